@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mxnet import _core
+from mxnet._sizes import noted
 from mxnet._trace_report import described, difference
 from mxnet.error import AbstractArrayError
 
@@ -134,6 +135,8 @@ class _Tracing:
         self.arguments = arguments
         self.why = ""
         self.seconds = 0.0
+        self.splits = True
+        self.decisions: list[tuple[str, float, float, bool]] = []
         self._function = function
         self._name = name
         self._history = history
@@ -142,12 +145,18 @@ class _Tracing:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         outer, _state.before = _state.before, self._before
+        before = noted(self.decisions)
         try:
             return self._function(*args, **(kwargs or {}))
         except AbstractArrayError as error:
             raise AbstractArrayError(_located(self._name, error)) from error
         finally:
+            noted(before)
             _state.before = outer
+
+    def note_length(self, n: int) -> None:
+        """Note that a length was given as a plain integer, of which comparisons are not seen."""
+        self.decisions.append(("seen", n, n, True))
 
     def finish(self, storages: list[int] | None) -> tuple[list[Callable[[], object]], Callable[[], bool] | None]:
         self.seconds = time.perf_counter() - self._start
@@ -207,6 +216,7 @@ class Compiled(_core.JitFunction):
         dynamic: Any = None,
         backend: str | None = None,
         memory_budget: int | None = None,
+        splits: bool = True,
     ) -> Compiled:
         """Make a compiled function; see `jit`."""
         name = getattr(function, "__qualname__", type(function).__name__)
@@ -216,7 +226,9 @@ class Compiled(_core.JitFunction):
         choices = _Choices(tuple(passes_off), backend, memory_budget)
 
         def tracing(_self: Any, args: Any, kwargs: Any) -> _Tracing:
-            return _Tracing(function, name, choices, described(function, args, kwargs), history)
+            made = _Tracing(function, name, choices, described(function, args, kwargs), history)
+            made.splits = splits
+            return made
 
         axes, is_for_all = _dynamic_axes(name, dynamic)
         made: Compiled = super().__new__(cls, function, tracing, _MAX_GRAPHS, axes, is_for_all)  # type: ignore[call-arg]
@@ -237,10 +249,12 @@ class Compiled(_core.JitFunction):
             `num_sizes` says for how many sizes there is one. If there is none: `note` (the reason).
         """
         report = []
-        for record, graphs, is_sized, note in self.records:
+        for record, graphs, is_sized, num_pieces, note in self.records:
             entry: dict[str, Any] = {"arguments": record.arguments, "why": record.why, "seconds": record.seconds}
             if note is not None:
                 entry["note"] = note
+            if num_pieces:
+                entry["num_pieces"] = num_pieces
             if is_sized:
                 entry["num_sizes"] = len(graphs)
                 entry["seconds"] += sum(graph.seconds for graph in graphs)

@@ -1,6 +1,7 @@
 """Compiled functions give what the functions themselves give, bit for bit, and say what they cannot do."""
 
 import collections
+import dataclasses
 import gc
 import re
 import threading
@@ -277,14 +278,45 @@ def test_a_generator_of_its_own_is_refused():
         mx.jit(lambda x: x + generator.normal(size=3))(data(3))
 
 
-def test_shapes_that_depend_on_values_run_as_they_are():
-    compiled = mx.jit(lambda x: x[x > 0] * 2)
+def test_values_of_lengths_that_depend_on_values_run_as_they_are():
+    compiled = mx.jit(lambda x: x[x > 0] * len(x[x > 1]))
     for seed in range(3):
         x = data(9, seed=seed)
-        assert bits(compiled(x)) == bits(x[x > 0] * 2)
+        assert bits(compiled(x)) == bits(x[x > 0] * len(x[x > 1]))
     assert compiled.num_dynamic == 1
     (report,) = compiled.trace_report()
-    assert report["note"] == "shapes of results depend on values"
+    assert report["note"].startswith("shapes of results depend on values: a length is taken out of it")
+
+
+def test_dataclasses_are_returned():
+    @dataclasses.dataclass(frozen=True)
+    class Pair:
+        first: object
+        rest: tuple
+        name: str = "a"
+
+    compiled = mx.jit(lambda x: {"pair": Pair(x + 1, (x * 2, 3))})
+    for seed in range(2):
+        x = data(3, seed=seed)
+        pair = compiled(x)["pair"]
+        assert type(pair) is Pair
+        assert bits(pair.first) == bits(x + 1)
+        assert bits(pair.rest[0]) == bits(x * 2)
+        assert (pair.rest[1], pair.name) == (3, "a")
+
+
+def test_containers_that_would_keep_stand_ins_are_refused():
+    class Rows(list):
+        pass
+
+    class Holder:
+        def __init__(self, x):
+            self.parts = {"x": [x]}
+
+    for make in (lambda x: Rows([x]), Holder, lambda x: collections.OrderedDict(x=x), lambda x: {1: Rows([1, [x]])}):
+        with pytest.raises(TypeError, match="holds arrays that a graph does not see"):
+            mx.jit(lambda x, make=make: make(x * 2))(data(3))
+    assert mx.jit(lambda x: Rows([1]))(data(3)) == [1]
 
 
 def test_values_that_a_trace_has_seen_are_guarded():

@@ -35,8 +35,8 @@ fn start(layout: &Layout, dtype: DType) -> isize {
 }
 
 impl Graph {
-    /// Calls the nodes in order; returns the first `num_outputs` results. `bindings` has an array for each input that is an argument or was captured. `random` says where the random numbers of
-    /// the run begin; by default they come from the thread's stream. With it the run repeats another one, so inputs are not written.
+    /// Calls the nodes in order; returns the first `num_outputs` results. `bindings` has an array for each input that is an argument or was captured. `random` says for blocks of random numbers from which one on they begin
+    /// where; by default they come from the thread's stream. With it the run repeats another one, so inputs are not written.
     ///
     /// # Errors
     /// What the operators report.
@@ -44,7 +44,7 @@ impl Graph {
         &self,
         bindings: &[&Array],
         num_outputs: usize,
-        random: Option<RngState>,
+        random: Option<&[(u64, RngState)]>,
     ) -> Result<Outputs> {
         let mut values = Values {
             bases: HashMap::new(),
@@ -116,7 +116,7 @@ impl Values {
         }
     }
 
-    fn call(&mut self, node: &Node, random: Option<RngState>) -> Result<()> {
+    fn call(&mut self, node: &Node, random: Option<&[(u64, RngState)]>) -> Result<()> {
         let mutated = node.mutated_inputs();
         if !node.is_assignment {
             // What the operator changes is a copy of what was there.
@@ -159,8 +159,15 @@ impl Values {
             })
         };
         let results = match (node.op.rng, random) {
-            (Rng::Blocks(_), Some(state)) => {
-                let first = state.offset + node.rng_block;
+            (Rng::Blocks(_), Some(states)) => {
+                let state = states
+                    .iter()
+                    .rev()
+                    .find(|(first, _)| *first <= node.rng_block);
+                let (before, state) = state.ok_or_else(|| {
+                    Error::internal("graph", "random numbers of a run are missing")
+                })?;
+                let first = state.offset + node.rng_block - before;
                 rng::with_generator(&rng::Generator::new(state.seed, first, 0), call)?
             }
             _ => call()?,

@@ -22,7 +22,7 @@ pub mod trace;
 mod verify;
 
 pub use compile::{Executable, Options};
-pub use dynamic::{Sample, Symbol, Template, fit};
+pub use dynamic::{Decision, Finished, Program, Sample, Symbol, Template, fit};
 pub use ir::{BufferId, Graph, Input, Node, Operand, Source, View};
 pub use model::Model;
 pub use trace::{Traced, Tracer};

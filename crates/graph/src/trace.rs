@@ -10,11 +10,12 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use mxnet_core::builtins::builtins;
-use mxnet_core::interp::{Interpreter, expand, is_training, with_interpreter};
+use mxnet_core::interp::{Interpreter, expand, is_recording, is_training, with_interpreter};
 use mxnet_core::{
-    Array, Attrs, Call, Cpu, Error, Known, Outputs, Result, Rng, eager, floats, origin, rng,
+    Array, Attrs, Call, Cpu, Error, Known, OpDef, Outputs, Result, Rng, autograd, eager, floats,
+    origin, rng,
 };
-use mxnet_tensor::{DType, Device, Layout, Storage, Tensor, promotion};
+use mxnet_tensor::{DType, Device, DeviceKind, Layout, Promotion, Storage, Tensor, promotion};
 use smallvec::SmallVec;
 
 use crate::ir::{BufferId, Graph, Input, Node, Operand, Source, Version, View};
@@ -46,6 +47,20 @@ struct State {
     num_forward_nodes: Option<usize>,
     /// The function has called an operator whose result has a shape that depends on values.
     is_dynamic: bool,
+    /// Lengths for axes that depend on values, if the trace is one of several with other lengths.
+    lengths: Option<fn(usize) -> Option<usize>>,
+    /// Axes of results that depend on values, each where it occurs first.
+    counted: Vec<Counted>,
+}
+
+/// An axis of a result whose length depends on values.
+struct Counted {
+    buffer: BufferId,
+    axis: usize,
+    len: usize,
+    /// What is counted.
+    what: &'static str,
+    of: Operand,
 }
 
 /// An array with a place in a recorded graph that a traced function uses.
@@ -73,6 +88,8 @@ pub struct Traced {
     pub recorded: Vec<Recorded>,
     /// How many nodes are of the function itself, before those of its gradient.
     pub num_forward_nodes: usize,
+    /// Axes of results whose lengths depend on values, each where it occurs first.
+    pub counted: Vec<(BufferId, usize)>,
     /// Arrays of which the function saw values, and the versions of these: the graph is right as long as they are the same.
     pub seen: Vec<(Array, u64)>,
 }
@@ -96,6 +113,8 @@ impl Tracer {
                 seen: Vec::new(),
                 num_forward_nodes: None,
                 is_dynamic: false,
+                lengths: None,
+                counted: Vec::new(),
             }),
         })
     }
@@ -157,6 +176,11 @@ impl Tracer {
         self.state.borrow().recorded.clone()
     }
 
+    /// Lets axes whose lengths depend on values have these lengths: by their number in the order of the calls.
+    pub fn take_lengths(&self, lengths: fn(usize) -> Option<usize>) {
+        self.state.borrow_mut().lengths = Some(lengths);
+    }
+
     /// Runs `body` while its calls are noted.
     pub fn run<R>(self: &Rc<Tracer>, body: impl FnOnce() -> R) -> R {
         floats::unwatched(|| with_interpreter(self.clone(), body))
@@ -206,6 +230,7 @@ impl Tracer {
             argument_is_captured: state.argument_is_captured,
             num_forward_nodes: (state.num_forward_nodes).unwrap_or(num_nodes),
             recorded: std::mem::take(&mut state.recorded),
+            counted: (state.counted.iter()).map(|x| (x.buffer, x.axis)).collect(),
             // What nobody else holds was made, and is gone.
             seen: (state.seen.drain(..))
                 .filter(|(x, _)| Arc::strong_count(x.tensor().storage()) > 1)
@@ -351,6 +376,45 @@ impl State {
         self.graph.nodes.push(node);
     }
 
+    /// Whether two operands surely have the same elements, in the same order or as another shape: computed alike, up to some depth.
+    fn is_same(&self, a: &Operand, b: &Operand, depth: usize) -> bool {
+        let (Operand::View(x), Operand::View(y)) = (a, b) else {
+            return a == b;
+        };
+        let is_dense = |view: &View| view.layout.is_contiguous();
+        let is_alike = x.layout == y.layout
+            || is_dense(x)
+                && is_dense(y)
+                && x.layout.len() == y.layout.len()
+                && x.layout.offset() == y.layout.offset();
+        if !is_alike || x.dtype != y.dtype {
+            return false;
+        }
+        if x.buffer == y.buffer {
+            return true;
+        }
+        let definer = |buffer: BufferId| {
+            let mut nodes = self.graph.nodes.iter().rev();
+            nodes.find(|node| node.defines().any(|defined| defined == buffer))
+        };
+        let (Some(p), Some(q)) = (definer(x.buffer), definer(y.buffer)) else {
+            return false;
+        };
+        let position = |node: &Node, buffer: BufferId| {
+            node.outputs.iter().position(|view| view.buffer == buffer)
+        };
+        depth > 0
+            && std::ptr::eq(p.op, q.op)
+            && p.attrs == q.attrs
+            && p.dtype == q.dtype
+            && p.versions.is_empty()
+            && q.versions.is_empty()
+            && matches!(p.op.rng, Rng::No | Rng::Derived)
+            && position(p, x.buffer) == position(q, y.buffer)
+            && p.inputs.len() == q.inputs.len()
+            && (p.inputs.iter().zip(&q.inputs)).all(|(a, b)| self.is_same(a, b, depth - 1))
+    }
+
     /// Notes that the elements of `from` are copied to `out`.
     fn assign(&mut self, from: Operand, out: &Array) -> Result<()> {
         let known = self.variable_of(out)?;
@@ -414,7 +478,21 @@ impl Tracer {
         };
         let has_arrays = operands.iter().any(|x| matches!(x, Operand::View(_)));
         // What the call checks and records. Without arrays there is nothing to record.
+        let counted = self.counted(call, &operands)?;
         let results = match has_arrays || !call.outs.is_empty() {
+            _ if counted.is_some() => {
+                let forms = counted.as_ref().map_or(&[][..], |(forms, _)| forms);
+                let made = || {
+                    let forms = forms.iter().map(|(shape, dtype, _)| {
+                        Array::without_values(shape, *dtype, Device::cpu(0))
+                    });
+                    forms.collect::<Result<Outputs>>()
+                };
+                match is_recording() {
+                    true => autograd::record_as(seen, made)?,
+                    false => made()?,
+                }
+            }
             true => self.below(seen)?,
             false => eager::without_values(seen)?,
         };
@@ -439,7 +517,19 @@ impl Tracer {
             return Ok(results);
         }
         let mutated: SmallVec<[usize; 4]> = call.cx().mutated().map(|(i, _)| i).collect();
-        let outputs = computed.iter().map(|y| state.define(y)).collect();
+        let outputs: SmallVec<[View; 1]> = computed.iter().map(|y| state.define(y)).collect();
+        if let Some((forms, true)) = &counted
+            && let Some(i) = forms.iter().position(|form| form.2.is_some())
+            && let (shape, _, Some(axis)) = &forms[i]
+        {
+            state.counted.push(Counted {
+                buffer: outputs[i].buffer,
+                axis: *axis,
+                len: shape[*axis],
+                what: counted_what(call.op),
+                of: operands[0].clone(),
+            });
+        }
         let mut versions: SmallVec<[Version; 1]> = SmallVec::new();
         for i in mutated {
             if let Some(x) = call.inputs[i] {
@@ -491,12 +581,78 @@ impl Tracer {
         Ok(results)
     }
 
+    /// For each output of an operator whose results have shapes that depend on values: its shape with the lengths of this trace, its dtype, the axis of which the
+    /// length is not known. `None` for other operators.
+    fn counted(&self, call: &Call, operands: &[Operand]) -> Result<Option<CountedForms>> {
+        let state = self.state.borrow();
+        let is_counting = matches!(call.op.cpu, Cpu::Eager(_, Known::FromValues));
+        let Some(lengths) = state.lengths.filter(|_| is_counting) else {
+            return Ok(None);
+        };
+        let what = counted_what(call.op);
+        let (Some(x), Some(of), true) = (
+            call.inputs.first().copied().flatten(),
+            operands.first(),
+            call.outs.is_empty() && !what.is_empty(),
+        ) else {
+            return Ok(None);
+        };
+        if x.device().kind() != DeviceKind::Cpu {
+            return Ok(None);
+        }
+        // What counts the same elements counts as many.
+        let known = (state.counted.iter())
+            .find(|known| known.what == what && what != "bins" && state.is_same(&known.of, of, 8));
+        let len = match known {
+            Some(known) => known.len,
+            None => match lengths(state.counted.len()) {
+                Some(len) => len,
+                None => return Ok(None),
+            },
+        };
+        let i64 = DType::I64;
+        let forms = match call.op.name {
+            "nonzero_matrix" => vec![(vec![x.ndim(), len], i64, Some(1))],
+            "nonzero" if x.ndim() > 0 => vec![(vec![len], i64, Some(0)); x.ndim()],
+            "unique_parts" => vec![
+                (vec![len], i64, Some(0)),
+                (vec![x.len()], i64, None),
+                (vec![len], i64, Some(0)),
+            ],
+            "unique_sorted" => vec![(vec![len], x.dtype(), Some(0))],
+            "unique_runs" => vec![(vec![len], x.dtype(), Some(0)), (vec![len], i64, Some(0))],
+            "bincount" => {
+                let dtype = match call.inputs.get(1).copied().flatten() {
+                    None => i64,
+                    Some(w) if w.dtype().is_float() && promotion() != Promotion::NumPy => w.dtype(),
+                    Some(_) => mxnet_tensor::default_float(),
+                };
+                vec![(vec![len], dtype, Some(0))]
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some((forms, known.is_none())))
+    }
+
     /// Hands a call down; calls that a composite makes come back here.
     fn below(&self, call: &Call) -> Result<Outputs> {
         match self.this.upgrade() {
             Some(this) => expand(this, call),
             None => Err(Error::internal(call.op.name, "the trace is over")),
         }
+    }
+}
+
+/// Of each output the shape, the dtype, and the axis of which the length depends on values; whether this length is a new one.
+type CountedForms = (Vec<(Vec<usize>, DType, Option<usize>)>, bool);
+
+/// What an operator counts; empty if its results cannot be told without values.
+fn counted_what(op: &OpDef) -> &'static str {
+    match op.name {
+        "nonzero_matrix" | "nonzero" => "elements",
+        "unique_parts" | "unique_sorted" | "unique_runs" => "distinct elements",
+        "bincount" => "bins",
+        _ => "",
     }
 }
 

@@ -763,7 +763,8 @@ class HybridBlock(Block):
         compiled = None
         if options.active:
             body = BoundCall(HybridBlock._run_here, self, self.forward)
-            compiled = Compiled(body, (), options.dynamic, options.backend, options.memory_budget)
+            chosen = (options.backend, options.memory_budget, options.partition_if_dynamic)
+            compiled = Compiled(body, (), options.dynamic, *chosen)
         vars(self)["_compiled"] = compiled
 
     def trace_report(self) -> list[dict[str, Any]]:
@@ -795,7 +796,8 @@ class HybridBlock(Block):
         active : bool
             False goes back to running operator by operator.
         partition_if_dynamic : bool
-            Compile the parts around operators whose output shape depends on values.
+            Compile the parts around operators whose output shape depends on values; else a block that calls one runs
+            operator by operator.
         static_alloc : bool
             Keep the memory of a graph between calls.
         static_shape : bool

@@ -15,6 +15,7 @@ use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::gil_cell::Ref;
 use crate::gil_release::without_gil;
+use crate::graph::watch;
 use crate::once_box::OnceBox;
 use crate::{interop, nested_sequence};
 
@@ -78,7 +79,7 @@ pub fn with_arrays<R>(inputs: &[Option<Operand>], look: impl FnOnce(&[Option<&Ar
     look(&refs)
 }
 
-/// A Python number, if it is one of the built-in types exactly; NumPy's scalars have dtypes of their own and are arrays here.
+/// A Python number, if it is one of the built-in types exactly, or a length of a trace; NumPy's scalars have dtypes of their own and are arrays here.
 pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if object.is_exact_instance_of::<PyFloat>() {
         return Ok(Some(Scalar::F64(object.extract()?)));
@@ -100,7 +101,10 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         let im: f64 = object.getattr("imag")?.extract()?;
         return Ok(Some(Scalar::C128(Complex::new(re, im))));
     }
-    Ok(None)
+    match watch::plain(object)? {
+        Some(plain) => number(&plain),
+        None => Ok(None),
+    }
 }
 
 /// A Python integer beyond 64 bits.

@@ -92,8 +92,8 @@ mod _core {
     use crate::files::{load_safetensors, save_safetensors};
     #[pymodule_export]
     use crate::graph::{
-        CompiledGraph, JitFunction, LoadedGraph, graph_passes, outside_trace, parameters_replaced,
-        register_pass, switch_off_passes, trace_is_active, unregister_pass,
+        CompiledGraph, JitFunction, LoadedGraph, classes_of_lengths, graph_passes, outside_trace,
+        parameters_replaced, register_pass, switch_off_passes, trace_is_active, unregister_pass,
     };
     #[pymodule_export]
     use crate::images::{image_batch, image_decode, image_encode, image_resize};

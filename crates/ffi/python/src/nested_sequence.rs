@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use crate::array::PyArray;
 use crate::convert;
 use crate::error::raise;
+use crate::graph::watch;
 use crate::interop::{self, Sharing};
 
 /// Whether the object is a list or a tuple, or another sequence that is no text and shows no memory: a range, a deque.
@@ -151,6 +152,11 @@ fn kind_of(item: &Bound<'_, PyAny>) -> Option<Kind> {
         Some(Kind::Bool)
     } else if item.is_exact_instance_of::<PyComplex>() {
         Some(Kind::Complex)
+    } else if watch::is_length(item) {
+        Some(match item.is_instance_of::<PyInt>() {
+            true => Kind::Integer,
+            false => Kind::Float,
+        })
     } else {
         None
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use mxnet_core::Result as CoreResult;
 use smallvec::SmallVec;
 
-use super::number::{Number, Three, fit_real, fit_whole, follows_one};
-use super::template::{Holes, Range, Symbol, Template, depends_on_values};
+use super::number::{Number, Polynomial, Three, fit_real, fit_whole, follows_one};
+use super::template::{Comparison, Condition, Holes, Range, Symbol, Template, depends_on_values};
 use super::walk::{self, Plain, ViewRule};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 
@@ -20,6 +20,21 @@ pub struct Sample<'a> {
     pub sizes: &'a [i64],
     /// Axes of results whose lengths depend on values, each where it occurs first.
     pub counted: &'a [(BufferId, usize)],
+    /// What the function decided by lengths.
+    pub decisions: &'a [Decision],
+}
+
+/// A comparison of lengths, or of what was computed of them.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// `lt`, `le`, `gt`, `ge`, `eq`, `ne`, or `seen`: the length left as a number of which nothing more is known.
+    pub comparison: String,
+    /// The left side.
+    pub left: f64,
+    /// The right side.
+    pub right: f64,
+    /// What came out.
+    pub outcome: bool,
 }
 
 /// Why there is no graph for all sizes.
@@ -91,7 +106,9 @@ pub fn fit(samples: [Sample; 3], arguments: &[(usize, usize)]) -> Fit<Template> 
         let views = fitting.samples.map(|sample| &sample.graph.outputs[i]);
         outputs.push(fitting.view(views, "a result")?);
     }
+    let conditions = fitting.conditions()?;
     Ok(Template {
+        conditions,
         graph: base.clone(),
         symbols: fitting.symbols,
         inputs: fitting.inputs,
@@ -157,6 +174,52 @@ impl Fitting<'_> {
         }
         self.define(views, false);
         Ok(())
+    }
+
+    /// The decisions as conditions on the sizes.
+    fn conditions(&self) -> Fit<Vec<Condition>> {
+        let [a, b, c] = self.samples.map(|sample| sample.decisions);
+        let other = || "it decides otherwise at another size".to_owned();
+        if a.len() != b.len() || b.len() != c.len() {
+            return Err(other());
+        }
+        let mut found: Vec<Condition> = Vec::new();
+        for ((x, y), z) in a.iter().zip(b).zip(c) {
+            let all = [x, y, z];
+            let is_alike =
+                |other: &&Decision| other.comparison == x.comparison && other.outcome == x.outcome;
+            if !all.iter().all(is_alike) {
+                return Err(other());
+            }
+            let (left, right) = (all.map(|x| x.left), all.map(|x| x.right));
+            let is_constant = |side: Three<f64>| side[0] == side[1] && side[1] == side[2];
+            if is_constant(left) && is_constant(right) || x.comparison != "seen" && left == right {
+                continue;
+            }
+            let Some(comparison) = Comparison::from_name(&x.comparison) else {
+                return Err(
+                    "a length is taken out of it as a plain number: use `x.shape[0]`".to_owned(),
+                );
+            };
+            let side = |side: Three<f64>| match is_constant(side) {
+                true => Some(Number::Quotient(side[0], Polynomial::one())),
+                false => fit_real(side, &self.values),
+            };
+            let (Some(left), Some(right)) = (side(left), side(right)) else {
+                return Err("it compares what is no polynomial of the sizes".to_owned());
+            };
+            let outcome = x.outcome;
+            let condition = Condition {
+                comparison,
+                left,
+                right,
+                outcome,
+            };
+            if condition.left != condition.right && !found.contains(&condition) {
+                found.push(condition);
+            }
+        }
+        Ok(found)
     }
 
     /// A constant is the same at all sizes, or has numbers that count.

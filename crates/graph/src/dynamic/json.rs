@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 
 use super::number::{MAX_DEGREE, Number, Polynomial};
-use super::template::{Holes, Range, Symbol, Template};
+use super::template::{COMPARISONS, Comparison, Condition, Holes, Range, Symbol, Template};
 use super::walk::ViewRule;
 use crate::file::{SIZED_VERSION, wrong};
 use crate::ir::{BufferId, Graph};
@@ -58,6 +58,17 @@ fn holes_to_json(x: &Holes) -> Json {
     json!({ "views": views, "numbers": numbers })
 }
 
+fn condition_to_json(x: &Condition) -> Json {
+    let name = COMPARISONS.iter().find(|(known, _)| *known == x.comparison);
+    let name = name.map_or("eq", |(_, name)| name);
+    json!([
+        name,
+        number_to_json(&x.left),
+        number_to_json(&x.right),
+        x.outcome
+    ])
+}
+
 fn range_to_json(x: &Range) -> Json {
     let (start, count) = (polynomial_to_json(&x.start), polynomial_to_json(&x.count));
     json!({ "input": x.input, "start": start, "step": x.step, "count": count })
@@ -85,6 +96,7 @@ impl Template {
         json!({
             "sizes": self.symbols.iter().map(symbol).collect::<Vec<_>>(),
             "inputs": all(&self.inputs),
+            "conditions": self.conditions.iter().map(condition_to_json).collect::<Vec<_>>(),
             "ranges": self.ranges.iter().map(range_to_json).collect::<Vec<_>>(),
             "nodes": all(&self.nodes),
             "outputs": all(&self.outputs),
@@ -129,6 +141,10 @@ impl Template {
         };
         Ok(Template {
             inputs: all("inputs", graph.inputs.len())?,
+            conditions: list(json, "conditions")?
+                .iter()
+                .map(condition)
+                .collect::<Result<_>>()?,
             ranges: list(json, "ranges")?
                 .iter()
                 .map(range)
@@ -187,6 +203,19 @@ fn number(json: &Json) -> Option<Number> {
         },
         _ => None,
     }
+}
+
+fn condition(json: &Json) -> Result<Condition> {
+    let found = || match json.as_array().map(Vec::as_slice) {
+        Some([name, left, right, outcome]) => Some(Condition {
+            comparison: Comparison::from_name(name.as_str()?)?,
+            left: number(left)?,
+            right: number(right)?,
+            outcome: outcome.as_bool()?,
+        }),
+        _ => None,
+    };
+    found().ok_or_else(|| wrong(format!("{json} is no condition on sizes")))
 }
 
 fn range(json: &Json) -> Result<Range> {

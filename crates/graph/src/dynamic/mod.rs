@@ -3,8 +3,10 @@
 mod fit;
 mod json;
 mod number;
+mod program;
 mod template;
 mod walk;
 
-pub use fit::{Sample, fit};
+pub use fit::{Decision, Sample, fit};
+pub use program::{Finished, Program};
 pub use template::{Symbol, Template};

@@ -32,6 +32,11 @@ impl Polynomial {
         Polynomial { terms }
     }
 
+    /// The number 1.
+    pub(super) fn one() -> Polynomial {
+        Polynomial::new(1, 0, &[])
+    }
+
     /// The value, if all sizes in it are known and it is an integer of 64 bits.
     pub fn at(&self, sizes: &[Option<i64>]) -> Option<i64> {
         self.terms.iter().try_fold(0_i64, |sum, (factor, symbols)| {
@@ -52,6 +57,16 @@ pub enum Number {
     Real(Polynomial),
     /// A constant divided by an integer.
     Quotient(f64, Polynomial),
+}
+
+impl Number {
+    /// The value as a real number, if all sizes in it are known.
+    pub(super) fn real_at(&self, sizes: &[Option<i64>]) -> Option<f64> {
+        match self {
+            Number::Whole(x) | Number::Real(x) => x.at(sizes).map(|x| x as f64),
+            Number::Quotient(constant, x) => x.at(sizes).map(|x| constant / x as f64),
+        }
+    }
 }
 
 /// Calls `f` with each candidate: products of symbols and sums of two, the simple ones first, and their values; ends where it returns something.

@@ -39,6 +39,62 @@ pub(super) struct Holes {
     pub(super) numbers: Vec<(u32, Number)>,
 }
 
+/// How two numbers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
+}
+
+/// The comparisons by their names.
+pub(super) const COMPARISONS: [(Comparison, &str); 6] = [
+    (Comparison::Lt, "lt"),
+    (Comparison::Le, "le"),
+    (Comparison::Gt, "gt"),
+    (Comparison::Ge, "ge"),
+    (Comparison::Eq, "eq"),
+    (Comparison::Ne, "ne"),
+];
+
+impl Comparison {
+    /// The comparison of this name.
+    pub(super) fn from_name(name: &str) -> Option<Comparison> {
+        let mut all = COMPARISONS.iter();
+        all.find(|(_, known)| *known == name).map(|(x, _)| *x)
+    }
+
+    fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Comparison::Lt => left < right,
+            Comparison::Le => left <= right,
+            Comparison::Gt => left > right,
+            Comparison::Ge => left >= right,
+            Comparison::Eq => left == right,
+            Comparison::Ne => left != right,
+        }
+    }
+}
+
+/// What the function decided by sizes: the graph is right for those at which it decides the same.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Condition {
+    pub(super) comparison: Comparison,
+    pub(super) left: Number,
+    pub(super) right: Number,
+    pub(super) outcome: bool,
+}
+
+impl Condition {
+    fn is_met(&self, sizes: &[Option<i64>]) -> Option<bool> {
+        let (left, right) = (self.left.real_at(sizes)?, self.right.real_at(sizes)?);
+        Some(self.comparison.holds(left, right) == self.outcome)
+    }
+}
+
 /// A constant that counts: evenly spaced int64 numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Range {
@@ -70,6 +126,7 @@ pub struct Template {
     /// The graph as it was traced first.
     pub(super) graph: Graph,
     pub(super) symbols: Vec<Symbol>,
+    pub(super) conditions: Vec<Condition>,
     pub(super) inputs: Vec<Holes>,
     pub(super) ranges: Vec<Range>,
     pub(super) nodes: Vec<Holes>,
@@ -120,6 +177,22 @@ impl Template {
     /// The graph as it was traced first.
     pub fn traced(&self) -> &Graph {
         &self.graph
+    }
+
+    /// Whether the function decided something by a length that it computed.
+    pub(super) fn decides_by_results(&self) -> bool {
+        let given = vec![Some(2); self.num_sizes()];
+        self.conditions
+            .iter()
+            .any(|condition| condition.is_met(&given).is_none())
+    }
+
+    fn check_conditions(&self, sizes: &[Option<i64>]) -> Result<()> {
+        let is_wrong = |condition: &Condition| condition.is_met(sizes) == Some(false);
+        match self.conditions.iter().any(is_wrong) {
+            true => Err(wrong_size("the function decides otherwise for them")),
+            false => Ok(()),
+        }
     }
 
     /// The sizes that differ.
@@ -188,19 +261,52 @@ impl Template {
         })
     }
 
-    /// The graph of these sizes. Every node is checked against the rule of its operator.
+    /// The graph of these sizes: those of arguments, then those that depend on values, in order. Every node is checked against the rule of its operator.
     ///
     /// # Errors
     /// [`Error::Shape`] if the graph is not right for these sizes; what the operators' rules reject.
     pub fn at(&self, sizes: &[i64]) -> Result<Graph> {
+        let mut instance = self.instance(sizes, self.graph.nodes.len())?;
+        for i in 0..self.graph.inputs.len() {
+            instance.add_input(i)?;
+        }
+        for (view, holes) in self.graph.outputs.iter().zip(&self.outputs) {
+            let definitions = &instance.definitions;
+            let definition = |buffer: BufferId| definitions.get(&buffer).cloned();
+            let view = self.view(view, holes, &instance.sizes, &definition)?;
+            instance.check(&view)?;
+            instance.graph.outputs.push(view);
+        }
+        self.check_conditions(&instance.sizes)?;
+        Ok(instance.graph)
+    }
+
+    /// The first `end` nodes of the graph of these sizes, without results. Of the last one the shapes of results that depend on values are those of the trace.
+    ///
+    /// # Errors
+    /// As [`Template::at`].
+    pub(super) fn up_to(&self, sizes: &[i64], end: usize) -> Result<Graph> {
+        self.instance(sizes, end).map(|instance| instance.graph)
+    }
+
+    fn instance(&self, sizes: &[i64], end: usize) -> Result<Instance<'_>> {
         let mut known = vec![None; self.symbols.len()];
-        for (place, &size) in known.iter_mut().zip(sizes) {
+        let is_given = |symbol: &Symbol| match symbol {
+            Symbol::Argument { .. } => true,
+            Symbol::Computed {
+                depends_on_values, ..
+            } => *depends_on_values,
+        };
+        let places = known.iter_mut().zip(&self.symbols);
+        let places = places.filter(|(_, symbol)| is_given(symbol));
+        for ((place, _), &size) in places.zip(sizes) {
             *place = Some(size);
         }
+        self.check_conditions(&known)?;
         let mut instance = Instance {
             template: self,
             graph: Graph {
-                nodes: Vec::with_capacity(self.graph.nodes.len()),
+                nodes: Vec::with_capacity(end),
                 outputs: Vec::new(),
                 num_rng_blocks: 0,
                 ..self.graph.clone()
@@ -220,20 +326,10 @@ impl Template {
                 instance.add_input(i)?;
             }
         }
-        for at in 0..self.graph.nodes.len() {
-            instance.add_node(at)?;
+        for at in 0..end {
+            instance.add_node(at, at + 1 == end)?;
         }
-        for i in 0..self.graph.inputs.len() {
-            instance.add_input(i)?;
-        }
-        for (view, holes) in self.graph.outputs.iter().zip(&self.outputs) {
-            let definitions = &instance.definitions;
-            let definition = |buffer: BufferId| definitions.get(&buffer).cloned();
-            let view = self.view(view, holes, &instance.sizes, &definition)?;
-            instance.check(&view)?;
-            instance.graph.outputs.push(view);
-        }
-        Ok(instance.graph)
+        Ok(instance)
     }
 }
 
@@ -290,9 +386,15 @@ impl Instance<'_> {
         self.definitions.insert(view.buffer, view.clone());
     }
 
-    fn add_node(&mut self, at: usize) -> Result<()> {
+    fn add_node(&mut self, at: usize, is_last: bool) -> Result<()> {
         let template = self.template;
         let (traced, holes) = (&template.graph.nodes[at], &template.nodes[at]);
+        let mut rules = &holes.views[..];
+        if is_last && depends_on_values(traced) && self.is_counted(traced) {
+            // Its results are not known yet.
+            let num_read = traced.inputs.iter().filter_map(Operand::view).count();
+            rules = &rules[..num_read.min(rules.len())];
+        }
         for buffer in traced.reads() {
             if let Some(i) = template.graph.input_of(buffer) {
                 self.add_input(i)?;
@@ -301,7 +403,7 @@ impl Instance<'_> {
         let definitions = &self.definitions;
         let definition = |buffer: BufferId| definitions.get(&buffer).cloned();
         let mut node = filled(&holes.numbers, &self.sizes, |f| {
-            walk::node(traced, &holes.views, &definition, f)
+            walk::node(traced, rules, &definition, f)
         })?;
         for view in node.inputs.iter().filter_map(Operand::view) {
             self.check(view)?;
@@ -319,7 +421,8 @@ impl Instance<'_> {
             self.check_assignment(&node)?;
             self.define(&output);
         } else if depends_on_values(&node) {
-            for view in node.outputs.clone() {
+            let is_known = rules.len() == holes.views.len();
+            for view in node.outputs.clone().into_iter().filter(|_| is_known) {
                 self.set_len(view.buffer, view.len_bytes());
                 self.check(&view)?;
                 self.define(&view);
@@ -345,6 +448,17 @@ impl Instance<'_> {
         }
         self.graph.nodes.push(node);
         Ok(())
+    }
+
+    /// Whether a length of a node's results depends on values and is not known.
+    fn is_counted(&self, node: &Node) -> bool {
+        let mut symbols = self.template.symbols.iter().zip(&self.sizes);
+        symbols.any(|(symbol, size)| match symbol {
+            Symbol::Computed { buffer, .. } => {
+                size.is_none() && node.outputs.iter().any(|view| view.buffer == *buffer)
+            }
+            Symbol::Argument { .. } => false,
+        })
     }
 
     fn check_assignment(&self, node: &Node) -> Result<()> {

@@ -16,6 +16,7 @@ use crate::autograd;
 use crate::device::PyDevice;
 use crate::error::raise;
 use crate::flat::{self, Flat};
+use crate::graph::watch;
 use crate::operators::unary;
 use crate::typed::{Get, attributes};
 use crate::{convert, interop, memory, scalar_protocol};
@@ -24,7 +25,7 @@ attributes! {
     PyArray;
     at_once "shape" "Shape, a tuple of int." => shape, memory::set_shape;
     at_once "ndim" "Number of axes." => |x| Ok(int(x, Array::ndim));
-    at_once "size" "Number of elements." => |x| Ok(int(x, Array::len));
+    at_once "size" "Number of elements." => size;
     at_once "itemsize" "Bytes of one element." => |x| Ok(int(x, |x| x.dtype().size()));
     at_once "nbytes" "Bytes of all elements." => |x| Ok(int(x, |x| x.len() * x.dtype().size()));
     at_once "strides" "Bytes between neighbours along each axis." => |x| {
@@ -70,17 +71,29 @@ where
     Ok(PyTuple::new(py, sizes)?.into_any().unbind())
 }
 
+fn size(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    if x.get().with(x.py(), Array::is_abstract)
+        && let Some(watched) = watch::size(x.py(), &x.get().array(x.py()))?
+    {
+        return Ok(watched);
+    }
+    Ok(int(x, Array::len))
+}
+
 /// The shape, of which few sizes are copied first: a tuple is allocated, which may collect garbage, whose code may give the array another one.
 #[inline]
 fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     const FEW: usize = 4;
     let py = x.py();
     let mut sizes = [0; FEW];
-    let ndim = x.get().with(py, |x| {
+    let (ndim, is_abstract) = x.get().with(py, |x| {
         let few = sizes.iter_mut().zip(x.shape());
         few.for_each(|(to, &size)| *to = size);
-        x.ndim()
+        (x.ndim(), x.is_abstract())
     });
+    if is_abstract && let Some(watched) = watch::shape(py, &x.get().array(py))? {
+        return Ok(watched);
+    }
     if ndim > FEW {
         let sizes: SmallVec<[usize; 8]> = x.get().with(py, |x| SmallVec::from_slice(x.shape()));
         return tuple(py, sizes);

@@ -15,6 +15,7 @@ use pyo3::types::PyInt;
 
 use super::{PyArray, as_array};
 use crate::call::{guarded, guarded_or};
+use crate::graph::watch;
 use crate::operators::{self, in_place, known_binary, plain_power, reflected, unary};
 use crate::typed::{Get, attached, one, slot, this};
 use crate::{index, interop, scalar_protocol, values};
@@ -290,9 +291,15 @@ unsafe extern "C" fn length(x: *mut ffi::PyObject) -> ffi::Py_ssize_t {
         (py, this::<PyArray>(py, x))
     };
     guarded_or(py, "len", -1, || {
-        match (*x).get().with(py, |x| x.shape().first().copied()) {
-            Some(n) => Ok(n as ffi::Py_ssize_t),
-            None => Err(PyTypeError::new_err("len() of unsized object")),
+        let form = |x: &Array| (x.shape().first().copied(), x.is_abstract());
+        match (*x).get().with(py, form) {
+            (Some(n), is_abstract) => {
+                if is_abstract {
+                    watch::note_len(py, n)?;
+                }
+                Ok(n as ffi::Py_ssize_t)
+            }
+            (None, _) => Err(PyTypeError::new_err("len() of unsized object")),
         }
     })
 }

@@ -8,7 +8,9 @@ use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Leaf, Node, R
 use mxnet::core::{Array, Error, Grads, Outputs, Result, RngState, interp};
 use mxnet::graph::split::{Residual, Split, split};
 use mxnet::graph::trace::Recorded;
-use mxnet::graph::{Executable, Graph, Input, Options, Source, Template, Traced, Tracer, passes};
+use mxnet::graph::{
+    Decision, Executable, Graph, Input, Options, Source, Template, Traced, Tracer, passes,
+};
 use mxnet::tensor::Tensor;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -18,7 +20,7 @@ use crate::error::raise;
 use crate::typed::Get;
 
 /// What is bound to an input of a graph at each call.
-enum Binding {
+pub enum Binding {
     /// Argument `i`.
     Argument(usize),
     /// An array that the function found.
@@ -78,23 +80,23 @@ pub struct CompiledGraph {
 type NamedArrays = Vec<(String, Py<PyArray>)>;
 
 /// The backward half of one call.
-struct Backward {
-    executable: Arc<Executable>,
+pub struct Backward {
+    pub executable: Arc<Executable>,
     /// What the gradient needs, and the versions of their elements.
-    residuals: Vec<(Array, u64)>,
+    pub residuals: Vec<(Array, u64)>,
     /// The call, to be repeated operator by operator where the gradient's own gradient is asked for.
-    call: RecordedCall,
+    pub call: RecordedCall,
 }
 
 /// A call of a compiled function while gradients were recorded.
-struct RecordedCall {
-    forward: Arc<Graph>,
+pub struct RecordedCall {
+    pub forward: Arc<Graph>,
     /// The arrays of all inputs but constants, at their places in the recorded graph.
-    bindings: Vec<Array>,
-    random: RngState,
-    heads: Vec<usize>,
-    variables: Vec<Array>,
-    training: bool,
+    pub bindings: Vec<Array>,
+    pub random: Vec<(u64, RngState)>,
+    pub heads: Vec<usize>,
+    pub variables: Vec<Array>,
+    pub training: bool,
 }
 
 impl RecordedCall {
@@ -104,7 +106,7 @@ impl RecordedCall {
         let num_outputs = self.heads.iter().max().map_or(0, |last| last + 1);
         let outputs = self
             .forward
-            .interpret(&bindings, num_outputs, Some(self.random))?;
+            .interpret(&bindings, num_outputs, Some(&self.random))?;
         let heads: SmallVec<[&Array; 4]> = self.heads.iter().map(|&i| &outputs[i]).collect();
         let variables: SmallVec<[&Array; 8]> = self.variables.iter().collect();
         let dys: SmallVec<[Option<&Array>; 4]> = dys.iter().map(Some).collect();
@@ -145,11 +147,13 @@ pub type Body<'a> = dyn FnMut(&[Py<PyArray>]) -> PyResult<Vec<Py<PyArray>>> + 'a
 pub struct TracedFunction {
     pub traced: Traced,
     /// Results that send cotangents back.
-    heads: Vec<usize>,
+    pub heads: Vec<usize>,
     /// Inputs with a gradient.
-    variables: Vec<Recorded>,
-    num_outputs: usize,
-    num_arguments: usize,
+    pub variables: Vec<Recorded>,
+    pub num_outputs: usize,
+    pub num_arguments: usize,
+    /// What the function decided by lengths.
+    pub decisions: Vec<Decision>,
 }
 
 /// An array without values of another shape, a variable if `x` is at a place in a recorded graph.
@@ -170,7 +174,8 @@ impl TracedFunction {
         self.traced.seen.iter().all(is_same)
     }
 
-    /// Traces a function, and its gradient while gradients are recorded. Of `arrays` that have another shape in `shapes` only the dtype counts. `None` if the
+    /// Traces a function, and its gradient while gradients are recorded. Of `arrays` that have another shape in `shapes` only the dtype counts. `lengths`
+    /// are those of axes that depend on values. `None` if the
     /// function calls operators whose results have shapes that depend on values.
     ///
     /// # Errors
@@ -180,6 +185,7 @@ impl TracedFunction {
         name: &str,
         arrays: &[Bound<'_, PyArray>],
         shapes: Option<&[Vec<usize>]>,
+        lengths: Option<fn(usize) -> Option<usize>>,
         function: &mut Body<'_>,
     ) -> PyResult<Option<TracedFunction>> {
         let failed = |error| raise(py, error);
@@ -195,6 +201,9 @@ impl TracedFunction {
             });
         }
         let tracer = Tracer::new(name);
+        if let Some(lengths) = lengths {
+            tracer.take_lengths(lengths);
+        }
         let shares = |i: usize| {
             let mut others = given.iter().enumerate().filter(|(k, _)| *k != i);
             others.any(|(_, x)| Arc::ptr_eq(x.tensor().storage(), given[i].tensor().storage()))
@@ -262,6 +271,26 @@ impl TracedFunction {
             variables,
             num_outputs,
             num_arguments,
+            decisions: Vec::new(),
+        })
+    }
+
+    /// What is bound to an input; `None` for a constant.
+    pub fn binding(&self, source: &Source) -> Option<Binding> {
+        let x = match source {
+            Source::Argument(i) => return Some(Binding::Argument(*i)),
+            Source::Captured(x) => x,
+            Source::Constant(_) => return None,
+        };
+        let leaf = (self.traced.recorded.iter()).find_map(|recorded| {
+            let leaf = tape::gradient_of(&recorded.array)?;
+            let is_it = Arc::ptr_eq(leaf.gradient().tensor().storage(), x.tensor().storage());
+            is_it.then_some((recorded.argument, leaf))
+        });
+        Some(match leaf {
+            Some((Some(i), _)) => Binding::GradientOf(i),
+            Some((None, leaf)) => Binding::Gradient(leaf),
+            None => Binding::Array(x.clone()),
         })
     }
 
@@ -340,27 +369,11 @@ impl TracedFunction {
                 }
             }
         }
-        let leaves: Vec<(Option<usize>, Arc<Leaf>)> = (self.traced.recorded.iter())
-            .filter_map(|x| Some((x.argument, tape::gradient_of(&x.array)?)))
-            .collect();
         let bindings = executable
             .graph()
             .inputs
             .iter()
-            .filter_map(|input| match &input.source {
-                Source::Argument(i) => Some(Binding::Argument(*i)),
-                Source::Captured(x) => {
-                    let is_of = |(_, leaf): &&(Option<usize>, Arc<Leaf>)| {
-                        Arc::ptr_eq(leaf.gradient().tensor().storage(), x.tensor().storage())
-                    };
-                    Some(match leaves.iter().find(is_of) {
-                        Some((Some(i), _)) => Binding::GradientOf(*i),
-                        Some((None, leaf)) => Binding::Gradient(leaf.clone()),
-                        None => Binding::Array(x.clone()),
-                    })
-                }
-                Source::Constant(_) => None,
-            });
+            .filter_map(|x| self.binding(&x.source));
         Ok(CompiledGraph {
             bindings: bindings.collect(),
             executable: Arc::new(executable),
@@ -478,18 +491,9 @@ impl CompiledGraph {
         let variables: Vec<&Array> = (gradient.variables.iter())
             .map(|(argument, array)| argument.map_or(array, |i| arguments[i]))
             .collect();
-        // Arrays that were found are bound by their memory; those that are recorded, at their places.
-        let at_place = |binding: &&Array| {
-            let mut same = variables.iter().filter(|x| {
-                Arc::ptr_eq(x.tensor().storage(), binding.tensor().storage())
-                    && x.len() * x.dtype().size() == x.tensor().storage().len_bytes()
-            });
-            same.next()
-                .map_or_else(|| (*binding).clone(), |x| (*x).clone())
-        };
         let inputs = self.bindings.iter().zip(&bindings);
         let placed = inputs.map(|(binding, array)| match binding {
-            Binding::Array(_) => at_place(array),
+            Binding::Array(_) => at_place(array, &variables),
             _ => (*array).clone(),
         });
         let placed: SmallVec<[Array; 16]> = placed.collect();
@@ -504,7 +508,7 @@ impl CompiledGraph {
                         TracedInput::Array(x) => x.clone(),
                     })
                     .collect(),
-                random,
+                random: vec![(0, random)],
                 heads: gradient.heads.clone(),
                 variables: variables.iter().map(|&x| x.clone()).collect(),
                 training: interp::is_training(),
@@ -519,6 +523,16 @@ impl CompiledGraph {
         }
         Ok(outputs)
     }
+}
+
+/// Arrays that were found are bound by their memory; those that are recorded, at their places.
+pub fn at_place(binding: &Array, variables: &[&Array]) -> Array {
+    let mut same = variables.iter().filter(|x| {
+        Arc::ptr_eq(x.tensor().storage(), binding.tensor().storage())
+            && x.len() * x.dtype().size() == x.tensor().storage().len_bytes()
+    });
+    same.next()
+        .map_or_else(|| binding.clone(), |x| (*x).clone())
 }
 
 #[pymethods]

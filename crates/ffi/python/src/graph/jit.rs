@@ -6,14 +6,18 @@ use std::time::Instant;
 
 use mxnet::core::Array;
 use mxnet::core::interp::{self, Flags};
+use mxnet::graph::Decision;
+use mxnet::graph::passes::Choice;
 use mxnet::tensor::{DType, Promotion, promotion};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 use super::compiled::{CompiledGraph, TracedFunction};
-use super::sized::{Axes, CallSizes, DynamicAxes, SizedFunction};
+use super::pieces::SplitFunction;
+use super::sized::{Axes, CallSizes, DynamicAxes, Fitted, LENGTHS, SizedFunction, fitted};
 use super::tree::{Flattener, Signature, Tree};
+use super::watch::watched;
 use crate::array::PyArray;
 use crate::error::raise;
 use crate::gil_release::without_gil;
@@ -39,6 +43,8 @@ enum Kind {
     Graph(Arc<Py<CompiledGraph>>),
     /// By a graph for the sizes of each call.
     Sized(Box<SizedFunction>),
+    /// By a graph in pieces.
+    Split(Box<SplitFunction>),
     /// By graphs that are each for one size, and why.
     Specialised(String),
     /// As the function is, and why.
@@ -55,7 +61,13 @@ struct Form {
 }
 
 /// What [`JitFunction::records`] says of a trace.
-type Record = (Py<PyAny>, Vec<Py<CompiledGraph>>, bool, Option<String>);
+type Record = (
+    Py<PyAny>,
+    Vec<Py<CompiledGraph>>,
+    bool,
+    usize,
+    Option<String>,
+);
 
 /// A function that is compiled for each form of its arguments.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
@@ -125,7 +137,8 @@ impl JitFunction {
         graphs.map(|graph| graph.clone_ref(py)).collect()
     }
 
-    /// For each trace that is kept: what reports say of it, its graphs, whether these are for the sizes of calls, why there is none.
+    /// For each trace that is kept: what reports say of it, its graphs, whether these are for the sizes of calls, how many pieces there are, why there is no
+    /// graph.
     #[getter]
     fn records(&self, py: Python<'_>) -> Vec<Record> {
         let entries = self.entries();
@@ -134,10 +147,20 @@ impl JitFunction {
             let why = match &entry.kind {
                 Kind::Specialised(why) | Kind::AsItIs(why) => Some(why.clone()),
                 Kind::Sized(sized) => sized.note(),
-                Kind::Graph(_) => None,
+                Kind::Graph(_) | Kind::Split(_) => None,
             };
             let is_sized = matches!(entry.kind, Kind::Sized(_));
-            (entry.record.clone_ref(py), graphs.collect(), is_sized, why)
+            let num_pieces = match &entry.kind {
+                Kind::Split(split) => split.num_pieces(),
+                _ => 0,
+            };
+            (
+                entry.record.clone_ref(py),
+                graphs.collect(),
+                is_sized,
+                num_pieces,
+                why,
+            )
         });
         records.collect()
     }
@@ -231,7 +254,7 @@ impl Entry {
         match &self.kind {
             Kind::Graph(graph) => vec![graph.clone()],
             Kind::Sized(sized) => sized.graphs(),
-            Kind::Specialised(_) | Kind::AsItIs(_) => Vec::new(),
+            Kind::Split(_) | Kind::Specialised(_) | Kind::AsItIs(_) => Vec::new(),
         }
     }
 
@@ -240,6 +263,7 @@ impl Entry {
         match &self.kind {
             Kind::Graph(graph) => graph.get().is_current(),
             Kind::Sized(sized) => sized.is_current(),
+            Kind::Split(split) => split.is_current(),
             Kind::Specialised(_) | Kind::AsItIs(_) => true,
         }
     }
@@ -260,6 +284,8 @@ struct Prepared<'py> {
     entry: Arc<Entry>,
     graph: Option<Arc<Py<CompiledGraph>>>,
     arrays: Arrays<'py>,
+    /// Lengths of the arguments that may be any.
+    sizes: Vec<i64>,
 }
 
 impl Tracing {
@@ -374,11 +400,13 @@ impl JitFunction {
                     Kind::Sized(sized) => sized.graph_at(py, &sizes.sizes)?,
                     _ => None,
                 };
-                if graph.is_some() || matches!(entry.kind, Kind::AsItIs(_)) {
+                let is_split = matches!(entry.kind, Kind::Split(_) | Kind::AsItIs(_));
+                if graph.is_some() || is_split {
                     return Ok(Prepared {
                         entry,
                         graph,
                         arrays,
+                        sizes: sizes.sizes,
                     });
                 }
             }
@@ -396,6 +424,7 @@ impl JitFunction {
             entry,
             graph,
             arrays,
+            sizes: Vec::new(),
         })
     }
 
@@ -405,27 +434,31 @@ impl JitFunction {
             .unwrap_or_else(|_| "function".to_owned())
     }
 
-    /// Traces a call with arrays of these shapes, or of their own.
+    /// Traces a call with arrays of these shapes, or of their own, for the first, second or third time.
     fn sample(
         &self,
         slf: &Bound<'_, Self>,
         (args, kwargs, arrays): Call<'_, '_>,
         tracing: &Tracing,
-        shapes: Option<&[Vec<usize>]>,
+        (shapes, which): (Option<&[Vec<usize>]>, usize),
     ) -> PyResult<Sampled> {
         let py = slf.py();
         let mut results = None;
         let setup = self.tracing.call1(py, (slf, args, kwargs))?;
         let call = setup.getattr(py, "call")?;
         let name = self.name(py);
-        let traced = TracedFunction::trace(py, &name, arrays, shapes, &mut |stand_ins| {
+        let splits: bool = setup.getattr(py, "splits")?.extract(py)?;
+        let lengths = splits.then_some(LENGTHS[which]);
+        let seen = setup.getattr(py, "note_length")?;
+        let traced = TracedFunction::trace(py, &name, arrays, shapes, lengths, &mut |stand_ins| {
             let array = &mut |i: usize, _: bool| Ok(stand_ins[i].clone_ref(py).into_any());
             let given = tracing.tree.build(py, array)?;
             let keywords = match &tracing.keywords {
                 Some(tree) => Some(tree.build(py, array)?),
                 None => None,
             };
-            let result = call.bind(py).call1((given, keywords))?;
+            let call = || call.bind(py).call1((given, keywords));
+            let result = watched(seen.clone_ref(py), call)?;
             let mut flattener = Flattener {
                 arrays: SmallVec::new(),
                 signature: None,
@@ -434,6 +467,20 @@ impl JitFunction {
             results = Some(flattener.flatten(&result)?);
             Ok(flattener.arrays.into_iter().map(Bound::unbind).collect())
         })?;
+        let decisions: Vec<(String, f64, f64, bool)> =
+            setup.getattr(py, "decisions")?.extract(py)?;
+        let decisions = decisions
+            .into_iter()
+            .map(|(comparison, left, right, outcome)| Decision {
+                comparison,
+                left,
+                right,
+                outcome,
+            });
+        let traced = traced.map(|traced| TracedFunction {
+            decisions: decisions.collect(),
+            ..traced
+        });
         Ok(Sampled {
             traced,
             results,
@@ -450,24 +497,42 @@ impl JitFunction {
         signature: Signature,
     ) -> PyResult<Arc<Entry>> {
         let py = slf.py();
-        let sampled = self.sample(slf, call, &tracing, None)?;
+        let sampled = self.sample(slf, call, &tracing, (None, 0))?;
         let choice = super::passes::choice(sampled.setup.bind(py))?;
-        let (kind, is_kept) = match sampled.traced {
-            Some(traced) => {
+        let setup = sampled.setup.clone_ref(py);
+        let as_it_is = |why: &str| Kind::AsItIs(why.to_owned());
+        let (kind, results, is_kept) = match sampled.traced {
+            Some(traced) if traced.traced.counted.is_empty() => {
                 let graph = traced.traced.graph.clone();
                 let compiled = traced.compile(graph, &choice);
                 let mut graph = compiled.map_err(|error| raise(py, error))?;
                 graph.seconds = tracing.start.elapsed().as_secs_f64();
                 let is_kept = !graph.argument_is_captured;
-                (Kind::Graph(Arc::new(Py::new(py, graph)?)), is_kept)
+                let kind = Kind::Graph(Arc::new(Py::new(py, graph)?));
+                (kind, sampled.results, is_kept)
             }
-            None => (
-                Kind::AsItIs("shapes of results depend on values".to_owned()),
-                true,
-            ),
+            Some(_) => {
+                // Shapes depend on values: the graph is in pieces, if it is the same for all lengths.
+                let mut found = vec![sampled];
+                for which in [1, 2] {
+                    match self.sample(slf, call, &tracing, (None, which)) {
+                        Ok(sampled) => found.push(sampled),
+                        Err(_) => break,
+                    }
+                }
+                let no_sizes = [Vec::new(), Vec::new(), Vec::new()];
+                let (fitted, results) = fitted_of(py, found, &no_sizes, &[], choice)?;
+                let kind = match fitted {
+                    Ok(Fitted::Split(split)) => Kind::Split(Box::new(split)),
+                    Ok(Fitted::Sized(_)) => as_it_is("its graph changes from trace to trace"),
+                    Err(why) => Kind::AsItIs(format!("shapes of results depend on values: {why}")),
+                };
+                (kind, results, true)
+            }
+            None => (as_it_is("shapes of results depend on values"), None, true),
         };
-        let form = tracing.form(py, call.2, sampled.results);
-        self.keep(py, (kind, form, sampled.setup), signature, is_kept)
+        let form = tracing.form(py, call.2, results);
+        self.keep(py, (kind, form, setup), signature, is_kept)
     }
 
     /// Traces a call at three sizes and keeps one graph for all sizes, or why there is none.
@@ -491,7 +556,7 @@ impl JitFunction {
         let mut why = None;
         for (i, at) in samples.iter().enumerate() {
             let shapes = sizes.shapes(&arrays, at);
-            match self.sample(slf, call, &tracing, Some(&shapes)) {
+            match self.sample(slf, call, &tracing, (Some(&shapes), i)) {
                 Ok(sampled) if sampled.traced.is_none() => {
                     let why = "shapes of results depend on values".to_owned();
                     let form = tracing.form(py, call.2, None);
@@ -512,30 +577,11 @@ impl JitFunction {
             None => self.tracing.call1(py, (slf, call.0, call.1))?,
         };
         let choice = super::passes::choice(setup.bind(py))?;
-        let mut results = None;
-        let mut traces = Vec::new();
-        for sampled in found {
-            let (Some(tree), Some(traced)) = (sampled.results, sampled.traced) else {
-                continue;
-            };
-            match &results {
-                None => results = Some(tree),
-                Some(first) if !tree.is_same(first, py)? => {
-                    why = Some("a result that is no array depends on a size".to_owned());
-                }
-                Some(_) => {}
-            }
-            traces.push(traced);
-        }
-        let kind = match (why, <[TracedFunction; 3]>::try_from(traces)) {
-            (None, Ok(traces)) => {
-                let made = SizedFunction::new(traces, &samples, &sizes.places, choice);
-                match made {
-                    Ok(sized) => Kind::Sized(Box::new(sized)),
-                    Err(why) => Kind::Specialised(why),
-                }
-            }
-            (why, _) => Kind::Specialised(why.unwrap_or_default()),
+        let (fitted, results) = fitted_of(py, found, &samples, &sizes.places, choice)?;
+        let kind = match fitted {
+            Ok(Fitted::Sized(sized)) => Kind::Sized(Box::new(sized)),
+            Ok(Fitted::Split(split)) => Kind::Split(Box::new(split)),
+            Err(other) => Kind::Specialised(why.unwrap_or(other)),
         };
         let form = tracing.form(py, call.2, results);
         self.keep(py, (kind, form, setup), signature, true)
@@ -552,6 +598,7 @@ impl JitFunction {
         let graph = match &kind {
             Kind::Graph(graph) => Some(graph.get().captured_storages()),
             Kind::Sized(sized) => Some(sized.captured_storages()),
+            Kind::Split(split) => Some(split.captured_storages()),
             Kind::Specialised(_) | Kind::AsItIs(_) => None,
         };
         let (before, is_current) = record.call_method1(py, "finish", (graph,))?.extract(py)?;
@@ -587,19 +634,34 @@ impl JitFunction {
             entry,
             graph,
             arrays,
+            sizes,
         } = prepared;
         let held: SmallVec<[_; 8]> = arrays.iter().map(|x| x.get().array(py)).collect();
         let arguments: SmallVec<[_; 8]> = held.iter().collect();
-        let graph = graph.as_ref().map(|graph| graph.get());
-        let Some(graph) = graph.filter(|graph| !graph.meets_captured(&arguments)) else {
-            return self.function.call(py, args, kwargs);
-        };
-        for before in &entry.before {
-            before.call0(py)?;
-        }
-        let outputs = match graph.is_long() {
+        let run = |graph: &CompiledGraph| match graph.is_long() {
             true => without_gil(py, || graph.run(&arguments)),
             false => graph.run(&arguments),
+        };
+        let before = || -> PyResult<()> {
+            entry
+                .before
+                .iter()
+                .try_for_each(|before| before.call0(py).map(drop))
+        };
+        let outputs = match (graph.as_ref().map(|graph| graph.get()), &entry.kind) {
+            (Some(graph), _) if !graph.meets_captured(&arguments) => {
+                before()?;
+                run(graph)
+            }
+            (None, Kind::Split(split)) if !split.meets_captured(&arguments) => {
+                before()?;
+                match without_gil(py, || split.run(&arguments, sizes)) {
+                    Ok(None) => return self.function.call(py, args, kwargs),
+                    Ok(Some(outputs)) => Ok(outputs),
+                    Err(error) => Err(error),
+                }
+            }
+            _ => return self.function.call(py, args, kwargs),
         };
         let mut outputs = outputs.map_err(|error| raise(py, error))?;
         let mut outputs: SmallVec<[_; 4]> = outputs.drain(..).map(Some).collect();
@@ -616,6 +678,37 @@ impl JitFunction {
         };
         entry.form.results.build(py, array)
     }
+}
+
+/// One function of three traces, or why there is none, and the form of its results.
+fn fitted_of(
+    py: Python<'_>,
+    found: Vec<Sampled>,
+    sizes: &[Vec<i64>; 3],
+    places: &[(usize, usize)],
+    choice: Choice,
+) -> PyResult<(Result<Fitted, String>, Option<Tree>)> {
+    let mut results = None;
+    let mut traces = Vec::new();
+    for sampled in found {
+        let (Some(tree), Some(traced)) = (sampled.results, sampled.traced) else {
+            continue;
+        };
+        match &results {
+            None => results = Some(tree),
+            Some(first) if !tree.is_same(first, py)? => {
+                let why = "a result that is no array depends on a size".to_owned();
+                return Ok((Err(why), results));
+            }
+            Some(_) => {}
+        }
+        traces.push(traced);
+    }
+    let fitted = match <[TracedFunction; 3]>::try_from(traces) {
+        Ok(traces) => fitted(traces, sizes, places, choice),
+        Err(_) => Err("it raises an error at another size".to_owned()),
+    };
+    Ok((fitted, results))
 }
 
 /// Arguments, keyword arguments, and the arrays among both.

@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mxnet::core::Array;
 use mxnet::graph::passes::Choice;
-use mxnet::graph::{Sample, Source, Template, fit};
+use mxnet::graph::{Program, Sample, Source, Template, fit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::compiled::{CompiledGraph, TracedFunction};
+use super::pieces::SplitFunction;
 
 /// Which axes of an array may have any length, each with its name if it has one; the lengths of all axes that must have one; the name of the dtype.
 pub type Axes = (
@@ -183,45 +184,84 @@ pub struct SizedFunction {
 /// Sizes for which compiled graphs are kept.
 const MAX_SIZES: usize = 32;
 
+/// One function of three traces: as a whole, or in pieces.
+pub enum Fitted {
+    Sized(SizedFunction),
+    Split(SplitFunction),
+}
+
+/// One function of three traces at these sizes of arguments.
+///
+/// # Errors
+/// Why there is none.
+pub fn fitted(
+    traces: [TracedFunction; 3],
+    sizes: &[Vec<i64>; 3],
+    places: &[(usize, usize)],
+    choice: Choice,
+) -> Result<Fitted, String> {
+    let sample = |i: usize| Sample {
+        graph: &traces[i].traced.graph,
+        sizes: &sizes[i],
+        counted: &traces[i].traced.counted,
+        decisions: &traces[i].decisions,
+    };
+    let template = fit([sample(0), sample(1), sample(2)], places)?;
+    let is_captured = traces.iter().any(|x| x.traced.argument_is_captured);
+    if is_captured {
+        return Err("an argument is also an array that the function found elsewhere".to_owned());
+    }
+    let num_forward = traces[0].traced.num_forward_nodes;
+    if traces
+        .iter()
+        .any(|x| x.traced.num_forward_nodes != num_forward)
+    {
+        return Err("its gradient begins elsewhere at another size".to_owned());
+    }
+    let [mut traced, second, third] = traces;
+    for other in [second, third] {
+        traced.traced.seen.extend(other.traced.seen);
+    }
+    if traced.traced.counted.is_empty() {
+        return Ok(Fitted::Sized(SizedFunction::new(template, traced, choice)));
+    }
+    let counts = (num_forward, traced.num_outputs, traced.num_arguments);
+    let program = Program::new(template, counts, choice)?;
+    Ok(Fitted::Split(SplitFunction::new(program, traced)))
+}
+
+/// Lengths of axes that depend on values, at three sizes, by their number.
+pub const LENGTHS: [fn(usize) -> Option<usize>; 3] = [
+    |i| STEPS_OF_LENGTHS.get(i).map(|_| 5 + 2 * i),
+    |i| STEPS_OF_LENGTHS.get(i).map(|step| 5 + 2 * i + step.0),
+    |i| STEPS_OF_LENGTHS.get(i).map(|step| 5 + 2 * i + step.1),
+];
+
+/// As those of arguments: in no two rows in one ratio.
+const STEPS_OF_LENGTHS: [(usize, usize); 12] = [
+    (8, 19),
+    (6, 23),
+    (11, 15),
+    (7, 25),
+    (10, 21),
+    (12, 17),
+    (9, 29),
+    (13, 22),
+    (5, 31),
+    (14, 27),
+    (15, 20),
+    (4, 33),
+];
+
 impl SizedFunction {
-    /// One function of three traces.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn new(
-        traces: [TracedFunction; 3],
-        sizes: &[Vec<i64>; 3],
-        places: &[(usize, usize)],
-        choice: Choice,
-    ) -> Result<SizedFunction, String> {
-        let sample = |i: usize| Sample {
-            graph: &traces[i].traced.graph,
-            sizes: &sizes[i],
-            counted: &[],
-        };
-        let template = fit([sample(0), sample(1), sample(2)], places)?;
-        let is_captured = traces.iter().any(|x| x.traced.argument_is_captured);
-        if is_captured {
-            return Err(
-                "an argument is also an array that the function found elsewhere".to_owned(),
-            );
-        }
-        let same =
-            |x: &TracedFunction| x.traced.num_forward_nodes == traces[0].traced.num_forward_nodes;
-        if !traces.iter().all(same) {
-            return Err("its gradient begins elsewhere at another size".to_owned());
-        }
-        let [first, second, third] = traces;
-        let mut traced = first;
-        for other in [second, third] {
-            traced.traced.seen.extend(other.traced.seen);
-        }
-        Ok(SizedFunction {
+    /// A function for all sizes of arguments.
+    fn new(template: Template, traced: TracedFunction, choice: Choice) -> SizedFunction {
+        SizedFunction {
             template: Arc::new(template),
             traced,
             choice,
             made: Mutex::new(Vec::new()),
-        })
+        }
     }
 
     /// Whether the values that the function saw while it was traced are still the same.

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use mxnet::core::Array;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{
+    PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType,
+};
 use smallvec::SmallVec;
 
 use super::sized::{CallSizes, DynamicAxes};
+use super::watch;
 use crate::array::{PyArray, as_array};
 use crate::once_box::interned;
 use crate::typed::Get;
@@ -27,6 +30,8 @@ pub enum Tree {
     Dict(Vec<(Py<PyAny>, Tree)>),
     /// An object that is a structure of arrays, as sparse and ragged ones are: its class, what of it is no array, its arrays.
     Parts(Py<PyAny>, Py<PyAny>, Vec<Tree>),
+    /// An object of a dataclass: its class, names and values of its fields.
+    Fields(Py<PyAny>, Vec<(Py<PyAny>, Tree)>),
     /// Any other object.
     Static(Py<PyAny>),
 }
@@ -167,6 +172,9 @@ impl<'py> Flattener<'py, '_> {
             self.arrays.push(array.clone());
             return Ok(Tree::Array(self.arrays.len() - 1, array.get().is_scalar()));
         }
+        if let Some(number) = watch::plain(value)? {
+            return self.flatten(&number);
+        }
         if value.is_none() {
             self.word(NONE);
         } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
@@ -229,8 +237,25 @@ impl<'py> Flattener<'py, '_> {
                     ))
                 })?;
             }
+            if self.signature.is_none()
+                && value.hasattr("__dataclass_fields__")?
+                && !value.is_instance_of::<PyType>()
+                && holds_stand_in(value, 0)?
+            {
+                let names = value
+                    .getattr("__dataclass_fields__")?
+                    .cast_into::<PyDict>()?;
+                let mut fields = Vec::with_capacity(names.len());
+                for name in names.keys() {
+                    let item = value.getattr(name.cast::<PyString>()?)?;
+                    fields.push((name.unbind(), self.flatten(&item)?));
+                }
+                return Ok(Tree::Fields(value.get_type().into_any().unbind(), fields));
+            }
             // What holds arrays of its own would keep those of the trace.
-            if self.signature.is_none() && value.hasattr("__array_function__")? {
+            if self.signature.is_none()
+                && (value.hasattr("__array_function__")? || holds_stand_in(value, 0)?)
+            {
                 let name = value.get_type().name()?;
                 return Err(PyTypeError::new_err(format!(
                     "jit: a function returned a '{name}', which holds arrays that a graph does not see\n  hint: return the arrays \
@@ -240,6 +265,43 @@ impl<'py> Flattener<'py, '_> {
             self.object(value);
         }
         Ok(Tree::Static(value.clone().unbind()))
+    }
+}
+
+/// Whether an object that is none of the containers above has arrays of a trace among its items or attributes.
+fn holds_stand_in(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<bool> {
+    /// Containers in containers that are looked into.
+    const MAX_DEPTH: usize = 4;
+    if let Some(array) = as_array(value) {
+        return Ok(array.get().with(value.py(), Array::is_abstract));
+    }
+    let any = |items: Bound<'_, PyAny>| -> PyResult<bool> {
+        for item in items.try_iter()? {
+            if holds_stand_in(&item?, depth + 1)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    if depth > MAX_DEPTH || value.is_instance_of::<PyType>() {
+        return Ok(false);
+    }
+    if let Ok(dict) = value.cast::<PyDict>() {
+        return any(dict.values().into_any());
+    }
+    let is_sequence = value.is_instance_of::<PyList>()
+        || value.is_instance_of::<PyTuple>()
+        || value.is_instance_of::<PySet>()
+        || value.is_instance_of::<PyFrozenSet>();
+    if is_sequence && any(value.clone())? {
+        return Ok(true);
+    }
+    match value.getattr_opt("__dict__")? {
+        Some(attributes) if !value.is_callable() => match attributes.cast::<PyDict>() {
+            Ok(attributes) => any(attributes.values().into_any()),
+            Err(_) => Ok(false),
+        },
+        _ => Ok(false),
     }
 }
 
@@ -272,6 +334,16 @@ impl Tree {
                 }
                 true
             }
+            (Tree::Fields(a, x), Tree::Fields(b, y)) => {
+                let mut is_same = a.is(b) && x.len() == y.len();
+                for ((_, x), (_, y)) in x.iter().zip(y) {
+                    is_same = is_same && x.is_same(y, py)?;
+                }
+                is_same
+            }
+            (Tree::Parts(a, rest, x), Tree::Parts(b, other, y)) => {
+                a.is(b) && rest.bind(py).eq(other)? && all(x, y)?
+            }
             (Tree::Static(a), Tree::Static(b)) => a.is(b) || a.bind(py).eq(b)?,
             _ => false,
         })
@@ -301,6 +373,16 @@ impl Tree {
                     dict.set_item(key, item.build(py, array)?)?;
                 }
                 dict.into_any().unbind()
+            }
+            Tree::Fields(class, items) => {
+                // As `copy.copy` makes one: frozen dataclasses are no exception.
+                let object = py.import("builtins")?.getattr("object")?;
+                let made = object.call_method1("__new__", (class,))?;
+                for (name, item) in items {
+                    let item = item.build(py, array)?;
+                    object.call_method1("__setattr__", (&made, name, item))?;
+                }
+                made.unbind()
             }
             Tree::Static(value) => value.clone_ref(py),
         })

@@ -1,0 +1,132 @@
+//! Functions whose graphs are in pieces, because shapes depend on values: runs, recorded while gradients are.
+
+use std::sync::Arc;
+
+use mxnet::core::autograd::{self as tape};
+use mxnet::core::{Array, Error, Outputs, Result, interp};
+use mxnet::graph::{Program, Source};
+
+use super::compiled::{Backward, Binding, RecordedCall, TracedFunction, at_place};
+
+/// A function whose graph is in pieces.
+pub struct SplitFunction {
+    program: Program,
+    traced: TracedFunction,
+    /// What is bound to each input; nothing to constants and cotangents.
+    bindings: Vec<Option<Binding>>,
+}
+
+impl SplitFunction {
+    /// A program, and the trace that it is of.
+    pub fn new(program: Program, traced: TracedFunction) -> SplitFunction {
+        let inputs = program.template().traced().inputs.iter();
+        let binding = |source: &Source| match source {
+            Source::Argument(i) if *i >= traced.num_arguments => None,
+            source => traced.binding(source),
+        };
+        SplitFunction {
+            bindings: inputs.map(|input| binding(&input.source)).collect(),
+            program,
+            traced,
+        }
+    }
+
+    /// Whether the values that the function saw while it was traced are still the same.
+    pub fn is_current(&self) -> bool {
+        self.traced.is_current()
+    }
+
+    /// The number of pieces.
+    pub fn num_pieces(&self) -> usize {
+        self.program.num_pieces()
+    }
+
+    /// Storages of the arrays that the function found.
+    pub fn captured_storages(&self) -> Vec<usize> {
+        let found = self.bindings.iter().filter_map(|binding| match binding {
+            Some(Binding::Array(x)) => Some(Arc::as_ptr(x.tensor().storage()) as usize),
+            _ => None,
+        });
+        found.collect()
+    }
+
+    /// Whether an argument has the storage of an array that the function found elsewhere, and one of both is written.
+    pub fn meets_captured(&self, arguments: &[&Array]) -> bool {
+        let inputs = &self.program.template().traced().inputs;
+        let bound = || self.bindings.iter().zip(inputs);
+        let writes_argument = bound().any(|(binding, input)| {
+            matches!(binding, Some(Binding::Argument(_))) && input.written.is_some()
+        });
+        bound().any(|(binding, input)| {
+            let Some(Binding::Array(x)) = binding else {
+                return false;
+            };
+            let same = |y: &&Array| Arc::ptr_eq(x.tensor().storage(), y.tensor().storage());
+            (writes_argument || input.written.is_some()) && arguments.iter().any(same)
+        })
+    }
+
+    /// Runs the pieces, and records the call while gradients are recorded. `None` if it failed and changed nothing: the function itself says why, or does not
+    /// fail.
+    ///
+    /// # Errors
+    /// What operators report.
+    pub fn run(&self, arguments: &[&Array], sizes: &[i64]) -> Result<Option<Outputs>> {
+        let bound = |binding: &Option<Binding>| -> Option<Array> {
+            match binding.as_ref()? {
+                Binding::Argument(i) => Some(arguments[*i].clone()),
+                Binding::Array(x) => Some(x.clone()),
+                Binding::Gradient(leaf) => Some(leaf.gradient()),
+                Binding::GradientOf(i) => {
+                    tape::gradient_of(arguments[*i]).map(|leaf| leaf.gradient())
+                }
+            }
+        };
+        let held: Vec<Option<Array>> = self.bindings.iter().map(bound).collect();
+        let finished = {
+            let _paused = interp::Scope::enter(false, interp::is_training());
+            match self
+                .program
+                .run(sizes, &|i| held[i].as_ref().map(Array::detach))
+            {
+                Ok(finished) => finished,
+                Err((_, true)) => return Ok(None),
+                Err((error, false)) => return Err(error),
+            }
+        };
+        let mut outputs = finished.outputs;
+        let Some(executable) = finished.backward else {
+            return Ok(Some(outputs));
+        };
+        let variables: Vec<&Array> = (self.traced.variables.iter())
+            .map(|x| x.argument.map_or(&x.array, |i| arguments[i]))
+            .collect();
+        let bindings = self.bindings.iter().zip(&held);
+        let placed = bindings.filter_map(|(binding, array)| match binding {
+            Some(Binding::Array(_)) => Some(at_place(array.as_ref()?, &variables)),
+            _ => array.clone(),
+        });
+        let rule = Backward {
+            residuals: finished.residuals,
+            executable,
+            call: RecordedCall {
+                forward: finished.graph.clone(),
+                bindings: placed.collect(),
+                random: finished.random,
+                heads: self.traced.heads.clone(),
+                variables: variables.iter().map(|&x| x.clone()).collect(),
+                training: interp::is_training(),
+            },
+        };
+        let heads = &self.traced.heads;
+        let found: Vec<Array> = heads.iter().map(|&i| outputs[i].clone()).collect();
+        let name = &finished.graph.name;
+        let recorded = tape::record_custom(name, &variables, found, |_| true, Box::new(rule))?;
+        for (&i, y) in heads.iter().zip(recorded) {
+            *outputs
+                .get_mut(i)
+                .ok_or_else(|| Error::internal("jit", "a result is missing"))? = y;
+        }
+        Ok(Some(outputs))
+    }
+}

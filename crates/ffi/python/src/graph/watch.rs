@@ -1,0 +1,94 @@
+//! Lengths that a traced function asks for: objects that note what is decided by them.
+
+use std::cell::RefCell;
+
+use mxnet::core::Array;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyFloat, PyInt, PyTuple, PyType};
+
+use crate::once_box::interned;
+
+/// The classes of lengths: integers, and real numbers that are computed of them.
+static CLASSES: PyOnceLock<(Py<PyType>, Py<PyType>)> = PyOnceLock::new();
+
+thread_local! {
+    /// What is told of lengths that leave as plain integers, while a trace watches lengths.
+    static SEEN: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
+}
+
+/// Says which classes lengths have: one derived from `int`, one from `float`. Only the first call counts.
+#[pyfunction]
+pub fn classes_of_lengths(whole: Py<PyType>, real: Py<PyType>, py: Python<'_>) {
+    CLASSES.get_or_init(py, || (whole, real));
+}
+
+/// Whether an object is a length, or a real number that was computed of some.
+#[inline]
+pub fn is_length(object: &Bound<'_, PyAny>) -> bool {
+    CLASSES.get(object.py()).is_some_and(|(whole, real)| {
+        let class = object.get_type();
+        class.is(whole) || class.is(real)
+    })
+}
+
+/// A length as Python's own number; `None` for anything else.
+pub fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !is_length(object) {
+        return Ok(None);
+    }
+    let py = object.py();
+    let number = match object.is_instance_of::<PyInt>() {
+        true => object.call_method0(interned!(py, "__int__"))?,
+        false => object.call_method0(interned!(py, "__float__"))?,
+    };
+    debug_assert!(
+        number.is_exact_instance_of::<PyInt>() || number.is_exact_instance_of::<PyFloat>()
+    );
+    Ok(Some(number))
+}
+
+/// Runs `body`; shapes of arrays without values consist of lengths meanwhile, and `seen` is called with those that are given as plain integers.
+pub fn watched<R>(seen: Py<PyAny>, body: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, also when `body` panics.
+    struct Restore(Option<Py<PyAny>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SEEN.set(self.0.take());
+        }
+    }
+    let _restore = Restore(SEEN.replace(Some(seen)));
+    body()
+}
+
+/// The class of lengths, if a trace of this thread watches them.
+fn class(py: Python<'_>) -> Option<&Bound<'_, PyType>> {
+    let is_watched = SEEN.with_borrow(Option::is_some);
+    let classes = CLASSES.get(py).filter(|_| is_watched);
+    classes.map(|(whole, _)| whole.bind(py))
+}
+
+/// The shape of an array without values in a trace that watches lengths.
+#[cold]
+pub fn shape(py: Python<'_>, x: &Array) -> PyResult<Option<Py<PyAny>>> {
+    let Some(class) = class(py) else {
+        return Ok(None);
+    };
+    let sizes = x.shape().iter().map(|&n| class.call1((n,)));
+    let sizes = sizes.collect::<PyResult<Vec<_>>>()?;
+    Ok(Some(PyTuple::new(py, sizes)?.into_any().unbind()))
+}
+
+/// The number of elements of an array without values in a trace that watches lengths.
+#[cold]
+pub fn size(py: Python<'_>, x: &Array) -> PyResult<Option<Py<PyAny>>> {
+    let made = class(py).map(|class| class.call1((x.len(),)));
+    Ok(made.transpose()?.map(Bound::unbind))
+}
+
+/// Tells that a length was given as a plain integer.
+#[cold]
+pub fn note_len(py: Python<'_>, n: usize) -> PyResult<()> {
+    let seen = SEEN.with_borrow(|seen| seen.as_ref().map(|seen| seen.clone_ref(py)));
+    seen.map_or(Ok(()), |seen| seen.call1(py, (n,)).map(drop))
+}

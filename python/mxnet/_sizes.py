@@ -1,0 +1,129 @@
+"""Lengths in traces of functions for arrays of any size: what is decided by them is noted."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from mxnet import _core
+
+__all__ = ["RealSize", "Size", "noted"]
+
+
+class _State(threading.local):
+    """Where the thread notes decisions."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[str, float, float, bool]] | None = None
+
+
+_state = _State()
+
+
+def noted(log: list[tuple[str, float, float, bool]] | None) -> list[tuple[str, float, float, bool]] | None:
+    """Note decisions of this thread in another list.
+
+    Parameters
+    ----------
+    log : list or None
+        Gets one entry for each comparison of a length: which one, both sides, the outcome.
+
+    Returns
+    -------
+    list or None
+        The list so far.
+    """
+    before, _state.log = _state.log, log
+    return before
+
+
+def _note(name: str, left: float, right: float, outcome: bool) -> None:
+    if _state.log is not None:
+        _state.log.append((name, left, right, outcome))
+
+
+class Size(int):
+    """A length: an integer that notes what it is compared with, as do integers that are computed of it."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        _note("seen", int(self), int(self), True)
+        return int.__hash__(self)
+
+    def __bool__(self) -> bool:
+        outcome = int(self) != 0
+        _note("ne", int(self), 0, outcome)
+        return outcome
+
+    def __reduce__(self) -> Any:
+        return int, (int(self),)
+
+
+class RealSize(float):
+    """A real number that was computed of lengths."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        _note("seen", float(self), float(self), True)
+        return float.__hash__(self)
+
+    def __bool__(self) -> bool:
+        outcome = float(self) != 0
+        _note("ne", float(self), 0.0, outcome)
+        return outcome
+
+    def __reduce__(self) -> Any:
+        return float, (float(self),)
+
+
+def _watched(value: Any) -> Any:
+    """The result of an operation of lengths."""
+    kind = type(value)
+    if kind is int:
+        return Size(value)
+    if kind is float:
+        return RealSize(value)
+    return tuple(map(_watched, value)) if kind is tuple else value
+
+
+def _operation(base: type, name: str) -> Callable[..., Any]:
+    method = getattr(base, name)
+
+    def operation(self: Any, *others: Any) -> Any:
+        return _watched(method(self, *others))
+
+    operation.__name__ = name
+    return operation
+
+
+def _comparison(base: type, name: str) -> Callable[..., Any]:
+    method = getattr(base, f"__{name}__")
+    plain: dict[type, type] = {Size: int, RealSize: float, bool: int}
+
+    def comparison(self: Any, other: Any) -> Any:
+        outcome = method(self, other)
+        if outcome is not NotImplemented:
+            kind = plain.get(type(other), type(other))
+            right = kind(other) if kind in (int, float) else operator.index(other)
+            _note(name, base(self), right, outcome)
+        return outcome
+
+    comparison.__name__ = f"__{name}__"
+    return comparison
+
+
+_BINARY = ("add", "sub", "mul", "floordiv", "truediv", "mod", "divmod", "pow")
+_BITS = ("and", "or", "xor", "lshift", "rshift")
+
+for _class, _base in ((Size, int), (RealSize, float)):
+    _names = [prefix + name for name in _BINARY + (_BITS if _base is int else ()) for prefix in ("", "r")]
+    for _name in [*_names, "neg", "pos", "abs", "round", "trunc", "floor", "ceil"]:
+        setattr(_class, f"__{_name}__", _operation(_base, f"__{_name}__"))
+    for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        setattr(_class, f"__{_name}__", _comparison(_base, _name))
+
+_core.classes_of_lengths(Size, RealSize)
