@@ -1060,21 +1060,22 @@ EXPORT Result cuModuleLoadData(Module** module, const void* image) {
     if (memcmp(image, "MXEMU001", 8)) return INVALID_IMAGE;
     unsigned long long length;
     memcpy(&length, (const char*)image + 8, 8);
-    int file = memfd_create("kernel", 0);
+    // A file with a name of its own: a name that is loaded already would give the library of that name.
+    char path[] = "/tmp/emulator-module-XXXXXX";
+    int file = mkstemp(path);
     const char* from = (const char*)image + 16;
     for (size_t done = 0; done < length;) {
         ssize_t n = write(file, from + done, length - done);
         if (n <= 0) die("the image of a module cannot be written");
         done += n;
     }
-    std::string path = "/proc/self/fd/" + std::to_string(file);
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    close(file);
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
     if (!library) {
         fprintf(stderr, "emulator: %s\n", dlerror());
-        close(file);
         return INVALID_IMAGE;
     }
-    close(file);
     *module = new Module{library, {}};
     return SUCCESS;
 }

@@ -18,6 +18,7 @@
 
 #include <fstream>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -131,8 +132,11 @@ EXPORT Result nvrtcCompileProgram(Program* program, int count, const char* const
     {
         std::ofstream file(input);
         file << "#line 1 \"kernel.cu\"\n" << text << "\nnamespace emulator { extern \"C\" { Host* emulator_host; } }\n";
+        // The preprocessor may choose one of several functions of a name.
+        std::set<std::string> names;
         for (std::sregex_iterator it(text.begin(), text.end(), kernel), end; it != end; ++it) {
             std::string name = (*it)[1];
+            if (!names.insert(name).second) continue;
             file << "extern \"C\" void emulator_run_" << name << "(void** p) { emulator::run(&" << name << ", p); }\n"
                  << "extern \"C\" unsigned int emulator_sizes_" << name
                  << "(const unsigned long** s) { return emulator::sizes_of(&" << name << ", s); }\n";
