@@ -23,6 +23,18 @@ CALLS = {
         "np.lexsort((x, x))",
         "np.isin(i, i)",
     ],
+    "sets and transforms": [
+        "np.union1d(i, i)",
+        "np.setdiff1d(i, i)",
+        "np.unique(i, return_inverse=True)",
+        "np.unravel_index(i, (n, 1))",
+        "np.linalg.svd(m)",
+        "np.linalg.qr(m)",
+        "np.linalg.eigvalsh(m)",
+        "np.random.permutation(n)",
+        "np.random.choice(n, n // 2, replace=False)",
+        "x.tobytes()",
+    ],
 }
 
 
@@ -36,6 +48,7 @@ n = 3_000_000
 rng = onp.random.default_rng(3)
 x = np.array(rng.random(n), dtype="float32")
 i = np.arange(n)
+m = np.array(rng.random((600, 600)))
 
 # Threads and their stacks are there before memory is limited.
 np.sort(x)[0].item()

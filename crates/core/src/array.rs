@@ -168,7 +168,15 @@ impl Array {
             return Err(Error::dtype("to_vec", problem));
         }
         let dense = self.on_host()?.contiguous()?;
-        Ok(dense.read()?.elements().to_vec())
+        let held = dense.read()?;
+        let elements = held.elements();
+        let mut copy = Vec::new();
+        if copy.try_reserve_exact(elements.len()).is_err() {
+            let problem = format!("no memory for a copy of {} elements", elements.len());
+            return Err(Error::memory("to_vec", problem));
+        }
+        copy.extend_from_slice(elements);
+        Ok(copy)
     }
 
     /// The only element.

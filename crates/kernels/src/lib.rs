@@ -28,7 +28,7 @@ pub mod update;
 mod real;
 #[cfg(test)]
 mod scoped;
-mod scratch;
+pub mod scratch;
 
 pub mod attention;
 pub mod conv;

@@ -40,7 +40,10 @@ pub(crate) fn reserve<T>(to: &mut Vec<T>, more: usize) {
 }
 
 /// `len` times the same value, as `vec![value; len]`, which ends the process if there is no memory for it.
-pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
+///
+/// # Panics
+/// With the allocator's error, without memory.
+pub fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
     let mut all = Vec::new();
     reserve(&mut all, len);
     all.resize(len, value);
@@ -48,7 +51,10 @@ pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
 }
 
 /// What `of` gives, at most `most` values, as `collect`, which ends the process if there is no memory for them.
-pub(crate) fn collected<T>(most: usize, of: impl IntoIterator<Item = T>) -> Vec<T> {
+///
+/// # Panics
+/// With the allocator's error, without memory.
+pub fn collected<T>(most: usize, of: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
     reserve(&mut all, most);
     all.extend(of);

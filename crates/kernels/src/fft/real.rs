@@ -8,6 +8,7 @@ use rustfft::{Fft, FftDirection};
 
 use super::plan::{Sample, complex};
 use crate::real::{Real, per_isa};
+use crate::scratch;
 
 /// What the results of a real transform, or the spectrum it is made from, are multiplied by.
 #[derive(Clone, Copy)]
@@ -26,7 +27,7 @@ pub(super) struct RealPlan<T: Sample> {
     /// Of `n / 2` numbers for an even `n`, which has twiddles, of `n` for an odd one.
     fft: Arc<dyn Fft<T>>,
     /// `exp(-2 pi i k / n)` for k below `n / 4`.
-    twiddles: Arc<[Complex<T>]>,
+    twiddles: Arc<Vec<Complex<T>>>,
 }
 
 impl<T: Sample> Clone for RealPlan<T> {
@@ -51,9 +52,12 @@ impl<T: Sample> RealPlan<T> {
             n,
             fft: complex(len, direction),
             twiddles: if is_even {
-                (0..len.div_ceil(2)).map(twiddle).collect()
+                Arc::new(scratch::collected(
+                    len.div_ceil(2),
+                    (0..len.div_ceil(2)).map(twiddle),
+                ))
             } else {
-                Arc::from([])
+                Arc::default()
             },
         }
     }

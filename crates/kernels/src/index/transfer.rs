@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::{Sum, Write, move_of, with_size};
 use crate::reduce::plan::{Axes, Axis, count, offsets, split};
 use crate::reduce::with_elem;
+use crate::scratch;
 use crate::{Elem, Threads};
 
 /// One indexed axis of the picked view.
@@ -246,7 +247,7 @@ impl Indices<'_> {
         if last / 64 > positions {
             return false;
         }
-        let mut seen = vec![0_u64; last / 64 + 1];
+        let mut seen = scratch::filled(last / 64 + 1, 0_u64);
         indices.iter().all(|&i| {
             let (word, bit) = (i as usize / 64, 1 << (i % 64));
             let is_new = seen[word] & bit == 0;

@@ -2,6 +2,7 @@
 
 use super::{Segments, run};
 use crate::real::Shared;
+use crate::scratch;
 use crate::sort::{self, Order, Rows};
 use crate::{Elem, Serial, Threads};
 
@@ -46,8 +47,8 @@ pub unsafe fn argsort(
             return;
         }
         // Words of 8 bytes are aligned for every element type of at most that size.
-        let mut column = vec![0u64; (n * size).div_ceil(8)];
-        let mut order = vec![0i64; n];
+        let mut column = scratch::filled((n * size).div_ceil(8), 0u64);
+        let mut order = scratch::filled(n, 0i64);
         for j in 0..inner {
             for i in 0..n {
                 // SAFETY: element (i, j) of the segment; the column has room for `n` elements.

@@ -3,6 +3,7 @@
 use super::pattern::Pattern;
 use crate::Threads;
 use crate::real::Shared;
+use crate::scratch;
 
 /// Which columns a merge keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub struct Merged {
 pub fn merge(threads: &dyn Threads, a: &Pattern, b: &Pattern, union: Union) -> Merged {
     assert_eq!(a.num_rows(), b.num_rows());
     let num_rows = a.num_rows();
-    let mut counts = vec![0_i64; num_rows + 1];
+    let mut counts = scratch::filled(num_rows + 1, 0_i64);
     let to = Shared(counts.as_mut_ptr());
     a.for_rows(threads, 2, &|rows| {
         for i in rows {
@@ -44,10 +45,10 @@ pub fn merge(threads: &dyn Threads, a: &Pattern, b: &Pattern, union: Union) -> M
     }
     let len = counts[num_rows] as usize;
     let mut merged = Merged {
-        indices: vec![0; len],
+        indices: scratch::filled(len, 0),
         indptr: counts,
-        lhs: vec![0; len],
-        rhs: vec![0; len],
+        lhs: scratch::filled(len, 0),
+        rhs: scratch::filled(len, 0),
     };
     let (indices, lhs, rhs) = (
         Shared(merged.indices.as_mut_ptr()),

@@ -1,6 +1,7 @@
 //! Orders of stored elements: the transposed pattern, and positions sorted by row and column.
 
 use super::pattern::{Fault, OutOfRange, Pattern};
+use crate::scratch;
 
 /// The pattern of the transposed matrix: for each column its rows, and for each new place the position of the element before.
 ///
@@ -16,7 +17,7 @@ pub fn transpose(
     assert!(indptr.len() == num_columns + 1 && indices.len() == pattern.indices.len());
     assert!(positions.len() == indices.len());
     starts(pattern.indices, indptr)?;
-    let mut next: Vec<i64> = indptr[..num_columns].to_vec();
+    let mut next = scratch::collected(num_columns, indptr[..num_columns].iter().copied());
     for i in 0..pattern.num_rows() {
         for k in pattern.row(i) {
             let to = &mut next[pattern.indices[k] as usize];
@@ -68,7 +69,7 @@ pub fn order(
         return Err(Fault::OutOfRange(Some(at), columns[at]));
     }
     starts(rows, indptr)?;
-    let mut next: Vec<i64> = indptr[..indptr.len() - 1].to_vec();
+    let mut next = scratch::collected(indptr.len(), indptr[..indptr.len() - 1].iter().copied());
     for (k, &i) in rows.iter().enumerate() {
         let to = &mut next[i as usize];
         positions[*to as usize] = k as i64;

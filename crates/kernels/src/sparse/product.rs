@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use super::pattern::{Fault, OutOfRange, Pattern};
 use super::value::{Operand, Value, output, with_value};
 use crate::real::Shared;
+use crate::scratch::filled;
 use crate::{Elem, Threads};
 
 /// A sparse product: its pattern, rows ascending, and the bytes of its values.
@@ -27,7 +28,7 @@ impl Columns {
     fn new(num_columns: usize) -> Columns {
         let words = num_columns.div_ceil(64);
         Columns {
-            words: vec![0; words],
+            words: filled(words, 0),
             summary: vec![0; words.div_ceil(64)],
         }
     }
@@ -97,7 +98,7 @@ pub unsafe fn matmul<E>(
         let (rows_found, columns_found) =
             (OutOfRange::below(b.num_rows()), OutOfRange::below(num_columns));
         // Rows of about the same number of products.
-        let mut work = vec![0_i64; a.num_rows() + 1];
+        let mut work = filled(a.num_rows() + 1, 0_i64);
         for i in 0..a.num_rows() {
             let of_row: usize = (a.row(i).filter_map(|k| rows_found.check(a.indices[k])))
                 .map(|j| b.row(j).len())
@@ -107,11 +108,11 @@ pub unsafe fn matmul<E>(
         let runs = runs_of(&work, 32 * 1024);
         let num_runs = runs.len() - 1;
         let parts: Vec<Mutex<Option<Part<T>>>> = (0..num_runs).map(|_| Mutex::new(None)).collect();
-        let mut indptr = vec![0_i64; a.num_rows() + 1];
+        let mut indptr = filled(a.num_rows() + 1, 0_i64);
         let counts = Shared(indptr.as_mut_ptr());
         let scratch: Scratch<Row<T>> = Scratch::new();
         let run = |t: usize| {
-            scratch.with(|| Row { columns: Columns::new(num_columns), sums: vec![T::ZERO; num_columns] }, |row| {
+            scratch.with(|| Row { columns: Columns::new(num_columns), sums: filled(num_columns, T::ZERO) }, |row| {
                 let mut part = Part { indices: Vec::new(), data: Vec::new() };
                 for i in runs[t]..runs[t + 1] {
                     let before = part.indices.len();
@@ -146,7 +147,7 @@ pub unsafe fn matmul<E>(
         }
         let len = indptr.last().map_or(0, |&n| n as usize);
         let data = Shared(place(len)?.cast::<T>());
-        let mut indices = vec![0_i64; len];
+        let mut indices = filled(len, 0_i64);
         let to = Shared(indices.as_mut_ptr());
         run_all(threads, num_runs, &|t| {
             let part = parts[t].lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
@@ -231,7 +232,7 @@ pub unsafe fn sampled_matmul(
         let to = Shared(out.cast::<T>());
         let scratch: Scratch<RefCell<Vec<T>>> = Scratch::new();
         pattern.for_rows(threads, 16, &|rows| {
-            scratch.with(|| RefCell::new(vec![T::ZERO; num_columns]), |row| {
+            scratch.with(|| RefCell::new(filled(num_columns, T::ZERO)), |row| {
                 let row = row.get_mut();
                 for i in rows {
                     for k in a.row(i) {

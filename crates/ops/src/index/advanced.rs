@@ -256,7 +256,7 @@ fn first(g: &GradCx, gradient: Array) -> Grads {
 /// The cotangent `dy` of assigned values, zero for those that a later one replaced.
 fn of_last(g: &GradCx, dy: &Array) -> Result<Array> {
     // Every value's number is assigned as the values were; a value whose own number is found in its place has stayed.
-    let numbers: Vec<i64> = (0..dy.len() as i64).collect();
+    let numbers = mxnet_kernels::scratch::collected(dy.len(), 0..dy.len() as i64);
     let numbers = Array::from_slice(&numbers, dy.shape())?;
     let places = crate::creation::zeros(g.shape(0), DType::I64, g.device_of(0))?;
     let attrs: Attrs = [g.get("key").clone(), Value::Bool(false)]

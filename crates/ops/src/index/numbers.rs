@@ -70,7 +70,8 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
             for _ in 0..shape.len() {
                 outputs.push(Array::uninitialised(x.shape(), DType::I64, x.device())?);
             }
-            let mut rest: SmallVec<[u64; 64]> = numbers.iter().map(|&i| i as u64).collect();
+            let mut rest =
+                mxnet_kernels::scratch::collected(numbers.len(), numbers.iter().map(|&i| i as u64));
             for axis in slowest_first(cx, shape.len()).into_iter().rev() {
                 let (n, out) = (
                     shape[axis] as u64,

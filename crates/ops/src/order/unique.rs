@@ -1,6 +1,7 @@
 //! `unique` and its relatives.
 #![allow(unsafe_code)]
 
+use mxnet_kernels::scratch::{collected, filled};
 use mxnet_kernels::sort::{Nans, Runs, extremes, occurrences};
 use mxnet_tensor::{DType, Kind};
 
@@ -32,10 +33,10 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
         let at = at.to_vec::<i64>()?;
         let starts = starts(cx, &sorted)?.to_vec::<i64>()?;
         let count = starts.len();
-        let index: Vec<i64> = starts.iter().map(|&start| at[start as usize]).collect();
+        let index = collected(count, starts.iter().map(|&start| at[start as usize]));
         let ends = starts.iter().skip(1).copied().chain([n as i64]);
-        let counts: Vec<i64> = starts.iter().zip(ends).map(|(start, end)| end - start).collect();
-        let mut inverse = vec![0_i64; n];
+        let counts = collected(count, starts.iter().zip(ends).map(|(start, end)| end - start));
+        let mut inverse = filled(n, 0_i64);
         let mut rest = at.iter();
         for (number, &len) in counts.iter().enumerate() {
             for &i in rest.by_ref().take(len as usize) {
@@ -169,14 +170,14 @@ fn tallied(x: &Array) -> Result<Option<(Array, Array)>> {
     if span > 2 * n as i128 {
         return Ok(None);
     }
-    let mut tally = vec![0_i64; span as usize];
+    let mut tally = filled(span as usize, 0_i64);
     // SAFETY: as above; there is a counter for every value from the least to the largest.
     unsafe { occurrences(&Pool, elements, n, least, &mut tally) };
     let found = |&(_, &count): &(usize, &i64)| count > 0;
-    let (values, counts): (Vec<i64>, Vec<i64>) = (tally.iter().enumerate())
-        .filter(found)
-        .map(|(i, &count)| (least + i as i64, count))
-        .unzip();
+    let distinct = || tally.iter().enumerate().filter(found);
+    let count = distinct().count();
+    let values = collected(count, distinct().map(|(i, _)| least + i as i64));
+    let counts = collected(count, distinct().map(|(_, &count)| count));
     Ok(Some((
         Array::from_slice(&values, &[values.len()])?.astype(x.dtype())?,
         Array::from_slice(&counts, &[counts.len()])?,
