@@ -195,6 +195,13 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>
     }
     if interop::is_array_like(object) || nested_sequence::is_nested(object) {
         let array = interop::from_object(object, None, interop::Sharing::Allowed)?;
+        // Positions and masks are checked before they are used: their owner must not change them in between.
+        let array = match array.dtype().kind() {
+            Kind::Bool | Kind::Integer if array.tensor().storage().is_foreign() => {
+                interop::complete_copy(py, &array)?
+            }
+            _ => array,
+        };
         return Ok(Some(Operand::converted(array)));
     }
     Ok(None)

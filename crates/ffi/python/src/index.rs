@@ -670,7 +670,7 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
             false => Ok(array),
         };
     }
-    let source = py.import("numpy")?.call_method1("asarray", (object,))?;
+    let source = interop::numpy_asarray(object)?;
     let kind: String = source.getattr("dtype")?.getattr("kind")?.extract()?;
     if !"biu".contains(&kind) {
         return Err(PyIndexError::new_err(format!(
@@ -678,7 +678,8 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
             source.getattr("dtype")?
         )));
     }
-    interop::from_numpy(&source, Sharing::Allowed)
+    // A copy: indices are checked before they are used, and their owner must not change them in between.
+    interop::from_numpy(&source, Sharing::Never)
 }
 
 /// Start, stop and step of a slice; missing bounds are the extreme values, which clip to the ends.

@@ -202,11 +202,71 @@ enum Source<'py> {
     Ours(Bound<'py, PyAny>),
 }
 
+/// NumPy's array of an object. NumPy believes what `__array_interface__` says of memory; what can be checked of it is checked here.
+///
+/// # Errors
+/// Those of NumPy; `ValueError` if the elements would not be in memory that there can be, or not in the buffer that is named.
+pub fn numpy_asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let numpy = py.import(crate::once_box::interned!(py, "numpy"))?;
+    let source = numpy.call_method1(crate::once_box::interned!(py, "asarray"), (object,))?;
+    let name = crate::once_box::interned!(py, "__array_interface__");
+    if source.is(object) || source.getattr("size")?.extract::<usize>()? == 0 {
+        return Ok(source);
+    }
+    let Some(described) = object.getattr_opt(name)? else {
+        return Ok(source);
+    };
+    let Ok(described) = described.cast_into::<PyDict>() else {
+        return Ok(source);
+    };
+    let (address, _): (u64, bool) = source.getattr(name)?.get_item("data")?.extract()?;
+    let shape: Vec<i128> = source.getattr("shape")?.extract()?;
+    let strides: Vec<i128> = source.getattr("strides")?.extract()?;
+    let item_bytes: i128 = source.getattr("itemsize")?.extract()?;
+    // Of the elements' bytes, relative to the first element.
+    let (mut start, mut end) = (0_i128, item_bytes);
+    for (n, stride) in shape.iter().zip(strides) {
+        let last = (n - 1) * stride;
+        start += last.min(0);
+        end += last.max(0);
+    }
+    let address = i128::from(address);
+    if address + start < 0 || address + end > i128::from(i64::MAX) {
+        return Err(PyValueError::new_err(format!(
+            "array: `__array_interface__` describes elements at addresses {} to {}, where no memory can be",
+            address + start,
+            address + end
+        )));
+    }
+    let buffer = described
+        .get_item("data")?
+        .unwrap_or_else(|| object.clone());
+    let buffer = if buffer.is_none() {
+        object.clone()
+    } else {
+        buffer
+    };
+    if !buffer.is_instance_of::<PyTuple>()
+        && let Some(bytes) = crate::buffer_protocol::num_bytes(&buffer)?
+    {
+        let offset = described.get_item("offset")?;
+        let offset: i128 = offset.map_or(Ok(0), |offset| offset.extract())?;
+        if offset + start < 0 || offset + end > bytes as i128 {
+            return Err(PyValueError::new_err(format!(
+                "array: `__array_interface__` describes bytes {} to {} of a buffer of {bytes} bytes",
+                offset + start,
+                offset + end
+            )));
+        }
+    }
+    Ok(source)
+}
+
 /// The object as an array of NumPy's. What does not hold numbers is read as `dtype`, if that is given: text, None, and what says its value.
 fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Source<'py>> {
     let py = object.py();
-    let numpy = py.import(crate::once_box::interned!(py, "numpy"))?;
-    let source = match numpy.call_method1(crate::once_box::interned!(py, "asarray"), (object,)) {
+    let source = match numpy_asarray(object) {
         Ok(source) => source,
         // An object may give an array of ours where NumPy wants one of its own.
         Err(error) if error.is_instance_of::<PyValueError>(py) => {
