@@ -1,12 +1,15 @@
-"""Calls that never ended, and objects that could not be copied."""
+"""Calls that never ended or failed, objects that could not be copied or were not freed."""
 
 import copy
+import gc
+import itertools
 import pickle
+import weakref
 
 import pytest
 
 import mxnet as mx
-from mxnet import gluon, np
+from mxnet import autograd, gluon, np
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, copy.copy, lambda x: pickle.loads(pickle.dumps(x))])
@@ -31,3 +34,66 @@ def test_networks_and_parameters_are_copied(again):
 def test_derivatives_of_any_order():
     assert np.polyder(np.array([1.0, 2.0, 3.0]), 2**62).tolist() == []
     assert np.polyder(np.array([1.0, 2.0, 3.0]), 2).tolist() == [2]
+
+
+def test_differences_of_any_order():
+    x = np.arange(5.0)
+    assert np.diff(x, n=2**62).shape == (0,)
+    assert np.diff(x, n=5).shape == (0,)
+    assert np.diff(x, n=4).tolist() == [0]
+    assert np.diff(np.zeros((3, 0)), n=2**62, axis=0).shape == (0, 0)
+    assert np.diff(np.array([True, False]), n=2**62).dtype == bool
+
+
+class WithoutEnd:
+    """A sequence whose items go on for ever."""
+
+    def __init__(self, length):
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, i):
+        return 1
+
+
+@pytest.mark.parametrize("shape", [WithoutEnd(-1), itertools.count(), itertools.repeat(1)])
+def test_shapes_that_have_no_end_are_refused(shape):
+    for make in (np.zeros, np.ones, np.empty):
+        with pytest.raises((TypeError, ValueError)):
+            make(shape)
+
+
+def test_shapes_end_at_their_length():
+    assert np.zeros(WithoutEnd(3)).shape == (1, 1, 1)
+    assert np.zeros(range(2, 4)).shape == (2, 3)
+
+
+def test_samples_of_no_numbers():
+    for empty in (np.zeros((0,)), np.zeros((0, 3)), []):
+        shape = np.array(empty).shape
+        assert np.random.hypergeometric(empty, 3, 2).shape == shape
+        assert np.random.default_rng(3).hypergeometric(empty, empty, empty).shape == shape
+    with pytest.raises(ValueError, match="nsample"):
+        np.random.hypergeometric(np.array([1]), 1, 3)
+
+
+def test_a_function_that_stores_its_output_is_freed_without_a_backward_pass():
+    class Keeps(autograd.Function):
+        def forward(self, x):
+            self.y = x * 2
+            return self.y
+
+        def backward(self, dy):
+            return dy * 2
+
+    x = np.ones(3)
+    x.attach_grad()
+    function = Keeps()
+    alive = weakref.ref(function)
+    with autograd.record():
+        y = function(x)
+    del function, y
+    gc.collect()
+    assert alive() is None

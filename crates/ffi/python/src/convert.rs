@@ -343,11 +343,12 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
     {
         return Ok(Some(SmallVec::from_slice(&[value])));
     }
-    let Ok(items) = object.try_iter() else {
+    // What has no length could go on for ever.
+    let (Ok(len), Ok(items)) = (object.len(), object.try_iter()) else {
         return Ok(None);
     };
     let mut values = SmallVec::new();
-    for item in items {
+    for item in items.take(len) {
         let item = item?;
         match item.extract::<i64>() {
             Ok(value) if !item.is_exact_instance_of::<PyBool>() => values.push(value),

@@ -179,6 +179,9 @@ fn counts_of(name: &str) -> Counts {
 
 /// Whether samples of hypergeometric numbers are as large as they may be.
 fn check_samples(parameters: &[&[f64]]) -> Result<()> {
+    if parameters.iter().any(|p| p.is_empty()) {
+        return Ok(());
+    }
     let n = parameters.iter().map(|p| p.len()).max().unwrap_or(0);
     let at = |p: usize, i: usize| parameters[p][i.min(parameters[p].len() - 1)];
     match (0..n).find(|&i| at(2, i) > at(0, i) + at(1, i)) {

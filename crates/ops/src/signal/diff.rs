@@ -150,7 +150,8 @@ fn differences(cx: &CompositeCx) -> Result<Outputs> {
         };
         x = joined;
     }
-    for _ in 0..n {
+    // An axis that is empty stays so: one more step gives the dtype of the result.
+    for _ in 0..n.min(x.shape()[axis] as i64 + 1) {
         let len = x.shape()[axis];
         let later = narrow(&x, axis, len.min(1), len)?;
         let earlier = narrow(&x, axis, 0, len.saturating_sub(1))?;
