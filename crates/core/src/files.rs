@@ -15,6 +15,7 @@ use safetensors::tensor::{Metadata, TensorInfo};
 use crate::array::Array;
 use crate::atomic_file::{AtomicFile, check_is_file};
 use crate::error::Error;
+use crate::interrupt;
 use crate::read::{ArrayReadGuard, read_all};
 
 /// What the format calls our dtypes; it has no name for complex128.
@@ -121,19 +122,26 @@ pub fn save(
         );
         return Err(Error::value("save_safetensors", problem).into());
     }
-    // From here on nobody writes the arrays until they are stored: later writes are queued. They are acquired together; each of them is
-    // then there to be read.
     let arrays: Vec<Array> = named.into_iter().map(|(_, array)| array).collect();
-    let _all = read_all(&arrays)?;
+    // Their values are there and may be read.
+    drop(read_all(&arrays)?);
+    interrupt::ask_beside(|| write(path, &header, &arrays))?
+}
+
+/// Writes the whole file.
+fn write(path: &Path, header: &[u8], arrays: &[Array]) -> Result<(), FileError> {
+    // From here on nobody writes the arrays until they are stored: later writes are queued. They are acquired together.
+    let _all = read_all(arrays)?;
     let held = arrays.iter().map(Array::read);
     let held: Vec<ArrayReadGuard<'_>> = held.collect::<Result<_, _>>()?;
     let mut temporary = AtomicFile::create(path)?;
     temporary
         .file
         .write_all(&(header.len() as u64).to_le_bytes())?;
-    temporary.file.write_all(&header)?;
+    temporary.file.write_all(header)?;
     for array in &held {
         for chunk in array.bytes().chunks(CHUNK_BYTES) {
+            interrupt::check()?;
             temporary.file.write_all(chunk)?;
         }
     }
@@ -235,12 +243,13 @@ fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Reads the elements of a new dense array.
 #[allow(unsafe_code, reason = "writes the bytes of a new array")]
-fn fill(file: &mut File, array: &Array) -> io::Result<()> {
+fn fill(file: &mut File, array: &Array) -> Result<(), FileError> {
     let len = array.len() * array.dtype().size();
     let start = array.tensor().data_ptr();
     let mut chunk = vec![0; CHUNK_BYTES.min(len)];
     let mut at = 0;
     while at < len {
+        interrupt::check()?;
         let n = chunk.len().min(len - at);
         file.read_exact(&mut chunk[..n])?;
         // SAFETY: 1. the array is dense and new: nobody else knows its `len` bytes, of which `at..at + n` are written. 2. the chunk is our own.

@@ -17,6 +17,9 @@ pub fn may_wait() -> bool {
     engine.mode() == Mode::Sync || engine.may_wait()
 }
 
+/// How many Python objects are made or read between two looks for signals: a few milliseconds.
+pub const SIGNALS_EVERY: usize = 1 << 16;
+
 /// Whether a signal handler asked to stop.
 pub fn interrupted() -> bool {
     // While the interpreter ends, there are no handlers any more.

@@ -3,6 +3,8 @@
 //! Python's own numbers are read in two passes: the first finds the shape and the widest kind, the second the elements. As soon as something
 //! else turns up, everything is collected once, in order, and joined.
 
+use std::cell::Cell;
+
 use mxnet::core::{Array, Element, Error, Tuple, check_element, default_dtype, dtype_of_number};
 use mxnet::ops::shape;
 use mxnet::tensor::{DType, Kind, MAX_NDIM, Scalar, promote, promotion};
@@ -15,6 +17,7 @@ use smallvec::SmallVec;
 
 use crate::array::PyArray;
 use crate::convert;
+use crate::engine::SIGNALS_EVERY;
 use crate::error::raise;
 use crate::graph::watch;
 use crate::interop::{self, Sharing};
@@ -113,12 +116,27 @@ impl Shape {
     }
 }
 
+thread_local! {
+    /// Items until the next look for signals, of all sequences that this thread goes through.
+    static UNTIL_SIGNALS: Cell<usize> = const { Cell::new(SIGNALS_EVERY) };
+}
+
 /// Calls `each` with the items of a sequence.
 #[inline]
 fn for_each(
     object: &Bound<'_, PyAny>,
     mut each: impl FnMut(&Bound<'_, PyAny>) -> PyResult<bool>,
 ) -> PyResult<bool> {
+    let mut each = |item: &Bound<'_, PyAny>| {
+        match UNTIL_SIGNALS.get() {
+            0 => {
+                UNTIL_SIGNALS.set(SIGNALS_EVERY);
+                item.py().check_signals()?;
+            }
+            left => UNTIL_SIGNALS.set(left - 1),
+        }
+        each(item)
+    };
     if let Ok(list) = object.cast::<PyList>() {
         for item in list.iter() {
             if !each(&item)? {

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
 use crate::convert;
+use crate::engine;
 use crate::error::raise;
 use crate::gil_release::without_gil;
 use crate::interop::{discards_imaginary_part, to_numpy};
@@ -297,6 +298,9 @@ fn list_of<'py>(
     unsafe {
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n as ffi::Py_ssize_t))?;
         for i in 0..n {
+            if i % engine::SIGNALS_EVERY == engine::SIGNALS_EVERY - 1 {
+                py.check_signals()?;
+            }
             let item = make(i)?;
             // It takes the reference, of an object.
             if item.is_null() || ffi::PyList_SetItem(list.as_ptr(), i as ffi::Py_ssize_t, item) < 0
