@@ -123,7 +123,7 @@ pub fn launch(
         })
     };
     let (op, is_shared) = queued_op(call, outputs, &writes, fresh, cost_ns, run);
-    engine().push(op);
+    engine().push_checked(op, &mut crate::interrupt::is_requested)?;
     // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
     if is_shared {
         for x in outputs {

@@ -13,6 +13,7 @@ use crate::schedule::Op;
 use crate::stats::{Counters, Stats, count_inline};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
 use crate::var::{Access, Place, Var};
+use crate::wait::Outcome;
 
 /// Failures that wait to be reported by `wait_all`; later ones are only seen by readers of what they poisoned.
 const MAX_UNREPORTED: usize = 1024;
@@ -260,12 +261,23 @@ impl Engine {
     /// Returns at once, except that in mode `Sync` it returns when the operation has run, and that over the bound on bytes
     /// in flight before it, it helps until they are under it. Neither holds inside an operation.
     pub fn push(&self, op: Op) {
-        self.shared.push(op, Place::Host);
+        self.shared.push(op, Place::Host, &mut || false);
+    }
+
+    /// [`Engine::push`] whose waits `check` can end, as those of [`Engine::wait_for`].
+    ///
+    /// # Errors
+    /// `Interrupted` if `check` said so. The operation is pushed and runs nevertheless.
+    pub fn push_checked(&self, op: Op, check: &mut dyn FnMut() -> bool) -> Result<(), WaitError> {
+        match self.shared.push(op, Place::Host, check) {
+            Outcome::Done => Ok(()),
+            Outcome::Interrupted => Err(WaitError::Interrupted),
+        }
     }
 
     /// Like [`Engine::push`] for an operation that launches device work and orders it by events itself.
     pub fn push_launch(&self, op: Op) {
-        self.shared.push(op, Place::Launch);
+        self.shared.push(op, Place::Launch, &mut || false);
     }
 
     /// Waits until what was pushed before is done as far as `access` has to come after it: all writes for a reader, the

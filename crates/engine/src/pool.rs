@@ -22,7 +22,13 @@ thread_local! {
     static DEPTH: Cell<usize> = Cell::new(0);
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static IS_WORKER: Cell<bool> = Cell::new(false);
+    /// Whether the operation that this thread is inside of, or takes part in, is a long one.
+    #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
+    static IS_IN_LONG: Cell<bool> = Cell::new(false);
 }
+
+/// Estimated cost above which a waiting thread leaves an operation to workers.
+pub(crate) const LONG_NS: u64 = 5_000_000;
 
 /// How many operations this thread is inside of.
 pub(crate) fn depth() -> usize {
@@ -110,6 +116,17 @@ pub(crate) enum Next {
     Look,
     /// Something else.
     Other,
+}
+
+/// What a thread that waits has done about the jobs that are ready.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Help {
+    /// It ran one.
+    Ran,
+    /// There are none.
+    Idle,
+    /// Those that are ready are long ones, which workers run.
+    Left,
 }
 
 enum Job {
@@ -237,20 +254,24 @@ impl Pool {
         }
     }
 
-    fn next_job(&self, state: &mut PoolState) -> Option<Job> {
+    /// The next job; without `takes_long` none that is, or belongs to, a long operation.
+    fn next_job(&self, state: &mut PoolState, takes_long: bool) -> Option<Job> {
         // What has begun comes first.
-        let open = state.sets.iter().find(|set| set.wants_help());
+        let open = (state.sets.iter()).find(|set| set.wants_help() && (takes_long || !set.is_long));
         let job = if let Some(set) = open {
             let first = 1 + set.joined.fetch_add(1, Ordering::Relaxed);
             set.active.fetch_add(1, Ordering::AcqRel);
             Some(Job::Tasks(Arc::clone(set), first))
-        } else if let Some(entry) = state.heap.pop() {
+        } else if (state.heap.peek()).is_some_and(|entry| takes_long || !entry.node.is_long()) {
             self.running.fetch_add(1, Ordering::AcqRel);
-            Some(Job::Op(entry.node))
+            state.heap.pop().map(|entry| Job::Op(entry.node))
         } else {
             None
         };
-        state.spins.look(job.is_some());
+        // A job that is left is still counted on by whoever was called for it.
+        if job.is_some() || !state.has_jobs() {
+            state.spins.look(job.is_some());
+        }
         job
     }
 }
@@ -321,7 +342,7 @@ impl Shared {
                 }
                 return None;
             }
-            if let Some(job) = self.pool.next_job(&mut state) {
+            if let Some(job) = self.pool.next_job(&mut state, true) {
                 self.pool.end_looking();
                 return Some(job);
             }
@@ -352,27 +373,53 @@ impl Shared {
         }
     }
 
-    /// Runs one job if there is one.
-    pub(crate) fn help_once(&self) -> bool {
-        let job = self.pool.next_job(&mut self.pool.lock());
+    /// Runs one job if there is one. Long ones are left to workers, so that a thread which waits notices an interruption.
+    pub(crate) fn help_once(&self) -> Help {
+        let mut state = self.pool.lock();
+        // Inside an operation this thread may be the only worker.
+        let mut job = self.pool.next_job(&mut state, depth() > 0);
+        if job.is_none() {
+            if !state.has_jobs() {
+                return Help::Idle;
+            }
+            // This thread may have been counted on.
+            let Called { woken, hired } = self.pool.call(&mut state, 1);
+            let has_workers = state.workers > hired;
+            drop(state);
+            self.pool.notify(woken);
+            if self.start_workers(hired) && (has_workers || hired > 0) {
+                return Help::Left;
+            }
+            self.notify_waiters();
+            if has_workers {
+                return Help::Left;
+            }
+            job = self.pool.next_job(&mut self.pool.lock(), true);
+        } else {
+            drop(state);
+        }
         match job {
             Some(job) => {
                 self.run_job(job, Next::Other);
-                true
+                Help::Ran
             }
-            None => false,
+            None => Help::Idle,
         }
     }
 
     fn run_job(&self, job: Job, next: Next) {
         match job {
             Job::Op(node) => {
+                let outer = IS_IN_LONG.with(|is_long| is_long.replace(node.is_long()));
                 DEPTH.with(|depth| depth.set(depth.get() + 1));
                 self.run_op(&node, next);
                 DEPTH.with(|depth| depth.set(depth.get() - 1));
+                IS_IN_LONG.with(|is_long| is_long.set(outer));
             }
             Job::Tasks(set, first) => {
+                let outer = IS_IN_LONG.with(|is_long| is_long.replace(set.is_long));
                 set.run(first);
+                IS_IN_LONG.with(|is_long| is_long.set(outer));
                 // Before its caller goes on, who may have the next tasks at once.
                 if next == Next::Look {
                     self.pool.begin_looking();
@@ -421,6 +468,8 @@ impl Shared {
 struct TaskSet {
     ranges: SmallVec<[TaskRange; 2]>,
     task: &'static (dyn Fn(usize) + Sync),
+    /// Whether it belongs to a long operation.
+    is_long: bool,
     /// Helpers that ever joined, at most `limit`; their number is also the range that the next one begins with.
     joined: AtomicUsize,
     limit: usize,
@@ -470,6 +519,7 @@ impl TaskSet {
         TaskSet {
             ranges: ranges.collect(),
             task,
+            is_long: IS_IN_LONG.with(Cell::get),
             joined: AtomicUsize::new(0),
             limit,
             active: AtomicUsize::new(0),

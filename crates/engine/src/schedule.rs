@@ -11,12 +11,12 @@ use crate::config::Mode;
 use crate::engine::Shared;
 use crate::failure::Failure;
 use crate::fork;
-use crate::pool::{Next, depth};
+use crate::pool::{LONG_NS, Next, depth};
 use crate::read;
 use crate::stats::count;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use crate::var::{Access, Place, Resource, SideLock, Var};
-use crate::wait::Waiter;
+use crate::wait::{Outcome, Waiter};
 
 /// An operation to be pushed.
 pub struct Op {
@@ -34,6 +34,13 @@ pub struct Op {
     pub bytes: usize,
     /// Where it was issued, for the origin of a panic's failure.
     pub origin: Option<Arc<str>>,
+}
+
+impl Node {
+    /// Whether a thread that waits leaves it to workers.
+    pub(crate) fn is_long(&self) -> bool {
+        self.cost_ns > LONG_NS
+    }
 }
 
 type Uses = SmallVec<[(Arc<dyn Resource>, Access); 4]>;
@@ -91,7 +98,9 @@ fn by_variable(mut uses: Uses) -> Uses {
 }
 
 impl Shared {
-    pub(crate) fn push(&self, op: Op, place: Place) {
+    /// Enqueues an operation, and waits where [`crate::Engine::push`] says so. `Interrupted` if `check` ended that wait; the operation
+    /// runs nevertheless.
+    pub(crate) fn push(&self, op: Op, place: Place, check: &mut dyn FnMut() -> bool) -> Outcome {
         let Op {
             name,
             run,
@@ -156,8 +165,7 @@ impl Shared {
         // Inside an operation nobody may be waited for: what is waited for could be that operation.
         if is_sync {
             let mut done = || node.is_done.load(Ordering::Acquire);
-            self.help_until(&mut done, &mut || false);
-            return;
+            return self.help_until(&mut done, check);
         }
         // The operation's own bytes do not count: even the largest one runs asynchronously when it is alone.
         let bound = self.max_bytes.saturating_add(bytes);
@@ -168,8 +176,9 @@ impl Shared {
                 self.bytes.load(Ordering::Acquire) <= bound
                     || (self.quiet(0).0 && !self.is_read_elsewhere())
             };
-            self.help_until(&mut done, &mut || false);
+            return self.help_until(&mut done, check);
         }
+        Outcome::Done
     }
 
     /// Hands over what has become ready. A thread that looks for a job next says so first: one of the operations is for it,

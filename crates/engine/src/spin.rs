@@ -5,7 +5,7 @@
 //! that the system has interrupted for another one makes all of them sleep for the next millisecond.
 
 use crate::engine::Shared;
-use crate::pool::{Called, Pool};
+use crate::pool::{Called, Help, Pool};
 use crate::sync::Ordering;
 
 /// How a spin ended.
@@ -158,8 +158,10 @@ impl Shared {
                 return false;
             }
             let published = self.pool.published.load(Ordering::Acquire);
-            if self.help_once() {
-                continue;
+            match self.help_once() {
+                Help::Ran => continue,
+                Help::Left => return false,
+                Help::Idle => {}
             }
             let ended = match self.spin_for_job(&mut done) {
                 // Enough others look for jobs: this thread waits all the same.

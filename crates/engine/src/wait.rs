@@ -1,4 +1,5 @@
-//! Waiting for a variable, for all operations, or for the bytes in flight to sink. A waiter runs ready operations before it parks.
+//! Waiting for a variable, for all operations, or for the bytes in flight to sink. A waiter runs ready operations before it parks;
+//! long ones it leaves to workers, so that it notices an interruption.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use crate::engine::Shared;
 use crate::failure::WaitError;
 use crate::fork;
-use crate::pool::Next;
+use crate::pool::{Help, Next};
 use crate::read;
 use crate::schedule::Ready;
 use crate::spin::Ended;
@@ -111,18 +112,21 @@ impl Shared {
         let mut ticker = Ticker::new();
         let mut may_spin = true;
         loop {
-            if self.help_once() {
+            let mut help = self.help_once();
+            if help == Help::Idle && may_spin {
+                match self.spin_for_job(done) {
+                    // Somebody may have counted on this thread.
+                    Ended::Called => help = self.help_once(),
+                    Ended::Done => return Outcome::Done,
+                    Ended::Idle | Ended::Preempted => may_spin = false,
+                }
+            }
+            if help == Help::Ran {
                 may_spin = true;
                 if done() {
                     return Outcome::Done;
                 }
-            } else if may_spin {
-                match self.spin_for_job(done) {
-                    Ended::Called => {}
-                    Ended::Done => return Outcome::Done,
-                    Ended::Idle | Ended::Preempted => may_spin = false,
-                }
-            } else {
+            } else if help == Help::Left || !may_spin {
                 let mut progress = self.progress.lock();
                 progress.waiting += 1;
                 let is_done = loop {

@@ -332,6 +332,51 @@ fn a_resource_deleted_while_operations_are_pending_lives_until_they_are_done() {
     });
 }
 
+/// One that a thread which waits leaves to a worker.
+fn long(run: Op) -> Op {
+    Op {
+        cost_ns: 1_000_000_000,
+        ..run
+    }
+}
+
+#[test]
+fn a_waiter_leaves_a_long_operation_to_a_worker_and_wakes_when_it_is_done() {
+    model(2, || {
+        let (engine, x) = (engine(1), cell());
+        let inner = Arc::clone(&x);
+        engine.push(long(op(&[(&x, Access::Write)], move || {
+            inner.update(|value| value + 1);
+            Ok(())
+        })));
+        assert_eq!(value(&engine, &x), 1);
+    });
+}
+
+#[test]
+fn a_waiter_that_was_counted_on_for_a_long_operation_calls_a_worker() {
+    model(2, || {
+        let (engine, x, y) = (engine(2), cell(), cell());
+        let other = {
+            let (engine, y) = (Arc::clone(&engine), Arc::clone(&y));
+            thread::spawn(move || {
+                let (send, done) = loom::sync::mpsc::channel();
+                let inner = Arc::clone(&y);
+                engine.push(long(op(&[(&y, Access::Write)], move || {
+                    inner.update(|value| value + 1);
+                    send.send(()).expect("the model listens");
+                    Ok(())
+                })));
+                // It does not help: others have to.
+                done.recv().expect("a worker runs it");
+            })
+        };
+        push_update(&engine, &x, |value| value + 1);
+        assert_eq!(value(&engine, &x), 1);
+        other.join().expect("no panic");
+    });
+}
+
 #[test]
 fn a_worker_runs_what_nobody_waits_for() {
     model(2, || {
@@ -516,6 +561,44 @@ fn a_task_set_ends_when_its_helper_has_left() {
         // Unordered with the helper's write if `run_tasks` returned too early.
         // SAFETY: all tasks have ended; loom checks it.
         assert!(sums.iter().all(|sum| sum.with(|sum| unsafe { *sum }) == 1));
+    });
+}
+
+/// Adds one to each sum in a task of its own.
+fn add_to_each(engine: &Engine, sums: &[AtomicU32; 2]) {
+    engine.run_tasks(2, &|index| {
+        sums[index].fetch_add(1, Relaxed);
+    });
+    assert!(sums.iter().all(|sum| sum.load(Relaxed) == 1));
+}
+
+#[test]
+fn two_task_sets_beside_each_other_end() {
+    model(2, || {
+        let engine = engine(2);
+        let new_sums = || [AtomicU32::new(0), AtomicU32::new(0)];
+        let other = {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || add_to_each(&engine, &new_sums()))
+        };
+        add_to_each(&engine, &new_sums());
+        other.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_task_set_inside_an_operation_ends_beside_a_waiter_that_helps() {
+    model(2, || {
+        let (engine, x) = (engine(2), cell());
+        let (inner, on) = (Arc::clone(&x), Arc::downgrade(&engine));
+        engine.push(op(&[(&x, Access::Write)], move || {
+            let sums = [AtomicU32::new(0), AtomicU32::new(0)];
+            let engine = on.upgrade().expect("the model waits");
+            add_to_each(&engine, &sums);
+            inner.update(|value| value + 1);
+            Ok(())
+        }));
+        assert_eq!(value(&engine, &x), 1);
     });
 }
 

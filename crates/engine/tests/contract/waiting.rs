@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mxnet_engine::{Access, Config, Engine, Mode, Op, WaitError};
 
-use super::{append, block, cell, op, wait, with_threads};
+use super::{Cell, append, block, cell, op, wait, with_threads};
 
 #[test]
 fn waiting_to_write_waits_for_readers() {
@@ -87,6 +88,47 @@ fn wait_all_can_be_interrupted_and_repeated() {
     }
     drop(open);
     engine.wait_all(&mut || false).expect("nothing fails");
+}
+
+/// An operation of a second by estimate that runs until the sender is dropped.
+fn long(cell: &Arc<Cell>) -> (Op, Sender<()>) {
+    let (open, gate): (Sender<()>, Receiver<()>) = channel();
+    let run = op(&[(cell, Access::Write)], move || {
+        let _ = gate.recv();
+        Ok(())
+    });
+    let cost_ns = 1_000_000_000;
+    (Op { cost_ns, ..run }, open)
+}
+
+#[test]
+fn a_wait_for_a_long_operation_is_interrupted_while_it_runs() {
+    let (engine, cell) = (with_threads(1), cell());
+    let (run, open) = long(&cell);
+    engine.push(run);
+    for wait in [
+        engine.wait_for(&cell.var, Access::Read, &mut || true),
+        engine.wait_all(&mut || true),
+    ] {
+        assert!(matches!(wait, Err(WaitError::Interrupted)));
+    }
+    drop(open);
+    engine.wait_all(&mut || false).expect("nothing fails");
+}
+
+#[test]
+fn a_push_in_mode_sync_is_interrupted_and_the_operation_goes_on() {
+    let (engine, cell) = (with_threads(1), cell());
+    engine.set_mode(Mode::Sync);
+    let (run, open) = long(&cell);
+    let pushed = engine.push_checked(run, &mut || true);
+    assert!(matches!(pushed, Err(WaitError::Interrupted)));
+    assert_eq!(engine.stats().in_flight, 1);
+    drop(open);
+    engine
+        .push_checked(append(&cell, Access::Write, 5), &mut || false)
+        .expect("nobody interrupts");
+    assert_eq!(cell.log(), [5]);
 }
 
 #[test]
