@@ -1,5 +1,6 @@
 """Signals are noticed in the middle of calls that take long; arrays stay usable."""
 
+import os
 import signal
 
 import pytest
@@ -7,6 +8,57 @@ import pytest
 from processes import run
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such timers")
+
+# The operation is still running when the call has ended: `in_flight` shows it.
+WAITS = {
+    "a wait for one operation": "np.sort(x).wait_to_read()",
+    "an element": "np.sort(x)[5].item()",
+    "a copy to the host": "np.sort(x).asnumpy()",
+    "everything": "np.sort(x), mx.waitall()",
+    "a gradient": "gradient()",
+    "memory that others see": "np.sort(x).copyto(shown)",
+}
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_ctrl_c_ends_a_call_before_the_operation_ends(name):
+    run(
+        f"""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        x = np.random.uniform(size=(30_000_000,))
+        m = np.random.uniform(size=(3000, 3000))
+        kept = np.arange(10)
+        shown = np.zeros(x.shape)
+        onp.asarray(shown)
+        m.attach_grad()
+        mx.waitall()
+
+        def gradient():
+            with autograd.record():
+                y = m @ m
+                y = (y @ m).sum()
+            y.backward()
+            mx.waitall()
+
+        pid = os.getpid()
+        if os.fork() == 0:
+            time.sleep(0.1)
+            os.kill(pid, signal.SIGINT)
+            os._exit(0)
+        try:
+            {WAITS[name]}
+        except KeyboardInterrupt:
+            pass
+        else:
+            raise SystemExit("not interrupted")
+        assert _core.engine_stats()["in_flight"] > 0
+        assert (kept + 1).sum().item() == 55
+        mx.waitall()
+        assert np.sort(x)[0].item() <= x[0].item()
+        os._exit(0)
+        """
+    )
+
 
 STEPS = {
     "tolist": "x.tolist()",
@@ -23,7 +75,7 @@ def test_signals_are_handled_several_times_in_a_call(name, tmp_path):
         f"""
         x = np.ones((10_000_000,))
         values = [1.0] * 3_000_000
-        nested = [[1.0] * 100] * 20_000
+        nested = [[1.0] * 1000] * 2000
         npx.save("a", {{"x": x, "y": x, "z": x}})
         count = 0
 
@@ -68,4 +120,75 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path):
             raise SystemExit("not interrupted")
         """,
         cwd=tmp_path,
+    )
+
+
+def test_a_handler_of_sigterm_runs_in_the_middle_of_waiting():
+    run(
+        """
+        x = np.random.uniform(size=(30_000_000,))
+        x.wait_to_read()
+
+        def handler(*_):
+            assert _core.engine_stats()["in_flight"] > 0
+            os._exit(43)
+
+        signal.signal(signal.SIGTERM, handler)
+        pid = os.getpid()
+        if os.fork() == 0:
+            time.sleep(0.1)
+            os.kill(pid, signal.SIGTERM)
+            os._exit(0)
+        np.sort(x).wait_to_read()
+        """,
+        code=43,
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_no_interrupt_is_lost_at_any_time():
+    run(
+        """
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        import random
+        rng = random.Random(4)
+        x, m = np.ones((100_000,)), np.ones((50, 50))
+        m.attach_grad()
+
+        def step(k):
+            if k == 0:
+                np.cumsum(x).wait_to_read()
+            elif k == 1:
+                mx.waitall()
+            elif k == 2:
+                with autograd.record():
+                    y = (m @ m).sum()
+                y.backward()
+            elif k == 3:
+                np.linalg.svd(m), np.unique(x)
+            elif k == 4:
+                x[:10] = float(x[5])
+                x.tolist()
+            else:
+                np.sort(x).sum().item(), repr(m)
+
+        pid, lost = os.getpid(), 0
+        for _ in range(60):
+            delay = rng.random() * 0.02
+            try:
+                if os.fork() == 0:
+                    time.sleep(delay)
+                    os.kill(pid, signal.SIGINT)
+                    os._exit(0)
+                end = time.monotonic() + 20
+                while time.monotonic() < end:
+                    step(rng.randrange(6))
+                lost += 1
+            except KeyboardInterrupt:
+                pass
+            assert not autograd.is_recording()
+            os.wait()
+        assert lost == 0
+        assert (np.ones(3) + 1).tolist() == [2, 2, 2]
+        """
     )
