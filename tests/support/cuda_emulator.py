@@ -24,6 +24,7 @@ TEXT_FLAGS = [
     "-fno-rtti",
     "-fwrapv",
     "-fno-strict-aliasing",
+    "-fno-gnu-unique",
 ]
 LIBRARY_FLAGS = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror"]
 
@@ -67,9 +68,12 @@ def build():
 
 def environment(**settings):
     """The environment of a process whose GPUs are emulated; settings as `driver.cpp` names them."""
-    known = [str(build()), os.environ.get("LD_LIBRARY_PATH", "")]
+    folder = build()
+    known = [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]
     return {
         **os.environ,
+        # Kernels that this emulator has compiled are for it alone.
+        "XDG_CACHE_HOME": str(folder / "cache"),
         "LD_LIBRARY_PATH": os.pathsep.join(filter(None, known)),
         **{f"MXNET_EMULATOR_{name.upper()}": str(value) for name, value in settings.items()},
     }

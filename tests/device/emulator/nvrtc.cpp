@@ -145,7 +145,8 @@ EXPORT Result nvrtcCompileProgram(Program* program, int count, const char* const
     const char* compiler = getenv("MXNET_EMULATOR_CXX");
     if (!compiler) compiler = "g++";
     std::vector<std::string> words = {compiler,  "-std=c++17", "-O0",  "-w", "-fPIC", "-ffp-contract=off", "-fno-exceptions",
-                                      "-fno-rtti", "-fwrapv", "-fno-strict-aliasing", "-Winvalid-pch"};
+                                      "-fno-rtti", "-fwrapv", "-fno-strict-aliasing",
+                                      "-fno-gnu-unique", "-Winvalid-pch"};
     for (const auto& define : defines) words.push_back(define);
     for (const auto& word : {std::string("-include"), folder() + "/device.h", std::string("-shared"), std::string("-nostartfiles"), std::string("-o"), output, input})
         words.push_back(word);
