@@ -179,6 +179,7 @@ class GraphNode:
             "training": before.get("training", False),
             "assignment": before.get("assignment", False),
             "rng_block": before.get("rng_block", 0),
+            "rng_stream": before.get("rng_stream", 0),
             "line": self.line,
         }
 

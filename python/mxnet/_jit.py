@@ -20,7 +20,7 @@ from mxnet._sizes import noted
 from mxnet._trace_report import described, difference
 from mxnet.error import AbstractArrayError
 
-__all__ = ["BoundCall", "Compiled", "InputSpec", "at_each_call", "jit", "watch_parameters"]
+__all__ = ["BoundCall", "Compiled", "InputSpec", "at_each_call", "hold_in_trace", "jit", "watch_parameters"]
 
 # Forms of arguments for which a function keeps a graph, and traces that reports compare with.
 _MAX_GRAPHS = 64
@@ -37,6 +37,7 @@ class _State(threading.local):
 
     def __init__(self) -> None:
         self.before: list[Callable[[], object]] | None = None
+        self.held: list[object] | None = None
 
 
 _state = _State()
@@ -68,6 +69,18 @@ def at_each_call(action: Callable[[], object]) -> None:
         action()
     else:
         _state.before.append(action)
+
+
+def hold_in_trace(value: object) -> None:
+    """In a trace, keep an object as long as its graph; else do nothing.
+
+    Parameters
+    ----------
+    value : object
+        What the function made and the graph goes on with from run to run.
+    """
+    if _state.held is not None and _core.trace_is_active():
+        _state.held.append(value)
 
 
 def check_backend(caller: str, backend: str | None) -> None:
@@ -142,9 +155,11 @@ class _Tracing:
         self._history = history
         self._start = time.perf_counter()
         self._before: list[Callable[[], object]] = []
+        self._held: list[object] = []
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-        outer, _state.before = _state.before, self._before
+        outer = _state.before, _state.held
+        _state.before, _state.held = self._before, self._held
         before = noted(self.decisions)
         try:
             return self._function(*args, **(kwargs or {}))
@@ -152,7 +167,7 @@ class _Tracing:
             raise AbstractArrayError(_located(self._name, error)) from error
         finally:
             noted(before)
-            _state.before = outer
+            _state.before, _state.held = outer
 
     def note_length(self, n: int) -> None:
         """Note that a length was given as a plain integer, of which comparisons are not seen."""

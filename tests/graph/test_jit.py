@@ -12,7 +12,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import autograd, np, npx
-from mxnet.error import AbstractArrayError, AutogradError, UnsupportedError
+from mxnet.error import AbstractArrayError, AutogradError
 
 
 def bits(x):
@@ -270,12 +270,6 @@ def test_errors_leave_arguments_untouched():
     with pytest.raises(ValueError, match="shape"):
         broken(x)
     assert bits(x) == bits(data(3))
-
-
-def test_a_generator_of_its_own_is_refused():
-    generator = np.random.default_rng(1)
-    with pytest.raises(UnsupportedError, match="generator"):
-        mx.jit(lambda x: x + generator.normal(size=3))(data(3))
 
 
 def test_values_of_lengths_that_depend_on_values_run_as_they_are():

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mxnet_core::interp::Scope;
 use mxnet_core::launch::{self, unordered};
 use mxnet_core::{
-    Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, cpu, eager, origin, rng,
+    Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, cpu, eager, origin,
 };
 use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
 use mxnet_tensor::{Scalar, Storage, Tensor};
@@ -17,11 +17,12 @@ use smallvec::SmallVec;
 use crate::compile::{Arena, Executable, Result_, Step, TensorRef, Work, copy, shifted};
 use crate::ir::Source;
 use crate::plan::Place;
+use crate::random::Drawn;
 
 /// The tensors of one run that are made for it.
 struct Run {
     tensors: Vec<Tensor>,
-    rng: RngState,
+    drawn: Drawn,
 }
 
 impl Executable {
@@ -37,10 +38,7 @@ impl Executable {
     ///
     /// # Errors
     /// As [`Executable::run`].
-    pub fn run_randomly(
-        self: &Arc<Executable>,
-        bindings: &[&Array],
-    ) -> Result<(Outputs, RngState)> {
+    pub fn run_randomly(self: &Arc<Executable>, bindings: &[&Array]) -> Result<(Outputs, Drawn)> {
         let arrays = self.arrays(bindings)?;
         let fresh = (self.plan.fresh.iter())
             .map(|&buffer| {
@@ -82,12 +80,13 @@ impl Executable {
             Result_::CopyOf(i) => Array::from_tensor(tensors[*i].clone()).copy(),
         });
         let results = results.collect::<Result<Outputs>>()?;
-        let rng = match self.graph.num_rng_blocks {
-            0 => RngState { seed: 0, offset: 0 },
-            blocks => rng::reserve(blocks),
+        let drawn = self.graph.draw()?;
+        let run = Run {
+            tensors,
+            drawn: drawn.clone(),
         };
-        self.start(&arrays, &fresh, Run { tensors, rng })?;
-        Ok((results, rng))
+        self.start(&arrays, &fresh, run)?;
+        Ok((results, drawn))
     }
 
     /// The array of each input.
@@ -240,8 +239,8 @@ impl Executable {
                     compute: kernel.compute(),
                     training: node.training,
                     rng: RngState {
-                        seed: run.rng.seed,
-                        offset: run.rng.offset + node.rng_block,
+                        seed: run.drawn[node.rng_stream].seed,
+                        offset: run.drawn[node.rng_stream].offset + node.rng_block,
                     },
                     threads: &Pool,
                     device: self.device,

@@ -20,6 +20,7 @@ use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 
 use crate::ir::{Buffer, BufferId, Graph, Input, Node, Operand, Source, Version, View};
+use crate::random::Stream;
 use crate::verify::verify;
 
 const FORMAT: &str = "mxnet-graph";
@@ -103,6 +104,7 @@ impl Graph {
                 "training": node.training,
                 "assignment": node.is_assignment,
                 "rng_block": node.rng_block,
+                "rng_stream": node.rng_stream,
                 "line": node.line.as_deref(),
             })
         });
@@ -112,6 +114,7 @@ impl Graph {
             "name": self.name,
             "promotion": if self.promotion == Promotion::NumPy { "numpy" } else { "mx" },
             "num_rng_blocks": self.num_rng_blocks,
+            "streams": self.streams.iter().map(|stream| stream.num_blocks).collect::<Vec<_>>(),
             "buffers": self.buffers.iter().map(|buffer| buffer.len_bytes).collect::<Vec<_>>(),
             "inputs": inputs,
             "nodes": nodes.collect::<Vec<_>>(),
@@ -141,6 +144,12 @@ impl Graph {
         };
         let mut graph = Graph::new(string(&json, "name")?, promotion);
         graph.num_rng_blocks = unsigned(&json, "num_rng_blocks")?;
+        if json.get("streams").is_some() {
+            for num_blocks in list(&json, "streams")? {
+                let num_blocks = as_usize(num_blocks)? as u64;
+                graph.streams.push(Stream::unbound(num_blocks));
+            }
+        }
         let device = Device::cpu(0);
         for len in list(&json, "buffers")? {
             let len_bytes = as_usize(len)?;
@@ -354,6 +363,10 @@ fn node(graph: &Graph, json: &Json) -> Result<Node> {
         training: is_true("training"),
         is_assignment: is_true("assignment"),
         rng_block: unsigned(json, "rng_block")?,
+        rng_stream: match json.get("rng_stream") {
+            Some(stream) => as_usize(stream)?,
+            None => 0,
+        },
         line: json.get("line").and_then(Json::as_str).map(Into::into),
     })
 }

@@ -15,6 +15,31 @@ use mxnet_tensor::{DType, Layout, Tensor};
 use smallvec::SmallVec;
 
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
+use crate::random::unbound_stream;
+
+/// Where the random numbers of a run began.
+#[derive(Clone, Debug, Default)]
+pub struct RunDraws {
+    /// In the process's stream: from which block on they begin where.
+    pub of_process: Vec<(u64, RngState)>,
+    /// In each stream of the graph.
+    pub own: Vec<RngState>,
+}
+
+impl RunDraws {
+    /// Those of a run of one graph.
+    pub fn of(drawn: &[RngState]) -> RunDraws {
+        RunDraws {
+            of_process: drawn.iter().take(1).map(|&state| (0, state)).collect(),
+            own: drawn.iter().skip(1).copied().collect(),
+        }
+    }
+}
+
+#[cold]
+fn lost() -> Error {
+    Error::internal("graph", "random numbers of a run are missing")
+}
 
 /// An array of a buffer.
 #[derive(Clone)]
@@ -35,8 +60,8 @@ fn start(layout: &Layout, dtype: DType) -> isize {
 }
 
 impl Graph {
-    /// Calls the nodes in order; returns the first `num_outputs` results. `bindings` has an array for each input that is an argument or was captured. `random` says for blocks of random numbers from which one on they begin
-    /// where; by default they come from the thread's stream. With it the run repeats another one, so inputs are not written.
+    /// Calls the nodes in order; returns the first `num_outputs` results. `bindings` has an array for each input that is an argument or was captured. `random` says where random numbers began;
+    /// by default they come from the thread's stream. With it the run repeats another one, so inputs are not written.
     ///
     /// # Errors
     /// What the operators report.
@@ -44,8 +69,11 @@ impl Graph {
         &self,
         bindings: &[&Array],
         num_outputs: usize,
-        random: Option<&[(u64, RngState)]>,
+        random: Option<&RunDraws>,
     ) -> Result<Outputs> {
+        if random.is_none() && !self.streams.is_empty() {
+            return Err(unbound_stream());
+        }
         let mut values = Values {
             bases: HashMap::new(),
         };
@@ -116,7 +144,7 @@ impl Values {
         }
     }
 
-    fn call(&mut self, node: &Node, random: Option<&[(u64, RngState)]>) -> Result<()> {
+    fn call(&mut self, node: &Node, random: Option<&RunDraws>) -> Result<()> {
         let mutated = node.mutated_inputs();
         if !node.is_assignment {
             // What the operator changes is a copy of what was there.
@@ -159,14 +187,18 @@ impl Values {
             })
         };
         let results = match (node.op.rng, random) {
-            (Rng::Blocks(_), Some(states)) => {
-                let state = states
+            (Rng::Blocks(_), Some(drawn)) if node.rng_stream > 0 => {
+                let state = drawn.own.get(node.rng_stream - 1).ok_or_else(lost)?;
+                let first = state.offset + node.rng_block;
+                rng::with_generator(&rng::Generator::new(state.seed, first, 0), call)?
+            }
+            (Rng::Blocks(_), Some(drawn)) => {
+                let state = drawn
+                    .of_process
                     .iter()
                     .rev()
                     .find(|(first, _)| *first <= node.rng_block);
-                let (before, state) = state.ok_or_else(|| {
-                    Error::internal("graph", "random numbers of a run are missing")
-                })?;
+                let (before, state) = state.ok_or_else(lost)?;
                 let first = state.offset + node.rng_block - before;
                 rng::with_generator(&rng::Generator::new(state.seed, first, 0), call)?
             }

@@ -10,6 +10,8 @@ use mxnet_core::{Array, Attrs, Call, OpDef, Value};
 use mxnet_tensor::{DType, Device, Layout, Promotion, Scalar};
 use smallvec::SmallVec;
 
+use crate::random::Stream;
+
 /// A buffer of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub u32);
@@ -102,6 +104,8 @@ pub struct Node {
     pub is_assignment: bool,
     /// First block of random numbers that it draws, counted from the start of a run.
     pub rng_block: u64,
+    /// Where it draws them from: 0 is the process's stream, `i + 1` is stream `i` of the graph.
+    pub rng_stream: usize,
     /// The line of the traced program that called it, if lines are named.
     pub line: Option<Arc<str>>,
 }
@@ -203,8 +207,10 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// The results.
     pub outputs: Vec<View>,
-    /// Blocks of random numbers that a run draws.
+    /// Blocks of random numbers that a run draws from the process's stream.
     pub num_rng_blocks: u64,
+    /// Generators of their own that nodes draw from.
+    pub streams: Vec<Stream>,
     /// The rules of promotion it was traced under.
     pub promotion: Promotion,
 }
@@ -219,6 +225,7 @@ impl Graph {
             nodes: Vec::new(),
             outputs: Vec::new(),
             num_rng_blocks: 0,
+            streams: Vec::new(),
             promotion,
         }
     }

@@ -17,12 +17,14 @@ pub mod model;
 pub mod passes;
 pub mod plan;
 mod print;
+pub mod random;
 pub mod split;
 pub mod trace;
 mod verify;
 
 pub use compile::{Executable, Options};
 pub use dynamic::{Decision, Finished, Program, Sample, Symbol, Template, fit};
+pub use interpret::RunDraws;
 pub use ir::{BufferId, Graph, Input, Node, Operand, Source, View};
 pub use model::Model;
 pub use trace::{Traced, Tracer};

@@ -55,12 +55,14 @@ pub fn split(graph: Graph, num_forward: usize, num_outputs: usize, num_arguments
         |input: &Input| matches!(input.source, Source::Argument(i) if i >= num_arguments);
     // The gradient draws its random numbers behind those of the function.
     let first_block = (backward.nodes.iter())
-        .filter(|node| matches!(node.op.rng, Rng::Blocks(_)))
+        .filter(|node| matches!(node.op.rng, Rng::Blocks(_)) && node.rng_stream == 0)
         .map(|node| node.rng_block)
         .min()
         .unwrap_or(graph.num_rng_blocks);
     forward.num_rng_blocks = first_block;
     backward.num_rng_blocks = graph.num_rng_blocks - first_block;
+    // Rules of gradients draw from no generator of the function.
+    backward.streams.clear();
     for node in &mut backward.nodes {
         node.rng_block = node.rng_block.saturating_sub(first_block);
     }

@@ -13,12 +13,13 @@ use mxnet_core::builtins::builtins;
 use mxnet_core::interp::{Interpreter, expand, is_recording, is_training, with_interpreter};
 use mxnet_core::{
     Array, Attrs, Call, Cpu, Error, Known, OpDef, Outputs, Result, Rng, autograd, eager, floats,
-    origin, rng,
+    origin,
 };
 use mxnet_tensor::{DType, Device, DeviceKind, Layout, Promotion, Storage, Tensor, promotion};
 use smallvec::SmallVec;
 
 use crate::ir::{BufferId, Graph, Input, Node, Operand, Source, Version, View};
+use crate::random::Stream;
 
 /// A storage of the traced function.
 struct Variable {
@@ -222,6 +223,7 @@ impl Tracer {
                 input.written = Some(variable.current);
             }
         }
+        state.graph.streams.iter_mut().for_each(Stream::end_trace);
         state.by_storage.clear();
         state.held.clear();
         let num_nodes = state.graph.nodes.len();
@@ -368,11 +370,7 @@ impl State {
     }
 
     fn push(&mut self, mut node: Node) {
-        if let Rng::Blocks(blocks) = node.op.rng {
-            let len = node.outputs.first().map_or(0, |y| y.layout.len());
-            node.rng_block = self.graph.num_rng_blocks;
-            self.graph.num_rng_blocks += blocks(len as u64);
-        }
+        self.graph.reserve(&mut node);
         self.graph.nodes.push(node);
     }
 
@@ -439,6 +437,7 @@ impl State {
             training: is_training(),
             is_assignment: true,
             rng_block: 0,
+            rng_stream: 0,
             line: origin::line(),
         });
         Ok(())
@@ -462,12 +461,10 @@ impl State {
 impl Tracer {
     /// Notes a call of an operator that computes its outputs, and gives them without values.
     fn note(&self, call: &Call, seen: &Call) -> Result<Outputs> {
-        if rng::is_diverted() && matches!(call.op.rng, Rng::Blocks(_)) {
-            let problem = "a generator of its own draws numbers in a traced function, which would be the same at each call";
-            return Err(Error::unsupported(call.op.name, problem).with_hint(
-                "use the functions of `np.random`, or pass what is drawn as an argument",
-            ));
-        }
+        let rng_stream = match call.op.rng {
+            Rng::Blocks(_) => self.state.borrow_mut().graph.stream(call.op.name)?,
+            _ => 0,
+        };
         if let Cpu::Eager(_, Known::FromValues) = call.op.cpu {
             self.state.borrow_mut().is_dynamic = true;
         }
@@ -547,6 +544,7 @@ impl Tracer {
             training: is_training(),
             is_assignment: false,
             rng_block: 0,
+            rng_stream,
             line: origin::line(),
         });
         for (i, out) in call.outs.iter().enumerate() {

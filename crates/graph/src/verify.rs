@@ -88,7 +88,13 @@ pub fn verify(graph: &Graph) -> Result<()> {
                 .first()
                 .map_or(0, |view| view.layout.len() as u64);
             let end = node.rng_block.checked_add(count(len));
-            blocks = blocks.max(end.ok_or_else(|| bad("draws too many random numbers"))?);
+            let end = end.ok_or_else(|| bad("draws too many random numbers"))?;
+            let stream = node.rng_stream.checked_sub(1);
+            match stream.map(|i| graph.streams.get(i)) {
+                None => blocks = blocks.max(end),
+                Some(Some(stream)) if end <= stream.num_blocks => {}
+                Some(_) => return Err(bad("draws from a stream that the graph does not have")),
+            }
         }
     }
     if blocks > graph.num_rng_blocks {

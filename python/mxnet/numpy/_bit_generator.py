@@ -10,6 +10,7 @@ import numpy
 
 from mxnet import _core
 from mxnet._core import ndarray
+from mxnet._jit import hold_in_trace
 
 __all__ = ["BitGenerator", "Philox", "SeedSequence"]
 
@@ -68,10 +69,14 @@ class BitGenerator:
         if seed is None:
             entropy = _words(secrets.randbits(128))
         elif hasattr(seed, "generate_state"):
-            entropy = [int(word) for word in seed.generate_state(4)]
+            # Also in a trace these are values.
+            entropy = _core.outside_trace(lambda: [int(word) for word in seed.generate_state(4)])
         else:
             entropy = _words(seed)
         self._stream = _core.RandomStream(entropy)
+        if seed is None or getattr(seed, "_is_of_system", False):
+            # The numbers of later runs of a graph are others than those of the first one.
+            hold_in_trace(self._stream)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -144,14 +149,18 @@ class Philox(BitGenerator):
     def __init__(self, seed: Any = None, counter: int | None = None, key: int | None = None) -> None:
         if seed is not None and key is not None:
             raise ValueError("seed and key cannot be both used")
-        super().__init__(seed)
+        super().__init__(seed if key is None else 0)
         if counter is None and key is None:
             return
         for name, value in (("counter", counter), ("key", key)):
             if value is not None and not 0 <= value < 1 << 64:
                 raise ValueError(f"`{name}` must be in 0..2**64, found {value}")
-        own, _, spawned = self._stream.state()
-        self._stream.set_state(own if key is None else key, counter or 0, spawned)
+
+        def begin() -> None:
+            own, _, spawned = self._stream.state()
+            self._stream.set_state(own if key is None else key, counter or 0, spawned)
+
+        _core.outside_trace(begin)
 
 
 class SeedSequence:
@@ -196,6 +205,7 @@ class SeedSequence:
         n_children_spawned: int = 0,
     ) -> None:
         self.entropy = secrets.randbits(128) if entropy is None else entropy
+        self._is_of_system = entropy is None and _core.trace_is_active()
         self.spawn_key = tuple(spawn_key)
         self.pool_size = pool_size
         self.n_children_spawned = n_children_spawned
@@ -229,7 +239,7 @@ class SeedSequence:
             raise ValueError("only support uint32 or uint64")
         integers = _core.namespaces["op"]["integers"]
         stream = _core.RandomStream(self._entropy)
-        return stream.call(integers, 0, 1 << int(name[4:]), n_words, name)  # type: ignore[no-any-return]
+        return _core.outside_trace(lambda: stream.call(integers, 0, 1 << int(name[4:]), n_words, name))  # type: ignore[no-any-return]
 
     def spawn(self, n_children: int) -> list[SeedSequence]:
         """Make sequences with entropy of their own; each call makes others.
@@ -245,10 +255,13 @@ class SeedSequence:
         """
         first = self.n_children_spawned
         self.n_children_spawned += n_children
-        return [
+        children = [
             SeedSequence(self.entropy, spawn_key=(*self.spawn_key, i), pool_size=self.pool_size)
             for i in range(first, first + n_children)
         ]
+        for child in children:
+            child._is_of_system = self._is_of_system
+        return children
 
     @property
     def state(self) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 use std::ptr;
 use std::sync::Arc;
 
-use mxnet::ops::random::{Generator, with_generator};
+use mxnet::core::interp;
+use mxnet::ops::random::{self, Generator};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::call;
+use crate::error::raise;
 
 mod methods;
 
@@ -18,6 +20,26 @@ pub use methods::{GeneratorBase, add_distribution};
 /// A stream of random numbers from which functions can draw.
 #[pyclass(frozen, module = "mxnet._core")]
 pub struct RandomStream(Arc<Generator>);
+
+/// Runs `body`, whose calls on this thread draw from `generator`; a trace notes which one it is.
+#[inline]
+fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R {
+    match interp::is_tracing() {
+        true => mxnet::graph::random::with_generator(generator, body),
+        false => random::with_generator(generator, body),
+    }
+}
+
+/// Refuses what a trace would do once and the function at each call.
+fn refuse_in_trace(py: Python<'_>, what: &'static str) -> PyResult<()> {
+    if !interp::is_tracing() {
+        return Ok(());
+    }
+    let problem = "it is called once while a function is traced, not at each call of the graph";
+    let error = mxnet::core::Error::unsupported(what, problem);
+    let hint = "call it outside the traced function and use its result there";
+    Err(raise(py, error.with_hint(hint)))
+}
 
 #[pymethods]
 impl RandomStream {
@@ -28,18 +50,22 @@ impl RandomStream {
     }
 
     /// Key, next counter block, and how many streams were spawned.
-    fn state(&self) -> (u64, u64, u64) {
-        self.0.state()
+    fn state(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
+        refuse_in_trace(py, "state")?;
+        Ok(self.0.state())
     }
 
     /// Goes on from what `state` returned.
-    fn set_state(&self, key: u64, counter: u64, spawned: u64) {
+    fn set_state(&self, key: u64, counter: u64, spawned: u64, py: Python<'_>) -> PyResult<()> {
+        refuse_in_trace(py, "state")?;
         self.0.set_state((key, counter, spawned));
+        Ok(())
     }
 
     /// A stream of another key.
-    fn spawn(&self) -> RandomStream {
-        RandomStream(Arc::new(self.0.spawn()))
+    fn spawn(&self, py: Python<'_>) -> PyResult<RandomStream> {
+        refuse_in_trace(py, "spawn")?;
+        Ok(RandomStream(Arc::new(self.0.spawn())))
     }
 
     /// `call(function, ...)` calls `function` with the other arguments; what it draws on this thread comes from this stream.

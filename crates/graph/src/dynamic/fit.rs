@@ -10,6 +10,7 @@ use super::number::{Number, Polynomial, Three, fit_real, fit_whole, follows_one}
 use super::template::{Comparison, Condition, Holes, Range, Symbol, Template, depends_on_values};
 use super::walk::{self, Plain, ViewRule};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
+use crate::random::Stream;
 
 /// A function traced at certain sizes.
 #[derive(Clone, Copy)]
@@ -132,6 +133,10 @@ fn same_inputs(a: &Graph, b: &Graph) -> Fit<()> {
         && a.inputs.iter().zip(&b.inputs).all(|(x, y)| {
             x.buffer == y.buffer && x.written == y.written && is_same(&x.source, &y.source)
         });
+    let is_one = |(x, y): (&Stream, &Stream)| x.is_same(y);
+    if a.streams.len() != b.streams.len() || !a.streams.iter().zip(&b.streams).all(is_one) {
+        return Err("it draws from another generator at another size".to_owned());
+    }
     match same {
         true => Ok(()),
         false => Err("it uses other arrays at another size".to_owned()),

@@ -124,6 +124,9 @@ impl Program {
         if choice.memory_budget.is_some() {
             return Err("a memory budget is for graphs in one piece".to_owned());
         }
+        if !graph.streams.is_empty() {
+            return Err("a generator of its own draws random numbers in it".to_owned());
+        }
         if template.decides_by_results() {
             return Err("it decides by a length that is known only when it runs".to_owned());
         }
@@ -257,7 +260,7 @@ impl Program {
             *is_pure &= piece.writes.is_empty() && compiled.num_rng_blocks == 0;
             let (outputs, state) = compiled.executable.run_randomly(&bindings)?;
             if compiled.num_rng_blocks > 0 {
-                random.push((first_block, state));
+                random.push((first_block, state[0]));
             }
             first_block += compiled.num_rng_blocks;
             for &k in &piece.writes {

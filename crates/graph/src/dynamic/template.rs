@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mxnet_core::interp::Scope;
-use mxnet_core::{Array, Call, Cpu, Error, Known, Result, Rng, eager};
+use mxnet_core::{Array, Call, Cpu, Error, Known, Result, eager};
 use mxnet_tensor::{DType, Tensor};
 use smallvec::SmallVec;
 
@@ -315,6 +315,9 @@ impl Template {
             definitions: HashMap::new(),
             has_input: vec![false; self.graph.inputs.len()],
         };
+        for stream in &mut instance.graph.streams {
+            stream.num_blocks = 0;
+        }
         for i in 0..self.graph.inputs.len() {
             // What needs sizes that nodes compute waits until it is read.
             let needs = |number: &Number| match number {
@@ -441,11 +444,7 @@ impl Instance<'_> {
                 self.define(&view);
             }
         }
-        if let Rng::Blocks(blocks) = node.op.rng {
-            let len = node.outputs.first().map_or(0, |y| y.layout.len());
-            node.rng_block = self.graph.num_rng_blocks;
-            self.graph.num_rng_blocks += blocks(len as u64);
-        }
+        self.graph.reserve(&mut node);
         self.graph.nodes.push(node);
         Ok(())
     }

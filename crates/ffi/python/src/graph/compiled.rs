@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Leaf, Node, Retain, Through};
-use mxnet::core::{Array, Error, Grads, Outputs, Result, RngState, interp};
+use mxnet::core::{Array, Error, Grads, Outputs, Result, interp};
 use mxnet::graph::split::{Residual, Split, split};
 use mxnet::graph::trace::Recorded;
 use mxnet::graph::{
-    Decision, Executable, Graph, Input, Options, Source, Template, Traced, Tracer, passes,
+    Decision, Executable, Graph, Input, Options, RunDraws, Source, Template, Traced, Tracer, passes,
 };
 use mxnet::tensor::Tensor;
 use pyo3::prelude::*;
@@ -93,7 +93,7 @@ pub struct RecordedCall {
     pub forward: Arc<Graph>,
     /// The arrays of all inputs but constants, at their places in the recorded graph.
     pub bindings: Vec<Array>,
-    pub random: Vec<(u64, RngState)>,
+    pub random: RunDraws,
     pub heads: Vec<usize>,
     pub variables: Vec<Array>,
     pub training: bool,
@@ -508,7 +508,7 @@ impl CompiledGraph {
                         TracedInput::Array(x) => x.clone(),
                     })
                     .collect(),
-                random: vec![(0, random)],
+                random: RunDraws::of(&random),
                 heads: gradient.heads.clone(),
                 variables: variables.iter().map(|&x| x.clone()).collect(),
                 training: interp::is_training(),
@@ -559,6 +559,14 @@ impl CompiledGraph {
     ) -> PyResult<(String, NamedArrays)> {
         let template = self.template.as_ref();
         let graph = template.map_or(self.executable.graph(), |template| template.traced());
+        if !graph.streams.is_empty() {
+            let problem =
+                "the function draws from a generator of its own, which a file cannot hold";
+            let error = Error::unsupported("export", problem);
+            let hint =
+                "draw with the functions of `np.random`, or pass what is drawn as an argument";
+            return Err(raise(py, error.with_hint(hint)));
+        }
         let mut arrays: Vec<(String, Array)> = Vec::new();
         let mut bound = self.bindings.iter();
         let captured: Vec<Option<Array>> = (graph.inputs.iter())

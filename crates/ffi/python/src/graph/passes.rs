@@ -38,7 +38,12 @@ fn run(function: &Py<PyAny>, graph: &mut Graph) -> Result<()> {
         Error::Failed(mxnet::engine::Failure::new(failure, ""))
     })?;
     if let Some(text) = found {
-        *graph = Graph::from_json(&text, &mut |name| arrays.get(name).cloned())?;
+        let mut new = Graph::from_json(&text, &mut |name| arrays.get(name).cloned())?;
+        // Text has no generators.
+        if new.streams.len() == graph.streams.len() {
+            new.streams = std::mem::take(&mut graph.streams);
+        }
+        *graph = new;
     }
     Ok(())
 }

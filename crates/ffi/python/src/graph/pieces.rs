@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mxnet::core::autograd::{self as tape};
 use mxnet::core::{Array, Error, Outputs, Result, interp};
-use mxnet::graph::{Program, Source};
+use mxnet::graph::{Program, RunDraws, Source};
 
 use super::compiled::{Backward, Binding, RecordedCall, TracedFunction, at_place};
 
@@ -112,7 +112,10 @@ impl SplitFunction {
             call: RecordedCall {
                 forward: finished.graph.clone(),
                 bindings: placed.collect(),
-                random: finished.random,
+                random: RunDraws {
+                    of_process: finished.random,
+                    own: Vec::new(),
+                },
                 heads: self.traced.heads.clone(),
                 variables: variables.iter().map(|&x| x.clone()).collect(),
                 training: interp::is_training(),

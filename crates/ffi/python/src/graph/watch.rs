@@ -4,13 +4,12 @@ use std::cell::RefCell;
 
 use mxnet::core::Array;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyFloat, PyInt, PyTuple, PyType};
 
-use crate::once_box::interned;
+use crate::once_box::{OnceBox, interned};
 
 /// The classes of lengths: integers, and real numbers that are computed of them.
-static CLASSES: PyOnceLock<(Py<PyType>, Py<PyType>)> = PyOnceLock::new();
+static CLASSES: OnceBox<(Py<PyType>, Py<PyType>)> = OnceBox::new();
 
 thread_local! {
     /// What is told of lengths that leave as plain integers, while a trace watches lengths.
@@ -19,14 +18,14 @@ thread_local! {
 
 /// Says which classes lengths have: one derived from `int`, one from `float`. Only the first call counts.
 #[pyfunction]
-pub fn classes_of_lengths(whole: Py<PyType>, real: Py<PyType>, py: Python<'_>) {
-    CLASSES.get_or_init(py, || (whole, real));
+pub fn classes_of_lengths(whole: Py<PyType>, real: Py<PyType>) {
+    CLASSES.set((whole, real));
 }
 
 /// Whether an object is a length, or a real number that was computed of some.
 #[inline]
 pub fn is_length(object: &Bound<'_, PyAny>) -> bool {
-    CLASSES.get(object.py()).is_some_and(|(whole, real)| {
+    CLASSES.get().is_some_and(|(whole, real)| {
         let class = object.get_type();
         class.is(whole) || class.is(real)
     })
@@ -64,7 +63,7 @@ pub fn watched<R>(seen: Py<PyAny>, body: impl FnOnce() -> R) -> R {
 /// The class of lengths, if a trace of this thread watches them.
 fn class(py: Python<'_>) -> Option<&Bound<'_, PyType>> {
     let is_watched = SEEN.with_borrow(Option::is_some);
-    let classes = CLASSES.get(py).filter(|_| is_watched);
+    let classes = CLASSES.get().filter(|_| is_watched);
     classes.map(|(whole, _)| whole.bind(py))
 }
 

@@ -4,13 +4,13 @@
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 
-use mxnet::ops::random::{Generator, with_generator};
+use mxnet::ops::random::Generator;
 use pyo3::exceptions::{PyRuntimeError, PySystemError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::{RandomStream, packed};
+use super::{RandomStream, packed, with_generator};
 use crate::call::{Binding, Fast, Named, binding_of, enter, guarded};
 use crate::once_box::{OnceBox, interned};
 

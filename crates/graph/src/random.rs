@@ -1,0 +1,156 @@
+//! Random numbers of graphs: from the process's stream, and from generators of their own that a traced function draws from.
+//!
+//! A generator that the function found goes on from run to run, as it does from call to call. One that the function made
+//! of a seed begins anew at each run.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use mxnet_core::rng::{self, Generator};
+use mxnet_core::{Error, Result, Rng, RngState};
+use smallvec::SmallVec;
+
+use crate::ir::{Graph, Node};
+
+/// A generator of its own.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// The generator; `None` in graphs that were read from text.
+    pub generator: Option<Arc<Generator>>,
+    /// Where each run begins; `None` if a run goes on where the last one ended.
+    pub start: Option<RngState>,
+    /// Blocks that a run draws.
+    pub num_blocks: u64,
+    /// Where the generator was before the trace.
+    before: RngState,
+}
+
+/// Where the random numbers of a run begin: in the process's stream, then in those of the graph.
+pub type Drawn = SmallVec<[RngState; 1]>;
+
+thread_local! {
+    /// The generator that a call in a trace draws from.
+    static CURRENT: RefCell<Option<Arc<Generator>>> = const { RefCell::new(None) };
+}
+
+/// As [`rng::with_generator`], for calls that a trace notes.
+pub fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, also when `body` panics.
+    struct Restore(Option<Arc<Generator>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let _restore = Restore(CURRENT.replace(Some(generator.clone())));
+    rng::with_generator(generator, body)
+}
+
+impl Stream {
+    fn new(generator: &Arc<Generator>) -> Stream {
+        let (seed, offset, _) = generator.state();
+        Stream {
+            generator: Some(generator.clone()),
+            start: None,
+            num_blocks: 0,
+            before: RngState { seed, offset },
+        }
+    }
+
+    /// A stream of a graph that was read: it cannot run.
+    pub(crate) fn unbound(num_blocks: u64) -> Stream {
+        Stream {
+            generator: None,
+            start: None,
+            num_blocks,
+            before: RngState { seed: 0, offset: 0 },
+        }
+    }
+
+    /// A generator that nobody else holds was made by the function: each run begins where it began.
+    pub(crate) fn end_trace(&mut self) {
+        let is_own = |generator: &Arc<Generator>| Arc::strong_count(generator) == 1;
+        if self.generator.as_ref().is_some_and(is_own) {
+            self.start = Some(self.before);
+        }
+    }
+
+    /// Takes the blocks of a run.
+    fn reserve(&self) -> Result<RngState> {
+        if let Some(start) = self.start {
+            return Ok(start);
+        }
+        let generator = self.generator.as_ref().ok_or_else(unbound_stream)?;
+        Ok(rng::with_generator(generator, || {
+            rng::reserve(self.num_blocks)
+        }))
+    }
+
+    /// Whether both begin alike in each run.
+    pub(crate) fn is_same(&self, other: &Stream) -> bool {
+        let is_one = match (&self.generator, &other.generator) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        match (self.start, other.start) {
+            (Some(a), Some(b)) => a.seed == b.seed && a.offset == b.offset,
+            (None, None) => is_one,
+            _ => false,
+        }
+    }
+}
+
+#[cold]
+pub(crate) fn unbound_stream() -> Error {
+    let problem = "the graph draws random numbers from a generator that it was not read with";
+    Error::unsupported("graph", problem)
+}
+
+impl Graph {
+    /// The stream that a call in a trace draws from, by its number in nodes.
+    pub(crate) fn stream(&mut self, op: &'static str) -> Result<usize> {
+        if !rng::is_diverted() {
+            return Ok(0);
+        }
+        let current = CURRENT.with_borrow(Clone::clone);
+        let Some(current) = current else {
+            let problem = "a generator that the trace does not know draws numbers";
+            return Err(Error::unsupported(op, problem));
+        };
+        let is_it =
+            |stream: &Stream| (stream.generator.as_ref()).is_some_and(|x| Arc::ptr_eq(x, &current));
+        if let Some(i) = self.streams.iter().position(is_it) {
+            return Ok(i + 1);
+        }
+        self.streams.push(Stream::new(&current));
+        Ok(self.streams.len())
+    }
+
+    /// Gives a node the next blocks of its stream, if it draws random numbers.
+    pub(crate) fn reserve(&mut self, node: &mut Node) {
+        let Rng::Blocks(blocks) = node.op.rng else {
+            return;
+        };
+        let len = node.outputs.first().map_or(0, |y| y.layout.len());
+        let next = match node.rng_stream.checked_sub(1) {
+            None => &mut self.num_rng_blocks,
+            Some(i) => &mut self.streams[i].num_blocks,
+        };
+        node.rng_block = *next;
+        *next += blocks(len as u64);
+    }
+
+    /// Takes the blocks of a run off all streams.
+    pub(crate) fn draw(&self) -> Result<Drawn> {
+        let of_process = match self.num_rng_blocks {
+            0 => RngState { seed: 0, offset: 0 },
+            blocks => rng::reserve(blocks),
+        };
+        let mut drawn: Drawn = SmallVec::new();
+        drawn.push(of_process);
+        for stream in &self.streams {
+            drawn.push(stream.reserve()?);
+        }
+        Ok(drawn)
+    }
+}
