@@ -146,6 +146,16 @@ def test_activations_become_a_part_of_the_product_before_them():
     assert sorted(operators(both)) == ["fully_connected", "relu", "sum"]
 
 
+def test_activations_become_a_part_of_the_convolution_before_them():
+    for keywords in ({}, {"groups": 4}, {"strides": 2, "padding": 1}):
+        net = nn.Conv2D(4, 3, activation="relu", in_channels=4, **keywords)
+        net.initialize()
+        net.bias.set_data(np.array([-0.0, 0.1, -0.1, numpy.nan]))
+        x = data(3, 4, 7, 6)
+        before, after = with_and_without(lambda x, net=net: net(x), x, off="fuse_epilogues")
+        assert (before, after) == (["convolution", "relu"], ["convolution_relu"])
+
+
 def test_gradients_flow_through_fused_activations():
     gradients = []
     for hybrid in (False, True):

@@ -6,7 +6,7 @@ from scipy import signal
 
 import mxnet as mx
 import windows
-from mxnet import np, npx
+from mxnet import _core, np, npx
 
 RNG = onp.random.default_rng(7)
 
@@ -180,3 +180,23 @@ def test_the_bias_gradient_of_many_images_is_their_sum():
         y = npx.convolution(x, w, bias)
     y.backward()
     assert bias.grad.asnumpy().tolist() == [128 * 24 * 24] * 20
+
+
+@pytest.mark.parametrize(("x", "w", "stride", "dilate", "pad", "groups"), CASES)
+def test_relu_behind_it_has_the_bits_of_both(x, w, stride, dilate, pad, groups):
+    x, w, bias = (np.array(random(*shape), dtype="float32") for shape in (x, w, w[:1]))
+    bias[0] = onp.nan
+    keywords = {"stride": stride, "dilate": dilate, "pad": pad, "num_group": groups}
+    both = npx.relu(npx.convolution(x, w, bias, **keywords)).asnumpy()
+    found = _core.namespaces["op"]["convolution_relu"](x, w, bias, **keywords).asnumpy()
+    assert found.tobytes() == both.tobytes()
+    want = windows.convolution(*(a.asnumpy().astype("float64") for a in (x, w, bias)), stride, dilate, pad, groups)
+    # Sums of products of numbers up to 1.
+    terms = w[0].size + 1
+    onp.testing.assert_allclose(found, onp.maximum(want, 0), rtol=0, atol=terms * terms * 2.0**-24)
+
+
+def test_relu_behind_an_empty_convolution_bounds_the_bias():
+    x, w, bias = np.zeros((2, 0, 4)), np.zeros((3, 0, 2)), np.array([-1.0, 0.5, -0.0])
+    found = _core.namespaces["op"]["convolution_relu"](x, w, bias)
+    assert found.asnumpy().tobytes() == npx.relu(npx.convolution(x, w, bias)).asnumpy().tobytes()

@@ -104,7 +104,37 @@ pub unsafe fn forward(
     y: *mut u8,
 ) {
     // SAFETY: forwarded.
-    with_real!(g.elem, T => unsafe { forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast()) })
+    with_real!(g.elem, T => unsafe { forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), false) })
+}
+
+/// As [`forward`], with relu behind it: a tile of the result is bounded while it lies in the cache.
+///
+/// # Panics
+/// As [`forward`].
+///
+/// # Safety
+/// As [`forward`]'s.
+pub unsafe fn forward_relu(
+    threads: &dyn Threads,
+    g: &Conv,
+    x: *const u8,
+    w: *const u8,
+    bias: *const u8,
+    y: *mut u8,
+) {
+    // SAFETY: forwarded.
+    with_real!(g.elem, T => unsafe { forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), true) })
+}
+
+/// Relu of `n` elements, as the operator has it: NaN stays, -0.0 becomes 0.0.
+///
+/// # Safety
+/// `y` has `n` elements.
+unsafe fn relu_row<T: Real>(y: *mut T, n: usize) {
+    // SAFETY: the caller's.
+    for x in unsafe { std::slice::from_raw_parts_mut(y, n) } {
+        *x = if *x <= T::ZERO { T::ZERO } else { *x };
+    }
 }
 
 /// `dx`: the gradient of [`forward`] with respect to `x`, plus `bias` (one per *input* channel, may be null).
@@ -190,6 +220,7 @@ unsafe fn forward_of<T: Real + GemmFloat>(
     w: *const T,
     bias: *const T,
     y: *mut T,
+    relu: bool,
 ) {
     let ((ic, oc), sp) = (g.group(), g.out_len());
     let (x, w, bias, y) = (
@@ -207,6 +238,9 @@ unsafe fn forward_of<T: Real + GemmFloat>(
                     T::ZERO
                 } else {
                     *bias.at(i / sp % g.out_channels)
+                };
+                if relu {
+                    relu_row(y.at(i), 1);
                 }
             }
         }
@@ -214,7 +248,7 @@ unsafe fn forward_of<T: Real + GemmFloat>(
     }
     if depthwise::fits(g) {
         // SAFETY: forwarded.
-        return unsafe { depthwise::forward(threads, g, x, w, bias, y) };
+        return unsafe { depthwise::forward(threads, g, x, w, bias, y, relu) };
     }
     let depth = ic * g.taps();
     let taps = g.taps();
@@ -289,6 +323,11 @@ unsafe fn forward_of<T: Real + GemmFloat>(
                                 T::ONE
                             },
                         });
+                    }
+                    if relu {
+                        for i in 0..rows {
+                            relu_row(c.add(i * c_stride), len);
+                        }
                     }
                     if !direct_out {
                         for image in 0..tile.images {

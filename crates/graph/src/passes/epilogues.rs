@@ -8,7 +8,10 @@ use mxnet_tensor::DType;
 use crate::ir::{BufferId, Graph, Operand};
 
 /// Operators, the activation behind them, and the operator that does both.
-const FUSED: &[(&str, &str, &str)] = &[("fully_connected", "relu", "fully_connected_relu")];
+const FUSED: &[(&str, &str, &str)] = &[
+    ("fully_connected", "relu", "fully_connected_relu"),
+    ("convolution", "relu", "convolution_relu"),
+];
 
 /// Replaces products that only an activation reads. Returns how many nodes are gone.
 pub fn fuse_epilogues(graph: &mut Graph) -> usize {

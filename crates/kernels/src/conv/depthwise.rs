@@ -80,6 +80,7 @@ pub(super) unsafe fn forward<T: Real>(
     w: Shared<T>,
     bias: Shared<T>,
     y: Shared<T>,
+    relu: bool,
 ) {
     let (plane, multiple, [_, oh, ow]) = (Plane::of(g), g.out_channels / g.groups, g.output);
     let (offsets, taps) = offsets(g, &plane);
@@ -107,6 +108,9 @@ pub(super) unsafe fn forward<T: Real>(
                             to,
                             ow,
                         );
+                        if relu {
+                            super::relu_row(to, ow);
+                        }
                     }
                 }
             }
@@ -159,6 +163,7 @@ pub(super) unsafe fn data_gradient<T: Real>(
                 Shared(w.as_ptr().cast_mut()),
                 bias,
                 dx,
+                false,
             )
         };
     }

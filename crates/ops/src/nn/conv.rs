@@ -1,6 +1,7 @@
 //! Convolution in one to three dimensions, its transpose, and the two gradients, which are each other's gradients too.
 #![allow(unsafe_code)]
 
+use mxnet_kernels::Threads;
 use mxnet_kernels::conv::{self, Conv};
 use mxnet_tensor::{Dims, Layout, Tensor};
 use smallvec::SmallVec;
@@ -8,7 +9,8 @@ use smallvec::SmallVec;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::Batch;
-use crate::cx::CallCx;
+use crate::cx::{CallCx, KernelCx};
+use crate::elementwise::network::RELU_GRAD;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::launch::elem;
@@ -118,54 +120,8 @@ pub static CONVOLUTION: OpDef = OpDef {
         check_bias(cx, 2, weight[0])?;
         case.output()
     },
-    cpu: Cpu::Kernel(|cx| {
-        let case = Case::of(&cx.args, cx.input(0).shape(), cx.input(1).shape())?;
-        let y = cx.output(0);
-        let dtype = operand::compute(y.dtype());
-        let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
-        let w = operand::dense(&case.first(cx.input(1))?, dtype, cx.threads)?;
-        let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
-        let out = Staged::new(&case.first(y)?, dtype)?;
-        let geometry = Conv {
-            elem: elem(dtype),
-            ..case.conv
-        };
-        // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result overlaps none of them.
-        unsafe {
-            conv::forward(
-                cx.threads,
-                &geometry,
-                x.data_ptr(),
-                w.data_ptr(),
-                operand::pointer(bias.as_ref()),
-                out.ptr(),
-            );
-        }
-        out.finish(cx.threads)
-    }),
-    grad: Grad::Rule(Keep::inputs(0b11), |g| {
-        let attrs = |shape: &[usize]| geometry(&g.args, shape);
-        let (x, w, dy) = (g.input(0), g.input(1), g.dy(0));
-        let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
-        if g.wants(0) {
-            grads[0] = Some(call(
-                &CONVOLUTION_DATA_GRADIENT,
-                &[Some(dy), Some(w), None],
-                &attrs(x.shape()),
-            )?);
-        }
-        if g.wants(1) {
-            grads[1] = Some(call(
-                &CONVOLUTION_WEIGHT_GRADIENT,
-                &[Some(x), Some(dy)],
-                &attrs(w.shape()),
-            )?);
-        }
-        if g.wants(2) {
-            grads[2] = Some(per_channel(g, dy)?);
-        }
-        Ok(grads)
-    }),
+    cpu: Cpu::Kernel(|cx| convolve(cx, conv::forward)),
+    grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
     onnx: Onnx::Node {
         ty: "Conv",
         since: 11,
@@ -182,6 +138,82 @@ pub static CONVOLUTION: OpDef = OpDef {
     batch: Batch::Rule(conv_batch::batched),
     ..CONV
 };
+
+/// The same with relu behind it. Graphs put it in the place of both operators.
+pub static CONVOLUTION_RELU: OpDef = OpDef {
+    name: "convolution_relu",
+    params: CONVOLUTION.params,
+    doc: "`relu(convolution(data, weight, bias))`, to the bit as by the two operators.",
+    infer: CONVOLUTION.infer,
+    cpu: Cpu::Kernel(|cx| convolve(cx, conv::forward_relu)),
+    grad: Grad::Rule(
+        Keep {
+            inputs: 0b11,
+            outputs: 0b1,
+        },
+        |g| gradients(g, &g.dy(0).binary(&RELU_GRAD, g.output(0))?),
+    ),
+    cost: CONVOLUTION.cost,
+    probe: Probe::calls(&[
+        "f((2, 4, 6, 5)), f((6, 2, 3, 2)), f((6,)), (3, 2), (2, 1), (1, 2), (1, 1), 6, 2",
+    ])
+    .ulp(64),
+    ..CONV
+};
+
+/// A kernel of a convolution: threads, geometry, data, weights, bias or null, result.
+type Kernel = unsafe fn(&dyn Threads, &Conv, *const u8, *const u8, *const u8, *mut u8);
+
+fn convolve(cx: &KernelCx, kernel: Kernel) -> Result<()> {
+    let case = Case::of(&cx.args, cx.input(0).shape(), cx.input(1).shape())?;
+    let y = cx.output(0);
+    let dtype = operand::compute(y.dtype());
+    let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
+    let w = operand::dense(&case.first(cx.input(1))?, dtype, cx.threads)?;
+    let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+    let out = Staged::new(&case.first(y)?, dtype)?;
+    let geometry = Conv {
+        elem: elem(dtype),
+        ..case.conv
+    };
+    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result overlaps none of them.
+    unsafe {
+        kernel(
+            cx.threads,
+            &geometry,
+            x.data_ptr(),
+            w.data_ptr(),
+            operand::pointer(bias.as_ref()),
+            out.ptr(),
+        );
+    }
+    out.finish(cx.threads)
+}
+
+/// The gradients of a convolution for its cotangent.
+fn gradients(g: &GradCx, dy: &Array) -> Result<Grads> {
+    let attrs = |shape: &[usize]| geometry(&g.args, shape);
+    let (x, w) = (g.input(0), g.input(1));
+    let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
+    if g.wants(0) {
+        grads[0] = Some(call(
+            &CONVOLUTION_DATA_GRADIENT,
+            &[Some(dy), Some(w), None],
+            &attrs(x.shape()),
+        )?);
+    }
+    if g.wants(1) {
+        grads[1] = Some(call(
+            &CONVOLUTION_WEIGHT_GRADIENT,
+            &[Some(x), Some(dy)],
+            &attrs(w.shape()),
+        )?);
+    }
+    if g.wants(2) {
+        grads[2] = Some(per_channel(g, dy)?);
+    }
+    Ok(grads)
+}
 
 /// The transpose of a convolution with respect to its data: also its gradient.
 pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
