@@ -1,25 +1,30 @@
-"""Training steps and single predictions of five networks, compiled and not, against PyTorch.
+"""Training steps and single predictions of five networks, and a chain of ten operators, compiled and not.
 
-Our columns: the network as it is, hybridized, and the whole step as one compiled function.
+Our columns: the whole step as one compiled function (of predictions: the hybridized network), eager, and hybridized.
+The others: PyTorch as it is, `torch.compile` (with `--inductor`: it takes up to a minute for each network), ONNX
+Runtime, numexpr. Names of cases as arguments choose some.
 
 All sides start from the same weights; the losses of some steps are compared before anything is timed.
 """
 
 import contextlib
+import copy
 import io
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy
-from _sides import OURS, Table, torch
+from _sides import OURS, THREADS, Table, check_equal, time_in_turns, torch
 
 import mxnet as mx
 from mxnet import autograd, gluon, np, npx
 from mxnet.gluon import nn, rnn
 
 RATE = 0.01
-HYBRID, STEP = "hybridized", "compiled step"
+CHAIN = "chain of 10 on 10^7"
+EAGER, HYBRID = "eager", "hybridized"
 
 
 def mlp() -> tuple[Any, Any, tuple[int, ...]]:
@@ -244,11 +249,56 @@ def torch_step(net: Any, x: numpy.ndarray, labels: numpy.ndarray, compiled: bool
     return step
 
 
+def is_chosen(name: str) -> bool:
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    return not words or any(word in name for word in words)
+
+
+def chain(x: Any, y: Any) -> Any:
+    """Ten elementwise operators that every side has."""
+    return abs((x * y + x - y) * (x - 0.5) / (y * y + 1.5) + x)
+
+
+def elementwise() -> None:
+    """The chain, eager and compiled, against numexpr and `torch.compile`."""
+    generator = numpy.random.default_rng(0)
+    x, y = (generator.normal(0, 1, 10_000_000).astype("float32") for _ in range(2))
+    ours, compiled = (np.array(x), np.array(y)), mx.jit(chain)
+    sides: dict[str, Callable[[], Any]] = {OURS: lambda: compiled(*ours), EAGER: lambda: chain(*ours)}
+    try:
+        import numexpr
+    except ImportError:
+        pass
+    else:
+        numexpr.set_num_threads(THREADS)
+        text = "abs((x * y + x - y) * (x - 0.5) / (y * y + 1.5) + x)"
+        single = {"x": x, "y": y}
+        sides["numexpr"] = lambda: numexpr.evaluate(text, local_dict=single)
+    sides["NumPy"] = lambda: chain(x, y)
+    if torch is not None and "--inductor" in sys.argv:
+        theirs, fused = (torch.from_numpy(x), torch.from_numpy(y)), torch.compile(chain)
+        sides["inductor"] = lambda: fused(*theirs)
+    table = Table("elementwise, float32", [OURS, EAGER, "numexpr", "NumPy", "inductor"])
+    check_equal(CHAIN, sides, 1e-6)
+    # The eager side is ours, too, and has to be waited for.
+    eager = sides[EAGER]
+
+    def waited() -> None:
+        eager()
+        mx.waitall()
+
+    table.line(CHAIN, time_in_turns({**sides, EAGER: waited}))
+
+
 def main() -> None:
     generator = numpy.random.default_rng(0)
-    training = Table("training steps, float32, SGD, each waited for", [OURS, HYBRID, STEP, "PyTorch", "compiled"])
-    predicting = Table("one prediction, float32, each waited for", [OURS, HYBRID, "PyTorch", "ONNX"])
+    if is_chosen(CHAIN):
+        elementwise()
+    training = Table("training steps, float32, SGD, each waited for", [OURS, EAGER, HYBRID, "PyTorch", "inductor"])
+    predicting = Table("one prediction, float32, each waited for", [OURS, EAGER, "PyTorch", "ONNX"])
     for build in (mlp, lenet, lstm, transformer, resnet):
+        if not is_chosen(build.__name__):
+            continue
         net, other, shape = build()
         x, labels = generator.normal(0, 1, shape).astype("float32"), generator.integers(0, 10, shape[0])
         data, target = np.array(x), np.array(labels)
@@ -267,26 +317,27 @@ def main() -> None:
                 if abs(mine - theirs) > 1e-3 * abs(theirs):
                     raise SystemExit(f"{build.__name__}: loss {mine} after {turn} steps, PyTorch's is {theirs}")
 
-        def hybridized(on: bool, call: Callable[[], Any], net: Any = net) -> Callable[[], None]:
+        def waited(call: Callable[..., Any], *arguments: Any) -> Callable[[], None]:
             def run() -> None:
-                if net._graph_options.active != on:
-                    net.hybridize(on)
-                call()
+                call(*arguments)
                 mx.waitall()
 
             return run
 
-        sides[OURS] = hybridized(False, lambda call=(step, data, target): call[0](*call[1:]))
-        sides[HYBRID] = hybridized(True, lambda call=(step, data, target): call[0](*call[1:]))
-        sides[STEP] = hybridized(False, lambda call=(compiled, data, target): call[0](*call[1:]))
-        if other is not None:
-            sides["compiled"] = torch_step(other, x, labels, compiled=True)
+        # Graphs are forgotten where a network is switched, so that each side has one of its own.
+        twin = copy.deepcopy(net)
+        twin.hybridize()
+        sides[OURS] = waited(compiled, data, target)
+        sides[EAGER] = waited(step, data, target)
+        sides[HYBRID] = waited(our_step(twin, data, target), data, target)
+        if other is not None and "--inductor" in sys.argv:
+            sides["inductor"] = torch_step(other, x, labels, compiled=True)
         in_order = {side: sides[side] for side in training.sides if side in sides}
-        training.add(build.__name__, in_order, rtol=None, turn_s=0.05)
+        training.line(build.__name__, time_in_turns(in_order, turn_s=0.05))
         one = data[:1]
         single: dict[str, Callable[[], Any]] = {
-            OURS: hybridized(False, lambda net=net, one=one: net(one)),
-            HYBRID: hybridized(True, lambda net=net, one=one: net(one)),
+            OURS: waited(twin, one),
+            EAGER: waited(net, one),
         }
         if other is not None:
             tensor = torch.from_numpy(x[:1])
@@ -299,7 +350,7 @@ def main() -> None:
             single["PyTorch"] = predict
             if (run := onnx_session(other, x[:1])) is not None:
                 single["ONNX"] = run
-        predicting.add(build.__name__, single, rtol=None)
+        predicting.line(build.__name__, time_in_turns(single))
 
 
 if __name__ == "__main__":
