@@ -6,11 +6,14 @@ SHELL := /bin/sh
 VENV := .venv
 PY := $(VENV)/bin/python
 WHEEL_LIMIT_BYTES := 25000000
+# The Python of `make test-gpu`: any that has the wheel, NumPy and pytest.
+GPU_TESTS := $(filter-out test_cuda_emulator.py,$(notdir $(wildcard tests/device/test_cuda_*.py)))
+GPU_PYTHON ?= $(if $(wildcard $(PY)),$(abspath $(PY)),python3)
 
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint bench soak build sdist check-targets docs gen develop env env-docs rust clean distclean
+.PHONY: help demo test test-gpu lint bench soak build sdist check-targets docs gen develop env env-docs rust clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -20,6 +23,9 @@ demo: develop ## train a small network on the digits that ship with the package
 
 test: env rust ## build, lint, all tests of Rust and Python
 	$(PY) tools/steps.py test
+
+test-gpu: ## tests of the GPU of this machine, with the package of GPU_PYTHON: needs no Rust and no network
+	cd tests/device && MXNET_TEST_GPU=1 $(GPU_PYTHON) -m pytest --noconftest -c gpu.ini $(GPU_TESTS)
 
 lint: env rust ## formatting, types, clippy, the shape of the tree
 	$(PY) tools/steps.py lint

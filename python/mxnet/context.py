@@ -12,6 +12,7 @@ _NEW = {
     "cpu": "cpu",
     "current_context": "current_device",
     "gpu": "gpu",
+    "gpu_memory_info": "gpu_memory_info",
     "num_gpus": "num_gpus",
 }
 

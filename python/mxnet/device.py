@@ -9,7 +9,7 @@ from types import TracebackType
 from mxnet import _core
 from mxnet._core import Device
 
-__all__ = ["Device", "cpu", "current_device", "gpu", "num_gpus"]
+__all__ = ["Device", "cpu", "current_device", "gpu", "gpu_memory_info", "num_gpus"]
 
 
 class _Stack(threading.local):
@@ -39,9 +39,27 @@ def _exit(
     _core.set_current_device(_stack.outer.pop())
 
 
+def _empty_cache(self: Device) -> None:
+    """Give the memory back to the system that is kept for new arrays of this device.
+
+    Memory of arrays that exist is not touched. New arrays take longer until there is a cache again.
+
+    Raises
+    ------
+    mxnet.error.DeviceError
+        If there is no such device.
+
+    Examples
+    --------
+    >>> mx.cpu().empty_cache()
+    """
+    _core.empty_cache(self)
+
+
 # Arrays hand out the extension's own class, so the context manager must be on that class, not on a subclass of it.
 Device.__enter__ = _enter  # type: ignore[method-assign]
 Device.__exit__ = _exit  # type: ignore[method-assign]
+Device.empty_cache = _empty_cache  # type: ignore[attr-defined]
 # For copies and pickles: the class and the arguments that make it anew.
 copyreg.pickle(Device, lambda device: (Device, (device.device_type, device.device_id)))
 # Numbers of the device types, as saved files and the C interface write them.
@@ -124,3 +142,31 @@ def num_gpus() -> int:
     True
     """
     return _core.num_devices("gpu")
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Free and total memory of a graphics processor, as its driver counts.
+
+    Memory that is kept for new arrays is not free: ``mx.gpu(device_id).empty_cache()`` gives it back first.
+
+    Parameters
+    ----------
+    device_id : int
+        From 0 to ``num_gpus() - 1``.
+
+    Returns
+    -------
+    (int, int)
+        Bytes that are free, and all.
+
+    Raises
+    ------
+    mxnet.error.DeviceError
+        If there is no such device.
+
+    Examples
+    --------
+    >>> [mx.device.gpu_memory_info(i)[1] for i in range(mx.num_gpus())]
+    []
+    """
+    return _core.device_memory(gpu(device_id))

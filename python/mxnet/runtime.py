@@ -76,10 +76,11 @@ class Backend(NamedTuple):
     """Who may compute: devices and libraries that are chosen while the program runs."""
 
     name: str
-    kind: str  # 'device', 'blas' or 'module'
+    kind: str  # 'device', 'blas', 'cuda' or 'module'
     is_loaded: bool
     version: str
-    reason: str  # why it is not loaded; empty if it is
+    reason: str  # why it is not loaded, and how to get it; empty if it is
+    path: str = ""  # the file, of a library that was found
 
 
 def feature_list() -> list[Feature]:
@@ -108,7 +109,10 @@ def features() -> Features:
 
 
 def backends() -> list[Backend]:
-    """The kinds of devices of this process, and the libraries that compute for the CPU.
+    """The kinds of devices of this process, and the libraries that compute.
+
+    NVIDIA's driver and compiler are looked for: where the system has its libraries, then in pip's packages
+    (``nvidia-cuda-nvrtc``, or ``nvidia-cuda-nvrtc-cu12`` for CUDA 12), then in ``CUDA_HOME`` and ``/usr/local/cuda``.
 
     Returns
     -------
@@ -120,11 +124,18 @@ def backends() -> list[Backend]:
     ['cpu']
     """
     found = []
-    for name, is_host in _core.device_kinds():
-        is_loaded = is_host or name != "gpu"
-        reason = "" if is_loaded else "this build has no CUDA backend"
-        found.append(Backend(name, "device", is_loaded, _core.__version__ if is_loaded else "", reason))
+    libraries = [
+        Backend(name, "cuda", path is not None, ".".join(map(str, version or ())), reason, path or "")
+        for name, path, version, reason in _core.cuda_libraries()
+    ]
+    for name, _ in _core.device_kinds():
+        missing = name == "gpu" and _core.num_devices(name) == 0
+        reason = next((library.reason for library in libraries if library.name == "driver"), "") if missing else ""
+        if missing and not reason:
+            reason = "the driver finds no device"
+        found.append(Backend(name, "device", not missing, "" if missing else _core.__version__, reason))
     found.append(Backend("builtin", "blas", True, _core.__version__, ""))
+    found += libraries
     found += [Backend(name, "module", True, version, "") for name, version, *_ in _core.loaded_modules()]
     return found
 

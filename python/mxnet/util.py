@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from mxnet import _core
-from mxnet.device import Device, num_gpus
+from mxnet.device import Device, gpu_memory_info, num_gpus
 
 __all__ = [
     "default_array",
+    "get_cuda_compute_capability",
     "get_gpu_count",
+    "get_gpu_memory",
     "getenv",
     "is_np_array",
     "is_np_default_dtype",
@@ -447,6 +449,60 @@ def get_gpu_count() -> int:
     True
     """
     return num_gpus()
+
+
+def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
+    """Free and total memory of a graphics processor, in bytes: `mx.device.gpu_memory_info`.
+
+    Parameters
+    ----------
+    gpu_dev_id : int
+
+    Returns
+    -------
+    (int, int)
+
+    Raises
+    ------
+    mxnet.error.DeviceError
+        If there is no such device.
+
+    Examples
+    --------
+    >>> [mx.util.get_gpu_memory(i)[1] for i in range(mx.num_gpus())]
+    []
+    """
+    return gpu_memory_info(gpu_dev_id)
+
+
+def get_cuda_compute_capability(device: Device) -> int | None:
+    """Compute capability of a graphics processor.
+
+    Parameters
+    ----------
+    device : Device
+
+    Returns
+    -------
+    int or None
+        10 times the major number plus the minor one, such as 90; None for a device that is no GPU of this machine.
+
+    Raises
+    ------
+    ValueError
+        If `device` is no `Device`.
+
+    Examples
+    --------
+    >>> mx.util.get_cuda_compute_capability(mx.cpu()) is None
+    True
+    """
+    if not isinstance(device, Device):
+        raise ValueError(f"get_cuda_compute_capability: `device` must be a Device, not {type(device).__name__!r}")
+    if device.device_type != "gpu" or device.device_id >= num_gpus():
+        return None
+    major, minor = _core.cuda_devices()[device.device_id][1]
+    return 10 * int(major) + int(minor)
 
 
 def default_array(source_array: Any, device: Device | None = None, dtype: Any = None) -> Any:

@@ -1,7 +1,8 @@
 """Builds the emulator of a CUDA driver and compiler, and runs programs that find it in the place of NVIDIA's.
 
 The emulator (`tests/device/emulator`) computes on the processor: a GPU's results without a GPU. It needs `g++`.
-`python tests/support/cuda_emulator.py COMMAND...` runs a command with emulated GPUs.
+`python tests/support/cuda_emulator.py COMMAND...` runs a command with emulated GPUs. With MXNET_TEST_GPU=1 the programs
+of tests run on the GPUs of this machine instead.
 """
 
 import hashlib
@@ -32,6 +33,16 @@ LIBRARY_FLAGS = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-
 def compiler():
     """The C++ compiler, or None where the machine has none."""
     return shutil.which(os.environ.get("MXNET_EMULATOR_CXX", "g++"))
+
+
+def uses_gpu():
+    """Whether the programs of tests run on the GPUs of this machine."""
+    return os.environ.get("MXNET_TEST_GPU") == "1"
+
+
+def is_available():
+    """Whether programs can run on a GPU, or on an emulated one."""
+    return uses_gpu() or compiler() is not None
 
 
 def build():
@@ -68,6 +79,8 @@ def build():
 
 def environment(**settings):
     """The environment of a process whose GPUs are emulated; settings as `driver.cpp` names them."""
+    if uses_gpu():
+        return dict(os.environ)
     folder = build()
     known = [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]
     return {

@@ -219,6 +219,9 @@ fn allow_direct_copies(from: u32, to: u32) -> std::result::Result<(), TensorErro
     if status != ALREADY {
         check(to, "reading the memory of another device", status)?;
     }
+    if can != 0 {
+        pool::allow_access(from, reader)?;
+    }
     allowed.push((from, to));
     Ok(())
 }

@@ -203,14 +203,14 @@ impl Compiler {
     ) -> std::result::Result<Vec<u8>, String> {
         let mut len = 0;
         // SAFETY: the program is valid; `len` may be written.
-        let status = unsafe { size(program, &raw mut len) };
+        let mut status = unsafe { size(program, &raw mut len) };
         let mut bytes = vec![0_u8; len];
-        // SAFETY: the program is valid; there is room for as many bytes as the compiler said.
+        if status == 0 {
+            // SAFETY: the program is valid; there is room for as many bytes as the compiler said.
+            status = unsafe { get(program, bytes.as_mut_ptr().cast()) };
+        }
         match status {
-            0 => match unsafe { get(program, bytes.as_mut_ptr().cast()) } {
-                0 => Ok(bytes),
-                status => Err(self.words(status)),
-            },
+            0 => Ok(bytes),
             status => Err(self.words(status)),
         }
     }

@@ -19,6 +19,27 @@ pub type Address = u64;
 /// `CUstream`, `CUevent`, `CUcontext`, `CUmodule`, `CUfunction`, `CUmemoryPool`, `CUgraph`, `CUgraphExec`.
 pub type Handle = *mut c_void;
 
+/// `CUmemAccessDesc`: which device may use the memory of a pool.
+#[repr(C)]
+pub struct PoolAccess {
+    /// 1: a device.
+    location_type: c_int,
+    device: c_int,
+    /// 3: it may read and write.
+    access: c_int,
+}
+
+impl PoolAccess {
+    /// A device may read and write.
+    pub fn of(device: c_int) -> PoolAccess {
+        PoolAccess {
+            location_type: 1,
+            device,
+            access: 3,
+        }
+    }
+}
+
 /// Builds the table: each function has the name of its symbol, or another one after `=`. Those under `optional` are younger than CUDA 11.0, or
 /// not needed by a program that does without what they do.
 macro_rules! functions {
@@ -62,7 +83,6 @@ functions! {
         cuDeviceGet: fn(*mut c_int, c_int);
         cuDeviceGetName: fn(*mut c_char, c_int, c_int);
         cuDeviceGetAttribute: fn(*mut c_int, c_int, c_int);
-        cuDeviceTotalMem = "cuDeviceTotalMem_v2": fn(*mut usize, c_int);
         cuDevicePrimaryCtxRetain: fn(*mut Handle, c_int);
         cuCtxSetCurrent: fn(Handle);
         cuCtxGetCurrent: fn(*mut Handle);
@@ -70,7 +90,6 @@ functions! {
         cuMemAlloc = "cuMemAlloc_v2": fn(*mut Address, usize);
         cuMemFree = "cuMemFree_v2": fn(Address);
         cuMemHostAlloc: fn(*mut *mut c_void, usize, c_uint);
-        cuMemFreeHost: fn(*mut c_void);
         cuMemHostGetDevicePointer = "cuMemHostGetDevicePointer_v2": fn(*mut Address, *mut c_void, c_uint);
         cuMemcpyHtoDAsync = "cuMemcpyHtoDAsync_v2": fn(Address, *const c_void, usize, Handle);
         cuMemcpyDtoHAsync = "cuMemcpyDtoHAsync_v2": fn(*mut c_void, Address, usize, Handle);
@@ -79,7 +98,6 @@ functions! {
         cuMemsetD8Async: fn(Address, u8, usize, Handle);
         cuDeviceCanAccessPeer: fn(*mut c_int, c_int, c_int);
         cuCtxEnablePeerAccess: fn(Handle, c_uint);
-        cuPointerGetAttribute: fn(*mut c_void, c_int, Address);
         cuStreamCreate: fn(*mut Handle, c_uint);
         cuStreamSynchronize: fn(Handle);
         cuStreamWaitEvent: fn(Handle, Handle, c_uint);
@@ -97,9 +115,8 @@ functions! {
         cuMemAllocFromPoolAsync: fn(*mut Address, usize, Handle, Handle);
         cuMemFreeAsync: fn(Address, Handle);
         cuMemPoolSetAttribute: fn(Handle, c_int, *mut c_void);
-        cuMemPoolGetAttribute: fn(Handle, c_int, *mut c_void);
         cuMemPoolTrimTo: fn(Handle, usize);
-        cuMemPoolSetAccess: fn(Handle, *const c_void, usize);
+        cuMemPoolSetAccess: fn(Handle, *const PoolAccess, usize);
     }
 }
 

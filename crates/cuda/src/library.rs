@@ -63,7 +63,8 @@ pub fn open(names: &[&str], packages: &[&str]) -> Result<(Handle, String), Strin
         match unsafe { Handle::new(file) } {
             Ok(handle) => Some((handle, file.to_owned())),
             Err(error) => {
-                problem = error.to_string();
+                let cause = std::error::Error::source(&error);
+                problem = cause.map_or_else(|| error.to_string(), ToString::to_string);
                 None
             }
         }

@@ -13,7 +13,7 @@ use mxnet_tensor::memory::MemoryStats;
 use mxnet_tensor::{Allocation, Device, MemoryInfo, TensorError};
 use parking_lot::Mutex;
 
-use crate::driver::{self, Address, Context, Driver, Handle};
+use crate::driver::{self, Address, Context, Driver, Handle, PoolAccess};
 use crate::error::{OUT_OF_MEMORY, check, failed};
 use crate::stream::{self, Mark, Queue};
 
@@ -341,6 +341,23 @@ pub fn empty_cache(id: u32) -> Result<(), TensorError> {
     Ok(())
 }
 
+/// Lets another device use the memory of device `id`.
+///
+/// # Errors
+/// `Device` if the driver refuses it.
+pub fn allow_access(id: u32, other: &Context) -> Result<(), TensorError> {
+    let source = source(id)?;
+    let (driver, _) = Context::enter(id)?;
+    let (Some(allow), false) = (driver.cuMemPoolSetAccess, source.pool.is_null()) else {
+        // Without a pool, access between contexts is all there is.
+        return Ok(());
+    };
+    let access = PoolAccess::of(other.device);
+    // SAFETY: the pool is the device's; one description is given.
+    let status = unsafe { allow(source.pool, &raw const access, 1) };
+    check(id, "sharing its memory pool", status)
+}
+
 /// Free and total memory, as the driver counts; zeros if it does not answer.
 pub fn info(id: u32) -> MemoryInfo {
     let (mut free, mut total) = (0, 0);
@@ -373,7 +390,10 @@ mod tests {
     fn blocks_are_at_most_an_eighth_longer() {
         for len in (1..200_000).chain([1 << 20, (1 << 20) + 1, (1 << 33) + 12345]) {
             let class = class_bytes(len);
-            assert!(class >= len && class % GRAIN_BYTES == 0, "{len}: {class}");
+            assert!(
+                class >= len && class.is_multiple_of(GRAIN_BYTES),
+                "{len}: {class}"
+            );
             assert!(class - len < (len / 8).max(GRAIN_BYTES), "{len}: {class}");
             assert_eq!(class_bytes(class), class);
         }

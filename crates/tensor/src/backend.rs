@@ -197,6 +197,15 @@ impl Backend for Cpu {
             total: memory::memory_limit(),
         }
     }
+
+    fn memory_stats(&self, _id: u32) -> Option<MemoryStats> {
+        Some(memory::stats())
+    }
+
+    fn empty_cache(&self, _id: u32) -> Result<(), TensorError> {
+        memory::trim();
+        Ok(())
+    }
 }
 
 static CPU: Cpu = Cpu;

@@ -326,8 +326,8 @@ impl Storage {
 impl Drop for Storage {
     #[inline]
     fn drop(&mut self) {
-        if self.device.is_host() {
-            // A device may be copying from or to these bytes.
+        if self.device.is_host() || self.is_foreign() {
+            // A device may be copying from or to these bytes, and their owner does not know of its work.
             self.var.wait_for_devices();
         }
         let Some(ptr) = self.ptr else { return };

@@ -177,6 +177,17 @@ pub fn cuda_devices(py: Python<'_>) -> PyResult<Vec<(String, (i32, i32), usize)>
     Ok(found.into_iter().map(facts).collect())
 }
 
+/// Every kernel text, under its key, with the prelude before it: for tests that compile them.
+#[pyfunction]
+pub fn cuda_texts() -> Vec<(String, String)> {
+    let texts = mxnet::cuda::texts();
+    let whole = |text: String| format!("{}\n{text}", mxnet::cuda::PRELUDE);
+    texts
+        .into_iter()
+        .map(|(key, text)| (key, whole(text)))
+        .collect()
+}
+
 /// Makes the GPUs available, where there are any. Nothing is loaded before one is looked for.
 pub fn register_cuda(py: Python<'_>) -> PyResult<()> {
     mxnet::cuda::register().map_err(|error| raise(py, error))?;

@@ -2,12 +2,14 @@
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use mxnet::core::{Array, Error};
+use mxnet::engine::{Access, Event};
 use mxnet::tensor::dlpack::{
     self as dl, DLManagedTensor, DLManagedTensorVersioned, Exported, Writes,
 };
-use mxnet::tensor::{Device, DeviceKind};
+use mxnet::tensor::{Device, DeviceKind, backend_of};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -44,29 +46,35 @@ pub fn export(
             "cannot export an array with a gradient while recording: use x.detach()",
         ));
     }
-    if stream.is_some_and(|s| !s.is_none()) {
-        return Err(PyValueError::new_err(
-            "stream must be None for arrays on the CPU",
-        ));
-    }
-    if dl_device.is_some_and(|wanted| wanted != device(array.device())) {
+    let own = device(array.device());
+    let moves = dl_device.is_some_and(|wanted| wanted != own);
+    if moves && (copy == Some(false) || dl_device != Some(device(Device::CPU))) {
         return Err(PyBufferError::new_err(format!(
-            "array is on {:?}, asked for device {dl_device:?}",
-            device(array.device())
+            "array is on {own:?}, asked for device {dl_device:?}"
         )));
     }
-    let array = if copy == Some(true) {
-        array.copy().map_err(|error| raise(py, error))?
-    } else {
-        array
+    let array = match (moves, copy) {
+        (true, _) => without_gil(py, || array.to_device(Device::CPU)),
+        (false, Some(true)) => array.copy(),
+        (false, _) => Ok(array),
     };
-    let exported = if copy == Some(true) {
-        without_gil(py, || array.wait_to_write()).map_err(|error| raise(py, error))?;
-        Exported::Copy
-    } else {
-        complete_for_others(py, &array)?;
-        Exported::View
+    let array = array.map_err(|error| raise(py, error))?;
+    let exported = match moves || copy == Some(true) {
+        true => Exported::Copy,
+        false => Exported::View,
     };
+    match (array.device().kind(), exported) {
+        (DeviceKind::Gpu, _) => order_before(py, &array, stream)?,
+        _ if stream.is_some_and(|stream| !stream.is_none()) && !moves => {
+            return Err(PyValueError::new_err(
+                "stream must be None for arrays on the CPU",
+            ));
+        }
+        (_, Exported::Copy) => {
+            without_gil(py, || array.wait_to_write()).map_err(|error| raise(py, error))?;
+        }
+        (_, Exported::View) => complete_for_others(py, &array)?,
+    }
     let tensor = array.tensor().clone();
     let failed = |error: mxnet::tensor::TensorError| PyBufferError::new_err(error.to_string());
     // SAFETY: the capsule owns the structure until a consumer renames it; its destructor tells the two apart.
@@ -84,6 +92,47 @@ pub fn export(
         };
         Ok(Bound::from_owned_ptr_or_err(py, capsule)?.unbind())
     }
+}
+
+/// The device work in flight on an array. What is queued on the host is over when this returns.
+fn in_flight(py: Python<'_>, array: &Array) -> PyResult<Vec<(Arc<dyn Event>, bool)>> {
+    let var = array.tensor().storage().var();
+    if !var.is_free() {
+        without_gil(py, || array.wait_to_write()).map_err(|error| raise(py, error))?;
+    }
+    Ok(var.events(Access::Write))
+}
+
+/// Makes the stream of a consumer wait for the device work in flight on an array.
+///
+/// The stream is a number, as in DLPack: 1 and None for the legacy default stream, 2 for that of the thread, -1 for a consumer that orders its work
+/// itself, else an address.
+fn order_before(py: Python<'_>, array: &Array, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let stream = match stream.filter(|stream| !stream.is_none()) {
+        Some(stream) => stream.extract::<i64>()?,
+        None => 1,
+    };
+    match stream {
+        -1 => return Ok(()),
+        1.. => {}
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "stream must be None, -1, 1, 2 or the address of a stream, not {stream}"
+            )));
+        }
+    }
+    let events = in_flight(py, array)?;
+    mxnet::cuda::order_before(array.device().id(), &events, stream as u64)
+        .map_err(|error| raise(py, error.into()))
+}
+
+/// Makes the calling thread's stream wait for the device work in flight on an array, and returns its number.
+pub fn ordered_on_own_stream(py: Python<'_>, array: &Array) -> PyResult<u64> {
+    let failed = |error: mxnet::tensor::TensorError| raise(py, error.into());
+    let (id, events) = (array.device().id(), in_flight(py, array)?);
+    let stream = mxnet::cuda::number_of_stream(id).map_err(failed)?;
+    mxnet::cuda::order_before(id, &events, stream).map_err(failed)?;
+    Ok(stream)
 }
 
 /// Frees a versioned structure that nobody consumed.
@@ -152,12 +201,21 @@ pub fn from_dlpack(
     let capsule = if x.hasattr("__dlpack__")? {
         let options = PyDict::new(py);
         options.set_item("max_version", (dl::VERSION.major, dl::VERSION.minor))?;
+        if let Some(stream) = own_stream(x)? {
+            options.set_item("stream", stream)?;
+        }
         if copy.is_some() {
             options.set_item("copy", copy)?;
         }
         match x.call_method("__dlpack__", (), Some(&options)) {
             Err(error) if error.is_instance_of::<PyTypeError>(py) && copy != Some(false) => {
-                x.call_method0("__dlpack__")?
+                // A producer of an older version of the protocol.
+                let options = options.copy()?;
+                options.del_item("max_version")?;
+                if copy.is_some() {
+                    options.del_item("copy")?;
+                }
+                x.call_method("__dlpack__", (), Some(&options))?
             }
             other => other?,
         }
@@ -170,24 +228,47 @@ pub fn from_dlpack(
         false => Writes::Refused,
     };
     let array = consume(&capsule, writes)?;
-    if let Some(wanted) = device {
-        let wanted = crate::device::extract(wanted)?;
-        if wanted != array.device() {
-            return Err(raise(
-                py,
-                Error::device(
-                    "from_dlpack",
-                    format!("array is on {}, asked for {wanted}", array.device()),
-                ),
-            ));
-        }
-    }
-    let array = if copy == Some(true) {
-        array.copy().map_err(|error| raise(py, error))?
-    } else {
+    if array.device().kind() == DeviceKind::Gpu {
+        // The producer has ordered its work before this thread's stream; other threads' streams wait for what is in there now.
+        let event = mxnet::cuda::order_after(array.device().id(), None);
+        let event = event.map_err(|error| raise(py, error.into()))?;
         array
+            .tensor()
+            .storage()
+            .var()
+            .record_event(event, Access::Write);
+    }
+    let wanted = device.map(crate::device::extract).transpose()?;
+    let array = match wanted {
+        Some(wanted) if wanted != array.device() => {
+            if copy == Some(false) {
+                let problem = format!("array is on {}, asked for {wanted}", array.device());
+                return Err(raise(py, Error::device("from_dlpack", problem)));
+            }
+            without_gil(py, || array.to_device(wanted))
+        }
+        _ if copy == Some(true) => array.copy(),
+        _ => Ok(array),
     };
-    PyArray::wrap(py, array)
+    PyArray::wrap(py, array.map_err(|error| raise(py, error))?)
+}
+
+/// The number of the calling thread's stream on the GPU that an array of another library is on; `None` if it is on none.
+fn own_stream(x: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    if !x.hasattr("__dlpack_device__")? {
+        return Ok(None);
+    }
+    let (device_type, device_id) = x.call_method0("__dlpack_device__")?.extract()?;
+    let place = dl::DLDevice {
+        device_type,
+        device_id,
+    };
+    if device_type != dl::DEVICE_CUDA {
+        return Ok(None);
+    }
+    reachable(place).map_err(|error| raise(x.py(), error))?;
+    let stream = mxnet::cuda::number_of_stream(device_id as u32);
+    Ok(Some(stream.map_err(|error| raise(x.py(), error.into()))?))
 }
 
 /// Takes the structure out of a capsule.
@@ -237,10 +318,10 @@ fn consume(capsule: &Bound<'_, PyAny>, writes: Writes) -> PyResult<Array> {
 fn reachable(place: dl::DLDevice) -> mxnet::core::Result<()> {
     let device = dl::device(place)?;
     match device.kind() {
-        DeviceKind::Gpu => Err(Error::device(
-            "from_dlpack",
-            format!("the array is on {device}, for which no backend is loaded"),
-        )),
+        DeviceKind::Gpu => match backend_of(device) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::device("from_dlpack", error.to_string())),
+        },
         _ => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use mxnet::engine::{Access, engine};
 use mxnet::ops::elementwise::comparison;
 use mxnet::ops::index::with_bytes;
 use mxnet::ops::reduce::ANY;
-use mxnet::tensor::{DType, DeviceKind, Kind, Scalar, Strides, Tensor};
+use mxnet::tensor::{DType, Device, DeviceKind, Kind, Scalar, Strides, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ use crate::buffer_protocol::numpys_dtype;
 use crate::convert;
 use crate::error::raise;
 use crate::gil_release::without_gil;
-use crate::{buffer_protocol, nested_sequence, operators};
+use crate::{buffer_protocol, dlpack, nested_sequence, operators};
 
 pub use crate::buffer_protocol::from_numpy;
 
@@ -491,6 +491,9 @@ pub unsafe fn fill_buffer(
     // SAFETY: `view` may be written (contract); Python asks for a null owner on failure.
     unsafe { (*view).obj = ptr::null_mut() };
     let array = slf.get().look(py);
+    if !array.device().is_host() {
+        return Err(PyBufferError::new_err(on_device(array.device())));
+    }
     if array.dtype() == DType::BF16 {
         return Err(PyBufferError::new_err(
             "buffers have no format for bfloat16: use asnumpy() or DLPack",
@@ -821,12 +824,16 @@ pub fn array_protocol(
         Some(dtype) if !dtype.is_none() => convert::dtype(dtype).is_ok_and(|d| d == array.dtype()),
         _ => true,
     };
+    if copy == Some(false) && !array.device().is_host() {
+        return Err(PyValueError::new_err(on_device(array.device())));
+    }
     if copy == Some(false) && (!same || array.dtype() == DType::BF16) {
         return Err(PyValueError::new_err(
             "cannot change the dtype without a copy",
         ));
     }
-    let base = match copy == Some(true) || !same || array.dtype() == DType::BF16 {
+    let must_copy = !same || array.dtype() == DType::BF16 || !array.device().is_host();
+    let base = match copy == Some(true) || must_copy {
         true => to_numpy(slf)?,
         false => numpy
             .call_method1(
@@ -844,16 +851,50 @@ pub fn array_protocol(
     }
 }
 
+/// Why NumPy cannot share the memory of a device.
+fn on_device(device: Device) -> String {
+    format!("the array is on {device}, whose memory the processor does not see: use asnumpy()")
+}
+
 /// `__array_interface__`, version 3.
 pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
+    if !array.device().is_host() {
+        return Err(PyAttributeError::new_err(on_device(array.device())));
+    }
     if array.dtype() == DType::BF16 {
         return Err(PyAttributeError::new_err(
             "__array_interface__ has no name for bfloat16: use asnumpy() or DLPack",
         ));
     }
     complete_for_others(py, &array)?;
+    Ok(described(py, &array)?.into_any().unbind())
+}
+
+/// `__cuda_array_interface__`, version 3: the consumer's work comes behind the stream that it names.
+pub fn cuda_interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let array = slf.get().array(py);
+    let device = array.device();
+    if device.kind() != DeviceKind::Gpu {
+        let problem =
+            format!("__cuda_array_interface__ is for arrays on a GPU, this one is on {device}");
+        return Err(PyAttributeError::new_err(problem));
+    }
+    if array.dtype() == DType::BF16 {
+        return Err(PyAttributeError::new_err(
+            "__cuda_array_interface__ has no name for bfloat16: use DLPack",
+        ));
+    }
+    let stream = dlpack::ordered_on_own_stream(py, &array)?;
+    let facts = described(py, &array)?;
+    facts.set_item("stream", stream)?;
+    Ok(facts.into_any().unbind())
+}
+
+/// What both interfaces say of the memory.
+fn described<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
     let facts = PyDict::new(py);
     facts.set_item("version", 3)?;
     facts.set_item("shape", PyTuple::new(py, array.shape())?)?;
@@ -869,5 +910,5 @@ pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
             array.tensor().is_read_only(),
         ),
     )?;
-    Ok(facts.into_any().unbind())
+    Ok(facts)
 }

@@ -71,7 +71,7 @@ mod _core {
     use crate::custom::{add_operator, added_operator};
     #[pymodule_export]
     use crate::device::{
-        PyDevice, add_simulated_devices, cuda_devices, cuda_libraries, device_memory,
+        PyDevice, add_simulated_devices, cuda_devices, cuda_libraries, cuda_texts, device_memory,
         device_memory_stats, empty_cache, num_devices,
     };
     #[pymodule_export]

@@ -181,7 +181,7 @@ pub fn config_set(
 #[pyfunction]
 pub fn features() -> Vec<(&'static str, bool)> {
     let mut found = vec![
-        ("CUDA", false),
+        ("CUDA", mxnet::tensor::num_devices(DeviceKind::Gpu) > 0),
         ("CUDNN", false),
         ("NCCL", false),
         ("CPU_SSE", false),

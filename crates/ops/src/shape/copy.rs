@@ -301,7 +301,14 @@ pub static TO_DEVICE: OpDef = OpDef {
         None => cx.same_as(0),
     },
     cpu: Cpu::Composite(|cx| {
-        let (x, device) = (cx.input(0).contiguous()?, cx.device("device"));
+        let (x, device) = (cx.input(0), cx.device("device"));
+        if let Some(device) = device {
+            mxnet_tensor::backend_of(device).map_err(|error| {
+                crate::Error::device(cx.op.name, error.to_string())
+                    .with_hint("arrays can be on mx.cpu()")
+            })?;
+        }
+        let x = x.contiguous()?;
         // A backend copies between its own devices and main memory.
         let is_direct = device.is_none_or(|to| {
             to.is_host() || x.device().is_host() || to.kind() == x.device().kind()

@@ -54,6 +54,7 @@ attributes! {
     at_once "denominator" "Of an array of no axes that holds an integer: 1." => |x| scalar_protocol::attribute(x, "denominator");
     at_once "hex" "Of an array of no axes that holds a float: the method that writes it with hexadecimal digits." => |x| scalar_protocol::attribute(x, "hex");
     attached "__array_interface__" "NumPy's description of the memory; the array is synchronous from then on." => interop::interface;
+    attached "__cuda_array_interface__" "The description of memory on a GPU, for other libraries: their work comes behind the stream in it." => interop::cuda_interface;
 }
 
 fn int(x: &Bound<'_, PyArray>, ask: fn(&Array) -> usize) -> Py<PyAny> {
