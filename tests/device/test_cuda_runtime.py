@@ -113,6 +113,26 @@ assert in_use == 2 * 1024 and peak <= 6 * 1024 and kept <= 4 * 1024
     )
 
 
+def test_waitall_waits_for_devices(cache):
+    run(
+        """
+import time
+x = on_gpu(16)
+(x + x).asnumpy()
+mx.waitall()
+start = time.monotonic()
+for _ in range(10):
+    x = x + x
+mx.waitall()
+if IS_EMULATED:
+    assert time.monotonic() - start > 10 * 0.005
+assert numpy.array_equal(x.asnumpy(), numpy.arange(16, dtype="float32") * 2**10)
+""",
+        cache,
+        delay=5000,
+    )
+
+
 def test_threads_hand_memory_on_in_order(cache):
     run(
         """

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Once, OnceLock};
 
 use mxnet_core::Result;
-use mxnet_engine::{Event, Stream};
+use mxnet_engine::{Event, Failure, Stream};
 use mxnet_tensor::error::Unsupported;
 use mxnet_tensor::memory::MemoryStats;
 use mxnet_tensor::{
@@ -148,6 +148,10 @@ impl Backend for Cuda {
 
     fn copy_stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
         Some(stream::for_copies(id).ok()?)
+    }
+
+    fn wait_all(&self) -> std::result::Result<(), Failure> {
+        stream::wait_all()
     }
 
     fn memory(&self, id: u32) -> MemoryInfo {

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use mxnet_core::Error;
 use mxnet_engine::{Event, Failure, Stream};
@@ -239,8 +239,8 @@ impl Event for Mark {
 
     fn wait(&self) -> Result<(), Failure> {
         self.stream.wait(self.number)?;
-        match self.faults.iter().find_map(|fault| fault.failure()) {
-            Some(failure) => Err(failure),
+        match self.faults.iter().find_map(|fault| fault.see()) {
+            Some((failure, _)) => Err(failure),
             None => Ok(()),
         }
     }
@@ -266,7 +266,7 @@ impl Queue {
             let status = unsafe { (driver.cuStreamCreate)(&raw mut handle, NON_BLOCKING) };
             check(id, "making a stream", status)?;
         }
-        Ok(Queue(Arc::new(Inner {
+        let stream = Arc::new(Inner {
             id,
             handle,
             issued: AtomicU64::new(0),
@@ -275,7 +275,11 @@ impl Queue {
             faults: Mutex::default(),
             reporting: Mutex::default(),
             failure: OnceLock::new(),
-        })))
+        });
+        let mut all = ALL.lock();
+        all.retain(|stream| stream.strong_count() > 0);
+        all.push(Arc::downgrade(&stream));
+        Ok(Queue(stream))
     }
 
     /// `CUstream`.
@@ -391,6 +395,34 @@ impl Stream for Queue {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// Every stream.
+static ALL: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+
+/// Blocks until the work in all streams has ended.
+///
+/// # Errors
+/// A failure of that work which nobody has seen yet.
+pub fn wait_all() -> Result<(), Failure> {
+    if driver::is_forked() {
+        return Ok(());
+    }
+    let streams: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    let mut result = Ok(());
+    for stream in streams {
+        let ended = stream.wait(stream.issued.load(Ordering::Acquire));
+        let reporting = std::mem::take(&mut *stream.reporting.lock());
+        let (over, later): (Vec<_>, Vec<_>) =
+            (reporting.into_iter()).partition(|(mark, _)| stream.is_known_complete(*mark));
+        stream.reporting.lock().extend(later);
+        let new = over
+            .iter()
+            .find_map(|(_, fault)| fault.see().filter(|(_, is_new)| *is_new));
+        let reported = new.map_or(Ok(()), |(failure, _)| Err(failure));
+        result = result.and(ended).and(reported);
+    }
+    result
 }
 
 /// The streams of a thread on a device: for kernels, and for copies.

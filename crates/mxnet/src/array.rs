@@ -277,6 +277,10 @@ impl Array {
     /// # Errors
     /// [`Error::Device`] if it is not there.
     pub fn to_device(&self, device: Device) -> Result<Array> {
+        #[cfg(feature = "cuda")]
+        if device.kind() == mxnet_tensor::DeviceKind::Gpu {
+            mxnet_cuda::register()?;
+        }
         self.0.to_device(device).map(Array)
     }
 

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use mxnet_engine::{Event, Stream};
+use mxnet_engine::{Event, Failure, Stream};
 
 use crate::error::{DeviceError, TensorError, Unsupported};
 use crate::memory::MemoryStats;
@@ -115,6 +115,15 @@ pub trait Backend: Send + Sync + 'static {
     /// The calling thread's stream for copies from and to device `id`. They overlap with kernels if it is another one than [`Backend::stream`].
     fn copy_stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
         self.stream(id)
+    }
+
+    /// Blocks until the work in all streams of all devices of this kind has ended.
+    ///
+    /// # Errors
+    ///
+    /// A failure of that work which nobody has seen yet.
+    fn wait_all(&self) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// Free and total memory of device `id`.
@@ -234,6 +243,18 @@ pub fn backend(kind: DeviceKind) -> Option<&'static dyn Backend> {
         DeviceKind::Cpu => Some(&CPU),
         other => OTHERS[other.index()].get().map(|backend| &**backend),
     }
+}
+
+/// Blocks until the work in flight of all devices has ended.
+///
+/// # Errors
+///
+/// A failure of that work which nobody has seen yet.
+pub fn wait_for_devices() -> Result<(), Failure> {
+    let backends = OTHERS.iter().filter_map(OnceLock::get);
+    backends
+        .map(|backend| backend.wait_all())
+        .fold(Ok(()), Result::and)
 }
 
 /// How many devices of a kind there are; 0 without a backend.

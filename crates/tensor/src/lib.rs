@@ -18,6 +18,7 @@ mod words;
 
 pub use backend::{
     Allocation, Backend, MemoryInfo, Transfer, backend, backend_of, num_devices, register_backend,
+    wait_for_devices,
 };
 pub use device::{Device, DeviceKind};
 pub use dtype::{DType, Kind};

@@ -16,6 +16,7 @@ from mxnet._core import ufunc as ufunc
 from mxnet.device import cpu as cpu
 from mxnet.device import current_device as current_device
 from mxnet.device import gpu as gpu
+from mxnet.device import gpu_memory_info as gpu_memory_info
 from mxnet.device import num_gpus as num_gpus
 from mxnet.dlpack import from_numpy as from_numpy
 from mxnet.dlpack import to_dlpack_for_read as to_dlpack_for_read
@@ -67,6 +68,7 @@ from mxnet.numpy_extension._shapes import reshape as reshape
 from mxnet.numpy_extension._shapes import slice as slice
 from mxnet.numpy_extension._shapes import slice_channel as slice_channel
 from mxnet.numpy_extension._shapes import stop_gradient as stop_gradient
+from mxnet.util import get_cuda_compute_capability as get_cuda_compute_capability
 from mxnet.util import is_np_array as is_np_array
 from mxnet.util import is_np_default_dtype as is_np_default_dtype
 from mxnet.util import is_np_shape as is_np_shape

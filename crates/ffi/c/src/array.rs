@@ -285,7 +285,8 @@ pub extern "C" fn mx_array_wait(array: mx_handle) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn mx_wait_all() -> i32 {
     guard("mx_wait_all", || {
-        Ok(mxnet::engine::engine().wait_all(&mut || false)?)
+        mxnet::engine::engine().wait_all(&mut || false)?;
+        Ok(mxnet::tensor::wait_for_devices()?)
     })
 }
 

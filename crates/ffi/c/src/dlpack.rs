@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use mxnet::core::{Array, Error, Result};
+use mxnet::core::{Array, Result};
+use mxnet::engine::Access;
 use mxnet::tensor::DeviceKind;
 use mxnet::tensor::dlpack::{
     self, DEVICE_CPU, DLDevice, DLManagedTensorVersioned, DLTensor, Exported, VERSION, dl_dtype,
@@ -33,14 +34,20 @@ pub unsafe extern "C" fn mx_array_from_dlpack(managed: *mut c_void, out: *mut mx
             let version = (*managed.as_ptr()).version;
             (version.major == VERSION.major).then(|| (*managed.as_ptr()).dl_tensor.device)
         };
-        if let Some(place) = place
-            && dlpack::device(place)?.kind() == DeviceKind::Gpu
-        {
-            let problem = "the array is on a GPU, for which no backend is loaded";
-            return Err(Error::device("", problem));
+        let device = place.map(dlpack::device).transpose()?;
+        let device = device.filter(|device| device.kind() == DeviceKind::Gpu);
+        if let Some(device) = device {
+            mxnet::cuda::register()?;
+            mxnet::tensor::backend_of(device)?;
         }
         // SAFETY: as the caller promises.
         let tensor = unsafe { dlpack::import(managed)? };
+        if let Some(device) = device {
+            // The caller's work on it has ended, or is ahead in the legacy default stream.
+            const DEFAULT_STREAM: u64 = 1;
+            let event = mxnet::cuda::order_after(device.id(), Some(DEFAULT_STREAM))?;
+            tensor.storage().var().record_event(event, Access::Write);
+        }
         // SAFETY: as the caller promises.
         unsafe { give_array(out, Array::from_tensor(tensor)) }
     })

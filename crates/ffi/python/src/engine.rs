@@ -47,8 +47,11 @@ pub fn interrupted() -> bool {
 /// >>> npx.waitall()
 #[pyfunction]
 pub fn waitall(py: Python<'_>) -> PyResult<()> {
-    without_gil(py, || engine().wait_all(&mut interrupted))
-        .map_err(|error| raise(py, Error::from(error)))
+    let wait = || {
+        engine().wait_all(&mut interrupted)?;
+        Ok(mxnet::tensor::wait_for_devices()?)
+    };
+    without_gil(py, wait).map_err(|error: Error| raise(py, error))
 }
 
 /// The engine's mode: 'adaptive', 'async' or 'sync'.
