@@ -424,6 +424,23 @@ if not rows["nvrtc"].is_loaded:
     assert out.strip().endswith("libnvrtc.so.13")
 
 
+def test_importing_loads_no_library_of_nvidia(cache):
+    run(
+        """
+def loaded():
+    with open("/proc/self/maps") as maps:
+        return {name for line in maps for name in ["libcuda", "libnvrtc"] if name in line}
+
+assert not loaded()
+x = np.ones((2, 3)) + 1
+assert not loaded() and mx.current_device() == mx.cpu()
+assert mx.num_gpus() >= 1
+assert loaded() == {"libcuda"}
+""",
+        cache,
+    )
+
+
 def test_without_a_driver_the_error_says_what_is_missing(cache):
     # A machine with a driver hides its devices.
     given = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", ""), "CUDA_VISIBLE_DEVICES": ""}

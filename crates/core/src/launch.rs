@@ -222,6 +222,7 @@ fn on_stream(
     uses: &[(&Var, Access)],
     enqueue: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
+    stream.begin();
     for (var, access) in uses {
         for (event, uses_result) in var.events(*access) {
             stream.wait(&event, uses_result);

@@ -10,7 +10,7 @@ use mxnet_engine::Failure;
 use mxnet_tensor::TensorError;
 use parking_lot::Mutex;
 
-use crate::driver::Address;
+use crate::driver::{self, Address};
 use crate::pinned::{self, Pinned};
 
 /// Words of a slot: whether there is a report, and three numbers.
@@ -116,7 +116,9 @@ impl Fault {
 impl Drop for Fault {
     fn drop(&mut self) {
         // The stream of the work has kept it until the work ended.
-        if let Some((slot, _)) = self.slot.take() {
+        if let Some((slot, _)) = self.slot.take()
+            && !driver::is_forked()
+        {
             IDLE.lock().push(slot);
         }
     }

@@ -72,7 +72,7 @@ pub(crate) enum Arg<'a> {
 }
 
 /// Where a kernel reports a wrong value, such as an index out of range: the text calls `report_fault(slot, first, second, third)` of the prelude with
-/// the address that this returns ([`Arg::Pointer`]). Then the result of the kernel that is launched next fails with the error that `describe` makes of
+/// the address that this returns ([`Arg::Pointer`]). Then the result of this call fails with the error that `describe` makes of
 /// the three numbers, and so does whatever is computed from it; it is raised where a value is read.
 ///
 /// # Errors

@@ -129,7 +129,7 @@ impl Source {
             (0, Some(ptr)) => {
                 let mut block = Allocation::from(ptr);
                 if !self.pool.is_null() {
-                    block.in_flight.push(self.queue.record());
+                    block.in_flight.push(Arc::new(self.queue.mark()));
                 }
                 Ok(Some(block))
             }
@@ -292,7 +292,7 @@ pub fn allocate_zeroed(id: u32, len_bytes: usize) -> Result<Allocation, TensorEr
     let address = block.ptr.as_ptr() as Address;
     // SAFETY: the block has so many bytes, and the stream comes after all who use them.
     let status = unsafe { (driver.cuMemsetD8Async)(address, 0, len_bytes, queue.handle()) };
-    block.in_flight = vec![queue.record()];
+    block.in_flight = vec![Arc::new(queue.mark())];
     if let Err(error) = check(id, "filling memory", status) {
         free(id, block.ptr, &block.in_flight);
         return Err(error);

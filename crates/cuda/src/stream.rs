@@ -87,7 +87,7 @@ struct Inner {
     completed: AtomicU64,
     /// Events that the driver has recorded, each with the last mark that it covers, in order.
     recorded: Mutex<VecDeque<(u64, Arc<DriverEvent>)>>,
-    /// What the work since the last mark may report.
+    /// What the operation that is being enqueued may report: it and those whose results it reads.
     faults: Mutex<Vec<Arc<Fault>>>,
     /// What work in flight may report, with the marks behind it.
     reporting: Mutex<Vec<(u64, Arc<Fault>)>>,
@@ -204,9 +204,16 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if !driver::is_forked() {
-            IDLE_STREAMS.lock().push(Idle(self.id, self.handle));
+        if driver::is_forked() {
+            return;
         }
+        for (mark, fault) in std::mem::take(self.reporting.get_mut()) {
+            if self.completed.load(Ordering::Acquire) < mark {
+                // The device may still write to it.
+                std::mem::forget(fault);
+            }
+        }
+        IDLE_STREAMS.lock().push(Idle(self.id, self.handle));
     }
 }
 
@@ -294,7 +301,7 @@ impl Queue {
         self.0.id
     }
 
-    /// Adds what the work that is enqueued before the next mark may report.
+    /// Adds what the operation that is being enqueued may report.
     pub fn add_fault(&self, fault: Arc<Fault>) {
         self.0.faults.lock().push(fault);
     }
@@ -308,14 +315,12 @@ impl Queue {
         }
     }
 
-    /// Takes what the work before `mark` may report.
-    fn take_faults(&self, mark: u64) -> Vec<Arc<Fault>> {
-        let mut pending = self.0.faults.lock();
-        if pending.is_empty() {
-            return Vec::new();
+    /// What the operation that is being enqueued may report, up to `mark`.
+    fn faults_before(&self, mark: u64) -> Vec<Arc<Fault>> {
+        let faults = self.0.faults.lock().clone();
+        if faults.is_empty() {
+            return faults;
         }
-        let faults = std::mem::take(&mut *pending);
-        drop(pending);
         // The device writes to these until the mark is reached, whoever forgets it.
         let mut reporting = self.0.reporting.lock();
         reporting.extend(faults.iter().map(|fault| (mark, fault.clone())));
@@ -358,9 +363,16 @@ impl Queue {
 const MANY_FAULTS: usize = 64;
 
 impl Stream for Queue {
+    fn begin(&self) {
+        let mut faults = self.0.faults.lock();
+        if !faults.is_empty() {
+            faults.clear();
+        }
+    }
+
     fn record(&self) -> Arc<dyn Event> {
         let mut mark = self.mark();
-        mark.faults = self.take_faults(mark.number);
+        mark.faults = self.faults_before(mark.number);
         Arc::new(mark)
     }
 
@@ -510,7 +522,7 @@ pub fn order_after(id: u32, foreign: Option<u64>) -> Result<Arc<dyn Event>, Tens
         let status = unsafe { (driver.cuStreamWaitEvent)(queue.handle(), event.handle, 0) };
         check(id, "waiting for an event", status)?;
     }
-    Ok(queue.record())
+    Ok(Arc::new(queue.mark()))
 }
 
 /// The calling thread's stream on device `id` as a number, for other libraries to order their work before it.

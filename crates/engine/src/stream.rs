@@ -29,6 +29,10 @@ pub trait Event: Send + Sync + 'static {
 
 /// A queue of device work that runs in order.
 pub trait Stream: Send + Sync + 'static {
+    /// Called before the work of an operation is enqueued, and before the stream waits for others on its behalf: what earlier operations failed
+    /// with is not its own. Streams of which an operation enqueues all its work before it records need not know.
+    fn begin(&self) {}
+
     /// An event behind all work enqueued so far.
     fn record(&self) -> Arc<dyn Event>;
 

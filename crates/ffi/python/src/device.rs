@@ -177,14 +177,12 @@ pub fn cuda_devices(py: Python<'_>) -> PyResult<Vec<(String, (i32, i32), usize)>
     Ok(found.into_iter().map(facts).collect())
 }
 
-/// Every kernel text, under its key, with the prelude before it: for tests that compile them.
+/// Every kernel text for CUDA devices, whole, under its key: for tests that compile them.
 #[pyfunction]
-pub fn cuda_texts() -> Vec<(String, String)> {
-    let texts = mxnet::cuda::texts();
-    let whole = |text: String| format!("{}\n{text}", mxnet::cuda::PRELUDE);
-    texts
+pub fn cuda_texts(py: Python<'_>) -> Vec<(String, String)> {
+    without_gil(py, mxnet::cuda::texts)
         .into_iter()
-        .map(|(key, text)| (key, whole(text)))
+        .map(|(key, text)| (key, format!("{}{text}", mxnet::cuda::PRELUDE)))
         .collect()
 }
 
