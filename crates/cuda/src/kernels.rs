@@ -3,20 +3,42 @@
 use mxnet_core::Result;
 use mxnet_tensor::DeviceKind;
 
+mod axes;
+mod copy;
+mod create;
+mod fold;
+mod functions;
 mod map;
+mod norm;
+mod operand;
+mod reduce;
+mod scan;
+mod softmax;
 
 /// Adds the kernels of all families.
 ///
 /// # Errors
 /// [`mxnet_core::Error::Value`] if a kernel is of no operator.
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
-    map::register(kind)?;
+    copy::register(kind)?;
+    create::register(kind)?;
+    functions::register(kind)?;
+    norm::register(kind)?;
+    reduce::register(kind)?;
+    scan::register(kind)?;
+    softmax::register(kind)?;
     Ok(())
 }
 
 /// Every text, for every dtype it is made for, under its key: for tests that compile them all.
 pub fn texts() -> Vec<(String, String)> {
     let mut texts = Vec::new();
-    map::texts(&mut texts);
+    copy::texts(&mut texts);
+    create::texts(&mut texts);
+    functions::texts(&mut texts);
+    norm::texts(&mut texts);
+    reduce::texts(&mut texts);
+    scan::texts(&mut texts);
+    softmax::texts(&mut texts);
     texts
 }

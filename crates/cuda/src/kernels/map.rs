@@ -1,44 +1,505 @@
-//! Elementwise operators.
+//! Launches over every element: texts that are generated from expressions, for any dtypes and layouts of the operands.
+//!
+//! Operands are loaded, converted to what the function computes in, and results are converted to the dtype of the output, as on the CPU. Where all
+//! operands lie alike, 16 bytes are loaded and stored at once. The expressions of elementwise operators are in `functions.rs`.
 
-use mxnet_core::{Error, KernelCx, Result, variants};
-use mxnet_tensor::{DType, DeviceKind};
+use std::fmt::Write;
 
-use crate::launch::{Arg, Grid, launch};
+use mxnet_core::{KernelCx, Result};
+use mxnet_tensor::{DType, Scalar};
+use smallvec::SmallVec;
 
-const ADD_KEY: &str = "add:f32:contiguous";
+use super::axes::{Axes, MAX_AXES, Visit};
+use super::operand::{Operand, for_each, pattern};
+use crate::launch::{Arg, launch};
+use crate::text::{MATH, type_name};
 
-pub(crate) fn register(kind: DeviceKind) -> Result<()> {
-    variants::register("add", kind, 0, add)
+/// Dtypes of operands.
+pub(super) type DTypes = SmallVec<[DType; 6]>;
+
+/// A function of one element of each input.
+#[derive(Clone, Debug)]
+pub(super) struct Function<'a> {
+    /// Names the expressions in keys.
+    pub name: &'a str,
+    /// An expression for each output, of the inputs `a`, `b`, ... in their native types, the numbers `p0`, `p1`, ... (f64), the type `T` that the
+    /// function computes in, and `i`, the number of the element.
+    pub results: &'a [&'a str],
+    /// What it computes in.
+    pub compute: DType,
+    /// What the expressions take the inputs as.
+    pub natives: DTypes,
+    /// What the results are.
+    pub out_natives: DTypes,
+    /// Whether an expression names `i`: elements are visited in C order.
+    pub counts: bool,
 }
 
-pub(crate) fn texts(texts: &mut Vec<(String, String)>) {
-    texts.push((ADD_KEY.to_owned(), add_text()));
+/// An input of a launch.
+pub(super) enum Input<'a> {
+    /// Elements on the device; strides of 0 along axes on which it is broadcast.
+    Array(Operand<'a>),
+    /// A number, an argument of the launch.
+    Number(Scalar),
 }
 
-fn add_text() -> String {
-    r#"
-extern "C" __global__ void kernel(const float* x, const float* y, float* out, i64 len) {
-    for (i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x; i < len; i += (i64)gridDim.x * blockDim.x)
-        out[i] = x[i] + y[i];
-}
-"#
-    .to_owned()
-}
-
-fn add(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
-    let operands = [cx.input(0), cx.input(1), out];
-    let is_served = (operands.iter().enumerate()).all(|(i, x)| {
-        x.dtype() == DType::F32
-            && x.layout().is_contiguous()
-            && x.shape() == out.shape()
-            && (i == 2 || cx.number(i).is_none())
-    });
-    if !is_served {
-        let problem = format!("no kernel for these operands on {}", cx.device);
-        return Err(Error::device(cx.op.name, problem));
+impl<'a> Input<'a> {
+    /// Input `i` of a call, broadcast to `shape`.
+    pub fn of(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<Input<'a>> {
+        Ok(match cx.number(i) {
+            Some(number) => Input::Number(number),
+            None => Input::Array(broadcast(cx, i, shape)?),
+        })
     }
-    let len = out.len() as i64;
-    let args = [Arg::Input(0), Arg::Input(1), Arg::Output(0), Arg::I64(len)];
-    launch(cx, ADD_KEY, add_text, Grid::of_len(out.len()), &args)
+}
+
+/// Input `i` of a call, which is no number, broadcast to `shape`.
+fn broadcast<'a>(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<Operand<'a>> {
+    let x = cx.input(i);
+    Ok(Operand::seen(x, x.layout().broadcast_to(shape)?))
+}
+
+/// How a text reads an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Elements that lie one behind the other.
+    Dense,
+    /// One element for all.
+    Single,
+    /// Elements at strides.
+    Strided,
+    /// An argument of the launch.
+    Number,
+}
+
+/// What a text is generated for.
+struct Shape {
+    outs: DTypes,
+    ins: SmallVec<[(DType, Form); 6]>,
+    /// Elements that a thread handles at once; 0 for strided operands.
+    vector: usize,
+    /// Whether numbers of elements need 64 bits.
+    is_long: bool,
+}
+
+impl Shape {
+    fn is_strided(&self) -> bool {
+        self.vector == 0
+    }
+
+    fn key(&self, function: &Function, num_params: usize) -> String {
+        let mut key = format!("map:{}:{}", function.name, function.compute.name());
+        for dtype in &self.outs {
+            let _ = write!(key, ":{}", dtype.name());
+        }
+        for (dtype, form) in &self.ins {
+            let _ = write!(key, ":{}{form:?}", dtype.name());
+        }
+        let _ = write!(key, ":{}:{}:{num_params}", self.vector, self.is_long);
+        key
+    }
+}
+
+/// Computes `outs` (of `shape`, any strides) from `ins`.
+pub(super) fn run(
+    cx: &KernelCx,
+    function: &Function,
+    shape: &[usize],
+    outs: &[Operand],
+    ins: &[Input],
+    params: &[f64],
+) -> Result<()> {
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    let arrays: SmallVec<[&Operand; 6]> = (outs.iter())
+        .chain(ins.iter().filter_map(|x| match x {
+            Input::Array(x) => Some(x),
+            Input::Number(_) => None,
+        }))
+        .collect();
+    let visit = match function.counts {
+        true => Visit::InOrder,
+        false => Visit::AsTheyLie,
+    };
+    let axes = Axes::new(shape, arrays.iter().map(|x| &x.strides[..]), visit);
+    let starts: SmallVec<[u64; 6]> = arrays.iter().map(|x| x.ptr).collect();
+    let sizes: SmallVec<[usize; 6]> = arrays.iter().map(|x| x.dtype.size()).collect();
+    let call = Launch {
+        cx,
+        function,
+        outs,
+        ins,
+        params,
+        sizes: &sizes,
+    };
+    call.over(axes, starts)
+}
+
+/// A launch but for its axes.
+struct Launch<'a> {
+    cx: &'a KernelCx<'a>,
+    function: &'a Function<'a>,
+    outs: &'a [Operand<'a>],
+    ins: &'a [Input<'a>],
+    params: &'a [f64],
+    /// Bytes of an element of each array.
+    sizes: &'a [usize],
+}
+
+impl Launch<'_> {
+    /// Launches over these axes; arrays begin at `starts`. Leading axes beyond what a text takes are walked here.
+    fn over(&self, mut axes: Axes, starts: SmallVec<[u64; 6]>) -> Result<()> {
+        if axes.0.len() <= MAX_AXES {
+            return self.launch(&axes, &starts);
+        }
+        let leading = axes.0.remove(0);
+        for i in 0..leading.len as isize {
+            let steps = leading.strides.iter().zip(self.sizes);
+            let starts = (starts.iter().zip(steps))
+                .map(|(&start, (&stride, &size))| {
+                    start.wrapping_add_signed((i * stride * size as isize) as i64)
+                })
+                .collect();
+            self.over(axes.clone(), starts)?;
+        }
+        Ok(())
+    }
+
+    fn launch(&self, axes: &Axes, starts: &[u64]) -> Result<()> {
+        let (n, num_outs) = (axes.len(), self.outs.len());
+        let shape = self.shape(axes, starts);
+        let strided = axes.bytes(0..starts.len());
+        let numbers: SmallVec<[[u8; 16]; 3]> = (self.ins.iter().zip(&self.function.natives))
+            .filter_map(|(x, &native)| match x {
+                Input::Number(number) => Some(pattern(*number, native)),
+                Input::Array(_) => None,
+            })
+            .collect();
+        let (mut arrays, mut numbers) = (starts.iter().copied(), numbers.iter());
+        let mut args: SmallVec<[Arg; 12]> = SmallVec::new();
+        args.extend(arrays.by_ref().take(num_outs).map(Arg::Pointer));
+        for x in self.ins {
+            let arg = match x {
+                Input::Array(_) => arrays.next().map(Arg::Pointer),
+                Input::Number(_) => numbers.next().map(|bits| Arg::Bytes(bits)),
+            };
+            args.extend(arg);
+        }
+        args.extend(self.params.iter().map(|&p| Arg::F64(p)));
+        if shape.is_strided() {
+            args.push(Arg::Bytes(&strided));
+        }
+        args.push(Arg::U64(n as u64));
+        let num_params = self.params.len();
+        launch(
+            self.cx,
+            &shape.key(self.function, num_params),
+            || text(self.function, &shape, num_params),
+            for_each(n.div_ceil(shape.vector.max(1))),
+            &args,
+        )
+    }
+
+    /// How the operands are read. Numbers of the arrays follow those of the outputs.
+    fn shape(&self, axes: &Axes, starts: &[u64]) -> Shape {
+        let outs: DTypes = self.outs.iter().map(|y| y.dtype).collect();
+        let is_dense = (0..starts.len()).all(|k| match axes.only_stride(k) {
+            Some(1) => true,
+            Some(0) => k >= outs.len() || axes.0.is_empty(),
+            _ => false,
+        });
+        let mut k = outs.len();
+        let mut ins: SmallVec<[(DType, Form); 6]> = SmallVec::new();
+        for (x, &native) in self.ins.iter().zip(&self.function.natives) {
+            let Input::Array(x) = x else {
+                ins.push((native, Form::Number));
+                continue;
+            };
+            let form = match axes.only_stride(k) {
+                Some(1) if is_dense => Form::Dense,
+                _ if is_dense => Form::Single,
+                _ => Form::Strided,
+            };
+            ins.push((x.dtype, form));
+            k += 1;
+        }
+        let vector = match is_dense {
+            true => self.vector(axes, starts),
+            false => 0,
+        };
+        Shape {
+            outs,
+            ins,
+            vector,
+            is_long: u32::try_from(axes.len()).is_err(),
+        }
+    }
+
+    /// Elements at once: the widest one's 16 bytes, if all arrays begin where so many can be loaded.
+    fn vector(&self, axes: &Axes, starts: &[u64]) -> usize {
+        let widest = self.sizes.iter().copied().max().unwrap_or(1);
+        let vector = (16 / widest).max(1);
+        let is_aligned = (starts.iter().zip(self.sizes).enumerate()).all(|(k, (start, size))| {
+            axes.only_stride(k) != Some(1) || start % (vector * size).min(16) as u64 == 0
+        });
+        if is_aligned && axes.len() >= vector {
+            vector
+        } else {
+            1
+        }
+    }
+}
+
+/// The names of the inputs in expressions.
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// Writes a text.
+fn text(function: &Function, shape: &Shape, num_params: usize) -> String {
+    let mut text = String::from(MATH);
+    // Writing to a string never fails.
+    let _ = write_function(&mut text, function, num_params);
+    let _ = write_kernel(&mut text, function, shape, num_params);
+    text
+}
+
+/// The function `apply` of one element.
+fn write_function(text: &mut String, function: &Function, num_params: usize) -> std::fmt::Result {
+    writeln!(text, "\nnamespace mx {{")?;
+    writeln!(text, "typedef {} T;", type_name(function.compute))?;
+    write!(text, "MX_FN void apply(u64 i")?;
+    for (k, native) in function.out_natives.iter().enumerate() {
+        write!(text, ", {} &r{k}", type_name(*native))?;
+    }
+    for (name, native) in NAMES.iter().zip(&function.natives) {
+        write!(text, ", {} {name}", type_name(*native))?;
+    }
+    for p in 0..num_params {
+        write!(text, ", f64 p{p}")?;
+    }
+    writeln!(text, ") {{")?;
+    for (k, result) in function.results.iter().enumerate() {
+        writeln!(text, "    r{k} = {result};")?;
+    }
+    writeln!(text, "}}\n}}")
+}
+
+fn write_kernel(
+    text: &mut String,
+    function: &Function,
+    shape: &Shape,
+    num_params: usize,
+) -> std::fmt::Result {
+    let is_number = |form: Form| form == Form::Number;
+    let num_arrays = shape.outs.len() + shape.ins.iter().filter(|x| !is_number(x.1)).count();
+    write!(text, "extern \"C\" __global__ void kernel(")?;
+    for (k, out) in shape.outs.iter().enumerate() {
+        write!(text, "mx::{} *y{k}, ", type_name(*out))?;
+    }
+    for (k, (dtype, form)) in shape.ins.iter().enumerate() {
+        match form {
+            Form::Number => write!(text, "mx::Number x{k}, ")?,
+            _ => write!(text, "const mx::{} *x{k}, ", type_name(*dtype))?,
+        }
+    }
+    for p in 0..num_params {
+        write!(text, "double p{p}, ")?;
+    }
+    if shape.is_strided() {
+        write!(text, "mx::Strided<{num_arrays}> over, ")?;
+    }
+    writeln!(text, "mx::u64 n) {{\n    using namespace mx;")?;
+    for (k, (_, form)) in shape.ins.iter().enumerate() {
+        let native = type_name(function.natives[k]);
+        match form {
+            Form::Number => writeln!(text, "    const {native} s{k} = x{k}.as<{native}>();")?,
+            Form::Single => writeln!(
+                text,
+                "    const {native} s{k} = convert<{native}>(x{k}[0]);"
+            )?,
+            Form::Dense | Form::Strided => {}
+        }
+    }
+    if shape.is_strided() {
+        let index = if shape.is_long { "u64" } else { "u32" };
+        writeln!(
+            text,
+            "    for (u64 i = thread_index(); i < n; i += num_threads()) {{"
+        )?;
+        writeln!(text, "        i64 at[{num_arrays}];")?;
+        writeln!(text, "        offsets_of<{index}>(over, i, at);")?;
+        let mut place = shape.outs.len();
+        let places: SmallVec<[String; 6]> = (shape.ins.iter())
+            .map(|(_, form)| {
+                place += usize::from(!is_number(*form));
+                format!("at[{}]", place - 1)
+            })
+            .collect();
+        let elements = elements(function, shape, |k| format!("x{k}[{}]", places[k]));
+        let targets = |k: usize| format!("y{k}[at[{k}]]");
+        write_element(
+            text, "        ", function, shape, num_params, "i", &elements, targets,
+        )?;
+        return writeln!(text, "    }}\n}}");
+    }
+    let vector = shape.vector;
+    writeln!(text, "    constexpr int V = {vector};")?;
+    writeln!(
+        text,
+        "    for (u64 first = thread_index() * V; first < n; first += num_threads() * V) {{"
+    )?;
+    if vector > 1 {
+        writeln!(text, "        if (first + V <= n) {{")?;
+        for (k, (dtype, form)) in shape.ins.iter().enumerate() {
+            if *form == Form::Dense {
+                let name = type_name(*dtype);
+                writeln!(
+                    text,
+                    "            const Vector<{name}, V> v{k} = *(const Vector<{name}, V> *)(x{k} + first);"
+                )?;
+            }
+        }
+        for (k, dtype) in shape.outs.iter().enumerate() {
+            writeln!(text, "            Vector<{}, V> w{k};", type_name(*dtype))?;
+        }
+        writeln!(text, "            for (int v = 0; v < V; v++) {{")?;
+        let loaded = elements(function, shape, |k| format!("v{k}.at[v]"));
+        let targets = |k: usize| format!("w{k}.at[v]");
+        write_element(
+            text,
+            "                ",
+            function,
+            shape,
+            num_params,
+            "first + v",
+            &loaded,
+            targets,
+        )?;
+        writeln!(text, "            }}")?;
+        for (k, dtype) in shape.outs.iter().enumerate() {
+            writeln!(
+                text,
+                "            *(Vector<{}, V> *)(y{k} + first) = w{k};",
+                type_name(*dtype)
+            )?;
+        }
+        writeln!(text, "            continue;\n        }}")?;
+    }
+    writeln!(
+        text,
+        "        for (u64 i = first; i < n && i < first + V; i++) {{"
+    )?;
+    let loaded = elements(function, shape, |k| format!("x{k}[i]"));
+    write_element(
+        text,
+        "            ",
+        function,
+        shape,
+        num_params,
+        "i",
+        &loaded,
+        |k| format!("y{k}[i]"),
+    )?;
+    writeln!(text, "        }}\n    }}\n}}")
+}
+
+/// The inputs of one element as expressions, in their native types.
+fn elements(
+    function: &Function,
+    shape: &Shape,
+    loaded: impl Fn(usize) -> String,
+) -> SmallVec<[String; 6]> {
+    (shape.ins.iter().enumerate())
+        .map(|(k, (_, form))| match form {
+            Form::Number | Form::Single => format!("s{k}"),
+            Form::Dense | Form::Strided => {
+                format!("convert<{}>({})", type_name(function.natives[k]), loaded(k))
+            }
+        })
+        .collect()
+}
+
+/// One call of `apply`, and its results converted to where they belong.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of a few lines of text"
+)]
+fn write_element(
+    text: &mut String,
+    margin: &str,
+    function: &Function,
+    shape: &Shape,
+    num_params: usize,
+    number: &str,
+    elements: &[String],
+    target: impl Fn(usize) -> String,
+) -> std::fmt::Result {
+    for (k, native) in function.out_natives.iter().enumerate() {
+        writeln!(text, "{margin}{} r{k};", type_name(*native))?;
+    }
+    write!(text, "{margin}apply({number}")?;
+    for k in 0..function.out_natives.len() {
+        write!(text, ", r{k}")?;
+    }
+    for element in elements {
+        write!(text, ", {element}")?;
+    }
+    for p in 0..num_params {
+        write!(text, ", p{p}")?;
+    }
+    writeln!(text, ");")?;
+    for (k, out) in shape.outs.iter().enumerate() {
+        writeln!(
+            text,
+            "{margin}{} = convert<{}>(r{k});",
+            target(k),
+            type_name(*out)
+        )?;
+    }
+    Ok(())
+}
+
+/// Texts of a function for tests: operands in the types that it computes with, dense and, if `with_strided`, at strides.
+pub(super) fn texts(
+    function: &Function,
+    num_params: usize,
+    with_strided: bool,
+    all: &mut Vec<(String, String)>,
+) {
+    let widest = (function.natives.iter().chain(&function.out_natives))
+        .map(|dtype| dtype.size())
+        .max();
+    let shape = |form: Form, vector: usize| Shape {
+        outs: function.out_natives.clone(),
+        ins: function
+            .natives
+            .iter()
+            .map(|&dtype| (dtype, form))
+            .collect(),
+        vector,
+        is_long: false,
+    };
+    let mut shapes = vec![shape(Form::Dense, (16 / widest.unwrap_or(1)).max(1))];
+    if with_strided {
+        shapes.push(shape(Form::Strided, 0));
+        shapes.push(shape(Form::Number, 1));
+    }
+    for shape in shapes {
+        all.push((
+            shape.key(function, num_params),
+            text(function, &shape, num_params),
+        ));
+    }
+}
+
+/// Texts for tests of a function of one element that is converted from another dtype.
+pub(super) fn conversion_texts(function: &Function, from: DType, all: &mut Vec<(String, String)>) {
+    let widest = from.size().max(function.out_natives[0].size());
+    let shape = Shape {
+        outs: function.out_natives.clone(),
+        ins: SmallVec::from_iter([(from, Form::Dense)]),
+        vector: (16 / widest).max(1),
+        is_long: false,
+    };
+    all.push((shape.key(function, 0), text(function, &shape, 0)));
 }

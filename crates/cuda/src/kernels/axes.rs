@@ -1,0 +1,174 @@
+//! Axes of a launch over several strided operands: dropped, sorted and merged until few are left, and as the struct that texts read.
+
+use smallvec::SmallVec;
+
+/// The most axes a launch walks over: `MAX_AXES` of the prelude.
+pub(super) const MAX_AXES: usize = 8;
+
+/// Strides of the operands along one axis, in elements.
+pub(super) type AxisStrides = SmallVec<[isize; 6]>;
+
+/// One axis: its length, and the stride of every operand along it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Axis {
+    pub len: usize,
+    pub strides: AxisStrides,
+}
+
+/// Axes of a launch, slowest first. None has length 1.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Axes(pub SmallVec<[Axis; 6]>);
+
+/// In which order elements are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Visit {
+    /// C order of the shape: for texts that look at the number of an element.
+    InOrder,
+    /// As the elements of the first operands lie in memory.
+    AsTheyLie,
+}
+
+impl Axes {
+    /// Axes of these lengths, with the strides of every operand.
+    pub fn new<'a>(
+        shape: &[usize],
+        strides: impl Iterator<Item = &'a [isize]> + Clone,
+        visit: Visit,
+    ) -> Axes {
+        let mut axes: SmallVec<[Axis; 6]> = (shape.iter().enumerate())
+            .filter(|&(_, &len)| len != 1)
+            .map(|(i, &len)| Axis {
+                len,
+                strides: strides.clone().map(|strides| strides[i]).collect(),
+            })
+            .collect();
+        if visit == Visit::AsTheyLie {
+            sort(&mut axes);
+        }
+        merge(&mut axes);
+        Axes(axes)
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|axis| axis.len).product()
+    }
+
+    /// Stride of operand `k` if all elements lie along one axis; 0 for a single element.
+    pub fn only_stride(&self, k: usize) -> Option<isize> {
+        match &self.0[..] {
+            [] => Some(0),
+            [axis] => Some(axis.strides[k]),
+            _ => None,
+        }
+    }
+
+    /// The bytes of `Strided<N>` of the prelude, for operands `from..from + N`.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_AXES`] axes.
+    pub fn bytes(&self, operands: std::ops::Range<usize>) -> SmallVec<[u8; 512]> {
+        assert!(
+            self.0.len() <= MAX_AXES,
+            "leading axes are walked on the host"
+        );
+        let padded = |f: &dyn Fn(&Axis) -> i64| -> [i64; MAX_AXES] {
+            std::array::from_fn(|i| self.0.get(i).map_or(0, f))
+        };
+        let mut words: SmallVec<[i64; 64]> = SmallVec::new();
+        words.extend(padded(&|axis| axis.len as i64));
+        for k in operands {
+            words.extend(padded(&|axis| axis.strides[k] as i64));
+        }
+        words.push(self.0.len() as i64);
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+}
+
+/// Whether `outer` must stand inside of `inner`: decided by the first operand that moves on both and not equally far.
+fn belongs_inside(outer: &Axis, inner: &Axis) -> bool {
+    for (a, b) in outer.strides.iter().zip(&inner.strides) {
+        let (a, b) = (a.unsigned_abs(), b.unsigned_abs());
+        if a != 0 && b != 0 && a != b {
+            return a < b;
+        }
+    }
+    false
+}
+
+/// Stable insertion sort: arrays have few axes, and in C order none moves.
+fn sort(axes: &mut [Axis]) {
+    for i in 1..axes.len() {
+        let mut j = i;
+        while j > 0 && belongs_inside(&axes[j - 1], &axes[j]) {
+            axes.swap(j - 1, j);
+            j -= 1;
+        }
+    }
+}
+
+/// Joins neighbours that all operands walk in equal steps.
+fn merge(axes: &mut SmallVec<[Axis; 6]>) {
+    let mut merged: SmallVec<[Axis; 6]> = SmallVec::new();
+    for axis in axes.drain(..) {
+        if let Some(outer) = merged.last_mut() {
+            let mut pairs = outer.strides.iter().zip(&axis.strides);
+            if pairs.all(|(a, b)| *a == *b * axis.len as isize) {
+                outer.len *= axis.len;
+                outer.strides = axis.strides;
+                continue;
+            }
+        }
+        merged.push(axis);
+    }
+    *axes = merged;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes(shape: &[usize], strides: &[&[isize]], visit: Visit) -> Vec<(usize, Vec<isize>)> {
+        let axes = Axes::new(shape, strides.iter().copied(), visit);
+        axes.0
+            .iter()
+            .map(|axis| (axis.len, axis.strides.to_vec()))
+            .collect()
+    }
+
+    #[test]
+    fn dense_operands_have_one_axis() {
+        assert_eq!(
+            axes(&[2, 3, 4], &[&[12, 4, 1], &[12, 4, 1]], Visit::InOrder),
+            [(24, vec![1, 1])]
+        );
+        // Fortran order is dense, too.
+        assert_eq!(
+            axes(&[2, 3, 4], &[&[1, 2, 6], &[1, 2, 6]], Visit::AsTheyLie),
+            [(24, vec![1, 1])]
+        );
+        assert_eq!(axes(&[1, 1], &[&[5, 7]], Visit::InOrder), []);
+    }
+
+    #[test]
+    fn broadcast_axes_stay_apart() {
+        assert_eq!(
+            axes(&[2, 3, 4], &[&[12, 4, 1], &[0, 0, 1]], Visit::AsTheyLie),
+            [(6, vec![4, 0]), (4, vec![1, 1])]
+        );
+    }
+
+    #[test]
+    fn structs_hold_lengths_then_strides_then_the_number_of_axes() {
+        let axes = Axes::new(
+            &[2, 4],
+            [&[4_isize, 1][..], &[0, 1]].into_iter(),
+            Visit::InOrder,
+        );
+        let bytes = axes.bytes(1..2);
+        let words: Vec<i64> = (bytes.chunks(8))
+            .map(|word| i64::from_ne_bytes(word.try_into().expect("8 bytes")))
+            .collect();
+        assert_eq!(words, [2, 4, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 2]);
+    }
+}

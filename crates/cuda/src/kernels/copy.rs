@@ -1,0 +1,391 @@
+//! Copies, conversions and fills, and the operators that are made of them: joins, borders, rotations, repetitions.
+
+use mxnet_core::{KernelCx, Result, variants};
+use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Strides, Tensor};
+use smallvec::{SmallVec, smallvec};
+
+use super::map::{self, Function, Input};
+use super::operand::Operand;
+
+pub(crate) fn register(kind: DeviceKind) -> Result<()> {
+    for op in ["duplicate", "copy_of", "copy", "cast", "astype"] {
+        variants::register(op, kind, 0, |cx| copy_input(cx, 0, cx.output(0)))?;
+    }
+    variants::register("flatten", kind, 0, flatten)?;
+    variants::register("concatenate", kind, 0, concatenate)?;
+    variants::register("pad_constant", kind, 0, pad_constant)?;
+    variants::register("pad_border", kind, 0, pad_border)?;
+    variants::register("unslice", kind, 0, unslice)?;
+    variants::register("rotate", kind, 0, rotate)?;
+    variants::register("repeat", kind, 0, repeat)?;
+    variants::register("complex_of", kind, 0, complex_of)
+}
+
+/// The dtype whose elements stand for all of this size, where elements are only moved.
+fn mover(dtype: DType) -> DType {
+    match dtype.size() {
+        1 => DType::U8,
+        2 => DType::U16,
+        4 => DType::U32,
+        8 => DType::U64,
+        _ => DType::C128,
+    }
+}
+
+/// Elements moved, or converted to another dtype as they are loaded.
+fn moving(to: DType) -> Function<'static> {
+    Function {
+        name: "move",
+        results: &["a"],
+        compute: to,
+        natives: smallvec![to],
+        out_natives: smallvec![to],
+        counts: false,
+    }
+}
+
+/// Copies elements that are broadcast to the shape of `to`, converted to its dtype.
+pub(super) fn copy(cx: &KernelCx, from: &Tensor, to: &Tensor) -> Result<()> {
+    let from = Operand::seen(from, from.layout().broadcast_to(to.shape())?);
+    copy_operand(cx, from, Operand::of(to))
+}
+
+/// Copies elements of one shape, converted to the dtype of `to`.
+pub(super) fn copy_operand(cx: &KernelCx, mut from: Operand, mut to: Operand) -> Result<()> {
+    if from.dtype == to.dtype {
+        let dtype = mover(to.dtype);
+        (from.dtype, to.dtype) = (dtype, dtype);
+    }
+    let shape = to.shape.clone();
+    map::run(
+        cx,
+        &moving(to.dtype),
+        &shape,
+        &[to],
+        &[Input::Array(from)],
+        &[],
+    )
+}
+
+/// Writes one number over all elements.
+pub(super) fn fill(cx: &KernelCx, to: &Tensor, number: Scalar) -> Result<()> {
+    let function = moving(to.dtype());
+    map::run(
+        cx,
+        &function,
+        to.shape(),
+        &[Operand::of(to)],
+        &[Input::Number(number)],
+        &[],
+    )
+}
+
+/// Copies input `i`, which may be a number.
+fn copy_input(cx: &KernelCx, i: usize, to: &Tensor) -> Result<()> {
+    match cx.number(i) {
+        Some(number) => fill(cx, to, number),
+        None => copy(cx, cx.input(i), to),
+    }
+}
+
+fn flatten(cx: &KernelCx) -> Result<()> {
+    let (shape, out) = (cx.input(0).shape(), cx.output(0));
+    let layout = match cx.str("order") {
+        "F" => Layout::fortran(shape),
+        _ => Layout::contiguous(shape),
+    };
+    copy_input(
+        cx,
+        0,
+        &out.with_layout(layout.with_offset(out.layout().offset())),
+    )
+}
+
+fn concatenate(cx: &KernelCx) -> Result<()> {
+    let out = cx.output(0);
+    let mut start = 0;
+    for (i, x) in cx.inputs.iter().enumerate() {
+        let Some(x) = x else { continue };
+        let place = match cx.is_none("axis") {
+            // The output has one axis.
+            true => {
+                let stop = start + x.len();
+                let part =
+                    out.layout()
+                        .slice(0, Some(start as isize), Some(stop as isize), Some(1))?;
+                start = stop;
+                let step = part.strides().first().copied().unwrap_or(1);
+                let strides: Strides = Layout::contiguous(x.shape())
+                    .strides()
+                    .iter()
+                    .map(|s| s * step)
+                    .collect();
+                Layout::strided(x.shape(), &strides, part.offset())?
+            }
+            false => {
+                let axis = cx.axis("axis", 0)?;
+                let stop = start + x.shape()[axis];
+                let (from, to) = (start as isize, stop as isize);
+                start = stop;
+                out.layout()
+                    .slice(axis as isize, Some(from), Some(to), Some(1))?
+            }
+        };
+        copy_input(cx, i, &out.with_layout(place))?;
+    }
+    Ok(())
+}
+
+/// (before, after) of each axis.
+fn widths(cx: &KernelCx) -> SmallVec<[(usize, usize); 4]> {
+    let pairs = cx.ints("pad_width").chunks(2);
+    pairs.map(|p| (p[0] as usize, p[1] as usize)).collect()
+}
+
+/// The box of a layout from `first` on, of these lengths, along each axis.
+fn part(full: &Layout, ranges: impl Iterator<Item = (usize, usize)>) -> Result<Layout> {
+    let mut layout = full.clone();
+    for (axis, (first, len)) in ranges.enumerate() {
+        let stop = first + len;
+        layout = layout.slice(
+            axis as isize,
+            Some(first as isize),
+            Some(stop as isize),
+            Some(1),
+        )?;
+    }
+    Ok(layout)
+}
+
+fn pad_constant(cx: &KernelCx) -> Result<()> {
+    let (x, out, widths) = (cx.input(0), cx.output(0), widths(cx));
+    let value = cx.scalar("value").unwrap_or(Scalar::I64(0));
+    // The borders of each axis span the whole of the axes behind it and the middle of those before it, so that every element is written once.
+    for (axis, &(before, after)) in widths.iter().enumerate() {
+        let n = x.shape()[axis];
+        for (first, len) in [(0, before), (before + n, after)] {
+            let ranges = (widths.iter().enumerate()).map(|(i, w)| match i.cmp(&axis) {
+                std::cmp::Ordering::Less => (w.0, x.shape()[i]),
+                std::cmp::Ordering::Equal => (first, len),
+                std::cmp::Ordering::Greater => (0, out.shape()[i]),
+            });
+            fill(cx, &out.with_layout(part(out.layout(), ranges)?), value)?;
+        }
+    }
+    let ranges = widths.iter().zip(x.shape()).map(|(w, &n)| (w.0, n));
+    copy_input(cx, 0, &out.with_layout(part(out.layout(), ranges)?))
+}
+
+/// Which of `n` elements stands at position `at`, counted from the first of them.
+fn source(mode: &str, at: i64, n: i64) -> i64 {
+    match mode {
+        "wrap" => at.rem_euclid(n),
+        "symmetric" => {
+            let at = at.rem_euclid(2 * n);
+            at.min(2 * n - 1 - at)
+        }
+        "reflect" if n > 1 => {
+            let at = at.rem_euclid(2 * n - 2);
+            at.min(2 * n - 2 - at)
+        }
+        _ => at.clamp(0, n - 1),
+    }
+}
+
+/// A piece of a border: `len` elements from `to` on are those at `from`, `from + step`, ...
+struct Run {
+    to: usize,
+    from: usize,
+    step: isize,
+    len: usize,
+}
+
+/// The pieces of the borders of one axis. Positions count from the start of the padded axis.
+fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4]> {
+    let mut runs: SmallVec<[Run; 4]> = SmallVec::new();
+    for to in (0..before).chain(before + n..before + n + after) {
+        let from = before + source(mode, to as i64 - before as i64, n as i64) as usize;
+        if let Some(run) = runs.last_mut()
+            && run.to + run.len == to
+        {
+            let step = from as isize - (run.from as isize + run.step * (run.len as isize - 1));
+            if (run.len == 1 && step.abs() <= 1) || (run.len > 1 && step == run.step) {
+                run.step = step;
+                run.len += 1;
+                continue;
+            }
+        }
+        runs.push(Run {
+            to,
+            from,
+            step: 0,
+            len: 1,
+        });
+    }
+    runs
+}
+
+/// Copies the array to its place, then the borders within the output: those of an axis span what is complete, so that corners follow.
+fn pad_border(cx: &KernelCx) -> Result<()> {
+    let (x, out, widths) = (cx.input(0), cx.output(0), widths(cx));
+    if out.is_empty() {
+        return Ok(());
+    }
+    // The part of the output along each axis that is complete: first element and number of them.
+    let mut done: SmallVec<[(usize, usize); 4]> = widths
+        .iter()
+        .zip(x.shape())
+        .map(|(w, &n)| (w.0, n))
+        .collect();
+    copy_input(
+        cx,
+        0,
+        &out.with_layout(part(out.layout(), done.iter().copied())?),
+    )?;
+    for (axis, &(before, after)) in widths.iter().enumerate() {
+        for run in border(cx.str("mode"), before, x.shape()[axis], after) {
+            let piece = |first: usize, step: isize| -> Result<Layout> {
+                let whole = part(out.layout(), done.iter().copied())?;
+                let (mut shape, mut strides) = (
+                    Dims::from_slice(whole.shape()),
+                    Strides::from_slice(whole.strides()),
+                );
+                let offset = whole.offset() as isize
+                    + strides[axis] * (first as isize - done[axis].0 as isize);
+                shape[axis] = run.len;
+                strides[axis] *= step;
+                Ok(Layout::strided(&shape, &strides, offset as usize)?)
+            };
+            let (from, to) = (piece(run.from, run.step)?, piece(run.to, 1)?);
+            copy(cx, &out.with_layout(from), &out.with_layout(to))?;
+        }
+        done[axis] = (0, out.shape()[axis]);
+    }
+    Ok(())
+}
+
+fn unslice(cx: &KernelCx) -> Result<()> {
+    let out = cx.output(0);
+    fill(cx, out, Scalar::I64(0))?;
+    let end = cx.opt_int("end").map(|e| e as isize);
+    let (axis, begin) = (cx.int("axis") as isize, cx.int("begin") as isize);
+    let place = out.layout().slice(axis, Some(begin), end, Some(1))?;
+    copy_input(cx, 0, &out.with_layout(place))
+}
+
+fn rotate(cx: &KernelCx) -> Result<()> {
+    let (x, out) = (cx.input(0), cx.output(0));
+    match x.is_empty() {
+        true => Ok(()),
+        false => swap_parts(cx, cx.ints("starts"), 0, x.layout(), out.layout()),
+    }
+}
+
+/// Copies both parts of the axes from `axis` on between views that are cut along those before.
+fn swap_parts(
+    cx: &KernelCx,
+    starts: &[i64],
+    axis: usize,
+    from: &Layout,
+    to: &Layout,
+) -> Result<()> {
+    let Some(&start) = starts.get(axis) else {
+        let (x, out) = (cx.input(0), cx.output(0));
+        return copy(
+            cx,
+            &x.with_layout(from.clone()),
+            &out.with_layout(to.clone()),
+        );
+    };
+    let (n, start) = (from.shape()[axis] as isize, start as isize);
+    if start == 0 {
+        return swap_parts(cx, starts, axis + 1, from, to);
+    }
+    for (first, end, place) in [(start, n, 0), (0, start, n - start)] {
+        let part = |layout: &Layout, first, end| {
+            layout.slice(axis as isize, Some(first), Some(end), Some(1))
+        };
+        let (from, to) = (
+            part(from, first, end)?,
+            part(to, place, place + end - first)?,
+        );
+        swap_parts(cx, starts, axis + 1, &from, &to)?;
+    }
+    Ok(())
+}
+
+/// Each element several times: a copy of elements that are broadcast along a new axis, for every stretch of equal counts.
+fn repeat(cx: &KernelCx) -> Result<()> {
+    let out = cx.output(0);
+    if out.is_empty() {
+        return Ok(());
+    }
+    let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
+    let (blocks, n, width): (usize, usize, usize) = match cx.is_none("axis") {
+        true => (1, x.len(), 1),
+        false => {
+            let (outer, inner) = x.shape.split_at(cx.axis("axis", 0)?);
+            (
+                outer.iter().product(),
+                inner[0],
+                inner[1..].iter().product(),
+            )
+        }
+    };
+    let repeats = cx.ints("repeats");
+    let count = |i: usize| repeats[if repeats.len() == 1 { 0 } else { i }] as usize;
+    let (size, rows) = (x.dtype.size(), out.len() / (blocks * width));
+    let (mut first, mut done) = (0, 0);
+    while first < n {
+        let times = count(first);
+        let mut end = if repeats.len() == 1 { n } else { first + 1 };
+        while end < n && count(end) == times {
+            end += 1;
+        }
+        // (block, element, repetition, row): repetitions stand in one place.
+        let (len, width_step) = (end - first, width as isize);
+        let shape = [blocks, len, times, width];
+        let from = [(n * width) as isize, width_step, 0, 1];
+        let to = [
+            (rows * width) as isize,
+            times as isize * width_step,
+            width_step,
+            1,
+        ];
+        let start = x.ptr + (first * width * size) as u64;
+        let place = out.data_ptr() as u64 + (done * width * size) as u64;
+        copy_operand(
+            cx,
+            Operand::at(start, &shape, &from, x.dtype),
+            Operand::at(place, &shape, &to, x.dtype),
+        )?;
+        (first, done) = (end, done + len * times);
+    }
+    Ok(())
+}
+
+fn complex_of(cx: &KernelCx) -> Result<()> {
+    let out = cx.output(0);
+    let (compute, part) = (out.dtype(), out.dtype().real());
+    let function = Function {
+        name: "complex_of",
+        results: &["T(a, b)"],
+        compute,
+        natives: smallvec![part, part],
+        out_natives: smallvec![compute],
+        counts: false,
+    };
+    let ins = [
+        Input::of(cx, 0, out.shape())?,
+        Input::of(cx, 1, out.shape())?,
+    ];
+    map::run(cx, &function, out.shape(), &[Operand::of(out)], &ins, &[])
+}
+
+pub(crate) fn texts(all: &mut Vec<(String, String)>) {
+    for to in DType::ALL {
+        for from in DType::ALL {
+            map::conversion_texts(&moving(to), from, all);
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! Reductions of expressions: texts that compute a value from one element of each input and combine the values over some axes.
+//!
+//! Either a block of threads folds the elements of an output (where neighbours in memory are folded), or each thread folds those of its own (where
+//! neighbours belong to different outputs). Long folds are cut into parts, whose values are folded by a second launch. All of this depends on
+//! shapes and strides alone, and nothing is combined in an order that depends on time: results are the same at every run.
+
+use std::fmt::Write;
+
+use mxnet_core::{KernelCx, Result};
+use mxnet_tensor::DType;
+use smallvec::SmallVec;
+
+use super::axes::{Axes, MAX_AXES, Visit};
+use super::map::DTypes;
+use super::operand::Operand;
+use crate::launch::{Arg, Grid, launch};
+use crate::text::{MATH, type_name};
+
+/// A reduction.
+#[derive(Clone, Debug)]
+pub(super) struct Fold<'a> {
+    /// Names the texts in keys.
+    pub name: &'a str,
+    /// What it computes in: `T` of the texts. It names `Acc`, the type of what is combined, too, unless `define` does.
+    pub compute: DType,
+    /// Definitions of types and functions.
+    pub define: &'a str,
+    /// What changes nothing: an `Acc`.
+    pub neutral: &'a str,
+    /// The value of one element: an `Acc`, of the inputs `a`, `b`, ..., the numbers `p0`, `p1`, ... and `i`, the number of the element in its fold.
+    pub lift: &'a str,
+    /// Two values combined: an `Acc` of `s`, which comes first, and `t`.
+    pub combine: &'a str,
+    /// An expression for each output, of `s`, the number of elements `n` (f64), and `p0`, `p1`, ...
+    pub results: &'a [&'a str],
+    /// What the expressions take the inputs as.
+    pub natives: DTypes,
+    /// What the results are.
+    pub out_natives: DTypes,
+    /// Bytes of an `Acc`, or more.
+    pub acc_bytes: usize,
+    /// Whether `lift` names `i`: it counts the folded axes in C order.
+    pub counts: bool,
+}
+
+/// Folds up to this many elements at a time into one value before that is combined with others: the rounding errors of sums stay small.
+const STRETCH: u64 = 64;
+
+/// Who folds the elements of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Block,
+    Thread,
+}
+
+/// How a fold is cut.
+struct Plan {
+    by: By,
+    num_outs: u64,
+    len: u64,
+    /// Parts of each fold, and elements of each but the last.
+    parts: u64,
+    part_len: u64,
+}
+
+impl Plan {
+    fn new(kept: &Axes, folded: &Axes, first_input: usize) -> Plan {
+        let (num_outs, len) = (kept.len() as u64, folded.len() as u64);
+        let step = |axes: &Axes| {
+            axes.0
+                .last()
+                .map_or(isize::MAX, |axis| match axis.strides[first_input] {
+                    0 => isize::MAX,
+                    stride => stride.abs(),
+                })
+        };
+        let by = match step(folded) <= step(kept) || num_outs < 32 {
+            true if len > 32 || num_outs < 32 => By::Block,
+            true => By::Thread,
+            false => By::Thread,
+        };
+        // A block takes 64 elements a thread, unless there are blocks enough without more cuts.
+        let longest = match by {
+            By::Block if num_outs >= 2048 => 1 << 20,
+            By::Block => 256 * STRETCH,
+            By::Thread if num_outs >= 1 << 14 => 1 << 13,
+            By::Thread => 512,
+        };
+        let parts = len.div_ceil(longest).clamp(1, 1 << 14);
+        let part_len = len.div_ceil(parts).max(1);
+        Plan {
+            by,
+            num_outs,
+            len,
+            parts: len.div_ceil(part_len).max(1),
+            part_len,
+        }
+    }
+
+    fn grid(&self) -> Grid {
+        let threads = match self.by {
+            By::Block => self.part_len.next_multiple_of(32).clamp(32, 256),
+            By::Thread => self.num_outs.next_multiple_of(32).clamp(32, 256),
+        };
+        let blocks = match self.by {
+            By::Block => self.num_outs,
+            By::Thread => self.num_outs.div_ceil(threads),
+        };
+        Grid {
+            blocks: [blocks.clamp(1, 1 << 16) as u32, self.parts as u32, 1],
+            threads: [threads as u32, 1, 1],
+            shared_bytes: 0,
+        }
+    }
+}
+
+/// Folds inputs of `shape` over the axes that are marked into `outs`, which have an element for each position along the others. Strides of all
+/// operands are those along the axes of `shape`; outputs are not looked at along folded axes.
+pub(super) fn run(
+    cx: &KernelCx,
+    fold: &Fold,
+    shape: &[usize],
+    folded: &[bool],
+    outs: &[Operand],
+    ins: &[Operand],
+    params: &[f64],
+) -> Result<()> {
+    let pick = |is_folded: bool, values: &[isize]| -> SmallVec<[isize; 8]> {
+        (values.iter().zip(folded))
+            .filter(|&(_, &folded)| folded == is_folded)
+            .map(|(&value, _)| value)
+            .collect()
+    };
+    let sizes: SmallVec<[isize; 8]> = shape.iter().map(|&n| n as isize).collect();
+    let axes = |is_folded: bool, visit: Visit| {
+        let shape: SmallVec<[usize; 8]> = pick(is_folded, &sizes)
+            .iter()
+            .map(|&n| n as usize)
+            .collect();
+        // Inputs first: they are larger, so their order in memory counts.
+        let strides: SmallVec<[SmallVec<[isize; 8]>; 8]> = (ins.iter())
+            .chain(if is_folded { &[] } else { outs })
+            .map(|x| pick(is_folded, &x.strides))
+            .collect();
+        Axes::new(&shape, strides.iter().map(|strides| &strides[..]), visit)
+    };
+    let kept = axes(false, Visit::AsTheyLie);
+    let over = axes(
+        true,
+        if fold.counts {
+            Visit::InOrder
+        } else {
+            Visit::AsTheyLie
+        },
+    );
+    if kept.0.iter().any(|axis| axis.len == 0) {
+        return Ok(());
+    }
+    let starts: SmallVec<[u64; 8]> = ins.iter().chain(outs).map(|x| x.ptr).collect();
+    let call = Launch {
+        cx,
+        fold,
+        params,
+        outs: outs.iter().map(|y| y.dtype).collect(),
+        ins: ins.iter().map(|x| x.dtype).collect(),
+    };
+    call.over(kept, &over, starts)
+}
+
+struct Launch<'a> {
+    cx: &'a KernelCx<'a>,
+    fold: &'a Fold<'a>,
+    params: &'a [f64],
+    outs: DTypes,
+    ins: DTypes,
+}
+
+impl Launch<'_> {
+    /// Launches over these axes; operands begin at `starts`, inputs first. Leading kept axes beyond what a text takes are walked here.
+    fn over(&self, mut kept: Axes, folded: &Axes, starts: SmallVec<[u64; 8]>) -> Result<()> {
+        if folded.0.len() > MAX_AXES {
+            return Err(mxnet_core::Error::value(
+                self.cx.op.name,
+                format!(
+                    "{} axes that do not follow one another in memory are folded, at most {MAX_AXES} are on {}",
+                    folded.0.len(),
+                    self.cx.device
+                ),
+            )
+            .with_hint("fold some of the axes first"));
+        }
+        if kept.0.len() <= MAX_AXES {
+            return self.launch(&kept, folded, &starts);
+        }
+        let leading = kept.0.remove(0);
+        for i in 0..leading.len as isize {
+            let sizes = self
+                .ins
+                .iter()
+                .chain(&self.outs)
+                .map(|dtype| dtype.size() as isize);
+            let starts = (starts.iter().zip(leading.strides.iter().zip(sizes)))
+                .map(|(&start, (&stride, size))| {
+                    start.wrapping_add_signed((i * stride * size) as i64)
+                })
+                .collect();
+            self.over(kept.clone(), folded, starts)?;
+        }
+        Ok(())
+    }
+
+    fn launch(&self, kept: &Axes, folded: &Axes, starts: &[u64]) -> Result<()> {
+        let plan = Plan::new(kept, folded, 0);
+        let num_ins = self.ins.len();
+        let (over_kept, over_folded) = (kept.bytes(0..starts.len()), folded.bytes(0..num_ins));
+        let partial = match plan.parts > 1 {
+            true => Some(
+                self.cx
+                    .workspace((plan.num_outs * plan.parts) as usize * self.fold.acc_bytes)?,
+            ),
+            false => None,
+        };
+        let mut args: SmallVec<[Arg; 16]> =
+            starts.iter().map(|&start| Arg::Pointer(start)).collect();
+        args.push(Arg::Pointer(
+            partial.as_ref().map_or(0, |memory| memory.ptr() as u64),
+        ));
+        args.extend(self.params.iter().map(|&p| Arg::F64(p)));
+        args.push(Arg::Bytes(&over_kept));
+        args.push(Arg::Bytes(&over_folded));
+        args.extend([plan.num_outs, plan.len, plan.part_len].map(Arg::U64));
+        let (num_params, by) = (self.params.len(), plan.by);
+        let key = |part: &str| {
+            let mut key = format!(
+                "fold:{}:{}:{part}",
+                self.fold.name,
+                self.fold.compute.name()
+            );
+            for dtype in self.ins.iter().chain(&self.outs) {
+                let _ = write!(key, ":{}", dtype.name());
+            }
+            key
+        };
+        let by_name = match by {
+            By::Block => "block",
+            By::Thread => "thread",
+        };
+        launch(
+            self.cx,
+            &key(by_name),
+            || text(self.fold, by, &self.ins, &self.outs, num_params),
+            plan.grid(),
+            &args,
+        )?;
+        let Some(partial) = &partial else {
+            return Ok(());
+        };
+        // The partial values of an output, one for each part, are those of a row.
+        let over_outs = kept.bytes(num_ins..starts.len());
+        let mut args: SmallVec<[Arg; 12]> = starts[num_ins..]
+            .iter()
+            .map(|&start| Arg::Pointer(start))
+            .collect();
+        args.push(Arg::Pointer(partial.ptr() as u64));
+        args.extend(self.params.iter().map(|&p| Arg::F64(p)));
+        args.push(Arg::Bytes(&over_outs));
+        args.extend([plan.num_outs, plan.len, plan.parts].map(Arg::U64));
+        let grid = Grid {
+            blocks: [plan.num_outs.clamp(1, 1 << 16) as u32, 1, 1],
+            threads: [plan.parts.next_multiple_of(32).clamp(32, 256) as u32, 1, 1],
+            shared_bytes: 0,
+        };
+        launch(
+            self.cx,
+            &key("parts"),
+            || parts_text(self.fold, &self.ins, &self.outs, num_params),
+            grid,
+            &args,
+        )
+    }
+}
+
+/// The names of the inputs in expressions.
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+
+/// Functions of a fold: `neutral`, `lift`, `Combine` and `finish`.
+fn write_functions(text: &mut String, fold: &Fold, num_params: usize) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\nnamespace mx {{\ntypedef {} T;",
+        type_name(fold.compute)
+    )?;
+    match fold.define.is_empty() {
+        true => writeln!(text, "typedef T Acc;")?,
+        false => writeln!(text, "{}", fold.define)?,
+    }
+    writeln!(
+        text,
+        "static_assert(sizeof(Acc) <= {}, \"the host reserves less\");",
+        fold.acc_bytes
+    )?;
+    writeln!(text, "MX_FN Acc neutral() {{ return {}; }}", fold.neutral)?;
+    write!(text, "MX_FN Acc lift(u64 i")?;
+    for (name, native) in NAMES.iter().zip(&fold.natives) {
+        write!(text, ", {} {name}", type_name(*native))?;
+    }
+    for p in 0..num_params {
+        write!(text, ", f64 p{p}")?;
+    }
+    writeln!(text, ") {{ return {}; }}", fold.lift)?;
+    writeln!(
+        text,
+        "struct Combine {{ __device__ Acc operator()(Acc s, Acc t) const {{ return {}; }} }};",
+        fold.combine
+    )?;
+    write!(text, "MX_FN void finish(Acc s, f64 n")?;
+    for (k, native) in fold.out_natives.iter().enumerate() {
+        write!(text, ", {} &r{k}", type_name(*native))?;
+    }
+    for p in 0..num_params {
+        write!(text, ", f64 p{p}")?;
+    }
+    writeln!(text, ") {{")?;
+    for (k, result) in fold.results.iter().enumerate() {
+        writeln!(text, "    r{k} = {result};")?;
+    }
+    writeln!(text, "}}\n}}")
+}
+
+/// Lines that store the results of `acc` at `at[first + k]`.
+fn store(fold: &Fold, outs: &DTypes, num_params: usize, first: usize, margin: &str) -> String {
+    let mut text = String::new();
+    for (k, native) in fold.out_natives.iter().enumerate() {
+        let _ = writeln!(text, "{margin}{} r{k};", type_name(*native));
+    }
+    let _ = write!(text, "{margin}finish(acc, (f64)len");
+    for k in 0..outs.len() {
+        let _ = write!(text, ", r{k}");
+    }
+    for p in 0..num_params {
+        let _ = write!(text, ", p{p}");
+    }
+    let _ = writeln!(text, ");");
+    for (k, out) in outs.iter().enumerate() {
+        let at = first + k;
+        let _ = writeln!(
+            text,
+            "{margin}y{k}[at[{at}]] = convert<{}>(r{k});",
+            type_name(*out)
+        );
+    }
+    text
+}
+
+fn parameters(num_params: usize) -> String {
+    (0..num_params).map(|p| format!("double p{p}, ")).collect()
+}
+
+/// The text of the first launch.
+fn text(fold: &Fold, by: By, ins: &DTypes, outs: &DTypes, num_params: usize) -> String {
+    let mut text = String::from(MATH);
+    let _ = write_functions(&mut text, fold, num_params);
+    let _ = write_text(&mut text, fold, by, ins, outs, num_params);
+    text
+}
+
+fn write_text(
+    text: &mut String,
+    fold: &Fold,
+    by: By,
+    ins: &DTypes,
+    outs: &DTypes,
+    num_params: usize,
+) -> std::fmt::Result {
+    let (num_ins, num_all) = (ins.len(), ins.len() + outs.len());
+    write!(text, "extern \"C\" __global__ void kernel(")?;
+    for (k, dtype) in ins.iter().enumerate() {
+        write!(text, "const mx::{} *x{k}, ", type_name(*dtype))?;
+    }
+    for (k, dtype) in outs.iter().enumerate() {
+        write!(text, "mx::{} *y{k}, ", type_name(*dtype))?;
+    }
+    writeln!(
+        text,
+        "mx::Acc *partial, {}mx::Strided<{num_all}> kept, mx::Strided<{num_ins}> folded, mx::u64 num_outs, mx::u64 len, mx::u64 part_len) {{
+    using namespace mx;
+    const u64 first = blockIdx.y * part_len;
+    const u64 end = first + part_len < len ? first + part_len : len;
+    const Combine combine;",
+        parameters(num_params)
+    )?;
+    let (start, step) = match by {
+        By::Block => ("blockIdx.x", "gridDim.x"),
+        By::Thread => ("thread_index()", "(u64)gridDim.x * blockDim.x"),
+    };
+    let (begin, stride) = match by {
+        By::Block => ("first + threadIdx.x", "blockDim.x"),
+        By::Thread => ("first", "1"),
+    };
+    writeln!(
+        text,
+        "    for (u64 o = {start}; o < num_outs; o += {step}) {{
+        i64 at[{num_all}], in[{num_ins}];
+        offsets_of<u64>(kept, o, at);
+        Acc acc = neutral();
+        for (u64 stretch = {begin}; stretch < end; stretch += (u64){stride} * {STRETCH}) {{
+            Acc some = neutral();
+            for (u64 i = stretch, k = 0; i < end && k < {STRETCH}; i += {stride}, k++) {{
+                offsets_of<u64>(folded, i, in);"
+    )?;
+    write!(text, "                some = combine(some, lift(i")?;
+    for (k, native) in fold.natives.iter().enumerate() {
+        write!(
+            text,
+            ", convert<{}>(x{k}[at[{k}] + in[{k}]])",
+            type_name(*native)
+        )?;
+    }
+    for p in 0..num_params {
+        write!(text, ", p{p}")?;
+    }
+    writeln!(
+        text,
+        "));\n            }}\n            acc = combine(acc, some);\n        }}"
+    )?;
+    if by == By::Block {
+        writeln!(text, "        acc = fold_block(acc, neutral(), combine);")?;
+        writeln!(text, "        if (threadIdx.x != 0) continue;")?;
+    }
+    writeln!(
+        text,
+        "        if (gridDim.y > 1) {{ partial[o * gridDim.y + blockIdx.y] = acc; continue; }}"
+    )?;
+    write!(
+        text,
+        "{}",
+        store(fold, outs, num_params, num_ins, "        ")
+    )?;
+    writeln!(text, "    }}\n}}")
+}
+
+/// The text of the second launch.
+fn parts_text(fold: &Fold, _ins: &DTypes, outs: &DTypes, num_params: usize) -> String {
+    let mut text = String::from(MATH);
+    let _ = write_functions(&mut text, fold, num_params);
+    let _ = write!(text, "extern \"C\" __global__ void kernel(");
+    for (k, dtype) in outs.iter().enumerate() {
+        let _ = write!(text, "mx::{} *y{k}, ", type_name(*dtype));
+    }
+    let num_outs = outs.len();
+    let _ = writeln!(
+        text,
+        "const mx::Acc *partial, {}mx::Strided<{num_outs}> kept, mx::u64 num_outs, mx::u64 len, mx::u64 parts) {{
+    using namespace mx;
+    const Combine combine;
+    for (u64 o = blockIdx.x; o < num_outs; o += gridDim.x) {{
+        i64 at[{num_outs}];
+        offsets_of<u64>(kept, o, at);
+        Acc acc = neutral();
+        for (u64 part = threadIdx.x; part < parts; part += blockDim.x) acc = combine(acc, partial[o * parts + part]);
+        acc = fold_block(acc, neutral(), combine);
+        if (threadIdx.x != 0) continue;
+{}    }}
+}}",
+        parameters(num_params),
+        store(fold, outs, num_params, 0, "        ")
+    );
+    text
+}
+
+/// Texts for tests, of operands in the types that are computed with.
+pub(super) fn texts(fold: &Fold, num_params: usize, all: &mut Vec<(String, String)>) {
+    let (ins, outs) = (&fold.natives, &fold.out_natives);
+    let key = |part: &str| format!("fold:{}:{}:{part}", fold.name, fold.compute.name());
+    all.push((key("block"), text(fold, By::Block, ins, outs, num_params)));
+    all.push((key("thread"), text(fold, By::Thread, ins, outs, num_params)));
+    all.push((key("parts"), parts_text(fold, ins, outs, num_params)));
+}

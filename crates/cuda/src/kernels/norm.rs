@@ -1,0 +1,578 @@
+//! Normalisation of rows and over batches, and the gradients of both.
+//!
+//! Rows have texts of their own, `norm.cuh`. Statistics over batches are folds of expressions, what is done with them maps.
+
+use mxnet_core::{KernelCx, Result, variants};
+use mxnet_tensor::{DType, DeviceKind, Scalar};
+use smallvec::{SmallVec, smallvec};
+
+use super::fold::{self, Fold};
+use super::map::{self, Function, Input};
+use super::operand::Operand;
+use super::softmax::Staged;
+use crate::launch::{Arg, Grid, launch};
+use crate::text::{MATH, type_name};
+
+const NORM: &str = include_str!("../text/norm.cuh");
+
+pub(crate) fn register(kind: DeviceKind) -> Result<()> {
+    variants::register("row_norm", kind, 0, row_norm)?;
+    variants::register("row_norm_gradient", kind, 0, row_norm_gradient)?;
+    variants::register("batch_norm_training", kind, 0, batch_norm_training)?;
+    variants::register("batch_norm_inference", kind, 0, batch_norm_inference)?;
+    variants::register("batch_norm_gradient", kind, 0, batch_norm_gradient)
+}
+
+/// The dtype that a dtype is computed in.
+fn compute(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    }
+}
+
+/// The dtype that data are read as: their own if it is a float, else what is computed in.
+fn read_as(dtype: DType, compute: DType) -> DType {
+    if dtype.is_float() { dtype } else { compute }
+}
+
+const ROW_NORM: &str = "extern \"C\" __global__ void kernel(const mx::X *x, const mx::T *gamma, const mx::T *beta, mx::Y *y, mx::T *mean, mx::T *inverse, mx::i64 rows, mx::i64 len, mx::i64 groups, mx::i64 inner, mx::i64 is_centred, double epsilon) {
+    mx::row_norm(x, gamma, beta, y, mean, inverse, rows, len, groups, inner, is_centred != 0, epsilon);
+}";
+
+const ROW_NORM_GRADIENT: &str = "extern \"C\" __global__ void kernel(const mx::X *x, const mx::X *dy, const mx::T *gamma, const mx::T *mean, const mx::T *inverse, mx::Y *dx, mx::i64 rows, mx::i64 len, mx::i64 groups, mx::i64 inner, mx::i64 is_centred) {
+    mx::row_norm_gradient(x, dy, gamma, mean, inverse, dx, rows, len, groups, inner, is_centred != 0);
+}";
+
+fn text(function: &str, [x, y, compute]: [DType; 3]) -> String {
+    let [x, y, compute] = [x, y, compute].map(type_name);
+    format!(
+        "{MATH}\nnamespace mx {{\ntypedef {x} X;\ntypedef {y} Y;\ntypedef {compute} T;\n}}\n{NORM}\n{function}\n"
+    )
+}
+
+fn key(function: &str, types: [DType; 3]) -> String {
+    let [x, y, compute] = types.map(DType::name);
+    format!("{function}:{x}:{y}:{compute}")
+}
+
+/// Sizes of a row normalisation.
+struct RowSizes {
+    rows: usize,
+    len: usize,
+    groups: usize,
+    inner: usize,
+    is_centred: bool,
+}
+
+impl RowSizes {
+    fn of(cx: &KernelCx) -> RowSizes {
+        let size = |name: &str| cx.int(name).max(0) as usize;
+        let (len, groups) = (size("len"), size("groups"));
+        RowSizes {
+            rows: cx.input(0).len().checked_div(len).unwrap_or(0),
+            len,
+            groups,
+            inner: size("inner").max(1),
+            is_centred: cx.bool("centred"),
+        }
+    }
+
+    fn args(&self) -> SmallVec<[Arg<'static>; 5]> {
+        let sizes = [
+            self.rows,
+            self.len,
+            self.groups,
+            self.inner,
+            usize::from(self.is_centred),
+        ];
+        sizes.iter().map(|&n| Arg::I64(n as i64)).collect()
+    }
+
+    fn grid(&self) -> Grid {
+        let threads = self.len.next_multiple_of(32).clamp(32, 256);
+        Grid::of_blocks(self.rows.clamp(1, 1 << 16) as u32, threads as u32)
+    }
+}
+
+/// The address of an operand that may be absent.
+fn address(x: Option<&Operand>) -> Arg<'static> {
+    Arg::Pointer(x.map_or(0, |x| x.ptr))
+}
+
+fn row_norm(cx: &KernelCx) -> Result<()> {
+    let sizes = RowSizes::of(cx);
+    if sizes.rows == 0 {
+        return Ok(());
+    }
+    let to = cx.output(0).dtype();
+    let compute = compute(to);
+    let from = read_as(cx.input(0).dtype(), compute);
+    let x = Operand::dense(cx, 0, from)?;
+    let gamma = Operand::dense_or_none(cx, 1, compute)?;
+    let beta = Operand::dense_or_none(cx, 2, compute)?;
+    let (y, mean, inverse) = (
+        Staged::new(cx, 0)?,
+        Staged::new(cx, 1)?,
+        Staged::new(cx, 2)?,
+    );
+    let mut args: SmallVec<[Arg; 12]> = SmallVec::from_iter([
+        Arg::Pointer(x.ptr),
+        address(gamma.as_ref()),
+        address(beta.as_ref()),
+        Arg::Pointer(y.ptr()),
+        Arg::Pointer(mean.ptr()),
+        Arg::Pointer(inverse.ptr()),
+    ]);
+    args.extend(sizes.args());
+    args.push(Arg::F64(cx.float("eps")));
+    let types = [from, to, compute];
+    launch(
+        cx,
+        &key("row_norm", types),
+        || text(ROW_NORM, types),
+        sizes.grid(),
+        &args,
+    )?;
+    y.finish(cx)?;
+    mean.finish(cx)?;
+    inverse.finish(cx)
+}
+
+/// Gradients of scale and shift, in one fold: of `b` = dy, times (`a` - `c`) `d` = (x - mean) inverse, and alone.
+fn affine_fold(compute: DType) -> Fold<'static> {
+    Fold {
+        name: "affine_gradients",
+        compute,
+        define: "struct Acc { T scale, shift; };",
+        neutral: "Acc{(T)0, (T)0}",
+        lift: "Acc{b * ((a - c) * d), b}",
+        combine: "Acc{s.scale + t.scale, s.shift + t.shift}",
+        results: &["s.scale", "s.shift"],
+        natives: SmallVec::from_elem(compute, 4),
+        out_natives: smallvec![compute, compute],
+        acc_bytes: 16,
+        counts: false,
+    }
+}
+
+fn row_norm_gradient(cx: &KernelCx) -> Result<()> {
+    let sizes = RowSizes::of(cx);
+    let to = cx.output(0).dtype();
+    let compute = compute(to);
+    let from = read_as(cx.input(0).dtype(), compute);
+    let x = Operand::dense(cx, 0, from)?;
+    let dy = Operand::dense(cx, 1, from)?;
+    let gamma = Operand::dense_or_none(cx, 2, compute)?;
+    let (mean, inverse) = (
+        Operand::dense(cx, 3, compute)?,
+        Operand::dense(cx, 4, compute)?,
+    );
+    let dx = Staged::new(cx, 0)?;
+    if sizes.rows > 0 {
+        let mut args: SmallVec<[Arg; 12]> = SmallVec::from_iter([
+            Arg::Pointer(x.ptr),
+            Arg::Pointer(dy.ptr),
+            address(gamma.as_ref()),
+            Arg::Pointer(mean.ptr),
+            Arg::Pointer(inverse.ptr),
+            Arg::Pointer(dx.ptr()),
+        ]);
+        args.extend(sizes.args());
+        let types = [from, to, compute];
+        let source = || text(ROW_NORM_GRADIENT, types);
+        launch(
+            cx,
+            &key("row_norm_gradient", types),
+            source,
+            sizes.grid(),
+            &args,
+        )?;
+    }
+    // (sample, group, channel of the group, element): rows are (sample, group).
+    let groups = sizes.groups.max(1);
+    let inner = if sizes.groups == 0 { 1 } else { sizes.inner };
+    let channels = sizes.len / inner.max(1);
+    let shape = [sizes.rows / groups, groups, channels, inner];
+    let (row, len, inner) = (
+        sizes.len as isize,
+        (groups * sizes.len) as isize,
+        inner as isize,
+    );
+    let data = [len, row, inner, 1];
+    let of_rows = [groups as isize, 1, 0, 0];
+    let parameters = [0, channels as isize, 1, 0];
+    let centred = if sizes.is_centred { of_rows } else { [0; 4] };
+    let zero;
+    let mean = match sizes.is_centred {
+        true => mean,
+        false => {
+            zero = Operand::filled(cx, &[1], compute, Scalar::I64(0))?;
+            Operand::at(zero.ptr, &[1], &[0], compute)
+        }
+    };
+    let ins = [
+        x.with(&shape, &data),
+        dy.with(&shape, &data),
+        mean.with(&shape, &centred),
+        inverse.with(&shape, &of_rows),
+    ];
+    let (dgamma, dbeta) = (cx.output(1), cx.output(2));
+    let outs = [dgamma, dbeta].map(|y| {
+        let y = Operand::of(y);
+        let step = y.strides.first().copied().unwrap_or(1);
+        y.with(&shape, &parameters.map(|s| s * step))
+    });
+    let folded = [true, false, false, true];
+    fold::run(cx, &affine_fold(compute), &shape, &folded, &outs, &ins, &[])?;
+    dx.finish(cx)
+}
+
+/// Data of channels: (n, c, inner).
+struct Channels {
+    shape: [usize; 3],
+    compute: DType,
+    from: DType,
+}
+
+/// Strides of one number for each channel, along the axes of the data.
+const PER_CHANNEL: [isize; 3] = [0, 1, 0];
+/// The axes that statistics are taken over.
+const ALL_BUT_CHANNELS: [bool; 3] = [true, false, true];
+
+impl Channels {
+    fn of(cx: &KernelCx) -> Result<Channels> {
+        let axis = cx.axis("axis", 0)?;
+        let shape = cx.input(0).shape();
+        let compute = compute(cx.output(0).dtype());
+        Ok(Channels {
+            shape: [
+                shape[..axis].iter().product(),
+                shape[axis],
+                shape[axis + 1..].iter().product(),
+            ],
+            compute,
+            from: read_as(cx.input(0).dtype(), compute),
+        })
+    }
+
+    fn count(&self) -> f64 {
+        (self.shape[0] * self.shape[2]) as f64
+    }
+
+    /// Dense data as they are walked here.
+    fn data<'a>(&self, cx: &KernelCx<'a>, i: usize) -> Result<Operand<'a>> {
+        Ok(self.dense(Operand::dense(cx, i, self.from)?))
+    }
+
+    fn dense<'a>(&self, x: Operand<'a>) -> Operand<'a> {
+        let [_, c, inner] = self.shape.map(|n| n as isize);
+        x.with(&self.shape, &[c * inner, inner, 1])
+    }
+
+    /// One number for each channel, seen along the axes of the data. The memory is that of `x`.
+    fn spread<'a>(&self, x: &Operand) -> Operand<'a> {
+        Operand::at(x.ptr, &self.shape, &PER_CHANNEL, x.dtype)
+    }
+
+    fn channels(&self) -> [usize; 1] {
+        [self.shape[1]]
+    }
+
+    /// An output of one number for each channel, where it is, or in memory of its own until it is moved there.
+    fn output<'a>(&self, x: &Staged, dtype: DType) -> Operand<'a> {
+        Operand::at(x.ptr(), &self.channels(), &[1], dtype)
+    }
+
+    /// Argument `i` for each channel, dense; `otherwise` if it is absent.
+    fn vector<'a>(&self, cx: &KernelCx<'a>, i: usize, otherwise: f64) -> Result<Input<'a>> {
+        Ok(match Operand::dense_or_none(cx, i, self.compute)? {
+            Some(x) => Input::Array(x),
+            None => Input::Number(Scalar::F64(otherwise)),
+        })
+    }
+}
+
+/// Maps of this family: name, how many inputs and outputs, expressions.
+const MAPS: &[(&str, usize, &[&str])] = &[
+    // Inverse deviation and scale of each channel: variance, gamma; epsilon.
+    (
+        "batch_scale",
+        2,
+        &[
+            "(T)(1 / ::sqrt((f64)a + p0))",
+            "(T)((f64)b / ::sqrt((f64)a + p0))",
+        ],
+    ),
+    // x, mean, scale, beta.
+    ("batch_normalise", 4, &["(a - b) * c + d"]),
+    // Running and new statistics; momentum.
+    (
+        "batch_running",
+        2,
+        &["(T)(p0 * (f64)a + (1 - p0) * (f64)b)"],
+    ),
+    // Inverse deviation, gradients of gamma and of beta; number of elements: what dy loses, and what the distance from the mean is multiplied by.
+    (
+        "batch_parts",
+        3,
+        &["(T)((f64)c / p0)", "(T)((f64)b * (f64)a / p0)"],
+    ),
+    // x, dy, mean, scale and both parts.
+    ("batch_slope", 6, &["d * (b - e - (a - c) * f)"]),
+    // dy, scale.
+    ("batch_fixed_slope", 2, &["a * b"]),
+];
+
+fn function(name: &'static str, compute: DType) -> Function<'static> {
+    let (_, count, results) = MAPS
+        .iter()
+        .find(|m| m.0 == name)
+        .copied()
+        .unwrap_or((name, 0, &[]));
+    Function {
+        name,
+        results,
+        compute,
+        natives: SmallVec::from_elem(compute, count),
+        out_natives: SmallVec::from_elem(compute, results.len()),
+        counts: false,
+    }
+}
+
+/// Mean of each channel; 0 without elements.
+fn mean_fold(compute: DType) -> Fold<'static> {
+    Fold {
+        name: "batch_mean",
+        compute,
+        define: "",
+        neutral: "(T)0",
+        lift: "a",
+        combine: "s + t",
+        results: &["n > 0 ? (T)((f64)s / n) : (T)0"],
+        natives: smallvec![compute],
+        out_natives: smallvec![compute],
+        acc_bytes: 16,
+        counts: false,
+    }
+}
+
+/// Mean squared distance from the mean `b` of each channel.
+fn variance_fold(compute: DType) -> Fold<'static> {
+    Fold {
+        name: "batch_variance",
+        lift: "(a - b) * (a - b)",
+        natives: smallvec![compute, compute],
+        ..mean_fold(compute)
+    }
+}
+
+/// `y = (x - mean) * scale + beta`, `scale` in memory of the call.
+fn normalise<'a>(
+    cx: &KernelCx<'a>,
+    channels: &Channels,
+    mean: &Operand,
+    scale: &Operand,
+    beta: Input<'a>,
+) -> Result<()> {
+    let y = Staged::new(cx, 0)?;
+    let target = channels.dense(Operand::at(y.ptr(), &[], &[], cx.output(0).dtype()));
+    let held;
+    let beta = match beta {
+        Input::Array(x) => {
+            held = x;
+            Input::Array(channels.spread(&held))
+        }
+        number => number,
+    };
+    let ins = [
+        Input::Array(channels.data(cx, 0)?),
+        Input::Array(channels.spread(mean)),
+        Input::Array(channels.spread(scale)),
+        beta,
+    ];
+    let function = function("batch_normalise", channels.compute);
+    map::run(cx, &function, &channels.shape, &[target], &ins, &[])?;
+    y.finish(cx)
+}
+
+/// Inverse deviation, written to `inverse`, and scale of each channel.
+fn scales<'a>(
+    cx: &KernelCx<'a>,
+    channels: &Channels,
+    variance: Operand<'a>,
+    gamma: usize,
+    inverse: Operand,
+) -> Result<Operand<'a>> {
+    let scale = Operand::new(cx, &channels.channels(), channels.compute)?;
+    let target = Operand::at(scale.ptr, &channels.channels(), &[1], channels.compute);
+    let ins = [Input::Array(variance), channels.vector(cx, gamma, 1.0)?];
+    let function = function("batch_scale", channels.compute);
+    let epsilon = cx.float("eps");
+    map::run(
+        cx,
+        &function,
+        &channels.channels(),
+        &[inverse, target],
+        &ins,
+        &[epsilon],
+    )?;
+    Ok(scale)
+}
+
+fn batch_norm_training(cx: &KernelCx) -> Result<()> {
+    let channels = Channels::of(cx)?;
+    let compute = channels.compute;
+    let [mean, variance, inverse] = [1, 2, 3].map(|i| Staged::new(cx, i));
+    let (mean, variance, inverse) = (mean?, variance?, inverse?);
+    let statistic = |x: &Staged| channels.output(x, compute);
+    let shape = &channels.shape;
+    fold::run(
+        cx,
+        &mean_fold(compute),
+        shape,
+        &ALL_BUT_CHANNELS,
+        &[channels.spread(&statistic(&mean))],
+        &[channels.data(cx, 0)?],
+        &[],
+    )?;
+    fold::run(
+        cx,
+        &variance_fold(compute),
+        shape,
+        &ALL_BUT_CHANNELS,
+        &[channels.spread(&statistic(&variance))],
+        &[channels.data(cx, 0)?, channels.spread(&statistic(&mean))],
+        &[],
+    )?;
+    let scale = scales(cx, &channels, statistic(&variance), 1, statistic(&inverse))?;
+    let running = function("batch_running", DType::F64);
+    for (i, batch) in [(3, &mean), (4, &variance)] {
+        let moved = Operand::of(cx.input(i));
+        let ins = [
+            Input::Array(Operand::of(cx.input(i))),
+            Input::Array(statistic(batch)),
+        ];
+        map::run(
+            cx,
+            &running,
+            &channels.channels(),
+            &[moved],
+            &ins,
+            &[cx.float("momentum")],
+        )?;
+    }
+    normalise(
+        cx,
+        &channels,
+        &statistic(&mean),
+        &scale,
+        channels.vector(cx, 2, 0.0)?,
+    )?;
+    mean.finish(cx)?;
+    variance.finish(cx)?;
+    inverse.finish(cx)
+}
+
+fn batch_norm_inference(cx: &KernelCx) -> Result<()> {
+    let channels = Channels::of(cx)?;
+    let mean = Operand::dense(cx, 3, channels.compute)?;
+    let variance = Operand::dense(cx, 4, channels.compute)?;
+    let inverse = Staged::new(cx, 1)?;
+    let target = channels.output(&inverse, channels.compute);
+    let scale = scales(cx, &channels, variance, 1, target)?;
+    normalise(cx, &channels, &mean, &scale, channels.vector(cx, 2, 0.0)?)?;
+    inverse.finish(cx)
+}
+
+fn batch_norm_gradient(cx: &KernelCx) -> Result<()> {
+    let channels = Channels::of(cx)?;
+    let (compute, sizes) = (channels.compute, channels.channels());
+    let mean = Operand::dense(cx, 3, compute)?;
+    let variance = Operand::dense(cx, 4, compute)?;
+    let inverse = Operand::new(cx, &sizes, compute)?;
+    let own = |x: &Operand| Operand::at(x.ptr, &sizes, &[1], compute);
+    let scale = scales(cx, &channels, variance, 2, own(&inverse))?;
+    let [dx, dgamma, dbeta] = [0, 1, 2].map(|i| Staged::new(cx, i));
+    let (dx, dgamma, dbeta) = (dx?, dgamma?, dbeta?);
+    let [of_gamma, of_beta] = [&dgamma, &dbeta].map(|x| channels.output(x, compute));
+    fold::run(
+        cx,
+        &affine_fold(compute),
+        &channels.shape,
+        &ALL_BUT_CHANNELS,
+        &[channels.spread(&of_gamma), channels.spread(&of_beta)],
+        &[
+            channels.data(cx, 0)?,
+            channels.data(cx, 1)?,
+            channels.spread(&mean),
+            channels.spread(&inverse),
+        ],
+        &[],
+    )?;
+    let target = channels.dense(Operand::at(dx.ptr(), &[], &[], cx.output(0).dtype()));
+    if cx.bool("fixed") {
+        let ins = [
+            Input::Array(channels.data(cx, 1)?),
+            Input::Array(channels.spread(&scale)),
+        ];
+        let function = function("batch_fixed_slope", compute);
+        map::run(cx, &function, &channels.shape, &[target], &ins, &[])?;
+    } else {
+        let lost = Operand::new(cx, &sizes, compute)?;
+        let along = Operand::new(cx, &sizes, compute)?;
+        let ins = [
+            Input::Array(own(&inverse)),
+            Input::Array(of_gamma),
+            Input::Array(of_beta),
+        ];
+        let count = channels.count().max(1.0);
+        let parts = function("batch_parts", compute);
+        map::run(
+            cx,
+            &parts,
+            &sizes,
+            &[own(&lost), own(&along)],
+            &ins,
+            &[count],
+        )?;
+        let ins = [
+            Input::Array(channels.data(cx, 0)?),
+            Input::Array(channels.data(cx, 1)?),
+            Input::Array(channels.spread(&mean)),
+            Input::Array(channels.spread(&scale)),
+            Input::Array(channels.spread(&lost)),
+            Input::Array(channels.spread(&along)),
+        ];
+        map::run(
+            cx,
+            &function("batch_slope", compute),
+            &channels.shape,
+            &[target],
+            &ins,
+            &[],
+        )?;
+    }
+    dx.finish(cx)?;
+    dgamma.finish(cx)?;
+    dbeta.finish(cx)
+}
+
+pub(crate) fn texts(all: &mut Vec<(String, String)>) {
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let types = [dtype, dtype, compute(dtype)];
+        all.push((key("row_norm", types), text(ROW_NORM, types)));
+        all.push((
+            key("row_norm_gradient", types),
+            text(ROW_NORM_GRADIENT, types),
+        ));
+    }
+    for compute in [DType::F32, DType::F64] {
+        for &(name, ..) in MAPS {
+            map::texts(&function(name, compute), 1, true, all);
+        }
+        fold::texts(&affine_fold(compute), 0, all);
+        fold::texts(&mean_fold(compute), 0, all);
+        fold::texts(&variance_fold(compute), 0, all);
+    }
+}

@@ -1,0 +1,376 @@
+//! Operands of kernels: tensors as they are, or copies in memory of the call where a kernel needs another dtype, a dense layout, or an operand that
+//! is a number.
+
+use mxnet_core::cx::{KernelCx, Workspace};
+use mxnet_core::{Error, OperandFacts, Result};
+use mxnet_tensor::{DType, Dims, Layout, Scalar, Strides, Tensor};
+
+use crate::launch::{Arg, Grid, fault, launch};
+
+/// Elements on the device of a call. What was allocated for them is given back behind the work that is enqueued by the time this is dropped.
+pub(super) struct Operand<'a> {
+    /// Address of the first element.
+    pub ptr: u64,
+    pub shape: Dims,
+    /// In elements.
+    pub strides: Strides,
+    pub dtype: DType,
+    _held: Option<Workspace<'a>>,
+}
+
+impl<'a> Operand<'a> {
+    /// A tensor on the device.
+    pub fn of(x: &Tensor) -> Operand<'a> {
+        Operand {
+            ptr: x.data_ptr() as u64,
+            shape: Dims::from_slice(x.shape()),
+            strides: Strides::from_slice(x.layout().strides()),
+            dtype: x.dtype(),
+            _held: None,
+        }
+    }
+
+    /// Elements of other memory.
+    pub fn at(ptr: u64, shape: &[usize], strides: &[isize], dtype: DType) -> Operand<'a> {
+        Operand {
+            ptr,
+            shape: Dims::from_slice(shape),
+            strides: Strides::from_slice(strides),
+            dtype,
+            _held: None,
+        }
+    }
+
+    /// The storage of a tensor seen through another layout.
+    pub fn seen(x: &Tensor, layout: Layout) -> Operand<'a> {
+        Operand::of(&x.with_layout(layout))
+    }
+
+    /// Input `i` as it is; a number becomes an array without axes.
+    pub fn input(cx: &KernelCx<'a>, i: usize) -> Result<Operand<'a>> {
+        match cx.number(i) {
+            Some(number) => Operand::filled(cx, &[], cx.input(i).dtype(), number),
+            None => Ok(Operand::of(cx.input(i))),
+        }
+    }
+
+    /// Input `i` as `dtype`, of any layout.
+    pub fn typed(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
+        Operand::input(cx, i)?.into_typed(cx, dtype)
+    }
+
+    /// Input `i` as `dtype` in C order.
+    pub fn dense(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
+        Operand::input(cx, i)?.into_dense(cx, dtype)
+    }
+
+    /// [`Operand::dense`] of an input that may be absent.
+    pub fn dense_or_none(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Option<Operand<'a>>> {
+        cx.opt(i).map(|_| Operand::dense(cx, i, dtype)).transpose()
+    }
+
+    /// New dense elements, undefined.
+    pub fn new(cx: &KernelCx<'a>, shape: &[usize], dtype: DType) -> Result<Operand<'a>> {
+        let len: usize = shape.iter().product();
+        let held = cx.workspace((len * dtype.size()).max(1))?;
+        Ok(Operand {
+            ptr: held.ptr() as u64,
+            shape: Dims::from_slice(shape),
+            strides: Strides::from_slice(Layout::contiguous(shape).strides()),
+            dtype,
+            _held: Some(held),
+        })
+    }
+
+    /// New dense elements that are one number.
+    pub fn filled(
+        cx: &KernelCx<'a>,
+        shape: &[usize],
+        dtype: DType,
+        number: Scalar,
+    ) -> Result<Operand<'a>> {
+        let x = Operand::new(cx, shape, dtype)?;
+        fill(cx, &x, number)?;
+        Ok(x)
+    }
+
+    /// As `dtype`, of any layout.
+    pub fn into_typed(self, cx: &KernelCx<'a>, dtype: DType) -> Result<Operand<'a>> {
+        if self.dtype == dtype {
+            Ok(self)
+        } else {
+            self.copied(cx, dtype)
+        }
+    }
+
+    /// As `dtype` in C order.
+    pub fn into_dense(self, cx: &KernelCx<'a>, dtype: DType) -> Result<Operand<'a>> {
+        if self.dtype == dtype && self.is_dense() {
+            Ok(self)
+        } else {
+            self.copied(cx, dtype)
+        }
+    }
+
+    fn copied(&self, cx: &KernelCx<'a>, dtype: DType) -> Result<Operand<'a>> {
+        let to = Operand::new(cx, &self.shape, dtype)?;
+        copy(cx, self, &to)?;
+        Ok(to)
+    }
+
+    /// Whether the elements lie in C order.
+    pub fn is_dense(&self) -> bool {
+        let mut step = 1;
+        let mut is_dense = true;
+        for (&len, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            is_dense &= len == 1 || stride == step;
+            step *= len as isize;
+        }
+        is_dense || self.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn layout(&self) -> Result<Layout> {
+        Ok(Layout::strided(&self.shape, &self.strides, 0)?)
+    }
+
+    /// The same elements in another shape and with other strides, which the caller derived from those of the operand.
+    pub fn with(mut self, shape: &[usize], strides: &[isize]) -> Operand<'a> {
+        self.shape = Dims::from_slice(shape);
+        self.strides = Strides::from_slice(strides);
+        self
+    }
+}
+
+/// Shape and two lists of strides for a kernel (`walk.cuh`): axes of length 1 left out, those that continue each other joined.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Walk {
+    pub n: i64,
+    pub axes: i64,
+    pub shape: [i64; 64],
+    pub from: [i64; 64],
+    pub to: [i64; 64],
+}
+
+impl Walk {
+    pub fn new(shape: &[usize], from: &[isize], to: &[isize]) -> Walk {
+        let mut walk = Walk {
+            n: shape.iter().product::<usize>() as i64,
+            axes: 0,
+            shape: [0; 64],
+            from: [0; 64],
+            to: [0; 64],
+        };
+        for (&len, (&from, &to)) in shape.iter().zip(from.iter().zip(to)) {
+            if len == 1 {
+                continue;
+            }
+            let (len, from, to) = (len as i64, from as i64, to as i64);
+            let at = walk.axes as usize;
+            if at > 0 && walk.from[at - 1] == len * from && walk.to[at - 1] == len * to {
+                walk.shape[at - 1] *= len;
+                (walk.from[at - 1], walk.to[at - 1]) = (from, to);
+                continue;
+            }
+            (walk.shape[at], walk.from[at], walk.to[at]) = (len, from, to);
+            walk.axes += 1;
+        }
+        if walk.axes == 0 {
+            (walk.axes, walk.shape[0]) = (1, 1);
+        }
+        walk
+    }
+
+    /// The struct as an argument of a launch.
+    pub fn bytes(&self) -> &[u8] {
+        bytes(self)
+    }
+}
+
+/// The bytes of a `#[repr(C)]` struct of numbers without gaps.
+pub(super) fn bytes<T: Copy>(x: &T) -> &[u8] {
+    // SAFETY: the bytes of a value that lives as long; callers give structs without gaps, so that all are initialised.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(x).cast::<u8>(), size_of::<T>()) }
+}
+
+/// The unsigned type of a dtype's size, for kernels that only move elements.
+pub(super) fn moved(dtype: DType) -> &'static str {
+    match dtype.size() {
+        1 => "u8",
+        2 => "u16",
+        4 => "u32",
+        8 => "u64",
+        _ => "Pair",
+    }
+}
+
+/// The bits of a number as an element of `dtype`, behind them zeros.
+pub(super) fn pattern(number: Scalar, dtype: DType) -> [u8; 16] {
+    let mut bits = [0; 16];
+    // SAFETY: 16 bytes are enough for every dtype.
+    unsafe { number.write(dtype, bits.as_mut_ptr()) };
+    bits
+}
+
+/// What kernels of these families are made of.
+pub(super) const WALK: &str = include_str!("../text/walk.cuh");
+
+/// How a kernel says that a value is wrong.
+pub(super) const FAULT: &str = include_str!("../text/fault.cuh");
+
+/// The argument of a kernel that may say that a value is wrong: the results of the call then fail with the error that `describe` makes of the three
+/// numbers that it reports.
+pub(super) fn report(
+    cx: &KernelCx,
+    describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
+) -> Result<Arg<'static>> {
+    let (op, facts) = (cx.op.name, facts(cx));
+    fault(cx, move |numbers| {
+        describe(numbers).in_op(op).with_operands(|| facts.clone())
+    })
+}
+
+/// How errors show the operands of a call.
+fn facts(cx: &KernelCx) -> Vec<OperandFacts> {
+    let params: Vec<_> = cx.op.array_params().collect();
+    let fact = |(i, x): (usize, &Option<&Tensor>)| {
+        let x = (*x)?;
+        // A list takes the arguments from its place on.
+        let param = params.get(i.min(params.len().checked_sub(1)?))?;
+        Some(OperandFacts {
+            name: param.name.to_owned(),
+            shape: x.shape().to_vec(),
+            dtype: x.dtype(),
+            device: x.device(),
+        })
+    };
+    cx.inputs.iter().enumerate().filter_map(fact).collect()
+}
+
+/// The source of a kernel: definitions, then texts.
+pub(super) fn source(parts: &[&str]) -> String {
+    let mut text = String::from("using namespace mx;\n");
+    for part in parts {
+        text.push_str(part);
+        text.push('\n');
+    }
+    text
+}
+
+/// A launch of a thread for each of `n` elements, or of fewer that take several: kernels stride over the grid.
+pub(super) fn for_each(n: usize) -> Grid {
+    let threads = 256.min(n.next_multiple_of(32)).max(32);
+    Grid {
+        blocks: [n.div_ceil(threads).clamp(1, 1 << 16) as u32, 1, 1],
+        threads: [threads as u32, 1, 1],
+        shared_bytes: 0,
+    }
+}
+
+/// Copies elements of one shape, converted to the dtype of `to`.
+pub(super) fn copy(cx: &KernelCx, from: &Operand, to: &Operand) -> Result<()> {
+    if to.is_empty() {
+        return Ok(());
+    }
+    let (source, target) = match from.dtype == to.dtype {
+        true => (moved(from.dtype), moved(to.dtype)),
+        false => (c_type(from.dtype), c_type(to.dtype)),
+    };
+    let walk = Walk::new(&to.shape, &from.strides, &to.strides);
+    launch(
+        cx,
+        &format!("operand:{source}:{target}"),
+        || copy_text(source, target),
+        for_each(to.len()),
+        &[
+            Arg::Pointer(from.ptr),
+            Arg::Pointer(to.ptr),
+            Arg::Bytes(walk.bytes()),
+        ],
+    )
+}
+
+fn copy_text(from: &str, to: &str) -> String {
+    source(&[
+        PAIR,
+        WALK,
+        &format!("typedef {from} From;\ntypedef {to} To;"),
+        "extern \"C\" __global__ void kernel(const From* x, To* y, Walk walk) {
+    EACH(e, walk.n) {
+        i64 from, to;
+        walk.at(e, from, to);
+        y[to] = convert<To>(x[from]);
+    }
+}",
+    ])
+}
+
+/// Fills with one number.
+pub(super) fn fill(cx: &KernelCx, x: &Operand, number: Scalar) -> Result<()> {
+    if x.is_empty() {
+        return Ok(());
+    }
+    let target = moved(x.dtype);
+    let walk = Walk::new(&x.shape, &x.strides, &x.strides);
+    launch(
+        cx,
+        &format!("operand_fill:{target}"),
+        || fill_text(target),
+        for_each(x.len()),
+        &[
+            Arg::Bytes(&pattern(number, x.dtype)),
+            Arg::Pointer(x.ptr),
+            Arg::Bytes(walk.bytes()),
+        ],
+    )
+}
+
+fn fill_text(to: &str) -> String {
+    source(&[
+        PAIR,
+        WALK,
+        &format!("typedef {to} To;"),
+        "extern \"C\" __global__ void kernel(Number number, To* y, Walk walk) {
+    const To value = number.as<To>();
+    EACH(e, walk.n) {
+        i64 from, to;
+        walk.at(e, from, to);
+        y[to] = value;
+    }
+}",
+    ])
+}
+
+/// An element of 16 bytes that is only moved.
+pub(super) const PAIR: &str = "struct alignas(16) Pair { u64 words[2]; };";
+
+/// The types that elements are moved as.
+pub(super) const MOVED: [&str; 5] = ["u8", "u16", "u32", "u64", "Pair"];
+
+/// The element type of a dtype in texts.
+pub(super) fn c_type(dtype: DType) -> &'static str {
+    crate::text::type_name(dtype)
+}
+
+pub(super) fn texts(all: &mut Vec<(String, String)>) {
+    for to in MOVED {
+        all.push((format!("operand:{to}:{to}"), copy_text(to, to)));
+        all.push((format!("operand_fill:{to}"), fill_text(to)));
+    }
+    for from in DType::ALL {
+        for to in DType::ALL {
+            if from != to {
+                let (from, to) = (c_type(from), c_type(to));
+                all.push((format!("operand:{from}:{to}"), copy_text(from, to)));
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Softmax, its logarithm and their gradient, and cross entropy with labels.
+
+use mxnet_core::{KernelCx, Result, variants};
+use mxnet_tensor::{DType, DeviceKind};
+
+use super::operand::Operand;
+use crate::launch::{Arg, Grid, launch};
+use crate::text::{MATH, type_name};
+
+const SOFTMAX: &str = include_str!("../text/softmax.cuh");
+
+pub(crate) fn register(kind: DeviceKind) -> Result<()> {
+    variants::register("softmax", kind, 0, |cx| softmax(cx, "softmax"))?;
+    variants::register("log_softmax", kind, 0, |cx| softmax(cx, "log_softmax"))?;
+    variants::register("softmax_gradient", kind, 0, gradient)?;
+    variants::register("cross_entropy", kind, 0, cross_entropy)?;
+    variants::register("cross_entropy_gradient", kind, 0, cross_entropy_gradient)
+}
+
+/// Rows of data: `len` elements, `inner` apart, of which there are `outer * inner`.
+struct Rows {
+    outer: usize,
+    len: usize,
+    inner: usize,
+}
+
+impl Rows {
+    fn new(shape: &[usize], axis: usize) -> Rows {
+        Rows {
+            outer: shape[..axis].iter().product(),
+            len: shape[axis],
+            inner: shape[axis + 1..].iter().product(),
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.outer * self.inner
+    }
+
+    /// Whether each thread takes a row of its own: short rows, and those whose neighbours lie beside them.
+    fn by_thread(&self) -> bool {
+        self.len <= 32 || self.inner >= 32 && self.count() >= 4096
+    }
+
+    fn grid(&self) -> Grid {
+        let rows = self.count();
+        match self.by_thread() {
+            true => Grid::of_len(rows),
+            false => {
+                let threads = self.len.next_multiple_of(32).clamp(32, 256);
+                Grid::of_blocks(rows.clamp(1, 1 << 16) as u32, threads as u32)
+            }
+        }
+    }
+
+    fn way(&self) -> &'static str {
+        match self.by_thread() {
+            true => "Thread",
+            false => "Block",
+        }
+    }
+
+    fn args(&self) -> [Arg<'static>; 3] {
+        [self.count(), self.len, self.inner].map(|n| Arg::I64(n as i64))
+    }
+}
+
+/// A text: the types of the data and of the result, what it computes in, who computes a row, and what is called.
+fn text(function: &str, types: [DType; 3], way: &str) -> String {
+    let [x, y, compute] = types.map(type_name);
+    format!(
+        "{MATH}
+namespace mx {{
+typedef {x} X;
+typedef {y} Y;
+typedef {compute} T;
+}}
+{SOFTMAX}
+namespace mx {{ typedef By{way} Way; }}
+{function}"
+    )
+}
+
+fn key(function: &str, types: [DType; 3], way: &str) -> String {
+    let [x, y, compute] = types.map(DType::name);
+    format!("{function}:{x}:{y}:{compute}:{way}")
+}
+
+/// The dtype that a dtype is computed in.
+fn compute(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    }
+}
+
+/// What is called, by name.
+const FUNCTIONS: &[(&str, &str)] = &[
+    (
+        "softmax",
+        "extern \"C\" __global__ void kernel(const mx::X *x, const mx::i64 *lengths, mx::Y *y, double temperature, mx::i64 rows, mx::i64 len, mx::i64 inner) {
+    mx::softmax<mx::Way, false>(x, lengths, y, temperature, rows, len, inner);
+}",
+    ),
+    (
+        "log_softmax",
+        "extern \"C\" __global__ void kernel(const mx::X *x, const mx::i64 *lengths, mx::Y *y, double temperature, mx::i64 rows, mx::i64 len, mx::i64 inner) {
+    mx::softmax<mx::Way, true>(x, lengths, y, temperature, rows, len, inner);
+}",
+    ),
+    (
+        "softmax_gradient",
+        "extern \"C\" __global__ void kernel(const mx::X *y, const mx::X *dy, const mx::i64 *lengths, mx::Y *dx, double temperature, mx::i64 rows, mx::i64 len, mx::i64 inner) {
+    mx::softmax_gradient<mx::Way, false>(y, dy, lengths, dx, temperature, rows, len, inner);
+}",
+    ),
+    (
+        "log_softmax_gradient",
+        "extern \"C\" __global__ void kernel(const mx::X *y, const mx::X *dy, const mx::i64 *lengths, mx::Y *dx, double temperature, mx::i64 rows, mx::i64 len, mx::i64 inner) {
+    mx::softmax_gradient<mx::Way, true>(y, dy, lengths, dx, temperature, rows, len, inner);
+}",
+    ),
+    (
+        "cross_entropy",
+        "extern \"C\" __global__ void kernel(const mx::X *x, const mx::i64 *labels, mx::Y *loss, mx::Y *lse, mx::i64 has_ignored, mx::i64 ignored, mx::i64 rows, mx::i64 len, mx::i64 inner) {
+    mx::cross_entropy<mx::Way>(x, labels, loss, lse, has_ignored != 0, ignored, rows, len, inner);
+}",
+    ),
+    (
+        "cross_entropy_gradient",
+        "extern \"C\" __global__ void kernel(const mx::X *x, const mx::i64 *labels, const mx::X *lse, const mx::X *dloss, mx::Y *dx, mx::i64 has_ignored, mx::i64 ignored, mx::i64 rows, mx::i64 len, mx::i64 inner) {
+    mx::cross_entropy_gradient<mx::Way>(x, labels, lse, dloss, dx, has_ignored != 0, ignored, rows, len, inner);
+}",
+    ),
+];
+
+fn body_of(function: &str) -> &'static str {
+    FUNCTIONS
+        .iter()
+        .find(|f| f.0 == function)
+        .map_or("", |f| f.1)
+}
+
+fn run(cx: &KernelCx, function: &str, types: [DType; 3], rows: &Rows, args: &[Arg]) -> Result<()> {
+    if rows.count() * rows.len.max(1) == 0 {
+        return Ok(());
+    }
+    let way = rows.way();
+    let source = || text(body_of(function), types, way);
+    launch(cx, &key(function, types, way), source, rows.grid(), args)
+}
+
+/// The address of an operand that may be absent.
+fn address(x: Option<&Operand>) -> Arg<'static> {
+    Arg::Pointer(x.map_or(0, |x| x.ptr))
+}
+
+fn softmax(cx: &KernelCx, function: &str) -> Result<()> {
+    let to = cx.output(0).dtype();
+    // Exact dtypes become what is computed in; halves are read as they are.
+    let from = match cx.input(0).dtype() {
+        dtype if dtype.is_float() => dtype,
+        _ => compute(to),
+    };
+    let x = Operand::dense(cx, 0, from)?;
+    let lengths = Operand::dense_or_none(cx, 1, DType::I64)?;
+    let rows = Rows::new(&x.shape, cx.axis("axis", 0)?);
+    let y = Staged::new(cx, 0)?;
+    let [count, len, inner] = rows.args();
+    let args = [
+        Arg::Pointer(x.ptr),
+        address(lengths.as_ref()),
+        Arg::Pointer(y.ptr()),
+        Arg::F64(cx.opt_float("temperature").unwrap_or(1.0)),
+        count,
+        len,
+        inner,
+    ];
+    run(cx, function, [from, to, compute(to)], &rows, &args)?;
+    y.finish(cx)
+}
+
+fn gradient(cx: &KernelCx) -> Result<()> {
+    let to = cx.output(0).dtype();
+    let from = cx.input(0).dtype();
+    let y = Operand::dense(cx, 0, from)?;
+    let dy = Operand::dense(cx, 1, from)?;
+    let lengths = Operand::dense_or_none(cx, 2, DType::I64)?;
+    let rows = Rows::new(&y.shape, cx.axis("axis", 0)?);
+    let dx = Staged::new(cx, 0)?;
+    let function = match cx.bool("log") {
+        true => "log_softmax_gradient",
+        false => "softmax_gradient",
+    };
+    let [count, len, inner] = rows.args();
+    let args = [
+        Arg::Pointer(y.ptr),
+        Arg::Pointer(dy.ptr),
+        address(lengths.as_ref()),
+        Arg::Pointer(dx.ptr()),
+        Arg::F64(cx.opt_float("temperature").unwrap_or(1.0)),
+        count,
+        len,
+        inner,
+    ];
+    run(cx, function, [from, to, compute(to)], &rows, &args)?;
+    dx.finish(cx)
+}
+
+/// The label that counts for nothing: whether there is one, and which.
+fn ignored(cx: &KernelCx) -> [Arg<'static>; 2] {
+    let ignored = cx.opt_int("ignore");
+    [
+        Arg::I64(i64::from(ignored.is_some())),
+        Arg::I64(ignored.unwrap_or(0)),
+    ]
+}
+
+fn cross_entropy(cx: &KernelCx) -> Result<()> {
+    let to = cx.output(0).dtype();
+    let from = match cx.input(0).dtype() {
+        dtype if dtype.is_float() => dtype,
+        _ => compute(to),
+    };
+    let x = Operand::dense(cx, 0, from)?;
+    let labels = Operand::dense(cx, 1, DType::I64)?;
+    let rows = Rows::new(&x.shape, cx.axis("axis", 0)?);
+    let (loss, lse) = (Staged::new(cx, 0)?, Staged::new(cx, 1)?);
+    let [has_ignored, ignored] = ignored(cx);
+    let [count, len, inner] = rows.args();
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::Pointer(labels.ptr),
+        Arg::Pointer(loss.ptr()),
+        Arg::Pointer(lse.ptr()),
+        has_ignored,
+        ignored,
+        count,
+        len,
+        inner,
+    ];
+    run(cx, "cross_entropy", [from, to, compute(to)], &rows, &args)?;
+    loss.finish(cx)?;
+    lse.finish(cx)
+}
+
+fn cross_entropy_gradient(cx: &KernelCx) -> Result<()> {
+    let to = cx.output(0).dtype();
+    let from = compute(to);
+    let x = Operand::dense(cx, 0, from)?;
+    let labels = Operand::dense(cx, 1, DType::I64)?;
+    let (lse, dloss) = (Operand::dense(cx, 2, from)?, Operand::dense(cx, 3, from)?);
+    let rows = Rows::new(&x.shape, cx.axis("axis", 0)?);
+    let dx = Staged::new(cx, 0)?;
+    let [has_ignored, ignored] = ignored(cx);
+    let [count, len, inner] = rows.args();
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::Pointer(labels.ptr),
+        Arg::Pointer(lse.ptr),
+        Arg::Pointer(dloss.ptr),
+        Arg::Pointer(dx.ptr()),
+        has_ignored,
+        ignored,
+        count,
+        len,
+        inner,
+    ];
+    run(
+        cx,
+        "cross_entropy_gradient",
+        [from, to, compute(to)],
+        &rows,
+        &args,
+    )?;
+    dx.finish(cx)
+}
+
+/// A place to write an output in C order: the output itself, or memory that is copied there.
+pub(super) struct Staged<'a> {
+    target: Operand<'a>,
+    buffer: Option<Operand<'a>>,
+}
+
+impl<'a> Staged<'a> {
+    pub fn new(cx: &KernelCx<'a>, i: usize) -> Result<Staged<'a>> {
+        let target = Operand::of(cx.output(i));
+        let buffer = match target.is_dense() {
+            true => None,
+            false => Some(Operand::new(cx, &target.shape, target.dtype)?),
+        };
+        Ok(Staged { target, buffer })
+    }
+
+    pub fn ptr(&self) -> u64 {
+        self.buffer
+            .as_ref()
+            .map_or(self.target.ptr, |buffer| buffer.ptr)
+    }
+
+    pub fn finish(self, cx: &KernelCx) -> Result<()> {
+        match self.buffer {
+            Some(buffer) => super::copy::copy_operand(cx, buffer, self.target),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn texts(all: &mut Vec<(String, String)>) {
+    for &(function, body) in FUNCTIONS {
+        for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+            let types = [dtype, dtype, compute(dtype)];
+            for way in ["Thread", "Block"] {
+                all.push((key(function, types, way), text(body, types, way)));
+            }
+        }
+    }
+}
