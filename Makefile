@@ -13,7 +13,7 @@ GPU_PYTHON ?= $(if $(wildcard $(PY)),$(abspath $(PY)),python3)
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-gpu lint bench soak build sdist check-targets docs gen develop env env-docs rust clean distclean
+.PHONY: help demo test test-gpu lint texts bench soak build sdist check-targets docs gen develop env env-docs rust clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -29,6 +29,10 @@ test-gpu: ## tests of the GPU of this machine, with the package of GPU_PYTHON: n
 
 lint: env rust ## formatting, types, clippy, the shape of the tree
 	$(PY) tools/steps.py lint
+
+texts: develop ## compile every text of the CUDA kernels with NVRTC, whose package (90 MB) is installed first
+	$(PY) -m pip install -q "nvidia-cuda-nvrtc>=13,<14"
+	$(PY) -m pytest -q tests/device/test_cuda_texts.py
 
 bench: develop ## benchmarks/ratios against NumPy, and the Rust benches
 	$(PY) tools/steps.py bench

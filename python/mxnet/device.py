@@ -141,7 +141,7 @@ def num_gpus() -> int:
     >>> mx.num_gpus() >= 0
     True
     """
-    return _core.num_devices("gpu")
+    return int(_core.num_devices("gpu"))
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:

@@ -37,8 +37,12 @@ pub fn texts() -> Vec<(String, String)> {
     create::texts(&mut texts);
     functions::texts(&mut texts);
     norm::texts(&mut texts);
+    operand::texts(&mut texts);
     reduce::texts(&mut texts);
     scan::texts(&mut texts);
     softmax::texts(&mut texts);
+    // Halves and float32 share texts.
+    texts.sort();
+    texts.dedup();
     texts
 }

@@ -12,7 +12,8 @@ use mxnet_tensor::{DType, DeviceKind};
 use smallvec::SmallVec;
 
 use super::map::{self, Function, Input};
-use super::operand::Operand;
+use super::operand::{Operand, for_each, report};
+use crate::launch::{Arg, launch};
 
 /// Operators by name. Inputs are `a`, `b`, `c` in the type `T` that is computed in, or in that of the operator's rows on the CPU; numbers among the
 /// attributes are `p0`, `p1`.
@@ -207,6 +208,9 @@ fn kernel(cx: &KernelCx) -> Result<()> {
         .compute
         .ok_or_else(|| Error::internal(cx.op.name, "nothing says what it computes in"))?;
     let function = function(cx.op, dtype)?;
+    if cx.op.name == "power" && function.compute.is_integer() && function.compute.is_signed() {
+        refuse_negative_exponents(cx)?;
+    }
     let shape = cx.output(0).shape();
     let outs: SmallVec<[Operand; 2]> = cx.outputs.iter().map(|y| Operand::of(y)).collect();
     let ins = (0..function.natives.len())
@@ -214,6 +218,38 @@ fn kernel(cx: &KernelCx) -> Result<()> {
         .collect::<Result<SmallVec<[Input; 3]>>>()?;
     let params: SmallVec<[f64; 2]> = cx.args.attrs.values().iter().filter_map(number).collect();
     map::run(cx, &function, shape, &outs, &ins, &params)
+}
+
+/// Looks at the exponents of integers before they are used: the result fails if one is negative.
+const EXPONENTS: &str = "
+extern \"C\" __global__ void kernel(const mx::i64 *x, mx::u64 *slot, mx::u64 n) {
+    for (mx::u64 i = mx::thread_index(); i < n; i += mx::num_threads())
+        if (x[i] < 0) mx::report_fault(slot, x[i], 0, 0);
+}
+";
+
+/// Integers have no negative powers that are integers, but for 1 and -1.
+fn refuse_negative_exponents(cx: &KernelCx) -> Result<()> {
+    let op = cx.op.name;
+    let error = move || {
+        Error::value(op, "Integers to negative integer powers are not allowed.")
+            .with_hint("make one of them a float")
+    };
+    if cx.output(0).is_empty() {
+        return Ok(());
+    }
+    if let Some(exponent) = cx.number(1) {
+        return if exponent.as_i64() < 0 {
+            Err(error())
+        } else {
+            Ok(())
+        };
+    }
+    let exponents = Operand::dense(cx, 1, DType::I64)?;
+    let slot = report(cx, move |_| error())?;
+    let n = exponents.len();
+    let args = [Arg::Pointer(exponents.ptr), slot, Arg::U64(n as u64)];
+    launch(cx, "exponents", || EXPONENTS.to_owned(), for_each(n), &args)
 }
 
 /// An attribute that is a number.
@@ -243,6 +279,5 @@ pub(crate) fn texts(all: &mut Vec<(String, String)>) {
             }
         }
     }
-    all.sort();
-    all.dedup();
+    all.push(("exponents".to_owned(), EXPONENTS.to_owned()));
 }

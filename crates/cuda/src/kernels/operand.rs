@@ -54,11 +54,6 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Input `i` as `dtype`, of any layout.
-    pub fn typed(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
-        Operand::input(cx, i)?.into_typed(cx, dtype)
-    }
-
     /// Input `i` as `dtype` in C order.
     pub fn dense(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
         Operand::input(cx, i)?.into_dense(cx, dtype)
@@ -135,10 +130,6 @@ impl<'a> Operand<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    pub fn layout(&self) -> Result<Layout> {
-        Ok(Layout::strided(&self.shape, &self.strides, 0)?)
     }
 
     /// The same elements in another shape and with other strides, which the caller derived from those of the operand.
@@ -222,9 +213,6 @@ pub(super) fn pattern(number: Scalar, dtype: DType) -> [u8; 16] {
 
 /// What kernels of these families are made of.
 pub(super) const WALK: &str = include_str!("../text/walk.cuh");
-
-/// How a kernel says that a value is wrong.
-pub(super) const FAULT: &str = include_str!("../text/fault.cuh");
 
 /// The argument of a kernel that may say that a value is wrong: the results of the call then fail with the error that `describe` makes of the three
 /// numbers that it reports.
