@@ -3,44 +3,92 @@
 use mxnet_core::Result;
 use mxnet_tensor::DeviceKind;
 
+mod along;
+mod attention;
 mod axes;
+mod boxes;
+mod conv;
 mod copy;
 mod create;
+mod factor;
 mod fold;
 mod functions;
+mod index;
+mod loss;
 mod map;
+mod matmul;
 mod norm;
 mod operand;
+mod order;
+mod pool;
+mod random;
 mod reduce;
+mod rnn;
 mod scan;
+mod segment;
+mod slide;
 mod softmax;
+mod sparse;
+mod update;
 
 /// Adds the kernels of all families.
 ///
 /// # Errors
 /// [`mxnet_core::Error::Value`] if a kernel is of no operator.
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
+    along::register(kind)?;
+    attention::register(kind)?;
+    boxes::register(kind)?;
+    conv::register(kind)?;
     copy::register(kind)?;
     create::register(kind)?;
+    factor::register(kind)?;
     functions::register(kind)?;
+    index::register(kind)?;
+    loss::register(kind)?;
+    matmul::register(kind)?;
     norm::register(kind)?;
+    order::register(kind)?;
+    pool::register(kind)?;
+    random::register(kind)?;
     reduce::register(kind)?;
+    rnn::register(kind)?;
     scan::register(kind)?;
+    segment::register(kind)?;
+    slide::register(kind)?;
     softmax::register(kind)?;
+    sparse::register(kind)?;
+    update::register(kind)?;
     Ok(())
 }
 
 /// Every text, for every dtype it is made for, under its key: for tests that compile them all.
 pub fn texts() -> Vec<(String, String)> {
     let mut texts = Vec::new();
+    along::texts(&mut texts);
+    attention::texts(&mut texts);
+    boxes::texts(&mut texts);
+    conv::texts(&mut texts);
     copy::texts(&mut texts);
     create::texts(&mut texts);
+    factor::texts(&mut texts);
     functions::texts(&mut texts);
+    index::texts(&mut texts);
+    loss::texts(&mut texts);
+    matmul::texts(&mut texts);
     norm::texts(&mut texts);
     operand::texts(&mut texts);
+    order::texts(&mut texts);
+    pool::texts(&mut texts);
+    random::texts(&mut texts);
     reduce::texts(&mut texts);
+    rnn::texts(&mut texts);
     scan::texts(&mut texts);
+    segment::texts(&mut texts);
+    slide::texts(&mut texts);
     softmax::texts(&mut texts);
+    sparse::texts(&mut texts);
+    update::texts(&mut texts);
     // Halves and float32 share texts.
     texts.sort();
     texts.dedup();

@@ -2,7 +2,7 @@
 //! is a number.
 
 use mxnet_core::cx::{KernelCx, Workspace};
-use mxnet_core::{Error, OperandFacts, Result};
+use mxnet_core::{Error, OperandFacts, Param, ParamKind, Result};
 use mxnet_tensor::{DType, Dims, Layout, Scalar, Strides, Tensor};
 
 use crate::launch::{Arg, Grid, fault, launch};
@@ -52,6 +52,11 @@ impl<'a> Operand<'a> {
             Some(number) => Operand::filled(cx, &[], cx.input(i).dtype(), number),
             None => Ok(Operand::of(cx.input(i))),
         }
+    }
+
+    /// Input `i` as `dtype`, of any layout.
+    pub fn typed(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
+        Operand::input(cx, i)?.into_typed(cx, dtype)
     }
 
     /// Input `i` as `dtype` in C order.
@@ -130,6 +135,10 @@ impl<'a> Operand<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    pub fn layout(&self) -> Result<Layout> {
+        Ok(Layout::strided(&self.shape, &self.strides, 0)?)
     }
 
     /// The same elements in another shape and with other strides, which the caller derived from those of the operand.
@@ -214,6 +223,9 @@ pub(super) fn pattern(number: Scalar, dtype: DType) -> [u8; 16] {
 /// What kernels of these families are made of.
 pub(super) const WALK: &str = include_str!("../text/walk.cuh");
 
+/// How a kernel says that a value is wrong.
+pub(super) const FAULT: &str = include_str!("../text/fault.cuh");
+
 /// The argument of a kernel that may say that a value is wrong: the results of the call then fail with the error that `describe` makes of the three
 /// numbers that it reports.
 pub(super) fn report(
@@ -229,18 +241,27 @@ pub(super) fn report(
 /// How errors show the operands of a call.
 fn facts(cx: &KernelCx) -> Vec<OperandFacts> {
     let params: Vec<_> = cx.op.array_params().collect();
-    let fact = |(i, x): (usize, &Option<&Tensor>)| {
-        let x = (*x)?;
-        // A list takes the arguments from its place on.
-        let param = params.get(i.min(params.len().checked_sub(1)?))?;
-        Some(OperandFacts {
-            name: param.name.to_owned(),
-            shape: x.shape().to_vec(),
-            dtype: x.dtype(),
-            device: x.device(),
-        })
+    let is_list = |param: &Param| param.kind == ParamKind::Arrays;
+    let num_lists = params.iter().filter(|param| is_list(param)).count();
+    // Lists of one call have the same length.
+    let num_others = params.len() - num_lists;
+    let length = cx.inputs.len().saturating_sub(num_others) / num_lists.max(1);
+    let names = params.iter().flat_map(|param| match is_list(param) {
+        true => (0..length)
+            .map(|i| format!("{}[{i}]", param.name))
+            .collect(),
+        false => vec![param.name.to_owned()],
+    });
+    let given = names
+        .zip(cx.inputs)
+        .filter_map(|(name, x)| Some((name, (*x)?)));
+    let fact = |(name, x): (String, &Tensor)| OperandFacts {
+        name,
+        shape: x.shape().to_vec(),
+        dtype: x.dtype(),
+        device: x.device(),
     };
-    cx.inputs.iter().enumerate().filter_map(fact).collect()
+    given.map(fact).collect()
 }
 
 /// The source of a kernel: definitions, then texts.

@@ -1,0 +1,230 @@
+//! Linear algebra by kernels of our own (`factor.cuh`): Cholesky factors, systems, inverses, determinants. They serve batches of small and
+//! middle-sized matrices; for single large ones NVIDIA's library would be faster.
+
+use mxnet_core::cx::KernelCx;
+use mxnet_core::variants::register as add;
+use mxnet_core::{Error, Result};
+use mxnet_tensor::{DType, DeviceKind};
+
+use super::operand::{self, Operand, WALK, c_type, for_each, report, source};
+use crate::launch::{Arg, Grid, launch};
+use crate::text::MATH;
+
+const FACTOR: &str = include_str!("../text/factor.cuh");
+
+pub(super) fn register(kind: DeviceKind) -> Result<()> {
+    add("cholesky_lower", kind, 0, cholesky)?;
+    add("solve_triangular", kind, 0, triangular)?;
+    add("solve_stacks", kind, 0, |cx| {
+        let dtype = cx.output(0).dtype();
+        let (a, b) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+        let columns = b.shape[b.shape.len() - 1];
+        solve(cx, &a, Some(&b), columns, false)
+    })?;
+    add("inverse", kind, 0, |cx| {
+        let a = Operand::dense(cx, 0, cx.output(0).dtype())?;
+        let n = size(&a.shape).1;
+        solve(cx, &a, None, n, !cx.bool("strict"))
+    })?;
+    add("det", kind, 0, |cx| determinants(cx, false))?;
+    add("slogdet", kind, 0, |cx| determinants(cx, true))
+}
+
+/// Number of matrices, and of their rows.
+fn size(shape: &[usize]) -> (usize, usize) {
+    let (lead, n) = (&shape[..shape.len() - 2], shape[shape.len() - 1]);
+    (lead.iter().product(), n)
+}
+
+/// The argument by which kernels name a matrix of the first operand that is no good.
+fn faulty(cx: &KernelCx, describe: fn(&str, i64) -> String) -> Result<Arg<'static>> {
+    let (op, shape) = (cx.op.name, cx.input(0).shape().to_vec());
+    report(cx, move |[index, number, _]| {
+        let lead = &shape[..shape.len() - 2];
+        let mut rest = index as usize;
+        let mut at = vec![String::new(); lead.len()];
+        for (at, &len) in at.iter_mut().zip(lead).rev() {
+            *at = (rest % len.max(1)).to_string();
+            rest /= len.max(1);
+        }
+        let which = match lead.is_empty() {
+            true => "the matrix".to_owned(),
+            false => format!("matrix [{}]", at.join(", ")),
+        };
+        Error::linalg(op, describe(&which, number))
+    })
+}
+
+fn singular(which: &str, number: i64) -> String {
+    format!(
+        "Singular matrix: {which} is singular: pivot {} is zero",
+        number - 1
+    )
+}
+
+/// A block of threads for each of some matrices of `n` rows.
+fn blocks(count: usize, n: usize) -> Grid {
+    let threads = (n * n).next_power_of_two().clamp(32, 256) as u32;
+    Grid::of_blocks(count.clamp(1, 1 << 20) as u32, threads)
+}
+
+fn cholesky(cx: &KernelCx) -> Result<()> {
+    let dtype = cx.output(0).dtype();
+    let a = Operand::dense(cx, 0, dtype)?;
+    let (count, n) = size(&a.shape);
+    let faults = faulty(cx, |which, order| {
+        format!(
+            "Matrix is not positive definite: {which} is not positive definite: its leading minor of order {order} is not"
+        )
+    })?;
+    let args = [
+        Arg::Pointer(a.ptr),
+        Arg::Output(0),
+        Arg::I64(count as i64),
+        Arg::I64(n as i64),
+        faults,
+    ];
+    run(cx, "CHOLESKY", dtype, count * n, blocks(count, n), &args)
+}
+
+fn triangular(cx: &KernelCx) -> Result<()> {
+    let dtype = cx.output(0).dtype();
+    let (a, b) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+    let ((count, n), columns) = (size(&a.shape), b.shape[b.shape.len() - 1]);
+    let faults = faulty(cx, singular)?;
+    let args = [
+        Arg::Pointer(a.ptr),
+        Arg::Pointer(b.ptr),
+        Arg::Output(0),
+        Arg::I64(count as i64),
+        Arg::I64(n as i64),
+        Arg::I64(columns as i64),
+        Arg::I64(i64::from(cx.bool("lower"))),
+        faults,
+    ];
+    run(
+        cx,
+        "TRIANGULAR",
+        dtype,
+        b.len(),
+        for_each(count * columns),
+        &args,
+    )
+}
+
+/// Factors of matrices, the exchanges of their rows, and which are singular.
+struct Factors<'a> {
+    lu: Operand<'a>,
+    rows: Operand<'a>,
+    signs: Operand<'a>,
+    singular: Operand<'a>,
+    count: usize,
+    n: usize,
+}
+
+fn factors<'a>(cx: &KernelCx<'a>, a: &Operand) -> Result<Factors<'a>> {
+    let (count, n) = size(&a.shape);
+    let lu = Operand::new(cx, &a.shape, a.dtype)?;
+    operand::copy(cx, a, &lu)?;
+    let integers = |len: usize| Operand::new(cx, &[len], DType::I64);
+    let factors = Factors {
+        lu,
+        rows: integers(count * n)?,
+        signs: integers(count)?,
+        singular: integers(count)?,
+        count,
+        n,
+    };
+    let args = [
+        Arg::Pointer(factors.lu.ptr),
+        Arg::Pointer(factors.rows.ptr),
+        Arg::Pointer(factors.signs.ptr),
+        Arg::Pointer(factors.singular.ptr),
+        Arg::I64(count as i64),
+        Arg::I64(n as i64),
+    ];
+    run(cx, "LU", a.dtype, count, blocks(count, n), &args)?;
+    Ok(factors)
+}
+
+/// Writes the solutions for the right-hand sides, or for the identity.
+fn solve(
+    cx: &KernelCx,
+    a: &Operand,
+    b: Option<&Operand>,
+    columns: usize,
+    allows_singular: bool,
+) -> Result<()> {
+    if cx.output(0).is_empty() {
+        return Ok(());
+    }
+    let found = factors(cx, a)?;
+    let faults = faulty(cx, singular)?;
+    let args = [
+        Arg::Pointer(found.lu.ptr),
+        Arg::Pointer(found.rows.ptr),
+        Arg::Pointer(found.singular.ptr),
+        Arg::Pointer(b.map_or(0, |b| b.ptr)),
+        Arg::Output(0),
+        Arg::I64(found.count as i64),
+        Arg::I64(found.n as i64),
+        Arg::I64(columns as i64),
+        Arg::I64(i64::from(allows_singular)),
+        faults,
+    ];
+    let n = found.count * columns;
+    run(cx, "SOLVE", a.dtype, n, for_each(n), &args)
+}
+
+fn determinants(cx: &KernelCx, has_logs: bool) -> Result<()> {
+    let a = Operand::dense(cx, 0, cx.output(0).dtype())?;
+    if cx.output(0).is_empty() {
+        return Ok(());
+    }
+    let found = factors(cx, &a)?;
+    let args = [
+        Arg::Pointer(found.lu.ptr),
+        Arg::Pointer(found.signs.ptr),
+        Arg::Pointer(found.singular.ptr),
+        Arg::Output(0),
+        if has_logs {
+            Arg::Output(1)
+        } else {
+            Arg::Pointer(0)
+        },
+        Arg::I64(found.count as i64),
+        Arg::I64(found.n as i64),
+    ];
+    run(
+        cx,
+        "DET",
+        a.dtype,
+        found.count,
+        for_each(found.count),
+        &args,
+    )
+}
+
+fn run(cx: &KernelCx, which: &str, dtype: DType, n: usize, grid: Grid, args: &[Arg]) -> Result<()> {
+    if n == 0 {
+        return Ok(());
+    }
+    launch(cx, &key(which, dtype), || text(which, dtype), grid, args)
+}
+
+fn key(which: &str, dtype: DType) -> String {
+    format!("factor_{}:{}", which.to_lowercase(), c_type(dtype))
+}
+
+fn text(which: &str, dtype: DType) -> String {
+    let head = format!("typedef {} T;\n#define {which}", c_type(dtype));
+    source(&[MATH, WALK, operand::FAULT, &head, FACTOR])
+}
+
+pub(super) fn texts(all: &mut Vec<(String, String)>) {
+    for dtype in [DType::F32, DType::F64, DType::C64, DType::C128] {
+        for which in ["CHOLESKY", "LU", "SOLVE", "TRIANGULAR", "DET"] {
+            all.push((key(which, dtype), text(which, dtype)));
+        }
+    }
+}

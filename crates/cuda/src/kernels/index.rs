@@ -1,0 +1,468 @@
+//! Index arrays between the brackets, and what writes through a key: `gather`, `scatter_add`, `index_assign`, `index_accumulate`, `index_spread`,
+//! `diagonal_spread`, `window_spread`, `window_assign`.
+//!
+//! Sums of repeated places do not depend on the order in which threads run: positions are sorted by their place, and one thread adds all of a
+//! place. Of repeated assignments the last position is found by the maximum of integers.
+
+use mxnet_core::cx::KernelCx;
+use mxnet_core::variants::register as add;
+use mxnet_core::{Error, Result};
+use mxnet_tensor::{DType, DeviceKind, IndexItem, Indexed, Layout, Scalar, Tensor};
+use smallvec::SmallVec;
+
+use super::operand::{
+    self, Operand, PAIR, WALK, Walk, bytes, c_type, for_each, moved, report, source,
+};
+use super::order;
+use crate::launch::{Arg, launch};
+
+const INDEX: &str = include_str!("../text/index.cuh");
+pub(super) const PLUS: &str = include_str!("../text/plus.cuh");
+
+pub(super) fn register(kind: DeviceKind) -> Result<()> {
+    add("gather", kind, 0, |cx| {
+        let (x, out) = (cx.input(0), cx.output(0));
+        if out.is_empty() {
+            return Ok(());
+        }
+        let plan = Plan::new(cx, x, 1)?;
+        let dense = Operand::of(out);
+        let held = if plan.indices.len() > 1 {
+            Some(plan.resolved(cx)?)
+        } else {
+            None
+        };
+        let places = held
+            .as_ref()
+            .map_or_else(|| plan.one(0, false), |[offsets, _]| resolved(offsets));
+        let blocks = plan.blocks(&dense, places)?;
+        let name = moved(x.dtype());
+        let args = [
+            plan.base(),
+            Arg::Pointer(dense.ptr),
+            Arg::Bytes(bytes(&blocks)),
+        ];
+        run(cx, "GATHER", name, blocks.len(), &args)
+    })?;
+    add("scatter_add", kind, 0, |cx| {
+        operand::fill(cx, &Operand::of(cx.output(0)), Scalar::I64(0))?;
+        accumulate(cx, 0, 1)
+    })?;
+    add("index_accumulate", kind, 0, |cx| {
+        operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))?;
+        accumulate(cx, 1, 2)
+    })?;
+    add("index_assign", kind, 0, |cx| {
+        if !mxnet_core::cpu::same_elements(cx.input(0), cx.output(0)) {
+            operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))?;
+        }
+        assign(cx)
+    })?;
+    add("index_spread", kind, 0, |cx| {
+        let view = cx.output(0).layout().index(cx.index_items("key"))?.view;
+        spread(cx, view)
+    })?;
+    add("diagonal_spread", kind, 0, |cx| {
+        let [offset, first, second] =
+            ["offset", "axis1", "axis2"].map(|name| cx.int(name) as isize);
+        spread(cx, cx.output(0).layout().diagonal(offset, first, second)?)
+    })?;
+    add("window_spread", kind, 0, |cx| spread(cx, window(cx, 0)?))?;
+    add("window_assign", kind, 0, |cx| {
+        let out = cx.output(0);
+        operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(out))?;
+        write(cx, &Operand::input(cx, 1)?, window(cx, 1)?)
+    })
+}
+
+/// Zeros with input 0 at the places of a view of the output.
+fn spread(cx: &KernelCx, view: Layout) -> Result<()> {
+    operand::fill(cx, &Operand::of(cx.output(0)), Scalar::I64(0))?;
+    write(cx, &Operand::input(cx, 0)?, view)
+}
+
+/// Copies a value, broadcast, to a view of the output.
+fn write(cx: &KernelCx, value: &Operand, view: Layout) -> Result<()> {
+    let to = Operand::seen(cx.output(0), view);
+    let layout = value.layout()?.broadcast_to(&to.shape)?;
+    let from = Operand::at(value.ptr, layout.shape(), layout.strides(), value.dtype);
+    operand::copy(cx, &from, &to)
+}
+
+/// The layout that `strides` and `offset` of the call name for the elements of input `i`.
+fn window(cx: &KernelCx, i: usize) -> Result<Layout> {
+    let strides: SmallVec<[isize; 4]> = cx.ints("strides").iter().map(|&s| s as isize).collect();
+    let offset = cx.int("offset") as usize + cx.output(0).layout().offset();
+    Ok(Layout::strided(cx.input(i).shape(), &strides, offset)?)
+}
+
+/// A canonical key applied to a tensor, as `ops` has it for the CPU: index arrays of one shape with a position for each indexed axis.
+struct Plan<'a> {
+    indexed: Indexed,
+    indices: SmallVec<[Operand<'a>; 4]>,
+    view: Tensor,
+    positions: usize,
+}
+
+/// One index array, or the offsets of all (`index.cuh`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Places {
+    indices: u64,
+    size: i64,
+    stride: i64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Blocks {
+    block: Walk,
+    places: Places,
+    positions: i64,
+    step: i64,
+    inner: i64,
+}
+
+impl Blocks {
+    fn len(&self) -> usize {
+        (self.block.n * self.positions) as usize
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// The key of the call applied to `x`; index arrays are inputs from `first` on.
+    fn new(cx: &KernelCx<'a>, x: &Tensor, first: usize) -> Result<Plan<'a>> {
+        let key = cx.index_items("key");
+        let given = &cx.inputs[first..];
+        let is_array = |item: &IndexItem| matches!(item, IndexItem::Array { .. });
+        let has_arrays = key.iter().any(is_array);
+        let counts: SmallVec<[usize; 2]> = (key.iter())
+            .filter(|item| is_array(item) || matches!(item, IndexItem::Mask { .. }))
+            .zip(given.iter().flatten())
+            .filter(|(item, _)| !is_array(item))
+            .map(|(_, x)| if has_arrays { 1 } else { x.len() })
+            .collect();
+        let indexed = x.layout().index_counted(key, &counts)?;
+        let Some(advanced) = &indexed.advanced else {
+            return Err(Error::internal(cx.op.name, "the key has no index arrays"));
+        };
+        let positions: usize = advanced.shape.iter().product();
+        let mut indices = SmallVec::new();
+        for i in first..cx.inputs.len() {
+            let index = Operand::dense(cx, i, DType::I64)?;
+            if index.len() != positions {
+                let problem = format!(
+                    "{} positions in index array {}, not {positions}",
+                    index.len(),
+                    i - first
+                );
+                return Err(Error::shape(cx.op.name, problem));
+            }
+            indices.push(index);
+        }
+        if indices.len() != advanced.indices.len() {
+            let problem = format!(
+                "the key has {} index arrays, {} were given",
+                advanced.indices.len(),
+                indices.len()
+            );
+            return Err(Error::internal(cx.op.name, problem));
+        }
+        let view = x.with_layout(indexed.view.clone());
+        Ok(Plan {
+            indexed,
+            indices,
+            view,
+            positions,
+        })
+    }
+
+    /// The first element of the view.
+    fn base(&self) -> Arg<'static> {
+        Arg::Pointer(self.view.data_ptr() as u64)
+    }
+
+    /// Size and stride of the axis of index array `i`.
+    fn axis(&self, i: usize) -> (i64, i64) {
+        let axis = self
+            .indexed
+            .advanced
+            .as_ref()
+            .map_or(0, |a| a.indices[i].axis);
+        let layout = self.view.layout();
+        (layout.shape()[axis] as i64, layout.strides()[axis] as i64)
+    }
+
+    /// The places of one index array; with `numbered`, by their number.
+    fn one(&self, i: usize, numbered: bool) -> Places {
+        let (size, stride) = self.axis(i);
+        Places {
+            indices: self.indices[i].ptr,
+            size,
+            stride: if numbered { 1 } else { stride },
+        }
+    }
+
+    /// How many places the index arrays can name.
+    fn num_places(&self) -> usize {
+        (0..self.indices.len())
+            .map(|i| self.axis(i).0 as usize)
+            .product()
+    }
+
+    /// Offsets and numbers of all positions, by all index arrays.
+    fn resolved(&self, cx: &KernelCx<'a>) -> Result<[Operand<'a>; 2]> {
+        let offsets = Operand::new(cx, &[self.positions], DType::I64)?;
+        let numbers = Operand::new(cx, &[self.positions], DType::I64)?;
+        for i in 0..self.indices.len() {
+            let behind: i64 = (i + 1..self.indices.len())
+                .map(|k| self.axis(k).0)
+                .product();
+            let places = self.one(i, false);
+            let args = [
+                Arg::Bytes(bytes(&places)),
+                Arg::I64(behind),
+                Arg::Pointer(offsets.ptr),
+                Arg::Pointer(numbers.ptr),
+                Arg::I64(self.positions as i64),
+                Arg::I64(i64::from(i == 0)),
+            ];
+            run(cx, "NUMBER", "u8", self.positions, &args)?;
+        }
+        Ok([offsets, numbers])
+    }
+
+    /// Values of the result's shape so that their positions have a single stride.
+    fn dense_side(&self, cx: &KernelCx<'a>, x: Operand<'a>) -> Result<Operand<'a>> {
+        let (axis, count) = self.at();
+        let own = Layout::strided(
+            &x.shape[axis..axis + count],
+            &x.strides[axis..axis + count],
+            0,
+        )?;
+        let is_even = own.reshape(&[self.positions as isize])?.is_some();
+        let dtype = x.dtype;
+        if is_even {
+            Ok(x)
+        } else {
+            x.into_dense(cx, dtype)
+        }
+    }
+
+    /// First and number of the result's axes that index arrays made.
+    fn at(&self) -> (usize, usize) {
+        (self.indexed.advanced.as_ref()).map_or((0, 0), |a| (a.axis, a.shape.len()))
+    }
+
+    /// The block at every position, beside a dense side of the result's shape.
+    fn blocks(&self, dense: &Operand, places: Places) -> Result<Blocks> {
+        let (axis, count) = self.at();
+        let of_block = |x: &[isize]| -> SmallVec<[isize; 4]> {
+            x[..axis]
+                .iter()
+                .chain(&x[axis + count..])
+                .copied()
+                .collect()
+        };
+        let layout = self.view.layout();
+        let kept: SmallVec<[usize; 4]> = match &self.indexed.advanced {
+            Some(advanced) => advanced.kept_axes(layout.ndim()).collect(),
+            None => SmallVec::new(),
+        };
+        let shape: SmallVec<[usize; 4]> = kept.iter().map(|&a| layout.shape()[a]).collect();
+        let strides: SmallVec<[isize; 4]> = kept.iter().map(|&a| layout.strides()[a]).collect();
+        let block = Walk::new(&shape, &of_block(&dense.strides), &strides);
+        // The positions' axes as one.
+        let own = Layout::strided(
+            &dense.shape[axis..axis + count],
+            &dense.strides[axis..axis + count],
+            0,
+        )?;
+        let step = own.reshape(&[self.positions as isize])?;
+        let step = step.ok_or_else(|| {
+            Error::internal(
+                "gather",
+                "the positions of the values have no single stride",
+            )
+        })?;
+        Ok(Blocks {
+            block,
+            places,
+            positions: self.positions as i64,
+            step: step.strides()[0] as i64,
+            inner: shape[axis..].iter().product::<usize>() as i64,
+        })
+    }
+}
+
+/// The places of resolved offsets or numbers.
+fn resolved(x: &Operand) -> Places {
+    Places {
+        indices: x.ptr,
+        size: 0,
+        stride: 1,
+    }
+}
+
+/// Writes input 1 through the key into the output.
+fn assign(cx: &KernelCx) -> Result<()> {
+    let (value, out) = (Operand::input(cx, 1)?, cx.output(0));
+    if cx.inputs.len() == 2 {
+        let view = out.layout().index(cx.index_items("key"))?.view;
+        return write(cx, &value, view);
+    }
+    let plan = Plan::new(cx, out, 2)?;
+    let value = plan.dense_side(cx, value)?;
+    let held = if plan.indices.len() > 1 {
+        Some(plan.resolved(cx)?)
+    } else {
+        None
+    };
+    let (places, numbers) = match &held {
+        Some([offsets, numbers]) => (resolved(offsets), resolved(numbers)),
+        None => (plan.one(0, false), plan.one(0, true)),
+    };
+    let blocks = plan.blocks(&value, places)?;
+    if blocks.len() == 0 {
+        return Ok(());
+    }
+    let mut last = None;
+    if plan.positions > 1 && !cx.bool("unique") {
+        let found = Operand::filled(cx, &[plan.num_places()], DType::U64, Scalar::I64(0))?;
+        let args = [
+            Arg::Bytes(bytes(&numbers)),
+            Arg::Pointer(found.ptr),
+            Arg::I64(plan.positions as i64),
+        ];
+        run(cx, "LAST", "u8", plan.positions, &args)?;
+        last = Some(found);
+    }
+    let args = [
+        Arg::Pointer(value.ptr),
+        plan.base(),
+        Arg::Bytes(bytes(&blocks)),
+        Arg::Bytes(bytes(&numbers)),
+        Arg::Pointer(last.map_or(0, |last| last.ptr)),
+    ];
+    run(cx, "SET", moved(out.dtype()), blocks.len(), &args)
+}
+
+/// Adds input `value` through the key to the output; index arrays are inputs from `first` on.
+fn accumulate(cx: &KernelCx, value: usize, first: usize) -> Result<()> {
+    let out = cx.output(0);
+    let value = Operand::typed(cx, value, out.dtype())?;
+    let plan = Plan::new(cx, out, first)?;
+    let value = plan.dense_side(cx, value)?;
+    let [offsets, numbers] = plan.resolved(cx)?;
+    let blocks = plan.blocks(&value, resolved(&offsets))?;
+    add_at(cx, &value, plan.view.data_ptr() as u64, &blocks, &numbers)
+}
+
+/// Adds values to the places that `numbers` tells apart, those of one place in the order of their positions.
+fn add_at(
+    cx: &KernelCx,
+    values: &Operand,
+    target: u64,
+    blocks: &Blocks,
+    numbers: &Operand,
+) -> Result<()> {
+    if blocks.len() == 0 {
+        return Ok(());
+    }
+    let order = order::argsorted(cx, numbers, numbers.len(), order::Direction::Ascending)?;
+    let numbers = resolved(numbers);
+    let args = [
+        Arg::Pointer(values.ptr),
+        Arg::Pointer(target),
+        Arg::Bytes(bytes(blocks)),
+        Arg::Bytes(bytes(&numbers)),
+        Arg::Pointer(order.ptr),
+    ];
+    run(cx, "ADD", c_type(values.dtype), blocks.len(), &args)
+}
+
+/// Adds dense `values` to elements of the output with the offsets `at`.
+pub(super) fn add_elements(cx: &KernelCx, values: &Operand, at: &Operand) -> Result<()> {
+    let blocks = Blocks {
+        block: Walk::new(&[], &[], &[]),
+        places: resolved(at),
+        positions: values.len() as i64,
+        step: 1,
+        inner: 1,
+    };
+    add_at(cx, values, cx.output(0).data_ptr() as u64, &blocks, at)
+}
+
+/// The slices of `x` along its first axis at the positions `at`, to `out`.
+pub(super) fn take_first(cx: &KernelCx, x: &Operand, at: &Operand, out: &Operand) -> Result<()> {
+    let blocks = Blocks {
+        block: Walk::new(&out.shape[1..], &out.strides[1..], &x.strides[1..]),
+        places: Places {
+            indices: at.ptr,
+            size: x.shape[0] as i64,
+            stride: x.strides[0] as i64,
+        },
+        positions: at.len() as i64,
+        step: out.strides[0] as i64,
+        inner: out.shape[1..].iter().product::<usize>() as i64,
+    };
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::Pointer(out.ptr),
+        Arg::Bytes(bytes(&blocks)),
+    ];
+    run(cx, "GATHER", moved(x.dtype), blocks.len(), &args)
+}
+
+/// Launches a function of `index.cuh` with faults behind its arguments.
+fn run(cx: &KernelCx, function: &str, name: &str, n: usize, args: &[Arg]) -> Result<()> {
+    let mut args: SmallVec<[Arg; 8]> = args.iter().cloned().collect();
+    if function != "LAST" {
+        let op = cx.op.name;
+        args.push(report(cx, move |[size, at, _]| outside(op, at, size))?);
+    }
+    launch(
+        cx,
+        &key(function, name),
+        || text(function, name),
+        for_each(n),
+        &args,
+    )
+}
+
+/// The error of a position that an axis does not have.
+pub(super) fn outside(op: &'static str, at: i64, size: i64) -> Error {
+    Error::index(
+        op,
+        format!("position {at} is outside an axis of size {size}"),
+    )
+}
+
+fn key(function: &str, name: &str) -> String {
+    format!("index_{}:{name}", function.to_lowercase())
+}
+
+fn text(function: &str, name: &str) -> String {
+    source(&[
+        PAIR,
+        WALK,
+        PLUS,
+        operand::FAULT,
+        &format!("typedef {name} T;\n#define {function}"),
+        INDEX,
+    ])
+}
+
+pub(super) fn texts(all: &mut Vec<(String, String)>) {
+    let mut push =
+        |function: &str, name: &str| all.push((key(function, name), text(function, name)));
+    for name in operand::MOVED {
+        push("GATHER", name);
+        push("SET", name);
+    }
+    for dtype in DType::ALL {
+        push("ADD", c_type(dtype));
+    }
+    push("LAST", "u8");
+    push("NUMBER", "u8");
+}

@@ -1,0 +1,126 @@
+//! Pooling, its gradient, and the gradient of that for maxima (`pool.cuh`).
+
+use mxnet_core::Result;
+use mxnet_core::cx::KernelCx;
+use mxnet_core::variants::register as add;
+use mxnet_tensor::{DType, DeviceKind};
+
+use super::conv::{extents, spread, staged, turned};
+use super::operand::{self, Operand, WALK, bytes, c_type, for_each, source};
+use crate::launch::{Arg, launch};
+use crate::text::MATH;
+
+const POOL: &str = include_str!("../text/pool.cuh");
+
+pub(super) fn register(kind: DeviceKind) -> Result<()> {
+    add("pooling", kind, 0, |cx| run(cx, "FORWARD", &[0], 0))?;
+    add("pooling_gradient", kind, 0, |cx| {
+        run(cx, "GRADIENT", &[0, 1], 1)
+    })?;
+    add("pooling_select", kind, 0, |cx| {
+        run(cx, "SELECT", &[0, 1], 1)
+    })
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Pool {
+    planes: i64,
+    kind: i64,
+    p: i64,
+    input: [i64; 3],
+    output: [i64; 3],
+    kernel: [i64; 3],
+    stride: [i64; 3],
+    pad: [i64; 3],
+    pad_end: [i64; 3],
+}
+
+/// Launches a function of the text for the inputs, of which number `data` are the data.
+fn run(cx: &KernelCx, which: &'static str, inputs: &[usize], data: usize) -> Result<()> {
+    let channels_last = cx.str("layout").ends_with('C');
+    let shape = turned(cx.input(data).shape(), channels_last);
+    let spatial = shape.len() - 2;
+    let dtype = cx.output(0).dtype();
+    let mut operands = Vec::new();
+    for &i in inputs {
+        let x = Operand::input(cx, i)?;
+        let (shape, strides) = (
+            turned(&x.shape, channels_last),
+            turned(&x.strides, channels_last),
+        );
+        operands.push(x.with(&shape, &strides).into_dense(cx, dtype)?);
+    }
+    let (out, target) = staged(cx, cx.output(0), channels_last)?;
+    if out.is_empty() {
+        return Ok(());
+    }
+    // Inference has checked that windows fit: the extents of results are those of the operands.
+    let results = match which {
+        "GRADIENT" => turned(cx.input(0).shape(), channels_last),
+        _ => turned(cx.output(0).shape(), channels_last),
+    };
+    let numbers = |x: [usize; 3]| x.map(|x| x as i64);
+    let input = extents(&shape[2..]);
+    let is_global = cx.bool("global_pool");
+    let [kernel, stride, pad] = match is_global {
+        true => [input, [1; 3], [0; 3]],
+        false => [
+            spread(cx, "kernel", spatial, 1),
+            spread(cx, "stride", spatial, 1),
+            spread(cx, "pad", spatial, 0),
+        ],
+    };
+    let counts_pad = cx.is_none("count_include_pad") || cx.bool("count_include_pad");
+    let kind = match cx.str("pool_type") {
+        "max" => 0,
+        "sum" => 1,
+        "lp" => 4,
+        _ if counts_pad => 3,
+        _ => 2,
+    };
+    let pool = Pool {
+        planes: (shape[0] * shape[1]) as i64,
+        kind,
+        p: cx.opt_int("p_value").unwrap_or(2),
+        input: numbers(input),
+        output: numbers(extents(&results[2..])),
+        kernel: numbers(kernel),
+        stride: numbers(stride),
+        pad: numbers(pad),
+        pad_end: numbers(pad),
+    };
+    let mut args: Vec<Arg> = operands.iter().map(|x| Arg::Pointer(x.ptr)).collect();
+    args.extend([Arg::Pointer(out.ptr), Arg::Bytes(bytes(&pool))]);
+    launch(
+        cx,
+        &key(which, dtype),
+        || text(which, dtype),
+        for_each(out.len()),
+        &args,
+    )?;
+    match target {
+        Some(target) => operand::copy(cx, &out, &target),
+        None => Ok(()),
+    }
+}
+
+fn key(which: &str, dtype: DType) -> String {
+    format!("pool_{}:{}", which.to_lowercase(), c_type(dtype))
+}
+
+fn text(which: &str, dtype: DType) -> String {
+    let head = format!(
+        "typedef {} T;\ntypedef compute<T> R;\n#define {which}",
+        c_type(dtype)
+    );
+    source(&[MATH, WALK, &head, POOL])
+}
+
+pub(super) fn texts(all: &mut Vec<(String, String)>) {
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        for which in ["FORWARD", "GRADIENT", "SELECT"] {
+            all.push((key(which, dtype), text(which, dtype)));
+        }
+    }
+}

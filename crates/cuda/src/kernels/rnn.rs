@@ -1,0 +1,432 @@
+//! Recurrent layers: the input's share of all gates is one product, then every step multiplies the state and applies the gates (`rnn.cuh`).
+//!
+//! The workspace is the CPU's: all gates, then the LSTM's cells or the GRU's share of the state of n.
+
+use mxnet_core::cx::KernelCx;
+use mxnet_core::variants::register as add;
+use mxnet_core::{Error, Result};
+use mxnet_tensor::{DType, DeviceKind, Scalar};
+
+use super::attention::computed;
+use super::matmul::{Matrix, product};
+use super::operand::{self, Operand, WALK, c_type, for_each, source};
+use crate::launch::{Arg, launch};
+use crate::text::MATH;
+
+const RNN: &str = include_str!("../text/rnn.cuh");
+
+pub(super) fn register(kind: DeviceKind) -> Result<()> {
+    add("rnn_layer", kind, 0, forward)?;
+    add("rnn_layer_gradient", kind, 0, backward)?;
+    add("cut", kind, 0, |cx| {
+        let (x, mut start) = (Operand::input(cx, 0)?, 0);
+        let (stride, size) = (x.strides[0], x.dtype.size() as i64);
+        for part in cx.outputs {
+            let at = x
+                .ptr
+                .wrapping_add_signed(start as i64 * stride as i64 * size);
+            operand::copy(
+                cx,
+                &Operand::at(at, part.shape(), &[stride], x.dtype),
+                &Operand::of(part),
+            )?;
+            start += part.len();
+        }
+        Ok(())
+    })
+}
+
+/// Numbers of cells in the text.
+const LSTM: usize = 0;
+const GRU: usize = 1;
+
+/// Sizes of a layer.
+struct Layer {
+    cell: usize,
+    reverse: bool,
+    time: usize,
+    batch: usize,
+    input: usize,
+    hidden: usize,
+    dtype: DType,
+}
+
+impl Layer {
+    fn of(cx: &KernelCx) -> Layer {
+        let (data, wh) = (cx.input(0).shape(), cx.input(2).shape());
+        Layer {
+            cell: match cx.str("mode") {
+                "lstm" => LSTM,
+                "gru" => GRU,
+                "rnn_tanh" => 2,
+                _ => 3,
+            },
+            reverse: cx.bool("reverse"),
+            time: data[0],
+            batch: data[1],
+            input: data[2],
+            hidden: wh[1],
+            dtype: computed(cx.output(0).dtype()),
+        }
+    }
+
+    fn gates(&self) -> usize {
+        [4, 3, 1, 1][self.cell]
+    }
+
+    fn width(&self) -> usize {
+        self.gates() * self.hidden
+    }
+
+    fn state(&self) -> usize {
+        self.batch * self.hidden
+    }
+
+    /// The `s`-th step taken.
+    fn step(&self, s: usize) -> usize {
+        if self.reverse { self.time - 1 - s } else { s }
+    }
+
+    /// Elements of the gates of all steps, and of what is kept beside them.
+    fn kept(&self) -> (usize, usize) {
+        let beside = if self.cell <= GRU {
+            self.time * self.state()
+        } else {
+            0
+        };
+        (self.time * self.batch * self.width(), beside)
+    }
+
+    fn bytes(&self, elements: usize) -> u64 {
+        (elements * self.dtype.size()) as u64
+    }
+
+    /// A dense matrix `elements` behind an address.
+    fn matrix(&self, at: u64, elements: usize, row: usize, column: usize) -> Matrix {
+        Matrix {
+            at: at + self.bytes(elements),
+            row,
+            column,
+        }
+    }
+}
+
+fn pointer(x: Option<&Operand>) -> u64 {
+    x.map_or(0, |x| x.ptr)
+}
+
+/// Input `i` dense as `dtype`, if it is there and has elements.
+fn given<'a>(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Option<Operand<'a>>> {
+    Ok(Operand::dense_or_none(cx, i, dtype)?.filter(|x| !x.is_empty()))
+}
+
+fn forward(cx: &KernelCx) -> Result<()> {
+    let g = Layer::of(cx);
+    let (width, state, rows) = (g.width(), g.state(), g.time * g.batch);
+    let dense = |i: usize| given(cx, i, g.dtype);
+    let (x, wi, wh) = (dense(0)?, dense(1)?, dense(2)?);
+    let (bi, bh, h0, c0) = (dense(3)?, dense(4)?, dense(5)?, dense(6)?);
+    let sums = cx.output(3).data_ptr() as u64;
+    if cx.output(3).len() < g.kept().0 + g.kept().1 {
+        return Err(Error::internal(cx.op.name, "the workspace is too small"));
+    }
+    let beside = sums + g.bytes(g.kept().0);
+    let y = Operand::new(cx, cx.output(0).shape(), g.dtype)?;
+    if rows * width > 0 {
+        let args = [
+            Arg::Pointer(pointer(bi.as_ref())),
+            Arg::Pointer(pointer(bh.as_ref())),
+            Arg::Pointer(sums),
+            Arg::Pointer(beside),
+            Arg::I64(rows as i64),
+            Arg::I64(width as i64),
+            Arg::I64(g.hidden as i64),
+        ];
+        run(cx, "BIAS", &g, rows * width, &args)?;
+        let operands = [
+            g.matrix(pointer(x.as_ref()), 0, g.input, 1),
+            g.matrix(pointer(wi.as_ref()), 0, 1, g.input),
+            g.matrix(sums, 0, width, 1),
+        ];
+        product(cx, g.dtype, [rows, width, g.input], operands, true)?;
+    }
+    for s in 0..g.time {
+        let t = g.step(s);
+        let before = |first: u64, of_steps: u64| match s {
+            0 => first,
+            s => of_steps + g.bytes(g.step(s - 1) * state),
+        };
+        let (h, c) = (
+            before(pointer(h0.as_ref()), y.ptr),
+            before(pointer(c0.as_ref()), beside),
+        );
+        let own = sums + g.bytes(t * g.batch * width);
+        if h != 0 {
+            // (hidden, gate unit) from (gate unit, hidden).
+            let wh = |gate: usize| {
+                g.matrix(
+                    pointer(wh.as_ref()),
+                    gate * g.hidden * g.hidden,
+                    1,
+                    g.hidden,
+                )
+            };
+            let states = g.matrix(h, 0, g.hidden, 1);
+            let joined = if g.cell == GRU { 2 * g.hidden } else { width };
+            let to = g.matrix(own, 0, width, 1);
+            product(
+                cx,
+                g.dtype,
+                [g.batch, joined, g.hidden],
+                [states, wh(0), to],
+                true,
+            )?;
+            if g.cell == GRU {
+                let to = g.matrix(beside, t * state, g.hidden, 1);
+                product(
+                    cx,
+                    g.dtype,
+                    [g.batch, g.hidden, g.hidden],
+                    [states, wh(2), to],
+                    true,
+                )?;
+            }
+        }
+        let args = [
+            Arg::Pointer(own),
+            Arg::Pointer(beside + g.bytes(t * state)),
+            Arg::Pointer(h),
+            Arg::Pointer(c),
+            Arg::Pointer(y.ptr + g.bytes(t * state)),
+            Arg::I64(g.batch as i64),
+            Arg::I64(g.hidden as i64),
+        ];
+        run(cx, "FORWARD", &g, state, &args)?;
+    }
+    operand::copy(cx, &y, &Operand::of(cx.output(0)))?;
+    let shape = [g.batch, g.hidden];
+    let last = g.time.checked_sub(1).map(|s| g.step(s));
+    let keep = |of_steps: u64, first: Option<&Operand>, to: usize| -> Result<()> {
+        let to = Operand::of(cx.output(to));
+        let from = last.map_or(pointer(first), |t| of_steps + g.bytes(t * state));
+        match from {
+            0 => operand::fill(cx, &to, Scalar::I64(0)),
+            from => operand::copy(
+                cx,
+                &Operand::at(from, &shape, &[g.hidden as isize, 1], g.dtype),
+                &to,
+            ),
+        }
+    };
+    keep(y.ptr, h0.as_ref(), 1)?;
+    if g.cell == LSTM {
+        keep(beside, c0.as_ref(), 2)
+    } else {
+        Ok(())
+    }
+}
+
+fn backward(cx: &KernelCx) -> Result<()> {
+    let g = Layer::of(cx);
+    let (width, state, hidden, rows) = (g.width(), g.state(), g.hidden, g.time * g.batch);
+    let dense = |i: usize| given(cx, i, g.dtype);
+    let (x, wi, wh) = (dense(0)?, dense(1)?, dense(2)?);
+    let (h0, c0, y, dy) = (dense(5)?, dense(6)?, dense(7)?, dense(9)?);
+    let (dhn, dcn) = (dense(10)?, dense(11)?);
+    let (all, beside_len) = g.kept();
+    let kept = Operand::input(cx, 8)?;
+    if kept.len() < all + beside_len {
+        let problem = format!(
+            "a workspace of {} elements, needs {}",
+            kept.len(),
+            all + beside_len
+        );
+        return Err(Error::value(cx.op.name, problem));
+    }
+    // The steps overwrite it, but the graph may be walked again.
+    let space = Operand::new(cx, &kept.shape, g.dtype)?;
+    operand::copy(cx, &kept, &space)?;
+    let (sums, beside) = (space.ptr, space.ptr + g.bytes(all));
+    let begin = |from: Option<&Operand>| -> Result<Operand> {
+        let to = Operand::new(cx, &[state], g.dtype)?;
+        match from {
+            Some(from) => operand::copy(cx, &Operand::at(from.ptr, &[state], &[1], g.dtype), &to)?,
+            None => operand::fill(cx, &to, Scalar::I64(0))?,
+        }
+        Ok(to)
+    };
+    let dh = begin(dhn.as_ref())?;
+    let dc = begin(dcn.as_ref().filter(|_| g.cell == LSTM))?;
+    // dh += what the sums of step t send back through wh.
+    let through = |t: usize| -> Result<()> {
+        let to = g.matrix(dh.ptr, 0, hidden, 1);
+        let from = g.matrix(sums, t * g.batch * width, width, 1);
+        let weights =
+            |gate: usize| g.matrix(pointer(wh.as_ref()), gate * hidden * hidden, hidden, 1);
+        let joined = if g.cell == GRU { 2 * hidden } else { width };
+        product(
+            cx,
+            g.dtype,
+            [g.batch, hidden, joined],
+            [from, weights(0), to],
+            true,
+        )?;
+        if g.cell == GRU {
+            let from = g.matrix(beside, t * state, hidden, 1);
+            product(
+                cx,
+                g.dtype,
+                [g.batch, hidden, hidden],
+                [from, weights(2), to],
+                true,
+            )?;
+        }
+        Ok(())
+    };
+    for s in (0..g.time).rev() {
+        let t = g.step(s);
+        if s + 1 < g.time {
+            through(g.step(s + 1))?;
+        }
+        let before = |first: u64, of_steps: u64| match s {
+            0 => first,
+            s => of_steps + g.bytes(g.step(s - 1) * state),
+        };
+        let args = [
+            Arg::Pointer(sums + g.bytes(t * g.batch * width)),
+            Arg::Pointer(beside + g.bytes(t * state)),
+            Arg::Pointer(before(pointer(h0.as_ref()), pointer(y.as_ref()))),
+            Arg::Pointer(before(pointer(c0.as_ref()), beside)),
+            Arg::Pointer(pointer(y.as_ref()) + g.bytes(t * state)),
+            Arg::Pointer(pointer(dy.as_ref()) + g.bytes(t * state)),
+            Arg::Pointer(dh.ptr),
+            Arg::Pointer(dc.ptr),
+            Arg::I64(g.batch as i64),
+            Arg::I64(hidden as i64),
+        ];
+        run(cx, "BACKWARD", &g, state, &args)?;
+    }
+    if g.time > 0 {
+        through(g.step(0))?;
+    }
+    let states =
+        |x: &Operand| Operand::at(x.ptr, &[g.batch, hidden], &[hidden as isize, 1], g.dtype);
+    operand::copy(cx, &states(&dh), &Operand::of(cx.output(5)))?;
+    if !cx.output(6).is_empty() {
+        operand::copy(cx, &states(&dc), &Operand::of(cx.output(6)))?;
+    }
+    // The gradients that are products over all steps at once.
+    let made = |i: usize| Operand::new(cx, cx.output(i).shape(), g.dtype);
+    let [dx, dwi, dwh, dbi, dbh] = [made(0)?, made(1)?, made(2)?, made(3)?, made(4)?];
+    let d = |row: usize, column: usize| g.matrix(sums, 0, row, column);
+    let weights = g.matrix(pointer(wi.as_ref()), 0, g.input, 1);
+    product(
+        cx,
+        g.dtype,
+        [rows, g.input, width],
+        [d(width, 1), weights, g.matrix(dx.ptr, 0, g.input, 1)],
+        false,
+    )?;
+    let data = g.matrix(pointer(x.as_ref()), 0, g.input, 1);
+    product(
+        cx,
+        g.dtype,
+        [width, g.input, rows],
+        [d(1, width), data, g.matrix(dwi.ptr, 0, g.input, 1)],
+        false,
+    )?;
+    let ones = Operand::filled(cx, &[1], g.dtype, Scalar::F64(1.0))?;
+    let ones = g.matrix(ones.ptr, 0, 0, 0);
+    product(
+        cx,
+        g.dtype,
+        [1, width, rows],
+        [ones, d(width, 1), g.matrix(dbi.ptr, 0, width, 1)],
+        false,
+    )?;
+    let split = if g.cell == GRU { 2 * hidden } else { width };
+    for (from, stride, first, count) in [
+        (sums, width, 0, split),
+        (beside, hidden, split, width - split),
+    ] {
+        if count == 0 {
+            continue;
+        }
+        // Steps after the first saw results; those of the steps before them lie one step away.
+        let (later, seen) = if g.reverse {
+            (0, g.batch)
+        } else {
+            (g.batch, 0)
+        };
+        let steps = rows.saturating_sub(g.batch);
+        let to = g.matrix(dwh.ptr, first * hidden, hidden, 1);
+        let results = g.matrix(pointer(y.as_ref()), seen * hidden, hidden, 1);
+        let later = g.matrix(from, if steps > 0 { later * stride } else { 0 }, 1, stride);
+        product(
+            cx,
+            g.dtype,
+            [count, hidden, steps],
+            [later, results, to],
+            false,
+        )?;
+        if let (Some(h0), true) = (&h0, g.time > 0) {
+            let own = g.matrix(from, g.step(0) * g.batch * stride, 1, stride);
+            let states = g.matrix(h0.ptr, 0, hidden, 1);
+            product(
+                cx,
+                g.dtype,
+                [count, hidden, g.batch],
+                [own, states, to],
+                true,
+            )?;
+        }
+        let all = g.matrix(from, 0, stride, 1);
+        product(
+            cx,
+            g.dtype,
+            [1, count, rows],
+            [ones, all, g.matrix(dbh.ptr, first, width, 1)],
+            false,
+        )?;
+    }
+    for (i, from) in [dx, dwi, dwh, dbi, dbh].iter().enumerate() {
+        operand::copy(cx, from, &Operand::of(cx.output(i)))?;
+    }
+    Ok(())
+}
+
+fn run(cx: &KernelCx, which: &'static str, g: &Layer, n: usize, args: &[Arg]) -> Result<()> {
+    if n == 0 {
+        return Ok(());
+    }
+    let (cell, dtype) = (g.cell, g.dtype);
+    launch(
+        cx,
+        &key(which, cell, dtype),
+        || text(which, cell, dtype),
+        for_each(n),
+        args,
+    )
+}
+
+fn key(which: &str, cell: usize, dtype: DType) -> String {
+    format!("rnn_{}_{cell}:{}", which.to_lowercase(), c_type(dtype))
+}
+
+fn text(which: &str, cell: usize, dtype: DType) -> String {
+    let head = format!(
+        "typedef {} T;\n#define {which}\n#define CELL {cell}",
+        c_type(dtype)
+    );
+    source(&[MATH, WALK, &head, RNN])
+}
+
+pub(super) fn texts(all: &mut Vec<(String, String)>) {
+    for dtype in [DType::F32, DType::F64] {
+        for which in ["BIAS", "FORWARD", "BACKWARD"] {
+            for cell in 0..4 {
+                all.push((key(which, cell, dtype), text(which, cell, dtype)));
+            }
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Rows in segments: the operators of ragged arrays, and the reductions of segments of sparse ones (`segment.cuh`).
+
+use mxnet_core::cx::KernelCx;
+use mxnet_core::{Error, Result, registry, variants};
+use mxnet_tensor::{DType, DeviceKind, Kind, Scalar};
+
+use super::attention::computed;
+use super::operand::{
+    self, Operand, PAIR, WALK, bytes, c_type, for_each, moved, pattern, report, source,
+};
+use super::order::{Direction, argsorted, picked};
+use crate::launch::{Arg, launch};
+use crate::text::MATH;
+
+pub(super) const SEGMENT: &str = include_str!("../text/segment.cuh");
+
+/// What rows are folded to in the text.
+const SUM: i64 = 0;
+const PRODUCT: i64 = 1;
+const MAX: i64 = 2;
+const MIN: i64 = 3;
+
+pub(super) fn register(kind: DeviceKind) -> Result<()> {
+    // The operators are of crates that a program need not have.
+    let add = |name: &str, kernel: variants::DeviceKernel| match registry::find(name) {
+        Some(_) => variants::register(name, kind, 0, kernel),
+        None => Ok(()),
+    };
+    add("ragged_sum", |cx| fold(cx, SUM, false))?;
+    add("ragged_prod", |cx| fold(cx, PRODUCT, false))?;
+    add("ragged_max", |cx| fold(cx, MAX, false))?;
+    add("ragged_min", |cx| fold(cx, MIN, false))?;
+    add("segment_sum", |cx| fold(cx, SUM, true))?;
+    add("segment_prod", |cx| fold(cx, PRODUCT, true))?;
+    add("segment_max", |cx| fold(cx, MAX, true))?;
+    add("segment_min", |cx| fold(cx, MIN, true))?;
+    add("ragged_softmax", |cx| softmax(cx, 0))?;
+    add("ragged_log_softmax", |cx| softmax(cx, 1))?;
+    add("segment_softmax", |cx| softmax(cx, 0))?;
+    add("ragged_softmax_gradient", |cx| {
+        softmax_gradient(cx, i64::from(cx.bool("log")))
+    })?;
+    add("segment_softmax_gradient", |cx| softmax_gradient(cx, 0))?;
+    add("ragged_expand", |cx| {
+        let out = cx.output(0);
+        let x = Operand::dense(cx, 0, out.dtype())?;
+        let cut = Cut::read(cx, 1, out.shape())?;
+        let args = [
+            Arg::Pointer(x.ptr),
+            Arg::Output(0),
+            Arg::Bytes(bytes(&cut.segments)),
+        ];
+        run(cx, "EXPAND", moved(out.dtype()), out.len(), &args)
+    })?;
+    add("ragged_pad", |cx| {
+        let x = Operand::dense(cx, 0, cx.output(0).dtype())?;
+        let (cut, length) = (
+            Cut::read(cx, 1, cx.input(0).shape())?,
+            cx.output(0).shape()[1],
+        );
+        pad(cx, "PAD", &x, &cut, length, cx.float("fill"))
+    })?;
+    add("ragged_unpad", |cx| {
+        let x = Operand::dense(cx, 0, cx.output(0).dtype())?;
+        let (cut, length) = (Cut::read(cx, 1, cx.output(0).shape())?, x.shape[1]);
+        pad(cx, "UNPAD", &x, &cut, length, 0.0)
+    })?;
+    add("ragged_argsort", argsort)?;
+    add("ragged_matmul", |cx| {
+        let out = cx.output(0);
+        let (x, w) = (
+            Operand::dense(cx, 0, out.dtype())?,
+            Operand::dense(cx, 1, out.dtype())?,
+        );
+        let cut = Cut::read(cx, 2, cx.input(0).shape())?;
+        let args = [
+            Arg::Pointer(x.ptr),
+            Arg::Pointer(w.ptr),
+            Arg::Output(0),
+            Arg::Bytes(bytes(&cut.segments)),
+            Arg::I64(out.shape()[1] as i64),
+            Arg::I64(i64::from(cx.bool("transpose"))),
+        ];
+        run(cx, "MATMUL", c_type(out.dtype()), out.len(), &args)
+    })?;
+    add("ragged_outer", |cx| {
+        let out = cx.output(0);
+        let (x, z) = (
+            Operand::dense(cx, 0, out.dtype())?,
+            Operand::dense(cx, 1, out.dtype())?,
+        );
+        let cut = Cut::read(cx, 2, cx.input(0).shape())?;
+        let args = [
+            Arg::Pointer(x.ptr),
+            Arg::Pointer(z.ptr),
+            Arg::Output(0),
+            Arg::Bytes(bytes(&cut.segments)),
+            Arg::I64(z.shape[1] as i64),
+        ];
+        run(cx, "OUTER", c_type(out.dtype()), out.len(), &args)
+    })
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Segments {
+    offsets: u64,
+    count: i64,
+    rows: i64,
+    inner: i64,
+}
+
+/// Offsets of a call, checked on the device.
+pub(super) struct Cut<'a> {
+    pub segments: Segments,
+    _offsets: Option<Operand<'a>>,
+}
+
+impl<'a> Cut<'a> {
+    /// Argument `i`, whose segments cover the first axis of `shape`.
+    pub fn read(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<Cut<'a>> {
+        let offsets = Operand::dense(cx, i, DType::I64)?;
+        let op = cx.op.name;
+        if offsets.is_empty() {
+            return Err(Error::value(
+                op,
+                "there are no offsets; no segments at all have the offset 0",
+            ));
+        }
+        let rows = shape[0];
+        let segments = Segments {
+            offsets: offsets.ptr,
+            count: offsets.len() as i64 - 1,
+            rows: rows as i64,
+            inner: shape[1..].iter().product::<usize>() as i64,
+        };
+        let faults = report(cx, move |[at, found, before]| {
+            Error::value(
+                op,
+                match at {
+                    0 => format!("offsets start with 0, found {found}"),
+                    -1 => format!("the last offset is {found}, but there are {rows} rows"),
+                    at => {
+                        format!("offsets do not decrease: element {at} is {found}, after {before}")
+                    }
+                },
+            )
+        })?;
+        run(
+            cx,
+            "CHECK",
+            "u8",
+            offsets.len(),
+            &[Arg::Bytes(bytes(&segments)), faults],
+        )?;
+        Ok(Cut {
+            segments,
+            _offsets: Some(offsets),
+        })
+    }
+
+    /// No segments, of so many rows.
+    pub fn uncut(rows: usize) -> Cut<'a> {
+        let segments = Segments {
+            offsets: 0,
+            count: 0,
+            rows: rows as i64,
+            inner: 1,
+        };
+        Cut {
+            segments,
+            _offsets: None,
+        }
+    }
+
+    /// Writes the segment of each row.
+    pub fn numbers(&self, cx: &KernelCx, to: u64) -> Result<()> {
+        let args = [Arg::Pointer(to), Arg::Bytes(bytes(&self.segments))];
+        run(cx, "NUMBERS", "u8", self.segments.rows as usize, &args)
+    }
+
+    fn columns(&self) -> usize {
+        (self.segments.count * self.segments.inner) as usize
+    }
+}
+
+/// Folds the rows of segments. Of no row an extreme is 0 if `is_zero_of_none`.
+fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
+    let (x, out) = (Operand::input(cx, 0)?, Operand::of(cx.output(0)));
+    let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+    let is_whole = matches!(x.dtype.kind(), Kind::Bool | Kind::Integer);
+    let wide = match x.dtype {
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => DType::U64,
+        _ if is_whole => DType::I64,
+        other => computed(other),
+    };
+    let dtype = x.dtype;
+    let x = x.into_dense(cx, dtype)?;
+    // What is summed in another dtype than the result's is converted behind it.
+    let is_direct = out.dtype == wide && out.is_dense();
+    let to = if is_direct {
+        Operand::at(out.ptr, &out.shape, &out.strides, wide)
+    } else {
+        Operand::new(cx, &out.shape, wide)?
+    };
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::Pointer(to.ptr),
+        if cx.outputs.len() > 1 {
+            Arg::Output(1)
+        } else {
+            Arg::Pointer(0)
+        },
+        Arg::Bytes(bytes(&cut.segments)),
+        Arg::I64(what),
+        Arg::I64(i64::from(is_zero_of_none)),
+    ];
+    run(cx, "FOLD", c_type(dtype), cut.columns(), &args)?;
+    if is_direct {
+        Ok(())
+    } else {
+        operand::copy(cx, &to, &out)
+    }
+}
+
+fn softmax(cx: &KernelCx, is_log: i64) -> Result<()> {
+    let dtype = cx.output(0).dtype();
+    let x = Operand::dense(cx, 0, dtype)?;
+    let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::Output(0),
+        Arg::Bytes(bytes(&cut.segments)),
+        Arg::I64(is_log),
+    ];
+    run(cx, "SOFTMAX", c_type(dtype), cut.columns(), &args)
+}
+
+fn softmax_gradient(cx: &KernelCx, is_log: i64) -> Result<()> {
+    let dtype = cx.output(0).dtype();
+    let (y, dy) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+    let cut = Cut::read(cx, 2, cx.input(0).shape())?;
+    let args = [
+        Arg::Pointer(y.ptr),
+        Arg::Pointer(dy.ptr),
+        Arg::Output(0),
+        Arg::Bytes(bytes(&cut.segments)),
+        Arg::I64(is_log),
+    ];
+    run(cx, "SOFTMAX_GRADIENT", c_type(dtype), cut.columns(), &args)
+}
+
+fn pad(cx: &KernelCx, which: &str, x: &Operand, cut: &Cut, length: usize, fill: f64) -> Result<()> {
+    let out = cx.output(0);
+    let bits = pattern(Scalar::F64(fill), out.dtype());
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::Output(0),
+        Arg::Bytes(bytes(&cut.segments)),
+        Arg::I64(length as i64),
+        Arg::Bytes(&bits),
+    ];
+    run(cx, which, moved(out.dtype()), out.len(), &args)
+}
+
+/// Sorts each column by its elements, then, keeping that order, by the segments of the rows.
+fn argsort(cx: &KernelCx) -> Result<()> {
+    let x = Operand::input(cx, 0)?;
+    let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+    if x.is_empty() {
+        return Ok(());
+    }
+    let dtype = x.dtype;
+    let x = x.into_dense(cx, dtype)?;
+    let (rows, inner) = (x.shape[0], x.len() / x.shape[0]);
+    let columns = x
+        .with(&[inner, rows], &[1, inner as isize])
+        .into_dense(cx, dtype)?;
+    let order = argsorted(cx, &columns, rows, Direction::Ascending)?;
+    let numbers = Operand::new(cx, &[rows], DType::I64)?;
+    cut.numbers(cx, numbers.ptr)?;
+    let numbers = numbers
+        .with(&[inner, rows], &[0, 1])
+        .into_dense(cx, DType::I64)?;
+    let numbers = picked(cx, &numbers, &order)?;
+    let again = argsorted(cx, &numbers, rows, Direction::Ascending)?;
+    let order = picked(cx, &order, &again)?.with(&[rows, inner], &[1, rows as isize]);
+    operand::copy(
+        cx,
+        &order,
+        &Operand::of(cx.output(0)).with(&[rows, inner], &[inner as isize, 1]),
+    )
+}
+
+fn run(cx: &KernelCx, which: &str, name: &'static str, n: usize, args: &[Arg]) -> Result<()> {
+    if n == 0 {
+        return Ok(());
+    }
+    launch(
+        cx,
+        &key(which, name),
+        || text(which, name),
+        for_each(n),
+        args,
+    )
+}
+
+fn key(which: &str, name: &str) -> String {
+    format!("segment_{}:{name}", which.to_lowercase())
+}
+
+fn text(which: &str, name: &str) -> String {
+    // Integers are summed in 64 bits, halves in f32.
+    let wide = match name {
+        "boolean" | "i8" | "i16" | "i32" | "i64" if which == "FOLD" => "i64",
+        "u8" | "u16" | "u32" | "u64" if which == "FOLD" => "u64",
+        "f16" | "bf16" => "f32",
+        other => other,
+    };
+    let head = format!("typedef {name} T;\ntypedef {wide} R;\n#define {which}");
+    source(&[MATH, PAIR, WALK, operand::FAULT, &head, SEGMENT])
+}
+
+pub(super) fn texts(all: &mut Vec<(String, String)>) {
+    let mut push = |which: &str, name: &str| all.push((key(which, name), text(which, name)));
+    for dtype in DType::ALL {
+        push("FOLD", c_type(dtype));
+    }
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        for which in ["SOFTMAX", "SOFTMAX_GRADIENT", "MATMUL", "OUTER"] {
+            push(which, c_type(dtype));
+        }
+    }
+    for name in operand::MOVED {
+        for which in ["EXPAND", "PAD", "UNPAD"] {
+            push(which, name);
+        }
+    }
+    push("CHECK", "u8");
+    push("NUMBERS", "u8");
+}

@@ -1,0 +1,166 @@
+//! Sums of products over short distances: convolutions of sequences, and attention to neighbours (`slide.cuh`).
+
+use mxnet_core::Result;
+use mxnet_core::cx::KernelCx;
+use mxnet_core::variants::register as add;
+use mxnet_tensor::{DType, DeviceKind};
+
+use super::matmul::SUMS;
+use super::operand::{Operand, WALK, bytes, c_type, for_each, source};
+use crate::launch::{Arg, launch};
+
+const SLIDE: &str = include_str!("../text/slide.cuh");
+
+pub(super) fn register(kind: DeviceKind) -> Result<()> {
+    add("convolve", kind, 0, |cx| slide(cx, Shifts::of(cx, true)))?;
+    add("correlate", kind, 0, |cx| slide(cx, Shifts::of(cx, false)))?;
+    add("sliding_dot", kind, 0, |cx| {
+        let (reversed, conjugated) = (cx.bool("reversed"), cx.bool("conjugated"));
+        slide(
+            cx,
+            Shifts {
+                before: cx.int("before") as usize,
+                reversed,
+                conjugated,
+            },
+        )
+    })?;
+    add("sldwin_atten_score", kind, 0, |cx| window(cx, 0, None))?;
+    add("sldwin_atten_context", kind, 0, |cx| {
+        window(cx, 1, Some(false))
+    })?;
+    add("sldwin_atten_spread", kind, 0, |cx| {
+        window(cx, 1, Some(true))
+    })
+}
+
+struct Shifts {
+    /// How many elements of the second sequence lie in front of the first one at the first shift.
+    before: usize,
+    reversed: bool,
+    conjugated: bool,
+}
+
+impl Shifts {
+    /// Those of the call's mode.
+    fn of(cx: &KernelCx, is_convolution: bool) -> Shifts {
+        let (n, m) = (cx.input(0).len(), cx.input(1).len());
+        let least = n.min(m);
+        let start = match cx.str("mode") {
+            "full" => 0,
+            // The middle; of a correlation in which the second sequence is the longer one, that of the mirrored one.
+            "same" if m > n && !is_convolution => least / 2,
+            "same" => (least - 1) / 2,
+            _ => least - 1,
+        };
+        Shifts {
+            before: m - 1 - start,
+            reversed: is_convolution,
+            conjugated: !is_convolution,
+        }
+    }
+}
+
+fn slide(cx: &KernelCx, shifts: Shifts) -> Result<()> {
+    let out = cx.output(0);
+    let dtype = out.dtype();
+    let (x, w) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::I64(x.len() as i64),
+        Arg::Pointer(w.ptr),
+        Arg::I64(w.len() as i64),
+        Arg::Output(0),
+        Arg::I64(out.len() as i64),
+        Arg::I64(shifts.before as i64),
+        Arg::I64(i64::from(shifts.reversed)),
+        Arg::I64(i64::from(shifts.conjugated)),
+    ];
+    run(cx, "SLIDE", dtype, out.len(), &args)
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Window {
+    batch: i64,
+    length: i64,
+    heads: i64,
+    dim: i64,
+    before: i64,
+    width: i64,
+    dilations: u64,
+}
+
+/// Scores of the rows of input `rows` with those in their windows; or sums of these, scattered or not.
+fn window(cx: &KernelCx, rows: usize, scatter: Option<bool>) -> Result<()> {
+    let out = cx.output(0);
+    let dtype = out.dtype();
+    let (a, b) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+    let dilations = Operand::dense(cx, 2, DType::I64)?;
+    let shape = cx.input(rows).shape();
+    let before = cx.int("w");
+    let g = Window {
+        batch: shape[0] as i64,
+        length: shape[1] as i64,
+        heads: shape[2] as i64,
+        dim: shape[3] as i64,
+        before,
+        width: if cx.bool("symmetric") {
+            2 * before + 1
+        } else {
+            before + 1
+        },
+        dilations: dilations.ptr,
+    };
+    let mut args = vec![
+        Arg::Pointer(a.ptr),
+        Arg::Pointer(b.ptr),
+        Arg::Output(0),
+        Arg::Bytes(bytes(&g)),
+    ];
+    let which = match scatter {
+        None => "SCORES",
+        Some(scatter) => {
+            args.push(Arg::I64(i64::from(scatter)));
+            "SUMS"
+        }
+    };
+    run(cx, which, dtype, out.len(), &args)
+}
+
+fn run(cx: &KernelCx, which: &str, dtype: DType, n: usize, args: &[Arg]) -> Result<()> {
+    if n == 0 {
+        return Ok(());
+    }
+    launch(
+        cx,
+        &key(which, dtype),
+        || text(which, dtype),
+        for_each(n),
+        args,
+    )
+}
+
+fn key(which: &str, dtype: DType) -> String {
+    format!("slide_{}:{}", which.to_lowercase(), c_type(dtype))
+}
+
+fn text(which: &str, dtype: DType) -> String {
+    let window = if which == "SLIDE" {
+        ""
+    } else {
+        "#define WINDOW\n"
+    };
+    let head = format!("typedef {} T;\n{window}#define {which}", c_type(dtype));
+    source(&[WALK, &head, SUMS, SLIDE])
+}
+
+pub(super) fn texts(all: &mut Vec<(String, String)>) {
+    for dtype in DType::ALL {
+        all.push((key("SLIDE", dtype), text("SLIDE", dtype)));
+        if !dtype.is_complex() {
+            all.push((key("SCORES", dtype), text("SCORES", dtype)));
+            all.push((key("SUMS", dtype), text("SUMS", dtype)));
+        }
+    }
+}

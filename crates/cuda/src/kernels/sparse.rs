@@ -1,0 +1,281 @@
+//! Sparse matrices in compressed rows: orders of patterns, rows at positions, products with dense arrays (`sparse.cuh`).
+
+use mxnet_core::cx::KernelCx;
+use mxnet_core::{Error, Result, registry, variants};
+use mxnet_tensor::{DType, DeviceKind, Scalar};
+
+use super::matmul::SUMS;
+use super::operand::{self, Operand, PAIR, WALK, bytes, c_type, for_each, moved, report, source};
+use super::order::{Direction, argsorted, picked};
+use super::segment::{Cut, SEGMENT};
+use crate::launch::{Arg, launch};
+use crate::text::MATH;
+
+const SPARSE: &str = include_str!("../text/sparse.cuh");
+
+pub(super) fn register(kind: DeviceKind) -> Result<()> {
+    // The operators are of a crate that a program need not have.
+    let add = |name: &str, kernel: variants::DeviceKernel| match registry::find(name) {
+        Some(_) => variants::register(name, kind, 0, kernel),
+        None => Ok(()),
+    };
+    add("csr_rows", |cx| {
+        let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+        cut.numbers(cx, cx.output(0).data_ptr() as u64)
+    })?;
+    add("csr_transpose", |cx| {
+        let indices = Operand::dense(cx, 0, DType::I64)?;
+        let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+        let order = argsorted(cx, &indices, indices.len(), Direction::Ascending)?;
+        operand::copy(cx, &order, &Operand::of(cx.output(2)))?;
+        invert(cx, &indices, &order, &cut, ("indices", [0, 1]))
+    })?;
+    add("coo_order", |cx| {
+        let (rows, columns) = (
+            Operand::dense(cx, 0, DType::I64)?,
+            Operand::dense(cx, 1, DType::I64)?,
+        );
+        let by_column = argsorted(cx, &columns, columns.len(), Direction::Ascending)?;
+        let turned = picked(cx, &rows, &by_column)?;
+        let by_row = argsorted(cx, &turned, turned.len(), Direction::Ascending)?;
+        let order = picked(cx, &by_column, &by_row)?;
+        operand::copy(cx, &order, &Operand::of(cx.output(0)))?;
+        let cut = Cut::uncut(rows.len());
+        // Columns out of bounds are found as rows are: by the offsets that they would make.
+        let counts = Operand::new(cx, &[cx.int("num_columns") as usize + 1], DType::I64)?;
+        inverted(
+            cx,
+            (&columns, &by_column),
+            &cut,
+            "columns",
+            (0, counts.ptr, cx.int("num_columns")),
+        )?;
+        inverted(
+            cx,
+            (&rows, &order),
+            &cut,
+            "rows",
+            (0, cx.output(1).data_ptr() as u64, cx.int("num_rows")),
+        )
+    })?;
+    add("csr_find", |cx| {
+        let columns = Operand::dense(cx, 0, DType::I64)?;
+        let own = Cut::read(cx, 1, cx.input(0).shape())?;
+        find(cx, &columns, None, &own, 2)
+    })?;
+    add("csr_find_points", |cx| {
+        let (rows, columns) = (
+            Operand::dense(cx, 2, DType::I64)?,
+            Operand::dense(cx, 3, DType::I64)?,
+        );
+        find(cx, &columns, Some(&rows), &Cut::uncut(rows.len()), 0)
+    })?;
+    add("gather_or_zero", |cx| {
+        let out = cx.output(0);
+        let (x, at) = (
+            Operand::dense(cx, 0, out.dtype())?,
+            Operand::dense(cx, 1, DType::I64)?,
+        );
+        let (rows, width) = (x.shape[0], x.shape[1..].iter().product::<usize>());
+        let zero = operand::pattern(Scalar::I64(0), out.dtype());
+        let args = [
+            Arg::Pointer(x.ptr),
+            Arg::Pointer(at.ptr),
+            Arg::Output(0),
+            Arg::I64(at.len() as i64),
+            Arg::I64(rows as i64),
+            Arg::I64(width as i64),
+            Arg::Bytes(&zero),
+            outside(cx, "positions")?,
+        ];
+        run(cx, "GATHER_OR_ZERO", moved(out.dtype()), out.len(), &args)
+    })?;
+    add("scatter_or_skip", |cx| {
+        let out = cx.output(0);
+        operand::fill(cx, &Operand::of(out), Scalar::I64(0))?;
+        let (x, at) = (
+            Operand::dense(cx, 0, out.dtype())?,
+            Operand::dense(cx, 1, DType::I64)?,
+        );
+        let width: usize = x.shape[1..].iter().product();
+        let order = argsorted(cx, &at, at.len(), Direction::Ascending)?;
+        let args = [
+            Arg::Pointer(x.ptr),
+            Arg::Pointer(at.ptr),
+            Arg::Pointer(order.ptr),
+            Arg::Output(0),
+            Arg::I64(at.len() as i64),
+            Arg::I64(out.shape()[0] as i64),
+            Arg::I64(width as i64),
+            outside(cx, "positions")?,
+        ];
+        run(cx, "SCATTER_OR_SKIP", c_type(out.dtype()), x.len(), &args)
+    })?;
+    add("csr_matmul_dense", |cx| {
+        let out = cx.output(0);
+        let (data, x) = (
+            Operand::dense(cx, 0, out.dtype())?,
+            Operand::dense(cx, 3, out.dtype())?,
+        );
+        let indices = Operand::dense(cx, 1, DType::I64)?;
+        let cut = Cut::read(cx, 2, cx.input(1).shape())?;
+        let row: usize = x.shape[1..].iter().product();
+        let heads = data.shape.get(1).copied().unwrap_or(1);
+        let args = [
+            Arg::Pointer(data.ptr),
+            Arg::Pointer(indices.ptr),
+            Arg::Bytes(bytes(&cut.segments)),
+            Arg::Pointer(x.ptr),
+            Arg::Output(0),
+            Arg::I64(x.shape[0] as i64),
+            Arg::I64(heads as i64),
+            Arg::I64((row / heads.max(1)) as i64),
+            outside(cx, "indices")?,
+        ];
+        run(cx, "MATMUL_DENSE", c_type(out.dtype()), out.len(), &args)
+    })?;
+    add("csr_sampled_dense", |cx| {
+        let out = cx.output(0);
+        let (x, y) = (
+            Operand::dense(cx, 0, out.dtype())?,
+            Operand::dense(cx, 1, out.dtype())?,
+        );
+        let indices = Operand::dense(cx, 2, DType::I64)?;
+        let cut = Cut::read(cx, 3, cx.input(2).shape())?;
+        let row: usize = y.shape[1..].iter().product();
+        let heads = if cx.bool("heads") { y.shape[1] } else { 1 };
+        let args = [
+            Arg::Pointer(x.ptr),
+            Arg::Pointer(y.ptr),
+            Arg::Pointer(indices.ptr),
+            Arg::Bytes(bytes(&cut.segments)),
+            Arg::Output(0),
+            Arg::I64(y.shape[0] as i64),
+            Arg::I64(heads as i64),
+            Arg::I64((row / heads.max(1)) as i64),
+            outside(cx, "indices")?,
+        ];
+        run(cx, "SAMPLED_DENSE", c_type(out.dtype()), out.len(), &args)
+    })
+}
+
+/// The error of an index that its axis does not have.
+fn outside(cx: &KernelCx, name: &'static str) -> Result<Arg<'static>> {
+    let op = cx.op.name;
+    report(cx, move |[at, index, size]| {
+        Error::index(
+            op,
+            format!("{name}[{at}] is {index}, outside its axis of size {size}"),
+        )
+    })
+}
+
+/// Rows of the elements in an order of their columns to output `outputs[0]`, the first of each column to `outputs[1]`.
+fn invert(
+    cx: &KernelCx,
+    indices: &Operand,
+    order: &Operand,
+    cut: &Cut,
+    (name, outputs): (&'static str, [usize; 2]),
+) -> Result<()> {
+    let [rows, starts] = outputs.map(|i| cx.output(i).data_ptr() as u64);
+    let columns = cx.output(outputs[1]).len() as i64 - 1;
+    inverted(cx, (indices, order), cut, name, (rows, starts, columns))
+}
+
+fn inverted(
+    cx: &KernelCx,
+    (indices, order): (&Operand, &Operand),
+    cut: &Cut,
+    name: &'static str,
+    (rows, starts, columns): (u64, u64, i64),
+) -> Result<()> {
+    let args = [
+        Arg::Pointer(indices.ptr),
+        Arg::Pointer(order.ptr),
+        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Pointer(rows),
+        Arg::Pointer(starts),
+        Arg::I64(columns),
+        outside(cx, name)?,
+    ];
+    run(
+        cx,
+        "INVERT",
+        "u8",
+        indices.len() + columns as usize + 1,
+        &args,
+    )
+}
+
+/// Positions of points in the pattern of inputs `pattern` and `pattern + 1`.
+fn find(
+    cx: &KernelCx,
+    columns: &Operand,
+    rows: Option<&Operand>,
+    own: &Cut,
+    pattern: usize,
+) -> Result<()> {
+    let indices = Operand::dense(cx, pattern, DType::I64)?;
+    let cut = Cut::read(cx, pattern + 1, cx.input(pattern).shape())?;
+    let args = [
+        Arg::Pointer(columns.ptr),
+        Arg::Pointer(rows.map_or(0, |rows| rows.ptr)),
+        Arg::Bytes(bytes(&own.segments)),
+        Arg::Pointer(indices.ptr),
+        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Output(0),
+        Arg::I64(columns.len() as i64),
+    ];
+    run(cx, "FIND", "u8", columns.len(), &args)
+}
+
+fn run(cx: &KernelCx, which: &str, name: &'static str, n: usize, args: &[Arg]) -> Result<()> {
+    if n == 0 {
+        return Ok(());
+    }
+    launch(
+        cx,
+        &key(which, name),
+        || text(which, name),
+        for_each(n),
+        args,
+    )
+}
+
+fn key(which: &str, name: &str) -> String {
+    format!("sparse_{}:{name}", which.to_lowercase())
+}
+
+fn text(which: &str, name: &str) -> String {
+    let head = format!("typedef {name} T;\n#define {which}");
+    let sums = if matches!(which, "SCATTER_OR_SKIP" | "MATMUL_DENSE" | "SAMPLED_DENSE") {
+        SUMS
+    } else {
+        ""
+    };
+    source(&[
+        MATH,
+        PAIR,
+        WALK,
+        operand::FAULT,
+        &head,
+        sums,
+        SEGMENT,
+        SPARSE,
+    ])
+}
+
+pub(super) fn texts(all: &mut Vec<(String, String)>) {
+    let mut push = |which: &str, name: &str| all.push((key(which, name), text(which, name)));
+    push("INVERT", "u8");
+    push("FIND", "u8");
+    for name in operand::MOVED {
+        push("GATHER_OR_ZERO", name);
+    }
+    for dtype in DType::ALL {
+        for which in ["SCATTER_OR_SKIP", "MATMUL_DENSE", "SAMPLED_DENSE"] {
+            push(which, c_type(dtype));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// Gather and scatter of blocks at positions.
+//
+// A position's offset in the indexed array is that of `Places`. The elements of the block are those of a `Walk`: `from` is the side that positions
+// are dense on, `to` the indexed one. An element of all is numbered (outer part of the block, position, inner part of the block).
+
+#define OUTSIDE ((i64)(1ull << 63))
+
+struct Places {
+    const i64* indices;     // for each position an index of an axis; if `size` is 0 an offset, OUTSIDE where an index was out of bounds
+    i64 size, stride;       // of the indexed axis
+
+    __device__ i64 at(i64 p) const {
+        const i64 i = indices[p];
+        return size == 0 ? i : (i < 0 ? i + size : i) * stride;
+    }
+    __device__ bool is_inside(i64 p) const {
+        const i64 i = indices[p];
+        return size == 0 ? i != OUTSIDE : i >= -size && i < size;
+    }
+};
+
+struct Blocks {
+    Walk block;
+    Places places;
+    i64 positions, step, inner;     // how many, the distance of two on their dense side, and elements of the inner part
+
+    // Position of element `e`, and its offsets on both sides but for the position on the indexed one.
+    __device__ i64 at(i64 e, i64& dense, i64& indexed) const {
+        const i64 p = e / inner % positions;
+        block.at(e / inner / positions * inner + e % inner, dense, indexed);
+        dense += p * step;
+        return p;
+    }
+};
+
+#ifdef GATHER
+extern "C" __global__ void kernel(const T* x, T* out, Blocks blocks, u64* faults) {
+    EACH(e, blocks.block.n * blocks.positions) {
+        i64 dense, indexed;
+        const i64 p = blocks.at(e, dense, indexed);
+        if (blocks.places.is_inside(p)) out[dense] = x[indexed + blocks.places.at(p)];
+        else refuse(faults, blocks.places.size, blocks.places.indices[p]);
+    }
+}
+#endif
+
+#ifdef SET
+// Of several positions for one place the last one is written: `last` has its number plus 1 for each place, `numbers` the place of each position.
+extern "C" __global__ void kernel(const T* values, T* out, Blocks blocks, Places numbers, const u64* last, u64* faults) {
+    EACH(e, blocks.block.n * blocks.positions) {
+        i64 dense, indexed;
+        const i64 p = blocks.at(e, dense, indexed);
+        if (!blocks.places.is_inside(p)) refuse(faults, blocks.places.size, blocks.places.indices[p]);
+        else if (last == 0 || last[numbers.at(p)] == (u64)p + 1) out[indexed + blocks.places.at(p)] = values[dense];
+    }
+}
+#endif
+
+#ifdef LAST
+extern "C" __global__ void kernel(Places numbers, u64* last, i64 positions) {
+    EACH(p, positions) if (numbers.is_inside(p)) atomicMax(&last[numbers.at(p)], (u64)p + 1);
+}
+#endif
+
+#ifdef ADD
+// `order` sorts the positions by their places. The first one of a place adds all of them, one after the other in their own order.
+extern "C" __global__ void kernel(const T* values, T* out, Blocks blocks, Places numbers, const i64* order, u64* faults) {
+    EACH(e, blocks.block.n * blocks.positions) {
+        // Neighbouring threads have neighbouring elements of the block.
+        const i64 slot = e / blocks.block.n, first = order[slot];
+        if (!numbers.is_inside(first)) {
+            refuse(faults, blocks.places.size, blocks.places.indices[first]);
+            continue;
+        }
+        const i64 place = numbers.at(first);
+        if (slot > 0 && numbers.is_inside(order[slot - 1]) && numbers.at(order[slot - 1]) == place) continue;
+        i64 dense, indexed;
+        blocks.block.at(e % blocks.block.n, dense, indexed);
+        T* to = out + indexed + blocks.places.at(first);
+        T sum = *to;
+        for (i64 s = slot; s < blocks.positions; s++) {
+            const i64 p = order[s];
+            if (s > slot && numbers.at(p) != place) break;
+            sum = plus(sum, values[dense + p * blocks.step]);
+        }
+        *to = sum;
+    }
+}
+#endif
+
+#ifdef NUMBER
+// Adds what one index array contributes to the offset and the number of each position.
+extern "C" __global__ void kernel(Places places, i64 count_behind, i64* offsets, i64* numbers, i64 positions, i64 is_first, u64* faults) {
+    EACH(p, positions) {
+        i64 offset = is_first ? 0 : offsets[p], number = is_first ? 0 : numbers[p];
+        if (!places.is_inside(p)) {
+            refuse(faults, places.size, places.indices[p]);
+            offset = number = OUTSIDE;
+        } else if (offset != OUTSIDE) {
+            const i64 i = places.indices[p];
+            offset += places.at(p);
+            number += (i < 0 ? i + places.size : i) * count_behind;
+        }
+        offsets[p] = offset;
+        numbers[p] = number;
+    }
+}
+#endif

@@ -1,0 +1,81 @@
+// Steps of recurrent layers: what happens between the products. T: f32 or f64. One thread for each hidden unit of each sequence; gates lie side by
+// side, `hidden` apart. CELL: LSTM 0, GRU 1, tanh 2, relu 3.
+
+MX_FN T sigmoid(T x) { return (T)1 / ((T)1 + exp_of(-x)); }
+
+#ifdef BIAS
+// Every row of the sums begins with both biases; the GRU's n with that of the input alone, its share of the state with that of the state.
+extern "C" __global__ void kernel(const T* bi, const T* bh, T* sums, T* beside, i64 rows, i64 width, i64 hidden) {
+    EACH(e, rows * width) {
+        const i64 unit = e % width;
+        const bool is_apart = CELL == 1 && unit >= 2 * hidden;
+        const T own = bi ? bi[unit] : (T)0, other = bh ? bh[unit] : (T)0;
+        sums[e] = is_apart ? own : own + other;
+        if (is_apart) beside[e / width * hidden + unit - 2 * hidden] = other;
+    }
+}
+#endif
+
+#ifdef FORWARD
+// `beside`: the cells of this step (LSTM), or the state's share of n (GRU). Null for what is 0.
+extern "C" __global__ void kernel(T* sums, T* beside, const T* h_before, const T* c_before, T* y, i64 batch, i64 hidden) {
+    EACH(e, batch * hidden) {
+        T* gates = sums + e / hidden * hidden * (CELL == 0 ? 4 : CELL == 1 ? 3 : 1) + e % hidden;
+        if (CELL == 0) {
+            const T i = sigmoid(gates[0]), f = sigmoid(gates[hidden]), g = tanh_of(gates[2 * hidden]), o = sigmoid(gates[3 * hidden]);
+            const T c = f * (c_before ? c_before[e] : (T)0) + i * g;
+            gates[0] = i;
+            gates[hidden] = f;
+            gates[2 * hidden] = g;
+            gates[3 * hidden] = o;
+            beside[e] = c;
+            y[e] = o * tanh_of(c);
+        } else if (CELL == 1) {
+            const T r = sigmoid(gates[0]), z = sigmoid(gates[hidden]), n = tanh_of(r * beside[e] + gates[2 * hidden]);
+            gates[0] = r;
+            gates[hidden] = z;
+            gates[2 * hidden] = n;
+            y[e] = z * ((h_before ? h_before[e] : (T)0) - n) + n;
+        } else if (CELL == 2) {
+            y[e] = tanh_of(gates[0]);
+        } else {
+            y[e] = gates[0] < 0 ? (T)0 : gates[0];
+        }
+    }
+}
+#endif
+
+#ifdef BACKWARD
+// The gates become the cotangents of their sums, `dh` and `dc` those of the old states as far as no product is needed.
+extern "C" __global__ void kernel(
+    T* sums, T* beside, const T* h_before, const T* c_before, const T* y, const T* dy, T* dh, T* dc, i64 batch, i64 hidden
+) {
+    EACH(e, batch * hidden) {
+        T* gates = sums + e / hidden * hidden * (CELL == 0 ? 4 : CELL == 1 ? 3 : 1) + e % hidden;
+        const T slope = dh[e] + dy[e];
+        T direct = 0;
+        if (CELL == 0) {
+            const T i = gates[0], f = gates[hidden], g = gates[2 * hidden], o = gates[3 * hidden], t = tanh_of(beside[e]);
+            const T cell = dc[e] + slope * o * ((T)1 - t * t);
+            gates[0] = cell * g * i * ((T)1 - i);
+            gates[hidden] = cell * (c_before ? c_before[e] : (T)0) * f * ((T)1 - f);
+            gates[2 * hidden] = cell * i * ((T)1 - g * g);
+            gates[3 * hidden] = slope * t * o * ((T)1 - o);
+            dc[e] = cell * f;
+        } else if (CELL == 1) {
+            const T r = gates[0], z = gates[hidden], n = gates[2 * hidden], before = h_before ? h_before[e] : (T)0;
+            const T dn = slope * ((T)1 - z) * ((T)1 - n * n);
+            gates[0] = dn * beside[e] * r * ((T)1 - r);
+            gates[hidden] = slope * (before - n) * z * ((T)1 - z);
+            gates[2 * hidden] = dn;
+            beside[e] = dn * r;
+            direct = slope * z;
+        } else if (CELL == 2) {
+            gates[0] = slope * ((T)1 - y[e] * y[e]);
+        } else {
+            gates[0] = y[e] > 0 ? slope : (T)0;
+        }
+        dh[e] = direct;
+    }
+}
+#endif
