@@ -29,6 +29,7 @@ mod segment;
 mod slide;
 mod softmax;
 mod sparse;
+mod ufunc;
 mod update;
 
 /// Adds the kernels of all families.
@@ -58,6 +59,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     slide::register(kind)?;
     softmax::register(kind)?;
     sparse::register(kind)?;
+    ufunc::register(kind)?;
     update::register(kind)?;
     Ok(())
 }
@@ -88,6 +90,7 @@ pub fn texts() -> Vec<(String, String)> {
     slide::texts(&mut texts);
     softmax::texts(&mut texts);
     sparse::texts(&mut texts);
+    ufunc::texts(&mut texts);
     update::texts(&mut texts);
     // Halves and float32 share texts.
     texts.sort();

@@ -184,7 +184,7 @@ fn dtype_of(elem: Elem) -> DType {
 }
 
 /// The function of an operator that computes in `dtype`.
-fn function(op: &OpDef, dtype: DType) -> Result<Function<'static>> {
+pub(super) fn function(op: &OpDef, dtype: DType) -> Result<Function<'static>> {
     let rows = rows_of(op)?;
     let results = results_of(op.name)
         .ok_or_else(|| Error::internal(op.name, "there is no expression of it"))?;
@@ -263,17 +263,30 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
+/// The dtypes that an operator computes in.
+pub(super) fn dtypes(op: &OpDef) -> impl Iterator<Item = DType> {
+    let accepts = match op.types {
+        Types::Promote { accepts, .. } | Types::Counted { accepts, .. } => accepts,
+        _ => types::DTypes::ALL,
+    };
+    accepts.iter()
+}
+
+/// The operators of two arrays.
+pub(super) fn binary() -> impl Iterator<Item = &'static OpDef> {
+    let ops = FUNCTIONS
+        .iter()
+        .filter_map(|(name, _)| registry::find(name));
+    ops.filter(|op| rows_of(op).is_ok_and(|rows| rows.ins == 2 && rows.outs == 1))
+}
+
 pub(crate) fn texts(all: &mut Vec<(String, String)>) {
     for (name, _) in FUNCTIONS {
         let Some(op) = registry::find(name) else {
             continue;
         };
-        let accepts = match op.types {
-            Types::Promote { accepts, .. } | Types::Counted { accepts, .. } => accepts,
-            _ => types::DTypes::ALL,
-        };
         let num_params = rows_of(op).map_or(0, |rows| usize::from(rows.params));
-        for (k, dtype) in accepts.iter().enumerate() {
+        for (k, dtype) in dtypes(op).enumerate() {
             if let Ok(function) = function(op, dtype) {
                 map::texts(&function, num_params, k == 0, all);
             }

@@ -264,7 +264,11 @@ fn text(function: &Function, shape: &Shape, num_params: usize) -> String {
 }
 
 /// The function `apply` of one element.
-fn write_function(text: &mut String, function: &Function, num_params: usize) -> std::fmt::Result {
+pub(super) fn write_function(
+    text: &mut String,
+    function: &Function,
+    num_params: usize,
+) -> std::fmt::Result {
     writeln!(text, "\nnamespace mx {{")?;
     writeln!(text, "typedef {} T;", type_name(function.compute))?;
     write!(text, "MX_FN void apply(u64 i")?;

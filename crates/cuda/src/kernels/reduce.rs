@@ -183,7 +183,7 @@ fn folded_axes(cx: &KernelCx) -> Result<SmallVec<[bool; 8]>> {
 }
 
 /// Strides of a result along the axes of what was folded.
-fn result_strides(strides: &[isize], folded: &[bool]) -> Strides {
+pub(super) fn result_strides(strides: &[isize], folded: &[bool]) -> Strides {
     if strides.len() == folded.len() {
         return Strides::from_slice(strides);
     }
