@@ -135,6 +135,14 @@ def test_writes_in_place():
     assert x.tolist() == expected
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_numbers_beside_halves_go_as_arguments(dtype):
+    x = np.array([1.0, 2.0, 3.0]).astype(dtype)
+    there = x.to_device(DEVICE)
+    assert bits(there * 2.1) == bits(x * 2.1)
+    assert bits(7 - there) == bits(7 - x)
+
+
 def test_operands_on_two_devices_are_refused():
     x = np.ones((2,), device=DEVICE)
     with pytest.raises(mx.error.DeviceError, match=r"different devices: sim\(0\) and cpu\(0\)"):

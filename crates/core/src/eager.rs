@@ -491,7 +491,7 @@ fn with_rounded_numbers(call: &Call) -> Result<Outputs> {
         let number = x.filter(|x| x.is_weak() && x.kind() != mxnet_tensor::Kind::Bool);
         rounded.push(match number.and_then(Array::number) {
             Some(value) if !value.fits(compute) => return beyond_range(call, value, compute),
-            Some(value) => Some(Array::scalar(value, compute)?),
+            Some(value) => Some(Array::constant(value, compute)?),
             None => None,
         });
     }
