@@ -72,3 +72,28 @@ assert ((y.to_device(gpu).transpose() + 1).asnumpy() == y.asnumpy().transpose() 
 def test_long_sums_are_exact_to_their_bound_and_the_same_at_every_run():
     done = run(["-c", SUMS], 300)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+REFUSED = """
+import mxnet as mx
+from mxnet import np
+
+gpu = mx.gpu(0)
+x = np.array([2, 3], dtype="int32").to_device(gpu)
+assert (x ** np.array([3, 0], dtype="int32").to_device(gpu)).tolist() == [8, 1]
+half = np.array([1.0, 2.0], dtype="float16").to_device(gpu)
+assert (half * 2.5 + 1).tolist() == [3.5, 6.0]
+for exponents in (-1, np.array([1, -1], dtype="int32").to_device(gpu)):
+    try:
+        (x**exponents).tolist()
+    except ValueError as error:
+        assert "negative integer powers" in str(error), error
+    else:
+        raise AssertionError("a negative power of integers is no integer")
+assert np.subtract.reduce(x, initial=10).tolist() == 5
+"""
+
+
+def test_negative_powers_of_integers_fail_where_they_are_read():
+    done = run(["-c", REFUSED], 300)
+    assert done.returncode == 0, done.stdout + done.stderr
