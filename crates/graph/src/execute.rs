@@ -19,6 +19,10 @@ use crate::ir::Source;
 use crate::plan::Place;
 use crate::random::Drawn;
 
+/// Runs that are estimated to take less are carried out by the caller: waking another thread and waiting for it takes some
+/// 50 us, which a prediction would take longer.
+const INLINE_NS: u64 = 500_000;
+
 /// The tensors of one run that are made for it.
 struct Run {
     tensors: Vec<Tensor>,
@@ -125,7 +129,12 @@ impl Executable {
                 false => reads.push(storage.var()),
             }
         }
-        if let Some(guard) = engine().try_acquire(&reads, &writes, self.cost_ns)
+        // Handing a run over and waiting for it takes as long as a part of it.
+        let cost_ns = match self.cost_ns {
+            0..INLINE_NS => 0,
+            cost_ns => cost_ns,
+        };
+        if let Some(guard) = engine().try_acquire(&reads, &writes, cost_ns)
             && guard.poison().is_none()
         {
             return launch::caught("graph", || self.steps(&run));
