@@ -8,6 +8,7 @@ mod fold;
 mod forward;
 mod recompute;
 mod registered;
+mod repeat;
 mod simplify;
 
 pub use common::merge_common_nodes;
@@ -18,6 +19,7 @@ pub use fold::fold_constants;
 pub use forward::forward_copies;
 pub use recompute::{Training, within_budget};
 pub use registered::{OutsidePass, Runs, generation, register, registered, switch_off, unregister};
+pub use repeat::repeat_cheap_nodes;
 pub use simplify::simplify;
 
 use mxnet_core::{Error, Result};
@@ -37,6 +39,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("forward_copies", forward_copies),
     ("remove_copies", remove_copies),
     ("fuse_epilogues", fuse_epilogues),
+    ("repeat_cheap_nodes", repeat_cheap_nodes),
 ];
 
 /// What a function asks of its compilation.

@@ -69,13 +69,7 @@ pub fn within_budget(graph: Graph, training: Option<Training>, choice: &Choice) 
 
 /// Bytes of intermediate results and of what is new in the results, at the most.
 fn peak_bytes(graph: &Graph, training: Option<Training>, choice: &Choice) -> Result<usize> {
-    let planned = |mut graph: Graph| -> Result<usize> {
-        let groups = match choice.is_off("fuse") {
-            true => Vec::new(),
-            false => fuse::groups(&mut graph)?,
-        };
-        Ok(MemoryPlan::new(&graph, &groups).peak_bytes(&graph))
-    };
+    let planned = |graph: Graph| planned_bytes(graph, !choice.is_off("fuse"));
     let Some(t) = training else {
         return planned(graph.clone());
     };
@@ -96,8 +90,17 @@ fn peak_bytes(graph: &Graph, training: Option<Training>, choice: &Choice) -> Res
     Ok(planned(forward)?.max(kept + planned(backward)?))
 }
 
+/// Bytes of intermediate results and results of a graph as it is.
+pub(super) fn planned_bytes(mut graph: Graph, fuses: bool) -> Result<usize> {
+    let groups = match fuses {
+        true => fuse::groups(&mut graph)?,
+        false => Vec::new(),
+    };
+    Ok(MemoryPlan::new(&graph, &groups).peak_bytes(&graph))
+}
+
 /// The node before which most bytes are in use.
-fn fullest(graph: &Graph) -> usize {
+pub(super) fn fullest(graph: &Graph) -> usize {
     let mut ends: HashMap<BufferId, usize> = HashMap::new();
     for (at, node) in graph.nodes.iter().enumerate() {
         ends.extend(node.reads().map(|buffer| (buffer, at)));
@@ -199,7 +202,7 @@ fn recomputed(graph: &Graph, boundary: usize, count: usize, recomputes: usize) -
 }
 
 /// Lets a node read the new buffers.
-fn rename(node: &mut Node, renamed: &HashMap<BufferId, BufferId>) {
+pub(super) fn rename(node: &mut Node, renamed: &HashMap<BufferId, BufferId>) {
     for operand in &mut node.inputs {
         if let Operand::View(view) = operand
             && let Some(&new) = renamed.get(&view.buffer)
