@@ -3,6 +3,13 @@
 //! `GATE` is held shared by every section that takes a variable's lock outside of a running operation, and exclusively
 //! around `fork`. Foreign code never runs under it, so that it is never entered twice by one thread.
 
+use crate::engine::{Progress, Shared};
+use crate::pool::{PoolState, depth};
+use crate::read::{FORKING, num_guards};
+use crate::sync::{MutexGuard, Ordering};
+use crate::wait::Outcome;
+use patience::{Patience, let_others_go_on};
+
 #[cfg(not(loom))]
 mod gate {
     use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -19,30 +26,51 @@ mod gate {
     }
 }
 
-/// No model forks.
+/// Models that fork say so; the others have no gate, which would double their interleavings.
 #[cfg(loom)]
 mod gate {
-    pub(crate) struct Open;
+    use std::cell::Cell;
+    use std::sync::PoisonError;
 
-    pub(crate) fn enter() -> Open {
-        Open
+    use loom::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+    std::thread_local! {
+        /// Loom runs all threads of a model on one thread of the system.
+        static IS_THERE: Cell<bool> = const { Cell::new(false) };
+    }
+
+    loom::lazy_static! {
+        static ref GATE: RwLock<()> = RwLock::new(());
+    }
+
+    pub(crate) fn enter() -> Option<RwLockReadGuard<'static, ()>> {
+        let open = || GATE.read().unwrap_or_else(PoisonError::into_inner);
+        IS_THERE.get().then(open)
+    }
+
+    pub(crate) fn close() -> RwLockWriteGuard<'static, ()> {
+        assert!(
+            IS_THERE.get(),
+            "a model that forks says so before it begins"
+        );
+        GATE.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be called before the model whether it forks.
+    pub fn set_gate(is_there: bool) {
+        IS_THERE.set(is_there);
     }
 }
 
 pub(crate) use gate::enter;
 
-#[cfg(not(loom))]
-mod handlers {
-    use std::cell::RefCell;
-    use std::sync::RwLockWriteGuard;
-    use std::time::{Duration, Instant};
+#[cfg(loom)]
+pub use gate::set_gate;
 
-    use super::gate;
-    use crate::engine::Engine;
-    use crate::pool::{PoolState, depth, is_worker};
-    use crate::read::{FORKING, num_guards};
-    use crate::sync::{MutexGuard, Ordering};
-    use crate::wait::Outcome;
+/// Time that passes while a fork waits. Loom knows none.
+#[cfg(not(loom))]
+mod patience {
+    use std::time::{Duration, Instant};
 
     /// Operations that wait for nothing but other threads' inline operations get this long to become ready.
     const GRACE: Duration = Duration::from_millis(100);
@@ -50,15 +78,126 @@ mod handlers {
     /// Threads that read on the host get this long to end it.
     const READ_GRACE: Duration = Duration::from_secs(2);
 
-    /// All that is locked around `fork`, in the order of locking.
-    struct Locked {
-        _gate: RwLockWriteGuard<'static, ()>,
-        progress: MutexGuard<'static, crate::engine::Progress>,
-        pool: MutexGuard<'static, PoolState>,
+    pub(super) struct Patience(Instant);
+
+    impl Patience {
+        pub(super) fn begin() -> Patience {
+            Patience(Instant::now())
+        }
+
+        pub(super) fn is_over(&self) -> bool {
+            self.0.elapsed() >= GRACE
+        }
+
+        pub(super) fn is_over_for_readers(&self) -> bool {
+            self.0.elapsed() >= READ_GRACE
+        }
     }
 
+    pub(super) fn let_others_go_on() {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+#[cfg(loom)]
+mod patience {
+    pub(super) struct Patience;
+
+    impl Patience {
+        pub(super) fn begin() -> Patience {
+            Patience
+        }
+
+        pub(super) fn is_over(&self) -> bool {
+            false
+        }
+
+        pub(super) fn is_over_for_readers(&self) -> bool {
+            false
+        }
+    }
+
+    pub(super) fn let_others_go_on() {
+        loom::thread::yield_now();
+    }
+}
+
+/// All that is locked around `fork`, in the order of locking.
+struct Locked<'s> {
+    _gate: crate::sync::RwLockWriteGuard<'static, ()>,
+    #[cfg_attr(loom, expect(dead_code, reason = "only a child changes it"))]
+    progress: MutexGuard<'s, Progress>,
+    #[cfg_attr(loom, expect(dead_code, reason = "only a child changes it"))]
+    pool: MutexGuard<'s, PoolState>,
+}
+
+impl Shared {
+    /// Waits until no operation is ready or running, except one that this thread is inside of, and locks everything.
+    fn lock_for_fork(&self) -> Locked<'_> {
+        let own = depth();
+        let begin = Patience::begin();
+        loop {
+            let start = Patience::begin();
+            let mut is_idle = || {
+                let (is_quiet, is_empty) = self.quiet(own);
+                is_quiet && (is_empty || start.is_over())
+            };
+            let outcome = self.help_until(&mut is_idle, &mut || false);
+            debug_assert_eq!(
+                outcome,
+                Outcome::Done,
+                "a check that is always false does not interrupt"
+            );
+            let gate = gate::close();
+            let progress = self.progress.lock();
+            let pool = self.pool.lock();
+            // From here on no read guard begins.
+            let readers = self.readers.fetch_or(FORKING, Ordering::SeqCst) & !FORKING;
+            let is_unread = readers <= num_guards() || begin.is_over_for_readers();
+            if is_unread && self.pool.is_quiet(&pool, own) {
+                return Locked {
+                    _gate: gate,
+                    progress,
+                    pool,
+                };
+            }
+            self.readers.fetch_and(!FORKING, Ordering::SeqCst);
+            drop((pool, progress, gate));
+            if !is_unread {
+                let_others_go_on();
+            }
+        }
+    }
+
+    /// In the process that goes on as it was.
+    fn unlock_after_fork(&self, locked: Option<Locked<'_>>) {
+        self.readers.fetch_and(!FORKING, Ordering::SeqCst);
+        drop(locked);
+    }
+}
+
+#[cfg(loom)]
+impl crate::engine::Engine {
+    /// Runs `body` where a fork would be.
+    pub fn while_forking(&self, body: impl FnOnce()) {
+        let locked = self.shared.lock_for_fork();
+        body();
+        self.shared.unlock_after_fork(Some(locked));
+    }
+}
+
+#[cfg(not(loom))]
+mod handlers {
+    use std::cell::RefCell;
+
+    use super::Locked;
+    use crate::engine::Engine;
+    use crate::pool::is_worker;
+    use crate::read::num_guards;
+    use crate::sync::Ordering;
+
     thread_local! {
-        static LOCKED: RefCell<Option<Locked>> = const { RefCell::new(None) };
+        static LOCKED: RefCell<Option<Locked<'static>>> = const { RefCell::new(None) };
     }
 
     impl Engine {
@@ -68,49 +207,14 @@ mod handlers {
         /// An operation that needs something the forking thread holds (Python's interpreter lock, say) would never
         /// end: whoever binds such a runtime waits for the engine, without that lock, before it forks.
         pub fn prepare_fork(&'static self) {
-            let shared = &*self.shared;
-            let own = depth();
-            let begin = Instant::now();
-            loop {
-                let start = Instant::now();
-                let mut is_idle = || {
-                    let (is_quiet, is_empty) = shared.quiet(own);
-                    is_quiet && (is_empty || start.elapsed() >= GRACE)
-                };
-                let outcome = shared.help_until(&mut is_idle, &mut || false);
-                debug_assert_eq!(
-                    outcome,
-                    Outcome::Done,
-                    "a check that is always false does not interrupt"
-                );
-                let gate = gate::close();
-                let progress = shared.progress.lock();
-                let pool = shared.pool.lock();
-                // From here on no read guard begins.
-                let readers = shared.readers.fetch_or(FORKING, Ordering::SeqCst) & !FORKING;
-                let is_unread = readers <= num_guards() || begin.elapsed() >= READ_GRACE;
-                if is_unread && shared.pool.is_quiet(&pool, own) {
-                    LOCKED.with(|slot| {
-                        *slot.borrow_mut() = Some(Locked {
-                            _gate: gate,
-                            progress,
-                            pool,
-                        })
-                    });
-                    return;
-                }
-                shared.readers.fetch_and(!FORKING, Ordering::SeqCst);
-                drop((pool, progress, gate));
-                if !is_unread {
-                    std::thread::sleep(Duration::from_micros(100));
-                }
-            }
+            let locked = self.shared.lock_for_fork();
+            LOCKED.with(|slot| *slot.borrow_mut() = Some(locked));
         }
 
         /// After `fork` in the parent.
         pub fn after_fork_parent(&'static self) {
-            self.shared.readers.fetch_and(!FORKING, Ordering::SeqCst);
-            drop(LOCKED.with(|slot| slot.borrow_mut().take()));
+            let locked = LOCKED.with(|slot| slot.borrow_mut().take());
+            self.shared.unlock_after_fork(locked);
         }
 
         /// After `fork` in the child: the pool has no workers and starts new ones when needed, the variables are as they were.

@@ -30,6 +30,8 @@ pub use engine::Engine;
 #[cfg(not(loom))]
 pub use engine::engine;
 pub use failure::{Failure, Panicked, WaitError};
+#[cfg(loom)]
+pub use fork::set_gate;
 pub use inline::{Hold, Inline};
 pub use read::ReadGuard;
 pub use schedule::Op;

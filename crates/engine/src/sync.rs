@@ -10,8 +10,8 @@ use loom::sync as imp;
 use std::sync as imp;
 use std::time::Duration;
 
-pub(crate) use imp::MutexGuard;
 pub(crate) use imp::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use imp::{MutexGuard, RwLockWriteGuard};
 
 #[cfg(loom)]
 pub(crate) use loom::{thread, thread_local};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom::thread;
-use mxnet_engine::{Access, Config, Engine, Failure, Mode, Op, Resource, Var, WaitError};
+use mxnet_engine::{Access, Config, Engine, Failure, Mode, Op, Resource, Var, WaitError, set_gate};
 
 /// Loom reports any access to the value that is not ordered with a conflicting one.
 struct Cell {
@@ -665,6 +665,67 @@ fn a_holder_reads_again_past_a_writer_that_waits_for_it() {
         assert_eq!(value(&engine, &y), seen);
         drop(guard);
         writer.join().expect("no panic");
+        assert_eq!(value(&engine, &x), 1);
+    });
+}
+
+/// A model whose program forks.
+fn model_of_fork(preemptions: usize, program: impl Fn() + Sync + Send + 'static) {
+    set_gate(true);
+    model(preemptions, program);
+    set_gate(false);
+}
+
+#[test]
+fn a_fork_finds_no_operation_half_done_and_stops_none() {
+    model_of_fork(2, || {
+        let (engine, x) = (engine(1), cell());
+        let pusher = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || push_update(&engine, &x, |value| value + 1))
+        };
+        // Loom reports it if the operation runs meanwhile.
+        engine.while_forking(|| assert!(x.get() <= 1));
+        pusher.join().expect("no panic");
+        assert_eq!(value(&engine, &x), 1);
+    });
+}
+
+#[test]
+fn a_fork_finds_no_variable_held_by_a_reader_and_keeps_none_out() {
+    model_of_fork(2, || {
+        let (engine, x) = (engine(0), cell());
+        let reader = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || {
+                let guard = engine
+                    .read(&[&x.var], &mut || false)
+                    .expect("nothing fails");
+                assert!(x.get() <= 1);
+                drop(guard);
+            })
+        };
+        push_update(&engine, &x, |value| value + 1);
+        engine.while_forking(|| assert!(x.var.is_free()));
+        reader.join().expect("no panic");
+        assert_eq!(value(&engine, &x), 1);
+    });
+}
+
+#[test]
+fn a_fork_beside_a_thread_that_waits_for_everything_ends() {
+    model_of_fork(2, || {
+        let (engine, x) = (engine(0), cell());
+        let waiter = {
+            let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
+            thread::spawn(move || {
+                push_update(&engine, &x, |value| value + 1);
+                engine.wait_all(&mut || false).expect("nothing fails");
+                assert!(x.var.is_free());
+            })
+        };
+        engine.while_forking(|| assert!(x.get() <= 1));
+        waiter.join().expect("no panic");
         assert_eq!(value(&engine, &x), 1);
     });
 }
