@@ -16,6 +16,7 @@ WAITS = {
     "a copy to the host": "np.sort(x).asnumpy()",
     "everything": "np.sort(x), mx.waitall()",
     "a gradient": "gradient()",
+    "a factorisation, which raises its errors at the call": "np.linalg.inv(m)",
     "memory that others see": "np.sort(x).copyto(shown)",
 }
 

@@ -454,13 +454,13 @@ pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
     }
 }
 
-/// What a call costs on one core that writes so many bytes. What the caller waits for costs nothing: it runs on the caller, if its operands are
-/// there.
+/// Estimated cost above which an operation that the caller waits for runs on a worker: then the wait can be interrupted.
+const MAX_WAITED_NS: u64 = 5_000_000;
+
+/// What a call costs on one core that writes so many bytes. A short one that the caller waits for costs nothing: it runs on the caller, if its
+/// operands are there.
 pub fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
-    if cx.op.waits {
-        return 0;
-    }
-    match cx.op.cost {
+    let cost = match cx.op.cost {
         Cost::PerKiB(ns) => {
             let bytes_read: usize = cx
                 .inputs
@@ -471,6 +471,10 @@ pub fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
             (bytes_read + bytes_written) as u64 * u64::from(ns) / 1024
         }
         Cost::Of(cost) => cost(cx),
+    };
+    match cx.op.waits && cost <= MAX_WAITED_NS {
+        true => 0,
+        false => cost,
     }
 }
 
