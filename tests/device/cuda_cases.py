@@ -166,6 +166,13 @@ def wrong_values():
     yield "chosen", (far, [array((3,)), array((3,))]), ValueError, "must be in 0..2, found"
     yield "random_integers_between", (far, mx.np.array([5, 9, 7])), ValueError, "low >= high at element 1: 9 and"
     yield "inverse", (mx.np.zeros((2, 3, 3)),), np.linalg.LinAlgError, "is singular: pivot 0 is zero"
+    far = mx.np.array([1.0, 0.5, -2.0])
+    yield (
+        "checked_parameter",
+        (far, "above 0", "scale", "normal"),
+        ValueError,
+        "`scale` must be above 0, found -2 at element 2",
+    )
     yield "cholesky_lower", (-mx.np.eye(3),), np.linalg.LinAlgError, "leading minor of order 1 is not"
 
 

@@ -13,20 +13,8 @@ use super::operand::{self, Operand, bytes, c_type, source};
 const CONV: &str = include_str!("../text/conv.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("convolution", kind, 0, |cx| {
-        let (data, weight) = (cx.input(0).shape(), cx.input(1).shape());
-        let geometry = Geometry::of(cx, data, weight)?;
-        let dtype = cx.output(0).dtype();
-        let (x, w) = (geometry.first(cx, 0, dtype)?, geometry.first(cx, 1, dtype)?);
-        let bias = Operand::dense_or_none(cx, 2, dtype)?;
-        let operands = Operands {
-            x: x.ptr,
-            w: w.ptr,
-            y: 0,
-            bias: pointer(bias.as_ref()),
-        };
-        multiply(cx, "FORWARD", &geometry, &operands)
-    })?;
+    add("convolution", kind, 0, |cx| forward(cx, false))?;
+    add("convolution_relu", kind, 0, |cx| forward(cx, true))?;
     add("convolution_data_gradient", kind, 0, |cx| {
         let geometry = Geometry::of(cx, cx.output(0).shape(), cx.input(1).shape())?;
         let dtype = cx.output(0).dtype();
@@ -54,6 +42,22 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     })
 }
 
+fn forward(cx: &KernelCx, relu: bool) -> Result<()> {
+    let (data, weight) = (cx.input(0).shape(), cx.input(1).shape());
+    let mut geometry = Geometry::of(cx, data, weight)?;
+    geometry.relu = relu;
+    let dtype = cx.output(0).dtype();
+    let (x, w) = (geometry.first(cx, 0, dtype)?, geometry.first(cx, 1, dtype)?);
+    let bias = Operand::dense_or_none(cx, 2, dtype)?;
+    let operands = Operands {
+        x: x.ptr,
+        w: w.ptr,
+        y: 0,
+        bias: pointer(bias.as_ref()),
+    };
+    multiply(cx, "FORWARD", &geometry, &operands)
+}
+
 fn pointer(x: Option<&Operand>) -> u64 {
     x.map_or(0, |x| x.ptr)
 }
@@ -79,6 +83,8 @@ struct Geometry {
     pad: [usize; 3],
     dilation: [usize; 3],
     channels_last: bool,
+    /// Whether negative results become 0.
+    relu: bool,
 }
 
 impl Geometry {
@@ -102,6 +108,7 @@ impl Geometry {
             pad: spread(cx, "pad", spatial, 0),
             dilation: spread(cx, "dilate", spatial, 1),
             channels_last,
+            relu: false,
         };
         for axis in 3 - spatial..3 {
             let reach = geometry.dilation[axis] * (geometry.kernel[axis] - 1) + 1;
@@ -198,6 +205,7 @@ struct Problem {
     groups: i64,
     channels: i64,
     filters: i64,
+    relu: i64,
     input: [i64; 3],
     output: [i64; 3],
     kernel: [i64; 3],
@@ -239,6 +247,7 @@ fn multiply(cx: &KernelCx, which: &'static str, g: &Geometry, operands: &Operand
         groups: g.groups as i64,
         channels: g.channels as i64,
         filters: g.filters as i64,
+        relu: i64::from(g.relu),
         input: numbers(g.input),
         output: numbers(g.output),
         kernel: numbers(g.kernel),

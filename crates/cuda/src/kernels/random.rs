@@ -47,6 +47,10 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         fill(cx, "mask", [1.0 - p, 1.0 / (1.0 - p), 0.0])
     })?;
     add("random_integers", kind, 0, integers)?;
+    add("checked_parameter", kind, 0, checked)?;
+    add("wald_path", kind, 0, |cx| {
+        operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))
+    })?;
     add("random_integers_between", kind, 0, between)?;
     add("random_order", kind, 0, |cx| {
         let out = cx.output(0);
@@ -153,6 +157,62 @@ fn wide(x: Option<Scalar>) -> i128 {
         Some(other) => other.as_i64().into(),
         None => 0,
     }
+}
+
+/// What a parameter may be, in the words of the operator: least and largest number, whether these are excluded, whether it is whole.
+const RULES: [(&str, [f64; 2], [bool; 3]); 9] = [
+    ("at least 0", [0.0, f64::INFINITY], [false, false, false]),
+    (
+        "from 0 to 9.2233720064847708e18",
+        [0.0, 9.223_372_006_484_771e18],
+        [false, false, false],
+    ),
+    ("above 0", [0.0, f64::INFINITY], [true, false, false]),
+    ("above 1", [1.0, f64::INFINITY], [true, false, false]),
+    ("in [0, 1]", [0.0, 1.0], [false, false, false]),
+    ("in (0, 1]", [0.0, 1.0], [true, false, false]),
+    ("in [0, 1)", [0.0, 1.0], [false, true, false]),
+    (
+        "a whole number of at least 0",
+        [0.0, f64::MAX],
+        [false, false, true],
+    ),
+    (
+        "a whole number from 0 to 10**9",
+        [0.0, 1e9],
+        [false, false, true],
+    ),
+];
+
+/// Copies a parameter, and reports an element that is not what the rule of the call says.
+fn checked(cx: &KernelCx) -> Result<()> {
+    operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))?;
+    let rule = cx.str("rule").to_owned();
+    let found = RULES.iter().find(|(name, ..)| *name == rule);
+    let Some((_, [low, high], [above, below, whole])) = found else {
+        let problem = format!("the rule `{rule}` is not known");
+        return Err(Error::internal(cx.op.name, problem));
+    };
+    let x = Operand::dense(cx, 0, DType::F64)?;
+    let name = cx.str("parameter").to_owned();
+    // The error is that of the function that users called.
+    let of = mxnet_core::registry::find(cx.str("of")).map_or(cx.op.name, |op| op.name);
+    let faults = report(cx, move |[at, value, _]| {
+        let value = f64::from_bits(value as u64);
+        let problem = format!("`{name}` must be {rule}, found {value} at element {at}");
+        Error::value(of, problem)
+    })?;
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::I64(x.len() as i64),
+        Arg::F64(*low),
+        Arg::F64(*high),
+        Arg::I64(i64::from(*above)),
+        Arg::I64(i64::from(*below)),
+        Arg::I64(i64::from(*whole)),
+        faults,
+    ];
+    run(cx, "CHECK", &["f64"], x.len(), &args)
 }
 
 fn integers(cx: &KernelCx) -> Result<()> {
@@ -316,4 +376,5 @@ pub(super) fn texts(all: &mut Vec<(String, String)>) {
     }
     push("COUNT_UP", &["i64"]);
     push("EXCHANGE", &["i64"]);
+    push("CHECK", &["f64"]);
 }

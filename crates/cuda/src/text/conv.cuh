@@ -11,6 +11,7 @@ struct Problem {
     i64 m, n, k, batches, splits, depth;
     i64 images, groups;
     i64 channels, filters;      // of a group
+    i64 relu;                   // whether negative results become 0
     i64 input[3], output[3], kernel[3], stride[3], pad[3], dilation[3];
     const T *x, *w, *y, *bias;
     T* out;
@@ -71,6 +72,7 @@ struct Problem {
     __device__ void put(i64 batch, i64 row, i64 column, A sum) const {
         const i64 filter = batch % groups * filters + row;
         if (bias) sum = added(sum, convert<A>(bias[filter]));
+        if (relu) sum = positive(sum);
         out[(batch / groups * groups * filters + filter) * n + column] = convert<T>(sum);
     }
 #endif

@@ -146,3 +146,14 @@ extern "C" __global__ void kernel(i64* all, i64 rows, i64 n, i64 count, Stream s
     }
 }
 #endif
+
+#ifdef CHECK
+// Whether parameters are what a rule says: not below `low` (or at it, if `is_above`), not above `high` (or at it, if `is_below`), whole if `is_whole`.
+extern "C" __global__ void kernel(const f64* x, i64 n, f64 low, f64 high, i64 is_above, i64 is_below, i64 is_whole, u64* faults) {
+    EACH(e, n) {
+        const f64 value = x[e];
+        const bool is_fine = (is_above ? value > low : value >= low) && (is_below ? value < high : value <= high) && (!is_whole || ::trunc(value) == value);
+        if (!is_fine) refuse(faults, e, bits_as<i64>(value));
+    }
+}
+#endif
