@@ -258,6 +258,20 @@ pub fn function(
     // No lock meanwhile: threads compile at the same time. Of two that compile the same text, the second one's result is dropped.
     let text = format!("{PRELUDE}\n{}", source());
     let compiler = compiler().map_err(|problem| Error::device(op, problem))?;
+    if let Some(&oldest) = compiler.archs.first()
+        && context.arch < oldest
+    {
+        let ((major, minor), arch) = (compiler.version, context.arch);
+        let problem = format!(
+            "NVRTC {major}.{minor} compiles for devices of compute capability {}.{} and later, this one has {}.{}",
+            oldest / 10,
+            oldest % 10,
+            arch / 10,
+            arch % 10
+        );
+        return Err(Error::device(op, problem)
+            .with_hint("an older version of it compiles for older devices: `pip install nvidia-cuda-nvrtc-cu12`"));
+    }
     let (target, is_machine_code) = compiler.target(context.arch);
     let name = CacheName {
         version: compiler.version,
