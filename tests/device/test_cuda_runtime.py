@@ -335,6 +335,7 @@ for stream in [None, -1, 1, 2, facts["stream"]]:
     y.__dlpack__(stream=stream, max_version=(1, 0))
 raises(ValueError, lambda: y.__dlpack__(stream=0), "stream")
 raises(ValueError, lambda: np.ones(2).__dlpack__(stream=1), "stream")
+assert np.from_dlpack(y, copy=True).__cuda_array_interface__["data"] != facts["data"]
 
 class Legacy:
     "A producer that knows the first version of the protocol."
@@ -366,7 +367,8 @@ import copy, pickle
 x = on_gpu(2, 3)
 host = numpy.arange(6, dtype="float32").reshape(2, 3)
 assert numpy.array_equal(numpy.asarray(x), host) and numpy.array_equal(numpy.array(x, dtype="int64"), host)
-assert x.tolist() == host.tolist() and x.tobytes() == host.tobytes()
+assert x.tolist() == host.tolist() and x.tobytes() == host.tobytes() and float(x[1, 2]) == 5.0
+assert numpy.array_equal(x[:, 1:].asnumpy(), host[:, 1:]) and numpy.array_equal(x.T.asnumpy(), host.T)
 raises(BufferError, lambda: memoryview(x), "gpu(0)", "asnumpy")
 raises(ValueError, lambda: numpy.asarray(x, copy=False), "gpu(0)")
 assert not hasattr(x, "__array_interface__") and not hasattr(np.ones(2), "__cuda_array_interface__")
