@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use mxnet_core::registry;
-use mxnet_tensor::DType;
+use mxnet_tensor::{DType, DeviceKind};
 
 use crate::ir::{BufferId, Graph, Operand};
 
@@ -33,7 +33,9 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
         let Some(y) = node.outputs.first().filter(|_| is_plain) else {
             continue;
         };
-        let is_product = FUSED.iter().any(|(product, ..)| *product == node.op.name);
+        // Other devices need not have kernels for both at once.
+        let is_on_cpu = graph.buffer(y.buffer).device.kind() == DeviceKind::Cpu;
+        let is_product = is_on_cpu && FUSED.iter().any(|(product, ..)| *product == node.op.name);
         if is_product && matches!(y.dtype, DType::F32 | DType::F64) {
             products.insert(y.buffer, at);
             continue;
