@@ -32,7 +32,6 @@ ONCE = {
     "test_arrays_of_numpy_are_named_when_a_call_fails": "the graph's block is named, not the one inside of it",
     "test_networks_have_the_published_number_of_parameters": "graphs do not run on arrays without values",
     "test_networks_have_the_published_number_of_trained_parameters": "graphs do not run on arrays without values",
-    "test_use_sequence_length_asks_for_lengths": "`npx.rnn` reads the lengths, which a trace does not know",
     "test_print_summary_computes_nothing_and_counts": "graphs do not run on arrays without values",
 }
 

@@ -101,6 +101,27 @@ def test_layers_are_loops_over_steps(mode, layers, directions, lengths):
         onp.testing.assert_allclose(g.asnumpy(), w, atol=1e-12)
 
 
+@pytest.mark.parametrize("mode", list(GATES))
+def test_what_stands_behind_the_ends_takes_no_part(mode):
+    given, hidden = case(mode, 2, 2)
+    lengths = [5, 2, 0]
+    x = given[0].copy()
+    for i, length in enumerate(lengths):
+        x[length:, i] = onp.nan
+    want = reference(mode, *given, hidden, 2, 2, lengths)
+    arrays = [np.array(a, dtype="float64") for a in (x, *given[1 : 4 if mode == "lstm" else 3])]
+    for a in arrays:
+        a.attach_grad()
+    with mx.autograd.record():
+        got = layers_of(mode, hidden, 2, 2, lengths)(*arrays)
+    mx.autograd.backward(got)
+    for g, w in zip(got, want, strict=False):
+        onp.testing.assert_allclose(g.asnumpy(), w, atol=1e-12)
+    for a in arrays:
+        assert onp.isfinite(a.grad.asnumpy()).all()
+    assert not arrays[0].grad.asnumpy()[onp.isnan(x)].any()
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_other_float_types_give_themselves(dtype):
     given, hidden = case("lstm", 1, 2)

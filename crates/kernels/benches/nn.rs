@@ -548,7 +548,7 @@ fn rnn_section() {
         let flops = 2.0 * (64 * batch * width * 512) as f64;
         // SAFETY: vectors of the layer's sizes.
         let forward = |t: &dyn Threads| unsafe {
-            rnn::forward(t, &g, &p, px, null, null, py, none, none, w, s)
+            rnn::forward(t, &g, &p, px, null, null, None, py, none, none, w, s)
         };
         report(
             &format!("{name} T64 B{batch} I256 H256 fwd"),
@@ -564,7 +564,20 @@ fn rnn_section() {
                 forward(t);
                 // SAFETY: as above.
                 unsafe {
-                    rnn::backward(t, &g, &p, px, null, null, py, &cotangents, &gradients, w, s)
+                    rnn::backward(
+                        t,
+                        &g,
+                        &p,
+                        px,
+                        null,
+                        null,
+                        None,
+                        py,
+                        &cotangents,
+                        &gradients,
+                        w,
+                        s,
+                    )
                 }
             },
         );

@@ -176,8 +176,10 @@ pub fn scratch_bytes(g: &Rnn) -> usize {
 /// Runs the layer: `y` gets the hidden state after every step, `hn` and `cn` (may be null) the last states. `c0` and `cn` concern the LSTM only;
 /// `h0` and `c0` may be null, meaning 0.
 ///
+/// With `lengths`, sequence `b` has `lengths[b]` steps: the steps behind its end keep the states, and their results are 0.
+///
 /// # Panics
-/// If `elem` is neither `F32` nor `F64`.
+/// If `elem` is neither `F32` nor `F64`, or if there is not one length for each sequence.
 ///
 /// # Safety
 /// Operands that are not null are dense, aligned and of the sizes that `g` says; results, `workspace` ([`workspace_bytes`]) and `scratch`
@@ -190,26 +192,32 @@ pub unsafe fn forward(
     x: *const u8,
     h0: *const u8,
     c0: *const u8,
+    lengths: Option<&[usize]>,
     y: *mut u8,
     hn: *mut u8,
     cn: *mut u8,
     workspace: *mut u8,
     scratch: *mut u8,
 ) {
+    assert!(
+        lengths.is_none_or(|lengths| lengths.len() == g.batch),
+        "a length for each sequence"
+    );
     // SAFETY: forwarded.
     with_real!(g.elem, T => unsafe {
         let s = |p: *const u8| Shared(p.cast_mut().cast::<T>());
-        forward::run::<T>(threads, g, p, [s(x), s(h0), s(c0)], [s(y), s(hn), s(cn)], [s(workspace), s(scratch)])
+        forward::run::<T>(threads, g, p, lengths, [s(x), s(h0), s(c0)], [s(y), s(hn), s(cn)], [s(workspace), s(scratch)])
     })
 }
 
-/// Gradients of [`forward`], from its operands, its result `y` and the `workspace` that it filled (and that this call overwrites).
+/// Gradients of [`forward`], from its operands, its result `y` and the `workspace` that it filled, which is overwritten, as is
+/// `y` behind the ends of sequences.
 ///
 /// # Panics
-/// If `elem` is neither `F32` nor `F64`.
+/// As [`forward`].
 ///
 /// # Safety
-/// As [`forward`]'s; `workspace` is as [`forward`] left it.
+/// As [`forward`]'s; `y` and `workspace` are as [`forward`] left them.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn backward(
     threads: &dyn Threads,
@@ -218,17 +226,37 @@ pub unsafe fn backward(
     x: *const u8,
     h0: *const u8,
     c0: *const u8,
-    y: *const u8,
+    lengths: Option<&[usize]>,
+    y: *mut u8,
     cotangents: &Cotangents,
     gradients: &Gradients,
     workspace: *mut u8,
     scratch: *mut u8,
 ) {
+    assert!(
+        lengths.is_none_or(|lengths| lengths.len() == g.batch),
+        "a length for each sequence"
+    );
     // SAFETY: forwarded.
     with_real!(g.elem, T => unsafe {
         let s = |p: *const u8| Shared(p.cast_mut().cast::<T>());
-        backward::run::<T>(threads, g, p, [s(x), s(h0), s(c0), s(y)], cotangents, gradients, [s(workspace), s(scratch)])
+        backward::run::<T>(threads, g, p, lengths, [s(x), s(h0), s(c0), s(y)], cotangents, gradients, [s(workspace), s(scratch)])
     })
+}
+
+/// Writes a state of sequence `b` to a row of results, or of cells.
+///
+/// # Safety
+/// The units exist at both; a null state is 0.
+unsafe fn hold<T: Real>(state: Shared<T>, own: usize, to: *mut T, units: usize) {
+    // SAFETY: by the caller.
+    unsafe {
+        if state.is_null() {
+            std::slice::from_raw_parts_mut(to, units).fill(T::ZERO);
+        } else {
+            std::ptr::copy_nonoverlapping(state.at(own).cast_const(), to, units);
+        }
+    }
 }
 
 /// `c = a @ b + beta * c` with `(row, column)` strides in elements, cut over threads.

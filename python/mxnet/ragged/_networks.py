@@ -272,7 +272,7 @@ def _layer(packed: _Packed, x: ndarray, weights: list[ndarray], h: ndarray, c: n
         if not steps:
             break
         block = x[first : first + steps * count].reshape((steps, count, x.shape[1]))
-        found = _op["rnn_layer"](block, *weights, h, c, mode, False)
+        found = _op["rnn_layer"](block, *weights, h, c, mode=mode)
         y, h = found[0], found[1]
         c = None if c is None else found[2]
         results.append(y.reshape((steps * count, y.shape[2])))

@@ -10,7 +10,7 @@ use mxnet_tensor::{DType, DeviceKind, Scalar};
 use super::attention::computed;
 use super::matmul::{Matrix, product};
 use super::operand::{self, Operand, WALK, c_type, for_each, source};
-use crate::launch::{Arg, launch};
+use crate::launch::{Arg, fault, launch};
 use crate::text::MATH;
 
 const RNN: &str = include_str!("../text/rnn.cuh");
@@ -120,8 +120,42 @@ fn given<'a>(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Option<Operand
     Ok(Operand::dense_or_none(cx, i, dtype)?.filter(|x| !x.is_empty()))
 }
 
+/// The lengths of the sequences, if they differ. One outside of `0..=time` is reported.
+fn lengths<'a>(cx: &KernelCx<'a>, g: &Layer) -> Result<Option<Operand<'a>>> {
+    let Some(lengths) = given(cx, 7, DType::I64)? else {
+        return Ok(None);
+    };
+    let time = g.time;
+    let report = fault(cx, move |[i, length, _]| {
+        let problem = format!("`sequence_length` {i} is {length}, must be in 0..={time}");
+        Error::value("rnn", problem)
+    })?;
+    let args = [
+        report,
+        Arg::Pointer(lengths.ptr),
+        Arg::I64(g.batch as i64),
+        Arg::I64(time as i64),
+    ];
+    run(cx, "CHECK", g, g.batch, &args)?;
+    Ok(Some(lengths))
+}
+
+/// Writes the first state, or 0, to the results behind the ends of sequences.
+fn fill_ends(cx: &KernelCx, g: &Layer, lengths: &Operand, state: u64, y: u64) -> Result<()> {
+    let args = [
+        Arg::Pointer(lengths.ptr),
+        Arg::Pointer(state),
+        Arg::Pointer(y),
+        Arg::I64(g.time as i64),
+        Arg::I64(g.batch as i64),
+        Arg::I64(g.hidden as i64),
+    ];
+    run(cx, "ENDS", g, g.time * g.state(), &args)
+}
+
 fn forward(cx: &KernelCx) -> Result<()> {
     let g = Layer::of(cx);
+    let lengths = lengths(cx, &g)?;
     let (width, state, rows) = (g.width(), g.state(), g.time * g.batch);
     let dense = |i: usize| given(cx, i, g.dtype);
     let (x, wi, wh) = (dense(0)?, dense(1)?, dense(2)?);
@@ -198,12 +232,13 @@ fn forward(cx: &KernelCx) -> Result<()> {
             Arg::Pointer(h),
             Arg::Pointer(c),
             Arg::Pointer(y.ptr + g.bytes(t * state)),
+            Arg::Pointer(pointer(lengths.as_ref())),
+            Arg::I64(t as i64),
             Arg::I64(g.batch as i64),
             Arg::I64(g.hidden as i64),
         ];
         run(cx, "FORWARD", &g, state, &args)?;
     }
-    operand::copy(cx, &y, &Operand::of(cx.output(0)))?;
     let shape = [g.batch, g.hidden];
     let last = g.time.checked_sub(1).map(|s| g.step(s));
     let keep = |of_steps: u64, first: Option<&Operand>, to: usize| -> Result<()> {
@@ -220,10 +255,12 @@ fn forward(cx: &KernelCx) -> Result<()> {
     };
     keep(y.ptr, h0.as_ref(), 1)?;
     if g.cell == LSTM {
-        keep(beside, c0.as_ref(), 2)
-    } else {
-        Ok(())
+        keep(beside, c0.as_ref(), 2)?;
     }
+    if let Some(lengths) = &lengths {
+        fill_ends(cx, &g, lengths, 0, y.ptr)?;
+    }
+    operand::copy(cx, &y, &Operand::of(cx.output(0)))
 }
 
 fn backward(cx: &KernelCx) -> Result<()> {
@@ -231,10 +268,18 @@ fn backward(cx: &KernelCx) -> Result<()> {
     let (width, state, hidden, rows) = (g.width(), g.state(), g.hidden, g.time * g.batch);
     let dense = |i: usize| given(cx, i, g.dtype);
     let (x, wi, wh) = (dense(0)?, dense(1)?, dense(2)?);
-    let (h0, c0, y, dy) = (dense(5)?, dense(6)?, dense(7)?, dense(9)?);
-    let (dhn, dcn) = (dense(10)?, dense(11)?);
+    let (h0, c0, mut y, dy) = (dense(5)?, dense(6)?, dense(8)?, dense(10)?);
+    let (dhn, dcn) = (dense(11)?, dense(12)?);
+    let lengths = lengths(cx, &g)?;
+    if let (Some(lengths), Some(found)) = (&lengths, &y) {
+        // From the last step to the first, the first real step has found the first state before it.
+        let own = Operand::new(cx, cx.input(8).shape(), g.dtype)?;
+        operand::copy(cx, found, &own)?;
+        fill_ends(cx, &g, lengths, pointer(h0.as_ref()), own.ptr)?;
+        y = Some(own);
+    }
     let (all, beside_len) = g.kept();
-    let kept = Operand::input(cx, 8)?;
+    let kept = Operand::input(cx, 9)?;
     if kept.len() < all + beside_len {
         let problem = format!(
             "a workspace of {} elements, needs {}",
@@ -301,6 +346,8 @@ fn backward(cx: &KernelCx) -> Result<()> {
             Arg::Pointer(pointer(dy.as_ref()) + g.bytes(t * state)),
             Arg::Pointer(dh.ptr),
             Arg::Pointer(dc.ptr),
+            Arg::Pointer(pointer(lengths.as_ref())),
+            Arg::I64(t as i64),
             Arg::I64(g.batch as i64),
             Arg::I64(hidden as i64),
         ];
@@ -423,7 +470,7 @@ fn text(which: &str, cell: usize, dtype: DType) -> String {
 
 pub(super) fn texts(all: &mut Vec<(String, String)>) {
     for dtype in [DType::F32, DType::F64] {
-        for which in ["BIAS", "FORWARD", "BACKWARD"] {
+        for which in ["BIAS", "CHECK", "ENDS", "FORWARD", "BACKWARD"] {
             for cell in 0..4 {
                 all.push((key(which, cell, dtype), text(which, cell, dtype)));
             }

@@ -16,10 +16,35 @@ extern "C" __global__ void kernel(const T* bi, const T* bh, T* sums, T* beside, 
 }
 #endif
 
+#ifdef CHECK
+extern "C" __global__ void kernel(u64* report, const i64* lengths, i64 batch, i64 time) {
+    EACH(b, batch) {
+        if (lengths[b] < 0 || lengths[b] > time) report_fault(report, b, lengths[b], 0);
+    }
+}
+#endif
+
+#ifdef ENDS
+// Results behind the ends of sequences become the state, or 0 if it is null.
+extern "C" __global__ void kernel(const i64* lengths, const T* state, T* y, i64 time, i64 batch, i64 hidden) {
+    EACH(e, time * batch * hidden) {
+        const i64 own = e % (batch * hidden);
+        if (e / (batch * hidden) >= lengths[own / hidden]) y[e] = state ? state[own] : (T)0;
+    }
+}
+#endif
+
 #ifdef FORWARD
 // `beside`: the cells of this step (LSTM), or the state's share of n (GRU). Null for what is 0.
-extern "C" __global__ void kernel(T* sums, T* beside, const T* h_before, const T* c_before, T* y, i64 batch, i64 hidden) {
+extern "C" __global__ void kernel(T* sums, T* beside, const T* h_before, const T* c_before, T* y, const i64* lengths, i64 t,
+                                  i64 batch, i64 hidden) {
     EACH(e, batch * hidden) {
+        if (lengths && t >= lengths[e / hidden]) {
+            // Behind the end: the states stay.
+            y[e] = h_before ? h_before[e] : (T)0;
+            if (CELL == 0) beside[e] = c_before ? c_before[e] : (T)0;
+            continue;
+        }
         T* gates = sums + e / hidden * hidden * (CELL == 0 ? 4 : CELL == 1 ? 3 : 1) + e % hidden;
         if (CELL == 0) {
             const T i = sigmoid(gates[0]), f = sigmoid(gates[hidden]), g = tanh_of(gates[2 * hidden]), o = sigmoid(gates[3 * hidden]);
@@ -48,10 +73,17 @@ extern "C" __global__ void kernel(T* sums, T* beside, const T* h_before, const T
 #ifdef BACKWARD
 // The gates become the cotangents of their sums, `dh` and `dc` those of the old states as far as no product is needed.
 extern "C" __global__ void kernel(
-    T* sums, T* beside, const T* h_before, const T* c_before, const T* y, const T* dy, T* dh, T* dc, i64 batch, i64 hidden
+    T* sums, T* beside, const T* h_before, const T* c_before, const T* y, const T* dy, T* dh, T* dc, const i64* lengths, i64 t,
+    i64 batch, i64 hidden
 ) {
     EACH(e, batch * hidden) {
         T* gates = sums + e / hidden * hidden * (CELL == 0 ? 4 : CELL == 1 ? 3 : 1) + e % hidden;
+        if (lengths && t >= lengths[e / hidden]) {
+            // Nothing was computed: the cotangents of the states go on as they are.
+            for (i64 gate = 0; gate < (CELL == 0 ? 4 : CELL == 1 ? 3 : 1); ++gate) gates[gate * hidden] = 0;
+            if (CELL == 1) beside[e] = 0;
+            continue;
+        }
         const T slope = dh[e] + dy[e];
         T direct = 0;
         if (CELL == 0) {

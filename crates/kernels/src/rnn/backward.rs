@@ -1,6 +1,6 @@
 //! The backward pass. The gates kept by the forward pass are replaced, step by step, by the cotangents of their sums.
 
-use super::{Cell, Cotangents, Gradients, Parameters, Rnn, gates, product};
+use super::{Cell, Cotangents, Gradients, Parameters, Rnn, gates, hold, product};
 use crate::Threads;
 use crate::gemm::{self, GemmFloat, Tile};
 use crate::norm::sum_columns;
@@ -16,10 +16,12 @@ struct Share<T> {
 
 /// # Safety
 /// As `rnn::backward`'s.
+#[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Rnn,
     p: &Parameters,
+    lengths: Option<&[usize]>,
     [x, h0, c0, y]: [Shared<T>; 4],
     cotangents: &Cotangents,
     gradients: &Gradients,
@@ -90,6 +92,13 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
             state,
         );
     }
+    for (b, &length) in lengths.unwrap_or_default().iter().enumerate() {
+        for t in length..g.time {
+            // From the last step to the first, the first real step has found the initial state before it.
+            // SAFETY: a row of the result.
+            unsafe { hold(h0, b * hidden, y.at(t * state + b * hidden), hidden) }
+        }
+    }
     for s in (0..g.time).rev() {
         let t = g.step(s);
         let before = if s == 0 { None } else { Some(g.step(s - 1)) };
@@ -107,6 +116,17 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                         b * hidden + first,
                     );
                     let at = t * state + own;
+                    if lengths.is_some_and(|lengths| t >= lengths[b]) {
+                        // Nothing was computed: the cotangents of the states go on as they are.
+                        let zero = Shared(std::ptr::null_mut());
+                        for gate in 0..g.cell.gates() {
+                            hold(zero, 0, row.add(gate * hidden), units);
+                        }
+                        if g.cell == Cell::Gru {
+                            hold(zero, 0, beside.at(at), units);
+                        }
+                        continue;
+                    }
                     for u in 0..units {
                         *dh.at(own + u) += *dy.at(at + u);
                     }

@@ -1,6 +1,6 @@
 //! The forward pass.
 
-use super::{Cell, Parameters, Rnn, gates, product};
+use super::{Cell, Parameters, Rnn, gates, hold, product};
 use crate::Threads;
 use crate::gemm::{self, GemmFloat, Tile};
 use crate::real::{Real, Shared};
@@ -11,6 +11,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Rnn,
     p: &Parameters,
+    lengths: Option<&[usize]>,
     [x, h0, c0]: [Shared<T>; 3],
     [y, hn, cn]: [Shared<T>; 3],
     [workspace, scratch]: [Shared<T>; 2],
@@ -117,6 +118,14 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                             state.at(b * hidden + first).cast_const()
                         }
                     };
+                    if lengths.is_some_and(|lengths| t >= lengths[b]) {
+                        // Not yet begun, from the last step to the first: what the first real step finds before it.
+                        hold(h_prev, b * hidden + first, y.at(at), units);
+                        if g.cell == Cell::Lstm {
+                            hold(c_prev, b * hidden + first, beside.at(at), units);
+                        }
+                        continue;
+                    }
                     match g.cell {
                         Cell::Lstm => {
                             gates::lstm(row, hidden, units, of(c_prev), beside.at(at), y.at(at))
@@ -153,6 +162,19 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     copy(last.map_or(h0, |t| Shared(y.at(t * state))), hn);
     if g.cell == Cell::Lstm {
         copy(last.map_or(c0, |t| Shared(beside.at(t * state))), cn);
+    }
+    for (b, &length) in lengths.unwrap_or_default().iter().enumerate() {
+        for t in length..g.time {
+            // SAFETY: a row of the result.
+            unsafe {
+                hold(
+                    Shared(std::ptr::null_mut()),
+                    0,
+                    y.at(t * state + b * hidden),
+                    hidden,
+                )
+            }
+        }
     }
 }
 

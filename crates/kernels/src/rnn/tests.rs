@@ -6,14 +6,19 @@ use crate::scoped::{Scoped, Values, close};
 type Operands = [Vec<f64>; 7];
 
 /// The layer in f64 loops: `(y, hn, cn)`.
-fn slow(g: &Rnn, [x, h0, c0, wi, wh, bi, bh]: &Operands) -> [Vec<f64>; 3] {
+fn slow(
+    g: &Rnn,
+    lengths: Option<&[usize]>,
+    [x, h0, c0, wi, wh, bi, bh]: &Operands,
+) -> [Vec<f64>; 3] {
     let (hidden, mut h, mut c) = (g.hidden, h0.clone(), c0.clone());
     let mut y = vec![0.0; g.time * g.state()];
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
     for s in 0..g.time {
         let t = g.step(s);
         let before = h.clone();
-        for b in 0..g.batch {
+        let goes_on = |b: &usize| lengths.is_none_or(|lengths| t < lengths[*b]);
+        for b in (0..g.batch).filter(goes_on) {
             for u in 0..hidden {
                 let gate = |k: usize| {
                     let row = k * hidden + u;
@@ -41,12 +46,15 @@ fn slow(g: &Rnn, [x, h0, c0, wi, wh, bi, bh]: &Operands) -> [Vec<f64>; 3] {
                 };
             }
         }
-        y[t * g.state()..(t + 1) * g.state()].copy_from_slice(&h);
+        for b in (0..g.batch).filter(goes_on) {
+            let own = b * hidden..(b + 1) * hidden;
+            y[t * g.state()..][own.clone()].copy_from_slice(&h[own]);
+        }
     }
     [y, h, c]
 }
 
-fn layers() -> Vec<(Rnn, bool)> {
+fn layers() -> Vec<(Rnn, bool, Option<&'static [usize]>)> {
     let mut all = vec![];
     for cell in [Cell::Lstm, Cell::Gru, Cell::Tanh, Cell::Relu] {
         for direction in [Direction::Forward, Direction::Reverse] {
@@ -59,7 +67,11 @@ fn layers() -> Vec<(Rnn, bool)> {
                 input: 4,
                 hidden: 6,
             };
-            all.push((small, true));
+            all.push((small, true, None));
+            for lengths in [&[5, 2, 0], &[1, 5, 3], &[0, 0, 0]] {
+                all.push((small, true, Some(lengths.as_slice())));
+            }
+            all.push((small, false, Some(&[3, 5, 1])));
             all.push((
                 Rnn {
                     batch: 1,
@@ -67,8 +79,9 @@ fn layers() -> Vec<(Rnn, bool)> {
                     ..small
                 },
                 false,
+                None,
             ));
-            all.push((Rnn { time: 1, ..small }, true));
+            all.push((Rnn { time: 1, ..small }, true, None));
         }
         // Enough work for blocks of units, the last one shorter.
         all.push((
@@ -82,13 +95,14 @@ fn layers() -> Vec<(Rnn, bool)> {
                 hidden: 136,
             },
             true,
+            None,
         ));
     }
     all
 }
 
 fn check<T: Real>(tolerance: f64) {
-    for (g, with_state) in layers() {
+    for (g, with_state, lengths) in layers() {
         let g = Rnn { elem: T::ELEM, ..g };
         let (state, width, large) = (g.state(), g.width(), g.hidden > 100);
         let sizes = [
@@ -111,7 +125,7 @@ fn check<T: Real>(tolerance: f64) {
         let operands: Operands = typed
             .clone()
             .map(|x| x.iter().map(|x| x.to_f64()).collect());
-        let want = slow(&g, &operands);
+        let want = slow(&g, lengths, &operands);
         let d: [Vec<T>; 3] = [
             values.take(g.time * state),
             values.take(state),
@@ -121,7 +135,7 @@ fn check<T: Real>(tolerance: f64) {
             std::array::from_fn(|i| d[i].iter().map(|x| x.to_f64()).collect());
         let outputs = if g.cell == Cell::Lstm { 3 } else { 2 };
         let loss = |operands: &Operands| -> f64 {
-            let out = slow(&g, operands);
+            let out = slow(&g, lengths, operands);
             (0..outputs)
                 .map(|i| {
                     out[i]
@@ -162,6 +176,7 @@ fn check<T: Real>(tolerance: f64) {
                     x,
                     h0,
                     c0,
+                    lengths,
                     m(&mut y),
                     m(&mut hn),
                     m(&mut cn),
@@ -189,7 +204,8 @@ fn check<T: Real>(tolerance: f64) {
                     x,
                     h0,
                     c0,
-                    p(&y),
+                    lengths,
+                    m(&mut y.clone()),
                     &cotangents,
                     &gradients,
                     w,
@@ -307,7 +323,7 @@ fn missing_biases_and_cotangents_are_zero() {
         );
         // SAFETY: dense vectors of the layer's sizes.
         unsafe {
-            forward(&Serial, &g, &p, px, last, last, py, none, none, w, s);
+            forward(&Serial, &g, &p, px, last, last, None, py, none, none, w, s);
             backward(
                 &Serial,
                 &g,
@@ -315,6 +331,7 @@ fn missing_biases_and_cotangents_are_zero() {
                 px,
                 last,
                 last,
+                None,
                 py,
                 &cotangents,
                 &gradients,

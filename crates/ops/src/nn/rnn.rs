@@ -1,7 +1,7 @@
 //! Recurrent layers: stacked, bidirectional, with dropout between layers and sequences of several lengths.
 
 use mxnet_kernels::rnn::{Cell, Direction};
-use mxnet_tensor::{DType, Dims};
+use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -11,10 +11,11 @@ use crate::invoke::{invoke, invoke_with, invoke1};
 use crate::nn::dropout::DROPOUT;
 use crate::nn::operand;
 use crate::nn::rnn_layer::{MODES, RNN_LAYER, cell};
+use crate::nn::sequence::SEQUENCE_MASK;
 use crate::nn::unrolled::{Clip, Steps, Weights, unroll};
 use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Surface};
 use crate::shape::{concatenate, narrow};
-use crate::{Array, Outputs, creation};
+use crate::{Array, Outputs};
 
 /// Layers of recurrent cells over whole sequences.
 pub static RNN: OpDef = OpDef {
@@ -256,10 +257,15 @@ fn run_all(cx: &CallCx) -> Result<Outputs> {
         &[cx.input(1)],
         &[Value::from(&sizes[..])].into_iter().collect(),
     )?;
-    let (state, cells) = (cx.input(2), cx.opt(3));
     let (y, h, c) = match cx.opt(4) {
-        None => layers(cx, &stack, &parts, x, state, cells)?,
-        Some(lengths) => by_length(cx, &stack, &parts, lengths)?,
+        None => layers(cx, &stack, &parts, x, None)?,
+        Some(lengths) => {
+            // What stands behind the ends takes no part, even if it is no number.
+            let attrs = [Value::Bool(true), Value::Float(0.0), Value::Int(0)];
+            let attrs: Attrs = attrs.into_iter().collect();
+            let masked = invoke_with(&SEQUENCE_MASK, &[Some(x), Some(lengths)], &attrs)?;
+            layers(cx, &stack, &parts, &masked[0], Some(lengths))?
+        }
     };
     let mut all: Outputs = SmallVec::from_iter([y]);
     if cx.bool("state_outputs") {
@@ -269,15 +275,15 @@ fn run_all(cx: &CallCx) -> Result<Outputs> {
     Ok(all)
 }
 
-/// All layers over sequences of one length: result, hidden states, cell states.
+/// All layers: result, hidden states, cell states.
 fn layers(
     cx: &CallCx,
     stack: &Stack,
     parts: &[Array],
     x: &Array,
-    state: &Array,
-    cells: Option<&Array>,
+    lengths: Option<&Array>,
 ) -> Result<(Array, Array, Option<Array>)> {
+    let (state, cells) = (cx.input(2), cx.opt(3));
     let rows = stack.gates * stack.hidden;
     let each = stack.num_weights();
     let biases = &parts[each * stack.layers * stack.directions..];
@@ -309,7 +315,15 @@ fn layers(
                     bh: &biases[2 * at + 1],
                     wr: wr.as_ref(),
                 };
-                let found = stepped(cx, stack, direction, &x, &weights, &h0, c0.as_ref())?;
+                let found = stepped(
+                    cx,
+                    stack,
+                    direction,
+                    &x,
+                    lengths,
+                    &weights,
+                    (&h0, c0.as_ref()),
+                )?;
                 ys.push(found[0].clone());
                 hs.push(found[1].reshape(&[1, h0.shape()[0], stack.width()])?);
                 cs.push(found[2].reshape(&[1, h0.shape()[0], stack.hidden])?);
@@ -326,6 +340,7 @@ fn layers(
                 Some(&biases[2 * at + 1]),
                 Some(&h0),
                 c0.as_ref(),
+                lengths,
             ];
             let found = invoke_with(&RNN_LAYER, &inputs, &attrs)?;
             ys.push(found[0].clone());
@@ -351,9 +366,9 @@ fn stepped(
     stack: &Stack,
     direction: usize,
     x: &Array,
+    lengths: Option<&Array>,
     weights: &Weights,
-    h0: &Array,
-    c0: Option<&Array>,
+    (h0, c0): (&Array, Option<&Array>),
 ) -> Result<[Array; 3]> {
     let steps = Steps {
         cell: Cell::Lstm,
@@ -376,7 +391,7 @@ fn stepped(
         wr: wr.as_ref(),
     };
     let c0 = c0.map(wide).transpose()?;
-    let (y, h, c) = unroll(steps, &wide(x)?, &weights, &wide(h0)?, c0.as_ref())?;
+    let (y, h, c) = unroll(steps, &wide(x)?, lengths, &weights, &wide(h0)?, c0.as_ref())?;
     let c = c.ok_or_else(|| Error::internal(cx.op.name, "an LSTM without cell state"))?;
     Ok([
         y.astype(returned)?,
@@ -404,87 +419,6 @@ fn clip(cx: &CallCx) -> Result<Option<Clip>> {
             "`lstm_state_clip_min` and `lstm_state_clip_max` go together: give both or none",
         )),
     }
-}
-
-/// Sequences of equal length together: later results are 0, and the states are those at the ends.
-fn by_length(
-    cx: &CallCx,
-    stack: &Stack,
-    parts: &[Array],
-    lengths: &Array,
-) -> Result<(Array, Array, Option<Array>)> {
-    let (x, state, cells) = (cx.input(0), cx.input(2), cx.opt(3));
-    let [time, batch, _] = *x.shape() else {
-        return Err(Error::internal(
-            cx.op.name,
-            "data were checked to have 3 axes",
-        ));
-    };
-    let lengths = lengths.detach().astype(DType::I64)?.to_vec::<i64>()?;
-    if let Some((i, bad)) = lengths
-        .iter()
-        .enumerate()
-        .find(|(_, l)| **l < 0 || **l > time as i64)
-    {
-        return Err(cx.value_error(format!(
-            "`sequence_length` {i} is {bad}, must be in 0..={time}"
-        )));
-    }
-    let mut found: Vec<Option<[Array; 3]>> = vec![None; batch];
-    let mut distinct: Vec<i64> = lengths.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    for length in distinct {
-        let members: Vec<usize> = (0..batch).filter(|&i| lengths[i] == length).collect();
-        let pick = |x: &Array| -> Result<Array> {
-            let columns: Vec<Array> = members
-                .iter()
-                .map(|&i| narrow(x, 1, i, i + 1))
-                .collect::<Result<_>>()?;
-            joined(&columns, 1)
-        };
-        let length = length as usize;
-        let (h0, c0) = (pick(state)?, cells.map(&pick).transpose()?);
-        let (y, h, c) = if length == 0 {
-            let none = [0, members.len(), stack.directions * stack.width()];
-            (creation::zeros(&none, x.dtype(), x.device())?, h0, c0)
-        } else {
-            layers(
-                cx,
-                stack,
-                parts,
-                &narrow(&pick(x)?, 0, 0, length)?,
-                &h0,
-                c0.as_ref(),
-            )?
-        };
-        let rest = creation::zeros(
-            &[time - length, members.len(), y.shape()[2]],
-            y.dtype(),
-            y.device(),
-        )?;
-        let y = concatenate(&[&y, &rest], 0)?;
-        for (column, &i) in members.iter().enumerate() {
-            let column = |x: &Array| narrow(x, 1, column, column + 1);
-            let cells = match &c {
-                Some(c) => column(c)?,
-                None => column(&h)?,
-            };
-            found[i] = Some([column(&y)?, column(&h)?, cells]);
-        }
-    }
-    let all = |which: usize| -> Result<Array> {
-        let columns: Vec<Array> = found.iter().flatten().map(|f| f[which].clone()).collect();
-        joined(&columns, 1)
-    };
-    if batch == 0 {
-        return layers(cx, stack, parts, x, state, cells);
-    }
-    Ok((
-        all(0)?,
-        all(1)?,
-        if stack.lstm { Some(all(2)?) } else { None },
-    ))
 }
 
 /// Element `i` along the first axis.

@@ -15,7 +15,7 @@ use crate::linalg::flops_ns;
 use crate::nn::operand::{self, Staged};
 use crate::nn::unrolled::{self, Steps};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
-use crate::types::Types;
+use crate::types::{self, Types};
 
 /// Kinds of cells.
 pub(super) const MODES: &[&str] = &["rnn_relu", "rnn_tanh", "lstm", "gru"];
@@ -31,14 +31,18 @@ pub static RNN_LAYER: OpDef = OpDef {
         Param::array("bh"),
         Param::array("h0"),
         Param::optional_array("c0"),
+        Param::optional_array("lengths"),
         Param::required("mode", ParamKind::Choice(MODES)),
         Param::bool("reverse", false),
     ],
-    doc: "Result, last hidden and last cell state of one recurrent layer in one direction, and what its gradient needs.",
-    types: Types::REAL_FLOAT,
+    doc: "Result, last hidden and last cell state of one recurrent layer in one direction, and what its gradient needs. Steps behind the `lengths` of sequences \
+          keep the states; their results are 0.",
     infer: |cx| {
         let g = geometry(&cx.args, cx.shape(0), cx.shape(2), DType::F32);
-        let dtype = crate::types::promoted(cx.inputs);
+        let Types::Promote { accepts, lift, out } = Types::REAL_FLOAT else {
+            return Err(Error::internal(cx.op.name, "a type rule of another kind"));
+        };
+        let (_, dtype) = types::resolve(cx.op.name, accepts, lift, out, &cx.inputs[..7], None)?;
         let state = Dims::from_slice(&[g.batch, g.hidden]);
         let cells = if g.cell == Cell::Lstm {
             state.clone()
@@ -56,11 +60,11 @@ pub static RNN_LAYER: OpDef = OpDef {
     cpu: Cpu::Kernel(forward),
     grad: Grad::Fused(
         Keep {
-            inputs: 0b111_1111,
+            inputs: 0b1111_1111,
             outputs: 0b1001,
         },
         |g| {
-            let inputs: SmallVec<[Option<&Array>; 12]> = (0..7)
+            let inputs: SmallVec<[Option<&Array>; 13]> = (0..8)
                 .map(|i| g.opt_input(i))
                 .chain([Some(g.output(0)), Some(g.output(3)), Some(g.dy(0))])
                 .chain([g.has_dy(1).then(|| g.dy(1)), g.has_dy(2).then(|| g.dy(2))])
@@ -70,7 +74,7 @@ pub static RNN_LAYER: OpDef = OpDef {
                 .collect();
             let found = invoke_with(&RNN_LAYER_GRADIENT, &inputs, &attrs)?;
             let mut grads: Grads = found.into_iter().map(Some).collect();
-            grads.truncate(g.num_inputs());
+            grads.resize(g.num_inputs(), None);
             for i in 0..grads.len() {
                 if !g.wants(i) {
                     grads[i] = None;
@@ -82,7 +86,8 @@ pub static RNN_LAYER: OpDef = OpDef {
     ),
     cost: Cost::Of(|cx| cost_ns(cx, 1)),
     probe: Probe::calls(&[
-        "f((3, 2, 2)), f((8, 2)), f((8, 2)), f((8,)), f((8,)), f((2, 2)), f((2, 2)), 'lstm'",
+        "f((3, 2, 2)), f((8, 2)), f((8, 2)), f((8,)), f((8,)), f((2, 2)), f((2, 2)), None, 'lstm'",
+        "f((3, 2, 2)), f((6, 2)), f((6, 2)), f((6,)), f((6,)), f((2, 2)), None, np.array([3, 1]), 'gru', reverse=True",
     ])
     .ulp(64),
     ..OpDef::DEFAULT
@@ -99,6 +104,7 @@ pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
         Param::array("bh"),
         Param::array("h0"),
         Param::optional_array("c0"),
+        Param::optional_array("lengths"),
         Param::array("y"),
         Param::array("workspace"),
         Param::array("dy"),
@@ -110,14 +116,14 @@ pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
     doc: "Gradients of `rnn_layer` with respect to its arrays.",
     infer: |cx| {
         let cells = cx.opt(6).map_or(Dims::from_slice(&[0, 0]), |c| Dims::from_slice(c.shape()));
-        let dtype = cx.dtype_of(7);
+        let dtype = cx.dtype_of(8);
         let given = (0..6).map(|i| (Dims::from_slice(cx.shape(i)), dtype));
         cx.many(given.chain([(cells, dtype)]))
     },
     cpu: Cpu::Kernel(backward),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::Of(|cx| cost_ns(cx, 2)),
-    probe: Probe::calls(&["f((1, 1, 1)), f((1, 1)), f((1, 1)), f((1,)), f((1,)), f((1, 1)), None, f((1, 1, 1)), f((1,)), f((1, 1, 1)), None, None, 'rnn_tanh'"]).ulp(64),
+    probe: Probe::calls(&["f((1, 1, 1)), f((1, 1)), f((1, 1)), f((1,)), f((1,)), f((1, 1)), None, None, f((1, 1, 1)), f((1,)), f((1, 1, 1)), None, None, 'rnn_tanh'"]).ulp(64),
     ..OpDef::DEFAULT
 };
 
@@ -164,6 +170,25 @@ fn geometry(args: &Args, data: &[usize], wh: &[usize], dtype: DType) -> Rnn {
     }
 }
 
+/// The lengths of the sequences, checked.
+fn lengths(cx: &KernelCx, g: &Rnn) -> Result<Option<Vec<usize>>> {
+    let Some(x) = cx.opt(7) else { return Ok(None) };
+    let dense = operand::dense(x, DType::I64, cx.threads)?;
+    // SAFETY: dense, and of this dtype.
+    let found = unsafe { std::slice::from_raw_parts(dense.data_ptr().cast::<i64>(), dense.len()) };
+    let checked = found.iter().enumerate().map(|(i, &length)| {
+        let fits = usize::try_from(length).ok().filter(|&n| n <= g.time);
+        let problem = || {
+            format!(
+                "`sequence_length` {i} is {length}, must be in 0..={}",
+                g.time
+            )
+        };
+        fits.ok_or_else(|| Error::value("rnn", problem()))
+    });
+    Ok(Some(checked.collect::<Result<_>>()?))
+}
+
 fn forward(cx: &KernelCx) -> Result<()> {
     let [y, hn, cn, workspace] = [0, 1, 2, 3].map(|i| cx.output(i));
     let dtype = operand::compute(y.dtype());
@@ -177,6 +202,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
         Staged::new(hn, dtype)?,
         Staged::new(cn, dtype)?,
     ];
+    let lengths = lengths(cx, &g)?;
     let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
     if workspace.len() * dtype.size() < kernel::workspace_bytes(&g) {
         let problem = format!(
@@ -207,6 +233,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
             at(0),
             at(5),
             at(6),
+            lengths.as_deref(),
             outs[0].ptr(),
             outs[1].ptr(),
             cells,
@@ -223,17 +250,23 @@ fn forward(cx: &KernelCx) -> Result<()> {
 fn backward(cx: &KernelCx) -> Result<()> {
     let dtype = operand::compute(cx.output(0).dtype());
     let g = geometry(&cx.args, cx.input(0).shape(), cx.input(2).shape(), dtype);
-    let dense: SmallVec<[Option<Tensor>; 12]> = (0..12)
-        .map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads))
+    let dense: SmallVec<[Option<Tensor>; 13]> = (0..13)
+        .map(|i| operand::dense_or_none(cx.opt(i).filter(|_| i != 7), dtype, cx.threads))
         .collect::<Result<_>>()?;
+    let lengths = lengths(cx, &g)?;
     let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
     let outs: SmallVec<[Staged; 7]> = (0..7)
         .map(|i| Staged::new(cx.output(i), dtype))
         .collect::<Result<_>>()?;
     // The kernel uses the workspace up, but the graph may be walked again.
-    let kept = cx.input(8);
-    let space = Tensor::empty(kept.shape(), dtype, kept.device())?;
-    crate::cpu::copy(kept, &space, cx.threads)?;
+    let copy_of = |kept: &Tensor| -> Result<Tensor> {
+        let copy = Tensor::empty(kept.shape(), dtype, kept.device())?;
+        crate::cpu::copy(kept, &copy, cx.threads)?;
+        Ok(copy)
+    };
+    let space = copy_of(cx.input(9))?;
+    let own = lengths.as_ref().map(|_| copy_of(cx.input(8))).transpose()?;
+    let y = own.as_ref().map_or(at(8).cast_mut(), Tensor::data_ptr);
     if space.len() * dtype.size() < kernel::workspace_bytes(&g) {
         let problem = format!(
             "a workspace of {} bytes, needs {}",
@@ -250,10 +283,10 @@ fn backward(cx: &KernelCx) -> Result<()> {
         bh: at(4),
     };
     let cotangents = Cotangents {
-        dy: at(9),
-        dhn: at(10),
+        dy: at(10),
+        dhn: at(11),
         dcn: if g.cell == Cell::Lstm {
-            at(11)
+            at(12)
         } else {
             std::ptr::null()
         },
@@ -282,7 +315,8 @@ fn backward(cx: &KernelCx) -> Result<()> {
             at(0),
             at(5),
             at(6),
-            at(7),
+            lengths.as_deref(),
+            y,
             &cotangents,
             &gradients,
             space.data_ptr(),

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::Attrs;
 use crate::autograd::{self, GradCx, Retain};
-use crate::elementwise::comparison::EQUAL;
+use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::network::{RELU, SIGMOID};
 use crate::elementwise::select::{BOUND, choose};
 use crate::error::Result;
@@ -48,10 +48,12 @@ pub(super) struct Clip {
     pub nan: bool,
 }
 
-/// Results (time, n, width), last state (n, width) and, for an LSTM, last cell state (n, hidden) of one layer over `x` (time, n, c).
+/// Results (time, n, width), last state (n, width) and, for an LSTM, last cell state (n, hidden) of one layer over `x` (time, n, c). Steps behind the
+/// `lengths` (n,) of sequences keep the states; their results are 0.
 pub(super) fn unroll(
     steps: Steps,
     x: &Array,
+    lengths: Option<&Array>,
     weights: &Weights,
     h0: &Array,
     c0: Option<&Array>,
@@ -72,12 +74,25 @@ pub(super) fn unroll(
         };
         let a = narrow(&from_input, 0, t, t + 1)?.reshape(&from_input.shape()[1..])?;
         let b = h.matmul(&transposed)?.add(weights.bh)?;
+        let (before, cell_before) = (h.clone(), c.clone());
         (h, c) = advance(steps, &a, &b, h, c)?;
         if let Some(wr) = weights.wr {
             h = h.matmul(&wr.transpose(None)?)?;
         }
         let row = [1, batch, h.shape()[1]];
-        results[t] = Some(h.reshape(&row)?);
+        let mut result = h.clone();
+        if let Some(lengths) = lengths {
+            let step = Array::weak_scalar(Scalar::I64(t as i64))?;
+            let goes_on = lengths.binary(&GREATER, &step)?.reshape(&[batch, 1])?;
+            let zero = Array::constant(Scalar::F64(0.0), h.dtype())?;
+            result = choose(&goes_on, &h, &zero)?;
+            h = choose(&goes_on, &h, &before)?;
+            c = match (c, cell_before) {
+                (Some(new), Some(old)) => Some(choose(&goes_on, &new, &old)?),
+                (c, _) => c,
+            };
+        }
+        results[t] = Some(result.reshape(&row)?);
     }
     let rows: SmallVec<[&Array; 8]> = results.iter().flatten().collect();
     let y = match rows.is_empty() {
@@ -171,7 +186,7 @@ pub(super) fn gradient(g: &GradCx, steps: Steps) -> Result<Grads> {
         bh,
         wr: None,
     };
-    let (y, h, c) = unroll(steps, x, &weights, h0, c0.as_ref())?;
+    let (y, h, c) = unroll(steps, x, g.opt_input(7), &weights, h0, c0.as_ref())?;
     let mut heads: SmallVec<[Array; 3]> = SmallVec::new();
     let mut cotangents: SmallVec<[Array; 3]> = SmallVec::new();
     for (i, head) in [Some(y), Some(h), c].into_iter().enumerate() {
@@ -180,7 +195,7 @@ pub(super) fn gradient(g: &GradCx, steps: Steps) -> Result<Grads> {
             heads.push(head);
         }
     }
-    let wanted: SmallVec<[usize; 7]> = (0..g.num_inputs()).filter(|&i| g.wants(i)).collect();
+    let wanted: SmallVec<[usize; 7]> = (0..g.num_inputs().min(7)).filter(|&i| g.wants(i)).collect();
     let variables: SmallVec<[&Array; 7]> = wanted.iter().filter_map(|&i| own[i].as_ref()).collect();
     let found = autograd::grad(
         &heads.iter().collect::<Vec<_>>(),
