@@ -7,6 +7,7 @@
 mod conjugated;
 mod int;
 mod narrow;
+mod padded;
 mod small;
 mod vector;
 
@@ -173,7 +174,7 @@ macro_rules! float {
                         vector::matvec(t)
                     } else if small::wins(t) {
                         small::multiply(t)
-                    } else {
+                    } else if !padded::multiply(t, blocked) {
                         blocked(t)
                     }
                 }

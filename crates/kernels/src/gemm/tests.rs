@@ -178,6 +178,16 @@ fn floats_match_a_slow_loop_in_every_stride_order() {
 }
 
 #[test]
+fn rows_a_power_of_two_apart_are_copied_in_every_stride_order() {
+    // One part, and several of which the last one is shorter.
+    for size in [(2, 20, 50, 256), (1, 50, 20, 512), (1, 9, 110, 4096)] {
+        let k = size.3 as f64 + 2.0;
+        check::<f32>(size, -0.5, 2.0, k * f32::EPSILON as f64);
+        check::<f64>(size, 1.0, 0.0, k * f64::EPSILON);
+    }
+}
+
+#[test]
 fn narrow_floats_round_once() {
     for size in SIZES {
         // One rounding of the result, f32 sums before it.
