@@ -59,7 +59,7 @@ def _empty_cache(self: Device) -> None:
 # Arrays hand out the extension's own class, so the context manager must be on that class, not on a subclass of it.
 Device.__enter__ = _enter  # type: ignore[method-assign]
 Device.__exit__ = _exit  # type: ignore[method-assign]
-Device.empty_cache = _empty_cache  # type: ignore[attr-defined]
+Device.empty_cache = _empty_cache  # type: ignore[method-assign]
 # For copies and pickles: the class and the arguments that make it anew.
 copyreg.pickle(Device, lambda device: (Device, (device.device_type, device.device_id)))
 # Numbers of the device types, as saved files and the C interface write them.
@@ -169,4 +169,5 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     >>> [mx.device.gpu_memory_info(i)[1] for i in range(mx.num_gpus())]
     []
     """
-    return _core.device_memory(gpu(device_id))
+    free, total = _core.device_memory(gpu(device_id))
+    return free, total
