@@ -1,4 +1,4 @@
-"""Programs on GPUs: networks train there as on the CPU, on one device and on two; wrong values are reported."""
+"""Programs on GPUs: networks train as on the CPU, on one device and on two, compiled or not; wrong values raise."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ import numpy
 import mxnet as mx
 from mxnet import autograd, gluon, np
 
-def train(devices):
+def train(devices, how="eager"):
     rng = numpy.random.default_rng(0)
     net = gluon.nn.HybridSequential()
     net.add(gluon.nn.Dense(8, activation="tanh", in_units=5), gluon.nn.Dense(3, in_units=8))
@@ -23,24 +23,34 @@ def train(devices):
         parameter.set_data(np.array(rng.normal(size=parameter.shape).astype("float32")))
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
     loss = gluon.loss.L2Loss()
+    if how == "hybridized":
+        net.hybridize()
     data, label = (np.array(rng.normal(size=(12, n)).astype("float32")) for n in (5, 3))
-    for _ in range(5):
-        parts = [gluon.utils.split_and_load(x, devices) for x in (data, label)]
+    parts = [gluon.utils.split_and_load(x, devices) for x in (data, label)]
+
+    def step():
         with autograd.record():
             losses = [loss(net(x), y) for x, y in zip(*parts)]
         autograd.backward(losses)
         trainer.step(12)
+        return losses
+
+    if how == "whole step":
+        step = mx.jit(step)
+    for _ in range(5):
+        step()
     return {name: [x.asnumpy() for x in p.list_data()] for name, p in net.collect_params().items()}
 
 expected = train([mx.cpu()])
-for devices in [[mx.gpu(0)], [mx.gpu(0), mx.gpu(mx.num_gpus() - 1)]]:
-    found = train(devices)
+one, two = [mx.gpu(0)], [mx.gpu(0), mx.gpu(mx.num_gpus() - 1)]
+for devices, how in [(one, "eager"), (one, "hybridized"), (one, "whole step"), (two, "eager"), (two, "hybridized")]:
+    found = train(devices, how)
     for name, (value,) in expected.items():
         copies = found[name]
         assert len(copies) == len(devices)
         assert all(numpy.array_equal(copy, copies[0]) for copy in copies), name
         # Five steps of products of at most 12 terms of size about 1, in float32.
-        assert numpy.allclose(copies[0], value, rtol=1e-4, atol=1e-5), (name, devices)
+        assert numpy.allclose(copies[0], value, rtol=1e-4, atol=1e-5), (name, devices, how)
 """
 
 

@@ -38,7 +38,10 @@ pub fn kernel_on(device: Device, op: &'static OpDef, own: Kernel) -> Result<Kern
 
 fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     if interp::Flags::current().is_stacked() {
-        return copy_as_call(from, to);
+        return match from.device() == to.device() {
+            true => copy_as_call(from, to),
+            false => copy_as_call(&on_device_of(from, to)?, to),
+        };
     }
     if from.is_abstract() || to.is_abstract() {
         return match to.is_abstract() {
@@ -48,12 +51,7 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     }
     let device = to.device();
     if from.device() != device {
-        // A number and an array of another device come to the elements that are written.
-        let there = match from.number() {
-            Some(value) => Array::scalar(value, to.dtype())?.to_device(device)?,
-            None => from.detach().to_device(device)?,
-        };
-        return copy_by(kernel, &there, to);
+        return copy_by(kernel, &on_device_of(from, to)?, to);
     }
     if to.tensor().is_read_only() {
         to.check_writable(builtins().copy.name, "output array")?;
@@ -69,6 +67,15 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
     let cost_ns = cost_ns(&call.cx(), to.tensor().len_bytes());
     launch(&call, &kernel, &outputs, 0, cost_ns, device)
+}
+
+/// A number, or an array of another device, comes to the elements that are written.
+#[cold]
+fn on_device_of(from: &Array, to: &Array) -> Result<Array> {
+    match from.number() {
+        Some(value) => Array::scalar(value, to.dtype())?.to_device(to.device()),
+        None => from.detach().to_device(to.device()),
+    }
 }
 
 /// Copies as a call that interpreters see: of `duplicate`, or of `cast`, whose `out` is `to`.

@@ -328,26 +328,29 @@ impl Executable {
     /// What the operators' rules reject: nothing for a graph that was traced.
     pub fn new(graph: Graph, options: Options) -> Result<Executable> {
         let mut graph = graph;
-        let groups = match options.fuses {
+        let devices = || graph.buffers.iter().map(|buffer| buffer.device);
+        let is_elsewhere = |device: &Device| device.kind() != DeviceKind::Cpu;
+        let device = devices().find(is_elsewhere).or_else(|| devices().next());
+        let device = device.unwrap_or(Device::cpu(0));
+        let groups = match options.fuses && !is_elsewhere(&device) {
             true => fuse::groups(&mut graph)?,
             false => Vec::new(),
         };
         let plan = MemoryPlan::new(&graph, &groups);
-        let device = graph
-            .buffers
-            .first()
-            .map_or(Device::cpu(0), |buffer| buffer.device);
-        if graph
-            .buffers
-            .iter()
-            .any(|b| b.device.kind() != DeviceKind::Cpu)
-        {
-            let problem = format!(
-                "`{}` has arrays on {device}: graphs are compiled for the CPU",
-                graph.name
-            );
-            return Err(Error::unsupported("compile", problem)
-                .with_hint("call the function without `jit` on this device"));
+        if is_elsewhere(&device) {
+            // Its nodes are called one after the other: streams and events order them there.
+            return Ok(Executable {
+                graph,
+                plan,
+                steps: Vec::new(),
+                bound: Vec::new(),
+                in_arena: Vec::new(),
+                results: Vec::new(),
+                written: Vec::new(),
+                arenas: Mutex::new(Vec::new()),
+                device,
+                cost_ns: 0,
+            });
         }
         let memory = |buffer: BufferId| without_memory(graph.buffer(buffer).len_bytes, device);
         let shadows = Shadows {

@@ -1,20 +1,21 @@
 //! Runs of a compiled graph: without Python, by several threads at once.
 //!
-//! A run is one operation of the engine. It holds the variables of its inputs, so its steps need none: they run one after
+//! On the CPU a run is one operation of the engine. It holds the variables of its inputs, so its steps need none: they run one after
 //! the other on one thread and ask the pool for more. A run that must wait, or takes long, is pushed; the caller goes on.
 
 use std::sync::Arc;
 
-use mxnet_core::interp::Scope;
+use mxnet_core::interp::{Scope, is_training};
 use mxnet_core::launch::{self, unordered};
 use mxnet_core::{
     Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, cpu, eager, origin,
 };
 use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
-use mxnet_tensor::{Scalar, Storage, Tensor};
+use mxnet_tensor::{DeviceKind, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
 use crate::compile::{Arena, Executable, Result_, Step, TensorRef, Work, copy, shifted};
+use crate::interpret::RunDraws;
 use crate::ir::Source;
 use crate::plan::Place;
 use crate::random::Drawn;
@@ -43,6 +44,14 @@ impl Executable {
     /// # Errors
     /// As [`Executable::run`].
     pub fn run_randomly(self: &Arc<Executable>, bindings: &[&Array]) -> Result<(Outputs, Drawn)> {
+        if self.device.kind() != DeviceKind::Cpu {
+            let _paused = Scope::enter(false, is_training());
+            let drawn = self.graph.draw()?;
+            let random = RunDraws::of(&drawn);
+            let num_outputs = self.graph.outputs.len();
+            let outputs = (self.graph).call(bindings, num_outputs, Some(&random), true)?;
+            return Ok((outputs, drawn));
+        }
         let arrays = self.arrays(bindings)?;
         let fresh = (self.plan.fresh.iter())
             .map(|&buffer| {

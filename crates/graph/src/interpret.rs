@@ -71,6 +71,17 @@ impl Graph {
         num_outputs: usize,
         random: Option<&RunDraws>,
     ) -> Result<Outputs> {
+        self.call(bindings, num_outputs, random, random.is_none())
+    }
+
+    /// As [`Graph::interpret`]; `writes` says whether inputs are written.
+    pub(crate) fn call(
+        &self,
+        bindings: &[&Array],
+        num_outputs: usize,
+        random: Option<&RunDraws>,
+        writes: bool,
+    ) -> Result<Outputs> {
         if random.is_none() && !self.streams.is_empty() {
             return Err(unbound_stream());
         }
@@ -95,16 +106,20 @@ impl Graph {
             values.call(node, random)?;
         }
         for input in &self.inputs {
-            let Some(last) = input.written.filter(|_| random.is_none()) else {
+            let Some(last) = input.written.filter(|_| writes) else {
                 continue;
             };
-            let (to, from) = (values.base(input.buffer)?, values.base(last)?);
+            let (to, from) = (values.base(input.buffer)?.clone(), values.base(last)?);
             if !Arc::ptr_eq(from.array.tensor().storage(), to.array.tensor().storage()) {
                 // The same elements of the newer buffer.
                 let (layout, dtype) = (to.array.layout(), to.array.dtype());
                 let offset = (start(layout, dtype) - to.shift + from.shift) / dtype.size() as isize;
                 let layout = layout.with_offset(offset.unsigned_abs());
                 copy_into(&raw(&from.array, layout, dtype)?, &to.array.detach())?;
+            }
+            if !is_recording() {
+                // Results that are the written array are the caller's array.
+                values.bases.insert(last, to);
             }
         }
         let outputs = self.outputs.iter().take(num_outputs);
