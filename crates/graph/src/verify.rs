@@ -95,6 +95,8 @@ pub fn verify(graph: &Graph) -> Result<()> {
                 Some(Some(stream)) if end <= stream.num_blocks => {}
                 Some(_) => return Err(bad("draws from a stream that the graph does not have")),
             }
+        } else if node.rng_stream != 0 {
+            return Err(bad("draws no random numbers, but names a stream"));
         }
     }
     if blocks > graph.num_rng_blocks {
