@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mxnet import _core
 
-__all__ = ["RealSize", "Size", "noted"]
+__all__ = ["RealSize", "Size", "noted", "unnoted"]
 
 
 class _State(threading.local):
@@ -37,6 +38,16 @@ def noted(log: list[tuple[str, float, float, bool]] | None) -> list[tuple[str, f
     """
     before, _state.log = _state.log, log
     return before
+
+
+@contextlib.contextmanager
+def unnoted() -> Iterator[None]:
+    """Note no decisions in a with-block: what the first call alone does is no part of the function."""
+    before = noted(None)
+    try:
+        yield
+    finally:
+        noted(before)
 
 
 def _note(name: str, left: float, right: float, outcome: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from mxnet import autograd, initializer
 from mxnet._jit import BoundCall, Compiled, check_backend
 from mxnet._renamed import old_keywords, old_method
+from mxnet._sizes import unnoted
 from mxnet.base import DTypeLike, PathLike
 from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
@@ -733,9 +734,10 @@ class HybridBlock(Block):
         if waiting:
             # `infer_shape` takes the arguments of `forward` by position.
             bound = inspect.signature(self.forward).bind(*args, **kwargs).args if kwargs else args
-            self.infer_shape(*bound)
-            for parameter in waiting:
-                parameter._finish_deferred_init()
+            with unnoted():
+                self.infer_shape(*bound)
+                for parameter in waiting:
+                    parameter._finish_deferred_init()
         # Hooks of operators see operators, not graphs.
         if self._compiled is not None and not self._op_hooks:
             return self._compiled(*args, **kwargs)
