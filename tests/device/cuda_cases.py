@@ -3,6 +3,7 @@
 Run where a GPU or its emulator is found: `python cuda_cases.py [--all]` prints a list of problems, in JSON.
 """
 
+import itertools
 import json
 import sys
 import warnings
@@ -124,22 +125,14 @@ def networks():
             {"kernel": (3, 2), "stride": (2, 2), "pad": (1, 1), "pool_type": "max"},
         )
     for mode, gates in (("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1)):
-        for reverse in (False, True):
-            yield (
-                "rnn_layer",
-                (
-                    array((5, 3, 4)),
-                    array((gates * 6, 4)),
-                    array((gates * 6, 6)),
-                    array((gates * 6,)),
-                    array((gates * 6,)),
-                    array((3, 6)),
-                    array((3, 6)) if mode == "lstm" else None,
-                    mode,
-                    reverse,
-                ),
-                {},
-            )
+        for reverse, lengths in itertools.product((False, True), (None, mx.np.array([5, 2, 0], dtype="int64"))):
+            state = array((3, 6))
+            cells = array((3, 6)) if mode == "lstm" else None
+            weights = [array(shape) for shape in ((gates * 6, 4), (gates * 6, 6), (gates * 6,), (gates * 6,))]
+            given = (array((5, 3, 4)), *weights, state, cells, lengths)
+            yield "rnn_layer", (*given, mode, reverse), {}
+            y, _, _, kept = probing.op("rnn_layer")(*given, mode, reverse)
+            yield "rnn_layer_gradient", (*given, y, kept, array((5, 3, 6)), state, cells, mode, reverse), {}
 
 
 def factors():
@@ -157,6 +150,9 @@ def wrong_values():
     """Calls that fail when their results are read, and what the errors say."""
     far = mx.np.array([1, 9, 2])
     yield "resolve_indices", (far, 5), IndexError, "index 9 is out of bounds for axis 0 with size 5"
+    layer = [array(shape) for shape in ((5, 3, 4), (6, 4), (6, 6), (6,), (6,), (3, 6))]
+    too_long = "`sequence_length` 1 is 9, must be in 0..=5"
+    yield "rnn_layer", (*layer, None, far, "rnn_tanh"), ValueError, too_long
     yield (
         "gather_along",
         (array((3, 4)), mx.np.array([[0], [7], [1]]), 1),
