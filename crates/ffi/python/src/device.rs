@@ -126,13 +126,13 @@ pub fn device_memory(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<(usi
     Ok((info.free, info.total))
 }
 
+/// Bytes in use, kept, and in use at most; allocations, and those that the system served.
+type Stats = (usize, usize, usize, u64, u64);
+
 /// What the allocator of a device has: bytes in use, bytes kept, the largest number of bytes in use, blocks handed out, and how many of these the
 /// driver had to provide. `None` if the device does not count.
 #[pyfunction]
-pub fn device_memory_stats(
-    py: Python<'_>,
-    device: &Bound<'_, PyAny>,
-) -> PyResult<Option<(usize, usize, usize, u64, u64)>> {
+pub fn device_memory_stats(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<Option<Stats>> {
     let device = extract(device)?;
     let stats = || Ok(backend_of(device)?.memory_stats(device.id()));
     let stats = without_gil(py, stats).map_err(|error: Error| raise(py, error))?;
@@ -155,11 +155,14 @@ pub fn empty_cache(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<()> {
     without_gil(py, empty).map_err(|error: Error| raise(py, error))
 }
 
+/// Name, path, version, and why it is missing.
+type LibraryFacts = (&'static str, Option<String>, Option<(i32, i32)>, String);
+/// Name, compute capability, and bytes of memory.
+type DeviceFacts = (String, (i32, i32), usize);
+
 /// NVIDIA's libraries: name, path or None, version or None, and why one is missing.
 #[pyfunction]
-pub fn cuda_libraries(
-    py: Python<'_>,
-) -> Vec<(&'static str, Option<String>, Option<(i32, i32)>, String)> {
+pub fn cuda_libraries(py: Python<'_>) -> Vec<LibraryFacts> {
     let found = without_gil(py, mxnet::cuda::libraries);
     let facts = |library: mxnet::cuda::Library| {
         (library.name, library.path, library.version, library.reason)
@@ -169,7 +172,7 @@ pub fn cuda_libraries(
 
 /// The GPUs: name, compute capability, and bytes of memory of each.
 #[pyfunction]
-pub fn cuda_devices(py: Python<'_>) -> PyResult<Vec<(String, (i32, i32), usize)>> {
+pub fn cuda_devices(py: Python<'_>) -> PyResult<Vec<DeviceFacts>> {
     let found = without_gil(py, mxnet::cuda::devices).map_err(|error| raise(py, error))?;
     let facts = |device: mxnet::cuda::CudaDevice| {
         (device.name, device.compute_capability, device.total_bytes)

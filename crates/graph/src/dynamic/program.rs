@@ -27,8 +27,11 @@ pub struct Program {
     pieces: Vec<Piece>,
     options: Options,
     choice: Choice,
-    made: Mutex<Vec<(usize, Vec<i64>, Arc<Made>)>>,
+    made: Mutex<Vec<Kept>>,
 }
+
+/// What was made for a piece, by its number, at sizes.
+type Kept = (usize, Vec<i64>, Arc<Made>);
 
 /// Nodes that run together.
 struct Piece {
@@ -44,7 +47,7 @@ struct Piece {
 /// What is made for certain sizes.
 enum Made {
     /// A piece, and the node that is called behind it.
-    Piece(CompiledPiece),
+    Piece(Box<CompiledPiece>),
     /// The results, and the gradient.
     End(Box<End>),
 }
@@ -459,12 +462,12 @@ impl Program {
         let executable = Arc::new(Executable::new(graph, self.options)?);
         let inputs = executable.graph().inputs.iter();
         let bound = inputs.filter(|input| !matches!(input.source, Source::Constant(_)));
-        Ok(Made::Piece(CompiledPiece {
+        Ok(Made::Piece(Box::new(CompiledPiece {
             binds: bound.map(|input| input.buffer).collect(),
             executable: executable.clone(),
             call,
             num_rng_blocks,
-        }))
+        })))
     }
 
     /// The first node of the piece in which an input takes on its newest buffer.
