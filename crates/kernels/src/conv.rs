@@ -3,6 +3,7 @@
 //! Columns of a bounded tile (`columns`) go through the matrix product; one channel per group has direct loops (`depthwise`).
 
 mod columns;
+mod crop;
 mod depthwise;
 
 #[cfg(test)]
@@ -12,6 +13,7 @@ use crate::gemm::{self, GemmFloat};
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
 use columns::Tile;
+use crop::Crop;
 
 /// Geometry of a convolution. Spatial axes are `[d, h, w]`; those that the data lack have extent, kernel, stride and dilation 1 and pad 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +105,16 @@ pub unsafe fn forward(
     bias: *const u8,
     y: *mut u8,
 ) {
-    // SAFETY: forwarded.
-    with_real!(g.elem, T => unsafe { forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), false) })
+    // SAFETY: forwarded; the weights of a part of the kernel are those that its geometry says.
+    with_real!(g.elem, T => unsafe {
+        match Crop::of(g) {
+            None => forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), false),
+            Some(crop) => {
+                let w = crop.weights::<T>(threads, w.cast());
+                forward_of::<T>(threads, &crop.inner, x.cast(), w.as_ptr(), bias.cast(), y.cast(), false)
+            }
+        }
+    })
 }
 
 /// As [`forward`], with relu behind it: a tile of the result is bounded while it lies in the cache.
@@ -122,8 +132,16 @@ pub unsafe fn forward_relu(
     bias: *const u8,
     y: *mut u8,
 ) {
-    // SAFETY: forwarded.
-    with_real!(g.elem, T => unsafe { forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), true) })
+    // SAFETY: forwarded; the weights of a part of the kernel are those that its geometry says.
+    with_real!(g.elem, T => unsafe {
+        match Crop::of(g) {
+            None => forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), true),
+            Some(crop) => {
+                let w = crop.weights::<T>(threads, w.cast());
+                forward_of::<T>(threads, &crop.inner, x.cast(), w.as_ptr(), bias.cast(), y.cast(), true)
+            }
+        }
+    })
 }
 
 /// Relu of `n` elements, as the operator has it: NaN stays, -0.0 becomes 0.0.
@@ -156,12 +174,22 @@ pub unsafe fn data_gradient(
     bias: *const u8,
     dx: *mut u8,
 ) {
-    // SAFETY: forwarded.
-    with_real!(g.elem, T => unsafe { data_gradient_of::<T>(threads, g, dy.cast(), w.cast(), bias.cast(), dx.cast()) })
+    // SAFETY: forwarded; the weights of a part of the kernel are those that its geometry says.
+    with_real!(g.elem, T => unsafe {
+        match Crop::of(g) {
+            None => data_gradient_of::<T>(threads, g, dy.cast(), w.cast(), bias.cast(), dx.cast()),
+            Some(crop) => {
+                let w = crop.weights::<T>(threads, w.cast());
+                data_gradient_of::<T>(threads, &crop.inner, dy.cast(), w.as_ptr(), bias.cast(), dx.cast())
+            }
+        }
+    })
 }
 
 /// Bytes of working memory for [`weight_gradient`].
 pub fn weight_gradient_scratch_bytes(g: &Conv) -> usize {
+    let crop = Crop::of(g);
+    let g = crop.as_ref().map_or(g, |crop| &crop.inner);
     let parts = WeightCut::of(g).parts;
     if parts > 1 {
         parts * g.weights() * g.elem.size()
@@ -186,8 +214,17 @@ pub unsafe fn weight_gradient(
     dw: *mut u8,
     scratch: *mut u8,
 ) {
-    // SAFETY: forwarded.
-    with_real!(g.elem, T => unsafe { weight_gradient_of::<T>(threads, g, x.cast(), dy.cast(), dw.cast(), scratch.cast()) })
+    // SAFETY: forwarded; the gradient of a part of the kernel has room, and that of the whole one takes it.
+    with_real!(g.elem, T => unsafe {
+        match Crop::of(g) {
+            None => weight_gradient_of::<T>(threads, g, x.cast(), dy.cast(), dw.cast(), scratch.cast()),
+            Some(crop) => {
+                let mut part = scratch::filled(crop.inner.weights(), T::ZERO);
+                weight_gradient_of::<T>(threads, &crop.inner, x.cast(), dy.cast(), part.as_mut_ptr(), scratch.cast());
+                crop.spread::<T>(threads, &mut part, dw.cast());
+            }
+        }
+    })
 }
 
 /// `db`: the gradient of [`forward`] with respect to the bias, the sum of `dy` per output channel.

@@ -35,6 +35,46 @@ fn geometries() -> Vec<Conv> {
             dilation: [1, 2, 3],
             ..BASE
         },
+        // Taps that meet padding only: at both ends, at one of them, between steps, and where some pad has to stay.
+        Conv {
+            n: 9,
+            input: [1, 1, 1],
+            pad: [0, 1, 1],
+            ..BASE
+        },
+        Conv {
+            n: 9,
+            input: [1, 1, 6],
+            pad: [0, 2, 1],
+            kernel: [1, 4, 3],
+            ..BASE
+        },
+        Conv {
+            n: 9,
+            input: [2, 1, 2],
+            pad: [3, 2, 4],
+            kernel: [4, 5, 5],
+            dilation: [2, 1, 2],
+            ..BASE
+        },
+        Conv {
+            n: 9,
+            input: [1, 2, 1],
+            pad: [0, 3, 5],
+            kernel: [1, 4, 4],
+            stride: [1, 3, 2],
+            dilation: [1, 2, 3],
+            ..BASE
+        },
+        Conv {
+            n: 9,
+            input: [1, 1, 2],
+            pad: [0, 1, 1],
+            in_channels: 6,
+            out_channels: 6,
+            groups: 6,
+            ..BASE
+        },
         Conv {
             kernel: [1; 3],
             ..BASE
