@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 static QUESTION: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// How often [`ask_beside`] asks.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+const ASK_EVERY: Duration = Duration::from_millis(10);
 
 thread_local! {
     /// What answers on this thread instead of the question.
