@@ -194,7 +194,7 @@ impl Compiler {
         result
     }
 
-    /// What the compiler made of a program.
+    /// The output of the compiler for a program.
     fn output(
         &self,
         program: Program,
@@ -304,7 +304,7 @@ fn load(context: &Context, code: &[u8]) -> Result<Handle> {
     // PTX is a text, which ends with a zero byte.
     let mut image = code.to_vec();
     image.push(0);
-    // SAFETY: the image is code that a compiler made, checked where it was on disk; both handles may be written. The module stays loaded.
+    // SAFETY: the image is output of the compiler, and was verified if it came from disk; both handles may be written. The module is never unloaded.
     let status = unsafe {
         match (driver.cuModuleLoadData)(&raw mut module, image.as_ptr().cast()) {
             0 => (driver.cuModuleGetFunction)(&raw mut function, module, c"kernel".as_ptr()),

@@ -208,7 +208,7 @@ pub fn get() -> Result<&'static Driver, &'static str> {
     driver.as_ref().map_err(String::as_str)
 }
 
-/// Starts the driver of a library, which stays loaded.
+/// Initialises the driver. The library is never unloaded.
 fn start(library: libloading::Library) -> Result<Driver, String> {
     // The functions in the table are valid as long as the library is loaded: for the rest of the process.
     let library = ManuallyDrop::new(library);

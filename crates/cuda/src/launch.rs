@@ -53,19 +53,13 @@ impl Grid {
 
 /// An argument of a kernel.
 #[derive(Clone, Copy)]
-#[allow(dead_code, reason = "the vocabulary of all families")]
 pub(crate) enum Arg<'a> {
-    /// The address of the first element of an array argument.
-    Input(usize),
     /// The address of the first element of an output.
     Output(usize),
     /// An address on the device.
     Pointer(u64),
-    I32(i32),
     I64(i64),
-    U32(u32),
     U64(u64),
-    F32(f32),
     F64(f64),
     /// A struct by value: the bytes of a `#[repr(C)]` struct that the text declares alike.
     Bytes(&'a [u8]),
@@ -77,7 +71,6 @@ pub(crate) enum Arg<'a> {
 ///
 /// # Errors
 /// [`Error::Device`] if there is no memory for the report.
-#[allow(dead_code, reason = "the vocabulary of all families")]
 pub(crate) fn fault(
     cx: &KernelCx,
     describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
@@ -167,14 +160,10 @@ pub(crate) fn launch(
     let mut words = SmallVec::<[u64; 16]>::new();
     for arg in args {
         words.push(match *arg {
-            Arg::Input(i) => cx.input(i).data_ptr() as u64,
             Arg::Output(i) => cx.output(i).data_ptr() as u64,
             Arg::Pointer(address) => address,
-            Arg::I32(x) => u64::from(x as u32),
             Arg::I64(x) => x as u64,
-            Arg::U32(x) => u64::from(x),
             Arg::U64(x) => x,
-            Arg::F32(x) => u64::from(x.to_bits()),
             Arg::F64(x) => x.to_bits(),
             Arg::Bytes(_) => 0,
         });

@@ -1,4 +1,4 @@
-//! Axes of a launch over several strided operands: dropped, sorted and merged until few are left, and as the struct that texts read.
+//! Coalesces the axes of strided operands for a launch, and passes them to kernels as a struct.
 
 use smallvec::SmallVec;
 
