@@ -19,7 +19,7 @@ pub fn copy_into(from: &Array, to: &Array) -> Result<()> {
 
 /// The same where elements of `to` may be the same memory: one thread writes it, so that no two write a place at once.
 pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
-    copy_by(Kernel::Fn(cpu::copy_alone, None), from, to)
+    copy_by(Kernel::Fn(cpu::copy_serial, None), from, to)
 }
 
 /// The kernel of an operator on a device; `own` on the CPU.

@@ -165,7 +165,10 @@ pub fn smallest_integer(tensor: &Tensor, threads: &dyn mxnet_kernels::Threads) -
     if tensor.is_empty() || !tensor.dtype().is_signed() {
         return 0;
     }
-    if tensor.dtype() == DType::I64 && tensor.len() <= FEW && tensor.layout().is_contiguous() {
+    if tensor.dtype() == DType::I64
+        && tensor.len() <= MAX_ONE_BY_ONE_LEN
+        && tensor.layout().is_contiguous()
+    {
         // SAFETY: dense elements of this type, which the caller may read.
         let elements =
             unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<i64>(), tensor.len()) };
@@ -349,21 +352,21 @@ fn fill_row(tensor: &Tensor, value: &Scalar) {
     }
 }
 
-/// Up to this many elements planning a copy costs more than copying one by one.
-pub const FEW: usize = 128;
+/// Largest number of elements for which planning a copy costs more than copying element by element.
+pub const MAX_ONE_BY_ONE_LEN: usize = 128;
 
 /// Copies elements of `size` bytes one by one; strides in elements.
 ///
 /// # Safety
-/// From both pointers on there are elements at all these strides, which can be read and written; the two sides do not overlap.
-pub unsafe fn copy_few(
+/// All offsets of the strides within `shape` are valid for reading from `src` and for writing to `dst`; the two sides do not overlap.
+pub unsafe fn copy_one_by_one(
     shape: &[usize],
     size: usize,
     (src, src_strides): (*const u8, &[isize]),
     (dst, dst_strides): (*mut u8, &[isize]),
 ) {
     /// # Safety
-    /// As of `copy_few`.
+    /// As of `copy_one_by_one`.
     unsafe fn walk<T: Copy>(
         shape: &[usize],
         src: *const T,
@@ -441,7 +444,7 @@ pub fn transfer_kernel(cx: &KernelCx) -> Result<()> {
 }
 
 /// [`copy_kernel`] by one thread.
-pub(crate) fn copy_alone(cx: &KernelCx) -> Result<()> {
+pub(crate) fn copy_serial(cx: &KernelCx) -> Result<()> {
     copy(cx.input(0), cx.output(0), &mxnet_kernels::Serial)
 }
 
@@ -463,8 +466,8 @@ pub fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) ->
     let to_strides = to.byte_strides();
     // SAFETY: both layouts lie within their storages; the caller resolved overlap.
     unsafe {
-        if from.dtype() == to.dtype() && to.len() <= FEW {
-            copy_few(
+        if from.dtype() == to.dtype() && to.len() <= MAX_ONE_BY_ONE_LEN {
+            copy_one_by_one(
                 to.shape(),
                 to.dtype().size(),
                 (from.data_ptr(), layout.strides()),

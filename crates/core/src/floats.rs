@@ -180,7 +180,7 @@ pub fn looks_for_underflow(op: &OpDef) -> bool {
 ///
 /// # Errors
 /// [`Error::FloatingPoint`] if that is what is done about it; [`Error::Memory`].
-pub fn told_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
+pub fn checked_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
     let is_exact = !dtype.is_inexact() && (!value.dtype().is_inexact() || value.is_weak());
     let loses_part = value.dtype().is_complex() && !dtype.is_complex();
     if !Flags::current().is_watching()

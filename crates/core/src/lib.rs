@@ -53,8 +53,8 @@ pub use launch::Pool;
 pub use methods::sum_to;
 pub use opdef::{
     Amp, Beyond, Bundle, Cost, Cpu, Expansion, Floats, Fold, Form, Grad, GradRule, Grads, InferFn,
-    Inferred, Keep, Known, OfNumber, Onnx, OpDef, OutSpec, Pole, Probe, Rng, Sole, Sparse, Surface,
-    Viewed, Warned, Warning, Words, one, one_of,
+    Inferred, Keep, Known, OfNumber, Onnx, OpDef, OutSpec, Pole, Probe, Rng, Sparse, Surface,
+    Viewed, Warned, Warning, Words, ZeroDimResult, one, one_of,
 };
 pub use read::{ArrayReadGuard, copy_at_hand, read_all};
 pub use types::{

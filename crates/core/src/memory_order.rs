@@ -20,15 +20,15 @@ pub(crate) fn axes_as(layouts: &[&Layout], ndim: usize) -> Option<Dims> {
     for axis in 0..ndim {
         let mut place = order.len();
         for (at, &other) in order.iter().enumerate().rev() {
-            let mut told = layouts
+            let mut pairs = layouts
                 .iter()
                 .map(|layout| (step(layout, other), step(layout, axis)))
                 .filter(|&(a, b)| a != 0 && b != 0)
                 .peekable();
-            if told.peek().is_none() {
+            if pairs.peek().is_none() {
                 continue;
             }
-            if !told.all(|(a, b)| a < b) {
+            if !pairs.all(|(a, b)| a < b) {
                 break;
             }
             place = at;

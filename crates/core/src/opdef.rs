@@ -89,8 +89,8 @@ pub struct OpDef {
     pub rng: Rng,
     /// How all examples of a batch are computed at once (`vmap`).
     pub batch: Batch,
-    /// What a result of no axes is.
-    pub sole: Sole,
+    /// What the Python object of a 0-d result stands for.
+    pub zero_dim: ZeroDimResult,
     /// The ONNX operator it is.
     pub onnx: Onnx,
     /// What it does with sparse operands.
@@ -254,9 +254,9 @@ pub enum Known {
     FromValues,
 }
 
-/// What a result of no axes is.
+/// What the Python object of a 0-d result stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sole {
+pub enum ZeroDimResult {
     /// It stands for one of NumPy's scalars: in-place operators make new ones.
     Scalar,
     /// An array to write to, as NumPy's constructors give.
@@ -479,7 +479,7 @@ impl OpDef {
         expands: None,
         beyond: None,
         floats: Floats::PLAIN,
-        sole: Sole::Scalar,
+        zero_dim: ZeroDimResult::Scalar,
         warns: None,
         bundle: |_| Bundle::Natural,
         core: "",
@@ -530,7 +530,7 @@ impl OpDef {
     pub const VIEW: OpDef = OpDef {
         types: Types::First,
         cost: Cost::PerKiB(0),
-        sole: Sole::AsOperand,
+        zero_dim: ZeroDimResult::AsOperand,
         ..OpDef::DEFAULT
     };
 

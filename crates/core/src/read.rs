@@ -184,7 +184,7 @@ impl ArrayReadGuard<'_> {
 pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
     let is_stacked = interp::Flags::current().is_stacked();
     if is_stacked
-        || x.len() > cpu::FEW
+        || x.len() > cpu::MAX_ONE_BY_ONE_LEN
         || x.device().kind() != DeviceKind::Cpu
         || strides.len() != x.ndim()
     {
@@ -198,7 +198,7 @@ pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
     let (layout, size) = (x.layout(), x.dtype().size());
     let from = (x.tensor().data_ptr().cast_const(), layout.strides());
     // SAFETY: 1. the layout lies within its storage, and `hold` grants the read. 2. the caller's promise about `to`.
-    unsafe { cpu::copy_few(layout.shape(), size, from, (to, strides)) };
+    unsafe { cpu::copy_one_by_one(layout.shape(), size, from, (to, strides)) };
     drop(hold);
     true
 }

@@ -320,9 +320,9 @@ pub fn resolve(
         };
     } else if !accepts.has(compute) {
         let exact = matches!(compute.kind(), Kind::Bool | Kind::Integer);
-        let lone =
+        let uses_smallest =
             exact && forced.is_none() && lift == Lift::ToFloat && promotion() == Promotion::NumPy;
-        compute = if lone {
+        compute = if uses_smallest {
             smallest_float(inputs).or(Some(compute))
         } else {
             Some(compute)

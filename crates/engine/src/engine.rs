@@ -239,9 +239,9 @@ impl Engine {
     ///
     /// `read` may run beside a write, and then see a mixture of old and new, which is thrown away: it does nothing but copy bits by volatile reads.
     #[inline]
-    pub fn peek<T>(&self, var: &Var, read: impl FnOnce() -> T) -> Option<T> {
+    pub fn seqlock_read<T>(&self, var: &Var, read: impl FnOnce() -> T) -> Option<T> {
         match self.shared.runs_inline(1) {
-            true => var.peek(read),
+            true => var.seqlock_read(read),
             false => None,
         }
     }

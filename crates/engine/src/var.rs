@@ -5,7 +5,7 @@
 //! state:  | writes (32 bits) | readers (28 bits) | EVENTS | POISONED | QUEUED | WRITER |
 //! ```
 //!
-//! `writes` counts the write accesses granted so far and wraps around, so that [`Var::peek`] knows whether there was one.
+//! `writes` counts the write accesses granted so far and wraps around, so that [`Var::seqlock_read`] knows whether there was one.
 //! `readers` and `WRITER` say who holds the variable now, inline or granted from the queue. `QUEUED` is set exactly while
 //! the queue holds somebody; it is set and cleared under the lock only, and while it is set nobody is granted except by
 //! [`Var::dispatch`], so that inline operations never overtake. Whoever releases last and sees `QUEUED` dispatches.
@@ -165,7 +165,7 @@ impl Var {
     ///
     /// `read` may run beside a write, and then see a mixture of old and new, which is thrown away: it does nothing but copy bits by volatile reads.
     #[inline]
-    pub(crate) fn peek<T>(&self, read: impl FnOnce() -> T) -> Option<T> {
+    pub(crate) fn seqlock_read<T>(&self, read: impl FnOnce() -> T) -> Option<T> {
         let before = self.state.load(Ordering::Acquire);
         if before & OCCUPIED & !READERS != 0 {
             return None;

@@ -435,7 +435,7 @@ fn a_waiter_that_stays_awake_leaves_no_operation_behind() {
     });
 }
 
-/// Two values that are always equal while nobody writes. Atomics, because a peek may run beside a write.
+/// Two values that are always equal while nobody writes. Atomics, because an optimistic read may run beside a write.
 struct Twins {
     var: Var,
     values: [AtomicU32; 2],
@@ -474,7 +474,7 @@ fn peek_beside(write: impl Fn(&Engine, &Arc<Twins>) + Copy + Sync + Send + 'stat
             thread::spawn(move || {
                 let mut last = 0;
                 for _ in 0..2 {
-                    if let Some([a, b]) = engine.peek(&x.var, || x.read()) {
+                    if let Some([a, b]) = engine.seqlock_read(&x.var, || x.read()) {
                         assert_eq!(a, b, "half of a write was seen");
                         assert!(a >= last);
                         last = a;
@@ -484,7 +484,7 @@ fn peek_beside(write: impl Fn(&Engine, &Arc<Twins>) + Copy + Sync + Send + 'stat
         };
         write(&engine, &x);
         reader.join().expect("no panic");
-        assert_eq!(engine.peek(&x.var, || x.read()), Some([2, 2]));
+        assert_eq!(engine.seqlock_read(&x.var, || x.read()), Some([2, 2]));
     });
 }
 
@@ -493,7 +493,7 @@ fn a_peek_sees_no_half_of_an_inline_write() {
     peek_beside(|engine, x| {
         for value in [1, 2] {
             let held = engine.try_hold(&x.var, Access::Write, 0);
-            let held = held.expect("a peek keeps nobody out");
+            let held = held.expect("an optimistic read keeps nobody out");
             x.write(value);
             drop(held);
         }
@@ -516,7 +516,7 @@ fn a_peek_sees_no_half_of_a_pushed_write() {
             });
         }
         // This thread's own writes come before what it reads.
-        let seen = engine.peek(&x.var, || x.read());
+        let seen = engine.seqlock_read(&x.var, || x.read());
         assert!(seen.is_none_or(|seen| seen == [2, 2]));
         engine
             .wait_for(&x.var, Access::Read, &mut || false)

@@ -4,9 +4,9 @@
 #![warn(missing_docs)]
 
 mod families;
-mod few;
-mod lone;
-mod quick;
+mod inline_scalar;
+mod operand;
+mod seqlock_read;
 
 pub mod creation;
 pub mod elementwise;
@@ -21,6 +21,6 @@ pub mod shape;
 pub mod signal;
 pub mod ufunc;
 
-pub use lone::{Lone, One, quick_elements};
+pub use inline_scalar::{ElementOperand, InlineScalar, apply_to_elements};
 use mxnet_core::*;
-pub use quick::Quick;
+pub use operand::Operand;

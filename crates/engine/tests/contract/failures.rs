@@ -150,7 +150,7 @@ fn an_inline_failure_poisons_its_writes_and_reads_see_poison() {
     assert!(x.var.is_free() && x.var.failure().is_some());
     for access in [Access::Read, Access::Write] {
         assert!(engine.try_hold(&x.var, access, 0).is_none());
-        assert!(engine.peek(&x.var, || ()).is_none());
+        assert!(engine.seqlock_read(&x.var, || ()).is_none());
         assert!(x.var.is_free() && x.var.failure().is_some());
     }
 

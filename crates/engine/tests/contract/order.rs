@@ -185,7 +185,7 @@ fn a_hold_keeps_out_what_an_operation_of_its_access_would() {
 fn a_peek_waits_for_nobody_and_keeps_nobody_out() {
     let engine = with_threads(1);
     let cell = cell();
-    let peek = || engine.peek(&cell.var, || 1);
+    let peek = || engine.seqlock_read(&cell.var, || 1);
     assert_eq!(peek(), Some(1));
     let reading = engine.try_hold(&cell.var, Access::Read, 0).expect("free");
     assert_eq!(peek(), Some(1), "beside a reader");
@@ -199,14 +199,20 @@ fn a_peek_waits_for_nobody_and_keeps_nobody_out() {
     drop(writing);
     let write = || {
         let writing = engine.try_hold(&cell.var, Access::Write, 0);
-        writing.map(drop).expect("a peek keeps nobody out");
+        writing
+            .map(drop)
+            .expect("an optimistic read keeps nobody out");
     };
-    assert_eq!(engine.peek(&cell.var, write), None, "written meanwhile");
+    assert_eq!(
+        engine.seqlock_read(&cell.var, write),
+        None,
+        "written meanwhile"
+    );
     let read = || {
         let reading = engine.try_hold(&cell.var, Access::Read, 0);
         reading.map(drop).expect("free");
     };
-    assert_eq!(engine.peek(&cell.var, read), Some(()));
+    assert_eq!(engine.seqlock_read(&cell.var, read), Some(()));
     engine.set_mode(Mode::Async);
     assert_eq!(peek(), None);
 }

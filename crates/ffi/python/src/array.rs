@@ -1,7 +1,7 @@
 //! The class `ndarray`: what its objects hold. Methods that are operators come from the registry (`call.rs`).
 
 use mxnet::core::Array;
-use mxnet::ops::Lone;
+use mxnet::ops::InlineScalar;
 use pyo3::prelude::*;
 
 use crate::gil_cell::GilCell;
@@ -33,5 +33,5 @@ enum ArrayOrScalar {
     Array(Array),
     /// An element, until somebody looks for an array.
     #[expect(dead_code, reason = "it is made where it stays, see `HeldLone`")]
-    Lone(Lone),
+    InlineScalar(InlineScalar),
 }

@@ -6,7 +6,7 @@ mod arguments;
 mod binding;
 mod description;
 mod entry;
-mod front;
+mod one_arg_entry;
 mod overriding;
 mod result;
 
@@ -36,7 +36,7 @@ use result::{finish_as, finish_into};
 pub use arguments::{Named, warn_of_ctx};
 pub use binding::{Binding, Fast, documentation, signature};
 pub use entry::{as_function, binding_of, enter, function, guarded, guarded_or, register};
-pub use front::{Alone, before};
+pub use one_arg_entry::{OneArg, with_one_arg_entry};
 pub use result::{finish, finish_of};
 
 /// Operators that drop imaginary parts if they are asked to.
@@ -331,7 +331,7 @@ fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning
         warns(&call.cx())
     };
     // Only a mask is looked at, and may have to be waited for.
-    let told = match bound.inputs.iter().flatten().count() {
+    let warning = match bound.inputs.iter().flatten().count() {
         0 | 1 => convert::with_arrays(&bound.inputs, ask),
         _ => {
             let arrays = resolve_refs(&bound.inputs);
@@ -340,14 +340,14 @@ fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning
             })
         }
     };
-    match told {
-        Ok(Some(told)) => {
+    match warning {
+        Ok(Some(warning)) => {
             let errors = py.import("mxnet.numpy._errors")?;
-            let told = match told {
+            let warning = match warning {
                 Warned::Runtime(sentence) => (sentence, false),
                 Warned::Deprecated(sentence) => (sentence, true),
             };
-            errors.call_method1("warn_of", told).map(|_| ())
+            errors.call_method1("warn_of", warning).map(|_| ())
         }
         Ok(None) | Err(_) => Ok(()),
     }

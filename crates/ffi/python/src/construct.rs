@@ -166,9 +166,9 @@ fn as_array(x: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
     PyArray::wrap(py, copy.map_err(|error| raise(py, error))?)
 }
 
-/// Puts what answers calls with one argument before the functions.
-pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let fronts: [(&str, call::Alone); 5] = [
+/// Gives these functions an entry point for calls with one argument.
+pub fn add_one_arg_entries(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let entries: [(&str, call::OneArg); 5] = [
         ("array", |object| match plain(object) {
             Some(x) => Ok(copied(x)?.map(Py::into_any)),
             None => match of_numbers(object)? {
@@ -185,9 +185,9 @@ pub fn put_fronts(module: &Bound<'_, PyModule>) -> PyResult<()> {
             given_back(object, |x| x.ndim() > 0 && x.layout().is_fortran())
         }),
     ];
-    for (name, alone) in fronts {
+    for (name, one_arg) in entries {
         let function = module.getattr(name)?;
-        module.setattr(name, call::before(&function, alone)?)?;
+        module.setattr(name, call::with_one_arg_entry(&function, one_arg)?)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use mxnet::core::Array;
 use mxnet::ops::index::{element, put_element};
-use mxnet::ops::{Lone, shape};
+use mxnet::ops::{InlineScalar, shape};
 use mxnet::tensor::DType;
 use pyo3::exceptions::{PyDeprecationWarning, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -59,7 +59,7 @@ impl Flat {
         }
         self.next.store(place + 1, Ordering::Relaxed);
         x.end();
-        let make = |to: &mut MaybeUninit<Lone>| {
+        let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().look(py);
             // SAFETY: this is where an element lies, if it still does.
             place < x.len() && unsafe { element(&x, x.layout().place_at(place), to) }
@@ -308,7 +308,7 @@ impl Flat {
 
     fn item(&self, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         let py = key.py();
-        let make = |to: &mut MaybeUninit<Lone>| {
+        let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().look(py);
             // SAFETY: this is where an element lies.
             place_of(&x, key).is_some_and(|place| unsafe { element(&x, place, to) })

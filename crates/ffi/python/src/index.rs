@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use mxnet::core::Array;
 use mxnet::core::interp::Flags;
-use mxnet::ops::{Lone, Quick, index};
+use mxnet::ops::{InlineScalar, Operand, index};
 use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
@@ -76,7 +76,7 @@ fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<P
             // SAFETY: where `make` answers yes, it has made the result.
             return unsafe { PyArray::made_by(py, false, make) };
         }
-        index::picked(&slf.get().look(py), 0, &[&*index.get().look(py)])
+        index::take_positions(&slf.get().look(py), 0, &[&*index.get().look(py)])
     } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
         let mut entries = tuple.iter_borrowed();
         let (Some(first), Some(second), None) = (entries.next(), entries.next(), entries.next())
@@ -88,9 +88,9 @@ fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<P
         };
         let (x, b) = (slf.get().look(py), (*b).get().look(py));
         if let Ok(a) = first.cast_exact::<PyArray>() {
-            index::picked(&x, 0, &[&*(*a).get().look(py), &*b])
+            index::take_positions(&x, 0, &[&*(*a).get().look(py), &*b])
         } else if is_all(&first) {
-            index::picked(&x, 1, &[&*b])
+            index::take_positions(&x, 1, &[&*b])
         } else {
             return Ok(None);
         }
@@ -254,7 +254,7 @@ fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<Py
     if slf.get().look(py).ndim() != indices.len() {
         return Ok(None);
     }
-    let make = |to: &mut MaybeUninit<Lone>| {
+    let make = |to: &mut MaybeUninit<InlineScalar>| {
         let x = slf.get().look(py);
         let place = x.layout().place_of(indices);
         // SAFETY: the place is that of an element.
@@ -398,7 +398,7 @@ fn put(
         let Some(layout) = x.layout().shown_by(cuts.as_slice()) else {
             return Ok(false);
         };
-        return index::put_few(&x, &layout, &value).map_err(|error| raise(py, error));
+        return index::put_array(&x, &layout, &value).map_err(|error| raise(py, error));
     }
     let number = convert::number(value);
     let x = slf.get().look(py);
@@ -444,12 +444,12 @@ fn put_at(
     };
     let (x, source) = (slf.get().look(py), source.map(|x| x.get().look(py)));
     let value = match (&source, &number) {
-        (Some(source), _) => Quick::Array(source),
-        (None, Some(number)) => Quick::Number(number),
+        (Some(source), _) => Operand::Array(source),
+        (None, Some(number)) => Operand::Number(number),
         (None, None) => return Ok(false),
     };
     Ok(match indices {
-        [a, b] => index::put_picked(&x, &[&*a.get().look(py), &*b.get().look(py)], value),
+        [a, b] => index::put_positions(&x, &[&*a.get().look(py), &*b.get().look(py)], value),
         [index] => {
             let index = index.get().look(py);
             match index.dtype() == DType::Bool {
@@ -457,7 +457,7 @@ fn put_at(
                     index.shape() == x.shape()
                         && index::put_where(&x, &index, value, index::Taken::Exactly)
                 }
-                false => index::put_picked(&x, &[&*index], value),
+                false => index::put_positions(&x, &[&*index], value),
             }
         }
         _ => false,
@@ -484,13 +484,13 @@ fn put_element(
     };
     // In this order: what is written to may be the value, and is an array from here on.
     let x = slf.get().look(py);
-    let element = source.get().lone(py);
+    let element = source.get().inline_scalar(py);
     let Some(place) = x.layout().place_of(indices) else {
         return Ok(false);
     };
     if let Some(element) = element {
         // SAFETY: the place is that of an element.
-        if unsafe { index::put_lone(&x, place, &element) } {
+        if unsafe { index::put_inline_scalar(&x, place, &element) } {
             return Ok(true);
         }
         element.end();

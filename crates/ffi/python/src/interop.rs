@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
 use mxnet::core::array::count_look;
-use mxnet::core::floats::told_cast;
+use mxnet::core::floats::checked_cast;
 use mxnet::core::interp::Flags;
 use mxnet::core::{
     Array, Error, Tuple, Value, check_element, copy_at_hand, dtype_of_number, invoke1,
@@ -95,7 +95,7 @@ pub fn from_object(
 }
 
 /// The dtype that numbers are read in first, if somebody watches for those that one of these does not hold.
-fn told(dtype: DType) -> Option<DType> {
+fn wider(dtype: DType) -> Option<DType> {
     let is_watching = Flags::current().is_watching();
     match dtype {
         DType::F16 | DType::BF16 | DType::F32 if is_watching => Some(DType::F64),
@@ -118,11 +118,11 @@ pub fn from_object_of(
     } else {
         // What is given most often is asked for first.
         let listed = convert::is_list(object);
-        if let Some(wide) = dtype.and_then(told)
+        if let Some(wide) = dtype.and_then(wider)
             && (listed || convert::number(object)?.is_some())
         {
             let array = from_object_of(object, Some(wide), sharing, most)?;
-            let narrow = dtype.map(|dtype| told_cast(&array, dtype));
+            let narrow = dtype.map(|dtype| checked_cast(&array, dtype));
             let narrow = narrow.transpose().map_err(core)?.flatten();
             return Ok(narrow.unwrap_or(array));
         }
@@ -724,11 +724,11 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     let float = mxnet::tensor::default_float();
     let is_default = array.dtype() == float || array.dtype() == float.complex();
     // Of no elements nothing but the dtype says what they would be.
-    let told = match array.dtype().is_inexact() {
+    let text_of = match array.dtype().is_inexact() {
         true => (array.is_empty() || !is_default).then(|| array.dtype().name()),
         false => named,
     };
-    let mut text = match told {
+    let mut text = match text_of {
         // NumPy has found the place.
         Some(name) if named == Some(name) => body.to_owned(),
         Some(name) => format!("{head},{}dtype={name}", spacer(py, head, name)?),
@@ -811,7 +811,7 @@ pub fn of_state(values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Array> {
     })
 }
 
-/// `numpy.asarray(x)`: NumPy's own array; it shares the memory unless told to copy.
+/// `numpy.asarray(x)`: NumPy's own array; it shares the memory unless text_of to copy.
 pub fn array_protocol(
     slf: &Bound<'_, PyArray>,
     dtype: Option<&Bound<'_, PyAny>>,

@@ -156,7 +156,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     device::register_cuda(py)?;
     call::register(module)?;
-    construct::put_fronts(module)?;
+    construct::add_one_arg_entries(module)?;
     gil_release::register_at_fork(py)?;
     mxnet::core::interrupt::install(engine::interrupted);
     mxnet::core::origin::install(engine::running_line);

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use mxnet::core::{Array, Attrs, Call, OpDef, dispatch};
-use mxnet::ops::{Lone, One, elementwise as e, quick_elements};
+use mxnet::ops::{ElementOperand, InlineScalar, apply_to_elements, elementwise as e};
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -186,7 +186,7 @@ pub fn known_binary(
     other: &Bound<'_, PyAny>,
     swapped: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
-    if slf.get().is_sole(slf.py())
+    if slf.get().is_zero_dim(slf.py())
         && let Some(result) = element_binary(slf, op, other, swapped)?
     {
         return Ok(Some(result));
@@ -216,23 +216,31 @@ fn element_binary(
         return Ok(None);
     }
     let other = || array.map(|array| array.get().look(py));
-    let make = |to: &mut MaybeUninit<Lone>| {
-        let (lone, looked);
-        let this = match slf.get().lone(py) {
+    let make = |to: &mut MaybeUninit<InlineScalar>| {
+        let (inline, looked);
+        let this = match slf.get().inline_scalar(py) {
             Some(element) => {
-                lone = element;
-                One::Lone(&lone)
+                inline = element;
+                ElementOperand::Inline(&inline)
             }
             None => {
                 looked = slf.get().look(py);
-                One::Array(&looked)
+                ElementOperand::Array(&looked)
             }
         };
-        match (array.map(|other| other.get().lone(py)), &number) {
-            (Some(Some(other)), _) => quick_elements(op, &[this, One::Lone(&other)], to),
-            (None, Some(number)) if swapped => quick_elements(op, &[One::Number(number), this], to),
-            (None, Some(number)) => quick_elements(op, &[this, One::Number(number)], to),
-            _ => other().is_some_and(|other| quick_elements(op, &[this, One::Array(&other)], to)),
+        match (array.map(|other| other.get().inline_scalar(py)), &number) {
+            (Some(Some(other)), _) => {
+                apply_to_elements(op, &[this, ElementOperand::Inline(&other)], to)
+            }
+            (None, Some(number)) if swapped => {
+                apply_to_elements(op, &[ElementOperand::Number(number), this], to)
+            }
+            (None, Some(number)) => {
+                apply_to_elements(op, &[this, ElementOperand::Number(number)], to)
+            }
+            _ => other().is_some_and(|other| {
+                apply_to_elements(op, &[this, ElementOperand::Array(&other)], to)
+            }),
         }
     };
     // SAFETY: where `make` answers yes, it has made the element.
@@ -244,11 +252,11 @@ fn element_binary(
 #[inline]
 fn element_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    if slf.get().lone(py).is_none() {
+    if slf.get().inline_scalar(py).is_none() {
         return Ok(None);
     }
-    let make = |to: &mut MaybeUninit<Lone>| match slf.get().lone(py) {
-        Some(element) => quick_elements(op, &[One::Lone(&element)], to),
+    let make = |to: &mut MaybeUninit<InlineScalar>| match slf.get().inline_scalar(py) {
+        Some(element) => apply_to_elements(op, &[ElementOperand::Inline(&element)], to),
         None => false,
     };
     // SAFETY: where `make` answers yes, it has made the element.

@@ -13,7 +13,7 @@ use crate::values;
 /// Whether the array stands for a number.
 fn is_number(slf: &Bound<'_, PyArray>) -> bool {
     let py = slf.py();
-    slf.get().lone(py).is_some() || slf.get().with(py, Array::ndim) == 0
+    slf.get().inline_scalar(py).is_some() || slf.get().with(py, Array::ndim) == 0
 }
 
 /// Whether `x * other` repeats a sequence that knows no product of its own, as NumPy's scalars of integers do: its `sq_repeat` asks for the integer.

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use mxnet::core::Array;
-use mxnet::ops::index::{FewBytes, copy_bytes, read};
+use mxnet::ops::index::{ByteBuffer, copy_bytes, read};
 use mxnet::tensor::{DType, DeviceKind, Dims, Layout, Scalar};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -40,7 +40,7 @@ pub fn scalar(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 /// The value of the only element, or how many there are.
 fn only(slf: &Bound<'_, PyArray>) -> PyResult<Result<Scalar, usize>> {
     let py = slf.py();
-    if let Some(element) = slf.get().lone(py) {
+    if let Some(element) = slf.get().inline_scalar(py) {
         return Ok(Ok(element.value()));
     }
     let x = slf.get().look(py);
@@ -129,7 +129,7 @@ pub fn item_at<'a, 'py: 'a>(
 /// Truth of an array of one element.
 #[inline]
 pub fn truth(slf: &Bound<'_, PyArray>) -> PyResult<bool> {
-    if let Some(element) = slf.get().lone(slf.py()) {
+    if let Some(element) = slf.get().inline_scalar(slf.py()) {
         return Ok(element.truth());
     }
     match only(slf)? {
@@ -156,7 +156,7 @@ pub enum Class {
 pub fn number(slf: &Bound<'_, PyArray>, class: Class) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     // An element of the widest type, whose value stays in a register.
-    if let Some(element) = slf.get().lone(py) {
+    if let Some(element) = slf.get().inline_scalar(py) {
         if let (Class::Float, Some(x)) = (class, element.float()) {
             element.end();
             return Ok(PyFloat::new(py, x).into_any().unbind());
@@ -205,7 +205,7 @@ pub fn number(slf: &Bound<'_, PyArray>, class: Class) -> PyResult<Py<PyAny>> {
 /// `x.tolist()`.
 pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
-    let mut room: FewBytes = [const { MaybeUninit::uninit() }; _];
+    let mut room: ByteBuffer = [const { MaybeUninit::uninit() }; _];
     let x = slf.get().look(py);
     if x.ndim() > 0 && x.dtype() != DType::BF16 && copy_bytes(&x, &mut room) {
         let (dtype, shape) = (x.dtype(), Dims::from_slice(x.shape()));
@@ -331,7 +331,7 @@ pub fn scalar_to_python(py: Python<'_>, value: Scalar) -> PyResult<Py<PyAny>> {
 /// `operator.index(x)`.
 pub fn as_index(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
-    if let Some(element) = slf.get().lone(py)
+    if let Some(element) = slf.get().inline_scalar(py)
         && element.dtype().is_integer()
     {
         return scalar_to_python(py, element.value());

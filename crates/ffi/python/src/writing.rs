@@ -2,9 +2,9 @@
 //! changed, and the general path in Python does the work and reports errors.
 
 use mxnet::core::Array;
-use mxnet::ops::Quick;
+use mxnet::ops::Operand;
 use mxnet::ops::index::{
-    Taken, is_same_kind, put_along, put_at, put_element, put_few, put_number, put_where,
+    Taken, is_same_kind, put_along, put_array, put_at, put_element, put_number, put_where,
 };
 use mxnet::tensor::{Casting, DType, Layout, Scalar, can_cast};
 use pyo3::exceptions::PyTypeError;
@@ -42,11 +42,11 @@ impl<'a, 'py> Values<'a, 'py> {
     }
 
     /// Calls `write` with them.
-    fn with<R>(&self, py: Python<'_>, write: impl FnOnce(Quick) -> R) -> R {
+    fn with<R>(&self, py: Python<'_>, write: impl FnOnce(Operand) -> R) -> R {
         match self {
-            Values::Held(x) => write(Quick::Array(&x.get().look(py))),
-            Values::Made(x) => write(Quick::Array(x)),
-            Values::Number(number) => write(Quick::Number(number)),
+            Values::Held(x) => write(Operand::Array(&x.get().look(py))),
+            Values::Made(x) => write(Operand::Array(x)),
+            Values::Number(number) => write(Operand::Number(number)),
         }
     }
 }
@@ -117,7 +117,7 @@ pub fn write_over(
     let Some(mask) = mask else {
         return match (&source, number) {
             (Some(source), _) => {
-                put_few(&dst, dst.layout(), source).map_err(|error| raise(py, error))
+                put_array(&dst, dst.layout(), source).map_err(|error| raise(py, error))
             }
             (None, Some(number)) => Ok(put_number(&dst, dst.layout().clone(), &number)),
             (None, None) => Ok(false),
@@ -129,9 +129,9 @@ pub fn write_over(
     let mask = mask.get().look(py);
     let values = match (&source, &number) {
         (Some(source), _) if source.ndim() == 0 || source.shape() == dst.shape() => {
-            Quick::Array(source)
+            Operand::Array(source)
         }
-        (None, Some(number)) => Quick::Number(number),
+        (None, Some(number)) => Operand::Number(number),
         _ => return Ok(false),
     };
     Ok(mask.shape() == dst.shape() && put_where(&dst, &mask, values, Taken::ByPlace))

@@ -200,7 +200,7 @@ pub unsafe fn at_positions(
     if elem == compute
         && let Some(right) = right
         // SAFETY: the caller's.
-        && unsafe { quickly(rows.name, elem, a, positions, n, right) }
+        && unsafe { fold_common(rows.name, elem, a, positions, n, right) }
     {
         return;
     }
@@ -250,7 +250,7 @@ pub unsafe fn at_positions(
 ///
 /// # Safety
 /// As for [`at_positions`].
-unsafe fn quickly(
+unsafe fn fold_common(
     name: &str,
     elem: Elem,
     a: *mut u8,

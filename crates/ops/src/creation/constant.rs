@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
 use crate::memory_order::{axes_in_order, inverse};
-use crate::opdef::{Cost, Cpu, Floats, Grad, Onnx, OpDef, Probe, Sole, Surface, one_of};
+use crate::opdef::{Cost, Cpu, Floats, Grad, Onnx, OpDef, Probe, Surface, ZeroDimResult, one_of};
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};
 
@@ -18,7 +18,7 @@ const ORDERS: &[&str] = &["C", "F", "A", "K"];
 
 /// What constants have in common.
 const CONSTANT: OpDef = OpDef {
-    sole: Sole::Array,
+    zero_dim: ZeroDimResult::Array,
     about: &[("shape", "Lengths of the axes.")],
     returns: &[("ndarray", "Of shape `shape`.")],
     params: &[
@@ -171,7 +171,7 @@ pub static FULL: OpDef = OpDef {
 
 /// What constants like another array have in common.
 const LIKE: OpDef = OpDef {
-    sole: Sole::Array,
+    zero_dim: ZeroDimResult::Array,
     about: &[
         (
             "a",
@@ -361,7 +361,7 @@ pub static FILLED: OpDef = OpDef {
 
 /// What the operators that allocate have in common.
 const MADE: OpDef = OpDef {
-    sole: Sole::Array,
+    zero_dim: ZeroDimResult::Array,
     infer: |cx| {
         one_of(
             dims(cx.op.name, cx.ints("shape"))?,

@@ -10,7 +10,9 @@ use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
 use crate::interp::Flags;
 use crate::memory_order::contiguous_like;
-use crate::opdef::{Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Sole, Surface, Viewed, one_of};
+use crate::opdef::{
+    Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Surface, Viewed, ZeroDimResult, one_of,
+};
 use crate::{Array, cpu, creation};
 
 pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
@@ -100,7 +102,7 @@ pub static IMAG: OpDef = OpDef {
         >>> np.imag([1 + 2j, 3.0])
         array([2., 0.])
     ",
-    sole: Sole::AsOperand,
+    zero_dim: ZeroDimResult::AsOperand,
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         cx.done(if x.dtype().is_complex() {

@@ -15,7 +15,7 @@ use crate::elementwise::special::ISNAN;
 use crate::error::Result;
 use crate::index::NONZERO;
 use crate::invoke::{Call, dispatch, invoke, invoke1};
-use crate::opdef::{Bundle, Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface};
+use crate::opdef::{Bundle, Cpu, Form, Grad, Keep, Onnx, OpDef, Probe, Surface, ZeroDimResult};
 use crate::shape;
 use crate::types::{DTypes, Types, promoted};
 use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
@@ -65,7 +65,7 @@ pub static WHERE: OpDef = OpDef {
         (None, None) => invoke(&NONZERO, &[cx.input(0)], &Attrs::none()),
         _ => Err(cx.value_error("either both or neither of `x` and `y` should be given")),
     }),
-    sole: Sole::Array,
+    zero_dim: ZeroDimResult::Array,
     probe: Probe::calls(&[
         "b((2, 3)), f((2, 3)), f((2, 3))",
         "b((3,)), f((2, 3)), 1.5",

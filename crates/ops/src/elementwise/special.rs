@@ -15,7 +15,8 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::{Call, invoke1};
 use crate::opdef::{
-    Amp, Cost, Cpu, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface,
+    Amp, Cost, Cpu, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface,
+    ZeroDimResult,
 };
 use crate::types::{DTypes, Lift, Out, Types, resolve_call};
 
@@ -263,7 +264,7 @@ fn half_turn(x: &Array) -> Result<(Array, Array)> {
 pub static I0: OpDef = OpDef {
     name: "i0",
     doc: "Modified Bessel function of the first kind, of order 0, of every element.\n\nSource: DLMF 10.25.2 up to 20, 10.40.1 beyond.",
-    sole: Sole::Array,
+    zero_dim: ZeroDimResult::Array,
     cpu: Cpu::Map(&map::I0),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).unary(&I1)])),
     probe: Probe::over(-4.0..30.0).against("scipy.special.i0").ulp(8),

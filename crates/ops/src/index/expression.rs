@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::advanced::{assign_kernel, positions_at, single_step};
 use super::resolve::settled;
-use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, nonzero, short};
+use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, element_read, nonzero};
 use crate::args::{Attrs, Value};
 use crate::autograd;
 use crate::creation::zeros;
@@ -44,8 +44,8 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
         return x.index(key.into());
     }
     let shortly = match (key, arrays) {
-        ([IndexItem::Array { .. }], [index]) => short::picked(x, 0, &[index])?,
-        ([IndexItem::Mask { .. }], [mask]) => short::masked(x, mask)?,
+        ([IndexItem::Array { .. }], [index]) => element_read::take_positions(x, 0, &[index])?,
+        ([IndexItem::Mask { .. }], [mask]) => element_read::masked(x, mask)?,
         _ => None,
     };
     if let Some(y) = shortly {
@@ -79,8 +79,8 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
     if let Some(number) = value.number() {
         check_element("assignment", &number, x.dtype())?;
     }
-    let told = floats::told_cast(value, x.dtype())?;
-    let value = told.as_ref().unwrap_or(value);
+    let converted = floats::checked_cast(value, x.dtype())?;
+    let value = converted.as_ref().unwrap_or(value);
     if !recorded {
         // Elements that share memory are written one after the other.
         return match !arrays.is_empty() && x.shares_elements() {

@@ -9,32 +9,38 @@ mod along;
 mod basic;
 mod choose;
 mod diagonal;
+mod element_read;
+mod element_write;
 mod expression;
+mod masked_write;
 mod nonzero;
 mod numbers;
 mod positions;
-mod put;
 mod resolve;
 mod row_sparse;
 mod rows;
 mod select;
-mod short;
 mod window;
-mod writing;
 
 pub use advanced::{GATHER, INDEX_ADD, INDEX_ASSIGN, SCATTER_ADD};
 pub use along::{GATHER_ALONG, SCATTER_ALONG, TAKE_ALONG_AXIS, gather_along, take_along_axis};
 pub use basic::{INDEX, INDEX_SPREAD};
 pub use choose::{CHOOSE, CHOSEN};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU, WRITABLE_DIAGONAL};
+pub(crate) use element_write::is_writable;
 pub use expression::{accumulate, get, set};
 pub(crate) use expression::{named, spanned};
 pub(crate) use positions::{dense, positions};
-pub(crate) use put::is_writable;
 
+pub use element_read::{
+    ByteBuffer, copy_bytes, element, elements_to, only_element, read, take_positions, with_bytes,
+};
+pub use element_write::{
+    copy_element, put_array, put_element, put_inline_scalar, put_number, put_positions,
+};
+pub use masked_write::{Taken, is_same_kind, put_along, put_at, put_where};
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
 pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};
-pub use put::{copy_element, put_element, put_few, put_lone, put_number, put_picked};
 pub use resolve::{RESOLVE, WRAPPED, resolved};
 pub use row_sparse::{GATHER_ROWS, ROW_SPARSE_SUM, ROW_SPARSE_TO_DENSE};
 pub use rows::{
@@ -42,11 +48,7 @@ pub use rows::{
 };
 pub(crate) use select::scattered_slices;
 pub use select::{COMPRESS, EXTRACT, TAKE, take};
-pub use short::{
-    FewBytes, copy_bytes, element, elements_to, only_element, picked, read, with_bytes,
-};
 pub use window::{WINDOW, WINDOW_ASSIGN, WINDOW_SPREAD};
-pub use writing::{Taken, is_same_kind, put_along, put_at, put_where};
 
 use crate::opdef::OpDef;
 

@@ -3,7 +3,7 @@
 use mxnet_tensor::{Casting, DType, Dims, IndexItem, Scalar};
 
 use super::resolve::settled;
-use super::{GATHER, SCATTER_ADD, gather_along, nonzero, short};
+use super::{GATHER, SCATTER_ADD, element_read, gather_along, nonzero};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::error::{Result, Tuple};
@@ -160,7 +160,7 @@ pub static EXTRACT: OpDef = OpDef {
 
 /// The elements of `x` at which `condition` is true, both of one axis.
 fn chosen(condition: &Array, x: &Array) -> Result<Array> {
-    if let Some(y) = short::masked(x, condition)? {
+    if let Some(y) = element_read::masked(x, condition)? {
         return Ok(y);
     }
     let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
@@ -174,7 +174,7 @@ fn chosen(condition: &Array, x: &Array) -> Result<Array> {
 /// indices are no integers.
 pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Result<Array> {
     if mode == "raise"
-        && let Some(y) = short::picked(x, axis, &[indices])?
+        && let Some(y) = element_read::take_positions(x, axis, &[indices])?
     {
         return Ok(y);
     }

@@ -11,12 +11,12 @@ use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::linalg::{CONJUGATED_DOT, INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG};
-use crate::opdef::{Cpu, Floats, Form, OpDef, Probe, Sole, Surface};
+use crate::opdef::{Cpu, Floats, Form, OpDef, Probe, Surface, ZeroDimResult};
 
 /// Sums over several axes of two arrays.
 pub static TENSORDOT: OpDef = OpDef {
     name: "tensordot",
-    sole: Sole::Array,
+    zero_dim: ZeroDimResult::Array,
     params: &[
         Param::array("a"),
         Param::array("b"),

@@ -109,7 +109,7 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
 }
 
 /// Up to this many elements rows are looked at one after the other, without ordering axes.
-const FEW: usize = 4096;
+const MAX_ROW_BY_ROW_LEN: usize = 4096;
 
 fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
     let (x, out) = (cx.input(0), cx.output(0));
@@ -121,7 +121,7 @@ fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
         Some(_) if x.shape().is_empty() => None,
         Some(_) => Some(cx.axis("axis", 0)?),
     };
-    if x.len() <= FEW && x.layout().is_contiguous() {
+    if x.len() <= MAX_ROW_BY_ROW_LEN && x.layout().is_contiguous() {
         let rows = match axis {
             None => [1, x.len(), 1],
             Some(axis) => {

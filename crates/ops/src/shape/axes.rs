@@ -10,7 +10,9 @@ use crate::autograd::GradCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::memory_order::axes_in_order;
-use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one};
+use crate::opdef::{
+    Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, ZeroDimResult, one,
+};
 use crate::types::Types;
 
 /// An attribute's integers, signed as the tensor layer takes them.
@@ -199,7 +201,7 @@ pub static MOVEAXIS: OpDef = OpDef {
 pub static FLIP: OpDef = OpDef {
     name: "flip",
     surface: &[Surface::Np("flip")],
-    sole: Sole::Scalar,
+    zero_dim: ZeroDimResult::Scalar,
     params: &[Param::array("m"), Param::axes("axis")],
     doc: "View with the elements in reverse order along these axes; None reverses all.",
     returns: &[("ndarray", "View of the shape of `m`.")],

@@ -9,7 +9,8 @@ use crate::cx::CallCx;
 use crate::error::Result;
 use crate::memory_order::{axes_in_order, has_order};
 use crate::opdef::{
-    Cost, Cpu, Floats, Grad, Keep, Onnx, OpDef, Probe, Sole, Sparse, Surface, Viewed, one_of,
+    Cost, Cpu, Floats, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, ZeroDimResult,
+    one_of,
 };
 use crate::types::{Types, check_element};
 use crate::{Array, cpu, invoke1};
@@ -44,7 +45,7 @@ const ORDERED: OpDef = OpDef {
     grad: COPY.grad,
     cost: COPY.cost,
     parallel: COPY.parallel,
-    sole: Sole::Array,
+    zero_dim: ZeroDimResult::Array,
     sparse: Sparse::KeepsZero,
     probe: Probe::calls(&[
         "f((2, 3))",
@@ -100,7 +101,7 @@ pub static COPIED: OpDef = OpDef {
         >>> x
         array([1, 2])
     ",
-    sole: Sole::AsOperand,
+    zero_dim: ZeroDimResult::AsOperand,
     ..ORDERED
 };
 
@@ -177,7 +178,7 @@ pub static ASTYPE: OpDef = OpDef {
         >>> np.array([1.7, -1.7]).astype('int64')
         array([ 1, -1])
     ",
-    sole: Sole::AsOperand,
+    zero_dim: ZeroDimResult::AsOperand,
     floats: Floats {
         shrinks: true,
         converts: true,
@@ -229,7 +230,7 @@ pub static ASTYPE_SHARING: OpDef = OpDef {
         Param::bool("copy", true),
     ],
     doc: "As `astype`; the array itself if `copy` is false and nothing is to be done.",
-    sole: Sole::AsOperand,
+    zero_dim: ZeroDimResult::AsOperand,
     cpu: Cpu::View(|cx| {
         let is_same = cx.dtype("dtype") == Some(cx.dtype) && has_order(cx.layout, cx.str("order"));
         Ok(match is_same && !cx.bool("copy") {

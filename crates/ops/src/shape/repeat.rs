@@ -14,7 +14,9 @@ use crate::error::Result;
 use crate::index::{dense, scattered_slices};
 use crate::invoke::invoke1;
 use crate::memory_order;
-use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sole, Surface, one, one_of};
+use crate::opdef::{
+    Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Surface, ZeroDimResult, one, one_of,
+};
 use crate::shape::narrow;
 use crate::types::{Types, check_element};
 use crate::{Outputs, cpu};
@@ -164,7 +166,7 @@ pub static ROLL: OpDef = OpDef {
         "ValueError",
         "If there are other numbers of shifts than of axes.",
     )],
-    sole: Sole::Array,
+    zero_dim: ZeroDimResult::Array,
     cpu: Cpu::Composite(roll),
     probe: Probe::calls(&[
         "f((5,)), 2",

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 
 use mxnet::core::interp::Flags;
-use mxnet::core::{Array, OpDef, Outputs, Sole, autograd};
-use mxnet::ops::Lone;
+use mxnet::core::{Array, OpDef, Outputs, ZeroDimResult, autograd};
+use mxnet::ops::InlineScalar;
 use mxnet::tensor::{DType, Layout, Source};
 use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
@@ -51,7 +51,7 @@ impl PyArray {
     #[inline]
     pub unsafe fn element_by(
         py: Python<'_>,
-        make: impl FnOnce(&mut MaybeUninit<Lone>) -> bool,
+        make: impl FnOnce(&mut MaybeUninit<InlineScalar>) -> bool,
     ) -> PyResult<Option<Py<PyArray>>> {
         let write = |to: *mut PyArray| {
             // SAFETY: the place is one for an array, of which all fields are written if `make` makes the element.
@@ -59,7 +59,7 @@ impl PyArray {
                 (&raw mut (*to).base).write(None);
                 (&raw mut (*to).is_linked).write(false);
                 (&raw mut (*to).is_scalar).write(true);
-                ArrayOrScalar::write_lone(GilCell::inside(&raw mut (*to).held), make)
+                ArrayOrScalar::write_inline_scalar(GilCell::inside(&raw mut (*to).held), make)
             }
         };
         // SAFETY: as above.
@@ -113,7 +113,7 @@ impl PyArray {
     /// If there is no output.
     #[inline]
     pub fn wrap_output(py: Python<'_>, op: &OpDef, outputs: &mut Outputs) -> PyResult<Py<PyArray>> {
-        let is_scalar = op.sole == Sole::Scalar && outputs[0].ndim() == 0;
+        let is_scalar = op.zero_dim == ZeroDimResult::Scalar && outputs[0].ndim() == 0;
         let write = |to: *mut PyArray| {
             let array = |to: *mut Array| match outputs.pop() {
                 Some(y) => {
@@ -138,9 +138,9 @@ impl PyArray {
     /// A new Python object for what the operator made.
     #[inline]
     pub fn wrap_made(py: Python<'_>, op: &OpDef, array: Array) -> PyResult<Py<PyArray>> {
-        match op.sole {
-            Sole::Scalar => PyArray::wrap_result(py, array),
-            Sole::Array | Sole::AsOperand => PyArray::wrap(py, array),
+        match op.zero_dim {
+            ZeroDimResult::Scalar => PyArray::wrap_result(py, array),
+            ZeroDimResult::Array | ZeroDimResult::AsOperand => PyArray::wrap(py, array),
         }
     }
 
@@ -152,8 +152,8 @@ impl PyArray {
         array: Array,
         first: Option<&Bound<'_, PyArray>>,
     ) -> PyResult<Py<PyArray>> {
-        match op.sole {
-            Sole::AsOperand if first.is_some_and(|x| x.get().is_scalar) => {
+        match op.zero_dim {
+            ZeroDimResult::AsOperand if first.is_some_and(|x| x.get().is_scalar) => {
                 PyArray::wrap_result(py, array)
             }
             _ => PyArray::wrap_made(py, op, array),
@@ -345,7 +345,7 @@ impl PyArray {
     #[inline]
     pub fn is_written_in_place(&self, py: Python<'_>) -> bool {
         !self.is_scalar
-            || self.lone(py).is_none()
+            || self.inline_scalar(py).is_none()
                 && (self.seen(py).entry()).is_some_and(|(node, _)| node.is_variable())
     }
 
@@ -384,12 +384,12 @@ impl PyArray {
     /// The array as it is, whatever it is a view of.
     #[inline]
     fn seen<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
-        if self.lone(py).is_some() {
+        if self.inline_scalar(py).is_some() {
             self.settle(py);
         }
         self.held.look_at(py, |held| match held {
             ArrayOrScalar::Array(array) => array,
-            ArrayOrScalar::Lone(_) => {
+            ArrayOrScalar::InlineScalar(_) => {
                 unreachable!("an element that is looked at has become an array")
             }
         })
@@ -397,19 +397,19 @@ impl PyArray {
 
     /// The element that it is, if nobody has looked for an array yet. While the result lives nobody may: the array takes the element's place.
     #[inline]
-    pub fn lone<'a>(&'a self, py: Python<'a>) -> Option<Ref<'a, Lone>> {
+    pub fn inline_scalar<'a>(&'a self, py: Python<'a>) -> Option<Ref<'a, InlineScalar>> {
         self.held.look_if(py, |held| match held {
-            ArrayOrScalar::Lone(element) => Some(element),
+            ArrayOrScalar::InlineScalar(element) => Some(element),
             ArrayOrScalar::Array(_) => None,
         })
     }
 
     /// Whether it is 0-d.
     #[inline]
-    pub fn is_sole(&self, py: Python<'_>) -> bool {
+    pub fn is_zero_dim(&self, py: Python<'_>) -> bool {
         let held = self.held.look_at(py, |held| held);
         match &*held {
-            ArrayOrScalar::Lone(_) => true,
+            ArrayOrScalar::InlineScalar(_) => true,
             ArrayOrScalar::Array(array) => array.ndim() == 0,
         }
     }
@@ -419,7 +419,7 @@ impl PyArray {
     #[inline(never)]
     fn settle(&self, py: Python<'_>) {
         self.held.change(py, |held| {
-            if let ArrayOrScalar::Lone(element) = held {
+            if let ArrayOrScalar::InlineScalar(element) = held {
                 *held = ArrayOrScalar::Array(element.to_array());
             }
         });
@@ -486,11 +486,11 @@ struct HeldArray {
     array: Array,
 }
 
-/// A [`ArrayOrScalar::Lone`] in memory.
+/// A [`ArrayOrScalar::InlineScalar`] in memory.
 #[repr(C)]
 struct HeldLone {
     number: u8,
-    element: MaybeUninit<Lone>,
+    element: MaybeUninit<InlineScalar>,
 }
 
 impl ArrayOrScalar {
@@ -498,7 +498,7 @@ impl ArrayOrScalar {
     #[inline]
     fn is_simple(&self) -> bool {
         match self {
-            ArrayOrScalar::Lone(_) => true,
+            ArrayOrScalar::InlineScalar(_) => true,
             ArrayOrScalar::Array(x) => x.entry().is_none() && !x.tensor().storage().is_foreign(),
         }
     }
@@ -514,9 +514,9 @@ impl ArrayOrScalar {
     /// # Safety
     /// `to` is valid for writes; `make` has initialised the place that it is given if it answers yes.
     #[inline]
-    unsafe fn write_lone(
+    unsafe fn write_inline_scalar(
         to: *mut ArrayOrScalar,
-        make: impl FnOnce(&mut MaybeUninit<Lone>) -> bool,
+        make: impl FnOnce(&mut MaybeUninit<InlineScalar>) -> bool,
     ) -> bool {
         let to = to.cast::<HeldLone>();
         // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant, whose element needs not be

@@ -321,7 +321,7 @@ unsafe extern "C" fn float(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
         let py = Python::assume_attached();
         match (*this::<PyArray>(py, x))
             .get()
-            .lone(py)
+            .inline_scalar(py)
             .and_then(|x| x.float())
         {
             Some(x) => ffi::PyFloat_FromDouble(x),
@@ -337,7 +337,7 @@ unsafe extern "C" fn int(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
         let py = Python::assume_attached();
         match (*this::<PyArray>(py, x))
             .get()
-            .lone(py)
+            .inline_scalar(py)
             .and_then(|x| x.integer())
         {
             Some(x) => ffi::PyLong_FromLongLong(x),

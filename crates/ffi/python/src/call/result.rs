@@ -1,6 +1,6 @@
 //! Conversion of the core's outputs to Python objects.
 
-use mxnet::core::{Array, Bundle, Cpu, OpDef, Outputs, Sole};
+use mxnet::core::{Array, Bundle, Cpu, OpDef, Outputs, ZeroDimResult};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::SmallVec;
@@ -76,7 +76,7 @@ pub fn finish_as(
     let result = match op.cpu {
         Cpu::View(_) | Cpu::Composite(_) => finish_of(py, op, outputs, held),
         // A copy of a scalar is one.
-        _ if op.sole == Sole::AsOperand && outputs.iter().any(|y| y.ndim() == 0) => {
+        _ if op.zero_dim == ZeroDimResult::AsOperand && outputs.iter().any(|y| y.ndim() == 0) => {
             finish_of(py, op, outputs, held)
         }
         _ => finish(py, op, outputs),

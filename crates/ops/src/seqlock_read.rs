@@ -1,5 +1,5 @@
-//! Few elements, copied out of an array instead of held: two atomic instructions that lock the processor's caches cost more than a copy of some
-//! words, so short ways copy what they read and hold only what they write.
+//! Reads of small arrays by a sequence lock: the bytes are copied, and the copy is discarded if a writer came in between. Acquiring the variable takes
+//! two locked instructions, which cost more than a copy of some words.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -10,15 +10,15 @@ use mxnet_tensor::DeviceKind;
 use crate::Array;
 use crate::interp::Flags;
 
-/// Copies bytes that may change meanwhile, in which case nobody uses the copy.
+/// Copies bytes that another thread may write meanwhile; the caller then discards the copy.
 ///
 /// # Safety
-/// `from` is valid for reading so many bytes, `to` for writing them.
+/// `from` is valid for reading `len` bytes and `to` for writing them.
 #[inline(always)]
 pub(crate) unsafe fn copy_bits(from: *const u8, to: *mut u8, len: usize) {
     macro_rules! copy {
         ($word:ty, $at:expr) => {
-            // The copy lies as it comes.
+            // `to` may be unaligned.
             to.add($at)
                 .cast::<$word>()
                 .write_unaligned(from.add($at).cast::<$word>().read_volatile())
@@ -53,45 +53,45 @@ pub(crate) unsafe fn copy_bits(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies so many bytes of the storage of `x`, from `from` on. Answers whether nobody wrote to the storage meanwhile; if not, the copy means nothing.
+/// Copies `len` bytes of the storage of `x`, starting at `from`. Returns whether no writer came in between; if one did, the copy is meaningless.
 ///
 /// # Safety
-/// As [`copy_bits`], and the bytes are those of elements of `x`, in main memory.
+/// As [`copy_bits`]; the bytes are elements of `x`, which is on the CPU.
 #[inline]
-pub(crate) unsafe fn peek(x: &Array, from: *const u8, to: *mut u8, len: usize) -> bool {
+pub(crate) unsafe fn seqlock_read(x: &Array, from: *const u8, to: *mut u8, len: usize) -> bool {
     debug_assert_eq!(x.device().kind(), DeviceKind::Cpu);
-    // Interpreters are told of reads, by the general way.
+    // An interpreter sees reads by the general path.
     if Flags::current().is_stacked() {
         return false;
     }
-    // SAFETY: the caller's promise. Values that only exist as bits may be any.
-    let copied = engine().peek(x.tensor().storage().var(), || unsafe {
+    // SAFETY: the caller's promise. Any bits are valid values of these words.
+    let copied = engine().seqlock_read(x.tensor().storage().var(), || unsafe {
         copy_bits(from, to, len);
     });
     copied.is_some()
 }
 
-/// Room for the bytes of few elements.
-pub(crate) struct Few([MaybeUninit<u64>; 16]);
+/// A buffer on the stack for the bytes of a small array.
+pub(crate) struct SmallBuffer([MaybeUninit<u64>; 16]);
 
-impl Few {
+impl SmallBuffer {
     #[inline]
-    pub(crate) fn new() -> Few {
-        Few([MaybeUninit::uninit(); 16])
+    pub(crate) fn new() -> SmallBuffer {
+        SmallBuffer([MaybeUninit::uninit(); 16])
     }
 
-    /// Copies the elements of a dense array, if there is room for them and they are at hand.
+    /// Copies the elements of a dense array, if they fit and no writer holds or awaits them. Returns the address of the copy.
     #[inline]
     pub(crate) fn copy(&mut self, x: &Array) -> Option<*const u8> {
         let len = x.len() * x.dtype().size();
-        if len > size_of::<Few>()
+        if len > size_of::<SmallBuffer>()
             || !x.layout().is_contiguous()
             || x.device().kind() != DeviceKind::Cpu
         {
             return None;
         }
         let to = self.0.as_mut_ptr().cast::<u8>();
-        // SAFETY: so many bytes are those of the elements, and there is room for them.
-        unsafe { peek(x, x.tensor().data_ptr(), to, len) }.then_some(to.cast_const())
+        // SAFETY: `len` is the size of the dense elements, which fits the buffer.
+        unsafe { seqlock_read(x, x.tensor().data_ptr(), to, len) }.then_some(to.cast_const())
     }
 }

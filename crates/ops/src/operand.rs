@@ -1,4 +1,4 @@
-//! Operands of what works on few elements where they are.
+//! Operands of the fast paths for element access.
 
 use mxnet_tensor::Scalar;
 
@@ -6,7 +6,7 @@ use crate::Array;
 
 /// An operand: an array, or a Python number, which promotes by its kind only.
 #[derive(Clone, Copy)]
-pub enum Quick<'a> {
+pub enum Operand<'a> {
     /// An array.
     Array(&'a Array),
     /// A number, where it is: moving one costs more than looking at it, since it was written in parts a moment ago.

@@ -1,5 +1,5 @@
-//! The short ways of assignments: few elements, nothing recorded, no operators in between. Each answers whether it did the work; if not, the
-//! general way does it, or says why it cannot be done.
+//! Fast paths of small assignments while nothing is recorded. Each returns whether it did the work; if not, nothing has changed, and the general path
+//! does the work or reports the error.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -10,18 +10,18 @@ use mxnet_kernels::cast::Cast;
 use mxnet_kernels::copy::copy_row;
 use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar};
 
-use super::short::{MOST, SMALL_BYTES, element, is_open, places, vars_of};
-use super::writing::put_on_row;
+use super::element_read::{MOST, SMALL_BYTES, element, is_open, places, vars_of};
+use super::masked_write::put_on_row;
 use crate::error::Result;
+use crate::inline_scalar::InlineScalar;
 use crate::interp::Flags;
 use crate::launch::elem;
-use crate::lone::Lone;
-use crate::quick::Quick;
+use crate::operand::Operand;
 use crate::types::check_element;
 use crate::{Array, cpu};
 
-/// Whether elements of `x` may be written at once: on the CPU, not locked, nothing recorded. Those that are converted may tell of a
-/// floating-point error, for which [`keeps`] asks.
+/// Whether elements of `x` may be written here: on the CPU, not read-only, nothing recorded. A conversion may raise a floating-point error, which
+/// [`keeps`] checks.
 pub(crate) fn is_writable(x: &Array) -> bool {
     Flags::current().may_move()
         && !x.is_weak()
@@ -29,7 +29,7 @@ pub(crate) fn is_writable(x: &Array) -> bool {
         && !x.tensor().is_read_only()
 }
 
-/// Whether a number that a dtype can hold is converted to it without an error that somebody watches for.
+/// Whether a number in the range of `dtype` converts without a floating-point error that the mode asks to report.
 fn keeps(dtype: DType, number: &Scalar) -> bool {
     if !dtype.is_inexact()
         || matches!(dtype, DType::F64 | DType::C128)
@@ -47,7 +47,7 @@ fn keeps(dtype: DType, number: &Scalar) -> bool {
     x == 0.0 || normal.contains(&x.abs())
 }
 
-/// Whether a number becomes an element of this dtype, without an error that somebody watches for.
+/// Whether a number converts to `dtype` without any error that has to be reported.
 #[inline]
 pub(super) fn takes(dtype: DType, number: &Scalar) -> bool {
     (dtype.is_complex() || number.kind() != Kind::Complex)
@@ -55,7 +55,7 @@ pub(super) fn takes(dtype: DType, number: &Scalar) -> bool {
         && keeps(dtype, number)
 }
 
-/// Calls `write` with the address of the element at a place of the storage of `x`, if nobody holds that. Answers whether it did.
+/// Calls `write` with the address of the element at offset `place` of the storage of `x`, if the storage is free. Returns whether it did.
 #[inline]
 fn write_element(x: &Array, place: usize, write: impl FnOnce(*mut u8)) -> bool {
     let storage = x.tensor().storage();
@@ -67,8 +67,7 @@ fn write_element(x: &Array, place: usize, write: impl FnOnce(*mut u8)) -> bool {
     true
 }
 
-/// `x[key] = number` for few elements, which a layout shows of `x`. Answers whether that was done; if not, the general way does it, or says why
-/// it cannot be done.
+/// `x[key] = number` for a small region of `x`, given by its layout `at`. Returns whether it was done.
 #[inline]
 pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
     is_writable(x)
@@ -76,25 +75,25 @@ pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
         && cpu::fill_small(&x.tensor().with_layout(at), number)
 }
 
-/// Writes a number over the element at a place of the storage of `x`; as [`put_number`].
+/// Writes a number to the element at offset `place` of the storage of `x`; see [`put_number`].
 ///
 /// # Safety
 /// As [`element`].
 #[inline]
 pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
     let dtype = x.dtype();
-    // SAFETY: the place is inside, the caller says; the write is granted.
+    // SAFETY: `place` is within the storage by the caller's promise; the write is granted.
     let write = |to| unsafe { number.write(dtype, to) };
     is_writable(x) && takes(dtype, number) && write_element(x, place, write)
 }
 
-/// Writes an element of the array's dtype and device over the one at a place of the storage of `x`; as [`put_number`].
+/// Writes an element of the array's dtype and device to offset `place` of the storage of `x`; see [`put_number`].
 ///
 /// # Safety
 /// As [`element`](super::element).
 #[inline]
-pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
-    // SAFETY: the place is inside, the caller says; the write is granted.
+pub unsafe fn put_inline_scalar(x: &Array, place: usize, value: &InlineScalar) -> bool {
+    // SAFETY: `place` is within the storage by the caller's promise; the write is granted.
     let write = |to| unsafe { value.write(to) };
     is_writable(x)
         && value.dtype() == x.dtype()
@@ -102,7 +101,7 @@ pub unsafe fn put_lone(x: &Array, place: usize, value: &Lone) -> bool {
         && write_element(x, place, write)
 }
 
-/// Copies the element that `value` is over the one at a place of the storage of `x`, if they are of one dtype; as [`put_number`].
+/// Copies the only element of `value` to offset `place` of the storage of `x`, if the dtypes are equal; see [`put_number`].
 ///
 /// # Safety
 /// As [`element`].
@@ -112,19 +111,19 @@ pub unsafe fn copy_element(x: &Array, place: usize, value: &Array) -> bool {
         return false;
     }
     let mut copy = MaybeUninit::uninit();
-    // SAFETY: 1. the first element of an array that has one. 2. the caller's promise; the element is made.
+    // SAFETY: 1. the first element of an array that has one. 2. by the caller's promise; the element was read.
     unsafe {
         element(value, value.layout().offset(), &mut copy)
-            && put_lone(x, place, copy.assume_init_ref())
+            && put_inline_scalar(x, place, copy.assume_init_ref())
     }
 }
 
-/// `x[key] = value` for few elements, of one dtype or both in C order; as [`put_number`].
+/// `x[key] = value` for a small region, of one dtype or with both sides in C order; see [`put_number`].
 ///
 /// # Errors
-/// None is expected.
+/// Those of taking views.
 #[inline]
-pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
+pub fn put_array(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
     let (from, to) = (value.tensor().storage(), x.tensor().storage());
     let (n, size) = (at.len(), x.dtype().size());
     let is_like = value.shape() == at.shape();
@@ -134,7 +133,7 @@ pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
         || value.is_weak()
         || value.device() != x.device()
         || n * size > SMALL_BYTES
-        || !is_straight && (n > cpu::FEW || converts)
+        || !is_straight && (n > cpu::MAX_ONE_BY_ONE_LEN || converts)
         || !is_like && value.ndim() > 0
         || converts && Flags::current().is_watching()
         || value.dtype().is_complex() && !x.dtype().is_complex()
@@ -151,7 +150,7 @@ pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
     }
     to.bump_version();
     let source = value.tensor().data_ptr().cast_const();
-    // SAFETY: 1. the layout was taken of that of `x`. 2. both lie within their storages, which are not the same. 3. `guard` grants the read and the
+    // SAFETY: 1. `at` is a layout derived from that of `x`. 2. both layouts lie within their storages, which are not the same. 3. `guard` grants the read and the
     // write.
     unsafe {
         let target = to.ptr().add(at.offset() * size);
@@ -164,7 +163,7 @@ pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
                 true => value.layout().clone(),
                 false => value.layout().broadcast_to(at.shape())?,
             };
-            cpu::copy_few(
+            cpu::copy_one_by_one(
                 at.shape(),
                 size,
                 (source, strides.strides()),
@@ -175,9 +174,9 @@ pub fn put_few(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
     Ok(true)
 }
 
-/// What is written to several places: rows of elements one behind another, or the same one everywhere.
+/// The values of an assignment to several positions: consecutive rows of elements, or one row for all.
 struct Rows<'a> {
-    /// The array they come from.
+    /// The source array.
     held: Option<&'a Array>,
     pattern: [u64; 2],
     /// Elements in one row.
@@ -185,12 +184,12 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// `None`: the value is of another dtype or shape than `n` rows of `width` elements of `x` after their first axes, or shares its memory.
-    fn of(x: &Array, value: Quick<'a>, lead: &[usize], rest: &[usize]) -> Option<Rows<'a>> {
+    /// `None`: dtype or shape of the value are not those of `n` rows of `width` elements of `x` after the indexed axes, or it shares memory with `x`.
+    fn of(x: &Array, value: Operand<'a>, lead: &[usize], rest: &[usize]) -> Option<Rows<'a>> {
         let width = rest.iter().product();
         let mut pattern = [0; 2];
         match value {
-            Quick::Number(number) => {
+            Operand::Number(number) => {
                 let dtype = x.dtype();
                 if !takes(dtype, number) {
                     return None;
@@ -203,7 +202,7 @@ impl<'a> Rows<'a> {
                     width,
                 })
             }
-            Quick::Array(value) => {
+            Operand::Array(value) => {
                 let is_like = value.ndim() == lead.len() + rest.len()
                     && value.shape().starts_with(lead)
                     && value.shape().ends_with(rest);
@@ -220,14 +219,14 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Writes row number `i` at `to`.
+    /// Writes row `i` to `to`.
     ///
     /// # Safety
-    /// There is such a row of elements of `size` bytes, it may be read, and there is room for it.
+    /// Row `i` exists and reading it is granted; `to` is valid for writing one row of elements of `size` bytes.
     #[inline]
     unsafe fn put(&self, i: usize, to: *mut u8, size: usize) {
         let bytes = self.width * size;
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe {
             match self.held {
                 Some(value) => {
@@ -245,7 +244,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The variables to read, each once, without that of what is written; and how many they are. `None` if that is among them.
+/// The variables to read, without duplicates, and their number. `None` if the variable of the written array is among them.
 fn reads_beside<'a>(
     x: &'a Array,
     indices: &[&'a Var],
@@ -266,9 +265,9 @@ fn reads_beside<'a>(
     Some((reads, count))
 }
 
-/// `x[index] = value`, `x[rows, columns] = value`: few positions on the first axes, from int64 arrays of one shape. Nothing is written if one of
-/// them is outside. As [`put_number`].
-pub fn put_picked(x: &Array, indices: &[&Array], value: Quick) -> bool {
+/// `x[index] = value`, `x[rows, columns] = value`: positions on the first axes, given by small int64 arrays of one shape. Nothing is written if
+/// a position is out of bounds. See [`put_number`].
+pub fn put_positions(x: &Array, indices: &[&Array], value: Operand) -> bool {
     if let (&[index], 1) = (indices, x.ndim()) {
         return put_on_row(x, index, value);
     }

@@ -1,7 +1,7 @@
-//! One element by itself: what `x[3]` is until somebody wants an array of it.
+//! One element without storage: the result of `x[3]` until an operation needs an array.
 //!
-//! Most elements that are taken of arrays are compared, added or made a Python number and then forgotten. None of that needs memory whose use the
-//! engine orders: the element was complete when it was read, and nobody writes it.
+//! Most elements read from arrays are compared, added or converted to a Python number and then dropped. None of that needs storage with a variable of
+//! the engine: the value was complete when it was read, and nothing writes to it.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -9,32 +9,32 @@ use std::mem::MaybeUninit;
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
 
 use crate::array::count_look;
-use crate::few::peek;
 use crate::interp::Flags;
 use crate::launch::elem;
 use crate::opdef::{Cpu, OpDef};
-use crate::quick::Quick;
+use crate::operand::Operand;
+use crate::seqlock_read::seqlock_read;
 use crate::types::{Lift, Types};
 use crate::{Array, cpu, floats};
 
-/// An element of main memory, in no storage.
+/// An element on the CPU that is held by value, without storage.
 #[derive(Clone, Copy, Debug)]
-pub struct Lone {
-    /// Its memory form, at the beginning.
+pub struct InlineScalar {
+    /// The element's bytes at the start, zeros after them.
     bytes: [u64; 2],
     dtype: DType,
     device: Device,
 }
 
-impl Lone {
-    /// Makes the element of an array on `device` that `write` writes, where it shall stay: moved about, it would be read in wider words than it
-    /// was written in, which waits for the processor's store buffer and takes longer than all the rest.
+impl InlineScalar {
+    /// Writes the element into `to` in place, with the bytes that `write` writes. A move right after it would read wider words than were written,
+    /// which stalls on the processor's store buffer and costs more than all other work here.
     ///
     /// # Safety
     /// `write` writes an element of `dtype`.
     #[inline]
     pub(crate) unsafe fn make(
-        to: &mut MaybeUninit<Lone>,
+        to: &mut MaybeUninit<InlineScalar>,
         dtype: DType,
         device: Device,
         write: impl FnOnce(*mut u8),
@@ -50,34 +50,38 @@ impl Lone {
         }
     }
 
-    /// Makes it of the element of `x` at `from`. Answers whether that was at hand.
+    /// Reads the element of `x` at `from`. Returns whether it could be read without waiting.
     ///
     /// # Safety
-    /// An element of `x`, which is in main memory.
+    /// `from` points to an element of `x`, which is on the CPU.
     #[inline]
-    pub(crate) unsafe fn read(to: &mut MaybeUninit<Lone>, x: &Array, from: *const u8) -> bool {
+    pub(crate) unsafe fn read(
+        to: &mut MaybeUninit<InlineScalar>,
+        x: &Array,
+        from: *const u8,
+    ) -> bool {
         let mut is_read = false;
         // SAFETY: there is room for any element.
-        let write = |to: *mut u8| is_read = unsafe { peek(x, from, to, x.dtype().size()) };
-        // SAFETY: an element is written, or what it holds does not matter.
-        unsafe { Lone::make(to, x.dtype(), x.device(), write) };
+        let write = |to: *mut u8| is_read = unsafe { seqlock_read(x, from, to, x.dtype().size()) };
+        // SAFETY: an element is written, or the caller discards it.
+        unsafe { InlineScalar::make(to, x.dtype(), x.device(), write) };
         is_read
     }
 
-    /// Whether it is neither infinite nor NaN.
+    /// Whether the value is neither infinite nor NaN.
     #[inline]
     pub fn is_finite(&self) -> bool {
         // SAFETY: one element of its dtype, aligned to 8.
         unsafe { cpu::are_finite(self.ptr(), 1, self.dtype) }
     }
 
-    /// Its memory form.
+    /// The address of its bytes.
     #[inline]
     fn ptr(&self) -> *const u8 {
         self.bytes.as_ptr().cast()
     }
 
-    /// Writes it over an element of its type.
+    /// Writes it to memory of an element of its dtype.
     ///
     /// # Safety
     /// `to` is valid for writing an element.
@@ -95,19 +99,19 @@ impl Lone {
         }
     }
 
-    /// Its type.
+    /// The dtype.
     #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Where it is.
+    /// The device.
     #[inline]
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// Its truth.
+    /// The truth value.
     #[inline]
     pub fn truth(&self) -> bool {
         match self.dtype {
@@ -115,7 +119,7 @@ impl Lone {
             dtype if dtype.is_inexact() => self.value().as_bool(),
             dtype => {
                 count_look();
-                // As wide as it was written: anything wider waits until that has left the store buffer.
+                // Read as wide as it was written: a wider read stalls on the store buffer.
                 // SAFETY: an element of this type.
                 unsafe {
                     match dtype.size() {
@@ -129,7 +133,7 @@ impl Lone {
         }
     }
 
-    /// Its value, if it is float64 or float32: nothing but the number, which a register holds.
+    /// The value of a float64 or float32 element, in a register.
     #[inline]
     pub fn float(&self) -> Option<f64> {
         let value = match self.dtype {
@@ -142,7 +146,7 @@ impl Lone {
         Some(value)
     }
 
-    /// Its value, if it is int64.
+    /// The value of an int64 element.
     #[inline]
     pub fn integer(&self) -> Option<i64> {
         if self.dtype != DType::I64 {
@@ -152,7 +156,7 @@ impl Lone {
         Some(self.bytes[0].cast_signed())
     }
 
-    /// Its value.
+    /// The value.
     #[inline]
     pub fn value(&self) -> Scalar {
         count_look();
@@ -160,57 +164,65 @@ impl Lone {
         unsafe { Scalar::read(self.dtype, self.ptr()) }
     }
 
-    /// An array without axes that holds it.
+    /// A 0-d array of the value.
     pub fn to_array(&self) -> Array {
-        // SAFETY: so many bytes were read.
+        // SAFETY: an element of this size was read.
         let storage = unsafe { Storage::of_element(self.ptr(), self.dtype.size(), self.device) };
         Array::from_tensor(Tensor::of_element(storage, self.dtype))
     }
 }
 
-/// An operand of an operator on elements.
+/// An operand of [`apply_to_elements`].
 #[derive(Clone, Copy)]
-pub enum One<'a> {
-    /// An array without axes.
+pub enum ElementOperand<'a> {
+    /// A 0-d array.
     Array(&'a Array),
-    /// An element.
-    Lone(&'a Lone),
+    /// An element without storage.
+    Inline(&'a InlineScalar),
     /// A Python number, which promotes by its kind only.
     Number(&'a Scalar),
 }
 
-impl<'a> From<Quick<'a>> for One<'a> {
+impl<'a> From<Operand<'a>> for ElementOperand<'a> {
     #[inline]
-    fn from(operand: Quick<'a>) -> One<'a> {
+    fn from(operand: Operand<'a>) -> ElementOperand<'a> {
         match operand {
-            Quick::Array(x) => One::Array(x),
-            Quick::Number(value) => One::Number(value),
+            Operand::Array(x) => ElementOperand::Array(x),
+            Operand::Number(value) => ElementOperand::Number(value),
         }
     }
 }
 
-/// Calls `op` on elements of one dtype and Python numbers, while nothing intercepts or records, and makes the result. Answers whether it did; else
-/// take another way.
+/// Calls an elementwise operator on elements of one dtype and Python numbers, while no tape or interpreter is active, and writes the result to `to`.
+/// Returns whether it did; if not, take the general path.
 #[inline]
-pub fn quick_elements(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> bool {
+pub fn apply_to_elements(
+    op: &'static OpDef,
+    operands: &[ElementOperand],
+    to: &mut MaybeUninit<InlineScalar>,
+) -> bool {
     let flags = Flags::current();
     if flags.is_watching() && flags.may_move() {
         let way = || {
             let mut room = MaybeUninit::uninit();
             let is_made = Flags::current().is_plain() && made(op, operands, &mut room).is_some();
-            // SAFETY: made.
+            // SAFETY: `made` has written it.
             Ok(is_made.then(|| unsafe { room.assume_init() }))
         };
-        let is_clean = |y: &Lone| Ok(is_clean_element(op, operands, y));
+        let is_clean = |y: &InlineScalar| Ok(is_clean_element(op, operands, y));
         let found: crate::Result<_> = floats::tried(op, way, is_clean);
         return found.ok().flatten().map(|y| to.write(y)).is_some();
     }
     flags.is_plain() && made(op, operands, to).is_some()
 }
 
-/// The same where nobody looks on. `None`: nothing was made.
+/// [`apply_to_elements`] without reports of floating-point errors. `None`: nothing was computed.
 #[inline]
-fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Option<()> {
+fn made(
+    op: &'static OpDef,
+    operands: &[ElementOperand],
+    to: &mut MaybeUninit<InlineScalar>,
+) -> Option<()> {
     let (Cpu::Map(rows), Types::Promote { accepts, lift, out }) = (&op.cpu, &op.types) else {
         return None;
     };
@@ -226,14 +238,14 @@ fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Opt
     let mut lead: Option<(DType, Device)> = None;
     for operand in operands {
         let found = match operand {
-            One::Array(x)
+            ElementOperand::Array(x)
                 if x.ndim() == 0 && !x.is_weak() && x.device().kind() == DeviceKind::Cpu =>
             {
                 (x.dtype(), x.device())
             }
-            One::Array(_) => return None,
-            One::Lone(x) => (x.dtype, x.device),
-            One::Number(_) => continue,
+            ElementOperand::Array(_) => return None,
+            ElementOperand::Inline(x) => (x.dtype, x.device),
+            ElementOperand::Number(_) => continue,
         };
         if lead.is_some_and(|lead| lead != found) {
             return None;
@@ -250,16 +262,16 @@ fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Opt
     for ((operand, slot), ptr) in operands.iter().zip(&mut slots).zip(&mut ptrs[1..]) {
         *ptr = slot.as_mut_ptr().cast::<u8>();
         match operand {
-            One::Array(x) => {
+            ElementOperand::Array(x) => {
                 let from = x.tensor().data_ptr();
-                // SAFETY: an array without axes has one element; a slot has 16 bytes, aligned to 8, enough for every dtype.
-                if !unsafe { peek(x, from, *ptr, dtype.size()) } {
+                // SAFETY: a 0-d array has one element; a slot has 16 bytes, aligned to 8, enough for every dtype.
+                if !unsafe { seqlock_read(x, from, *ptr, dtype.size()) } {
                     return None;
                 }
             }
-            // Rows read their operands.
-            One::Lone(x) => *ptr = x.ptr().cast_mut(),
-            One::Number(value) => {
+            // A kernel only reads its operands, so the cast to a mutable pointer is never used to write.
+            ElementOperand::Inline(x) => *ptr = x.ptr().cast_mut(),
+            ElementOperand::Number(value) => {
                 if value.kind() > dtype.kind() || !value.fits(dtype) {
                     return None;
                 }
@@ -274,12 +286,12 @@ fn made(op: &'static OpDef, operands: &[One], to: &mut MaybeUninit<Lone>) -> Opt
         unsafe { row(ptrs.as_ptr(), [0_isize; 3].as_ptr(), 1, std::ptr::null()) };
     };
     // SAFETY: the row writes an element of this type.
-    unsafe { Lone::make(to, out.of(dtype), device, compute) };
+    unsafe { InlineScalar::make(to, out.of(dtype), device, compute) };
     Some(())
 }
 
-/// Whether an element that an operator made tells of no error.
-fn is_clean_element(op: &OpDef, operands: &[One], y: &Lone) -> bool {
+/// Whether the result of an operator shows no floating-point error.
+fn is_clean_element(op: &OpDef, operands: &[ElementOperand], y: &InlineScalar) -> bool {
     if !y.is_finite() {
         return false;
     }
@@ -294,8 +306,8 @@ fn is_clean_element(op: &OpDef, operands: &[One], y: &Lone) -> bool {
         !x.is_finite() || !counts && x == 0.0
     };
     operands.iter().any(|x| match x {
-        One::Lone(x) => is_safe(x.value()),
-        One::Number(x) => is_safe(**x),
-        One::Array(_) => false,
+        ElementOperand::Inline(x) => is_safe(x.value()),
+        ElementOperand::Number(x) => is_safe(**x),
+        ElementOperand::Array(_) => false,
     })
 }

@@ -1,7 +1,7 @@
-//! The short ways of what writes where a mask is true or at positions: `x[mask] = value`, `v[index] = value`, `put`, `place`, `putmask`, `copyto`
-//! under a mask, `put_along_axis`, for few elements at hand.
+//! Fast paths of small writes where a mask is true or at positions: `x[mask] = value`, `v[index] = value`, `put`, `place`, `putmask`, `copyto`
+//! under a mask, `put_along_axis`.
 //!
-//! Each answers whether it wrote; if not, nothing has changed, and the general way does it, or says why it cannot be done.
+//! Each returns whether it wrote; if not, nothing has changed, and the general path does the work or reports the error.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Var, engine};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 
-use super::put::takes;
+use super::element_write::takes;
 use crate::array::count_look;
-use crate::few::Few;
 use crate::interp::Flags;
-use crate::{Array, Quick};
+use crate::seqlock_read::SmallBuffer;
+use crate::{Array, Operand};
 
-/// Up to this many bytes of positions, marks or values, writing at once costs less than operators.
+/// Size limit of positions, mask or values in bytes: up to here writing in one pass costs less than a call of operators.
 const SMALL_BYTES: usize = 16 * 1024;
 
-/// Which value goes to an element of the target.
+/// Which of the values a selected element of the target takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Taken {
-    /// The one at its own place, from the start again behind the last one: `putmask`.
+    /// The value at the element's own position, modulo the number of values: `putmask`.
     ByPlace,
-    /// The next one that was not taken yet, from the start again behind the last one: `place`.
+    /// The next value, starting over after the last one: `place`.
     InTurn,
-    /// As `InTurn`, of a number or of exactly as many values as are meant: `x[mask] = value`.
+    /// As `InTurn`, for one value or exactly as many values as elements are selected: `x[mask] = value`.
     Exactly,
 }
 
-/// Whether it is a dense array of the CPU.
+/// Whether it is a dense array on the CPU.
 fn is_dense(x: &Array) -> bool {
     x.layout().is_contiguous() && x.device().kind() == DeviceKind::Cpu && !x.is_weak()
 }
 
-/// Whether it is a small one.
+/// Whether its elements have at most [`SMALL_BYTES`] bytes.
 fn is_small(x: &Array) -> bool {
     is_dense(x) && x.len() * x.dtype().size() <= SMALL_BYTES
 }
 
-/// Calls `write` with the target's first element, that of `chooser`, a mask or positions, few of them, and the first of the values and how many there
-/// are, if all are dense and at hand and do not share memory. Answers what `write` does.
+/// Calls `write` with the addresses of the target's first element, of the first element of `chooser` (a small mask or positions), of the first value,
+/// and the number of values, if all arrays are dense, can be held without waiting and do not share memory. Returns the result of `write`.
 #[inline]
 fn written(
     x: &Array,
     chooser: &Array,
-    values: Quick,
+    values: Operand,
     write: impl FnOnce(*mut u8, *const u8, *const u8, usize) -> bool,
 ) -> bool {
     let target = x.tensor().storage();
@@ -58,7 +58,7 @@ fn written(
         return false;
     }
     let mut pattern = [0_u64; 2];
-    let (mut chosen, mut taken) = (Few::new(), Few::new());
+    let (mut chosen, mut taken) = (SmallBuffer::new(), SmallBuffer::new());
     let mut reads: [&Var; 2] = [chooser.tensor().storage().var(); 2];
     let mut num_reads = 0;
     let chosen = chosen.copy(chooser).unwrap_or_else(|| {
@@ -66,7 +66,7 @@ fn written(
         chooser.tensor().data_ptr()
     });
     let (from, count) = match values {
-        Quick::Number(number) => {
+        Operand::Number(number) => {
             if !takes(x.dtype(), number) {
                 return false;
             }
@@ -75,7 +75,7 @@ fn written(
             unsafe { number.write(x.dtype(), pattern) };
             (pattern.cast_const(), 1)
         }
-        Quick::Array(values) => {
+        Operand::Array(values) => {
             let storage = values.tensor().storage();
             if values.dtype() != x.dtype()
                 || values.is_empty()
@@ -116,13 +116,13 @@ fn written(
     write()
 }
 
-/// Copies an element of `size` bytes, those of a dtype.
+/// Copies an element of `size` bytes.
 ///
 /// # Safety
-/// Both can be accessed.
+/// `from` is valid for reading and `to` for writing `size` bytes; `size` is that of a dtype.
 #[inline(always)]
 unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
-    // SAFETY: the caller's; a length that is known becomes one instruction.
+    // SAFETY: the caller's promise. A copy of constant length compiles to one instruction.
     unsafe {
         match size {
             1 => *to = *from,
@@ -135,11 +135,11 @@ unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
 }
 
 /// Writes values where a mask of as many elements is true.
-pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
+pub fn put_where(x: &Array, mask: &Array, values: Operand, taken: Taken) -> bool {
     let (n, size) = (x.len(), x.dtype().size());
     let wanted = match (values, taken) {
-        (Quick::Array(values), Taken::Exactly) if values.ndim() != 1 => return false,
-        (Quick::Array(values), Taken::Exactly) => Some(values.len()),
+        (Operand::Array(values), Taken::Exactly) if values.ndim() != 1 => return false,
+        (Operand::Array(values), Taken::Exactly) => Some(values.len()),
         _ => None,
     };
     if mask.dtype() != DType::Bool || mask.len() != n {
@@ -169,13 +169,13 @@ pub fn put_where(x: &Array, mask: &Array, values: Quick, taken: Taken) -> bool {
     })
 }
 
-/// `n` elements of int64, if all are positions on an axis of this length.
+/// The `n` int64 elements at `first`, if all are valid positions on an axis of length `len`.
 ///
 /// # Safety
-/// They are dense, and may be read as long as the result lives.
+/// The elements are dense and may be read as long as the result lives.
 #[inline]
 unsafe fn positions_on<'a>(first: *const u8, n: usize, len: usize) -> Option<&'a [i64]> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let positions = unsafe { std::slice::from_raw_parts(first.cast::<i64>(), n) };
     let len = len as i64;
     positions
@@ -184,8 +184,8 @@ unsafe fn positions_on<'a>(first: *const u8, n: usize, len: usize) -> Option<&'a
         .then_some(positions)
 }
 
-/// Writes values at positions in the flattened array, from the start again if there are fewer of them.
-pub fn put_at(x: &Array, positions: &Array, values: Quick) -> bool {
+/// Writes values at positions of the flattened array; values start over if there are fewer of them than positions.
+pub fn put_at(x: &Array, positions: &Array, values: Operand) -> bool {
     if positions.is_empty() || x.ndim() == 0 {
         return false;
     }
@@ -196,19 +196,19 @@ pub fn put_at(x: &Array, positions: &Array, values: Quick) -> bool {
     is_done
 }
 
-/// `v[index] = value` for a row and positions on it, with a number or a value for each.
-pub(super) fn put_on_row(x: &Array, index: &Array, value: Quick) -> bool {
-    !matches!(value, Quick::Array(value) if value.shape() != index.shape())
+/// `v[index] = value` for a 1-d array, with one number or one value for each position.
+pub(super) fn put_on_row(x: &Array, index: &Array, value: Operand) -> bool {
+    !matches!(value, Operand::Array(value) if value.shape() != index.shape())
         && put_at_positions(x, index, value)
 }
 
-fn put_at_positions(x: &Array, positions: &Array, values: Quick) -> bool {
+fn put_at_positions(x: &Array, positions: &Array, values: Operand) -> bool {
     let (n, size) = (x.len(), x.dtype().size());
     if positions.dtype() != DType::I64 {
         return false;
     }
     written(x, positions, values, |to, first, from, count| {
-        // SAFETY: `written` has seen that they are dense and may be read.
+        // SAFETY: `written` checked that they are dense and may be read.
         let Some(positions) = (unsafe { positions_on(first, positions.len(), n) }) else {
             return false;
         };
@@ -223,8 +223,8 @@ fn put_at_positions(x: &Array, positions: &Array, values: Quick) -> bool {
     })
 }
 
-/// Writes a number, or as many values as there are positions, at positions along an axis; the other axes are those of the array.
-pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Quick) -> bool {
+/// Writes a number, or one value for each position, at positions along an axis; the other axes have the lengths of the array.
+pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Operand) -> bool {
     let (ndim, size) = (x.ndim(), x.dtype().size());
     let axis = if axis < 0 { axis + ndim as isize } else { axis };
     let is_like = |other: &Array| other.ndim() == 0 || other.shape() == positions.shape();
@@ -232,7 +232,7 @@ pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Quick) -> bo
         || positions.is_empty()
         || positions.ndim() != ndim
         || !(0..ndim as isize).contains(&axis)
-        || matches!(values, Quick::Array(values) if !is_like(values))
+        || matches!(values, Operand::Array(values) if !is_like(values))
     {
         return false;
     }
@@ -245,7 +245,7 @@ pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Quick) -> bo
     let (len, lines, inner) = (rest[0], own_rest[0], rest[1..].iter().product::<usize>());
     written(x, positions, values, |to, first, from, count| {
         count_look();
-        // SAFETY: `written` has seen that they are dense and may be read.
+        // SAFETY: `written` checked that they are dense and may be read.
         let Some(positions) = (unsafe { positions_on(first, positions.len(), len) }) else {
             return false;
         };
@@ -262,7 +262,7 @@ pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Quick) -> bo
     })
 }
 
-/// Whether a number of Python's becomes an element of this dtype under the rule 'same_kind'.
+/// Whether a Python number may be cast to this dtype under the rule 'same_kind'.
 #[must_use]
 pub fn is_same_kind(number: Scalar, dtype: DType) -> bool {
     number.kind() <= dtype.kind()

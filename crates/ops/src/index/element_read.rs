@@ -1,4 +1,4 @@
-//! The short ways of `x[index]` and `x[mask]`: dense arrays, nothing recorded, no operators in between. Those of assignments are in `put.rs`.
+//! Fast paths of `x[index]` and `x[mask]` for small dense arrays while nothing is recorded. The fast paths of assignments are in `element_write.rs`.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -11,16 +11,16 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::array::count_look;
 use crate::error::Result;
-use crate::few::{Few, peek};
+use crate::inline_scalar::InlineScalar;
 use crate::interp::Flags;
 use crate::launch::Pool;
-use crate::lone::Lone;
 use crate::read::read_all;
+use crate::seqlock_read::{SmallBuffer, seqlock_read};
 
-/// Up to this many bytes of result checking and copying at once cost less than operators.
+/// Size limit of a result in bytes: up to here checking and copying in one pass costs less than a call of operators.
 pub(super) const SMALL_BYTES: usize = 16 * 1024;
 
-/// Whether both are dense arrays of the CPU and nothing records or intercepts.
+/// Whether both are dense arrays on the CPU and no tape or interpreter is active.
 pub(super) fn is_open(x: &Array, y: &Array) -> bool {
     let dense = |x: &Array| {
         x.layout().is_contiguous() && x.device().kind() == DeviceKind::Cpu && !x.is_weak()
@@ -28,18 +28,18 @@ pub(super) fn is_open(x: &Array, y: &Array) -> bool {
     Flags::current().may_move() && dense(x) && dense(y)
 }
 
-/// Most index arrays that go this way.
+/// Largest number of index arrays that the fast path takes.
 pub(super) const MOST: usize = 4;
 
-/// `x[index]`, `x[rows, columns]`, `x[:, index]`: few positions on the axes from `axis` on, from int64 arrays of one shape. `None`: take the
-/// general way, which also says what is wrong.
+/// `x[index]`, `x[rows, columns]`, `x[:, index]`: positions on the axes from `axis` on, given by small int64 arrays of one shape. `None`: take
+/// the general path, which also reports errors.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
-pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array>> {
+pub fn take_positions(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array>> {
     if let (&[index], 1) = (indices, x.ndim()) {
         let mut dest = MaybeUninit::uninit();
-        // SAFETY: it says whether it is written.
+        // SAFETY: `elements_to` returns whether it has written the array.
         return Ok(elements_to(x, index, &mut dest)?.then(|| unsafe { dest.assume_init() }));
     }
     let k = indices.len();
@@ -116,7 +116,7 @@ pub fn picked(x: &Array, axis: usize, indices: &[&Array]) -> Result<Option<Array
     Ok(Some(Array::from_tensor(result)))
 }
 
-/// The variables of index arrays of int64 and one shape, each once, and how many they are. `None`: take the general way.
+/// The variables of index arrays of int64 and one shape, without duplicates, and their number. `None`: take the general path.
 pub(super) fn vars_of<'a>(x: &Array, indices: &[&'a Array]) -> Option<([&'a Var; MOST], usize)> {
     let first = indices.first()?;
     let (mut vars, mut count) = ([first.tensor().storage().var(); MOST], 0);
@@ -133,10 +133,10 @@ pub(super) fn vars_of<'a>(x: &Array, indices: &[&'a Array]) -> Option<([&'a Var;
     Some((vars, count))
 }
 
-/// Where in a block of rows, over axes of these lengths, the row of each position begins, in rows; `None` if one is outside.
+/// The row number of each position within a block of rows over axes of these lengths; `None` if a position is out of bounds.
 ///
 /// # Safety
-/// The arrays are those of [`vars_of`] and may be read.
+/// [`vars_of`] accepted these arrays, and reading them is granted.
 pub(super) unsafe fn places(axes: &[usize], indices: &[&Array]) -> Option<SmallVec<[usize; 32]>> {
     let mut places = SmallVec::<[usize; 32]>::new();
     let mut all_inside = true;
@@ -161,7 +161,8 @@ pub(super) unsafe fn places(axes: &[usize], indices: &[&Array]) -> Option<SmallV
     all_inside.then_some(places)
 }
 
-/// `x[index]` of the elements as one row, few, checked and copied at once to `to`. Answers whether it was; if not, take the general way.
+/// `x[index]` for a small int64 array, over the flattened `x`: positions are checked and elements copied to `to` in one pass. Returns whether it was
+/// done; if not, take the general path.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
@@ -178,7 +179,7 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
         [x.tensor().storage().var(), index.tensor().storage().var()],
         (n * size) as u64 + 1,
     );
-    let mut copied = Few::new();
+    let mut copied = SmallBuffer::new();
     let (first, num_held) = match copied.copy(index) {
         Some(first) => (first, 1),
         None if std::ptr::eq(vars[0], vars[1]) => (index.tensor().data_ptr().cast_const(), 1),
@@ -232,27 +233,27 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
         index.layout().copy_dense_to(to);
         true
     };
-    // SAFETY: as many dense elements as there are positions; the place is one for an array.
+    // SAFETY: the result has one dense element for each position, and `to` has room for an array.
     Ok(all_inside && unsafe { Array::write_view(result, like, to.as_mut_ptr()) })
 }
 
-/// Makes `to` the element at a place of the storage of `x`. Answers whether it did; else take the general way.
+/// Reads the element at offset `place` of the storage of `x` into `to`. Returns whether it did; if not, take the general path.
 ///
 /// # Safety
-/// The place is that of an element of `x`: [`Layout::place_of`], or the offset of a layout taken of its own.
+/// `place` is the offset of an element of `x`, from [`Layout::place_of`] or a layout derived from that of `x`.
 #[inline]
-pub unsafe fn element(x: &Array, place: usize, to: &mut MaybeUninit<Lone>) -> bool {
+pub unsafe fn element(x: &Array, place: usize, to: &mut MaybeUninit<InlineScalar>) -> bool {
     if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().may_move() {
         return false;
     }
-    // SAFETY: the place is inside, the caller says.
+    // SAFETY: `place` is within the storage by the caller's promise.
     unsafe {
         let at = x.tensor().storage().ptr().add(place * x.dtype().size());
-        Lone::read(to, x, at)
+        InlineScalar::read(to, x, at)
     }
 }
 
-/// The element at a place of the storage of `x`, if it is at hand.
+/// The element at offset `place` of the storage of `x`. `None`: a writer holds or awaits the storage, or it is not on the CPU.
 ///
 /// # Safety
 /// As [`element`].
@@ -264,14 +265,14 @@ pub unsafe fn read(x: &Array, place: usize) -> Option<Scalar> {
     count_look();
     let (size, mut room) = (x.dtype().size(), [0_u64; 2]);
     let to = room.as_mut_ptr().cast::<u8>();
-    // SAFETY: 1. the place is inside, the caller says. 2. no element has more than 16 bytes.
+    // SAFETY: 1. `place` is within the storage by the caller's promise. 2. no element has more than 16 bytes.
     unsafe {
         let at = x.tensor().storage().ptr().add(place * size);
-        peek(x, at, to, size).then(|| Scalar::read(x.dtype(), to))
+        seqlock_read(x, at, to, size).then(|| Scalar::read(x.dtype(), to))
     }
 }
 
-/// The value of an array of one element, if it is at hand.
+/// The value of an array of one element. `None`: as [`read`].
 #[inline]
 pub fn only_element(x: &Array) -> Option<Scalar> {
     debug_assert_eq!(x.len(), 1);
@@ -279,17 +280,18 @@ pub fn only_element(x: &Array) -> Option<Scalar> {
     unsafe { read(x, x.layout().offset()) }
 }
 
-/// Room for the bytes of few elements.
-pub type FewBytes = [MaybeUninit<u128>; 64];
+/// A buffer on the stack for the bytes of small arrays.
+pub type ByteBuffer = [MaybeUninit<u128>; 64];
 
-/// Copies the elements of a small array in C order to the room's beginning, if they lie so and are at hand. Answers whether that was done.
+/// Copies the elements of a small array to the start of the buffer, if the array is in C order and can be read without waiting. Returns whether it
+/// did.
 #[inline]
-pub fn copy_bytes(x: &Array, room: &mut FewBytes) -> bool {
-    if x.len() * x.dtype().size() > size_of::<FewBytes>() {
+pub fn copy_bytes(x: &Array, room: &mut ByteBuffer) -> bool {
+    if x.len() * x.dtype().size() > size_of::<ByteBuffer>() {
         return false;
     }
     let copied = with_bytes(x, |bytes| {
-        // SAFETY: there is room for so many bytes.
+        // SAFETY: the buffer holds as many bytes as the elements have, as checked above.
         unsafe {
             room.as_mut_ptr()
                 .cast::<u8>()
@@ -299,7 +301,7 @@ pub fn copy_bytes(x: &Array, room: &mut FewBytes) -> bool {
     copied.is_some()
 }
 
-/// What `look` makes of the bytes of an array in C order, if they lie so and are at hand.
+/// Calls `look` with the bytes of an array, if it is in C order and can be read without waiting.
 #[inline]
 pub fn with_bytes<R>(x: &Array, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
     if !x.layout().is_contiguous() || x.device().kind() != DeviceKind::Cpu {
@@ -311,7 +313,7 @@ pub fn with_bytes<R>(x: &Array, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
     let hold = engine().try_hold(var, Access::Read, len_bytes as u64 / 8 + 1)?;
     let bytes = match len_bytes {
         0 => &[][..],
-        // SAFETY: so many dense bytes, which `hold` grants to read.
+        // SAFETY: the elements are dense, and `hold` grants the read.
         _ => unsafe { std::slice::from_raw_parts(x.tensor().data_ptr().cast_const(), len_bytes) },
     };
     let made = look(bytes);
@@ -319,7 +321,7 @@ pub fn with_bytes<R>(x: &Array, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
     Some(made)
 }
 
-/// `x[mask]` for a mask of the array's shape. `None`: take the general way.
+/// `x[mask]` for a mask of the array's shape. `None`: take the general path.
 pub(super) fn masked(x: &Array, mask: &Array) -> Result<Option<Array>> {
     if mask.dtype() != DType::Bool
         || mask.shape() != x.shape()
@@ -334,7 +336,8 @@ pub(super) fn masked(x: &Array, mask: &Array) -> Result<Option<Array>> {
     // SAFETY: the mask is dense, and `held` grants the read.
     let (starts, count) = unsafe { mask_starts(&Pool, bytes, n) };
     let result = Tensor::empty(&[count], x.dtype(), x.device())?;
-    // SAFETY: both arrays are dense and of one length, and `held` grants the reads; the result has room for what the mask lets through and is known to nobody else.
+    // SAFETY: both arrays are dense and of one length, and `held` grants the reads; the result has one element for each true of the mask, and no other
+    // reference to it exists.
     unsafe {
         select(
             &Pool,

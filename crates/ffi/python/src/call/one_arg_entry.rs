@@ -1,4 +1,5 @@
-//! A front for functions that make arrays: `asarray(x)`, `array([1, 2])` read no arguments where there is nothing to read.
+//! An entry point for functions that make arrays: calls with one positional argument, such as `asarray(x)` and `array([1, 2])`, skip the reading of
+//! arguments.
 
 use std::cell::UnsafeCell;
 use std::ffi::CString;
@@ -11,28 +12,28 @@ use pyo3::types::PyString;
 
 use super::entry::guarded;
 
-/// What a function answers if this is its only argument. `None`: the function itself is called.
-pub type Alone = fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>;
+/// The result of a function called with this one argument. `None`: the function itself is called.
+pub type OneArg = fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>;
 
-/// What stands behind a function object with a front; never freed.
-struct Front {
+/// The state of a function object with such an entry point; never freed.
+struct EntryState {
     call: ffi::PyCFunctionFastWithKeywords,
     bound_to: *mut ffi::PyObject,
-    alone: Alone,
+    one_arg: OneArg,
     def: UnsafeCell<ffi::PyMethodDef>,
 }
 
-/// The module that such a function is bound to; its state is a pointer to the [`Front`].
-struct Home(UnsafeCell<ffi::PyModuleDef>);
+/// The module that such a function is bound to; its state is a pointer to the [`EntryState`].
+struct StateModule(UnsafeCell<ffi::PyModuleDef>);
 
 // SAFETY: only Python writes to the definition, with the lock held.
-unsafe impl Sync for Home {}
+unsafe impl Sync for StateModule {}
 
-static HOME: Home = Home(UnsafeCell::new(ffi::PyModuleDef {
+static STATE_MODULE: StateModule = StateModule(UnsafeCell::new(ffi::PyModuleDef {
     m_base: ffi::PyModuleDef_HEAD_INIT,
     m_name: c"mxnet".as_ptr(),
     m_doc: ptr::null(),
-    m_size: size_of::<*const Front>() as ffi::Py_ssize_t,
+    m_size: size_of::<*const EntryState>() as ffi::Py_ssize_t,
     m_methods: ptr::null_mut(),
     m_slots: ptr::null_mut(),
     m_traverse: None,
@@ -46,34 +47,37 @@ unsafe extern "C" fn entry(
     nargs: ffi::Py_ssize_t,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: 1. the function object was made by `before`, with a module whose state points to a leaked front. 2. Python calls with the lock held.
-    let (front, py) = unsafe {
+    // SAFETY: 1. the function object was made by `with_one_arg_entry`, with a module whose state points to a leaked `EntryState`. 2. Python calls with the lock held.
+    let (state, py) = unsafe {
         (
-            &**ffi::PyModule_GetState(slf).cast::<*const Front>(),
+            &**ffi::PyModule_GetState(slf).cast::<*const EntryState>(),
             Python::assume_attached(),
         )
     };
     if nargs == 1 && kwnames.is_null() {
         // SAFETY: one borrowed argument.
         let object = unsafe { Borrowed::<PyAny>::from_ptr(py, *args) };
-        let mut is_open = true;
-        let answer = guarded(py, "array", || {
-            let made = (front.alone)(&object)?;
-            is_open = made.is_some();
+        let mut calls_function = false;
+        let result = guarded(py, "array", || {
+            let made = (state.one_arg)(&object)?;
+            calls_function = made.is_none();
             Ok(made.unwrap_or_else(|| py.None()))
         });
-        if is_open {
-            return answer;
+        if !calls_function {
+            return result;
         }
         // SAFETY: a reference to None, which is ours.
-        unsafe { ffi::Py_DECREF(answer) };
+        unsafe { ffi::Py_DECREF(result) };
     }
     // SAFETY: the C function of `function`, with the object that it is bound to and the arguments that Python has given.
-    unsafe { (front.call)(front.bound_to, args, nargs, kwnames) }
+    unsafe { (state.call)(state.bound_to, args, nargs, kwnames) }
 }
 
-/// The same function, which `alone` answers for where there is one argument only.
-pub fn before<'py>(function: &Bound<'py, PyAny>, alone: Alone) -> PyResult<Bound<'py, PyAny>> {
+/// The same function; `one_arg` is called first if there is one positional argument only.
+pub fn with_one_arg_entry<'py>(
+    function: &Bound<'py, PyAny>,
+    one_arg: OneArg,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
     let text = |name: &str| -> PyResult<String> { function.getattr(name)?.extract() };
     let c_string =
@@ -103,10 +107,10 @@ pub fn before<'py>(function: &Bound<'py, PyAny>, alone: Alone) -> PyResult<Bound
             ffi::PyCFunction_GetSelf(kept),
         )
     };
-    let front = Box::leak(Box::new(Front {
+    let state = Box::leak(Box::new(EntryState {
         call,
         bound_to,
-        alone,
+        one_arg,
         def: UnsafeCell::new(ffi::PyMethodDef {
             ml_name: c_string(name)?.into_raw(),
             ml_meth: ffi::PyMethodDefPointer {
@@ -118,11 +122,12 @@ pub fn before<'py>(function: &Bound<'py, PyAny>, alone: Alone) -> PyResult<Bound
     }));
     // SAFETY: 1. the definitions are static or leaked, and the state of a new module has room for the pointer. 2. attached.
     unsafe {
-        let home = Bound::from_owned_ptr_or_err(py, ffi::PyModule_Create(HOME.0.get()))?;
-        *ffi::PyModule_GetState(home.as_ptr()).cast::<*const Front>() = front;
+        let module_state =
+            Bound::from_owned_ptr_or_err(py, ffi::PyModule_Create(STATE_MODULE.0.get()))?;
+        *ffi::PyModule_GetState(module_state.as_ptr()).cast::<*const EntryState>() = state;
         Bound::from_owned_ptr_or_err(
             py,
-            ffi::PyCFunction_NewEx(front.def.get(), home.as_ptr(), module.as_ptr()),
+            ffi::PyCFunction_NewEx(state.def.get(), module_state.as_ptr(), module.as_ptr()),
         )
     }
 }
