@@ -32,7 +32,7 @@ def roi_pooling(data: ArrayLike, rois: ArrayLike, pooled_size: int | Sequence[in
 
     Returns
     -------
-    ndarray, shape (r, c, *pooled_size)
+    ndarray, shape (r, c, bins down, bins to the right)
         0 for bins without pixels.
 
     Raises

@@ -269,7 +269,7 @@ def deformable_convolution(
     data : array_like, shape (n, c, h, w)
     offset : array_like, shape (n, num_deformable_group * taps * 2, out_h, out_w)
         For each tap the distance down and the distance to the right, in pixels.
-    weight : array_like, shape (num_filter, c / num_group, *kernel)
+    weight : array_like, shape (num_filter, c / num_group, kernel height, kernel width)
     bias : array_like, shape (num_filter,), optional
     kernel : int or tuple of 2 int
     stride, dilate : int or tuple of 2 int

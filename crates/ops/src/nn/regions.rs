@@ -100,7 +100,7 @@ pub static ROI_ALIGN: OpDef = OpDef {
             "Whether coordinates are moved by half a pixel, so that pixel i covers i to i + 1. Without it regions have at least one pixel.",
         ),
     ],
-    returns: &[("ndarray", "Of shape (r, c, *pooled_size).")],
+    returns: &[("ndarray", "Of shape (r, c, bins down, bins to the right).")],
     raises: &[
         ("ValueError", "If sizes do not fit."),
         ("IndexError", "If there is no such image; raised when the result is read."),

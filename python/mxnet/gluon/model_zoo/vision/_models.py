@@ -42,9 +42,9 @@ def get_model(name: str, **kwargs: Any) -> HybridBlock:
     ----------
     name : str
         Case does not matter. One of alexnet; densenet121, densenet161, densenet169, densenet201; inceptionv3;
-        mobilenet1.0, mobilenet0.75, mobilenet0.5, mobilenet0.25 and the same with mobilenetv2_; mobilenetv3_large,
+        mobilenet1.0, mobilenet0.75, mobilenet0.5, mobilenet0.25 and the same with ``mobilenetv2_``; mobilenetv3_large,
         mobilenetv3_small; squeezenet1.0, squeezenet1.1; resnet18_v1, resnet34_v1, resnet50_v1, resnet101_v1,
-        resnet152_v1 and the same with _v2; vgg11, vgg13, vgg16, vgg19 and the same with _bn.
+        resnet152_v1 and the same with ``_v2``; vgg11, vgg13, vgg16, vgg19 and the same with ``_bn``.
     **kwargs
         Arguments of the function of that name: `pretrained`, `device`, `root`, `classes` and others.
 
