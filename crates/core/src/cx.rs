@@ -114,14 +114,7 @@ impl<'a> CallCx<'a> {
 
     /// The arguments of array parameter `p`, counted among the array parameters: one, or those of a list. Lists in one call have the same length.
     pub fn arguments_of(&self, p: usize) -> Range<usize> {
-        let params = || self.op.array_params();
-        let is_list = |param: &Param| param.kind == ParamKind::Arrays;
-        let num_lists = params().filter(|param| is_list(param)).count();
-        let num_singles = params().count() - num_lists;
-        let length = self.inputs.len().saturating_sub(num_singles) / num_lists.max(1);
-        let size = |param: &Param| if is_list(param) { length } else { 1 };
-        let start: usize = params().take(p).map(size).sum();
-        start..start + params().nth(p).map_or(0, size)
+        arguments_of(self.op, self.inputs.len(), p)
     }
 
     /// The arrays whose elements the operator changes, and their positions among the arguments.
@@ -154,26 +147,8 @@ impl<'a> CallCx<'a> {
 
     /// How errors show the arguments that `is_shown` chooses by their positions.
     pub fn facts_of(&self, is_shown: impl Fn(usize) -> bool) -> Vec<OperandFacts> {
-        let mut facts = Vec::new();
-        for (p, param) in self.op.array_params().enumerate() {
-            let arguments = self.arguments_of(p);
-            let start = arguments.start;
-            for i in arguments.filter(|&i| is_shown(i)) {
-                let Some(x) = self.opt(i) else {
-                    continue;
-                };
-                facts.push(OperandFacts {
-                    name: match param.kind {
-                        ParamKind::Arrays => format!("{}[{}]", param.name, i - start),
-                        _ => param.name.to_owned(),
-                    },
-                    shape: x.shape().to_vec(),
-                    dtype: x.dtype(),
-                    device: x.device(),
-                });
-            }
-        }
-        facts
+        let tensor = |i: usize| self.opt(i).filter(|_| is_shown(i)).map(Array::tensor);
+        operand_facts(self.op, self.inputs.len(), tensor)
     }
 
     /// A shape error that shows the operands.
@@ -427,6 +402,51 @@ impl OwnedKernelCx {
             stream,
             numbers: self.numbers,
         })
-        .map_err(|e| e.in_op(self.op.name))
+        .map_err(|e| e.in_op(self.op.name).with_operands(|| self.facts()))
     }
+
+    /// How errors show the operands.
+    fn facts(&self) -> Vec<OperandFacts> {
+        operand_facts(self.op, self.inputs.len(), |i| self.inputs[i].as_ref())
+    }
+}
+
+/// The arguments of array parameter `p` of a call with `num_inputs` array arguments.
+fn arguments_of(op: &OpDef, num_inputs: usize, p: usize) -> Range<usize> {
+    let params = || op.array_params();
+    let is_list = |param: &Param| param.kind == ParamKind::Arrays;
+    let num_lists = params().filter(|param| is_list(param)).count();
+    let num_singles = params().count() - num_lists;
+    let length = num_inputs.saturating_sub(num_singles) / num_lists.max(1);
+    let size = |param: &Param| if is_list(param) { length } else { 1 };
+    let start: usize = params().take(p).map(size).sum();
+    start..start + params().nth(p).map_or(0, size)
+}
+
+/// How errors show the operands for which `tensor` has one.
+fn operand_facts<'a>(
+    op: &OpDef,
+    num_inputs: usize,
+    tensor: impl Fn(usize) -> Option<&'a Tensor>,
+) -> Vec<OperandFacts> {
+    let mut facts = Vec::new();
+    for (p, param) in op.array_params().enumerate() {
+        let arguments = arguments_of(op, num_inputs, p);
+        let start = arguments.start;
+        for i in arguments {
+            let Some(x) = tensor(i) else {
+                continue;
+            };
+            facts.push(OperandFacts {
+                name: match param.kind {
+                    ParamKind::Arrays => format!("{}[{}]", param.name, i - start),
+                    _ => param.name.to_owned(),
+                },
+                shape: x.shape().to_vec(),
+                dtype: x.dtype(),
+                device: x.device(),
+            });
+        }
+    }
+    facts
 }

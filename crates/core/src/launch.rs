@@ -117,12 +117,13 @@ pub fn launch(
     }
     let queued = owned(call, kernel, outputs, rng, device);
     let kernel = kernel.clone();
-    let run = move |_: &Uses| {
+    let run = move || {
         queued.run(&Pool, None, |work| {
             with_memory(work.op.name, || execute(&kernel, work))
         })
     };
-    let (op, is_shared) = queued_op(call, outputs, &writes, fresh, cost_ns, run);
+    let (uses, bytes) = uses_of(call, outputs, &writes, fresh);
+    let (op, is_shared) = queued_op(call, outputs, uses, bytes, cost_ns, run);
     engine().push_checked(op, &mut crate::interrupt::is_requested)?;
     // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
     if is_shared {
@@ -201,17 +202,19 @@ fn launch_on(
     }
     let queued = owned(call, kernel, outputs, rng, device);
     let kernel = kernel.clone();
-    let run = move |uses: &Uses| {
+    let (uses, bytes) = uses_of(call, outputs, &written, fresh);
+    let used = uses.clone();
+    let run = move || {
         // The worker's own stream: events order it as they order those of callers.
         let stream = stream_for(queued.op, device)?
             .ok_or_else(|| Error::device(queued.op.name, "its stream is gone"))?;
         let uses: SmallVec<[(&Var, Access); 8]> =
-            uses.iter().map(|(x, access)| (x.var(), *access)).collect();
+            used.iter().map(|(x, access)| (x.var(), *access)).collect();
         on_stream(&*stream, &uses, || {
             queued.run(&Pool, Some(&*stream), |work| execute(&kernel, work))
         })
     };
-    let (op, _) = queued_op(call, outputs, &written, fresh, 0, run);
+    let (op, _) = queued_op(call, outputs, uses, bytes, 0, run);
     engine().push_launch(op);
     Ok(())
 }
@@ -350,15 +353,13 @@ fn owned(
     }
 }
 
-/// An operation for the engine, and whether foreign code can see bytes that it uses.
-fn queued_op(
+/// The variables of an operation and the bytes that it counts for, where `writes` are outputs that somebody knows and arrays changed in place.
+fn uses_of(
     call: &Call,
     outputs: &[Array],
     writes: &[(&Tensor, Access)],
     fresh: u32,
-    cost_ns: u64,
-    run: impl FnOnce(&Uses) -> Result<()> + Send + 'static,
-) -> (Op, bool) {
+) -> (Uses, usize) {
     let mut uses = Uses::new();
     for x in call.inputs.iter().flatten() {
         uses.push((x.tensor().storage().clone(), Access::Read));
@@ -369,28 +370,30 @@ fn queued_op(
         uses.push((tensor.storage().clone(), *access));
         bytes += tensor.len_bytes();
     }
-    for out in outputs
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| is_fresh(fresh, *i))
-        .map(|(_, x)| x)
-    {
-        uses.push((out.tensor().storage().clone(), Access::Overwrite));
-        bytes += out.tensor().storage().len_bytes();
+    for (i, out) in outputs.iter().enumerate() {
+        if is_fresh(fresh, i) {
+            uses.push((out.tensor().storage().clone(), Access::Overwrite));
+            bytes += out.tensor().storage().len_bytes();
+        }
     }
-    let facts = call.cx().facts();
+    (uses, bytes)
+}
+
+/// An operation for the engine, and whether foreign code can see bytes that it uses.
+fn queued_op(
+    call: &Call,
+    outputs: &[Array],
+    uses: Uses,
+    bytes: usize,
+    cost_ns: u64,
+    run: impl FnOnce() -> Result<()> + Send + 'static,
+) -> (Op, bool) {
     let origin = crate::origin::current();
     let issued_by = origin.clone();
-    let used = uses.clone();
     let op = Op {
         name: call.op.name,
         run: Box::new(move || {
-            run(&used).map_err(|e| {
-                Failure::new(
-                    Box::new(e.with_operands(|| facts)),
-                    issued_by.as_deref().unwrap_or(""),
-                )
-            })
+            run().map_err(|e| Failure::new(Box::new(e), issued_by.as_deref().unwrap_or("")))
         }),
         uses,
         priority: 0,
