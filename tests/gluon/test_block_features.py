@@ -10,6 +10,7 @@ import pytest
 import mxnet as mx
 from mxnet import gluon
 from mxnet.gluon import nn
+from mxnet.gluon.block.base import has_op_hooks
 
 
 class Net(gluon.HybridBlock):
@@ -287,3 +288,25 @@ def test_gradients_of_compiled_functions_are_new_and_compiled_steps_apply_them_o
         assert net.weight.data().item() == 1 - 2 * (count + 1)
         with pytest.raises(UserWarning, match="no backward pass"):
             step()
+
+
+def test_hooks_of_operators_of_a_child_are_called_in_hybridized_parents():
+    x = mx.np.array([[1.0, -2.0, 3.0]])
+    net = Net()
+    net.initialize()
+    expected = net(x).asnumpy()
+    net.hybridize()
+    net(x)
+    names = []
+    with net.features[0].register_op_hook(lambda name, operator, array: names.append((name, float(array.sum())))):
+        net(x)
+        net(x)
+        assert [name for name, _ in names] == 2 * ["fully_connected0_output", "relu1_output"]
+        copied = copy.deepcopy(net)
+    onp.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-6)
+    assert len(names) == 4
+    copied(x)
+    assert len(names) == 6
+    assert net.trace_report()
+    assert has_op_hooks(copied)
+    assert not has_op_hooks(net)

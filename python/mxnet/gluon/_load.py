@@ -1,0 +1,66 @@
+"""Giving arrays of a file or a dictionary to the parameters of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from mxnet.gluon._failure import listed
+from mxnet.gluon.parameter import DeviceLike
+from mxnet.numpy import ndarray
+
+if TYPE_CHECKING:
+    from mxnet.gluon.block import Block
+
+__all__ = ["LoadOptions", "load_parameters"]
+
+
+class LoadOptions(NamedTuple):
+    """Arguments of `Block.load_parameters` and `Block.load_dict`, which describe them."""
+
+    device: DeviceLike | None
+    allow_missing: bool
+    ignore_extra: bool
+    cast_dtype: bool
+    dtype_source: str
+
+
+def load_parameters(block: Block, arrays: Mapping[str, ndarray], options: LoadOptions, source: str) -> None:
+    """Overwrite the parameters of a block. Everything is checked before the first one changes.
+
+    Parameters
+    ----------
+    block : Block
+    arrays : mapping of str to ndarray
+        By names of parameters in the block.
+    options : LoadOptions
+    source : str
+        Where the arrays are from, for errors.
+
+    Raises
+    ------
+    ValueError
+        If parameters are missing or extra, or a shape differs.
+    TypeError
+        If a dtype differs and the options do not allow to convert.
+    """
+    if options.dtype_source not in ("current", "saved"):
+        raise ValueError(f"`dtype_source` must be 'current' or 'saved', found {options.dtype_source!r}")
+    params = block.collect_params()
+    names: dict[int, list[str]] = {}
+    for name, parameter in params.items():
+        names.setdefault(id(parameter), []).append(name)
+    # One stored name is enough for a parameter that is used in several places.
+    missing = [group[0] for group in names.values() if not any(name in arrays for name in group)]
+    extra = [name for name in arrays if name not in params]
+    if missing and not options.allow_missing:
+        raise ValueError(f"{source} lacks {listed(missing)}; `allow_missing=True` leaves them as they are")
+    if extra and not options.ignore_extra:
+        raise ValueError(
+            f"{source} has {listed(extra)}, which {type(block).__name__} has not; `ignore_extra=True` passes over them"
+        )
+    wanted = [(params[name], name, array) for name, array in arrays.items() if name in params]
+    for parameter, name, array in wanted:
+        parameter._check_loadable(array, options.cast_dtype, f"{source}, {name!r}")
+    for parameter, _, array in wanted:
+        parameter._load_init(array, options.device, options.dtype_source)
