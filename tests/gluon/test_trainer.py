@@ -1,5 +1,7 @@
 """The trainer: steps, several devices, states."""
 
+import copy
+
 import pytest
 
 import mxnet as mx
@@ -149,3 +151,49 @@ def test_split_data_in_parts():
         gluon.utils.split_data(data, 2)
     with pytest.raises(ValueError, match="cannot split 5 samples"):
         gluon.utils.split_data(data, 6, even_split=False)
+
+
+def test_steps_see_parameters_whose_arrays_or_requests_were_replaced():
+    def stepped():
+        with mx.autograd.record():
+            loss = (first.data() * 2 + second.data()).sum()
+        loss.backward()
+        trainer.step(1)
+
+    first, second = (gluon.Parameter(name, shape=(2,)) for name in ("first", "second"))
+    for parameter in (first, second):
+        parameter.initialize(mx.init.Zero())
+    trainer = gluon.Trainer([first, second], "sgd", {"learning_rate": 1.0})
+    stepped()
+    first.initialize(mx.init.One(), force_reinit=True)
+    stepped()
+    assert first.data().tolist() == [-1.0, -1.0]
+    assert second.data().tolist() == [-2.0, -2.0]
+    second.grad_req = "null"
+    stepped()
+    assert first.data().tolist() == [-3.0, -3.0]
+    assert second.data().tolist() == [-2.0, -2.0]
+    second.grad_req = "write"
+    first.cast("float64")
+    stepped()
+    assert first.data().tolist() == [-5.0, -5.0]
+    assert second.data().tolist() == [-3.0, -3.0]
+    copied = copy.deepcopy(trainer)
+    assert copied._params[0] is not first
+    stepped()
+    assert copied._params[0].data().tolist() == [-5.0, -5.0]
+
+
+def test_a_parameter_that_waits_again_for_its_shape_ends_a_step():
+    layer = gluon.nn.Dense(1, use_bias=False)
+    layer.initialize()
+    layer(mx.np.ones((1, 2)))
+    trainer = gluon.Trainer(layer.collect_params(), "sgd")
+    with mx.autograd.record():
+        loss = layer(mx.np.ones((1, 2))).sum()
+    loss.backward()
+    trainer.step(1)
+    layer.weight._shape = (1, -1)
+    layer.initialize(force_reinit=True)
+    with pytest.raises(gluon.parameter.DeferredInitializationError, match="weight"):
+        trainer.step(1)

@@ -208,3 +208,19 @@ def test_own_optimizer_needs_only_a_rule():
     optimizer.get_updater(optimizer.create("sign", learning_rate=0.5))(0, mx.np.array([3.0, -7.0]), weight)
     assert weight.asnumpy().tolist() == [-0.5, 0.5]
     del optimizer.Optimizer.opt_registry["sign"]
+
+
+def test_updates_are_counted_for_each_weight():
+    optimizer = mx.optimizer.SGD(begin_num_update=2)
+    for indices, counts, largest in (
+        ([0, 1], {0: 3, 1: 3}, 3),
+        ([0, 1], {0: 4, 1: 4}, 4),
+        (1, {0: 4, 1: 5}, 5),
+        ([0, 1], {0: 5, 1: 6}, 6),
+        ([0, 0], {0: 7, 1: 6}, 7),
+        ([], {0: 7, 1: 6}, 7),
+        ([2, 1], {0: 7, 1: 7, 2: 3}, 7),
+    ):
+        optimizer._update_count(indices)
+        assert optimizer._index_update_count == counts
+        assert optimizer.num_update == largest

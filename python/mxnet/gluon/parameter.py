@@ -260,6 +260,7 @@ class Parameter:
         devices = _device_list(device)
         chosen = self.init if init is None else init
         fallback = initializer.Uniform() if default_init is None else default_init
+        self._note_replaced()
         self._data = {}
         self._deferred = (chosen, devices, fallback)
         if is_known(self._shape):

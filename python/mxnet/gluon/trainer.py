@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from mxnet import _core, autograd
 from mxnet import numpy as np
@@ -20,8 +21,45 @@ __all__ = ["Trainer"]
 
 _LOCAL_STORES = (None, "local", "device")
 
-# Number of a parameter, the parameter, and its values on each device.
-_Trained = tuple[int, Parameter, list[ndarray]]
+_generation = attrgetter("_generation")
+_grad = attrgetter("grad")
+
+
+class _Trained(NamedTuple):
+    """The parameters that have gradients.
+
+    Attributes
+    ----------
+    numbers : list of int
+        Their positions among the trainer's parameters.
+    parameters : list of Parameter
+    copies : list of list of ndarray
+        The values of each parameter on each of its devices.
+    arrays : list of ndarray
+        All of the copies in one list.
+    """
+
+    numbers: list[int]
+    parameters: list[Parameter]
+    copies: list[list[ndarray]]
+    arrays: list[ndarray]
+
+    @property
+    def is_on_one_device(self) -> bool:
+        """Whether each parameter has one copy."""
+        return len(self.arrays) == len(self.copies)
+
+    def those(self, is_fresh: Sequence[bool]) -> _Trained:
+        """The parameters with a true entry in `is_fresh`."""
+        if all(is_fresh):
+            return self
+        found = [i for i, is_new in enumerate(is_fresh) if is_new]
+        return _trained([self.numbers[i] for i in found], [self.parameters[i] for i in found])
+
+
+def _trained(numbers: list[int], parameters: list[Parameter]) -> _Trained:
+    copies = [parameter.list_data() for parameter in parameters]
+    return _Trained(numbers, parameters, copies, [array for arrays in copies for array in arrays])
 
 
 class Trainer:
@@ -94,6 +132,8 @@ class Trainer:
         self._optimizer = self._make_optimizer(optimizer, dict(optimizer_params or {}))
         self._scale = float(self._optimizer.rescale_grad)
         self._updaters = [get_updater(self._optimizer)]
+        # What `_find_trained` found, and the generations of the parameters for which it is true.
+        self._found: tuple[list[int], _Trained] | None = None
 
     def _make_optimizer(self, optimizer: str | Optimizer, arguments: dict[str, Any]) -> Optimizer:
         numbered = dict(enumerate(self._params))
@@ -150,18 +190,22 @@ class Trainer:
         RuntimeError
             If a parameter is not initialized.
         """
-        trained = self._trained()
+        trained = self._find_trained()
         self._check(trained, batch_size, ignore_stale_grad)
         self._add_up(trained)
-        self._apply(trained, batch_size)
+        self._apply(trained, batch_size, ignore_stale_grad)
 
-    def _trained(self) -> list[_Trained]:
-        """The parameters that have gradients, with their numbers and their copies on the devices."""
-        return [
-            (number, parameter, parameter.list_data())
-            for number, parameter in enumerate(self._params)
-            if parameter.grad_req != "null"
-        ]
+    def _find_trained(self) -> _Trained:
+        """The parameters that have gradients, found anew after arrays of a parameter were replaced."""
+        generations = list(map(_generation, self._params))
+        if self._found is None or self._found[0] != generations:
+            numbers = [i for i, parameter in enumerate(self._params) if parameter.grad_req != "null"]
+            self._found = generations, _trained(numbers, [self._params[i] for i in numbers])
+        return self._found[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: all but the arrays that the next step finds again."""
+        return {**vars(self), "_found": None}
 
     def allreduce_grads(self) -> None:
         """Replace the gradients of parameters on several devices by their sum over the devices.
@@ -173,10 +217,12 @@ class Trainer:
         RuntimeError
             If a parameter is not initialized.
         """
-        self._add_up(self._trained())
+        self._add_up(self._find_trained())
 
-    def _add_up(self, trained: Sequence[_Trained]) -> None:
-        for _, parameter, copies in trained:
+    def _add_up(self, trained: _Trained) -> None:
+        if trained.is_on_one_device:
+            return
+        for parameter, copies in zip(trained.parameters, trained.copies, strict=True):
             if len(copies) == 1:
                 continue
             grads = parameter.list_grad()
@@ -215,44 +261,51 @@ class Trainer:
         ValueError
             If `batch_size` is not positive.
         """
-        trained = self._trained()
+        trained = self._find_trained()
         self._check(trained, batch_size, ignore_stale_grad)
-        self._apply(trained, batch_size)
+        self._apply(trained, batch_size, ignore_stale_grad)
 
-    def _apply(self, trained: Sequence[_Trained], batch_size: float) -> None:
-        """Update the parameters whose gradients are new."""
+    def _apply(self, trained: _Trained, batch_size: float, ignore_stale_grad: bool) -> None:
+        """Update the parameters whose gradients are new: all of them, where `_check` refuses others."""
         optimizer = self._optimizer
 
         def set_scale() -> None:
             optimizer.rescale_grad = self._scale / batch_size
 
         at_each_call(set_scale)
-        new = [entry for entry, is_fresh in zip(trained, _is_fresh(trained), strict=True) if is_fresh]
+        new = trained.those(_is_fresh(trained)) if ignore_stale_grad else trained
         # One call of the optimizer for each place in the parameters' lists of devices.
-        for place in range(max((len(copies) for _, _, copies in new), default=0)):
-            here = new if place == 0 else [entry for entry in new if place < len(entry[2])]
-            weights = [copies[place] for _, _, copies in here]
-            grads: list[Any] = [weight.grad for weight in weights]
-            if any(grad is None for grad in grads):
+        for place in range(max(map(len, new.copies), default=0)):
+            numbers, parameters, weights = new.numbers, new.parameters, new.arrays
+            if not new.is_on_one_device:
+                here = [i for i, copies in enumerate(new.copies) if place < len(copies)]
+                numbers, parameters = [numbers[i] for i in here], [parameters[i] for i in here]
+                weights = [new.copies[i][place] for i in here]
+            grads: list[Any] = list(map(_grad, weights))
+            if type(None) in set(map(type, grads)):
                 # Raises with the parameter's name.
-                grads = [parameter._grad_of(copies[place]) for _, parameter, copies in here]
+                grads = [parameter._grad_of(weight) for parameter, weight in zip(parameters, weights, strict=True)]
             if place == len(self._updaters):
                 self._updaters.append(get_updater(self._optimizer))
             at_each_call(functools.partial(optimizer._set_current_device, place))
-            self._updaters[place]([number for number, _, _ in here], grads, weights)
+            self._updaters[place](numbers, grads, weights)
             at_each_call(functools.partial(_core.set_gradient_fresh, weights, fresh=False))
 
-    def _check(self, trained: Sequence[_Trained], batch_size: float, ignore_stale_grad: bool) -> None:
+    def _check(self, trained: _Trained, batch_size: float, ignore_stale_grad: bool) -> None:
         """Refuse what is no batch size, and to apply gradients again that the last step has applied."""
         if not batch_size > 0:
             raise ValueError(f"`batch_size` must be positive, found {batch_size}")
         if not ignore_stale_grad:
             at_each_call(functools.partial(self._check_fresh, trained))
 
-    def _check_fresh(self, trained: Sequence[_Trained]) -> None:
-        if all(_core.are_gradients_fresh([weight for _, _, copies in trained for weight in copies])):
+    def _check_fresh(self, trained: _Trained) -> None:
+        if all(_core.are_gradients_fresh(trained.arrays)):
             return
-        stale = [self._names[number] for number, _, copies in trained if not all(_core.are_gradients_fresh(copies))]
+        stale = [
+            self._names[number]
+            for number, copies in zip(trained.numbers, trained.copies, strict=True)
+            if not all(_core.are_gradients_fresh(copies))
+        ]
         shown = ", ".join(repr(name) for name in stale[:10]) + (" and others" if len(stale) > 10 else "")
         raise UserWarning(
             f"no backward pass has written the gradients of {len(stale)} of {len(self._params)} parameters since the "
@@ -310,13 +363,13 @@ class Trainer:
                 raise FileFormatError(f"{str(fname)!r}: {error}") from error
 
 
-def _is_fresh(trained: Sequence[_Trained]) -> list[bool]:
+def _is_fresh(trained: _Trained) -> list[bool]:
     """Whether a backward pass has written a gradient of each parameter since the last step."""
-    flags: list[bool] = _core.are_gradients_fresh([weight for _, _, copies in trained for weight in copies])
-    if len(flags) == len(trained):
+    flags: list[bool] = _core.are_gradients_fresh(trained.arrays)
+    if trained.is_on_one_device:
         return flags
     flag = iter(flags)
-    return [any([next(flag) for _ in copies]) for _, _, copies in trained]  # noqa: C419  takes all of them
+    return [any([next(flag) for _ in copies]) for copies in trained.copies]  # noqa: C419  takes all of them
 
 
 def _add_rows(parameter: Parameter, grads: Sequence[Any]) -> None:

@@ -56,6 +56,8 @@ class StepNumbers:
         rescale_grad : float
         """
         for name, values in (("lrs", lrs), ("wds", wds), ("counts", counts), ("rescale_grad", rescale_grad)):
-            if self._written.get(name) != values:
-                getattr(self, name)[...] = values
-                self._written[name] = values
+            if self._written.get(name) == values:
+                continue
+            same = set(values) if isinstance(values, list) else set()
+            getattr(self, name)[...] = same.pop() if len(same) == 1 else values
+            self._written[name] = values

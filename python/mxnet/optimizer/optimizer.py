@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
 from mxnet import _core, autograd, error
@@ -218,21 +219,40 @@ class Optimizer:
     def _update_count(self, index: int | Sequence[int]) -> None:
         """Count an update of one weight or of several; for `step` methods of own optimizers."""
         counts, before = self._index_update_count, self.begin_num_update
-        for number in [index] if isinstance(index, int) else index:
+        numbers = [index] if isinstance(index, int) else index
+        if not numbers:
+            return
+        same = counts.get(numbers[0])
+        if same is not None and len(set(map(counts.get, numbers))) == 1:
+            # All weights have been updated equally often, as in a network that is trained as a whole.
+            new = dict.fromkeys(numbers, same + 1)
+            if len(new) == len(numbers):
+                counts.update(new)
+                self.num_update = max(self.num_update, new[numbers[0]])
+                return
+        for number in numbers:
             counts[number] = count = counts.get(number, before) + 1
-            if count > self.num_update:
-                self.num_update = count
+            self.num_update = max(self.num_update, count)
 
     def _factor(self, index: int, own: Mapping[int | str, float]) -> float:
         return own[index] if index in own else own.get(self.idx2name.get(index, ""), 1.0)
 
+    def _factors(self, indices: Sequence[int], name: str, own: Mapping[int | str, float]) -> list[float]:
+        """The factors of weights: the attribute `name` of their parameters, or what `own` says of those without one."""
+        parameters = self.param_dict
+        try:
+            return list(map(attrgetter(name), map(parameters.__getitem__, indices)))
+        except KeyError:
+            pass
+        return [getattr(parameters[i], name) if i in parameters else self._factor(i, own) for i in indices]
+
     def _get_lrs(self, indices: Sequence[int]) -> list[float]:
-        lr, own, parameters = self.learning_rate, self.lr_mult, self.param_dict
-        return [lr * (parameters[i].lr_mult if i in parameters else self._factor(i, own)) for i in indices]
+        lr = self.learning_rate
+        return [lr * factor for factor in self._factors(indices, "lr_mult", self.lr_mult)]
 
     def _get_wds(self, indices: Sequence[int]) -> list[float]:
-        wd, own, parameters = self.wd, self.wd_mult, self.param_dict
-        return [wd * (parameters[i].wd_mult if i in parameters else self._factor(i, own)) for i in indices]
+        wd = self.wd
+        return [wd * factor for factor in self._factors(indices, "wd_mult", self.wd_mult)]
 
     def _get_lr(self, index: int) -> float:
         """Learning rate of a weight, its own factor included; for `step` methods of own optimizers."""
@@ -381,7 +401,7 @@ class Optimizer:
         def write() -> None:
             lrs = self._get_lrs(indices)
             wds = self._fused_wds(lrs, self._get_wds(indices))
-            counts = [self._index_update_count[index] for index in indices]
+            counts = list(map(self._index_update_count.__getitem__, indices))
             numbers.write(lrs, wds, counts, self.rescale_grad)
 
         at_each_call(write)
@@ -419,7 +439,7 @@ class Optimizer:
             See `step`. Gradients may be `row_sparse_array`: optimizers with `lazy_update` change the rows that these
             hold and their states, others take all other rows for zero.
         """
-        if any(not isinstance(grad, ndarray) for grad in grads):
+        if not _are_dense(grads):
             self._by_rows(self.update, indices, weights, grads, states)
             return
         method = self.fused_step if self.use_fused_step else self.step
@@ -474,11 +494,11 @@ class Optimizer:
         states : sequence
             Made by `create_state_multi_precision`.
         """
-        if any(not isinstance(grad, ndarray) for grad in grads):
+        if not _are_dense(grads):
             self._by_rows(self.update_multi_precision, indices, weights, grads, states)
             return
         with autograd.pause():
-            copied = [self._has_master_copy(weight) for weight in weights]
+            copied = [self._has_master_copy(weight) for weight in weights] if self.multi_precision else []
             if not any(copied):
                 self.update(indices, weights, grads, states)
                 return
@@ -496,6 +516,10 @@ class Optimizer:
             for weight, target, has in zip(weights, targets, copied, strict=True):
                 if has:
                     weight[:] = target
+
+
+def _are_dense(grads: Sequence[Any]) -> bool:
+    return all(issubclass(kind, ndarray) for kind in set(map(type, grads)))
 
 
 def _rows(state: State, rows: ndarray) -> State:

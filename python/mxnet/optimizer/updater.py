@@ -74,14 +74,23 @@ class Updater:
         weights = [weight] if isinstance(weight, ndarray) else list(weight)
         if not len(indices) == len(grads) == len(weights):
             raise ValueError(f"{len(indices)} indices, {len(grads)} gradients and {len(weights)} weights")
+        if self._unplaced:
+            self._complete_states(indices, weights)
+        try:
+            states = list(map(self.states.__getitem__, indices))
+        except KeyError:
+            self._complete_states(indices, weights)
+            states = [self.states[number] for number in indices]
+        self.optimizer.update_multi_precision(indices, weights, grads, states)
+
+    def _complete_states(self, indices: Sequence[int], weights: Sequence[ndarray]) -> None:
+        """Make the states that are missing, and move loaded ones to the devices of their weights."""
         for number, array in zip(indices, weights, strict=True):
             if number not in self.states:
                 self.states[number] = self._new_state(number, array)
             elif number in self._unplaced:
                 self.states[number] = self.sync_state_device(self.states[number], array.device)
                 self._unplaced.discard(number)
-        states = [self.states[number] for number in indices]
-        self.optimizer.update_multi_precision(indices, weights, grads, states)
 
     def _new_state(self, number: int, weight: ndarray) -> State:
         """The first state of a weight. Its values are real also where a step is being traced."""
