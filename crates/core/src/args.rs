@@ -261,6 +261,11 @@ pub struct Attrs {
 }
 
 impl Attrs {
+    /// Whether a value is a list of more than `len` integers.
+    pub(crate) fn has_list_above(&self, len: usize) -> bool {
+        (self.values.iter()).any(|value| matches!(value, Value::Ints(list) if list.len() > len))
+    }
+
     /// No attributes.
     #[inline]
     pub fn none() -> Attrs {

@@ -9,17 +9,18 @@ use mxnet_tensor::{
 };
 use smallvec::SmallVec;
 
-use crate::args::Attrs;
+use crate::args::{Args, Attrs};
 use crate::builtins::builtins;
-use crate::cx::{KernelCx, ViewCx};
+use crate::cx::{CallCx, KernelCx, ViewCx};
 use crate::error::{Error, Result, Tuple};
+use crate::interrupt::BESIDE_NS;
 use crate::invoke::{Call, dispatch};
 use crate::launch::{Kernel, cost_ns, launch};
-use crate::opdef::{Beyond, Cpu, Inferred, Known, OpDef, Viewed};
+use crate::opdef::{Beyond, Cpu, EagerBody, Inferred, Known, OpDef, Rng, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, creation, interp, memory_order, variants};
+use crate::{Array, Outputs, cpu, creation, interp, interrupt, memory_order, variants};
 
 pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
 pub use crate::given::into_outs;
@@ -61,10 +62,15 @@ fn run_body(call: &Call) -> Result<Outputs> {
             if is_abstract(call) {
                 return inferred_abstract(call, device);
             }
-            // Let go of before the outputs are written, which may be inputs.
-            let held = read_all(call.inputs.iter().copied().flatten())?;
-            let results = body(&call.cx())?;
-            drop(held);
+            let cost = cost_ns(&call.cx(), 0);
+            let results = match cost > BESIDE_NS {
+                true => computed_beside(call, body, cost)?,
+                false => {
+                    // Let go of before the outputs are written, which may be inputs.
+                    let _held = read_all(call.inputs.iter().copied().flatten())?;
+                    body(&call.cx())?
+                }
+            };
             into_outs(call, results)
         }
         Cpu::Composite(body) => {
@@ -72,6 +78,57 @@ fn run_body(call: &Call) -> Result<Outputs> {
             interp::in_body(|| into_outs(call, body(&call.cx())?))
         }
     }
+}
+
+/// The results of a body that takes long, from a thread of its own. It sees no interpreters, as it would here, and no device or mode of this thread.
+#[inline(never)]
+fn computed_beside(call: &Call, body: EagerBody, cost_ns: u64) -> Result<Outputs> {
+    // The waits for what was pushed before are this thread's.
+    drop(read_all(call.inputs.iter().copied().flatten())?);
+    let op = call.op;
+    let inputs: SmallVec<[Option<Array>; 4]> = call.inputs.iter().map(|x| x.cloned()).collect();
+    let (attrs, training) = (call.attrs.clone(), call.cx().training);
+    interrupt::run_beside(cost_ns, move || {
+        let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
+        let _held = read_all(refs.iter().copied().flatten())?;
+        body(&CallCx {
+            op,
+            inputs: &refs,
+            args: Args {
+                params: op.params,
+                attrs: &attrs,
+            },
+            training,
+            outs: &[],
+        })
+    })?
+}
+
+/// Whether inference goes over millions of integers, which takes as long as a kernel. Such calls are in no cache.
+fn is_listed_at_length(call: &Call) -> bool {
+    const LEN: usize = 1 << 20;
+    call.attrs.has_list_above(LEN)
+        && interrupt::can_ask()
+        && call.outs.is_empty()
+        && call.op.mutates.is_empty()
+        && matches!(call.op.rng, Rng::No)
+        && !is_abstract(call)
+}
+
+/// The outputs of a call that a thread of its own prepares and launches.
+fn called_beside(call: &Call) -> Result<Outputs> {
+    let (op, attrs, dtype) = (call.op, call.attrs.clone(), call.dtype);
+    let inputs: SmallVec<[Option<Array>; 4]> = call.inputs.iter().map(|x| x.cloned()).collect();
+    interrupt::run_beside(u64::MAX, move || {
+        let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
+        run(&Call {
+            op,
+            inputs: &refs,
+            attrs: &attrs,
+            outs: &[],
+            dtype,
+        })
+    })?
 }
 
 /// The outputs of a call of abstract arrays whose operator runs at the call: known by its rule, if it has one.
@@ -101,7 +158,10 @@ fn inferred_abstract(call: &Call, device: Device) -> Result<Outputs> {
 fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
     plan::with_plan(
         call,
-        || prepare(call),
+        || match is_listed_at_length(call) {
+            true => Ok(Plan::Expand(called_beside)),
+            false => prepare(call),
+        },
         |plan| match plan {
             Plan::Launch(plan) if is_abstract(call) => fill_abstract(call, plan, outputs),
             Plan::Launch(plan) => fill(call, plan, outputs),

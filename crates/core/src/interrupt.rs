@@ -1,18 +1,27 @@
 //! Whether the user asked to stop waiting. The layer that knows signals (Python's) installs the question.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use mxnet_engine::holds_read_guard;
+
 use crate::error::{Error, Result};
 
 static QUESTION: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// How often [`ask_beside`] asks.
+/// How often [`ask_beside`] and [`run_beside`] ask.
 const ASK_EVERY: Duration = Duration::from_millis(10);
+
+/// Estimated cost of work from which on a thread of its own is worth it.
+pub(crate) const BESIDE_NS: u64 = 5_000_000;
+
+/// How many threads of [`run_beside`] there are.
+static NUM_BESIDE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// What answers on this thread instead of the question.
@@ -35,12 +44,29 @@ pub(crate) fn is_requested() -> bool {
     answer.unwrap_or_else(|| QUESTION.get().is_some_and(|ask| ask()))
 }
 
+/// For functions of the host, between two steps of work. Not under a read guard (see [`ask_beside`]).
+///
+/// # Errors
 /// [`Error::Interrupted`] if the user asked to stop.
-pub(crate) fn check() -> Result<()> {
+pub fn check() -> Result<()> {
     match is_requested() {
         true => Err(Error::Interrupted),
         false => Ok(()),
     }
+}
+
+/// What this thread may ask: nothing within work that it was given by another thread, and under a read guard.
+fn question() -> Option<fn() -> bool> {
+    let is_answered = ANSWER.with(|answer| answer.borrow().is_some());
+    match is_answered || holds_read_guard() {
+        true => None,
+        false => QUESTION.get().copied(),
+    }
+}
+
+/// Whether this thread may ask, so that [`run_beside`] would use another one.
+pub(crate) fn can_ask() -> bool {
+    question().is_some()
 }
 
 /// Runs `work` on a thread of its own, where [`is_requested`] gives the answer that this thread gets meanwhile.
@@ -51,7 +77,7 @@ pub(crate) fn check() -> Result<()> {
 /// # Errors
 /// [`Error::Interrupted`] if the user asked to stop, also if the work was done by then.
 pub(crate) fn ask_beside<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R> {
-    let Some(ask) = QUESTION.get() else {
+    let Some(ask) = question() else {
         return Ok(work());
     };
     let answer = Arc::new(AtomicBool::new(false));
@@ -89,4 +115,68 @@ pub(crate) fn ask_beside<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R> 
             false => result.ok_or_else(missing),
         }
     })
+}
+
+/// How many threads compute for [`run_beside`], for callers that wait and for callers that were interrupted.
+pub fn num_beside() -> usize {
+    NUM_BESIDE.load(Ordering::SeqCst)
+}
+
+/// Runs `work` on a thread of its own while this thread asks every 10 ms whether to stop, for functions of the host that take long and cannot be
+/// stopped in the middle. After an interruption the thread finishes for itself what it does, and its result is dropped.
+///
+/// Where it is estimated to take less than [`BESIDE_NS`], and where nobody can be asked, `work` runs on this thread: without a question, within other such work, and under a read guard, whose holder must not
+/// ask (see [`ask_beside`]).
+///
+/// # Errors
+/// [`Error::Interrupted`] if the user asked to stop.
+pub fn run_beside<R: Send + 'static>(
+    cost_ns: u64,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R> {
+    let ask = match question() {
+        Some(ask) if cost_ns > BESIDE_NS => ask,
+        _ => return Ok(work()),
+    };
+    /// Counts a thread as long as it is there.
+    struct Counted;
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            NUM_BESIDE.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    let answer = Arc::new(AtomicBool::new(false));
+    let (done, result) = channel();
+    // A place from which it is taken, since the system may refuse the thread.
+    let work = Arc::new(Mutex::new(Some(work)));
+    NUM_BESIDE.fetch_add(1, Ordering::SeqCst);
+    let counted = Counted;
+    let (on_thread, given) = (Arc::clone(&answer), Arc::clone(&work));
+    let spawned = thread::Builder::new()
+        .name("mxnet-beside".to_owned())
+        .spawn(move || {
+            let _counted = counted;
+            ANSWER.with(|answer| *answer.borrow_mut() = Some(on_thread));
+            let work = given.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(work) = work {
+                // Nobody waits for it after an interruption.
+                let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
+            }
+        });
+    let missing = || Error::internal("interrupt", "a thread ended without a result");
+    if spawned.is_err() {
+        let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        return work.map(|work| work()).ok_or_else(missing);
+    }
+    loop {
+        match result.recv_timeout(ASK_EVERY) {
+            Ok(result) => return Ok(result.unwrap_or_else(|payload| resume_unwind(payload))),
+            Err(RecvTimeoutError::Disconnected) => return Err(missing()),
+            Err(RecvTimeoutError::Timeout) if ask() => {
+                answer.store(true, Ordering::Relaxed);
+                return Err(Error::Interrupted);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }

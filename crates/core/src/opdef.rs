@@ -228,6 +228,9 @@ pub enum Form {
     Ufunc,
 }
 
+/// The body of an operator that runs at the call.
+pub type EagerBody = fn(&EagerCx) -> Result<Outputs>;
+
 /// How the CPU computes an operator.
 #[derive(Clone, Copy)]
 pub enum Cpu {
@@ -240,7 +243,7 @@ pub enum Cpu {
     /// A view of the first input; `None` means the elements must be copied first.
     View(fn(&ViewCx) -> Result<Viewed>),
     /// Runs at the call, after its inputs are ready.
-    Eager(fn(&EagerCx) -> Result<Outputs>, Known),
+    Eager(EagerBody, Known),
     /// Made of other operators; gradients, tracing and devices come from those.
     Composite(fn(&CompositeCx) -> Result<Outputs>),
 }

@@ -10,7 +10,10 @@ use crate::array::{Element, count_look};
 use crate::error::{Error, Result};
 use crate::interp::{Scope, is_training};
 use crate::launch::Pool;
-use crate::{Array, cpu, interp};
+use crate::{Array, cpu, interp, interrupt};
+
+/// What is copied between two looks whether to stop: some 10 ms.
+const TILE_BYTES: usize = 32 << 20;
 
 /// The elements of an array, which nobody writes while this lives.
 ///
@@ -72,6 +75,10 @@ impl Array {
             _ => &Pool,
         };
         let here = self.on_host()?;
+        if self.len() * self.dtype().size() > TILE_BYTES {
+            drop(here.read()?);
+            return interrupt::ask_beside(|| copy_in_tiles(&here, to, threads))?;
+        }
         let held = here.read()?;
         cpu::copy(held.tensor(), to.tensor(), threads)
     }
@@ -201,6 +208,28 @@ pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
     unsafe { cpu::copy_one_by_one(layout.shape(), size, from, (to, strides)) };
     drop(hold);
     true
+}
+
+/// Copies tile by tile along the first axis, and stops between two of them if the user asked to.
+fn copy_in_tiles(from: &Array, to: &Array, threads: &dyn Threads) -> Result<()> {
+    let held = from.read()?;
+    let (from, to) = (held.tensor(), to.tensor());
+    let Some(&rows) = from.shape().first() else {
+        return cpu::copy(from, to, threads);
+    };
+    let row_bytes = (from.len_bytes() / rows.max(1)).max(1);
+    let step = (TILE_BYTES / row_bytes).max(1);
+    for start in (0..rows).step_by(step) {
+        interrupt::check()?;
+        let end = (start + step).min(rows);
+        let tile = |x: &Tensor| {
+            let layout =
+                (x.layout()).slice(0, Some(start as isize), Some(end as isize), Some(1))?;
+            Ok::<_, Error>(x.with_layout(layout))
+        };
+        cpu::copy(&tile(from)?, &tile(to)?, threads)?;
+    }
+    Ok(())
 }
 
 /// Holds several arrays for reading, all at once, once the writes pushed before are done.

@@ -33,7 +33,7 @@ pub use failure::{Failure, Panicked, WaitError};
 #[cfg(loom)]
 pub use fork::set_gate;
 pub use inline::{Hold, Inline};
-pub use read::ReadGuard;
+pub use read::{ReadGuard, holds_read_guard};
 pub use schedule::Op;
 pub use stats::Stats;
 pub use stream::{Event, Stream};

@@ -41,6 +41,11 @@ thread_local! {
     static NUM_GUARDS: Cell<usize> = Cell::new(0);
 }
 
+/// Whether this thread holds a read guard. Who does must not wait for a lock that another thread may have while it waits for a variable.
+pub fn holds_read_guard() -> bool {
+    num_guards() > 0
+}
+
 /// How many guards this thread holds.
 pub(crate) fn num_guards() -> usize {
     NUM_GUARDS.with(Cell::get)

@@ -25,7 +25,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 const INTEGERS: OpDef = OpDef {
     types: Types::Infer,
     grad: Grad::Stop("positions are integers"),
-    cost: Cost::PerKiB(400),
+    cost: Cost::PerKiB(1000),
     ..OpDef::DEFAULT
 };
 

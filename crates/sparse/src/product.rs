@@ -151,6 +151,7 @@ pub static CSR_MATMUL: OpDef = OpDef {
     types: Types::Infer,
     infer: |cx| one(Dims::from_slice(cx.shape(0))),
     cpu: Cpu::Eager(matmul, Known::FromValues),
+    cost: Cost::Of(matmul_cost),
     grad: Grad::Rule(
         Keep {
             inputs: u32::MAX,
@@ -282,6 +283,12 @@ pub(crate) fn transposed(
             "three outputs were expected",
         )),
     }
+}
+
+/// Nanoseconds of a sparse product: each stored element of the first matrix meets a row of the second, of mean length.
+fn matmul_cost(cx: &CallCx) -> u64 {
+    let of = |i: usize| cx.input(i).len() as u64;
+    of(0).saturating_mul(8 + 8 * of(3) / of(5).max(1))
 }
 
 /// Nanoseconds of a product, by stored elements and elements of a dense row.

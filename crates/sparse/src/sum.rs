@@ -5,7 +5,7 @@ use mxnet_core::cx::CallCx;
 use mxnet_core::launch::{Pool, elem};
 use mxnet_core::opdef::one;
 use mxnet_core::{
-    Array, Attrs, Cpu, Error, Grad, Grads, Keep, Known, OpDef, Outputs, Param, Probe, Result,
+    Array, Attrs, Cost, Cpu, Error, Grad, Grads, Keep, Known, OpDef, Outputs, Param, Probe, Result,
     Types, invoke1,
 };
 use mxnet_kernels::sparse::{self, Room, Sign};
@@ -38,6 +38,7 @@ pub static CSR_ADD: OpDef = OpDef {
     types: Types::Infer,
     infer: |cx| one(Dims::from_slice(cx.shape(0))),
     cpu: Cpu::Eager(add, Known::FromValues),
+    cost: Cost::PerKiB(1000),
     grad: Grad::Rule(
         Keep {
             inputs: 0b11_0110,

@@ -12,6 +12,7 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
+use crate::engine::SIGNALS_EVERY;
 use crate::error::raise;
 use crate::gil_cell::Ref;
 use crate::gil_release::without_gil;
@@ -343,12 +344,18 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
     {
         return Ok(Some(SmallVec::from_slice(&[value])));
     }
+    if let Some(values) = integers_of_array(object)? {
+        return Ok(Some(values));
+    }
     // What has no length could go on for ever.
     let (Ok(len), Ok(items)) = (object.len(), object.try_iter()) else {
         return Ok(None);
     };
     let mut values = SmallVec::new();
-    for item in items.take(len) {
+    for (i, item) in items.take(len).enumerate() {
+        if i % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+            object.py().check_signals()?;
+        }
         let item = item?;
         match item.extract::<i64>() {
             Ok(value) if !item.is_exact_instance_of::<PyBool>() => values.push(value),
@@ -356,6 +363,22 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
         }
     }
     Ok(Some(values))
+}
+
+/// The elements of an array of integers that has one axis; `None` if it is something else.
+fn integers_of_array(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>>> {
+    let py = object.py();
+    let Ok(array) = object.cast::<PyArray>() else {
+        return Ok(None);
+    };
+    let array = array.get().array(py);
+    // The largest of uint64 are no int64: they are looked at one by one.
+    if array.ndim() != 1 || !array.dtype().is_integer() || array.dtype() == DType::U64 {
+        return Ok(None);
+    }
+    let read = || array.astype(DType::I64)?.to_vec::<i64>();
+    let values = without_gil(py, read).map_err(|error| raise(py, error))?;
+    Ok(Some(SmallVec::from_vec(values)))
 }
 
 /// The integer, or integers, that are left of floats without their fractions; `None` if there is something else.

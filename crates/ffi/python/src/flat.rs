@@ -59,6 +59,7 @@ impl Flat {
         }
         self.next.store(place + 1, Ordering::Relaxed);
         x.end();
+        index::check_signals_after(py, place + 1)?;
         let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().look(py);
             // SAFETY: this is where an element lies, if it still does.

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use mxnet::core::interrupt::num_beside;
 use mxnet::engine::engine;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -122,6 +123,10 @@ fn prepare_fork(py: Python<'_>) {
         }
         let own = usize::from(READ_DEPTH.get() > 0);
         while FORK_LOCK.load(Ordering::SeqCst) & !WRITER > own && !is_late() {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        // Work that an interrupted call has left behind.
+        while num_beside() > 0 && !is_late() {
             std::thread::sleep(POLL_INTERVAL);
         }
         IS_FORKING.set(true);

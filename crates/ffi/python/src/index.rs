@@ -730,6 +730,16 @@ impl RowIter {
     }
 }
 
+/// Looks for signals after every few thousand steps of an iterator: `list(x)` itself never looks.
+#[inline]
+pub fn check_signals_after(py: Python<'_>, steps: usize) -> PyResult<()> {
+    const STEPS: usize = 1 << 13;
+    match steps.is_multiple_of(STEPS) {
+        true => py.check_signals(),
+        false => Ok(()),
+    }
+}
+
 #[pymethods]
 impl RowIter {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -742,6 +752,7 @@ impl RowIter {
         }
         let index = self.next as isize;
         self.next += 1;
+        check_signals_after(py, self.next)?;
         at(self.array.bind(py), index).map(Some)
     }
 

@@ -13,7 +13,7 @@ use mxnet::engine::{Access, engine};
 use mxnet::ops::elementwise::comparison;
 use mxnet::ops::index::with_bytes;
 use mxnet::ops::reduce::ANY;
-use mxnet::tensor::{DType, Device, DeviceKind, Kind, Scalar, Strides, Tensor};
+use mxnet::tensor::{DType, Device, DeviceKind, Kind, Layout, Scalar, Storage, Strides, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -552,14 +552,14 @@ pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bou
         Bound::from_owned_ptr_or_err(py, made)?
     };
     // SAFETY: it is a bytes object, as just made.
-    let to = unsafe { ffi::PyBytes_AsString(made.as_ptr()) } as usize;
-    let read = || {
-        let held = array.read()?;
-        // SAFETY: 1. `held` grants the read of `len` bytes. 2. nobody else knows the new object, which has room for them.
-        unsafe { ptr::copy_nonoverlapping(held.bytes().as_ptr(), to as *mut u8, len) };
-        Ok(())
-    };
-    without_gil(py, read).map_err(|error| raise(py, error))?;
+    let to = unsafe { ffi::PyBytes_AsString(made.as_ptr()) };
+    // SAFETY: nobody else knows the new object, which has room for `len` bytes and is kept longer than the storage.
+    let storage =
+        unsafe { Storage::from_foreign(to.cast(), len, array.device(), Box::new(()), false) };
+    let copied = Tensor::new(storage, Layout::contiguous(array.shape()), array.dtype())
+        .map_err(|error| raise(py, error.into()))?;
+    let copied = Array::from_tensor(copied);
+    without_gil(py, || array.read_to(&copied)).map_err(|error| raise(py, error))?;
     Ok(Some(made.cast_into()?))
 }
 

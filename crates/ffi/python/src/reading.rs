@@ -8,6 +8,7 @@ use pyo3::types::{PyFloat, PyInt, PyIterator, PyList, PyString};
 
 use crate::array::PyArray;
 use crate::convert;
+use crate::engine::SIGNALS_EVERY;
 use crate::error::raise;
 
 /// The data type that is asked for; the default float if none is, or Python's.
@@ -137,6 +138,9 @@ fn taken<T: Plain>(
             break;
         };
         let item = item?;
+        if values.len() % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
+            py.check_signals()?;
+        }
         match T::of(&item) {
             Some(value) => values.push(value),
             None => {

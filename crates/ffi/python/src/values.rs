@@ -247,8 +247,14 @@ fn nested<'py>(
     if inner.is_empty() {
         return row(py, dtype, data, n);
     }
-    let step = dtype.size() * inner.iter().product::<usize>();
+    let inner_len = inner.iter().product::<usize>();
+    let step = dtype.size() * inner_len;
+    // Rows that are shorter than what signals are looked for after would never look.
+    let signals_every = (engine::SIGNALS_EVERY / inner_len.max(1)).max(1);
     list_of(py, n, |i| {
+        if i % signals_every == signals_every - 1 {
+            py.check_signals()?;
+        }
         Ok(nested(py, dtype, data.wrapping_add(i * step), inner)?.into_ptr())
     })
 }

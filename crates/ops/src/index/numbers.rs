@@ -8,7 +8,7 @@ use crate::args::{Default, Param, ParamKind};
 use crate::creation::dims;
 use crate::cx::CompositeCx;
 use crate::error::{Result, Tuple};
-use crate::opdef::{Bundle, Cpu, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
+use crate::opdef::{Bundle, Cost, Cpu, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
 use crate::{Array, Outputs};
 
 /// Positions on each axis.
@@ -97,6 +97,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         Known::ByRule,
     ),
     bundle: |_| Bundle::Tuple,
+    cost: Cost::PerKiB(1000),
     grad: Grad::Stop("positions are integers"),
     onnx: Onnx::Composite,
     probe: Probe::calls(&[
@@ -197,6 +198,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
         }
         Ok(Outputs::from_iter([result]))
     }, Known::ByRule),
+    cost: Cost::PerKiB(1000),
     grad: Grad::Stop("numbers of elements are integers"),
     onnx: Onnx::Composite,
     probe: Probe::calls(&[

@@ -408,6 +408,8 @@ pub static BINCOUNT: OpDef = OpDef {
         },
         Known::FromValues,
     ),
+    // A place in the counters that is not in the cache for each element.
+    cost: Cost::PerKiB(1500),
     grad: Grad::Rule(Keep::inputs(1), |g| {
         let mut grads = SmallVec::from_iter([None, None]);
         if g.wants(1) {

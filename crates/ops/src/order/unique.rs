@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::index::{SCATTER_ALONG, gather_along};
 use crate::invoke::{invoke, invoke1};
 use crate::launch::{Pool, elem};
-use crate::opdef::{Cpu, Grad, Grads, Keep, Known, Onnx, OpDef, Probe};
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Known, Onnx, OpDef, Probe};
 use crate::{Array, Outputs};
 
 /// What `unique` is made of.
@@ -49,6 +49,7 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
             Array::from_slice(&counts, &[count])?,
         ]))
     }, Known::FromValues),
+    cost: Cost::PerKiB(5000),
     grad: Grad::Stop("positions and counts are integers"),
     onnx: Onnx::Node {
         ty: "Unique",

@@ -17,7 +17,7 @@ use crate::random::choice::{
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
 use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, drawn_for, fits, wide};
 use crate::random::parameter::{Parameter, Samples};
-use crate::{Array, Outputs};
+use crate::{Array, Outputs, interrupt};
 
 /// Integers, each equally likely.
 pub static RANDINT: OpDef = OpDef {
@@ -518,11 +518,19 @@ pub static CATEGORICAL: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// The elements as probabilities. They are read, so the call waits for them.
-pub(super) fn probabilities(cx: &CompositeCx, p: &Array) -> Result<Vec<f64>> {
-    let p: Vec<f64> = p.detach().astype(DType::F64)?.to_vec()?;
-    match p.iter().position(|x| !(0.0..=1.0 + 1e-6).contains(x)) {
+/// The elements as probabilities, and their sum. They are read, so the call waits for them.
+pub(super) fn probabilities(cx: &CompositeCx, p: &Array) -> Result<(Vec<f64>, f64)> {
+    let p = p.detach().astype(DType::F64)?;
+    // The wait is this thread's, as are those who are told that values are read.
+    drop(p.read()?);
+    let (p, odd, sum) = interrupt::run_beside(8 * p.len() as u64, move || {
+        let p: Vec<f64> = p.to_vec()?;
+        let odd = p.iter().position(|x| !(0.0..=1.0 + 1e-6).contains(x));
+        let sum = p.iter().sum();
+        Ok::<_, crate::Error>((p, odd, sum))
+    })??;
+    match odd {
         Some(at) => Err(cx.value_error(format!("probability {at} is {}, not in [0, 1]", p[at]))),
-        None => Ok(p),
+        None => Ok((p, sum)),
     }
 }

@@ -16,7 +16,7 @@ use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
 use crate::random::discrete::probabilities;
 use crate::random::draw::{RANDOM_INTEGERS, drawn_for};
 use crate::random::parameter::Samples;
-use crate::{Array, Outputs};
+use crate::{Array, Outputs, interrupt};
 
 /// A random order.
 pub static PERMUTATION: OpDef = OpDef {
@@ -213,8 +213,7 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
     if p.shape() != [n] {
         return Err(cx.shape_error(format!("`p` must have shape ({n},)")));
     }
-    let weights = probabilities(cx, p)?;
-    let sum: f64 = weights.iter().sum();
+    let (weights, sum) = probabilities(cx, p)?;
     // NumPy's allowance: half of the digits of the dtype the probabilities come in.
     let epsilon = match p.dtype() {
         DType::F64 => f64::EPSILON,
@@ -226,7 +225,8 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
         return Err(cx.value_error(format!("probabilities do not sum to 1 but to {sum}")));
     }
     if cx.bool("replace") {
-        let weights = Array::from_slice(&weights, &[1, n])?;
+        let weights =
+            interrupt::run_beside(8 * n as u64, move || Array::from_slice(&weights, &[1, n]))??;
         let attrs: Attrs = [Value::Int(count as i64)].into_iter().collect();
         return drawn_for(cx.op, &RANDOM_CATEGORICAL, &[&weights], &attrs)?.reshape(&[count]);
     }
@@ -243,15 +243,14 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
         device: p.device(),
     };
     let times = samples.draw("exponential", 0.0, 1.0)?;
-    let mut times: Vec<(f64, i64)> = times
-        .to_vec::<f64>()?
-        .into_iter()
-        .zip(&weights)
-        .zip(0..)
-        .filter(|((_, w), _)| **w > 0.0)
-        .map(|((time, w), i)| (time / w, i))
-        .collect();
-    times.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let chosen: Vec<i64> = times[..count].iter().map(|&(_, i)| i).collect();
+    let times = times.to_vec::<f64>()?;
+    // Of sorting.
+    let cost_ns = 100 * n as u64;
+    let chosen = interrupt::run_beside(cost_ns, move || {
+        let possible = (times.into_iter().zip(&weights).zip(0..)).filter(|((_, w), _)| **w > 0.0);
+        let mut times: Vec<(f64, i64)> = possible.map(|((time, w), i)| (time / w, i)).collect();
+        times.sort_by(|a, b| a.0.total_cmp(&b.0));
+        (times[..count].iter().map(|&(_, i)| i)).collect::<Vec<i64>>()
+    })?;
     Array::from_slice(&chosen, &[count])
 }

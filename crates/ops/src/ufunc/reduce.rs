@@ -13,7 +13,7 @@ use crate::interp::Flags;
 use crate::invoke::{invoke_with, invoke1, only};
 use crate::opdef::OpDef;
 use crate::reduce::ANY;
-use crate::{Array, creation, floats, shape};
+use crate::{Array, creation, floats, interrupt, shape};
 
 /// Where a fold starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -388,6 +388,7 @@ pub fn reduceat(
     }
     let axis = normalize_axis(axis as isize, x.ndim())?;
     let starts: Vec<i64> = starts.detach().astype(DType::I64)?.to_vec()?;
+    interrupt::check()?;
     let len = x.shape()[axis];
     if let Some(bad) = starts.iter().find(|&&s| s < 0 || s >= len as i64) {
         let problem = format!(
@@ -406,6 +407,7 @@ pub fn reduceat(
     ]
     .into_iter()
     .collect();
+    interrupt::check()?;
     if !is_composed(op, &x) || starts.is_empty() {
         return invoke1(&SEGMENTS, &[&x], &attrs);
     }

@@ -338,7 +338,17 @@ fn to_device(x: &Bound<'_, PyArray>, to: &Bound<'_, PyAny>) -> PyResult<Py<PyAny
 
 fn to_bytes<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
     let order = given.to(0)?.unwrap_or("C");
-    match interop::bytes(x, order)? {
+    let py = x.py();
+    let made = match interop::bytes(x, order)? {
+        // The copy can be interrupted, that of NumPy's cannot.
+        None if order == "C" && x.get().with(py, |x| x.device().is_host()) => {
+            let array = x.get().array(py);
+            let dense = without_gil(py, || array.snapshot()).map_err(|error| raise(py, error))?;
+            interop::bytes(PyArray::wrap(py, dense)?.bind(py), order)?
+        }
+        made => made,
+    };
+    match made {
         Some(bytes) => Ok(bytes.into_any().unbind()),
         None => interop::to_numpy(x)?.call_method1(x.py(), "tobytes", (order,)),
     }

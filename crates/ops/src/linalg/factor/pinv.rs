@@ -4,7 +4,7 @@ use mxnet_tensor::{DType, Dims};
 
 use super::bridge::matrices;
 use super::matrix::{adjoint, as_row, number};
-use super::{EIGH, SVD, factored};
+use super::{EIGH, SVD, cost_ns, factored};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::cx::CallCx;
@@ -12,7 +12,7 @@ use crate::elementwise::comparison::GREATER;
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::{invoke, invoke1};
-use crate::opdef::{Amp, Cpu, Grad, Grads, Inferred, Keep, Known, OpDef, OutSpec, Probe};
+use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Known, OpDef, OutSpec, Probe};
 use crate::reduce::MAX;
 use crate::{Array, Outputs, creation};
 
@@ -38,6 +38,7 @@ pub static PINV: OpDef = OpDef {
         ]))
     },
     cpu: Cpu::Eager(pinv, Known::ByRule),
+    cost: Cost::Of(cost_ns),
     grad: Grad::Rule(Keep::ALL, gradient),
     amp: Amp::WidenToF32,
     probe: Probe::calls(&[
