@@ -13,7 +13,7 @@ GPU_PYTHON ?= $(if $(wildcard $(PY)),$(abspath $(PY)),python3)
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-gpu lint texts bench soak build sdist check-targets docs gen develop env env-docs rust clean distclean
+.PHONY: help demo test test-gpu lint texts bench races soak build sdist check-targets docs gen develop env env-docs rust clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -37,10 +37,14 @@ texts: develop ## compile every text of the CUDA kernels with NVRTC, whose packa
 bench: develop ## benchmarks/ratios against NumPy, and the Rust benches
 	$(PY) tools/steps.py bench
 
-soak: develop ## attacks that take long: forks, exits, killed saves, damaged files, exchange
+races: env rust ## the Rust tests under ThreadSanitizer; needs the sources of Rust's library: rustup component add rust-src
+	$(PY) tools/steps.py races
+
+soak: develop ## attacks that take long: forks, exits, killed saves, damaged files, exchange, signals
 	$(PY) tests/soak/run.py $(SECONDS_EACH)
 	$(PY) tests/soak/fuzz.py $(SECONDS_EACH)
 	$(PY) tests/soak/leaks.py
+	$(PY) tests/soak/interrupts.py
 
 build: env rust ## the wheel, in dist/
 	rm -f dist/*.whl

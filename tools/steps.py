@@ -1,4 +1,4 @@
-"""Run the steps of `make develop`, `make lint`, `make test` and `make bench`, time them, and sum up.
+"""Run the steps of `make develop`, `make lint`, `make test`, `make bench` and `make races`, time them, and sum up.
 
 A step is one command. The steps go on after a failure, except those that need one which failed. The last line has the
 form `N passed, N failed, N skipped`: tests are counted where a step prints how many it ran, and a step that prints no
@@ -218,7 +218,26 @@ def bench() -> list[Step]:
     return steps
 
 
-GROUPS = {"develop": develop, "programs": programs, "lint": lint, "test": test, "bench": bench}
+def races() -> list[Step]:
+    """The Rust tests under ThreadSanitizer, the standard library instrumented as well: its sources must be there.
+
+    `rustup component add rust-src` brings them; cargo takes those in `__CARGO_TESTS_ONLY_SRC_ROOT` if it is set.
+    """
+    answer = subprocess.check_output(["rustc", "-vV"], text=True)
+    target = next(line.removeprefix("host: ") for line in answer.splitlines() if line.startswith("host: "))
+    environment: dict[str, str | None] = {
+        # The switches of the compiler that a stable one has as well, and takes with this only.
+        "RUSTC_BOOTSTRAP": "1",
+        "RUSTFLAGS": "-Zsanitizer=thread --cfg sanitize_thread",
+        # A forked child goes on. A test fails by the exit status that the first race gives.
+        "TSAN_OPTIONS": "die_after_fork=0 halt_on_error=1",
+    }
+    crates = ["mxnet-engine", "mxnet-tensor", "mxnet-kernels", "mxnet-core", "mxnet-ops", "mxnet-graph", "mxnet"]
+    options = ["-Zbuild-std", "--target", target, "--target-dir", "target/races", "--lib", "--tests", "--no-fail-fast"]
+    return [Step(crate, cargo("test", *options, "-p", crate), environment, limit_s=3600) for crate in crates]
+
+
+GROUPS = {"develop": develop, "programs": programs, "lint": lint, "test": test, "bench": bench, "races": races}
 
 
 def main(arguments: list[str]) -> int:
