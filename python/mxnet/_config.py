@@ -77,6 +77,8 @@ class Config:
         ------
         ValueError
             If there is no such setting, or it does not take the value.
+        mxnet.error.UnsupportedError
+            If the value names a library that is not on this machine; the message says how to install it.
         """
         _core.config_set(name, value, "program")
 
@@ -149,6 +151,8 @@ class Config:
         ValueError
             If it is no TOML file, a name is no setting, or a setting does not take its value; nothing has
             changed then.
+        mxnet.error.UnsupportedError
+            If a setting names a library that is not on this machine; nothing has changed then.
         """
         _core.check_file(path)
         with Path(path).open("rb") as file:
@@ -157,7 +161,7 @@ class Config:
         try:
             for name, value in found.items():
                 _core.config_set(name, value, "file")
-        except ValueError:
+        except (ValueError, _core.UnsupportedError):
             for name, (value, origin) in before.items():
                 _core.config_set(name, value, origin)
             raise

@@ -113,6 +113,8 @@ def backends() -> list[Backend]:
 
     NVIDIA's driver and compiler are looked for: where the system has its libraries, then in pip's packages
     (``nvidia-cuda-nvrtc``, or ``nvidia-cuda-nvrtc-cu12`` for CUDA 12), then in ``CUDA_HOME`` and ``/usr/local/cuda``.
+    Libraries that multiply matrices are looked for in pip's packages (``scipy-openblas32``, ``onednn-cpu-gomp``), then
+    where the system has its libraries. They are opened when `mx.config.blas` names them.
 
     Returns
     -------
@@ -135,6 +137,8 @@ def backends() -> list[Backend]:
             reason = "the driver finds no device"
         found.append(Backend(name, "device", not missing, "" if missing else _core.__version__, reason))
     found.append(Backend("builtin", "blas", True, _core.__version__, ""))
+    for name, is_loaded, path, version, reason in _core.blas_libraries():
+        found.append(Backend(name, "blas", is_loaded, version, reason, path or ""))
     found += libraries
     found += [Backend(name, "module", True, version, "") for name, version, *_ in _core.loaded_modules()]
     return found

@@ -9,7 +9,7 @@ use mxnet_engine::{Mode, engine};
 use mxnet_tensor::{Promotion, memory, promotion, set_promotion};
 
 use crate::error::{Error, Result};
-use crate::{origin, plan};
+use crate::{blas, origin, plan};
 
 /// The value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct Key {
     pub kind: Kind,
     read: fn() -> Setting,
     write: fn(Setting),
+    /// Comes before `write`, for a setting that may fail to be set to one of its values.
+    attempt: Option<fn(Setting) -> Result<()>>,
     origin: AtomicU8,
 }
 
@@ -86,6 +88,7 @@ impl Key {
             kind,
             read,
             write,
+            attempt: None,
             origin: AtomicU8::new(Origin::Default as u8),
         }
     }
@@ -119,6 +122,9 @@ impl Key {
             (_, Setting::Bool(x)) => return Err(wrong(x.to_string())),
             (_, Setting::Int(x)) => return Err(wrong(x.to_string())),
             (_, Setting::Word(x)) => return Err(wrong(format!("'{x}'"))),
+        }
+        if let Some(attempt) = self.attempt {
+            attempt(value)?;
         }
         (self.write)(value);
         self.origin.store(origin as u8, Ordering::Relaxed);
@@ -176,7 +182,7 @@ pub fn kernel_cache_is_on() -> bool {
     KERNEL_CACHE.load(Ordering::Relaxed)
 }
 
-static KEYS: [Key; 8] = [
+static KEYS: [Key; 9] = [
     Key::new(
         "engine_mode",
         "How operations run: 'adaptive' runs cheap ones at the call and queues the others, 'async' queues all, 'sync' runs all at the call.",
@@ -267,6 +273,20 @@ static KEYS: [Key; 8] = [
             plan::set_enabled(value == Setting::Bool(true));
         },
     ),
+    Key {
+        attempt: Some(|value| match value {
+            Setting::Word(choice) => blas::choose(choice),
+            _ => Ok(()),
+        }),
+        ..Key::new(
+            "blas",
+            "Who multiplies matrices on the CPU: 'builtin', 'openblas' of the package scipy-openblas32, 'onednn' of the package onednn-cpu-gomp, or \
+             'auto', which is OpenBLAS where it can be opened and else built in.",
+            Kind::Word(blas::CHOICES),
+            || Setting::Word(blas::choice()),
+            |_| {},
+        )
+    },
 ];
 
 static LOADED: Once = Once::new();
@@ -315,7 +335,7 @@ pub fn key(name: &str) -> Result<&'static Key> {
 /// Gives a setting a value.
 ///
 /// # Errors
-/// [`Error::Value`] for a name that is none, and for a value that the setting does not take.
+/// [`Error::Value`] for a name that is none, and for a value that the setting does not take; [`Error::Unsupported`] for a library that is not there.
 pub fn set(name: &str, value: Setting, origin: Origin) -> Result<()> {
     key(name)?.set(value, origin)
 }

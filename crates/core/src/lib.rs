@@ -10,6 +10,7 @@ pub mod atomic_file;
 pub mod autograd;
 pub mod batching;
 pub mod bind;
+pub mod blas;
 pub mod builtins;
 pub mod config;
 mod copying;

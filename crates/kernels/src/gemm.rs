@@ -2,10 +2,11 @@
 //!
 //! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task; vectors and matrices of a few
 //! elements have loops of their own (`vector`, `small`). `f16` and `bf16` pass through f32 tiles (`narrow`),
-//! integers and bool have an exact loop (`int`).
+//! integers and bool have an exact loop (`int`). A library may compute tiles in place of the micro-kernels (`library`).
 
 mod conjugated;
 mod int;
+mod library;
 mod narrow;
 mod padded;
 mod small;
@@ -15,6 +16,7 @@ mod vector;
 mod tests;
 
 pub use conjugated::conjugated_dot;
+pub use library::{Function, Library, Product, current_library, set_library};
 
 use crate::{Elem, Threads};
 use num_complex::Complex;
@@ -158,7 +160,7 @@ pub(crate) struct Tile<T> {
 }
 
 /// Element types the micro-kernels know.
-pub(crate) trait GemmFloat: small::Scalar {
+pub(crate) trait GemmFloat: small::Scalar + library::InLibrary {
     /// # Safety
     /// As [`dense`]'s.
     unsafe fn multiply(tile: &Tile<Self>);
@@ -174,7 +176,7 @@ macro_rules! float {
                         vector::matvec(t)
                     } else if small::wins(t) {
                         small::multiply(t)
-                    } else if !padded::multiply(t, blocked) {
+                    } else if !library::multiply(t) && !padded::multiply(t, blocked) {
                         blocked(t)
                     }
                 }

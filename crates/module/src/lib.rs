@@ -1,7 +1,7 @@
 //! Modules: shared libraries that add operators, kernels of existing operators, and kinds of devices while the program runs.
 //!
 //! [`load`] opens one. The table between both is in [`abi`] and in `include/mxnet_module.h`. A module is never closed: its functions are in the
-//! registry for the rest of the process.
+//! registry for the rest of the process. Libraries that multiply matrices are in `blas`: the setting of that name opens them.
 
 #![expect(
     non_camel_case_types,
@@ -9,6 +9,7 @@
 )]
 
 pub mod abi;
+mod blas;
 mod call;
 mod device;
 mod host;
@@ -16,5 +17,6 @@ mod kernel;
 mod operator;
 mod text;
 
+pub use blas::{BlasLibrary, add_folders, blas_libraries};
 pub use host::{Loaded, load, loaded};
 pub use kernel::{Served, served};

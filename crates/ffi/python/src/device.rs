@@ -192,13 +192,14 @@ pub fn cuda_texts(py: Python<'_>) -> Vec<(String, String)> {
 /// Makes the GPUs available, where there are any. Nothing is loaded before one is looked for.
 pub fn register_cuda(py: Python<'_>) -> PyResult<()> {
     mxnet::cuda::register().map_err(|error| raise(py, error))?;
-    // NVIDIA's libraries may lie where Python has its packages.
+    // NVIDIA's libraries, and those that multiply matrices, may lie where Python has its packages.
     let path = py.import("sys")?.getattr("path")?;
-    let folders: Vec<String> = path
+    let folders: Vec<PathBuf> = path
         .try_iter()?
         .filter_map(|folder| folder.ok()?.extract().ok())
         .collect();
-    mxnet::cuda::add_folders(folders.into_iter().map(PathBuf::from));
+    mxnet::cuda::add_folders(folders.iter().cloned());
+    mxnet::module::add_folders(folders);
     Ok(())
 }
 

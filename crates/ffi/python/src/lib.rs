@@ -104,7 +104,7 @@ mod _core {
     #[pymodule_export]
     use crate::modes::{Mode, is_recording, is_training, set_recording, set_training};
     #[pymodule_export]
-    use crate::modules::{load_module, loaded_modules, served_operators};
+    use crate::modules::{blas_libraries, load_module, loaded_modules, served_operators};
     #[pymodule_export]
     use crate::op_hook::with_op_hook;
     #[pymodule_export]

@@ -49,3 +49,11 @@ pub fn served_operators() -> Vec<(&'static str, &'static str, i32, &'static str)
     all.map(|x| (x.op, x.device, x.priority, x.module))
         .collect()
 }
+
+/// Libraries that multiply matrices: name, whether it is open, path, version, and why it is not open.
+#[pyfunction]
+pub fn blas_libraries() -> Vec<(&'static str, bool, Option<String>, String, String)> {
+    let all = module::blas_libraries().into_iter();
+    all.map(|x| (x.name, x.is_loaded, x.path, x.version, x.reason))
+        .collect()
+}
