@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mxnet import initializer as initializer
     from mxnet import io as io
     from mxnet import library as library
+    from mxnet import log as log
     from mxnet import lr_scheduler as lr_scheduler
     from mxnet import numpy as numpy
     from mxnet import numpy_extension as numpy_extension
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from mxnet import ragged as ragged
     from mxnet import random as random
     from mxnet import recordio as recordio
+    from mxnet import registry as registry
     from mxnet import runtime as runtime
     from mxnet import sparse as sparse
     from mxnet import test_utils as test_utils
@@ -90,6 +92,7 @@ _MODULES = {
     "initializer": "mxnet.initializer",
     "io": "mxnet.io",
     "library": "mxnet.library",
+    "log": "mxnet.log",
     "lr_scheduler": "mxnet.lr_scheduler",
     "np": "mxnet.numpy",
     "npx": "mxnet.numpy_extension",
@@ -100,6 +103,7 @@ _MODULES = {
     "ragged": "mxnet.ragged",
     "random": "mxnet.random",
     "recordio": "mxnet.recordio",
+    "registry": "mxnet.registry",
     "rnd": "mxnet.random",
     "runtime": "mxnet.runtime",
     "sparse": "mxnet.sparse",

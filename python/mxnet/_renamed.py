@@ -7,19 +7,23 @@ the new one. Names that are gone answer with an AttributeError that says what to
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-__all__ = ["REMOVED", "old_attribute", "old_keywords", "old_method", "removed"]
+__all__ = ["REMOVED", "attribute_finder", "old_attribute", "old_function", "old_keywords", "old_method", "removed"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Names of `mxnet` and `npx` that older programs use and that do not exist, and what does their work.
+# Names that older programs use and that do not exist, by their module, and what does their work.
 _NUMPY = "arrays are `mx.np.ndarray`, made and computed with by `mx.np` and `mx.npx`"
 _GRAPHS = "networks are `mx.gluon.HybridBlock`s"
 _TRAINING = "training is `mx.gluon.Trainer`, or the loop `mx.gluon.contrib.estimator.Estimator`"
+_NAMES = "parameters are named by the attributes of blocks, as `mx.gluon.Block.collect_params` shows them"
+_PINNED = "`mx.cpu()`; copies to a GPU pin memory by themselves"
+_CHECKPOINT = "`CheckpointHandler` of `mx.gluon.contrib.estimator`, or `Block.save_parameters` in a loop of one's own"
 REMOVED: dict[str, dict[str, str]] = {
     "mxnet": {
         "nd": _NUMPY,
@@ -30,7 +34,79 @@ REMOVED: dict[str, dict[str, str]] = {
         "module": _TRAINING,
         "model": _TRAINING,
         "rnn": "recurrent layers and cells are in `mx.gluon.rnn`",
+        "AttrScope": _NAMES,
+        "attribute": _NAMES,
+        "name": _NAMES,
+        "contrib": "what remains of it is in `mx.gluon.contrib`, `mx.npx` and `mx.optimizer.contrib`",
+        "cpu_pinned": _PINNED,
+        "executor": "`hybridize` or `mx.jit` make compiled graphs, which are called like functions",
+        "libinfo": "the library is the module `mxnet._core`; `mx.runtime.Features` lists what it was built with",
+        "misc": "schedules are in `mx.lr_scheduler`",
+        "notebook": "`mx.callback.ProgressBar` and the handlers of `mx.gluon.contrib.estimator` show progress",
+        "rtc": "`mx.library` loads kernels for devices from a module",
     },
+    "mxnet.device": {"cpu_pinned": _PINNED},
+    "mxnet.context": {"cpu_pinned": _PINNED},
+    "mxnet.autograd": {"get_symbol": "`mx.jit` and `hybridize` trace functions into graphs, see `mx.graph`"},
+    "mxnet.callback": {
+        "LogValidationMetricsCallback": "`ValidationHandler` of `mx.gluon.contrib.estimator` logs them",
+        "do_checkpoint": _CHECKPOINT,
+        "log_train_metric": "`LoggingHandler` of `mx.gluon.contrib.estimator`, or `Speedometer` in a loop of one's own",
+        "module_checkpoint": _CHECKPOINT,
+    },
+    "mxnet.gluon.contrib": {
+        "cnn": "`mx.gluon.nn.DeformableConvolution` and `mx.gluon.nn.ModulatedDeformableConvolution`",
+        "nn": "its layers are in `mx.gluon.nn`",
+        "rnn": "its cells are in `mx.gluon.rnn`",
+    },
+    "mxnet.gluon.contrib.data.vision": dict.fromkeys(
+        ("ImageBboxDataLoader", "ImageDataLoader", "create_bbox_augment", "create_image_augment"),
+        "`mx.gluon.data.DataLoader` of an `ImageRecordDataset` or `ImageListDataset` with a chain of transforms",
+    ),
+    "mxnet.gluon.metric": dict.fromkeys(("Caffe", "Torch"), "`mx.gluon.metric.Loss` averages any values"),
+    "mxnet.gluon.nn": {"BatchNormReLU": "`BatchNorm` and `Activation('relu')` become one operator in a compiled graph"},
+    "mxnet.image": {
+        **dict.fromkeys(
+            (
+                *("Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "ColorJitterAug"),
+                *("ColorNormalizeAug", "ContrastJitterAug", "CreateAugmenter", "ForceResizeAug", "HorizontalFlipAug"),
+                *("HueJitterAug", "LightingAug", "RandomCropAug", "RandomGrayAug", "RandomOrderAug"),
+                *("RandomSizedCropAug", "ResizeAug", "SaturationJitterAug", "SequentialAug"),
+            ),
+            "augmenters are the transforms of `mx.gluon.data.vision.transforms`",
+        ),
+        "ImageIter": "`mx.gluon.data.DataLoader` of an `ImageListDataset` or `ImageRecordDataset`",
+        **dict.fromkeys(
+            (
+                *("CreateDetAugmenter", "CreateMultiRandCropAugmenter", "DetAugmenter", "DetBorrowAug"),
+                *("DetHorizontalFlipAug", "DetRandomCropAug", "DetRandomPadAug", "DetRandomSelectAug", "ImageDetIter"),
+            ),
+            "`mx.gluon.data.DataLoader`, with the transforms of `mx.gluon.contrib.data.vision.transforms.bbox`",
+        ),
+    },
+    "mxnet.io": {
+        "DataBatch": "batches are tuples of arrays, data first, then labels",
+        "ImageDetRecordIter": "`mx.gluon.data.DataLoader` of an `ImageRecordDataset`",
+        "ImageRecordInt8Iter": "`ImageRecordIter` with `dtype`",
+        "ImageRecordIter_v1": "`ImageRecordIter`",
+        "ImageRecordUInt8Iter": "`ImageRecordIter` with `dtype`",
+        "ImageRecordUInt8Iter_v1": "`ImageRecordIter` with `dtype`",
+        "LibSVMIter": "`sklearn.datasets.load_svmlight_file` and `mx.sparse.csr_matrix`",
+    },
+    "mxnet.operator": dict.fromkeys(("NDArrayOp", "NumpyOp", "PythonOp"), "`CustomOp` and `CustomOpProp`"),
+    "mxnet.test_utils": dict.fromkeys(
+        ("check_symbolic_backward", "check_symbolic_forward", "same_symbol_structure"),
+        "call the operator, and compare with `assert_almost_equal` and `check_numeric_gradient`",
+    )
+    | dict.fromkeys(
+        ("download", "get_bz2_data", "get_cifar10", "get_mnist", "get_mnist_iterator", "get_mnist_ubyte"),
+        "nothing is downloaded; `mx.gluon.data.vision` reads local files, and `Digits` ships with the package",
+    ),
+    "mxnet.util": {
+        "reset_np": "`npx.set_np()` sets back what it had set",
+        "set_flush_denorms": "small numbers are computed with as IEEE 754 says",
+    },
+    "mxnet.visualization": {"plot_network": "`mx.graph.Graph.plot` draws a graph, `print_summary` prints a table"},
 }
 
 
@@ -118,6 +194,30 @@ def old_method(old: str, method: Callable[..., Any], keywords: Mapping[str, str]
     return call
 
 
+def old_function(old: str, function: F, name: str) -> F:
+    """A function under its older name, which warns when it is called.
+
+    Parameters
+    ----------
+    old : str
+    function : function
+    name : str
+        How programs reach `function` by its new name.
+
+    Returns
+    -------
+    function
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        _warn(f"`{old}`", f"`{name}`")
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = old
+    return call  # type: ignore[return-value]  # functools.wraps keeps the signature
+
+
 def old_attribute(module: str, old: str, new: str, found: Any) -> Any:
     """What an older name of a module stands for, with a DeprecationWarning.
 
@@ -151,3 +251,30 @@ def removed(module: str, name: str) -> AttributeError:
     instead = REMOVED.get(module, {}).get(name)
     hint = "" if instead is None else f": it was removed; {instead}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
+
+
+def attribute_finder(module: str, *sources: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module.
+
+    Parameters
+    ----------
+    module : str
+    *sources : str
+        Modules whose public names are found here too: MXNet 2 had them in `module`.
+
+    Returns
+    -------
+    function
+        Takes a name that the module does not have. Raises what `removed` makes if no source has it either.
+    """
+
+    def find(name: str) -> Any:
+        if not name.startswith("_"):
+            for source in sources:
+                found = importlib.import_module(source)
+                # A source that is just being imported has no list yet.
+                if name in getattr(found, "__all__", ()):
+                    return getattr(found, name)
+        raise removed(module, name)
+
+    return find

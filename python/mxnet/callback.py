@@ -10,7 +10,11 @@ import math
 import time
 from typing import Any
 
+from mxnet._renamed import attribute_finder
+
 __all__ = ["ProgressBar", "Speedometer"]
+
+__getattr__ = attribute_finder(__name__)
 
 
 class Speedometer:

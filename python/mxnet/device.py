@@ -8,8 +8,11 @@ from types import TracebackType
 
 from mxnet import _core
 from mxnet._core import Device
+from mxnet._renamed import attribute_finder
 
 __all__ = ["Device", "cpu", "current_device", "gpu", "gpu_memory_info", "num_gpus"]
+
+__getattr__ = attribute_finder(__name__)
 
 
 class _Stack(threading.local):

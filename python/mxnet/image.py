@@ -9,6 +9,7 @@ from typing import Any
 
 from mxnet import _core
 from mxnet import numpy as np
+from mxnet._renamed import attribute_finder
 from mxnet.numpy import ndarray
 from mxnet.numpy_extension import _image_geometry as _geometry
 
@@ -27,6 +28,8 @@ __all__ = [
     "resize_short",
     "scale_down",
 ]
+
+__getattr__ = attribute_finder(__name__)
 
 
 def imdecode(buf: Any, flag: int = 1, to_rgb: bool = True) -> ndarray:

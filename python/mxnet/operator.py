@@ -15,11 +15,14 @@ from typing import Any, TypeVar
 import numpy as onp
 
 from mxnet import _core
+from mxnet._renamed import attribute_finder
 from mxnet.autograd import pause
 from mxnet.device import current_device
 from mxnet.numpy import ndarray, zeros, zeros_like
 
 __all__ = ["CustomOp", "CustomOpProp", "Operator", "custom", "define", "register"]
+
+__getattr__ = attribute_finder(__name__)
 
 Spec = tuple[tuple[int, ...], Any]
 _Prop = TypeVar("_Prop", bound="type[CustomOpProp]")

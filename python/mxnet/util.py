@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from mxnet import _core
+from mxnet._renamed import attribute_finder
 from mxnet.device import Device, gpu_memory_info, num_gpus
 
 __all__ = [
@@ -37,6 +38,8 @@ __all__ = [
     "use_np_default_dtype",
     "use_np_shape",
 ]
+
+__getattr__ = attribute_finder(__name__)
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

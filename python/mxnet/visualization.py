@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mxnet import _core, autograd
+from mxnet._renamed import attribute_finder
 from mxnet.gluon._summary import block_rows
 from mxnet.gluon.block import Block
 
 __all__ = ["print_summary"]
+
+__getattr__ = attribute_finder(__name__)
 
 _COLUMNS = ("layer (type)", "output shape", "parameters", "previous layer")
 

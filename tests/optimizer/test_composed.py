@@ -298,3 +298,31 @@ def test_sync_state_context_is_the_older_name():
         state = updater.sync_state_context((mx.np.ones((2,)), None), context=mx.cpu(1))
     assert state[0].device == mx.cpu(1)
     assert state[1] is None
+
+
+def test_group_adagrad_has_one_rate_a_row():
+    random = onp.random.default_rng(3)
+    weight, history = random.normal(size=(4, 3)), onp.zeros((4, 1))
+    optimizer = mx.optimizer.create("groupadagrad", learning_rate=0.1, wd=0.01, rescale_grad=0.5, clip_gradient=0.4)
+    ours = mx.np.array(weight, dtype="float64")
+    state = optimizer.create_state(0, ours)
+    for _ in range(3):
+        gradient = random.normal(size=(4, 3))
+        optimizer.update([0], [ours], [mx.np.array(gradient, dtype="float64")], [state])
+        g = onp.clip(0.5 * gradient, -0.4, 0.4) + 0.01 * weight
+        history += (g**2).mean(axis=1, keepdims=True)
+        weight -= 0.1 * g / (onp.sqrt(history) + 1e-6)
+    # A few roundings of numbers near 1 in each of three steps.
+    onp.testing.assert_allclose(ours.asnumpy(), weight, rtol=0, atol=3 * 8 * 2.0**-52)
+    onp.testing.assert_allclose(state.asnumpy(), history, rtol=3 * 8 * 2.0**-52)
+
+
+def test_group_adagrad_leaves_rows_without_gradients_alone():
+    weight = mx.np.ones((4, 2))
+    optimizer = mx.optimizer.contrib.GroupAdaGrad(learning_rate=0.1, wd=0.5)
+    state = optimizer.create_state(0, weight)
+    rows = mx.sparse.row_sparse_array((mx.np.ones((1, 2)), mx.np.array([2])), shape=(4, 2))
+    optimizer.update([0], [weight], [rows], [state])
+    assert (weight.asnumpy()[[0, 1, 3]] == 1).all()
+    assert (weight.asnumpy()[2] < 1).all()
+    assert (state.asnumpy().ravel() > 0).tolist() == [False, False, True, False]

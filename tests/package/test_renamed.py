@@ -1,7 +1,9 @@
 """Older names: each works and warns, or says what to use in its place."""
 
+import importlib
 import inspect
 import os
+import re
 import sys
 import warnings
 
@@ -210,3 +212,98 @@ def test_device_types_have_numbers():
     assert mx.Device.devtype2str == {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     assert all(mx.Device.devtype2str[mx.Device.devstr2type[name]] == name for name in mx.Device.devstr2type)
     assert all(mx.Device(name, 0).device_type == name for name in mx.Device.devstr2type)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module, names in _renamed.REMOVED.items() if module != "mxnet" for name in names],
+)
+def test_removed_names_of_modules_say_what_to_use(module, name):
+    found = importlib.import_module(module)
+    with pytest.raises(AttributeError, match=rf"'{module}' has no attribute '{name}': it was removed; .+"):
+        getattr(found, name)
+    assert name not in found.__all__
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("gluon.block", "SymbolBlock"),
+        ("gluon.nn", "SymbolBlock"),
+        ("gluon.nn.basic_layers", "BatchNorm HybridSequential LayerNorm"),
+        ("gluon.nn.conv_layers", "MaxPool2D GlobalAvgPool2D PixelShuffle2D"),
+        ("gluon.rnn.rnn_cell", "LSTMPCell SequentialRNNCell ZoneoutCell"),
+        ("gluon.data.vision.datasets", "MNIST ImageFolderDataset"),
+        ("gluon.contrib.estimator.event_handler", "CheckpointHandler"),
+    ],
+)
+def test_modules_give_names_that_mxnet_2_kept_in_them(module, names):
+    found = importlib.import_module(f"mxnet.{module}")
+    for name in names.split():
+        assert getattr(found, name).__name__ == name
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = found.Nothing
+
+
+def test_test_utils_give_what_test_files_take_from_them():
+    taken = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec("from mxnet.test_utils import *", taken)
+    assert {"mx", "np", "npx", "os", "sys", "use_np", "default_device", "rand_ndarray"} <= set(taken)
+    with pytest.warns(DeprecationWarning, match="`default_context` is deprecated; use `default_device`"):
+        assert taken["default_context"]() == mx.test_utils.default_device()
+
+
+def test_registers_find_classes_by_name():
+    class Shape:
+        def __init__(self, size=1):
+            self.size = size
+
+    register, create = mx.registry.get_register_func(Shape, "shape"), mx.registry.get_create_func(Shape, "shape")
+    with pytest.raises(ValueError, match="no shape 'square'; known are none"):
+        create("square")
+
+    @mx.registry.get_alias_func(Shape, "shape")("quadrat", "box")
+    @register
+    class Square(Shape):
+        pass
+
+    assert mx.registry.get_registry(Shape) == {"square": Square, "quadrat": Square, "box": Square}
+    for made in (
+        create("SQUARE", 3),
+        create(shape="box", size=3),
+        create({"shape": "quadrat", "size": 3}),
+        create('["square", {"size": 3}]'),
+        create('{"shape": "square", "size": 3}'),
+    ):
+        assert type(made) is Square
+        assert made.size == 3
+        assert create(made) is made
+    with pytest.raises(TypeError, match="arguments beside"):
+        create(made, size=2)
+    with pytest.raises(TypeError, match="name of a shape is missing"):
+        create(size=2)
+    with pytest.raises(TypeError, match="must be a subclass of Shape"):
+        register(int)
+    with pytest.warns(UserWarning, match="shape 'square' was"):
+        register(type("Other", (Shape,), {}), "square")
+
+
+def test_loggers_write_one_line_a_message(tmp_path):
+    path = tmp_path / "training.log"
+    logger = mx.log.get_logger("mxnet-test-log", path, level=mx.log.INFO)
+    try:
+        logger.debug("hidden")
+        logger.info("epoch %d", 3)
+        assert mx.log.get_logger("mxnet-test-log") is logger
+        with pytest.warns(DeprecationWarning, match="get_logger"):
+            assert mx.log.getLogger("mxnet-test-log") is logger
+        (handler,) = logger.handlers
+        handler.flush()
+    finally:
+        for handler in list(logger.handlers):
+            logger.removeHandler(handler)
+            handler.close()
+    (line,) = path.read_text().splitlines()
+    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d \d+ .*test_renamed.py:test_loggers\w+:\d+\] epoch 3", line)

@@ -1,5 +1,6 @@
 """Recording of operations, gradients of any order, and functions made of them."""
 
+from mxnet._renamed import attribute_finder
 from mxnet.autograd._derivatives import hessian, jacobian, jvp, vjp
 from mxnet.autograd._function import Function
 from mxnet.autograd._recording import (
@@ -36,3 +37,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+__getattr__ = attribute_finder(__name__)

@@ -65,8 +65,10 @@ def foreign_inputs(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any
     Returns
     -------
     str or None
-        None if no argument is an array of NumPy.
+        None if no argument is an array of NumPy, or if the block takes them.
     """
+    if block._takes_numpy:
+        return None
     named = [*((f"argument {place}", value) for place, value in enumerate(args)), *kwargs.items()]
     for name, value in named:
         if isinstance(value, onp.ndarray):

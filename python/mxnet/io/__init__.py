@@ -3,6 +3,7 @@
 Each one begins anew by itself when it has come to its end. New programs use `mxnet.gluon.data`.
 """
 
+from mxnet._renamed import attribute_finder
 from mxnet.io.array_iter import NDArrayIter
 from mxnet.io.data_iter import DataDesc, DataIter
 from mxnet.io.file_iter import CSVIter, MNISTIter, MXDataIter
@@ -20,3 +21,5 @@ __all__ = [
     "PrefetchingIter",
     "ResizeIter",
 ]
+
+__getattr__ = attribute_finder(__name__)

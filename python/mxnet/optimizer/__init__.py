@@ -1,5 +1,6 @@
 """Optimizers: rules that change weights by their gradients."""
 
+from mxnet.optimizer import contrib
 from mxnet.optimizer.adaptive import AdaGrad, Adam, AdamW, RMSProp
 from mxnet.optimizer.descent import DCASGD, SGLD, Ftrl, Signum
 from mxnet.optimizer.layerwise import LAMB, LANS, LARS
@@ -29,6 +30,7 @@ __all__ = [
     "RMSProp",
     "Signum",
     "Updater",
+    "contrib",
     "create",
     "get_updater",
     "register",

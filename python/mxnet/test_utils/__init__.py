@@ -1,7 +1,8 @@
 """Tools for tests of array programs: comparisons, random arrays, numeric gradients.
 
 ``from mxnet.test_utils import *`` also gives what test files of older programs take from here: the modules `mx`, `np`
-(NumPy, the oracle, not `mxnet.numpy`), `npt` (`numpy.testing`), `os` and `sys`, the devices and the NumPy switches.
+(NumPy, the oracle, not `mxnet.numpy`), `npx`, `npt` (`numpy.testing`), `os` and `sys`, the devices and the NumPy
+switches.
 """
 
 import os
@@ -11,6 +12,8 @@ import numpy as np
 import numpy.testing as npt
 
 import mxnet as mx
+from mxnet import numpy_extension as npx
+from mxnet._renamed import attribute_finder, old_function
 from mxnet.device import Device, cpu, current_device, gpu
 from mxnet.test_utils.comparison import (
     almost_equal,
@@ -61,6 +64,13 @@ from mxnet.test_utils.gradients import (
     compare_optimizer,
     compare_optimizer_noise_seeded,
 )
+from mxnet.test_utils.matrices import (
+    new_matrix_with_real_eigvals_2d,
+    new_matrix_with_real_eigvals_nd,
+    new_orthonormal_matrix_2d,
+    new_sym_matrix_with_real_eigvals_2d,
+    new_sym_matrix_with_real_eigvals_nd,
+)
 from mxnet.test_utils.running import check_consistency, check_speed, numeric_grad
 from mxnet.test_utils.statistics import (
     chi_square_check,
@@ -86,6 +96,7 @@ __all__ = [
     "mx",
     "np",
     "npt",
+    "npx",
     "os",
     "setenv",
     "sys",
@@ -108,6 +119,7 @@ __all__ = [
     "create_2d_np_tensor",
     "create_vector",
     "default_atols",
+    "default_context",
     "default_device",
     "default_dtype",
     "default_numeric_eps",
@@ -118,6 +130,11 @@ __all__ = [
     "get_rtol",
     "get_tolerance",
     "get_tols",
+    "new_matrix_with_real_eigvals_2d",
+    "new_matrix_with_real_eigvals_nd",
+    "new_orthonormal_matrix_2d",
+    "new_sym_matrix_with_real_eigvals_2d",
+    "new_sym_matrix_with_real_eigvals_nd",
     "np_reduce",
     "rand_coord_2d",
     "rand_ndarray",
@@ -143,3 +160,7 @@ __all__ = [
     "var_check",
     "verify_generator",
 ]
+
+default_context = old_function("default_context", default_device, "default_device")
+
+__getattr__ = attribute_finder(__name__)

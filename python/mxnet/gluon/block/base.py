@@ -81,6 +81,8 @@ class Block:
     _forward_hooks: dict[int, Hook]
     _forward_pre_hooks: dict[int, PreHook]
     _op_hooks: dict[int, tuple[OpCallback, bool]]
+    # Whether arrays of NumPy are arguments like others, and so explain no error.
+    _takes_numpy = False
 
     def __init__(self) -> None:
         for name in ("_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks", "_op_hooks"):

@@ -1,5 +1,8 @@
-"""The training loop with event handlers."""
+"""The training loop with event handlers, and data for detection."""
 
-from mxnet.gluon.contrib import estimator
+from mxnet._renamed import attribute_finder
+from mxnet.gluon.contrib import data, estimator
 
-__all__ = ["estimator"]
+__all__ = ["data", "estimator"]
+
+__getattr__ = attribute_finder(__name__)

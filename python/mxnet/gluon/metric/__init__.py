@@ -3,6 +3,7 @@
 Sums are kept in float64 on the devices of the predictions. `update` waits for nothing, `get` does.
 """
 
+from mxnet._renamed import attribute_finder
 from mxnet.gluon.metric._checks import check_label_shapes, one_hot, predict_with_threshold
 from mxnet.gluon.metric.base import CompositeEvalMetric, CustomMetric, EvalMetric, create, np, register
 from mxnet.gluon.metric.classification import (
@@ -53,3 +54,5 @@ __all__ = [
     "predict_with_threshold",
     "register",
 ]
+
+__getattr__ = attribute_finder(__name__)

@@ -1,5 +1,6 @@
 """Layers."""
 
+from mxnet._renamed import attribute_finder
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.nn.activations import (
     ELU,
@@ -103,3 +104,5 @@ __all__ = [
     "Swish",
     "SyncBatchNorm",
 ]
+
+__getattr__ = attribute_finder(__name__, "mxnet.gluon.symbol_block")

@@ -8,6 +8,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
+from mxnet._renamed import attribute_finder
 from mxnet.base import DTypeLike
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.nn.activations import optional_activation
@@ -15,6 +16,8 @@ from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten", "HybridLambda", "Identity", "Lambda"]
+
+__getattr__ = attribute_finder(__name__, "mxnet.gluon.nn")
 
 
 class Dense(HybridBlock):
@@ -224,14 +227,7 @@ class Embedding(HybridBlock):
         -------
         ndarray, shape ``x.shape + (output_dim,)``
         """
-        return npx.embedding(
-            x,
-            self.weight.data(x.device),
-            input_dim=self._input_dim,
-            output_dim=self._output_dim,
-            dtype=self.weight.dtype,
-            sparse_grad=self._sparse_grad,
-        )
+        return npx.embedding(x, self.weight.data(x.device), sparse_grad=self._sparse_grad)
 
 
 class Flatten(HybridBlock):

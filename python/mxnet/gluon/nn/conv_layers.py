@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from mxnet import numpy_extension as npx
+from mxnet._renamed import attribute_finder
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.nn.activations import optional_activation
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
 
 __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
+
+__getattr__ = attribute_finder(__name__, "mxnet.gluon.nn")
 
 Size = int | Sequence[int]
 

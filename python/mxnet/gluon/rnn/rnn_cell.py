@@ -7,6 +7,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
+from mxnet._renamed import attribute_finder
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
@@ -21,6 +22,8 @@ __all__ = [
     "States",
     "steps_of",
 ]
+
+__getattr__ = attribute_finder(__name__, "mxnet.gluon.rnn")
 
 States = list[ndarray]
 StateInfo = list[dict[str, Any]]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mxnet._renamed import attribute_finder
 from mxnet.gluon.metric import EvalMetric
 from mxnet.gluon.metric import Loss as metric_loss  # noqa: N813  # its public name here
 
@@ -28,6 +29,8 @@ __all__ = [
     "is_better",
     "metric_loss",
 ]
+
+__getattr__ = attribute_finder(__name__, "mxnet.gluon.contrib.estimator")
 
 
 class EventHandler:

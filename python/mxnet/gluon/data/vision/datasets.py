@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as onp
 
+from mxnet._renamed import attribute_finder
 from mxnet.gluon.data.dataset import Dataset
 
 __all__ = ["Digits"]
+
+__getattr__ = attribute_finder(__name__, "mxnet.gluon.data.vision")
 
 _SPLIT_SEED = 1797
 _TEST_PART = 5  # one sample in so many is for testing
