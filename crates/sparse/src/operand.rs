@@ -7,8 +7,8 @@ use std::ops::Deref;
 use mxnet_core::cx::CallCx;
 use mxnet_core::{Array, Error, KernelCx, Result, cpu};
 use mxnet_kernels::Threads;
-use mxnet_kernels::sparse::{Fault, Operand, Pattern};
-use mxnet_tensor::{DType, Operand as Promoted, Tensor, promotion, result_type};
+use mxnet_kernels::sparse::{Fault, Operand, Output, Pattern};
+use mxnet_tensor::{DType, Device, Operand as Promoted, Tensor, promotion, result_type};
 
 /// What values of a dtype are computed in: halves in float32, small integers in int64, whose wrapped results are theirs.
 pub(crate) fn compute_dtype(dtype: DType) -> DType {
@@ -80,6 +80,30 @@ pub(crate) fn integer_output(x: &Tensor) -> &mut [i64] {
     }
     // SAFETY: dense int64 elements of an output of this call.
     unsafe { std::slice::from_raw_parts_mut(x.data_ptr().cast(), x.len()) }
+}
+
+/// Values and columns of a new sparse array.
+pub(crate) struct Stored {
+    pub(crate) data: Array,
+    pub(crate) indices: Array,
+}
+
+impl Stored {
+    /// Memory for `len` stored elements.
+    pub(crate) fn new(len: usize, dtype: DType, device: Device) -> Result<Stored> {
+        Ok(Stored {
+            data: Array::uninitialised(&[len], dtype, device)?,
+            indices: Array::uninitialised(&[len], DType::I64, device)?,
+        })
+    }
+
+    /// Where a kernel writes them.
+    pub(crate) fn output(&self) -> Output {
+        Output {
+            data: self.data.tensor().data_ptr(),
+            indices: self.indices.tensor().data_ptr().cast(),
+        }
+    }
 }
 
 /// Writes to an output through memory of the dtype that is computed in.

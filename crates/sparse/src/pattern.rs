@@ -118,6 +118,7 @@ pub static CSR_TRANSPOSE: OpDef = OpDef {
         let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
         let num_columns = cx.output(1).len() - 1;
         sparse::transpose(
+            cx.threads,
             &rows,
             num_columns,
             integer_output(cx.output(0)),

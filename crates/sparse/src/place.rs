@@ -102,35 +102,51 @@ fn gather(cx: &KernelCx) -> Result<()> {
     }
     let (from, to) = (dense.operand().ptr as usize, out.data_ptr() as usize);
     blocks(cx.threads, at.len(), row_bytes, &|range| {
-        for k in range {
-            let dst = (to as *mut u8).wrapping_add(k * row_bytes);
-            // SAFETY: 1. the output is dense, with a row for each position. 2. positions are below the number of rows of dense `x`. 3. the output was
-            // allocated for this call, so nothing overlaps.
-            unsafe {
-                match usize::try_from(at[k]) {
-                    Ok(j) => {
-                        let src = (from as *const u8).wrapping_add(j * row_bytes);
-                        copy_row(src, dst, row_bytes);
-                    }
-                    Err(_) => dst.write_bytes(0, row_bytes),
-                }
+        let dst = (to as *mut u8).wrapping_add(range.start * row_bytes);
+        let (src, at) = (from as *const u8, &at[range]);
+        // SAFETY: 1. the output is dense, with a row for each position. 2. positions are below the number of rows of dense `x`. 3. the output was
+        // allocated for this call, so nothing overlaps.
+        unsafe {
+            match row_bytes {
+                4 => copy_rows::<4>(src, dst, at),
+                8 => copy_rows::<8>(src, dst, at),
+                16 => copy_rows::<16>(src, dst, at),
+                _ => copy_long_rows(src, dst, at, row_bytes),
             }
         }
     });
     Ok(())
 }
 
+/// Rows of `N` bytes, zeros for negative positions.
+///
 /// # Safety
-/// `bytes` bytes can be read at `src` and written at `dst`, which do not overlap.
-#[inline(always)]
-unsafe fn copy_row(src: *const u8, dst: *mut u8, bytes: usize) {
-    // SAFETY: the caller's.
-    unsafe {
-        match bytes {
-            4 => dst.cast::<[u8; 4]>().write(src.cast::<[u8; 4]>().read()),
-            8 => dst.cast::<[u8; 8]>().write(src.cast::<[u8; 8]>().read()),
-            16 => dst.cast::<[u8; 16]>().write(src.cast::<[u8; 16]>().read()),
-            _ => dst.copy_from_nonoverlapping(src, bytes),
+/// Rows at all other positions can be read at `src`, as many as positions written at `dst`, which does not overlap.
+unsafe fn copy_rows<const N: usize>(src: *const u8, dst: *mut u8, at: &[i64]) {
+    for (k, &j) in at.iter().enumerate() {
+        let row = match j < 0 {
+            true => [0; N],
+            // SAFETY: the caller's.
+            false => unsafe { src.cast::<[u8; N]>().wrapping_add(j as usize).read() },
+        };
+        // SAFETY: the caller's.
+        unsafe { dst.cast::<[u8; N]>().wrapping_add(k).write(row) };
+    }
+}
+
+/// [`copy_rows`] of any number of bytes.
+///
+/// # Safety
+/// As there.
+unsafe fn copy_long_rows(src: *const u8, dst: *mut u8, at: &[i64], bytes: usize) {
+    for (k, &j) in at.iter().enumerate() {
+        let dst = dst.wrapping_add(k * bytes);
+        // SAFETY: the caller's.
+        unsafe {
+            match usize::try_from(j) {
+                Ok(j) => dst.copy_from_nonoverlapping(src.wrapping_add(j * bytes), bytes),
+                Err(_) => dst.write_bytes(0, bytes),
+            }
         }
     }
 }
@@ -151,16 +167,16 @@ fn blocks(
 }
 
 fn check_positions(cx: &KernelCx, at: &[i64], num_rows: usize) -> Result<()> {
-    match at.iter().position(|&j| j >= num_rows as i64) {
-        None => Ok(()),
-        Some(k) => Err(mxnet_core::Error::index(
-            cx.op.name,
-            format!(
-                "positions[{k}] is {}, outside an axis of size {num_rows}",
-                at[k]
-            ),
-        )),
+    // The largest one is found without a branch for each.
+    let largest = at.iter().fold(-1, |largest, &j| j.max(largest));
+    if largest < num_rows as i64 {
+        return Ok(());
     }
+    let k = at.iter().position(|&j| j == largest).unwrap_or(0);
+    Err(mxnet_core::Error::index(
+        cx.op.name,
+        format!("positions[{k}] is {largest}, outside an axis of size {num_rows}"),
+    ))
 }
 
 fn scatter(cx: &KernelCx) -> Result<()> {

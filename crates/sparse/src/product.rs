@@ -12,12 +12,12 @@ use mxnet_core::{
 };
 use mxnet_kernels::sparse::{self, Heads, Pattern};
 use mxnet_ops::order::{SEARCH_ROWS, UNIQUE_SORTED};
-use mxnet_tensor::Dims;
+use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
 use crate::operand::{
-    NAMES, check_integers, check_stored, compute_dtype, error, from_integers, index_arrays,
-    integers, length, num_rows, pattern, promoted, values, write,
+    NAMES, Stored, check_integers, check_stored, compute_dtype, error, index_arrays,
+    integer_output, integers, length, num_rows, pattern, promoted, values, write,
 };
 use crate::pattern::CSR_TRANSPOSE;
 use crate::place::gathered;
@@ -423,31 +423,35 @@ fn matmul(cx: &CallCx) -> Result<Outputs> {
     let b: Pattern = pattern(cx.op.name, rhs, &rhs_indices, &rhs_indptr)?;
     let a_data = values(tensor(0), compute, &Pool)?;
     let b_data = values(tensor(3), compute, &Pool)?;
-    let mut data: Option<Array> = None;
-    // SAFETY: dense values of this dtype, one for each stored element (checked); `place` gives as many as it is told.
-    let product = unsafe {
+    let device = cx.input(0).device();
+    let indptr = Array::uninitialised(cx.shape(2), DType::I64, device)?;
+    let mut made = None;
+    // SAFETY: dense values of this dtype, one for each stored element (checked); `place` gives as many places as it is told.
+    unsafe {
         sparse::matmul(
             &Pool,
             elem(compute),
             (&a, a_data.operand()),
             (&b, b_data.operand()),
             num_columns,
-            |len| -> Result<*mut u8> {
-                let made = Array::uninitialised(&[len], compute, cx.input(0).device())?;
-                let at = made.tensor().data_ptr();
-                data = Some(made);
-                Ok(at)
-            },
+            integer_output(indptr.tensor()),
+            |len| -> Result<_> { Ok(made.insert(Stored::new(len, compute, device)?).output()) },
         )
     }?
-    .map_err(|fault| error(cx.op.name, lhs, fault, None))?;
-    let data = data.ok_or_else(|| {
+    .map_err(|fault| {
+        let is_row = |&j: &i64| (j as u64) < b.num_rows() as u64;
+        match a.indices.iter().all(is_row) {
+            true => error(cx.op.name, rhs, fault, Some(num_columns)),
+            false => error(cx.op.name, lhs, fault, Some(b.num_rows())),
+        }
+    })?;
+    let made = made.ok_or_else(|| {
         mxnet_core::Error::internal(cx.op.name, "the product asked for no memory")
     })?;
     Ok(SmallVec::from_iter([
-        data.astype(dtype)?,
-        from_integers(&product.indices)?,
-        from_integers(&product.indptr)?,
+        made.data.astype(dtype)?,
+        made.indices,
+        indptr,
     ]))
 }
 

@@ -8,13 +8,13 @@ use mxnet_core::{
     Array, Attrs, Cost, Cpu, Error, Grad, Grads, Keep, Known, OpDef, Outputs, Param, Probe, Result,
     Types, invoke1,
 };
-use mxnet_kernels::sparse::{self, Room, Sign};
+use mxnet_kernels::sparse::{self, Sign};
 use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
 use crate::operand::{
-    check_integers, check_stored, compute_dtype, integer_output, integers, num_rows, pattern,
-    promoted, values,
+    Stored, check_integers, check_stored, compute_dtype, integer_output, integers, num_rows,
+    pattern, promoted, values,
 };
 use crate::pattern::CSR_FIND;
 use crate::place::gathered;
@@ -100,8 +100,9 @@ fn add(cx: &CallCx) -> Result<Outputs> {
     };
     let device = cx.input(0).device();
     let indptr = Array::uninitialised(cx.shape(2), DType::I64, device)?;
-    let mut made: Option<(Array, Array)> = None;
-    // SAFETY: dense values of this dtype, one for each stored element (checked); `place` gives room for as many as it is told.
+    let scratch = Stored::new(a.indices.len() + b.indices.len(), compute, device)?;
+    let mut made = None;
+    // SAFETY: dense values of this dtype, one for each stored element (checked); `scratch` and `place` give as many places as they are told.
     unsafe {
         sparse::add(
             &Pool,
@@ -109,19 +110,14 @@ fn add(cx: &CallCx) -> Result<Outputs> {
             (&a, a_data.operand()),
             (&b, b_data.operand(), sign),
             integer_output(indptr.tensor()),
-            |len| -> Result<Room> {
-                let data = Array::uninitialised(&[len], compute, device)?;
-                let indices = Array::uninitialised(&[len], DType::I64, device)?;
-                let room = Room {
-                    data: data.tensor().data_ptr(),
-                    indices: indices.tensor().data_ptr().cast(),
-                };
-                made = Some((data, indices));
-                Ok(room)
-            },
+            scratch.output(),
+            |len| -> Result<_> { Ok(made.insert(Stored::new(len, compute, device)?).output()) },
         )
     }?;
-    let (data, indices) =
-        made.ok_or_else(|| Error::internal(cx.op.name, "the sum asked for no memory"))?;
-    Ok(SmallVec::from_iter([data.astype(dtype)?, indices, indptr]))
+    let made = made.ok_or_else(|| Error::internal(cx.op.name, "the sum asked for no memory"))?;
+    Ok(SmallVec::from_iter([
+        made.data.astype(dtype)?,
+        made.indices,
+        indptr,
+    ]))
 }

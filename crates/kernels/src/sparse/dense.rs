@@ -2,6 +2,7 @@
 
 use super::pattern::{Fault, OutOfRange, Pattern};
 use super::value::{Operand, Value, output, per_isa_value, with_value};
+use super::vector::vector_rows;
 use crate::real::Shared;
 use crate::{Elem, Threads};
 
@@ -64,56 +65,6 @@ pub unsafe fn matmul_dense(
         });
     });
     found.result()
-}
-
-per_isa_value! {
-    /// A product with a vector.
-    fn vector_rows<T>(pattern: &Pattern, start: usize, data: &[T], x: &[T], out: &mut [T], found: &OutOfRange) = vector_body
-}
-
-#[inline(always)]
-fn vector_body<T: Value>(
-    pattern: &Pattern,
-    start: usize,
-    data: &[T],
-    x: &[T],
-    out: &mut [T],
-    found: &OutOfRange,
-) {
-    const LANES: usize = 4;
-    /// Stored elements from which on sums side by side are worth it.
-    const LONG: usize = 64;
-    let (first, end) = (
-        pattern.row(start).start,
-        pattern.row(start + out.len() - 1).end,
-    );
-    // All indices of the run at once, which is vectorised; they are in the cache afterwards.
-    if !found.are_in_range(&pattern.indices[first..end]) {
-        return out.fill(T::ZERO);
-    }
-    for (r, y) in out.iter_mut().enumerate() {
-        let range = pattern.row(start + r);
-        let (data, indices) = (&data[range.clone()], &pattern.indices[range]);
-        // SAFETY: every index of the run is below the length of `x`, checked above; nobody writes the index array while the kernel runs.
-        let term = |a: T, j: i64| a.times(unsafe { *x.get_unchecked(j as usize) });
-        if indices.len() < LONG {
-            // One loop whose end is the only branch: rows of other lengths are mispredicted once.
-            *y = (data.iter().zip(indices)).fold(T::ZERO, |sum, (&a, &j)| sum.plus(term(a, j)));
-            continue;
-        }
-        let mut lanes = [T::ZERO; LANES];
-        let (a, a_rest) = data.as_chunks::<LANES>();
-        let (j, j_rest) = indices.as_chunks::<LANES>();
-        for (a, j) in a.iter().zip(j) {
-            for l in 0..LANES {
-                lanes[l] = lanes[l].plus(term(a[l], j[l]));
-            }
-        }
-        for (l, (&a, &j)) in a_rest.iter().zip(j_rest).enumerate() {
-            lanes[l] = lanes[l].plus(term(a, j));
-        }
-        *y = lanes[0].plus(lanes[1]).plus(lanes[2].plus(lanes[3]));
-    }
 }
 
 per_isa_value! {

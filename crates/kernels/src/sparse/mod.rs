@@ -13,13 +13,14 @@ mod segment;
 mod softmax;
 mod sum;
 mod value;
+mod vector;
 
 pub use dense::{Heads, matmul_dense, sampled_dense};
 pub use merge::{Merged, Union, find_entries, find_points, merge};
 pub use order::{order, transpose};
 pub use pattern::{Fault, Pattern, check, row_numbers};
-pub use product::{Product, matmul, sampled_matmul};
+pub use product::{matmul, sampled_matmul};
 pub use segment::{Fold, add_rows, fold_segments};
 pub use softmax::{softmax_segments, softmax_segments_gradient};
-pub use sum::{Room, Sign, add};
-pub use value::Operand;
+pub use sum::{Sign, add};
+pub use value::{Operand, Output};

@@ -1,13 +1,17 @@
 //! Orders of stored elements: the transposed pattern, and positions sorted by row and column.
 
-use super::pattern::{Fault, OutOfRange, Pattern};
-use crate::scratch;
+use super::pattern::{Fault, OutOfRange, Pattern, run_all, runs};
+use crate::real::Shared;
+use crate::{Threads, scratch};
 
 /// The pattern of the transposed matrix: for each column its rows, and for each new place the position of the element before.
+///
+/// Blocks of rows count their columns and then write to the places that the counts give them. An element's place depends on the pattern alone.
 ///
 /// # Errors
 /// An index outside `num_columns`.
 pub fn transpose(
+    threads: &dyn Threads,
     pattern: &Pattern,
     num_columns: usize,
     indices: &mut [i64],
@@ -16,16 +20,63 @@ pub fn transpose(
 ) -> Result<(), Fault> {
     assert!(indptr.len() == num_columns + 1 && indices.len() == pattern.indices.len());
     assert!(positions.len() == indices.len());
-    starts(pattern.indices, indptr)?;
-    let mut next = scratch::collected(num_columns, indptr[..num_columns].iter().copied());
-    for i in 0..pattern.num_rows() {
-        for k in pattern.row(i) {
-            let to = &mut next[pattern.indices[k] as usize];
-            indices[*to as usize] = i as i64;
-            positions[*to as usize] = k as i64;
-            *to += 1;
+    let stored = pattern.indices.len();
+    // Each block has a counter for each column: no more counters than stored elements.
+    let most = (stored / (32 * 1024)).min(stored / num_columns.max(1));
+    let blocks = threads.count().min(most).max(1);
+    let bounds = runs(pattern.num_rows(), stored.div_ceil(blocks), |i| {
+        pattern.row_start(i)
+    });
+    let found = OutOfRange::below(num_columns);
+    let mut next: Vec<Vec<i64>> = bounds
+        .iter()
+        .skip(1)
+        .map(|_| scratch::filled(num_columns, 0))
+        .collect();
+    let tables = Shared(next.as_mut_ptr());
+    run_all(threads, bounds.len() - 1, &|t| {
+        // SAFETY: each block has its own counters.
+        let counts = unsafe { &mut *tables.at(t) };
+        for &j in &pattern.indices[pattern.row_start(bounds[t])..pattern.row_start(bounds[t + 1])] {
+            if let Some(j) = found.check(j) {
+                counts[j] += 1;
+            }
+        }
+    });
+    if found.result().is_err() || num_columns == 0 && stored > 0 {
+        let at = pattern
+            .indices
+            .iter()
+            .position(|&j| found.check(j).is_none());
+        return Err(Fault::OutOfRange(at, pattern.indices[at.unwrap_or(0)]));
+    }
+    let mut end = 0;
+    for (j, start) in indptr.iter_mut().enumerate() {
+        *start = end;
+        for counts in next.iter_mut().filter(|counts| j < counts.len()) {
+            end += std::mem::replace(&mut counts[j], end);
         }
     }
+    let (tables, indices, positions) = (
+        Shared(next.as_mut_ptr()),
+        Shared(indices.as_mut_ptr()),
+        Shared(positions.as_mut_ptr()),
+    );
+    run_all(threads, bounds.len() - 1, &|t| {
+        // SAFETY: each block has its own counters.
+        let next = unsafe { &mut *tables.at(t) };
+        for i in bounds[t]..bounds[t + 1] {
+            for k in pattern.row(i) {
+                let to = &mut next[pattern.indices[k] as usize];
+                // SAFETY: the counts give each stored element a place of its own, below their number.
+                unsafe {
+                    *indices.at(*to as usize) = i as i64;
+                    *positions.at(*to as usize) = k as i64;
+                }
+                *to += 1;
+            }
+        }
+    });
     Ok(())
 }
 

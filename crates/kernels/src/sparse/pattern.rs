@@ -66,28 +66,18 @@ impl<'a> Pattern<'a> {
         self.indptr[i] as usize..self.indptr[i + 1] as usize
     }
 
+    /// Number of stored elements before row `i`, which may be the end.
+    #[inline(always)]
+    pub(crate) fn row_start(&self, i: usize) -> usize {
+        self.indptr[i] as usize
+    }
+
     /// Rows cut into runs of about the same work, where a stored element costs `width` and a row a little: where each run begins, and the end.
     pub(crate) fn runs(&self, width: usize) -> Vec<usize> {
         let width = width.max(1);
-        let mut starts = vec![0];
-        let mut first = 0;
-        while first < self.num_rows() {
-            // The work up to row i grows with i.
-            let work =
-                |i: usize| (self.indptr[i] - self.indptr[first]) as usize * width + (i - first) * 8;
-            let (mut low, mut high) = (first + 1, self.num_rows());
-            while low < high {
-                let middle = low + (high - low) / 2;
-                if work(middle) >= TASK {
-                    high = middle;
-                } else {
-                    low = middle + 1;
-                }
-            }
-            first = low;
-            starts.push(first);
-        }
-        starts
+        runs(self.num_rows(), TASK, |i| {
+            self.indptr[i] as usize * width + i * 8
+        })
     }
 
     /// Runs `task(rows)` for all rows, in runs of about the same work.
@@ -98,12 +88,38 @@ impl<'a> Pattern<'a> {
         task: &(dyn Fn(Range<usize>) + Sync),
     ) {
         let runs = self.runs(width);
-        let count = runs.len() - 1;
-        if count < 2 || threads.count() < 2 {
-            return (0..count).for_each(|t| task(runs[t]..runs[t + 1]));
-        }
-        threads.run(count, &|t| task(runs[t]..runs[t + 1]));
+        run_all(threads, runs.len() - 1, &|t| task(runs[t]..runs[t + 1]));
     }
+}
+
+/// Rows cut into runs, each as short as possible with at least `task` of work: where each run begins, and the end. `work(i)` is that of the rows
+/// before row i.
+pub(crate) fn runs(num_rows: usize, task: usize, work: impl Fn(usize) -> usize) -> Vec<usize> {
+    let mut starts = vec![0];
+    let mut first = 0;
+    while first < num_rows {
+        let before = work(first);
+        let (mut low, mut high) = (first + 1, num_rows);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if work(middle) - before >= task {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        first = low;
+        starts.push(first);
+    }
+    starts
+}
+
+/// Runs `task(0)`, ..., `task(n - 1)`.
+pub(crate) fn run_all(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
+    if n < 2 || threads.count() < 2 {
+        return (0..n).for_each(task);
+    }
+    threads.run(n, task);
 }
 
 /// Remembers one index out of range, of whatever task found one.

@@ -3,19 +3,11 @@
 use std::cell::RefCell;
 use std::sync::Mutex;
 
-use super::pattern::{Fault, OutOfRange, Pattern};
-use super::value::{Operand, Value, output, with_value};
+use super::pattern::{Fault, OutOfRange, Pattern, run_all, runs};
+use super::value::{Operand, Output, Value, output, with_value};
 use crate::real::Shared;
-use crate::scratch::filled;
+use crate::scratch::{filled, reserve};
 use crate::{Elem, Threads};
-
-/// A sparse product: its pattern, rows ascending, and the bytes of its values.
-pub struct Product {
-    /// Columns.
-    pub indices: Vec<i64>,
-    /// Where rows begin.
-    pub indptr: Vec<i64>,
-}
 
 /// Columns of one row of a product as bits, with a bit for each word of them that is not 0, so that the columns are found in ascending order without
 /// sorting.
@@ -33,15 +25,11 @@ impl Columns {
         }
     }
 
-    /// Adds a column; whether it is new.
+    /// Adds a column.
     #[inline(always)]
-    fn insert(&mut self, column: usize) -> bool {
-        let word = &mut self.words[column / 64];
-        let bit = 1 << (column % 64);
-        let is_new = *word & bit == 0;
-        *word |= bit;
+    fn insert(&mut self, column: usize) {
+        self.words[column / 64] |= 1 << (column % 64);
         self.summary[column / 4096] |= 1 << (column / 64 % 64);
-        is_new
     }
 
     /// Visits the columns in ascending order and forgets them.
@@ -61,7 +49,7 @@ impl Columns {
     }
 }
 
-/// One row of a product while it is summed.
+/// One row of a product while it is summed. Sums of columns that are not there are 0.
 struct Row<T> {
     columns: Columns,
     sums: Vec<T>,
@@ -73,12 +61,24 @@ struct Part<T> {
     data: Vec<T>,
 }
 
-/// `a @ b`, where `b` has `num_columns` columns. `place` is told the number of stored elements and gives the memory for their values.
+impl<T> Part<T> {
+    /// Makes space for `more` elements; the first time for those of a whole task, later for twice as many as there are.
+    fn make_space(&mut self, more: usize) {
+        if self.indices.capacity() - self.indices.len() < more {
+            let more = more.max(self.indices.len()).max(TASK);
+            reserve(&mut self.indices, more);
+            reserve(&mut self.data, more);
+        }
+    }
+}
+
+/// `a @ b`, where `b` has `num_columns` columns. Writes where rows begin to `indptr`. `place` is told the number of stored elements and gives memory
+/// for them.
 ///
 /// Rows of the result ascend. A row is summed in the order of storage (Gustavson, ACM TOMS 4 (1978), 250-269).
 ///
 /// # Errors
-/// An index of `a` that is no row of `b`, or one of `b` beyond `num_columns`.
+/// An index of `a` that is no row of `b`, or one of `b` beyond `num_columns`; those of `place`.
 ///
 /// # Safety
 /// `a_data` and `b_data` hold one element of `elem` for each stored one; at what `place` gives as many as it was told can be written. `elem` is one of
@@ -89,100 +89,89 @@ pub unsafe fn matmul<E>(
     (a, a_data): (&Pattern, Operand),
     (b, b_data): (&Pattern, Operand),
     num_columns: usize,
-    place: impl FnOnce(usize) -> Result<*mut u8, E>,
-) -> Result<Result<Product, Fault>, E> {
+    indptr: &mut [i64],
+    place: impl FnOnce(usize) -> Result<Output, E>,
+) -> Result<Result<(), Fault>, E> {
+    assert_eq!(indptr.len(), a.num_rows() + 1);
+    let (rows_found, columns_found) = (
+        OutOfRange::below(b.num_rows()),
+        OutOfRange::below(num_columns),
+    );
+    if !rows_found.are_in_range(a.indices) || !columns_found.are_in_range(b.indices) {
+        return Ok(rows_found.result().and_then(|()| columns_found.result()));
+    }
     with_value!(elem, T => {
         // SAFETY: the caller's.
         let (a_data, b_data) = unsafe { (a_data.as_slice::<T>(), b_data.as_slice::<T>()) };
         assert!(a_data.len() == a.indices.len() && b_data.len() == b.indices.len());
-        let (rows_found, columns_found) =
-            (OutOfRange::below(b.num_rows()), OutOfRange::below(num_columns));
-        // Rows of about the same number of products.
-        let mut work = filled(a.num_rows() + 1, 0_i64);
-        for i in 0..a.num_rows() {
-            let of_row: usize = (a.row(i).filter_map(|k| rows_found.check(a.indices[k])))
-                .map(|j| b.row(j).len())
-                .sum();
-            work[i + 1] = work[i] + of_row as i64 + 4;
+        // Numbers of products in the rows before each row; no row of the result has more elements than that, nor than columns.
+        let products_of = |i: usize| -> usize {
+            a.row(i).map(|k| b.row(a.indices[k] as usize).len()).sum()
+        };
+        let mut work = filled(a.num_rows() + 1, 0_usize);
+        let to = Shared(work.as_mut_ptr());
+        a.for_rows(threads, 4, &|rows| {
+            // SAFETY: each row is one task's.
+            rows.for_each(|i| unsafe { *to.at(i + 1) = products_of(i) });
+        });
+        for i in 1..work.len() {
+            work[i] += work[i - 1];
         }
-        let runs = runs_of(&work, 32 * 1024);
+        let runs = runs(a.num_rows(), TASK, |i| work[i] + 4 * i);
         let num_runs = runs.len() - 1;
         let parts: Vec<Mutex<Option<Part<T>>>> = (0..num_runs).map(|_| Mutex::new(None)).collect();
-        let mut indptr = filled(a.num_rows() + 1, 0_i64);
+        indptr[0] = 0;
         let counts = Shared(indptr.as_mut_ptr());
         let scratch: Scratch<Row<T>> = Scratch::new();
-        let run = |t: usize| {
+        run_all(threads, num_runs, &|t| {
             scratch.with(|| Row { columns: Columns::new(num_columns), sums: filled(num_columns, T::ZERO) }, |row| {
+                let rows = runs[t]..runs[t + 1];
                 let mut part = Part { indices: Vec::new(), data: Vec::new() };
-                for i in runs[t]..runs[t + 1] {
+                for i in rows {
                     let before = part.indices.len();
+                    part.make_space((work[i + 1] - work[i]).min(num_columns));
                     for k in a.row(i) {
-                        let Some(j) = rows_found.check(a.indices[k]) else { continue };
-                        let factor = a_data[k];
-                        let of_b = b.row(j);
+                        let (factor, of_b) = (a_data[k], b.row(a.indices[k] as usize));
                         for (&c, &v) in b.indices[of_b.clone()].iter().zip(&b_data[of_b]) {
-                            let Some(c) = columns_found.check(c) else { continue };
-                            let product = factor.times(v);
-                            let sum = &mut row.sums[c];
-                            *sum = if row.columns.insert(c) { product } else { sum.plus(product) };
+                            let sum = &mut row.sums[c as usize];
+                            *sum = sum.plus(factor.times(v));
+                            row.columns.insert(c as usize);
                         }
                     }
                     let Row { columns, sums } = row;
                     columns.drain(|c| {
                         part.indices.push(c as i64);
-                        part.data.push(sums[c]);
+                        part.data.push(std::mem::replace(&mut sums[c], T::ZERO));
                     });
                     // SAFETY: each row is one task's.
                     unsafe { *counts.at(i + 1) = (part.indices.len() - before) as i64 };
                 }
                 *parts[t].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(part);
             });
-        };
-        run_all(threads, num_runs, &run);
-        if let Err(fault) = rows_found.result().and_then(|()| columns_found.result()) {
-            return Ok(Err(fault));
-        }
+        });
         for i in 1..indptr.len() {
             indptr[i] += indptr[i - 1];
         }
-        let len = indptr.last().map_or(0, |&n| n as usize);
-        let data = Shared(place(len)?.cast::<T>());
-        let mut indices = filled(len, 0_i64);
-        let to = Shared(indices.as_mut_ptr());
+        let to = place(indptr.last().map_or(0, |&n| n as usize))?;
+        let (data, indices) = (Shared(to.data.cast::<T>()), Shared(to.indices));
+        let indptr = &*indptr;
         run_all(threads, num_runs, &|t| {
             let part = parts[t].lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
             if let Some(part) = part {
                 let at = indptr[runs[t]] as usize;
                 // SAFETY: runs of rows have places that lie apart, as many as the part has elements.
                 unsafe {
-                    output::<i64>(to.at(at).cast(), part.indices.len()).copy_from_slice(&part.indices);
+                    output::<i64>(indices.at(at).cast(), part.indices.len()).copy_from_slice(&part.indices);
                     output::<T>(data.at(at).cast(), part.data.len()).copy_from_slice(&part.data);
                 }
             }
         });
-        Ok(Ok(Product { indices, indptr }))
+        Ok(Ok(()))
     })
 }
 
-fn run_all(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
-    if n < 2 || threads.count() < 2 {
-        return (0..n).for_each(task);
-    }
-    threads.run(n, task);
-}
-
-/// Rows cut where their summed work passes multiples of `task`.
-fn runs_of(work: &[i64], task: i64) -> Vec<usize> {
-    let mut runs = vec![0];
-    let mut start = 0;
-    for i in 1..work.len() {
-        if work[i] - work[start] >= task || i + 1 == work.len() {
-            runs.push(i);
-            start = i;
-        }
-    }
-    runs
-}
+/// Products that a task computes, about.
+const TASK: usize = 32 * 1024;
 
 /// Working memory that tasks hand to one another.
 struct Scratch<S>(Mutex<Vec<S>>);

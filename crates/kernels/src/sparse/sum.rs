@@ -1,7 +1,7 @@
 //! Sums and differences of two sparse matrices, row by row.
 
-use super::pattern::Pattern;
-use super::value::{Operand, Value, output, with_value};
+use super::pattern::{Pattern, run_all, runs};
+use super::value::{Operand, Output, Value, output, with_value};
 use crate::real::Shared;
 use crate::{Elem, Threads};
 
@@ -14,113 +14,130 @@ pub enum Sign {
     Minus,
 }
 
-/// Where a result goes, once its number of elements is known.
-pub struct Room {
-    /// Values.
-    pub data: *mut u8,
-    /// Columns.
-    pub indices: *mut i64,
-}
-
 /// The sum of two matrices of as many rows, whose rows ascend; so do those of the result. Writes where rows begin to `indptr`. `place` is told the
 /// number of stored elements and gives memory for them.
+///
+/// Runs of rows are merged once, into `scratch`, and copied to where they belong when the lengths of all rows are known.
 ///
 /// # Errors
 /// Those of `place`.
 ///
 /// # Safety
-/// Each operand holds one element of `elem` for each stored one; at what `place` gives as many as it was told can be written. `elem` is one of those
-/// that sparse kernels compute in.
+/// Each operand holds one element of `elem` for each stored one; at what `place` gives as many as it was told can be written, in `scratch` as many as
+/// both operands have together. `elem` is one of those that sparse kernels compute in.
 pub unsafe fn add<E>(
     threads: &dyn Threads,
     elem: Elem,
     (a, a_data): (&Pattern, Operand),
     (b, b_data, sign): (&Pattern, Operand, Sign),
     indptr: &mut [i64],
-    place: impl FnOnce(usize) -> Result<Room, E>,
+    scratch: Output,
+    place: impl FnOnce(usize) -> Result<Output, E>,
 ) -> Result<(), E> {
     assert!(a.num_rows() == b.num_rows() && indptr.len() == a.num_rows() + 1);
     with_value!(elem, T => {
         // SAFETY: the caller's.
         let (a_data, b_data) = unsafe { (a_data.as_slice::<T>(), b_data.as_slice::<T>()) };
         assert!(a_data.len() == a.indices.len() && b_data.len() == b.indices.len());
+        // Where rows begin in `scratch`: as if the operands shared no column.
+        let apart = |i: usize| a.row_start(i) + b.row_start(i);
+        let runs = runs(a.num_rows(), TASK, |i| apart(i) + 8 * i);
         indptr[0] = 0;
         let counts = Shared(indptr.as_mut_ptr());
-        a.for_rows(threads, 1, &|rows| {
-            for i in rows {
-                let count = count_row(&a.indices[a.row(i)], &b.indices[b.row(i)]);
+        let (kept, columns) = (Shared(scratch.data.cast::<T>()), Shared(scratch.indices));
+        run_all(threads, runs.len() - 1, &|t| {
+            let (at, len) = (apart(runs[t]), apart(runs[t + 1]) - apart(runs[t]));
+            // SAFETY: runs lie apart, within what both operands have together.
+            let (columns, values) = unsafe {
+                (output::<i64>(columns.at(at).cast(), len), output::<T>(kept.at(at).cast(), len))
+            };
+            let mut end = 0;
+            for i in runs[t]..runs[t + 1] {
+                let (j, k) = (a.row(i), b.row(i));
+                let lhs = (&a.indices[j.clone()], &a_data[j]);
+                let rhs = (&b.indices[k.clone()], &b_data[k]);
+                let to = (&mut columns[end..], &mut values[end..]);
+                // SAFETY: what is left of the run's memory is for its rows from here on.
+                let count = unsafe {
+                    match sign {
+                        Sign::Plus => add_row(lhs, rhs, to, |x| x, T::plus),
+                        Sign::Minus => add_row(lhs, rhs, to, |x| T::ZERO.minus(x), T::minus),
+                    }
+                };
                 // SAFETY: each row is one task's.
                 unsafe { *counts.at(i + 1) = count as i64 };
+                end += count;
             }
         });
         for i in 1..indptr.len() {
             indptr[i] += indptr[i - 1];
         }
-        let room = place(indptr.last().map_or(0, |&n| n as usize))?;
-        let (data, indices) = (Shared(room.data.cast::<T>()), Shared(room.indices));
+        let to = place(indptr.last().map_or(0, |&n| n as usize))?;
+        let (data, indices) = (Shared(to.data.cast::<T>()), Shared(to.indices));
         let indptr = &*indptr;
-        a.for_rows(threads, 1, &|rows| {
-            for i in rows {
-                let (at, len) = (indptr[i] as usize, (indptr[i + 1] - indptr[i]) as usize);
-                // SAFETY: rows have places that lie apart, as many as were counted.
-                let (columns, values) = unsafe {
-                    (output::<i64>(indices.at(at).cast(), len), output::<T>(data.at(at).cast(), len))
-                };
-                add_row(
-                    (&a.indices[a.row(i)], &a_data[a.row(i)]),
-                    (&b.indices[b.row(i)], &b_data[b.row(i)], sign),
-                    (columns, values),
-                );
+        run_all(threads, runs.len() - 1, &|t| {
+            let (from, at) = (apart(runs[t]), indptr[runs[t]] as usize);
+            let len = indptr[runs[t + 1]] as usize - at;
+            // SAFETY: runs have as many elements as were counted, in the scratch memory and in the result, which lie apart.
+            unsafe {
+                output::<i64>(indices.at(at).cast(), len)
+                    .copy_from_slice(output(columns.at(from).cast(), len));
+                output::<T>(data.at(at).cast(), len)
+                    .copy_from_slice(output(kept.at(from).cast(), len));
             }
         });
         Ok(())
     })
 }
 
-/// How many different columns a row of the result has. Which operand comes next is no branch: nobody can predict it.
-#[inline(always)]
-fn count_row(j: &[i64], k: &[i64]) -> usize {
-    let (mut p, mut q, mut shared) = (0, 0, 0);
-    while p < j.len() && q < k.len() {
-        let (left, right) = (j[p], k[q]);
-        p += usize::from(left <= right);
-        q += usize::from(right <= left);
-        shared += usize::from(left == right);
-    }
-    j.len() + k.len() - shared
-}
+/// Elements that a task merges, about.
+const TASK: usize = 32 * 1024;
 
-/// Writes one row of the result, which has as many places as it needs.
+/// Writes one row of the result. Answers its number of elements.
+///
+/// # Safety
+/// There is memory for the elements of both operands.
 #[inline(always)]
-fn add_row<T: Value>(
+unsafe fn add_row<T: Value>(
     (j, a): (&[i64], &[T]),
-    (k, b, sign): (&[i64], &[T], Sign),
+    (k, b): (&[i64], &[T]),
     (columns, values): (&mut [i64], &mut [T]),
-) {
-    let signed = |x: T| {
-        if sign == Sign::Minus {
-            T::ZERO.minus(x)
-        } else {
-            x
+    only_right: impl Fn(T) -> T,
+    both: impl Fn(T, T) -> T,
+) -> usize {
+    let (a, b) = (&a[..j.len()], &b[..k.len()]);
+    debug_assert!(columns.len().min(values.len()) >= j.len() + k.len());
+    let mut at = 0;
+    let mut push = |column: i64, value: T| {
+        // SAFETY: each step below reads at least one element more, so `at` is below the number of both.
+        unsafe {
+            *columns.get_unchecked_mut(at) = column;
+            *values.get_unchecked_mut(at) = value;
         }
+        at += 1;
     };
-    let (mut p, mut q, mut at) = (0, 0, 0);
+    let (mut p, mut q) = (0, 0);
     while p < j.len() && q < k.len() {
         let (left, right) = (j[p], k[q]);
-        let (takes_left, takes_right) = (left <= right, right <= left);
-        let x = if takes_left { a[p] } else { T::ZERO };
-        let y = if takes_right { signed(b[q]) } else { T::ZERO };
-        columns[at] = left.min(right);
-        values[at] = x.plus(y);
-        p += usize::from(takes_left);
-        q += usize::from(takes_right);
-        at += 1;
+        if left < right {
+            push(left, a[p]);
+            p += 1;
+        } else if right < left {
+            push(right, only_right(b[q]));
+            q += 1;
+        } else {
+            push(left, both(a[p], b[q]));
+            (p, q) = (p + 1, q + 1);
+        }
     }
-    let rest = at + j.len() - p;
-    columns[at..rest].copy_from_slice(&j[p..]);
-    values[at..rest].copy_from_slice(&a[p..]);
-    columns[rest..].copy_from_slice(&k[q..]);
-    for (to, &y) in values[rest..].iter_mut().zip(&b[q..]) {
-        *to = signed(y);
+    // One of the operands has nothing left. Rows are short, so these loops are no calls of `memcpy`.
+    while p < j.len() {
+        push(j[p], a[p]);
+        p += 1;
     }
+    while q < k.len() {
+        push(k[q], only_right(b[q]));
+        q += 1;
+    }
+    at
 }

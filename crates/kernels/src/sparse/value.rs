@@ -1,5 +1,6 @@
 //! The types that sparse kernels compute in, and the choice of one by `Elem`.
 
+use super::vector::{LANES, add_first};
 use crate::reduce::number::Cx;
 
 /// A number that products and sums are made of. Integers wrap.
@@ -9,10 +10,20 @@ pub(crate) trait Value: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
+
+    /// [`add_first`] with masked loads, where the type has them.
+    ///
+    /// # Safety
+    /// The processor has AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn add_first_avx512(lanes: &mut [Self; LANES], part: &[Self; LANES], n: usize) {
+        add_first(lanes, part, n);
+    }
 }
 
 macro_rules! floats {
-    ($($t:ty),*) => { $(impl Value for $t {
+    ($($t:ty, $load:ident, $store:ident, $masked:ident, $add:ident, $mask:ty);*) => { $(impl Value for $t {
         const ZERO: Self = 0.0;
         const ONE: Self = 1.0;
         #[inline(always)]
@@ -21,9 +32,28 @@ macro_rules! floats {
         fn minus(self, other: Self) -> Self { self - other }
         #[inline(always)]
         fn times(self, other: Self) -> Self { self * other }
+
+        #[cfg(target_arch = "x86_64")]
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        unsafe fn add_first_avx512(lanes: &mut [Self; LANES], part: &[Self; LANES], n: usize) {
+            use std::arch::x86_64::{$add, $load, $masked, $store};
+            const WIDTH: usize = 64 / size_of::<$t>();
+            for first in (0..LANES).step_by(WIDTH) {
+                let mask = (1_u32 << n.saturating_sub(first).min(WIDTH)).wrapping_sub(1) as $mask;
+                // SAFETY: `WIDTH` elements from `first` on lie within both arrays.
+                unsafe {
+                    let (lanes, part) = (lanes.as_mut_ptr().add(first), part.as_ptr().add(first));
+                    $store(lanes, $add($load(lanes), $masked(mask, part)));
+                }
+            }
+        }
     })* };
 }
-floats!(f32, f64);
+floats!(
+    f32, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_maskz_loadu_ps, _mm512_add_ps, u16;
+    f64, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_maskz_loadu_pd, _mm512_add_pd, u8
+);
 
 macro_rules! integers {
     ($($t:ty),*) => { $(impl Value for $t {
@@ -86,6 +116,14 @@ pub(crate) unsafe fn output<'a, T>(ptr: *mut u8, len: usize) -> &'a mut [T] {
     }
     // SAFETY: the caller's.
     unsafe { std::slice::from_raw_parts_mut(ptr.cast(), len) }
+}
+
+/// Where a sparse result goes, once its number of elements is known.
+pub struct Output {
+    /// Values.
+    pub data: *mut u8,
+    /// Columns.
+    pub indices: *mut i64,
 }
 
 /// Runs `$body` with `$T` naming the type that values of `$elem` are computed in: f32, f64, c64, c128, i64 or u64.
