@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mxnet import _core
 from mxnet._atomic_file import write_atomically
+from mxnet._graph_parts import Parts, flattened, is_kind, join
 from mxnet._graph_passes import bisect, passes, register_partitioner, register_pass, unregister_pass, without_pass
 from mxnet._graph_plot import plot, view
 from mxnet._graph_view import GraphNode, GraphValue, TracedGraph
@@ -50,6 +51,8 @@ def _described(value: Any, name: str) -> Any:
     """The form of nested results as JSON."""
     if isinstance(value, _Slot):
         return {"array": value.index}
+    if isinstance(value, Parts):
+        return {"parts": [value.kind, value.rest, [_described(item, name) for item in value.arrays]]}
     if isinstance(value, tuple | list):
         items = [_described(item, name) for item in value]
         return {"tuple": items} if isinstance(value, tuple) else {"list": items}
@@ -71,7 +74,9 @@ def _checked(form: Any, num_arrays: int) -> None:
         return
     if kind == "value" and (content is None or isinstance(content, bool | int | float | str)):
         return
-    if kind == "dict" and isinstance(content, dict):
+    if kind == "parts" and isinstance(content, list) and len(content) == 3 and is_kind(content[0]):
+        items = list(content[2])
+    elif kind == "dict" and isinstance(content, dict):
         items = list(content.values())
     elif kind in ("tuple", "list") and isinstance(content, list):
         items = content
@@ -79,6 +84,22 @@ def _checked(form: Any, num_arrays: int) -> None:
         raise ValueError(f"{form!r} is no form of results")
     for item in items:
         _checked(item, num_arrays)
+
+
+def _checked_arguments(forms: Any, inputs: Any) -> list[Any] | None:
+    """Forms of arguments as `write` has them; ValueError if they are others."""
+    if forms is None:
+        return None
+    plain = sum("array" not in entry for entry in inputs)
+    for form in forms:
+        if form is not None:
+            kind, _, count = form
+            if not is_kind(kind) or not isinstance(count, int) or count < 1:
+                raise ValueError(f"{form!r} is no form of an argument")
+            plain -= count - 1
+    if plain != len(forms):
+        raise ValueError(f"the graph has {plain - len(forms)} arguments more than its forms have")
+    return list(forms)
 
 
 def _built(form: Any, arrays: list[ndarray]) -> Any:
@@ -90,6 +111,8 @@ def _built(form: Any, arrays: list[ndarray]) -> Any:
         return {key: _built(item, arrays) for key, item in content.items()}
     if kind == "value":
         return content
+    if kind == "parts":
+        return join(Parts(content[0], content[1], tuple(_built(item, arrays) for item in content[2])))
     items = [_built(item, arrays) for item in content]
     return tuple(items) if kind == "tuple" else items
 
@@ -101,6 +124,7 @@ def write(
     parameters: Mapping[str, Any],
     files: tuple[PathLike, PathLike],
     name: str,
+    forms: Sequence[Any] | None = None,
 ) -> None:
     """Write a compiled graph and its arrays.
 
@@ -117,6 +141,9 @@ def write(
         For the graph and for the arrays. Each is written whole or not at all, the arrays first.
     name : str
         What errors call the function.
+    forms : sequence, optional
+        For each argument of the function None, or the kind, what is no array, and the number of arrays of a sparse or
+        ragged one. By default every argument is an array.
 
     Raises
     ------
@@ -130,12 +157,14 @@ def write(
     form = _described(results, name)
     text, arrays = graph.export(dict(names))
     trainable = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
-    document = json.dumps(json.loads(text) | {"results": form, "trainable": trainable})
+    document = json.loads(text) | {"results": form, "trainable": trainable}
+    if forms is not None:
+        document["arguments"] = list(forms)
     values = {name: parameters[name].data() if name in parameters else array for name, array in arrays}
     symbol_file, param_file = files
 
     def write_text(path: str) -> None:
-        Path(path).write_text(document, encoding="utf-8")
+        Path(path).write_text(json.dumps(document), encoding="utf-8")
 
     save_arrays(param_file, values, {"format": "mxnet"})
     write_atomically(symbol_file, write_text)
@@ -181,6 +210,7 @@ class Graph:
             needed = [entry["array"] for entry in inputs if "array" in entry]
             if form is not None:
                 _checked(form, len(document["outputs"]))
+            self._forms = _checked_arguments(document.get("arguments"), inputs)
             self._captured = [entry["array"] for entry in inputs if "array" in entry and not entry.get("constant")]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise FileFormatError(f"{source!r} is damaged or no graph: {error!r}") from error
@@ -197,17 +227,17 @@ class Graph:
         self._text = text
         self.arguments: list[tuple[list[int], str]] = self._loaded.arguments
 
-    def __call__(self, *arguments: ndarray) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """Run the graph.
 
         Parameters
         ----------
-        *arguments : ndarray
-            In the dtypes and shapes that `arguments` says.
+        *arguments : ndarray, sparray or RaggedArray
+            In the dtypes and shapes that `arguments` says. Sparse and ragged ones may be given as their parts, too.
 
         Returns
         -------
-        ndarray or nested tuples, lists and dicts
+        ndarray, sparray, RaggedArray or nested tuples, lists and dicts
             What the exported network returns.
 
         Raises
@@ -217,11 +247,19 @@ class Graph:
         TypeError
             If an argument has another dtype.
         """
-        return self._nested(self._loaded.run(list(arguments)))
+        return self._nested(self._loaded.run(self._plain(arguments)))
 
-    def _interpret(self, arguments: tuple[ndarray, ...], values: Mapping[str, ndarray]) -> Any:
+    def _interpret(self, arguments: tuple[Any, ...], values: Mapping[str, ndarray]) -> Any:
         """Run the graph operator by operator, with other values of its arrays."""
-        return self._nested(self._loaded.interpret(list(arguments), [values[name] for name in self._captured]))
+        return self._nested(self._loaded.interpret(self._plain(arguments), [values[name] for name in self._captured]))
+
+    @property
+    def num_arguments(self) -> int:
+        """Number of arguments of a call; sparse and ragged ones count once, but have several entries in `arguments`."""
+        return len(self.arguments if self._forms is None else self._forms)
+
+    def _plain(self, arguments: tuple[Any, ...]) -> list[ndarray]:
+        return list(arguments) if self._forms is None else flattened(self._forms, arguments, "graph")
 
     def _nested(self, outputs: list[ndarray]) -> Any:
         if self._form is not None:

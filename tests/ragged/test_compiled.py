@@ -1,11 +1,9 @@
 """Ragged arrays in compiled functions: values are an argument, lengths are part of the signature."""
 
 import numpy
-import pytest
 
 import mxnet as mx
 from mxnet import autograd, gluon, np, npx, ragged
-from mxnet.error import UnsupportedError
 
 RNG = numpy.random.default_rng(0)
 
@@ -75,12 +73,3 @@ def test_hybridized_layers_train_on_ragged_input():
         grads.append([p.grad().asnumpy() for p in net.collect_params().values()])
     for eager, compiled in zip(*grads, strict=True):
         numpy.testing.assert_allclose(compiled, eager, rtol=1e-4, atol=1e-6)
-
-
-def test_a_file_has_no_graph_for_one_raggedness(tmp_path):
-    net = gluon.nn.Dense(2, flatten=False, in_units=3)
-    net.initialize()
-    net.hybridize()
-    net(rows(2, 1))
-    with pytest.raises(UnsupportedError, match="RaggedArray"):
-        net.export(tmp_path / "net")

@@ -6,9 +6,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mxnet import _core, autograd
-from mxnet._jit import Compiled
+from mxnet._core import ndarray
+from mxnet._graph_parts import Parts, arguments_of, has_parts, join_traced, split
+from mxnet._jit import Compiled, InputSpec
 from mxnet.base import PathLike
 from mxnet.error import UnsupportedError
+from mxnet.numpy import zeros
 
 if TYPE_CHECKING:
     from mxnet.gluon.block import Block
@@ -38,7 +41,7 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     RuntimeError
         If the block is not hybridized or was not called yet, or shapes of its results depend on values.
     UnsupportedError
-        If its last call was with ragged or sparse arrays.
+        If its last call was with ragged arrays and it makes shapes or positions of their lengths.
     """
     from mxnet import graph as graphs
 
@@ -49,19 +52,85 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
             f"{name}.export: call `hybridize()`, then the block once with arrays like those of later calls"
         )
     args, kwargs = last
-    for x in (*args, *kwargs.values()):
-        if hasattr(type(x), "_graph_parts"):
-            raise UnsupportedError(
-                f"{name}.export: an argument is a {type(x).__name__}, whose graph is that of its offsets or its shape, "
-                "and a file has one graph\n  hint: export the block after a call with arrays"
-            )
+    forms = None
     with autograd.pause(), autograd.predict_mode():
-        found = compiled.graph_for(args, kwargs, graphs.slot)
+        if any(map(has_parts, (*args, *kwargs.values()))):
+            found, forms = _graph_of_parts(compiled, args, kwargs, name)
+        else:
+            found = compiled.graph_for(args, kwargs, graphs.slot)
     if found is None:
         raise RuntimeError(f"{name}.export: shapes of its results depend on values")
     parameters = block.collect_params()
     names = {_core.storage_of(parameter.data()): key for key, parameter in parameters.items()}
     files = f"{os.fspath(path)}-symbol.json", f"{os.fspath(path)}-{epoch:04d}.params"
     graph, results = found
-    graphs.write(graph, results, names, parameters, files, name)
+    graphs.write(graph, results, names, parameters, files, name, forms)
     return files
+
+
+def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str) -> tuple[Any, list[Any]]:
+    """The graph of a function of the parts of sparse and ragged arrays, and the forms of the function's arguments.
+
+    It serves ragged arrays of any lengths and any number of rows, and sparse arrays of one shape and any number of
+    stored elements. The first axis of other arguments, if it is as long as a ragged one has rows in the last call, is
+    so in all calls; their other axes keep their lengths.
+    """
+    from mxnet import graph as graphs
+
+    if kwargs:
+        raise UnsupportedError(
+            f"{name}.export: a network of sparse or ragged arguments takes them by position, not `{next(iter(kwargs))}`"
+        )
+    forms: list[Any] = []
+    known: list[Any] = []  # The number of an array, or `Parts` of numbers.
+    plain: list[ndarray] = []
+    lengths: list[str | None] = []  # Names of the lengths of first axes that may be any.
+    beside: list[int] = []
+    for number, x in enumerate(args):
+        if has_parts(x):
+            parts = arguments_of(x)
+            numbers = tuple(range(len(plain), len(plain) + len(parts.arrays)))
+            forms.append([parts.kind, parts.rest, len(numbers)])
+            known.append(parts._replace(arrays=numbers))
+            plain += parts.arrays
+            names = x._file_lengths()
+            lengths += [
+                n if n is None or (n.startswith("rows ") and n[5:].isdigit()) else f"{n} of {number}" for n in names
+            ]
+        elif isinstance(x, ndarray):
+            forms.append(None)
+            known.append(len(plain))
+            if x.ndim:
+                beside.append(len(plain))
+            plain.append(x)
+            lengths.append(None)
+        else:
+            raise UnsupportedError(f"{name}.export: beside sparse and ragged arguments must stand arrays, found {x!r}")
+
+    def function(*arrays: Any) -> Any:
+        bound = [
+            join_traced(x._replace(arrays=tuple(arrays[i] for i in x.arrays))) if isinstance(x, Parts) else arrays[x]
+            for x in known
+        ]
+        return split(compiled.__wrapped__(*bound))  # type: ignore[attr-defined]
+
+    free = list(lengths)
+    for i in beside:
+        rows = f"rows {plain[i].shape[0]}"
+        free[i] = rows if rows in lengths else None
+    note = ""
+    for chosen in (free, lengths) if free != lengths else (lengths,):
+        # Lengths that are equal in a call are taken for one: these differ, and no values are read.
+        sizes = {length: 5 + 2 * i for i, length in enumerate(dict.fromkeys(n for n in chosen if n is not None))}
+        shapes = [x.shape if n is None else (sizes[n], *x.shape[1:]) for x, n in zip(plain, chosen, strict=True)]
+        examples = [zeros(shape, x.dtype, device=x.device) for shape, x in zip(shapes, plain, strict=True)]
+        made = Compiled(function, dynamic=[_spec(x.shape, n) for x, n in zip(plain, chosen, strict=True)])
+        found = made.graph_for(tuple(examples), {}, graphs.slot)
+        if found is not None and "num_sizes" in (entry := made.trace_report()[0]):
+            return found, forms
+        note = entry.get("note", "") if found is not None else "shapes of its results depend on values"
+    raise UnsupportedError(f"{name}.export: the network has no graph for all lengths of its arguments: {note}")
+
+
+def _spec(shape: tuple[int, ...], length: str | None) -> InputSpec | None:
+    return None if length is None else InputSpec(length, *shape[1:])

@@ -56,8 +56,8 @@ class SymbolBlock(HybridBlock):
                 "  hint: use `SymbolBlock.imports(symbol_file, input_names, param_file)`"
             )
         names = [inputs] if isinstance(inputs, str) else list(inputs)
-        if len(names) != len(outputs.arguments):
-            raise ValueError(f"SymbolBlock: {len(names)} names for the {len(outputs.arguments)} arguments of the graph")
+        if len(names) != outputs.num_arguments:
+            raise ValueError(f"SymbolBlock: {len(names)} names for the {outputs.num_arguments} arguments of the graph")
         self._graph = outputs
         self._input_names = names
         for name, array in outputs.arrays.items():
@@ -145,11 +145,11 @@ class SymbolBlock(HybridBlock):
 
         Parameters
         ----------
-        *args : ndarray
+        *args : ndarray, sparray or RaggedArray
 
         Returns
         -------
-        ndarray or nested tuples, lists and dicts
+        ndarray, sparray, RaggedArray or nested tuples, lists and dicts
         """
         values = {name: parameter.data() for name, parameter in self._reg_params.items()}
         return self._graph._interpret(args, values)

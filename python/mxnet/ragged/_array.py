@@ -11,7 +11,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from mxnet import _core, autograd, error
 from mxnet._core import ndarray
-from mxnet.ragged._partition import Partition
+from mxnet.ragged._partition import Partition, TracedPartition
 
 _op = _core.namespaces["op"]
 
@@ -115,7 +115,7 @@ class RaggedArray(NDArrayOperatorsMixin):
         at = self._axis(axis, "lengths")
         if not 1 <= at <= self.num_ragged:
             raise error.ValueError(f"lengths: axis {axis} of shape {self.shape} is not ragged")
-        return _core.array(self._partitions[at - 1].lengths, dtype="int64")
+        return self._partitions[at - 1].sizes.copy()
 
     @property
     def shape(self) -> tuple[int | None, ...]:
@@ -440,7 +440,7 @@ class RaggedArray(NDArrayOperatorsMixin):
         kept = self.shape[:lead]
         if len(sizes) < lead or any(new not in (old, -1, None) for new, old in zip(sizes, kept, strict=False)):
             raise error.ShapeError(f"reshape: shape {sizes} must start with the axes {kept}, which stay")
-        return self.with_values(self._values.reshape((len(self._values), *sizes[lead:])))
+        return self.with_values(self._values.reshape((self._values.shape[0], *sizes[lead:])))
 
     def swapaxes(self, axis1: int, axis2: int) -> RaggedArray:
         """Two uniform axes exchanged; see `numpy.swapaxes`.
@@ -465,6 +465,29 @@ class RaggedArray(NDArrayOperatorsMixin):
     @classmethod
     def _of_graph_parts(cls, partitions: tuple[Partition, ...], arrays: tuple[ndarray, ...]) -> RaggedArray:
         return cls(arrays[0], *partitions)
+
+    # In graphs of files values and lengths are arguments.
+
+    def _file_parts(self, is_argument: bool) -> tuple[Any, tuple[ndarray, ...]]:
+        return (self.num_ragged,), (self._values, *(partition.sizes for partition in self._partitions))
+
+    def _file_lengths(self) -> list[str]:
+        """Names of the lengths of the first axes of the parts: those with one name are equal."""
+        return ["elements", f"rows {len(self)}", *(f"rows of axis {i}" for i in range(1, self.num_ragged))]
+
+    @classmethod
+    def _of_file_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> RaggedArray:
+        return cls(arrays[0], *map(Partition.of_lengths, arrays[1:]))
+
+    @classmethod
+    def _of_traced_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> RaggedArray:
+        values, *sizes = arrays
+        made = cls.__new__(cls)
+        made._values = values
+        made._partitions = tuple(
+            TracedPartition(own, inner.shape[0]) for own, inner in zip(sizes, [*sizes[1:], values], strict=True)
+        )
+        return made
 
     # Functions by name.
 

@@ -28,9 +28,10 @@ def beside(r: RaggedArray, x: Any, name: str) -> Any:
                 f"{name}: axis {axis} is ragged in shape {r.shape}, so it must be 1 in the dense operand, found {size}"
                 f"; ragged.from_dense makes a ragged array of it"
             )
-    if lead[0] == 1:
-        return x.reshape(shape[1 + r.num_ragged :])
-    if lead[0] != len(r):
+    # First of all, so that a graph for any number of rows serves one row, too.
+    if lead[0] != r._partitions[0].count:
+        if lead[0] == 1:
+            return x.reshape(shape[1 + r.num_ragged :])
         raise error.ShapeError(f"{name}: {lead[0]} rows of the dense operand for {len(r)} ragged rows")
     x = x.reshape((lead[0], *shape[1 + r.num_ragged :]))
     for partition in r._partitions:

@@ -109,6 +109,16 @@ class Partition:
         """Whether all segments have one length."""
         return bool((self.lengths == self.lengths[0]).all()) if self.count else True
 
+    @cached_property
+    def sizes(self) -> ndarray:
+        """Rows of each segment as an int64 array, which is the same in each call of a compiled function."""
+        made: ndarray = _core.outside_trace(lambda: _core.array(self.lengths, dtype="int64"))
+        return made
+
+    def has_empty(self) -> bool:
+        """Whether a segment is known to have no rows."""
+        return bool((self.lengths == 0).any())
+
     def same(self, other: Partition) -> bool:
         """Whether both group rows in the same way."""
         return self is other or onp.array_equal(self.host, other.host)
@@ -117,6 +127,8 @@ class Partition:
         """Refuse another grouping, by the first difference of the offsets."""
         if self is other:
             return
+        if isinstance(other, TracedPartition):
+            return other.check_same(self, name)
         if self.count != other.count:
             raise error.ShapeError(f"{name}: ragged arrays of {self.count} and {other.count} rows")
         differ = onp.flatnonzero(self.host != other.host)
@@ -138,3 +150,70 @@ class Partition:
         rows = onp.asarray(rows, dtype=onp.int64)
         chosen = Partition.of_lengths(self.lengths[rows])
         return chosen, onp.repeat(self.host[rows], chosen.lengths) + chosen.places
+
+
+class TracedPartition(Partition):
+    """Segments of any lengths in a graph for a file: the lengths are an argument of it, not known on the host.
+
+    Parameters
+    ----------
+    sizes : ndarray, shape (count,), int64
+        Rows of each segment.
+    rows : int
+        Number of rows.
+    """
+
+    def __init__(self, sizes: ndarray, rows: int) -> None:
+        from mxnet import numpy as np
+
+        self._sizes = sizes
+        self._rows = rows
+        start = np.zeros(1, dtype="int64", device=sizes.device)
+        self._offsets = np.concatenate([start, np.cumsum(sizes, dtype="int64")])
+
+    @property
+    def host(self) -> Any:  # type: ignore[override]  # there is nothing to write to
+        """Not known: raises `UnsupportedError`."""
+        raise error.UnsupportedError(
+            "export: a graph in a file is for ragged arrays of any lengths, and this function makes shapes or "
+            "positions of the lengths of the rows\n  hint: export the part of the network that does not"
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of segments."""
+        found: int = self._sizes.shape[0]
+        return found
+
+    @property
+    def total(self) -> int:
+        """Number of rows."""
+        return self._rows
+
+    @property
+    def offsets(self) -> ndarray:
+        """The offsets, computed in the graph."""
+        return self._offsets
+
+    @property
+    def sizes(self) -> ndarray:
+        """The lengths, an argument of the graph."""
+        return self._sizes
+
+    def has_empty(self) -> bool:
+        """False: rows without elements are not known to a graph."""
+        return False
+
+    def same(self, other: Partition) -> bool:
+        """Whether both are the same argument."""
+        return self is other or (isinstance(other, TracedPartition) and other._sizes is self._sizes)
+
+    def check_same(self, other: Partition, name: str) -> None:
+        """Refuse offsets that are another argument of the graph, whose values are not known."""
+        if not self.same(other):
+            raise error.UnsupportedError(
+                f"{name}: in a graph for a file two ragged arguments cannot be told to have the same lengths\n"
+                "  hint: join their values along a uniform axis, to one argument"
+            )
+
+    __hash__ = object.__hash__

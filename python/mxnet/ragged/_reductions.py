@@ -57,7 +57,7 @@ def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
             f"{shown}: axis {axis} of {x.shape} cannot be reduced while axis {ragged} is ragged; reduce that one first"
         )
     partition = x._partitions[-1]
-    if name in ("max", "min") and (partition.lengths == 0).any():
+    if name in ("max", "min") and partition.has_empty():
         row = int(onp.flatnonzero(partition.lengths == 0)[0])
         raise error.ValueError(f"{shown}: row {row} has no element, and {name} has no identity")
     found = _op[_SEGMENTS[name]](x.values, partition.offsets)
@@ -142,7 +142,7 @@ def _counts(r: RaggedArray, axis: Any, dtype: Any, keepdims: bool, shown: str) -
     # Uniform axes that stay have size 1, those that are reduced are gone before.
     kept = r.values.ndim - 1 - sum(one > r.num_ragged for one in axes)
     sizes = (1,) * (r.values.ndim - 1 if keepdims else kept)
-    ones = r.with_values(np.ones((len(r.values), *sizes), dtype=dtype, device=r.device))
+    ones = r.with_values(np.ones((r.values.shape[0], *sizes), dtype=dtype, device=r.device))
     return _reduce(ones, ragged, "sum", shown, keepdims) * uniform
 
 
@@ -183,7 +183,7 @@ def var(
 def _stretched(r: RaggedArray, mean: Any) -> Any:
     """A mean with axes of length 1, as it broadcasts to `r`."""
     if isinstance(mean, RaggedArray) and mean.num_ragged < r.num_ragged:
-        values = mean.values.reshape((len(mean.values), *mean.values.shape[2:]))
+        values = mean.values.reshape((mean.values.shape[0], *mean.values.shape[2:]))
         return r.with_values(r._partitions[-1].expand(values))
     return mean
 

@@ -258,6 +258,23 @@ class sparray:  # noqa: N801  # SciPy's name
     def _of_graph_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> Any:
         raise NotImplementedError
 
+    def _file_parts(self, is_argument: bool) -> tuple[Any, tuple[ndarray, ...]]:
+        """The parts for a graph in a file, whose arguments are in canonical form."""
+        found: tuple[Any, tuple[ndarray, ...]] = (self._canonical() if is_argument else self)._graph_parts()
+        return found
+
+    def _file_lengths(self) -> list[str | None]:
+        """Names of the lengths of the first axes of the parts; None for offsets, whose number the shape says."""
+        return ["stored" if x is not getattr(self, "indptr", None) else None for x in self._graph_parts()[1]]
+
+    @classmethod
+    def _of_file_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> Any:
+        # JSON has no tuples.
+        known = (tuple(rest[0]), *rest[1:]) if rest and isinstance(rest[0], list) else tuple(rest)
+        return cls._of_graph_parts(known, arrays)
+
+    _of_traced_parts = _of_file_parts
+
     # ---- NumPy's protocols: the table says who serves which operands ----
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **keywords: Any) -> Any:

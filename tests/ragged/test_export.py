@@ -1,0 +1,195 @@
+"""Ragged and sparse arrays as arguments and results of exported networks."""
+
+import json
+
+import numpy
+import pytest
+
+import mxnet as mx
+from mxnet import autograd, gluon, np, npx, ragged, sparse
+from mxnet.error import FileFormatError, ShapeError, UnsupportedError
+
+RNG = numpy.random.default_rng(0)
+
+
+class Encoder(gluon.HybridBlock):
+    """Words to one row for each sequence, and one for each word."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = gluon.nn.Embedding(20, 8)
+        self.attention = gluon.nn.MultiHeadAttention(8, 2)
+        self.norm = gluon.nn.LayerNorm(in_channels=8)
+        self.out = gluon.nn.Dense(3, flatten=False)
+
+    def forward(self, words):
+        x = self.words(words)
+        x = self.norm(x + self.attention(x, is_causal=True))
+        return self.out(np.mean(x, axis=1)), {"words": npx.softmax(x, axis=1), "highest": np.max(x, axis=1)}
+
+
+def words(*lengths):
+    return ragged.array([RNG.integers(0, 20, n) for n in lengths])
+
+
+def exported(net, path, *arguments):
+    net.initialize()
+    net.hybridize()
+    net(*arguments)
+    return net.export(path)
+
+
+def assert_same(found, want):
+    assert type(found) is type(want)
+    if isinstance(want, ragged.RaggedArray):
+        assert found.lengths().asnumpy().tolist() == want.lengths().asnumpy().tolist()
+        found, want = found.values, want.values
+    elif sparse.issparse(want):
+        found, want = found.todense(), want.todense()
+    # Float32 sums of tens of terms in another order.
+    numpy.testing.assert_allclose(found.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_one_file_serves_all_lengths(tmp_path):
+    net = Encoder()
+    symbol, params = exported(net, tmp_path / "net", words(3, 1, 2))
+    graph, block = mx.graph.load(symbol), gluon.SymbolBlock.imports(symbol, ["words"], params)
+    assert graph.arguments == [([None], "int64"), ([None], "int64")] and graph.num_arguments == 1
+    for lengths in ((3, 1, 2), (5,), (1, 9, 4, 2, 2)):
+        x = words(*lengths)
+        rows, others = net(x)
+        for run in (graph, block):
+            found, named = run(x)
+            assert_same(found, rows)
+            assert_same(named["words"], others["words"])
+            assert_same(named["highest"], others["highest"])
+        # What other languages pass: values and lengths.
+        assert_same(graph(x.values, x.lengths())[0], rows)
+
+
+def test_rows_without_elements(tmp_path):
+    class Mean(gluon.HybridBlock):
+        def forward(self, x):
+            return np.sum(x, axis=1), x * 2
+
+    symbol, _ = exported(Mean(), tmp_path / "net", ragged.array([[1.0], [2.0, 3.0]]))
+    total, doubled = mx.graph.load(symbol)(ragged.array([[], [4.0], []]))
+    assert total.asnumpy().tolist() == [0, 4, 0] and doubled.tolist() == [[], [8.0], []]
+
+
+def test_several_arguments_and_ragged_axes(tmp_path):
+    class Cross(gluon.HybridBlock):
+        def forward(self, queries, keys, scale):
+            y = npx.scaled_dot_product_attention(queries, keys, keys)
+            return y * np.expand_dims(scale, (1, 2)), np.sum(keys, axis=1)
+
+    def rows(*lengths):
+        return ragged.array([RNG.normal(size=(n, 4)) for n in lengths])
+
+    net = Cross()
+    symbol, _ = exported(net, tmp_path / "cross", rows(2, 1), rows(3, 4), np.ones(2, dtype="float64"))
+    for q, k in (((1, 2, 3), (2, 5, 1)), ((4,), (2,))):
+        arguments = rows(*q), rows(*k), np.array(RNG.normal(size=len(q)))
+        for found, want in zip(mx.graph.load(symbol)(*arguments), net(*arguments), strict=True):
+            assert_same(found, want)
+
+    class Inner(gluon.HybridBlock):
+        def forward(self, x):
+            return np.sum(x, axis=2)
+
+    net = Inner()
+    symbol, _ = exported(net, tmp_path / "inner", ragged.array([[[1.0, 2.0], []], [[3.0]]]))
+    x = ragged.array([[[1.0], [2.0, 3.0], [4.0]], [], [[5.0, 6.0]]])
+    assert mx.graph.load(symbol)(x).tolist() == net(x).tolist() == [[1.0, 5.0, 4.0], [], [11.0]]
+
+
+def test_sparse_arguments_of_any_number_of_elements(tmp_path):
+    class Product(gluon.HybridBlock):
+        def forward(self, graph, x):
+            return graph @ x, np.tanh(graph) * 2
+
+    def matrix(stored):
+        x = numpy.zeros((6, 5), "float32")
+        x.ravel()[RNG.choice(30, stored, replace=False)] = RNG.uniform(0.5, 1, stored)
+        return np.array(x)
+
+    v = np.array(RNG.normal(size=(5, 3)).astype("float32"))
+    for format in ("csr", "csc", "coo", "row_sparse"):
+
+        def make(x, format=format):
+            # Coordinates in canonical order: others are added up first, to a number of elements that depends on values.
+            return sparse.csr_array(x).tocoo() if format == "coo" else getattr(sparse, f"{format}_array")(x)
+
+        net = Product()
+        symbol, params = exported(net, tmp_path / format, make(matrix(7)), v)
+        block = gluon.SymbolBlock.imports(symbol, ["graph", "x"], params)
+        for stored in (7, 12):
+            x = make(matrix(stored))
+            for found, want in zip(block(x, v), net(x, v), strict=True):
+                assert_same(found, want)
+    graph = mx.graph.load(symbol)
+    with pytest.raises(ShapeError, match=r"argument 0.*\(5, 5\)"):
+        graph(sparse.row_sparse_array(np.ones((5, 5))), v)
+    with pytest.raises(TypeError, match="argument 0 must be of type row_sparse_array, found 'csr_array'"):
+        graph(sparse.csr_array(matrix(3)), v)
+    with pytest.raises(ValueError, match="takes 2 arguments, found 1"):
+        graph(sparse.row_sparse_array(matrix(3)))
+
+
+def test_elements_out_of_order_are_ordered_first(tmp_path):
+    class Largest(gluon.HybridBlock):
+        def forward(self, x):
+            return x.max(axis=0)
+
+    net = Largest()
+    symbol, _ = exported(net, tmp_path / "net", sparse.csr_array(np.eye(3)))
+    # The element (0, 2) is stored twice: its value is 1 + 2.
+    x = sparse.csr_array((np.array([1.0, 4.0, 2.0]), [2, 0, 2], [0, 3, 3, 3]), shape=(3, 3))
+    assert mx.graph.load(symbol)(x).asnumpy().tolist() == [4, 0, 3]
+
+
+def test_loaded_blocks_can_be_trained(tmp_path):
+    net = Encoder()
+    symbol, params = exported(net, tmp_path / "net", words(3, 1))
+    block = gluon.SymbolBlock.imports(symbol, ["words"], params)
+    x = words(2, 4)
+    grads = []
+    for run in (net, block):
+        with autograd.record():
+            loss = np.square(run(x)[0]).sum()
+        loss.backward()
+        grads.append({name: p.grad().asnumpy() for name, p in run.collect_params().items() if p.grad_req != "null"})
+    assert grads[0].keys() == grads[1].keys()
+    for name, grad in grads[0].items():
+        numpy.testing.assert_allclose(grads[1][name], grad, rtol=1e-4, atol=1e-6)
+
+
+def test_what_needs_the_lengths_is_refused_by_name(tmp_path):
+    class Padded(gluon.HybridBlock):
+        def forward(self, x):
+            return x.to_dense()
+
+    with pytest.raises(UnsupportedError, match="lengths of the rows"):
+        exported(Padded(), tmp_path / "padded", words(2, 1))
+
+    class Sum(gluon.HybridBlock):
+        def forward(self, x, y):
+            return x + y
+
+    with pytest.raises(UnsupportedError, match="cannot be told to have the same lengths"):
+        exported(Sum(), tmp_path / "sum", words(2, 1), words(2, 1))
+
+
+@pytest.mark.parametrize(
+    "forms", [[["RaggedArray", [1], 3]], [["Path", [1], 2]], [None], [["RaggedArray", [1], 0]], 4, [["RaggedArray"]]]
+)
+def test_files_with_other_forms_of_arguments_are_refused(tmp_path, forms):
+    class Double(gluon.HybridBlock):
+        def forward(self, x):
+            return x * 2
+
+    symbol, _ = exported(Double(), tmp_path / "net", words(2, 1))
+    path = tmp_path / "net-symbol.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"arguments": forms}))
+    with pytest.raises(FileFormatError):
+        mx.graph.load(symbol)
