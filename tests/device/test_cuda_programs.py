@@ -95,6 +95,31 @@ with mx.config(debug_lines=True):
     assert is_named(text) and "issued by: <string>:" in text, text
 """
 
+RAGGED = """
+import numpy
+import mxnet as mx
+from mxnet import autograd, np, npx, ragged
+
+rng = numpy.random.default_rng(0)
+values = [rng.normal(size=shape).astype("float32") for shape in ((10, 2, 4), (12, 2, 4), (12, 2, 3))]
+lengths = (3, 0, 5, 2), (2, 3, 7, 0), (2, 3, 7, 0)
+
+def attended(device, is_causal):
+    with device:
+        operands = [ragged.from_lengths(np.array(x), n) for x, n in zip(values, lengths)]
+        for x in operands:
+            x.values.attach_grad()
+        with autograd.record():
+            y = npx.scaled_dot_product_attention(*operands, is_causal=is_causal)
+            loss = (npx.softmax(y, axis=1).values * y.values).sum()
+        loss.backward()
+        return [x.asnumpy() for x in (y.values, *(x.values.grad for x in operands))]
+
+for is_causal in (False, True):
+    for found, want in zip(attended(mx.gpu(0), is_causal), attended(mx.cpu(), is_causal)):
+        numpy.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+"""
+
 
 def run(program, cache):
     done = subprocess.run(
@@ -113,3 +138,7 @@ def test_training_gives_the_weights_of_the_cpu(tmp_path):
 
 def test_wrong_values_are_raised_where_they_are_read(tmp_path):
     run(FAILURES, tmp_path)
+
+
+def test_ragged_attention_gives_the_results_and_gradients_of_the_cpu(tmp_path):
+    run(RAGGED, tmp_path)

@@ -169,8 +169,32 @@ def attention(q: RaggedArray, k: RaggedArray, v: RaggedArray, mask: Any = None, 
     has_heads = q.values.ndim == 3
     parts = [x.values if has_heads else np.expand_dims(x.values, 1) for x in (q, k, v)]
     scale = 1 / math.sqrt(max(parts[0].shape[-1], 1))
-    out = _op["ragged_attention"](*parts, q._partitions[0].offsets, k._partitions[0].offsets, bool(is_causal), scale)[0]
+    queries, keys = q._partitions[0], k._partitions[0]
+    if q.device.device_type == "cpu":
+        out = _op["ragged_attention"](*parts, queries.offsets, keys.offsets, bool(is_causal), scale)[0]
+    else:
+        out = _sparse_attention(parts, queries, keys, bool(is_causal), scale)
     return q.with_values(out if has_heads else out.reshape((out.shape[0], out.shape[2])))
+
+
+def _sparse_attention(
+    parts: list[ndarray], queries: Partition, keys: Partition, is_causal: bool, scale: float
+) -> ndarray:
+    """Attention as products at the places of a sparse matrix, on devices without a kernel for it.
+
+    Each pair of a query and a key that it sees is an element: memory for as many scores for each head.
+    """
+    q, k, v = parts
+    seen = onp.repeat(keys.lengths, queries.lengths)
+    if is_causal:
+        seen = onp.minimum(seen, queries.places + 1)
+    indptr = onp.concatenate([[0], onp.cumsum(seen)])
+    first = onp.repeat(onp.repeat(keys.host[:-1], queries.lengths) - indptr[:-1], seen)
+    indices = _index(first + onp.arange(indptr[-1])).to_device(q.device)
+    offsets = _index(indptr).to_device(q.device)
+    scores = _op["csr_sampled_dense"](q * scale, k, indices, offsets, True)
+    found: ndarray = _op["csr_matmul_dense"](_op["ragged_softmax"](scores, offsets), indices, offsets, v)
+    return found
 
 
 def _one(x: Any, name: str, what: str) -> int:
