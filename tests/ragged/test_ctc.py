@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from mxnet import autograd, np, npx, ragged
+from mxnet import autograd, gluon, np, npx, ragged
 from mxnet.error import ShapeError
 
 RNG = numpy.random.default_rng(0)
@@ -52,3 +52,21 @@ def test_shapes_that_do_not_fit():
         npx.ctc_loss(ragged.array([[FRAMES[0], FRAMES[1]]]), np.array([[1]]))
     with pytest.raises(ValueError, match="'middle'"):
         npx.ctc_loss(r, np.array([[1]] * 4), blank_label="middle")
+
+
+def test_the_loss_of_gluon_takes_ragged_arrays():
+    labels = [[k - 1 for k in label] for label in LABELS]
+    frames, padded = ragged.array(FRAMES), numpy.full((4, 3), -1)
+    for row, label in zip(padded, labels, strict=True):
+        row[: len(label)] = label
+    lengths, weight = frames.lengths(), np.array([1.0, 2.0, 0.5, 3.0])
+    want = gluon.loss.CTCLoss()(frames.to_dense(), np.array(padded), lengths, None, weight).asnumpy()
+    loss = gluon.loss.CTCLoss()
+    for given in (ragged.array(labels, dtype="int64"), np.array(padded)):
+        numpy.testing.assert_allclose(loss(frames, given, None, None, weight).asnumpy(), want, rtol=1e-12)
+    loss.hybridize()
+    numpy.testing.assert_allclose(
+        loss(frames, ragged.array(labels, dtype="int64"), None, None, weight).asnumpy(), want, rtol=1e-12
+    )
+    with pytest.raises(ValueError, match="a ragged `pred` counts samples first, but its layout is 'TNC'"):
+        gluon.loss.CTCLoss(layout="TNC")(frames, np.array(padded))

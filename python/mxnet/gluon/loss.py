@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from mxnet import _core
 from mxnet import numpy as np
@@ -344,8 +345,8 @@ class CTCLoss(Loss):
 
     def forward(
         self,
-        pred: ndarray,
-        label: ndarray,
+        pred: Any,
+        label: Any,
         pred_lengths: ndarray | None = None,
         label_lengths: ndarray | None = None,
         sample_weight: ndarray | None = None,
@@ -354,19 +355,28 @@ class CTCLoss(Loss):
 
         Parameters
         ----------
-        pred : ndarray, shape (n, t, c) or (t, n, c)
+        pred : ndarray, shape (n, t, c) or (t, n, c), or RaggedArray, shape (n, None, c)
             Logits.
-        label : ndarray, shape (n, length) or (length, n)
+        label : ndarray, shape (n, length) or (length, n), or RaggedArray, shape (n, None)
             Class numbers; -1 is padding if there are no `label_lengths`.
         pred_lengths, label_lengths : ndarray, shape (n,), optional
-            Where sequences end.
+            Where sequences end; ragged arrays have lengths of their own.
         sample_weight : ndarray, shape (n,), optional
 
         Returns
         -------
         ndarray, shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If `pred` or `label` is ragged and its layout puts time first.
         """
-        if self._layout == "NTC":
+        given = (("pred", pred, self._layout), ("label", label, "NT" if self._batch_axis == 0 else "TN"))
+        for name, x, layout in given:
+            if None in x.shape and layout[0] == "T":
+                raise ValueError(f"CTCLoss: a ragged `{name}` counts samples first, but its layout is {layout!r}")
+        if self._layout == "NTC" and None not in pred.shape:
             pred = pred.swapaxes(0, 1)
         if self._batch_axis == 1:
             label = label.swapaxes(0, 1)
