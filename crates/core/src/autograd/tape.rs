@@ -245,7 +245,7 @@ pub fn attach_grad(x: &mut Array, req: GradReq) -> Result<()> {
     mark_variable(x, grad, req)
 }
 
-/// Gives `x` an empty row-sparse gradient. For arrays of which a computation reads a few rows, such as embedding tables.
+/// Gives `x` an empty row-sparse gradient. For arrays whose gradients are row-sparse, such as embedding tables.
 ///
 /// # Errors
 /// [`Error::Shape`] if `x` has no axis; [`Error::Memory`].
