@@ -120,6 +120,7 @@ CALLS = {
     },
     **{name: [f"np.fft.{name}(-1)", f"np.fft.{name}(0)"] for name in ("fftfreq", "rfftfreq")},
     "diff": ["np.diff(np.ones(3), -1)", "np.diff(np.array(1.0))"],
+    "trapezoid": ["np.trapezoid(np.ones(3), axis=1)", "np.trapezoid(np.ones(3), np.ones(5))"],
     "convolve": ["np.convolve([], [1.0])"],
     "correlate": ["np.correlate([1.0], [])"],
     "fully_connected": ["npx.fully_connected(np.ones((2, 3)), np.ones((4, 2)))"],

@@ -76,7 +76,7 @@ from mxnet._core import (
 from mxnet.numpy import _absent, emath, exceptions, fft, lib, linalg, random
 from mxnet.numpy import dtypes as dtypes
 from mxnet.numpy._broadcasting import broadcast_arrays, broadcast_shapes
-from mxnet.numpy._calculus import gradient, trapezoid, unwrap
+from mxnet.numpy._calculus import gradient, unwrap
 from mxnet.numpy._choosing import apply_along_axis, apply_over_axes, piecewise, select
 from mxnet.numpy._closeness import (
     allclose,
@@ -155,8 +155,6 @@ from mxnet.numpy._namespace import __array_namespace_info__
 from mxnet.numpy._nans import (
     nanargmax,
     nanargmin,
-    nancumprod,
-    nancumsum,
     nanmax,
     nanmean,
     nanmin,

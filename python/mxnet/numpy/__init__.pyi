@@ -29,7 +29,6 @@ from mxnet.numpy import testing as testing
 from mxnet.numpy._broadcasting import broadcast_arrays as broadcast_arrays
 from mxnet.numpy._broadcasting import broadcast_shapes as broadcast_shapes
 from mxnet.numpy._calculus import gradient as gradient
-from mxnet.numpy._calculus import trapezoid as trapezoid
 from mxnet.numpy._calculus import unwrap as unwrap
 from mxnet.numpy._choosing import apply_along_axis as apply_along_axis
 from mxnet.numpy._choosing import apply_over_axes as apply_over_axes
@@ -106,8 +105,6 @@ from mxnet.numpy._memory import shares_memory as shares_memory
 from mxnet.numpy._memory import size as size
 from mxnet.numpy._nans import nanargmax as nanargmax
 from mxnet.numpy._nans import nanargmin as nanargmin
-from mxnet.numpy._nans import nancumprod as nancumprod
-from mxnet.numpy._nans import nancumsum as nancumsum
 from mxnet.numpy._nans import nanmax as nanmax
 from mxnet.numpy._nans import nanmean as nanmean
 from mxnet.numpy._nans import nanmin as nanmin
@@ -384,6 +381,8 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 multiply: ufunc[ndarray]
 nan: float
 def nan_to_num(x: ArrayLike, copy: builtins.bool = ..., nan: ArrayLike = ..., posinf: ArrayLike | None = ..., neginf: ArrayLike | None = ...) -> ndarray: ...
+def nancumprod(a: ArrayLike, axis: int | None = ..., dtype: DTypeLike | None = ..., out: ndarray | None = ...) -> ndarray: ...
+def nancumsum(a: ArrayLike, axis: int | None = ..., dtype: DTypeLike | None = ..., out: ndarray | None = ...) -> ndarray: ...
 negative: ufunc[ndarray]
 newaxis: None
 nextafter: ufunc[ndarray]
@@ -446,6 +445,7 @@ tanh: ufunc[ndarray]
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> ndarray: ...
 def trace(a: ArrayLike, offset: int = ..., axis1: int = ..., axis2: int = ..., dtype: DTypeLike | None = ..., out: ndarray | None = ...) -> ndarray: ...
 def transpose(a: ArrayLike, axes: int | Sequence[int] | None = ...) -> ndarray: ...
+def trapezoid(y: ArrayLike, x: ArrayLike | None = ..., dx: ArrayLike = ..., axis: int = ...) -> ndarray: ...
 def tri(N: int, M: int | None = ..., k: int = ..., dtype: DTypeLike | None = ..., *, device: Device | None = ...) -> ndarray: ...
 def tril(m: ArrayLike, k: int = ...) -> ndarray: ...
 def triu(m: ArrayLike, k: int = ...) -> ndarray: ...

@@ -1,4 +1,4 @@
-"""Differences, gradients, integrals and interpolation of samples."""
+"""Gradients and phases of samples."""
 
 from __future__ import annotations
 
@@ -46,51 +46,6 @@ def _part(x: ndarray, axis: int, start: int | None, stop: int | None) -> ndarray
 def _along(x: ndarray, axis: int, ndim: int) -> ndarray:
     """A sequence as an array of `ndim` axes that has it along `axis`."""
     return x.reshape(tuple(x.size if i == axis else 1 for i in range(ndim)))
-
-
-def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> ndarray:
-    """Integral along an axis by the trapezoidal rule.
-
-    Parameters
-    ----------
-    y : array_like
-        Samples.
-    x : array_like, optional
-        Where they were taken: along `axis`, or of the shape of `y`.
-    dx : float
-        Their distance, if `x` is left out.
-    axis : int
-        The axis that is integrated over.
-
-    Returns
-    -------
-    ndarray
-        Shape of `y` without `axis`.
-
-    Notes
-    -----
-    Differentiable in `y`, `x` and `dx`.
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.trapezoid(mx.np.array([1.0, 2.0, 3.0]), dx=2)
-    array(8.)
-    """
-    samples = asarray(y)
-    place = _axis_of(axis, samples.ndim)
-    step: Any
-    if x is None:
-        step = dx
-    else:
-        places = asarray(x)
-        if places.ndim == 1:
-            step = _along(_np["diff"](places), place, samples.ndim)
-        else:
-            # Of more axes than the samples, it has those of the result.
-            step = _np["diff"](places, axis=axis)
-    heights = _part(samples, place, 1, None) + _part(samples, place, None, -1)
-    return _np["sum"](step * heights / 2.0, axis=axis)  # type: ignore[no-any-return]
 
 
 def _spacings(varargs: Sequence[Any], axes: Sequence[int], shape: Sequence[int]) -> list[Any]:

@@ -347,64 +347,6 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: ndarray | None = None,
     return _position("nanargmin", a, axis, out, keepdims)
 
 
-def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: ndarray | None = None
-) -> ndarray:
-    """Running sums that NaN adds nothing to.
-
-    Parameters
-    ----------
-    a : array_like
-    axis : int or None
-        None takes the flattened array.
-    dtype : dtype, optional
-    out : ndarray, optional
-        Where the result goes.
-
-    Returns
-    -------
-    ndarray
-
-    Examples
-    --------
-    >>> import mxnet as mx
-    >>> mx.np.nancumsum([1.0, mx.np.nan, 2.0])
-    array([1., 1., 3.])
-    """
-    x = asarray(a)
-    return deliver("nancumsum", _op["cumsum"](_filled(x, _counted(x, True), 0), axis, dtype), out)
-
-
-def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: ndarray | None = None
-) -> ndarray:
-    """Running products that NaN leaves as they are; see `nancumsum`.
-
-    Parameters
-    ----------
-    a : array_like
-        The array.
-    axis : int, optional
-        Axis to go along; None takes the elements as one row.
-    dtype : dtype, optional
-        Type that is computed in and returned.
-    out : ndarray, optional
-        Where the result is written.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `a`; one axis for ``axis=None``.
-
-    Examples
-    --------
-    >>> np.nancumprod([2.0, np.nan, 3.0])
-    array([2., 2., 6.])
-    """
-    x = asarray(a)
-    return deliver("nancumprod", _op["cumprod"](_filled(x, _counted(x, True), 1), axis, dtype), out)
-
-
 def _moments(
     x: ndarray, axis: Axes, dtype: DTypeLike | None, keepdims: bool, where: Any
 ) -> tuple[ndarray, ndarray | None, ndarray | float]:

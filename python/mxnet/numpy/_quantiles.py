@@ -20,17 +20,13 @@ _op = _core.namespaces["op"]
 
 Axes = int | Sequence[int] | None
 
-# Plotting positions (alpha, beta) of the continuous methods; Hyndman and Fan (1996), methods 4 to 9.
-_CONTINUOUS = {
-    "interpolated_inverted_cdf": (0.0, 1.0),
-    "hazen": (0.5, 0.5),
-    "weibull": (0.0, 0.0),
-    "linear": (1.0, 1.0),
-    "median_unbiased": (1 / 3, 1 / 3),
-    "normal_unbiased": (3 / 8, 3 / 8),
-}
 _METHODS = (
-    *_CONTINUOUS,
+    "interpolated_inverted_cdf",
+    "hazen",
+    "weibull",
+    "linear",
+    "median_unbiased",
+    "normal_unbiased",
     "inverted_cdf",
     "averaged_inverted_cdf",
     "closest_observation",
@@ -39,43 +35,6 @@ _METHODS = (
     "midpoint",
     "nearest",
 )
-
-
-def _bracket(method: str, n: int, q: float) -> tuple[int, int, float]:
-    """The ranks between which quantile `q` of `n` elements lies, and how far it is from the first one."""
-    if method in _CONTINUOUS:
-        alpha, beta = _CONTINUOUS[method]
-        # The common case without a rounding error of its own.
-        at = (n - 1) * q if method == "linear" else n * q + (alpha + q * (1 - alpha - beta)) - 1
-        low = math.floor(at)
-        part = at - low
-    elif method in ("inverted_cdf", "averaged_inverted_cdf"):
-        at = n * q - 1
-        low = math.floor(at)
-        part = 1.0 if at > low else 0.5 if method == "averaged_inverted_cdf" else 0.0
-    elif method == "closest_observation":
-        # The nearest rank; between two of them the one that is even when counted from 1.
-        at = n * q - 1.5
-        low = math.floor(at)
-        part = 0.0 if at == low and low % 2 == 1 else 1.0
-    else:
-        at = (n - 1) * q
-        low = math.floor(at)
-        rest = at - low
-        if method == "lower":
-            part = 0.0
-        elif method == "higher":
-            part = 1.0 if rest > 0 else 0.0
-        elif method == "midpoint":
-            part = 0.5 if rest > 0 else 0.0
-        else:
-            part = 1.0 if rest > 0.5 or (rest == 0.5 and low % 2 == 1) else 0.0
-    if at >= n - 1:
-        return n - 1, n - 1, 0.0
-    if low < 0:
-        # Before the first element there is nothing to interpolate from; discrete methods may name it as the next one.
-        return 0, 0, 0.0
-    return low, low + 1, part
 
 
 def _rows(x: ndarray, axis: Axes) -> tuple[ndarray, tuple[int, ...]]:
@@ -106,14 +65,6 @@ def _between(low: ndarray, high: ndarray, part: Any) -> ndarray:
     if isinstance(part, float):
         return low + step * part if part < 0.5 else high - step * (1 - part)
     return cast(ndarray, _op["where"](part < 0.5, low + step * part, high - step * (1 - part)))
-
-
-def _middle(rows: ndarray) -> ndarray:
-    n = rows.shape[-1]
-    if n % 2:
-        return cast(ndarray, _op["select_rows"](rows, (n // 2,))[..., 0])
-    found = _op["select_rows"](rows, (n // 2 - 1, n // 2))
-    return cast(ndarray, _op["mean"](found, -1))
 
 
 def _inexact(x: ndarray) -> ndarray:
@@ -192,7 +143,7 @@ def median(
         # The mean of no element is an invalid value of its own.
         result = _op["sum"](_inexact(rows), -1) / 0
     else:
-        result = _inexact(_middle(rows))
+        result = _op["median"](rows, -1)
     return deliver("median", _kept(result, 0, axes, x.ndim, keepdims), out)
 
 
@@ -237,24 +188,6 @@ def _is_real_float(x: ndarray) -> bool:
     return _dtypes.isdtype(x.dtype, "real floating")
 
 
-def _plain(rows: ndarray, method: str, values: list[float], dtype: Any, takes: bool) -> list[ndarray]:
-    n = rows.shape[-1]
-    # Lines between finite elements are exact at their ends: only infinities need be looked at there.
-    takes = takes or not _is_real_float(rows)
-    brackets = [_bracket(method, n, q) for q in values]
-    ranks = sorted({rank for low, high, _ in brackets for rank in (low, high)})
-    found = _op["select_rows"](rows, tuple(ranks)).astype(dtype)
-    at = {rank: i for i, rank in enumerate(ranks)}
-    results = []
-    for low, high, part in brackets:
-        first, second = found[..., at[low]], found[..., at[high]]
-        if takes and (part in (0.0, 1.0) or low == high):
-            results.append(second if part == 1.0 else first)
-        else:
-            results.append(_between(first, second, part))
-    return results
-
-
 def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any, takes: bool) -> list[ndarray]:
     """Quantiles of the elements that are no NaN: rows differ in how many these are."""
     if rows.size == 0:
@@ -265,7 +198,7 @@ def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any, ta
     number = _op["searchsorted"](different, counts)
     ranks, parts = [], []
     for q in values:
-        table = [_bracket(method, n, q) if n else (0, 0, math.nan) for n in different.tolist()]
+        table = [_core.quantile_bracket(method, n, q) if n else (0, 0, math.nan) for n in different.tolist()]
         ranks += [_op["take"](asarray([entry[i] for entry in table]), number) for i in range(2)]
         part = _op["take"](_core.array([entry[2] for entry in table], dtype="float64"), number)
         parts.append(part.astype(dtype)[..., 0])
@@ -345,7 +278,9 @@ def _quantile(
     elif ignore_nan and _is_real_float(x):
         found = _without_nan(rows, method, values, dtype, discrete)
     else:
-        found = _plain(rows, method, values, dtype, discrete)
+        # Where integers name the first and the last element, every method takes these.
+        way = "lower" if method == "linear" and discrete else method
+        found = list(_op["quantile"](rows, tuple(values), -1, way, False, dtype)) if values else []
     if shape == ():
         result, leading = found[0], 0
     elif found:

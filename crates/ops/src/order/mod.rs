@@ -7,6 +7,7 @@ mod bins;
 mod extreme;
 mod isin;
 mod lexsort;
+mod quantile;
 mod rows;
 mod search;
 mod sort;
@@ -17,6 +18,7 @@ pub use bins::{BIN_COUNTS, BIN_NUMBERS};
 pub use extreme::{ARGMAX, ARGMIN};
 pub use isin::CONTAINS;
 pub use lexsort::{LEXSORT, LEXSORT_ROWS};
+pub use quantile::{MEDIAN, QUANTILE, bracket};
 pub use rows::{
     ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS,
     sort_small_in_place,
@@ -58,4 +60,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ARGSELECT_ROWS,
     &SELECT_EACH,
     &ARGSELECT_EACH,
+    &MEDIAN,
+    &QUANTILE,
 ];

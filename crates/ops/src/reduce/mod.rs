@@ -35,6 +35,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &STD,
     &CUMSUM,
     &CUMPROD,
+    &NANCUMSUM,
+    &NANCUMPROD,
     &CUMMAX,
     &CUMMIN,
     &CUMULATIVE_SUM,

@@ -8,6 +8,8 @@ use mxnet_tensor::{Casting, Dims, Layout, Scalar};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
 use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::elementwise::comparison::EQUAL;
+use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::elem;
@@ -114,6 +116,74 @@ pub static CUMPROD: OpDef = OpDef {
     }),
     ..RUNNING
 };
+
+/// What running folds without NaN have in common.
+const WITHOUT_NAN: OpDef = OpDef {
+    about: &[("dtype", "Type that is computed in and returned.")],
+    returns: RUNNING.returns,
+    params: &[
+        Param::array("a"),
+        Param::optional("axis", ParamKind::Int),
+        Param::optional("dtype", ParamKind::DType),
+        Param::out(),
+    ],
+    form: Form::Out,
+    out_casting: Casting::Unsafe,
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 0",
+        "f((2, 3, 4)), 1",
+        "i((3, 4), 5), 1",
+        "f((0,))",
+    ]),
+    ..OpDef::COMPOSITE
+};
+
+/// Running sum that NaN adds nothing to.
+pub static NANCUMSUM: OpDef = OpDef {
+    name: "nancumsum",
+    surface: &[Surface::Np("nancumsum")],
+    doc: "Running sums along `axis` (over the flattened array for None) that NaN adds nothing to.",
+    example: "
+        >>> np.nancumsum([1.0, np.nan, 2.0])
+        array([1., 1., 3.])
+    ",
+    cpu: Cpu::Composite(|cx| without_nan(cx, &CUMSUM, 0)),
+    ..WITHOUT_NAN
+};
+
+/// Running product that NaN leaves as it is.
+pub static NANCUMPROD: OpDef = OpDef {
+    name: "nancumprod",
+    surface: &[Surface::Np("nancumprod")],
+    doc: "Running products along `axis` (over the flattened array for None) that NaN leaves as they are.",
+    example: "
+        >>> np.nancumprod([2.0, np.nan, 3.0])
+        array([2., 2., 6.])
+    ",
+    cpu: Cpu::Composite(|cx| without_nan(cx, &CUMPROD, 1)),
+    ..WITHOUT_NAN
+};
+
+/// A running fold with `neutral` in the place of NaN.
+fn without_nan(cx: &CompositeCx, fold: &'static OpDef, neutral: i64) -> Result<Outputs> {
+    let x = cx.input(0);
+    let filled = match x.dtype().is_inexact() {
+        true => {
+            let neutral = creation::full(&[], Scalar::I64(neutral), x.dtype(), x.device())?;
+            choose(&x.binary(&EQUAL, x)?, x, &neutral)?
+        }
+        false => x.clone(),
+    };
+    let attrs: Attrs = [
+        cx.opt_int("axis").map_or(Value::None, Value::Int),
+        cx.dtype("dtype").map_or(Value::None, Value::DType),
+        Value::Bool(false),
+    ]
+    .into_iter()
+    .collect();
+    cx.done(invoke1(fold, &[&filled], &attrs)?)
+}
 
 /// Running products along an axis.
 ///

@@ -152,16 +152,20 @@ fn differences(cx: &CompositeCx) -> Result<Outputs> {
     }
     // An axis that is empty stays so: one more step gives the dtype of the result.
     for _ in 0..n.min(x.shape()[axis] as i64 + 1) {
-        let len = x.shape()[axis];
-        let later = narrow(&x, axis, len.min(1), len)?;
-        let earlier = narrow(&x, axis, 0, len.saturating_sub(1))?;
-        x = if x.dtype() == DType::Bool {
-            later.binary(&NOT_EQUAL, &earlier)?
-        } else {
-            later.sub(&earlier)?
-        };
+        x = steps(&x, axis)?;
     }
     cx.done(x)
+}
+
+/// Each element less the one before it; of truth values whether they differ.
+pub(super) fn steps(x: &Array, axis: usize) -> Result<Array> {
+    let len = x.shape()[axis];
+    let later = narrow(x, axis, len.min(1), len)?;
+    let earlier = narrow(x, axis, 0, len.saturating_sub(1))?;
+    match x.dtype() {
+        DType::Bool => later.binary(&NOT_EQUAL, &earlier),
+        _ => later.sub(&earlier),
+    }
 }
 
 /// What is put at an end of an axis: itself, or its only element all along the other axes.

@@ -4,17 +4,20 @@ mod convolve;
 mod diff;
 mod division;
 mod interp1d;
+mod trapezoid;
 
 pub use convolve::*;
 pub use diff::*;
 pub use division::*;
 pub use interp1d::*;
+pub use trapezoid::*;
 
 use crate::opdef::OpDef;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &DIFF,
     &EDIFF1D,
+    &TRAPEZOID,
     &CONVOLVE,
     &CORRELATE,
     &SLIDING_DOT,
