@@ -187,6 +187,25 @@ def test_exit_with_work_in_flight_is_quiet(mode, end):
     assert done.stdout == done.stderr == ""
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_exit_beside_threads_that_print_is_quiet(seed):
+    done = run(
+        """
+        x = np.ones((100,))
+
+        def work():
+            while True:
+                repr(x[:3]), np.sort(x), mx.waitall()
+
+        for _ in range(6):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.02 + 0.03 * int(sys.argv[1]))
+        """,
+        arguments=[str(seed)],
+    )
+    assert done.stderr == ""
+
+
 def test_exit_with_threads_that_still_push_is_quiet():
     done = run(
         """

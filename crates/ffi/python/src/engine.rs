@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::raise;
-use crate::gil_release::without_gil;
+use crate::gil_release::{try_with_python, without_gil};
 
 /// Whether calls may have to wait for the engine, or help it, before they return: other Python threads should run meanwhile.
 #[inline]
@@ -23,7 +23,7 @@ pub const SIGNALS_EVERY: usize = 1 << 16;
 /// Whether a signal handler asked to stop.
 pub fn interrupted() -> bool {
     // While the interpreter ends, there are no handlers any more.
-    let asked = Python::try_attach(|py| match py.check_signals() {
+    let asked = try_with_python(|py| match py.check_signals() {
         Ok(()) => false,
         Err(error) => {
             // `raise` takes it from here once the wait has ended.
@@ -156,7 +156,7 @@ pub fn set_debug(on: bool) -> bool {
 
 /// File and line of the innermost Python frame.
 pub fn running_line() -> Option<String> {
-    Python::try_attach(|py| {
+    try_with_python(|py| {
         let mut frame = py.import("sys").ok()?.call_method0("_getframe").ok()?;
         let innermost = line_of(&frame);
         // The package's own frames are passed over.

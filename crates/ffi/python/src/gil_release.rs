@@ -71,10 +71,13 @@ pub fn without_gil<R: Send>(py: Python<'_>, body: impl FnOnce() -> R + Send) -> 
         clippy::disallowed_methods,
         reason = "the one function that releases the GIL"
     )]
-    py.detach(|| {
-        let _guard = ReadGuard::acquire();
-        body()
-    })
+    let detached = || {
+        py.detach(|| {
+            let _guard = ReadGuard::acquire();
+            body()
+        })
+    };
+    park_on_forced_unwind(detached)
 }
 
 /// Calls Python within [`without_gil`]. The thread releases [`FORK_LOCK`] meanwhile, so that `body` may fork, or wait for a thread that
@@ -102,8 +105,39 @@ pub fn with_gil<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
 /// well: `Python::attach` panics then.
 #[inline]
 pub fn with_python<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
-    // SAFETY: an interpreter has loaded this module, and calls it until its end only.
-    unsafe { Python::attach_unchecked(body) }
+    // Around all of it for who cannot get the GIL, and around the body, whose unwinding would give back a GIL that the thread has lost.
+    park_on_forced_unwind(|| {
+        let body = |py: Python<'_>| park_on_forced_unwind(|| body(py));
+        // SAFETY: an interpreter has loaded this module, and calls it until its end only.
+        unsafe { Python::attach_unchecked(body) }
+    })
+}
+
+/// As [`with_python`]; `None` while the interpreter ends, and before it has begun.
+pub fn try_with_python<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
+    park_on_forced_unwind(|| Python::try_attach(|py| park_on_forced_unwind(|| body(py))))
+}
+
+/// Parks the thread if it is dropped by an unwinding that is no panic of Rust.
+struct ParkOnForcedUnwind;
+
+impl Drop for ParkOnForcedUnwind {
+    fn drop(&mut self) {
+        while !std::thread::panicking() {
+            std::thread::park();
+        }
+    }
+}
+
+/// Runs `body`, out of which nothing unwinds but panics of Rust. While the interpreter exits, versions before 3.14 end a daemon thread that asks
+/// for the GIL by `pthread_exit`, which unwinds its stack. Rust must not catch that, and guards that it drops on the way use the GIL, which the thread
+/// does not have: both abort the process. Python 3.14 and later park such threads, too.
+#[inline]
+pub fn park_on_forced_unwind<R>(body: impl FnOnce() -> R) -> R {
+    let guard = ParkOnForcedUnwind;
+    let answer = body();
+    std::mem::forget(guard);
+    answer
 }
 
 /// Takes the lock as the writer and finishes the operations that are pending, whatever becomes of them. Other threads can have the GIL

@@ -11,6 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::gil_cell::GilCell;
+use crate::gil_release::try_with_python;
 use crate::once_box::{OnceBox, interned};
 
 const RECORDING: u8 = 1;
@@ -65,7 +66,7 @@ fn block_of_task(py: Python<'_>) -> PyResult<Option<Py<Block>>> {
 
 /// Answers the library's question about the running task.
 pub fn task_modes() -> Option<(bool, bool)> {
-    Python::try_attach(|py| {
+    try_with_python(|py| {
         let block = block_of_task(py).ok().flatten();
         block.map(|block| block.get().modes())
     })

@@ -14,7 +14,7 @@ use super::binding::{Binding, Fast};
 use super::call;
 use crate::array;
 use crate::error::raise;
-use crate::gil_release::with_python;
+use crate::gil_release::{park_on_forced_unwind, with_python};
 use crate::ufunc;
 
 /// Entry of functions: `slf` is the module object that holds the binding.
@@ -104,19 +104,6 @@ pub fn guarded(
     guarded_or(py, op, ptr::null_mut(), || body().map(Py::into_ptr))
 }
 
-/// Parks the thread if it is dropped by an unwinding that is no panic of Rust. While the interpreter exits, versions before 3.14 end a
-/// daemon thread that asks for the GIL by `pthread_exit`, which unwinds its stack: Rust must not catch that, and would abort the process.
-/// Python 3.14 and later park such threads, too.
-struct ParkOnForcedUnwind;
-
-impl Drop for ParkOnForcedUnwind {
-    fn drop(&mut self) {
-        while !std::thread::panicking() {
-            std::thread::park();
-        }
-    }
-}
-
 /// The same for a C function that answers `failed` where an exception is set.
 #[inline]
 pub fn guarded_or<T>(
@@ -125,12 +112,7 @@ pub fn guarded_or<T>(
     failed: T,
     body: impl FnOnce() -> PyResult<T>,
 ) -> T {
-    let body = || {
-        let guard = ParkOnForcedUnwind;
-        let answer = body();
-        std::mem::forget(guard);
-        answer
-    };
+    let body = || park_on_forced_unwind(body);
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
