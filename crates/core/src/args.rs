@@ -11,9 +11,9 @@ pub(crate) use crate::value::bits_of;
 pub struct Param {
     /// Name in every language.
     pub name: &'static str,
-    /// What it takes.
+    /// Kind of value that it takes.
     pub kind: ParamKind,
-    /// What it is when left out.
+    /// Value if the argument is left out.
     pub default: Default,
     /// Whether it can only be given by name.
     pub keyword_only: bool,
@@ -21,16 +21,16 @@ pub struct Param {
     pub nullable: bool,
     /// Whether its integers may be given as separate arguments: `x.reshape(2, 3)`.
     pub variadic: bool,
-    /// Whether its integers may be floats, which are cut off.
+    /// Whether floats may be given for its integers. Their fractions are dropped.
     pub cuts: bool,
-    /// Whether its integers come as a tuple, a list or one alone, never as another sequence. NumPy takes only tuples for axes that are reduced, MXNet 2
-    /// takes lists too.
+    /// Whether its integers must be one integer, a tuple or a list, not another kind of sequence. NumPy takes only tuples for reduced axes,
+    /// MXNet 2 takes lists, too.
     pub tuple_or_list: bool,
-    /// Whether a Python number given for it promotes as the array it is by itself, by NumPy's rules.
+    /// Whether a Python number given for it promotes like a 0-d array of its default dtype instead of as a weak scalar.
     pub strong: bool,
-    /// Whether its integers may be None, which is read as [`Param::GAP`].
+    /// Whether entries of its integers may be `None`, stored as [`Param::GAP`].
     pub gaps: bool,
-    /// What must be given, too, if this is given by name.
+    /// Another parameter that must be given if this one is given by name.
     pub beside: Option<&'static str>,
 }
 
@@ -51,15 +51,15 @@ pub enum ParamKind {
     Scalar,
     /// An integer or a tuple of integers: shapes and axes.
     Ints,
-    /// A number of parts, which may be a float that is a whole number, or where to cut: integers.
+    /// A number of parts, which may be a float with an integer value, or a sequence of integers: the positions to split at.
     Sections,
-    /// For each operand, and for the result, an axis or a tuple of axes; read as integers, each entry's length before its axes.
+    /// For each operand and for the result: an axis or a tuple of axes. Stored flat: for each entry its number of axes, then the axes.
     AxesOfEach,
     /// A sequence of real numbers.
     Floats,
     /// Text.
     Str,
-    /// Text, or a sequence of texts, which are read parted by commas.
+    /// Text, or a sequence of texts, which is stored joined by commas.
     Words,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -69,13 +69,13 @@ pub enum ParamKind {
     DType,
     /// A device.
     Device,
-    /// What stands between the brackets of `x[...]`.
+    /// Index expression: what is written between the brackets of `x[...]`.
     Index,
-    /// Where `out=` stands in the signature, for operators of [`crate::Form::Out`] that take it by position.
+    /// Position of `out=` in the signature, for operators of [`crate::Form::Out`] that take it by position.
     Out,
 }
 
-/// What a parameter is when left out.
+/// Default of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
     /// It cannot be left out.
@@ -111,15 +111,15 @@ impl Param {
         }
     }
 
-    /// None among integers.
+    /// Stands for `None` among integers.
     pub const GAP: i64 = i64::MIN;
 
-    /// Its integers may be None.
+    /// Allows `None` among its integers.
     pub const fn with_gaps(self) -> Param {
         Param { gaps: true, ..self }
     }
 
-    /// It is given by name only where the parameter `name` is given, too.
+    /// If this parameter is given by name, `name` must be given, too.
     pub const fn beside(self, name: &'static str) -> Param {
         Param {
             beside: Some(name),
@@ -185,7 +185,7 @@ impl Param {
         Param::new(name, ParamKind::Ints, Default::Ints(default))
     }
 
-    /// `out=None` at this place of the signature.
+    /// `out=None` at this position of the signature.
     pub const fn out() -> Param {
         Param::new("out", ParamKind::Out, Default::None)
     }
@@ -220,8 +220,8 @@ impl Param {
         }
     }
 
-    /// The same array parameter, for which a Python number is an array by NumPy's rules: NumPy calls `asarray` first. In the default mode it is
-    /// weak all the same.
+    /// The same array parameter, but a Python number given for it promotes like an array, as in NumPy functions that call `asarray` first. In the
+    /// promotion mode 'mx' numbers stay weak.
     pub const fn strong(self) -> Param {
         Param {
             strong: true,
@@ -229,7 +229,7 @@ impl Param {
         }
     }
 
-    /// The same parameter, whose integers may be given as separate arguments.
+    /// The same parameter. Its integers may be given as separate arguments.
     pub const fn variadic(self) -> Param {
         Param {
             variadic: true,
@@ -237,7 +237,7 @@ impl Param {
         }
     }
 
-    /// The same parameter, whose integers may be floats, which are cut off.
+    /// The same parameter. Floats may be given for its integers; their fractions are dropped.
     pub const fn cut(self) -> Param {
         Param { cuts: true, ..self }
     }
@@ -256,7 +256,7 @@ impl Param {
 /// Values of an operator's attributes, in the order of its attribute parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attrs {
-    /// Most operators have at most four: none of them costs an allocation.
+    /// Most operators have at most four attributes, which are stored without an allocation.
     values: SmallVec<[Value; 4]>,
 }
 
@@ -290,7 +290,7 @@ impl FromIterator<Value> for Attrs {
     #[inline]
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Attrs {
         let mut attrs = Attrs::none();
-        // One by one: collecting into a list on the stack costs several times as much.
+        // A loop over `push`: collecting into a `SmallVec` costs several times as much.
         values.into_iter().for_each(|value| attrs.push(value));
         attrs
     }
@@ -305,11 +305,12 @@ pub struct Args<'a> {
     pub attrs: &'a Attrs,
 }
 
-/// A read of an attribute under a name or type that its operator did not declare is a defect of the operator's entry, found by its first test.
+/// Reading an attribute that the operator did not declare, or reading it as another type, is a defect of the operator's definition. The first call
+/// finds it.
 const UNDECLARED: &str =
     "operator entries read only the attributes they declare, with the declared kind";
 
-/// Whether two names are the same. Most that are not differ in length or in their first letter, which costs no call to find out.
+/// Whether two names are equal. Compares lengths and first letters inline, which avoids most calls of `memcmp`.
 #[inline]
 fn is_same(a: &str, b: &str) -> bool {
     std::ptr::eq(a, b)
@@ -385,12 +386,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Whether attribute `name`, integers, was given as one number and not as a sequence.
+    /// Whether the integers of attribute `name` were given as one number, not as a sequence.
     pub fn is_single(&self, name: &str) -> bool {
         matches!(self.get(name), Value::Int(_))
     }
 
-    /// Attribute `name` as axes of an array with `ndim` of them, in the order given; `None` means all of them.
+    /// Attribute `name` as axes of an array of `ndim` axes, in the order given; `None` means all axes.
     ///
     /// # Errors
     /// An axis out of range, or named twice.
@@ -405,7 +406,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Whether attribute `name` is the axis 0 or -1 of an array without axes, which NumPy lets pass in reductions.
+    /// Whether attribute `name` is axis 0 or -1 and the array is 0-d. NumPy allows that in reductions.
     pub fn is_axis_of_scalar(&self, name: &str, ndim: usize) -> bool {
         ndim == 0 && matches!(self.get(name), Value::Int(0 | -1))
     }
@@ -450,7 +451,7 @@ impl<'a> Args<'a> {
     pub fn dtype(&self, name: &str) -> Option<DType> {
         match self.get(name) {
             Value::DType(x) => Some(*x),
-            // A default is written by name.
+            // Defaults of dtype parameters are declared by name.
             Value::Word(x) => DType::from_name(x),
             Value::None => None,
             other => panic!("attribute `{name}` is {other:?}: {UNDECLARED}"),

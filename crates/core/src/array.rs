@@ -1,4 +1,4 @@
-//! `Array`: a tensor, and its place in the graph of what was recorded.
+//! `Array`: a tensor, and the recorded node that computed it.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -17,17 +17,17 @@ pub struct Array {
     tensor: Tensor,
     /// The node that produced it and which of its outputs this is; `None` outside recording.
     entry: Option<(Arc<Node>, u32)>,
-    /// The storage's lineage when `entry`, or the lack of one, said how the elements were computed.
+    /// Version of the storage's history (`lineage`) at the time when `entry` was set. If the storage's is newer, another array wrote the elements.
     lineage: u32,
-    /// A Python number: it takes part in promotion with this kind only. An integer beyond 64 bits is stored as a float.
+    /// The kind of a Python number, which promotes by this kind only. `None` for other arrays. An integer beyond 64 bits is stored as a float.
     weak: Option<Kind>,
-    /// Its only element is known at the call, and goes to a device as an argument of the launch.
+    /// Whether the only element is known at the call. Devices get it as an argument of the launch.
     is_constant: bool,
 }
 
 /// Rust types that are elements of arrays.
 pub trait Element: Copy + Send + Sync + 'static {
-    /// The data type with this memory form.
+    /// The dtype whose elements have this Rust type.
     const DTYPE: DType;
 }
 
@@ -59,8 +59,8 @@ impl Array {
         Ok(Array::from_tensor(Tensor::empty(shape, dtype, device)?))
     }
 
-    /// An array of this shape, dtype and device without memory: operators on it give such arrays, by their rules, and compute nothing. What
-    /// needs its values fails with [`Error::Abstract`].
+    /// An array of this shape, dtype and device without memory. Operators on it infer the shapes and dtypes of their results and compute nothing.
+    /// Reading its values fails with [`Error::Abstract`].
     ///
     /// # Errors
     /// [`Error::Shape`] if the shape has more elements than can be counted.
@@ -69,7 +69,7 @@ impl Array {
         Array::without_values_in(Layout::contiguous(shape), dtype, device)
     }
 
-    /// The same for a dense layout that begins at 0.
+    /// As [`Array::without_values`], for a dense layout with offset 0.
     pub(crate) fn without_values_in(layout: Layout, dtype: DType, device: Device) -> Result<Array> {
         let error = no_values(layout.shape(), dtype);
         let storage = Storage::without_memory(
@@ -80,7 +80,7 @@ impl Array {
         Ok(Array::from_tensor(Tensor::new(storage, layout, dtype)?))
     }
 
-    /// Whether it has no values, but a shape, a dtype and a device.
+    /// Whether it is abstract: it has a shape, a dtype and a device, but no values.
     #[inline]
     pub fn is_abstract(&self) -> bool {
         self.tensor.storage().is_abstract()
@@ -98,14 +98,14 @@ impl Array {
         }
     }
 
-    /// A 0-d array that promotes as a Python number does: by its kind only.
+    /// A 0-d array that promotes by its kind only, as a Python number does.
     pub fn weak_scalar(value: Scalar) -> Result<Array> {
         let mut array = Array::scalar(value, Array::weak_dtype(value))?;
         array.weak = Some(value.kind());
         Ok(array)
     }
 
-    /// The dtype of such an array.
+    /// Storage dtype of [`Array::weak_scalar`].
     pub(crate) const fn weak_dtype(value: Scalar) -> DType {
         match value {
             Scalar::Bool(_) => DType::Bool,
@@ -126,7 +126,7 @@ impl Array {
         Ok(array)
     }
 
-    /// A 0-d array of a number that an operator is made with, not an operand: it goes with arrays of every device.
+    /// A 0-d array of a constant of an operator. It is no operand: operands of any device can be combined with it.
     ///
     /// # Errors
     /// As [`Array::scalar`].
@@ -154,7 +154,7 @@ impl Array {
         Ok(array)
     }
 
-    /// The elements in C order, once they are computed.
+    /// The elements in C order. Waits until they are computed.
     ///
     /// # Errors
     /// [`Error::DType`] if `T` is not the array's dtype; the failure of the operation that should have computed them.
@@ -241,7 +241,7 @@ impl Array {
         self.tensor.device()
     }
 
-    /// Whether both are the same elements of one storage seen in the same way.
+    /// Whether both arrays have the same storage, layout and dtype.
     pub fn is_same_view(&self, other: &Array) -> bool {
         Arc::ptr_eq(self.tensor.storage(), other.tensor.storage())
             && self.dtype() == other.dtype()
@@ -255,19 +255,19 @@ impl Array {
         self.weak.is_some()
     }
 
-    /// Whether its value goes to a device as an argument of the launch: a Python number, or a constant of an operator.
+    /// Whether devices get its value as an argument of the launch: it is a Python number or a constant of an operator.
     #[inline]
     pub fn is_launch_argument(&self) -> bool {
         self.is_constant || self.weak.is_some()
     }
 
-    /// The kind it brings to promotion.
+    /// Its kind in type promotion.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.weak.unwrap_or_else(|| self.dtype().kind())
     }
 
-    /// The Python number that it is, if it is one.
+    /// Its value if it is a Python number.
     #[inline]
     pub fn number(&self) -> Option<Scalar> {
         let kind = self.weak?;
@@ -296,7 +296,7 @@ impl Array {
         self.entry = Some((node, index));
     }
 
-    /// The same array without its place in the graph; a Python number stays one.
+    /// The same array without its graph entry. A Python number stays weak.
     #[inline]
     pub(crate) fn without_entry(&self) -> Array {
         Array {
@@ -314,46 +314,46 @@ impl Array {
         Array::from_tensor(self.tensor.clone())
     }
 
-    /// Whether a recorded operation has changed the elements through another array since this one's place in the graph was noted.
+    /// Whether a recorded operation wrote the elements through another array after this array's graph entry was set.
     #[inline]
     pub fn is_stale(&self) -> bool {
         self.lineage != self.tensor.storage().lineage()
     }
 
-    /// The same place in the graph, taken for what the elements are now.
+    /// The same array with a graph entry that counts as current.
     #[must_use]
     pub(crate) fn up_to_date(mut self) -> Array {
         self.set_up_to_date();
         self
     }
 
-    /// Takes its place in the graph for what the elements are now.
+    /// Marks the graph entry as current for the elements as they are now.
     #[inline]
     pub(crate) fn set_up_to_date(&mut self) {
         self.lineage = self.tensor.storage().lineage();
     }
 
-    /// The same elements, at the same place in the graph, not to be written through the result and its views (or to be written again).
+    /// The same array with the same graph entry. If `is_locked`, nobody can write through the result or its views.
     #[must_use]
     pub fn locked(mut self, is_locked: bool) -> Array {
         self.tensor = self.tensor.locked(is_locked);
         self
     }
 
-    /// The same elements in the same layout, which is no view: nobody else sees them.
+    /// Marks the array as the owner of its storage, not a view. The caller promises that no other array uses the storage.
     #[must_use]
     pub fn as_own(mut self) -> Array {
         self.tensor = self.tensor.as_own();
         self
     }
 
-    /// The same elements seen through another layout, outside any recorded graph.
+    /// The same elements with another layout, outside any recorded graph.
     pub fn seen_as(&self, layout: Layout) -> Array {
         Array::from_tensor(self.tensor.with_layout(layout))
     }
 
-    /// Writes a view of a tensor, outside any recorded graph, to the place where it shall stay; `layout` writes its layout to the place that it is given,
-    /// if it does and says yes. Answers whether it did.
+    /// Constructs a view of a tensor in place, outside any recorded graph. `layout` writes the layout to the pointer that it is given and returns
+    /// whether it did. Returns whether the array was constructed.
     ///
     /// # Safety
     /// As for [`Source::write`].
@@ -365,7 +365,7 @@ impl Array {
         to: *mut Array,
     ) -> bool {
         let lineage = source.storage().lineage();
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe {
             if !source.write(layout, &raw mut (*to).tensor) {
                 return false;
@@ -378,13 +378,14 @@ impl Array {
         true
     }
 
-    /// Pushes an array of new elements under a dense layout, straight to its place: a value in between, written in parts, would be waited for.
+    /// Appends an array of new elements with a dense layout. It is constructed in place: a temporary `Array` would be written in parts and read at
+    /// once, which stalls the processor.
     #[inline]
     #[allow(unsafe_code, reason = "writes behind the end of a list")]
     pub fn push_dense(outputs: &mut Outputs, elements: Source, layout: &Layout) {
         outputs.reserve(1);
         let len = outputs.len();
-        // SAFETY: 1. there is room for one more, which is counted once it is written. 2. the elements are as many as the layout's, which has no gaps.
+        // SAFETY: 1. the capacity suffices for one more array, which is counted once it is written. 2. the storage holds the dense layout's elements.
         unsafe {
             let copy = |to: &mut MaybeUninit<Layout>| {
                 layout.copy_dense_to(to);
@@ -399,7 +400,7 @@ impl Array {
     /// Whether the elements may be written to.
     ///
     /// # Errors
-    /// [`Error::Value`] if the memory is read-only, or several elements are the same memory, as those of a broadcast view are.
+    /// [`Error::Value`] if the memory is read-only, or if several elements share memory, as in a broadcast view.
     pub fn check_writable(&self, op: &'static str, what: &str) -> Result<()> {
         if self.tensor.is_read_only() {
             return Err(Error::value(op, format!("{what} is read-only")));
@@ -411,7 +412,7 @@ impl Array {
         Ok(())
     }
 
-    /// Whether several elements may be the same memory, as those of broadcast views and of sliding windows are.
+    /// Whether several elements may share memory, as in broadcast views and sliding windows.
     pub fn shares_elements(&self) -> bool {
         !self.layout().is_contiguous() && self.layout().may_self_overlap()
     }
@@ -422,8 +423,8 @@ impl Array {
         self.tensor.storage().var().is_free()
     }
 
-    /// Returns when all writes pushed so far are done. Others may push new ones at any time: who looks at the elements holds
-    /// the array by [`Array::read`].
+    /// Waits until all writes pushed so far are done. Other threads may push new ones at any time: use [`Array::read`] to hold the array while its
+    /// elements are read.
     ///
     /// # Errors
     /// The failure of the operation that should have written it; [`Error::Interrupted`].
@@ -431,7 +432,7 @@ impl Array {
         self.wait(Access::Read)
     }
 
-    /// Returns when all reads and writes pushed so far are done.
+    /// Waits until all reads and writes pushed so far are done.
     ///
     /// # Errors
     /// As [`Array::wait_to_read`].
@@ -465,12 +466,12 @@ thread_local! {
     static WAITS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often this thread has waited for an array, or has looked at values that were there: a call that leaves it as it was did not look at any.
+/// How often this thread has waited for an array or has read values on the host. A call that leaves the count unchanged read no values.
 pub fn waits() -> u64 {
     WAITS.with(Cell::get)
 }
 
-/// Counts a look at values without a wait.
+/// Counts a read of values on the host that needed no wait.
 #[inline]
 pub fn count_look() {
     WAITS.with(|waits| waits.set(waits.get() + 1));

@@ -21,7 +21,7 @@ pub fn check_is_file(op: &'static str, path: &Path) -> Result<(), FileError> {
         return Ok(());
     }
     if kind.is_dir() {
-        // The number of `EISDIR`, by which Python chooses the class.
+        // `EISDIR`: Python chooses the exception class by this number.
         return Err(io::Error::from_raw_os_error(21).into());
     }
     let problem = format!("'{}' is {}, not a file", path.display(), kind_name(kind));
@@ -48,7 +48,7 @@ fn kind_name(_kind: fs::FileType) -> &'static str {
 
 /// Follows symbolic links, also to a file that does not exist yet: the path that `open` would create.
 fn resolve_links(path: &Path) -> io::Result<PathBuf> {
-    /// The limit of Linux.
+    /// Linux has the same limit.
     const MAX_LINKS: usize = 40;
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
@@ -57,7 +57,7 @@ fn resolve_links(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    // The number of `ELOOP`.
+    // `ELOOP`.
     Err(io::Error::from_raw_os_error(40))
 }
 
@@ -70,11 +70,11 @@ fn folder_of(path: &Path) -> &Path {
 
 /// A temporary file that will replace its target.
 pub struct AtomicFile {
-    /// To write to.
+    /// Handle for writing the temporary file.
     pub file: File,
     /// Path of the temporary file.
     pub path: PathBuf,
-    /// The file that it will replace.
+    /// The file that will be replaced.
     pub target: PathBuf,
     /// The process that created it. A process forked from that one neither commits nor removes it.
     process: u32,
@@ -127,7 +127,7 @@ impl AtomicFile {
         }
     }
 
-    /// Whether this process created it.
+    /// Whether this process created it, not a parent that forked.
     pub fn is_own(&self) -> bool {
         self.process == std::process::id()
     }
@@ -205,7 +205,7 @@ fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// The system keeps the name of a file that is open.
+/// On systems other than Unix an open file keeps its name.
 #[cfg(not(unix))]
 fn has_name(_file: &File, _path: &Path) -> io::Result<bool> {
     Ok(true)

@@ -1,8 +1,8 @@
-//! Batching: a function of single examples runs once, on all examples at the same time (`vmap`).
+//! Batching (`vmap`): a function of one example runs once for all examples of a batch.
 //!
-//! The function sees abstract arrays of the shape of one example. [`Batching`] keeps, for each of them, the array of all examples, whose first axis
-//! is the batch. A call of such arrays is made twice: on the abstract ones, by the operator's rules, which gives the shapes that the function goes
-//! on with and what a gradient inside the function needs; and on the arrays of all examples, by the batching rule of the operator ([`Batch`]).
+//! The function gets abstract arrays with the shape of one example. For each of them [`Batching`] stores the array of all examples, whose first axis
+//! is the batch. Each call is made twice: on the abstract arrays, which infers the shapes that the function continues with and records the call for
+//! gradients inside the function; and on the arrays of all examples, by the batching rule of the operator ([`Batch`]).
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -21,20 +21,21 @@ use crate::invoke::{Call, dispatch, invoke1};
 use crate::opdef::{Cpu, OpDef, Rng};
 use crate::{Array, Outputs};
 
-/// How an operator computes all examples of a batch. Elementwise operators, views and composites need no rule of their own.
+/// How an operator computes all examples of a batch. Elementwise operators, views and composites need no rule.
 #[derive(Clone, Copy)]
 pub enum Batch {
-    /// It does not.
+    /// Not supported.
     None,
-    /// It treats all axes alike that stand before these many last ones of each array (the last number is for all that follow).
+    /// It treats the leading axes of each array as batch axes. Entry `i` is the number of trailing axes of array `i` that are not; the last entry
+    /// holds for all further arrays.
     Leading(&'static [usize]),
-    /// This attribute counts axes of the first array, or is None for all of them.
+    /// This attribute names axes of the first array, or is `None` for all of them.
     Axes(&'static str),
-    /// By this function, whose results have the batch in front.
+    /// A function, whose results have the batch axis first.
     Rule(fn(&BatchCx) -> Result<Outputs>),
 }
 
-/// What a batching rule sees: a call of arrays of single examples, and the arrays of all examples.
+/// Arguments of a batching rule: a call on arrays of single examples, and the arrays of all examples.
 pub struct BatchCx<'a> {
     call: &'a Call<'a>,
     args: Args<'a>,
@@ -72,17 +73,18 @@ impl BatchCx<'_> {
             .is_some_and(|given| given.is_batched)
     }
 
-    /// Shape of array `i` of one example.
+    /// Shape of array `i` for one example.
     pub fn shape(&self, i: usize) -> &[usize] {
         self.call.inputs[i].map_or(&[], Array::shape)
     }
 
-    /// Shape of result `i` of one example.
+    /// Shape of result `i` for one example.
     pub fn result_shape(&self, i: usize) -> &[usize] {
         self.results[i].shape()
     }
 
-    /// Array `i` with the batch in front and `ndim` axes behind it, new ones of length 1 first; as it is if it is the same for all examples.
+    /// Array `i` with the batch axis first and `ndim` axes behind it: axes of length 1 are inserted after the batch axis. An array that is the same
+    /// for all examples is returned as it is.
     ///
     /// # Errors
     /// None that the call itself would not report.
@@ -101,7 +103,7 @@ impl BatchCx<'_> {
         }
     }
 
-    /// Array `i` with the batch in front, also if it is the same for all examples.
+    /// Array `i` with the batch axis first, also if it is the same for all examples (then broadcast).
     ///
     /// # Errors
     /// As [`BatchCx::aligned`].
@@ -115,7 +117,7 @@ impl BatchCx<'_> {
         }
     }
 
-    /// The attributes with other values for some.
+    /// The attributes with some values replaced.
     pub fn with(&self, changes: &[(&str, Value)]) -> Attrs {
         let attributes = self.call.op.params.iter().filter(|p| p.is_attribute());
         let values = attributes
@@ -127,13 +129,13 @@ impl BatchCx<'_> {
         values.collect()
     }
 
-    /// Integers with others in front.
+    /// Attribute `name`, integers, with `front` prepended.
     pub fn prefixed(&self, name: &str, front: &[i64]) -> Value {
         let all: SmallVec<[i64; 4]> = front.iter().chain(self.ints(name)).copied().collect();
         Value::from(&all[..])
     }
 
-    /// Calls the operator on whole batches; attributes that are axes and shapes count the batch.
+    /// Calls the operator on whole batches. Attributes in `axes` and `shapes` are adjusted to the batch axis.
     ///
     /// # Errors
     /// What the call reports.
@@ -146,7 +148,7 @@ impl BatchCx<'_> {
         self.call(&self.fronts()?, &self.with(&changes))
     }
 
-    /// Calls the operator, as it is, on the batch of array `i`; the others are the same for all examples.
+    /// Calls the operator unchanged on the batch of array `i`; the other arrays are the same for all examples.
     ///
     /// # Errors
     /// What the call reports.
@@ -167,7 +169,7 @@ impl BatchCx<'_> {
         self.call.op
     }
 
-    /// Where the arrays are.
+    /// Device of the arrays.
     pub fn device(&self) -> Device {
         let arrays = self.arrays.iter().flatten();
         arrays
@@ -176,7 +178,7 @@ impl BatchCx<'_> {
             .unwrap_or_else(interp::current_device)
     }
 
-    /// All arrays with the batch in front.
+    /// All arrays with the batch axis first.
     ///
     /// # Errors
     /// As [`BatchCx::aligned`].
@@ -184,7 +186,7 @@ impl BatchCx<'_> {
         (0..self.num_inputs()).map(|i| self.front(i)).collect()
     }
 
-    /// All arrays with the examples one after the other along their first axis: `(n, ...)` of each becomes `(size * n, ...)` of all.
+    /// All arrays with the batch merged into their first axis: `(size, n, ...)` -> `(size * n, ...)`.
     ///
     /// # Errors
     /// As [`BatchCx::aligned`].
@@ -216,7 +218,7 @@ impl BatchCx<'_> {
         })
     }
 
-    /// Results of the operator's rule.
+    /// Results by the operator's rule.
     fn results(&self) -> Result<Outputs> {
         match (self.call.op.cpu, self.call.op.batch) {
             (_, Batch::Rule(rule)) => rule(self),
@@ -228,7 +230,7 @@ impl BatchCx<'_> {
         }
     }
 
-    /// The error of an operator that has no rule, or none for such a call.
+    /// The error for an operator without a rule, or a call that its rule does not handle.
     pub fn refused(&self) -> Error {
         Error::unsupported(
             self.call.op.name,
@@ -251,7 +253,7 @@ impl BatchCx<'_> {
     fn leading(&self, ndims: &[usize]) -> Result<Outputs> {
         let own = |i: usize| ndims[i.min(ndims.len() - 1)];
         let present = |i: &usize| self.arrays[*i].is_some();
-        // An array with fewer axes than the operator's own would lend it the batch.
+        // If an array has fewer axes than the operator needs, the batch axis would be taken for one of them.
         if (0..self.num_inputs())
             .filter(present)
             .any(|i| self.shape(i).len() < own(i))
@@ -265,7 +267,7 @@ impl BatchCx<'_> {
             .map(|i| self.shape(i).len() - own(i))
             .max();
         let ahead = widest.unwrap_or(0);
-        // The axes ahead of the operator's own, broadcast against each other.
+        // The leading axes, broadcast against each other.
         let mut common = vec![1; ahead];
         for i in (0..self.num_inputs()).filter(present) {
             let shape = &self.shape(i)[..self.shape(i).len() - own(i)];
@@ -308,14 +310,14 @@ impl BatchCx<'_> {
                 let axes: SmallVec<[i64; 4]> = (1..=ndim).collect();
                 Value::from(&axes[..])
             }
-            // An axis of an array that has none would be the batch.
+            // For a 0-d example the axis would refer to the batch.
             Value::Int(_) if ndim == 0 => return Err(self.refused()),
             value => shifted(value),
         };
         self.call(&arrays, &self.with(&[(name, value)]))
     }
 
-    /// The view of each example: its strides are those that the view of the abstract array has, which lies in C order.
+    /// The same view of each example: the strides of the view of the abstract array, which is in C order, and the batch stride in front.
     fn viewed(&self) -> Result<Outputs> {
         let (Some(Some(given)), Some(example), [view]) =
             (self.arrays.first(), self.call.inputs[0], self.results)
@@ -346,7 +348,7 @@ impl BatchCx<'_> {
     }
 }
 
-/// Axes of an array that has gained one in front; negative ones count from the end.
+/// Axes shifted by the batch axis in front; negative ones count from the end and stay.
 fn shifted(value: &Value) -> Value {
     let shift = |axis: i64| if axis < 0 { axis } else { axis + 1 };
     match value {
@@ -363,26 +365,26 @@ fn joined(parts: &[&[usize]]) -> Vec<usize> {
     parts.concat()
 }
 
-/// An array of all examples, while the one that stands for an example lives.
+/// The array of all examples, valid while the abstract array of one example lives.
 struct Known {
     example: Weak<Storage>,
     all: Array,
 }
 
-/// Runs a function on all examples.
+/// The interpreter that runs a function on all examples.
 pub struct Batching {
     this: std::rc::Weak<Batching>,
     size: usize,
     /// Whether the caller records.
     is_recorded: bool,
     known: RefCell<HashMap<*const Storage, Known>>,
-    /// Number of entries at which those without an example are dropped.
+    /// Number of entries at which entries whose abstract array is gone are dropped.
     limit: Cell<usize>,
 }
 
 impl Batching {
-    /// Calls `body` with arrays that stand for one example each of `batches`, whose first axis has length `size`. `results` gives the arrays in what
-    /// it returned; answers what it returned, and for each of these the array of all examples, or None if it is the same for all.
+    /// Calls `body` with abstract arrays that stand for one example each of `batches`, whose first axis has length `size`. `results` lists the arrays
+    /// in the value of `body`. Returns that value, and for each of these arrays the array of all examples, or `None` if it is the same for all.
     ///
     /// # Errors
     /// What `body` reports.
@@ -403,13 +405,13 @@ impl Batching {
         for &x in batches {
             let example = Array::without_values(&x.shape()[1..], x.dtype(), x.device())?;
             batching.note(&example, x);
-            // An example is part of a graph if its batch is, so that what is detached from it is known to be.
+            // An example is recorded if its batch is, so that `detach` on it can be told from the original.
             examples.push(match batching.is_recorded && x.entry().is_some() {
                 true => graph_input(&example, false)?,
                 false => example,
             });
         }
-        // Held: they may come back as they are, or be kept by the function.
+        // Keeps the abstract arrays alive: the function may return or store them.
         let held = examples.clone();
         let result = with_interpreter(batching.clone(), || body(examples))?;
         let found = results(&result)
@@ -444,7 +446,7 @@ impl Batching {
         known.insert(Arc::as_ptr(storage), entry);
     }
 
-    /// Refuses a function with a gradient rule of its own on examples whose batch is part of a graph: what it computes for the batch is not recorded.
+    /// Refuses a custom gradient function on examples whose batch is part of a graph: its calls on the batch are not recorded.
     fn check_custom(&self, name: &str, inputs: &[&Array]) -> Result<()> {
         let is_recorded = |x: &&Array| self.all_of(x).is_some_and(|all| all.entry().is_some());
         if !inputs.iter().any(is_recorded) {
@@ -535,7 +537,7 @@ impl Interpreter for Batching {
 }
 
 impl Batching {
-    /// A result for one example, which stands for the result of all examples.
+    /// Associates the abstract result of one example with the array of all examples.
     fn joined_to(&self, call: &Call, example: &Array, all: Array) -> Result<Array> {
         let shape = joined(&[&[self.size], example.shape()]);
         let all = match all.shape() == shape {
@@ -559,13 +561,13 @@ impl Batching {
         let is_view =
             inputs().any(|x| Arc::ptr_eq(x.tensor().storage(), example.tensor().storage()));
         if !is_view {
-            // What the gradient rule keeps of it is known by this storage.
+            // Gradient rules find the saved array by this storage.
             self.note(example, &all);
             if example.layout().is_contiguous() {
                 return Ok(example.clone());
             }
         }
-        // A storage of its own, in C order: it stands for other elements than the array that it is a view of.
+        // A new storage in C order: entries are found by storage, and a view shares that of the array it was taken from.
         let own = Array::without_values(example.shape(), example.dtype(), example.device())?;
         self.note(&own, &all);
         Ok(match example.entry() {

@@ -1,6 +1,6 @@
-//! The operators that this crate itself calls: sums of gradients, copies into given outputs, the methods of `Array`.
+//! The operators that this crate calls: sums of gradients, copies into given outputs, methods of `Array`.
 //!
-//! A crate of operators names them in one static, which the linker collects; this crate knows none by name.
+//! A crate of operators lists them in one static, which the linker collects. So this crate does not depend on the crates of operators.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use linkme::distributed_slice;
 
 use crate::opdef::OpDef;
 
-/// Operators by what they are needed for.
+/// The operators, one field for each use.
 #[expect(missing_docs, reason = "each field is named like its operator")]
 pub struct Builtins {
     pub absolute: &'static OpDef,
@@ -60,7 +60,7 @@ pub struct Builtins {
     pub window_assign: &'static OpDef,
 }
 
-/// What crates of operators offer; the first one counts.
+/// Lists from the linked crates of operators; the first one is used.
 #[distributed_slice]
 pub static BUILTINS: [Builtins];
 

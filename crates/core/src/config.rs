@@ -1,6 +1,7 @@
-//! Settings of the process: each has a name, a type, a value that can be changed at any time, and an origin. All languages see this one list.
+//! Settings of the process. Each has a name, a type, a value that can be changed at any time, and an origin. All languages share this list.
 //!
-//! The environment gives a setting its first value: `MXNET_` and the name in capitals. It is read once, by [`load`] or by the first look here.
+//! The environment variable `MXNET_<NAME>` gives a setting its first value. The environment is read once: by [`load`], or when a setting is first
+//! read.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -37,7 +38,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Origin {
-    /// Nobody chose it.
+    /// The default value.
     Default,
     /// The environment.
     Environment,
@@ -108,7 +109,7 @@ impl Key {
         }
     }
 
-    /// The variable of the environment.
+    /// Name of the environment variable.
     pub fn variable(&self) -> String {
         format!("MXNET_{}", self.name.to_ascii_uppercase())
     }
@@ -131,10 +132,10 @@ impl Key {
         Ok(())
     }
 
-    /// The value that text stands for, as the environment has it.
+    /// Parses the text of an environment variable.
     ///
     /// # Errors
-    /// [`Error::Value`] for text that is none of the setting's values.
+    /// [`Error::Value`] for text that is not a value of the setting.
     pub fn parse(&self, text: &str) -> Result<Setting> {
         let text = text.trim();
         let found = match self.kind {
@@ -152,7 +153,7 @@ impl Key {
         found.ok_or_else(|| self.wrong(&format!("'{text}'")))
     }
 
-    /// The error for something that the setting does not take, shown as `found`.
+    /// The error for a value that the setting does not take; `found` describes the value.
     #[cold]
     pub fn wrong(&self, found: &str) -> Error {
         let required = match self.kind {
@@ -169,7 +170,7 @@ const MODES: &[&str] = &["adaptive", "async", "sync"];
 
 static JIT: AtomicBool = AtomicBool::new(true);
 
-/// Whether compiled functions run their graphs.
+/// Whether compiled functions run as graphs.
 #[inline]
 pub fn jit_is_on() -> bool {
     JIT.load(Ordering::Relaxed)
@@ -177,7 +178,7 @@ pub fn jit_is_on() -> bool {
 
 static KERNEL_CACHE: AtomicBool = AtomicBool::new(true);
 
-/// Whether compiled kernels of devices are kept on disk for other processes.
+/// Whether compiled kernels of devices are stored on disk for other processes.
 pub fn kernel_cache_is_on() -> bool {
     KERNEL_CACHE.load(Ordering::Relaxed)
 }
@@ -291,7 +292,7 @@ static KEYS: [Key; 9] = [
 
 static LOADED: Once = Once::new();
 
-/// Reads the environment, if nobody has yet. Values that are none are reported on standard error, and the default stays.
+/// Reads the environment, once. Invalid values are reported on standard error, and the default stays.
 pub fn load() {
     LOADED.call_once(|| {
         for key in &KEYS {
@@ -300,7 +301,7 @@ pub fn load() {
                 continue;
             };
             let set = |value| key.set(value, Origin::Environment);
-            // The engine reads the number of threads, too, and says what is wrong with it.
+            // The engine reads the number of threads as well and reports an invalid value.
             if let Err(error) = key.parse(&text).and_then(set)
                 && key.name != "num_threads"
             {
@@ -319,7 +320,7 @@ pub fn keys() -> &'static [Key] {
 /// The setting of this name.
 ///
 /// # Errors
-/// [`Error::Value`] if there is none; the message lists those that there are.
+/// [`Error::Value`] for an unknown name; the message lists the settings.
 pub fn key(name: &str) -> Result<&'static Key> {
     let keys = keys();
     keys.iter().find(|key| key.name == name).ok_or_else(|| {
@@ -332,7 +333,7 @@ pub fn key(name: &str) -> Result<&'static Key> {
     })
 }
 
-/// Gives a setting a value.
+/// Sets the value of a setting.
 ///
 /// # Errors
 /// [`Error::Value`] for a name that is none, and for a value that the setting does not take; [`Error::Unsupported`] for a library that is not there.

@@ -1,4 +1,4 @@
-//! Copies from array to array, which any device carries out, and which interpreters see as calls.
+//! Copies between arrays on any device. Interpreters see them as calls.
 
 use mxnet_tensor::{Device, DeviceKind};
 use smallvec::SmallVec;
@@ -17,7 +17,7 @@ pub fn copy_into(from: &Array, to: &Array) -> Result<()> {
     copy_by(Kernel::Fn(cpu::copy_kernel, None), from, to)
 }
 
-/// The same where elements of `to` may be the same memory: one thread writes it, so that no two write a place at once.
+/// As [`copy_into`], for a `to` whose elements may share memory: one thread writes, so that no two threads write the same memory.
 pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
     copy_by(Kernel::Fn(cpu::copy_serial, None), from, to)
 }
@@ -69,7 +69,7 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
     launch(&call, &kernel, &outputs, 0, cost_ns, device)
 }
 
-/// A number, or an array of another device, comes to the elements that are written.
+/// `from` on the device of `to`, if it is a Python number or on another device.
 #[cold]
 fn on_device_of(from: &Array, to: &Array) -> Result<Array> {
     match from.number() {
@@ -78,11 +78,11 @@ fn on_device_of(from: &Array, to: &Array) -> Result<Array> {
     }
 }
 
-/// Copies as a call that interpreters see: of `duplicate`, or of `cast`, whose `out` is `to`.
+/// Copies by a call that interpreters see: `duplicate`, or `cast` with `out=to`.
 #[cold]
 #[inline(never)]
 fn copy_as_call(from: &Array, to: &Array) -> Result<()> {
-    // Who copies has recorded the write already, or means not to.
+    // The caller has recorded the write already, or does not want it recorded.
     let _scope = interp::Scope::enter(false, interp::is_training());
     let (from, to) = (from.detach().broadcast_to(to.shape())?, to.detach());
     let converts = from.is_weak() || from.dtype() != to.dtype();

@@ -1,7 +1,7 @@
-//! Where tensors become pointers: the safe bridge from arrays to the elementwise kernels and to single elements.
+//! From tensors to pointers: the safe interface to elementwise kernels and to single elements.
 //!
-//! A `Tensor`'s layout lies within its storage (checked when it is made), and the engine grants access before any function here runs in
-//! an operation: those two facts are the premises of every `unsafe` below.
+//! Every `unsafe` here relies on two facts: a `Tensor`'s layout lies within its storage (checked when it is made), and the engine has granted access
+//! before a function here runs in an operation.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::Elem;
@@ -20,11 +20,11 @@ use crate::opdef::Cpu;
 
 pub use crate::generated::{Generated, fill_diagonal, fill_stretches, generate};
 
-/// Up to this many bytes one thread fills fastest.
+/// Up to this many bytes, one thread fills faster than several.
 const SMALL_BYTES: usize = 64 * 1024;
 
-/// Loops of an elementwise operator over arrays of `shape`, prepared for outputs of these layouts, dtypes and addresses (null: apart from all
-/// operands) and for operands like `inputs`.
+/// Loops of an elementwise operator over arrays of `shape`, prepared for outputs of these layouts, dtypes and addresses (null: no operand overlaps)
+/// and for operands with the layouts and dtypes of `inputs`.
 pub(crate) fn loops<'a>(
     rows: &'static InnerLoops,
     compute: Elem,
@@ -57,7 +57,7 @@ pub(crate) fn loops<'a>(
     Ok(Loops::new(rows, compute, shape, outs, ins))
 }
 
-/// Runs prepared loops over operands that are like those they were prepared for.
+/// Runs prepared loops over operands with the layouts and dtypes that they were prepared for.
 #[inline]
 pub(crate) fn run_loops<'a>(
     loops: &Loops,
@@ -74,7 +74,7 @@ pub(crate) fn run_loops<'a>(
     unsafe { loops.run(&Pool, ptrs, params) };
 }
 
-/// Runs the kernel of an operator's entry on a call whose operands the host can read and write: what devices use that compute on the host.
+/// Runs the CPU kernel of an operator. Devices whose memory the host can access use it, too.
 ///
 /// # Errors
 /// What the kernel reports; [`crate::Error::Device`] if the operator has no kernel.
@@ -107,7 +107,7 @@ pub fn run_kernel(cx: &KernelCx) -> Result<()> {
     Ok(())
 }
 
-/// What rows compute a dtype in: halves go through float32 unless the operator only moves elements.
+/// The dtype that inner loops compute in: float16 and bfloat16 use float32, unless the operator only moves elements.
 pub fn row_elem(rows: &InnerLoops, dtype: mxnet_tensor::DType) -> Elem {
     let kind = elem(dtype);
     if rows.supports(kind) {
@@ -117,7 +117,7 @@ pub fn row_elem(rows: &InnerLoops, dtype: mxnet_tensor::DType) -> Elem {
     }
 }
 
-/// An attribute as rows take it.
+/// An attribute as inner loops take it.
 pub(crate) fn row_param(value: &Value) -> f64 {
     match value {
         Value::Float(x) => *x,
@@ -128,7 +128,7 @@ pub(crate) fn row_param(value: &Value) -> f64 {
     }
 }
 
-/// Whether the bytes that two tensors may touch intersect.
+/// Whether the address ranges of two tensors intersect.
 pub fn overlaps(a: &Tensor, b: &Tensor) -> bool {
     match (extent(a), extent(b)) {
         (Some((a0, a1)), Some((b0, b1))) => a0 < b1 && b0 < a1,
@@ -136,7 +136,7 @@ pub fn overlaps(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-/// The address of the first byte of a tensor and of the byte behind its last; `None` without elements.
+/// Address of the first byte of a tensor and the address behind its last byte; `None` if it has no elements.
 pub fn extent(t: &Tensor) -> Option<(usize, usize)> {
     let (low, high) = t.layout().span()?;
     let base = t.storage().ptr() as usize;
@@ -152,14 +152,14 @@ pub fn same_elements(a: &Tensor, b: &Tensor) -> bool {
         && a.layout().strides() == b.layout().strides()
 }
 
-/// Reads the first element. The caller waited, or knows that the tensor is complete.
+/// Reads the first element. The caller must know that all writes to the tensor are done.
 pub fn read_scalar(tensor: &Tensor) -> Scalar {
     debug_assert!(!tensor.is_empty());
     // SAFETY: the tensor has an element; no operation writes it (premise of the function).
     unsafe { Scalar::read(tensor.dtype(), tensor.data_ptr()) }
 }
 
-/// The smallest element of a tensor of integers or truth values (unsigned ones beyond the signed range wrap); 0 if there is none.
+/// The smallest element of a tensor of integers or booleans; 0 if it is empty. Unsigned values beyond `i64::MAX` wrap.
 pub fn smallest_integer(tensor: &Tensor, threads: &dyn mxnet_kernels::Threads) -> i64 {
     use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
     if tensor.is_empty() || !tensor.dtype().is_signed() {
@@ -193,7 +193,7 @@ pub fn smallest_integer(tensor: &Tensor, threads: &dyn mxnet_kernels::Threads) -
     smallest
 }
 
-/// Writes the first element of a tensor that nobody else knows.
+/// Writes the first element of a tensor that nobody else uses.
 pub(crate) fn write_scalar(tensor: &Tensor, value: Scalar) {
     debug_assert!(!tensor.is_empty());
     // SAFETY: the tensor has an element and was just allocated by the caller.
@@ -217,21 +217,21 @@ pub fn fill_from<T: Element>(tensor: &Tensor, elements: &[T]) {
     }
 }
 
-/// Reads a complete dense tensor.
+/// Copies a dense tensor to a `Vec`. The caller must know that all writes to it are done.
 pub fn read_dense<T: Element>(tensor: &Tensor) -> Vec<T> {
     assert!(tensor.dtype() == T::DTYPE && tensor.layout().is_contiguous());
     // SAFETY: dense, of this element type, complete (the caller waited); every bit pattern our kernels write is valid for `T`.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<T>(), tensor.len()) }.to_vec()
 }
 
-/// Whether all elements of a dense tensor are finite, once they are complete.
+/// Whether all elements of a dense tensor are finite. All writes to it must be done.
 pub(crate) fn is_finite(tensor: &Tensor) -> bool {
     assert!(tensor.layout().is_contiguous());
     // SAFETY: dense, complete (the caller waited), aligned for its dtype.
     unsafe { are_finite(tensor.data_ptr(), tensor.len(), tensor.dtype()) }
 }
 
-/// Whether all of `len` elements are finite. Those of exact dtypes are.
+/// Whether all of `len` elements are finite. Integers and booleans always are.
 ///
 /// # Safety
 /// `from` is valid for reading `len` elements of `dtype`, and aligned for them.
@@ -288,7 +288,7 @@ pub fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::Threads
     }
 }
 
-/// Fills a small tensor with any strides at once, if nobody uses its storage. Answers whether it did.
+/// Fills a small tensor with any strides without queueing, if nobody uses its storage. Returns whether it did.
 pub fn fill_small(tensor: &Tensor, value: &Scalar) -> bool {
     let storage = tensor.storage();
     if tensor.len_bytes() > SMALL_BYTES || tensor.device().kind() != mxnet_tensor::DeviceKind::Cpu {
@@ -328,7 +328,7 @@ pub fn fill_small(tensor: &Tensor, value: &Scalar) -> bool {
     true
 }
 
-/// Writes one value over all elements of a tensor in C order, which the caller may write.
+/// Writes one value to all elements of a dense tensor, which the caller may write.
 fn fill_row(tensor: &Tensor, value: &Scalar) {
     let mut pattern = [0_u64; 2];
     let pattern = pattern.as_mut_ptr().cast::<u8>();
@@ -406,7 +406,7 @@ pub unsafe fn copy_one_by_one(
     if shape.contains(&0) {
         return;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         match size {
             1 => walk(shape, src, src_strides, dst, dst_strides),
@@ -443,12 +443,12 @@ pub fn transfer_kernel(cx: &KernelCx) -> Result<()> {
     Ok(())
 }
 
-/// [`copy_kernel`] by one thread.
+/// [`copy_kernel`] on one thread.
 pub(crate) fn copy_serial(cx: &KernelCx) -> Result<()> {
     copy(cx.input(0), cx.output(0), &mxnet_kernels::Serial)
 }
 
-/// Copies `from`, broadcast, to `to`, converting between dtypes. They do not overlap.
+/// Copies `from`, broadcast, to `to`, with conversion of the dtype. They must not overlap.
 pub fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) -> Result<()> {
     let (from_elem, to_elem) = (elem(from.dtype()), elem(to.dtype()));
     let is_row = to.len() <= SMALL_BYTES / 16

@@ -1,4 +1,4 @@
-//! New arrays of one value.
+//! Arrays filled with one value.
 
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Tensor};
 

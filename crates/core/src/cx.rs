@@ -1,4 +1,4 @@
-//! What the functions of an operator's entry are given to look at.
+//! Contexts: the arguments of the functions in an operator's definition.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::error::{Error, OperandFacts, Result};
 use crate::opdef::{Inferred, OpDef, OutSpec, one, one_of};
 use crate::{Array, Outputs};
 
-/// What shape inference, eager and composite operators see: the arrays and the attributes of one call.
+/// Argument of shape inference, eager bodies and composite bodies: arrays and attributes of one call.
 #[derive(Clone, Copy)]
 pub struct CallCx<'a> {
     /// The operator.
@@ -25,17 +25,17 @@ pub struct CallCx<'a> {
     pub inputs: &'a [Option<&'a Array>],
     /// Attributes, by name.
     pub args: Args<'a>,
-    /// Whether this is a training pass.
+    /// Whether training mode is on.
     pub training: bool,
-    /// Arrays that the caller gives for the outputs, which are copied there: seldom looked at.
+    /// Arrays given as `out`. The caller copies the outputs there; few operators need to read them.
     pub outs: &'a [Option<&'a Array>],
 }
 
-/// What shape inference sees. It reads shapes, dtypes and devices only, never values.
+/// Argument of shape inference, which may read shapes, dtypes and devices, never values.
 pub type InferCx<'a> = CallCx<'a>;
-/// What an operator that runs at the call sees.
+/// Argument of an eager operator, which runs at the call.
 pub type EagerCx<'a> = CallCx<'a>;
-/// What an operator made of others sees.
+/// Argument of a composite operator, which calls other operators.
 pub type CompositeCx<'a> = CallCx<'a>;
 
 impl<'a> Deref for CallCx<'a> {
@@ -73,12 +73,12 @@ impl<'a> CallCx<'a> {
         self.input(i).dtype()
     }
 
-    /// One output like argument `i`.
+    /// One output with the shape and dtype of argument `i`.
     pub fn same_as(&self, i: usize) -> Result<Inferred> {
         one_of(Dims::from_slice(self.shape(i)), self.dtype_of(i))
     }
 
-    /// One output of the shape all arguments broadcast to, dtype by the type rule.
+    /// One output: all shapes broadcast together, dtype by the type rule.
     pub fn broadcast(&self) -> Result<Inferred> {
         if let [Some(x)] = self.inputs {
             return one(Dims::from_slice(x.shape()));
@@ -112,7 +112,8 @@ impl<'a> CallCx<'a> {
         self.normal_axes(name, self.input(i).ndim())
     }
 
-    /// The arguments of array parameter `p`, counted among the array parameters: one, or those of a list. Lists in one call have the same length.
+    /// Positions of the arguments of array parameter `p`, counted among the array parameters: one, or those of a list. Lists in one call have the
+    /// same length.
     pub fn arguments_of(&self, p: usize) -> Range<usize> {
         arguments_of(self.op, self.inputs.len(), p)
     }
@@ -124,7 +125,7 @@ impl<'a> CallCx<'a> {
         arguments.filter_map(move |i| cx.opt(i).map(|x| (i, x)))
     }
 
-    /// Refuses a call that would change what cannot be written to.
+    /// Checks that the arrays that the operator changes can be written.
     ///
     /// # Errors
     /// [`Error::Value`] that names the argument, as [`Array::check_writable`].
@@ -140,12 +141,12 @@ impl<'a> CallCx<'a> {
         })
     }
 
-    /// How errors show the operands.
+    /// The operands for error messages.
     pub fn facts(&self) -> Vec<OperandFacts> {
         self.facts_of(|_| true)
     }
 
-    /// How errors show the arguments that `is_shown` chooses by their positions.
+    /// The arguments at the positions for which `is_shown` is true, for error messages.
     pub fn facts_of(&self, is_shown: impl Fn(usize) -> bool) -> Vec<OperandFacts> {
         let tensor = |i: usize| self.opt(i).filter(|_| is_shown(i)).map(Array::tensor);
         operand_facts(self.op, self.inputs.len(), tensor)
@@ -175,13 +176,13 @@ impl<'a> CallCx<'a> {
         Error::linalg(self.op.name, problem).with_operands(|| self.facts())
     }
 
-    /// Calls another operator and takes its only output.
+    /// Returns `result` as the only output.
     pub fn done(&self, result: Array) -> Result<Outputs> {
         Ok(SmallVec::from_buf([result]))
     }
 }
 
-/// What a view operator sees: the layout of its input, never the elements.
+/// Argument of a view operator: the layout of its input, never the elements.
 #[derive(Clone, Copy)]
 pub struct ViewCx<'a> {
     /// The operator.
@@ -211,7 +212,7 @@ pub struct RngState {
     pub offset: u64,
 }
 
-/// What a kernel sees: tensors, attributes, threads. It may run later, on another thread.
+/// Argument of a kernel: tensors, attributes, threads. A kernel may run later, on another thread.
 #[derive(Clone, Copy)]
 pub struct KernelCx<'a> {
     /// The operator.
@@ -222,19 +223,19 @@ pub struct KernelCx<'a> {
     pub outputs: &'a [&'a Tensor],
     /// Attributes, by name.
     pub args: Args<'a>,
-    /// What an elementwise operator computes in; `None` for others.
+    /// The dtype that an elementwise operator computes in; `None` for other operators.
     pub compute: Option<DType>,
-    /// Whether this is a training pass.
+    /// Whether training mode is on.
     pub training: bool,
-    /// Where this call's random numbers start; set for operators that draw some.
+    /// Start of this call's random numbers; set for operators that draw some.
     pub rng: RngState,
-    /// Threads to borrow.
+    /// Threads for parallel loops.
     pub threads: &'a dyn Threads,
-    /// Where the work is done.
+    /// Device that executes the kernel.
     pub device: Device,
-    /// The queue to enqueue the work on, of devices that have one.
+    /// Stream of the device; `None` for devices without one.
     pub stream: Option<&'a dyn Stream>,
-    /// Which of the first 64 array arguments are numbers; of calls on devices other than the CPU.
+    /// Bit `i` is set if array argument `i` (of the first 64) is a number, see [`KernelCx::number`]; set on devices other than the CPU.
     pub numbers: u64,
 }
 
@@ -263,14 +264,14 @@ impl<'a> KernelCx<'a> {
         self.inputs.get(i).copied().flatten()
     }
 
-    /// Array argument `i` if it is a number, of Python or of the operator: its element is in main memory, and goes to the device as an argument
-    /// of the launch. On the CPU it is an array without axes like any other.
+    /// Array argument `i` if it is a Python number or a constant of the operator. Its element is in main memory; the device gets it as an argument
+    /// of the launch. On the CPU it is a 0-d array like any other.
     pub fn number(&self, i: usize) -> Option<Scalar> {
         let is_number = i < 64 && self.numbers >> i & 1 == 1;
         is_number.then(|| cpu::read_scalar(self.input(i)))
     }
 
-    /// Scratch memory where the work is done, its bytes undefined. It may be dropped once the work that uses it is enqueued.
+    /// Scratch memory on the kernel's device, uninitialised. It may be dropped once the work that uses it is enqueued.
     ///
     /// # Errors
     /// [`Error::Memory`] if there is not enough.
@@ -287,7 +288,7 @@ impl<'a> KernelCx<'a> {
         })
     }
 
-    /// A copy that needs nothing of the caller, for work that is done later.
+    /// An owned copy, for work that is done later.
     pub fn to_owned(&self) -> OwnedKernelCx {
         OwnedKernelCx {
             op: self.op,
@@ -334,7 +335,7 @@ impl Workspace<'_> {
         self.storage.ptr()
     }
 
-    /// How many bytes there are.
+    /// Size in bytes.
     pub fn len_bytes(&self) -> usize {
         self.storage.len_bytes()
     }
@@ -342,7 +343,7 @@ impl Workspace<'_> {
 
 impl Drop for Workspace<'_> {
     fn drop(&mut self) {
-        // The block is given back behind the work that was enqueued.
+        // The stream frees the block after the work that was enqueued.
         if let Some(stream) = self.stream {
             let var = self.storage.var();
             var.record_event(stream.record(), Access::Write);
@@ -350,7 +351,7 @@ impl Drop for Workspace<'_> {
     }
 }
 
-/// What a kernel sees, owned: what is kept while an operation is queued.
+/// An owned [`KernelCx`], stored while an operation is queued.
 pub struct OwnedKernelCx {
     /// The operator.
     pub op: &'static OpDef,
@@ -373,7 +374,7 @@ pub struct OwnedKernelCx {
 }
 
 impl OwnedKernelCx {
-    /// Shows it to a kernel.
+    /// Calls `kernel` with it.
     ///
     /// # Errors
     /// What the kernel reports.

@@ -1,4 +1,4 @@
-//! What entries declare beside their kernels: floating-point errors, folds, calls to probe them with.
+//! Declarations of operators beside their kernels: floating-point errors, folds, probes for the standard tests.
 
 use std::ops::Range;
 
@@ -6,24 +6,24 @@ use mxnet_tensor::Scalar;
 
 use crate::opdef::*;
 
-/// What floating-point errors of an operator are, beyond a NaN or an infinity that no operand had.
+/// Which floating-point errors an operator can have, besides a NaN or an infinity that no operand had.
 #[derive(Clone, Copy, Debug)]
 pub struct Floats {
-    /// What warnings call the operator; empty: its name.
+    /// The operator's name in warnings; if empty, its own.
     pub name: &'static str,
-    /// Where an infinity is a division by zero, not an overflow.
+    /// Where an infinity means division by zero instead of overflow.
     pub pole: Pole,
-    /// Whether a result that is too small for its dtype counts as underflow.
+    /// Whether a result that is too small for its dtype is an underflow.
     pub shrinks: bool,
-    /// Whether a zero among the operands leaves a tiny result an underflow: `exp`.
+    /// Whether a zero operand with a tiny result can be an underflow, as in `exp`.
     pub counts_zeros: bool,
-    /// Whether integers divide, by a second operand that may be zero.
+    /// Whether integers are divided by the second operand, which may be zero.
     pub divides: bool,
-    /// Whether the lowest integer divided by -1 overflows.
+    /// Whether the smallest integer divided by -1 overflows.
     pub quotient: bool,
-    /// Whether floats become integers, which some do not fit.
+    /// Whether floats are converted to integers, which may not hold them.
     pub converts: bool,
-    /// Whether nothing is reported.
+    /// Whether no errors are reported.
     pub silent: bool,
 }
 
@@ -39,7 +39,7 @@ impl Floats {
         converts: false,
         silent: false,
     };
-    /// The same, of an operator that warnings name so.
+    /// As [`Floats::PLAIN`], with this name in warnings.
     pub const fn named(name: &'static str) -> Floats {
         Floats {
             name,
@@ -55,38 +55,38 @@ pub enum Pole {
     None,
     /// Where this operand is zero.
     ZeroOf(usize),
-    /// Wherever there is one.
+    /// Every infinity is one.
     Everywhere,
 }
 
-/// What folding an operator of two arrays over an axis means.
+/// How an operator of two arrays is folded over an axis (`ufunc.reduce`, `ufunc.accumulate`).
 #[derive(Clone, Copy)]
 pub struct Fold {
-    /// What leaves the other operand as it is, and so is the fold of nothing.
+    /// Identity element, which is also the result for no elements.
     pub identity: Option<Scalar>,
-    /// Whether elements may be folded in any order, and so over several axes at once.
+    /// Whether elements may be folded in any order, and therefore over several axes at once.
     pub reorders: bool,
-    /// The operator that folds with kernels of its own: `sum` of `add`.
+    /// The operator with reduction kernels, if there is one: `sum` for `add`.
     pub reduce: Option<&'static OpDef>,
-    /// The operator that keeps every step with kernels of its own: `cumsum` of `add`.
+    /// The operator with kernels for `accumulate`, if there is one: `cumsum` for `add`.
     pub accumulate: Option<&'static OpDef>,
 }
 
 impl Fold {
-    /// From the first element to the last, and never of nothing.
+    /// From the first element to the last; no elements are an error.
     pub const ORDERED: Fold = Fold {
         identity: None,
         reorders: false,
         reduce: None,
         accumulate: None,
     };
-    /// In any order, but never of nothing.
+    /// In any order; no elements are an error.
     pub const UNORDERED: Fold = Fold {
         reorders: true,
         ..Fold::ORDERED
     };
 
-    /// In any order, starting with this.
+    /// In any order, with this identity element.
     pub const fn from(identity: Scalar) -> Fold {
         Fold {
             identity: Some(identity),
@@ -94,7 +94,7 @@ impl Fold {
         }
     }
 
-    /// The same by an operator with kernels of its own.
+    /// The same, reduced by an operator with its own kernels.
     pub const fn by(self, reduce: &'static OpDef) -> Fold {
         Fold {
             reduce: Some(reduce),
@@ -102,7 +102,7 @@ impl Fold {
         }
     }
 
-    /// The same, its steps by an operator with kernels of its own.
+    /// The same, accumulated by an operator with its own kernels.
     pub const fn steps_by(self, accumulate: &'static OpDef) -> Fold {
         Fold {
             accumulate: Some(accumulate),
@@ -111,16 +111,17 @@ impl Fold {
     }
 }
 
-/// What the standard tests feed an operator.
+/// Inputs and reference for the standard tests of an operator.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// Range from which real inputs are drawn.
     pub range: Range<f64>,
-    /// Python expression of the reference, e.g. `scipy.special.erf`; empty: the NumPy function of the same name.
+    /// Python expression of the reference, e.g. `scipy.special.erf`; if empty, the NumPy function of the same name.
     pub oracle: &'static str,
     /// Units in the last place allowed in float32 for values of moderate size.
     pub ulp32: u32,
-    /// Python expressions of argument lists, evaluated by the tests with helpers `f(shape)`, `i(shape, hi)`, `b(shape)`; empty: elementwise operands.
+    /// Python expressions of argument lists, evaluated by the tests with helpers `f(shape)`, `i(shape, hi)`, `b(shape)`; if empty, elementwise
+    /// operands.
     pub calls: &'static [&'static str],
 }
 
@@ -133,7 +134,7 @@ impl Probe {
         calls: &[],
     };
 
-    /// The same with other values.
+    /// [`Probe::STANDARD`] with inputs from another range.
     pub const fn over(range: Range<f64>) -> Probe {
         Probe {
             range,
@@ -141,7 +142,7 @@ impl Probe {
         }
     }
 
-    /// Argument lists to call the operator with.
+    /// [`Probe::STANDARD`] with these argument lists.
     pub const fn calls(calls: &'static [&'static str]) -> Probe {
         Probe {
             calls,
@@ -159,7 +160,7 @@ impl Probe {
         }
     }
 
-    /// The same with other values.
+    /// The same with inputs from another range.
     pub const fn within(self, range: Range<f64>) -> Probe {
         Probe {
             range,

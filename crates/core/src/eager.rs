@@ -1,4 +1,4 @@
-//! Eager execution: a call is carried out by its plan, or by the body of its operator.
+//! Eager execution: runs a call by its plan, or by the body of its operator.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
 pub use crate::given::into_outs;
 use crate::given::{check_out, check_writable, takes_result};
 
-/// Executes a call at once, outside any recording and below all interpreters: for what carries out calls that were seen before.
+/// Executes a call without recording and below all interpreters. Prepared calls and replayed graphs use it: they were checked when they were
+/// prepared.
 ///
 /// # Errors
 /// As [`crate::invoke()`].
@@ -37,7 +38,8 @@ pub fn run(call: &Call) -> Result<Outputs> {
     Ok(outputs)
 }
 
-/// Executes a call at once and pushes its outputs, which are large to move, to `outputs`, which is empty.
+/// Executes a call without recording and appends its outputs to `outputs`, which must be empty. Appending in place avoids moving `Outputs`, which is
+/// large.
 #[inline]
 pub(crate) fn run_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     match call.op.cpu {
@@ -153,7 +155,7 @@ fn inferred_abstract(call: &Call, device: Device) -> Result<Outputs> {
     Ok(outputs)
 }
 
-/// Carries out a call by its plan.
+/// Executes a call by its plan.
 #[inline]
 fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
     plan::with_plan(
@@ -173,21 +175,21 @@ fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
     )
 }
 
-/// Prepares the plan of a call by the rules of its operator, which look at no values and allocate nothing. Who runs it allocates its outputs
-/// ([`plan::OutputPlan::allocate`]) and launches its kernel ([`launch`]).
+/// Prepares the plan of a call by the operator's rules, which read no values and allocate nothing. To run the plan, allocate its outputs
+/// ([`plan::OutputPlan::allocate`]) and launch its kernel ([`launch`]).
 ///
 /// # Errors
-/// What the rules reject; [`Error::Device`] if the device has no kernel of the operator; [`Error::Internal`] if the operator is a view or is made of
-/// others, which have no plan.
+/// Errors of the rules; [`Error::Device`] if the device has no kernel of the operator; [`Error::Internal`] for views and composites, which have no
+/// plan.
 pub fn prepare(call: &Call) -> Result<Plan> {
     let device = call.device()?;
-    // Who makes arrays on another device, or copies there, needs a kernel of that device.
+    // Creation on another device, and copies to it, need a kernel of that device.
     let working = match device.kind() {
         DeviceKind::Cpu => device_asked_for(call).unwrap_or(device),
         _ => device,
     };
     if working.kind() != DeviceKind::Cpu {
-        // A backend adds its kernels when its devices are looked for.
+        // A backend registers its kernels when its devices are first looked up.
         backend_of(working)?;
     }
     if let Cpu::AnyDevice(kernel) = call.op.cpu {
@@ -220,10 +222,10 @@ pub(crate) fn missing_kernel(op: &OpDef, device: Device) -> Error {
         .with_hint("copy the arrays with `.to_device(mx.cpu())`")
 }
 
-/// The outputs of a call without their values, by the rules of its operator: nothing is computed, recorded or written. `call.outs` is empty.
+/// Abstract outputs of a call, by the operator's rules: nothing is computed, recorded or written. `call.outs` must be empty.
 ///
 /// # Errors
-/// What the rules reject; [`Error::Abstract`] if the shape of the result depends on values; [`Error::Internal`] for views and composites.
+/// Errors of the rules; [`Error::Abstract`] if the shape of the result depends on values; [`Error::Internal`] for views and composites.
 pub fn without_values(call: &Call) -> Result<Outputs> {
     let mut outputs = Outputs::new();
     match call.op.cpu {
@@ -240,7 +242,7 @@ pub fn without_values(call: &Call) -> Result<Outputs> {
             },
         )?,
     }
-    // Calls without array operands that other calls carry out have computed their result.
+    // An eager operator without array operands computes its result through other calls.
     let is_known = |y: Array| match y.is_abstract() {
         true => Ok(y),
         false => Array::without_values_in(y.layout().with_offset(0), y.dtype(), y.device()),
@@ -248,7 +250,7 @@ pub fn without_values(call: &Call) -> Result<Outputs> {
     outputs.into_iter().map(is_known).collect()
 }
 
-/// The first Python number of a call that its dtype does not hold.
+/// The first Python number of a call that the dtype it is converted to cannot hold.
 #[inline]
 fn misfitting_number(call: &Call, plan: &Launch) -> Option<(Scalar, DType)> {
     plan.numbers.iter().find_map(|&(i, dtype)| {
@@ -257,14 +259,14 @@ fn misfitting_number(call: &Call, plan: &Launch) -> Option<(Scalar, DType)> {
     })
 }
 
-/// Whether a call has an array without values, so that nothing of it can be computed.
+/// Whether an operand has no values, so that nothing can be computed.
 #[inline]
 fn is_abstract(call: &Call) -> bool {
     call.inputs.iter().flatten().any(|x| x.is_abstract())
         || call.outs.iter().flatten().any(|x| x.is_abstract())
 }
 
-/// Gives the outputs of a call of abstract arrays, which have no values either.
+/// Appends abstract outputs of a call with abstract operands.
 #[cold]
 fn fill_abstract(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     if let Some((value, dtype)) = misfitting_number(call, plan) {
@@ -293,7 +295,7 @@ fn fill_abstract(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()
     Ok(())
 }
 
-/// Refuses to write what is not known to an array that has values.
+/// Refuses to write unknown values to an array that has values.
 fn check_abstract(call: &Call, out: &Array) -> Result<()> {
     match out.is_abstract() {
         true => Ok(()),
@@ -308,7 +310,7 @@ fn check_abstract(call: &Call, out: &Array) -> Result<()> {
     }
 }
 
-/// Allocates the outputs that are not given, and launches the kernel.
+/// Allocates the outputs and launches the kernel.
 #[inline]
 fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     if let Some((value, dtype)) = misfitting_number(call, plan) {
@@ -335,7 +337,7 @@ fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     wait_if_asked(call, outputs)
 }
 
-/// As [`fill`] of a call with `outs`.
+/// As [`fill`], for a call with `outs`.
 fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     let (mut fresh, mut aside) = (0_u32, false);
     for (i, planned) in plan.outputs.iter().enumerate() {
@@ -351,7 +353,7 @@ fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
         planned.allocate(plan.device, call.op.zeroed, outputs)?;
     }
     if aside && matches!(call.op.cpu, Cpu::Map(_)) {
-        // The loops are prepared for the arrays that are given: the results go to others first.
+        // The loops depend on the addresses of these outputs: compute into new arrays and copy.
         *outputs = into_outs(call, run(&Call { outs: &[], ..*call })?)?;
         return Ok(());
     }
@@ -370,7 +372,7 @@ fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the outputs of an operator whose kernel may refuse values.
+/// Waits for the outputs if the operator's kernel may refuse values.
 #[inline]
 fn wait_if_asked(call: &Call, outputs: &Outputs) -> Result<()> {
     if call.op.waits {
@@ -381,7 +383,7 @@ fn wait_if_asked(call: &Call, outputs: &Outputs) -> Result<()> {
     Ok(())
 }
 
-/// Plans an elementwise operator: outputs of the shape that all operands broadcast to.
+/// Plans an elementwise operator: the outputs have the shape that all operands broadcast to.
 fn elementwise(
     call: &Call,
     rows: &'static InnerLoops,
@@ -397,7 +399,7 @@ fn elementwise(
     }
     let shapes: SmallVec<[&[usize]; 4]> = call.inputs.iter().flatten().map(|x| x.shape()).collect();
     let mut shape = broadcast_shapes(&shapes)?;
-    // Outputs may have more axes and be longer than what the operands broadcast to.
+    // `out` may have more axes than the operands, and longer ones.
     if let Some(out) = call.outs.iter().flatten().next()
         && out.shape() != shape.as_slice()
         && broadcast_shapes(&[&shape, out.shape()]).is_ok_and(|both| both.as_slice() == out.shape())
@@ -415,7 +417,7 @@ fn elementwise(
     let given = |i: usize| call.outs.get(i).copied().flatten();
     let form = |i: usize| match given(i) {
         Some(out) => (out.layout(), out.dtype(), out.tensor().data_ptr()),
-        // Only the addresses of operands that are given are compared.
+        // Addresses matter only for given outputs, which may overlap operands.
         None => (&layout, returned, std::ptr::null_mut()),
     };
     let outs: SmallVec<[_; 2]> = (0..num_outs).map(form).collect();
@@ -449,9 +451,9 @@ fn elementwise(
     }))
 }
 
-/// Python numbers among the operands of an elementwise operator, and what must hold them.
+/// Positions of the Python numbers among the operands of an elementwise operator, and the dtypes that must hold them.
 fn numbers(call: &Call, compute: DType) -> SmallVec<[(usize, DType); 2]> {
-    // A condition is only asked whether it is 0.
+    // A condition is compared with 0 only, so any number is allowed.
     let asked = usize::from(matches!(call.op.types, Types::Choose));
     let is_count = |i| i == 1 && matches!(call.op.types, Types::Counted { .. });
     let inputs = call.inputs.iter().enumerate().skip(asked);
@@ -461,7 +463,7 @@ fn numbers(call: &Call, compute: DType) -> SmallVec<[(usize, DType); 2]> {
         .collect()
 }
 
-/// The error for a Python integer that its dtype cannot hold, if there is one: it is reported before what is wrong with `out`.
+/// The error for a Python integer that its dtype cannot hold, if any. It is reported before errors about `out`.
 #[cold]
 fn misfit(call: &Call, compute: DType) -> Option<Error> {
     numbers(call, compute).into_iter().find_map(|(i, dtype)| {
@@ -471,12 +473,12 @@ fn misfit(call: &Call, compute: DType) -> Option<Error> {
     })
 }
 
-/// What the operator answers to a Python integer that it cannot compute with, if it does.
+/// How the operator handles a Python integer that its dtype cannot hold; `None` if that is an error.
 fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
     call.op.beyond.and_then(|beyond| beyond(call, compute))
 }
 
-/// A Python integer that the dtype it takes on cannot hold: comparisons and logic have an answer, anything else is an error.
+/// Handles a Python integer that its dtype cannot hold: comparisons and logic have a result, for other operators it is an error.
 #[cold]
 fn beyond_range(call: &Call, value: Scalar, dtype: DType) -> Result<Outputs> {
     let (compute, _) = types::resolve_call(call)?;
@@ -504,7 +506,8 @@ fn beyond_range(call: &Call, value: Scalar, dtype: DType) -> Result<Outputs> {
     }
 }
 
-/// The layout of an output of `shape` whose axes lie in memory as those of the inputs do, whatever their directions, if these agree; C order otherwise.
+/// The layout of an output of `shape`: its axes have the memory order of the inputs' axes (whatever the signs of their strides) if these agree,
+/// otherwise C order.
 fn layout_like(call: &Call, shape: &Dims) -> Result<Layout> {
     checked_len(shape)?;
     let mut full = call
@@ -523,7 +526,7 @@ fn layout_like(call: &Call, shape: &Dims) -> Result<Layout> {
     let inputs = call.inputs.iter().flatten();
     let inputs = inputs.filter(|x| x.ndim() > 0 && !x.is_weak());
     if inputs.clone().any(|x| !x.layout().is_contiguous()) {
-        // Axes along which elements are repeated have step 0, and tell nothing.
+        // Axes with stride 0 (broadcast) do not affect the order.
         let layouts = inputs.map(|x| x.layout().broadcast_to(shape));
         let layouts: SmallVec<[Layout; 3]> = layouts.collect::<Result<_, _>>()?;
         let layouts: SmallVec<[&Layout; 3]> = layouts.iter().collect();
@@ -534,7 +537,8 @@ fn layout_like(call: &Call, shape: &Dims) -> Result<Layout> {
     Ok(Layout::contiguous(shape))
 }
 
-/// Whether Python numbers stand beside halves. They are rounded to halves first: rows compute in float32, where they would not be.
+/// Whether Python numbers are combined with float16 or bfloat16. They are rounded to that dtype first: inner loops compute in float32, where they
+/// would not be.
 fn rounds_numbers(call: &Call, compute: DType) -> bool {
     let is_number = |x: &&Array| x.is_weak() && x.kind() != mxnet_tensor::Kind::Bool;
     matches!(compute, DType::F16 | DType::BF16)
@@ -543,7 +547,7 @@ fn rounds_numbers(call: &Call, compute: DType) -> bool {
         && !call.inputs.iter().flatten().all(|x| x.is_weak())
 }
 
-/// The call with its Python numbers rounded to the half that it computes in.
+/// Executes the call with its Python numbers rounded to the float16 or bfloat16 that it computes in.
 fn with_rounded_numbers(call: &Call) -> Result<Outputs> {
     let (compute, _) = types::resolve_call(call)?;
     let mut rounded: SmallVec<[Option<Array>; 2]> = SmallVec::new();
@@ -658,7 +662,7 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
     into_outs(call, SmallVec::from_buf([result]))
 }
 
-/// The elements in C order in memory of their own, outside any recording.
+/// A copy of the elements in C order, outside any recording.
 fn copied(x: &Array) -> Result<Array> {
     let call = Call {
         op: builtins().copy,

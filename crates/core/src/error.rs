@@ -1,4 +1,4 @@
-//! What can go wrong in an operator: one variant per kind a caller may react to, each with the facts.
+//! Errors of operators: one variant per kind a caller may react to, with the facts.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use mxnet_tensor::{DType, Device, TensorError};
 /// Result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// One operand as an error shows it.
+/// One operand, as error messages show it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OperandFacts {
     /// Parameter name.
@@ -21,7 +21,7 @@ pub struct OperandFacts {
     pub device: Device,
 }
 
-/// The facts of an error: operator, argument, what is wrong with the numbers in it, the operands and a hint.
+/// The facts of an error: the operator, the problem, the operands and a hint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// Operator the user called.
@@ -30,7 +30,7 @@ pub struct Fault {
     pub problem: String,
     /// Operands, in order.
     pub operands: Vec<OperandFacts>,
-    /// What would work, if that was checked.
+    /// A hint that was checked to work.
     pub hint: Option<String>,
 }
 
@@ -89,7 +89,7 @@ pub enum Error {
     Axis(Box<Fault>),
     /// An index out of range.
     Index(Box<Fault>),
-    /// A value of a parameter that has no meaning here.
+    /// A value that a parameter does not take.
     Value(Box<Fault>),
     /// A matrix without the factorisation that was asked for: singular, not positive definite, not square.
     LinAlg(Box<Fault>),
@@ -107,7 +107,7 @@ pub enum Error {
     Io(Box<Fault>),
     /// A gradient was asked for that does not exist.
     Autograd(Box<Fault>),
-    /// A floating-point error that the thread asked to be told of.
+    /// A floating-point error that the thread asked to be raised.
     FloatingPoint(Box<Fault>),
     /// The values of an abstract array were asked for: it has a shape and a dtype, but no values.
     Abstract(Box<Fault>),
@@ -119,7 +119,7 @@ pub enum Error {
     Internal(Box<Fault>),
 }
 
-/// Shorthands that build an [`Error`] from a problem sentence.
+/// Constructors of [`Error`] from the operator's name and a problem.
 macro_rules! constructors {
     ($($name:ident => $variant:ident),*) => { impl Error { $(
         #[doc = concat!("An [`Error::", stringify!($variant), "`] of operator `op`.")]
@@ -133,7 +133,7 @@ constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, valu
     memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, floating_point => FloatingPoint, without_values => Abstract, internal => Internal);
 
 impl Error {
-    /// The facts, for every kind that has them.
+    /// The facts, for kinds that have them.
     pub fn fault_mut(&mut self) -> Option<&mut Fault> {
         match self {
             Error::Shape(f)
@@ -165,7 +165,7 @@ impl Error {
         self
     }
 
-    /// Names the operator if none is named yet.
+    /// Sets the operator's name if there is none yet.
     #[must_use]
     pub fn in_op(mut self, op: &'static str) -> Error {
         if let Some(fault) = self.fault_mut()
@@ -176,7 +176,7 @@ impl Error {
         self
     }
 
-    /// Names the operator the caller knows in place of one that it was made of.
+    /// Replaces the operator's name by the one that the caller knows.
     #[must_use]
     pub fn for_op(mut self, op: &'static str) -> Error {
         if let Some(fault) = self.fault_mut() {
@@ -185,7 +185,7 @@ impl Error {
         self
     }
 
-    /// Adds the operands, if none are there yet.
+    /// Adds the operands if there are none yet.
     #[must_use]
     pub fn with_operands(mut self, operands: impl FnOnce() -> Vec<OperandFacts>) -> Error {
         if let Some(fault) = self.fault_mut()
@@ -198,7 +198,7 @@ impl Error {
 }
 
 impl Error {
-    /// The error of a panic inside of `op`. Kernels that find no memory for their work panic with what the allocator said.
+    /// Converts a panic inside of `op` to an error. Kernels that cannot allocate scratch memory panic with the allocator's message.
     #[cold]
     pub fn from_panic(op: &'static str, panic: Box<dyn std::any::Any + Send>) -> Error {
         if panic.is::<std::collections::TryReserveError>() {

@@ -1,7 +1,7 @@
-//! Named arrays in safetensors files: written whole or not at all, checked before they are believed.
+//! Named arrays in safetensors files. Files are replaced in one step, and validated when they are read.
 //!
-//! A file is the header's length (8 bytes, little endian), the header (JSON: name to dtype, shape and place), then the bytes of all arrays in C
-//! order without gaps. Nothing in it is executed.
+//! A file is the header's length (8 bytes, little endian), the header (JSON: name -> dtype, shape, byte range), then the bytes of all arrays in C
+//! order without gaps. Reading executes nothing.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::interrupt;
 use crate::read::{ArrayReadGuard, read_all};
 
-/// What the format calls our dtypes; it has no name for complex128.
+/// The format's names of dtypes; it has none for complex128.
 const DTYPES: [(DType, Dtype); 14] = [
     (DType::Bool, Dtype::BOOL),
     (DType::I8, Dtype::I8),
@@ -36,10 +36,10 @@ const DTYPES: [(DType, Dtype); 14] = [
     (DType::C64, Dtype::C64),
 ];
 
-/// Longer headers are refused: they would name a million arrays.
+/// Longer headers are refused. A header of this size describes about a million arrays.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// Bytes read or written at once.
+/// Chunk size of reads and writes.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// What reading or writing a file can report.
@@ -64,7 +64,7 @@ impl From<Error> for FileError {
 }
 
 impl FileError {
-    /// As an error of an operator; the system's names the file.
+    /// Converts to an error of an operator; errors of the system get the file's name.
     pub fn at(self, path: &Path) -> Error {
         match self {
             FileError::Content(error) => error,
@@ -73,11 +73,11 @@ impl FileError {
     }
 }
 
-/// Writes named arrays to a file, which replaces an older one in a single step. The values are those that all work issued before gives. Arrays are
-/// stored by descending size of their elements, so that each is aligned.
+/// Writes named arrays to a file. An older file is replaced in one step. Waits for the values. Arrays are stored by descending size of their
+/// elements, so that each is aligned.
 ///
 /// # Errors
-/// What the system reports; an older file is untouched then. [`Error::DType`] for complex128, which the format does not have.
+/// What the system reports; an older file stays untouched. [`Error::DType`] for complex128, which the format does not have.
 pub fn save(
     path: &Path,
     mut named: Vec<(String, Array)>,
@@ -123,14 +123,14 @@ pub fn save(
         return Err(Error::value("save_safetensors", problem).into());
     }
     let arrays: Vec<Array> = named.into_iter().map(|(_, array)| array).collect();
-    // Their values are there and may be read.
+    // Waits for the values, and fails early if a computation failed.
     drop(read_all(&arrays)?);
     interrupt::ask_beside(|| write(path, &header, &arrays))?
 }
 
 /// Writes the whole file.
 fn write(path: &Path, header: &[u8], arrays: &[Array]) -> Result<(), FileError> {
-    // From here on nobody writes the arrays until they are stored: later writes are queued. They are acquired together.
+    // Holds all arrays for reading, acquired together: writes that are issued meanwhile wait until the file is written.
     let _all = read_all(arrays)?;
     let held = arrays.iter().map(Array::read);
     let held: Vec<ArrayReadGuard<'_>> = held.collect::<Result<_, _>>()?;
@@ -172,7 +172,7 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
             "is no safetensors file: it has {size} bytes, at least 8 are needed"
         )));
     }
-    // A header begins with a brace. Its length may look like the first bytes of other formats.
+    // The header begins with `{`. Other formats may begin with bytes that look like a length.
     let mut ninth = [0];
     let is_header = read_up_to(&mut file, &mut ninth)? == 1 && ninth == *b"{";
     if !is_header && let Some(kind) = foreign(&first) {
@@ -227,7 +227,7 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
     Ok((named, header.metadata().clone().unwrap_or_default()))
 }
 
-/// Reads until `buffer` is full or the file ends; answers how many bytes there were.
+/// Reads until `buffer` is full or the file ends. Returns the number of bytes read.
 fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     let mut known = 0;
     while known < buffer.len() {
@@ -259,7 +259,7 @@ fn fill(file: &mut File, array: &Array) -> Result<(), FileError> {
     Ok(())
 }
 
-/// What else the file is, by its first bytes.
+/// Name of another format that begins with these bytes.
 fn foreign(first: &[u8; 8]) -> Option<&'static str> {
     match first {
         [b'P', b'K', 3 | 5, 4 | 6, ..] => Some("a zip archive, as npz and PyTorch files are"),

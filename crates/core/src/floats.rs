@@ -1,10 +1,10 @@
-//! Floating-point errors as NumPy defines them: division by zero, overflow, underflow, an invalid value.
+//! Floating-point errors as NumPy defines them: division by zero, overflow, underflow, invalid value.
 //!
-//! Nothing is watched by default. While a thread watches, each of its calls is waited for and its results are compared with its
-//! operands: a NaN or an infinity that no operand had, at the same place for elementwise operators. That finds what the processor's flags
-//! would have told, whatever kernel or thread computed it, and nothing is paid while nobody watches. A result that is finite throughout
-//! tells of no error but underflow: it is read once, and the operands are not. Short ways are tried first: what they make is kept if it tells
-//! of none, else the call is made again and looked at.
+//! By default nothing is checked. While a thread watches for errors, each of its calls is waited for and its results are compared with its operands.
+//! A NaN or an infinity that no operand had is an error; elementwise operators are compared element by element. This finds what the processor's flags
+//! would report, whatever kernel or thread computed the result, and costs nothing while nobody watches. A result that is finite throughout can only
+//! have an underflow, so its operands need not be read. Fast paths are tried first: their result is used if it has no error; otherwise the call is
+//! made again on the general path and checked there.
 
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
@@ -18,13 +18,13 @@ use crate::invoke::{Call, dispatch, invoke1};
 use crate::opdef::{Cpu, OpDef, Pole, Rng};
 use crate::{Array, Attrs, Outputs, cpu};
 
-/// What is done when an error is found.
+/// What happens when an error is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reaction {
-    /// Nothing: it is not looked for.
+    /// Nothing; the error is not looked for.
     #[default]
     Ignore,
-    /// The installed reporter is told.
+    /// The installed reporter is called.
     Report,
     /// The call fails with [`Error::FloatingPoint`].
     Raise,
@@ -33,17 +33,17 @@ pub enum Reaction {
 /// The reactions of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reactions {
-    /// An infinity from finite operands by dividing by zero, or at a pole.
+    /// An infinity from finite operands by division by zero, or at a pole.
     pub divide: Reaction,
-    /// An infinity from finite operands otherwise.
+    /// Any other infinity from finite operands.
     pub over: Reaction,
     /// A result too small for its dtype.
     pub under: Reaction,
-    /// A NaN from operands that are none.
+    /// A NaN from operands that are not NaN.
     pub invalid: Reaction,
 }
 
-/// Told of an error: its sentence, which names the operator. An error it returns fails the call.
+/// Callback that receives the message of an error, which names the operator. If it returns an error, the call fails with that.
 pub type Report = fn(sentence: &str) -> Result<()>;
 
 thread_local! {
@@ -53,12 +53,12 @@ thread_local! {
         under: Reaction::Ignore,
         invalid: Reaction::Ignore,
     }) };
-    /// Where results count, if not everywhere.
+    /// Mask (`where=`) of the elements that are checked; `None` for all.
     static MASK: RefCell<Option<Array>> = const { RefCell::new(None) };
 }
 static REPORT: OnceLock<Report> = OnceLock::new();
 
-/// Installs the reporter; later calls keep the first one.
+/// Installs the reporter. If one is installed already, that one stays.
 pub fn install(report: Report) {
     let _ = REPORT.set(report);
 }
@@ -68,13 +68,13 @@ pub fn reactions() -> Reactions {
     REACTIONS.get()
 }
 
-/// Chooses the thread's reactions; returns what they were.
+/// Sets the thread's reactions. Returns the previous ones.
 pub fn set_reactions(reactions: Reactions) -> Reactions {
     interp::set_watching(reactions != Reactions::default());
     REACTIONS.replace(reactions)
 }
 
-/// Runs `body`, in which only results where `mask` is true are looked at: the others are thrown away.
+/// Runs `body`, in which only results where `mask` is true are checked: the caller discards the others.
 pub fn under_mask<R>(mask: Option<&Array>, body: impl FnOnce() -> R) -> R {
     struct Again(Option<Array>);
     impl Drop for Again {
@@ -89,7 +89,7 @@ pub fn under_mask<R>(mask: Option<&Array>, body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// Runs a call with nothing watched inside it, then looks at what came out.
+/// Executes a call unwatched, then checks its results.
 pub(crate) fn watched(call: &Call) -> Result<Outputs> {
     struct Again;
     impl Drop for Again {
@@ -99,7 +99,7 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
     }
     interp::set_watching(false);
     let _again = Again;
-    // Operands that the call overwrites are gone afterwards.
+    // Copies of the operands that the call overwrites.
     let kept: Vec<Option<Array>> = call
         .inputs
         .iter()
@@ -123,8 +123,9 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
     Ok(outputs)
 }
 
-/// The answer of a short way that neither waits nor writes what others see. While somebody watches it is kept only if it tells of no error,
-/// as `is_clean` says; `None` then, as for a way that is closed: the general way looks for the error.
+/// Runs a fast path, which must neither wait nor write anything that others see. While the thread watches, its result is used only if `is_clean` says
+/// that it has no floating-point error. Returns `None` if the result cannot be used or the path does not apply: the caller then takes the general
+/// path, which reports the error.
 #[inline]
 pub fn tried<R, E>(
     op: &'static OpDef,
@@ -143,7 +144,7 @@ pub fn tried<R, E>(
     }
 }
 
-/// How large a number is.
+/// Magnitude of a number; for a complex one the larger of its parts.
 pub fn size_of_number(x: &Scalar) -> f64 {
     match x {
         Scalar::C128(x) => x.re.abs().max(x.im.abs()),
@@ -151,7 +152,7 @@ pub fn size_of_number(x: &Scalar) -> f64 {
     }
 }
 
-/// Below this are the numbers that a dtype holds with fewer digits.
+/// Smallest normal number of a dtype.
 pub fn tiny(dtype: DType) -> f64 {
     match dtype.real() {
         DType::F16 => 6.103_515_625e-5,
@@ -160,7 +161,7 @@ pub fn tiny(dtype: DType) -> f64 {
     }
 }
 
-/// Whether all elements are finite; those that are not in C order are not read, and may be anything.
+/// Whether all elements are known to be finite. Arrays that are not in C order or not on the CPU are not read; the answer is false.
 pub fn is_finite(y: &Array) -> Result<bool> {
     if exact(y) {
         return Ok(true);
@@ -171,7 +172,7 @@ pub fn is_finite(y: &Array) -> Result<bool> {
     Ok(cpu::is_finite(y.read()?.tensor()))
 }
 
-/// Whether finite results may tell of an error that somebody wants to know of.
+/// Whether a finite result of `op` can have an underflow that the thread wants reported.
 pub fn looks_for_underflow(op: &OpDef) -> bool {
     op.floats.shrinks && reactions().under != Reaction::Ignore
 }
@@ -193,7 +194,7 @@ pub fn checked_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
     }
     match value.number() {
         Some(number) => {
-            // As wide as Python's own.
+            // In the dtype of a Python number: float64 or complex128.
             let own = match number {
                 Scalar::Bool(_) | Scalar::I64(_) => DType::I64,
                 Scalar::U64(_) => DType::U64,
@@ -206,8 +207,8 @@ pub fn checked_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
     }
 }
 
-/// Looks at what a function has made in place of elements, each from what it was and the values that belonged to its place. An element may
-/// have met several values: the worst of them counts, NaN before an infinity before zero.
+/// Checks elements that a function computed in place, each from its old value and one or several operands. If an element was combined with several
+/// operands, the worst of them is used: NaN before infinity before zero.
 pub fn look_in_place(
     op: &'static OpDef,
     before: &Array,
@@ -243,12 +244,12 @@ pub fn look_in_place(
     })
 }
 
-/// Whether this thread watches.
+/// Whether this thread watches for floating-point errors.
 pub fn is_watching() -> bool {
     reactions() != Reactions::default()
 }
 
-/// Runs `body` with nothing watched inside it.
+/// Runs `body` without watching.
 pub fn unwatched<R>(body: impl FnOnce() -> R) -> R {
     struct Again(bool);
     impl Drop for Again {
@@ -269,7 +270,7 @@ fn overwritten(call: &Call, x: &Array) -> bool {
         || !call.op.mutates.is_empty()
 }
 
-/// Whether the elements are integers or truth values. A Python integer beyond 64 bits is kept as a float.
+/// Whether the elements are integers or booleans. A Python integer beyond 64 bits is stored as a float.
 fn exact(x: &Array) -> bool {
     !x.dtype().is_inexact() || matches!(x.number(), Some(Scalar::Wide(_)))
 }
@@ -293,7 +294,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
         }
         return Ok(());
     }
-    // Samplers and determinants report nothing in NumPy either.
+    // NumPy reports nothing for samplers and determinants.
     let silent = !matches!(op.rng, Rng::No) || op.floats.silent;
     if silent || matches!(op.cpu, Cpu::View(_)) {
         return Ok(());
@@ -301,7 +302,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     if !looks_for_underflow(op) && is_finite(y)? {
         return Ok(());
     }
-    // One place of an elementwise operator's result belongs to one place of its operands; anything else to all of them.
+    // Results of elementwise operators are compared element by element, other results with all elements of the operands.
     let elementwise = matches!(op.cpu, Cpu::Map(_));
     let meets = |flags: Array| -> Result<Array> {
         match elementwise {
@@ -368,7 +369,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     Ok(())
 }
 
-/// Divisions of integers that have no quotient of their dtype.
+/// Checks divisions of integers: division by zero, and quotients that the dtype cannot hold.
 pub fn look_at_integers(
     op: &OpDef,
     operands: &[&Array],
@@ -382,7 +383,7 @@ pub fn look_at_integers(
     if any(&is_zero(operands[1])?)? {
         return react(wanted.divide, "divide by zero", name);
     }
-    // The only quotient of integers that they cannot hold: the lowest number, negated.
+    // The only integer quotient that overflows: the smallest integer divided by -1.
     let quotient = op.floats.quotient && dtype.is_signed();
     if quotient && any(&overflows(dtype, operands)?)? {
         return react(wanted.over, "overflow", name);
@@ -390,7 +391,7 @@ pub fn look_at_integers(
     Ok(())
 }
 
-/// Where the result is below the normal numbers of its dtype though no operand is zero or infinite.
+/// Mask of the results that are subnormal or zero although no operand is zero or infinite.
 fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
     let mut small = y.abs()?.with_scalar(builtins().less, tiny(y.dtype()))?;
     for x in operands {
@@ -405,7 +406,7 @@ fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
     Ok(small)
 }
 
-/// Where the lowest number of a dtype is divided by -1.
+/// Mask of the quotients of the smallest integer of a dtype and -1.
 fn overflows(dtype: DType, operands: &[&Array]) -> Result<Array> {
     let lowest = match dtype {
         DType::I8 => i64::from(i8::MIN),
@@ -431,7 +432,7 @@ fn is_zero(x: &Array) -> Result<Array> {
     )
 }
 
-/// Whether one element is true, as an array without axes.
+/// Whether exactly one element is true, as a 0-d array.
 fn only_one(flags: &Array) -> Result<Array> {
     flags
         .astype(DType::I64)?

@@ -1,4 +1,4 @@
-//! Elements that are made from their position: progressions, diagonals, stretches of one value.
+//! Arrays whose elements are functions of their position: `arange`, `linspace`, diagonals, slices of one value.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::Elem;
@@ -7,9 +7,9 @@ use mxnet_tensor::{Scalar, Tensor};
 use crate::error::Result;
 use crate::launch::elem;
 
-/// Numbers that [`generate`] makes.
+/// Types of values that [`generate`] takes.
 pub trait Generated: Copy + Send + Sync {
-    /// Their element type.
+    /// Their dtype in kernels.
     const ELEM: Elem;
 }
 
@@ -58,7 +58,7 @@ pub fn generate<T: Generated>(
     Ok(())
 }
 
-/// Fills diagonal `k` of a dense matrix: 0 the main one, positive ones above it.
+/// Fills diagonal `k` of a dense matrix: 0 is the main diagonal, positive ones are above it.
 pub fn fill_diagonal(tensor: &Tensor, value: Scalar, k: i64) {
     let (rows, columns) = (tensor.shape()[0], tensor.shape()[1]);
     let (row, column) = (k.min(0).unsigned_abs() as usize, k.max(0) as usize);
@@ -83,7 +83,7 @@ pub fn fill_diagonal(tensor: &Tensor, value: Scalar, k: i64) {
     }
 }
 
-/// Fills a stretch of every row (last axis) of a dense tensor.
+/// Fills a range of every row (last axis) of a dense tensor.
 pub fn fill_stretches(
     tensor: &Tensor,
     value: Scalar,
@@ -106,7 +106,7 @@ pub fn fill_stretches(
             let stretch = stretch(row);
             let (first, end) = (stretch.start.min(columns), stretch.end.min(columns));
             let at = (start + (row * columns + first) * size) as *mut u8;
-            // SAFETY: the stretch lies in its row, rows lie apart; the pattern is an element.
+            // SAFETY: the range lies in its row, rows are disjoint; the pattern holds an element.
             unsafe {
                 mxnet_kernels::copy::fill_nd(
                     &mxnet_kernels::Serial,

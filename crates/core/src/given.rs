@@ -1,4 +1,4 @@
-//! Outputs that the caller gives: whether they take the result, and how it gets there.
+//! Arrays given as `out`: whether a kernel can write to them directly, and copies otherwise.
 
 use mxnet_tensor::{Casting, DType, broadcast_shapes, can_cast};
 
@@ -9,12 +9,12 @@ use crate::invoke::Call;
 use crate::opdef::Cpu;
 use crate::{Array, Outputs, cpu};
 
-/// Whether the kernel can write its result, of dtype `returned`, to the elements of `out`; else it is computed aside and copied.
+/// Whether the kernel can write its result, of dtype `returned`, directly to `out`. If not, it computes a new array, which is copied.
 pub(crate) fn takes_result(call: &Call, out: &Array, returned: DType) -> bool {
     let inputs = || call.inputs.iter().flatten();
     match call.op.cpu {
-        // Loops write to any strides and dtype. Overlap would let an element be written before it is read, and halves are rounded before they go into
-        // wider elements.
+        // Loops write to any strides and dtype. Excluded are overlapping operands, of which an element could be written before it is read, and
+        // float16 or bfloat16 results for other dtypes, which must be rounded first.
         Cpu::Map(_) => {
             !(matches!(returned, DType::F16 | DType::BF16) && out.dtype() != returned
                 || out.shares_elements()
@@ -37,7 +37,7 @@ pub(crate) fn takes_result(call: &Call, out: &Array, returned: DType) -> bool {
     }
 }
 
-/// Outputs that `outs` already holds are copied there, unless they were computed there.
+/// Copies results to the arrays in `outs`, except those that were computed there.
 pub fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
     if call.outs.is_empty() {
         return Ok(results);
@@ -81,8 +81,8 @@ pub fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
         .collect()
 }
 
-/// Which conversions from the result's dtype to that of `out` the call allows. Functions that join arrays do what their argument `casting` says;
-/// their `out` has a dtype, beside which none can be asked for.
+/// Which conversions from the result's dtype to the dtype of `out` the call allows. Functions that join arrays have an argument `casting`; with `out`
+/// they take no `dtype`.
 fn out_casting(call: &Call) -> Result<Casting> {
     let joins = (call.op.params.first()).is_some_and(|param| param.kind == ParamKind::Arrays);
     if !joins || !call.op.params.iter().any(|param| param.name == "casting") {
@@ -131,7 +131,7 @@ pub(crate) fn check_out(
     check_writable(call, out)
 }
 
-/// Refuses to write to an array that is read-only. Elements that share memory are computed aside, and written one after the other.
+/// Refuses to write to a read-only array. Arrays whose elements share memory are allowed: the result is computed elsewhere and copied in order.
 #[inline]
 pub(crate) fn check_writable(call: &Call, out: &Array) -> Result<()> {
     match out.tensor().is_read_only() {

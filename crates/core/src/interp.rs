@@ -1,7 +1,7 @@
-//! The thread's interpreter stack: what `invoke` does with a call.
+//! The thread's stack of interpreters: what `invoke` does with a call.
 //!
-//! The bottom is eager execution. Recording is a flag on top of it, because it is on the hot path. Anything else (a tracer, a counter, a
-//! type caster) is an [`Interpreter`] pushed for the time of a scope; while it handles a call, the calls it makes go to the one below.
+//! The bottom is eager execution. Recording is a flag, because it is on the hot path. Anything else (a tracer, a counter, automatic casts) is an
+//! [`Interpreter`] that is pushed for a scope. While it handles a call, the calls that it makes go to the interpreter below.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -22,68 +22,68 @@ const EXPANDED: u8 = 16;
 const GENERAL: u8 = 32;
 const TASKS: u8 = 64;
 const SCOPED: u8 = 128;
-/// What is switched by [`set_recording`] and [`set_training`].
+/// The flags that [`set_recording`] and [`set_training`] change.
 const MODES: u8 = RECORDING | TRAINING;
 
-/// [`GENERAL`] if no thread may take the ways of elements and positions, else 0.
+/// [`GENERAL`] if the fast path for elements and indexing is switched off for all threads, else 0.
 static EVERYWHERE: AtomicU8 = AtomicU8::new(0);
 
 thread_local! {
     static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
     static FLAGS: Cell<u8> = const { Cell::new(0) };
-    /// The modes of tasks that have none of their own, while [`TASKS`] is set.
+    /// The modes of tasks without modes of their own, while [`TASKS`] is set.
     static OUTSIDE: Cell<u8> = const { Cell::new(0) };
-    /// How many blocks of tasks are open.
+    /// Number of open blocks in which tasks have changed their modes.
     static OPEN_IN_TASKS: Cell<usize> = const { Cell::new(0) };
     static STACK: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
-    /// Interpreters that passed the running call on by [`expand`], the top one first.
+    /// Interpreters that passed the current call on by [`expand`], the top one first.
     static EXPANDING: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a pushed interpreter does with each call of its thread.
+/// Handles each call of its thread while it is on the stack.
 pub trait Interpreter {
     /// Handles one call. `crate::invoke` inside goes to the interpreter below.
     ///
     /// # Errors
-    /// Whatever the call, or what is done with it, reports.
+    /// Errors of the call, and of the interpreter itself.
     fn call(&self, call: &Call) -> Result<Outputs>;
 
-    /// Is told that the host is about to look at the values of an array.
+    /// Called before the host reads the values of an array.
     ///
     /// # Errors
-    /// What the interpreter has against that.
+    /// If the interpreter does not allow that.
     fn reads(&self, _x: &Array) -> Result<()> {
         Ok(())
     }
 
-    /// The array that it puts in the place of `x` in calls, if it does: what is recorded of `x` without a call is about that one.
+    /// The array that it uses instead of `x` in calls, if it does. Records that are made without a call refer to that array.
     ///
     /// # Errors
-    /// Whatever making it reports.
+    /// Errors of making the array.
     fn stand_in(&self, _x: &Array) -> Result<Option<Array>> {
         Ok(None)
     }
 
-    /// Whether gradient rules shall be composed of operators where they have kernels of their own, too.
+    /// Whether gradient rules must be composed of differentiable operators, also where fused kernels exist.
     fn composes_gradients(&self) -> bool {
         false
     }
 
-    /// Whether it notes calls for later runs: what the host computes meanwhile is noted as it was.
+    /// Whether it records calls for later runs. Values that the host computes meanwhile become constants.
     fn is_tracer(&self) -> bool {
         false
     }
 
-    /// Refuses a function with a gradient rule of its own that would not be taken.
+    /// Refuses a custom gradient function that the interpreter would ignore.
     ///
     /// # Errors
-    /// That it would not.
+    /// If it would be ignored.
     fn check_custom(&self, _name: &str, _inputs: &[&Array]) -> Result<()> {
         Ok(())
     }
 }
 
-/// Refuses a function with a gradient rule of its own if one of the thread's interpreters does.
+/// Refuses a custom gradient function if one of the thread's interpreters does.
 ///
 /// # Errors
 /// As [`Interpreter::check_custom`].
@@ -104,13 +104,13 @@ pub(crate) fn composes_gradients() -> bool {
         })
 }
 
-/// Whether one of the thread's interpreters notes calls for later runs.
+/// Whether one of the thread's interpreters records calls for later runs.
 pub fn is_tracing() -> bool {
     Flags::current().is_stacked()
         && STACK.with_borrow(|stack| stack.iter().any(|interpreter| interpreter.is_tracer()))
 }
 
-/// Runs `body`, whose calls no interpreter sees: they compute nothing.
+/// Runs `body` below all interpreters. For calls that only infer shapes.
 pub(crate) fn without_interpreters<R>(body: impl FnOnce() -> R) -> R {
     struct Restore(Vec<Rc<dyn Interpreter>>);
     impl Drop for Restore {
@@ -125,7 +125,7 @@ pub(crate) fn without_interpreters<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// The array that the thread's interpreters put in the place of `x`, if one does.
+/// The array that the thread's interpreters use instead of `x`, if one does.
 ///
 /// # Errors
 /// As [`Interpreter::stand_in`].
@@ -144,7 +144,7 @@ pub fn stand_in(x: &Array) -> Result<Option<Array>> {
     Ok(found)
 }
 
-/// How the current thread executes.
+/// Execution modes of the current thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -161,19 +161,19 @@ impl Flags {
         Flags(flags | EVERYWHERE.load(Ordering::Relaxed))
     }
 
-    /// Neither recording nor watched nor intercepted: the call is carried out at once.
+    /// True unless calls are recorded, watched or intercepted: the call can be executed at once.
     #[inline]
     pub fn is_unobserved(self) -> bool {
         self.0 & (RECORDING | STACKED | WATCHING) == 0
     }
 
-    /// Whether the ways of elements and positions are open: neither recording nor watched nor intercepted, and they are not switched off.
+    /// Whether the fast path for elements and indexing may be used: it is not switched off, and calls are neither recorded, watched nor intercepted.
     #[inline]
     pub fn is_plain(self) -> bool {
         self.0 & (RECORDING | STACKED | WATCHING | GENERAL) == 0
     }
 
-    /// The same for what only moves elements, which makes no floating-point error that a watch looks for.
+    /// As [`Flags::is_plain`], for functions that only move elements: these may be watched, because they make no floating-point errors.
     #[inline]
     pub fn may_move(self) -> bool {
         self.0 & (RECORDING | STACKED | GENERAL) == 0
@@ -185,7 +185,7 @@ impl Flags {
         self.0 & RECORDING != 0
     }
 
-    /// Whether this is a training pass.
+    /// Whether training mode is on.
     #[inline]
     pub fn is_training(self) -> bool {
         self.0 & TRAINING != 0
@@ -197,7 +197,7 @@ impl Flags {
         self.0 & WATCHING != 0
     }
 
-    /// Whether somebody wants to see every call: there are no short ways then.
+    /// Whether every call must go through `dispatch`, so that there are no fast paths.
     #[inline]
     pub fn is_intercepted(self) -> bool {
         self.0 & (STACKED | WATCHING) != 0
@@ -210,50 +210,50 @@ impl Flags {
     }
 }
 
-/// Where this thread's new arrays are made if nothing else says where.
+/// Default device of this thread's new arrays.
 #[inline]
 pub fn current_device() -> Device {
     DEVICE.get()
 }
 
-/// Chooses where this thread's new arrays are made; returns what it was.
+/// Sets the default device of this thread's new arrays. Returns the previous one.
 pub fn set_current_device(device: Device) -> Device {
     DEVICE.replace(device)
 }
 
-/// Switches recording on this thread; returns what it was.
+/// Sets recording on this thread. Returns the previous value.
 pub fn set_recording(on: bool) -> bool {
     set(RECORDING, on)
 }
 
-/// Switches training mode on this thread; returns what it was.
+/// Sets training mode on this thread. Returns the previous value.
 pub fn set_training(on: bool) -> bool {
     set(TRAINING, on)
 }
 
-/// Switches the watch for floating-point errors on this thread; returns what it was.
+/// Sets whether this thread watches for floating-point errors. Returns the previous value.
 pub(crate) fn set_watching(on: bool) -> bool {
     set(WATCHING, on)
 }
 
-/// Opens or closes the ways of elements and positions for all threads; returns whether they were open. Without them every read and write of
+/// Switches the fast path for elements and indexing on or off for all threads. Returns the previous value. Without it every read and write of
 /// elements is a call of an operator.
 pub fn set_element_path(is_open: bool) -> bool {
     EVERYWHERE.swap(if is_open { 0 } else { GENERAL }, Ordering::Relaxed) == 0
 }
 
-/// Recording and training mode of the running task; `None` if it has no modes of its own.
+/// Returns recording and training mode of the running task; `None` if it has no modes of its own.
 pub type TaskModes = fn() -> Option<(bool, bool)>;
 
 static TASK_MODES: OnceLock<TaskModes> = OnceLock::new();
 
-/// Installs the question "which modes does the running task have?"; later calls keep the first one. A task is what a thread runs in turns with
-/// others: it may switch its modes, give way, and must find them again.
+/// Installs the function that returns the modes of the running task. If one is installed already, that one stays. A task (a coroutine) shares its
+/// thread with others: it may change its modes, suspend, and must find them again when it resumes.
 pub fn install_task_modes(ask: TaskModes) {
     let _ = TASK_MODES.set(ask);
 }
 
-/// A task of this thread switches its modes for a block. Until all such blocks are left the running task is asked for its modes at each look at them.
+/// Called when a task of this thread changes its modes for a block. Until all such blocks are left, the modes are asked of the running task.
 pub fn open_in_task() {
     let flags = FLAGS.get();
     if flags & TASKS == 0 {
@@ -263,7 +263,7 @@ pub fn open_in_task() {
     OPEN_IN_TASKS.set(OPEN_IN_TASKS.get() + 1);
 }
 
-/// A task leaves such a block.
+/// Called when a task leaves such a block.
 pub fn leave_in_task() {
     let open = OPEN_IN_TASKS.get().saturating_sub(1);
     OPEN_IN_TASKS.set(open);
@@ -272,17 +272,17 @@ pub fn leave_in_task() {
     }
 }
 
-/// Whether tasks of this thread have modes of their own, which the library has not set aside by a [`Scope`].
+/// Whether tasks of this thread have modes of their own that no [`Scope`] overrides.
 pub fn has_tasks() -> bool {
     FLAGS.get() & TASKS != 0
 }
 
-/// Whether a [`Scope`] of the library decides about the modes: no other task runs before it ends.
+/// Whether a [`Scope`] determines the modes. No other task runs before it ends.
 pub fn is_scoped() -> bool {
     FLAGS.get() & SCOPED != 0
 }
 
-/// The modes as flags.
+/// The flags of these modes.
 fn bits(recording: bool, training: bool) -> u8 {
     (u8::from(recording) * RECORDING) | (u8::from(training) * TRAINING)
 }
@@ -362,7 +362,7 @@ pub fn with_interpreter<R>(interpreter: Rc<dyn Interpreter>, body: impl FnOnce()
     body()
 }
 
-/// Runs `body` outside all interpreters and any recording, as if it were called before them: what it computes has values, and nobody sees it.
+/// Runs `body` outside all interpreters and recording, as if it ran before they were pushed: its arrays have values and its calls are not seen.
 pub fn outside<R>(body: impl FnOnce() -> R) -> R {
     struct Restore {
         stack: Vec<Rc<dyn Interpreter>>,
@@ -384,7 +384,7 @@ pub fn outside<R>(body: impl FnOnce() -> R) -> R {
     crate::rng::without_frames(body)
 }
 
-/// Tells the top interpreter that the host is about to look at the values of an array.
+/// Tells the top interpreter that the host is about to read the values of an array.
 #[cold]
 pub(crate) fn look(x: &Array) -> Result<()> {
     let top = STACK.with_borrow(|stack| stack.last().cloned());
@@ -394,7 +394,7 @@ pub(crate) fn look(x: &Array) -> Result<()> {
     }
 }
 
-/// Hands `call` to the top interpreter, which is out of the way while it works.
+/// Passes `call` to the top interpreter. While that works, it is off the stack.
 pub(crate) fn call_top(call: &Call) -> Result<Outputs> {
     struct Restore(Option<Rc<dyn Interpreter>>);
     impl Drop for Restore {
@@ -417,8 +417,8 @@ pub(crate) fn call_top(call: &Call) -> Result<Outputs> {
     }
 }
 
-/// Carries out `call` below `interpreter`, which is handling it, as [`crate::invoke::dispatch`] does. If the operator is a composite, `interpreter`
-/// also handles the calls that its body makes: a tracer sees every primitive.
+/// Executes `call` below `interpreter`, which is handling it, as [`crate::invoke::dispatch`] does. If the operator is a composite, `interpreter` also
+/// handles the calls that its body makes, so that a tracer sees every primitive operator.
 ///
 /// # Errors
 /// As [`crate::invoke`].
@@ -432,7 +432,7 @@ pub fn expand(interpreter: Rc<dyn Interpreter>, call: &Call) -> Result<Outputs> 
     crate::invoke::dispatch(call)
 }
 
-/// Runs the body of a composite: its calls go to the interpreters that asked for them by [`expand`].
+/// Runs the body of a composite. Its calls go to the interpreters that asked for them by [`expand`].
 #[inline]
 pub(crate) fn in_body<R>(body: impl FnOnce() -> R) -> R {
     match FLAGS.get() & EXPANDED == 0 {
@@ -462,7 +462,7 @@ fn expanded<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// Gives a flag of the thread its earlier value when dropped.
+/// Restores a flag of the thread when dropped.
 struct RestoreFlag(u8, bool);
 
 impl Drop for RestoreFlag {
@@ -471,7 +471,7 @@ impl Drop for RestoreFlag {
     }
 }
 
-/// Shortens a list of the thread when dropped.
+/// Truncates a list of the thread to an earlier length when dropped.
 struct Truncate(
     &'static std::thread::LocalKey<RefCell<Vec<Rc<dyn Interpreter>>>>,
     usize,

@@ -1,4 +1,4 @@
-//! Whether the user asked to stop waiting. The layer that knows signals (Python's) installs the question.
+//! Interrupts: whether the user asked to stop waiting. The language layer (Python's signals) installs the check.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -24,11 +24,11 @@ pub(crate) const BESIDE_NS: u64 = 5_000_000;
 static NUM_BESIDE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// What answers on this thread instead of the question.
+    /// Used on this thread instead of the installed check, if set.
     static ANSWER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Installs the question; later calls keep the first one.
+/// Installs the check. If one is installed already, that one stays.
 pub fn install(question: fn() -> bool) {
     let _ = QUESTION.set(question);
 }
@@ -71,17 +71,17 @@ pub(crate) fn can_ask() -> bool {
 
 /// Runs `work` on a thread of its own, where [`is_requested`] gives the answer that this thread gets meanwhile.
 ///
-/// That is for work which holds read guards for long. To answer takes the interpreter's lock, and who has that may wait for what the guards
-/// hold back, so a thread that holds guards must not ask.
+/// Use it for long work that holds read guards. The check takes Python's global lock, whose holder may be waiting for these guards. So a thread that
+/// holds guards must not check.
 ///
 /// # Errors
-/// [`Error::Interrupted`] if the user asked to stop, also if the work was done by then.
+/// [`Error::Interrupted`] if the user asked to stop, also if the work has finished.
 pub(crate) fn ask_beside<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R> {
     let Some(ask) = question() else {
         return Ok(work());
     };
     let answer = Arc::new(AtomicBool::new(false));
-    // A place from which it is taken, since the system may refuse the thread.
+    // Behind a lock, so that the work can still run here if the system refuses to start a thread.
     let work = Mutex::new(Some(work));
     let run = || {
         let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();

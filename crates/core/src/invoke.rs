@@ -1,4 +1,4 @@
-//! From a call to its outputs: the interpreter stack, then eager execution.
+//! Calls of operators: through the interpreter stack, then eager execution.
 
 use mxnet_tensor::{DType, Device};
 use smallvec::SmallVec;
@@ -17,16 +17,16 @@ pub struct Call<'a> {
     pub op: &'static OpDef,
     /// The array arguments, lists flattened, absent ones `None`.
     pub inputs: &'a [Option<&'a Array>],
-    /// Values of the attributes, in order.
+    /// Attributes, in order.
     pub attrs: &'a Attrs,
     /// Arrays to write the outputs to; empty when none are given.
     pub outs: &'a [Option<&'a Array>],
-    /// Dtype to compute in, if the caller forces one.
+    /// Dtype to compute in, if the caller sets one.
     pub dtype: Option<DType>,
 }
 
 impl<'a> Call<'a> {
-    /// What the entry's functions see.
+    /// The argument of the functions of the operator's definition.
     #[inline]
     pub fn cx(&self) -> CallCx<'a> {
         CallCx {
@@ -44,7 +44,7 @@ impl<'a> Call<'a> {
     /// Adds the operator's name and the operands to an error.
     #[cold]
     pub fn explain(&self, error: Error) -> Error {
-        // Its sentence is NumPy's, which names the operator at its end.
+        // This message is NumPy's, which names the operator at its end.
         if matches!(error, Error::FloatingPoint(_)) {
             return error.with_operands(|| self.cx().facts());
         }
@@ -53,7 +53,7 @@ impl<'a> Call<'a> {
             .with_operands(|| self.cx().facts())
     }
 
-    /// The device of the arguments; numbers have none.
+    /// The device of the arguments. Numbers do not count.
     pub(crate) fn device(&self) -> Result<Device> {
         let mut found: Option<Device> = None;
         let mut meet = |x: &Array| -> Result<()> {
@@ -84,10 +84,10 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Calls `op` on arrays: the one entry for every operator.
+/// Calls `op` on arrays.
 ///
 /// # Errors
-/// What the operator's inference rejects, before anything is allocated or changed.
+/// Errors of the operator's checks, before anything is allocated or changed.
 pub fn invoke(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<Outputs> {
     let mut given = SmallVec::<[Option<&Array>; 8]>::new();
     for &x in inputs {
@@ -120,7 +120,7 @@ pub fn invoke_with(
     })
 }
 
-/// Calls `op` and takes its only output.
+/// Calls `op` and returns its only output.
 ///
 /// # Errors
 /// As [`invoke`].
@@ -128,7 +128,7 @@ pub fn invoke1(op: &'static OpDef, inputs: &[&Array], attrs: &Attrs) -> Result<A
     only(op, invoke(op, inputs, attrs)?)
 }
 
-/// The first of the outputs.
+/// The first output.
 #[inline]
 pub fn only(op: &'static OpDef, mut outputs: Outputs) -> Result<Array> {
     outputs.truncate(1);
@@ -137,7 +137,7 @@ pub fn only(op: &'static OpDef, mut outputs: Outputs) -> Result<Array> {
         .ok_or_else(|| Error::internal(op.name, "the operator returned no output"))
 }
 
-/// Sends a call down the thread's interpreter stack.
+/// Executes a call: all calls come through here. Passes it to the thread's interpreters, if there are any.
 ///
 /// # Errors
 /// As [`invoke`].
@@ -148,7 +148,7 @@ pub fn dispatch(call: &Call) -> Result<Outputs> {
     Ok(outputs)
 }
 
-/// As [`dispatch`], for callers that look at the outputs where they are: they are large to move. `outputs` is empty.
+/// As [`dispatch`], but appends the outputs to `outputs`, which must be empty. Avoids moving `Outputs`, which is large.
 ///
 /// # Errors
 /// As [`invoke`].
@@ -163,7 +163,7 @@ pub fn dispatch_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     result.map_err(|error| call.explain(error))
 }
 
-/// A call that is recorded, watched or intercepted.
+/// Executes a call that is recorded, watched or intercepted.
 #[inline(never)]
 fn intercepted(call: &Call, flags: Flags, outputs: &mut Outputs) -> Result<()> {
     if flags.is_watching() {

@@ -1,4 +1,4 @@
-//! Launching a kernel: on the calling thread if it is cheap and its variables are free, else through the engine.
+//! Launches a kernel: on the calling thread if it is cheap and its variables are free, otherwise through the engine.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, OpDef, Rng};
 use crate::rng::reserve;
 
-/// The engine's pool, as kernels see it.
+/// The engine's thread pool as the [`Threads`](mxnet_kernels::Threads) of kernels.
 pub struct Pool;
 
 impl Threads for Pool {
@@ -30,24 +30,24 @@ impl Threads for Pool {
     }
 }
 
-/// What an operation runs.
+/// The code of an operation.
 #[derive(Clone)]
 pub enum Kernel {
     /// Loops over broadcast operands.
     Map {
         /// The loops, prepared for the operands.
         loops: Arc<Loops>,
-        /// What they compute in.
+        /// The dtype that they compute in.
         compute: Elem,
         /// The operator's numeric attributes.
         params: SmallVec<[f64; 4]>,
     },
-    /// A function of the call; of an elementwise operator also what it computes in.
+    /// A function of the call, and for an elementwise operator the dtype that it computes in.
     Fn(fn(&KernelCx) -> Result<()>, Option<DType>),
 }
 
 impl Kernel {
-    /// What an elementwise operator computes in.
+    /// The dtype that an elementwise operator computes in; `None` for other operators.
     #[inline]
     pub fn compute(&self) -> Option<DType> {
         match self {
@@ -57,8 +57,8 @@ impl Kernel {
     }
 }
 
-/// Runs the kernel inline if it is cheap and its variables are free, else pushes it. Bit `i` of `fresh`: nobody else knows output `i` yet; outputs
-/// from 32 on are always fresh.
+/// Runs the kernel on the calling thread if it is cheap and its variables are free, otherwise pushes it to the engine. Bit `i` of `fresh` says that
+/// output `i` is new and nobody else uses it; outputs from 32 on are always new.
 #[inline]
 pub fn launch(
     call: &Call,
@@ -82,7 +82,7 @@ pub fn launch(
         list_writes(call, outputs, fresh, &mut writes);
     }
     {
-        // Pushed one by one: collecting into these costs several times as much.
+        // A loop over `push`: collecting into these costs several times as much.
         let mut reads = SmallVec::<[&mxnet_engine::Var; 8]>::new();
         for x in call.inputs.iter().flatten() {
             reads.push(x.tensor().storage().var());
@@ -100,7 +100,7 @@ pub fn launch(
             && guard.poison().is_none()
         {
             let run = || match kernel {
-                // Loops need addresses only.
+                // Loops need only the addresses, not a `KernelCx`.
                 Kernel::Map { loops, params, .. } if call.op.refuses.is_none() => {
                     cpu::run_loops(
                         loops,
@@ -125,7 +125,7 @@ pub fn launch(
     let (uses, bytes) = uses_of(call, outputs, &writes, fresh);
     let (op, is_shared) = queued_op(call, outputs, uses, bytes, cost_ns, run);
     engine().push_checked(op, &mut crate::interrupt::is_requested)?;
-    // Foreign code can see these bytes at any time: it must never find a half-written or stale value.
+    // Code outside the library can see these bytes at any time (DLPack, buffer protocol): wait, so that it never finds an incomplete result.
     if is_shared {
         for x in outputs {
             x.wait_to_read()?;
@@ -134,7 +134,7 @@ pub fn launch(
     Ok(())
 }
 
-/// Runs what the caller gives; a panic for lack of memory becomes an error, others go on.
+/// Runs `run`. A panic for lack of memory becomes an error; other panics continue.
 fn with_memory(op: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         match panic.is::<std::collections::TryReserveError>() {
@@ -144,7 +144,7 @@ fn with_memory(op: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()>
     })
 }
 
-/// Runs what the caller gives; a panic becomes an error of the operator `name`.
+/// Runs `run`. A panic becomes an error of the operator `name`.
 ///
 /// # Errors
 /// What `run` reports; [`Error::Memory`] if it panics for lack of memory, [`Error::Internal`] if it panics otherwise.
@@ -156,7 +156,7 @@ pub fn caught(name: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()
     }
 }
 
-/// The calling thread's stream for an operator: copies between devices have one of their own, so that kernels run meanwhile.
+/// The calling thread's stream for an operator. Copies between devices have their own stream, so that they overlap with kernels.
 fn stream_for(op: &OpDef, device: Device) -> Result<Option<Arc<dyn Stream>>> {
     let backend = backend_of(device)?;
     Ok(match op.cpu {
@@ -165,8 +165,8 @@ fn stream_for(op: &OpDef, device: Device) -> Result<Option<Arc<dyn Stream>>> {
     })
 }
 
-/// Launches a kernel that enqueues its work on a stream: behind the events of the variables that it uses, in which it leaves an event of its own. The
-/// variables are held only while it enqueues.
+/// Launches a kernel that enqueues its work on a stream. The stream first waits for the events of the variables that the kernel uses; afterwards an
+/// event of the new work is stored in them. The variables are held only while the kernel enqueues.
 #[inline(never)]
 fn launch_on(
     stream: &dyn Stream,
@@ -179,7 +179,7 @@ fn launch_on(
 ) -> Result<()> {
     let mut written = SmallVec::<[(&Tensor, Access); 4]>::new();
     list_writes(call, outputs, fresh, &mut written);
-    // Numbers are arguments of the launch: the device does not look at their memory.
+    // Numbers are passed as launch arguments, so their memory is not read.
     let reads: SmallVec<[&Var; 4]> = (call.inputs.iter().flatten())
         .filter(|x| !x.is_launch_argument())
         .map(|x| x.tensor().storage().var())
@@ -205,7 +205,7 @@ fn launch_on(
     let (uses, bytes) = uses_of(call, outputs, &written, fresh);
     let used = uses.clone();
     let run = move || {
-        // The worker's own stream: events order it as they order those of callers.
+        // The worker has its own stream. Events order its work with that of other streams.
         let stream = stream_for(queued.op, device)?
             .ok_or_else(|| Error::device(queued.op.name, "its stream is gone"))?;
         let uses: SmallVec<[(&Var, Access); 8]> =
@@ -219,7 +219,7 @@ fn launch_on(
     Ok(())
 }
 
-/// Makes a stream wait for the work in flight on variables, lets `enqueue` add to it, and leaves an event in the variables.
+/// Makes a stream wait for the pending work on variables, calls `enqueue`, and stores an event in the variables.
 fn on_stream(
     stream: &dyn Stream,
     uses: &[(&Var, Access)],
@@ -232,7 +232,7 @@ fn on_stream(
         }
     }
     let result = enqueue();
-    // Also if it failed: some of its work may have been enqueued before.
+    // Also after an error: some work may have been enqueued before it.
     let event = stream.record();
     for (var, access) in uses {
         var.record_event(event.clone(), *access);
@@ -240,12 +240,12 @@ fn on_stream(
     result
 }
 
-/// Whether nobody else knows output `i` yet.
+/// Whether output `i` is new and nobody else uses it.
 fn is_fresh(fresh: u32, i: usize) -> bool {
     i >= 32 || fresh >> i & 1 == 1
 }
 
-/// Lists what a call writes that others may know, and counts their versions.
+/// Lists the variables of existing arrays that a call writes, and increments their versions.
 #[inline(never)]
 fn list_writes<'a>(
     call: &Call<'a>,
@@ -312,7 +312,7 @@ fn run_inline(
     execute(kernel, &work)
 }
 
-/// Which inputs are numbers, on devices that have to be told.
+/// Bit mask of the inputs that are numbers, for devices other than the CPU.
 #[inline]
 fn number_inputs(call: &Call, device: Device) -> u64 {
     if device.kind() == DeviceKind::Cpu {
@@ -324,13 +324,13 @@ fn number_inputs(call: &Call, device: Device) -> u64 {
         .fold(0, |numbers, (i, _)| numbers | 1 << i)
 }
 
-/// What an operation counts for beside the bytes that it writes.
+/// Charged for each queued operation in addition to the bytes that it writes.
 const LEAST_BYTES: usize = 4096;
 
 /// The variables of a queued operation.
 type Uses = SmallVec<[(Arc<dyn Resource>, Access); 4]>;
 
-/// What the kernel of a queued operation will see.
+/// Arguments of the kernel of a queued operation.
 fn owned(
     call: &Call,
     kernel: &Kernel,
@@ -353,7 +353,8 @@ fn owned(
     }
 }
 
-/// The variables of an operation and the bytes that it counts for, where `writes` are outputs that somebody knows and arrays changed in place.
+/// The variables that an operation uses, and the bytes that it counts for. `writes` are outputs that other code may use already, and arrays written in
+/// place.
 fn uses_of(
     call: &Call,
     outputs: &[Array],
@@ -364,7 +365,7 @@ fn uses_of(
     for x in call.inputs.iter().flatten() {
         uses.push((x.tensor().storage().clone(), Access::Read));
     }
-    // Nobody runs ahead without bound by what is written in place either, or by many small operations, which take memory themselves.
+    // The charge limits how far the caller runs ahead. It also counts writes in place and small operations, which take memory themselves.
     let mut bytes = LEAST_BYTES;
     for (tensor, access) in writes {
         uses.push((tensor.storage().clone(), *access));
@@ -406,14 +407,14 @@ fn queued_op(
     (op, is_shared)
 }
 
-/// The elements of a tensor as an array with a variable of its own, which does not order accesses with those through the tensor's storage: for who
-/// holds the storage's variable and calls what takes arrays. The storage is kept.
+/// A view of a tensor with a new variable: its accesses are not ordered with those through the tensor's storage. For callers that hold the storage's
+/// variable and call operators. The view keeps the storage alive.
 #[expect(unsafe_code, reason = "the bytes of one storage seen as another one")]
 pub fn unordered(tensor: &Tensor) -> Result<Array> {
     let storage = tensor.storage();
     let (ptr, len_bytes) = (storage.ptr(), storage.len_bytes());
     let owner = Box::new(storage.clone());
-    // SAFETY: the storage is kept by the owner, and its bytes stay where they are.
+    // SAFETY: the owner keeps the storage alive, and its bytes do not move.
     let same = unsafe {
         Storage::from_foreign(
             ptr,
@@ -430,7 +431,7 @@ pub fn unordered(tensor: &Tensor) -> Result<Array> {
 /// Runs a kernel over tensors that the caller may read and write.
 ///
 /// # Errors
-/// What the kernel reports, and what the operator refuses of the values.
+/// Errors of the kernel, and of the operator's check of values.
 pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
     match kernel {
         Kernel::Map {
@@ -446,7 +447,7 @@ pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
             Ok(())
         }
         Kernel::Fn(body, compute) => {
-            // Looks at values: a kernel of another device does that where they are.
+            // The check reads values on the host. Kernels of other devices check themselves.
             if let (Some(refuses), Some(compute), DeviceKind::Cpu) =
                 (work.op.refuses, *compute, work.device.kind())
             {
@@ -457,11 +458,11 @@ pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
     }
 }
 
-/// Estimated cost above which an operation that the caller waits for runs on a worker: then the wait can be interrupted.
+/// Estimated cost above which an operation that the caller waits for runs on a worker, so that the wait can be interrupted.
 const MAX_WAITED_NS: u64 = 5_000_000;
 
-/// What a call costs on one core that writes so many bytes. A short one that the caller waits for costs nothing: it runs on the caller, if its
-/// operands are there.
+/// Estimated time of a call on one core that writes `bytes_written` bytes. Zero for a short operation that the caller waits for anyway: it then runs
+/// on the caller if its operands are ready.
 pub fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
     let cost = match cx.op.cost {
         Cost::PerKiB(ns) => {
@@ -481,7 +482,7 @@ pub fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
     }
 }
 
-/// The kernels' name of a dtype.
+/// The kernel crate's name of a dtype.
 #[inline]
 pub fn elem(dtype: DType) -> Elem {
     Elem::ALL[dtype as usize]

@@ -1,5 +1,5 @@
-//! What operators are made with: [`Array`], entries ([`OpDef`]), parameters, modes and interpreters, plans, launch, autograd,
-//! floating-point errors, the registry. It names no operator; those are in crates that build on it.
+//! The base of all operators: [`Array`], definitions ([`OpDef`]), parameters, modes and interpreters, plans, launch, autograd, floating-point errors,
+//! the registry. The operators themselves are in crates that build on this one.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! How new arrays lie in memory: in the order of the axes of what they are made from.
+//! Memory order of new arrays, which follows that of the operands as in NumPy (`order='K'`).
 
 use mxnet_tensor::{Dims, Layout, Strides};
 use smallvec::SmallVec;
@@ -6,11 +6,11 @@ use smallvec::SmallVec;
 use crate::cx::CallCx;
 use crate::error::Result;
 
-/// Axes in an order.
+/// A permutation of axes.
 pub type Axes = SmallVec<[usize; 4]>;
 
-/// The axes from the slowest to the fastest as they lie in layouts of `ndim` axes; where these do not tell, or not the same, the earlier axis is
-/// the slower one. `None` for C order.
+/// The axes from the slowest to the fastest, as the layouts of `ndim` axes have them. Where layouts disagree or have no preference, the earlier axis
+/// is the slower one. `None` for C order.
 pub(crate) fn axes_as(layouts: &[&Layout], ndim: usize) -> Option<Dims> {
     let step = |layout: &Layout, axis: usize| match layout.shape()[axis] {
         1 => 0,
@@ -38,7 +38,7 @@ pub(crate) fn axes_as(layouts: &[&Layout], ndim: usize) -> Option<Dims> {
     (!order.iter().enumerate().all(|(i, &axis)| i == axis)).then_some(order)
 }
 
-/// The order of the axes of the operands, which all have as many.
+/// The common memory order of the operands, which all have the same number of axes.
 pub fn as_inputs(cx: &CallCx) -> Option<Dims> {
     let layouts: SmallVec<[&Layout; 8]> = cx.inputs.iter().flatten().map(|x| x.layout()).collect();
     let ndim = layouts.first()?.ndim();
@@ -48,7 +48,7 @@ pub fn as_inputs(cx: &CallCx) -> Option<Dims> {
     }
 }
 
-/// The layout of dense elements whose axes lie in this order, slowest first.
+/// The dense layout with this order of axes, slowest first.
 pub(crate) fn dense(order: &[usize], shape: &[usize]) -> Result<Layout> {
     let sizes: Dims = order.iter().map(|&axis| shape[axis]).collect();
     let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.len());
@@ -58,7 +58,7 @@ pub(crate) fn dense(order: &[usize], shape: &[usize]) -> Result<Layout> {
     Ok(Layout::strided(shape, &strides, 0)?)
 }
 
-/// The layout of as many dense elements whose axes lie as those of another layout.
+/// The dense layout with the shape of `layout` and its order of axes.
 #[inline]
 pub fn contiguous_like(layout: &Layout) -> Result<Layout> {
     if layout.is_contiguous() {
@@ -70,7 +70,7 @@ pub fn contiguous_like(layout: &Layout) -> Result<Layout> {
     }
 }
 
-/// The axes of a new array like `layout`, slowest first; `None` for C order.
+/// The axes of a new array made from `layout` with `order=`, slowest first; `None` for C order.
 pub fn axes_in_order(order: &str, layout: &Layout) -> Option<Axes> {
     let fortran = match order {
         "F" => true,
@@ -88,7 +88,7 @@ pub fn axes_in_order(order: &str, layout: &Layout) -> Option<Axes> {
     fortran.then(|| (0..layout.ndim()).rev().collect())
 }
 
-/// The permutation that undoes this one.
+/// The inverse permutation.
 pub fn inverse(axes: &[usize]) -> SmallVec<[i64; 4]> {
     let mut inverse = SmallVec::from_elem(0, axes.len());
     for (to, &from) in axes.iter().enumerate() {
@@ -97,7 +97,7 @@ pub fn inverse(axes: &[usize]) -> SmallVec<[i64; 4]> {
     inverse
 }
 
-/// The dense layout whose axes are in the same order in memory as those of `layout`; `None` if axes overlap or are reversed.
+/// The dense layout with the same order of axes as `layout`; `None` if axes of `layout` overlap or are reversed.
 pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
     let mut axes: SmallVec<[usize; 4]> = (0..layout.ndim()).collect();
     axes.sort_by_key(|&a| std::cmp::Reverse(layout.strides()[a]));
@@ -113,7 +113,7 @@ pub(crate) fn dense_like(layout: &Layout) -> Option<Layout> {
     Layout::strided(layout.shape(), &strides, 0).ok()
 }
 
-/// Whether elements lie in this order, as [`Array::copy_in`] names them.
+/// Whether the layout has this order; names as in [`Array::copy_in`].
 pub fn has_order(layout: &Layout, order: &str) -> bool {
     match order {
         "C" => layout.is_contiguous(),
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(order(&[&c]), None);
         assert_eq!(order(&[&f]).as_deref(), Some(&[2, 1, 0][..]));
         assert_eq!(order(&[&f, &f]).as_deref(), Some(&[2, 1, 0][..]));
-        // One that lies in C order decides.
+        // An operand in C order decides.
         assert_eq!(order(&[&f, &c]), None);
     }
 

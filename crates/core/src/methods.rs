@@ -15,7 +15,7 @@ use crate::memory_order::has_order;
 use crate::opdef::OpDef;
 use crate::types::check_element;
 
-/// Methods that call a two-operand operator.
+/// Methods that call an operator of two arrays.
 macro_rules! binary {
     ($($name:ident => $op:expr, $what:literal;)*) => { $(
         #[doc = concat!($what, ", element by element, operands broadcast.\n\n# Errors\nShapes that do not broadcast; dtypes the operator does not take.")]
@@ -25,7 +25,7 @@ macro_rules! binary {
     )* };
 }
 
-/// Methods that call a one-operand operator.
+/// Methods that call an operator of one array.
 macro_rules! unary {
     ($($name:ident => $op:expr, $what:literal;)*) => { $(
         #[doc = concat!($what, ", element by element.\n\n# Errors\nDtypes the operator does not take.")]
@@ -61,7 +61,7 @@ impl Array {
         tanh => builtins().tanh, "Hyperbolic tangent";
     }
 
-    /// Complex conjugate, element by element; real arrays are their own.
+    /// Complex conjugate, element by element; a real array is returned as it is.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -89,7 +89,7 @@ impl Array {
         invoke1(op, &[self], &Attrs::none())
     }
 
-    /// This operator with a real number on the right.
+    /// Calls `op` with a real number as the second operand.
     ///
     /// # Errors
     /// Dtypes the operator does not take.
@@ -101,7 +101,7 @@ impl Array {
         )
     }
 
-    /// Times a real number.
+    /// The array times a real number.
     ///
     /// # Errors
     /// Dtypes the operator does not take.
@@ -109,7 +109,7 @@ impl Array {
         self.with_scalar(builtins().multiply, factor)
     }
 
-    /// Plus a real number.
+    /// The array plus a real number.
     ///
     /// # Errors
     /// Dtypes the operator does not take.
@@ -135,7 +135,7 @@ impl Array {
         )
     }
 
-    /// The axes in this order; reversed if `None`.
+    /// View with the axes in this order; reversed for `None`.
     ///
     /// # Errors
     /// [`crate::Error::Axis`] if `axes` is not a permutation.
@@ -156,7 +156,7 @@ impl Array {
         )
     }
 
-    /// Repeated to this shape without copying.
+    /// View broadcast to this shape.
     ///
     /// # Errors
     /// [`crate::Error::Shape`] if it does not broadcast.
@@ -174,8 +174,7 @@ impl Array {
         )
     }
 
-    /// The elements in memory of their own; `order` says how the axes lie there: "C", "F", "A" (Fortran order if the array has it) or "K" (as
-    /// in the array).
+    /// A copy. `order` is its memory order: "C", "F", "A" (Fortran order if the array has it) or "K" (that of the array).
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -190,7 +189,7 @@ impl Array {
         }
     }
 
-    /// The elements converted to `dtype`, with the axes in memory as [`Array::copy_in`] says; the array itself if it has the dtype.
+    /// The array converted to `dtype`, in the memory order [`Array::copy_in`] describes; the array itself if it has the dtype.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -207,12 +206,12 @@ impl Array {
         invoke1(builtins().astype, &[self], &attrs.into_iter().collect())
     }
 
-    /// Whether the elements lie in this order, as [`Array::copy_in`] names them.
+    /// Whether the array has this memory order; names as in [`Array::copy_in`].
     pub fn has_order(&self, order: &str) -> bool {
         has_order(self.layout(), order)
     }
 
-    /// The elements in this order: the array itself if they are.
+    /// The array in this memory order: itself if it has the order, otherwise a copy.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -224,7 +223,7 @@ impl Array {
         }
     }
 
-    /// The elements in memory of their own.
+    /// A copy.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -232,7 +231,7 @@ impl Array {
         invoke1(builtins().copy, &[self], &Attrs::none())
     }
 
-    /// The elements in C order: the array itself if they are.
+    /// The array in C order: itself if it is contiguous, otherwise a copy.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -244,7 +243,7 @@ impl Array {
         }
     }
 
-    /// The elements on `device`: the array itself if they are there.
+    /// The array on `device`: itself if it is there, otherwise a copy.
     ///
     /// # Errors
     /// [`crate::Error::Device`] if there is no such device.
@@ -260,7 +259,7 @@ impl Array {
         }
     }
 
-    /// The elements converted to `dtype`: the array itself if they have it.
+    /// The array converted to `dtype`: itself if it has the dtype.
     ///
     /// # Errors
     /// [`crate::Error::Overflow`] if it is a Python integer beyond 64 bits and `dtype` does not hold it; [`crate::Error::Memory`].
@@ -286,7 +285,7 @@ impl Array {
         invoke1(builtins().matmul, &[self, rhs], &Attrs::none())
     }
 
-    /// View with the last two axes exchanged.
+    /// View with the last two axes swapped.
     ///
     /// # Errors
     /// [`crate::Error::Axis`] if there are fewer than two axes.
@@ -299,7 +298,7 @@ impl Array {
         self.transpose(Some(&axes))
     }
 
-    /// View of the elements that a key without arrays names.
+    /// View of the elements that `key`, which has no arrays, selects.
     ///
     /// # Errors
     /// [`crate::Error::Index`] if the key does not fit the axes.
@@ -316,7 +315,7 @@ impl Array {
         )
     }
 
-    /// A reduction whose attributes are axes, dtype and `keepdims`.
+    /// Calls a reduction whose attributes are axes, dtype and `keepdims`.
     fn reduced(&self, op: &'static OpDef, axes: Option<&[i64]>, keepdims: bool) -> Result<Array> {
         let attrs: Attrs = [
             axes.map_or(Value::None, Value::from),
@@ -328,7 +327,7 @@ impl Array {
         invoke1(op, &[self], &attrs)
     }
 
-    /// Sum over these axes; all for `None`.
+    /// Sum over these axes; `None` means all of them.
     ///
     /// # Errors
     /// [`crate::Error::Axis`] if an axis does not exist or repeats.
@@ -336,7 +335,7 @@ impl Array {
         self.reduced(builtins().sum, axes, keepdims)
     }
 
-    /// Mean over these axes; all for `None`.
+    /// Mean over these axes; `None` means all of them.
     ///
     /// # Errors
     /// [`crate::Error::Axis`] if an axis does not exist or repeats.
@@ -347,12 +346,12 @@ impl Array {
     /// View of the real parts.
     ///
     /// # Errors
-    /// None of its own.
+    /// None.
     pub fn real_part(&self) -> Result<Array> {
         invoke1(builtins().real, &[self], &Attrs::none())
     }
 
-    /// To the power of a real number, element by element.
+    /// Power with a real exponent, element by element.
     ///
     /// # Errors
     /// Dtypes the operator does not take.
@@ -364,7 +363,7 @@ impl Array {
     }
 }
 
-/// Sums over the axes along which something of `shape` was broadcast to the shape of `x`.
+/// Sums `x` over the axes along which an array of `shape` was broadcast to the shape of `x`. The result has the shape `shape`.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
@@ -380,7 +379,7 @@ pub fn sum_to(x: &Array, shape: &[usize]) -> Result<Array> {
     x.sum(Some(&axes), true)?.reshape(shape)
 }
 
-/// The name of an order as a word of the operators.
+/// The name of an order as a `'static` word of the operators.
 fn word(order: &str) -> &'static str {
     match order {
         "F" => "F",

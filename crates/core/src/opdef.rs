@@ -1,4 +1,4 @@
-//! `OpDef`: everything there is to know about one operator, in one struct literal.
+//! `OpDef`: the definition of one operator, in one struct literal.
 
 use std::any::Any;
 
@@ -21,92 +21,93 @@ pub use crate::declared::{Floats, Fold, Pole, Probe};
 pub struct OpDef {
     /// Name in the registry, in messages and in files.
     pub name: &'static str,
-    /// Counts changes of meaning: of an attribute, or of the result for the same attributes. Files say which version wrote them.
+    /// Increased when the meaning changes: of an attribute, or of the result for the same attributes. Files store the version that wrote them.
     pub version: u32,
-    /// Where users find it.
+    /// Public functions and methods that call it.
     pub surface: &'static [Surface],
     /// Parameters in the order of the signature.
     pub params: &'static [Param],
-    /// First sentence, then details. Shapes, dtypes and sources belong here.
+    /// Docstring: first sentence, then details with shapes, dtypes and sources.
     pub doc: &'static str,
-    /// What parameters mean whose name does not say it already, where neither the usual meaning of the name nor `doc` does.
+    /// Descriptions of parameters that the name and the usual description of that name do not explain.
     pub about: Words,
-    /// Type and description of what is returned; for functions of every element it follows from `types`.
+    /// Type and description of the results; for elementwise functions they follow from `types`.
     pub returns: Words,
-    /// Class and condition of the errors that do not follow from the parameters.
+    /// Class and condition of errors that do not follow from the parameters.
     pub raises: Words,
-    /// A short session at the prompt, with the margin it has in the source. The tests run it.
+    /// Example for the docstring, a short session at the prompt. The tests run it. It is indented as in the source.
     pub example: &'static str,
-    /// Which keywords every call takes besides the parameters.
+    /// Keywords that every call takes in addition to the parameters.
     pub form: Form,
-    /// The operator that serves calls which give more than `params`: its parameters start with these, and the public signature is its own.
+    /// The operator that executes calls which give more than `params`. Its parameters begin with `params`, and it has the documented signature.
     pub extended: Option<&'static OpDef>,
-    /// How far the dtype of `out=` may be from the result's: folds, and what chooses elements, convert to any, as NumPy's do.
+    /// Casting rule for `out=`: folds and functions that select elements allow any conversion, as in NumPy.
     pub out_casting: Casting,
-    /// Whether `out=` must have a dtype that the result's holds safely: functions that choose elements read it into their own, as NumPy's do.
+    /// Whether the dtype of `out=` must be safely castable to the result's. NumPy's functions that select elements have this rule.
     pub out_held: bool,
-    /// Whether `out=` may be larger than the result, which is repeated in it: functions of elements that are made of others.
+    /// Whether `out=` may have a larger shape than the result, which is then broadcast. True for elementwise functions that are composites.
     pub out_spreads: bool,
-    /// What a Python number answers for itself.
+    /// How functions of the parts of complex numbers treat a Python number, see [`OfNumber`].
     pub of_number: Option<OfNumber>,
-    /// Calls of an elementwise operator that other calls carry out. Asked when a call is prepared: it may look at dtypes, shapes and attributes.
+    /// Elementwise operators: decides whether other calls execute this call. Called when a plan is prepared; it may read dtypes, shapes and
+    /// attributes.
     pub expands: Option<Expands>,
-    /// What it answers to a Python integer that the dtype which it computes in does not hold; `None`: an error.
+    /// Result for a Python integer that the dtype to compute in cannot hold; `None`: an error.
     pub beyond: Option<fn(&Call, DType) -> Option<Beyond>>,
-    /// What floating-point errors of it are.
+    /// Floating-point errors that it can have.
     pub floats: Floats,
-    /// What refuses operands of an elementwise operator for their values, before anything is computed: it may run later, on another thread.
+    /// Check of the operands' values of an elementwise operator, before anything is computed. It may run later, on another thread.
     pub refuses: Option<Refusal>,
-    /// What a call warns of whatever `seterr` says, told by shapes or by a mask: too few elements. Asked where Python calls.
+    /// Warnings that do not depend on `seterr` but on shapes or a mask: too few elements. Called by the Python layer.
     pub warns: Option<Warning>,
-    /// How Python gets the outputs, given the number of array arguments: `nonzero` gives a tuple always, `where` if there is one, `split` a list.
+    /// How Python gets the outputs, as a function of the number of array arguments: `nonzero` always returns a tuple, `where` for one array, `split`
+    /// a list.
     pub bundle: fn(usize) -> Bundle,
-    /// The axes that operands and result of a generalised function share, as NumPy writes them: `(n),(n)->()`. Python sees an object of type `ufunc`
-    /// then, too. Empty for all others.
+    /// Signature of a generalised ufunc as NumPy writes it: `(n),(n)->()`. Python then shows an object of type `ufunc`. Empty for other operators.
     pub core: &'static str,
-    /// How dtypes promote, and the outputs' dtype.
+    /// How dtypes promote, and the dtype of the outputs.
     pub types: Types,
     /// Shapes (and, with [`Types::Infer`], dtypes) of the outputs.
     pub infer: InferFn,
-    /// How the CPU computes it.
+    /// How the CPU computes the result.
     pub cpu: Cpu,
-    /// How the axes of the outputs lie in memory, slowest first and `None` for C order, of kernels that write to any strides. Asked only where an
-    /// operand does not lie in C order.
+    /// Memory order of the outputs, slowest axis first, `None` for C order; for kernels that write to any strides. Called only if an operand is not
+    /// in C order.
     pub order: Option<OrderFn>,
-    /// Whether new outputs are zeros when the kernel gets them, as large blocks of memory are that come from the system.
+    /// Whether the kernel needs new outputs to be filled with zeros. Large blocks come zeroed from the system.
     pub zeroed: bool,
     /// The gradient.
     pub grad: Grad,
-    /// The row-sparse gradient of one input, of operators that read a few of its rows.
+    /// The row-sparse gradient of one input, for operators that read few of its rows.
     pub row_grad: Option<RowGrad>,
-    /// Positions among the array parameters of those whose elements the operator changes; a list stands for all of its arrays.
+    /// Array parameters whose elements the operator changes, by position among the array parameters; a list stands for all of its arrays.
     pub mutates: &'static [usize],
-    /// Whether a call returns when its outputs are there: the kernel may refuse values, and the error is raised at the call.
+    /// Whether a call waits for its outputs: the kernel may refuse values, and the error must be raised at the call.
     pub waits: bool,
-    /// What folding it over an axis means, for operators of two arrays: its `reduce`, `accumulate`, `reduceat`.
+    /// How it is folded over an axis, for operators of two arrays with `reduce`, `accumulate`, `reduceat`.
     pub fold: Fold,
-    /// Random numbers it draws.
+    /// Random numbers that it draws.
     pub rng: Rng,
     /// How all examples of a batch are computed at once (`vmap`).
     pub batch: Batch,
     /// What the Python object of a 0-d result stands for.
     pub zero_dim: ZeroDimResult,
-    /// The ONNX operator it is.
+    /// The equivalent ONNX operator.
     pub onnx: Onnx,
-    /// What it does with sparse operands.
+    /// How it treats sparse operands.
     pub sparse: Sparse,
-    /// What automatic mixed precision does with it.
+    /// How automatic mixed precision treats it.
     pub amp: Amp,
-    /// What one call costs, for the scheduler.
+    /// Cost of one call, for the scheduler.
     pub cost: Cost,
-    /// Whether its kernel divides the work of one large call among threads, as elementwise loops always do: the caller may
-    /// take part instead of handing all of it over.
+    /// Whether its kernel can divide a large call among threads, as elementwise loops always do. If so, the caller may take part instead of leaving
+    /// all of it to the workers.
     pub parallel: bool,
-    /// Whether its kernel may write output 0 to the very elements of input 0. Elementwise loops always may.
+    /// Whether its kernel may write output 0 over the elements of input 0. Elementwise loops always may.
     pub in_place: bool,
-    /// What the standard tests feed it.
+    /// Inputs and reference for the standard tests.
     pub probe: Probe,
-    /// What the functions of an operator that is added while the program runs need beside their arguments: a library's handle, a table.
+    /// Data for the functions of an operator that is added at run time: a library's handle, a table.
     pub state: Option<&'static (dyn Any + Send + Sync)>,
 }
 
@@ -115,75 +116,75 @@ pub struct OpDef {
 pub enum Bundle {
     /// One output by itself, several as a tuple.
     Natural,
-    /// A tuple, of a single output too.
+    /// A tuple, also for a single output.
     Tuple,
     /// A list.
     List,
 }
 
-/// Entries of a section of a docstring: name or type, and a sentence.
+/// Entries of a section of a docstring: name or type, and a description.
 pub type Words = &'static [(&'static str, &'static str)];
 
-/// Looks at the operands of an elementwise operator that will be computed in this dtype.
+/// Checks the operands of an elementwise operator that computes in this dtype.
 pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
 
-/// Whether other calls carry this one out, and how.
+/// Decides whether other calls execute this one, and by which function.
 pub type Expands = fn(&Call) -> Option<Expansion>;
 
-/// Carries a call out by other calls, its `outs` included.
+/// Executes a call by other calls and writes its `outs`.
 pub type Expansion = fn(&Call) -> Result<Outputs>;
 
-/// What becomes of a Python integer that no integer type of the call holds.
+/// Result for a Python integer that the call's integer dtype cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// The result is this everywhere.
+    /// All elements of the result have this value.
     Answer(bool),
     /// The number counts as true.
     True,
 }
 
-/// The axes of an output in the order of memory.
+/// Computes the memory order of the outputs.
 pub type OrderFn = fn(&CallCx) -> Option<Dims>;
 
-/// What functions of parts give for a Python number: its own part, as NumPy does.
+/// How functions of the parts of complex numbers treat a Python number: the result is a Python number, as in NumPy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfNumber {
     /// Its real part.
     Real,
     /// Its imaginary part.
     Imag,
-    /// Whether that is 0.
+    /// Whether the imaginary part is 0.
     IsReal,
 }
 
-/// What a call warns of, if there is reason to.
+/// Returns the warning of a call, if there is one.
 pub type Warning = fn(&CallCx) -> Result<Option<Warned>>;
 
-/// A sentence that warns, by Python's category.
+/// Text of a warning, by Python's category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warned {
-    /// Of what the result is.
+    /// `RuntimeWarning`: about the result.
     Runtime(&'static str),
-    /// Of a form of the call.
+    /// `DeprecationWarning`: about the form of the call.
     Deprecated(&'static str),
 }
 
 /// Shapes of the outputs.
 pub type InferFn = fn(&InferCx) -> Result<Inferred>;
 
-/// What inference found for one output.
+/// Shape and dtype inferred for one output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutSpec {
     /// Shape.
     pub shape: Dims,
-    /// Data type; `None` leaves it to [`OpDef::types`].
+    /// Data type; `None` if [`OpDef::types`] determines it.
     pub dtype: Option<DType>,
 }
 
-/// What inference found, one entry an output.
+/// Result of inference, one entry per output.
 pub type Inferred = SmallVec<[OutSpec; 1]>;
 
-/// One output of this shape, its dtype by [`OpDef::types`].
+/// One output of this shape; [`OpDef::types`] determines its dtype.
 pub fn one(shape: impl Into<Dims>) -> Result<Inferred> {
     Ok(SmallVec::from_iter([OutSpec {
         shape: shape.into(),
@@ -199,7 +200,7 @@ pub fn one_of(shape: impl Into<Dims>, dtype: DType) -> Result<Inferred> {
     }]))
 }
 
-/// Where users find an operator.
+/// A public name of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
     /// `mx.np.<name>`
@@ -216,15 +217,15 @@ pub enum Surface {
     Method(&'static str),
 }
 
-/// Which keywords every call takes besides the parameters.
+/// Keywords that every call takes in addition to the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// None.
     Plain,
     /// `out=None`.
     Out,
-    /// `out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None`; Python sees an object of type
-    /// `ufunc`. All parameters are arrays.
+    /// `out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None`; Python shows an object of type `ufunc`. All
+    /// parameters are arrays.
     Ufunc,
 }
 
@@ -234,13 +235,13 @@ pub type EagerBody = fn(&EagerCx) -> Result<Outputs>;
 /// How the CPU computes an operator.
 #[derive(Clone, Copy)]
 pub enum Cpu {
-    /// Element by element, operands broadcast, rows of the kernel crate.
+    /// Element by element over broadcast operands, with inner loops of the kernel crate.
     Map(&'static InnerLoops),
     /// One kernel that fills preallocated outputs; it may run later, on another thread.
     Kernel(fn(&KernelCx) -> Result<()>),
-    /// The same, by the devices' own means ([`mxnet_tensor::Backend`]): it runs on every device.
+    /// As `Kernel`, but it uses only functions that every device has ([`mxnet_tensor::Backend`]), so it runs on all devices.
     AnyDevice(fn(&KernelCx) -> Result<()>),
-    /// A view of the first input; `None` means the elements must be copied first.
+    /// A view of the first input.
     View(fn(&ViewCx) -> Result<Viewed>),
     /// Runs at the call, after its inputs are ready.
     Eager(EagerBody, Known),
@@ -248,65 +249,65 @@ pub enum Cpu {
     Composite(fn(&CompositeCx) -> Result<Outputs>),
 }
 
-/// How the shapes and dtypes of the outputs are known of an operator that runs at the call.
+/// Whether the shapes and dtypes of an eager operator's outputs are known before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// By [`OpDef::infer`].
+    /// Yes, by [`OpDef::infer`].
     ByRule,
-    /// From the values of the operands, so not before it has run.
+    /// No, they depend on the values of the operands.
     FromValues,
 }
 
 /// What the Python object of a 0-d result stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDimResult {
-    /// It stands for one of NumPy's scalars: in-place operators make new ones.
+    /// A NumPy scalar: in-place operators such as `+=` create a new one.
     Scalar,
-    /// An array to write to, as NumPy's constructors give.
+    /// A 0-d array, which can be written to, as NumPy's constructors return.
     Array,
-    /// What the operand is: copies and conversions.
+    /// The same as the operand: copies and conversions.
     AsOperand,
 }
 
-/// What a view operator answers.
+/// Result of a view operator.
 #[derive(Clone, Debug)]
 pub enum Viewed {
-    /// The array itself: there is nothing to be seen in another way.
+    /// The array itself, unchanged.
     Itself,
-    /// No view shows it: this operator, given the same arguments, computes it.
+    /// No view is possible: this operator, called with the same arguments, computes the result.
     Computed(&'static OpDef),
-    /// The elements in place, seen through this layout.
+    /// A view with this layout.
     Shared(Layout),
-    /// The elements in place, seen through a layout that was not derived from theirs: it is an error if it leaves the storage.
+    /// A view with a layout that the user gave. It is checked: a layout that leaves the storage is an error.
     Checked {
         /// The layout.
         layout: Layout,
-        /// Whether they can be written, if those of the array can.
+        /// Whether the view can be written, if the array can.
         writable: bool,
     },
-    /// The elements in place, not to be written: some of them are repeated, or NumPy has it so.
+    /// A read-only view: some elements are repeated, or NumPy makes it read-only.
     Locked(Layout),
-    /// The real parts of the elements, in place.
+    /// A view of the real parts.
     RealParts,
-    /// The imaginary parts of complex elements, in place.
+    /// A view of the imaginary parts of complex elements.
     ImaginaryParts,
-    /// The elements, copied in C order, have this shape.
+    /// A copy in C order with this shape.
     Copied(Dims),
-    /// The elements, copied in Fortran order, have this shape.
+    /// A copy in Fortran order with this shape.
     CopiedFortran(Dims),
 }
 
-/// What the tape keeps for the gradient rule.
+/// The arrays that are saved for the gradient rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// Bit `i`: input `i`.
+    /// Bit `i` stands for input `i`.
     pub inputs: u32,
-    /// Bit `i`: output `i`.
+    /// Bit `i` stands for output `i`.
     pub outputs: u32,
 }
 
 impl Keep {
-    /// Shapes and dtypes only.
+    /// No arrays; rules can read shapes and dtypes.
     pub const NOTHING: Keep = Keep {
         inputs: 0,
         outputs: 0,
@@ -326,13 +327,13 @@ impl Keep {
         inputs: u32::MAX,
         outputs: u32::MAX,
     };
-    /// Whether input `i` is kept; those from 31 on share a bit.
+    /// Whether input `i` is saved. Inputs from 31 on share a bit.
     #[inline]
     pub const fn has_input(self, i: usize) -> bool {
         self.inputs >> (if i < 31 { i } else { 31 }) & 1 == 1
     }
 
-    /// Whether output `i` is kept; those from 31 on share a bit.
+    /// Whether output `i` is saved. Outputs from 31 on share a bit.
     #[inline]
     pub const fn has_output(self, i: usize) -> bool {
         self.outputs >> (if i < 31 { i } else { 31 }) & 1 == 1
@@ -347,43 +348,43 @@ impl Keep {
     }
 }
 
-/// Gradients with respect to the inputs, one entry each; `None` where there is none.
+/// Gradients with respect to the inputs, one entry each; `None` if there is none.
 pub type Grads = SmallVec<[Option<Array>; 2]>;
 
-/// A gradient rule: calls operators on cotangents and kept arrays.
+/// A gradient rule: calls operators on cotangents and saved arrays.
 pub type GradRule = fn(&GradCx) -> Result<Grads>;
 
-/// A rule for the gradient with respect to one input whose rows are zero but for some.
+/// A rule for the row-sparse gradient with respect to one input.
 #[derive(Clone, Copy)]
 pub struct RowGrad {
     /// The function that users call, for messages.
     pub name: &'static str,
     /// The position of the input.
     pub input: usize,
-    /// Whether the call asks for it. If not, the gradient is dense.
+    /// Whether the call asks for a row-sparse gradient. If not, the dense rule runs.
     pub applies: fn(&GradCx) -> bool,
-    /// Computes the rows. It reads what the `Keep` of the operator's gradient names.
+    /// Computes the rows. It can read the arrays that the `Keep` of the operator's gradient names.
     pub rule: fn(&GradCx) -> Result<RowSparse>,
-    /// What a caller does where rows are not possible, in a trace: the hint of the error.
+    /// Hint of the error in a trace, where row-sparse gradients are not possible.
     pub instead: &'static str,
 }
 
 /// The gradient of an operator.
 #[derive(Clone, Copy)]
 pub enum Grad {
-    /// A rule that calls operators, and what it needs.
+    /// The arrays to save, and a rule that calls operators.
     Rule(Keep, GradRule),
-    /// Two rules. The first calls operators with kernels of their own that have no gradient themselves; the second is taken where the gradient's own
-    /// gradient is asked for (`create_graph`).
+    /// Two rules. The first calls fused operators that have no gradient themselves. The second is used if gradients of the gradient are needed
+    /// (`create_graph`).
     Fused(Keep, GradRule, GradRule),
     /// No gradient flows, for this reason.
     Stop(&'static str),
-    /// The operators it is made of have theirs.
+    /// The gradient follows from the operators that a composite calls.
     Derived,
 }
 
 impl Grad {
-    /// What the tape keeps; `None` if no rule of the operator's own sends gradients on.
+    /// The arrays to save; `None` if the operator has no rule of its own.
     #[inline]
     pub fn keep(&self) -> Option<Keep> {
         match self {
@@ -392,7 +393,7 @@ impl Grad {
         }
     }
 
-    /// The rule, and what it needs. The one place where it is chosen.
+    /// The gradient rule to run and the arrays it needs; the only place where one of the two rules is chosen.
     pub fn rule(&self, creates_graph: bool) -> Option<(Keep, GradRule)> {
         match *self {
             Grad::Rule(keep, rule) => Some((keep, rule)),
@@ -404,54 +405,54 @@ impl Grad {
     }
 }
 
-/// Random numbers an operator draws.
+/// Random numbers that an operator draws.
 #[derive(Clone, Copy, Debug)]
 pub enum Rng {
     /// None.
     No,
-    /// This many counter blocks, given the number of elements of the first output.
+    /// This many counter blocks, as a function of the number of elements of the first output.
     Blocks(fn(u64) -> u64),
-    /// The operators it is made of draw them.
+    /// The operators that a composite calls draw them.
     Derived,
 }
 
-/// The ONNX operator an operator is.
+/// The equivalent ONNX operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Onnx {
-    /// One node of this type, since this opset.
+    /// One node of this type.
     Node {
         /// Operator type.
         ty: &'static str,
-        /// First opset that has it in this form.
+        /// First opset in which it has this form.
         since: u32,
     },
-    /// Made of others at export.
+    /// Several nodes, made at export.
     Composite,
-    /// Nothing in ONNX does this.
+    /// ONNX has no equivalent.
     None,
 }
 
-/// What an operator does with sparse operands.
+/// How an operator treats sparse operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sparse {
-    /// f(0) = 0: stored values are mapped, the pattern stays.
+    /// f(0) = 0: the operator is applied to the stored values, the pattern stays.
     KeepsZero,
     /// The result is dense in general.
     Dense,
 }
 
-/// What automatic mixed precision does with an operator.
+/// How automatic mixed precision treats an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amp {
     /// Runs in half precision.
     Narrow,
     /// Runs in float32.
     WidenToF32,
-    /// Runs in the widest type among its inputs.
+    /// Runs in the dtype with most bits among its inputs.
     Follow,
 }
 
-/// What one call costs on one core, in nanoseconds.
+/// Cost of one call on one core, in nanoseconds.
 #[derive(Clone, Copy)]
 pub enum Cost {
     /// This many nanoseconds per 1024 bytes read and written.
@@ -461,7 +462,7 @@ pub enum Cost {
 }
 
 impl OpDef {
-    /// What most operators have in common; entries name the rest.
+    /// Defaults of all fields; definitions set the others with `..OpDef::DEFAULT`.
     pub const DEFAULT: OpDef = OpDef {
         name: "",
         version: 1,
@@ -529,7 +530,7 @@ impl OpDef {
         ..OpDef::DEFAULT
     };
 
-    /// Another way to see the first input's elements.
+    /// A view of the first input.
     pub const VIEW: OpDef = OpDef {
         types: Types::First,
         cost: Cost::PerKiB(0),
@@ -537,24 +538,24 @@ impl OpDef {
         ..OpDef::DEFAULT
     };
 
-    /// Made of other operators.
+    /// An operator that calls others.
     pub const COMPOSITE: OpDef = OpDef {
         grad: Grad::Derived,
         onnx: Onnx::Composite,
         ..OpDef::DEFAULT
     };
 
-    /// Whether Python sees an object of type `ufunc`.
+    /// Whether Python shows it as an object of type `ufunc`.
     pub fn is_ufunc(&self) -> bool {
         self.form == Form::Ufunc || !self.core.is_empty()
     }
 
-    /// Positions (in the signature) of the array parameters.
+    /// The array parameters, in the order of the signature.
     pub fn array_params(&self) -> impl Iterator<Item = &'static Param> {
         self.params.iter().filter(|p| p.is_array())
     }
 
-    /// The family, for tables: the first word of the registry slice it is listed in is derived by the registry.
+    /// Whether gradients flow through it.
     pub fn is_differentiable(&self) -> bool {
         !matches!(self.grad, Grad::Stop(_))
     }

@@ -1,4 +1,4 @@
-//! Where an operation was issued: in debug mode, failures that surface later name the line of the user's program.
+//! Source lines of operations: if tracking is on, failures that surface later name the line of the user's program that issued the operation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -6,22 +6,22 @@ use std::sync::{Arc, OnceLock};
 static ENABLED: AtomicBool = AtomicBool::new(false);
 static ASK: OnceLock<fn() -> Option<String>> = OnceLock::new();
 
-/// Installs the question "which line is running?"; later calls keep the first one.
+/// Installs the function that returns the current line. If one is installed already, that one stays.
 pub fn install(ask: fn() -> Option<String>) {
     let _ = ASK.set(ask);
 }
 
-/// Switches the naming of lines; returns what it was. It costs a look at the interpreter's frame for each queued operation.
+/// Switches tracking of lines on or off. Returns the previous value. Tracking reads the language's frame for each queued operation.
 pub fn set_enabled(on: bool) -> bool {
     ENABLED.swap(on, Ordering::Relaxed)
 }
 
-/// Whether lines are named.
+/// Whether lines are tracked.
 pub fn is_enabled() -> bool {
     ENABLED.load(Ordering::Relaxed)
 }
 
-/// The line that is running, if lines are named.
+/// The current line of the user's program; `None` if lines are not tracked.
 pub fn current() -> Option<Arc<str>> {
     if !ENABLED.load(Ordering::Relaxed) {
         return None;
@@ -29,7 +29,7 @@ pub fn current() -> Option<Arc<str>> {
     ASK.get().and_then(|ask| ask()).map(Arc::from)
 }
 
-/// The line that is running, whether lines are named or not: traces always name them.
+/// The current line, also if tracking is off: traces always store it.
 pub fn line() -> Option<Arc<str>> {
     ASK.get().and_then(|ask| ask()).map(Arc::from)
 }

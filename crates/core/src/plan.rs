@@ -1,8 +1,8 @@
-//! Plans: what a call does that depends on its operator, its attributes and the form of its operands, but not on values.
+//! Plans: the part of a call's work that depends on its operator, attributes and operand layouts, but not on values.
 //!
-//! A plan is prepared by the general rules of the operator, once, and kept in a cache of the thread. The key of the cache is all that the rules can
-//! see: operator, attributes, promotion mode, training mode, device, and of each operand dtype, shape and strides. Python numbers enter by their
-//! kind, and for operators with shape inference also by their value. A call with the same key runs the plan without asking the rules again.
+//! The rules of the operator prepare a plan once; a cache of the thread stores it. The cache key has all that the rules can read: operator,
+//! attributes, promotion mode, training mode, device, and the dtype, shape and strides of each operand. Python numbers enter by their kind, and for
+//! operators with shape inference also by their value. A call with the same key runs the plan without calling the rules.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,44 +18,44 @@ use crate::launch::Kernel;
 use crate::opdef::Cpu;
 use crate::{Array, Outputs};
 
-/// How calls with one key are carried out.
+/// How calls with one key are executed.
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly all plans launch, and the entry around a plan is boxed already"
 )]
 pub enum Plan {
-    /// One kernel fills the outputs.
+    /// A kernel fills the outputs.
     Launch(Launch),
-    /// The call is carried out by calls of other operators.
+    /// Calls of other operators execute the call.
     Expand(fn(&Call) -> Result<Outputs>),
 }
 
-/// A kernel, and the outputs that it fills.
+/// A kernel and its outputs.
 pub struct Launch {
-    /// What runs.
+    /// The code to run.
     pub kernel: Kernel,
-    /// What to allocate, one entry for each output.
+    /// Outputs to allocate.
     pub outputs: SmallVec<[OutputPlan; 1]>,
-    /// Where the outputs are allocated.
+    /// Device of the outputs.
     pub device: Device,
-    /// Where the kernel runs: where the outputs are, but for copies from a device to main memory.
+    /// Device that runs the kernel. It differs from `device` only for copies from a device to main memory.
     pub runs_on: Device,
     /// Estimated time on one core.
     pub cost_ns: u64,
-    /// Operands that are Python numbers, and the dtypes that must be able to hold them.
+    /// Positions of the operands that are Python numbers, and the dtypes that must hold them.
     pub numbers: SmallVec<[(usize, DType); 2]>,
 }
 
-/// An output that the call allocates.
+/// An output to allocate.
 pub struct OutputPlan {
-    /// Shape and strides, without gaps, at offset 0.
+    /// Shape and strides: dense, offset 0.
     pub layout: Layout,
     /// Data type.
     pub dtype: DType,
 }
 
 impl OutputPlan {
-    /// Pushes a new array, its elements undefined unless they are to be zeros.
+    /// Appends a new array. Its elements are zeros if `zeroed`, otherwise undefined.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -71,13 +71,13 @@ impl OutputPlan {
     }
 }
 
-/// Words of the longest key. Calls with longer ones (many operands, long attributes) are prepared each time.
+/// Length of the longest key in words. Calls with longer keys (many operands, long attributes) are prepared each time.
 const MAX_WORDS: usize = 64;
 
 /// Sets of the cache, of two plans each: 1024 plans at most.
 const NUM_SETS: usize = 512;
 
-/// The form of a call, as words.
+/// The cache key of a call, as words.
 struct Key {
     words: [u64; MAX_WORDS],
     /// More than `MAX_WORDS` if the key is too long.
@@ -102,10 +102,11 @@ impl Key {
         self.len += 1;
     }
 
-    /// Mixes the words, every other one apart: each step waits for the one before.
+    /// Computes the hash. Two independent accumulators take alternate words, because each step depends on the one before.
     #[inline]
     fn mix(&mut self) {
-        // The multiplier is the 64-bit golden ratio; the rotation brings the high bits, which mix best, to where the next word meets them.
+        // The multiplier is 2^64 divided by the golden ratio. The rotation moves the high bits, which are mixed best, to where the next word is
+        // added.
         const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
         let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(29);
         let (mut even, mut odd) = (0, 1);
@@ -143,7 +144,7 @@ impl Key {
         }
     }
 
-    /// An operand, present or not. The header tells how many words follow.
+    /// Appends an operand, present or absent. Its first word determines the number of words that follow.
     #[inline]
     fn push_operand(&mut self, operand: Option<&Array>, with_value: bool) {
         let Some(x) = operand else {
@@ -165,7 +166,7 @@ impl Key {
         }
     }
 
-    /// A number. Its variant is part of the key: the same bits may be an integer with or without a sign.
+    /// Appends a number. Its variant is part of the key: the same bits may be a signed or an unsigned integer.
     fn push_scalar(&mut self, value: &Scalar) {
         let (variant, bits, more) = bits_of(value);
         self.push(u64::from(variant));
@@ -192,7 +193,7 @@ impl Key {
                 x.iter().for_each(|&x| self.push(x.to_bits()));
             }
             Value::Str(x) => self.push_bytes(x.as_bytes()),
-            // Where it stands is as good as what it says: an equal word elsewhere makes a plan of its own.
+            // The address of the word suffices: an equal word at another address only leads to a second plan.
             Value::Word(x) => {
                 self.push(x.as_ptr() as u64);
                 self.push(x.len() as u64);
@@ -230,12 +231,12 @@ impl Key {
         }
     }
 
-    /// Becomes the key of a call. Returns whether it is short enough.
+    /// Computes the key of a call. Returns whether it is short enough.
     #[inline]
     fn describe(&mut self, call: &Call) -> bool {
         self.len = 0;
         self.push(std::ptr::from_ref(call.op) as u64);
-        // Rules of elementwise operators do not look at values: what a number must fit is checked at each call.
+        // Rules of elementwise operators do not read values: whether a number fits its dtype is checked at each call.
         let with_values = !matches!(call.op.cpu, Cpu::Map(_));
         let device = current_device();
         self.push(
@@ -263,7 +264,7 @@ impl Key {
         is_short
     }
 
-    /// Given outputs, and which operands are the same elements: those are written through tiles or not.
+    /// Appends given outputs and which operands alias: both affect how elements are written.
     fn push_outs(&mut self, call: &Call) {
         for out in call.outs {
             self.push_operand(*out, false);
@@ -281,28 +282,28 @@ impl Key {
     }
 }
 
-/// A plan under its key.
+/// A plan with its key.
 struct Entry {
     words: SmallVec<[u64; 16]>,
     generation: u64,
     plan: Plan,
 }
 
-/// How often the thread found a plan in its cache.
+/// Hits and misses of a thread's cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Calls that ran a plan of the cache.
+    /// Calls whose plan was in the cache.
     pub hits: u64,
-    /// Calls that were prepared.
+    /// Calls whose plan was prepared.
     pub misses: u64,
 }
 
-/// The plans of a thread.
+/// The cache of a thread.
 struct Cache {
     sets: Vec<[Option<Box<Entry>>; 2]>,
-    /// The generation that the plans are of.
+    /// The generation of its plans.
     generation: u64,
-    /// The key of the call that is looked up.
+    /// The key of the call in progress, reused.
     key: Key,
     counters: Counters,
 }
@@ -318,44 +319,44 @@ thread_local! {
 
 static IS_ENABLED: AtomicBool = AtomicBool::new(true);
 
-/// Counts what makes the plans of all threads out of date.
+/// Incremented when the plans of all threads become invalid.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Makes all threads prepare their calls again: a kernel was added or replaced.
+/// Invalidates the plans of all threads: a kernel was added or replaced.
 pub(crate) fn invalidate() {
     GENERATION.fetch_add(1, Ordering::Release);
 }
 
-/// Switches the cache of plans for all threads; returns what it was. Without it every call is prepared.
+/// Switches the cache on or off for all threads. Returns the previous value. Without it every call is prepared.
 pub fn set_enabled(is_enabled: bool) -> bool {
     IS_ENABLED.swap(is_enabled, Ordering::Relaxed)
 }
 
-/// Whether calls look for their plan in the cache.
+/// Whether the cache is on.
 pub fn is_enabled() -> bool {
     IS_ENABLED.load(Ordering::Relaxed)
 }
 
-/// How often this thread found a plan in its cache so far.
+/// Hits and misses of this thread's cache so far.
 pub fn counters() -> Counters {
     CACHE.with_borrow(|cache| cache.counters)
 }
 
-/// What the cache answers for a call.
+/// Result of a lookup.
 enum Found {
-    /// Its plan, which is out of the cache until it is put back into this set.
+    /// The plan, taken out of the cache, and the set to put it back into.
     Hit(usize, Box<Entry>),
-    /// No plan, but the set, the key and the generation of one.
+    /// No plan; the set, the key and the generation for a new one.
     Miss(usize, SmallVec<[u64; 16]>, u64),
-    /// The call has no key.
+    /// The call has no key, because it would be too long.
     Unkeyed,
 }
 
-/// Runs `body` with the plan of a call: the one in the cache, else a new one. The plan is out of the cache meanwhile, so that `body` may call
-/// operators, too.
+/// Runs `body` with the plan of a call: from the cache, or a new one. The plan is taken out of the cache meanwhile, so that `body` may call
+/// operators.
 ///
 /// # Errors
-/// What `prepare` or `body` reports; nothing is kept of a call that cannot be prepared.
+/// Errors of `prepare` and `body`. Nothing is cached if a call cannot be prepared.
 #[inline]
 pub(crate) fn with_plan<R>(
     call: &Call,
@@ -376,7 +377,7 @@ pub(crate) fn with_plan<R>(
         Found::Unkeyed => return body(&prepare()?),
     };
     let result = body(&entry.plan);
-    // The destructor of a plan that makes room runs after the cache is released.
+    // The evicted plan is dropped after the cache is released.
     drop(CACHE.with_borrow_mut(|cache| cache.put(set, entry)));
     result
 }
@@ -405,7 +406,8 @@ impl Cache {
         Found::Miss(set, SmallVec::from_slice(words), generation)
     }
 
-    /// Puts an entry into its set, as the one used last. Returns the other one if both ways are taken, or the entry if it is out of date.
+    /// Puts an entry into its set as the most recently used one. Returns the evicted entry if both ways are taken, or this entry if it is out of
+    /// date.
     #[inline]
     fn put(&mut self, set: usize, entry: Box<Entry>) -> Option<Box<Entry>> {
         if entry.generation != self.generation {

@@ -1,4 +1,4 @@
-//! Reads on the host: the elements of an array while a guard keeps writers away, and copies taken under one guard.
+//! Reads on the host: guards that keep writers away, and copies taken under a guard.
 #![allow(unsafe_code)]
 
 use mxnet_engine::{Access, ReadGuard, Var, engine};
@@ -15,17 +15,17 @@ use crate::{Array, cpu, interp, interrupt};
 /// What is copied between two looks whether to stop: some 10 ms.
 const TILE_BYTES: usize = 32 << 20;
 
-/// The elements of an array, which nobody writes while this lives.
+/// The elements of an array. Nobody writes them while this guard lives.
 ///
-/// What its thread must not do meanwhile is said at [`ReadGuard`]: it waits for nothing that others may hold, and takes no
-/// lock that such a holder may need, Python's included.
+/// See [`ReadGuard`] for what its thread must not do meanwhile: it must not wait for anything that another thread may hold, and must not take a lock
+/// that such a thread may need, Python's included.
 pub struct ArrayReadGuard<'a> {
     array: &'a Array,
     _held: ReadGuard<'a>,
 }
 
 impl Array {
-    /// The elements in main memory: the array itself, or a copy of what another device has. It is not recorded.
+    /// The array in main memory: itself, or a copy if it is on another device. It is not recorded.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -39,7 +39,7 @@ impl Array {
         }
     }
 
-    /// Holds the array for reading, once the writes pushed before are done.
+    /// Holds the array for reading, after the writes pushed before are done.
     ///
     /// # Errors
     /// The failure of the operation that should have written it; [`crate::Error::Device`] if it is not in main memory ([`Array::on_host`]
@@ -51,7 +51,7 @@ impl Array {
         })
     }
 
-    /// A copy on the CPU, in C order, that nobody else knows and that is complete.
+    /// A copy on the CPU in C order, complete, that nobody else uses.
     ///
     /// # Errors
     /// As [`Array::read`]; [`crate::Error::Memory`].
@@ -62,13 +62,13 @@ impl Array {
         Ok(copy)
     }
 
-    /// Copies the elements to those of `to`, which has the same shape and dtype and is known to nobody else.
+    /// Copies the elements to `to`, which has the same shape and dtype and which nobody else uses.
     ///
     /// # Errors
     /// As [`Array::read`].
     pub fn read_to(&self, to: &Array) -> Result<()> {
         debug_assert!(self.shape() == to.shape() && self.dtype() == to.dtype());
-        /// Up to this size waking a second thread takes longer than it saves.
+        /// Up to this size, waking a second thread takes longer than it saves.
         const SERIAL_BYTES: usize = 1 << 20;
         let threads: &dyn Threads = match self.len() * self.dtype().size() {
             0..=SERIAL_BYTES => &Serial,
@@ -83,8 +83,8 @@ impl Array {
         cpu::copy(held.tensor(), to.tensor(), threads)
     }
 
-    /// An array of the same shape and dtype that has the first and the last `edge` elements along each axis; what is between
-    /// them is undefined. Takes memory for all elements, but touches only that of those it copies.
+    /// An array of the same shape and dtype with the first and the last `edge` elements along each axis; the elements between them are undefined. It
+    /// allocates memory for all elements, but touches only the pages that it writes.
     ///
     /// # Errors
     /// As [`Array::snapshot`].
@@ -95,7 +95,7 @@ impl Array {
         let Some((low, high)) = self.layout().span() else {
             return self.snapshot();
         };
-        // The same layout over memory of its own: elements that are one in `self`, as those of a broadcast view, stay one.
+        // The same strides over new memory: elements that share memory in `self`, as in a broadcast view, also share it in the copy.
         let layout = self.layout().with_offset(self.layout().offset() - low);
         let len_bytes = (high - low + 1) * self.dtype().size();
         let storage = Storage::allocate(len_bytes, self.device())?;
@@ -109,7 +109,7 @@ impl Array {
                 held.tensor().with_layout(from.clone()),
                 copy.tensor().with_layout(to),
             );
-            // On one thread: several elements may be the same memory.
+            // On one thread: several elements may share memory.
             cpu::copy(&from, &to, &Serial)?;
         }
         drop(held);
@@ -136,12 +136,12 @@ fn corners(layout: &Layout, edge: usize) -> Result<Vec<Layout>> {
 }
 
 impl ArrayReadGuard<'_> {
-    /// The tensor, whose elements may be read as long as the guard lives.
+    /// The tensor. Its elements may be read while the guard lives.
     pub fn tensor(&self) -> &Tensor {
         self.array.tensor()
     }
 
-    /// The elements, dense and in C order.
+    /// The elements; the array must be contiguous.
     ///
     /// # Panics
     /// If the array is of another dtype, not contiguous or not in main memory.
@@ -161,7 +161,7 @@ impl ArrayReadGuard<'_> {
         }
     }
 
-    /// The bytes of the elements, dense and in C order.
+    /// The bytes of the elements; the array must be contiguous.
     ///
     /// # Panics
     /// If the array is not contiguous or not in main memory.
@@ -178,16 +178,17 @@ impl ArrayReadGuard<'_> {
         }
     }
 
-    /// The first element, of an array that has one.
+    /// The first element; there must be one.
     pub fn first(&self) -> Scalar {
         cpu::read_scalar(self.tensor())
     }
 }
 
-/// Copies the elements of a small array in main memory, if they are at hand: not otherwise held, nor waited for. Returns whether it did.
+/// Copies the elements of a small array in main memory, if that is possible without waiting: no operation on it is pending, and nobody writes it.
+/// Returns whether it did.
 ///
 /// # Safety
-/// From `to` on there is room for the elements at these strides (in elements); it does not overlap them, and nobody else knows it.
+/// The memory from `to` on holds the elements at these strides (in elements); it does not overlap them, and nobody else uses it.
 pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
     let is_stacked = interp::Flags::current().is_stacked();
     if is_stacked

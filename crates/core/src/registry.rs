@@ -1,5 +1,4 @@
-//! The list of all operators: families that the linker collects from the crates that have them, and operators that are added while the
-//! program runs.
+//! The registry of operators: families, which the linker collects from the crates, and operators that are added at run time.
 
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -9,15 +8,15 @@ use linkme::distributed_slice;
 use crate::error::{Error, Result};
 use crate::opdef::OpDef;
 
-/// Operators of one kind.
+/// A group of related operators.
 pub struct Family {
-    /// Name, for tables.
+    /// Name, for tables and docs.
     pub name: &'static str,
     /// The operators.
     pub ops: &'static [&'static OpDef],
 }
 
-/// The families of each crate that is linked.
+/// The families of each linked crate.
 #[distributed_slice]
 pub static LIBRARIES: [&'static [Family]];
 
@@ -26,10 +25,10 @@ pub fn families() -> impl Iterator<Item = &'static Family> {
     LIBRARIES.iter().flat_map(|families| families.iter())
 }
 
-/// Operators that were added while the program runs.
+/// Operators that were added at run time.
 static ADDED: RwLock<Vec<&'static OpDef>> = RwLock::new(Vec::new());
 
-/// Operators by name, those that were added included.
+/// All operators by name, including added ones.
 static BY_NAME: OnceLock<RwLock<HashMap<&'static str, &'static OpDef>>> = OnceLock::new();
 
 fn by_name() -> &'static RwLock<HashMap<&'static str, &'static OpDef>> {
@@ -43,16 +42,16 @@ pub fn all() -> impl Iterator<Item = &'static OpDef> {
     families().flat_map(|f| f.ops.iter().copied()).chain(added)
 }
 
-/// The operator called `name`. Calls have their operator at hand: this is for names in files and in Python.
+/// The operator called `name`. For names in files and in Python; Rust code refers to the definition directly.
 pub fn find(name: &str) -> Option<&'static OpDef> {
     let known = by_name().read().unwrap_or_else(PoisonError::into_inner);
     known.get(name).copied()
 }
 
-/// Adds an operator for the rest of the process. What its functions need beside their arguments stands in [`OpDef::state`].
+/// Adds an operator for the rest of the process. [`OpDef::state`] holds data for its functions.
 ///
 /// # Errors
-/// [`Error::Value`] if its name is empty or taken.
+/// [`Error::Value`] if its name is empty or exists already.
 pub fn add(op: OpDef) -> Result<&'static OpDef> {
     let mut known = by_name().write().unwrap_or_else(PoisonError::into_inner);
     if op.name.is_empty() || known.contains_key(op.name) {

@@ -1,4 +1,4 @@
-//! Where random numbers come from: the process's stream, or a generator that a thread draws from for the time of a call.
+//! Streams of random numbers: the stream of the process, and generators that a thread can use for a call.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -10,9 +10,9 @@ use mxnet_kernels::random::philox;
 
 use crate::cx::RngState;
 
-/// A stream of its own: a key, the next counter block, and how many generators have been made from it.
+/// A stream of random numbers: a key, the next counter block, and the number of generators spawned from it.
 ///
-/// Calls of several threads each get their own blocks.
+/// Calls on several threads get disjoint blocks.
 #[derive(Debug)]
 pub struct Generator {
     key: AtomicU64,
@@ -27,11 +27,11 @@ static GLOBAL: Generator = Generator {
 };
 
 thread_local! {
-    /// The generator of the innermost `with_generator` that runs, or null.
+    /// The generator of the innermost running `with_generator`, or null.
     static CURRENT: Cell<*const Generator> = const { Cell::new(ptr::null()) };
 }
 
-/// Upper halves of the counters that keys are made from; samples use far smaller ones.
+/// Upper half of the counters that derive keys. Samples use far smaller counters.
 const KEYS: u64 = u64::MAX;
 
 impl Generator {
@@ -44,7 +44,7 @@ impl Generator {
         }
     }
 
-    /// The stream whose key is made of words of entropy. Words that differ in number or in any bit give keys that are unrelated.
+    /// A stream whose key is derived from words of entropy. Inputs that differ in length or in any bit give unrelated keys.
     pub fn from_entropy(words: &[u32]) -> Generator {
         let pair = |x: &[u32]| u64::from(x[0]) | u64::from(x.get(1).copied().unwrap_or(0)) << 32;
         let start = first_half(philox([words.len() as u64, KEYS], 0));
@@ -54,7 +54,7 @@ impl Generator {
         Generator::new(key, 0, 0)
     }
 
-    /// The key, the next block and how many generators were spawned.
+    /// The key, the next block, and the number of generators spawned.
     pub fn state(&self) -> (u64, u64, u64) {
         (
             self.key.load(Ordering::Relaxed),
@@ -63,14 +63,14 @@ impl Generator {
         )
     }
 
-    /// Goes on from a state.
+    /// Continues from a state.
     pub fn set_state(&self, (key, next, spawned): (u64, u64, u64)) {
         self.key.store(key, Ordering::Relaxed);
         self.next.store(next, Ordering::Relaxed);
         self.spawned.store(spawned, Ordering::Relaxed);
     }
 
-    /// A generator of another key. Each call makes another one, the same ones in every run.
+    /// A generator with another key. Each call returns another one, the same sequence in every run.
     pub fn spawn(&self) -> Generator {
         let child = self.spawned.fetch_add(1, Ordering::Relaxed);
         let key = philox([child, KEYS - 1], self.key.load(Ordering::Relaxed));
@@ -89,9 +89,9 @@ fn first_half(block: [u32; 4]) -> u64 {
     u64::from(block[0]) | u64::from(block[1]) << 32
 }
 
-/// Runs `body`, whose calls on this thread draw from `generator`.
+/// Runs `body`. Its calls on this thread draw from `generator`.
 pub fn with_generator<R>(generator: &Generator, body: impl FnOnce() -> R) -> R {
-    /// Puts back what was there, also when `body` panics.
+    /// Restores the previous generator, also if `body` panics.
     struct Restore(*const Generator);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -102,32 +102,32 @@ pub fn with_generator<R>(generator: &Generator, body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// Starts the process's stream anew.
+/// Restarts the process's stream.
 pub fn seed(seed: u64) {
     GLOBAL.set_state((seed, 0, 0));
 }
 
-/// Where the process's stream is: the next call draws from here.
+/// The position of the process's stream: the next call draws from here.
 pub fn state() -> RngState {
     let (seed, offset, _) = GLOBAL.state();
     RngState { seed, offset }
 }
 
-/// Goes on with the process's stream from `state`.
+/// Continues the process's stream from `state`.
 pub fn set_state(state: RngState) {
     GLOBAL.set_state((state.seed, state.offset, 0));
 }
 
-/// Whether this thread draws from a generator of its own, not from the process's stream.
+/// Whether this thread draws from a generator, not from the process's stream.
 pub fn is_diverted() -> bool {
     !CURRENT.get().is_null()
 }
 
-/// What is noted of the draws of a thread, or given in their place.
+/// Logs or replays the draws of a thread.
 enum Frame {
-    /// Notes them.
+    /// Logs draws.
     Log(Vec<RngState>),
-    /// Gives those that were noted, from this one on.
+    /// Replays logged draws, from this index on.
     Replay(Rc<[RngState]>, usize),
 }
 
@@ -136,7 +136,7 @@ thread_local! {
     static HAS_FRAMES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body` between a frame's push and its pop, also when `body` panics.
+/// Runs `body` with a frame on the stack. Pops the frame also if `body` panics.
 fn with_frame<R>(frame: Frame, body: impl FnOnce() -> R) -> (R, Option<Frame>) {
     struct Truncate(usize);
     impl Drop for Truncate {
@@ -158,7 +158,7 @@ fn with_frame<R>(frame: Frame, body: impl FnOnce() -> R) -> (R, Option<Frame>) {
     (result, frame)
 }
 
-/// Runs `body` and notes where in which stream its calls on this thread draw from.
+/// Runs `body` and logs the stream positions that its calls on this thread draw from.
 pub fn logged<R>(body: impl FnOnce() -> R) -> (R, Rc<[RngState]>) {
     match with_frame(Frame::Log(Vec::new()), body) {
         (result, Some(Frame::Log(draws))) => (result, draws.into()),
@@ -166,8 +166,8 @@ pub fn logged<R>(body: impl FnOnce() -> R) -> (R, Rc<[RngState]>) {
     }
 }
 
-/// Runs `body`, whose calls on this thread draw what was noted, and leave the streams alone. Answers how many draws of those noted were made, which is
-/// more than there are if the calls are others.
+/// Runs `body`. Its calls on this thread draw from the logged positions and leave the streams unchanged. Returns the number of draws that were made,
+/// which exceeds the length of the log if `body` draws more often than before.
 pub fn replayed<R>(draws: Rc<[RngState]>, body: impl FnOnce() -> R) -> (R, usize) {
     match with_frame(Frame::Replay(draws, 0), body) {
         (result, Some(Frame::Replay(_, count))) => (result, count),
@@ -175,9 +175,9 @@ pub fn replayed<R>(draws: Rc<[RngState]>, body: impl FnOnce() -> R) -> (R, usize
     }
 }
 
-/// Runs `body`, whose draws are neither noted nor given.
+/// Runs `body`, whose draws are neither logged nor replayed.
 pub(crate) fn without_frames<R>(body: impl FnOnce() -> R) -> R {
-    /// Puts back what was there, also when `body` panics.
+    /// Restores the frames, also if `body` panics.
     struct Restore(Vec<Frame>);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -190,7 +190,7 @@ pub(crate) fn without_frames<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// A draw while frames are there.
+/// Draws while there are frames.
 #[cold]
 fn reserve_in_frames(blocks: u64) -> RngState {
     FRAMES.with_borrow_mut(|frames| {
@@ -214,7 +214,7 @@ fn reserve_in_frames(blocks: u64) -> RngState {
     })
 }
 
-/// Takes `blocks` counter blocks off the thread's generator, or off the process's stream.
+/// Draws `blocks` counter blocks from the thread's generator, or from the process's stream.
 pub fn reserve(blocks: u64) -> RngState {
     match HAS_FRAMES.get() {
         true => reserve_in_frames(blocks),
@@ -223,7 +223,7 @@ pub fn reserve(blocks: u64) -> RngState {
 }
 
 fn reserve_new(blocks: u64) -> RngState {
-    // SAFETY: only `with_generator` sets it, which borrows the generator until it has put back what was there before.
+    // SAFETY: only `with_generator` sets it, and borrows the generator until it has restored the previous value.
     let current = unsafe { CURRENT.get().as_ref() };
     current.unwrap_or(&GLOBAL).reserve(blocks)
 }

@@ -1,15 +1,15 @@
-//! Attributes as text that outlives the program: a JSON object with one entry for each attribute, under its name.
+//! Attributes as JSON text for files: an object with one entry per attribute.
 //!
 //! | value | JSON |
 //! |---|---|
 //! | none, truth value, integer, text, integers | `null`, `true`, `3`, `"reflect"`, `[0, 1]` |
-//! | real number | `{"float": 0.5}`; `"inf"`, `"-inf"` and `"nan"` (the bits are not kept) for what JSON has no number |
+//! | real number | `{"float": 0.5}`; `"inf"`, `"-inf"` and `"nan"` (without its payload bits), which JSON cannot write as numbers |
 //! | real numbers | `{"floats": [0.5, 1.0]}` |
 //! | number of any kind | `{"bool": true}`, `{"int": 3}`, `{"uint": 3}`, `{"wide": 1e30}`, `{"real": 0.5}`, `{"complex": [0.5, 1.0]}` |
 //! | data type, device | `{"dtype": "float32"}`, `{"device": "cpu(0)"}` |
 //! | index | `{"index": [1, {"slice": [0, null, 2]}, "newaxis", "...", {"array": [3]}, {"mask": [2, 3]}]}` |
 //!
-//! Attributes that a file does not have take their default, so an operator may get new ones without a new [`OpDef::version`].
+//! Attributes that are missing in a file get their default, so an operator may gain attributes without a new [`OpDef::version`].
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::error::{Error, Result};
 use crate::opdef::OpDef;
 
-/// The attributes of a call of `op` as JSON text; equal attributes give the same text.
+/// The attributes of a call of `op` as JSON text. Equal attributes give equal text.
 pub fn to_json(op: &OpDef, attrs: &Attrs) -> String {
     let attributes = op.params.iter().filter(|param| param.is_attribute());
     let entries: Map<String, Json> = attributes
@@ -31,10 +31,10 @@ pub fn to_json(op: &OpDef, attrs: &Attrs) -> String {
     Json::Object(entries).to_string()
 }
 
-/// The attributes that [`to_json`] wrote.
+/// Parses the text that [`to_json`] wrote.
 ///
 /// # Errors
-/// [`Error::Value`] for text of another form, attributes that `op` does not have, and required ones that are missing.
+/// [`Error::Value`] for other text, attributes that `op` does not have, and required attributes that are missing.
 pub fn from_json(op: &OpDef, text: &str) -> Result<Attrs> {
     let wrong = |problem: String| Error::value("attributes", format!("`{}`: {problem}", op.name));
     let parsed = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
@@ -136,7 +136,7 @@ fn read(param: &Param, json: &Json) -> Option<Value> {
     })
 }
 
-/// Words are those of the operator's entry.
+/// Words must be choices of the parameter; the result refers to the `'static` word.
 fn read_text(param: &Param, text: &str) -> Option<Value> {
     match param.kind {
         ParamKind::Choice(words) | ParamKind::FloatOrWord(words) => words

@@ -1,7 +1,7 @@
-//! Several elementwise operators over arrays of one shape, run block by block: what one operator computes for a block is in
-//! the cache when the next one reads it, and intermediate results need no memory but one block for each.
+//! Chains of elementwise operators over arrays of one shape, run block by block. The block that one operator writes is still in the cache when the
+//! next one reads it, and an intermediate result needs only one block of memory.
 //!
-//! Each operator runs the same rows as in a call by itself, so results have the same bits.
+//! Each operator uses the same inner loops as in a single call, so results have the same bits.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::map::{InnerLoops, Loops, Operand};
@@ -12,42 +12,42 @@ use smallvec::SmallVec;
 use crate::error::Result;
 use crate::launch::{Pool, elem};
 
-/// Where an operator of a chain reads or writes.
+/// An operand or result of an operator in a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// Array number `i` of the run.
+    /// Array number `i`.
     Array(usize),
-    /// Block number `i` of those that hold intermediate results, of this dtype.
+    /// Intermediate block number `i`, of this dtype.
     Block(usize, DType),
 }
 
 /// One operator of a chain.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Its rows.
+    /// Its inner loops.
     pub rows: &'static InnerLoops,
-    /// What it computes in.
+    /// The dtype that it computes in.
     pub compute: Elem,
     /// Its numeric attributes.
     pub params: SmallVec<[f64; 4]>,
-    /// Where its results go.
+    /// Its results.
     pub outputs: SmallVec<[Slot; 2]>,
-    /// Where its operands are.
+    /// Its operands.
     pub inputs: SmallVec<[Slot; 4]>,
 }
 
-/// An array of a run.
+/// An array that a chain reads or writes.
 #[derive(Clone, Debug)]
 pub struct ArrayForm {
     /// Its layout, which broadcasts to the shape of the chain.
     pub layout: Layout,
     /// Its dtype.
     pub dtype: DType,
-    /// Arrays with equal numbers are the same elements of the same memory.
+    /// Identity of its elements: arrays with equal numbers have the same elements in the same memory.
     pub address: usize,
 }
 
-/// An axis of the whole shape.
+/// An axis of the chain's shape.
 #[derive(Clone, Debug)]
 struct Axis {
     len: usize,
@@ -55,36 +55,36 @@ struct Axis {
     strides: SmallVec<[isize; 8]>,
 }
 
-/// A chain of operators, prepared for arrays of known forms.
+/// A chain of operators, prepared for arrays of known layouts and dtypes.
 #[derive(Clone, Debug)]
 pub struct Tiles {
     links: Vec<Link>,
-    /// Loops of each link over a whole block, and over the last one along the axis that is cut.
+    /// Loops of each link: over a whole block, and over the last, shorter block along the axis that is split.
     loops: [Vec<Loops>; 2],
-    /// Axes that are walked one element at a time, then the axis that is cut into blocks.
+    /// Axes that are iterated element by element, then the axis that is split into blocks.
     outer: SmallVec<[Axis; 4]>,
     /// Length of a block along the last of `outer`.
     block_len: usize,
     /// Number of blocks.
     num_blocks: usize,
-    /// First byte of each intermediate block in the memory of a task.
+    /// Byte offset of each intermediate block in the scratch memory of a task.
     block_starts: SmallVec<[usize; 8]>,
     scratch_bytes: usize,
-    /// Time of all elements, in f32 additions.
+    /// Work of all elements, in float32 additions.
     work: usize,
     num_arrays: usize,
 }
 
-/// Elements of a block: 16 KiB of float32, so that several blocks fit into the first cache.
+/// Elements of a block: 16 KiB of float32, so that several blocks fit into the L1 cache.
 const BLOCK_LEN: usize = 4096;
 
-/// Work below this, in f32 additions, stays on the calling thread.
+/// Up to this work, in float32 additions, the chain runs on the calling thread.
 const SERIAL_WORK: usize = 50_000;
 
-/// Addresses of the arrays of a run, which its tasks share.
+/// Addresses of the arrays, shared by the tasks.
 struct Addresses<'a>(&'a [*mut u8]);
 
-// SAFETY: tasks write disjoint blocks of the arrays, which the caller keeps until all have returned.
+// SAFETY: tasks write disjoint blocks of the arrays, which the caller keeps alive until all tasks have returned.
 unsafe impl Sync for Addresses<'_> {}
 
 impl Tiles {
@@ -100,7 +100,7 @@ impl Tiles {
             strides.push(layout.strides().iter().map(|s| s * size).collect());
         }
         let axes = merged(shape, &strides);
-        // The innermost axes that fit into a block stay whole; the next one is cut.
+        // The innermost axes that fit into a block stay whole; the next one is split.
         let mut inner_len = 1;
         let mut cut = axes.len();
         while cut > 0 && inner_len * axes[cut - 1].len <= BLOCK_LEN {
@@ -184,13 +184,13 @@ impl Tiles {
         Ok(tiles)
     }
 
-    /// Runs the chain over tensors of the forms that it was prepared for, which the caller may read and write.
+    /// Runs the chain over tensors with the layouts and dtypes it was prepared for. The caller must have access to them.
     ///
     /// # Errors
-    /// [`crate::Error::Memory`] if there is none for the intermediate blocks.
+    /// [`crate::Error::Memory`] if the intermediate blocks cannot be allocated.
     ///
     /// # Panics
-    /// If there are more or fewer tensors than arrays.
+    /// If the number of tensors is not the number of arrays.
     pub fn run(&self, tensors: &[&Tensor]) -> Result<()> {
         assert_eq!(tensors.len(), self.num_arrays, "arrays of a chain");
         if self.num_blocks == 0 {
@@ -201,7 +201,7 @@ impl Tiles {
             0..SERIAL_WORK => 1,
             _ => Pool.count().min(self.num_blocks),
         };
-        // A few tasks for each thread, so that none waits long for another.
+        // Several tasks per thread, for load balance.
         let num_tasks = match threads {
             1 => 1,
             _ => (4 * threads).min(self.num_blocks),
@@ -232,8 +232,8 @@ impl Tiles {
     /// Runs the chain over one block.
     ///
     /// # Safety
-    /// `ptrs` are the addresses of arrays of the forms that the chain was prepared for; `scratch` has `scratch_bytes` bytes. Nobody else accesses
-    /// the elements of the block meanwhile.
+    /// `ptrs` are the addresses of arrays with the layouts and dtypes that the chain was prepared for; `scratch` has `scratch_bytes` bytes. Nobody
+    /// else accesses the elements of the block meanwhile.
     unsafe fn run_block(&self, block: usize, ptrs: &[*mut u8], scratch: *mut u8) {
         let last = &self.outer[self.outer.len() - 1];
         let per_row = last.len.div_ceil(self.block_len);
@@ -258,7 +258,7 @@ impl Tiles {
                     Slot::Block(i, _) => scratch.wrapping_add(self.block_starts[i]),
                 };
             }
-            // SAFETY: the caller's; outputs overlap inputs only where the loops were prepared for it.
+            // SAFETY: the caller's promise; outputs overlap inputs only where the loops were prepared for it.
             unsafe { loops.run(&Serial, at, &link.params) };
         }
     }
@@ -303,7 +303,7 @@ fn loops_of(link: &Link, block: &[Axis], arrays: &[ArrayForm]) -> Loops {
     Loops::new(link.rows, link.compute, &shape, outs, ins)
 }
 
-/// The axes of a shape without those of one element; neighbours that all arrays walk as one are merged.
+/// The axes of a shape without those of length 1. Neighbouring axes that are contiguous in all arrays are merged.
 fn merged(shape: &[usize], strides: &[Strides]) -> SmallVec<[Axis; 4]> {
     let mut axes: SmallVec<[Axis; 4]> = SmallVec::new();
     for (axis, &len) in shape.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Type rules: which dtypes an operator takes, the one it computes in and the ones it returns.
+//! Type rules: which dtypes an operator takes, computes in and returns.
 
 use mxnet_tensor::{DType, Kind, Operand, Promotion, Scalar, promotion, result_type};
 
@@ -38,11 +38,11 @@ impl DTypes {
         .or(DTypes::INT)
         .or(DTypes::FLOAT)
         .or(DTypes::COMPLEX);
-    /// Every dtype but bool.
+    /// Every dtype except bool.
     pub const NUMBER: DTypes = DTypes::INT.or(DTypes::FLOAT).or(DTypes::COMPLEX);
-    /// Every dtype with an order.
+    /// Every ordered dtype.
     pub const REAL: DTypes = DTypes::BOOL.or(DTypes::INT).or(DTypes::FLOAT);
-    /// The four types that factorisations compute in: halves have too few digits.
+    /// The four types that factorisations compute in: float16 and bfloat16 have too few digits.
     pub const FACTORED: DTypes = DTypes(
         1 << DType::F32 as u8
             | 1 << DType::F64 as u8
@@ -52,7 +52,7 @@ impl DTypes {
     /// Real and complex floating types.
     pub const INEXACT: DTypes = DTypes::FLOAT.or(DTypes::COMPLEX);
 
-    /// Both sets.
+    /// The union.
     pub const fn or(self, other: DTypes) -> DTypes {
         DTypes(self.0 | other.0)
     }
@@ -68,33 +68,33 @@ impl DTypes {
     }
 }
 
-/// What happens to a promoted dtype that the kernels do not take.
+/// How a promoted dtype that the kernels do not take is converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lift {
-    /// It is an error.
+    /// Not at all; it is an error.
     No,
     /// bool and integers become floats: the default float, or in NumPy mode the smallest float that holds them.
     ToFloat,
     /// bool and integers become the default float in both modes, as in true division.
     ToDefaultFloat,
-    /// Everything becomes a float: as [`Lift::ToFloat`], but in NumPy mode float64 or complex128 whatever it was.
+    /// Everything becomes a float: as [`Lift::ToFloat`], but in NumPy mode always float64 or complex128.
     ToWidestFloat,
     /// bool becomes int8.
     BoolToI8,
 }
 
-/// The output's dtype as a function of the one computed in.
+/// The output's dtype as a function of the dtype to compute in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Out {
     /// The same.
     Same,
     /// bool.
     Bool,
-    /// The real type of a complex one, else the same.
+    /// The real type of a complex type; otherwise the same.
     Real,
     /// Always this one.
     Fixed(DType),
-    /// Two outputs: the same, and this one (the same too for `None`).
+    /// Two outputs: the first with the same dtype, the second with this one (`None`: the same).
     Two(Option<DType>),
 }
 
@@ -116,36 +116,36 @@ impl Out {
 pub enum Types {
     /// All array inputs promote to one dtype.
     Promote {
-        /// Dtypes the kernel computes in.
+        /// Dtypes that the kernel computes in.
         accepts: DTypes,
-        /// How others get there.
+        /// How other dtypes are converted.
         lift: Lift,
-        /// What comes out.
+        /// Dtype of the output.
         out: Out,
     },
-    /// The first input is a condition; the others promote, to any dtype, which comes out.
+    /// The first input is a condition; the others promote to any dtype, which is the output's.
     Choose,
-    /// The first input decides as if it were alone; the second counts, so it is an integer.
+    /// The first input alone determines the dtype; the second is a count and must be an integer.
     Counted {
-        /// Dtypes the kernel computes in, and returns.
+        /// Dtypes that the kernel computes in and returns.
         accepts: DTypes,
-        /// How others get there.
+        /// How other dtypes are converted.
         lift: Lift,
     },
-    /// Every output has the first input's dtype; all dtypes are taken.
+    /// Every output has the first input's dtype; all dtypes are allowed.
     First,
-    /// The shape inference returns dtypes too and rejects those it does not take.
+    /// Shape inference also returns dtypes and rejects those that the operator does not take.
     Infer,
 }
 
 impl Types {
-    /// Arithmetic of numbers and truth values.
+    /// Arithmetic of numbers and booleans.
     pub const NUMERIC: Types = Types::same(DTypes::ALL);
-    /// Arithmetic that has no meaning for truth values.
+    /// Arithmetic without booleans.
     pub const NUMBER: Types = Types::same(DTypes::NUMBER);
-    /// Everything with an order.
+    /// Every ordered dtype.
     pub const REAL: Types = Types::same(DTypes::REAL);
-    /// Integers and truth values.
+    /// Integers and booleans.
     pub const BITS: Types = Types::same(DTypes::BOOL.or(DTypes::INT));
     /// Integers.
     pub const INTEGER: Types = Types::Promote {
@@ -159,7 +159,7 @@ impl Types {
         lift: Lift::ToFloat,
         out: Out::Same,
     };
-    /// Factorisations: real or complex, no halves; integers become the default float.
+    /// Factorisations: real or complex, not float16 or bfloat16; integers become the default float.
     pub const FACTORED: Types = Types::Promote {
         accepts: DTypes::FACTORED,
         lift: Lift::ToDefaultFloat,
@@ -171,14 +171,14 @@ impl Types {
         lift: Lift::ToFloat,
         out: Out::Same,
     };
-    /// Comparison of anything.
+    /// Comparisons; every dtype.
     pub const COMPARE: Types = Types::Promote {
         accepts: DTypes::ALL,
         lift: Lift::No,
         out: Out::Bool,
     };
 
-    /// Computes and returns the promoted dtype, if it is one of these.
+    /// Computes in and returns the promoted dtype, which must be one of these.
     pub const fn same(accepts: DTypes) -> Types {
         Types::Promote {
             accepts,
@@ -188,7 +188,7 @@ impl Types {
     }
 }
 
-/// The dtype that `inputs` promote to, Python scalars being weak.
+/// The dtype that `inputs` promote to. Python numbers are weak.
 #[inline]
 pub fn promoted(inputs: &[Option<&Array>]) -> DType {
     let mode = promotion();
@@ -201,7 +201,7 @@ pub fn promoted(inputs: &[Option<&Array>]) -> DType {
             let mut operands = smallvec::SmallVec::<[Operand; 8]>::new();
             operands.extend(inputs.iter().flatten().map(|a| operand(a)));
             if operands.iter().all(|o| matches!(o, Operand::Weak(_))) {
-                // Only Python numbers: they are what the mode calls their default dtype.
+                // All are Python numbers: the promotion mode determines the dtype.
                 let kind = operands
                     .iter()
                     .filter_map(|o| {
@@ -219,7 +219,7 @@ pub fn promoted(inputs: &[Option<&Array>]) -> DType {
     }
 }
 
-/// The dtype of a Python number that stands alone.
+/// The dtype of a 0-d array made of a Python number of this kind.
 pub fn default_dtype(kind: Kind) -> DType {
     match kind {
         Kind::Bool => DType::Bool,
@@ -229,8 +229,8 @@ pub fn default_dtype(kind: Kind) -> DType {
     }
 }
 
-/// The dtype of an array of one Python number: as [`default_dtype`], but integers that need uint64 are of it. Integers beyond 64 bits do not fit
-/// the answer.
+/// The dtype of an array made of one Python number: as [`default_dtype`], but uint64 for integers that need it. Integers beyond 64 bits do not fit
+/// the returned dtype.
 pub fn dtype_of_number(value: Scalar) -> DType {
     match value {
         Scalar::U64(x) if x > i64::MAX as u64 => DType::U64,
@@ -252,10 +252,10 @@ fn weak_fits(weak: &Array, dtype: DType) -> bool {
     weak.kind() <= dtype.kind()
 }
 
-/// Dtypes of what counts: all integers that fit 64 bits with a sign.
+/// Dtypes of counts: integers that fit in int64.
 const COUNTS: DTypes = DTypes(DTypes::BOOL.or(DTypes::INT).0 & !(1 << DType::U64 as u8));
 
-/// Dtypes of an elementwise call: the one it computes in and the one it returns.
+/// Dtypes of an elementwise call: the one to compute in and the one to return.
 ///
 /// # Errors
 /// [`Error::DType`] if the operator does not take what the inputs promote to.
@@ -279,7 +279,7 @@ pub fn resolve_call(call: &Call) -> Result<(DType, DType)> {
                 if !exact || (count.dtype() == DType::U64 && !count.is_weak()) {
                     return Err(rejected(call.op.name, COUNTS, count.dtype()));
                 }
-                // NumPy looks for the first loop that takes both: a Python integer goes into float16.
+                // NumPy uses the first loop that takes both operands: a Python integer becomes float16.
                 if let [Some(number)] = lead
                     && number.is_weak()
                     && number.kind() == Kind::Integer
@@ -300,7 +300,7 @@ pub fn resolve_call(call: &Call) -> Result<(DType, DType)> {
     }
 }
 
-/// Dtypes of a [`Types::Promote`] operator's call: the one it computes in and the one it returns.
+/// Dtypes of a call of a [`Types::Promote`] operator: the one to compute in and the one to return.
 #[inline]
 pub fn resolve(
     op: &'static str,
@@ -340,7 +340,7 @@ pub fn resolve(
     Ok((compute, out.of(compute)))
 }
 
-/// The smallest float that holds a truth value or an integer of this size.
+/// The smallest float dtype that holds all values of a boolean or integer dtype of this size.
 fn float_that_holds(dtype: DType) -> DType {
     match dtype.size() {
         1 => DType::F16,
@@ -349,12 +349,12 @@ fn float_that_holds(dtype: DType) -> DType {
     }
 }
 
-/// The smallest float that holds each of the integer inputs: NumPy looks at them one by one, so int8 with uint8 is float16.
+/// The smallest float that holds each integer input. NumPy takes them one by one, so int8 with uint8 gives float16.
 fn smallest_float(inputs: &[Option<&Array>]) -> Option<DType> {
     let arrays = || inputs.iter().flatten().filter(|x| !x.is_weak());
     let widest = arrays().map(|x| x.dtype().kind()).max()?;
     if inputs.iter().flatten().any(|x| x.kind() > widest) {
-        // A Python integer with truth values has its own dtype.
+        // A Python integer combined with booleans has its own dtype.
         return None;
     }
     arrays()
@@ -388,7 +388,7 @@ fn rejected(op: &'static str, accepts: DTypes, found: DType) -> Error {
     )
 }
 
-/// A Python integer that a dtype cannot hold.
+/// The error for a Python integer that a dtype cannot hold.
 #[cold]
 pub fn out_of_bounds(op: &'static str, value: Scalar, dtype: DType) -> Error {
     let shown = match value {
@@ -403,11 +403,11 @@ pub fn out_of_bounds(op: &'static str, value: Scalar, dtype: DType) -> Error {
     )
 }
 
-/// Whether a Python number can become an element: NumPy's rules, which are stricter than those for arrays.
+/// Checks that a Python number can become an element. NumPy's rules for that are stricter than those for arrays.
 ///
 /// # Errors
 /// [`Error::DType`] if a complex number would lose its imaginary part, [`Error::Value`] if NaN would become an integer, [`Error::Overflow`] if the
-/// dtype does not hold the number, or what is left of it without its fraction.
+/// dtype cannot hold the number, truncated for an integer dtype.
 #[inline]
 pub fn check_element(op: &'static str, value: &Scalar, dtype: DType) -> Result<()> {
     match value {
@@ -416,7 +416,7 @@ pub fn check_element(op: &'static str, value: &Scalar, dtype: DType) -> Result<(
     }
 }
 
-/// [`check_element`] where type and number are not of one kind.
+/// [`check_element`] for a number whose kind is not the dtype's.
 fn check_unlike(op: &'static str, value: Scalar, dtype: DType) -> Result<()> {
     let shown = |what: &str| format!("cannot convert {what} to {}", dtype.name());
     match (value, dtype.kind()) {
@@ -429,7 +429,7 @@ fn check_unlike(op: &'static str, value: Scalar, dtype: DType) -> Result<()> {
             Err(Error::overflow(op, shown("float infinity")))
         }
         (Scalar::F64(x), Kind::Integer) => {
-            // -2^63 and 2^64 are floats, so the bounds are exact.
+            // -2^63 and 2^64 are exact as floats, so the bounds are exact.
             let whole = match x.trunc() {
                 x if (-9_223_372_036_854_775_808.0..0.0).contains(&x) => Scalar::I64(x as i64),
                 x if (0.0..18_446_744_073_709_551_616.0).contains(&x) => Scalar::U64(x as u64),

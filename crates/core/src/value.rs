@@ -1,4 +1,4 @@
-//! Values of attributes: what they are, and when two of them mean the same.
+//! Values of attributes, and their equality.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::args::Default;
 
-/// The value given for an attribute.
+/// The value of an attribute.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// Absent.
@@ -37,7 +37,7 @@ pub enum Value {
     Index(Arc<[IndexItem]>),
 }
 
-/// The variant of a number and its bits, in which numbers differ that compare equal: zeros of both signs, 1 and 1.0.
+/// Variant and bits of a number. Unlike `==` they tell 0.0 from -0.0 and 1 from 1.0.
 pub(crate) fn bits_of(value: &Scalar) -> (u8, u64, u64) {
     match *value {
         Scalar::Bool(x) => (0, u64::from(x), 0),
@@ -49,8 +49,8 @@ pub(crate) fn bits_of(value: &Scalar) -> (u8, u64, u64) {
     }
 }
 
-/// Values are equal if every operator does the same with both: floats by their bits, so NaN is itself and zeros of both signs differ; text however
-/// it is kept.
+/// Values are equal if every operator treats them alike: floats by their bits, so that NaN equals itself and 0.0 differs from -0.0; text regardless
+/// of its representation.
 impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
@@ -94,7 +94,7 @@ impl Hash for Value {
 }
 
 impl Value {
-    /// The text that it is, if it is text.
+    /// Its text, if it is text.
     pub fn text(&self) -> Option<&str> {
         match self {
             Value::Str(x) => Some(x),
@@ -103,7 +103,7 @@ impl Value {
         }
     }
 
-    /// The number of the variant; text has one, however it is kept.
+    /// Number of the variant; both representations of text have the same.
     pub(crate) fn tag(&self) -> u64 {
         match self {
             Value::None => 0,

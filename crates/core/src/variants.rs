@@ -1,7 +1,7 @@
-//! Kernels of existing operators that are added while the program runs: for other devices, or better ones for the CPU.
+//! Kernels that are added to existing operators at run time: for other devices, or faster ones for the CPU.
 //!
-//! The kernel of the operator's entry is the CPU's, with priority 0. Of those that were added for a kind of device the one of highest priority
-//! runs. A call finds its kernel in its plan; where a plan is prepared, the thread's copy of the table is asked, so that no call takes a lock.
+//! The kernel in the operator's definition is the CPU's and has priority 0. For each kind of device the added kernel of highest priority is used.
+//! Calls find their kernel in their plan. Preparing a plan reads the thread's copy of the table, so that no call takes a lock.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,22 +18,22 @@ use crate::{plan, registry};
 /// A kernel that fills preallocated outputs on its device.
 pub type DeviceKernel = fn(&KernelCx) -> Result<()>;
 
-/// What was added.
+/// Added kernels.
 #[derive(Clone, Default)]
 struct Table {
-    /// Kernels by the name of their operator and the kind of device, by falling priority.
+    /// Kernels by operator and kind of device, in descending order of priority.
     kernels: HashMap<(&'static str, DeviceKind), Vec<(i32, DeviceKernel)>>,
-    /// What runs on a kind of device where it has no kernel of the operator.
+    /// Kernel for all operators without one of their own on this kind of device.
     others: HashMap<DeviceKind, DeviceKernel>,
 }
 
 static TABLE: RwLock<Option<Arc<Table>>> = RwLock::new(None);
 
-/// Counts the changes of the table.
+/// Incremented when the table changes.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The table that this thread knows, and the number of changes it has.
+    /// This thread's copy of the table, and the value of [`CHANGES`] when it was copied.
     static KNOWN: RefCell<(u64, Option<Arc<Table>>)> = const { RefCell::new((0, None)) };
 }
 
@@ -60,18 +60,18 @@ fn change(change: impl FnOnce(&mut Table)) {
     plan::invalidate();
 }
 
-/// Adds a kernel for a kind of device that runs every operator which has no other kernel there: its argument says which one it is called for.
+/// Adds a kernel for a kind of device that runs all operators without one of their own there. Its argument names the operator.
 pub fn register_for_all(kind: DeviceKind, kernel: DeviceKernel) {
     change(|table| {
         table.others.insert(kind, kernel);
     });
 }
 
-/// Adds a kernel of operator `op` for a kind of device, in place of one of the same priority. The kernel of the operator's entry, for the CPU, has
-/// priority 0 and runs where no added one has a higher priority.
+/// Adds a kernel of operator `op` for a kind of device; it replaces one of the same priority. The CPU kernel in the operator's definition has
+/// priority 0 and is used unless an added kernel has a higher priority.
 ///
 /// # Errors
-/// [`Error::Value`] if there is no such operator, or it has no kernel in its entry: a view, or an operator that is made of others.
+/// [`Error::Value`] if there is no such operator, or if its definition has no kernel: views and composites.
 pub fn register(op: &str, kind: DeviceKind, priority: i32, kernel: DeviceKernel) -> Result<()> {
     change_kernels(op, |table, op| {
         let kernels = table.kernels.entry((op.name, kind)).or_default();
@@ -81,7 +81,7 @@ pub fn register(op: &str, kind: DeviceKind, priority: i32, kernel: DeviceKernel)
     })
 }
 
-/// Takes away the kernel of this priority that was added.
+/// Removes the added kernel of this priority.
 ///
 /// # Errors
 /// As [`register`].
@@ -93,7 +93,7 @@ pub fn remove(op: &str, kind: DeviceKind, priority: i32) -> Result<()> {
     })
 }
 
-/// The added kernel of `op` that runs on a kind of device; `None` for that of the entry.
+/// The added kernel of `op` for a kind of device; `None` if the kernel of the definition is used.
 pub(crate) fn find(op: &'static OpDef, kind: DeviceKind) -> Option<DeviceKernel> {
     let changes = CHANGES.load(Ordering::Acquire);
     if changes == 0 {

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::interp::{self, Scope};
 use crate::invoke::{Call, invoke1, only};
 
-/// `part`, a view of `whole` known by where its elements lie, as a recorded view of what `whole` is now.
+/// `part`, a view of `whole` that is known only by its layout, as a recorded view of the current `whole`.
 ///
 /// # Errors
-/// [`Error::Autograd`] if they have no elements in common that a gradient could be sent through: another dtype (the real parts of complex
-/// numbers), or a `whole` with gaps between its elements.
+/// [`Error::Autograd`] if no gradient can flow between the two: `part` has another dtype (the real parts of complex numbers), or `whole` has gaps
+/// between its elements.
 pub fn view_again(whole: &Array, part: &Array) -> Result<Array> {
     let _recording = Scope::enter(true, interp::is_training());
     let (ordered, _) = in_order(whole)?;
@@ -26,14 +26,15 @@ pub fn view_again(whole: &Array, part: &Array) -> Result<Array> {
     invoke1(builtins().window, &[&ordered], &attrs)
 }
 
-/// What `whole` and its view are after a recorded operation wrote the view's elements in place; `part` is that operation's result.
+/// Records that `part` was written in place, where `part` is a view of `whole` and the result of the recorded operation. Returns `whole` and `part`
+/// with their new graph entries.
 ///
 /// # Errors
 /// As [`view_again`].
 pub fn written_through(whole: &Array, part: &Array) -> Result<(Array, Array)> {
     let changed = {
         let _recording = Scope::enter(true, interp::is_training());
-        // What is known of the whole is what it was before, and that is what the operation starts from.
+        // The entry of `whole` describes the elements before the write, which are the input of the recorded assignment.
         let before = whole.clone().up_to_date();
         let (ordered, axes) = in_order(&before)?;
         let (strides, offset) = window(&ordered, part)?;
@@ -44,7 +45,7 @@ pub fn written_through(whole: &Array, part: &Array) -> Result<(Array, Array)> {
             outs: &[],
             dtype: None,
         };
-        // The elements are there already.
+        // The write is done already; only the record is made.
         let outputs = record_as(&call, || Ok(SmallVec::from_iter([ordered.detach()])))?;
         let mut back: SmallVec<[i64; 4]> = SmallVec::from_elem(0, axes.len());
         for (i, &axis) in axes.iter().enumerate() {
@@ -56,10 +57,10 @@ pub fn written_through(whole: &Array, part: &Array) -> Result<(Array, Array)> {
     Ok((changed, part))
 }
 
-/// Whether a write through a view of `whole` can be recorded; to be asked before it is made.
+/// Checks that a write through a view of `whole` can be recorded. Call it before the write.
 ///
 /// # Errors
-/// [`Error::Autograd`] if not.
+/// [`Error::Autograd`] if it cannot.
 pub fn check_writable(whole: &Array, part: &Array) -> Result<()> {
     if whole.is_stale() {
         return Err(super::tape::stale("assignment", "the viewed array"));
@@ -75,7 +76,7 @@ pub fn check_writable(whole: &Array, part: &Array) -> Result<()> {
     window(&ordered, part).map(|_| ())
 }
 
-/// The array with its axes in the order they have in memory, and which axes these are.
+/// The array with its axes permuted to memory order, and the permutation.
 fn in_order(whole: &Array) -> Result<(Array, SmallVec<[i64; 4]>)> {
     let strides = whole.layout().strides();
     let mut axes: SmallVec<[i64; 4]> = (0..whole.ndim() as i64).collect();
@@ -89,7 +90,7 @@ fn in_order(whole: &Array) -> Result<(Array, SmallVec<[i64; 4]>)> {
     Ok((ordered, axes))
 }
 
-/// Strides and offset of `part` in the C order of `whole`.
+/// Strides and offset of `part` in elements of `whole`, which is in C order.
 fn window(whole: &Array, part: &Array) -> Result<(Value, Value)> {
     let (outer, inner): (&Layout, &Layout) = (whole.layout(), part.layout());
     let inside = match (outer.span(), inner.span()) {

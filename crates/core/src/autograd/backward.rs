@@ -1,4 +1,4 @@
-//! The backward pass: cotangents from the heads to the variables, newest node first.
+//! The backward pass: sends cotangents from the heads to the variables, newest node first.
 
 use std::cell::Cell;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -16,12 +16,12 @@ use crate::interp::{self, Flags, Scope};
 use crate::opdef::{Grads, Keep};
 use crate::{Array, creation, eager};
 
-/// Whether the graph can be walked again.
+/// Whether the graph is kept for another pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retain {
-    /// Yes: everything stays.
+    /// The graph and the saved arrays stay.
     Yes,
-    /// No: what rules needed is dropped as they run.
+    /// Saved arrays are freed as soon as the gradient rules have run.
     No,
 }
 
@@ -38,7 +38,7 @@ pub fn backward(
     backward_to(heads, head_grads, retain, train_mode).map(drop)
 }
 
-/// [`backward`], and the buffers that it wrote.
+/// As [`backward`]. Returns the gradient buffers that were written.
 ///
 /// # Errors
 /// As [`backward`].
@@ -65,10 +65,10 @@ pub fn backward_to(
         .collect()
 }
 
-/// Gradients of the sum of `heads` with respect to `variables`, which may be variables or results inside the graph. They are dense.
+/// Gradients of the sum of `heads` with respect to `variables`, which may be variables or intermediate results. The gradients are dense.
 ///
 /// # Errors
-/// As [`backward`]; [`Error::Autograd`] if a variable has no part in the graph.
+/// As [`backward`]; [`Error::Autograd`] if a variable is not part of the graph.
 pub fn grad(
     heads: &[&Array],
     variables: &[&Array],
@@ -89,16 +89,16 @@ pub fn grad(
     )
 }
 
-/// Where a pass ends.
+/// Whether a pass continues behind the variables that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Through {
-    /// It goes on behind a variable: one may have been computed from another.
+    /// It continues: one variable may have been computed from another.
     Variables,
-    /// It ends at each variable: they are the inputs of a function, whose gradients do not count what one has to do with another.
+    /// It ends at each variable. The variables are independent inputs of a function, also if one was computed from another.
     Nothing,
 }
 
-/// [`grad`] of the part of a graph that `through` says.
+/// [`grad`], restricted to the part of the graph that `through` names.
 ///
 /// # Errors
 /// As [`grad`].
@@ -165,7 +165,7 @@ pub fn grad_within(
         .collect()
 }
 
-/// Puts a gradient into a variable's buffer.
+/// Writes or adds a gradient to a variable's buffer.
 fn store(leaf: &Leaf, gradient: Cotangent) -> Result<()> {
     let mut buffer = leaf.grad.lock();
     leaf.set_fresh(true);
@@ -179,7 +179,7 @@ fn store(leaf: &Leaf, gradient: Cotangent) -> Result<()> {
         let sum = buffer.add(&gradient)?;
         return eager::copy_into(&sum, buffer);
     }
-    // Nobody else sees the buffer: take the new elements instead of copying them.
+    // If nobody else shares the buffer, take the new storage instead of copying the elements.
     let private = !Flags::current().is_stacked()
         && Arc::strong_count(buffer.tensor().storage()) == 1
         && Arc::strong_count(gradient.tensor().storage()) == 1;
@@ -190,7 +190,7 @@ fn store(leaf: &Leaf, gradient: Cotangent) -> Result<()> {
     eager::copy_into(&gradient, buffer)
 }
 
-/// Puts a gradient into a row-sparse buffer. A dense one has all rows.
+/// Writes or adds a gradient to a row-sparse buffer. A dense gradient becomes all rows.
 fn store_rows(buffer: &mut RowSparse, req: GradReq, gradient: Cotangent) -> Result<()> {
     if interp::is_tracing() {
         return Err(in_trace(
@@ -204,12 +204,12 @@ fn store_rows(buffer: &mut RowSparse, req: GradReq, gradient: Cotangent) -> Resu
     }
     let shape = rows.shape().to_vec();
     let (indices, data) = rows.summed()?;
-    // Elements of the buffer that the user holds stay as they are.
+    // Replaces the buffer instead of writing to it: the user may hold the old arrays.
     *buffer = RowSparse::new(indices.detach(), data.detach(), &shape)?;
     Ok(())
 }
 
-/// The error for rows in a trace: how many there are is known only from values.
+/// The error for a row-sparse gradient in a trace: the number of rows depends on values.
 #[cold]
 fn in_trace(op: &'static str, instead: &'static str) -> Error {
     Error::unsupported(
@@ -222,7 +222,7 @@ fn in_trace(op: &'static str, instead: &'static str) -> Error {
 /// A set of nodes.
 type Visited = HashSet<*const Node, BuildHasherDefault<ByAddress>>;
 
-/// Hash of addresses: nobody chooses them, and a multiplication spreads them well.
+/// Multiplicative hash of addresses. Nobody can choose them, so no keyed hash is needed.
 #[derive(Default)]
 struct ByAddress(u64);
 
@@ -238,16 +238,16 @@ impl Hasher for ByAddress {
     }
 
     fn write_usize(&mut self, address: usize) {
-        // The odd number nearest to 2^64 over the golden ratio; the table looks at the high bits and the low ones.
+        // The odd number nearest to 2^64 divided by the golden ratio. The hash table uses the high bits and the low ones.
         let spread = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = spread ^ spread >> 32;
     }
 }
 
-/// The kept inputs of a call, and its kept outputs.
+/// Saved inputs of a call, and its saved outputs; `None` for those that were not saved.
 type Unpacked = (SmallVec<[Option<Kept>; 2]>, SmallVec<[Option<Kept>; 1]>);
 
-/// Cotangents that have arrived at a node, one slot an output.
+/// Cotangents that have arrived at a node, one slot per output.
 struct Arrived {
     node: Arc<Node>,
     dys: SmallVec<[Option<Cotangent>; 1]>,
@@ -259,9 +259,9 @@ struct Pass {
     arrived: HashMap<*const Node, Arrived, BuildHasherDefault<ByAddress>>,
     /// Nodes with cotangents, newest on top: all consumers of a node are newer than it.
     ready: BinaryHeap<(u64, *const Node)>,
-    /// Nodes worth visiting; `None` means all.
+    /// Nodes that lead to a wanted variable; `None` means all nodes are visited.
     only: Option<Visited>,
-    /// Nodes behind which nothing is visited.
+    /// Nodes at which the pass ends.
     ends: Visited,
 }
 
@@ -355,7 +355,7 @@ impl Pass {
         leading
     }
 
-    /// Visits nodes newest first; `found` sees every complete cotangent.
+    /// Visits nodes newest first. `found` receives each cotangent once it is complete.
     fn run(
         &mut self,
         mut found: impl FnMut(&Arc<Node>, u32, &Cotangent) -> Result<()>,
@@ -396,14 +396,14 @@ impl Pass {
         Ok(())
     }
 
-    /// The kept arrays, at their places in the graph, so that their own gradients flow.
+    /// The saved arrays with their graph entries, so that gradients of gradients flow through them.
     fn unpack(&self, node: &Arc<Node>, call: &Recorded, keep: Keep) -> Result<Unpacked> {
         let mut guard = call.saved.lock();
         if guard.is_none() {
             return Err(freed(self.name, node));
         }
         let place_of = |i: usize| keep.has_input(i) && call.has_array(i);
-        // The last pass takes them, others share them.
+        // The last pass moves them out of the node, earlier passes clone them.
         let taken = match self.retain {
             Retain::No => guard.take(),
             Retain::Yes => None,
@@ -435,7 +435,7 @@ impl Pass {
         Ok((inputs, outputs))
     }
 
-    /// Cotangents of a node's inputs, and that of one input if it is row-sparse.
+    /// Cotangents of a node's inputs, and the cotangent of one input if that is row-sparse.
     fn pull_back(
         &self,
         node: &Arc<Node>,
@@ -487,7 +487,7 @@ impl Pass {
                 };
                 let rows = rows_of(&cx)?;
                 cx.by_rows = rows.as_ref().map(|(i, _)| *i);
-                // Rules of one input compute its gradient whether it is wanted or not.
+                // Rules of operators with one input compute its gradient without asking `wants`.
                 let mut grads =
                     match cx.by_rows.is_none() || (0..node.edges.len()).any(|i| cx.wants(i)) {
                         true => rule(&cx),
@@ -508,7 +508,7 @@ impl Pass {
                 let Some(body) = guard.take() else {
                     return Err(freed(self.name, node));
                 };
-                // The user's code may run a backward pass of its own: the lock must not be held.
+                // A user's function may run a backward pass of its own, which takes the lock.
                 drop(guard);
                 let result = body.backward(node, &dys);
                 if self.retain == Retain::Yes {
@@ -531,14 +531,14 @@ fn rows_of(cx: &GradCx) -> Result<Option<(usize, RowSparse)>> {
     if interp::is_tracing() {
         return Err(in_trace(row_grad.name, row_grad.instead));
     }
-    // Below other interpreters, of batches and of recomputation, cotangents are arrays.
+    // Interpreters (`vmap`, checkpoints) handle only arrays, so cotangents are dense there.
     if Flags::current().is_stacked() {
         return Ok(None);
     }
     Ok(Some((row_grad.input, (row_grad.rule)(cx)?)))
 }
 
-/// The error for a gradient that is not of its input's shape.
+/// The error for a gradient whose shape is not its input's.
 #[cold]
 fn misshapen(node: &Node, i: usize, found: &[usize], wanted: &[usize]) -> Error {
     let (found, wanted) = (Tuple(found), Tuple(wanted));

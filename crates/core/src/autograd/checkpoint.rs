@@ -1,8 +1,8 @@
-//! Recomputation: a function runs without a tape, which keeps no intermediates, and runs again when its gradients are asked for.
+//! Checkpoints: a function runs without recording, so that no intermediates are saved. The backward pass runs it again, recorded.
 //!
-//! What the second run must know is found by watching the calls of the first: arrays from outside that gradients flow into ([`Checkpoint::inputs`]),
-//! the elements of arrays from outside that the function overwrites, and where it draws random numbers. The second run reads and writes copies of
-//! the overwritten arrays, so that statistics are updated once.
+//! The calls of the first run are watched for what the second run needs: arrays from outside through which gradients flow ([`Checkpoint::inputs`]),
+//! the elements of arrays from outside that the function overwrites, and the position in the stream of random numbers. The second run works on copies
+//! of the overwritten arrays, so that running statistics are updated once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -21,36 +21,36 @@ use crate::invoke::Call;
 use crate::opdef::{Cpu, Grads};
 use crate::{Array, Outputs, rng};
 
-/// Output `.1` of a node.
+/// Output number `.1` of node `.0`.
 type Source = (*const Node, u32);
 
-/// What was learnt from the first run of a function.
+/// What the second run of a function needs to know about the first.
 pub struct Checkpoint {
     name: String,
     training: bool,
-    /// Arrays from outside that are part of a graph: as the function knows them, and what stood for them in the first run.
+    /// Arrays from outside that are part of a graph: each as the function sees it, and the array that replaced it in the first run.
     inputs: Vec<(Array, Kept)>,
-    /// Storages from outside that were read, and their versions.
+    /// Storages from outside that were read, with their versions.
     read: Vec<(Weak<Storage>, u64)>,
-    /// Storages from outside that were written, and their bytes before that.
+    /// Storages from outside that were written, with their bytes before the first write.
     before: Vec<(Weak<Storage>, Array)>,
     draws: Arc<[RngState]>,
 }
 
-/// Watches the first run.
+/// The interpreter of the first run. It watches the calls.
 pub struct FirstRun {
     this: std::rc::Weak<FirstRun>,
-    /// Nodes with smaller numbers are from outside.
+    /// Sequence number at the start: nodes with smaller numbers come from outside.
     start: u64,
     inputs: RefCell<Vec<(Array, Kept)>>,
-    /// Storages that calls of the function made.
+    /// Storages that calls of the function allocated.
     made: RefCell<HashMap<*const Storage, Weak<Storage>>>,
     read: RefCell<HashMap<*const Storage, (Weak<Storage>, u64)>>,
     before: RefCell<HashMap<*const Storage, (Weak<Storage>, Array)>>,
 }
 
 impl FirstRun {
-    /// Runs `body`, unrecorded. Its results that come from outside as they are count as used.
+    /// Runs `body` without recording. A result that is an array from outside counts as an input.
     ///
     /// # Errors
     /// What `body` reports.
@@ -98,7 +98,7 @@ impl FirstRun {
         if x.is_weak() || self.made.borrow().contains_key(&Arc::as_ptr(storage)) {
             return Ok(());
         }
-        // In a second run of a function around this one.
+        // An enclosing checkpoint in its second run may replace the array.
         let stand_in = interp::stand_in(x)?;
         let seen = stand_in.as_ref().unwrap_or(x);
         if !Arc::ptr_eq(seen.tensor().storage(), storage) {
@@ -124,7 +124,7 @@ impl FirstRun {
         Ok(())
     }
 
-    /// Keeps what an array that is about to be written holds.
+    /// Saves the elements of an array that is about to be written.
     fn note_target(&self, x: &Array) -> Result<()> {
         let storage = x.tensor().storage();
         let key = Arc::as_ptr(storage);
@@ -139,7 +139,7 @@ impl FirstRun {
     }
 }
 
-/// All bytes of a storage.
+/// All bytes of a storage as an array.
 fn whole(storage: &Arc<Storage>) -> Result<Array> {
     let layout = Layout::contiguous(&[storage.len_bytes()]);
     Ok(Array::from_tensor(Tensor::new(
@@ -149,7 +149,7 @@ fn whole(storage: &Arc<Storage>) -> Result<Array> {
     )?))
 }
 
-/// Arrays that a call writes to.
+/// Arrays that a call writes.
 fn targets<'a>(call: &Call<'a>) -> impl Iterator<Item = &'a Array> {
     let mutated = call.cx().mutated().map(|(_, x)| x).collect::<Vec<_>>();
     call.outs.iter().flatten().copied().chain(mutated)
@@ -182,18 +182,18 @@ impl Interpreter for FirstRun {
     }
 }
 
-/// Carries out the second run: arrays of the graph outside become variables of a graph of its own, and overwritten arrays copies.
+/// The interpreter of the second run. It replaces arrays of the outer graph by variables of a new graph, and overwritten arrays by copies.
 struct SecondRun {
     this: std::rc::Weak<SecondRun>,
     start: u64,
     fresh: HashMap<Source, Array>,
     copies: HashMap<*const Storage, Arc<Storage>>,
-    /// Whether an array was used that the first run did not use.
+    /// Whether the second run used an array that the first run did not use.
     has_strayed: Cell<bool>,
 }
 
 impl SecondRun {
-    /// The array that stands for `x`, which may be `x`.
+    /// The replacement of `x`; `x` itself if it is not replaced.
     fn replaced(&self, x: &Array) -> Result<Array> {
         let mut stand_in = match self.copies.get(&Arc::as_ptr(x.tensor().storage())) {
             Some(copy) => {
@@ -268,7 +268,7 @@ impl Interpreter for SecondRun {
                 return Err(Error::autograd(call.op.name, problem)
                     .with_hint("return the value from the function instead"));
             }
-            // Callers go on to see the array that they gave.
+            // The caller gets back the array that it passed as `out`.
             *y = (*given).clone();
         }
         Ok(outputs)
@@ -276,16 +276,16 @@ impl Interpreter for SecondRun {
 }
 
 impl Checkpoint {
-    /// Arrays from outside that gradients flow into.
+    /// Arrays from outside through which gradients flow.
     pub fn inputs(&self) -> impl Iterator<Item = &Array> {
         self.inputs.iter().map(|(x, _)| x)
     }
 
-    /// Cotangents of the inputs, from those of the results of a second run; `body` returns these results.
+    /// Cotangents of the inputs, from the cotangents of the results. `body` runs the function again and returns its results.
     ///
     /// # Errors
-    /// [`Error::Autograd`] if an array from outside was overwritten since, or the second run does not do what the first did; what `body` and the
-    /// gradient rules report.
+    /// [`Error::Autograd`] if an array from outside was overwritten in the meantime, or if the second run does not repeat the first; errors of `body`
+    /// and of the gradient rules.
     pub fn pull_back(
         &self,
         node: &Node,
@@ -368,7 +368,7 @@ impl Checkpoint {
         Ok(grads.into_iter().map(Some).collect())
     }
 
-    /// Refuses a second run on other values.
+    /// Refuses a second run if an array that the first run read has been overwritten.
     fn check(&self, node: &Node) -> Result<()> {
         let is_old = |(storage, version): &(Weak<Storage>, u64)| {
             storage

@@ -1,4 +1,4 @@
-//! What flows back along an edge: a dense array, or rows of one whose other rows are zero.
+//! Cotangents: a dense array, or some rows of an array whose other rows are zero.
 
 use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
@@ -9,12 +9,12 @@ use crate::builtins::builtins;
 use crate::error::{Error, Result};
 use crate::invoke::{invoke, invoke1};
 
-/// Rows of an array of `shape`, all others of which are zero, held as parts: row `indices[k]` has the value `data[k]`, and a row that is there several
-/// times is the sum of all of its values.
+/// A row-sparse array: some rows of an array of `shape`, the others are zero. It is a list of parts: row `indices[k]` has the value `data[k]`. A row
+/// that occurs several times has the sum of its values.
 #[derive(Clone)]
 pub struct RowSparse {
     shape: Dims,
-    /// Indices and data. Sums of cotangents only make this list longer.
+    /// Indices and data of each part. Adding two cotangents appends parts and sums nothing.
     parts: SmallVec<[(Array, Array); 1]>,
 }
 
@@ -45,7 +45,7 @@ impl RowSparse {
         })
     }
 
-    /// No rows of an array of this shape and dtype.
+    /// No rows of an array with the shape and dtype of `like`.
     ///
     /// # Errors
     /// [`Error::Shape`] if it has no axis; [`Error::Memory`].
@@ -71,7 +71,7 @@ impl RowSparse {
         RowSparse::new(indices, x.clone(), x.shape())
     }
 
-    /// Shape of the array whose rows they are.
+    /// Shape of the whole array.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -81,12 +81,12 @@ impl RowSparse {
         self.parts[0].1.dtype()
     }
 
-    /// Indices and values of the first part: the only one after a sum was formed.
+    /// Indices and values of the first part, which is the only one after [`RowSparse::summed`].
     pub(crate) fn part(&self) -> &(Array, Array) {
         &self.parts[0]
     }
 
-    /// The rows of both, each one counted as often as it is there.
+    /// The sum of both, not computed: the rows of both in one list.
     pub(crate) fn join(mut self, others: RowSparse) -> RowSparse {
         self.parts.extend(others.parts);
         self
@@ -101,7 +101,7 @@ impl RowSparse {
         Ok(self)
     }
 
-    /// All parts one after the other.
+    /// The indices and the values of all parts, each concatenated to one array.
     fn joined(&self) -> Result<(Array, Array)> {
         if let [(indices, data)] = self.parts.as_slice() {
             return Ok((indices.clone(), data.clone()));
@@ -119,7 +119,7 @@ impl RowSparse {
         Ok((indices, data))
     }
 
-    /// Ascending indices without repetition, and the sum of the values of each.
+    /// Ascending indices without duplicates, and the sum of the values of each.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -140,7 +140,7 @@ impl RowSparse {
         }
     }
 
-    /// The array, its zeros included.
+    /// The whole array, zeros included.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -151,12 +151,12 @@ impl RowSparse {
     }
 }
 
-/// What flows back along an edge.
+/// What flows back along an edge of the graph.
 #[derive(Clone)]
 pub(crate) enum Cotangent {
-    /// All elements.
+    /// An array of all elements.
     Dense(Array),
-    /// Some rows.
+    /// Some rows; the others are zero.
     Rows(Box<RowSparse>),
 }
 
@@ -176,7 +176,7 @@ impl Cotangent {
         })
     }
 
-    /// The sum. Rows and rows stay rows; with a dense cotangent the sum is dense.
+    /// The sum. Two row-sparse cotangents give a row-sparse one; with a dense one the sum is dense.
     pub fn add(self, other: Cotangent) -> Result<Cotangent> {
         Ok(match (self, other) {
             (Cotangent::Rows(a), Cotangent::Rows(b)) => Cotangent::Rows(Box::new(a.join(*b))),
@@ -184,7 +184,7 @@ impl Cotangent {
         })
     }
 
-    /// All elements.
+    /// As a dense array.
     pub fn into_dense(self) -> Result<Array> {
         match self {
             Cotangent::Dense(x) => Ok(x),
@@ -192,7 +192,7 @@ impl Cotangent {
         }
     }
 
-    /// Rows: all of them if it is dense.
+    /// As rows: a dense array becomes all rows.
     pub fn into_rows(self) -> Result<RowSparse> {
         match self {
             Cotangent::Dense(x) => RowSparse::all_of(&x),

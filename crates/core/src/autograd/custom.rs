@@ -1,4 +1,4 @@
-//! Functions whose gradient somebody else computes: the user, or a second run of what was not recorded.
+//! Functions with their own gradients: functions of the user, and checkpoints.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::interp;
 use crate::opdef::Grads;
 
-/// The backward half of such a function.
+/// The backward function of such a function.
 pub trait CustomBackward: Send + Sync {
     /// Cotangents of the inputs, from those of the outputs. `node` is the recorded call.
     ///
@@ -20,11 +20,11 @@ pub trait CustomBackward: Send + Sync {
     fn backward(&self, node: &Arc<Node>, dys: &[Array]) -> Result<Grads>;
 }
 
-/// Makes `outputs`, computed from `inputs` outside any recording, results of such a function. Those that `has_gradient` is false for stay constants, and
-/// so do integers.
+/// Makes `outputs` results of a custom function of `inputs`; they were computed without recording. Outputs for which `has_gradient` is false stay
+/// constants, and so do integers.
 ///
 /// # Errors
-/// What interpreters report that put other arrays in the place of inputs.
+/// Errors of interpreters that replace the inputs.
 pub fn record_custom(
     name: &str,
     inputs: &[&Array],
@@ -56,7 +56,7 @@ pub fn record_custom(
     Ok(outputs.into_iter().enumerate().map(attach).collect())
 }
 
-/// Passes cotangents on.
+/// A backward function that passes cotangents on.
 struct Identity;
 
 impl CustomBackward for Identity {
@@ -65,7 +65,8 @@ impl CustomBackward for Identity {
     }
 }
 
-/// The elements of `x` as an input of a graph of its own, of which gradients can be asked for. If `is_connected` the graph continues that of `x`.
+/// The elements of `x` as a variable whose gradients can be asked for. If `is_connected`, gradients also flow on into the graph of `x`; otherwise the
+/// variable starts a new graph.
 ///
 /// # Errors
 /// As [`record_custom`].

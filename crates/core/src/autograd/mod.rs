@@ -1,4 +1,4 @@
-//! Differentiation: what is recorded, and how gradients flow back.
+//! Differentiation: the recorded graph and the backward pass.
 
 mod alias;
 mod backward;

@@ -1,4 +1,4 @@
-//! The recorded graph: one node an operation, edges towards its inputs.
+//! The recorded graph: one node per operation, edges towards its inputs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::invoke::Call;
 use crate::opdef::OpDef;
 
-/// Which output of which node an array is.
+/// A node and the number of one of its outputs.
 pub(crate) type Edge = (Arc<Node>, u32);
 
 /// What happens to a variable's gradient buffer in `backward`.
@@ -28,11 +28,11 @@ pub enum GradReq {
     Null,
 }
 
-/// What a variable's gradient is kept as.
+/// A variable's gradient.
 pub(crate) enum Buffer {
     /// All elements.
     Dense(Array),
-    /// The rows that a cotangent flowed into, ascending and each there once.
+    /// The rows that cotangents flowed into: ascending and without duplicates.
     Rows(RowSparse),
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Buffer {
 pub struct Leaf {
     pub(crate) grad: Mutex<Buffer>,
     pub(crate) req: GradReq,
-    /// Whether `backward` has stored a gradient since [`Leaf::set_fresh`] said no.
+    /// Set by `backward` when it stores a gradient, cleared by [`Leaf::set_fresh`].
     is_fresh: AtomicBool,
 }
 
@@ -53,17 +53,17 @@ impl Leaf {
         })
     }
 
-    /// Whether `backward` has stored a gradient since [`Leaf::set_fresh`] last said no; false for a new buffer.
+    /// Whether `backward` has stored a gradient since `set_fresh(false)` was last called; false for a new buffer.
     pub fn is_fresh(&self) -> bool {
         self.is_fresh.load(Ordering::Acquire)
     }
 
-    /// Says whether the gradient counts as new: an optimizer that has used it says no.
+    /// Sets whether the gradient counts as new. Optimizers clear it when they have used the gradient.
     pub fn set_fresh(&self, fresh: bool) {
         self.is_fresh.store(fresh, Ordering::Release);
     }
 
-    /// The gradient, sharing its elements; of a row-sparse one the values of its rows.
+    /// The gradient. The result shares its elements. For a row-sparse gradient these are the values of its rows.
     pub fn gradient(&self) -> Array {
         match &*self.grad.lock() {
             Buffer::Dense(x) => x.clone(),
@@ -84,7 +84,7 @@ impl Leaf {
         matches!(&*self.grad.lock(), Buffer::Rows(_))
     }
 
-    /// Puts rows in the place of those of a row-sparse gradient; a row that is there several times is the sum of its values.
+    /// Replaces the rows of a row-sparse gradient. A row that occurs several times gets the sum of its values.
     ///
     /// # Errors
     /// [`Error::Autograd`] if the gradient is dense; [`Error::Shape`] or [`Error::DType`] if the rows are not like those of the gradient.
@@ -121,13 +121,13 @@ impl Leaf {
         Ok(())
     }
 
-    /// What `backward` does with it.
+    /// What `backward` does with the buffer.
     pub fn req(&self) -> GradReq {
         self.req
     }
 }
 
-/// Shape, dtype and device of an array that may be gone.
+/// Shape, dtype and device of an array that may have been freed.
 #[derive(Clone)]
 pub(crate) struct Spec {
     pub shape: Dims,
@@ -145,14 +145,14 @@ impl Spec {
     }
 }
 
-/// An array kept for a gradient rule, and the version its elements had.
+/// An array saved for a gradient rule, with the version of its storage at that time.
 #[derive(Clone)]
 pub(crate) struct Kept {
     array: Array,
     version: u64,
 }
 
-/// Which array of a call a kept array is: what a message calls it.
+/// Which array of a call a saved array is, for messages.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
     Input(usize),
@@ -170,19 +170,19 @@ impl Kept {
         &self.array
     }
 
-    /// The same as output `index` of `node`.
+    /// The same array as output `index` of `node`.
     pub fn with_entry(mut self, node: Arc<Node>, index: u32) -> Kept {
         self.array.set_entry(node, index);
         self
     }
 
-    /// Whether its elements are still those that were recorded.
+    /// Whether its elements have not been overwritten since they were recorded.
     #[inline]
     pub fn is_intact(&self) -> bool {
         self.array.tensor().storage().version() == self.version
     }
 
-    /// The error for a rule that needs it although it was overwritten.
+    /// The error if a rule needs it although it was overwritten.
     #[cold]
     pub fn overwritten(&self, op: &'static str, node: &Node, place: Place) -> Error {
         let now = self.array.tensor().storage().version();
@@ -203,23 +203,23 @@ impl Kept {
 /// Where the gradients of a node's inputs go; `None` for constants.
 pub(crate) type Edges = SmallVec<[Option<Edge>; 2]>;
 
-/// Arrays kept by one call, inputs before outputs, without their places in the graph: of those that `Keep` names and the call has. The number
-/// among the inputs is not kept here.
+/// Arrays saved by one call: inputs before outputs, without graph entries. Only those that `Keep` names and that the call has; a Python number
+/// among the inputs is not stored here.
 pub(crate) type Saved = SmallVec<[Kept; 2]>;
 
 /// Shapes, dtypes and devices of a call's inputs.
 pub(crate) enum Inputs {
-    /// All are like the first output, but for a Python number.
+    /// All have the shape, dtype and device of the first output, except for at most one Python number.
     LikeOutput {
-        /// Its position and value.
+        /// Position and value of the Python number.
         number: Option<(u8, Scalar)>,
     },
-    /// One entry each; `None` for absent ones.
+    /// One entry per input; `None` for absent ones.
     Each(Box<[Option<Spec>]>),
 }
 
 impl Inputs {
-    /// An entry for each input of a call.
+    /// One entry for each input of a call.
     pub fn each(call: &Call) -> Inputs {
         Inputs::Each(call.inputs.iter().map(|x| x.map(Spec::of)).collect())
     }
@@ -240,12 +240,12 @@ pub(crate) struct Recorded {
     /// `None` for no attributes.
     pub attrs: Option<Box<Attrs>>,
     pub inputs: Inputs,
-    /// Cleared when the graph is freed.
+    /// `None` once the graph is freed.
     pub saved: Mutex<Option<Saved>>,
 }
 
 impl Recorded {
-    /// The number that stands for input `i`, if one does.
+    /// The value of input `i` if it is a Python number.
     pub fn number(&self, i: usize) -> Option<Scalar> {
         match self.inputs {
             Inputs::LikeOutput {
@@ -270,7 +270,7 @@ impl Recorded {
     reason = "nearly all nodes are calls, and a box for them would be one more allocation a call"
 )]
 pub(crate) enum Kind {
-    /// A marked variable.
+    /// A variable: an array with a gradient buffer.
     Variable,
     /// A recorded operator call.
     Call(Recorded),
@@ -286,14 +286,14 @@ pub(crate) type Watchers = SmallVec<[(u32, Arc<Leaf>); 1]>;
 
 /// One recorded operation, or a variable.
 pub struct Node {
-    /// Larger than that of every node it depends on.
+    /// Sequence number, larger than those of the nodes it depends on.
     pub(crate) seq: u64,
     pub(crate) kind: Kind,
     pub(crate) edges: Edges,
     pub(crate) outputs: SmallVec<[Spec; 1]>,
     /// Gradient buffers attached to outputs.
     pub(crate) watchers: Mutex<Watchers>,
-    /// The line of the program that recorded it, if lines are named.
+    /// The source line that recorded it, if source lines are tracked.
     pub(crate) line: Option<Arc<str>>,
 }
 
@@ -313,17 +313,17 @@ impl Node {
         })
     }
 
-    /// The number of the next node: those that are there have smaller ones.
+    /// The sequence number that the next node will get. All existing nodes have smaller ones.
     pub(crate) fn next_seq() -> u64 {
         NEXT.load(Ordering::Relaxed)
     }
 
-    /// Its number, which no other node has.
+    /// Its sequence number, which is unique.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// Where it was recorded, for messages.
+    /// The source line that recorded it, for messages.
     pub(crate) fn place(&self) -> String {
         match &self.line {
             Some(line) => format!(" at {line}"),
@@ -331,7 +331,7 @@ impl Node {
         }
     }
 
-    /// Name of what it stands for.
+    /// Name of the operator or function, for messages.
     pub fn name(&self) -> &str {
         match &self.kind {
             Kind::Variable => "variable",
@@ -349,7 +349,7 @@ impl Node {
             .map(|(_, leaf)| leaf.clone())
     }
 
-    /// Whether it is a marked variable.
+    /// Whether it is a variable.
     pub fn is_variable(&self) -> bool {
         matches!(self.kind, Kind::Variable)
     }
@@ -362,7 +362,7 @@ impl Node {
         }
     }
 
-    /// Drops the edges; of the nodes behind them, the ones nobody else owns go to `orphans`.
+    /// Drops the edges. Nodes behind them that nobody else owns are moved to `orphans`.
     fn dismantle(&mut self, orphans: &mut Orphans) {
         let mut release = |node: Arc<Node>| {
             if Arc::strong_count(&node) == 1 {
@@ -375,7 +375,7 @@ impl Node {
     }
 }
 
-/// Nodes on their way out.
+/// Nodes that are about to be freed.
 type Orphans = SmallVec<[Arc<Node>; 8]>;
 
 impl Drop for Node {
@@ -384,7 +384,7 @@ impl Drop for Node {
         let mut orphans = Orphans::new();
         self.dismantle(&mut orphans);
         while let Some(mut node) = orphans.pop() {
-            // Emptied where it lies: its own drop, at the end of this turn, finds nothing to follow.
+            // The node's edges are taken out first, so that its own `drop`, at the end of this iteration, does not recurse.
             if let Some(node) = Arc::get_mut(&mut node) {
                 node.dismantle(&mut orphans);
             }

@@ -1,4 +1,4 @@
-//! What a gradient rule sees and returns.
+//! Arguments and results of gradient rules.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 use crate::opdef::{Grads, OpDef};
 use crate::{Array, creation, methods};
 
-/// One recorded call, on its way back. Rules call operators on these arrays, so that gradients have gradients.
+/// One recorded call in the backward pass. Rules call operators on these arrays, so that gradients have gradients.
 pub struct GradCx<'a> {
     /// The operator.
     pub op: &'static OpDef,
     /// Attributes of the call, by name.
     pub args: Args<'a>,
-    /// Whether it was a training pass.
+    /// Whether the call was made in training mode.
     pub training: bool,
     pub(crate) node: &'a Arc<Node>,
     pub(crate) call: &'a Recorded,
@@ -27,9 +27,9 @@ pub struct GradCx<'a> {
     pub(crate) outputs: SmallVec<[Option<Kept>; 1]>,
     pub(crate) dys: SmallVec<[Array; 1]>,
     pub(crate) given: u32,
-    /// The input whose gradient is computed as rows.
+    /// The input whose gradient is computed row-sparse.
     pub(crate) by_rows: Option<usize>,
-    /// The error for a kept array that the rule asked for, although it was overwritten.
+    /// The error for a saved array that the rule read although it was overwritten.
     pub(crate) overwritten: Cell<Option<Error>>,
 }
 
@@ -41,19 +41,19 @@ impl<'a> Deref for GradCx<'a> {
     }
 }
 
-/// Rules read what their `Keep` asks for; anything else is a defect of the entry, found by its first test.
+/// Rules read the arrays that their `Keep` names. Anything else is a defect of the operator's definition, which the first call finds.
 const NOT_KEPT: &str = "gradient rules read only the arrays that their `Keep` names";
 
-/// As above, of the shape of an absent input.
+/// As [`NOT_KEPT`], for the shape of an absent input.
 const NOT_GIVEN: &str = "rules ask only for inputs that were given";
 
 impl GradCx<'_> {
-    /// Cotangent of output `i`; zeros if none flows into it.
+    /// Cotangent of output `i`: zeros if none has arrived.
     pub fn dy(&self, i: usize) -> &Array {
         &self.dys[i]
     }
 
-    /// Whether a cotangent flows into output `i`.
+    /// Whether a cotangent has arrived at output `i`.
     pub fn has_dy(&self, i: usize) -> bool {
         self.given >> i & 1 == 1
     }
@@ -61,7 +61,7 @@ impl GradCx<'_> {
     /// Input `i`.
     ///
     /// # Panics
-    /// If the entry's `Keep` does not name it, or it was absent.
+    /// If the operator's `Keep` does not name it, or if it was absent.
     pub fn input(&self, i: usize) -> &Array {
         self.intact(self.inputs[i].as_ref().expect(NOT_KEPT), Place::Input(i))
     }
@@ -75,12 +75,12 @@ impl GradCx<'_> {
     /// Output `i`.
     ///
     /// # Panics
-    /// If the entry's `Keep` does not name it.
+    /// If the operator's `Keep` does not name it.
     pub fn output(&self, i: usize) -> &Array {
         self.intact(self.outputs[i].as_ref().expect(NOT_KEPT), Place::Output(i))
     }
 
-    /// The kept array. What a rule does not ask for may have been overwritten; what it asks for may not, and the pass ends with an error.
+    /// The saved array. If it was overwritten, notes the error with which the pass ends. Saved arrays that a rule does not read may be overwritten.
     fn intact<'k>(&self, kept: &'k Kept, place: Place) -> &'k Array {
         if !kept.is_intact() {
             self.overwritten
@@ -89,7 +89,7 @@ impl GradCx<'_> {
         kept.array()
     }
 
-    /// How many outputs the call had.
+    /// Number of outputs.
     pub fn num_outputs(&self) -> usize {
         self.node.outputs.len()
     }
@@ -117,7 +117,7 @@ impl GradCx<'_> {
         self.spec(i).map_or(Device::cpu(0), |spec| spec.device)
     }
 
-    /// What is known of input `i`; `None` for a Python number, which the node has.
+    /// Shape, dtype and device of input `i`; `None` for a Python number, which the node stores.
     fn spec(&self, i: usize) -> Option<&Spec> {
         match &self.call.inputs {
             Inputs::LikeOutput { .. } if self.call.number(i).is_some() => None,
@@ -138,7 +138,7 @@ impl GradCx<'_> {
             .is_some_and(|leaf| leaf.is_row_sparse())
     }
 
-    /// `gradient`, summed over the axes along which input `i` was broadcast, in the input's dtype.
+    /// `gradient`, summed over the axes along which input `i` was broadcast, and converted to the input's dtype.
     ///
     /// # Errors
     /// What the sum reports.
@@ -151,7 +151,8 @@ impl GradCx<'_> {
         }
     }
 
-    /// The gradients of an elementwise operator with one entry an input, computed only where wanted and summed over broadcast axes.
+    /// The gradients of an elementwise operator, one closure per input. Each is called only if its gradient is wanted; the result is summed over
+    /// broadcast axes.
     ///
     /// # Errors
     /// What the computations report.
@@ -166,7 +167,7 @@ impl GradCx<'_> {
         grads.collect()
     }
 
-    /// The gradients of an elementwise operator with one output from its partial derivatives: the cotangent times the conjugate of each.
+    /// The gradients of an elementwise operator with one output, from its partial derivatives: cotangent times the complex conjugate of each.
     ///
     /// # Errors
     /// What the computations report.
@@ -184,7 +185,7 @@ impl GradCx<'_> {
     /// The gradient of an operator with one array input.
     ///
     /// # Errors
-    /// None; for use at the end of a rule.
+    /// Never; returns a `Result` because rules end with this call.
     pub fn one(&self, gradient: Array) -> Result<Grads> {
         Ok(SmallVec::from_iter([Some(gradient)]))
     }
@@ -192,12 +193,12 @@ impl GradCx<'_> {
     /// Attribute `name` as axes of input 0; `None` means all of them.
     ///
     /// # Errors
-    /// None that the call itself did not report.
+    /// None: the call itself has checked the axes.
     pub fn reduced_axes(&self, name: &str) -> Result<SmallVec<[usize; 4]>> {
         self.normal_axes(name, self.shape(0).len())
     }
 
-    /// Zeros like input `i`.
+    /// Zeros with the shape and dtype of input `i`.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].

@@ -16,7 +16,7 @@ use crate::invoke::Call;
 use crate::opdef::{Cpu, Keep};
 use crate::{Array, Outputs, eager, interp};
 
-/// Executes a call, records it if a gradient can flow through it, and pushes its outputs to `outputs`, which is empty.
+/// Executes a call, records it if a gradient can flow through it, and appends its outputs to `outputs`, which must be empty.
 pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
     let is_recorded = |x: &&Array| x.entry().is_some();
     let is_composite = matches!(call.op.cpu, Cpu::Composite(_));
@@ -32,21 +32,21 @@ pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
         return untaped(call, outputs);
     };
     recorded(call, keep, outputs, |outputs| {
-        // An eager body computes with operators of its own; those are not part of the graph.
+        // The body of an eager operator calls other operators, which must not be recorded.
         let _paused = matches!(call.op.cpu, Cpu::Eager(..))
             .then(|| Scope::enter(false, interp::is_training()));
         eager::run_into(call, outputs)
     })
 }
 
-/// Executes a call of which nothing goes on the tape; writing into a variable is still an error.
+/// Executes a call that is not recorded. Writing into a variable is still an error.
 fn untaped(call: &Call, outputs: &mut Outputs) -> Result<()> {
     if call.outs.is_empty() {
         return eager::run_into(call, outputs);
     }
     check_outs(call)?;
     eager::run_into(call, outputs)?;
-    // Constants may have overwritten what was recorded, and what a composite recorded may be in the place of constants.
+    // Writes of constants may have replaced recorded elements, and a composite may return recorded arrays.
     let is_recorded = |x: &Array| x.entry().is_some();
     if call.outs.iter().flatten().any(|out| is_recorded(out)) || outputs.iter().any(is_recorded) {
         renew(call, outputs);
@@ -54,7 +54,7 @@ fn untaped(call: &Call, outputs: &mut Outputs) -> Result<()> {
     Ok(())
 }
 
-/// Records a call that `compute` carries out in another way than the operator's entry: assignments write in place.
+/// Records a call that `compute` executes in place of the operator's kernel. Assignments use it: they write in place.
 pub fn record_as(call: &Call, compute: impl FnOnce() -> Result<Outputs>) -> Result<Outputs> {
     check_fresh(call)?;
     let Some(keep) = call.op.grad.keep() else {
@@ -75,7 +75,7 @@ fn recorded(
     compute: impl FnOnce(&mut Outputs) -> Result<()>,
 ) -> Result<()> {
     check_outs(call)?;
-    // Inputs that the call changes are kept as they are before it.
+    // Inputs that the call overwrites are copied before.
     let changes = !call.outs.is_empty() || !call.op.mutates.is_empty();
     let mut saved = Saved::new();
     if changes {
@@ -117,7 +117,7 @@ fn recorded(
     Ok(())
 }
 
-/// Keeps the inputs that the gradient rule needs, but for the number at position `number`, which the node has.
+/// Saves the inputs that the gradient rule needs, except for the Python number at position `number`, which the node stores.
 fn save_inputs(
     call: &Call,
     keep: Keep,
@@ -136,7 +136,7 @@ fn save_inputs(
     Ok(())
 }
 
-/// The compact form of the inputs of an elementwise call: all are like its output, but for one Python number.
+/// The compact form of the inputs of an elementwise call: all are like its output, except for at most one Python number.
 fn like_output(call: &Call, outputs: &[Array]) -> Option<Inputs> {
     let [y] = outputs else { return None };
     if !matches!(call.op.cpu, Cpu::Map(_)) {
@@ -154,7 +154,7 @@ fn like_output(call: &Call, outputs: &[Array]) -> Option<Inputs> {
     Some(Inputs::LikeOutput { number })
 }
 
-/// An input as it is before the call: a copy if the call writes into its storage.
+/// An input with its elements before the call: a copy if the call writes into its storage.
 fn as_before(call: &Call, x: &Array) -> Result<Array> {
     let shares = |out: &&Array| Arc::ptr_eq(out.tensor().storage(), x.tensor().storage());
     if !call.outs.iter().flatten().any(shares) {
@@ -164,7 +164,7 @@ fn as_before(call: &Call, x: &Array) -> Result<Array> {
     interp::in_body(|| x.detach().copy())
 }
 
-/// Takes the outputs of a call for what their elements are now: those that were written in place are all that knows how these were computed.
+/// Marks the graph entries of the outputs as current. All other arrays that share the written storages become stale.
 fn renew(call: &Call, outputs: &mut Outputs) {
     for out in call.outs.iter().flatten() {
         out.tensor().storage().bump_lineage();
@@ -174,7 +174,7 @@ fn renew(call: &Call, outputs: &mut Outputs) {
     }
 }
 
-/// The elements of an array that shares them with one written since would come with the history of what they were.
+/// Refuses inputs whose graph entries are stale: gradients would flow to the elements before the write.
 fn check_fresh(call: &Call) -> Result<()> {
     for (i, x) in call.inputs.iter().enumerate() {
         if x.is_some_and(Array::is_stale) {
@@ -187,7 +187,7 @@ fn check_fresh(call: &Call) -> Result<()> {
     }
 }
 
-/// The error for an array that another one's recorded writes have changed.
+/// The error for an array whose elements a recorded operation has written through another array.
 #[cold]
 pub(crate) fn stale(op: &'static str, what: &str) -> Error {
     let problem = format!(
@@ -198,10 +198,10 @@ pub(crate) fn stale(op: &'static str, what: &str) -> Error {
     )
 }
 
-/// While recording, a variable cannot be written: earlier uses of it would get the gradient of the new value.
+/// Refuses to write into a variable while recording: its earlier uses would get the gradient of the new value.
 fn check_outs(call: &Call) -> Result<()> {
     for out in call.outs.iter().flatten() {
-        // What is recorded has elements of their own.
+        // Elements that share memory cannot be recorded: each needs its own gradient.
         out.check_writable(call.op.name, "output array")?;
         let Some((node, _)) = out.entry() else {
             continue;
@@ -224,7 +224,7 @@ fn check_outs(call: &Call) -> Result<()> {
     Ok(())
 }
 
-/// Whether a node is a view of a view ... of a variable.
+/// Whether a node is a view of a variable, possibly through several views.
 fn viewed_variable(node: &Arc<Node>) -> bool {
     let mut node = node;
     while node.op().is_some_and(|op| matches!(op.cpu, Cpu::View(_))) {
@@ -236,7 +236,7 @@ fn viewed_variable(node: &Arc<Node>) -> bool {
     node.is_variable()
 }
 
-/// Gives `x` a gradient buffer of zeros. A result of a recorded operation stays in its graph and gets its gradient when one flows through it.
+/// Gives `x` a gradient buffer of zeros. If `x` is a recorded result it stays in its graph and gets the gradient that flows through it.
 ///
 /// # Errors
 /// [`Error::Memory`] if there is no memory for the buffer.
@@ -255,10 +255,10 @@ pub fn attach_row_grad(x: &mut Array, req: GradReq) -> Result<()> {
     Ok(())
 }
 
-/// Gives `x` this gradient buffer.
+/// Makes `grad` the gradient buffer of `x`.
 ///
 /// # Errors
-/// [`Error::Shape`] or [`Error::DType`] if the buffer is not like `x`; [`Error::Value`] if it cannot be written to.
+/// [`Error::Shape`] or [`Error::DType`] if `grad` does not have the shape and dtype of `x`; [`Error::Value`] if it is read-only.
 pub fn mark_variable(x: &mut Array, grad: Array, req: GradReq) -> Result<()> {
     if grad.shape() != x.shape() {
         let problem = format!(
@@ -308,7 +308,7 @@ fn mark(x: &mut Array, buffer: Buffer, req: GradReq) {
     }
 }
 
-/// Takes the gradient buffer of `x` away.
+/// Removes the gradient buffer of `x`.
 pub fn drop_grad(x: &mut Array) {
     if let Some((node, index)) = x.entry().cloned() {
         node.watchers.lock().retain(|(i, _)| *i != index);

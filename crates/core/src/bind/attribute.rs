@@ -1,4 +1,4 @@
-//! What an argument must be to be the value of an attribute.
+//! Conversion of arguments to attribute values.
 
 use super::Reader;
 use crate::args::{Default, Param, ParamKind, Value};
@@ -8,7 +8,7 @@ use crate::opdef::OpDef;
 /// The value that `object` gives attribute `param`.
 ///
 /// # Errors
-/// [`Error::DType`] with the parameter's name and what it takes; [`Error::Value`] for a word that is not among its words.
+/// [`Error::DType`] with the parameter's name and what it takes; [`Error::Value`] for a word that is not among its choices.
 pub fn attribute<R: Reader>(
     reader: &R,
     op: &'static OpDef,
@@ -19,7 +19,7 @@ pub fn attribute<R: Reader>(
         if param.nullable || param.default == Default::None {
             return Ok(Value::None);
         }
-        // As NumPy reads orders.
+        // NumPy's rules for `order`.
         if param.name == "order" && matches!(param.kind, ParamKind::Choice(_)) {
             return Ok(Value::from(param.default));
         }
@@ -30,7 +30,7 @@ pub fn attribute<R: Reader>(
         reader.fail(Error::dtype(op.name, problem))
     };
     Ok(match param.kind {
-        // As NumPy reads it: a number.
+        // NumPy takes the truth value of a number.
         ParamKind::Bool
             if param.name == "keepdims" && !matches!(reader.integer(object), Ok(Some(_))) =>
         {
@@ -117,7 +117,7 @@ pub fn attribute<R: Reader>(
     })
 }
 
-/// Which of `words` the object is; `None` if it is no text.
+/// The entry of `words` that the object equals; `None` if it is not text.
 fn word_of<R: Reader>(
     reader: &R,
     op: &'static OpDef,
@@ -126,7 +126,7 @@ fn word_of<R: Reader>(
     object: R::Object,
 ) -> Option<Result<&'static str, R::Error>> {
     reader.with_text(object, |text| {
-        // Letters are taken in either case: the order 'f' is 'F'.
+        // A single letter may have either case: NumPy takes order 'f' for 'F'.
         let same = |word: &str| word == text || text.len() == 1 && word.eq_ignore_ascii_case(text);
         let found = words.iter().find(|word| same(word));
         found.copied().ok_or_else(|| {

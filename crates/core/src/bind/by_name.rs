@@ -1,4 +1,4 @@
-//! Calls with arguments that belong to no language.
+//! Calls with language-neutral arguments, [`Given`].
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::invoke::{Call, dispatch};
 use crate::opdef::OpDef;
 use crate::{Array, Outputs};
 
-/// Signatures, made at the first call of an operator and kept.
+/// Signatures, built at the first call of an operator and cached.
 static SIGNATURES: RwLock<Option<HashMap<&'static str, &'static Signature>>> = RwLock::new(None);
 
 /// The signature of an operator under its own name.
@@ -25,10 +25,10 @@ pub fn signature_of(op: &'static OpDef) -> &'static Signature {
         .or_insert_with(|| Box::leak(Box::new(Signature::new(op, op.name))))
 }
 
-/// Calls `op` with arguments by position, then by name.
+/// Calls `op` with positional arguments and keyword arguments.
 ///
 /// # Errors
-/// Arguments that do not belong to the call, are missing, or are not what their parameter takes; what the operator reports.
+/// Arguments that do not belong to the call, are missing, or have the wrong type; what the operator reports.
 pub fn call<'a>(
     op: &'static OpDef,
     positional: &[Given<'a>],

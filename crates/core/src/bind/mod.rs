@@ -1,7 +1,7 @@
-//! Arguments of a call, associated with the parameters of its operator: one binder for every language.
+//! Binds the arguments of a call to the parameters of its operator: one binder for all languages.
 //!
-//! A language implements [`Reader`], which looks at its objects: is this an array, a number, text? Everything else is here: which argument belongs to
-//! which parameter, what is missing, given twice or unknown, defaults, and what an attribute may be.
+//! A language implements [`Reader`], which inspects its objects: is this an array, a number, text? The binder decides which argument belongs to which
+//! parameter, reports missing, repeated and unknown arguments, fills in defaults, and checks what an attribute may be.
 
 mod attribute;
 mod by_name;
@@ -25,7 +25,7 @@ use crate::opdef::OpDef;
 /// Arrays given for `out`, one for each output.
 pub type Outs<Out> = SmallVec<[Option<Out>; 1]>;
 
-/// How a language's objects are read. Methods that answer `None` say that the object is nothing of the kind; the binder makes the error.
+/// Reads a language's objects. Methods that return an option return `None` if the object is of another kind; the binder makes the error.
 pub trait Reader {
     /// An argument, borrowed for the call.
     type Object: Copy;
@@ -33,31 +33,31 @@ pub trait Reader {
     type Array;
     /// An array given for `out`.
     type Out;
-    /// What the language raises.
+    /// The language's error type.
     type Error;
 
-    /// An error of the core.
+    /// Converts an error of the core.
     fn fail(&self, error: Error) -> Self::Error;
-    /// An argument that does not belong to the call of the function `name`.
+    /// The error for arguments that do not fit the parameters of function `name`.
     fn misfit(&self, name: &str, misfit: Misfit) -> Self::Error;
-    /// The object's type, for messages.
+    /// Name of the object's type, for messages.
     fn type_name(&self, object: Self::Object) -> String;
-    /// Whether the object says that nothing is given.
+    /// Whether the object means "not given".
     fn is_none(&self, object: Self::Object) -> bool;
-    /// An argument for an array parameter; `None` if it is absent.
+    /// Reads an argument for an array parameter; `None` if it is absent.
     ///
     /// # Errors
-    /// An object that no array can be made of.
+    /// The object cannot become an array.
     fn array(
         &self,
         op: &'static OpDef,
         param: &Param,
         object: Self::Object,
     ) -> Result<Option<Self::Array>, Self::Error>;
-    /// An argument for a list of arrays, appended to `inputs`.
+    /// Reads an argument for a list of arrays and appends it to `inputs`.
     ///
     /// # Errors
-    /// No list, or an entry that no array can be made of.
+    /// The object is not a sequence, or an entry cannot become an array.
     fn arrays(
         &self,
         op: &'static OpDef,
@@ -65,22 +65,22 @@ pub trait Reader {
         object: Self::Object,
         inputs: &mut SmallVec<[Option<Self::Array>; 4]>,
     ) -> Result<(), Self::Error>;
-    /// The arrays given for `out`, one for each output.
+    /// Reads the arrays given for `out`, one for each output.
     ///
     /// # Errors
-    /// Anything that is no array.
+    /// An object that is not an array.
     fn outs(
         &self,
         op: &'static OpDef,
         object: Self::Object,
     ) -> Result<Outs<Self::Out>, Self::Error>;
-    /// Whether it is true or false and no number.
+    /// Whether it is a boolean, not a number.
     fn is_bool(&self, object: Self::Object) -> bool;
-    /// Whether it is one plain integer.
+    /// Whether it is a single integer.
     fn is_integer(&self, object: Self::Object) -> bool;
-    /// Whether it is a sequence that is neither a tuple nor a list: an array, a range.
+    /// Whether it is a sequence other than a tuple or a list: an array, a range.
     fn is_other_sequence(&self, object: Self::Object) -> bool;
-    /// Whether it counts as true.
+    /// Truth value of the object.
     ///
     /// # Errors
     /// What the object raises.
@@ -88,7 +88,7 @@ pub trait Reader {
     /// An integer.
     ///
     /// # Errors
-    /// One beyond 64 bits.
+    /// An integer beyond 64 bits.
     fn integer(&self, object: Self::Object) -> Result<Option<i64>, Self::Error>;
     /// A real number.
     fn real(&self, object: Self::Object) -> Option<f64>;
@@ -100,24 +100,24 @@ pub trait Reader {
     /// An integer, or several.
     ///
     /// # Errors
-    /// One beyond 64 bits.
+    /// An integer beyond 64 bits.
     fn integers(&self, object: Self::Object) -> Result<Option<SmallVec<[i64; 4]>>, Self::Error>;
-    /// Integers with gaps, which are [`Param::GAP`]; `None` if it is no sequence.
+    /// A sequence of integers and `None`, which becomes [`Param::GAP`]; `None` if it is not a sequence.
     ///
     /// # Errors
-    /// An entry that is neither.
+    /// An entry that is neither an integer nor `None`.
     fn with_gaps(&self, object: Self::Object) -> Result<Option<SmallVec<[i64; 4]>>, Self::Error>;
-    /// What is left of real numbers without their fractions.
+    /// Real numbers, truncated to integers.
     ///
     /// # Errors
     /// What the object raises.
     fn cut_off(&self, object: Self::Object) -> Result<Option<Value>, Self::Error>;
-    /// A number of parts or where to cut, of [`ParamKind::Sections`].
+    /// A value of [`ParamKind::Sections`]: a number of parts, or the positions to split at.
     ///
     /// # Errors
     /// What the object raises.
     fn sections(&self, object: Self::Object) -> Result<Option<Value>, Self::Error>;
-    /// The entries of [`ParamKind::AxesOfEach`], each entry's length before its axes.
+    /// A value of [`ParamKind::AxesOfEach`]: for each entry its number of axes, then the axes.
     ///
     /// # Errors
     /// What the object raises.
@@ -125,35 +125,35 @@ pub trait Reader {
     -> Result<Option<SmallVec<[i64; 4]>>, Self::Error>;
     /// Real numbers.
     fn reals(&self, object: Self::Object) -> Option<Vec<f64>>;
-    /// Calls `look` with the text that it is; `None` if it is none.
+    /// Calls `look` with the object's text; `None` if it is not text.
     fn with_text<T>(&self, object: Self::Object, look: impl FnOnce(&str) -> T) -> Option<T>;
     /// A sequence of texts.
     fn texts(&self, object: Self::Object) -> Option<Vec<String>>;
     /// A data type.
     ///
     /// # Errors
-    /// What names none.
+    /// The object does not name a dtype.
     fn dtype(&self, object: Self::Object) -> Result<DType, Self::Error>;
     /// A device.
     ///
     /// # Errors
-    /// What names none.
+    /// The object does not name a device.
     fn device(&self, object: Self::Object) -> Result<Device, Self::Error>;
     /// An index expression.
     ///
     /// # Errors
-    /// What is none.
+    /// The object is not an index expression.
     fn index(&self, object: Self::Object) -> Result<Vec<IndexItem>, Self::Error>;
 }
 
-/// Why the arguments of a call do not fit the function. It is shown behind the function's name.
+/// Why the arguments of a call do not fit the function's parameters. Displayed after the function's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// More arguments by position than there are parameters for.
+    /// More positional arguments than the function takes.
     TooMany {
-        /// The most that are taken.
+        /// Largest number of positional arguments.
         most: usize,
-        /// So many were given.
+        /// Number of positional arguments given.
         given: usize,
     },
     /// No parameter has this name.
@@ -162,7 +162,7 @@ pub enum Misfit {
     Repeated(&'static str),
     /// A required argument is missing.
     Missing(&'static str),
-    /// An argument that another one asks for is missing.
+    /// An argument is missing that another given argument requires.
     Needed(&'static str),
 }
 
@@ -183,11 +183,11 @@ impl fmt::Display for Misfit {
 
 /// Arguments bound to parameters.
 pub struct Arguments<A, O> {
-    /// Arrays, lists of them flattened; an optional one that is missing is `None`.
+    /// Arrays, with lists of arrays flattened; an absent optional array is `None`.
     pub inputs: SmallVec<[Option<A>; 4]>,
-    /// The other parameters, in their order; `None` if all are at their defaults, which the signature has.
+    /// The attributes in order; `None` if all have their defaults.
     given: Option<Attrs>,
-    /// What they are then.
+    /// Values of the attributes if `given` is `None`.
     defaults: &'static Attrs,
     /// `out`, one entry for each output; empty if it is not given.
     pub outs: SmallVec<[Option<O>; 1]>,
@@ -196,7 +196,7 @@ pub struct Arguments<A, O> {
 }
 
 impl<A, O> Arguments<A, O> {
-    /// Nothing given yet.
+    /// No arguments bound yet.
     #[inline]
     pub fn new(signature: &'static Signature) -> Self {
         Arguments {
@@ -208,21 +208,21 @@ impl<A, O> Arguments<A, O> {
         }
     }
 
-    /// The parameters that are no arrays, in their order.
+    /// The attributes, in the order of their parameters.
     #[inline]
     pub fn attrs(&self) -> &Attrs {
         self.given.as_ref().unwrap_or(self.defaults)
     }
 }
 
-/// Most operators have no more parameters: no allocation, and little to clear.
+/// Most operators have at most this many parameters, so the slots need no allocation and are cheap to clear.
 const INLINE_SLOTS: usize = 12;
 
-/// Associates each argument with its parameter. `named` gives, for each argument by name, the position of its parameter, or the name itself if there
-/// is none. Returns the operator to call: the extended one if the call gives what only that has.
+/// Binds each argument to its parameter. `named` yields, for each keyword argument, the position of its parameter, or the name if no parameter has
+/// it. Returns the operator to call: the full signature's if the call gives a parameter that only that has.
 ///
 /// # Errors
-/// Arguments that do not belong to the call, are missing, or are not what their parameter takes.
+/// Arguments that do not belong to the call, are missing, or have the wrong type.
 pub fn bind<R: Reader>(
     reader: &R,
     signature: &'static Signature,
@@ -231,7 +231,7 @@ pub fn bind<R: Reader>(
     bound: &mut Arguments<R::Array, R::Out>,
 ) -> Result<&'static OpDef, R::Error> {
     if named.len() == 0 && signature.operands == Some(positional.len()) {
-        // Arrays and nothing else: what most calls are.
+        // Only arrays are given, as in most calls.
         let op = signature.op;
         for (&object, param) in positional.iter().zip(op.params) {
             bound.inputs.push(reader.array(op, param, object)?);
@@ -268,7 +268,7 @@ pub fn bind<R: Reader>(
             return Err(misfit(Misfit::Repeated(signature.keywords[at])));
         }
         slots[at] = Some(value);
-        // By position the argument stands by itself; by name it asks for the other one.
+        // Given by position, the argument needs no other one; given by name, it requires the parameter in `beside`.
         if signature.has_beside
             && let Some(other) = public.params.get(at).and_then(|param| param.beside)
         {
@@ -279,7 +279,7 @@ pub fn bind<R: Reader>(
     if let Some(at) = needed.filter(|&at| slots[at].is_none()) {
         return Err(misfit(Misfit::Needed(public.params[at].name)));
     }
-    // Most calls give nothing that only the extended form has.
+    // Most calls give no parameter that only the full signature has.
     let is_absent = |slot: &Option<R::Object>| slot.is_none_or(|object| reader.is_none(object));
     let op = match slots.get(signature.op.params.len()..) {
         Some(rest) if rest.iter().all(is_absent) && !asks_for_more(reader, signature, slots) => {
@@ -291,7 +291,7 @@ pub fn bind<R: Reader>(
     Ok(op)
 }
 
-/// Reads the arguments of the slots.
+/// Converts the bound arguments to arrays and attributes.
 #[inline]
 fn fill<R: Reader>(
     reader: &R,
@@ -301,7 +301,7 @@ fn fill<R: Reader>(
     bound: &mut Arguments<R::Array, R::Out>,
 ) -> Result<(), R::Error> {
     let attrs = bound.given.insert(Attrs::none());
-    // Length of the lists of arrays, and the parameter of the first.
+    // Length of the lists of arrays, and the name of the first list parameter.
     let mut list: Option<(usize, &str)> = None;
     for (param, &slot) in op.params.iter().zip(slots) {
         let Some(object) = slot else {
@@ -349,7 +349,7 @@ fn fill<R: Reader>(
         match keyword {
             "out" => bound.outs = reader.outs(op, object)?,
             "dtype" => bound.dtype = Some(reader.dtype(object)?),
-            // Python reads these before it comes here: they are keywords of its ufunc objects.
+            // Python's ufunc objects read these keywords before they call the binder.
             other => {
                 let problem = format!("`{other}` is an argument of the Python function only");
                 return Err(reader.fail(Error::unsupported(op.name, problem)));
@@ -359,7 +359,7 @@ fn fill<R: Reader>(
     Ok(())
 }
 
-/// Whether an argument is a word that the extended form knows and the plain one does not.
+/// Whether an argument is a choice that only the full signature has.
 fn asks_for_more<R: Reader>(
     reader: &R,
     signature: &Signature,

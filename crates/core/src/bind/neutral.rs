@@ -1,4 +1,4 @@
-//! Arguments that belong to no language: what the C ABI, the Rust crate and files hand to the binder.
+//! Language-neutral arguments, which the C ABI, the Rust crate and files pass to the binder.
 
 use mxnet_tensor::{DType, Device, IndexItem, Promotion, Scalar, promotion};
 use num_complex::Complex;
@@ -14,7 +14,7 @@ use crate::types::dtype_of_number;
 /// One argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Given<'a> {
-    /// Nothing: the parameter is `None`.
+    /// `None`.
     None,
     /// A truth value.
     Bool(bool),
@@ -58,7 +58,7 @@ macro_rules! given {
 given!(bool => Bool, i64 => Int, f64 => Float, &'a str => Text, &'a [i64] => Ints, &'a [f64] => Floats, &'a Array => Array, DType => DType,
     Device => Device);
 
-/// Reads [`Given`]. It holds the name of the function for errors.
+/// The [`Reader`] of [`Given`]. It holds the function's name for errors.
 pub struct NeutralReader {
     /// The function that is called.
     pub op: &'static str,
@@ -173,7 +173,7 @@ impl<'a> Reader for &'a NeutralReader {
         matches!(object, Given::Int(_))
     }
 
-    /// Integers come in one form here, which stands for a tuple.
+    /// A list of integers stands for a tuple here.
     fn is_other_sequence(&self, _: Given<'a>) -> bool {
         false
     }
@@ -327,7 +327,7 @@ fn number_of(object: Given<'_>) -> Option<Scalar> {
     })
 }
 
-/// A number as the array that it is by itself; integers beyond 64 bits stay numbers, which the operator refuses or takes for floats.
+/// Makes a weak number a 0-d array of its default dtype. Integers beyond 64 bits stay weak: operators refuse them or convert them to floats.
 #[must_use]
 pub fn strong(array: Array) -> Array {
     match array.number() {
@@ -336,7 +336,7 @@ pub fn strong(array: Array) -> Array {
     }
 }
 
-/// The index expression that text such as `"0, 1:3, ..., newaxis"` writes; `None` if it is none.
+/// Parses an index expression such as `"0, 1:3, ..., newaxis"`; `None` if the text is not one.
 pub fn index_of(text: &str) -> Option<Vec<IndexItem>> {
     let bound = |text: &str| match text.trim() {
         "" => Some(None),

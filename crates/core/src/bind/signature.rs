@@ -1,42 +1,42 @@
-//! What the binder knows of an operator before it is called.
+//! Signatures: what the binder derives from an operator once, before calls.
 
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
 use crate::opdef::{Form, OpDef};
 
-/// The parameters of an operator in the form that calls are bound in. It lives as long as the program.
+/// The parameters of an operator as calls are bound to them. It lives as long as the program.
 pub struct Signature {
     /// The operator.
     pub op: &'static OpDef,
-    /// The operator whose parameters are shown: the extended form, if there is one.
+    /// The operator with the documented parameters: the full signature if there is one, otherwise `op`.
     pub public: &'static OpDef,
     /// The function's name, for messages.
     pub name: &'static str,
-    /// Names of the parameters, then of what the form adds.
+    /// Names of the parameters, then of the keywords that the form adds (see [`extra_keywords`]).
     pub keywords: Vec<&'static str>,
-    /// How many arguments may be given by position.
+    /// Largest number of positional arguments.
     pub positional: usize,
     /// The parameter whose integers may be given as separate arguments.
     pub variadic: Option<usize>,
-    /// Whether the extended form knows words that the plain one does not.
+    /// Whether a choice of the full signature is missing in `op`.
     pub has_more_words: bool,
-    /// Whether a parameter asks for another one beside it.
+    /// Whether a parameter requires another one ([`crate::Param`]'s `beside`).
     pub has_beside: bool,
-    /// How many arrays a call gives that gives nothing else; `None` if it cannot.
+    /// Number of array arguments of a call that gives nothing else; `None` if such a call is not possible.
     pub operands: Option<usize>,
-    /// How many array parameters such a call leaves out.
+    /// Number of optional array parameters that such a call leaves out.
     pub absent: usize,
     /// The attributes of such a call.
     pub defaults: Attrs,
-    /// Where `subok` is among the attributes, if the operator has it.
+    /// Position of `subok` among the attributes, if the operator has it.
     pub subok: Option<usize>,
 }
 
 impl Signature {
-    /// The signature of `op`, called by `name`.
+    /// The signature of `op`, which errors call `name`.
     pub fn new(op: &'static OpDef, name: &'static str) -> Signature {
         let public = op.extended.unwrap_or(op);
         let extra = extra_keywords(public);
-        // `out` behind the parameters can be given by position unless a parameter before it cannot.
+        // `out` follows the parameters and can be given by position, unless a parameter before it is keyword-only.
         let open = public.params.iter().filter(|p| !p.keyword_only).count();
         let trailing_out = !extra.is_empty() && open == public.params.len();
         let is_operand = |p: &&Param| p.kind == ParamKind::Array && is_required(p);
@@ -66,7 +66,7 @@ impl Signature {
         }
     }
 
-    /// The position of the parameter, or of what the form adds, that has this name.
+    /// Position of the parameter or extra keyword of this name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.keywords.iter().position(|known| *known == name)
     }
@@ -76,7 +76,7 @@ fn is_required(param: &Param) -> bool {
     matches!(param.default, Default::Required)
 }
 
-/// Keywords that a form adds behind the parameters.
+/// Keywords that a form adds to the parameters.
 pub fn extra_keywords(op: &OpDef) -> &'static [&'static str] {
     match op.form {
         Form::Plain => &[],
