@@ -1,5 +1,5 @@
-//! What an eager operator pays here for each call: nanoseconds of layout operations and of allocation, and the
-//! allocator against the system's. Run with `cargo bench -p mxnet-tensor`.
+//! Costs of this crate's part in an eager operator call: nanoseconds of layout operations and of allocation, compared with the system's allocator.
+//! Run with `cargo bench -p mxnet-tensor`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -47,7 +47,7 @@ fn main() {
     for len in [16, 1024, 65536] {
         time(&format!("memory::allocate + free, {len} B"), few, || {
             let block = memory::allocate(black_box(len)).expect("small");
-            // SAFETY: the block came with this length.
+            // SAFETY: the block was allocated with this length.
             unsafe { memory::free(block, len) }
         });
         time(&format!("Storage::allocate + drop, {len} B"), few, || {

@@ -1,4 +1,4 @@
-//! The trait `Backend` that a kind of device implements, and the registered backends. The CPU's is here.
+//! The trait `Backend`, which each kind of device implements, the registered backends, and the CPU's backend.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
@@ -12,9 +12,9 @@ use crate::{Device, DeviceKind, memory};
 /// Memory of one device, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// What could be allocated now.
+    /// Bytes that can be allocated now.
     pub free: usize,
-    /// All there is.
+    /// All bytes.
     pub total: usize,
 }
 
@@ -22,7 +22,7 @@ pub struct MemoryInfo {
 pub struct Allocation {
     /// The first byte.
     pub ptr: NonNull<u8>,
-    /// Work in flight on the same bytes, for whoever had them before: their first use comes after it.
+    /// Pending work on the same bytes by their previous owner. The first use of the memory must come after it.
     pub in_flight: Vec<Arc<dyn Event>>,
 }
 
@@ -40,50 +40,49 @@ impl From<NonNull<u8>> for Allocation {
 pub struct Transfer {
     /// First byte written.
     pub dst: *mut u8,
-    /// Where it lies.
+    /// Device of `dst`.
     pub dst_device: Device,
     /// First byte read.
     pub src: *const u8,
-    /// Where it lies.
+    /// Device of `src`.
     pub src_device: Device,
-    /// How many bytes.
+    /// Number of bytes.
     pub len_bytes: usize,
 }
 
-/// A kind of device: its memory, its copies, its streams of work.
+/// A kind of device: memory, copies, and streams of work.
 pub trait Backend: Send + Sync + 'static {
     /// The kind it implements.
     fn kind(&self) -> DeviceKind;
 
-    /// How many devices of this kind there are.
+    /// Number of devices of this kind.
     fn count(&self) -> usize;
 
-    /// Why there are none, if there are none: what is missing, and how to get it.
+    /// If there are no devices: the reason, and how to make one available.
     fn absence(&self) -> Option<String> {
         None
     }
 
-    /// A block of uninitialised memory on device `id`, aligned to 64 bytes (16 up to a length of 256). `len_bytes` is
-    /// not 0.
+    /// Allocates uninitialised memory on device `id`, aligned to 64 bytes (16 for lengths up to 256). `len_bytes` is not 0.
     ///
     /// # Errors
     ///
     /// `Memory` when there is not enough; `Device` when the device fails.
     fn allocate(&self, id: u32, len_bytes: usize) -> Result<Allocation, TensorError>;
 
-    /// Like [`Backend::allocate`], with all bytes zero for whoever comes after [`Allocation::in_flight`].
+    /// As [`Backend::allocate`], with all bytes zero once the work in [`Allocation::in_flight`] has ended.
     ///
     /// # Errors
     ///
     /// As [`Backend::allocate`].
     fn allocate_zeroed(&self, id: u32, len_bytes: usize) -> Result<Allocation, TensorError>;
 
-    /// Gives a block back. The memory must not be used for anything else before the work behind `in_flight` has ended: the backend waits for
-    /// these events, frees in the order of a stream that waits for them, or hands them on in [`Allocation::in_flight`].
+    /// Frees a block. Its memory must not be reused before the work behind `in_flight` has ended: the backend waits for these events, frees in the
+    /// order of a stream that waits for them, or returns them in [`Allocation::in_flight`] with the next allocation.
     ///
     /// # Safety
     ///
-    /// The block must come from this backend's `allocate` with this `id` and length; nobody else knows it any more but the work in flight.
+    /// The block must come from this backend's `allocate` with this `id` and length. Nobody uses it any more except the pending work.
     unsafe fn free(
         &self,
         id: u32,
@@ -92,27 +91,27 @@ pub trait Backend: Send + Sync + 'static {
         in_flight: &[Arc<dyn Event>],
     );
 
-    /// Copies bytes between this backend's devices and main memory, in either direction. With a stream, the copy is
-    /// enqueued there and the call may return before it is done; without, it is done when the call returns.
+    /// Copies bytes between this backend's devices and main memory, in either direction. With a stream the copy is enqueued there and the call may
+    /// return before it is done; without a stream it is done when the call returns.
     ///
     /// # Errors
     ///
-    /// `Unsupported` for a pair of devices the backend does not know; `Device` when the device fails.
+    /// `Unsupported` for a pair of devices that the backend cannot copy between; `Device` when the device fails.
     ///
     /// # Safety
     ///
-    /// Both ranges must be valid on their devices until the copy is done, must not overlap, and nothing writes to them
-    /// meanwhile (the source) or touches them (the destination).
+    /// Both ranges must be valid on their devices until the copy is done, and must not overlap. Until then nothing may write to the source or access
+    /// the destination.
     unsafe fn copy(
         &self,
         transfer: Transfer,
         stream: Option<&dyn Stream>,
     ) -> Result<(), TensorError>;
 
-    /// The calling thread's stream on device `id`; `None` for devices whose work is done when a call returns.
+    /// The calling thread's stream on device `id`; `None` for devices whose work is always done when a call returns.
     fn stream(&self, id: u32) -> Option<Arc<dyn Stream>>;
 
-    /// The calling thread's stream for copies from and to device `id`. They overlap with kernels if it is another one than [`Backend::stream`].
+    /// The calling thread's stream for copies from and to device `id`. If it differs from [`Backend::stream`], copies overlap with kernels.
     fn copy_stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
         self.stream(id)
     }
@@ -121,7 +120,7 @@ pub trait Backend: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// A failure of that work which nobody has seen yet.
+    /// A failure of that work that no wait has returned yet.
     fn wait_all(&self) -> Result<(), Failure> {
         Ok(())
     }
@@ -129,12 +128,12 @@ pub trait Backend: Send + Sync + 'static {
     /// Free and total memory of device `id`.
     fn memory(&self, id: u32) -> MemoryInfo;
 
-    /// What the backend's allocator has of device `id`; `None` if it does not count.
+    /// Statistics of the backend's allocator for device `id`; `None` if it has none.
     fn memory_stats(&self, _id: u32) -> Option<MemoryStats> {
         None
     }
 
-    /// Gives the memory back that is kept for new arrays of device `id`.
+    /// Frees the memory that the allocator caches for device `id`.
     ///
     /// # Errors
     ///
@@ -144,7 +143,7 @@ pub trait Backend: Send + Sync + 'static {
     }
 }
 
-/// Main memory. All numbers of `cpu` devices name the same one.
+/// Main memory. All `cpu(i)` are the same memory.
 struct Cpu;
 
 impl Backend for Cpu {
@@ -171,7 +170,7 @@ impl Backend for Cpu {
         len_bytes: usize,
         _in_flight: &[Arc<dyn Event>],
     ) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's promise.
         unsafe { memory::free(block, len_bytes) }
     }
 
@@ -221,11 +220,11 @@ static CPU: Cpu = Cpu;
 static OTHERS: [OnceLock<Box<dyn Backend>>; DeviceKind::MAX] =
     [const { OnceLock::new() }; DeviceKind::MAX];
 
-/// Makes a kind of device available; for the rest of the process.
+/// Registers a backend for the rest of the process.
 ///
 /// # Errors
 ///
-/// `Device` when its kind already has a backend, as `cpu` always has.
+/// `Device` if its kind has a backend already, as `cpu` always has.
 pub fn register_backend(backend: Box<dyn Backend>) -> Result<(), TensorError> {
     let kind = backend.kind();
     let registered = DeviceError::Registered { kind };
@@ -245,11 +244,11 @@ pub fn backend(kind: DeviceKind) -> Option<&'static dyn Backend> {
     }
 }
 
-/// Blocks until the work in flight of all devices has ended.
+/// Blocks until the pending work of all devices has ended.
 ///
 /// # Errors
 ///
-/// A failure of that work which nobody has seen yet.
+/// A failure of that work that no wait has returned yet.
 pub fn wait_for_devices() -> Result<(), Failure> {
     let backends = OTHERS.iter().filter_map(OnceLock::get);
     backends
@@ -257,12 +256,12 @@ pub fn wait_for_devices() -> Result<(), Failure> {
         .fold(Ok(()), Result::and)
 }
 
-/// How many devices of a kind there are; 0 without a backend.
+/// Number of devices of a kind; 0 without a backend.
 pub fn num_devices(kind: DeviceKind) -> usize {
     backend(kind).map_or(0, Backend::count)
 }
 
-/// The backend of a device that exists.
+/// The backend of a device. Checks that the device exists.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Devices: names and numbers. What a device can do is in `backend.rs`.
+//! Names and numbers of devices. Their functions are in `backend.rs`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::{DeviceError, TensorError};
 
-/// Kind of a device: one of those that are always known, or one that was added while the program runs.
+/// Kind of a device: a built-in kind, or one that was added at run time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceKind(u8);
 
@@ -16,7 +16,7 @@ struct Added {
     is_host: bool,
 }
 
-/// Kinds that were added, in their order. They are looked at without a lock.
+/// Added kinds in order. They are read without a lock.
 static ADDED: [OnceLock<Added>; DeviceKind::MAX - DeviceKind::KNOWN.len()] =
     [const { OnceLock::new() }; DeviceKind::MAX - DeviceKind::KNOWN.len()];
 
@@ -29,25 +29,24 @@ impl DeviceKind {
     pub const Cpu: DeviceKind = DeviceKind(0);
     /// Main memory that a GPU copies from and to without staging.
     pub const CpuPinned: DeviceKind = DeviceKind(1);
-    /// Main memory that several processes see.
+    /// Main memory that several processes share.
     pub const CpuShared: DeviceKind = DeviceKind(2);
     /// A GPU's memory.
     pub const Gpu: DeviceKind = DeviceKind(3);
 }
 
 impl DeviceKind {
-    /// How many kinds there can be; tables indexed by [`DeviceKind::index`] have this length.
+    /// Largest number of kinds. Tables indexed by [`DeviceKind::index`] have this length.
     pub const MAX: usize = 16;
 
-    /// MXNet's names of the kinds that are always known, by index.
+    /// MXNet's names of the built-in kinds, by index.
     const KNOWN: [&'static str; 4] = ["cpu", "cpu_pinned", "cpu_shared", "gpu"];
 
-    /// A new kind of device, for the rest of the process. `is_host` says whether the CPU reads and writes its memory directly.
+    /// Adds a kind of device for the rest of the process. `is_host` says whether the CPU can access its memory directly.
     ///
     /// # Errors
     ///
-    /// `Device` when there is a kind of this name, when the name is not made of letters, digits and underscores, or when there are
-    /// [`DeviceKind::MAX`] kinds.
+    /// `Device` if the name exists, or has characters other than letters, digits and underscores, or if there are [`DeviceKind::MAX`] kinds already.
     pub fn add(name: &str, is_host: bool) -> Result<DeviceKind, TensorError> {
         static ADDING: Mutex<()> = Mutex::new(());
         let _adding = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +71,7 @@ impl DeviceKind {
         Ok(DeviceKind((DeviceKind::KNOWN.len() + place) as u8))
     }
 
-    /// Every kind that is known now.
+    /// All kinds, built-in and added.
     pub fn all() -> impl Iterator<Item = DeviceKind> {
         let added = ADDED.iter().take_while(|added| added.get().is_some());
         (0..DeviceKind::KNOWN.len() + added.count()).map(|index| DeviceKind(index as u8))
@@ -83,7 +82,7 @@ impl DeviceKind {
         DeviceKind::all().find(|kind| kind.name() == name)
     }
 
-    /// Its number: below [`DeviceKind::MAX`].
+    /// Its number, below [`DeviceKind::MAX`].
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -102,7 +101,7 @@ impl DeviceKind {
         }
     }
 
-    /// Whether the CPU reads and writes this memory directly.
+    /// Whether the CPU can access this memory directly.
     #[inline]
     pub fn is_host(self) -> bool {
         match self {
@@ -125,7 +124,7 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// One device of the process. Naming a device does not touch it.
+/// A device of the process. Creating a `Device` does not access the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Device {
     kind: DeviceKind,
@@ -142,7 +141,7 @@ impl Device {
         Device { kind, id }
     }
 
-    /// `cpu(id)`. All numbers name the same memory; they are kept for display and comparison.
+    /// `cpu(id)`. All numbers are the same memory; they only matter for display and comparison.
     #[inline]
     pub const fn cpu(id: u32) -> Device {
         Device::new(DeviceKind::Cpu, id)
@@ -166,7 +165,7 @@ impl Device {
         self.id
     }
 
-    /// Whether the CPU reads and writes this memory directly.
+    /// Whether the CPU can access this memory directly.
     #[inline]
     pub fn is_host(self) -> bool {
         self.kind.is_host()
@@ -188,11 +187,11 @@ impl fmt::Display for Device {
 impl FromStr for Device {
     type Err = TensorError;
 
-    /// Reads `"cpu"`, `"gpu(1)"` and `"gpu:1"`; without a number it is 0.
+    /// Parses `"cpu"`, `"gpu(1)"` and `"gpu:1"`; without a number it is 0.
     ///
     /// # Errors
     ///
-    /// `Device` when the text has another form.
+    /// `Device` for other text.
     fn from_str(text: &str) -> Result<Device, TensorError> {
         let parsed = || {
             let (name, id) = if let Some((name, rest)) = text.split_once('(') {
@@ -203,7 +202,7 @@ impl FromStr for Device {
                 (text, "0")
             };
             let kind = DeviceKind::find(name)?;
-            // `parse` alone would take a sign.
+            // `parse` would accept a sign.
             let id = if id.bytes().all(|b| b.is_ascii_digit()) {
                 id.parse().ok()?
             } else {

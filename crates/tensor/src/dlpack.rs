@@ -1,7 +1,7 @@
-//! DLPack: tensors exchanged with other libraries of the process without a copy. Structures of version 1.x and legacy.
+//! DLPack: exchanges tensors with other libraries of the process without a copy. Supports version 1.x and the legacy structure.
 //!
-//! Ownership follows the structures: who holds one calls its deleter once, on any thread. Waiting for pending writes
-//! before an export, and ordering by streams, are the caller's business; so is wrapping in Python capsules.
+//! The owner of a structure must call its deleter once, on any thread. The caller is responsible for waiting for pending writes before an export, for
+//! the order of streams, and for Python capsules.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -10,7 +10,7 @@ use std::slice;
 use crate::error::{TensorError, Unsupported};
 use crate::{DType, Device, DeviceKind, Dims, Layout, Storage, Strides, Tensor, checked_len};
 
-/// The version we write.
+/// The version of exported structures.
 pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 1 };
 
 /// Flag: the memory must not be written.
@@ -20,7 +20,7 @@ pub const FLAG_IS_COPIED: u64 = 2;
 
 /// `kDLCPU`.
 pub const DEVICE_CPU: i32 = 1;
-/// `kDLExtDev`: a device that DLPack has no name for.
+/// `kDLExtDev`: a device without a type in DLPack.
 pub const DEVICE_EXTENSION: i32 = 12;
 /// `kDLCUDA`.
 pub const DEVICE_CUDA: i32 = 2;
@@ -33,7 +33,7 @@ pub const DEVICE_CUDA_HOST: i32 = 3;
 pub struct DLDevice {
     /// `DLDeviceType`.
     pub device_type: i32,
-    /// Its number.
+    /// Number of the device.
     pub device_id: i32,
 }
 
@@ -45,17 +45,17 @@ pub struct DLDataType {
     pub code: u8,
     /// Bits of a lane.
     pub bits: u8,
-    /// Lanes; 1 for anything but vector types.
+    /// Number of lanes; 1 except for vector types.
     pub lanes: u16,
 }
 
-/// Memory seen as an array.
+/// A view of memory as an array.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {
     /// Start of the memory.
     pub data: *mut c_void,
-    /// Where it is.
+    /// Device.
     pub device: DLDevice,
     /// Number of axes.
     pub ndim: i32,
@@ -65,7 +65,7 @@ pub struct DLTensor {
     pub shape: *mut i64,
     /// `ndim` strides in elements; null for C order.
     pub strides: *mut i64,
-    /// From `data` to element `(0, 0, …)`.
+    /// Offset in bytes from `data` to element `(0, 0, …)`.
     pub byte_offset: u64,
 }
 
@@ -75,9 +75,9 @@ pub struct DLTensor {
 pub struct DLManagedTensor {
     /// The array.
     pub dl_tensor: DLTensor,
-    /// The producer's.
+    /// Data of the producer.
     pub manager_ctx: *mut c_void,
-    /// Frees everything, this structure too.
+    /// Frees the structure and everything it refers to.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
@@ -85,9 +85,9 @@ pub struct DLManagedTensor {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLPackVersion {
-    /// Structures of different major versions are laid out differently.
+    /// Structures with different major versions are incompatible.
     pub major: u32,
-    /// Additions.
+    /// Counts compatible additions.
     pub minor: u32,
 }
 
@@ -97,35 +97,35 @@ pub struct DLPackVersion {
 pub struct DLManagedTensorVersioned {
     /// Comes first in every version.
     pub version: DLPackVersion,
-    /// The producer's.
+    /// Data of the producer.
     pub manager_ctx: *mut c_void,
-    /// Frees everything, this structure too.
+    /// Frees the structure and everything it refers to.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// `FLAG_…`.
+    /// Flags: `FLAG_…`.
     pub flags: u64,
     /// The array.
     pub dl_tensor: DLTensor,
 }
 
-/// Whether an exported tensor's memory is the array's own or was copied for the export.
+/// Whether exported memory is the array's or a copy made for the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exported {
-    /// Both sides see the same memory: the storage is shared from now on.
+    /// Both sides use the same memory. The storage is shared from now on.
     View,
-    /// Only the consumer will see this memory.
+    /// Only the consumer uses the memory.
     Copy,
 }
 
-/// DLPack's name of a device. Memory shared between processes is plain main memory to others.
+/// DLPack's form of a device. Memory shared between processes becomes plain main memory.
 pub fn dl_device(device: Device) -> DLDevice {
     let device_type = match device.kind() {
         DeviceKind::Cpu | DeviceKind::CpuShared => DEVICE_CPU,
         DeviceKind::CpuPinned => DEVICE_CUDA_HOST,
         DeviceKind::Gpu => DEVICE_CUDA,
-        // Added kinds.
+        // Kinds that were added at run time.
         _ => DEVICE_EXTENSION,
     };
-    // There is one main memory; consumers compare the number with 0.
+    // Consumers compare the number of the CPU with 0.
     let device_id = if device_type == DEVICE_CPU {
         0
     } else {
@@ -137,11 +137,11 @@ pub fn dl_device(device: Device) -> DLDevice {
     }
 }
 
-/// The device that DLPack names.
+/// The device of a DLPack structure.
 ///
 /// # Errors
 ///
-/// `Unsupported` for kinds of devices we do not have.
+/// `Unsupported` for device types that do not exist here.
 pub fn device(dl: DLDevice) -> Result<Device, TensorError> {
     let unsupported = || Unsupported::DLPackDevice {
         device_type: dl.device_type,
@@ -157,7 +157,7 @@ pub fn device(dl: DLDevice) -> Result<Device, TensorError> {
     Ok(Device::new(kind, id))
 }
 
-/// DLPack's name of a data type.
+/// DLPack's form of a data type.
 pub fn dl_dtype(dtype: DType) -> DLDataType {
     let code = match dtype {
         DType::Bool => 6,
@@ -174,11 +174,11 @@ pub fn dl_dtype(dtype: DType) -> DLDataType {
     }
 }
 
-/// The data type that DLPack names.
+/// The data type of a DLPack structure.
 ///
 /// # Errors
 ///
-/// `Unsupported` for types we do not have.
+/// `Unsupported` for types that do not exist here.
 pub fn dtype(dl: DLDataType) -> Result<DType, TensorError> {
     let found = DType::ALL.into_iter().find(|dtype| dl_dtype(*dtype) == dl);
     found.ok_or_else(|| {
@@ -191,7 +191,7 @@ pub fn dtype(dl: DLDataType) -> Result<DType, TensorError> {
     })
 }
 
-/// What an exported structure keeps alive: the tensor and the arrays it points to.
+/// Data of an exported structure: the tensor and the arrays that the structure points to.
 struct Context {
     tensor: Tensor,
     shape: Box<[i64]>,
@@ -215,7 +215,7 @@ impl Context {
     }
 
     fn dl_tensor(&mut self) -> DLTensor {
-        // Consumers want a null pointer, or anything, for no elements; the offset goes into `data`, for some ignore the field.
+        // Without elements consumers expect a null pointer or ignore it. The offset is added to `data`, because some consumers ignore `byte_offset`.
         let data = if self.tensor.is_empty() {
             ptr::null_mut()
         } else {
@@ -233,7 +233,7 @@ impl Context {
     }
 }
 
-/// A structure of version 1 for a tensor; its deleter gives the tensor up.
+/// A structure of version 1 for a tensor. Its deleter drops the tensor.
 pub fn export(tensor: Tensor, exported: Exported) -> NonNull<DLManagedTensorVersioned> {
     let mut flags = if tensor.is_read_only() {
         FLAG_READ_ONLY
@@ -256,7 +256,7 @@ pub fn export(tensor: Tensor, exported: Exported) -> NonNull<DLManagedTensorVers
     NonNull::from(Box::leak(Box::new(managed)))
 }
 
-/// A legacy structure for a tensor; its deleter gives the tensor up.
+/// A legacy structure for a tensor. Its deleter drops the tensor.
 ///
 /// # Errors
 ///
@@ -283,9 +283,9 @@ pub fn export_legacy(
 
 /// # Safety
 ///
-/// `managed` must be from [`export`] and is not used any more.
+/// `managed` must be from [`export`], and is not used afterwards.
 unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
-    // SAFETY: `export` leaked both boxes, and who holds the structure deletes it once.
+    // SAFETY: `export` leaked both boxes, and the owner of the structure calls the deleter once.
     unsafe {
         let managed = Box::from_raw(managed);
         drop(Box::from_raw(managed.manager_ctx.cast::<Context>()));
@@ -294,26 +294,26 @@ unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
 
 /// # Safety
 ///
-/// `managed` must be from [`export_legacy`] and is not used any more.
+/// `managed` must be from [`export_legacy`], and is not used afterwards.
 unsafe extern "C" fn delete_legacy(managed: *mut DLManagedTensor) {
-    // SAFETY: `export_legacy` leaked both boxes, and who holds the structure deletes it once.
+    // SAFETY: `export_legacy` leaked both boxes, and the owner of the structure calls the deleter once.
     unsafe {
         let managed = Box::from_raw(managed);
         drop(Box::from_raw(managed.manager_ctx.cast::<Context>()));
     }
 }
 
-/// A foreign structure of version 1; dropped with the storage that was imported from it.
+/// An imported structure of version 1, dropped with the storage of the tensor.
 struct Versioned(NonNull<DLManagedTensorVersioned>);
 
-// SAFETY: DLPack lets any thread call the deleter, and nothing else is done with the structure.
+// SAFETY: DLPack allows any thread to call the deleter, and nothing else is done with the structure.
 unsafe impl Send for Versioned {}
-// SAFETY: as above; a shared reference gives no access at all.
+// SAFETY: as above; a shared reference gives no access.
 unsafe impl Sync for Versioned {}
 
 impl Drop for Versioned {
     fn drop(&mut self) {
-        // SAFETY: `import` took the structure over, and this is the only place that deletes it.
+        // SAFETY: `import` took ownership of the structure, and only this function deletes it.
         unsafe {
             if let Some(deleter) = self.0.as_ref().deleter {
                 deleter(self.0.as_ptr());
@@ -322,7 +322,7 @@ impl Drop for Versioned {
     }
 }
 
-/// A foreign legacy structure.
+/// An imported legacy structure.
 struct Legacy(NonNull<DLManagedTensor>);
 
 // SAFETY: as for `Versioned`.
@@ -332,7 +332,7 @@ unsafe impl Sync for Legacy {}
 
 impl Drop for Legacy {
     fn drop(&mut self) {
-        // SAFETY: `import_legacy` took the structure over, and this is the only place that deletes it.
+        // SAFETY: `import_legacy` took ownership of the structure, and only this function deletes it.
         unsafe {
             if let Some(deleter) = self.0.as_ref().deleter {
                 deleter(self.0.as_ptr());
@@ -341,18 +341,18 @@ impl Drop for Legacy {
     }
 }
 
-/// A tensor over the memory of a structure of version 1, which now belongs to the tensor's storage: its deleter runs
-/// when the storage is dropped, on whatever thread. The storage is read-only if the flag says so, and shared.
+/// A tensor over the memory of a structure of version 1. The tensor's storage owns the structure: the deleter runs when the storage is dropped, on
+/// any thread. The storage is shared, and read-only if the flag says so.
 ///
 /// # Errors
 ///
-/// `Unsupported` for other major versions, types and devices we do not have, contradictions, and memory that is not
-/// aligned for its type; `Shape` for impossible shapes. The structure then still belongs to the caller.
+/// `Unsupported` for other major versions, unknown types and devices, inconsistent structures, and memory that is not aligned for its type; `Shape`
+/// for impossible shapes. On an error the structure still belongs to the caller.
 ///
 /// # Safety
 ///
-/// `managed` must point to a valid structure that the caller owns, whose memory is not freed before its deleter is
-/// called. Of structures of another major version only `version` is read.
+/// `managed` must point to a valid structure that the caller owns, whose memory is not freed before its deleter is called. If it has another major
+/// version, only `version` is read.
 pub unsafe fn import(managed: NonNull<DLManagedTensorVersioned>) -> Result<Tensor, TensorError> {
     // SAFETY: `version` comes first in every version.
     let version = unsafe { (&raw const (*managed.as_ptr()).version).read() };
@@ -374,16 +374,16 @@ pub unsafe fn import(managed: NonNull<DLManagedTensorVersioned>) -> Result<Tenso
     Ok(unsafe { parts.into_tensor(Box::new(Versioned(managed)), flags & FLAG_READ_ONLY != 0) })
 }
 
-/// Whether imported memory may be written, where its structure does not say.
+/// Whether imported memory may be written, if its structure does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// Its owner expects it.
+    /// Yes, its owner expects that.
     Allowed,
-    /// Nobody said so: it may belong to an immutable array.
+    /// No, it may belong to an immutable array.
     Refused,
 }
 
-/// [`import`] for the legacy structure, which does not say whether its memory may be written.
+/// As [`import`], for the legacy structure, which does not say whether its memory may be written.
 ///
 /// # Errors
 ///
@@ -402,9 +402,9 @@ pub unsafe fn import_legacy(
     Ok(unsafe { parts.into_tensor(Box::new(Legacy(managed)), writes == Writes::Refused) })
 }
 
-/// A foreign tensor, checked and in our terms.
+/// A checked description of an imported tensor.
 struct Parts {
-    /// Lowest byte touched.
+    /// Lowest address.
     start: *mut u8,
     len_bytes: usize,
     device: Device,
@@ -421,14 +421,14 @@ impl Parts {
             |field, value| TensorError::from(Unsupported::DLPackMalformed { field, value });
         let (device, dtype) = (device(dl.device)?, dtype(dl.dtype)?);
         let ndim = usize::try_from(dl.ndim).map_err(|_| malformed("ndim", dl.ndim.into()))?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's promise.
         let sizes = unsafe { numbers(dl.shape, ndim) }.ok_or_else(|| malformed("shape", 0))?;
         let mut shape = Dims::with_capacity(ndim);
         for &size in sizes {
             shape.push(usize::try_from(size).map_err(|_| malformed("shape", size))?);
         }
         let len = checked_len(&shape)?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's promise.
         let layout = match unsafe { numbers(dl.strides, ndim) } {
             Some(_) if len == 0 => Layout::contiguous(&shape),
             Some(strides) => Layout::from_parts(
@@ -460,7 +460,7 @@ impl Parts {
             }
             .into());
         }
-        // Negative strides reach below the first element: the storage starts at the lowest.
+        // With negative strides elements lie below the first one; the storage starts at the lowest address.
         let (lowest, highest) = layout.wide_span();
         let size = dtype.size() as i128;
         if (highest - lowest).saturating_mul(size) > isize::MAX as i128 {
@@ -496,7 +496,7 @@ impl Parts {
     }
 }
 
-/// `None` for a null pointer, which is good for no numbers only.
+/// The numbers at `start`; `None` for a null pointer.
 ///
 /// # Safety
 ///
@@ -505,6 +505,6 @@ unsafe fn numbers<'a>(start: *const i64, len: usize) -> Option<&'a [i64]> {
     if len == 0 {
         return Some(&[]);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise.
     (!start.is_null()).then(|| unsafe { slice::from_raw_parts(start, len) })
 }

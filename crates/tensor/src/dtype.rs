@@ -1,4 +1,4 @@
-//! Data types: names, sizes, kinds. Which type comes out of two is in `promotion.rs`.
+//! Data types: names, sizes, kinds. Promotion is in `promotion.rs`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::error::{DTypeError, TensorError};
 
 /// Type of one element.
 ///
-/// The numbers are those of the kernels' element type, so the two convert by number.
+/// The numbers equal those of the kernels' element type, so that the two convert by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DType {
@@ -31,7 +31,7 @@ pub enum DType {
     U64,
     /// IEEE binary16.
     F16,
-    /// Upper half of binary32.
+    /// bfloat16: the upper half of binary32.
     BF16,
     /// IEEE binary32.
     F32,
@@ -43,17 +43,17 @@ pub enum DType {
     C128,
 }
 
-/// Kind of number that a data type holds. The order is that of promotion: a later kind wins over an earlier one.
+/// Kind of number that a data type holds. The order is that of promotion: later kinds win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
-    /// Truth values.
+    /// Booleans.
     Bool,
     /// Signed and unsigned integers.
     Integer,
     /// Binary floating point.
     Float,
-    /// Pairs of floats.
+    /// Complex floating point.
     Complex,
 }
 
@@ -92,7 +92,7 @@ impl DType {
         }
     }
 
-    /// Alignment in bytes that an element's address has; that of the parts for complex numbers.
+    /// Alignment of an element in bytes; for complex numbers that of their parts.
     #[inline]
     pub const fn alignment(self) -> usize {
         match self {
@@ -141,31 +141,31 @@ impl DType {
         }
     }
 
-    /// A real floating-point type.
+    /// Whether it is a real floating-point type.
     #[inline]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float)
     }
 
-    /// A signed or unsigned integer; `bool` is not one.
+    /// Whether it is a signed or unsigned integer; `bool` is not.
     #[inline]
     pub const fn is_integer(self) -> bool {
         matches!(self.kind(), Kind::Integer)
     }
 
-    /// A complex type.
+    /// Whether it is a complex type.
     #[inline]
     pub const fn is_complex(self) -> bool {
         matches!(self.kind(), Kind::Complex)
     }
 
-    /// Floating point or complex: a type with rounding.
+    /// Whether it is real or complex floating point: a type with rounding.
     #[inline]
     pub const fn is_inexact(self) -> bool {
         matches!(self.kind(), Kind::Float | Kind::Complex)
     }
 
-    /// A type with negative values.
+    /// Whether it has negative values.
     #[inline]
     pub const fn is_signed(self) -> bool {
         !matches!(
@@ -174,7 +174,7 @@ impl DType {
         )
     }
 
-    /// The type of the real part: `complex64` gives `float32`; other types give themselves.
+    /// The type of the real part: `float32` for `complex64`; other types are returned unchanged.
     #[inline]
     pub const fn real(self) -> DType {
         match self {
@@ -184,8 +184,8 @@ impl DType {
         }
     }
 
-    /// The complex type that holds the value as its real part: `float32` and the 16-bit floats give `complex64`,
-    /// complex types themselves, all others `complex128`.
+    /// The complex type whose real part holds the values: `complex64` for `float32` and the 16-bit floats; complex types are returned unchanged;
+    /// `complex128` for all others.
     #[inline]
     pub const fn complex(self) -> DType {
         match self {
@@ -194,7 +194,7 @@ impl DType {
         }
     }
 
-    /// The data type with number `n`, if there is one.
+    /// The data type with number `n`; `None` if there is none.
     #[inline]
     pub const fn from_number(n: u8) -> Option<DType> {
         if (n as usize) < DType::COUNT {
@@ -204,11 +204,11 @@ impl DType {
         }
     }
 
-    /// The data type that NumPy calls `name`: a full name (`"float32"`), a kind and size (`"f4"`), a character (`"d"`),
-    /// or one of the C and Python names (`"int"`, `"double"`), each optionally after a byte order that is the machine's
-    /// (`"<f4"`, `"=f4"`, `"|u1"`). Types of one byte take any byte order.
+    /// The data type for one of NumPy's names: a full name (`"float32"`), a kind and size (`"f4"`), a character (`"d"`), or a C or Python name
+    /// (`"int"`, `"double"`), each with an optional prefix for the machine's byte order (`"<f4"`, `"=f4"`, `"|u1"`). Types of one byte allow any byte
+    /// order.
     ///
-    /// Names that depend on the platform in NumPy mean 64 bits: `"l"`, `"int"`, `"p"`.
+    /// Names that depend on the platform in NumPy are 64 bits here: `"l"`, `"int"`, `"p"`.
     pub fn from_name(name: &str) -> Option<DType> {
         if let Some(dtype) = DType::ALL.into_iter().find(|dtype| dtype.name() == name) {
             return Some(dtype);
@@ -268,7 +268,7 @@ impl fmt::Display for DType {
 impl FromStr for DType {
     type Err = TensorError;
 
-    /// [`DType::from_name`] with an error.
+    /// As [`DType::from_name`], with an error.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Errors: one enum with a variant for each kind that a caller can react to. Variants hold numbers; `Display` formats the message.
+//! Errors: one enum with a variant per kind that a caller can react to. Variants store numbers; `Display` formats the message.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use thiserror::Error;
 
 use crate::{Casting, DType, Device, DeviceKind};
 
-/// Errors of tensors, by kind. The payload has the numbers.
+/// Errors of tensors, by kind.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// Shapes do not fit each other, or a shape is impossible.
+    /// Shapes are incompatible, or a shape is impossible.
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// An axis does not exist or is named twice.
@@ -19,7 +19,7 @@ pub enum TensorError {
     /// An index expression does not fit the array.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// A data type is unknown or cannot be used so.
+    /// A data type is unknown or not possible here.
     #[error(transparent)]
     DType(#[from] DTypeError),
     /// A device is unknown or absent.
@@ -37,17 +37,17 @@ pub enum TensorError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// Shapes that do not broadcast: at `axis` of the result they have `sizes`, which differ and are not 1.
+    /// Shapes that do not broadcast: `sizes` at `axis` of the result differ and neither is 1.
     #[error(
         "shapes {} cannot be broadcast together: axis {axis} of the result has sizes {} and {}",
         Join(.shapes), .sizes.0, .sizes.1
     )]
     Broadcast {
-        /// All shapes that were given.
+        /// All given shapes.
         shapes: Vec<Box<[usize]>>,
-        /// First axis of the result, from the right, where two sizes disagree.
+        /// First such axis of the result, counted from the right.
         axis: usize,
-        /// The two sizes there.
+        /// The two sizes at this axis.
         sizes: (usize, usize),
     },
     /// A shape that does not broadcast to a given one.
@@ -58,10 +58,10 @@ pub enum ShapeError {
         /// The shape asked for.
         to: Box<[usize]>,
     },
-    /// The element counts of the old and the new shape differ, or an unknown size cannot be found.
+    /// The numbers of elements of the old and the new shape differ, or an unknown size cannot be inferred.
     #[error("cannot reshape array of size {len} into shape {}", Tuple(.shape))]
     Reshape {
-        /// Elements of the array.
+        /// Number of elements of the array.
         len: usize,
         /// The shape asked for.
         shape: Box<[isize]>,
@@ -81,10 +81,10 @@ pub enum ShapeError {
     /// More axes than `MAX_NDIM`.
     #[error("an array can have at most {} axes, found {ndim}", crate::MAX_NDIM)]
     TooManyAxes {
-        /// How many were asked for.
+        /// Number of axes asked for.
         ndim: usize,
     },
-    /// An axis to be squeezed out does not have length 1.
+    /// An axis to be squeezed does not have length 1.
     #[error("cannot squeeze axis {axis}: its size is {size}, required is 1")]
     Squeeze {
         /// The axis.
@@ -92,7 +92,7 @@ pub enum ShapeError {
         /// Its size.
         size: usize,
     },
-    /// An axis that does not split into equal parts.
+    /// An axis that cannot be split into equal parts.
     #[error("cannot split axis {axis} of size {size} into {sections} equal sections")]
     Split {
         /// The axis.
@@ -112,14 +112,14 @@ pub enum ShapeError {
         /// Length of the window.
         window: usize,
     },
-    /// A layout reaches outside of its storage.
+    /// A layout exceeds its storage.
     #[error("layout touches bytes {lowest} to {end} (exclusive), but the storage has {len_bytes}")]
     OutsideStorage {
-        /// First byte touched; negative if before the storage.
+        /// First byte of the layout; negative if before the storage.
         lowest: i128,
-        /// One past the last byte touched.
+        /// One past the last byte of the layout.
         end: i128,
-        /// Bytes of the storage.
+        /// Size of the storage in bytes.
         len_bytes: usize,
     },
     /// Shape and strides of different lengths.
@@ -141,13 +141,13 @@ pub enum AxisError {
     OutOfBounds {
         /// The axis as given.
         axis: isize,
-        /// Axes there are.
+        /// Number of axes.
         ndim: usize,
     },
     /// One axis named twice.
     #[error("axis {axis} is repeated")]
     Repeated {
-        /// The axis, counted from the front.
+        /// The axis, normalised.
         axis: usize,
     },
     /// A list of axes of the wrong length.
@@ -177,18 +177,18 @@ pub enum IndexError {
     /// More indices than axes.
     #[error("too many indices for array: array is {ndim}-dimensional, but {found} were indexed")]
     TooMany {
-        /// Axes there are.
+        /// Number of axes.
         ndim: usize,
-        /// Axes the expression consumes.
+        /// Number of axes that the expression consumes.
         found: usize,
     },
-    /// More axes than `MAX_NDIM` would come out.
+    /// The result would have more axes than `MAX_NDIM`.
     #[error(
         "an array can have at most {} axes, this index gives {ndim}",
         crate::MAX_NDIM
     )]
     TooManyAxes {
-        /// Axes of the result.
+        /// Number of axes of the result.
         ndim: usize,
     },
     /// `...` given twice.
@@ -200,16 +200,16 @@ pub enum IndexError {
         /// The axis sliced.
         axis: usize,
     },
-    /// A mask whose shape is not that of the axes it stands on.
+    /// A mask whose shape differs from that of the axes it indexes.
     #[error(
         "boolean index did not match indexed array along axis {axis}; size of axis is {size} but size of corresponding boolean axis is {mask_size}"
     )]
     MaskShape {
-        /// First axis of the array that disagrees.
+        /// First axis of the array where the sizes differ.
         axis: usize,
         /// Its size.
         size: usize,
-        /// Size of the mask there.
+        /// Size of the mask at this axis.
         mask_size: usize,
     },
     /// Index arrays whose shapes do not broadcast.
@@ -232,7 +232,7 @@ pub enum IndexError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DTypeError {
-    /// A name that is no data type.
+    /// A name of no data type.
     #[error("data type {name:?} not understood")]
     Name {
         /// The name.
@@ -248,7 +248,7 @@ pub enum DTypeError {
         /// The rule.
         casting: Casting,
     },
-    /// Bytes of one type cannot be seen as another: sizes, strides or offset (in bytes) do not divide.
+    /// An array cannot be viewed as another data type: sizes, strides or offset in bytes are not divisible.
     #[error("cannot view {from} of shape {} as {to}: {why}", Tuple(.shape))]
     View {
         /// Type of the data.
@@ -257,16 +257,16 @@ pub enum DTypeError {
         to: DType,
         /// Shape of the array.
         shape: Box<[usize]>,
-        /// Which condition fails.
+        /// The condition that fails.
         why: ViewObstacle,
     },
 }
 
-/// Why an array's bytes cannot be seen as another data type.
+/// Why an array cannot be viewed as another data type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ViewObstacle {
-    /// A 0-d array has no axis that could change its length.
+    /// A 0-d array has no axis whose length could change.
     #[error("a 0-d array keeps its item size")]
     NoAxis,
     /// Items change size, and the last axis is not contiguous.
@@ -287,29 +287,29 @@ pub enum ViewObstacle {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// Nothing implements this kind of device in this process.
+    /// There is no backend for this kind of device.
     #[error("device {device} is not available: no backend for `{}` is loaded", .device.kind())]
     NoBackend {
         /// The device asked for.
         device: Device,
     },
-    /// The backend has no device.
+    /// The backend has no devices.
     #[error("device {device} is not available: {reason}")]
     Absent {
         /// The device asked for.
         device: Device,
-        /// What is missing, and how to get it.
+        /// The reason, and how to make one available.
         reason: Box<str>,
     },
     /// The backend has fewer devices.
     #[error("device {device} does not exist: there are {count} devices of kind `{}`", .device.kind())]
     OutOfRange {
-        /// The device asked for.
+        /// Number of devices.
         device: Device,
         /// Devices there are.
         count: usize,
     },
-    /// A second backend for one kind of device.
+    /// There is a backend for this kind of device already.
     #[error("a backend for `{kind}` is already registered")]
     Registered {
         /// The kind.
@@ -320,23 +320,23 @@ pub enum DeviceError {
     Kind {
         /// Its name.
         name: Box<str>,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
-    /// A text that is no device.
+    /// A text that is not a device.
     #[error("device {name:?} not understood, expected a form like 'cpu' or 'gpu(0)'")]
     Name {
         /// The text.
         name: Box<str>,
     },
-    /// The device refused an operation; its own words.
+    /// The device reported an error.
     #[error("{device}: {action} failed: {message}")]
     Failed {
         /// The device.
         device: Device,
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// What the driver says.
+        /// Message of the driver.
         message: Box<str>,
     },
 }
@@ -345,24 +345,24 @@ pub enum DeviceError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MemoryError {
-    /// An allocation was refused.
+    /// An allocation failed.
     #[error("{device}: cannot allocate {requested_bytes} bytes ({in_use_bytes} bytes are in use)")]
     OutOfMemory {
-        /// Where.
+        /// Device.
         device: Device,
         /// Bytes asked for.
         requested_bytes: usize,
-        /// Bytes that arrays hold on this device.
+        /// Bytes in use by arrays on this device.
         in_use_bytes: usize,
     },
-    /// An allocation was refused by a device whose memory is counted.
+    /// An allocation failed on a device with memory statistics.
     #[error("{device}: cannot allocate {requested_bytes} bytes\n{report}")]
     OutOfDeviceMemory {
-        /// Where.
+        /// Device.
         device: Device,
         /// Bytes asked for.
         requested_bytes: usize,
-        /// What there is, what is in use, and the largest blocks.
+        /// Free and used memory, and the largest blocks.
         report: Box<str>,
     },
 }
@@ -371,7 +371,7 @@ pub enum MemoryError {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// A DLPack structure of a major version we do not know.
+    /// A DLPack structure of an unknown major version.
     #[error("DLPack version {major}.{minor} is not supported, 1.x is")]
     DLPackVersion {
         /// Major version.
@@ -379,7 +379,7 @@ pub enum Unsupported {
         /// Minor version.
         minor: u32,
     },
-    /// An element type of DLPack we do not have.
+    /// A DLPack element type that does not exist here.
     #[error("DLPack type (code {code}, {bits} bits, {lanes} lanes) is not supported")]
     DLPackType {
         /// `DLDataTypeCode`.
@@ -389,7 +389,7 @@ pub enum Unsupported {
         /// Lanes.
         lanes: u16,
     },
-    /// A device of DLPack we do not have.
+    /// A DLPack device that does not exist here.
     #[error("DLPack device (type {device_type}, id {device_id}) is not supported")]
     DLPackDevice {
         /// `DLDeviceType`.
@@ -397,7 +397,7 @@ pub enum Unsupported {
         /// Number of the device.
         device_id: i32,
     },
-    /// A DLPack structure that contradicts itself (negative sizes, null data with elements, …).
+    /// An inconsistent DLPack structure (negative sizes, null data with elements, …).
     #[error("DLPack tensor is malformed: {field} is {value}")]
     DLPackMalformed {
         /// The field.
@@ -405,7 +405,7 @@ pub enum Unsupported {
         /// Its value.
         value: i64,
     },
-    /// Foreign memory that is not aligned for its type.
+    /// Memory of another owner that is not aligned for its type.
     #[error(
         "foreign memory at {address:#x} is not aligned to {alignment} bytes, as {dtype} requires"
     )]
@@ -417,7 +417,7 @@ pub enum Unsupported {
         /// Element type.
         dtype: DType,
     },
-    /// The legacy DLPack structure cannot say that memory is read-only.
+    /// The legacy DLPack structure cannot express read-only memory.
     #[error("a read-only array cannot be exported without a DLPack version of at least 1.0")]
     ReadOnlyLegacy,
     /// No backend copies between these devices.
@@ -446,7 +446,7 @@ impl<T: fmt::Display> fmt::Display for Tuple<'_, T> {
     }
 }
 
-/// Shapes after one another: `(2,) (3,)`.
+/// Formats shapes one after another: `(2,) (3,)`.
 struct Join<'a>(&'a [Box<[usize]>]);
 
 impl fmt::Display for Join<'_> {
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn errors_are_small() {
-        // Every layout operation returns one of these by value.
+        // Every layout operation returns a `Result` with this error by value.
         assert!(size_of::<TensorError>() <= 64);
     }
 }

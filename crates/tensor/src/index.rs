@@ -1,11 +1,11 @@
-//! Index expressions: `x[…]` split into a view and the index arrays that are left for gather or scatter, by NumPy's rules.
+//! Index expressions: `x[…]` is split into a view and the remaining index arrays, for gather or scatter, by NumPy's rules.
 
 use smallvec::SmallVec;
 
 use crate::error::{IndexError, ShapeError, TensorError};
 use crate::layout::{Dims, Layout, MAX_NDIM, Strides, broadcast_shapes, checked_len};
 
-/// One entry of `x[...]`, after Python objects are gone.
+/// One entry of an index expression `x[...]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IndexItem {
     /// An integer.
@@ -21,15 +21,15 @@ pub enum IndexItem {
     },
     /// `None`: a new axis of length 1.
     NewAxis,
-    /// `...`: as many full slices as are missing.
+    /// `...`: stands for as many full slices as are missing.
     Ellipsis,
     /// An integer array (or list) of this shape; also a 0-d one.
     Array {
         /// Its shape.
         shape: Dims,
     },
-    /// A boolean array of this shape. It stands on as many axes as it has, 0-d ones on none, and for its nonzero
-    /// indices: one array of shape `(count,)` for each of its axes.
+    /// A boolean array of this shape. It indexes as many axes as it has (a 0-d mask none), and is equivalent to its nonzero indices: one array of
+    /// shape `(count,)` per axis.
     Mask {
         /// Its shape.
         shape: Dims,
@@ -44,7 +44,7 @@ impl IndexItem {
         step: None,
     };
 
-    /// Axes of the array that the entry consumes; the ellipsis counts nothing here.
+    /// Number of axes of the array that the entry consumes; 0 for the ellipsis.
     fn num_axes(&self) -> usize {
         match self {
             IndexItem::Int(_) | IndexItem::Slice { .. } | IndexItem::Array { .. } => 1,
@@ -54,39 +54,37 @@ impl IndexItem {
     }
 }
 
-/// An index expression applied as far as a view goes.
+/// An index expression after its basic part has been applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Indexed {
-    /// Integers, slices, new axes and the ellipsis applied. Axes that arrays index are whole.
+    /// The view by integers, slices, new axes and the ellipsis. Axes indexed by arrays are still whole.
     pub view: Layout,
-    /// The index arrays that remain to be applied to the view; `None` if the view is the result.
+    /// The index arrays to be applied to the view; `None` if the view is the result.
     pub advanced: Option<Advanced>,
 }
 
-/// The part of an index expression that is left for gather or scatter.
+/// The index arrays of an expression, to be applied by gather or scatter.
 ///
-/// The result's axes are those of the view that no array indexes, in order, with the axes of `shape` put in before
-/// number `axis` of them.
+/// The result's axes are the view's axes that no array indexes, in order, with the axes of `shape` inserted before number `axis` of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advanced {
     /// The view's axes that are indexed, from first to last.
     pub indices: SmallVec<[AxisIndex; 4]>,
-    /// The shape that all index arrays broadcast to; a mask's have shape `(count,)`.
+    /// The common shape of all index arrays after broadcasting; a mask counts as shape `(count,)`.
     pub shape: Dims,
-    /// Position of the index arrays' axes in the result: in place of the first if the advanced entries (integers too)
-    /// stand side by side, otherwise 0.
+    /// Position of the index arrays' axes in the result: that of the first one if the advanced entries (integers included) are adjacent, otherwise 0.
     pub axis: usize,
 }
 
-/// One indexed axis.
+/// An indexed axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxisIndex {
     /// Axis of the view.
     pub axis: usize,
-    /// Entry of the index expression.
+    /// Number of the entry in the index expression.
     pub item: usize,
-    /// For a mask, which of its nonzero arrays; 0 for integer arrays. A 0-d mask indexes an axis of length 1 that the
-    /// view has for it, with one 0 if it is true and with nothing if it is false.
+    /// For a mask, which of its nonzero arrays; 0 for integer arrays. For a 0-d mask the view has an axis of length 1, which is indexed by one 0 if
+    /// the mask is true and by nothing if it is false.
     pub part: usize,
 }
 
@@ -113,7 +111,7 @@ impl Advanced {
 }
 
 impl Layout {
-    /// Applies an index expression without masks, or with masks already replaced by their nonzero arrays.
+    /// Applies an index expression without masks, or whose masks were replaced by their nonzero arrays.
     ///
     /// # Errors
     ///
@@ -122,8 +120,8 @@ impl Layout {
         self.index_counted(items, &[])
     }
 
-    /// Checks the structure of an index expression and that masks have the sizes of the axes they stand on: what can
-    /// be said before masks are counted. Then count them and call [`Layout::index_counted`].
+    /// Checks an index expression before masks are counted: its structure, and that masks have the sizes of the axes they index. Then count the masks
+    /// and call [`Layout::index_counted`].
     ///
     /// # Errors
     ///
@@ -160,13 +158,12 @@ impl Layout {
 
     /// Applies an index expression. `mask_counts` has the number of true elements of each mask, in order.
     ///
-    /// The values of index arrays are not known here: who gathers checks them against the view's sizes.
+    /// The values of index arrays are not known here; gather and scatter check them against the view's sizes.
     ///
     /// # Errors
     ///
-    /// `Index` for too many entries, two ellipses, an integer out of bounds, a zero step, a mask of another size than
-    /// its axes, counts that are not as many as masks, or index arrays that do not broadcast; `Shape` when the result
-    /// has too many axes or elements.
+    /// `Index` for too many entries, two ellipses, an integer out of bounds, a zero step, a mask of another size than its axes, a wrong number of
+    /// counts, or index arrays that do not broadcast; `Shape` if the result has too many axes or elements.
     pub fn index_counted(
         &self,
         items: &[IndexItem],
@@ -285,16 +282,16 @@ impl Layout {
     }
 }
 
-/// Entries of an index expression.
+/// Counts of the entries of an index expression.
 struct Census {
     arrays: usize,
     masks: usize,
-    /// Axes that the ellipsis stands for (the entries that are missing, if there is none).
+    /// Number of axes that the ellipsis stands for; without an ellipsis, the number of missing entries.
     skipped: usize,
 }
 
-/// Where the walk along the entries stands relative to the advanced ones. The number is the result axis where they
-/// begin. Anything between two advanced entries separates them, even an ellipsis that stands for no axis.
+/// Position relative to the advanced entries, while walking along the entries. The number is the result axis where they begin. Any entry between two
+/// advanced ones separates them, even an ellipsis that stands for no axis.
 #[derive(Clone, Copy)]
 enum Place {
     Before,
@@ -314,7 +311,7 @@ impl Place {
     }
 }
 
-/// The view under construction: axes of the source before `axis` are done.
+/// The view under construction. Axes of the source before `axis` are done.
 struct Builder<'a> {
     source: &'a Layout,
     shape: Dims,
@@ -368,13 +365,13 @@ impl Builder<'_> {
     }
 }
 
-/// The shape all index arrays broadcast to.
+/// The common shape of all index arrays after broadcasting.
 fn index_shape(items: &[IndexItem], mask_counts: &[usize]) -> Result<Dims, TensorError> {
     let mut counts = mask_counts.iter();
     let shapes: SmallVec<[Dims; 2]> = items
         .iter()
         .flat_map(|item| {
-            // A mask of k axes is k arrays; they have one shape, and only the message tells how many there are.
+            // A mask of k axes is k arrays of one shape; only the error message needs to know the number.
             let (shape, times) = match item {
                 IndexItem::Array { shape } => (shape.clone(), 1),
                 IndexItem::Mask { shape } => (

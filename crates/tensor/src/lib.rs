@@ -1,4 +1,4 @@
-//! Data types, layouts, storage, devices and zero-copy exchange. No operator, no arithmetic.
+//! Data types, layouts, storage, devices and zero-copy exchange. This crate has no operators and no arithmetic.
 
 #![warn(missing_docs)]
 
@@ -37,5 +37,5 @@ pub use storage::Storage;
 pub use tensor::{Source, Tensor};
 pub(crate) use words::copy_words;
 
-/// Another name of [`TensorError`], for the functions of [`Layout`].
+/// Alias of [`TensorError`] for the functions of [`Layout`].
 pub type LayoutError = TensorError;

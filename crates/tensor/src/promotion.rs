@@ -1,7 +1,6 @@
-//! Promotion: the result type of several data types, and which conversions a casting rule allows.
+//! Type promotion: the result type of several data types, and the conversions that casting rules allow.
 //!
-//! Two modes share one algorithm and differ in their pair table. In both, Python scalars are weak: they bring a kind,
-//! not a size.
+//! Two modes share one algorithm and have different tables of pairs. In both modes Python scalars are weak: their kind matters, not their size.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,15 +8,15 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::{DType, Kind};
 
-/// Rules by which data types combine.
+/// A set of promotion rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Promotion {
-    /// Never silently float64: an integer array with a float array gives that float, a Python float with an integer
-    /// array gives float32, and so do int64 and uint64 together.
+    /// Never float64 unless an operand is: an integer array with a float array gives that float type; a Python float with an integer array gives
+    /// float32, and so do int64 with uint64.
     #[default]
     Mx,
-    /// NumPy 2 (NEP 50) exactly.
+    /// The rules of NumPy 2 (NEP 50).
     NumPy,
 }
 
@@ -33,7 +32,7 @@ pub fn promotion() -> Promotion {
     }
 }
 
-/// Sets the process's promotion mode; returns the one before.
+/// Sets the process's promotion mode. Returns the previous one.
 pub fn set_promotion(mode: Promotion) -> Promotion {
     if PROMOTION.swap(mode as u8, Ordering::Relaxed) == Promotion::Mx as u8 {
         Promotion::Mx
@@ -42,13 +41,13 @@ pub fn set_promotion(mode: Promotion) -> Promotion {
     }
 }
 
-/// The type of Python floats and of functions that make floats: float32 in `Mx`, float64 in `NumPy`.
+/// Default float type, for Python floats and functions that create floats: float32 in `Mx`, float64 in `NumPy`.
 #[inline]
 pub fn default_float() -> DType {
     promotion().float()
 }
 
-/// The type of Python integers and of functions that count: int64 in both modes.
+/// Default integer type, for Python integers and functions that count: int64 in both modes.
 #[inline]
 pub const fn default_int() -> DType {
     DType::I64
@@ -64,7 +63,7 @@ impl Promotion {
         }
     }
 
-    /// The type of a lone weak scalar of this kind.
+    /// The type of a weak scalar of this kind without other operands.
     pub const fn default_of(self, kind: Kind) -> DType {
         match kind {
             Kind::Bool => DType::Bool,
@@ -75,29 +74,28 @@ impl Promotion {
     }
 }
 
-/// An operand's part in promotion.
+/// An operand in type promotion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// An array's data type.
     Array(DType),
-    /// A Python scalar's kind. `Weak(Bool)` counts like a bool array, as in NumPy.
+    /// A Python scalar's kind. `Weak(Bool)` counts as a boolean array, as in NumPy.
     Weak(Kind),
 }
 
-/// The data type that two arrays give together.
+/// The data type that two arrays promote to.
 ///
-/// `bfloat16`, which NumPy does not have, holds 8 significant bits: with `int8`, `uint8` and `bool` it stays, in
-/// `NumPy` mode wider integers lead to float32 (16 bits) and float64; with float16 it gives float32 in both modes.
+/// `bfloat16`, which NumPy does not have, has 8 significant bits. It stays with `int8`, `uint8` and `bool`; in `NumPy` mode 16-bit integers give
+/// float32 and larger ones float64. With float16 it gives float32 in both modes.
 #[inline]
 pub fn promote(a: DType, b: DType, mode: Promotion) -> DType {
     PAIRS[mode as usize][a as usize][b as usize]
 }
 
-/// The data type that operands give together; bool if there are none.
+/// The data type that operands promote to; bool if there are none.
 ///
-/// Arrays first: each is promoted with the widest of the highest kind, and the results with each other. So
-/// `int16, uint16, float32` give float32, although `int16, uint16` give int32 and that with float32 float64: what
-/// NumPy does. The kinds of weak scalars come last.
+/// Arrays first: each is promoted with the largest type of the highest kind, and the results with each other. So `int16, uint16, float32` give
+/// float32 as in NumPy, although `int16, uint16` give int32, which with float32 gives float64. Weak scalars come last.
 pub fn result_type(operands: &[Operand], mode: Promotion) -> DType {
     let mut arrays = operands.iter().filter_map(|operand| match *operand {
         Operand::Array(dtype) => Some(dtype),
@@ -143,7 +141,7 @@ const fn rank(dtype: DType) -> usize {
     dtype.kind() as usize * 32 + dtype.size()
 }
 
-/// Result of every pair, by mode.
+/// Results of all pairs, by mode.
 static PAIRS: [[[DType; DType::COUNT]; DType::COUNT]; 2] =
     [pairs(Promotion::Mx), pairs(Promotion::NumPy)];
 
@@ -165,7 +163,7 @@ const fn pair(a: DType, b: DType, mode: Promotion) -> DType {
     if a as u8 == b as u8 {
         return a;
     }
-    // From here on `low` has the lower kind, or the smaller size within the kind.
+    // `low` has the lower kind, or the smaller size within the same kind.
     let (low, high) = if rank(a) <= rank(b) { (a, b) } else { (b, a) };
     match (low.kind(), high.kind()) {
         (Kind::Bool, _) => high,
@@ -188,12 +186,12 @@ const fn wider_complex(float: DType, complex: DType) -> DType {
     }
 }
 
-/// Two different integer types, the first not wider than the second.
+/// Promotes two different integer types; the first has at most the size of the second.
 const fn integers(low: DType, high: DType, mode: Promotion) -> DType {
     if low.is_signed() == high.is_signed() || (high.is_signed() && low.size() < high.size()) {
         return high;
     }
-    // One is signed, and the unsigned one is at least as wide: the next wider signed type holds both.
+    // One is signed, and the unsigned one has at least its size: the next larger signed type holds both.
     match high.size() {
         1 => DType::I16,
         2 => DType::I32,
@@ -202,8 +200,8 @@ const fn integers(low: DType, high: DType, mode: Promotion) -> DType {
     }
 }
 
-/// The smallest float not smaller than `float` with as many significant bits as the integer; float64 for the 64-bit
-/// ones, which no float holds.
+/// The smallest float of at least the size of `float` with as many significant bits as the integer; float64 for 64-bit integers, which no float holds
+/// exactly.
 const fn float_for(integer: DType, float: DType) -> DType {
     let needed = match integer.size() {
         1 => 2,
@@ -219,19 +217,19 @@ const fn float_for(integer: DType, float: DType) -> DType {
     }
 }
 
-/// Which conversions are allowed, from none to all.
+/// Casting rules, from the strictest to the most permissive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Casting {
-    /// The same type only.
+    /// Only the same type.
     No,
-    /// The same type up to byte order; ours always has the machine's, so this is `No`.
+    /// The same type, in any byte order; here all types have the machine's byte order, so this is `No`.
     Equiv,
-    /// Every value survives (64-bit integers to float64 count, as in NumPy).
+    /// Conversions that preserve every value (64-bit integers to float64 count as safe, as in NumPy).
     Safe,
-    /// Safe, or down within a kind, as float64 to float32. Signed to unsigned is not.
+    /// Safe conversions, and conversions within a kind, as float64 to float32; not signed to unsigned.
     SameKind,
-    /// Anything.
+    /// All conversions.
     Unsafe,
 }
 
@@ -257,11 +255,11 @@ impl fmt::Display for Casting {
 impl FromStr for Casting {
     type Err = UnknownCasting;
 
-    /// Reads NumPy's names.
+    /// Parses NumPy's names.
     ///
     /// # Errors
     ///
-    /// When the text is none of them.
+    /// If the text is not a casting rule.
     fn from_str(name: &str) -> Result<Casting, UnknownCasting> {
         [
             Casting::No,
@@ -276,12 +274,12 @@ impl FromStr for Casting {
     }
 }
 
-/// A text that is no casting rule.
+/// A text that is not a casting rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("casting must be one of 'no', 'equiv', 'safe', 'same_kind', 'unsafe'")]
 pub struct UnknownCasting;
 
-/// Whether `casting` allows conversion from one type to the other. Does not depend on the promotion mode.
+/// Whether `casting` allows the conversion. Independent of the promotion mode.
 pub fn can_cast(from: DType, to: DType, casting: Casting) -> bool {
     match casting {
         Casting::No | Casting::Equiv => from == to,

@@ -1,20 +1,20 @@
-//! `Scalar`: one value of any data type (Python scalars, fill values, elements). No arithmetic.
+//! `Scalar`: one value of any data type (Python scalars, fill values, elements), without arithmetic.
 
 use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::{DType, Kind};
 
-/// A value, as wide as its kind gets.
+/// A value in the largest type of its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// An integer; also for the unsigned types where it fits.
+    /// An integer in the range of int64; also of unsigned types.
     I64(i64),
     /// An integer of `uint64`, or one above the range of `I64`.
     U64(u64),
-    /// An integer beyond 64 bits, as the nearest float; infinite if floats end before it. No integer type holds it.
+    /// An integer beyond 64 bits, rounded to the nearest float (infinite if too large). No integer type holds it.
     Wide(f64),
     /// A real number.
     F64(f64),
@@ -23,7 +23,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Its kind: what it brings to promotion when it is a Python scalar.
+    /// Its kind in type promotion, if it is a Python scalar.
     #[inline]
     pub const fn kind(&self) -> Kind {
         match *self {
@@ -34,7 +34,7 @@ impl Scalar {
         }
     }
 
-    /// The value as a real number: rounded to nearest, the real part of a complex number.
+    /// The value as a real number, rounded to nearest; the real part of a complex number.
     #[inline]
     pub const fn as_f64(&self) -> f64 {
         match *self {
@@ -46,8 +46,7 @@ impl Scalar {
         }
     }
 
-    /// The value as an integer: truncated towards zero, wrapped from `U64`, clipped from floats (NaN gives 0), the real
-    /// part of a complex number.
+    /// The value as an integer: floats are truncated and clipped (NaN gives 0), `U64` wraps, complex numbers use their real part.
     #[inline]
     pub const fn as_i64(&self) -> i64 {
         match *self {
@@ -59,7 +58,7 @@ impl Scalar {
         }
     }
 
-    /// The value as an unsigned integer: like [`Scalar::as_i64`], but negative numbers wrap and large floats stay.
+    /// The value as an unsigned integer: as [`Scalar::as_i64`], but negative numbers wrap and large floats keep their value.
     #[inline]
     pub const fn as_u64(&self) -> u64 {
         match *self {
@@ -92,8 +91,7 @@ impl Scalar {
         }
     }
 
-    /// The value if it is an integer of the signed 64-bit range (a bool is 0 or 1); floats are not integers here, even
-    /// if they have no fraction.
+    /// The value if it is an integer in the range of int64 (booleans are 0 and 1). Floats are not integers here, even if they have no fraction.
     #[inline]
     pub const fn to_i64(&self) -> Option<i64> {
         match *self {
@@ -104,9 +102,8 @@ impl Scalar {
         }
     }
 
-    /// Whether the type takes the value as NumPy takes a Python scalar: its kind is not below the value's, and an
-    /// integer is in range. A finite float is taken by every float type (it may round to infinity), an integer beyond
-    /// 64 bits if there are floats as large.
+    /// Whether the dtype accepts the value by NumPy's rules for Python scalars: its kind is not below the value's, and an integer is in range. Every
+    /// float type accepts finite floats (they may round to infinity), and integers beyond 64 bits if it has floats as large.
     #[inline]
     pub fn fits(&self, dtype: DType) -> bool {
         match self {
@@ -123,7 +120,7 @@ impl Scalar {
         }
         if self.kind() > dtype.kind() {
             return match self.to_i64() {
-                // Integers 0 and 1 are truth values.
+                // The integers 0 and 1 convert to booleans.
                 Some(x) => dtype == DType::Bool && (x == 0 || x == 1),
                 None => false,
             };
@@ -144,20 +141,20 @@ impl Scalar {
         (low..=high).contains(&value)
     }
 
-    /// Writes the value as one element, converted as C converts: integers wrap, floats truncate towards zero, complex
-    /// numbers lose their imaginary part, anything not zero is true.
+    /// Writes the value as one element, with C's conversions: integers wrap, floats truncate towards zero, complex numbers lose their imaginary part,
+    /// nonzero values are true.
     ///
     /// # Safety
     ///
     /// `to` must be valid for writing `dtype.size()` bytes. It need not be aligned.
     #[inline]
     pub unsafe fn write(&self, dtype: DType, to: *mut u8) {
-        // A float outside of the 64-bit range has no C answer; within it, the narrow types take the low bits.
+        // C does not define the conversion of floats outside the 64-bit range. Inside it, smaller types take the low bits.
         let signed = || self.as_i64();
         macro_rules! put {
             ($value:expr) => {{
                 let value = $value;
-                // SAFETY: the caller promises room for one element of `dtype`, whose size is that of `value`.
+                // SAFETY: the caller promises memory for one element of `dtype`, whose size is that of `value`.
                 unsafe { put(to, value) }
             }};
         }
@@ -225,7 +222,7 @@ impl Scalar {
         }
     }
 
-    /// Rounds once: an integer does not pass through f64 on its way.
+    /// Rounds once: integers are not converted to f64 first.
     #[inline]
     const fn as_f32(&self) -> f32 {
         match *self {
@@ -241,11 +238,11 @@ impl Scalar {
 /// `to` must be valid for writing a `T`.
 #[inline]
 unsafe fn put<T>(to: *mut u8, value: T) {
-    // SAFETY: the caller promises room for a `T`; the write needs no alignment.
+    // SAFETY: the caller promises memory for a `T`; the write needs no alignment.
     unsafe { to.cast::<T>().write_unaligned(value) }
 }
 
-/// Negative numbers wrap, as in C; numbers above the signed range stay.
+/// Negative numbers wrap, as in C; numbers above the signed range keep their value.
 const fn real_to_u64(x: f64) -> u64 {
     if x < 0.0 { x as i64 as u64 } else { x as u64 }
 }
@@ -276,10 +273,10 @@ impl From<Complex<f32>> for Scalar {
 mod tests {
     use super::*;
 
-    /// Writes and reads back, at an odd address.
+    /// Writes a value to an unaligned address and reads it back.
     fn through(value: Scalar, dtype: DType) -> Scalar {
         let mut bytes = [0u8; 17];
-        // SAFETY: 16 bytes follow the first, as many as the largest element has.
+        // SAFETY: at least 16 bytes follow the first byte, the size of the largest element.
         unsafe {
             value.write(dtype, bytes.as_mut_ptr().add(1));
             Scalar::read(dtype, bytes.as_ptr().add(1))

@@ -1,4 +1,4 @@
-//! Storage: bytes on one device, the variable that orders access to them, and who frees them.
+//! Storage: bytes on one device, their owner, and the variable that orders access to them.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -14,12 +14,11 @@ use crate::backend::{Allocation, Backend, backend_of};
 use crate::error::TensorError;
 use crate::{Device, DeviceKind, memory};
 
-/// Bytes on one device, few of them in the storage itself. Arrays that are views of each other share one storage, which stays where it is.
+/// Bytes on one device. Small ones are inside the storage itself. Arrays that are views of each other share one storage, which never moves.
 ///
-/// The bytes are reached through [`Storage::ptr`] by operations that the engine has granted its variable to; nothing
-/// here reads or writes them.
+/// Operations access the bytes through [`Storage::ptr`] after the engine has granted them the variable. Nothing in this type reads or writes them.
 pub struct Storage {
-    /// `None` for the bytes in `inside`.
+    /// `None` if the bytes are in `inside`.
     ptr: Option<NonNull<u8>>,
     len_bytes: usize,
     device: Device,
@@ -32,10 +31,10 @@ pub struct Storage {
     inside: UnsafeCell<SmallBuffer>,
 }
 
-/// In `Storage::version`, whose other bits count: somebody has asked for it since it was counted.
+/// Bit of `Storage::version` that says that somebody has read the version since its last increment. The other bits are the count.
 const SEEN: u64 = 1;
 
-/// Bytes inside the storage object, so that a single element needs no block.
+/// Bytes inside the storage object, so that a single element needs no separate block.
 #[repr(align(16))]
 struct SmallBuffer(
     #[expect(dead_code, reason = "seen through pointers")] [MaybeUninit<u8>; SmallBuffer::BYTES],
@@ -45,28 +44,28 @@ impl SmallBuffer {
     const BYTES: usize = 16;
 }
 
-/// Who frees the bytes.
+/// The owner of the bytes, who frees them.
 enum Owner {
     Memory,
     /// There are no bytes.
     Nobody,
     Backend(&'static dyn Backend),
-    /// Frees them when it is dropped.
+    /// Another library. Dropping the box frees the bytes.
     Foreign(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send + Sync>),
 }
 
-// SAFETY: the pointer is owned (by the storage or by `owner`, which is `Send + Sync`), and the bytes behind it are only
-// touched by unsafe code that the engine orders by `var`.
+// SAFETY: the pointer is owned (by the storage or by `owner`, which is `Send + Sync`), and only unsafe code that the engine orders by `var` accesses
+// the bytes.
 unsafe impl Send for Storage {}
 // SAFETY: as above; everything else behind `&Storage` is atomic or constant.
 unsafe impl Sync for Storage {}
 
 impl Storage {
-    /// Uninitialised bytes, aligned to 64 bytes, or to 16 up to a length of 256.
+    /// Allocates uninitialised bytes, aligned to 64, or to 16 for lengths up to 256.
     ///
     /// # Errors
     ///
-    /// `Memory` when there is not enough; `Device` when there is no such device.
+    /// `Memory` if there is not enough; `Device` if the device does not exist.
     #[inline]
     pub fn allocate(len_bytes: usize, device: Device) -> Result<Arc<Storage>, TensorError> {
         if device.kind() == DeviceKind::Cpu {
@@ -81,7 +80,7 @@ impl Storage {
         Storage::allocate_on_backend(len_bytes, device, Backend::allocate)
     }
 
-    /// Bytes that are all zero. Big blocks of main memory cost nothing until they are touched.
+    /// Allocates bytes that are all zero. Large blocks of main memory get their pages when they are touched.
     ///
     /// # Errors
     ///
@@ -90,7 +89,7 @@ impl Storage {
         if device.kind() == DeviceKind::Cpu {
             if len_bytes <= SmallBuffer::BYTES {
                 let zeros = [0; SmallBuffer::BYTES];
-                // SAFETY: there are as many bytes.
+                // SAFETY: the array has `len_bytes` bytes.
                 return Ok(unsafe { Storage::of_element(zeros.as_ptr(), len_bytes, device) });
             }
             let ptr = memory::allocate_zeroed(len_bytes)?;
@@ -101,13 +100,13 @@ impl Storage {
         Storage::allocate_on_backend(len_bytes, device, Backend::allocate_zeroed)
     }
 
-    /// Some bytes of main memory that are zero and stay so, for small arrays of which nobody may make anything else.
+    /// A constant block of zeros in main memory, for small read-only arrays of zeros.
     ///
     /// # Errors
     ///
-    /// As [`Storage::allocate`], the first time.
+    /// As [`Storage::allocate`], at the first call.
     pub(crate) fn zeros() -> Result<&'static Arc<Storage>, TensorError> {
-        /// A row of the largest elements, or an image of small ones.
+        /// 64 of the largest elements, or 1024 of the smallest.
         const BYTES: usize = 1024;
         static ZEROS: OnceLock<Arc<Storage>> = OnceLock::new();
         if let Some(zeros) = ZEROS.get() {
@@ -119,8 +118,8 @@ impl Storage {
         Ok(ZEROS.get_or_init(|| Arc::new(storage)))
     }
 
-    /// Bytes that somebody else owns. `owner` is dropped with the storage, on whatever thread that happens: if what it
-    /// does there needs a lock of its own (an interpreter's, say), it must take it.
+    /// Bytes that another library owns. `owner` is dropped with the storage, on any thread: if its destructor needs a lock (an interpreter's, say),
+    /// it must acquire that lock itself.
     ///
     /// # Safety
     ///
@@ -140,12 +139,12 @@ impl Storage {
         Arc::new(storage)
     }
 
-    /// The place of as many bytes, without the bytes: arrays in it have a shape and a dtype, but no values. Reads fail with `failure`.
+    /// An abstract storage: it has a length but no bytes. Arrays in it have a shape and a dtype, but no values. Reads fail with `failure`.
     ///
-    /// Its address is one that no memory has, and no other storage.
+    /// Its address is unique and not valid.
     #[must_use]
     pub fn without_memory(len_bytes: usize, device: Device, failure: Failure) -> Arc<Storage> {
-        /// Not canonical: no processor that we run on has memory there.
+        /// Not canonical: no supported processor has memory at such an address.
         const FIRST: usize = 1 << 56;
         static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
         let room = len_bytes.min(1 << 48).next_multiple_of(64).max(64);
@@ -156,7 +155,7 @@ impl Storage {
         Arc::new(storage)
     }
 
-    /// Whether it is the place of bytes that do not exist.
+    /// Whether it is abstract, that is, without bytes.
     #[inline]
     pub fn is_abstract(&self) -> bool {
         matches!(self.owner, Owner::Nobody)
@@ -178,19 +177,19 @@ impl Storage {
         }
     }
 
-    /// A new storage in main memory, which `device` says, for one element: the bytes that lie at `from`.
+    /// A new storage in main memory (`device` is a name for it) for one element, which is copied from `from`.
     ///
     /// # Safety
     /// `from` is valid for reading `len_bytes` bytes.
     ///
     /// # Panics
-    /// If these are more than any element has.
+    /// If `len_bytes` exceeds the size of the largest element.
     #[inline]
     pub unsafe fn of_element(from: *const u8, len_bytes: usize, device: Device) -> Arc<Storage> {
         assert!(len_bytes <= SmallBuffer::BYTES);
         let storage = Storage::shared(|| Storage::new(None, len_bytes, device, Owner::Memory));
         let to = storage.ptr();
-        // SAFETY: the caller's promise; there is room, checked above, which nobody else knows yet.
+        // SAFETY: the caller's promise; the buffer is large enough, as checked above, and new.
         unsafe {
             match len_bytes {
                 8 => to.cast::<u64>().write(from.cast::<u64>().read_unaligned()),
@@ -201,11 +200,11 @@ impl Storage {
         storage
     }
 
-    /// Constructs the storage in its final place. Moving it there from the stack is expensive, because it has just been written.
+    /// Constructs the storage directly on the heap. Moving it there from the stack is expensive, because it has just been written.
     #[inline]
     fn shared(make: impl FnOnce() -> Storage) -> Arc<Storage> {
         let place = Arc::<Storage>::new_uninit();
-        // SAFETY: nobody else knows the place, and it is initialised afterwards.
+        // SAFETY: nobody else has the pointer, and the memory is initialised afterwards.
         unsafe {
             Arc::as_ptr(&place)
                 .cast_mut()
@@ -221,7 +220,7 @@ impl Storage {
         allocate: impl Fn(&'static dyn Backend, u32, usize) -> Result<Allocation, TensorError>,
     ) -> Result<Arc<Storage>, TensorError> {
         let backend = backend_of(device)?;
-        // Backends are not asked for blocks of no bytes.
+        // Backends do not allocate blocks of size 0.
         let block = if len_bytes == 0 {
             Allocation::from(NonNull::dangling())
         } else {
@@ -229,14 +228,14 @@ impl Storage {
         };
         let owner = Owner::Backend(backend);
         let storage = Storage::new(Some(block.ptr), len_bytes, device, owner);
-        // Whoever uses the new storage first comes after those who used the same bytes before.
+        // The first use of the new storage must come after the pending work on the same bytes.
         for event in block.in_flight {
             storage.var.record_event(event, Access::Read);
         }
         Ok(Arc::new(storage))
     }
 
-    /// The first byte, on [`Storage::device`]. Not null; not to be touched if there are no bytes.
+    /// Address of the first byte, on [`Storage::device`]. Not null; must not be accessed if there are no bytes.
     #[inline]
     pub fn ptr(&self) -> *mut u8 {
         match self.ptr {
@@ -251,7 +250,7 @@ impl Storage {
         self.len_bytes
     }
 
-    /// Where the bytes lie.
+    /// Device of the bytes.
     #[inline]
     pub fn device(&self) -> Device {
         self.device
@@ -263,7 +262,7 @@ impl Storage {
         &self.var
     }
 
-    /// A number that is another one after [`Storage::bump_version`] than before.
+    /// A number that changes with [`Storage::bump_version`].
     pub fn version(&self) -> u64 {
         let mut version = self.version.load(Ordering::Relaxed);
         if version & SEEN == 0 {
@@ -272,12 +271,13 @@ impl Storage {
         version >> 1
     }
 
-    /// Says that an operation that writes the bytes has been issued. Counted is only the first one since somebody asked for the version: most
-    /// storages are never asked, and an atomic addition takes longer than to write an element.
+    /// Notes that an operation that writes the bytes has been issued. Only the first call after a read of the version increments it: most versions
+    /// are never read, and an atomic addition takes longer than writing an element.
     #[inline]
     pub fn bump_version(&self) {
         if self.version.load(Ordering::Relaxed) & SEEN != 0 {
-            // Ends `SEEN` and counts one; where two threads do so at once, it counts one and leaves `SEEN`, which is as good.
+            // Adding `SEEN` clears the bit and increments the count. If two threads do so at once, the count grows by one and the bit stays set,
+            // which is harmless.
             self.version.fetch_add(SEEN, Ordering::Relaxed);
         }
     }
@@ -288,36 +288,35 @@ impl Storage {
         self.lineage.load(Ordering::Relaxed)
     }
 
-    /// Says that an operation that somebody keeps the history of (for gradients) writes the bytes: what else is known of how they were computed
-    /// is out of date.
+    /// Notes that a recorded operation writes the bytes: older graph entries of arrays in this storage become stale.
     pub fn bump_lineage(&self) {
         self.lineage.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the bytes must not be written.
+    /// Whether writing the bytes is forbidden.
     #[inline]
     pub fn is_read_only(&self) -> bool {
         self.is_read_only
     }
 
-    /// Whether foreign code can see the bytes: then calls that touch them return when they are done. Foreign storage is
+    /// Whether code outside the library can see the bytes. If so, calls that access them return only when they are done. Storage of other owners is
     /// shared from the start.
     ///
-    /// Of one thread that pushes an operation and then asks this, and another that marks and then waits for the variable, at
-    /// least one sees the other: the fences order each thread's store before its load.
+    /// If one thread pushes an operation and then calls this, and another thread calls `mark_shared` and then waits for the variable, at least one
+    /// sees the other: the fences order each thread's store before its load.
     #[inline]
     pub fn is_shared(&self) -> bool {
         fence(Ordering::SeqCst);
         self.is_shared.load(Ordering::Relaxed)
     }
 
-    /// Says that foreign code can see the bytes from now on. What was pushed before may still be running.
+    /// Marks the bytes as visible to code outside the library. Operations that were pushed before may still be running.
     pub fn mark_shared(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Whether somebody else frees the bytes.
+    /// Whether another library owns the bytes.
     pub fn is_foreign(&self) -> bool {
         matches!(self.owner, Owner::Foreign(_))
     }
@@ -327,12 +326,12 @@ impl Drop for Storage {
     #[inline]
     fn drop(&mut self) {
         if self.device.is_host() || self.is_foreign() {
-            // A device may be copying from or to these bytes, and their owner does not know of its work.
+            // A device may be copying from or to these bytes, and their owner does not know of that work.
             self.var.wait_for_devices();
         }
         let Some(ptr) = self.ptr else { return };
         match &self.owner {
-            // SAFETY: the block was allocated with this length, and with the storage goes the last who knows it.
+            // SAFETY: the block was allocated with this length, and this storage was its last user.
             Owner::Memory => unsafe { memory::free(ptr, self.len_bytes) },
             Owner::Backend(backend) if self.len_bytes > 0 => {
                 let in_flight = self.var.events(Access::Write);

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use crate::error::{DTypeError, ShapeError, TensorError, ViewObstacle};
 use crate::{DType, Device, Layout, Storage, Strides, checked_len};
 
-/// Elements of one type, anywhere in a storage. Cloning shares the elements.
+/// Elements of one type in a storage. Clones share the elements.
 #[derive(Clone, Debug)]
 pub struct Tensor {
     storage: Arc<Storage>,
     layout: Layout,
     dtype: DType,
-    /// Whether it was made as another way to see a tensor.
+    /// Whether it was created as a view of another tensor.
     is_view: bool,
-    /// Whether it must not be written, although its storage may be; views of it inherit this.
+    /// Whether it must not be written, although its storage may be. Views inherit this.
     is_locked: bool,
 }
 
-/// All that a view is made of but its layout. It holds the storage, so that the view can be made later, whatever becomes of the tensor meanwhile.
+/// Storage, dtype and lock of a view: everything except its layout. It keeps the storage alive, so that the view can be constructed later.
 #[derive(Clone)]
 pub struct Source {
     storage: Arc<Storage>,
@@ -34,7 +34,7 @@ impl Source {
         &self.storage
     }
 
-    /// A source of `len` uninitialised elements with a storage of its own.
+    /// A new storage for `len` uninitialised elements.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Source {
         })
     }
 
-    /// A source of `len` zeros with a storage of its own.
+    /// A new storage for `len` zeros.
     ///
     /// # Errors
     ///
@@ -64,11 +64,11 @@ impl Source {
         })
     }
 
-    /// A read-only source of `len` zeros in memory that all such sources share. `None` if `len` exceeds that memory.
+    /// A read-only block of `len` zeros that all such sources share. `None` if `len` exceeds that block.
     ///
     /// # Errors
     ///
-    /// As [`Storage::allocate`], the first time.
+    /// As [`Storage::allocate`], at the first call.
     #[inline]
     pub fn zeros(len: usize, dtype: DType, device: Device) -> Result<Option<Source>, TensorError> {
         let storage = Storage::zeros()?;
@@ -81,11 +81,11 @@ impl Source {
         }))
     }
 
-    /// All elements of the storage as an array of this shape in C order.
+    /// All elements of the storage as a tensor of this shape in C order.
     ///
     /// # Panics
     ///
-    /// If the shape has another number of them.
+    /// If the shape has another number of elements.
     #[inline]
     pub fn dense(self, shape: &[usize]) -> Tensor {
         let len: usize = shape.iter().product();
@@ -99,11 +99,11 @@ impl Source {
         }
     }
 
-    /// The view through a layout.
+    /// The view with this layout.
     ///
     /// # Errors
     ///
-    /// `Shape` when an element would lie outside of the storage.
+    /// `Shape` if an element would lie outside the storage.
     pub fn seen(self, layout: Layout) -> Result<Tensor, TensorError> {
         let tensor = Tensor::new(self.storage, layout, self.dtype)?;
         Ok(Tensor {
@@ -113,20 +113,20 @@ impl Source {
         })
     }
 
-    /// Writes the view through the layout that `layout` writes to its place, if it does and says yes, to the place where it shall stay: everywhere else
-    /// that it passed through would cost. Answers whether it did.
+    /// Constructs the view in `to`. `layout` initialises its layout in place and returns whether it did. Returns whether the tensor was constructed.
+    /// In-place construction avoids copies of the tensor.
     ///
     /// # Safety
     ///
-    /// `layout` has written one if it says yes, which lies inside the storage, in elements of the view's dtype. `to` is valid for writing a tensor; what
-    /// it holds is not dropped.
+    /// If `layout` returns true, it has initialised a layout that lies inside the storage, in elements of the view's dtype. `to` is valid for writing
+    /// a tensor; its old content is not dropped.
     #[inline]
     pub unsafe fn write(
         self,
         layout: impl FnOnce(&mut MaybeUninit<Layout>) -> bool,
         to: *mut Tensor,
     ) -> bool {
-        // SAFETY: the caller's; a layout that may not be initialised can be referred to as one.
+        // SAFETY: the caller's promise; the reference is to a `MaybeUninit`.
         unsafe {
             let place = (&raw mut (*to).layout).cast::<MaybeUninit<Layout>>();
             if !layout(&mut *place) {
@@ -144,11 +144,11 @@ impl Source {
 }
 
 impl Tensor {
-    /// Sees a storage through a layout.
+    /// A view of a storage.
     ///
     /// # Errors
     ///
-    /// `Shape` when an element would lie outside of the storage.
+    /// `Shape` if an element would lie outside the storage.
     pub fn new(storage: Arc<Storage>, layout: Layout, dtype: DType) -> Result<Tensor, TensorError> {
         check_inside(&storage, &layout, dtype)?;
         Ok(Tensor {
@@ -160,7 +160,7 @@ impl Tensor {
         })
     }
 
-    /// From parts that are known to fit.
+    /// A tensor from parts that are known to be consistent.
     pub(crate) fn from_parts(storage: Arc<Storage>, layout: Layout, dtype: DType) -> Tensor {
         debug_assert_eq!(check_inside(&storage, &layout, dtype), Ok(()));
         Tensor {
@@ -190,12 +190,12 @@ impl Tensor {
         })
     }
 
-    /// Undefined elements of a dense layout (C or Fortran order, or any order without gaps or overlap), whose offset is not looked at. The
-    /// way for callers that have such a layout at hand: nothing is checked.
+    /// A new tensor with a dense layout (C or Fortran order, or any order without gaps or overlap). The elements are undefined. The offset of the
+    /// layout is ignored, and nothing is checked.
     ///
     /// # Errors
     ///
-    /// `Memory`; `Device` when there is no such device.
+    /// `Memory`; `Device` if the device does not exist.
     #[inline]
     pub fn empty_dense(
         layout: &Layout,
@@ -218,18 +218,18 @@ impl Tensor {
         })
     }
 
-    /// As [`Tensor::empty_dense`], under that very layout, which begins at 0.
+    /// As [`Tensor::empty_dense`], with exactly this layout, whose offset is 0.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`Tensor::empty_dense`].
     #[inline]
     pub fn empty_as(layout: Layout, dtype: DType, device: Device) -> Result<Tensor, TensorError> {
         let storage = Storage::allocate(layout.len() * dtype.size(), device)?;
         Ok(Tensor::from_parts(storage, layout, dtype))
     }
 
-    /// The one element of a storage that holds no more.
+    /// The 0-d tensor of a storage of one element.
     #[inline]
     pub fn of_element(storage: Arc<Storage>, dtype: DType) -> Tensor {
         debug_assert_eq!(storage.len_bytes(), dtype.size());
@@ -277,26 +277,26 @@ impl Tensor {
         self.dtype
     }
 
-    /// Whether it was made as another way to see a tensor: it may be a part of what its storage holds.
+    /// Whether it was created as a view of another tensor: it may be only a part of its storage.
     #[inline]
     pub fn is_view(&self) -> bool {
         self.is_view
     }
 
-    /// The same, taken for all that its storage holds: what was made to be seen through this layout is no view.
+    /// Marks the tensor as the owner of its storage, not a view. For results that were constructed by a view with this layout.
     #[must_use]
     pub fn as_own(mut self) -> Tensor {
         self.is_view = false;
         self
     }
 
-    /// Whether its elements must not be written through it: it, or a tensor it is a view of, is locked, or its storage is read-only.
+    /// Whether writing through the tensor is forbidden: it, or a tensor it is a view of, is locked, or its storage is read-only.
     #[inline]
     pub fn is_read_only(&self) -> bool {
         self.is_locked || self.storage.is_read_only()
     }
 
-    /// The same elements, not to be written through the result and its views (or to be written again, if the storage may be).
+    /// The same elements, with the result and its views read-only if `is_locked`; otherwise writable, if the storage is.
     #[must_use]
     pub fn locked(self, is_locked: bool) -> Tensor {
         Tensor { is_locked, ..self }
@@ -314,7 +314,7 @@ impl Tensor {
         self.layout.ndim()
     }
 
-    /// Where the storage lies.
+    /// Device of the storage.
     #[inline]
     pub fn device(&self) -> Device {
         self.storage.device()
@@ -332,16 +332,16 @@ impl Tensor {
         self.layout.is_empty()
     }
 
-    /// Bytes of all elements together; a broadcast view counts repeated ones again.
+    /// Size of all elements in bytes; repeated elements of a broadcast view count each time.
     #[inline]
     pub fn len_bytes(&self) -> usize {
         self.len() * self.dtype.size()
     }
 
-    /// Address of element `(0, 0, …)`; not to be touched if there are no elements.
+    /// Address of element `(0, 0, …)`; must not be accessed if there are no elements.
     #[inline]
     pub fn data_ptr(&self) -> *mut u8 {
-        // Wrapping, for the offset of an empty view may lie outside of the storage.
+        // Wrapping, because the offset of an empty view may be outside the storage.
         self.storage
             .ptr()
             .wrapping_add(self.layout.offset().wrapping_mul(self.dtype.size()))
@@ -358,8 +358,7 @@ impl Tensor {
             .collect()
     }
 
-    /// The same storage through another layout, which must be a view of this one or otherwise lie within the storage:
-    /// checked in debug builds only. [`Tensor::new`] always checks.
+    /// The same storage with another layout, which must lie within the storage. That is checked in debug builds only; [`Tensor::new`] always checks.
     #[inline]
     pub fn with_layout(&self, layout: Layout) -> Tensor {
         debug_assert_eq!(check_inside(&self.storage, &layout, self.dtype), Ok(()));
@@ -372,7 +371,7 @@ impl Tensor {
         }
     }
 
-    /// Storage, dtype and lock of views of the tensor as elements of `dtype`. The view is locked if the tensor is, or if `locks`.
+    /// The source of views of this tensor as elements of `dtype`. The views are locked if the tensor is, or if `locks`.
     #[inline]
     pub fn source(&self, dtype: DType, locks: bool) -> Source {
         Source {
@@ -383,7 +382,7 @@ impl Tensor {
         }
     }
 
-    /// Storage, dtype and lock, from which a view with another layout is built.
+    /// The source of views of this tensor, without cloning the storage.
     #[inline]
     pub fn into_source(self) -> Source {
         Source {
@@ -394,12 +393,12 @@ impl Tensor {
         }
     }
 
-    /// The same bytes as another type, by NumPy's rule: if items change size, the last axis must be contiguous, and its
-    /// length in bytes stays.
+    /// Views the bytes as another type, by NumPy's rule: if the item size changes, the last axis must be contiguous, and its length in bytes stays
+    /// the same.
     ///
     /// # Errors
     ///
-    /// `DType` when the last axis, its length, a stride or the offset does not allow it.
+    /// `DType` if the last axis, its length, a stride or the offset does not allow it.
     pub fn with_dtype_view(&self, dtype: DType) -> Result<Tensor, TensorError> {
         let (old, new) = (self.dtype.size(), dtype.size());
         let mut layout = self.layout.clone();
@@ -432,7 +431,7 @@ impl Tensor {
         strides[last] = 1;
         let rescale = |bytes: isize| (bytes % new as isize == 0).then(|| bytes / new as isize);
         for (stride, size) in strides.iter_mut().zip(&shape).take(last) {
-            // Nobody steps along an axis of length 1 or of an empty array.
+            // Strides of axes of length 1, and of empty arrays, are never used.
             *stride = match rescale(stride.wrapping_mul(old as isize)) {
                 Some(stride) => stride,
                 None if *size <= 1 || self.is_empty() => 0,
@@ -447,7 +446,7 @@ impl Tensor {
         Ok(Layout::from_parts(shape, strides, offset))
     }
 
-    /// The real parts, as a view; a tensor that is not complex is its own real part.
+    /// A view of the real parts. A real tensor is returned as it is.
     pub fn real(&self) -> Tensor {
         if self.dtype.is_complex() {
             self.component(0)
@@ -469,7 +468,7 @@ impl Tensor {
         }
     }
 
-    /// A complex element is two real ones side by side.
+    /// A view of one part of complex elements: an element is two adjacent real numbers.
     fn component(&self, part: usize) -> Tensor {
         Tensor {
             storage: self.storage.clone(),
@@ -480,7 +479,7 @@ impl Tensor {
         }
     }
 
-    /// Whether the two may share a byte; `false` is certain. Also sees foreign storages over the same memory.
+    /// Whether the two tensors may share a byte; `false` is exact. Also detects storages of other owners over the same memory.
     pub fn may_overlap(&self, other: &Tensor) -> bool {
         if Arc::ptr_eq(&self.storage, &other.storage) && self.dtype.size() == other.dtype.size() {
             return self.layout.may_overlap(&other.layout);
@@ -488,13 +487,13 @@ impl Tensor {
         let (Some(a), Some(b)) = (self.addresses(), other.addresses()) else {
             return false;
         };
-        // Main memory has one address space, whatever the device is called.
+        // All devices in main memory share one address space.
         let same_space = self.device() == other.device()
             || (self.device().is_host() && other.device().is_host());
         same_space && a.0 < b.1 && b.0 < a.1
     }
 
-    /// Lowest address touched and one past the highest.
+    /// Lowest address and one past the highest.
     fn addresses(&self) -> Option<(usize, usize)> {
         let (lowest, highest) = self.layout.span()?;
         let (start, size) = (self.storage.ptr() as usize, self.dtype.size());

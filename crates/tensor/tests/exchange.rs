@@ -19,7 +19,7 @@ use mxnet_tensor::{
 };
 use proptest::prelude::*;
 
-/// Reports the thread that drops it.
+/// An owner that reports the thread that drops it.
 struct Owner(std::sync::mpsc::Sender<ThreadId>);
 
 impl Drop for Owner {
@@ -115,7 +115,7 @@ fn storage_counts_its_versions() {
     );
 }
 
-/// Main memory under another name, counting.
+/// A backend for main memory under another name that counts calls.
 struct Counting;
 
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
@@ -377,7 +377,7 @@ fn exports_share_and_copies_do_not() {
     assert_eq!(Arc::strong_count(tensor.storage()), 1);
 }
 
-/// A foreign structure on the stack; `manager_ctx` counts calls of the deleter.
+/// A DLPack structure of another library, on the stack; `manager_ctx` counts calls of the deleter.
 struct Foreign {
     shape: Vec<i64>,
     strides: Vec<i64>,
@@ -385,7 +385,7 @@ struct Foreign {
 }
 
 unsafe extern "C" fn count(managed: *mut DLManagedTensorVersioned) {
-    // SAFETY: the tests put a counter there.
+    // SAFETY: the tests store a pointer to a counter there.
     unsafe { (*(*managed).manager_ctx.cast::<AtomicUsize>()).fetch_add(1, Ordering::Relaxed) };
 }
 
@@ -472,7 +472,7 @@ fn refused_structures_stay_the_callers() {
     let refuse = |change: &dyn Fn(&mut Foreign)| {
         let mut f = foreign(data, &[2, 3], Some(&[3, 1]), &deleted);
         change(&mut f);
-        // SAFETY: the structure is valid as far as its version allows to look.
+        // SAFETY: the structure is valid as far as its version allows it to be read.
         unsafe { dlpack::import(NonNull::from(&mut f.managed)) }.expect_err("malformed")
     };
     let version = dlpack::DLPackVersion { major: 2, minor: 0 };
@@ -530,7 +530,7 @@ proptest! {
         });
         let tensor = base.with_layout(layout);
         drop(base);
-        // SAFETY: the structures are fresh from the export, and handed on once.
+        // SAFETY: the structures are fresh from the export, and imported once.
         let back = unsafe {
             if legacy {
                 dlpack::import_legacy(dlpack::export_legacy(tensor.clone(), Exported::View).expect("writable"), Writes::Allowed)

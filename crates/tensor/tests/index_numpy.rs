@@ -1,4 +1,4 @@
-//! Index expressions against NumPy's results in `data/index.txt` (made by `data/index.py`).
+//! Index expressions compared with NumPy's results in `data/index.txt` (written by `data/index.py`).
 
 use mxnet_tensor::{Dims, IndexItem, Indexed, Layout};
 
@@ -75,7 +75,7 @@ fn coordinates(mut n: usize, shape: &[usize]) -> Vec<usize> {
     result
 }
 
-/// Arrays that a mask stands for, one per axis (one of zeros for a 0-d mask).
+/// The index arrays that a mask is equivalent to, one per axis (one of zeros for a 0-d mask).
 fn nonzero(mask: &Values) -> Vec<Vec<isize>> {
     let trues: Vec<usize> = (0..mask.values.len())
         .filter(|&n| mask.values[n] != 0)
@@ -92,7 +92,7 @@ fn nonzero(mask: &Values) -> Vec<Vec<isize>> {
     (0..mask.shape.len()).map(axis).collect()
 }
 
-/// Element offsets of the result; `None` when a value of an index array is out of bounds.
+/// Positions of the result's elements; `None` if a value of an index array is out of bounds.
 fn gather(indexed: &Indexed, arrays: &[Option<Values>], is_mask: &[bool]) -> Option<Vec<usize>> {
     let Some(advanced) = &indexed.advanced else {
         return Some(indexed.view.offsets().collect());

@@ -1,9 +1,9 @@
-//! Properties of layouts, against explicit lists of element offsets.
+//! Properties of layouts, compared with explicit lists of element positions.
 
 use mxnet_tensor::{Layout, broadcast_shapes};
 use proptest::prelude::*;
 
-/// An array as a shape and the offset of every element, in C order.
+/// A model of an array: its shape and the position of every element, in C order.
 #[derive(Clone, Debug, PartialEq)]
 struct Model {
     shape: Vec<usize>,
@@ -18,7 +18,7 @@ impl Model {
         }
     }
 
-    /// Elements at the coordinates that `from` gives for the result's.
+    /// The model of shape `shape` whose element at `c` is the element at `from(c)`.
     fn map(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Model {
         let offsets = (0..shape.iter().product())
             .map(|n| {
@@ -62,7 +62,7 @@ fn python_slice(size: usize, start: Option<isize>, stop: Option<isize>, step: is
     result
 }
 
-/// One random view operation, made of numbers that are fitted to the layout at hand.
+/// A random view operation. Its numbers are reduced to values that are valid for the layout.
 #[derive(Clone, Debug)]
 struct Step {
     kind: u8,
@@ -293,7 +293,7 @@ proptest! {
     #[test]
     fn reshaping_keeps_the_elements(shape in shapes(), steps in steps(), cuts in prop::collection::vec(1..7usize, 0..5)) {
         let layout = view(&shape, &steps);
-        // Divisors of the length, and -1 for the rest.
+        // Divisors of the length, and -1 for the remaining factor.
         let (mut left, mut target) = (layout.len(), Vec::new());
         for cut in cuts {
             if left % cut == 0 && left > 0 {
@@ -306,7 +306,7 @@ proptest! {
         match layout.reshape(&target).expect("divisors") {
             Some(reshaped) => prop_assert!(reshaped.offsets().eq(offsets.iter().copied())),
             None => {
-                // A copy is needed only if no strides at all give these offsets in this shape.
+                // A copy is needed only if no strides give these positions in this shape.
                 let mut dims: Vec<usize> = target.iter().map(|&n| n.max(0) as usize).collect();
                 dims[target.iter().position(|&n| n < 0).expect("not empty")] = left;
                 prop_assert!(!is_strided(&dims, &offsets), "{:?} as {:?}", layout, dims);
@@ -341,7 +341,7 @@ proptest! {
     }
 }
 
-/// Whether offsets in C order step equally along every axis.
+/// Whether positions in C order have a constant step along every axis.
 fn is_strided(dims: &[usize], offsets: &[usize]) -> bool {
     let mut inner = offsets.len();
     let mut strides = Vec::new();

@@ -1,4 +1,4 @@
-//! The allocator: what it hands out, keeps, counts and gives back. Tests take turns, for statistics are the process's.
+//! The allocator: blocks, caching, statistics. Tests run one at a time, because the statistics are global to the process.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -14,7 +14,7 @@ use mxnet_tensor::memory::{
 
 const MIB: usize = 1 << 20;
 
-/// Runs a test while no other runs, on a thread that is gone with its cache when the next begins.
+/// Runs a test exclusively, on a new thread, whose cache is gone when the next test begins.
 fn alone(test: impl FnOnce() + Send + 'static) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -23,7 +23,7 @@ fn alone(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// A block that frees itself and may change threads.
+/// A block that frees itself and can be sent to other threads.
 struct Block {
     start: NonNull<u8>,
     len: usize,
@@ -52,7 +52,7 @@ impl Block {
         unsafe { self.start.write_bytes(value, self.len) };
     }
 
-    /// Only after `fill`, or zeroed.
+    /// Only after `fill`, or for zeroed blocks.
     fn is_filled_with(&self, value: u8) -> bool {
         // SAFETY: the block is ours, has this length and has been written.
         let bytes = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) };
@@ -62,7 +62,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: the block came with this length, and nobody else has it.
+        // SAFETY: the block was allocated with this length, and nobody else has it.
         unsafe { free(self.start, self.len) };
     }
 }
@@ -194,7 +194,7 @@ fn what_was_freed_longest_ago_goes_first() {
         assert_eq!(stats().cached_bytes, 5 * MIB);
         assert_eq!(Block::new(3 * MIB).start, kept);
         trim();
-        // Among blocks of one length too.
+        // Also among blocks of one length.
         let (old, new) = (Block::new(4 * MIB), Block::new(4 * MIB));
         let kept = new.start;
         drop(old);
@@ -242,7 +242,7 @@ fn blocks_are_freed_on_any_thread() {
         let after = stats();
         assert_eq!(after.in_use_bytes, before.in_use_bytes);
         assert_eq!(after.allocations, before.allocations + 20_000);
-        // The consumer's cache went with it.
+        // The consumer's cache was destroyed with its thread.
         assert!(
             after.cached_bytes <= before.cached_bytes + (64 << 10) * 4,
             "{after:?}"
@@ -266,7 +266,7 @@ fn threads_allocate_while_they_end() {
         }
         let before = stats();
         let work = || {
-            // Destructors run in one order or the other relative to the allocator's: both are tried.
+            // The order of this destructor and the allocator's is not defined, so both orders are tried.
             EARLY.with_borrow_mut(|slot| slot.0 = None);
             let block = Block::new(48);
             EARLY.with_borrow_mut(|slot| slot.0 = Some(block));
@@ -308,7 +308,7 @@ fn forked_children_can_allocate() {
         use std::sync::atomic::{AtomicBool, Ordering};
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
-            // Locks of the allocator are taken most of the time.
+            // The other threads hold the allocator's locks most of the time.
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) {
@@ -320,8 +320,8 @@ fn forked_children_can_allocate() {
                 // SAFETY: the child calls the allocator and leaves.
                 let child = unsafe { libc::fork() };
                 if child == 0 {
-                    // A lock that nobody releases any more ends the child by this alarm.
-                    // SAFETY: plain system calls, and `_exit` below runs no destructors of the parent's.
+                    // If a lock is never released, this alarm ends the child.
+                    // SAFETY: plain system calls, and `_exit` below does not run the parent's destructors.
                     unsafe { libc::alarm(10) };
                     drop((
                         Block::new(100_000),

@@ -1,14 +1,14 @@
-//! Broadcasting: shapes stretched to a common one, from the last axis on.
+//! Broadcasting, by NumPy's rules.
 
 use super::strided::dims;
 use super::{Dims, Layout, Strides, checked_len};
 use crate::error::{ShapeError, TensorError};
 
-/// The shape that all shapes broadcast to; `()` for none.
+/// The common shape after broadcasting; `()` for no shapes.
 ///
 /// # Errors
 ///
-/// `Shape` when two sizes at one axis, counted from the back, differ and neither is 1, or the result is too big.
+/// `Shape` if two sizes at one axis, counted from the back, differ and neither is 1, or if the result is too big.
 pub fn broadcast_shapes(shapes: &[&[usize]]) -> Result<Dims, TensorError> {
     let ndim = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
     let mut result = Dims::from_elem(1, ndim);
@@ -29,7 +29,7 @@ pub fn broadcast_shapes(shapes: &[&[usize]]) -> Result<Dims, TensorError> {
     Ok(result)
 }
 
-/// The first axis from the back where sizes disagree; there is one.
+/// The error for shapes that do not broadcast: the first axis from the back where sizes differ.
 #[cold]
 fn disagreement(shapes: &[&[usize]], ndim: usize) -> TensorError {
     let all = || shapes.iter().map(|shape| Box::from(*shape)).collect();
@@ -59,11 +59,11 @@ fn disagreement(shapes: &[&[usize]], ndim: usize) -> TensorError {
 }
 
 impl Layout {
-    /// A view of shape `shape`: missing axes in front and axes of length 1 are repeated by stride 0.
+    /// A view of shape `shape`. Axes of length 1 and missing leading axes are repeated by stride 0.
     ///
     /// # Errors
     ///
-    /// `Shape` when an axis of another length would have to stretch, or `shape` has fewer axes or is too big.
+    /// `Shape` if an axis of another length would have to be repeated, or if `shape` has fewer axes or is too big.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Layout, TensorError> {
         let error = || ShapeError::BroadcastTo {
             from: (&*self.shape).into(),

@@ -1,5 +1,5 @@
-//! Layouts: where the elements of an array lie in its storage. Views are in `views.rs`, reshaping in `reshape.rs`,
-//! broadcasting in `broadcast.rs`, index expressions in `crate::index`.
+//! Layouts: the positions of an array's elements in its storage. Views are in `views.rs`, reshaping in `reshape.rs`, broadcasting in `broadcast.rs`,
+//! index expressions in `crate::index`.
 
 mod broadcast;
 mod reshape;
@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 /// Largest number of axes, as in NumPy.
 pub const MAX_NDIM: usize = 64;
 
-/// Sizes of axes; up to four without allocation.
+/// Sizes of axes; up to four are stored inline.
 pub type Dims = SmallVec<[usize; 4]>;
 
-/// Strides in elements (or bytes where a name says so); up to four without allocation.
+/// Strides in elements (or in bytes where a name says so); up to four are stored inline.
 pub type Strides = SmallVec<[isize; 4]>;

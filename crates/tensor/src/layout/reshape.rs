@@ -1,4 +1,4 @@
-//! Reshaping without a copy, where strides allow it.
+//! Reshaping without a copy, if strides allow it.
 
 use smallvec::SmallVec;
 
@@ -6,11 +6,11 @@ use super::strided::{c_strides, collect, dims};
 use super::{Dims, Layout, Strides, checked_len};
 use crate::error::{ShapeError, TensorError};
 
-/// The sizes of a shape for `len` elements; one negative entry stands for what is left.
+/// The sizes of a shape for `len` elements; one negative entry is inferred.
 ///
 /// # Errors
 ///
-/// `Shape` when the counts differ, the unknown size cannot be found, or there are two.
+/// `Shape` if the numbers of elements differ, the unknown size cannot be inferred, or there are two unknown sizes.
 pub fn reshape_dims(len: usize, shape: &[isize]) -> Result<Dims, TensorError> {
     let mismatch = || {
         TensorError::from(ShapeError::Reshape {
@@ -23,7 +23,7 @@ pub fn reshape_dims(len: usize, shape: &[isize]) -> Result<Dims, TensorError> {
     let mut dims = Dims::with_capacity(shape.len());
     for (axis, &size) in shape.iter().enumerate() {
         if size >= 0 {
-            // A zero makes any overflow before it harmless, so the product goes on.
+            // The product may overflow before a zero makes it 0.
             known = if size == 0 {
                 Some(0)
             } else {
@@ -51,7 +51,7 @@ pub fn reshape_dims(len: usize, shape: &[isize]) -> Result<Dims, TensorError> {
 }
 
 impl Layout {
-    /// A view with other axes and the same elements in C order; `None` when only a copy can have this shape.
+    /// A view with another shape and the same elements in C order; `None` if the elements must be copied.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Layout {
         Ok(self.reshape_to(&dims))
     }
 
-    /// [`Layout::reshape`] with the elements in Fortran order on both sides.
+    /// As [`Layout::reshape`], with the elements in Fortran order on both sides.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Layout {
             .map(|layout| layout.reversed()))
     }
 
-    /// [`Layout::reshape`] to sizes that are known to have the same number of elements.
+    /// As [`Layout::reshape`], for sizes that are known to have the same number of elements.
     fn reshape_to(&self, sizes: &[usize]) -> Option<Layout> {
         debug_assert_eq!(self.len(), sizes.iter().product::<usize>());
         let strides = if self.is_contiguous() {
@@ -96,9 +96,9 @@ impl Layout {
         })
     }
 
-    /// Strides for `dims`, if every run of old axes that a run of new ones replaces is contiguous in itself.
+    /// Strides for `dims`, if each group of old axes that a group of new ones replaces is contiguous.
     fn regroup(&self, dims: &[usize]) -> Option<Strides> {
-        // Axes of length 1 carry no order. There are elements, or the layout would be contiguous.
+        // Axes of length 1 do not matter. The layout has elements, because an empty one is contiguous.
         let old: SmallVec<[(usize, isize); 4]> = self
             .shape
             .iter()
@@ -109,13 +109,13 @@ impl Layout {
         let mut strides = Strides::from_elem(0, dims.len());
         let (mut o, mut n) = (0, 0);
         while o < old.len() && n < dims.len() {
-            // Grow both runs until they hold equally many elements.
+            // Extends both groups until they have the same number of elements.
             let (first, start) = (o, n);
             let (mut old_len, mut new_len) = (old[o].0, dims[n]);
             while old_len != new_len {
                 if old_len < new_len {
                     o += 1;
-                    // The outer axis must step over exactly what the inner one covers.
+                    // The stride of the outer axis must be the extent of the inner one.
                     if old[o - 1].1 != old[o].1.wrapping_mul(old[o].0 as isize) {
                         return None;
                     }
@@ -134,7 +134,7 @@ impl Layout {
             o += 1;
             n += 1;
         }
-        // What remains of the new axes has length 1; the stride of what precedes keeps them in order.
+        // The remaining new axes have length 1; they get the stride of the axis before.
         for axis in n..dims.len() {
             strides[axis] = if axis > 0 { strides[axis - 1] } else { 1 };
         }

@@ -12,8 +12,8 @@ use crate::error::{AxisError, ShapeError, TensorError};
 
 /// Shape, strides and offset, in elements.
 ///
-/// Element `(i, j, …)` of an array lies `offset + i * strides[0] + j * strides[1] + …` elements after the start of its
-/// storage. Strides may be 0 (broadcast) or negative (flipped). Up to four axes nothing is allocated.
+/// Element `(i, j, …)` of an array is at `offset + i * strides[0] + j * strides[1] + …` in its storage. Strides may be 0 (broadcast) or negative
+/// (flipped). Up to four axes are stored inline.
 pub struct Layout {
     pub(super) shape: Dims,
     pub(super) strides: Strides,
@@ -31,20 +31,19 @@ impl Clone for Layout {
     }
 }
 
-/// `SmallVec::clone` goes element by element; this is a copy of the bytes when nothing is on the heap.
+/// A bitwise copy if nothing is on the heap. `SmallVec::clone` copies element by element.
 #[inline]
 pub(crate) fn copy<T: Copy>(values: &SmallVec<[T; 4]>) -> SmallVec<[T; 4]> {
     if values.spilled() {
         SmallVec::from_slice(values)
     } else {
-        // SAFETY: not spilled, so the value owns nothing outside of itself, and its elements are `Copy`: a second
-        // bitwise copy is an independent value.
+        // SAFETY: not spilled, so the value owns no other memory, and its elements are `Copy`: a bitwise copy is an independent value.
         unsafe { std::ptr::read(values) }
     }
 }
 
 impl Layout {
-    /// Constructs a layout without axes in `dest`.
+    /// Constructs a layout without axes in place.
     #[inline]
     pub(super) fn begin(to: &mut MaybeUninit<Layout>, offset: usize) -> &mut Layout {
         to.write(Layout {
@@ -54,29 +53,29 @@ impl Layout {
         })
     }
 
-    /// Adds a last axis.
+    /// Appends an axis.
     #[inline]
     pub(super) fn push(&mut self, size: usize, stride: isize) {
         self.shape.push(size);
         self.strides.push(stride);
     }
 
-    /// Writes a copy to the place where it shall stay.
+    /// Copies the layout to uninitialised memory.
     #[inline]
     pub fn copy_to(&self, to: &mut MaybeUninit<Layout>) {
         if self.shape.spilled() || self.strides.spilled() {
             to.write(self.clone());
         } else {
-            // SAFETY: a value that owns nothing outside of itself, and may be there twice.
+            // SAFETY: the value owns no other memory, so a bitwise copy is independent.
             unsafe { copy_words(self, to.as_mut_ptr()) };
         }
     }
 
-    /// The same of elements that lie without gaps, moved to the beginning of their storage.
+    /// As [`Layout::copy_to`], with offset 0.
     #[inline]
     pub fn copy_dense_to(&self, to: &mut MaybeUninit<Layout>) {
         self.copy_to(to);
-        // SAFETY: it is written.
+        // SAFETY: initialised by the line above.
         unsafe { to.assume_init_mut() }.offset = 0;
     }
 }
@@ -108,7 +107,7 @@ impl fmt::Debug for Layout {
 }
 
 impl Layout {
-    /// No axes, at offset 0.
+    /// A 0-d layout with offset 0.
     #[inline]
     pub fn of_element() -> Layout {
         Layout {
@@ -118,9 +117,9 @@ impl Layout {
         }
     }
 
-    /// Row-major (C order), at offset 0.
+    /// Row-major (C order), with offset 0.
     ///
-    /// The number of elements must have been checked with [`checked_len`]; strides that do not fit wrap.
+    /// The number of elements must have been checked with [`checked_len`]; otherwise strides may wrap.
     #[inline]
     pub fn contiguous(shape: &[usize]) -> Layout {
         Layout {
@@ -130,7 +129,7 @@ impl Layout {
         }
     }
 
-    /// Column-major (Fortran order), at offset 0. Like [`Layout::contiguous`] otherwise.
+    /// Column-major (Fortran order), with offset 0; see [`Layout::contiguous`].
     pub fn fortran(shape: &[usize]) -> Layout {
         let mut strides = Strides::with_capacity(shape.len());
         let mut stride = 1isize;
@@ -145,12 +144,12 @@ impl Layout {
         }
     }
 
-    /// Any shape, strides and offset.
+    /// A layout of any shape, strides and offset.
     ///
     /// # Errors
     ///
-    /// `Shape` when the lengths differ, there are too many axes, or an element would lie before the storage or beyond
-    /// the address space. That the storage is long enough is checked by [`crate::Tensor::new`].
+    /// `Shape` if the lengths differ, there are too many axes, or an element would lie before the storage or beyond the address space.
+    /// [`crate::Tensor::new`] checks the length of the storage.
     pub fn strided(
         shape: &[usize],
         strides: &[isize],
@@ -193,7 +192,7 @@ impl Layout {
         &self.strides
     }
 
-    /// Where element `(0, 0, …)` lies, in elements from the start of the storage.
+    /// Position of element `(0, 0, …)`, in elements from the start of the storage.
     #[inline]
     pub fn offset(&self) -> usize {
         self.offset
@@ -205,10 +204,10 @@ impl Layout {
         self.shape.len()
     }
 
-    /// Number of elements; 1 without axes.
+    /// Number of elements; 1 for a 0-d layout.
     #[inline]
     pub fn len(&self) -> usize {
-        // A plain loop: `product()` is called out of line, several times in every operation.
+        // A loop, because `product()` is not inlined here, and this is called several times in every operation.
         let mut len = 1usize;
         for &size in &self.shape[..] {
             len = len.wrapping_mul(size);
@@ -216,7 +215,7 @@ impl Layout {
         len
     }
 
-    /// The elements of a layout in C order, along one axis.
+    /// The elements of a contiguous layout as one axis.
     #[inline]
     pub fn as_row(&self) -> Layout {
         debug_assert!(self.is_contiguous());
@@ -227,11 +226,11 @@ impl Layout {
         }
     }
 
-    /// Where the element lies that comes at this position in C order; there is one.
+    /// Position in the storage of the element number `position` in C order, which must exist.
     #[inline]
     pub fn place_at(&self, position: usize) -> usize {
         debug_assert!(position < self.len());
-        // Divisions cost more than looking.
+        // The check is cheaper than divisions.
         if self.is_contiguous() {
             return self.offset + position;
         }
@@ -243,7 +242,8 @@ impl Layout {
         place
     }
 
-    /// Where the element at these indices lies, negative ones counted from the end; `None` unless there is one index an axis and each is inside.
+    /// Position in the storage of the element at these indices; negative ones count from the end. `None` unless there is one index per axis and each
+    /// is in range.
     #[inline]
     pub fn place_of(&self, indices: &[isize]) -> Option<usize> {
         if indices.len() != self.ndim() {
@@ -267,7 +267,7 @@ impl Layout {
         self.shape.contains(&0)
     }
 
-    /// Whether the elements lie one after another in C order. Axes of length 1 have no say; an empty array is.
+    /// Whether the elements are consecutive in C order. Strides of axes of length 1 do not matter; an empty array is contiguous.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         let (shape, strides) = (&self.shape[..], &self.strides[..]);
@@ -284,7 +284,7 @@ impl Layout {
         true
     }
 
-    /// Whether the elements lie one after another in Fortran order. Axes of length 1 have no say; an empty array is.
+    /// Whether the elements are consecutive in Fortran order. Strides of axes of length 1 do not matter; an empty array is contiguous.
     #[inline]
     pub fn is_fortran(&self) -> bool {
         let (shape, strides) = (&self.shape[..], &self.strides[..]);
@@ -301,8 +301,8 @@ impl Layout {
         true
     }
 
-    /// Whether two different indices may name the same element: an axis of stride 0, or strides that interleave. `false`
-    /// is certain.
+    /// Whether two different indices may refer to the same element: an axis has stride 0, or strides interleave. May be true although no element is
+    /// shared; `false` is exact.
     pub fn may_self_overlap(&self) -> bool {
         if self.is_empty() {
             return false;
@@ -314,7 +314,7 @@ impl Layout {
             }
         }
         axes.sort_unstable();
-        // Each axis must step over all that the finer ones reach.
+        // Each stride must exceed the extent of the axes with smaller strides.
         let mut reach = 0u128;
         for (stride, size) in axes {
             if stride as u128 <= reach {
@@ -325,7 +325,7 @@ impl Layout {
         false
     }
 
-    /// Lowest and highest element touched; `None` when there are no elements.
+    /// Positions of the lowest and the highest element; `None` if there are none.
     #[inline]
     pub fn span(&self) -> Option<(usize, usize)> {
         let (mut lowest, mut highest) = (self.offset, self.offset);
@@ -343,8 +343,8 @@ impl Layout {
         Some((lowest, highest))
     }
 
-    /// Whether two layouts over one storage and item size may share an element. `false` is certain: their spans are
-    /// disjoint, or they step in a common raster at different phases, as `x[::2]` and `x[1::2]` do.
+    /// Whether two layouts over the same storage and item size may share an element. May be true although they do not; `false` is exact: their spans
+    /// are disjoint, or they have a common stride and different phases, as `x[::2]` and `x[1::2]`.
     pub fn may_overlap(&self, other: &Layout) -> bool {
         let (Some(a), Some(b)) = (self.span(), other.span()) else {
             return false;
@@ -359,7 +359,7 @@ impl Layout {
         raster == 0 || self.offset % raster == other.offset % raster
     }
 
-    /// The same axes elsewhere.
+    /// The same axes with another offset.
     #[inline]
     pub fn with_offset(&self, offset: usize) -> Layout {
         Layout {
@@ -369,8 +369,8 @@ impl Layout {
         }
     }
 
-    /// Offsets of all elements in C order, in elements from the start of the storage. For tests, printing and slow
-    /// paths: a kernel walks the strides itself.
+    /// Positions of all elements in C order, in elements from the start of the storage. For tests, printing and slow paths: kernels walk the strides
+    /// themselves.
     pub fn offsets(&self) -> impl Iterator<Item = usize> + use<'_> {
         let mut index: Dims = SmallVec::from_elem(0, self.ndim());
         let mut at = self.offset as isize;
@@ -394,19 +394,19 @@ impl Layout {
         })
     }
 
-    /// Axes longer than 1: size and absolute stride.
+    /// Size and absolute stride of the axes longer than 1.
     fn axes(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let axes = self.shape.iter().zip(&self.strides);
         axes.filter(|(size, _)| **size > 1)
             .map(|(&size, &stride)| (size, stride.unsigned_abs()))
     }
 
-    /// The span without any assumption of validity. Empty layouts give their offset.
+    /// The span, also of an invalid layout. Empty layouts return their offset.
     pub(crate) fn wide_span(&self) -> (i128, i128) {
         let (mut lowest, mut highest) = (self.offset as i128, self.offset as i128);
         if !self.is_empty() {
             for (&size, &stride) in self.shape.iter().zip(&self.strides) {
-                // Below 2^127: both factors have at most 64 bits and a sign.
+                // Below 2^127, because both factors have at most 64 bits and a sign.
                 let reach = (size as i128 - 1) * stride as i128;
                 lowest = lowest.saturating_add(reach.min(0));
                 highest = highest.saturating_add(reach.max(0));
@@ -415,7 +415,7 @@ impl Layout {
         (lowest, highest)
     }
 
-    /// From parts that were proved to be a view of a valid layout.
+    /// A layout from parts that are known to be a view of a valid layout.
     pub(crate) fn from_parts(shape: Dims, strides: Strides, offset: usize) -> Layout {
         debug_assert_eq!(shape.len(), strides.len());
         Layout {
@@ -433,8 +433,8 @@ fn greatest_divisor(mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// A vector of `len` values, built in place where it fits: pushing one by one, or copying a length that the compiler
-/// does not know, costs several times as much.
+/// A vector of `len` values, constructed in place if it fits. Pushing one by one, or copying a length that the compiler does not know, costs several
+/// times as much.
 #[inline]
 pub(super) fn collect<T: Copy + Default>(
     len: usize,
@@ -463,7 +463,7 @@ pub(super) fn c_strides(shape: &[usize]) -> Strides {
     let ndim = shape.len();
     let mut stride = 1isize;
     let mut strides = collect(ndim, |i| {
-        // An axis of length 0 counts as 1, so that the others keep strides that tell them apart.
+        // An axis of length 0 counts as 1, so that the strides of the other axes stay distinct.
         let here = stride;
         stride = stride.wrapping_mul(shape[ndim - 1 - i].max(1) as isize);
         here
@@ -476,8 +476,7 @@ pub(super) fn c_strides(shape: &[usize]) -> Strides {
 ///
 /// # Errors
 ///
-/// `Shape` when there are more than [`MAX_NDIM`] axes, or the product of the sizes that are not 0, times 16 bytes (the
-/// largest element), does not fit `isize`.
+/// `Shape` if there are more than [`MAX_NDIM`] axes, or if the product of the nonzero sizes, times 16 bytes (the largest element), exceeds `isize`.
 #[inline]
 pub fn checked_len(shape: &[usize]) -> Result<usize, TensorError> {
     let mut product = 16usize;
@@ -500,11 +499,11 @@ pub fn checked_len(shape: &[usize]) -> Result<usize, TensorError> {
     Ok(if empty { 0 } else { product / 16 })
 }
 
-/// The axis counted from the front; negative ones count from the back.
+/// The axis counted from the front; negative axes count from the back.
 ///
 /// # Errors
 ///
-/// `Axis` outside `-ndim..ndim`.
+/// `Axis` if it is outside `-ndim..ndim`.
 #[inline]
 pub fn normalize_axis(axis: isize, ndim: usize) -> Result<usize, TensorError> {
     let from_front = if axis < 0 {
@@ -523,7 +522,7 @@ pub fn normalize_axis(axis: isize, ndim: usize) -> Result<usize, TensorError> {
 ///
 /// # Errors
 ///
-/// `Axis` when one is outside `-ndim..ndim` or named twice.
+/// `Axis` if one is outside `-ndim..ndim` or repeated.
 pub fn normalize_axes(axes: &[isize], ndim: usize) -> Result<Dims, TensorError> {
     let mut normal = Dims::with_capacity(axes.len());
     for &axis in axes {

@@ -1,4 +1,4 @@
-//! Views of a layout: the same elements, or some of them, in another order. NumPy's rules throughout.
+//! Views of a layout, by NumPy's rules.
 
 use std::mem::MaybeUninit;
 
@@ -7,11 +7,11 @@ use super::{Dims, Layout, Strides, checked_len, normalize_axes, normalize_axis};
 use crate::error::{AxisError, IndexError, ShapeError, TensorError};
 
 impl Layout {
-    /// Axes in the order given; reversed for `None`.
+    /// Permutes the axes; reverses them for `None`.
     ///
     /// # Errors
     ///
-    /// `Axis` when `axes` is not a permutation.
+    /// `Axis` if `axes` is not a permutation.
     #[inline]
     pub fn transpose(&self, axes: Option<&[isize]>) -> Result<Layout, TensorError> {
         let Some(axes) = axes else {
@@ -28,7 +28,7 @@ impl Layout {
         Ok(self.permuted(&axes))
     }
 
-    /// Two axes exchanged.
+    /// Swaps two axes.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Axes `source` moved to the positions `destination` of the result; the others keep their order.
+    /// Moves axes `source` to the positions `destination` of the result; the other axes keep their order.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Layout {
         Ok(self.permuted(&order))
     }
 
-    /// New axes of length 1 at these positions of the result.
+    /// Inserts axes of length 1 at these positions of the result.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Without these axes, which must have length 1; without all axes of length 1 for `None`.
+    /// Removes these axes, which must have length 1; for `None` all axes of length 1.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl Layout {
         Ok(self.permuted(&order))
     }
 
-    /// `x[start:stop:step]` along one axis, bounds clipped as Python clips them.
+    /// `x[start:stop:step]` along one axis. Bounds are clipped as in Python.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Element `index` along one axis, which goes away.
+    /// Selects index `index` of an axis and removes the axis.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl Layout {
         })
     }
 
-    /// These axes backwards; all for `None`.
+    /// Reverses these axes; all for `None`.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// One of the two parts of every element, `part` 0 or 1, which lie side by side: it counts in parts.
+    /// Part `part` (0 or 1: real or imaginary) of every complex element; positions count in parts.
     #[must_use]
     pub fn component(&self, part: usize) -> Layout {
         let mut room = MaybeUninit::uninit();
@@ -194,7 +194,7 @@ impl Layout {
         unsafe { room.assume_init() }
     }
 
-    /// [`Layout::component`], written to the place where it shall stay.
+    /// [`Layout::component`], constructed in place.
     #[inline]
     pub fn write_component(&self, part: usize, to: &mut MaybeUninit<Layout>) {
         let made = Layout::begin(to, self.offset.wrapping_mul(2).wrapping_add(part));
@@ -203,12 +203,12 @@ impl Layout {
         }
     }
 
-    /// The diagonals of the planes of two axes, as a new last axis. Diagonal `offset` starts at column `offset`
-    /// (`axis2`), or at row `-offset` (`axis1`) when negative.
+    /// The diagonals of two axes, as a new last axis. Diagonal `offset` starts at column `offset` (`axis2`), or at row `-offset` (`axis1`) if
+    /// negative.
     ///
     /// # Errors
     ///
-    /// `Axis` when one does not exist or they are the same.
+    /// `Axis` if one does not exist or they are the same.
     pub fn diagonal(
         &self,
         offset: isize,
@@ -247,8 +247,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The parts between cuts at `indices` along one axis: one more part than cuts. Cuts are read as slice bounds:
-    /// clipped, negative ones from the back.
+    /// Splits an axis at `indices` into one more part than there are indices. Indices are taken as slice bounds: clipped, negative ones from the
+    /// back.
     ///
     /// # Errors
     ///
@@ -260,11 +260,11 @@ impl Layout {
             .collect()
     }
 
-    /// `sections` parts of equal length along one axis.
+    /// Splits an axis into `sections` parts of equal length.
     ///
     /// # Errors
     ///
-    /// `Axis` when it does not exist; `Shape` when its size is no multiple of `sections`, or that is 0.
+    /// `Axis` if it does not exist; `Shape` if its size is not a multiple of `sections`, or if `sections` is 0.
     pub fn split_evenly(&self, axis: isize, sections: usize) -> Result<Vec<Layout>, TensorError> {
         let axis = normalize_axis(axis, self.ndim())?;
         let size = self.shape[axis];
@@ -290,12 +290,11 @@ impl Layout {
         Ok((0..sections).map(part).collect())
     }
 
-    /// Windows of length `len` along one axis, as a new last axis; the axis keeps the windows' starts.
+    /// Sliding windows of length `len` along one axis, as a new last axis; the axis itself indexes the starts of the windows.
     ///
     /// # Errors
     ///
-    /// `Axis` when it does not exist; `Shape` when the window is longer than the axis, or the view would
-    /// have too many axes or elements.
+    /// `Axis` if it does not exist; `Shape` if the window is longer than the axis, or if the view would have too many axes or elements.
     pub fn windows(&self, axis: isize, len: usize) -> Result<Layout, TensorError> {
         let axis = normalize_axis(axis, self.ndim())?;
         let size = self.shape[axis];
@@ -334,7 +333,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The listed axes, in that order; the others must be proved to have length 1 or to be replaced.
+    /// The listed axes, in that order. The caller must know that the other axes have length 1 or are replaced.
     #[inline]
     fn permuted(&self, order: &[usize]) -> Layout {
         let shape = collect(order.len(), |axis| self.shape[order[axis]]);
@@ -350,40 +349,40 @@ impl Layout {
 /// An entry of an index expression without arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// One element of an axis.
+    /// An integer: one element of an axis.
     At(isize),
-    /// Start, stop and step on an axis.
+    /// A slice: start, stop and step on an axis.
     Part(isize, isize, isize),
-    /// `...`: the axes that no other entry is for.
+    /// `...`: the axes that no other entry indexes.
     Rest,
-    /// `None`: a new axis.
+    /// `None`: a new axis of length 1.
     New,
 }
 
 impl Cut {
-    /// Whether it is for an axis.
+    /// Whether it consumes an axis.
     #[inline]
     pub fn takes_axis(&self) -> bool {
         matches!(self, Cut::At(_) | Cut::Part(..))
     }
 }
 
-/// Most axes of what [`Layout::shown_by`] shows: so many lie in a layout itself.
+/// Largest number of axes in a view of [`Layout::shown_by`]: that many are stored inline.
 const FEW: usize = 4;
 
 impl Layout {
-    /// View by a few entries in one pass. `None` if they do not fit (then [`Layout::index`] reports the error) or the view has more than four axes.
+    /// View by index entries, in one pass. `None` if they are invalid (then [`Layout::index`] reports the error) or the view has more than four axes.
     #[inline]
     pub fn shown_by(&self, cuts: &[Cut]) -> Option<Layout> {
         let mut room = MaybeUninit::uninit();
-        // SAFETY: it says whether it is written.
+        // SAFETY: `write_shown_by` returns whether it has initialised the layout.
         unsafe {
             self.write_shown_by(cuts, &mut room)
                 .then(|| room.assume_init())
         }
     }
 
-    /// [`Layout::shown_by`], written to the place where it shall stay. Answers whether it is.
+    /// [`Layout::shown_by`], constructed in place. Returns whether the layout was constructed.
     #[inline]
     pub fn write_shown_by(&self, cuts: &[Cut], to: &mut MaybeUninit<Layout>) -> bool {
         let taken = cuts.iter().filter(|cut| cut.takes_axis()).count();
@@ -391,7 +390,7 @@ impl Layout {
             return false;
         };
         let shows = |cut: &&Cut| matches!(cut, Cut::Part(..) | Cut::New);
-        // More would need memory of their own, which nobody drops if the place is not used.
+        // More axes would be on the heap, and nobody frees them if the layout is not used.
         if rest + cuts.iter().filter(shows).count() > FEW {
             return false;
         }
@@ -438,7 +437,7 @@ impl Layout {
     }
 }
 
-/// One axis of a layout, and where it starts.
+/// One axis of a layout, and the position of its first element.
 pub(crate) struct Row {
     pub size: usize,
     pub stride: isize,
@@ -446,7 +445,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Slices in place; `axis` is its name in errors.
+    /// Applies a slice; `axis` is the number of the axis in errors.
     #[inline]
     pub fn cut(
         &mut self,
@@ -456,14 +455,14 @@ impl Row {
         step: Option<isize>,
     ) -> Result<(), TensorError> {
         let (first, len, step) = bounds(axis, self.size, start, stop, step)?;
-        // An empty slice keeps the offset: the start may lie outside of the storage.
+        // An empty slice keeps the offset, because its start may be outside the storage.
         if len > 0 {
             self.offset = self
                 .offset
                 .wrapping_add_signed((first as isize).wrapping_mul(self.stride));
         }
         self.size = len;
-        // A step past the end is never taken, and its product with the stride may not fit.
+        // A step beyond the end is never taken, and its product with the stride may overflow.
         self.stride = self
             .stride
             .wrapping_mul(if len > 1 { step } else { step.signum() });
@@ -471,7 +470,7 @@ impl Row {
     }
 }
 
-/// The element that `index` names on an axis of this size.
+/// Normalises an index on an axis of this size.
 #[inline]
 pub(crate) fn element(axis: usize, index: isize, size: usize) -> Result<usize, TensorError> {
     let from_front = if index < 0 {
@@ -486,7 +485,7 @@ pub(crate) fn element(axis: usize, index: isize, size: usize) -> Result<usize, T
     }
 }
 
-/// First element, number of elements and step of a slice, by Python's `slice.indices`. The first is 0 if there are none.
+/// First element, number of elements and step of a slice, as Python's `slice.indices`. The first element is 0 if there are none.
 #[inline]
 fn bounds(
     axis: usize,
@@ -505,7 +504,7 @@ fn bounds(
         };
         bound.clamp(low, high)
     };
-    // Backwards, the ends are the last element and the place before the first.
+    // For a negative step the bounds are the last element and the position before the first.
     let (start, stop, distance) = match step {
         0 => return Err(IndexError::ZeroStep { axis }.into()),
         1.. => {

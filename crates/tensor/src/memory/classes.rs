@@ -1,17 +1,17 @@
-//! Size classes.
+//! Size classes of the allocator.
 
 use std::alloc::Layout;
 
-/// Longest block that threads cache.
+/// Largest size that threads cache, in bytes.
 pub(super) const SMALL: usize = 1 << 16;
 
-/// Classes of blocks up to [`SMALL`].
+/// Number of classes up to [`SMALL`].
 pub(super) const NUM_SMALL: usize = 48;
 
-/// Longest block at all.
+/// Largest size of a block.
 pub(super) const LARGEST: usize = 1 << 47;
 
-/// Classes of blocks above [`SMALL`].
+/// Number of classes above [`SMALL`].
 pub(super) const NUM_LARGE: usize = 31 * 8;
 
 /// Class of a block of `1..=SMALL` bytes.
@@ -21,13 +21,13 @@ pub(super) const fn small(len: usize) -> usize {
     if len <= 256 {
         (len - 1) / 16
     } else {
-        // Quarters of the doubling that holds the last byte.
+        // Four classes for each power of two.
         let shift = (len - 1).ilog2();
         16 + (shift as usize - 8) * 4 + (((len - 1) >> (shift - 2)) & 3)
     }
 }
 
-/// Bytes of a small class's blocks.
+/// Size of the blocks of a small class.
 #[inline]
 pub(super) const fn small_bytes(class: usize) -> usize {
     if class < 16 {
@@ -37,7 +37,7 @@ pub(super) const fn small_bytes(class: usize) -> usize {
     }
 }
 
-/// How the blocks of a small class lie in memory.
+/// Allocation layout of the blocks of a small class.
 pub(super) const fn small_layout(class: usize) -> Layout {
     match Layout::from_size_align(small_bytes(class), if class < 16 { 16 } else { 64 }) {
         Ok(layout) => layout,
@@ -53,7 +53,7 @@ pub(super) const fn large(len: usize) -> usize {
     (shift as usize - 16) * 8 + (((len - 1) >> (shift - 3)) & 7)
 }
 
-/// Bytes of a large class's blocks.
+/// Size of the blocks of a large class.
 #[inline]
 pub(super) const fn large_bytes(class: usize) -> usize {
     (class % 8 + 9) << (class / 8 + 13)

@@ -1,4 +1,4 @@
-//! A mutex that a forked child can use, whatever another thread did with it in the parent at that moment.
+//! A mutex that a forked child can use, whatever other threads of the parent did with it at that moment.
 
 use std::cell::UnsafeCell;
 use std::mem;
@@ -6,7 +6,7 @@ use std::sync::Once;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// A static mutex around a value that can be given up.
+/// A static mutex that can be replaced after a fork.
 pub(super) struct ForkSafe<T>(UnsafeCell<Mutex<T>>);
 
 // SAFETY: the mutex serialises access; `renew` replaces it only while there is one thread.
@@ -22,14 +22,14 @@ impl<T> ForkSafe<T> {
         unsafe { &*self.0.get() }.lock()
     }
 
-    /// Puts a fresh mutex in place: around the old value, or, if a thread that is gone was changing that, around
-    /// `empty`; what the old value held leaks. Unlocking the old mutex could wait for waiters that are gone.
+    /// Installs a new mutex: around the old value, or around `empty` if another thread was changing the value (what the old value holds then leaks).
+    /// Unlocking the old mutex could wait for threads that do not exist.
     ///
     /// # Safety
     ///
     /// There is only one thread, and it does not hold the lock.
     pub unsafe fn renew(&self, empty: T) {
-        // SAFETY: the caller promises that nobody else looks.
+        // SAFETY: the caller promises that no other thread exists.
         let mutex = unsafe { &mut *self.0.get() };
         let value = match mutex.try_lock() {
             Some(mut guard) => {
@@ -43,7 +43,7 @@ impl<T> ForkSafe<T> {
     }
 }
 
-/// Makes forked children renew the allocator's locks.
+/// Registers a fork handler that renews the allocator's locks in the child.
 pub(super) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -56,8 +56,8 @@ pub(super) fn register() {
                     super::thread::renew();
                 }
             }
-            // SAFETY: the handler lives as long as the program. Failure (no memory for the entry) leaves children of
-            // multi-threaded parents where they would be without.
+            // SAFETY: the handler lives as long as the program. If registration fails (no memory), forked children of multi-threaded parents may
+            // deadlock, as without a handler.
             unsafe { libc::pthread_atfork(None, None, Some(child)) };
         }
     });

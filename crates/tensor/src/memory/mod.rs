@@ -1,7 +1,7 @@
-//! Main memory for arrays: blocks up to 64 KiB from a cache of the thread, larger ones from a pool that all threads
-//! share, and statistics. Device memory is the business of each device's backend.
+//! Main memory for arrays: blocks up to 64 KiB come from a cache per thread, larger ones from a pool that all threads share. Also statistics. Device
+//! memory is managed by each device's backend.
 //!
-//! Blocks are rounded up to size classes: multiples of 16 bytes up to 256, then four per doubling (eight above 64 KiB).
+//! Sizes are rounded up to size classes: multiples of 16 bytes up to 256, then four classes for each power of two (eight above 64 KiB).
 
 mod classes;
 mod fork;
@@ -19,22 +19,22 @@ use crate::Device;
 use crate::error::{MemoryError, TensorError};
 use classes::SMALL;
 
-/// Address of a block of no bytes: aligned as any other, never read.
+/// Address of blocks of size 0: aligned like others, never read.
 const NOTHING: NonNull<u8> =
     NonNull::without_provenance(std::num::NonZero::new(64).expect("64 is not 0"));
 
-/// Whether a new block must hold zeros.
+/// Whether a new block must be zeroed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fill {
     Any,
     Zero,
 }
 
-/// A block of uninitialised bytes, aligned to 64 bytes, or to 16 up to a length of 256.
+/// Allocates an uninitialised block, aligned to 64 bytes, or to 16 for lengths up to 256.
 ///
 /// # Errors
 ///
-/// `Memory` when the system refuses, even after all cached blocks went back to it.
+/// `Memory` if the system refuses even after all cached blocks were released.
 #[inline]
 pub fn allocate(len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
     if len_bytes == 0 {
@@ -48,7 +48,7 @@ pub fn allocate(len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
     block.ok_or_else(|| refused(len_bytes))
 }
 
-/// Like [`allocate`], with all bytes zero. Big blocks come zero from the system, page by page as they are touched.
+/// As [`allocate`], with all bytes zero. Large blocks come zeroed from the system, and their pages are allocated when they are touched.
 ///
 /// # Errors
 ///
@@ -63,17 +63,17 @@ pub fn allocate_zeroed(len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
     Ok(block)
 }
 
-/// Gives a block back; any thread may.
+/// Frees a block, on any thread.
 ///
 /// # Safety
 ///
-/// `block` must come from [`allocate`] or [`allocate_zeroed`] with this `len_bytes`, and is not used any more.
+/// `block` must come from [`allocate`] or [`allocate_zeroed`] with this `len_bytes`, and is not used afterwards.
 #[inline]
 pub unsafe fn free(block: NonNull<u8>, len_bytes: usize) {
     if len_bytes == 0 {
         return;
     }
-    // SAFETY: as the caller promises; both allocators are chosen by length alone.
+    // SAFETY: the caller's promise; the length alone determines the allocator.
     unsafe {
         if len_bytes <= SMALL {
             thread::free(block, len_bytes)
@@ -83,28 +83,28 @@ pub unsafe fn free(block: NonNull<u8>, len_bytes: usize) {
     }
 }
 
-/// Returns cached blocks to the system: all of the shared pool, and the calling thread's. Returns their bytes.
+/// Releases cached blocks to the system: those of the shared pool and those of the calling thread. Returns their size in bytes.
 pub fn trim() -> usize {
     thread::trim() + pool::trim()
 }
 
-/// Statistics of the allocator. Sizes are those of blocks, rounded up to their class. Memory of other devices and of
-/// foreign owners is not counted.
+/// Statistics of the allocator. Sizes are those of blocks, rounded up to their class. Memory of other devices and memory of other owners is not
+/// counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// Bytes in blocks that are allocated.
+    /// Bytes in allocated blocks.
     pub in_use_bytes: usize,
-    /// Bytes in blocks kept for reuse.
+    /// Bytes in free blocks that are cached for reuse.
     pub cached_bytes: usize,
-    /// Largest `in_use_bytes` so far; small blocks kept in threads' caches count as in use here.
+    /// Largest `in_use_bytes` so far; blocks in threads' caches count as in use here.
     pub peak_bytes: usize,
     /// Blocks allocated so far.
     pub allocations: u64,
-    /// Of these, how many the system had to provide.
+    /// Number of allocations that the system had to provide.
     pub system_allocations: u64,
 }
 
-/// The statistics now. While other threads allocate, the figures may be of slightly different moments.
+/// The current statistics. While other threads allocate, the figures may be from slightly different moments.
 pub fn stats() -> MemoryStats {
     let (small, large) = (thread::stats(), pool::stats());
     MemoryStats {
@@ -116,7 +116,7 @@ pub fn stats() -> MemoryStats {
     }
 }
 
-/// Makes `peak_bytes` start again from what is in use.
+/// Resets `peak_bytes` to `in_use_bytes`.
 pub fn reset_peak() {
     pool::reset_peak();
 }

@@ -1,5 +1,5 @@
-//! Large blocks: one pool for all threads. Freed blocks are kept, the longest unused going first when they are over the
-//! bound: touching fresh pages costs more than an elementwise operation on them.
+//! Large blocks: one pool for all threads. Freed blocks are cached, because touching fresh pages costs more than an elementwise operation on them.
+//! Above the limit the least recently used blocks are released.
 
 use std::alloc::{self, Layout};
 use std::collections::VecDeque;
@@ -10,19 +10,19 @@ use super::classes::{LARGEST, NUM_LARGE, large, large_bytes};
 use super::fork::{self, ForkSafe};
 use super::{Fill, MemoryStats, system, thread};
 
-/// From here on blocks are mappings of their own, page-aligned and zero.
+/// From this size on, blocks are separate mappings, page-aligned and zeroed.
 const MAPPED: usize = 1 << 20;
 
-/// Up to here, clearing a cached block beats touching fresh pages. Above, an array of zeros may well be sparse: it gets
-/// pages only where it is touched.
+/// Up to this size, clearing a cached block is faster than touching fresh pages. A larger array of zeros may be sparse; fresh pages are allocated
+/// only where it is touched.
 const CLEARED: usize = 1 << 26;
 
 struct Pool {
-    /// Free blocks by class, the longest unused first.
+    /// Free blocks by class, least recently used first.
     classes: [VecDeque<Cached>; NUM_LARGE],
     cached_bytes: usize,
     limit_bytes: Option<usize>,
-    /// Grows with every freed block.
+    /// Incremented when a block is freed.
     clock: u64,
 }
 
@@ -31,7 +31,7 @@ struct Cached {
     freed_at: u64,
 }
 
-// SAFETY: a cached block belongs to the pool alone.
+// SAFETY: a cached block is used by the pool only.
 unsafe impl Send for Cached {}
 
 static POOL: ForkSafe<Pool> = ForkSafe::new(Pool::new());
@@ -62,7 +62,7 @@ impl Pool {
         Some(cached.block)
     }
 
-    /// Takes out the longest unused blocks until the rest is within the bound.
+    /// Removes the least recently used blocks until the others are within the limit.
     fn evict(&mut self, limit: usize) -> Vec<(NonNull<u8>, usize)> {
         let mut victims = Vec::new();
         while self.cached_bytes > limit {
@@ -93,7 +93,7 @@ pub(super) fn allocate(len: usize, fill: Fill) -> Option<NonNull<u8>> {
     let block = match cached {
         Some(block) => {
             if fill == Fill::Zero {
-                // SAFETY: the block left the pool, so it is ours, and it has at least `len` bytes.
+                // SAFETY: the block was taken from the pool, so nobody else uses it; it has at least `len` bytes.
                 unsafe { block.write_bytes(0, len) };
             }
             block
@@ -113,7 +113,7 @@ pub(super) fn allocate(len: usize, fill: Fill) -> Option<NonNull<u8>> {
 
 /// # Safety
 ///
-/// The block must come from `allocate` with this length and is not used any more.
+/// The block must come from `allocate` with this length and is not used afterwards.
 pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
     let class = large(len);
     let bytes = large_bytes(class);
@@ -131,7 +131,7 @@ pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
             pool.evict(limit)
         }
     };
-    // SAFETY: the blocks have left the pool, or never were in it.
+    // SAFETY: the blocks were taken from the pool, or never were in it.
     unsafe { release(victims) };
 }
 
@@ -151,7 +151,7 @@ fn fresh(bytes: usize, fill: Fill) -> Option<NonNull<u8>> {
 
 /// # Safety
 ///
-/// The blocks must be from `fresh` with their class's size, and not used any more.
+/// The blocks must be from `fresh` with their class's size, and are not used afterwards.
 unsafe fn release(blocks: Vec<(NonNull<u8>, usize)>) {
     for (block, class) in blocks {
         let bytes = large_bytes(class);
@@ -169,7 +169,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes, 64).ok()
 }
 
-/// Called when bytes in use may be more than ever.
+/// Called when the bytes in use may have reached a new maximum.
 pub(super) fn note_peak() {
     let now = IN_USE_BYTES.load(Relaxed) + thread::HELD_BYTES.load(Relaxed);
     if now > PEAK_BYTES.load(Relaxed) {
@@ -188,25 +188,24 @@ pub(super) fn trim() -> usize {
         let bytes = pool.cached_bytes;
         (pool.evict(0), bytes)
     };
-    // SAFETY: the blocks have left the pool.
+    // SAFETY: the blocks were taken from the pool.
     unsafe { release(victims) };
     bytes
 }
 
-/// Bytes of freed large blocks that are kept for reuse at most: an eighth of the memory limit or 1 GiB, whichever is
-/// less, unless set.
+/// Limit for the bytes of freed large blocks that are cached. Default: an eighth of the memory limit, at most 1 GiB.
 pub fn cache_limit() -> usize {
     POOL.lock().limit()
 }
 
-/// Sets [`cache_limit`]; what is cached beyond it is released.
+/// Sets [`cache_limit`] and releases cached blocks above it.
 pub fn set_cache_limit(limit_bytes: usize) {
     let victims = {
         let mut pool = POOL.lock();
         pool.limit_bytes = Some(limit_bytes);
         pool.evict(limit_bytes)
     };
-    // SAFETY: the blocks have left the pool.
+    // SAFETY: the blocks were taken from the pool.
     unsafe { release(victims) };
 }
 
@@ -224,6 +223,6 @@ pub(super) fn stats() -> MemoryStats {
 ///
 /// As [`ForkSafe::renew`].
 pub(super) unsafe fn renew() {
-    // SAFETY: as the caller's.
+    // SAFETY: the caller's promise.
     unsafe { POOL.renew(Pool::new()) }
 }

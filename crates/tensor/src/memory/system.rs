@@ -1,19 +1,19 @@
-//! Memory pages and figures of the operating system. The only platform code of the allocator.
+//! Memory pages and memory figures of the operating system; the only platform-specific code of the allocator.
 
 use std::ptr::NonNull;
 
-/// Length of a huge page on the machines we know. Mappings from here on are aligned to them and ask for them: with 4 KiB
-/// pages, faults dominate whatever is computed on fresh memory.
+/// Size of a huge page on common machines. Mappings from this size on are aligned to it and request huge pages: with 4 KiB pages, page faults
+/// dominate the time of computations on fresh memory.
 #[cfg(unix)]
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Fresh zero pages; `bytes` is a multiple of 4096.
+/// Allocates zeroed pages; `bytes` is a multiple of 4096.
 #[cfg(unix)]
 pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
     let slack = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 0 };
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANON;
-    // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing that exists.
+    // SAFETY: a new anonymous mapping at an address of the system's choice does not affect existing memory.
     let start = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -32,8 +32,8 @@ pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
         return NonNull::new(start);
     }
     let before = start.align_offset(HUGE_PAGE).min(slack);
-    // SAFETY: 1. both ends lie within the mapping and are not handed out; the block between them is `bytes` long.
-    // 2. Advice changes no content; where it is refused, pages are small.
+    // SAFETY: 1. both ends lie within the mapping and are not used; the block between them has `bytes` bytes. 2. The advice changes no content; if it
+    // is refused, pages are small.
     unsafe {
         let block = start.add(before);
         if before > 0 {
@@ -50,10 +50,10 @@ pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
 
 /// # Safety
 ///
-/// The block must be from [`map`] with this length and is not used any more.
+/// The block must be from [`map`] with this length and is not used afterwards.
 #[cfg(unix)]
 pub(super) unsafe fn unmap(block: NonNull<u8>, bytes: usize) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise.
     unsafe { libc::munmap(block.as_ptr().cast(), bytes) };
 }
 
@@ -62,26 +62,25 @@ fn pages(bytes: usize) -> Option<std::alloc::Layout> {
     std::alloc::Layout::from_size_align(bytes, 4096).ok()
 }
 
-/// Fresh zero pages; `bytes` is a multiple of 4096.
+/// Allocates zeroed pages; `bytes` is a multiple of 4096.
 #[cfg(not(unix))]
 pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
-    // SAFETY: nobody asks for 0 bytes.
+    // SAFETY: `bytes` is never 0.
     NonNull::new(unsafe { std::alloc::alloc_zeroed(pages(bytes)?) })
 }
 
 /// # Safety
 ///
-/// The block must be from [`map`] with this length and is not used any more.
+/// The block must be from [`map`] with this length and is not used afterwards.
 #[cfg(not(unix))]
 pub(super) unsafe fn unmap(block: NonNull<u8>, bytes: usize) {
     if let Some(layout) = pages(bytes) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller's promise.
         unsafe { std::alloc::dealloc(block.as_ptr(), layout) };
     }
 }
 
-/// Bytes of main memory that this process may use: the machine's, or its control group's limit if that is less; 8 GiB
-/// where neither is known.
+/// Bytes of main memory that this process may use: the machine's memory, or its control group's limit if that is less; 8 GiB if neither is known.
 pub fn limit() -> usize {
     let groups = [
         "/sys/fs/cgroup/memory.max",
@@ -97,7 +96,7 @@ pub fn limit() -> usize {
                 .ok()
         })
         .min();
-    // Without a limit, version 1 of control groups says a number near 2^63.
+    // If there is no limit, version 1 of control groups reports a number near 2^63.
     [physical(), group]
         .into_iter()
         .flatten()
@@ -107,7 +106,7 @@ pub fn limit() -> usize {
 
 #[cfg(unix)]
 fn physical() -> Option<usize> {
-    // SAFETY: asks for two figures.
+    // SAFETY: only reads two figures.
     let (pages, page) = unsafe {
         (
             libc::sysconf(libc::_SC_PHYS_PAGES),
@@ -124,7 +123,7 @@ fn physical() -> Option<usize> {
     None
 }
 
-/// Bytes of main memory that could be allocated now without swapping; the limit where the system does not say.
+/// Bytes of main memory that can be allocated now without swapping; the limit if the system does not report it.
 pub(crate) fn available() -> usize {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = meminfo

@@ -1,7 +1,7 @@
-//! Small blocks: a cache per thread, one list of free blocks per class, no locks and no shared counters on the way.
+//! Small blocks: a cache per thread with a list of free blocks per class. Its fast path uses no locks and no shared counters.
 //!
-//! A block freed on another thread than its own goes to that thread's cache. Lists are bounded; what is beyond goes back
-//! to the system. When the thread's cache is gone (at thread exit), blocks come from and go to the system directly.
+//! A block that is freed on another thread goes to that thread's cache. Lists are bounded; further blocks are released to the system. When the
+//! thread's cache has been destroyed (at thread exit), blocks are allocated and released directly.
 
 use std::alloc;
 use std::cell::Cell;
@@ -13,12 +13,12 @@ use super::MemoryStats;
 use super::classes::{NUM_SMALL, small, small_bytes, small_layout};
 use super::fork::{self, ForkSafe};
 
-/// A free block's first bytes.
+/// A free block begins with this.
 struct Free {
     next: *mut Free,
 }
 
-/// Free blocks that a list of this class may hold: 64 KiB of them, and at least four.
+/// Largest number of free blocks in a list of each class: 64 KiB, and at least four.
 const LIMITS: [u32; NUM_SMALL] = {
     let mut limits = [0; NUM_SMALL];
     let mut class = 0;
@@ -30,17 +30,17 @@ const LIMITS: [u32; NUM_SMALL] = {
     limits
 };
 
-/// Marks lists of a thread that has not been registered: full, so that the first free takes the slow way.
+/// Length of the lists of an unregistered thread: they count as full, so that the first `free` takes the slow path.
 const UNREGISTERED: u32 = u32::MAX;
 
 struct Cache {
     heads: [Cell<*mut Free>; NUM_SMALL],
     lengths: [Cell<u32>; NUM_SMALL],
-    /// Set before the first list has a block.
+    /// Set before the first block enters a list.
     counters: Cell<Option<NonNull<Counters>>>,
 }
 
-/// Written by one thread, read by any.
+/// Statistics of a thread: written by it, read by any thread.
 struct Counters {
     allocated: [AtomicU64; NUM_SMALL],
     freed: [AtomicU64; NUM_SMALL],
@@ -56,7 +56,7 @@ thread_local! {
     };
 }
 
-/// Counters of living threads, and the sum of those of ended ones.
+/// Counters of running threads, and the sums of those of ended threads.
 static THREADS: ForkSafe<Threads> = ForkSafe::new(Threads::new());
 
 struct Threads {
@@ -64,7 +64,7 @@ struct Threads {
     ended: Counters,
 }
 
-/// Bytes taken from the system for small blocks, allocated or cached.
+/// Bytes of small blocks allocated from the system, in use or cached.
 pub(super) static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
 static SYSTEM_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -73,7 +73,7 @@ pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
     let class = small(len);
     let cached = CACHE.try_with(|cache| {
         let head = NonNull::new(cache.heads[class].get())?;
-        // SAFETY: blocks on the list are ours alone and start with a `Free`.
+        // SAFETY: blocks on the list belong to this cache and start with a `Free`.
         cache.heads[class].set(unsafe { head.as_ref() }.next);
         cache.lengths[class].set(cache.lengths[class].get() - 1);
         cache.count(|counters| &counters.allocated[class]);
@@ -87,7 +87,7 @@ pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
 
 /// # Safety
 ///
-/// The block must come from `allocate` with this length and is not used any more.
+/// The block must come from `allocate` with this length and is not used afterwards.
 #[inline]
 pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
     let class = small(len);
@@ -96,19 +96,19 @@ pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
         if length >= LIMITS[class] {
             return false;
         }
-        // SAFETY: the caller gives up the block, which has at least 16 bytes, aligned to 16.
+        // SAFETY: the caller gives up the block, which has at least 16 bytes and is aligned to 16.
         unsafe { cache.push(class, block) };
         cache.count(|counters| &counters.freed[class]);
         true
     });
     if kept != Ok(true) {
-        // SAFETY: as this function's.
+        // SAFETY: this function's contract.
         unsafe { free_slow(block, class) }
     }
 }
 
 impl Cache {
-    /// Counts in the thread's counters, which only this thread writes: no atomic addition is needed.
+    /// Increments one of the thread's counters. Only this thread writes it, so no atomic addition is needed.
     #[inline]
     fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64) {
         if let Some(counters) = self.counters.get() {
@@ -124,7 +124,7 @@ impl Cache {
     #[inline]
     unsafe fn push(&self, class: usize, block: NonNull<u8>) {
         let block = block.cast::<Free>().as_ptr();
-        // SAFETY: the block is ours, long and aligned enough for a `Free`.
+        // SAFETY: nobody uses the block, and it has the size and alignment of a `Free`.
         unsafe {
             block.write(Free {
                 next: self.heads[class].get(),
@@ -143,7 +143,7 @@ impl Cache {
         THREADS.lock().living.push(counters);
     }
 
-    /// Returns all free blocks to the system; returns their bytes.
+    /// Releases all free blocks to the system. Returns their size in bytes.
     fn empty(&self) -> usize {
         let mut bytes = 0;
         for class in 0..NUM_SMALL {
@@ -152,9 +152,9 @@ impl Cache {
                 self.lengths[class].set(0);
             }
             while let Some(block) = NonNull::new(head) {
-                // SAFETY: blocks on the list are ours alone and start with a `Free`.
+                // SAFETY: blocks on the list belong to this cache and start with a `Free`.
                 head = unsafe { block.as_ref() }.next;
-                // SAFETY: nobody uses a block on the list, and it is off the list now.
+                // SAFETY: nobody uses a block on the list, and it has been removed from the list.
                 unsafe { release(block.cast(), class) };
                 bytes += small_bytes(class);
             }
@@ -172,7 +172,7 @@ impl Drop for Cache {
                 .living
                 .iter()
                 .position(|living| ptr::eq(&raw const **living, counters.as_ptr()));
-            // A forked child may have lost the list.
+            // In a forked child the list of counters may have been reset.
             if let Some(place) = place {
                 let counters = threads.living.swap_remove(place);
                 threads.ended.add(&counters);
@@ -206,7 +206,7 @@ impl Threads {
     }
 }
 
-/// Nothing on the list, no list yet, or no cache any more.
+/// Slow path: the list is empty, or does not exist yet, or the cache has been destroyed.
 #[cold]
 #[inline(never)]
 fn allocate_slow(class: usize) -> Option<NonNull<u8>> {
@@ -228,7 +228,7 @@ fn allocate_slow(class: usize) -> Option<NonNull<u8>> {
 #[inline(never)]
 unsafe fn free_slow(block: NonNull<u8>, class: usize) {
     count_slow(class, |counters| &counters.freed);
-    // A thread that has just been registered has room.
+    // After registration the lists have space.
     let kept = CACHE.try_with(|cache| {
         let room = cache.lengths[class].get() < LIMITS[class];
         if room {
@@ -243,7 +243,7 @@ unsafe fn free_slow(block: NonNull<u8>, class: usize) {
     }
 }
 
-/// Counts for the thread, after registering it if need be, or for the ended ones when its cache is gone.
+/// Increments a counter of the thread, which is registered first if needed, or a counter of ended threads if the cache has been destroyed.
 fn count_slow(class: usize, counters: impl Fn(&Counters) -> &[AtomicU64; NUM_SMALL]) {
     let counted = CACHE.try_with(|cache| {
         if cache.counters.get().is_none() {
@@ -258,7 +258,7 @@ fn count_slow(class: usize, counters: impl Fn(&Counters) -> &[AtomicU64; NUM_SMA
 
 /// # Safety
 ///
-/// The block must be of this class, from `allocate_slow`, and not used any more.
+/// The block must be of this class, from `allocate_slow`, and is not used afterwards.
 unsafe fn release(block: NonNull<u8>, class: usize) {
     let layout = small_layout(class);
     // SAFETY: the block was allocated with the class's layout.
@@ -293,14 +293,14 @@ pub(super) fn stats() -> MemoryStats {
                 counters.freed[class].load(Relaxed),
             );
             allocations += allocated;
-            // A thread may free more than it allocates; the sum over threads is right.
+            // A thread may free more than it allocates; the sum over all threads is correct.
             in_use_bytes = in_use_bytes.wrapping_add(
                 (allocated.wrapping_sub(freed) as usize).wrapping_mul(small_bytes(class)),
             );
         }
     }
     let held = HELD_BYTES.load(Relaxed);
-    // Threads go on while we add up: a sum may come out slightly beyond its bounds.
+    // Other threads continue meanwhile, so a sum may be slightly out of range.
     let in_use_bytes = if in_use_bytes as isize >= 0 {
         in_use_bytes.min(held)
     } else {
@@ -319,6 +319,6 @@ pub(super) fn stats() -> MemoryStats {
 ///
 /// As [`ForkSafe::renew`].
 pub(super) unsafe fn renew() {
-    // SAFETY: as the caller's.
+    // SAFETY: the caller's promise.
     unsafe { THREADS.renew(Threads::new()) }
 }

@@ -1,8 +1,8 @@
-//! Tests against tables written by NumPy 2.4.
+//! Tests against tables generated with NumPy 2.4.
 
 use super::*;
 
-/// One character for each of NumPy's types, in the order of the tables.
+/// NumPy's type characters, in the order of the tables.
 const CODES: &str = "?bhiqBHIQefdFD";
 
 /// Row: first operand, column: second; from `numpy.promote_types`.
@@ -31,7 +31,7 @@ const WEAK: [(Kind, &str); 4] = [
     (Kind::Complex, "DDDDDDDDDFFDFD"),
 ];
 
-/// Triples (sorted as in `CODES`) whose result is not that of promoting in some order, and the result.
+/// Triples (sorted as in `CODES`) whose result depends on the order of pairwise promotion, and NumPy's result.
 const TRIPLES: &str = "bBee bHef bHff bHFF hHef hHff hHFF";
 
 /// `numpy.can_cast(row, column, "safe")`.
