@@ -1,4 +1,4 @@
-//! What the engine costs around an operation that does nothing: median of many batches, in ns.
+//! Overhead of the engine for an operation that does nothing: median of many batches, in ns.
 //!
 //! `cargo bench -p mxnet-engine`
 
@@ -18,7 +18,7 @@ impl Resource for Owner {
     }
 }
 
-/// Median time of one call, over 201 batches after one to warm up.
+/// Median time of one call, over 201 batches after one warm-up batch.
 fn measure(name: &str, batch: u32, mut call: impl FnMut()) {
     let mut times: Vec<f64> = (0..202)
         .map(|_| {
@@ -80,7 +80,7 @@ fn main() {
             .wait_for(owner.var(), Access::Read, &mut || false)
             .expect("nothing fails");
     });
-    // With the worker asleep, as after a pause: the push pays for waking it.
+    // The worker sleeps, as after a pause, so the push has to wake it.
     let mut after_pause: Vec<_> = (0..301)
         .map(|_| {
             std::thread::sleep(std::time::Duration::from_micros(300));
@@ -119,7 +119,7 @@ fn main() {
             black_box(index);
         });
     });
-    // 64 us of work in 16 tasks: half of that is the most that two threads can save.
+    // 64 us of work in 16 tasks: two threads can save at most half of that.
     let work = |_: usize| {
         let start = Instant::now();
         while start.elapsed().as_nanos() < 4000 {

@@ -1,15 +1,15 @@
-//! How an engine behaves: its mode and its limits.
+//! Settings of an engine: its mode and its limits.
 
-/// When operations run on the calling thread. Switchable at any time: the order per variable is the same in all modes.
+/// When operations run on the calling thread. Can be changed at any time: the order per variable is the same in all modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Mode {
-    /// A cheap operation whose variables are free runs inline, any other is pushed.
+    /// A cheap operation whose variables are free runs inline, other operations are pushed.
     #[default]
     Adaptive,
     /// Everything is pushed.
     Async,
-    /// Everything has run when the call returns.
+    /// Every operation has run when the call returns.
     Sync,
 }
 
@@ -28,15 +28,15 @@ impl Mode {
 pub struct Config {
     /// When operations run on the calling thread.
     pub mode: Mode,
-    /// Workers of the pool, started when first needed. With 0 operations run only in threads that wait.
+    /// Number of workers, which start when they are first needed. With 0, operations run only in threads that wait.
     pub threads: usize,
-    /// In adaptive mode an operation estimated above this many nanoseconds is pushed. A hand-over to a worker
-    /// costs the pushing thread some microseconds, so that below about 30 µs there is nothing to win.
+    /// In adaptive mode an operation with a higher estimated cost is pushed. Handing an operation to a worker costs the pushing thread some
+    /// microseconds, so that below about 30 µs nothing is gained.
     pub inline_limit_ns: u64,
-    /// Bytes that unfinished operations pushed before may hold when another is pushed; over that, its pusher helps.
+    /// Bytes that unfinished operations may hold. Above that, a thread that pushes another operation first helps to finish some.
     ///
-    /// Results that are dropped soon come back as the memory of the next ones, still in the cache, unless the pusher
-    /// runs far ahead of the workers: so this is about the size of a cache, not of the memory.
+    /// Results that are dropped soon are reused as the memory of the next ones, while still in the cache, unless the pushing thread runs far ahead of
+    /// the workers. So the limit is about the size of a cache, not of the memory.
     pub max_bytes_in_flight: usize,
 }
 

@@ -15,13 +15,13 @@ use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Condvar, Mutex, 
 use crate::var::{Access, Place, Var};
 use crate::wait::Outcome;
 
-/// Failures that wait to be reported by `wait_all`; later ones are only seen by readers of what they poisoned.
+/// Limit of the list of failures for `wait_all`. Later failures are seen only by readers of the variables that carry them.
 const MAX_UNREPORTED: usize = 1024;
 
-/// Operations that cost more than this always run asynchronously, on a worker.
+/// Operations with a higher estimated cost always run asynchronously, on a worker.
 const MAX_PARALLEL_NS: u64 = 2_000_000;
 
-/// Estimated cost of what is in flight up to which an operation that divides its work waits for it.
+/// An operation that divides its work waits for the pending operations up to this estimated cost.
 const MAX_SETTLED_NS: u64 = 1_000_000;
 
 /// Orders operations by the variables they access and runs them.
@@ -29,7 +29,7 @@ pub struct Engine {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// State that workers, guards and callers share.
+/// State shared by workers, guards and callers.
 pub(crate) struct Shared {
     pub(crate) me: Weak<Shared>,
     /// Number of this engine in the process, from 1.
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     /// Unfinished operations, by generation; see `wait_all`.
     pub(crate) outstanding: [AtomicUsize; 2],
     pub(crate) generation: AtomicUsize,
-    /// Some thread is in its turn of `wait_all`.
+    /// Whether a thread is the one that drains in `wait_all`.
     pub(crate) is_draining: AtomicBool,
     /// Bytes of unfinished operations.
     pub(crate) bytes: AtomicUsize,
@@ -52,13 +52,13 @@ pub(crate) struct Shared {
     /// Estimated cost of unfinished operations.
     pub(crate) pending_ns: std::sync::atomic::AtomicU64,
     pub(crate) counters: Counters,
-    /// Read guards that are held or waited for, and [`crate::read::FORKING`].
+    /// Number of read guards that are held or waited for, and the bit [`crate::read::FORKING`].
     pub(crate) readers: AtomicUsize,
-    /// Those of them that are waited for.
+    /// Number of read guards that are waited for.
     pub(crate) waiting_readers: AtomicUsize,
 }
 
-/// State guarded by the lock on which waiters park.
+/// State behind the lock on which waiters park.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) waiting: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Progress {
 }
 
 impl Shared {
-    /// Counts an inline operation of this thread.
+    /// Counts one inline operation of this thread.
     #[inline]
     pub(crate) fn count_inline(&self) {
         count_inline(self.id, || self.pool.lock().inline.add_thread());
@@ -76,7 +76,7 @@ impl Shared {
         Mode::from_u8(self.mode.load(Ordering::Relaxed))
     }
 
-    /// Whether operations of this estimated cost run on the calling thread if their variables are free.
+    /// Whether operations of this estimated cost run on the calling thread, if their variables are free.
     #[inline]
     fn runs_inline(&self, cost_ns: u64) -> bool {
         match self.mode() {
@@ -86,9 +86,8 @@ impl Shared {
         }
     }
 
-    /// Whether an operation that divides its work runs on the calling thread and on one that is awake, though it costs more
-    /// than the limit. Nothing is in flight then, so nothing is gained by another thread taking all of it; little that is in
-    /// flight is finished first, with the help of this thread.
+    /// Whether an operation that divides its work runs on the calling thread with the help of an awake worker, although it costs more than the limit.
+    /// Nothing is pending then, so leaving it to a worker would gain nothing. If little is pending, this thread first helps to finish that.
     #[inline]
     fn runs_parallel(&self, cost_ns: u64) -> bool {
         cost_ns <= MAX_PARALLEL_NS
@@ -100,13 +99,13 @@ impl Shared {
             }
     }
 
-    /// Whether so little is in flight that an operation that divides its work waits for it.
+    /// Whether the pending work is so little that an operation that divides its work should wait for it.
     fn may_settle(&self) -> bool {
         (1..=MAX_SETTLED_NS).contains(&self.pending_ns.load(Ordering::Relaxed))
             && self.pool.num_threads() > 1
     }
 
-    /// Remembers a failure for `wait_all`, once however far it spreads.
+    /// Lists a failure for `wait_all`; once, also if several variables carry it.
     pub(crate) fn list(&self, failure: &Failure) {
         if failure.list() {
             let mut progress = self.progress.lock();
@@ -119,7 +118,7 @@ impl Shared {
     /// The oldest failure that no wait has returned yet.
     pub(crate) fn take_unreported(&self) -> Option<Failure> {
         loop {
-            // In a statement of its own: dropping a failure is foreign code and must not run under the lock.
+            // A separate statement, so that the lock is released before the failure is dropped, which may run code of others.
             let oldest = self.progress.lock().unreported.pop_front();
             let failure = oldest?;
             if failure.report() {
@@ -128,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// Whether nothing is ready or running, and whether nothing is unfinished; `own` operations of the caller excepted.
+    /// Whether no operation is ready or running, and whether none is unfinished; `own` operations that the caller is inside of do not count.
     pub(crate) fn quiet(&self, own: usize) -> (bool, bool) {
         let is_quiet = self.pool.is_quiet(&self.pool.lock(), own);
         let unfinished: usize = self
@@ -141,7 +140,7 @@ impl Shared {
 }
 
 impl Engine {
-    /// An engine with its own pool, for tests; the process's engine is [`engine`].
+    /// An engine with its own pool, for tests. The process's engine is [`engine`].
     pub fn new(config: Config) -> Engine {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         Engine {
@@ -167,11 +166,11 @@ impl Engine {
         }
     }
 
-    /// Fast path: grants all variables to the calling thread, or nothing. Never waits, and allocates only above five variables.
+    /// Fast path: acquires all variables for the calling thread, or none. Never waits, and allocates only for more than five variables.
     ///
-    /// `None` means: push it. That is the answer in mode `Async`, in mode `Adaptive` if `cost_ns` is above the limit, and
-    /// always if a variable is not free for its access, is waited for by somebody or has device work in flight that the
-    /// access has to come after. The same variable may appear several times; one that is written is not also read then.
+    /// `None` means that the operation must be pushed: in mode `Async`, in mode `Adaptive` if `cost_ns` is above the limit, and in every mode if a
+    /// variable is not free for its access, has waiters, or has pending device work that the access must follow. The same variable may appear several
+    /// times, but not both among those that are read and those that are written.
     #[inline]
     pub fn try_acquire<'v>(
         &'v self,
@@ -186,9 +185,9 @@ impl Engine {
         }
     }
 
-    /// [`Engine::try_acquire`] for an operation that divides its work by [`Engine::run_tasks`]: also one above the limit, up to
-    /// 2 ms, is granted if nothing is in flight and a worker is awake that would take half of it. If little is in flight, up to
-    /// 1 ms by estimate, the caller helps with that first.
+    /// [`Engine::try_acquire`] for an operation that divides its work by [`Engine::run_tasks`]. Operations above the limit, up to 2 ms, are granted
+    /// too, if nothing is pending and a worker is awake that would take half of the work. If little is pending, up to 1 ms by estimate, the caller
+    /// first helps to finish that.
     #[inline]
     pub fn try_acquire_parallel<'v>(
         &'v self,
@@ -203,15 +202,14 @@ impl Engine {
         }
     }
 
-    /// Holds variables for reading on the calling thread, once the writes pushed before are done; helps meanwhile. All
-    /// variables are granted together. A variable may appear several times, and may be held by the thread already.
+    /// Holds variables for reading on the calling thread, after the writes pushed before are done. Helps meanwhile. All variables are granted
+    /// together. A variable may appear several times, and the thread may hold it already.
     ///
-    /// This is how the host looks at values. While the guard lives nobody writes the variables; what the thread must not do
-    /// meanwhile is said at [`ReadGuard`]. `check` as for [`Engine::wait_for`], except that a thread which holds another
-    /// guard is not interrupted.
+    /// The host reads values this way. Nobody writes the variables while the guard lives; [`ReadGuard`] says what the thread must not do meanwhile.
+    /// `check` as for [`Engine::wait_for`], except that a thread which holds another guard is not interrupted.
     ///
     /// # Errors
-    /// `Failed` with the oldest failure of the variables; `Interrupted` if `check` said so.
+    /// `Failed` with the oldest failure of the variables; `Interrupted` if `check` returned true.
     ///
     /// # Panics
     /// If the thread holds one of the variables and has pushed a write to it since.
@@ -223,8 +221,8 @@ impl Engine {
         self.shared.read(vars, check)
     }
 
-    /// [`Engine::try_acquire`] of one variable for what is no operation of its own: a look at an element, or a write of one. It is not counted,
-    /// and costs little more than the two atomic instructions. `None` also if the variable carries a failure.
+    /// [`Engine::try_acquire`] of one variable, for short accesses that are not operations: reading or writing one element. It is not counted, and
+    /// costs little more than its two atomic instructions. Also `None` if the variable carries a failure.
     #[inline]
     pub fn try_hold<'v>(&'v self, var: &'v Var, access: Access, cost_ns: u64) -> Option<Hold<'v>> {
         let shared = &*self.shared;
@@ -234,10 +232,11 @@ impl Engine {
         }
     }
 
-    /// Optimistic (seqlock) read: the result of `read`, which copies a few bytes, without locking the variable. `None` if the variable
-    /// is not free, carries a failure, or was written meanwhile. For what is no operation of its own, as [`Engine::try_hold`].
+    /// Optimistic (seqlock) read: returns the result of `read`, which copies a few bytes, without locking the variable. `None` if the variable is not
+    /// free, carries a failure, or was written meanwhile. Like [`Engine::try_hold`] not counted as an operation.
     ///
-    /// `read` may run beside a write, and then see a mixture of old and new, which is thrown away: it does nothing but copy bits by volatile reads.
+    /// `read` may run concurrently with a write and see a mixture of old and new bytes, which is discarded. So it must only copy bits by volatile
+    /// reads.
     #[inline]
     pub fn seqlock_read<T>(&self, var: &Var, read: impl FnOnce() -> T) -> Option<T> {
         match self.shared.runs_inline(1) {
@@ -246,8 +245,8 @@ impl Engine {
         }
     }
 
-    /// Like [`Engine::try_acquire`] for launching device work, in every mode: device work in flight does not matter, since
-    /// the caller orders its stream behind `Var::events` and leaves its own event by `Var::record_event`.
+    /// As [`Engine::try_acquire`], for launching device work, in every mode. Pending device work does not matter: the caller makes its stream wait
+    /// for `Var::events` and stores its own event by `Var::record_event`.
     pub fn try_acquire_launch<'v>(
         &'v self,
         reads: &[&'v Var],
@@ -256,18 +255,18 @@ impl Engine {
         self.shared.acquire(reads, writes, Place::Launch)
     }
 
-    /// Enqueues an operation on all its variables at once; it runs on the pool when it holds them all.
+    /// Enqueues an operation on all its variables at once. It runs on the pool when it holds them all.
     ///
-    /// Returns at once, except that in mode `Sync` it returns when the operation has run, and that over the bound on bytes
-    /// in flight before it, it helps until they are under it. Neither holds inside an operation.
+    /// Returns at once, with two exceptions: in mode `Sync` it returns when the operation has run; and if the unfinished operations exceed the limit
+    /// on bytes, it first helps until they do not. Inside an operation neither applies.
     pub fn push(&self, op: Op) {
         self.shared.push(op, Place::Host, &mut || false);
     }
 
-    /// [`Engine::push`] whose waits `check` can end, as those of [`Engine::wait_for`].
+    /// As [`Engine::push`]; `check` can end its waits, as those of [`Engine::wait_for`].
     ///
     /// # Errors
-    /// `Interrupted` if `check` said so. The operation is pushed and runs nevertheless.
+    /// `Interrupted` if `check` returned true. The operation is pushed and runs nevertheless.
     pub fn push_checked(&self, op: Op, check: &mut dyn FnMut() -> bool) -> Result<(), WaitError> {
         match self.shared.push(op, Place::Host, check) {
             Outcome::Done => Ok(()),
@@ -275,19 +274,19 @@ impl Engine {
         }
     }
 
-    /// Like [`Engine::push`] for an operation that launches device work and orders it by events itself.
+    /// As [`Engine::push`], for an operation that launches device work and orders it by events itself.
     pub fn push_launch(&self, op: Op) {
         self.shared.push(op, Place::Launch, &mut || false);
     }
 
-    /// Waits until what was pushed before is done as far as `access` has to come after it: all writes for a reader, the
-    /// readers too for a writer. Helps meanwhile. `check` is called about every 50 ms; true ends the wait.
+    /// Waits for the operations pushed before that `access` must follow: all writes for a reader, also the reads for a writer. Helps meanwhile.
+    /// `check` is called about every 50 ms; if it returns true the wait ends.
     ///
     /// # Errors
-    /// `Failed` with the variable's failure, at every wait until an `Overwrite` clears it; `Interrupted` if `check` said so.
+    /// `Failed` with the variable's failure, at every wait until an `Overwrite` clears it; `Interrupted` if `check` returned true.
     ///
     /// # Panics
-    /// If a read guard of the thread itself keeps `access` from ever being granted.
+    /// If a read guard of this thread prevents `access` from ever being granted.
     pub fn wait_for(
         &self,
         var: &Var,
@@ -297,10 +296,10 @@ impl Engine {
         self.shared.wait_for(var, access, check)
     }
 
-    /// Waits for every operation pushed before. Helps meanwhile. `check` is called about every 50 ms; true ends the wait.
+    /// Waits for every operation pushed before. Helps meanwhile. `check` is called about every 50 ms; if it returns true the wait ends.
     ///
     /// # Errors
-    /// `Failed` with the oldest failure that no wait has returned yet; `Interrupted` if `check` said so.
+    /// `Failed` with the oldest failure that no wait has returned yet; `Interrupted` if `check` returned true.
     ///
     /// # Panics
     /// Inside an operation, which would wait for itself.
@@ -312,8 +311,7 @@ impl Engine {
         self.shared.wait_all(check)
     }
 
-    /// Waits like [`Engine::wait_all`] but leaves the failures to whoever asks for them: what comes before a `fork`. Inside an
-    /// operation it returns at once.
+    /// As [`Engine::wait_all`], but leaves failures to later waits. Called before a `fork`. Inside an operation it returns at once.
     pub fn drain(&self) {
         if depth() == 0 {
             self.shared.drain(&mut || false);
@@ -340,20 +338,20 @@ impl Engine {
         self.shared.inline_limit_ns.store(limit, Ordering::Relaxed);
     }
 
-    /// Threads that work at the same time: the pool's workers, or a caller of `run_tasks` and all but one of them.
+    /// Number of threads that work at the same time: the workers, or a caller of `run_tasks` and all workers but one.
     pub fn num_threads(&self) -> usize {
         self.shared.pool.num_threads()
     }
 
-    /// Changes [`Engine::num_threads`]. Workers start when needed and end when superfluous. 0 is taken as 1.
+    /// Changes [`Engine::num_threads`]. Workers start when needed and end when there are too many. 0 counts as 1.
     pub fn set_num_threads(&self, threads: usize) {
         self.shared
             .pool
             .set_num_threads(threads.clamp(1, crate::threads::MAX));
     }
 
-    /// Whether the next operation might wait for others, or help with them, before its call returns: more bytes are in flight
-    /// than the bound allows, or so little that an operation which divides its work finishes it first.
+    /// Whether the next operation may wait for others, or help with them, before its call returns: either the pending bytes exceed the limit, or so
+    /// little is pending that an operation that divides its work finishes it first.
     #[inline]
     pub fn may_wait(&self) -> bool {
         match self.shared.bytes.load(Relaxed) {
@@ -362,7 +360,7 @@ impl Engine {
         }
     }
 
-    /// Counters of the engine. They are read one after the other while other threads go on counting.
+    /// Counters of the engine. They are read one after the other; other threads may change them meanwhile.
     pub fn stats(&self) -> Stats {
         let shared = &*self.shared;
         let (inline, workers) = {
@@ -398,7 +396,7 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Waits for what was pushed and ends the workers.
+    /// Waits for pushed operations and ends the workers.
     fn drop(&mut self) {
         let shared = &*self.shared;
         let mut done = || shared.quiet(0).1;
@@ -407,7 +405,7 @@ impl Drop for Engine {
     }
 }
 
-/// The process's engine, made at the first call.
+/// The process's engine, created at the first call.
 #[cfg(not(loom))]
 pub fn engine() -> &'static Engine {
     static ENGINE: std::sync::OnceLock<Engine> = std::sync::OnceLock::new();
@@ -437,7 +435,7 @@ mod tests {
         let limit = engine.inline_limit_ns();
         let is_granted = |cost_ns| engine.try_acquire_parallel(&[], &writes, cost_ns).is_some();
         assert!(is_granted(limit) && !is_granted(limit + 1));
-        // As a worker does between two jobs; the engine has started none, so nobody else looks for one.
+        // Acts as a worker between two jobs. The engine has started no worker, so no other thread looks for a job.
         engine.shared.pool.begin_looking();
         assert!(is_granted(limit + 1) && is_granted(MAX_PARALLEL_NS));
         assert!(!is_granted(MAX_PARALLEL_NS + 1));

@@ -1,4 +1,4 @@
-//! Failures, which variables carry to whoever reads them, and the errors of a wait.
+//! Failures, which variables carry to their readers, and the errors of waits.
 
 use std::any::Any;
 use std::error::Error;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A failure that travels from the operation that failed to every reader of what it should have written.
+/// A failure. The variables that the failed operation should have written carry it to all their readers.
 ///
 /// Cloning is cheap and keeps the typed error and its identity.
 #[derive(Clone)]
@@ -15,9 +15,9 @@ pub struct Failure(Arc<Inner>);
 struct Inner {
     error: Box<dyn Error + Send + Sync>,
     origin: String,
-    /// Order of creation in this process: of several failures the oldest is the one passed on.
+    /// Number of creation in this process. Of several failures the oldest is passed on.
     sequence: u64,
-    /// Already in some engine's list of unreported failures, or never to be put there.
+    /// Whether it is in an engine's list of unreported failures, has been, or must not be.
     is_listed: AtomicBool,
     is_reported: AtomicBool,
 }
@@ -25,7 +25,7 @@ struct Inner {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Failure {
-    /// A failure with its typed error; `origin` names what ran and where it was issued.
+    /// A failure with its typed error. `origin` names the operation and where it was issued.
     pub fn new(error: Box<dyn Error + Send + Sync>, origin: impl Into<String>) -> Failure {
         Failure(Arc::new(Inner {
             error,
@@ -36,7 +36,7 @@ impl Failure {
         }))
     }
 
-    /// The error as it was raised; downcast it to get its type back.
+    /// The error as it was raised. It can be downcast to its type.
     pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.0.error
     }
@@ -51,24 +51,24 @@ impl Failure {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Says that a user has seen this failure, so that `Engine::wait_all` does not return it.
+    /// Marks the failure as seen by the user, so that `Engine::wait_all` does not return it.
     ///
-    /// For callers that raise a failure at the call; waits do it themselves.
+    /// For callers that raise a failure at the call. Waits mark the failures that they return.
     pub fn mark_reported(&self) {
         self.0.is_reported.store(true, Ordering::Relaxed);
     }
 
-    /// Marks as reported; true for the first caller.
+    /// Marks it as reported. Returns true for the first caller.
     pub(crate) fn report(&self) -> bool {
         !self.0.is_reported.swap(true, Ordering::Relaxed)
     }
 
-    /// Marks as listed; true for the first caller.
+    /// Marks it as listed. Returns true for the first caller.
     pub(crate) fn list(&self) -> bool {
         !self.0.is_listed.swap(true, Ordering::Relaxed)
     }
 
-    /// The one created first.
+    /// The failure that was created first.
     pub(crate) fn older(self, other: Failure) -> Failure {
         if self.0.sequence <= other.0.sequence {
             self
@@ -77,14 +77,14 @@ impl Failure {
         }
     }
 
-    /// A failure from what `catch_unwind` caught.
+    /// A failure from the payload of `catch_unwind`.
     pub fn from_panic(payload: Box<dyn Any + Send>, origin: &str) -> Failure {
         let message = match payload.downcast::<String>() {
             Ok(text) => *text,
             Err(payload) => match payload.downcast::<&'static str>() {
                 Ok(text) => (*text).to_owned(),
                 Err(other) => {
-                    // Dropping a foreign payload may panic again; that must not end a worker.
+                    // The payload's destructor may panic again; that must not end a worker.
                     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(other)));
                     "panic whose payload is not text".to_owned()
                 }
@@ -135,12 +135,12 @@ impl fmt::Display for Panicked {
 
 impl Error for Panicked {}
 
-/// Why a wait did not end well.
+/// Why a wait failed.
 #[derive(Debug, Clone)]
 pub enum WaitError {
     /// The variable or operation that was waited for has failed.
     Failed(Failure),
-    /// The caller's `check` returned true; what was waited for goes on.
+    /// The caller's `check` returned true. The operations waited for continue.
     Interrupted,
 }
 

@@ -1,7 +1,7 @@
-//! `fork`: the child inherits one thread, the variables and no lock that another thread would have to release.
+//! `fork`: the child inherits one thread and the variables, and no lock that another thread would have to release.
 //!
-//! `GATE` is held shared by every section that takes a variable's lock outside of a running operation, and exclusively
-//! around `fork`. Foreign code never runs under it, so that it is never entered twice by one thread.
+//! Every section that takes a variable's lock outside of a running operation holds `GATE` shared; `fork` holds it exclusively. Code of others never
+//! runs under it, so that no thread enters it twice.
 
 use crate::engine::{Progress, Shared};
 use crate::pool::{PoolState, depth};
@@ -26,7 +26,7 @@ mod gate {
     }
 }
 
-/// Models that fork say so; the others have no gate, which would double their interleavings.
+/// Loom models have no gate, which would double their interleavings, unless they fork.
 #[cfg(loom)]
 mod gate {
     use std::cell::Cell;
@@ -35,7 +35,7 @@ mod gate {
     use loom::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
     std::thread_local! {
-        /// Loom runs all threads of a model on one thread of the system.
+        /// Loom runs all threads of a model on one system thread.
         static IS_THERE: Cell<bool> = const { Cell::new(false) };
     }
 
@@ -56,7 +56,7 @@ mod gate {
         GATE.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To be called before the model whether it forks.
+    /// Says whether the model forks. To be called before the model.
     pub fn set_gate(is_there: bool) {
         IS_THERE.set(is_there);
     }
@@ -67,15 +67,15 @@ pub(crate) use gate::enter;
 #[cfg(loom)]
 pub use gate::set_gate;
 
-/// Time that passes while a fork waits. Loom knows none.
+/// Time limits of a fork. Loom has no time.
 #[cfg(not(loom))]
 mod patience {
     use std::time::{Duration, Instant};
 
-    /// Operations that wait for nothing but other threads' inline operations get this long to become ready.
+    /// Time for operations that wait only for other threads' inline operations to become ready.
     const GRACE: Duration = Duration::from_millis(100);
 
-    /// Threads that read on the host get this long to end it.
+    /// Time for threads that hold read guards to release them.
     const READ_GRACE: Duration = Duration::from_secs(2);
 
     pub(super) struct Patience(Instant);
@@ -122,7 +122,7 @@ mod patience {
     }
 }
 
-/// All that is locked around `fork`, in the order of locking.
+/// All locks that are held around `fork`, in the order of locking.
 struct Locked<'s> {
     _gate: crate::sync::RwLockWriteGuard<'static, ()>,
     #[cfg_attr(loom, expect(dead_code, reason = "only a child changes it"))]
@@ -151,7 +151,7 @@ impl Shared {
             let gate = gate::close();
             let progress = self.progress.lock();
             let pool = self.pool.lock();
-            // From here on no read guard begins.
+            // No read guard begins from here on.
             let readers = self.readers.fetch_or(FORKING, Ordering::SeqCst) & !FORKING;
             let is_unread = readers <= num_guards() || begin.is_over_for_readers();
             if is_unread && self.pool.is_quiet(&pool, own) {
@@ -169,7 +169,7 @@ impl Shared {
         }
     }
 
-    /// In the process that goes on as it was.
+    /// After the fork, in the parent: it continues as before.
     fn unlock_after_fork(&self, locked: Option<Locked<'_>>) {
         self.readers.fetch_and(!FORKING, Ordering::SeqCst);
         drop(locked);
@@ -178,7 +178,7 @@ impl Shared {
 
 #[cfg(loom)]
 impl crate::engine::Engine {
-    /// Runs `body` where a fork would be.
+    /// Runs `body` in the state of a fork, for tests.
     pub fn while_forking(&self, body: impl FnOnce()) {
         let locked = self.shared.lock_for_fork();
         body();
@@ -204,8 +204,8 @@ mod handlers {
         /// Before `fork`: waits until no operation is ready or running, except one that this thread is inside of,
         /// and takes the engine's locks. One of the two `after_fork` functions must follow on the same thread.
         ///
-        /// An operation that needs something the forking thread holds (Python's interpreter lock, say) would never
-        /// end: whoever binds such a runtime waits for the engine, without that lock, before it forks.
+        /// An operation that needs something the forking thread holds (Python's interpreter lock, say) would never end: a binding must release that
+        /// lock and wait for the engine before it forks.
         pub fn prepare_fork(&'static self) {
             let locked = self.shared.lock_for_fork();
             LOCKED.with(|slot| *slot.borrow_mut() = Some(locked));
@@ -217,7 +217,7 @@ mod handlers {
             self.shared.unlock_after_fork(locked);
         }
 
-        /// After `fork` in the child: the pool has no workers and starts new ones when needed, the variables are as they were.
+        /// After `fork` in the child: the pool has no workers and starts new ones when needed. The variables are unchanged.
         ///
         /// A variable that another thread was using inline at the moment of the fork stays in use, and so does one that it has
         /// held for reading for longer than two seconds.
@@ -229,12 +229,12 @@ mod handlers {
             }
             self.shared.readers.store(num_guards(), Ordering::SeqCst);
             self.shared.waiting_readers.store(0, Ordering::SeqCst);
-            // A `wait_all` of a thread that is gone will not end its turn.
+            // The thread that was draining does not exist in the child.
             self.shared.is_draining.store(false, Ordering::Release);
         }
     }
 
-    /// Registers the three functions for [`crate::engine()`]'s engine.
+    /// Registers these functions as fork handlers of [`crate::engine()`]'s engine.
     #[cfg(unix)]
     pub(crate) fn register() {
         extern "C" fn prepare() {

@@ -1,4 +1,4 @@
-//! Operations on the calling thread: acquired by compare-and-swap, released by a guard.
+//! Inline operations: acquired on the calling thread by compare-and-swap, released by a guard.
 
 use crate::engine::Shared;
 use crate::failure::Failure;
@@ -17,10 +17,10 @@ pub struct Inline<'v> {
     is_poisoned: bool,
 }
 
-/// Number of variables stored inline: with them the guard, which is built and moved on every call, fits into one cache line.
+/// Number of variables stored in the guard. With this many it fits into one cache line; it is constructed and moved on every call.
 const INLINE_VARS: usize = 5;
 
-/// A list of variables and accesses that does not allocate while it is short.
+/// A list of variables and accesses that allocates only if it is long.
 struct HeldVars<'v> {
     vars: [Option<&'v Var>; INLINE_VARS],
     accesses: [Access; INLINE_VARS],
@@ -69,7 +69,7 @@ impl<'v> HeldVars<'v> {
         few.chain(self.more.iter().flat_map(|more| more.iter().copied()))
     }
 
-    /// The access of a held variable that is written.
+    /// The access of a held variable, if it is a write.
     fn write_access(&mut self, var: &Var) -> Option<&mut Access> {
         let few = self
             .vars
@@ -85,7 +85,7 @@ impl<'v> HeldVars<'v> {
             .map(|(_, access)| access)
     }
 
-    /// Takes all out.
+    /// Removes all entries and passes them to `each`.
     #[inline]
     fn drain(&mut self, mut each: impl FnMut(&Var, Access)) {
         for (var, access) in self.vars.iter_mut().zip(&self.accesses) {
@@ -100,8 +100,8 @@ impl<'v> HeldVars<'v> {
 }
 
 impl Inline<'_> {
-    /// The failure of a variable that is read, the oldest of several. The caller then does not run its kernel but calls
-    /// [`Inline::fail`] with it.
+    /// The failure of a variable that is read; the oldest of several. The caller must then call [`Inline::fail`] with it instead of running its
+    /// kernel.
     #[inline]
     pub fn poison(&self) -> Option<Failure> {
         if self.is_poisoned {
@@ -119,7 +119,7 @@ impl Inline<'_> {
             .reduce(Failure::older)
     }
 
-    /// Releases all variables; those that are written carry `failure` from now on.
+    /// Releases all variables. Those that are written carry `failure` from now on.
     pub fn fail(mut self, failure: Failure) {
         if !self.is_poisoned {
             count(&self.shared.counters.failed);
@@ -131,7 +131,7 @@ impl Inline<'_> {
         self.roll_back();
     }
 
-    /// Releases what is held and settles nothing.
+    /// Releases the variables without changing their failures.
     #[cold]
     fn roll_back(&mut self) {
         let shared = self.shared;
@@ -159,7 +159,7 @@ impl Shared {
         writes: &[(&'v Var, Access)],
         place: Place,
     ) -> Option<Inline<'v>> {
-        // The guard is filled where the caller will find it: a copy right behind the atomic operations would wait for them.
+        // Constructed in the return slot: copying the guard right after the atomic operations would stall on them.
         let mut inline = Some(Inline {
             shared: self,
             held: HeldVars::new(),
@@ -175,7 +175,7 @@ impl Shared {
         inline
     }
 
-    /// One variable, or `None` if it is not free or carries a failure.
+    /// Acquires one variable; `None` if it is not free or carries a failure.
     #[inline]
     pub(crate) fn hold<'v>(&'v self, var: &'v Var, access: Access) -> Option<Hold<'v>> {
         debug_assert_ne!(access, Access::Overwrite, "a hold clears no failure");
@@ -195,7 +195,7 @@ impl Shared {
         }
     }
 
-    /// The last inline holder saw that somebody waits.
+    /// Dispatches the queue: the last inline holder saw that it is not empty.
     #[cold]
     fn dispatch(&self, var: &Var) {
         let _gate = fork::enter();
@@ -205,9 +205,9 @@ impl Shared {
     }
 }
 
-/// One variable held for a moment. Dropping it releases it.
+/// One variable held for a short time. Dropping it releases the variable.
 ///
-/// It must be dropped before its thread waits for the variable.
+/// It must be dropped before its thread waits for this variable.
 pub struct Hold<'v> {
     shared: &'v Shared,
     var: &'v Var,
@@ -247,7 +247,7 @@ impl<'v> Inline<'v> {
         true
     }
 
-    /// A variable that is not free may be held by this very guard: an operation that works in place names it twice.
+    /// Handles a variable that this guard holds already: an operation that works in place lists it twice.
     #[cold]
     fn take_again(&mut self, var: &'v Var, access: Access) -> bool {
         if let Some(own) = self.held.write_access(var) {
@@ -255,7 +255,7 @@ impl<'v> Inline<'v> {
             self.is_poisoned |= own.is_read() && var.is_poisoned();
             return true;
         }
-        // What is rolled back was not done: an overwrite must not clear a failure.
+        // The access did not happen: an overwrite must not clear a failure.
         self.roll_back();
         false
     }

@@ -1,7 +1,7 @@
-//! The dependency engine: orders operations by the variables they read and write, runs them inline when that is cheapest
-//! and on one pool otherwise, and carries failures to whoever reads their results. It knows no tensor, no Python, no CUDA.
+//! The dependency engine: orders operations by the variables they read and write, runs them inline when that is cheapest and on one thread pool
+//! otherwise, and carries failures to the readers of their results. It does not depend on tensors, Python or CUDA.
 //!
-//! Per variable there is one writer or many readers, in push order. `docs/design/engine.md` has the whole contract.
+//! Each variable has one writer or many readers at a time, in push order. `docs/design/engine.md` has the whole contract.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

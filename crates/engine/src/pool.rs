@@ -1,5 +1,5 @@
-//! The one pool: its workers run ready operations and take part in task sets. They start when first needed, look for more
-//! work for a moment (`spin.rs`), then park, and are detached, so that process exit waits for none of them.
+//! The thread pool. Its workers run ready operations and take part in task sets. They start when first needed, spin for a moment when they find no
+//! work (`spin.rs`), then park. They are detached, so that process exit waits for none of them.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -17,12 +17,12 @@ use crate::stats::InlineCounts;
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread, thread_local};
 
 thread_local! {
-    /// Operations that this thread is inside of.
+    /// Number of operations that this thread is inside of.
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static DEPTH: Cell<usize> = Cell::new(0);
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static IS_WORKER: Cell<bool> = Cell::new(false);
-    /// Whether the operation that this thread is inside of, or takes part in, is a long one.
+    /// Whether the operation that this thread is inside of, or helps with, is a long one.
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static IS_IN_LONG: Cell<bool> = Cell::new(false);
 }
@@ -30,7 +30,7 @@ thread_local! {
 /// Estimated cost above which a waiting thread leaves an operation to workers.
 pub(crate) const LONG_NS: u64 = 5_000_000;
 
-/// How many operations this thread is inside of.
+/// Number of operations that this thread is inside of.
 pub(crate) fn depth() -> usize {
     DEPTH.with(Cell::get)
 }
@@ -42,35 +42,35 @@ pub(crate) fn is_worker() -> bool {
 
 pub(crate) struct Pool {
     state: Mutex<PoolState>,
-    /// Workers sleep here.
+    /// Workers wait here.
     work: Condvar,
     /// Operations taken from the heap and not finished; incremented under the lock.
     pub(crate) running: AtomicUsize,
-    /// `PoolState::target`, for readers without the lock.
+    /// Copy of `PoolState::target`, for readers without the lock.
     target: AtomicUsize,
-    /// Counts the times that jobs became available; spinning threads look at it. Changed under the lock.
+    /// Incremented when jobs become available, under the lock. Spinning threads watch it.
     pub(crate) published: AtomicUsize,
-    /// Threads that are about to look for a job: workers between two jobs, and threads that spin. Incremented at any time,
-    /// decremented under the lock.
+    /// Number of threads that are about to look for a job: workers between two jobs, and spinning threads. Incremented at any time, decremented under
+    /// the lock.
     pub(crate) looking: AtomicUsize,
 }
 
 #[derive(Default)]
 pub(crate) struct PoolState {
     heap: BinaryHeap<Entry>,
-    /// Task sets whose caller still hands out tasks.
+    /// Task sets whose caller still distributes tasks.
     sets: VecDeque<Arc<TaskSet>>,
-    /// Number of the next operation, so that equal priorities keep their order.
+    /// Sequence number of the next operation: operations of equal priority run in this order.
     sequence: u64,
-    /// Workers wanted.
+    /// Number of workers wanted.
     target: usize,
-    /// Workers started.
+    /// Number of workers started.
     workers: usize,
-    /// Workers on the condition variable, woken ones included until they have the lock.
+    /// Number of workers that wait on the condition variable, including woken ones that do not have the lock yet.
     sleeping: usize,
-    /// Wake-ups given to sleeping workers that have not taken them yet.
+    /// Number of notifications that sleeping workers have not taken yet.
     wakes: usize,
-    /// Threads that look for jobs without sleeping.
+    /// The spinning threads.
     pub(crate) spins: Spins,
     pub(crate) inline: InlineCounts,
 }
@@ -103,13 +103,13 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// Threads that [`Pool::call`] found and that the caller has to wake or start.
+/// Threads that [`Pool::call`] found, and that the caller must wake or start.
 pub(crate) struct Called {
     pub(crate) woken: usize,
     pub(crate) hired: usize,
 }
 
-/// What a thread does after a job.
+/// What a thread does after its job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It is a worker and looks for the next job.
@@ -118,39 +118,39 @@ pub(crate) enum Next {
     Other,
 }
 
-/// What a thread that waits has done about the jobs that are ready.
+/// Result of a waiting thread's attempt to help.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Help {
-    /// It ran one.
+    /// It ran a job.
     Ran,
-    /// There are none.
+    /// There are no jobs.
     Idle,
-    /// Those that are ready are long ones, which workers run.
+    /// All ready jobs are long ones, which are left to workers.
     Left,
 }
 
 enum Job {
     Op(Arc<Node>),
-    /// A loop, and the range to begin with.
+    /// A parallel loop, and the range to begin with.
     Tasks(Arc<TaskSet>, usize),
 }
 
 impl PoolState {
-    /// Gives wake-ups to at most `count` sleeping workers that have none; returns to how many.
+    /// Reserves notifications for at most `count` sleeping workers without one. Returns their number.
     fn wake(&mut self, count: usize) -> usize {
         let woken = count.min(self.sleeping - self.wakes);
         self.wakes += woken;
         woken
     }
 
-    /// Reserves places for at most `count` new workers; returns for how many.
+    /// Reserves at most `count` new workers. Returns their number.
     fn hire(&mut self, count: usize) -> usize {
         let hired = count.min(self.target.saturating_sub(self.workers));
         self.workers += hired;
         hired
     }
 
-    /// Counts this thread among those that spin, if it may.
+    /// Counts this thread as spinning, if it may spin.
     pub(crate) fn begin_spin(&mut self) -> bool {
         self.spins.begin(self.target)
     }
@@ -187,7 +187,7 @@ impl Pool {
         self.target.load(Ordering::Relaxed)
     }
 
-    /// Sets how many workers there should be; superfluous ones end when they look for their next job.
+    /// Sets the number of workers. Superfluous workers end when they look for their next job.
     pub(crate) fn set_num_threads(&self, threads: usize) {
         let mut state = self.lock();
         state.target = threads;
@@ -197,19 +197,19 @@ impl Pool {
         self.notify(woken);
     }
 
-    /// Whether no operation is ready or running, apart from `own` that the caller is inside of.
+    /// Whether no operation is ready or running; `own` operations that the caller is inside of do not count.
     pub(crate) fn is_quiet(&self, state: &PoolState, own: usize) -> bool {
         state.heap.is_empty() && self.running.load(Ordering::Acquire) == own
     }
 
-    /// Whether there are jobs and no worker that would run them.
+    /// Whether there are jobs but no worker that would run them.
     pub(crate) fn needs_helpers(&self) -> bool {
         let state = self.lock();
         state.workers == 0 && state.has_jobs()
     }
 
-    /// Finds threads for `count` jobs that have become available: first those that are about to look for one, then sleeping
-    /// workers, then places for new workers.
+    /// Finds threads for `count` jobs that have become available: first threads that are about to look for one, then sleeping workers, then new
+    /// workers.
     pub(crate) fn call(&self, state: &mut PoolState, count: usize) -> Called {
         if count > 0 {
             self.published.fetch_add(1, Ordering::Release);
@@ -221,17 +221,17 @@ impl Pool {
         Called { woken, hired }
     }
 
-    /// This thread looks for a job as soon as it has the lock.
+    /// Says that this thread will look for a job as soon as it has the lock.
     pub(crate) fn begin_looking(&self) {
         self.looking.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// This thread, which has looked for a job, looks for no other before it says so; under the lock.
+    /// Says that this thread has looked for a job; called under the lock.
     pub(crate) fn end_looking(&self) {
         self.looking.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// After `fork` in the child, under the lock: of the workers only `own` (0 or 1) are left, and no thread looks for jobs.
+    /// After `fork` in the child, under the lock: only `own` (0 or 1) workers exist, and no thread looks for jobs.
     #[cfg(not(loom))]
     pub(crate) fn forget_threads(&self, state: &mut PoolState, own: usize) {
         state.workers = own;
@@ -254,9 +254,9 @@ impl Pool {
         }
     }
 
-    /// The next job; without `takes_long` none that is, or belongs to, a long operation.
+    /// The next job. Without `takes_long`, jobs of long operations are skipped.
     fn next_job(&self, state: &mut PoolState, takes_long: bool) -> Option<Job> {
-        // What has begun comes first.
+        // Task sets have begun already, so they come first.
         let open = (state.sets.iter()).find(|set| set.wants_help() && (takes_long || !set.is_long));
         let job = if let Some(set) = open {
             let first = 1 + set.joined.fetch_add(1, Ordering::Relaxed);
@@ -268,7 +268,7 @@ impl Pool {
         } else {
             None
         };
-        // A job that is left is still counted on by whoever was called for it.
+        // A job that was skipped is still counted on by the caller that expects this thread to take it.
         if job.is_some() || !state.has_jobs() {
             state.spins.look(job.is_some());
         }
@@ -295,8 +295,7 @@ impl Shared {
         }
     }
 
-    /// Starts workers whose places are reserved. False if the system refused one: its place is given back, and
-    /// whoever waits does the work.
+    /// Starts workers that are reserved. Returns false if the system refused one: its reservation is cancelled, and threads that wait do the work.
     pub(crate) fn start_workers(&self, count: usize) -> bool {
         for started in 0..count {
             let Some(shared) = self.me.upgrade() else {
@@ -311,7 +310,7 @@ impl Shared {
         true
     }
 
-    /// The life of a worker.
+    /// Main loop of a worker.
     fn work(&self) {
         IS_WORKER.with(|is_worker| is_worker.set(true));
         self.pool.begin_looking();
@@ -321,8 +320,8 @@ impl Shared {
         }
     }
 
-    /// Blocks until there is a job; `None` when there are more workers than wanted. The thread has said that it looks for
-    /// one, and looks no longer when this returns.
+    /// Blocks until there is a job; `None` if there are more workers than wanted. The thread is counted as looking for a job on entry, and is no
+    /// longer on return.
     fn wait_for_job(&self, competition: &mut Competition) -> Option<Job> {
         let mut may_spin = true;
         let mut state = self.pool.lock();
@@ -331,7 +330,7 @@ impl Shared {
                 state.workers -= 1;
                 self.pool.end_looking();
                 state.spins.leave();
-                // The wake-up that brought this worker here may have been for a job.
+                // The notification that woke this worker may have been for a job.
                 let lost = usize::from(state.has_jobs());
                 let woken = self.pool.call(&mut state, lost).woken;
                 let has_workers = state.workers > 0;
@@ -373,16 +372,16 @@ impl Shared {
         }
     }
 
-    /// Runs one job if there is one. Long ones are left to workers, so that a thread which waits notices an interruption.
+    /// Runs one job if there is one. Long ones are left to workers, so that a waiting thread notices an interrupt.
     pub(crate) fn help_once(&self) -> Help {
         let mut state = self.pool.lock();
-        // Inside an operation this thread may be the only worker.
+        // Inside an operation this thread may be the only worker, so it takes long jobs too.
         let mut job = self.pool.next_job(&mut state, depth() > 0);
         if job.is_none() {
             if !state.has_jobs() {
                 return Help::Idle;
             }
-            // This thread may have been counted on.
+            // A caller may have counted on this thread, so another one is called.
             let Called { woken, hired } = self.pool.call(&mut state, 1);
             let has_workers = state.workers > hired;
             drop(state);
@@ -420,7 +419,7 @@ impl Shared {
                 let outer = IS_IN_LONG.with(|is_long| is_long.replace(set.is_long));
                 set.run(first);
                 IS_IN_LONG.with(|is_long| is_long.set(outer));
-                // Before its caller goes on, who may have the next tasks at once.
+                // Before the caller of the loop continues, because it may publish the next tasks at once.
                 if next == Next::Look {
                     self.pool.begin_looking();
                 }
@@ -432,9 +431,9 @@ impl Shared {
     pub(crate) fn run_tasks(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
         let threads = self.pool.num_threads();
         let helpers = threads.saturating_sub(1).min(n.saturating_sub(1));
-        // SAFETY: the set calls the task only between a helper's joining and leaving and in `run` below. Helpers join
-        // under the pool's lock while the set is published; this function returns after it has withdrawn the set under
-        // that lock and all that joined have left. Nothing in between unwinds, since tasks are run under `catch_unwind`.
+        // SAFETY: the set calls the task only between a helper's joining and leaving, and in `run` below. Helpers join under the pool's lock while
+        // the set is published; this function returns after it has withdrawn the set under that lock and all helpers have left. Nothing in between
+        // unwinds, since tasks run under `catch_unwind`.
         let task = unsafe {
             std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(task)
         };
@@ -462,24 +461,24 @@ impl Shared {
     }
 }
 
-/// A parallel loop. The indices are divided into as many ranges as threads may take part; a thread takes the indices of its own range in order, then
-/// what the others have left. So the same thread gets the same part of an array in one loop after the other, whose bytes its caches have, instead of
-/// bytes that another processor has just written.
+/// A parallel loop. The indices are divided into as many ranges as threads may take part. A thread takes the indices of its own range in order, then
+/// indices that the others have left. So in successive loops the same thread gets the same part of an array, which its caches hold, instead of bytes
+/// that another core has just written.
 struct TaskSet {
     ranges: SmallVec<[TaskRange; 2]>,
     task: &'static (dyn Fn(usize) + Sync),
     /// Whether it belongs to a long operation.
     is_long: bool,
-    /// Helpers that ever joined, at most `limit`; their number is also the range that the next one begins with.
+    /// Number of helpers that have joined so far, at most `limit`; also the range that the next helper begins with.
     joined: AtomicUsize,
     limit: usize,
-    /// Helpers that are in it.
+    /// Number of helpers that have joined and not left.
     active: AtomicUsize,
     end: Mutex<End>,
     left: Condvar,
 }
 
-/// The indices `next..end` of a loop that nobody has taken. Each has a cache line of its own.
+/// The indices `next..end` of a loop that nobody has taken. Each range has its own cache line.
 #[repr(align(64))]
 struct TaskRange {
     next: AtomicUsize,
@@ -488,7 +487,7 @@ struct TaskRange {
 
 impl TaskRange {
     fn take(&self) -> Option<usize> {
-        // A look first: the counter of a range that is used up is no longer written.
+        // Checks first, so that the counter of a used-up range is no longer written.
         if self.is_empty() {
             return None;
         }
@@ -503,9 +502,9 @@ impl TaskRange {
 
 #[derive(Default)]
 struct End {
-    /// Of the lowest index that panicked, so that it does not depend on the number of threads.
+    /// The panic of the lowest index, so that the result does not depend on the number of threads.
     panic: Option<(usize, Box<dyn Any + Send>)>,
-    /// The caller sleeps until the last helper has left.
+    /// Whether the caller sleeps until the last helper has left.
     is_awaited: bool,
 }
 
@@ -528,13 +527,13 @@ impl TaskSet {
         }
     }
 
-    /// Whether another thread may join; under the pool's lock.
+    /// Whether another thread may join; called under the pool's lock.
     fn wants_help(&self) -> bool {
         self.joined.load(Ordering::Relaxed) < self.limit
             && self.ranges.iter().any(|range| !range.is_empty())
     }
 
-    /// Takes part: first in range number `first`, 0 for the caller.
+    /// Takes part, beginning in range number `first`, 0 for the caller.
     fn run(&self, first: usize) {
         let (before, from) = self.ranges.split_at(first);
         for range in from.iter().chain(before) {
@@ -557,11 +556,11 @@ impl TaskSet {
             Some(payload)
         };
         drop(end);
-        // A payload's own `drop` is foreign code.
+        // A payload's destructor is code of others.
         let _ = catch_unwind(AssertUnwindSafe(move || drop(dropped)));
     }
 
-    /// A helper leaves.
+    /// Ends the part of a helper.
     fn leave(&self) {
         if self.active.fetch_sub(1, Ordering::AcqRel) == 1 && self.end.lock().is_awaited {
             self.left.notify_all();
@@ -570,7 +569,7 @@ impl TaskSet {
 
     /// Waits until all helpers have left; no new one can join.
     fn wait(&self) {
-        // A helper that is still here is within its last task, which is often shorter than a trip to the scheduler.
+        // A helper that is still here runs its last task, which is often shorter than a context switch.
         let mut has_left = || self.active.load(Ordering::Acquire) == 0;
         if spin::until(&mut has_left) {
             return;

@@ -1,8 +1,7 @@
-//! Read guards: how the host reads values. A guard holds read access to variables for its thread.
+//! Read guards, by which the host reads values. A guard holds read access to variables for its thread.
 //!
-//! A thread that holds a grant may read the same variable again: its reads pass the writers that have queued up since,
-//! who wait for the guard anyway. Without that, an operation that the holder pushes would wait behind a writer that waits
-//! for the holder.
+//! A thread that holds a variable for reading may read it again: its reads pass writers that have queued up since, which wait for the guard anyway.
+//! Otherwise an operation that the holder pushes would wait behind a writer that waits for the holder.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -19,24 +18,24 @@ use crate::sync::{Ordering, thread_local};
 use crate::var::{Access, SideLock, Var};
 use crate::wait::{Outcome, Waiter};
 
-/// A bit of `Shared::readers`: a fork is in preparation, and new readers wait for its end.
+/// A bit of `Shared::readers`: a fork is in preparation, and new readers wait until it ends.
 pub(crate) const FORKING: usize = 1 << (usize::BITS - 1);
 
 type Vars<'v> = SmallVec<[&'v Var; 4]>;
 
 /// One variable that this thread holds for reading.
 struct ReadHold {
-    /// Address of the variable; only compared.
+    /// Address of the variable, only compared.
     var: usize,
-    /// This thread has pushed a write since: what it reads from now on comes after that write.
+    /// Whether this thread has pushed a write since. Its later reads come after that write.
     is_written: bool,
 }
 
 thread_local! {
-    /// Entries of all guards of this thread; a variable appears once for each guard.
+    /// Entries of all guards of this thread, one for each guard and variable.
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static HELD: RefCell<Vec<ReadHold>> = RefCell::new(Vec::new());
-    /// Guards of this thread.
+    /// Number of guards of this thread.
     #[allow(clippy::missing_const_for_thread_local, reason = "loom's macro has no `const` form")]
     static NUM_GUARDS: Cell<usize> = Cell::new(0);
 }
@@ -71,12 +70,12 @@ pub(crate) fn is_held(var: &Var) -> bool {
     find(var, |_, _| ()).is_some()
 }
 
-/// Whether this thread may read the variable again at once: it holds it, and has pushed no write to it since.
+/// Whether this thread may read the variable again at once: it holds the variable and has pushed no write to it since.
 pub(crate) fn may_read_again(var: &Var) -> bool {
     find(var, |held, at| !held[at].is_written) == Some(true)
 }
 
-/// Notes that this thread pushes a write to a variable. Its later reads come after that write.
+/// Notes that this thread has pushed a write to a variable: its later reads come after that write.
 pub(crate) fn note_write(var: &Var) {
     if is_held(var) {
         HELD.with(|held| {
@@ -89,18 +88,18 @@ pub(crate) fn note_write(var: &Var) {
 
 /// Variables held for reading by the calling thread. Dropping it releases them.
 ///
-/// Nobody writes them meanwhile: writes that are pushed wait for the guard. Operations that this thread pushes may read them,
-/// also past such writes. This thread may push writes to them as well, but it must neither wait for those nor read behind
-/// them while it holds the guard, and it waits for no other variable that is held or waited for elsewhere.
+/// Nobody writes them meanwhile: pushed writes wait for the guard. Operations that this thread pushes may read them, also ahead of such writes. This
+/// thread may push writes to them as well, but while it holds the guard it must neither wait for those nor read after them, and it must not wait for
+/// a variable that others hold or wait for.
 pub struct ReadGuard<'v> {
     shared: &'v Shared,
     vars: Vars<'v>,
-    /// The entries are those of one thread.
+    /// Not `Send`: the entries belong to one thread.
     _thread: PhantomData<*const ()>,
 }
 
 impl<'v> ReadGuard<'v> {
-    /// Registers grants that this thread has.
+    /// Registers variables that this thread has acquired.
     fn new(shared: &'v Shared, vars: Vars<'v>) -> ReadGuard<'v> {
         HELD.with(|held| {
             let entries = vars.iter().map(|var| ReadHold {
@@ -143,7 +142,7 @@ impl Drop for ReadGuard<'_> {
     }
 }
 
-/// Places in the queues of variables, or grants of them, that are given back unless they become a guard.
+/// Queue entries or grants of variables. They are given back on drop unless they become a guard.
 struct Claim<'v> {
     shared: &'v Shared,
     vars: Vars<'v>,
@@ -151,7 +150,7 @@ struct Claim<'v> {
 }
 
 impl<'v> Claim<'v> {
-    /// Enqueues on all variables at once, as a push does: one by one, two threads could wait for each other.
+    /// Enqueues on all variables at once, as a push does. One by one, two threads could wait for each other.
     fn new(shared: &'v Shared, vars: Vars<'v>) -> Claim<'v> {
         let waiter = Arc::new(Waiter::reader(vars.len() + 1));
         shared.waiting_readers.fetch_add(1, Ordering::SeqCst);
@@ -175,10 +174,10 @@ impl<'v> Claim<'v> {
         self.waiter.is_granted()
     }
 
-    /// The guard, of a claim that is granted.
+    /// Converts a granted claim to a guard.
     fn into_guard(mut self) -> ReadGuard<'v> {
         debug_assert!(self.is_granted());
-        // Nothing is left for `drop` to give back.
+        // Leaves nothing for `drop` to give back.
         ReadGuard::new(self.shared, std::mem::take(&mut self.vars))
     }
 }
@@ -195,7 +194,7 @@ impl Drop for Claim<'_> {
             was_waiting |= var.withdraw_reader(&self.waiter, &mut ready);
         }
         self.shared.schedule(ready, Next::Other);
-        // Otherwise the last grant was given meanwhile, and the thread that gave it removes the reader from the count.
+        // If not waiting, the last grant has arrived meanwhile, and the thread that gave it removes the reader from the count.
         if was_waiting {
             self.shared.waiting_readers.fetch_sub(1, Ordering::SeqCst);
         }
@@ -259,9 +258,9 @@ impl Shared {
         missing.is_none()
     }
 
-    /// Whether other threads hold read guards, which end without this thread if it holds none.
+    /// Whether other threads hold read guards. If this thread holds none, these end without it.
     pub(crate) fn is_read_elsewhere(&self) -> bool {
-        // The two change one after the other: the answer may be off by a reader that comes or goes, and is asked for again.
+        // The two counters change one after the other, so the answer may be off by one reader that comes or goes. Callers ask again.
         let readers = self.readers.load(Ordering::SeqCst) & !FORKING;
         num_guards() == 0 && readers > self.waiting_readers.load(Ordering::SeqCst)
     }

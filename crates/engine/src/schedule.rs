@@ -1,5 +1,4 @@
-//! Pushed operations: enqueued on all their variables at once, run when the last one is granted, and what follows from
-//! how they end.
+//! Pushed operations: they are enqueued on all their variables at once, run when the last one is granted, and pass their outcome to the variables.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,18 +25,18 @@ pub struct Op {
     pub run: Box<dyn FnOnce() -> Result<(), Failure> + Send>,
     /// The resources it accesses. A resource may appear several times.
     pub uses: SmallVec<[(Arc<dyn Resource>, Access); 4]>,
-    /// Of ready operations the one with the highest priority runs first.
+    /// Among ready operations the one with the highest priority runs first.
     pub priority: i32,
-    /// Estimated time it takes.
+    /// Estimated time.
     pub cost_ns: u64,
-    /// Its share of the bytes in flight: those that it writes, and those that it keeps from being freed until it has run.
+    /// Its share of the bytes in flight: the bytes that it writes and those that it keeps from being freed until it has run.
     pub bytes: usize,
-    /// Where it was issued, for the origin of a panic's failure.
+    /// Where it was issued; added to the failure of a panic.
     pub origin: Option<Arc<str>>,
 }
 
 impl Node {
-    /// Whether a thread that waits leaves it to workers.
+    /// Whether waiting threads leave it to workers.
     pub(crate) fn is_long(&self) -> bool {
         self.cost_ns > LONG_NS
     }
@@ -45,9 +44,9 @@ impl Node {
 
 type Uses = SmallVec<[(Arc<dyn Resource>, Access); 4]>;
 
-/// A pushed operation. Queues and the pool share it.
+/// A pushed operation, shared by the queues and the pool.
 pub(crate) struct Node {
-    /// Variables not granted yet, plus one while it is being enqueued.
+    /// Number of variables not granted yet, plus one while it is being enqueued.
     waiting: AtomicUsize,
     body: Mutex<Option<Body>>,
     pub(crate) priority: i32,
@@ -57,7 +56,7 @@ pub(crate) struct Node {
     place: Place,
     name: &'static str,
     origin: Option<Arc<str>>,
-    /// Somebody waits for `is_done`.
+    /// Whether a thread waits for `is_done`.
     is_awaited: bool,
     is_done: AtomicBool,
 }
@@ -67,7 +66,7 @@ struct Body {
     uses: Uses,
 }
 
-/// Operations that became ready under locks of variables; they are scheduled after the locks are released.
+/// Operations that became ready while locks of variables were held. They are scheduled after the locks are released.
 #[derive(Default)]
 pub(crate) struct Ready {
     pub(crate) nodes: SmallVec<[Arc<Node>; 4]>,
@@ -75,7 +74,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// `node` was granted `count` of the things it waits for.
+    /// Counts `count` grants of `node`.
     pub(crate) fn granted(&mut self, node: Arc<Node>, count: usize) {
         if node.waiting.fetch_sub(count, Ordering::AcqRel) == count {
             self.nodes.push(node);
@@ -83,7 +82,7 @@ impl Ready {
     }
 }
 
-/// One use per variable, in the order of addresses in which locks are taken.
+/// One use per variable, sorted by address: the order in which locks are taken.
 fn by_variable(mut uses: Uses) -> Uses {
     let address = |resource: &Arc<dyn Resource>| std::ptr::from_ref::<Var>(resource.var()).addr();
     uses.sort_by_key(|(resource, _)| address(resource));
@@ -98,8 +97,8 @@ fn by_variable(mut uses: Uses) -> Uses {
 }
 
 impl Shared {
-    /// Enqueues an operation, and waits where [`crate::Engine::push`] says so. `Interrupted` if `check` ended that wait; the operation
-    /// runs nevertheless.
+    /// Enqueues an operation, and waits where [`crate::Engine::push`] says so. `Interrupted` if `check` ended that wait; the operation runs
+    /// nevertheless.
     pub(crate) fn push(&self, op: Op, place: Place, check: &mut dyn FnMut() -> bool) -> Outcome {
         let Op {
             name,
@@ -162,16 +161,16 @@ impl Shared {
             self.schedule(ready, Next::Other);
             node
         };
-        // Inside an operation nobody may be waited for: what is waited for could be that operation.
+        // Inside an operation there must be no wait: it could be for that operation.
         if is_sync {
             let mut done = || node.is_done.load(Ordering::Acquire);
             return self.help_until(&mut done, check);
         }
-        // The operation's own bytes do not count: even the largest one runs asynchronously when it is alone.
+        // The operation's own bytes do not count: even the largest operation runs asynchronously when it is alone.
         let bound = self.max_bytes.saturating_add(bytes);
         if self.bytes.load(Ordering::Relaxed) > bound && depth() == 0 {
-            // When nothing is ready, running or read, what is in flight waits for an inline operation, perhaps of this
-            // very thread: waiting would not end.
+            // If nothing is ready, running or read, the pending operations wait for an inline operation, perhaps of this thread: the wait would not
+            // end.
             let mut done = || {
                 self.bytes.load(Ordering::Acquire) <= bound
                     || (self.quiet(0).0 && !self.is_read_elsewhere())
@@ -181,8 +180,8 @@ impl Shared {
         Outcome::Done
     }
 
-    /// Hands over what has become ready. A thread that looks for a job next says so first: one of the operations is for it,
-    /// and the next one may be, of a waiter that goes on.
+    /// Schedules operations that have become ready. A thread that looks for a job next says so first: it will take one of the operations, so that one
+    /// thread less needs to be woken.
     pub(crate) fn schedule(&self, ready: Ready, next: Next) {
         if next == Next::Look {
             self.pool.begin_looking();
@@ -218,7 +217,7 @@ impl Shared {
             }
         }
         self.schedule(ready, next);
-        // The last owner of a resource may be this operation, and dropping it is foreign code.
+        // This operation may be the last owner of a resource, whose destructor is code of others.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(move || drop(uses))) {
             self.list(&Failure::from_panic(payload, node.name));
         }
@@ -270,13 +269,13 @@ impl Shared {
         failure
     }
 
-    /// Last step of an operation: nothing of it is left.
+    /// Last step of an operation: nothing refers to it afterwards.
     fn finish(&self, node: &Node) {
         let mut is_news = false;
         self.pending_ns.fetch_sub(node.cost_ns, Relaxed);
         if node.bytes > 0 {
             let before = self.bytes.fetch_sub(node.bytes, Ordering::AcqRel);
-            // Pushers wait for different bounds, none below this one.
+            // Waiting pushers have different limits, none below this one.
             is_news |= before > self.max_bytes;
         }
         if node.is_awaited {

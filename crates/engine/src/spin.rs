@@ -1,8 +1,8 @@
-//! Threads that stay awake for a moment after their last work, since waking one takes longer than many operations.
+//! Spinning: threads stay awake for a moment after their last work, because waking a thread takes longer than many operations.
 //!
-//! A worker without a job, and a thread that waits for one to be done, look for jobs for at most 50 us before they sleep.
-//! A processor is only used for that while nobody else wants it: fewer threads spin than there are workers, and a thread
-//! that the system has interrupted for another one makes all of them sleep for the next millisecond.
+//! A worker without a job, and a thread that waits for a job to be done, look for jobs for at most 50 us before they sleep. They must not take a
+//! processor from others: fewer threads spin than there are workers, and when the system preempts a spinning thread, all of them sleep for the next
+//! millisecond.
 
 use crate::engine::Shared;
 use crate::pool::{Called, Help, Pool};
@@ -13,34 +13,34 @@ use crate::sync::Ordering;
 pub(crate) enum Ended {
     /// Jobs became available.
     Called,
-    /// The caller's condition came true.
+    /// The caller's condition became true.
     Done,
-    /// Its time was over.
+    /// The time limit was reached.
     Idle,
-    /// Another thread wanted the processor.
+    /// The thread was preempted.
     Preempted,
 }
 
-/// The threads that spin, and what those that look for jobs are counted for; under the pool's lock.
+/// The spinning threads, and the jobs that looking threads are counted on for; under the pool's lock.
 #[derive(Default)]
 pub(crate) struct Spins {
     spinning: usize,
-    /// Available jobs that looking threads will see, and for which no other thread was woken.
+    /// Number of available jobs that looking threads will take, so that no other thread was woken for them.
     claimed: usize,
-    /// Until then no spin begins.
+    /// No spin begins before this time.
     #[cfg(not(loom))]
     resume: Option<std::time::Instant>,
 }
 
 impl Spins {
-    /// Counts threads for at most `count` jobs, of `looking` ones; returns for how many.
+    /// Counts on `looking` threads for at most `count` jobs. Returns the number of jobs.
     pub(crate) fn claim(&mut self, count: usize, looking: usize) -> usize {
         let claimed = count.min(looking.saturating_sub(self.claimed));
         self.claimed += claimed;
         claimed
     }
 
-    /// Some thread has looked for a job: it took one, or there is none.
+    /// A thread has looked for a job: it took one, or there is none.
     pub(crate) fn look(&mut self, is_taken: bool) {
         self.claimed = if is_taken {
             self.claimed.saturating_sub(1)
@@ -49,13 +49,12 @@ impl Spins {
         };
     }
 
-    /// A looking thread goes away without a look.
+    /// A thread that was looking goes away without having looked.
     pub(crate) fn leave(&mut self) {
         self.claimed = self.claimed.saturating_sub(1);
     }
 
-    /// Counts one spinning thread more, if there may be one. With `threads` workers one processor is left to who calls the
-    /// engine.
+    /// Counts one more spinning thread, if that is allowed: with `threads` workers one processor is left to the caller of the engine.
     pub(crate) fn begin(&mut self, threads: usize) -> bool {
         if self.spinning + 1 >= threads {
             return false;
@@ -82,7 +81,7 @@ impl Spins {
         let _ = ended;
     }
 
-    /// After `fork` in the child: no other thread is there.
+    /// After `fork` in the child: no other thread exists.
     #[cfg(not(loom))]
     pub(crate) fn clear(&mut self) {
         self.spinning = 0;
@@ -91,7 +90,7 @@ impl Spins {
 }
 
 impl Pool {
-    /// Looks for jobs, or for `done`, until either is there or the time is over.
+    /// Spins until jobs are published, `done` returns true, or the time limit is reached.
     pub(crate) fn spin(&self, published: usize, done: &mut dyn FnMut() -> bool) -> Ended {
         let mut ended = Ended::Idle;
         let mut look = || {
@@ -110,7 +109,7 @@ impl Pool {
 }
 
 impl Shared {
-    /// Stays awake for a job or for `done`, for a thread that waits for `done` and helps meanwhile.
+    /// Spins for a job or for `done`. For a thread that waits for `done` and helps meanwhile.
     pub(crate) fn spin_for_job(&self, done: &mut dyn FnMut() -> bool) -> Ended {
         let published = {
             let mut state = self.pool.lock();
@@ -129,7 +128,7 @@ impl Shared {
         state.spins.leave();
         self.pool.end_looking();
         match (ended, state.has_jobs()) {
-            // Somebody may have counted on this thread, which goes away.
+            // A caller may have counted on this thread, which goes away.
             (Ended::Done, true) => {
                 let Called { woken, hired } = self.pool.call(&mut state, 1);
                 drop(state);
@@ -145,7 +144,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// Helps until nothing is in flight; false if that takes longer than expected.
+    /// Helps until nothing is in flight. Returns false if that takes longer than expected.
     pub(crate) fn settle(&self) -> bool {
         let mut rounds = 0;
         loop {
@@ -164,12 +163,12 @@ impl Shared {
                 Help::Idle => {}
             }
             let ended = match self.spin_for_job(&mut done) {
-                // Enough others look for jobs: this thread waits all the same.
+                // Enough other threads look for jobs; this thread spins nevertheless.
                 Ended::Idle => self.pool.spin(published, &mut done),
                 ended => ended,
             };
             match ended {
-                // Somebody may have counted on this thread, also in its last round.
+                // A caller may have counted on this thread, also in its last round.
                 Ended::Called => {
                     self.help_once();
                 }
@@ -180,17 +179,17 @@ impl Shared {
     }
 }
 
-/// Jobs that a thread helps with, or waits for, before it gives up.
+/// Number of jobs that a thread helps with, or waits for, before it gives up.
 const MAX_ROUNDS: usize = 16;
 
-/// What a worker knows about whether others want its processor.
+/// Detects whether the system preempts this thread.
 pub(crate) struct Competition {
     #[cfg(all(target_os = "linux", not(loom)))]
     switches: i64,
 }
 
 impl Competition {
-    /// Nothing yet: the thread has begun, or slept.
+    /// The initial state, also after a sleep.
     pub(crate) fn new() -> Competition {
         Competition {
             #[cfg(all(target_os = "linux", not(loom)))]
@@ -198,8 +197,7 @@ impl Competition {
         }
     }
 
-    /// Whether the system has taken the processor from this thread for another one since the last look. Always false where
-    /// the system does not tell.
+    /// Whether the system has preempted this thread since the last call. Always false on systems that do not report it.
     pub(crate) fn look(&mut self) -> bool {
         #[cfg(all(target_os = "linux", not(loom)))]
         return std::mem::replace(&mut self.switches, clock::switches()) != self.switches;
@@ -208,12 +206,12 @@ impl Competition {
     }
 }
 
-/// Waits for something that is about to happen; false if it took too long.
+/// Spins until `done` returns true. Returns false if the time limit is reached.
 pub(crate) fn until(done: &mut dyn FnMut() -> bool) -> bool {
     spin(done).is_none()
 }
 
-/// Calls `done` again and again; `None` when it has said yes.
+/// Calls `done` repeatedly; `None` when it has returned true.
 #[cfg(not(loom))]
 fn spin(done: &mut dyn FnMut() -> bool) -> Option<Ended> {
     if done() {
@@ -239,7 +237,7 @@ fn spin(done: &mut dyn FnMut() -> bool) -> Option<Ended> {
     }
 }
 
-/// Loom knows no time: one look more, after others had their turn.
+/// Loom has no time: one more call, after other threads have run.
 #[cfg(loom)]
 fn spin(done: &mut dyn FnMut() -> bool) -> Option<Ended> {
     crate::sync::thread::yield_now();
@@ -250,23 +248,23 @@ fn spin(done: &mut dyn FnMut() -> bool) -> Option<Ended> {
 mod clock {
     use std::time::Duration;
 
-    /// How long a thread stays awake.
+    /// Longest time that a thread stays awake.
     pub(super) const LIMIT: Duration = Duration::from_micros(50);
 
-    /// Looks between two looks at the clock, about a third of a microsecond.
+    /// Iterations between two reads of the clock, about a third of a microsecond.
     pub(super) const PAUSES: usize = 8;
 
-    /// Somebody else had the processor if two looks at the clock are farther apart.
+    /// If two reads of the clock are farther apart, the thread was preempted.
     pub(super) const GAP: Duration = Duration::from_micros(50);
 
-    /// How long all threads sleep when idle, after one of them was interrupted.
+    /// How long no thread spins after one of them was preempted.
     pub(super) const REST: Duration = Duration::from_millis(1);
 
-    /// How often the system has taken the processor from this thread for another one.
+    /// How often the system has preempted this thread.
     #[cfg(target_os = "linux")]
     pub(super) fn switches() -> i64 {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the place is large enough for what the call writes.
+        // SAFETY: the buffer has the size of what the call writes.
         unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
         // SAFETY: all bits zero is a value, and so is what the call has written.
         unsafe { usage.assume_init() }.ru_nivcsw

@@ -1,5 +1,5 @@
-//! Counters of an engine. The inline counter is per thread, because one shared counter would cost as much as the rest
-//! of an inline acquisition.
+//! Counters of an engine. The counter of inline operations is per thread, because incrementing a shared counter would double the cost of an inline
+//! acquisition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,21 +14,21 @@ pub struct Stats {
     pub inline: u64,
     /// Pushed operations that had to wait for a variable.
     pub queued: u64,
-    /// Operations that failed or panicked themselves, inline ones included.
+    /// Operations that failed or panicked, inline ones included.
     pub failed: u64,
     /// Pushed operations not run because they read a poisoned variable.
     pub skipped: u64,
     /// Pushed operations not finished yet.
     pub in_flight: usize,
-    /// Bytes held by those.
+    /// Bytes held by unfinished operations.
     pub bytes_in_flight: usize,
-    /// The most `bytes_in_flight` there were.
+    /// Largest value of `bytes_in_flight` so far.
     pub peak_bytes_in_flight: usize,
-    /// Workers of the pool that are started.
+    /// Workers that are started.
     pub workers: usize,
 }
 
-/// The counters behind [`Stats`] that any thread adds to.
+/// The shared counters of [`Stats`].
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) pushed: AtomicU64,
@@ -37,7 +37,7 @@ pub(crate) struct Counters {
     pub(crate) skipped: AtomicU64,
 }
 
-/// Adds one; statistics order nothing.
+/// Adds one. Relaxed, since statistics order nothing.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
@@ -46,7 +46,7 @@ pub(crate) fn count(counter: &AtomicU64) {
 #[derive(Default)]
 pub(crate) struct InlineCounts {
     live: Vec<Arc<AtomicU64>>,
-    /// Sum over threads that are gone.
+    /// Sum over threads that have ended.
     retired: u64,
 }
 
@@ -60,7 +60,7 @@ impl InlineCounts {
                 .sum::<u64>()
     }
 
-    /// A counter for one more thread; folds in those that only this list still holds.
+    /// Returns a counter for a new thread. Adds up counters whose threads have ended.
     pub(crate) fn add_thread(&mut self) -> Arc<AtomicU64> {
         let gone = self
             .live
@@ -72,7 +72,7 @@ impl InlineCounts {
     }
 }
 
-/// This thread's counter of the engine it used last.
+/// This thread's counter for the engine it used last.
 #[cfg(not(loom))]
 struct Slot {
     engine: u64,
@@ -84,11 +84,11 @@ thread_local! {
     static SLOT: std::cell::RefCell<Slot> = const { std::cell::RefCell::new(Slot { engine: 0, count: None }) };
 }
 
-/// Counts one inline operation of engine number `engine` (never 0); `register` makes this thread's counter.
+/// Counts one inline operation of engine number `engine` (never 0). `register` makes this thread's counter.
 #[cfg(not(loom))]
 #[inline]
 pub(crate) fn count_inline(engine: u64, register: impl FnOnce() -> Arc<AtomicU64>) {
-    // The error is that of a thread whose locals are already destroyed: such operations are not counted.
+    // `try_with` fails on a thread whose locals are already destroyed: such operations are not counted.
     let _ = SLOT.try_with(|slot| {
         let mut slot = slot.borrow_mut();
         if slot.engine != engine {
@@ -104,6 +104,6 @@ pub(crate) fn count_inline(engine: u64, register: impl FnOnce() -> Arc<AtomicU64
     });
 }
 
-/// Under loom many model threads are one thread; statistics are no part of a model.
+/// Under loom many model threads run on one system thread. Models do not use statistics.
 #[cfg(loom)]
 pub(crate) fn count_inline(_engine: u64, _register: impl FnOnce() -> Arc<AtomicU64>) {}

@@ -1,8 +1,8 @@
-//! Streams of devices as the engine sees them, and the events that a variable keeps.
+//! The engine's interface to streams of devices, and the events stored in variables.
 //!
-//! Launching device work is itself asynchronous: the launch holds its variables only while it launches, and leaves in
-//! them an event that is complete when the device has done the work. Whoever uses a variable next orders itself behind
-//! these events: another launch makes its stream wait for them, host work waits for them before it runs.
+//! Launching device work is asynchronous: the launch holds its variables only while it enqueues work, and stores events in them that are complete
+//! when the device has done the work. The next user of a variable waits for these events: a launch makes its stream wait, host work waits before it
+//! runs.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::var::Access;
 
 /// A point in a stream's work.
 ///
-/// `query`, and `wait` after `query` was true, are called under a variable's lock: they use no variable.
+/// `query`, and `wait` after `query` was true, are called under a variable's lock, so they must use no variable.
 pub trait Event: Send + Sync + 'static {
-    /// Whether all work before the event has ended, well or not. Never blocks.
+    /// Whether all work before the event has ended, successfully or not. Never blocks.
     fn query(&self) -> bool;
 
     /// Blocks until all work before the event has ended.
@@ -23,45 +23,45 @@ pub trait Event: Send + Sync + 'static {
     /// The failure of that work, if the device reports one.
     fn wait(&self) -> Result<(), Failure>;
 
-    /// For streams that recognise their own device's events.
+    /// For streams, which downcast the events of their own device.
     fn as_any(&self) -> &dyn Any;
 }
 
 /// A queue of device work that runs in order.
 pub trait Stream: Send + Sync + 'static {
-    /// Called before the work of an operation is enqueued, and before the stream waits for others on its behalf: what earlier operations failed
-    /// with is not its own. Streams of which an operation enqueues all its work before it records need not know.
+    /// Called before the work of an operation is enqueued, and before the stream waits for events on its behalf. From here on failures belong to this
+    /// operation. Streams whose operations enqueue all their work before `record` can ignore it.
     fn begin(&self) {}
 
-    /// An event behind all work enqueued so far.
+    /// Returns an event after all work enqueued so far.
     fn record(&self) -> Arc<dyn Event>;
 
-    /// Makes work enqueued later wait for `event`, which may belong to another stream. A stream that cannot
-    /// wait on the device for a foreign kind of event waits on the host. `uses_result`: the work enqueued up to the next
-    /// [`Stream::record`] reads what the work before the event wrote, and fails if that failed.
+    /// Makes work that is enqueued later wait for `event`, which may belong to another stream. A stream whose device cannot wait for that kind of
+    /// event waits on the host. `uses_result`: the work enqueued up to the next [`Stream::record`] reads results of the work before the event, and
+    /// fails if that failed.
     fn wait(&self, event: &Arc<dyn Event>, uses_result: bool);
 
     /// Whether all work enqueued so far has ended. Never blocks.
     fn query(&self) -> bool;
 
-    /// For kernels, which enqueue their work on their own device's streams.
+    /// For kernels, which downcast to the streams of their own device.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// The events of device work in flight on one variable.
+/// The events of pending device work on one variable.
 #[derive(Default)]
 pub(crate) struct EventLog {
-    /// Of the last write; it comes after everything before it.
+    /// Event of the last write, which comes after everything before it.
     write: Option<Arc<dyn Event>>,
-    /// Of the reads since.
+    /// Events of the reads since the last write.
     reads: Vec<Arc<dyn Event>>,
 }
 
-/// Above this many recorded reads the completed ones are dropped at each record.
+/// If more reads are recorded, completed ones are dropped at each record.
 const MANY_READS: usize = 8;
 
 impl EventLog {
-    /// Adds an event; returns those that it makes superfluous, to be dropped outside of any lock.
+    /// Adds an event. Returns the events that it replaces, to be dropped outside of any lock.
     pub(crate) fn record(&mut self, event: Arc<dyn Event>, access: Access) -> Vec<Arc<dyn Event>> {
         if access.is_write() {
             let mut old = std::mem::take(&mut self.reads);
@@ -78,7 +78,7 @@ impl EventLog {
         }
     }
 
-    /// The events that an access has to come after, and whether it reads what the work before them wrote.
+    /// The events that an access must follow, and for each whether the access reads what the work before it wrote.
     pub(crate) fn before(&self, access: Access) -> Vec<(Arc<dyn Event>, bool)> {
         let reads = if access.is_write() {
             &self.reads[..]
@@ -93,7 +93,7 @@ impl EventLog {
         write.chain(reads).collect()
     }
 
-    /// Takes out the events that are complete, to be dropped outside of any lock, and the failure of the write.
+    /// Removes the events that are complete. Returns them, to be dropped outside of any lock, and the failure of the write.
     pub(crate) fn take_complete(&mut self) -> (Vec<Arc<dyn Event>>, Option<Failure>) {
         let mut old: Vec<_> = self.reads.extract_if(.., |read| read.query()).collect();
         let mut failure = None;

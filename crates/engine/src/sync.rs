@@ -1,8 +1,8 @@
-//! Atomics, locks and threads, from `std` or, under `cfg(loom)`, from `loom`. Nothing else of the crate names either.
+//! Atomics, locks and threads: from `std`, or from `loom` under `cfg(loom)`. The rest of the crate uses only these.
 //!
-//! The locks ignore poisoning: no lock of this crate is held while foreign code runs, so that a panic cannot leave
-//! one half-way. They are `std`'s because its futex locks keep all state in the lock word, which a forked child inherits
-//! usable; a lock with a process-wide table of waiters would not survive `fork`.
+//! The locks ignore poisoning: no code of others runs while a lock of this crate is held, so a panic cannot leave the data half-changed. They are
+//! `std`'s because its futex locks keep all state in the lock word, which stays usable in a forked child. A lock with a process-wide table of waiters
+//! would not.
 
 #[cfg(loom)]
 use loom::sync as imp;
@@ -53,7 +53,7 @@ impl Condvar {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Waits at most `limit`; true when the time ran out. Under loom time never runs out.
+    /// Waits at most `limit`. Returns whether the time ran out, which never happens under loom.
     pub(crate) fn wait_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

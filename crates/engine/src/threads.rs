@@ -1,7 +1,7 @@
-//! How many threads this process should use. The only reader of `MXNET_NUM_THREADS`.
+//! The number of threads this process should use. `MXNET_NUM_THREADS` is read only here.
 
-/// Threads to use: `MXNET_NUM_THREADS` if it is a positive number, else the processors that this process may use:
-/// the smaller of its affinity mask and its cgroup quota (v1 or v2, as `std::thread::available_parallelism` reads them).
+/// Number of threads: `MXNET_NUM_THREADS` if it is a positive number, otherwise the number of processors that this process may use, which is the
+/// smaller of its affinity mask and its cgroup quota (v1 or v2, as `std::thread::available_parallelism` reads them).
 pub fn default_threads() -> usize {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
     match std::env::var("MXNET_NUM_THREADS") {
@@ -13,7 +13,7 @@ pub fn default_threads() -> usize {
     }
 }
 
-/// More threads than this are a slip of the keyboard.
+/// A larger number is taken for a typing error.
 pub(crate) const MAX: usize = 4096;
 
 fn parse(text: &str) -> Option<usize> {

@@ -1,14 +1,13 @@
-//! Variables: one state word that inline operations acquire by compare-and-swap, and beside it, behind a lock that only
-//! contended variables touch, the queue of operations that wait, the failure and the device events.
+//! Variables. A variable has a state word, which inline operations acquire by compare-and-swap. A side part behind a lock, used only under
+//! contention, holds the queue of waiting operations, the failure and the device events.
 //!
 //! ```text
 //! state:  | writes (32 bits) | readers (28 bits) | EVENTS | POISONED | QUEUED | WRITER |
 //! ```
 //!
-//! `writes` counts the write accesses granted so far and wraps around, so that [`Var::seqlock_read`] knows whether there was one.
-//! `readers` and `WRITER` say who holds the variable now, inline or granted from the queue. `QUEUED` is set exactly while
-//! the queue holds somebody; it is set and cleared under the lock only, and while it is set nobody is granted except by
-//! [`Var::dispatch`], so that inline operations never overtake. Whoever releases last and sees `QUEUED` dispatches.
+//! `writes` counts the write accesses granted so far and wraps around; [`Var::seqlock_read`] uses it to detect writes. `readers` and `WRITER` are the current
+//! holders, inline or granted from the queue. `QUEUED` is set exactly while the queue is not empty. It changes only under the lock. While it is set,
+//! only [`Var::dispatch`] grants accesses, so that inline operations never overtake. The last holder to release that sees `QUEUED` must dispatch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,11 +24,11 @@ const QUEUED: u64 = 2;
 const POISONED: u64 = 4;
 const EVENTS: u64 = 8;
 const READER: u64 = 16;
-/// One more write access.
+/// Increment of `writes`.
 const WRITE: u64 = 1 << 32;
-/// All readers.
+/// Mask of the number of readers.
 const READERS: u64 = WRITE - READER;
-/// All that says who holds the variable, waits for it or has made it unusable.
+/// Mask of everything except `writes`: holders, queue, failure, events.
 const OCCUPIED: u64 = WRITE - 1;
 
 /// Kind of access of an operation to a variable.
@@ -37,9 +36,9 @@ const OCCUPIED: u64 = WRITE - 1;
 pub enum Access {
     /// Reads it.
     Read,
-    /// Changes a part of it or computes it from itself: what it was matters.
+    /// Changes a part of it or computes it from its old content.
     Write,
-    /// Writes all of it and reads nothing of it: clears a failure.
+    /// Writes all of it without reading it. Clears a failure.
     Overwrite,
 }
 
@@ -54,7 +53,7 @@ impl Access {
         self != Access::Overwrite
     }
 
-    /// What a grant adds to the state word.
+    /// The increment of the state word for a grant.
     #[inline]
     fn step(self) -> u64 {
         match self {
@@ -63,7 +62,7 @@ impl Access {
         }
     }
 
-    /// One access that stands for both, of one operation to one variable.
+    /// One access that covers both, for an operation that lists a variable twice.
     pub(crate) fn merge(self, other: Access) -> Access {
         if self == other { self } else { Access::Write }
     }
@@ -75,13 +74,13 @@ pub trait Resource: Send + Sync + 'static {
     fn var(&self) -> &Var;
 }
 
-/// Orders access to what it stands for. Embedded by value in its owner; free to create.
+/// Orders accesses to the object that owns it. Stored by value in its owner; creating it costs nothing.
 pub struct Var {
     state: AtomicU64,
     side: Mutex<Option<Box<Side>>>,
 }
 
-/// State that only contended variables need.
+/// State that is needed only under contention.
 #[derive(Default)]
 pub(crate) struct Side {
     queue: VecDeque<Queued>,
@@ -99,13 +98,13 @@ struct Queued {
 
 enum Who {
     Op(Arc<Node>),
-    /// Wants to know when its turn has come, and then holds nothing.
+    /// A thread that waits until the accesses before its own have ended. It then holds nothing.
     Waiter(Arc<Waiter>),
-    /// A thread that holds the variable for reading from its turn on.
+    /// A thread that will hold the variable for reading.
     Reader(Arc<Waiter>),
 }
 
-/// Whether an acquisition is of work that runs on the host, which has to wait for device events, or of a launch.
+/// Whether an acquisition is for host work, which must wait for device events, or for a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Host,
@@ -118,14 +117,14 @@ impl Default for Var {
     }
 }
 
-/// `state` after granting `access`, if that is possible; looks at the holders only.
+/// `state` after granting `access`; `None` if the holders do not allow that. Ignores the queue.
 fn granted(state: u64, access: Access) -> Option<u64> {
     let is_free = state & WRITER == 0 && !(access.is_write() && state & READERS != 0);
     is_free.then(|| state.wrapping_add(access.step()))
 }
 
 impl Var {
-    /// A variable that nobody holds. Does not allocate.
+    /// A free variable. Does not allocate.
     #[cfg(not(loom))]
     pub const fn new() -> Var {
         Var {
@@ -134,7 +133,7 @@ impl Var {
         }
     }
 
-    /// A variable that nobody holds.
+    /// A free variable.
     #[cfg(loom)]
     pub fn new() -> Var {
         Var {
@@ -143,14 +142,14 @@ impl Var {
         }
     }
 
-    /// A variable of something that cannot be read: reads of it fail with `failure`.
+    /// A variable with a failure, for an object that could not be computed: reads fail with `failure`.
     pub fn failed(failure: Failure) -> Var {
         let var = Var::new();
         var.set_poison(Some(failure));
         var
     }
 
-    /// Whether no operation holds it or waits for it and no device work on it is in flight.
+    /// Whether no operation holds it or waits for it, and no device work on it is pending.
     pub fn is_free(&self) -> bool {
         let state = self.state.load(Ordering::Acquire);
         if state & EVENTS != 0 {
@@ -160,10 +159,11 @@ impl Var {
         self.state.load(Ordering::Acquire) & OCCUPIED & !POISONED == 0
     }
 
-    /// Optimistic (seqlock) read: the result of `read` without locking the variable. `None` if a writer interfered, or if the
-    /// variable carries a failure.
+    /// Optimistic (seqlock) read: returns the result of `read` without locking the variable. `None` if a writer interfered, or if the variable
+    /// carries a failure.
     ///
-    /// `read` may run beside a write, and then see a mixture of old and new, which is thrown away: it does nothing but copy bits by volatile reads.
+    /// `read` may run concurrently with a write and see a mixture of old and new bytes, which is discarded. So it must only copy bits by volatile
+    /// reads.
     #[inline]
     pub(crate) fn seqlock_read<T>(&self, read: impl FnOnce() -> T) -> Option<T> {
         let before = self.state.load(Ordering::Acquire);
@@ -171,13 +171,13 @@ impl Var {
             return None;
         }
         let copy = read();
-        // Whoever sees what a writer wrote sees its grant, too: `written_from_here`.
+        // A reader that sees a byte of a writer also sees the writer's grant, because of the fence in `written_from_here`.
         fence(Ordering::Acquire);
         let changes = before ^ self.state.load(Ordering::Relaxed);
         (changes & !READERS == 0).then_some(copy)
     }
 
-    /// To be called by who was granted a write access, before it writes.
+    /// Must be called after a write access is granted, before the first write.
     #[inline]
     pub(crate) fn written_from_here() {
         fence(Ordering::Release);
@@ -193,7 +193,7 @@ impl Var {
         self.poison()
     }
 
-    /// Keeps the event of device work that accesses the variable. To be called by who holds the variable for that access.
+    /// Stores the event of device work that accesses the variable. The caller must hold the variable for that access.
     pub fn record_event(&self, event: Arc<dyn Event>, access: Access) {
         let _gate = fork::enter();
         let mut side = self.side.lock();
@@ -203,8 +203,8 @@ impl Var {
         drop(superfluous);
     }
 
-    /// The events of device work in flight that `access` has to come after: the last write for a reader, also the reads
-    /// since then for a writer. Beside each stands whether the access reads what the work before the event wrote.
+    /// The events of pending device work that `access` must follow: the last write for a reader, also the reads since then for a writer. The flag
+    /// says whether the access reads what the work before the event wrote.
     pub fn events(&self, access: Access) -> Vec<(Arc<dyn Event>, bool)> {
         if self.state.load(Ordering::Acquire) & EVENTS == 0 {
             return Vec::new();
@@ -217,15 +217,15 @@ impl Var {
             .map_or_else(Vec::new, |side| side.events.before(access))
     }
 
-    /// Blocks until the device work that `access` has to come after has ended, unless `check` returns true first.
-    /// Returns whether it has ended. A failure of that work becomes the variable's.
+    /// Blocks until the device work that `access` must follow has ended, or until `check` returns true. Returns whether the work has ended. A failure
+    /// of that work becomes the variable's.
     pub(crate) fn wait_events(&self, access: Access, check: &mut dyn FnMut() -> bool) -> bool {
         for (event, _) in self.events(access) {
             if !event.query() {
                 if check() {
                     return false;
                 }
-                // Its failure is taken over by `settle_events`.
+                // `settle_events` stores the failure in the variable.
                 let _ = event.wait();
             }
         }
@@ -236,7 +236,7 @@ impl Var {
         true
     }
 
-    /// Returns when no device works on what the variable stands for. For who owns it and is about to give it back.
+    /// Waits until no device works on the owner's data. For the owner, before it frees the data.
     #[inline]
     pub fn wait_for_devices(&self) {
         if self.state.load(Ordering::Acquire) & EVENTS != 0 {
@@ -244,7 +244,7 @@ impl Var {
         }
     }
 
-    /// Forgets completed events.
+    /// Removes completed events.
     fn settle_events(&self) {
         let mut side = self.side.lock();
         let Some(inner) = side.as_mut() else { return };
@@ -296,8 +296,7 @@ impl Var {
     fn try_acquire_past_events(&self, access: Access, place: Place) -> Option<bool> {
         let _gate = fork::enter();
         self.settle_events();
-        // Events can be recorded only by who holds the variable, so that none is added once this access is granted;
-        // the lock keeps the answer true until then.
+        // Events can be recorded only by holders of the variable, so none is added once this access is granted; the lock keeps that true until then.
         let side = self.side.lock();
         if place == Place::Host && side.as_ref().is_some_and(|side| side.events.blocks(access)) {
             return None;
@@ -324,7 +323,7 @@ impl Var {
         Some(state & POISONED != 0)
     }
 
-    /// Gives back what [`Var::try_acquire`] or a grant gave. True: the caller has to [`Var::dispatch`].
+    /// Releases a grant or what [`Var::try_acquire`] acquired. If it returns true, the caller must call [`Var::dispatch`].
     #[inline]
     #[must_use]
     pub(crate) fn release(&self, access: Access) -> bool {
@@ -334,7 +333,7 @@ impl Var {
         before & QUEUED != 0 && (before - step) & READERS == 0
     }
 
-    /// Sets (`Some`) or, for an overwrite, clears the failure. To be called by the holder of a write access before its release.
+    /// Sets the failure (`Some`), or clears it after an overwrite. The holder of a write access calls it before the release.
     #[inline]
     pub(crate) fn settle_write(&self, access: Access, failure: Option<&Failure>) {
         let clears =
@@ -356,7 +355,7 @@ impl Var {
             self.state.fetch_and(!POISONED, Ordering::AcqRel);
         }
         drop(side);
-        // The error's own `drop` is foreign code and must not run under the lock.
+        // The error's destructor is code of others and must not run under the lock.
         drop(replaced);
     }
 
@@ -364,7 +363,7 @@ impl Var {
         self.state.load(Ordering::Acquire) & POISONED != 0
     }
 
-    /// The failure, for a holder.
+    /// The failure; for holders.
     pub(crate) fn poison(&self) -> Option<Failure> {
         if self.state.load(Ordering::Acquire) & POISONED == 0 {
             return None;
@@ -385,7 +384,7 @@ impl Var {
         self.side.lock()
     }
 
-    /// Grants a read by compare-and-swap, without ever waiting. Returns whether it did.
+    /// Acquires a read by compare-and-swap without waiting. Returns whether it succeeded.
     pub(crate) fn try_read(&self) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         while state & (WRITER | QUEUED | EVENTS) == 0 {
@@ -402,8 +401,8 @@ impl Var {
         false
     }
 
-    /// Second phase of a push, under the variable's lock: grants at once (true) or queues. `is_held`: the caller holds the
-    /// variable for reading.
+    /// Second phase of a push, under the variable's lock: grants at once (true) or queues. `is_held`: the calling thread holds the variable for
+    /// reading.
     pub(crate) fn enqueue_op(
         &self,
         side: &mut SideLock<'_>,
@@ -414,7 +413,7 @@ impl Var {
         self.enqueue(side, access, is_held, || Who::Op(Arc::clone(node)))
     }
 
-    /// The same for a thread that reads.
+    /// As [`Var::enqueue_op`], for a thread that reads.
     pub(crate) fn enqueue_reader(
         &self,
         side: &mut SideLock<'_>,
@@ -434,7 +433,7 @@ impl Var {
         who: impl FnOnce() -> Who,
     ) -> bool {
         if is_held && access == Access::Read {
-            // There is a reader already, so that no writer can be granted: one more changes nothing for those who wait.
+            // There is a reader already, so no writer can be granted: one more reader delays nobody.
             self.state.fetch_add(READER, Ordering::Acquire);
             return true;
         }
@@ -461,7 +460,7 @@ impl Var {
         false
     }
 
-    /// Queues a waiter, unless everything it has to come after is done already (true).
+    /// Queues a waiter, unless everything that it must follow is done already (true).
     pub(crate) fn enqueue_waiter(&self, waiter: &Arc<Waiter>, access: Access) -> bool {
         let mut side = self.side.lock();
         if side.as_ref().is_none_or(|side| side.queue.is_empty()) {
@@ -489,7 +488,7 @@ impl Var {
         false
     }
 
-    /// Takes back a waiter that gives up. Others may have waited behind it.
+    /// Removes a waiter that gives up. Others may have waited behind it.
     pub(crate) fn remove_waiter(&self, waiter: &Arc<Waiter>, ready: &mut Ready) {
         let mut side = self.side.lock();
         if let Some(inner) = side.as_mut() {
@@ -506,7 +505,7 @@ impl Var {
         self.dispatch(ready);
     }
 
-    /// Takes back a reader (true), or gives back what it was granted. The caller has a claim that keeps the variable alive.
+    /// Removes a queued reader (true), or releases what it was granted. The caller's claim keeps the variable alive.
     pub(crate) fn withdraw_reader(&self, waiter: &Arc<Waiter>, ready: &mut Ready) -> bool {
         let is_same =
             |queued: &Queued| matches!(&queued.who, Who::Reader(w) if Arc::ptr_eq(w, waiter));
@@ -529,7 +528,7 @@ impl Var {
         was_queued
     }
 
-    /// Grants to the head of the queue as long as that is possible. The caller has a claim that keeps the variable alive.
+    /// Grants accesses from the head of the queue while that is possible. The caller's claim keeps the variable alive.
     pub(crate) fn dispatch(&self, ready: &mut Ready) {
         let mut side = self.side.lock();
         let Some(side) = side.as_mut() else { return };
@@ -542,7 +541,7 @@ impl Var {
                     return;
                 };
                 if is_waiter {
-                    // A waiter comes after those before it and then holds nothing.
+                    // A waiter follows the accesses before it and holds nothing, so the state does not change.
                     next = state;
                 }
                 if is_last {

@@ -1,5 +1,5 @@
-//! Waiting for a variable, for all operations, or for the bytes in flight to sink. A waiter runs ready operations before it parks;
-//! long ones it leaves to workers, so that it notices an interruption.
+//! Waits for a variable, for all operations, or for the bytes in flight to fall below the limit. A waiter runs ready operations before it parks. It
+//! leaves long ones to workers, so that it notices an interrupt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::var::{Access, Var};
 /// How often a waiter calls its `check`.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
-/// Somebody in the queues of variables who wants to know when its turn has come in all of them.
+/// A thread in the queues of variables that waits until it reaches the head of all of them.
 pub(crate) struct Waiter {
-    /// Grants that are missing.
+    /// Number of missing grants.
     missing: AtomicUsize,
     is_reader: bool,
 }
@@ -32,7 +32,7 @@ impl Waiter {
         }
     }
 
-    /// One that holds what it is granted, and counts in `Shared::waiting_readers` until it has all.
+    /// A waiter that holds the variables granted to it. It counts in `Shared::waiting_readers` until it has all.
     pub(crate) fn reader(missing: usize) -> Waiter {
         Waiter {
             is_reader: true,
@@ -45,14 +45,14 @@ impl Waiter {
     }
 }
 
-/// How a helping wait ended.
+/// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
     Interrupted,
 }
 
-/// Time since the last check. Loom knows no time: there a check never comes due.
+/// Time since the last check. Loom has no time, so a check never becomes due there.
 struct Ticker {
     #[cfg(not(loom))]
     last: std::time::Instant,
@@ -74,7 +74,7 @@ impl Ticker {
         false
     }
 
-    /// Whether it is time for a check, which the caller then makes.
+    /// Whether it is time for a check, which the caller must then make.
     fn is_due(&mut self) -> bool {
         let due = self.has_elapsed();
         #[cfg(not(loom))]
@@ -94,11 +94,11 @@ impl Shared {
         }
     }
 
-    /// Runs jobs of the pool, or stays awake for a moment and then parks when there are none, until `done`. Before it parks
-    /// `done` is called under the `progress` lock.
+    /// Runs jobs of the pool until `done`. If there are none, spins for a moment, then parks. Before it parks, `done` is called under the `progress`
+    /// lock.
     ///
-    /// Parked waiters are woken by whoever changes what a `done` may look at, see [`Shared::notify_waiters`], and
-    /// look again every 50 ms for conditions that nobody announces.
+    /// Threads that change a state that `done` may read wake parked waiters, see [`Shared::notify_waiters`]. Waiters also check every 50 ms for
+    /// conditions that nobody announces.
     pub(crate) fn help_until(
         &self,
         done: &mut dyn FnMut() -> bool,
@@ -107,7 +107,7 @@ impl Shared {
         if done() {
             return Outcome::Done;
         }
-        // `check` may need a lock whose holder waits for what this thread holds.
+        // `check` may need a lock whose holder waits for a variable that this thread holds.
         let may_check = read::num_guards() == 0;
         let mut ticker = Ticker::new();
         let mut may_spin = true;
@@ -115,7 +115,7 @@ impl Shared {
             let mut help = self.help_once();
             if help == Help::Idle && may_spin {
                 match self.spin_for_job(done) {
-                    // Somebody may have counted on this thread.
+                    // A caller may have counted on this thread.
                     Ended::Called => help = self.help_once(),
                     Ended::Done => return Outcome::Done,
                     Ended::Idle | Ended::Preempted => may_spin = false,
@@ -133,13 +133,13 @@ impl Shared {
                     if done() {
                         break true;
                     }
-                    // Without workers nobody else would run a job that has become ready meanwhile.
+                    // Without workers no other thread would run a job that has become ready meanwhile.
                     if self.pool.needs_helpers() {
                         break false;
                     }
                     let (guard, timed_out) = self.progress_changed.wait_for(progress, CHECK_EVERY);
                     progress = guard;
-                    // Operations that end more often than that wake us before the time is out each time.
+                    // If operations end more often than every 50 ms, the wait never times out.
                     if timed_out || ticker.has_elapsed() {
                         break done();
                     }
@@ -156,7 +156,7 @@ impl Shared {
         }
     }
 
-    /// Wakes parked waiters, after something that one may wait for has changed.
+    /// Wakes parked waiters after a change that they may wait for.
     pub(crate) fn notify_waiters(&self) {
         if self.progress.lock().waiting > 0 {
             self.progress_changed.notify_all();
@@ -173,7 +173,7 @@ impl Shared {
             !access.is_write() || !read::is_held(var),
             "a thread waits to write a variable that its own read guard holds"
         );
-        // Who holds the variable needs no turn.
+        // A thread that holds the variable needs no place in the queue.
         let has_turn = !access.is_write() && read::may_read_again(var);
         if !has_turn && !var.is_grantable(access) {
             let waiter = Arc::new(Waiter::new(1));
@@ -204,8 +204,8 @@ impl Shared {
 
     /// Waits for every operation pushed before, however many are pushed meanwhile.
     ///
-    /// Operations count in one of two generations. A waiter waits until the older one is empty, makes the current one
-    /// the older, and waits until that is empty. One waiter at a time does so; the others wait for their turn.
+    /// Operations count in one of two generations. A waiter waits until the older one is empty, makes the current one the older, and waits until that
+    /// is empty. One waiter at a time does so; the others wait until it is done.
     pub(crate) fn drain(&self, check: &mut dyn FnMut() -> bool) -> Outcome {
         enum Stage {
             Turn,

@@ -1,8 +1,8 @@
-//! Every interleaving (up to the preemption bound) of small programs.
+//! Checks small programs in every interleaving, up to the preemption bound.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p mxnet-engine --profile develop --test loom`
 //!
-//! Models with `threads: 0` have no workers: who waits runs what is ready, which covers the queues with few threads.
+//! Models with `threads: 0` have no workers: waiting threads run what is ready. This covers the queues with few threads.
 #![cfg(loom)]
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn cell() -> Arc<Cell> {
     })
 }
 
-/// Two variables in the order of their addresses, which is the order of locking: a model must not depend on the allocator.
+/// Two variables sorted by address, which is the order of locking: a model must not depend on the allocator.
 fn pair() -> (Arc<Cell>, Arc<Cell>) {
     let (a, b) = (cell(), cell());
     if Arc::as_ptr(&a) < Arc::as_ptr(&b) {
@@ -85,7 +85,7 @@ fn op(
     }
 }
 
-/// Inline if possible, else pushed.
+/// Updates inline if possible, otherwise pushes.
 fn update(engine: &Engine, cell: &Arc<Cell>, change: impl FnOnce(u32) -> u32 + Send + 'static) {
     match engine.try_acquire(&[], &[(&cell.var, Access::Write)], 0) {
         Some(_held) => cell.update(change),
@@ -105,7 +105,7 @@ fn push_update(
     }));
 }
 
-/// Waits and reads inline; nobody writes any more.
+/// Waits, then reads without the engine; nobody writes any more.
 fn value(engine: &Engine, cell: &Arc<Cell>) -> u32 {
     engine
         .wait_for(&cell.var, Access::Read, &mut || false)
@@ -153,7 +153,7 @@ fn a_queued_writer_comes_between_what_was_before_and_after() {
         let reader = {
             let (engine, x) = (Arc::clone(&engine), Arc::clone(&x));
             thread::spawn(move || {
-                // Whenever it gets in, it finds a state between two operations and no torn one.
+                // It finds a state between two operations, never a torn one.
                 if let Some(_held) = engine.try_acquire(&[&x.var], &[], 0) {
                     assert!([0, 1, 3].contains(&x.get()));
                 }
@@ -201,7 +201,7 @@ fn push_both(engine: &Engine, first: &Arc<Cell>, second: &Arc<Cell>) {
     ));
 }
 
-/// Adds one to both, inline; says whether both were free.
+/// Adds one to both, inline. Returns whether both were free.
 fn inline_both(engine: &Engine, first: &Arc<Cell>, second: &Arc<Cell>) -> bool {
     let writes = [(&first.var, Access::Write), (&second.var, Access::Write)];
     let Some(_held) = engine.try_acquire(&[], &writes, 0) else {
@@ -332,7 +332,7 @@ fn a_resource_deleted_while_operations_are_pending_lives_until_they_are_done() {
     });
 }
 
-/// One that a thread which waits leaves to a worker.
+/// Makes it a long operation, which waiting threads leave to a worker.
 fn long(run: Op) -> Op {
     Op {
         cost_ns: 1_000_000_000,
@@ -367,7 +367,7 @@ fn a_waiter_that_was_counted_on_for_a_long_operation_calls_a_worker() {
                     send.send(()).expect("the model listens");
                     Ok(())
                 })));
-                // It does not help: others have to.
+                // This thread does not help, so others must run it.
                 done.recv().expect("a worker runs it");
             })
         };
@@ -425,7 +425,7 @@ fn a_waiter_that_stays_awake_leaves_no_operation_behind() {
                     send.send(()).expect("the model listens");
                     Ok(())
                 }));
-                // It does not help: others have to.
+                // This thread does not help, so others must run it.
                 done.recv().expect("somebody runs it");
             })
         };
@@ -435,7 +435,7 @@ fn a_waiter_that_stays_awake_leaves_no_operation_behind() {
     });
 }
 
-/// Two values that are always equal while nobody writes. Atomics, because an optimistic read may run beside a write.
+/// Two values that are equal while nobody writes. Atomics, because an optimistic read may run concurrently with a write.
 struct Twins {
     var: Var,
     values: [AtomicU32; 2],
@@ -515,7 +515,7 @@ fn a_peek_sees_no_half_of_a_pushed_write() {
                 })
             });
         }
-        // This thread's own writes come before what it reads.
+        // This thread's own earlier writes come before its read.
         let seen = engine.seqlock_read(&x.var, || x.read());
         assert!(seen.is_none_or(|seen| seen == [2, 2]));
         engine
@@ -558,13 +558,13 @@ fn a_task_set_ends_when_its_helper_has_left() {
         }
         let shared = Shared(&sums);
         engine.run_tasks(2, &|index| shared.add(index));
-        // Unordered with the helper's write if `run_tasks` returned too early.
+        // A data race with the helper's write if `run_tasks` returned too early.
         // SAFETY: all tasks have ended; loom checks it.
         assert!(sums.iter().all(|sum| sum.with(|sum| unsafe { *sum }) == 1));
     });
 }
 
-/// Adds one to each sum in a task of its own.
+/// Adds one to each sum, each in its own task.
 fn add_to_each(engine: &Engine, sums: &[AtomicU32; 2]) {
     engine.run_tasks(2, &|index| {
         sums[index].fetch_add(1, Relaxed);

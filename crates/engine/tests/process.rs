@@ -1,4 +1,4 @@
-//! What concerns the whole process: fork, exit, affinity. In one test, because `fork` waits for the process's engine.
+//! Tests of process-wide behaviour: fork, exit, affinity. They are one test, because `fork` waits for the process's engine.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;
@@ -45,12 +45,12 @@ fn value(counter: &Counter) -> u64 {
     counter.value.load(Ordering::Relaxed)
 }
 
-/// What the child does; its exit status says how far it got.
+/// Main function of the child. Its exit status says how far it got.
 fn in_child(counter: &Arc<Counter>) -> i32 {
     if engine().stats().workers != 0 {
         return 2;
     }
-    // What was pushed before the fork is done, the engine works, and so does a new pool.
+    // Operations pushed before the fork are done; the engine and a new pool work.
     if value(counter) != 20 {
         return 3;
     }
@@ -65,7 +65,7 @@ fn in_child(counter: &Arc<Counter>) -> i32 {
     if sum.into_inner() != 4950 {
         return 5;
     }
-    // Nobody waits here, so that only a worker of the new pool can run it.
+    // This thread does not wait, so only a worker of the new pool can run it.
     add(counter, Duration::ZERO);
     let start = Instant::now();
     while counter.value.load(Ordering::Relaxed) != 31 {
@@ -83,7 +83,7 @@ fn a_forked_child_has_a_pool_and_its_variables() {
     for round in 0..5 {
         let before = value(&counter);
         counter.value.fetch_sub(before, Ordering::Relaxed);
-        // Some are running and some are queued when the process forks.
+        // Some of these are running and some are queued when the process forks.
         (0..20).for_each(|_| add(&counter, Duration::from_millis(1)));
         // SAFETY: the child calls only the engine, which is prepared for it, and the allocator, which glibc keeps usable
         // in a forked child; it leaves by `_exit`.
@@ -137,12 +137,12 @@ fn a_forked_child_holds_nothing_that_another_thread_was_reading() {
     }
 }
 
-/// Exit status of the child; ends it if it takes longer than 30 s.
+/// Exit status of the child. Kills it if it takes longer than 30 s.
 fn wait_for_child(pid: libc::pid_t) -> i32 {
     let start = Instant::now();
     loop {
         let mut status = 0;
-        // SAFETY: `status` is a valid place for the result, `pid` is a child of this process.
+        // SAFETY: `status` is a valid pointer for the result, `pid` is a child of this process.
         let ended = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
         if ended == pid {
             return if libc::WIFEXITED(status) {
@@ -152,7 +152,7 @@ fn wait_for_child(pid: libc::pid_t) -> i32 {
             };
         }
         if start.elapsed() > Duration::from_secs(30) {
-            // SAFETY: the child has not been waited for, so the number is still its own.
+            // SAFETY: the child has not been waited for, so its process id has not been reused.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             return -2;
         }
@@ -160,7 +160,7 @@ fn wait_for_child(pid: libc::pid_t) -> i32 {
     }
 }
 
-/// Runs one of the ignored tests below in a process of its own.
+/// Runs one of the ignored tests below in a separate process.
 fn run_alone(name: &str, variables: &[(&str, &str)]) -> (bool, String, Duration) {
     let start = Instant::now();
     let program = std::env::current_exe().expect("the test has a path");
@@ -175,7 +175,7 @@ fn run_alone(name: &str, variables: &[(&str, &str)]) -> (bool, String, Duration)
     (output.status.success(), text, start.elapsed())
 }
 
-/// Which of this process's workers run or could run, by `/proc`.
+/// Number of this process's workers that are running or runnable, from `/proc`.
 fn busy_workers() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("a process lists its threads");
     let stats =
@@ -194,13 +194,13 @@ fn workers_of_an_idle_process_sleep() {
 #[test]
 #[ignore = "run in a process of its own by workers_of_an_idle_process_sleep"]
 fn child_that_idles() {
-    // Nobody passes the barrier alone, so the worker has started.
+    // One thread alone cannot pass the barrier, so the worker has started.
     let barrier = std::sync::Barrier::new(2);
     engine().run_tasks(2, &|_| {
         barrier.wait();
     });
     let begin = Instant::now();
-    // Some 50 us, if nothing else runs.
+    // Takes some 50 us, if nothing else runs.
     while busy_workers() > 0 {
         assert!(
             begin.elapsed() < Duration::from_secs(20),

@@ -72,7 +72,7 @@ fn an_overwrite_that_fails_replaces_the_failure() {
 fn of_several_failures_the_oldest_travels() {
     let engine = with_threads(0);
     let (a, b, c) = (cell(), cell(), cell());
-    // Without workers the one waiter runs them in push order.
+    // Without workers, the waiting thread runs them in push order.
     engine.push(op(&[(&b, Access::Write)], || fails(1)));
     engine.push(op(&[(&a, Access::Write)], || fails(2)));
     engine.push(op(

@@ -1,4 +1,4 @@
-//! The engine's contract, seen from outside. Here: what the tests share.
+//! Tests of the engine's contract through its public interface. This file has what the tests share.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ mod stress;
 mod tasks;
 mod waiting;
 
-/// A variable with a log of what happened to it.
+/// A variable with a log of the accesses to it.
 #[derive(Default)]
 struct Cell {
     var: Var,
@@ -74,8 +74,8 @@ fn append(cell: &Arc<Cell>, access: Access, value: usize) -> Op {
     })
 }
 
-/// Keeps a worker inside an operation until the sender is used or dropped. Returns when the operation runs, so that
-/// nobody who waits later can take it over.
+/// Keeps a worker inside an operation until the sender is used or dropped. Returns when the operation runs, so that no waiting thread can take it
+/// over.
 fn block(engine: &Engine, cell: &Arc<Cell>, access: Access) -> Sender<()> {
     let (open, gate): (Sender<()>, Receiver<()>) = channel();
     let (begin, begun) = channel();

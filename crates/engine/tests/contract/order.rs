@@ -1,4 +1,4 @@
-//! Who gets a variable when.
+//! The order in which accesses to a variable are granted.
 
 use std::sync::mpsc::channel;
 

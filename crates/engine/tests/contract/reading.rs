@@ -1,4 +1,4 @@
-//! Read guards: what they keep away, what they let through, and how they end.
+//! Read guards: what they block, what they allow, and how they end.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -61,7 +61,7 @@ fn the_holder_reads_past_writers_that_wait_for_it() {
             let push = || engine.push(append(&x, Access::Write, 7));
             scope.spawn(push).join().expect("no panic");
         });
-        // A wait, a guard and an operation of the holder: all see what the guard sees.
+        // A wait, a second guard and an operation of the holder all see the state that the guard holds.
         wait(&engine, &x).expect("nothing fails");
         drop(read(&engine, &[&x.var, &x.var]));
         let (seen, found) = (Arc::clone(&x), Arc::clone(&y));
@@ -84,7 +84,7 @@ fn the_holder_may_push_writes_which_wait_for_its_guard() {
     let x = cell();
     let guard = read(&engine, &[&x.var]);
     engine.push(append(&x, Access::Write, 1));
-    // What is pushed later sees what was pushed earlier: this read comes behind the write.
+    // Program order: this read comes after the write.
     engine.push(append(&x, Access::Read, 2));
     assert!(x.log().is_empty());
     drop(guard);
@@ -135,7 +135,7 @@ fn a_read_of_what_failed_reports_it_and_holds_nothing() {
     let result = engine.read(&[&y.var, &x.var], &mut || false);
     assert_eq!(code(result.map(drop)), Some(3));
     assert!(x.var.is_free() && y.var.is_free());
-    // It is reported: nobody hears of it again.
+    // It is reported: no later wait returns it.
     engine.wait_all(&mut || false).expect("reported already");
 }
 

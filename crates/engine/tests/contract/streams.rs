@@ -1,4 +1,4 @@
-//! A simulated device: each stream is a thread that runs its work in order.
+//! Streams of a simulated device: each stream is a thread that runs its work in order.
 
 use std::any::Any;
 use std::sync::mpsc::{Sender, channel};
@@ -57,7 +57,7 @@ impl SimStream {
     fn new() -> SimStream {
         let (queue, items) = channel();
         std::thread::spawn(move || {
-            // As on a device, work behind failed work fails too.
+            // As on a device, work after failed work fails too.
             let mut state: Result<(), Failure> = Ok(());
             for item in items {
                 match item {

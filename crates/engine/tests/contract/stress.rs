@@ -1,4 +1,4 @@
-//! Many threads, many operations, against a serial replay.
+//! Many threads and operations, compared with a serial replay.
 //!
 //! Every variable carries a version that each write increments and a value. An operation records the versions it found
 //! and computes what it writes from all values it found. If the engine kept its contract there is a serial order in which
@@ -18,7 +18,7 @@ use super::with_threads;
 
 const VARS: usize = 100;
 
-/// Plain relaxed loads and stores, so that a lack of exclusion shows as a wrong value.
+/// Relaxed loads and stores, so that a lack of exclusion shows as a wrong value.
 #[derive(Default)]
 struct Slot {
     var: Var,
@@ -41,7 +41,7 @@ fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What an operation does; at most three reads and two writes, all different.
+/// What an operation does: at most three reads and two writes of different variables.
 #[derive(Clone, Copy)]
 struct Plan {
     id: u64,
@@ -82,7 +82,7 @@ impl Plan {
         at >= usize::from(self.reads)
     }
 
-    /// New value of the variable at `at`, from everything found.
+    /// New value of the variable at `at`, from all values found.
     fn mix(&self, found: &[u64], at: usize) -> u64 {
         let mut hash = self.id ^ (at as u64) << 56;
         for value in found {
@@ -91,7 +91,7 @@ impl Plan {
         hash
     }
 
-    /// Does it; returns the versions found.
+    /// Executes the plan. Returns the versions found.
     fn run(&self, slots: &[Arc<Slot>]) -> [u32; 5] {
         let (mut values, mut versions) = ([0; 5], [0; 5]);
         for at in 0..self.len() {
@@ -112,7 +112,7 @@ impl Plan {
 
 type Record = (Plan, [u32; 5]);
 
-/// Runs a plan inline if it can, else pushes it. Either way it ends in `records`.
+/// Runs a plan inline if possible, otherwise pushes it. In both cases it is added to `records`.
 fn issue(
     engine: &Engine,
     plan: Plan,
@@ -176,9 +176,9 @@ fn finals(slots: &[Arc<Slot>]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Replays `records` in an order in which every operation finds the versions it recorded, and compares the end.
+/// Replays `records` in an order in which every operation finds the versions it recorded, and compares the final states.
 fn replay(records: &[Record], finals: &[(u64, u64)]) {
-    // Per variable and version: who writes over it (one), and how many reads of it must come before that.
+    // For each variable and version: the operation that overwrites it, and the number of reads that must come before that.
     let mut writer = vec![Vec::new(); VARS];
     let mut readers = vec![Vec::<Vec<usize>>::new(); VARS];
     for (var, &(versions, _)) in finals.iter().enumerate() {
@@ -200,7 +200,7 @@ fn replay(records: &[Record], finals: &[(u64, u64)]) {
             }
         }
     }
-    // How many things each operation waits for: each version it uses, and for writes the readers of that version.
+    // Number of things each operation waits for: each version it uses, and for writes the readers of that version.
     let mut missing: Vec<usize> = vec![0; records.len()];
     for (index, (plan, versions)) in records.iter().enumerate() {
         for at in 0..plan.len() {
@@ -263,7 +263,7 @@ fn replay(records: &[Record], finals: &[(u64, u64)]) {
     assert_eq!(state, finals, "bits differ from the serial replay");
 }
 
-/// Operations of one thread on one variable ran in the order it issued them. Ids of a thread increase.
+/// Checks that the operations of one thread on one variable ran in the order it issued them. Ids of a thread increase.
 fn program_order(records: &[Record], threads: u64) {
     let mut in_order: Vec<&Record> = records.iter().collect();
     in_order.sort_by_key(|(plan, _)| plan.id);
@@ -272,7 +272,7 @@ fn program_order(records: &[Record], threads: u64) {
         let thread = plan.id % threads;
         for at in 0..plan.len() {
             let last = &mut last[usize::from(plan.vars[at]) * threads as usize + thread as usize];
-            // A read of a version comes before the write over it and after the write that made it.
+            // A read of a version comes before the write that replaces it and after the write that made it.
             let now = (versions[at], plan.is_write(at));
             assert!(
                 last.0 <= now.0 && (!last.1 || last.0 < now.0),
@@ -333,7 +333,7 @@ fn the_push_order_is_the_order_of_execution() {
     let engine = with_threads(3);
     let slots = slots();
     let records = Arc::new(Mutex::new(Vec::with_capacity(OPS as usize)));
-    // The lock makes one order of all pushes, across threads; execution overlaps all the same.
+    // The lock gives all pushes one order across threads; their execution overlaps.
     let next = Mutex::new((0_u64, 0x5eed_u64));
     std::thread::scope(|scope| {
         for _ in 0..THREADS {

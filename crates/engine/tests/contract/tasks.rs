@@ -1,4 +1,4 @@
-//! `run_tasks`: everywhere, nested, with panics.
+//! `run_tasks`: inside operations, nested, with panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ fn every_index_runs_once() {
 #[test]
 fn workers_take_part() {
     let engine = with_threads(3);
-    // Nobody passes the barrier alone.
+    // One thread alone cannot pass the barrier.
     let barrier = Barrier::new(3);
     engine.run_tasks(3, &|_| {
         barrier.wait();

@@ -1,4 +1,4 @@
-//! Waits, their interruption, and the bound on bytes in flight.
+//! Waits, interrupts, and the limit on bytes in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,7 +59,7 @@ fn wait_all_ends_although_another_thread_keeps_pushing() {
     let stop = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Always has something in flight, without running away from a slow machine.
+            // Always has some operations in flight, but not more than a slow machine can finish.
             let (a, b) = (cell(), cell());
             while stop.load(Ordering::Relaxed) == 0 {
                 engine.push(append(&a, Access::Write, 0));
@@ -90,7 +90,7 @@ fn wait_all_can_be_interrupted_and_repeated() {
     engine.wait_all(&mut || false).expect("nothing fails");
 }
 
-/// An operation of a second by estimate that runs until the sender is dropped.
+/// An operation with an estimated cost of one second that runs until the sender is dropped.
 fn long(cell: &Arc<Cell>) -> (Op, Sender<()>) {
     let (open, gate): (Sender<()>, Receiver<()>) = channel();
     let run = op(&[(cell, Access::Write)], move || {
@@ -173,7 +173,7 @@ fn a_push_over_the_bound_does_not_wait_for_its_own_operation() {
         gate.recv().expect("the sender sends before it goes");
         Ok(())
     });
-    // Were this to wait, nobody would open the gate.
+    // If this waited, nobody would open the gate.
     engine.push(Op { bytes: 1000, ..run });
     open.send(()).expect("the operation has not ended");
     engine.wait_all(&mut || false).expect("nothing fails");
