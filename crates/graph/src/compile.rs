@@ -1,4 +1,4 @@
-//! From a graph to steps that can be run: memory is planned, and the kernel of each node is prepared once.
+//! Compiles a graph to steps: plans the memory and prepares the kernel of each node once.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::fuse::{self, Group};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 use crate::plan::{MemoryPlan, Place};
 
-/// A tensor of a step: where it is found in a run.
+/// Where a step finds one of its tensors in a run.
 #[derive(Clone, Debug)]
 pub(crate) enum TensorRef {
     /// An optional argument that was not given.
     Absent,
-    /// Known when the graph is compiled: numbers.
+    /// A number, known when the graph is compiled.
     Fixed(Tensor),
-    /// Tensor `i` of an arena.
+    /// Tensor `i` of the arena.
     Arena(usize),
-    /// Tensor `i` of those that a run makes of its inputs and of new memory.
+    /// Tensor `i` of [`Executable::bound`]: views of inputs and of new memory, made for each run.
     Bound(usize),
 }
 
-/// A tensor that a run makes.
+/// A tensor that is made for each run.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub place: Place,
@@ -37,11 +37,11 @@ pub(crate) struct Bound {
     pub is_read_only: bool,
 }
 
-/// What a step does.
+/// The work of a step.
 pub(crate) enum Work {
     /// Runs one kernel.
     Kernel(Kernel),
-    /// Runs several elementwise nodes block by block.
+    /// Runs several elementwise nodes, block by block.
     Fused(Box<Tiles>),
     /// Calls the operator on arrays, and copies the results to the outputs.
     Call,
@@ -51,48 +51,48 @@ pub(crate) enum Work {
 
 /// One step of a run.
 pub(crate) struct Step {
-    /// The node that it carries out; of several, the last one.
+    /// The node that it executes; for a group, its last one.
     pub node: usize,
     pub work: Work,
     pub inputs: SmallVec<[TensorRef; 4]>,
     pub outputs: SmallVec<[TensorRef; 2]>,
-    /// Copies of older elements that come first, as rows of bytes.
+    /// Copies of the elements that a partial write keeps, done before the step, as byte arrays.
     pub carried: SmallVec<[(TensorRef, TensorRef); 1]>,
 }
 
-/// The arena of one run, and the tensors in it.
+/// The arena of one run, and its tensors.
 pub(crate) struct Arena {
     pub tensors: Vec<Tensor>,
 }
 
 /// A result of the graph.
 pub(crate) enum Result_ {
-    /// A view of new memory, number `i`, or of an input, with its bound tensor.
+    /// A bound tensor, returned as it is: new memory, or an input.
     Bound(usize),
-    /// A copy of a bound tensor: of a constant, which callers must not change.
+    /// A copy of a bound tensor. For constants, which callers must not change.
     CopyOf(usize),
 }
 
-/// A graph that can be run, by several threads at once.
+/// A compiled graph. Several threads may run it at once.
 pub struct Executable {
     pub(crate) graph: Graph,
     pub(crate) plan: MemoryPlan,
     pub(crate) steps: Vec<Step>,
-    /// Tensors that each run makes.
+    /// Tensors that are made for each run.
     pub(crate) bound: Vec<Bound>,
-    /// Tensors in the arena.
+    /// Tensors in the arena: byte offset of the buffer, layout, dtype, and whether it is read-only.
     pub(crate) in_arena: Vec<(usize, Layout, DType, bool)>,
     pub(crate) results: Vec<Result_>,
-    /// Copies to inputs at the end, as rows of bytes.
+    /// Copies to inputs at the end of a run, as byte arrays.
     pub(crate) written: Vec<(TensorRef, TensorRef)>,
-    /// Arenas that no run uses now.
+    /// Arenas that no run is using.
     pub(crate) arenas: Mutex<Vec<Arena>>,
     pub(crate) device: Device,
     /// Estimated time of a run on one core.
     pub(crate) cost_ns: u64,
 }
 
-/// Stand-ins for the memory of a run, while kernels are prepared.
+/// Abstract stand-ins for the memory of a run, with which kernels are prepared.
 struct Shadows {
     inputs: Vec<Arc<Storage>>,
     fresh: Vec<Arc<Storage>>,
@@ -104,7 +104,7 @@ fn without_memory(len_bytes: usize, device: Device) -> Result<Arc<Storage>> {
     Ok(array.tensor().storage().clone())
 }
 
-/// A layout whose elements begin `start` bytes later.
+/// `layout` with its offset increased by `start` bytes.
 pub(crate) fn shifted(layout: &Layout, dtype: DType, start: usize) -> Layout {
     layout.with_offset(layout.offset() + start / dtype.size())
 }
@@ -155,7 +155,7 @@ impl Builder<'_> {
         }
     }
 
-    /// All bytes of a buffer, as a row.
+    /// All bytes of a buffer, as a 1-d tensor.
     fn bytes(&mut self, buffer: BufferId) -> Result<TensorRef> {
         let len_bytes = self.graph.buffer(buffer).len_bytes;
         let view = View {
@@ -167,7 +167,7 @@ impl Builder<'_> {
         self.tensor(&view, buffer)
     }
 
-    /// What a node is called with, and where a run finds it.
+    /// An operand of a node: the abstract array, and where a run finds it.
     fn operand(
         &mut self,
         node: &Node,
@@ -191,7 +191,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The copies of older elements that come before a node.
+    /// The copies of kept elements that must be done before a node.
     fn carried(&mut self, node: &Node) -> Result<SmallVec<[(TensorRef, TensorRef); 1]>> {
         let mut carried = SmallVec::new();
         for version in &node.versions {
@@ -203,7 +203,7 @@ impl Builder<'_> {
         Ok(carried)
     }
 
-    /// The step of a node by itself, and what it costs.
+    /// The step of a single node, and its estimated cost.
     fn step(&mut self, at: usize) -> Result<(Step, u64)> {
         let node = &self.graph.nodes[at];
         let mutated = node.mutated_inputs();
@@ -256,7 +256,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// The step of several elementwise nodes.
+    /// The step of a fused group of elementwise nodes.
     fn fused_step(&mut self, group: Group) -> Result<(Step, u64)> {
         let (mut inputs, mut outputs) = (SmallVec::new(), SmallVec::new());
         let mut forms = Vec::new();
@@ -294,7 +294,7 @@ impl Builder<'_> {
     }
 }
 
-/// A number, and where a run finds it.
+/// A number as an array, and as a tensor of the compiled graph.
 fn fixed(number: Array) -> (Array, TensorRef) {
     let tensor = number.tensor().clone();
     (number, TensorRef::Fixed(tensor))
@@ -308,10 +308,10 @@ fn unplaced(graph: &Graph) -> Error {
     )
 }
 
-/// Switches of compilation.
+/// Options of compilation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Whether elementwise nodes are run block by block.
+    /// Whether elementwise nodes are fused and run block by block.
     pub fuses: bool,
 }
 
@@ -325,7 +325,7 @@ impl Executable {
     /// Compiles a graph.
     ///
     /// # Errors
-    /// What the operators' rules reject: nothing for a graph that was traced.
+    /// Errors of the operators' rules; none for a graph that was traced.
     pub fn new(graph: Graph, options: Options) -> Result<Executable> {
         let mut graph = graph;
         let devices = || graph.buffers.iter().map(|buffer| buffer.device);
@@ -338,7 +338,7 @@ impl Executable {
         };
         let plan = MemoryPlan::new(&graph, &groups);
         if is_elsewhere(&device) {
-            // Its nodes are called one after the other: streams and events order them there.
+            // On other devices the nodes are called one after the other; streams and events order them there.
             return Ok(Executable {
                 graph,
                 plan,
@@ -435,7 +435,7 @@ impl Executable {
         })
     }
 
-    /// The graph that is run.
+    /// The compiled graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -445,12 +445,12 @@ impl Executable {
         self.cost_ns
     }
 
-    /// Where buffers lie.
+    /// The memory plan.
     pub fn memory(&self) -> &MemoryPlan {
         &self.plan
     }
 
-    /// Number of steps, and how many nodes are run by others' steps.
+    /// The number of steps, and the number of nodes that were fused into steps of other nodes.
     pub fn num_steps(&self) -> usize {
         self.steps.len()
     }

@@ -1,7 +1,7 @@
-//! Runs of a compiled graph: without Python, by several threads at once.
+//! Runs of a compiled graph: without Python, and by several threads at once.
 //!
-//! On the CPU a run is one operation of the engine. It holds the variables of its inputs, so its steps need none: they run one after
-//! the other on one thread and ask the pool for more. A run that must wait, or takes long, is pushed; the caller goes on.
+//! On the CPU a run is one operation of the engine, which holds the variables of its inputs. So the steps need no variables: they run one after the
+//! other on one thread, which may use the pool. A run that must wait or takes long is pushed, and the caller continues.
 
 use std::sync::Arc;
 
@@ -20,26 +20,26 @@ use crate::ir::Source;
 use crate::plan::Place;
 use crate::random::Drawn;
 
-/// Runs that are estimated to take less are carried out by the caller: waking another thread and waiting for it takes some
-/// 50 us, which a prediction would take longer.
+/// Runs with a lower estimated cost are executed by the caller. Waking another thread and waiting for it takes some 50 us, by which a prediction
+/// would take longer.
 const INLINE_NS: u64 = 500_000;
 
-/// The tensors of one run that are made for it.
+/// The tensors that are made for one run.
 struct Run {
     tensors: Vec<Tensor>,
     drawn: Drawn,
 }
 
 impl Executable {
-    /// Runs the graph. `bindings` has an array for each input that is an argument or was captured, in order; constants have none.
+    /// Runs the graph. `bindings` has an array for each input that is an argument or a captured array, in order; constants have none.
     ///
     /// # Errors
-    /// [`Error::Memory`]; what a kernel reports, if it runs before this returns. Later errors are those of the results.
+    /// [`Error::Memory`]; errors of kernels that run before this returns. Later errors are carried by the results.
     pub fn run(self: &Arc<Executable>, bindings: &[&Array]) -> Result<Outputs> {
         self.run_randomly(bindings).map(|(outputs, _)| outputs)
     }
 
-    /// As [`Executable::run`]; also says where the random numbers of the run begin.
+    /// As [`Executable::run`]; also returns the stream positions of the run's random numbers.
     ///
     /// # Errors
     /// As [`Executable::run`].
@@ -66,7 +66,7 @@ impl Executable {
             let (storage, layout) = match bound.place {
                 Place::Input(i) => {
                     let (given, traced) = (arrays[i], &self.graph.inputs[i].view);
-                    // How many bytes later the elements begin than in the trace.
+                    // Offset in bytes of the given array's elements relative to the trace.
                     let start = given.layout().offset() * given.dtype().size();
                     let was = traced.layout.offset() * traced.dtype.size();
                     let shift = start as isize - was as isize;
@@ -113,7 +113,7 @@ impl Executable {
         arrays.ok_or_else(|| Error::internal("graph", "an input is not bound"))
     }
 
-    /// Runs the steps, here if it is cheap and all variables are free, else as an operation that is pushed.
+    /// Runs the steps: here if that is cheap and all variables are free, otherwise as a pushed operation.
     fn start(
         self: &Arc<Executable>,
         arrays: &[&Array],
@@ -138,7 +138,7 @@ impl Executable {
                 false => reads.push(storage.var()),
             }
         }
-        // Handing a run over and waiting for it takes as long as a part of it.
+        // Short runs count as free and so run inline: handing one to a worker would take as long as a part of it.
         let cost_ns = match self.cost_ns {
             0..INLINE_NS => 0,
             cost_ns => cost_ns,
@@ -230,7 +230,7 @@ impl Executable {
         }
         let node = &self.graph.nodes[step.node];
         if node.op.zeroed {
-            // The kernel counts on zeros, which memory that is used again does not have.
+            // The kernel needs zeros, and reused memory is not zeroed.
             for output in &outputs {
                 cpu::fill(output, Scalar::I64(0), &Pool);
             }
@@ -270,7 +270,7 @@ impl Executable {
         }
     }
 
-    /// Calls the operator of a step on arrays whose variables are free.
+    /// Calls the operator of a step, on arrays that view the tensors and have free variables.
     fn call(&self, step: &Step, inputs: &[Option<&Tensor>], outputs: &[&Tensor]) -> Result<()> {
         let node = &self.graph.nodes[step.node];
         let arrays = inputs
@@ -304,7 +304,7 @@ fn unbound() -> Error {
     Error::internal("graph", "a step lacks an operand")
 }
 
-/// A tensor of a run.
+/// The tensor of a run.
 fn found<'a>(tensor: &'a TensorRef, arena: &'a Arena, run: &'a Run) -> Result<&'a Tensor> {
     match tensor {
         TensorRef::Fixed(tensor) => Ok(tensor),

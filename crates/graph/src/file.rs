@@ -1,4 +1,4 @@
-//! Graphs as JSON text. Arrays that a graph needs are named in it and stand in a file of their own.
+//! Graphs as JSON text. The text names the arrays that a graph needs; they are stored in a separate file.
 //!
 //! ```json
 //! {"format": "mxnet-graph", "version": 1, "name": "Dense", "promotion": "mx", "num_rng_blocks": 0,
@@ -8,9 +8,8 @@
 //!  "outputs": [{"buffer": 2, "shape": [8], "strides": [1], "offset": 0, "dtype": "float32"}]}
 //! ```
 //!
-//! Reading checks everything that a run relies on: each buffer has one definition before it is read, each view lies within its
-//! buffer, each operator is known in the version of the file, and its rules give the outputs that the file says. Nothing that a
-//! file says is executed but operators.
+//! Reading checks everything that a run relies on: each buffer has one definition before it is read, each view lies within its buffer, each operator
+//! is known in the version of the file, and its rules give the outputs that the file states. A file can execute nothing but operators.
 
 use mxnet_core::serialised::{from_json as attrs_from_json, to_json as attrs_to_json};
 use mxnet_core::{Array, Error, Result, registry};
@@ -25,10 +24,10 @@ use crate::verify::verify;
 
 const FORMAT: &str = "mxnet-graph";
 
-/// The version of graphs for arrays of one size.
+/// Version of files of graphs for arrays of one size.
 const VERSION: u64 = 1;
 
-/// The newest version: graphs of which numbers depend on sizes ([`crate::dynamic`]).
+/// Newest version: graphs whose numbers depend on sizes ([`crate::dynamic`]).
 pub(crate) const SIZED_VERSION: u64 = 2;
 
 fn view_to_json(view: &View) -> Json {
@@ -42,7 +41,7 @@ fn view_to_json(view: &View) -> Json {
     })
 }
 
-/// A number by its kind, exactly.
+/// A number with its kind, exactly.
 fn scalar_to_json(value: &Scalar) -> Json {
     let float = |x: f64| Json::from(x.to_bits().to_string());
     match *value {
@@ -67,7 +66,7 @@ fn operand_to_json(operand: &Operand) -> Json {
 }
 
 impl Graph {
-    /// The graph as JSON text. `name_of` names the arrays that it captured, and its constants.
+    /// The graph as JSON text. `name_of` names captured arrays and constants.
     pub fn to_json(&self, name_of: &mut dyn FnMut(usize, &Array) -> String) -> String {
         self.json(name_of).to_string()
     }
@@ -122,10 +121,10 @@ impl Graph {
         })
     }
 
-    /// Reads what [`Graph::to_json`] wrote; `array_of` gives the arrays by their names. Everything lies on the CPU.
+    /// Reads the text that [`Graph::to_json`] wrote. `array_of` returns the arrays by name. All buffers are on the CPU.
     ///
     /// # Errors
-    /// [`Error::Value`] for text of another form, of a newer version, with unknown operators or arrays, or that contradicts itself.
+    /// [`Error::Value`] for other text, a newer version, unknown operators or arrays, and inconsistent graphs.
     pub fn from_json(text: &str, array_of: &mut dyn FnMut(&str) -> Option<Array>) -> Result<Graph> {
         let json: Json = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if json.get("format").and_then(Json::as_str) != Some(FORMAT) {
@@ -244,7 +243,7 @@ fn buffer(graph: &Graph, json: &Json) -> Result<BufferId> {
     }
 }
 
-/// A view that lies within its buffer.
+/// Reads a view and checks that it lies within its buffer.
 fn view(graph: &Graph, json: &Json) -> Result<View> {
     let shape = list(json, "shape")?
         .iter()

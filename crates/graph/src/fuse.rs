@@ -1,5 +1,5 @@
-//! Fusion of elementwise operators: nodes of one shape are moved together and run block by block
-//! ([`mxnet_core::tiles`]). Buffers that only they read need no memory.
+//! Fusion of elementwise operators: nodes of one shape are moved together and run block by block ([`mxnet_core::tiles`]). Buffers that only these
+//! nodes read need no memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,28 +14,28 @@ use smallvec::SmallVec;
 
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 
-/// Nodes `first..=last` of a graph, which run as one step.
+/// The nodes `first..=last` of a graph, which run as one step.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub first: usize,
     pub last: usize,
-    /// The arrays and numbers that the nodes read and others made.
+    /// Arrays and numbers that the nodes read and that the group does not compute.
     pub inputs: Vec<Operand>,
-    /// The results that others read.
+    /// Results that nodes outside the group read.
     pub outputs: Vec<View>,
-    /// What each node computes in, and its numeric attributes.
+    /// For each node the dtype that it computes in, and its numeric attributes.
     pub computes: Vec<(Elem, SmallVec<[f64; 4]>)>,
     pub cost_ns: u64,
 }
 
-/// The most nodes of a group, and the most arrays that it reads.
+/// Largest number of nodes of a group, and of arrays that it reads.
 const MAX_NODES: usize = 48;
 const MAX_INPUTS: usize = 24;
 
-/// Groups that a node is tried to be added to, the newest ones.
+/// Number of open groups, newest first, that a node is tried to be added to.
 const MAX_OPEN: usize = 16;
 
-/// What an elementwise node computes in, if it can be a part of a group.
+/// The properties of an elementwise node that can be part of a group.
 struct Form {
     shape: SmallVec<[usize; 4]>,
     compute: Elem,
@@ -43,17 +43,17 @@ struct Form {
     cost_ns: u64,
 }
 
-/// Nodes that wait for others of their shape.
+/// A group to which nodes can still be added.
 struct Open {
     members: Vec<usize>,
     defined: HashSet<BufferId>,
     read: HashSet<BufferId>,
-    /// Open groups that must come before this one.
+    /// Open groups that must run before this one.
     after: HashSet<usize>,
     is_open: bool,
 }
 
-/// Moves elementwise nodes of one shape together; returns the groups of two nodes and more, in order.
+/// Moves elementwise nodes of one shape together. Returns the groups of two or more nodes, in order.
 pub(crate) fn groups(graph: &mut Graph) -> Result<Vec<Group>> {
     let forms = graph.nodes.iter().map(form).collect::<Result<Vec<_>>>()?;
     let order = arranged(graph, &forms);
@@ -73,7 +73,7 @@ pub(crate) fn groups(graph: &mut Graph) -> Result<Vec<Group>> {
     }
     graph.nodes = nodes;
     let results: HashSet<BufferId> = graph.results().collect();
-    // The last node that reads each buffer, and the first.
+    // The first and the last node that reads each buffer.
     let mut readers: HashMap<BufferId, (usize, usize)> = HashMap::new();
     for (at, node) in graph.nodes.iter().enumerate() {
         for buffer in node.reads() {
@@ -118,7 +118,7 @@ pub(crate) fn groups(graph: &mut Graph) -> Result<Vec<Group>> {
     Ok(found)
 }
 
-/// The nodes in runs; those of one run are a group if there are several.
+/// Reorders the nodes into lists; a list of several nodes is a group.
 fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
     let mut order: Vec<Vec<usize>> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
@@ -130,7 +130,7 @@ fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
             .filter(|&group| open[group].is_open)
             .collect();
         let Some(form) = &forms[at] else {
-            // Who reads what this node writes over comes first: the elements can then be written where they are.
+            // Nodes that read what this node overwrites come first, so that it can write in place.
             let overwrites = |group: &Open| {
                 let mut versions = node.versions.iter();
                 group.is_open && versions.any(|version| group.read.contains(&version.old))
@@ -144,7 +144,7 @@ fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
             continue;
         };
         let reads: HashSet<BufferId> = node.reads().collect();
-        // A block holds elements as they were computed, and not another view of them.
+        // A block holds the elements in the order in which they were computed, so the node must read them by the same view.
         let sees_blocks = |index: usize| {
             let mut views = node.inputs.iter().filter_map(Operand::view);
             views.all(|view| match definer.get(&view.buffer) {
@@ -208,7 +208,7 @@ fn comes_after(open: &[Open], a: usize, b: usize) -> bool {
             .any(|&before| open[before].is_open && comes_after(open, before, b))
 }
 
-/// Puts a group, and those that it comes after, at the end of the order.
+/// Appends a group to the order, after the groups that must run before it.
 fn close(index: usize, open: &mut Vec<Open>, order: &mut Vec<Vec<usize>>) {
     if !open[index].is_open {
         return;
@@ -221,7 +221,7 @@ fn close(index: usize, open: &mut Vec<Open>, order: &mut Vec<Vec<usize>>) {
     order.push(std::mem::take(&mut open[index].members));
 }
 
-/// What a node computes in, if it is elementwise with dense results.
+/// The properties of a node, if it is elementwise with dense results.
 fn form(node: &Node) -> Result<Option<Form>> {
     let is_plain = matches!(node.op.cpu, Cpu::Map(_))
         && !node.is_assignment
@@ -270,13 +270,13 @@ fn form(node: &Node) -> Result<Option<Form>> {
 }
 
 impl Group {
-    /// The chain of the group, given the forms of its arrays: outputs first, then inputs.
+    /// The chain of the group for arrays of these layouts and dtypes: outputs first, then inputs.
     ///
     /// # Errors
-    /// None for a group of a graph that was traced.
+    /// None for a group of a traced graph.
     pub fn tiles(&self, nodes: &[Node], arrays: &[ArrayForm]) -> Result<Tiles> {
         let members = &nodes[self.first..=self.last];
-        // Blocks of intermediate results: the last node that reads each gives its place to others.
+        // Assigns intermediate results to blocks. After the last node that reads a result, its block is reused.
         let mut last_read: HashMap<BufferId, usize> = HashMap::new();
         for (at, node) in members.iter().enumerate() {
             for view in node.inputs.iter().filter_map(Operand::view) {
@@ -316,7 +316,7 @@ impl Group {
                 });
                 outputs.push(slot);
             }
-            // A node does not write over what it reads: places are free for the next one.
+            // A node must not write over what it reads, so its blocks are reused only by the next node.
             for buffer in node.defines().chain(node.reads()) {
                 if last_read.get(&buffer).is_none_or(|&end| end == at)
                     && let Some(block) = blocks.remove(&buffer)
@@ -344,7 +344,7 @@ impl Group {
     }
 }
 
-/// An abstract array of a view's form.
+/// An abstract array with the layout and dtype of a view.
 fn abstract_of(view: &View) -> Result<Array> {
     let end = view.layout.span().map_or(0, |(_, high)| high + 1);
     let bytes = Array::without_values(&[end], view.dtype, mxnet_tensor::Device::cpu(0))?;

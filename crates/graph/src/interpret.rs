@@ -1,4 +1,4 @@
-//! Calls the operators of a graph one after the other, as the traced function did: recorded for gradients, seen by
+//! Interprets a graph: calls its operators one after the other, as the traced function did. The calls can be recorded for gradients and seen by
 //! interpreters, on any device.
 
 use std::collections::HashMap;
@@ -17,17 +17,17 @@ use smallvec::SmallVec;
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 use crate::random::unbound_stream;
 
-/// Where the random numbers of a run began.
+/// The stream positions of a run's random numbers.
 #[derive(Clone, Debug, Default)]
 pub struct RunDraws {
-    /// In the process's stream: from which block on they begin where.
+    /// For the process's stream: pairs of a first block and the position at which it begins.
     pub of_process: Vec<(u64, RngState)>,
-    /// In each stream of the graph.
+    /// For each stream of the graph.
     pub own: Vec<RngState>,
 }
 
 impl RunDraws {
-    /// Those of a run of one graph.
+    /// The positions of a run of a single graph.
     pub fn of(drawn: &[RngState]) -> RunDraws {
         RunDraws {
             of_process: drawn.iter().take(1).map(|&state| (0, state)).collect(),
@@ -41,11 +41,11 @@ fn lost() -> Error {
     Error::internal("graph", "random numbers of a run are missing")
 }
 
-/// An array of a buffer.
+/// The array of a buffer.
 #[derive(Clone)]
 struct Base {
     array: Array,
-    /// How many bytes later than in the graph the elements begin in the array's storage.
+    /// Difference in bytes between the offset of the elements in the array's storage and in the graph.
     shift: isize,
 }
 
@@ -54,14 +54,15 @@ struct Values {
     bases: HashMap<BufferId, Base>,
 }
 
-/// The byte at which an array's elements begin.
+/// Byte offset of an array's elements.
 fn start(layout: &Layout, dtype: DType) -> isize {
     (layout.offset() * dtype.size()) as isize
 }
 
 impl Graph {
-    /// Calls the nodes in order; returns the first `num_outputs` results. `bindings` has an array for each input that is an argument or was captured. `random` says where random numbers began;
-    /// by default they come from the thread's stream. With it the run repeats another one, so inputs are not written.
+    /// Calls the nodes in order. Returns the first `num_outputs` results. `bindings` has an array for each input that is an argument or a captured
+    /// array. `random` has stream positions of another run, which is repeated, so inputs are not written; by default random numbers come from the
+    /// thread's stream.
     ///
     /// # Errors
     /// What the operators report.
@@ -91,7 +92,7 @@ impl Graph {
         let mut given = bindings.iter();
         for input in &self.inputs {
             let array = match &input.source {
-                // Also in a trace its values are known.
+                // Its values are known, also inside a trace.
                 Source::Constant(x) => outside(|| x.copy())?,
                 Source::Argument(_) | Source::Captured(_) => match given.next() {
                     Some(x) => (*x).clone(),
@@ -111,14 +112,14 @@ impl Graph {
             };
             let (to, from) = (values.base(input.buffer)?.clone(), values.base(last)?);
             if !Arc::ptr_eq(from.array.tensor().storage(), to.array.tensor().storage()) {
-                // The same elements of the newer buffer.
+                // The same elements as a view of the newer buffer.
                 let (layout, dtype) = (to.array.layout(), to.array.dtype());
                 let offset = (start(layout, dtype) - to.shift + from.shift) / dtype.size() as isize;
                 let layout = layout.with_offset(offset.unsigned_abs());
                 copy_into(&raw(&from.array, layout, dtype)?, &to.array.detach())?;
             }
             if !is_recording() {
-                // Results that are the written array are the caller's array.
+                // A result that is the written array is the caller's array itself.
                 values.bases.insert(last, to);
             }
         }
@@ -127,7 +128,7 @@ impl Graph {
     }
 }
 
-/// Elements of an array's storage through another layout, outside any recording.
+/// A view of an array's storage, outside any recording.
 fn raw(base: &Array, layout: Layout, dtype: DType) -> Result<Array> {
     let storage = base.tensor().storage().clone();
     Ok(Array::from_tensor(Tensor::new(storage, layout, dtype)?))
@@ -144,7 +145,7 @@ impl Values {
         self.bases.insert(view.buffer, Base { array, shift });
     }
 
-    /// The array of a view, recorded as a view of what the buffer was computed as.
+    /// The array of a view. If recorded, it is a view of the array that the buffer was computed as.
     fn array(&self, view: &View) -> Result<Array> {
         let base = self.base(view.buffer)?;
         let offset = view.layout.offset() as isize + base.shift / view.dtype.size() as isize;
@@ -162,7 +163,7 @@ impl Values {
     fn call(&mut self, node: &Node, random: Option<&RunDraws>) -> Result<()> {
         let mutated = node.mutated_inputs();
         if !node.is_assignment {
-            // What the operator changes is a copy of what was there.
+            // The operator changes a copy of the old version.
             for version in &node.versions {
                 let old = self.base(version.old)?;
                 let copy = raw(&old.array, old.array.layout().clone(), old.array.dtype())?;
@@ -225,7 +226,7 @@ impl Values {
         Ok(())
     }
 
-    /// Carries out a copy to an array, or to a part of it.
+    /// Executes an assignment to an array or to a part of it.
     fn assign(&mut self, node: &Node, value: Option<Array>) -> Result<()> {
         let target = &node.outputs[0];
         let value = value.ok_or_else(|| Error::internal("graph", "an assignment has no value"))?;
@@ -277,7 +278,7 @@ fn unsupported(what: &str) -> Error {
     Error::unsupported("graph", problem)
 }
 
-/// The array with its axes in the order they have in memory, and which axes these are.
+/// The array with its axes permuted to memory order, and the permutation.
 fn in_memory_order(whole: &Array) -> Result<(Array, SmallVec<[i64; 4]>)> {
     let strides = whole.layout().strides();
     let mut axes: SmallVec<[i64; 4]> = (0..whole.ndim() as i64).collect();

@@ -1,8 +1,7 @@
-//! The graph: buffers that are written once, and nodes that call operators on views of them.
+//! The graph: buffers that are written once, and nodes that call operators on views of buffers.
 //!
-//! A buffer is the memory of one storage between two writes. An array of the traced program is a [`View`]: a buffer seen
-//! through a layout. A write in place makes a new version of the buffer, so every buffer has one definition and nodes can be
-//! moved, merged and dropped by looking at their operands alone.
+//! A buffer is the memory of a storage between two writes. An array of the traced program is a [`View`] of a buffer. A write in place makes a new
+//! version of the buffer. So every buffer has one definition, and passes can move, merge and remove nodes by comparing their operands only.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::random::Stream;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub u32);
 
-/// Elements of a buffer.
+/// A view of a buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
     /// The buffer.
@@ -25,18 +24,18 @@ pub struct View {
     pub layout: Layout,
     /// Data type.
     pub dtype: DType,
-    /// Whether the array must not be written to.
+    /// Whether writing through the view is forbidden.
     pub is_read_only: bool,
 }
 
 impl View {
-    /// Number of bytes of the elements.
+    /// Size of the elements in bytes.
     pub fn len_bytes(&self) -> usize {
         self.layout.len() * self.dtype.size()
     }
 }
 
-/// What a node is called with.
+/// An operand of a node.
 #[derive(Clone, Debug)]
 pub enum Operand {
     /// An optional argument that was not given.
@@ -45,11 +44,11 @@ pub enum Operand {
     View(View),
     /// A Python number, which promotes by its kind.
     Number(Scalar),
-    /// A number of the operator's own, with a dtype.
+    /// A constant of the operator, with a dtype.
     Constant(Scalar, DType),
 }
 
-/// Numbers are equal if their bits are: NaN is itself, and zeros of both signs differ.
+/// Numbers are equal if their bits are: NaN equals itself, and 0.0 differs from -0.0.
 impl PartialEq for Operand {
     fn eq(&self, other: &Operand) -> bool {
         match (self, other) {
@@ -65,7 +64,7 @@ impl PartialEq for Operand {
 }
 
 impl Operand {
-    /// The array, if it is one.
+    /// The view, if it is one.
     pub fn view(&self) -> Option<&View> {
         match self {
             Operand::View(view) => Some(view),
@@ -74,7 +73,7 @@ impl Operand {
     }
 }
 
-/// A write to a part of a buffer: `new` has the elements of `old` where the node does not write.
+/// A partial write to a buffer: `new` has the elements of `old` where the node does not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// The buffer before.
@@ -88,30 +87,30 @@ pub struct Version {
 pub struct Node {
     /// The operator.
     pub op: &'static OpDef,
-    /// Values of its attributes.
+    /// Its attributes.
     pub attrs: Attrs,
-    /// Its array arguments. Arguments that the operator changes are views of the buffer before the change.
+    /// Its array arguments. An argument that the operator changes is a view of the version before the change.
     pub inputs: SmallVec<[Operand; 4]>,
     /// Its results.
     pub outputs: SmallVec<[View; 1]>,
-    /// Buffers of which it writes a part: of its output if that is a copy into an array, or of arguments that it changes.
+    /// Partial writes: to the output of an assignment, or to arguments that the operator changes.
     pub versions: SmallVec<[Version; 1]>,
-    /// The dtype that the caller forces the call to compute in.
+    /// The dtype to compute in, if the caller set one.
     pub dtype: Option<DType>,
-    /// Whether this was a training pass.
+    /// Whether training mode was on.
     pub training: bool,
-    /// Copies the input to the elements of the output, converting them, whatever the strides of both: an assignment.
+    /// Whether it is an assignment: copies the input to the elements of the output, with conversion of the dtype.
     pub is_assignment: bool,
-    /// First block of random numbers that it draws, counted from the start of a run.
+    /// First block of its random numbers, counted from the start of a run.
     pub rng_block: u64,
-    /// Where it draws them from: 0 is the process's stream, `i + 1` is stream `i` of the graph.
+    /// Its stream of random numbers: 0 is the process's stream, `i + 1` is stream `i` of the graph.
     pub rng_stream: usize,
-    /// The line of the traced program that called it, if lines are named.
+    /// The source line of the traced program, if lines are tracked.
     pub line: Option<Arc<str>>,
 }
 
 impl Node {
-    /// The buffers that it reads. Parts that it keeps of an older version count.
+    /// The buffers that it reads, including old versions in partial writes.
     pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
         let views = self.inputs.iter().filter_map(Operand::view);
         let kept = self.versions.iter().map(|version| version.old);
@@ -148,7 +147,7 @@ impl Node {
             .collect()
     }
 
-    /// The buffer of a view while the node runs: the new version of an argument that it changes.
+    /// The buffer of a view while the node runs: for an argument that it changes, the new version.
     pub fn buffer_of(&self, view: &View, is_mutated: bool) -> BufferId {
         let version = self
             .versions
@@ -161,62 +160,62 @@ impl Node {
     }
 }
 
-/// Where the elements of an input come from.
+/// Origin of an input's elements.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// Argument number `i` of the call.
     Argument(usize),
-    /// An array that the traced function found, by its storage: later writes to it are seen.
+    /// An array that the traced function used from outside. It is shared, so later writes to it are seen.
     Captured(Array),
-    /// An array that the traced function made from values of the host.
+    /// An array that the traced function made from values on the host.
     Constant(Array),
 }
 
-/// A buffer that the graph is given.
+/// An input of a graph.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// The buffer.
     pub buffer: BufferId,
-    /// Where its elements come from.
+    /// Origin of its elements.
     pub source: Source,
-    /// How the array is seen when the call binds it: offsets of all views of the buffer count from the start of this one's elements.
+    /// The view that is bound at the call. Offsets of all views of the buffer are relative to its first element.
     pub view: View,
-    /// The buffer whose elements the array has after the call, if the graph writes to it.
+    /// The buffer that the array holds after the call, if the graph writes to it.
     pub written: Option<BufferId>,
 }
 
-/// What is known of a buffer.
+/// Size and device of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Size in bytes.
     pub len_bytes: usize,
-    /// Where it lies.
+    /// Device.
     pub device: Device,
 }
 
 /// A traced function.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// What it is called in messages.
+    /// Name in messages.
     pub name: String,
     /// All buffers, by their number.
     pub buffers: Vec<Buffer>,
-    /// What it is given.
+    /// The inputs.
     pub inputs: Vec<Input>,
-    /// The calls, each behind the definitions of what it reads.
+    /// The calls, each after the definitions of the buffers that it reads.
     pub nodes: Vec<Node>,
     /// The results.
     pub outputs: Vec<View>,
-    /// Blocks of random numbers that a run draws from the process's stream.
+    /// Number of blocks of random numbers that a run draws from the process's stream.
     pub num_rng_blocks: u64,
-    /// Generators of their own that nodes draw from.
+    /// Generators that nodes draw from.
     pub streams: Vec<Stream>,
-    /// The rules of promotion it was traced under.
+    /// The promotion mode of the trace.
     pub promotion: Promotion,
 }
 
 impl Graph {
-    /// A graph without nodes.
+    /// A graph without buffers and nodes.
     pub fn new(name: &str, promotion: Promotion) -> Graph {
         Graph {
             name: name.to_owned(),
@@ -236,18 +235,18 @@ impl Graph {
         BufferId(self.buffers.len() as u32 - 1)
     }
 
-    /// What is known of a buffer.
+    /// Size and device of a buffer.
     pub fn buffer(&self, id: BufferId) -> Buffer {
         self.buffers[id.0 as usize]
     }
 
-    /// The buffers that must be there at the end: those of the results, and those that inputs take on.
+    /// The buffers that are needed at the end: those of the results, and those that inputs hold then.
     pub fn results(&self) -> impl Iterator<Item = BufferId> + '_ {
         let outputs = self.outputs.iter().map(|view| view.buffer);
         outputs.chain(self.inputs.iter().filter_map(|input| input.written))
     }
 
-    /// Whether a buffer is given, and which input it is.
+    /// The number of the input that a buffer is, if it is one.
     pub fn input_of(&self, buffer: BufferId) -> Option<usize> {
         self.inputs.iter().position(|input| input.buffer == buffer)
     }

@@ -1,7 +1,7 @@
-//! Graphs of operator calls: traced from a function, optimised, planned, run without Python, printed.
+//! Graphs of operator calls: traced from a function, optimised, compiled, run without Python, printed.
 //!
-//! [`trace::Tracer`] notes the calls of a function as a [`ir::Graph`]. [`passes`] make a graph smaller. [`compile::Executable`]
-//! plans its memory, prepares the kernels and runs it, from many threads at once. [`model::Model`] reads a graph and its arrays from files.
+//! [`trace::Tracer`] records the calls of a function as an [`ir::Graph`]. [`passes`] optimise it. [`compile::Executable`] plans its memory, prepares
+//! the kernels and runs it, from many threads at once. [`model::Model`] reads a graph and its arrays from files.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

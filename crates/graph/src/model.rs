@@ -1,4 +1,4 @@
-//! A graph from a file with the arrays that it needs, to be called by services.
+//! Models: a graph and its arrays, read from files and called by services.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::verify::verify;
 /// A graph and its arrays. Threads may run it at the same time; they share the arrays.
 pub struct Model {
     traced: Made,
-    /// What of the graph depends on sizes, and graphs of certain sizes, the one used last at the end.
+    /// The dependence on sizes, and the graphs compiled for certain sizes, most recently used last.
     template: Option<Template>,
     sized: Mutex<Vec<(Vec<i64>, Arc<Made>)>>,
 }
 
-/// Sizes for which compiled graphs are kept.
+/// Largest number of sizes for which compiled graphs are cached.
 const MAX_SIZES: usize = 32;
 
-/// A graph of certain sizes.
+/// A graph compiled for certain sizes.
 struct Made {
     executable: Arc<Executable>,
     graph: Graph,
-    /// What is bound to each input that is no constant: an array, or argument `i`.
+    /// For each input that is not a constant: an array, or the number of an argument.
     bindings: Vec<Binding>,
     arguments: Vec<Argument>,
 }
@@ -39,7 +39,7 @@ enum Binding {
     Array(Array),
 }
 
-/// The form of an argument.
+/// Layout and dtype of an argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
     /// Shape and strides.
@@ -49,10 +49,10 @@ pub struct Argument {
 }
 
 impl Model {
-    /// Reads a graph from the text of its file. `arrays` has the arrays that it needs, by name.
+    /// Reads a graph from the text of its file. `arrays` has the arrays that it names.
     ///
     /// # Errors
-    /// [`Error::Value`] for a graph that is damaged, of a newer version, or in need of operators or arrays that are not there.
+    /// [`Error::Value`] for a graph that is damaged, of a newer version, or that needs operators or arrays that do not exist.
     pub fn new(text: &str, arrays: &HashMap<String, Array>) -> Result<Model> {
         let graph = Graph::from_json(text, &mut |name| arrays.get(name).cloned())?;
         Ok(Model {
@@ -62,7 +62,7 @@ impl Model {
         })
     }
 
-    /// The forms of the arguments. Of one with [`Model::dynamic_axes`] this is an example.
+    /// Layouts and dtypes of the arguments. For an argument with [`Model::dynamic_axes`] the shape is an example.
     pub fn arguments(&self) -> &[Argument] {
         &self.traced.arguments
     }
@@ -78,10 +78,10 @@ impl Model {
         &self.traced.graph
     }
 
-    /// Results for these arguments, which have the dtypes and shapes that the graph was traced with, but for their dynamic axes.
+    /// Runs the graph. The arguments must have the dtypes and shapes that it was traced with, except for dynamic axes.
     ///
     /// # Errors
-    /// [`Error::Value`] for another number of arguments, [`Error::Shape`], [`Error::DType`]; what a kernel reports.
+    /// [`Error::Value`] for a wrong number of arguments, [`Error::Shape`], [`Error::DType`]; errors of kernels.
     pub fn run(&self, arguments: &[&Array]) -> Result<Outputs> {
         match self.made_for(arguments)? {
             Some(made) => made.run(arguments),
@@ -89,7 +89,7 @@ impl Model {
         }
     }
 
-    /// As [`Model::run`], operator by operator: recorded for gradients, with other arrays in place of those of the file.
+    /// As [`Model::run`], but operator by operator: recorded for gradients, with `arrays` in place of the arrays of the file.
     ///
     /// # Errors
     /// As [`Model::run`].
@@ -100,7 +100,7 @@ impl Model {
         }
     }
 
-    /// The graph of the sizes of these arguments, if they are not known.
+    /// The graph for the sizes of these arguments; compiled, or from the cache.
     fn made_for(&self, arguments: &[&Array]) -> Result<Option<Arc<Made>>> {
         let Some(template) = &self.template else {
             return Ok(None);
@@ -136,7 +136,7 @@ impl Made {
         let mut arguments: Vec<Option<Argument>> = Vec::new();
         for input in &graph.inputs {
             if let Source::Argument(i) = input.source {
-                // As many arguments as inputs, at most: a file may name any number.
+                // A file may name any number of arguments; more than there are inputs are refused.
                 if i >= graph.inputs.len() {
                     return Err(crate::file::wrong(format!("argument {i} has no place")));
                 }
@@ -200,7 +200,7 @@ impl Made {
             .interpret(&bindings, self.graph.outputs.len(), None)
     }
 
-    /// The arguments, with the strides that the graph needs.
+    /// The arguments with the strides that the graph was traced with, copied if necessary.
     fn fitted(&self, arguments: &[&Array]) -> Result<SmallVec<[Array; 8]>> {
         self.check_count(arguments)?;
         let fit = |(i, (x, form)): (usize, (&&Array, &Argument))| {

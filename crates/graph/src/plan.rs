@@ -1,47 +1,47 @@
-//! The memory plan: where each buffer of a graph lies while it runs.
+//! The memory plan: where each buffer of a graph is stored in a run.
 //!
-//! Buffers live from their definition to their last use, in the order of the nodes. Those of one run share one block, the
-//! arena; a buffer takes the place of others whose life is over. A node may write to the memory of an operand that ends
-//! with it: the new version of an array lies where the old one was, and elementwise results lie where an operand was.
+//! Buffers live from their definition to their last use, in the order of the nodes. The buffers of a run share one block, the arena; a buffer reuses
+//! the memory of buffers that are dead. A node may write to the memory of an operand whose last use it is: a new version of an array overwrites the
+//! old one, and elementwise results overwrite an operand.
 
 use mxnet_core::Cpu;
 
 use crate::fuse::Group;
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 
-/// Where a buffer lies.
+/// Location of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In no memory: nothing reads or writes it.
+    /// No memory: nothing reads or writes it.
     Nowhere,
     /// In the memory of input `i`.
     Input(usize),
-    /// In new memory, number `i`, that is given to the caller.
+    /// Block `i` of new memory, which is returned to the caller.
     Fresh(usize),
-    /// In the arena, from this byte on.
+    /// The arena, from this byte on.
     Arena(usize),
 }
 
 /// The plan of a graph.
 #[derive(Clone, Debug)]
 pub struct MemoryPlan {
-    /// The place of each buffer.
+    /// The location of each buffer.
     pub places: Vec<Place>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// Buffers in new memory that is given to the caller.
+    /// Buffers in new memory, which is returned to the caller.
     pub fresh: Vec<BufferId>,
-    /// Sum of the buffers in the arena, as if each had memory of its own.
+    /// Sum of the sizes of the buffers in the arena, without reuse of memory.
     pub unshared_bytes: usize,
 }
 
-/// Blocks of the arena begin at multiples of this.
+/// Alignment of buffers in the arena, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Last use of a buffer that is there after the run.
+/// Last use of a buffer that is needed after the run.
 const FOREVER: usize = usize::MAX;
 
-/// Definition and last use of a buffer, as numbers of nodes.
+/// Definition and last use of a buffer, as indices of nodes.
 #[derive(Clone, Copy)]
 struct Life {
     start: usize,
@@ -49,7 +49,7 @@ struct Life {
     is_used: bool,
 }
 
-/// Whether the kernel of a node reads each element of an operand before it writes the same element of the output, and no other.
+/// Whether the kernel of a node reads each element of an operand only before it writes the same element of the output.
 fn computes_in_place(node: &Node, output: &View, operand: &View) -> bool {
     matches!(node.op.cpu, Cpu::Map(_))
         && !node.is_assignment
@@ -60,14 +60,14 @@ fn computes_in_place(node: &Node, output: &View, operand: &View) -> bool {
         && node.op.refuses.is_none()
 }
 
-/// Whether every operand of a node in `buffer` is one that the output may be written over.
+/// Whether the output may overwrite every operand of a node in `buffer`.
 fn may_overwrite(node: &Node, output: &View, buffer: BufferId) -> bool {
     let views = node.inputs.iter().filter_map(Operand::view);
     let mut of_buffer = views.filter(|view| view.buffer == buffer);
     of_buffer.all(|view| computes_in_place(node, output, view))
 }
 
-/// Whether a node that writes a part of a buffer reads its earlier elements by an operand that it does not change.
+/// Whether a node with a partial write also reads the old version by an operand that it does not change.
 fn reads_besides(node: &Node, old: BufferId) -> bool {
     let mutated: Vec<usize> = node.mutated_inputs();
     let inputs = node.inputs.iter().enumerate();
@@ -78,7 +78,7 @@ fn reads_besides(node: &Node, old: BufferId) -> bool {
 }
 
 impl MemoryPlan {
-    /// Plans the memory of a graph whose groups of nodes run as one step each: what they read or write is in use until the last node.
+    /// Plans the memory of a graph. Each group of nodes runs as one step: buffers that it reads or writes are in use until its last node.
     pub(crate) fn new(graph: &Graph, groups: &[Group]) -> MemoryPlan {
         let num_buffers = graph.buffers.len();
         let mut lives = vec![
@@ -116,13 +116,13 @@ impl MemoryPlan {
             unshared_bytes: 0,
         };
         let mut is_placed = vec![false; num_buffers];
-        // Inputs lie where they are. One that is not kept until the end may be written over only if its array is to change.
+        // Inputs have their own memory. It may be overwritten only if the graph writes to the input.
         for (i, input) in graph.inputs.iter().enumerate() {
             plan.places[input.buffer.0 as usize] = Place::Input(i);
             is_placed[input.buffer.0 as usize] = true;
         }
         plan.place_written_inputs(graph, &lives, groups, &mut is_placed);
-        // A result that an input takes on is given as a view of the input.
+        // A result that is written to an input is returned as a view of the input.
         let is_taken_on = |buffer| {
             graph
                 .inputs
@@ -137,7 +137,7 @@ impl MemoryPlan {
                 is_placed[at] = true;
             }
         }
-        // What only nodes of one group read lies in blocks of theirs.
+        // Buffers that only nodes of one group read are blocks of that group.
         for group in groups {
             for buffer in graph.nodes[group.first..=group.last]
                 .iter()
@@ -163,7 +163,7 @@ impl MemoryPlan {
         plan
     }
 
-    /// Lays what an input becomes into the input's memory, where no node reads older elements of it afterwards.
+    /// Places the final version of a written input into the input's memory, if no node reads older elements of it afterwards.
     fn place_written_inputs(
         &mut self,
         graph: &Graph,
@@ -173,7 +173,7 @@ impl MemoryPlan {
     ) {
         for (i, input) in graph.inputs.iter().enumerate() {
             let Some(last) = input.written else { continue };
-            // From the last version back to the first: each must begin where the one before ends.
+            // From the last version back to the first. Each version must begin where the one before ends.
             let mut chain = Vec::new();
             let mut buffer = last;
             let is_whole = loop {
@@ -210,7 +210,7 @@ impl MemoryPlan {
         }
     }
 
-    /// Lays all other buffers into the arena.
+    /// Places all other buffers into the arena.
     fn place_in_arena(
         &mut self,
         graph: &Graph,
@@ -218,7 +218,7 @@ impl MemoryPlan {
         is_grouped: &[bool],
         is_placed: &mut [bool],
     ) {
-        /// Bytes of the arena that are taken until the node `end` has run.
+        /// Bytes of the arena that are in use until node `end` has run.
         struct Block {
             start: usize,
             len: usize,
@@ -241,7 +241,7 @@ impl MemoryPlan {
                 let old = node.versions.iter().find(|version| version.new == buffer);
                 let output = node.outputs.iter().find(|view| view.buffer == buffer);
                 let is_version = old.is_some();
-                // The memory of an operand that ends here.
+                // Reuses the memory of an operand that ends here.
                 let old = old.filter(|version| !reads_besides(node, version.old));
                 let mut ending: Vec<BufferId> =
                     old.map(|version| version.old).into_iter().collect();
@@ -273,7 +273,7 @@ impl MemoryPlan {
                 let start = found.unwrap_or_else(|| {
                     let size = len.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
                     blocks.sort_by_key(|block| block.start);
-                    // The smallest gap that is large enough.
+                    // Best fit: the smallest gap that is large enough.
                     let (mut best, mut edge) = (None::<(usize, usize)>, 0);
                     for block in &blocks {
                         let gap = block.start.saturating_sub(edge);
@@ -296,7 +296,7 @@ impl MemoryPlan {
         }
     }
 
-    /// The most bytes that a run needs beside its inputs.
+    /// Largest number of bytes that a run needs in addition to its inputs.
     pub fn peak_bytes(&self, graph: &Graph) -> usize {
         let fresh = self
             .fresh
@@ -306,7 +306,7 @@ impl MemoryPlan {
     }
 }
 
-/// Whether a new buffer, defined by node `at`, may lie in the memory of an input.
+/// Whether a new buffer, defined by node `at`, may use the memory of an input.
 fn takes_over(
     graph: &Graph,
     lives: &[Life],
@@ -323,7 +323,7 @@ fn takes_over(
     if graph.buffer(input) != graph.buffer(buffer) {
         return false;
     }
-    // Blocks of a group may be written only where all its nodes read the same elements for a block.
+    // Within a group an input may be overwritten only if all nodes read the same elements in a block.
     let group = groups
         .iter()
         .find(|group| (group.first..=group.last).contains(&at));

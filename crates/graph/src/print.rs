@@ -1,4 +1,4 @@
-//! Graphs as text that reads like code.
+//! Prints graphs as text similar to code.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use mxnet_core::serialised::to_json;
 
 use crate::ir::{Graph, Node, Operand, Source, View};
 
-/// Writes `b3: float32 (2, 3)`, with strides where the elements do not lie in C order.
+/// Writes `b3: float32 (2, 3)`, with strides if the view is not in C order.
 fn write_view(f: &mut fmt::Formatter<'_>, view: &View) -> fmt::Result {
     write!(
         f,

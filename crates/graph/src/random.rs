@@ -1,7 +1,7 @@
-//! Random numbers of graphs: from the process's stream, and from generators of their own that a traced function draws from.
+//! Random numbers of graphs: from the process's stream and from generators that a traced function uses.
 //!
-//! A generator that the function found goes on from run to run, as it does from call to call. One that the function made
-//! of a seed begins anew at each run.
+//! A generator from outside the function continues from run to run, as it does from call to call. A generator that the function made from a seed
+//! restarts in each run.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,30 +12,30 @@ use smallvec::SmallVec;
 
 use crate::ir::{Graph, Node};
 
-/// A generator of its own.
+/// A generator that nodes of a graph draw from.
 #[derive(Clone, Debug)]
 pub struct Stream {
     /// The generator; `None` in graphs that were read from text.
     pub generator: Option<Arc<Generator>>,
-    /// Where each run begins; `None` if a run goes on where the last one ended.
+    /// Start position of each run; `None` if a run continues where the last one ended.
     pub start: Option<RngState>,
-    /// Blocks that a run draws.
+    /// Number of blocks that a run draws.
     pub num_blocks: u64,
-    /// Where the generator was before the trace.
+    /// Position of the generator before the trace.
     before: RngState,
 }
 
-/// Where the random numbers of a run begin: in the process's stream, then in those of the graph.
+/// Stream positions of a run's random numbers: of the process's stream, then of those of the graph.
 pub type Drawn = SmallVec<[RngState; 1]>;
 
 thread_local! {
-    /// The generator that a call in a trace draws from.
+    /// The generator of the current call, while it is traced.
     static CURRENT: RefCell<Option<Arc<Generator>>> = const { RefCell::new(None) };
 }
 
-/// As [`rng::with_generator`], for calls that a trace notes.
+/// As [`rng::with_generator`], for calls that may be traced.
 pub fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R {
-    /// Puts back what was there, also when `body` panics.
+    /// Restores the previous generator, also if `body` panics.
     struct Restore(Option<Arc<Generator>>);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -57,7 +57,7 @@ impl Stream {
         }
     }
 
-    /// A stream of a graph that was read: it cannot run.
+    /// A stream of a graph that was read from text. It cannot run.
     pub(crate) fn unbound(num_blocks: u64) -> Stream {
         Stream {
             generator: None,
@@ -67,7 +67,7 @@ impl Stream {
         }
     }
 
-    /// A generator that nobody else holds was made by the function: each run begins where it began.
+    /// A generator that nobody else holds was made by the function: each run restarts at its initial position.
     pub(crate) fn end_trace(&mut self) {
         let is_own = |generator: &Arc<Generator>| Arc::strong_count(generator) == 1;
         if self.generator.as_ref().is_some_and(is_own) {
@@ -75,7 +75,7 @@ impl Stream {
         }
     }
 
-    /// Takes the blocks of a run.
+    /// Draws the blocks of a run. Returns their position.
     fn reserve(&self) -> Result<RngState> {
         if let Some(start) = self.start {
             return Ok(start);
@@ -86,7 +86,7 @@ impl Stream {
         }))
     }
 
-    /// Whether both begin alike in each run.
+    /// Whether both streams have the same numbers in each run.
     pub(crate) fn is_same(&self, other: &Stream) -> bool {
         let is_one = match (&self.generator, &other.generator) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -107,7 +107,7 @@ pub(crate) fn unbound_stream() -> Error {
 }
 
 impl Graph {
-    /// The stream that a call in a trace draws from, by its number in nodes.
+    /// The number of the stream that the current traced call draws from.
     pub(crate) fn stream(&mut self, op: &'static str) -> Result<usize> {
         if !rng::is_diverted() {
             return Ok(0);
@@ -126,7 +126,7 @@ impl Graph {
         Ok(self.streams.len())
     }
 
-    /// Gives a node the next blocks of its stream, if it draws random numbers.
+    /// Assigns the next blocks of its stream to a node that draws random numbers.
     pub(crate) fn reserve(&mut self, node: &mut Node) {
         let Rng::Blocks(blocks) = node.op.rng else {
             return;
@@ -140,7 +140,7 @@ impl Graph {
         *next += blocks(len as u64);
     }
 
-    /// Takes the blocks of a run off all streams.
+    /// Draws the blocks of a run from all streams.
     pub(crate) fn draw(&self) -> Result<Drawn> {
         let of_process = match self.num_rng_blocks {
             0 => RngState { seed: 0, offset: 0 },

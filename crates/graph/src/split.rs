@@ -1,4 +1,4 @@
-//! A function and its gradient, traced as one graph, as two: the second needs results of the first.
+//! Splits the trace of a function with its gradient into two graphs. The second one needs results of the first.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,26 +7,26 @@ use mxnet_tensor::{DType, Layout};
 
 use crate::ir::{BufferId, Graph, Input, Source, View};
 
-/// A function, its gradient, and what the gradient needs of the function.
+/// A function, its gradient, and the buffers that the gradient needs.
 pub struct Split {
-    /// The function. Behind its own results come those of its buffers that the gradient needs.
+    /// The function. Its own results are followed by those that only the gradient needs.
     pub forward: Graph,
-    /// The gradient. Its arguments are, in this order, `residuals`, then the cotangents.
+    /// The gradient. Its arguments are `residuals`, in order, then the cotangents.
     pub backward: Graph,
-    /// What the gradient needs, in order.
+    /// The buffers that the gradient needs, in order.
     pub residuals: Vec<Residual>,
 }
 
-/// A buffer that the gradient needs.
+/// A buffer of the function that the gradient needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residual {
-    /// That of input `i` of the function.
+    /// The buffer of input `i`.
     Input(usize),
-    /// That of result `i` of the function.
+    /// The buffer of result `i`.
     Output(usize),
 }
 
-/// A buffer as one row of bytes.
+/// A view of a buffer as a 1-d array of bytes.
 fn bytes(graph: &Graph, buffer: BufferId) -> View {
     View {
         buffer,
@@ -36,8 +36,8 @@ fn bytes(graph: &Graph, buffer: BufferId) -> View {
     }
 }
 
-/// Splits a graph whose nodes before `num_forward` are those of the function, and whose results from `num_outputs` on are its gradients. Arguments
-/// from `num_arguments` on are the cotangents.
+/// Splits a graph. Its nodes before `num_forward` belong to the function, its results from `num_outputs` on are gradients, its arguments from
+/// `num_arguments` on are cotangents.
 pub fn split(graph: Graph, num_forward: usize, num_outputs: usize, num_arguments: usize) -> Split {
     let mut forward = Graph {
         nodes: graph.nodes[..num_forward].to_vec(),
@@ -53,7 +53,7 @@ pub fn split(graph: Graph, num_forward: usize, num_outputs: usize, num_arguments
     };
     let is_cotangent =
         |input: &Input| matches!(input.source, Source::Argument(i) if i >= num_arguments);
-    // The gradient draws its random numbers behind those of the function.
+    // The gradient's random numbers follow those of the function.
     let first_block = (backward.nodes.iter())
         .filter(|node| matches!(node.op.rng, Rng::Blocks(_)) && node.rng_stream == 0)
         .map(|node| node.rng_block)
@@ -61,7 +61,7 @@ pub fn split(graph: Graph, num_forward: usize, num_outputs: usize, num_arguments
         .unwrap_or(graph.num_rng_blocks);
     forward.num_rng_blocks = first_block;
     backward.num_rng_blocks = graph.num_rng_blocks - first_block;
-    // Rules of gradients draw from no generator of the function.
+    // Gradient rules draw from no generator of the function.
     backward.streams.clear();
     for node in &mut backward.nodes {
         node.rng_block = node.rng_block.saturating_sub(first_block);
@@ -86,7 +86,7 @@ pub fn split(graph: Graph, num_forward: usize, num_outputs: usize, num_arguments
     }
     let mut residuals = Vec::new();
     for buffer in needed {
-        // A constant of the function is one of the gradient, too.
+        // A constant of the function becomes a constant of the gradient.
         if let Some(input) = forward.inputs.iter().find(|input| input.buffer == buffer)
             && matches!(input.source, Source::Constant(_))
         {

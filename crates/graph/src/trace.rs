@@ -1,8 +1,8 @@
-//! Tracing: an interpreter that notes the calls of a function on abstract arrays.
+//! Tracing: an interpreter that records the calls of a function on abstract arrays as a graph.
 //!
-//! Arrays are told apart by their storage. What the function is given, and what it makes, is abstract. An array with values
-//! that it finds elsewhere (a parameter, a global variable) becomes an input of the graph; operators see an abstract
-//! stand-in for it. Nothing is computed, and no array that has values is written to.
+//! Arrays are identified by their storage. Arguments and results of the function are abstract. An array with values that the function uses from
+//! outside (a parameter, a global variable) becomes an input of the graph; operators get an abstract stand-in for it. Nothing is computed, and no
+//! array that has values is written.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,36 +21,36 @@ use smallvec::SmallVec;
 use crate::ir::{BufferId, Graph, Input, Node, Operand, Source, Version, View};
 use crate::random::Stream;
 
-/// A storage of the traced function.
+/// A storage that the traced function uses.
 struct Variable {
-    /// The storage that operators see. It is held so that its address stays its own.
+    /// The abstract storage that operators see. It is kept alive so that its address is not reused.
     shadow: Arc<Storage>,
-    /// The buffer with its elements now.
+    /// The buffer that the storage holds now.
     current: BufferId,
-    /// Which input of the graph it is, if it is one.
+    /// The number of the input that it is, if it is one.
     input: Option<usize>,
 }
 
 struct State {
     graph: Graph,
     variables: Vec<Variable>,
-    /// Variables by the address of a storage: of the abstract one, and of the one with values that it stands for.
+    /// Variables by the addresses of their storages: the abstract one, and the one with values if there is one.
     by_storage: HashMap<usize, usize>,
-    /// Storages of arguments, held while their addresses are in `by_storage`.
+    /// Storages of arguments, kept alive while their addresses are in `by_storage`.
     held: Vec<Array>,
-    /// An argument and an array that the function found are the same storage.
+    /// Whether an argument and an array from outside share a storage.
     argument_is_captured: bool,
-    /// Arrays with a place in a recorded graph that the function uses, each once.
+    /// Arrays with a graph entry of the outer recording that the function uses, each once.
     recorded: Vec<Recorded>,
-    /// Arrays of which the function saw values, and the versions of these: calls that find others need another trace.
+    /// Arrays whose values the function read, with their versions. If the values change, the function must be traced again.
     seen: Vec<(Array, u64)>,
-    /// Nodes before this one are of the function itself, later ones of its gradient.
+    /// Nodes before this one belong to the function, later ones to its gradient.
     num_forward_nodes: Option<usize>,
-    /// The function has called an operator whose result has a shape that depends on values.
+    /// Whether the function has called an operator whose result shape depends on values.
     is_dynamic: bool,
-    /// Lengths for axes that depend on values, if the trace is one of several with other lengths.
+    /// Lengths to assume for axes that depend on values, if the function is traced several times with different lengths.
     lengths: Option<fn(usize) -> Option<usize>>,
-    /// Axes of results that depend on values, each where it occurs first.
+    /// Axes of results that depend on values, each listed at its first occurrence.
     counted: Vec<Counted>,
 }
 
@@ -59,39 +59,39 @@ struct Counted {
     buffer: BufferId,
     axis: usize,
     len: usize,
-    /// What is counted.
+    /// What the length counts, for example nonzero elements.
     what: &'static str,
     of: Operand,
 }
 
-/// An array with a place in a recorded graph that a traced function uses.
+/// An array with a graph entry of the outer recording that a traced function uses.
 #[derive(Clone)]
 pub struct Recorded {
-    /// Which argument it is; `None` if the function found it.
+    /// The number of the argument; `None` for an array from outside.
     pub argument: Option<usize>,
     /// The array.
     pub array: Array,
 }
 
-/// An interpreter that notes calls.
+/// The interpreter that records calls.
 pub struct Tracer {
     this: Weak<Tracer>,
     state: RefCell<State>,
 }
 
-/// A function that was traced.
+/// Result of a trace.
 pub struct Traced {
     /// The graph.
     pub graph: Graph,
-    /// Whether an argument and an array that the function found elsewhere are the same storage: the graph is then right for such calls only.
+    /// Whether an argument and an array from outside share a storage: the graph is then valid only for such calls.
     pub argument_is_captured: bool,
-    /// The arrays with a place in a recorded graph that it uses.
+    /// The arrays with a graph entry of the outer recording that it uses.
     pub recorded: Vec<Recorded>,
-    /// How many nodes are of the function itself, before those of its gradient.
+    /// Number of nodes of the function itself; those of its gradient follow.
     pub num_forward_nodes: usize,
-    /// Axes of results whose lengths depend on values, each where it occurs first.
+    /// Axes of results whose lengths depend on values, each listed at its first occurrence.
     pub counted: Vec<(BufferId, usize)>,
-    /// Arrays of which the function saw values, and the versions of these: the graph is right as long as they are the same.
+    /// Arrays whose values the function read, with their versions: the graph is valid while these are the same.
     pub seen: Vec<(Array, u64)>,
 }
 
@@ -120,11 +120,11 @@ impl Tracer {
         })
     }
 
-    /// An abstract array that stands for an argument. Of an argument that `shares` its storage with another one the whole storage is
-    /// the input, else the part that it shows.
+    /// An abstract array for an argument. If the argument `shares` its storage with another one, the whole storage is the input, otherwise only the
+    /// part that it views.
     ///
     /// # Errors
-    /// [`Error::Memory`] if the storage has more bytes than can be counted.
+    /// [`Error::Memory`] if the size of the storage overflows.
     pub fn argument(&self, index: usize, x: &Array, shares: bool) -> Result<Array> {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
@@ -152,7 +152,7 @@ impl Tracer {
         seen_in(state.variables[known].shadow.clone(), layout, x)
     }
 
-    /// An abstract array that stands for argument `index`, of which only the form is known.
+    /// An abstract array for argument `index`, of which only layout, dtype and device are known.
     ///
     /// # Errors
     /// As [`Tracer::argument`].
@@ -166,28 +166,28 @@ impl Tracer {
         self.state.borrow().is_dynamic
     }
 
-    /// Says that the function itself has ended; what follows is its gradient.
+    /// Marks the end of the function itself. Later calls belong to its gradient.
     pub fn end_forward(&self) {
         let mut state = self.state.borrow_mut();
         state.num_forward_nodes = Some(state.graph.nodes.len());
     }
 
-    /// The arrays with a place in a recorded graph that were used so far.
+    /// The arrays with a graph entry of the outer recording that were used so far.
     pub fn recorded(&self) -> Vec<Recorded> {
         self.state.borrow().recorded.clone()
     }
 
-    /// Lets axes whose lengths depend on values have these lengths: by their number in the order of the calls.
+    /// Sets the lengths of axes that depend on values, by their number in the order of the calls.
     pub fn take_lengths(&self, lengths: fn(usize) -> Option<usize>) {
         self.state.borrow_mut().lengths = Some(lengths);
     }
 
-    /// Runs `body` while its calls are noted.
+    /// Runs `body` and records its calls.
     pub fn run<R>(self: &Rc<Tracer>, body: impl FnOnce() -> R) -> R {
         floats::unwatched(|| with_interpreter(self.clone(), body))
     }
 
-    /// The place of an array among the buffers, as it is now.
+    /// The view of an array in the graph, in its current version.
     ///
     /// # Errors
     /// [`Error::Abstract`] for an abstract array of another trace.
@@ -197,7 +197,7 @@ impl Tracer {
         Ok(state.view(known, x))
     }
 
-    /// The stand-in for an array with values that the function found, as operators see it: at the same place in the recorded graph.
+    /// The abstract stand-in for an array with values. It has the same graph entry.
     ///
     /// # Errors
     /// As [`Tracer::view_of`].
@@ -205,7 +205,7 @@ impl Tracer {
         self.state.borrow_mut().shadow(x)
     }
 
-    /// Ends the trace; `outputs` are the places of the results. Arrays that nobody else holds by now were made by the function itself.
+    /// Ends the trace; `outputs` are the views of the results. Arrays that nobody else holds by now were made by the function itself.
     pub fn finish(&self, outputs: Vec<View>) -> Traced {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
@@ -233,7 +233,7 @@ impl Tracer {
             num_forward_nodes: (state.num_forward_nodes).unwrap_or(num_nodes),
             recorded: std::mem::take(&mut state.recorded),
             counted: (state.counted.iter()).map(|x| (x.buffer, x.axis)).collect(),
-            // What nobody else holds was made, and is gone.
+            // Drops arrays that nobody else holds: the function made them.
             seen: (state.seen.drain(..))
                 .filter(|(x, _)| Arc::strong_count(x.tensor().storage()) > 1)
                 .collect(),
@@ -241,7 +241,7 @@ impl Tracer {
     }
 }
 
-/// An abstract array in `storage`, as writable as `like`, at its place in the recorded graph.
+/// An abstract array in `storage`, with the write permission and the graph entry of `like`.
 fn seen_in(storage: Arc<Storage>, layout: Layout, like: &Array) -> Result<Array> {
     let tensor = Tensor::new(storage, layout, like.dtype())?.locked(like.tensor().is_read_only());
     let seen = Array::from_tensor(tensor);
@@ -282,7 +282,7 @@ impl State {
         });
     }
 
-    /// The variable of an array's storage. An array with values that was not seen before becomes an input.
+    /// The variable of an array's storage. A new array with values becomes an input.
     fn variable_of(&mut self, x: &Array) -> Result<usize> {
         let storage = x.tensor().storage();
         if let Some(&known) = self.by_storage.get(&address(storage)) {
@@ -304,7 +304,7 @@ impl State {
         }
         let known = self.add_variable(storage.len_bytes(), x.device())?;
         self.by_storage.insert(address(storage), known);
-        // The whole storage, whatever the array shows of it.
+        // The whole storage, not only what the array views.
         let whole = Layout::contiguous(&[storage.len_bytes()]);
         let bytes = Array::from_tensor(Tensor::new(storage.clone(), whole.clone(), DType::U8)?);
         let bytes = bytes.locked(storage.is_read_only());
@@ -321,7 +321,7 @@ impl State {
         }
     }
 
-    /// Notes an array that has a place in a recorded graph.
+    /// Registers an array that has a graph entry.
     fn note_recorded(&mut self, argument: Option<usize>, x: &Array) {
         let Some((node, index)) = x.entry() else {
             return;
@@ -346,7 +346,7 @@ impl State {
         seen_in(self.variables[known].shadow.clone(), x.layout().clone(), x)
     }
 
-    /// Notes a new abstract array, whose storage is its own; returns its place.
+    /// Registers a new abstract array, which owns its storage. Returns its view.
     fn define(&mut self, y: &Array) -> View {
         let storage = y.tensor().storage();
         let current = self.graph.add_buffer(storage.len_bytes(), y.device());
@@ -360,7 +360,7 @@ impl State {
         self.view(self.variables.len() - 1, y)
     }
 
-    /// Gives the storage of an array the buffer that a node makes by changing a part of what it is now.
+    /// Makes a new version of a storage's buffer for a partial write.
     fn renew(&mut self, known: usize) -> Version {
         let old = self.variables[known].current;
         let was = self.graph.buffer(old);
@@ -374,7 +374,7 @@ impl State {
         self.graph.nodes.push(node);
     }
 
-    /// Whether two operands surely have the same elements, in the same order or as another shape: computed alike, up to some depth.
+    /// Whether two operands are known to have equal elements, apart from their shape. Compares how they were computed, up to a depth.
     fn is_same(&self, a: &Operand, b: &Operand, depth: usize) -> bool {
         let (Operand::View(x), Operand::View(y)) = (a, b) else {
             return a == b;
@@ -413,7 +413,7 @@ impl State {
             && (p.inputs.iter().zip(&q.inputs)).all(|(a, b)| self.is_same(a, b, depth - 1))
     }
 
-    /// Notes that the elements of `from` are copied to `out`.
+    /// Records an assignment of `from` to `out`.
     fn assign(&mut self, from: Operand, out: &Array) -> Result<()> {
         let known = self.variable_of(out)?;
         let len_bytes = out.tensor().storage().len_bytes();
@@ -459,7 +459,7 @@ impl State {
 }
 
 impl Tracer {
-    /// Notes a call of an operator that computes its outputs, and gives them without values.
+    /// Records a call of an operator, and returns its outputs as abstract arrays.
     fn note(&self, call: &Call, seen: &Call) -> Result<Outputs> {
         let rng_stream = match call.op.rng {
             Rng::Blocks(_) => self.state.borrow_mut().graph.stream(call.op.name)?,
@@ -474,7 +474,7 @@ impl Tracer {
             operands.collect::<Result<SmallVec<[Operand; 4]>>>()?
         };
         let has_arrays = operands.iter().any(|x| matches!(x, Operand::View(_)));
-        // What the call checks and records. Without arrays there is nothing to record.
+        // Checks the call and records it for gradients. Without arrays there is nothing to record.
         let counted = self.counted(call, &operands)?;
         let results = match has_arrays || !call.outs.is_empty() {
             _ if counted.is_some() => {
@@ -493,7 +493,7 @@ impl Tracer {
             true => self.below(seen)?,
             false => eager::without_values(seen)?,
         };
-        // Outputs that are given are computed aside and copied; passes make one of both where they can.
+        // Given outputs are computed separately and copied. Passes remove the copy where possible.
         let computed = match call.outs.iter().any(Option::is_some) {
             true => eager::without_values(&Call { outs: &[], ..*seen })?,
             false => results.clone(),
@@ -558,14 +558,14 @@ impl Tracer {
             let target = state.variable_of(out)?;
             let len_bytes = out.tensor().storage().len_bytes();
             if is_same && from.len_bytes() == len_bytes {
-                // The storage is the one that was computed, from now on.
+                // From now on the storage holds the computed buffer.
                 state.variables[target].current = from.buffer;
                 continue;
             }
             state.assign(Operand::View(from), out)?;
         }
         if !call.outs.is_empty() {
-            // Outputs that were not given, beside others that were, are those that were computed.
+            // Outputs that were not given are the computed ones.
             for (i, y) in results.iter().enumerate() {
                 if call.outs.get(i).copied().flatten().is_none() {
                     let known = state.variable_of(&computed[i])?;
@@ -579,8 +579,8 @@ impl Tracer {
         Ok(results)
     }
 
-    /// For each output of an operator whose results have shapes that depend on values: its shape with the lengths of this trace, its dtype, the axis of which the
-    /// length is not known. `None` for other operators.
+    /// For each output of an operator whose result shapes depend on values: its shape with the lengths assumed in this trace, its dtype, and the axis
+    /// with the unknown length. `None` for other operators.
     fn counted(&self, call: &Call, operands: &[Operand]) -> Result<Option<CountedForms>> {
         let state = self.state.borrow();
         let is_counting = matches!(call.op.cpu, Cpu::Eager(_, Known::FromValues));
@@ -598,7 +598,7 @@ impl Tracer {
         if x.device().kind() != DeviceKind::Cpu {
             return Ok(None);
         }
-        // What counts the same elements counts as many.
+        // Operators that count the same elements have results of the same length.
         let known = (state.counted.iter())
             .find(|known| known.what == what && what != "bins" && state.is_same(&known.of, of, 8));
         let len = match known {
@@ -632,7 +632,7 @@ impl Tracer {
         Ok(Some((forms, known.is_none())))
     }
 
-    /// Hands a call down; calls that a composite makes come back here.
+    /// Passes a call to the interpreter below. Calls that a composite makes come back here.
     fn below(&self, call: &Call) -> Result<Outputs> {
         match self.this.upgrade() {
             Some(this) => expand(this, call),
@@ -641,10 +641,10 @@ impl Tracer {
     }
 }
 
-/// Of each output the shape, the dtype, and the axis of which the length depends on values; whether this length is a new one.
+/// For each output the shape, the dtype, and the axis whose length depends on values; and whether this length is a new one.
 type CountedForms = (Vec<(Vec<usize>, DType, Option<usize>)>, bool);
 
-/// What an operator counts; empty if its results cannot be told without values.
+/// What the length of an operator's result counts; empty if a trace cannot assume a length.
 fn counted_what(op: &OpDef) -> &'static str {
     match op.name {
         "nonzero_matrix" | "nonzero" => "elements",
@@ -705,7 +705,7 @@ impl Interpreter for Tracer {
             Cpu::Composite(_) | Cpu::View(_) => self.below(&seen)?,
             _ => self.note(call, &seen)?,
         };
-        // Who gave an array with values gets it back; what is recorded of it is that of its stand-in.
+        // A caller that passed an array with values as `out` gets that array back, with the graph entry of its stand-in.
         for (result, out) in results.iter_mut().zip(call.outs) {
             let Some(out) = out.filter(|out| !out.is_abstract()) else {
                 continue;

@@ -1,4 +1,4 @@
-//! Checks of graphs that come from outside: a run relies on what it finds in a graph.
+//! Checks of graphs from outside (files, registered passes), on which runs rely.
 
 use std::collections::HashSet;
 
@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 use crate::file::wrong;
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 
-/// The most bytes that the buffers of a graph may have together.
+/// Limit for the total size of a graph's buffers in bytes.
 const MAX_BYTES: usize = 1 << 46;
 
-/// Checks that each buffer has one definition before it is read, that operators take their operands and give the outputs that the graph says, and that
-/// arrays have the memory of their buffers.
+/// Checks that each buffer has one definition before it is read, that operators accept their operands and infer the outputs that the graph states,
+/// and that arrays have the sizes of their buffers.
 ///
 /// # Errors
 /// [`mxnet_core::Error::Value`] that says what is wrong.
@@ -151,7 +151,7 @@ fn check_assignment(graph: &Graph, node: &Node) -> Result<()> {
     }
 }
 
-/// An abstract array of a view's form.
+/// An abstract array with the layout and dtype of a view.
 fn abstract_of(graph: &Graph, view: &View) -> Result<Array> {
     let buffer = graph.buffer(view.buffer);
     let bytes =
@@ -215,7 +215,7 @@ fn check_call(graph: &Graph, node: &Node) -> Result<()> {
     }
 }
 
-/// Checks the number of operands, and that those are there that must be.
+/// Checks the number of operands and that required ones are present.
 fn check_operands(node: &Node) -> Result<()> {
     let bad = |problem: String| wrong(format!("`{}`: {problem}", node.op.name));
     let params: Vec<_> = node.op.array_params().collect();

@@ -1,4 +1,4 @@
-//! From traces of one function at three sizes to one graph.
+//! Combines traces of one function at three sizes to one graph for all sizes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use super::walk::{self, Plain, ViewRule};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 use crate::random::Stream;
 
-/// A function traced at certain sizes.
+/// A trace of a function at certain sizes.
 #[derive(Clone, Copy)]
 pub struct Sample<'a> {
-    /// What was traced.
+    /// The trace.
     pub graph: &'a Graph,
-    /// The sizes of the symbols that arguments have.
+    /// The values of the symbols that are axes of arguments.
     pub sizes: &'a [i64],
-    /// Axes of results whose lengths depend on values, each where it occurs first.
+    /// Axes of results whose lengths depend on values, each listed at its first occurrence.
     pub counted: &'a [(BufferId, usize)],
-    /// What the function decided by lengths.
+    /// Comparisons that the function made with lengths.
     pub decisions: &'a [Decision],
 }
 
-/// A comparison of lengths, or of what was computed of them.
+/// A comparison of lengths, or of numbers computed from lengths.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// `lt`, `le`, `gt`, `ge`, `eq`, `ne`, or `seen`: the length left as a number of which nothing more is known.
+    /// `lt`, `le`, `gt`, `ge`, `eq`, `ne`, or `seen`: the length was converted to a plain number, whose further use is unknown.
     pub comparison: String,
     /// The left side.
     pub left: f64,
     /// The right side.
     pub right: f64,
-    /// What came out.
+    /// Result of the comparison.
     pub outcome: bool,
 }
 
-/// Why there is no graph for all sizes.
+/// A result, or the reason why there is no graph for all sizes.
 type Fit<T> = Result<T, String>;
 
 struct Fitting<'a> {
@@ -51,10 +51,10 @@ struct Fitting<'a> {
     ranges: Vec<Range>,
 }
 
-/// One graph for all sizes, of three traces. `arguments` has, for each symbol of the arguments, one argument and one of its axes.
+/// Combines three traces to one graph for all sizes. `arguments` has, for each symbol of the arguments, the index of an argument and one of its axes.
 ///
 /// # Errors
-/// A sentence that says where the traces differ in more than numbers, or which number is no polynomial of the sizes.
+/// A message that says where the traces differ in more than numbers, or which number is not a polynomial of the sizes.
 pub fn fit(samples: [Sample; 3], arguments: &[(usize, usize)]) -> Fit<Template> {
     let base = samples[0].graph;
     for other in &samples[1..] {
@@ -84,7 +84,7 @@ pub fn fit(samples: [Sample; 3], arguments: &[(usize, usize)]) -> Fit<Template> 
         samples,
     };
     for i in 0..base.inputs.len() {
-        // What depends on sizes that nodes compute waits until it is read.
+        // Views that depend on computed sizes are resolved when a node reads them.
         let views = fitting.samples.map(|sample| &sample.graph.inputs[i].view);
         let dims = 0..views[0].layout.ndim();
         let is_known = |k: usize| {
@@ -125,7 +125,7 @@ fn same_inputs(a: &Graph, b: &Graph) -> Fit<()> {
         (Source::Captured(x), Source::Captured(y)) => {
             Arc::ptr_eq(x.tensor().storage(), y.tensor().storage())
         }
-        // Whether they are equal, or are numbers that count, is seen later.
+        // Whether the constants are equal, or are arithmetic progressions, is checked later.
         (Source::Constant(_), Source::Constant(_)) => true,
         _ => false,
     };
@@ -143,7 +143,7 @@ fn same_inputs(a: &Graph, b: &Graph) -> Fit<()> {
     }
 }
 
-/// The first number, the difference and the count of int64 numbers that are evenly spaced, if the bytes are such numbers.
+/// The first number, the step and the count, if the bytes are an arithmetic progression of int64 numbers.
 fn progression(bytes: &[u8]) -> Option<(i64, i64, i64)> {
     let (numbers, []) = bytes.as_chunks::<8>() else {
         return None;
@@ -159,7 +159,7 @@ fn progression(bytes: &[u8]) -> Option<(i64, i64, i64)> {
     is_even.then_some((first, step, numbers.len() as i64))
 }
 
-/// What a node is called in messages.
+/// The node's name in messages.
 fn named(node: &Node) -> String {
     match &node.line {
         Some(line) => format!("`{}` at {line}", node.op.name),
@@ -227,7 +227,7 @@ impl Fitting<'_> {
         Ok(found)
     }
 
-    /// A constant is the same at all sizes, or has numbers that count.
+    /// A constant is the same at all sizes, or an arithmetic progression.
     fn constant(&mut self, i: usize) -> Fit<()> {
         let mut bytes: Three<Vec<u8>> = Default::default();
         for (sample, bytes) in self.samples.iter().zip(&mut bytes) {
@@ -256,7 +256,7 @@ impl Fitting<'_> {
         Ok(())
     }
 
-    /// Notes what a buffer is. Lengths of axes that do not follow from one of the sizes so far are sizes from now on.
+    /// Registers a buffer. Lengths of axes that do not follow from one of the sizes so far become new symbols.
     fn define(&mut self, views: Three<&View>, by_values: bool) {
         let buffer = views[0].buffer;
         for axis in 0..views[0].layout.ndim() {
@@ -274,7 +274,7 @@ impl Fitting<'_> {
         self.definitions.insert(buffer, views.map(View::clone));
     }
 
-    /// How a view depends on the sizes beside its numbers.
+    /// The rule of a view, in addition to its numbers.
     fn rule(&self, views: Three<&View>, where_: &str) -> Fit<ViewRule> {
         let [a, b, c] = views;
         for other in [b, c] {
@@ -303,7 +303,7 @@ impl Fitting<'_> {
         })
     }
 
-    /// Which numbers of three walks differ, and what they are.
+    /// The positions of the numbers that differ between three walks, and their dependence on the sizes.
     fn numbers(&self, walks: Three<Vec<Plain>>, where_: &str) -> Fit<Vec<(u32, Number)>> {
         let [a, b, c] = &walks;
         if a.len() != b.len() || b.len() != c.len() {
@@ -373,7 +373,7 @@ impl Fitting<'_> {
                 return Err(format!("{where_} is called otherwise at another size"));
             }
         }
-        // Views that are read, then those that are written and that no rule tells.
+        // First the views that are read, then those that are written and that inference does not determine.
         let by_values = depends_on_values(first);
         let mut rules: SmallVec<[ViewRule; 4]> = SmallVec::new();
         let num_read = first.inputs.iter().filter_map(Operand::view).count();
@@ -391,7 +391,7 @@ impl Fitting<'_> {
             for i in 0..first.outputs.len() {
                 self.define(nodes.map(|node| &node.outputs[i]), true);
                 let rule = self.rule(nodes.map(|node| &node.outputs[i]), &where_)?;
-                // Its own definition is what the numbers are for.
+                // A definition needs its numbers, so it cannot refer to itself.
                 rules.push(match rule {
                     ViewRule::Definition => ViewRule::Contiguous,
                     rule => rule,
@@ -407,7 +407,7 @@ impl Fitting<'_> {
             let definition = |buffer| self.definitions.get(&buffer).map(|x| x[0].clone());
             let noted = walk::node(node, &rules, &definition, &mut noting(walk));
             noted.map_err(|error| error.to_string())?;
-            // Without numbers they must be equal.
+            // With all numbers replaced by 0, the nodes must be equal.
             let zeros = &mut |plain: Plain| {
                 Ok(match plain {
                     Plain::Whole(_) => Plain::Whole(1),
@@ -438,7 +438,7 @@ impl Fitting<'_> {
     }
 }
 
-/// Notes the numbers of a walk.
+/// A function for [`walk`](super::walk) that records the numbers.
 fn noting(walk: &mut Vec<Plain>) -> impl FnMut(Plain) -> CoreResult<Plain> + '_ {
     |plain| {
         walk.push(plain);
@@ -446,7 +446,7 @@ fn noting(walk: &mut Vec<Plain>) -> impl FnMut(Plain) -> CoreResult<Plain> + '_ 
     }
 }
 
-/// Whether two nodes call one operator in one way, numbers apart.
+/// Whether two nodes call the same operator in the same way, apart from numbers.
 fn is_alike(a: &Node, b: &Node) -> bool {
     let same_operand = |(x, y): (&Operand, &Operand)| match (x, y) {
         (Operand::Constant(_, dtype), Operand::Constant(_, other)) => dtype == other,

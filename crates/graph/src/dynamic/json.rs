@@ -1,4 +1,4 @@
-//! What of a graph depends on sizes, as JSON.
+//! JSON format of the dependence of a graph on sizes.
 //!
 //! ```json
 //! {"sizes": [{"argument": 0, "axis": 0}, {"buffer": 7, "axis": 2}],
@@ -75,7 +75,7 @@ fn range_to_json(x: &Range) -> Json {
 }
 
 impl Template {
-    /// The graph as JSON text, as [`Graph::to_json`] writes it, and what depends on sizes.
+    /// The graph as JSON text (the format of [`Graph::to_json`]) with its dependence on sizes.
     pub fn to_json(&self, name_of: &mut dyn FnMut(usize, &Array) -> String) -> String {
         let mut json = self.graph.json(name_of);
         json["version"] = json!(SIZED_VERSION);
@@ -103,10 +103,10 @@ impl Template {
         })
     }
 
-    /// Reads the graph of a file and what of it depends on sizes, if anything does.
+    /// Reads the dependence on sizes from the file of `graph`; `None` if there is none.
     ///
     /// # Errors
-    /// [`mxnet_core::Error::Value`] for another form. Graphs that are made of it are checked when they are made.
+    /// [`mxnet_core::Error::Value`] for another format. Graphs of certain sizes are checked when they are made.
     pub(crate) fn from_text(graph: &Graph, text: &str) -> Result<Option<Template>> {
         let json: Json = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let dynamic = json.get("dynamic").filter(|x| !x.is_null());

@@ -1,4 +1,4 @@
-//! Graphs for arrays of any size: one function traced at three sizes, the integers that differ as polynomials of the sizes.
+//! Graphs for arrays of any size: a function is traced at three sizes, and integers that differ become polynomials of the sizes.
 
 mod fit;
 mod json;

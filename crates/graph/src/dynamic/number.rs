@@ -1,4 +1,4 @@
-//! Numbers of a graph that depend on sizes: fitted at two sizes, checked at a third.
+//! Numbers of a graph that depend on sizes: fitted to two traces, checked with the third.
 
 use smallvec::SmallVec;
 
@@ -12,10 +12,10 @@ pub struct Polynomial {
     pub terms: Vec<(i64, SmallVec<[u32; 4]>)>,
 }
 
-/// The most symbols that are multiplied.
+/// Largest number of symbols in a product.
 pub(super) const MAX_DEGREE: usize = 4;
 
-/// With more symbols than this only products of two are tried.
+/// With more symbols than this, only products of two are tried.
 const MAX_SYMBOLS_OF_PRODUCTS: usize = 6;
 
 impl Polynomial {
@@ -37,7 +37,7 @@ impl Polynomial {
         Polynomial::new(1, 0, &[])
     }
 
-    /// The value, if all sizes in it are known and it is an integer of 64 bits.
+    /// The value; `None` if a size in it is not known or the value exceeds 64 bits.
     pub fn at(&self, sizes: &[Option<i64>]) -> Option<i64> {
         self.terms.iter().try_fold(0_i64, |sum, (factor, symbols)| {
             let product = symbols.iter().try_fold(*factor, |product, &symbol| {
@@ -60,7 +60,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The value as a real number, if all sizes in it are known.
+    /// The value as a real number; `None` if a size in it is not known.
     pub(super) fn real_at(&self, sizes: &[Option<i64>]) -> Option<f64> {
         match self {
             Number::Whole(x) | Number::Real(x) => x.at(sizes).map(|x| x as f64),
@@ -69,7 +69,7 @@ impl Number {
     }
 }
 
-/// Calls `f` with each candidate: products of symbols and sums of two, the simple ones first, and their values; ends where it returns something.
+/// Calls `f` with each candidate and its values: products of symbols and sums of two, simple ones first. Stops when `f` returns a result.
 fn candidates<R>(
     symbols: &[Three<i64>],
     mut f: impl FnMut(&[(i64, &[u32])], Three<i64>) -> Option<R>,
@@ -126,7 +126,7 @@ fn candidates<R>(
     None
 }
 
-/// The polynomial that takes these values.
+/// The polynomial with these values.
 pub(super) fn fit_whole(values: Three<i64>, symbols: &[Three<i64>]) -> Option<Polynomial> {
     if values[0] == values[1] && values[1] == values[2] {
         return Some(Polynomial::new(values[0], 0, &[]));
@@ -147,7 +147,7 @@ pub(super) fn fit_whole(values: Three<i64>, symbols: &[Three<i64>]) -> Option<Po
     })
 }
 
-/// Whether values are a multiple of one symbol and a constant.
+/// Whether the values are a multiple of one symbol plus a constant.
 pub(super) fn follows_one(values: Three<i64>, symbols: &[Three<i64>]) -> bool {
     let mut symbols = symbols.chunks(1);
     symbols.any(|symbol| {
@@ -155,9 +155,9 @@ pub(super) fn follows_one(values: Three<i64>, symbols: &[Three<i64>]) -> bool {
     }) || values[0] == values[1] && values[1] == values[2]
 }
 
-/// The number that takes these real values, bit for bit.
+/// The number with exactly these real values, bit for bit.
 pub(super) fn fit_real(values: Three<f64>, symbols: &[Three<i64>]) -> Option<Number> {
-    /// Larger integers are not all real numbers.
+    /// Above this, not all integers are exact as float64.
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     if values
         .iter()
@@ -182,7 +182,7 @@ pub(super) fn fit_real(values: Three<f64>, symbols: &[Three<i64>]) -> Option<Num
         if is_same(constant.round(), 1) {
             return Some(quotient(constant.round(), 1));
         }
-        // The quotient of integers comes first: `1 / (3 * n)` is rounded once, a third over `n` twice.
+        // A quotient with an integer divisor is tried first: `1 / (3 * n)` is rounded once, a third divided by `n` twice.
         let factor = (1.0 / constant).round();
         if factor.abs() >= 1.0 && factor.abs() < MAX_EXACT && is_same(1.0, factor as i64) {
             return Some(quotient(1.0, factor as i64));

@@ -1,5 +1,5 @@
-//! Graphs in pieces: where the shape of a result depends on values, a piece ends, the operator is called, and the next piece is the graph for the
-//! length that it found.
+//! Programs of several graphs, for functions in which the shape of a result depends on values: the graph is split at such an operator. The operator
+//! is called, and the next piece is compiled for the length that it found.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::compile::{Executable, Options};
 use crate::ir::{BufferId, Graph, Input, Node, Operand, Source, View};
 use crate::passes::{self, Choice};
 
-/// A function whose graph is in pieces.
+/// A function whose graph is split into pieces.
 pub struct Program {
     template: Arc<Template>,
-    /// Nodes before this one are of the function, later ones of its gradient.
+    /// Nodes before this one belong to the function, later ones to its gradient.
     num_forward: usize,
-    /// Results before this one are of the function, later ones of its gradient.
+    /// Results before this one belong to the function, later ones to its gradient.
     num_outputs: usize,
     /// Arguments from this one on are cotangents.
     num_arguments: usize,
@@ -30,64 +30,64 @@ pub struct Program {
     made: Mutex<Vec<Kept>>,
 }
 
-/// What was made for a piece, by its number, at sizes.
+/// A cache entry: number of the piece, sizes, and the compiled result.
 type Kept = (usize, Vec<i64>, Arc<Made>);
 
-/// Nodes that run together.
+/// A range of nodes that runs as one graph.
 struct Piece {
     first: usize,
-    /// The node behind the last one: it is called on its own, or is the end.
+    /// The node after the last one: it is called separately. Or the number of nodes.
     end: usize,
-    /// Buffers that are made here and read later.
+    /// Buffers that are computed here and read by later pieces.
     gives: Vec<BufferId>,
-    /// Inputs that take on what they become here, by their number.
+    /// Numbers of the inputs that are written here.
     writes: Vec<usize>,
 }
 
-/// What is made for certain sizes.
+/// What is compiled for certain sizes.
 enum Made {
-    /// A piece, and the node that is called behind it.
+    /// A piece, and the node that is called after it.
     Piece(Box<CompiledPiece>),
-    /// The results, and the gradient.
+    /// The layouts of the results, and the gradient.
     End(Box<End>),
 }
 
 struct CompiledPiece {
     executable: Arc<Executable>,
-    /// The buffer of each input that is no constant.
+    /// The buffer of each input that is not a constant.
     binds: Vec<BufferId>,
     call: Option<Node>,
     num_rng_blocks: u64,
 }
 
 struct End {
-    /// The function, as one graph.
+    /// The whole function as one graph.
     graph: Arc<Graph>,
-    /// The gradient, and what it needs: buffers, then cotangents.
+    /// The gradient, and its arguments: buffers, then cotangents.
     backward: Option<(Arc<Executable>, Vec<BufferId>)>,
 }
 
-/// The most pieces and gradients that are kept.
+/// Largest number of compiled pieces and gradients in the cache.
 const MAX_MADE: usize = 256;
 
-/// The array of a buffer, and how the graph sees it.
+/// The array of a buffer, and the view as which the graph knows it.
 #[derive(Clone)]
 struct Held {
     array: Array,
     view: View,
 }
 
-/// A run that is over.
+/// Result of a run.
 pub struct Finished {
     /// The results.
     pub outputs: Outputs,
-    /// Where random numbers came from: the first block of each piece, and where its blocks begin.
+    /// Random numbers: the first block of each piece, and the stream position of that block.
     pub random: Vec<(u64, RngState)>,
-    /// What the gradient needs, in order, with the versions of the elements.
+    /// The arrays that the gradient needs, in order, with their versions.
     pub residuals: Vec<(Array, u64)>,
     /// The gradient.
     pub backward: Option<Arc<Executable>>,
-    /// The graph of the run, as one.
+    /// The graph of the whole run.
     pub graph: Arc<Graph>,
 }
 
@@ -100,7 +100,7 @@ fn bytes_of(graph: &Graph, buffer: BufferId) -> View {
     }
 }
 
-/// Elements of a held buffer.
+/// The elements of a view in a held buffer.
 fn seen(held: &Held, view: &View) -> Result<Array> {
     let start = |layout: &Layout, dtype: DType| (layout.offset() * dtype.size()) as isize;
     let shift =
@@ -114,10 +114,10 @@ fn seen(held: &Held, view: &View) -> Result<Array> {
 }
 
 impl Program {
-    /// A function of a template with lengths that depend on values.
+    /// A program for a template with lengths that depend on values.
     ///
     /// # Errors
-    /// Why it cannot run in pieces.
+    /// The reason why it cannot run in pieces.
     pub fn new(
         template: Template,
         (num_forward, num_outputs, num_arguments): (usize, usize, usize),
@@ -182,7 +182,7 @@ impl Program {
         self.pieces.len()
     }
 
-    /// What is made for these sizes, number `which`.
+    /// What is compiled for piece `which` at these sizes; from the cache if possible.
     fn made(
         &self,
         which: usize,
@@ -210,10 +210,11 @@ impl Program {
         Ok(new)
     }
 
-    /// Runs the pieces. `sizes` are those of the arguments; `bind` gives the array of each input that is no constant, by its number.
+    /// Runs the pieces. `sizes` are the sizes of the arguments; `bind` returns the array of input number `i`, which is not a constant.
     ///
     /// # Errors
-    /// What operators report, or that the graph is not right for these sizes. `true` if nothing was written and no random number drawn so far.
+    /// Errors of operators; an error if the graph is not valid for these sizes. The flag is true if nothing was written and no random number drawn so
+    /// far.
     pub fn run(
         &self,
         sizes: &[i64],
@@ -267,7 +268,7 @@ impl Program {
             }
             first_block += compiled.num_rng_blocks;
             for &k in &piece.writes {
-                // The input has become its newest buffer.
+                // The input has been written: its array holds the newest version of the buffer.
                 let input = &self.template.traced().inputs[k];
                 if let (Some(last), Some(was)) = (input.written, held.get(&input.buffer)) {
                     let now = Held {
@@ -411,7 +412,7 @@ impl Program {
         let mut known = HashSet::new();
         needs.retain(|buffer| known.insert(*buffer));
         for buffer in needs {
-            // An input that has taken on a buffer in an earlier piece stands for it.
+            // If an earlier piece has written this buffer to an input, the input's array holds it.
             let became = traced.inputs.iter().position(|x| x.written == Some(buffer));
             let became = became.filter(|k| self.writer(*k) < piece.first);
             let own = whole.input_of(buffer).or(became);
@@ -470,14 +471,14 @@ impl Program {
         })))
     }
 
-    /// The first node of the piece in which an input takes on its newest buffer.
+    /// The first node of the piece that writes an input.
     fn writer(&self, input: usize) -> usize {
         let mut pieces = self.pieces.iter();
         let found = pieces.find(|piece| piece.writes.contains(&input));
         found.map_or(usize::MAX, |piece| piece.first)
     }
 
-    /// How a buffer of an earlier piece, or of a node between pieces, is held.
+    /// The view as which a buffer of an earlier piece, or of a node between pieces, is stored.
     fn held_view(&self, whole: &Graph, buffer: BufferId) -> View {
         let mut called = whole.nodes.iter().filter(|node| depends_on_values(node));
         let is_cut = |node: &&Node| {
@@ -578,7 +579,7 @@ impl Program {
     }
 }
 
-/// The piece of nodes `first..end`, of which `end` is called on its own. Inputs in `written` have taken on their newest buffers before it.
+/// The piece with the nodes `first..end`; node `end` is called separately. Inputs in `written` have been written before it.
 fn piece(
     graph: &Graph,
     first: usize,
@@ -608,14 +609,14 @@ fn piece(
         let (Some(last), false) = (input.written, written.contains(&k)) else {
             continue;
         };
-        // An input is written when nothing reads what it was any more.
+        // An input is written when no later node reads its old elements.
         if is_last || so_far.contains(&last) && !is_kept(input.buffer) {
             writes.push(k);
         }
     }
     later.extend(graph.results());
     let mut gives = defines(&graph.nodes[first..end]);
-    // What an input takes on is read from there.
+    // Buffers that are written to an input are read from the input's array.
     gives.retain(|buffer| {
         later.contains(buffer)
             && !writes

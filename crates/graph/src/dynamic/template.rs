@@ -1,4 +1,4 @@
-//! A graph whose numbers depend on sizes, and graphs of certain sizes made of it.
+//! Templates: graphs whose numbers depend on sizes. Graphs for certain sizes are made from them.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::number::{Number, Polynomial};
 use super::walk::{self, Plain, ViewRule};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 
-/// A size that is not known when a function is traced.
+/// A size that is unknown when a function is traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
     /// The length of an axis of an argument.
@@ -21,25 +21,25 @@ pub enum Symbol {
         /// Which axis.
         axis: usize,
     },
-    /// The length of an axis of what a node computes, by the rule of its operator, or, where it `depends_on_values`, known when the node has run.
+    /// The length of an axis of a node's result. The operator's rule determines it, or, if `depends_on_values`, it is known after the node has run.
     Computed {
         /// The buffer that the node defines.
         buffer: BufferId,
         /// Which axis.
         axis: usize,
-        /// Whether the operator's rule does not tell it.
+        /// Whether the length depends on values.
         depends_on_values: bool,
     },
 }
 
-/// What replaces the numbers of a node or a view: positions in the order of [`walk`], and the numbers.
+/// The numbers of a node or a view that depend on sizes: positions in the order of [`walk`], and the numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Holes {
     pub(super) views: SmallVec<[ViewRule; 4]>,
     pub(super) numbers: Vec<(u32, Number)>,
 }
 
-/// How two numbers are compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Lt,
@@ -50,7 +50,7 @@ pub(super) enum Comparison {
     Ne,
 }
 
-/// The comparisons by their names.
+/// All comparisons with their names.
 pub(super) const COMPARISONS: [(Comparison, &str); 6] = [
     (Comparison::Lt, "lt"),
     (Comparison::Le, "le"),
@@ -79,7 +79,7 @@ impl Comparison {
     }
 }
 
-/// What the function decided by sizes: the graph is right for those at which it decides the same.
+/// A comparison that the function made with sizes. The graph is valid for sizes with the same result.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Condition {
     pub(super) comparison: Comparison,
@@ -95,7 +95,7 @@ impl Condition {
     }
 }
 
-/// A constant that counts: evenly spaced int64 numbers.
+/// A constant that depends on sizes: an arithmetic progression of int64 numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Range {
     /// Which input it is.
@@ -106,9 +106,9 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// The bytes of the numbers.
+    /// The constant as an array of bytes.
     fn bytes(&self, sizes: &[Option<i64>]) -> Result<Array> {
-        /// More numbers are no constant of a graph.
+        /// Longer constants are refused.
         const MAX_COUNT: i64 = 1 << 32;
         let (start, count) = (self.start.at(sizes), self.count.at(sizes));
         let (Some(start), Some(count @ 0..MAX_COUNT)) = (start, count) else {
@@ -133,7 +133,7 @@ pub struct Template {
     pub(super) outputs: Vec<Holes>,
 }
 
-/// That sizes do not fit a graph.
+/// The error for sizes that a graph is not valid for.
 #[cold]
 pub(super) fn wrong_size(problem: &str) -> Error {
     Error::shape(
@@ -142,7 +142,7 @@ pub(super) fn wrong_size(problem: &str) -> Error {
     )
 }
 
-/// A graph of certain sizes while it is made.
+/// A graph for certain sizes, under construction.
 struct Instance<'a> {
     template: &'a Template,
     graph: Graph,
@@ -151,7 +151,7 @@ struct Instance<'a> {
     has_input: Vec<bool>,
 }
 
-/// Replaces numbers by those of these sizes.
+/// Replaces the numbers that depend on sizes by their values.
 pub(super) fn filled<R>(
     numbers: &[(u32, Number)],
     sizes: &[Option<i64>],
@@ -179,7 +179,7 @@ impl Template {
         &self.graph
     }
 
-    /// Whether the function decided something by a length that it computed.
+    /// Whether the function made a comparison with a computed length.
     pub(super) fn decides_by_results(&self) -> bool {
         let given = vec![Some(2); self.num_sizes()];
         self.conditions
@@ -195,12 +195,12 @@ impl Template {
         }
     }
 
-    /// The sizes that differ.
+    /// The symbols.
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
-    /// Number of sizes that are known when the graph is called.
+    /// Number of sizes that are known at the call: those of arguments.
     pub fn num_sizes(&self) -> usize {
         let is_argument = |symbol: &&Symbol| matches!(symbol, Symbol::Argument { .. });
         self.symbols.iter().take_while(is_argument).count()
@@ -223,7 +223,7 @@ impl Template {
         sizes.collect()
     }
 
-    /// The shape of argument `index` for these sizes; `None` where nothing reads it.
+    /// The view of argument `index` for these sizes; `None` if nothing reads the argument.
     ///
     /// # Errors
     /// [`Error::Shape`] if a size does not fit.
@@ -261,10 +261,11 @@ impl Template {
         })
     }
 
-    /// The graph of these sizes: those of arguments, then those that depend on values, in order. Every node is checked against the rule of its operator.
+    /// The graph for these sizes: sizes of arguments, then sizes that depend on values, in order. Every node is checked against the rule of its
+    /// operator.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the graph is not right for these sizes; what the operators' rules reject.
+    /// [`Error::Shape`] if the graph is not valid for these sizes; errors of the operators' rules.
     pub fn at(&self, sizes: &[i64]) -> Result<Graph> {
         let mut instance = self.instance(sizes, self.graph.nodes.len())?;
         for i in 0..self.graph.inputs.len() {
@@ -281,7 +282,8 @@ impl Template {
         Ok(instance.graph)
     }
 
-    /// The first `end` nodes of the graph of these sizes, without results. Of the last one the shapes of results that depend on values are those of the trace.
+    /// The first `end` nodes of the graph for these sizes, without results. If results of the last node depend on values, they have the shapes of the
+    /// trace.
     ///
     /// # Errors
     /// As [`Template::at`].
@@ -319,7 +321,7 @@ impl Template {
             stream.num_blocks = 0;
         }
         for i in 0..self.graph.inputs.len() {
-            // What needs sizes that nodes compute waits until it is read.
+            // Views that depend on computed sizes are resolved when a node reads them.
             let needs = |number: &Number| match number {
                 Number::Whole(x) | Number::Real(x) | Number::Quotient(_, x) => {
                     x.at(&instance.sizes).is_none()
@@ -376,7 +378,7 @@ impl Instance<'_> {
         Ok(())
     }
 
-    /// Notes what a buffer is, and the sizes that it tells.
+    /// Registers a buffer and the sizes that follow from its view.
     fn define(&mut self, view: &View) {
         for (symbol, size) in self.template.symbols.iter().zip(&mut self.sizes) {
             if let Symbol::Computed { buffer, axis, .. } = *symbol
@@ -394,7 +396,7 @@ impl Instance<'_> {
         let (traced, holes) = (&template.graph.nodes[at], &template.nodes[at]);
         let mut rules = &holes.views[..];
         if is_last && depends_on_values(traced) && self.is_counted(traced) {
-            // Its results are not known yet.
+            // The views of its results are not known yet.
             let num_read = traced.inputs.iter().filter_map(Operand::view).count();
             rules = &rules[..num_read.min(rules.len())];
         }
@@ -472,7 +474,7 @@ impl Instance<'_> {
         }
     }
 
-    /// The results of a node by the rule of its operator.
+    /// The results of a node by its operator's rule.
     fn inferred(&self, node: &Node) -> Result<mxnet_core::Outputs> {
         let mut arrays: SmallVec<[Option<Array>; 4]> = SmallVec::new();
         for operand in &node.inputs {
@@ -502,7 +504,7 @@ impl Instance<'_> {
     }
 }
 
-/// Whether the shape of what a node computes depends on values.
+/// Whether the shape of a node's result depends on values.
 pub(crate) fn depends_on_values(node: &Node) -> bool {
     matches!(node.op.cpu, Cpu::Eager(_, Known::FromValues))
 }

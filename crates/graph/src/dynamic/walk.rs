@@ -1,4 +1,4 @@
-//! All numbers of a node in a fixed order, to be looked at or replaced.
+//! Visits all numbers of a node in a fixed order, to read or to replace them.
 
 use mxnet_core::{Attrs, Result, Value};
 use mxnet_tensor::{Dims, IndexItem, Layout, Scalar};
@@ -14,17 +14,17 @@ pub(super) enum Plain {
     Real(f64),
 }
 
-/// Gives the number that stands where this one does.
+/// Returns the replacement of a number.
 pub(super) type Change<'a> = dyn FnMut(Plain) -> Result<Plain> + 'a;
 
-/// What is known of a view beside its numbers.
+/// How a view depends on sizes, in addition to its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ViewRule {
     /// It is the same for all sizes.
     Fixed,
-    /// It is the view that defines its buffer.
+    /// It is the view with which its buffer is defined.
     Definition,
-    /// Its elements lie in C order; its numbers are its shape and its offset.
+    /// It is in C order; its numbers are its shape and its offset.
     Contiguous,
     /// Its numbers are its shape, its offset and its strides.
     Strided,
@@ -105,7 +105,7 @@ fn value(x: &Value, f: &mut Change) -> Result<Value> {
     })
 }
 
-/// A view with other numbers. `definition` gives the view that defines a buffer.
+/// A view with replaced numbers. `definition` returns the view with which a buffer is defined.
 pub(super) fn view(
     x: &View,
     rule: ViewRule,
@@ -143,8 +143,8 @@ pub(super) fn view(
     })
 }
 
-/// A node with other numbers: those of its attributes, of its scalar operands, of the views that it reads, and of the views that `rules` has behind
-/// these, which are outputs.
+/// A node with replaced numbers: those of its attributes, its scalar operands, the views that it reads, and the views of its outputs that are left in
+/// `rules` after these.
 pub(super) fn node(
     x: &Node,
     rules: &[ViewRule],

@@ -1,4 +1,4 @@
-//! Nodes that compute what another one has computed are removed.
+//! Common subexpressions: removes nodes that compute the same as an earlier one.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Layout};
 
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 
-/// An operand by what it is.
+/// An operand for comparison.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Absent,
@@ -16,7 +16,7 @@ enum Key {
     Constant(Value, DType),
 }
 
-/// What a node computes.
+/// The computation of a node, for comparison.
 #[derive(PartialEq, Eq, Hash)]
 struct Computation {
     op: &'static str,
@@ -45,16 +45,16 @@ fn key(operand: &Operand) -> Key {
     }
 }
 
-/// Whether a node gives the same result whenever it is called with the same operands, and changes nothing.
+/// Whether a node gives the same result for the same operands and changes nothing.
 fn is_pure(node: &Node) -> bool {
     node.versions.is_empty() && matches!(node.op.rng, Rng::No | Rng::Derived)
 }
 
-/// Merges pure nodes that have the same operator, operands and attributes. Results of the graph keep memory of their own.
+/// Merges pure nodes with the same operator, operands and attributes. Results of the graph keep separate memory.
 pub fn merge_common_nodes(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
     let results: std::collections::HashSet<BufferId> = graph.results().collect();
-    // Buffers that are written in part later are somebody's array: each keeps its own.
+    // Buffers that are partially written later are arrays that must stay separate.
     let versioned: std::collections::HashSet<BufferId> = (graph.nodes.iter())
         .flat_map(|node| node.versions.iter().map(|version| version.old))
         .collect();

@@ -1,13 +1,13 @@
-//! Results that are computed and then copied to an array as they are, are computed there.
+//! Removes copies: a result that is assigned to a whole array is computed in that array's buffer.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ir::{BufferId, Graph, Operand};
 
-/// Removes assignments that give a whole array the elements of a buffer of the same form: the buffer takes the array's place.
+/// Removes assignments of a buffer to a whole array with the same layout and dtype. The buffer replaces the array's.
 pub fn remove_copies(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
-    // Buffers that somebody else knows by name: inputs, results, and those that are changed in part.
+    // Buffers that must not be replaced: inputs, results, and those that are partially written.
     let mut fixed: HashSet<BufferId> = graph.results().collect();
     fixed.extend(graph.inputs.iter().map(|input| input.buffer));
     for node in &graph.nodes {

@@ -1,10 +1,10 @@
-//! Nodes whose results nobody reads are removed.
+//! Removes nodes whose results nobody reads.
 
 use std::collections::HashSet;
 
 use crate::ir::{BufferId, Graph};
 
-/// Removes nodes that contribute to no result. The random numbers that they would draw stay theirs, so that the others draw the same.
+/// Removes nodes that contribute to no result. The random numbers of the other nodes stay the same.
 pub fn remove_dead_nodes(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
     let mut needed: HashSet<BufferId> = graph.results().collect();
@@ -17,7 +17,7 @@ pub fn remove_dead_nodes(graph: &mut Graph) -> usize {
     }
     kept.reverse();
     graph.nodes = kept;
-    // Inputs that were captured and that nothing reads any more need not be bound.
+    // Captured arrays that nothing reads any more need not be bound.
     let is_needed = |buffer| needed.contains(&buffer);
     graph.inputs.retain(|input| {
         matches!(input.source, crate::ir::Source::Argument(_))

@@ -1,4 +1,4 @@
-//! An activation behind a product becomes a part of it: tiles of the result are bounded while they lie in the cache.
+//! Fuses activations into matrix products and convolutions, which apply them while a tile of the result is in the cache.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,13 +7,13 @@ use mxnet_tensor::{DType, DeviceKind};
 
 use crate::ir::{BufferId, Graph, Operand};
 
-/// Operators, the activation behind them, and the operator that does both.
+/// An operator, the activation after it, and the fused operator.
 const FUSED: &[(&str, &str, &str)] = &[
     ("fully_connected", "relu", "fully_connected_relu"),
     ("convolution", "relu", "convolution_relu"),
 ];
 
-/// Replaces products that only an activation reads. Returns how many nodes are gone.
+/// Fuses products whose only reader is an activation. Returns the number of removed nodes.
 pub fn fuse_epilogues(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
     let mut kept_alone: HashSet<BufferId> = graph.results().collect();
@@ -24,7 +24,7 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
             *num_readers.entry(buffer).or_default() += 1;
         }
     }
-    // The products that may be fused, by their results.
+    // Candidates, by their result.
     let mut products: HashMap<BufferId, usize> = HashMap::new();
     let mut gone: HashSet<usize> = HashSet::new();
     for at in 0..graph.nodes.len() {
@@ -33,7 +33,7 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
         let Some(y) = node.outputs.first().filter(|_| is_plain) else {
             continue;
         };
-        // Other devices need not have kernels for both at once.
+        // Other devices may have no kernel for the fused operator.
         let is_on_cpu = graph.buffer(y.buffer).device.kind() == DeviceKind::Cpu;
         let is_product = is_on_cpu && FUSED.iter().any(|(product, ..)| *product == node.op.name);
         if is_product && matches!(y.dtype, DType::F32 | DType::F64) {

@@ -1,4 +1,4 @@
-//! Calls of which all operands are known when the graph is compiled are carried out then.
+//! Constant folding: evaluates calls whose operands are all known when the graph is compiled.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,13 +9,13 @@ use smallvec::SmallVec;
 
 use crate::ir::{BufferId, Graph, Input, Node, Operand, Source, View};
 
-/// Results of more bytes are computed at each run: a graph, and its file, would hold them.
+/// Larger results are computed in each run, because the graph and its file would contain them.
 const MAX_BYTES: usize = 64 << 10;
 
-/// Replaces calls without operands that vary by constants. Returns how many nodes are gone.
+/// Replaces calls on constants by constants. Returns the number of removed nodes.
 pub fn fold_constants(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
-    // Buffers that are somebody's array: the results, and what is changed in part.
+    // Buffers that must stay separate arrays: results, and those that are partially written.
     let mut owned: HashSet<BufferId> = graph.results().collect();
     owned.extend(
         graph
@@ -38,7 +38,7 @@ pub fn fold_constants(graph: &mut Graph) -> usize {
             && node.outputs.iter().all(is_free)
             && (node.inputs.iter().filter_map(Operand::view))
                 .all(|view| constants.contains_key(&view.buffer));
-        // A call that fails is left for the run, which reports it.
+        // A call that fails stays in the graph, so that the run reports the error.
         match folds.then(|| values(graph, &node, &constants)) {
             Some(Ok(arrays)) => {
                 for (view, bytes) in node.outputs.iter().zip(arrays) {
@@ -66,7 +66,7 @@ pub fn fold_constants(graph: &mut Graph) -> usize {
     before - graph.nodes.len()
 }
 
-/// Whether a call gives the same results whenever it is made, changes nothing, and is one of this library's own operators.
+/// Whether a call always gives the same results, changes nothing, and is of an operator of this library.
 fn can_run_early(node: &Node) -> bool {
     let is_kernel = match node.op.cpu {
         Cpu::Map(_) | Cpu::Kernel(_) => true,
@@ -81,7 +81,7 @@ fn can_run_early(node: &Node) -> bool {
         && matches!(node.op.rng, Rng::No | Rng::Derived)
 }
 
-/// The bytes of the results.
+/// The results as byte arrays.
 fn values(graph: &Graph, node: &Node, constants: &HashMap<BufferId, Array>) -> Result<Vec<Array>> {
     let array = |view: &View| -> Result<Array> {
         let storage = constants[&view.buffer].tensor().storage().clone();

@@ -1,6 +1,6 @@
-//! Who reads a copy reads what was copied: parts of joined arrays, arrays that were made dense or taken apart.
+//! Copy propagation: nodes that read a copy read its source instead. Copies are parts of concatenated arrays, contiguous copies, and split arrays.
 //!
-//! The copies themselves go with the dead code, if nobody else reads them.
+//! Dead code elimination then removes copies that nobody reads.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use smallvec::SmallVec;
 use super::simplify::args;
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 
-/// A part of a buffer that has the elements of another array.
+/// A part of a buffer that is a copy of another view.
 struct Copied {
     to: View,
     from: View,
 }
 
-/// Lets nodes read the sources of copies. Returns how many operands it changed.
+/// Replaces reads of copies by reads of their sources. Returns the number of changed operands.
 pub fn forward_copies(graph: &mut Graph) -> usize {
     let overwritten = overwritten_at(graph);
     let mut copies: HashMap<BufferId, Vec<Copied>> = HashMap::new();
@@ -27,7 +27,7 @@ pub fn forward_copies(graph: &mut Graph) -> usize {
         let is_elementwise = matches!(node.op.cpu, Cpu::Map(_)) || node.is_assignment;
         let versions: SmallVec<[BufferId; 2]> = node.versions.iter().map(|v| v.old).collect();
         for i in 0..graph.nodes[at].inputs.len() {
-            // A copy of a copy is followed to its source.
+            // Follows copies of copies.
             while let Operand::View(view) = &graph.nodes[at].inputs[i]
                 && !versions.contains(&view.buffer)
                 && let Some(parts) = copies.get(&view.buffer)
@@ -47,7 +47,7 @@ pub fn forward_copies(graph: &mut Graph) -> usize {
     changed
 }
 
-/// The first node that may write over each buffer: a later reader would need a copy of what was there.
+/// The first node that may overwrite each buffer: later nodes cannot read it instead of a copy.
 pub(super) fn overwritten_at(graph: &Graph) -> HashMap<BufferId, usize> {
     let mut found: HashMap<BufferId, usize> = HashMap::new();
     let mut note = |buffer: BufferId, at: usize| {
@@ -72,7 +72,7 @@ pub(super) fn overwritten_at(graph: &Graph) -> HashMap<BufferId, usize> {
     found
 }
 
-/// The parts of its results that a node copies.
+/// The parts of a node's results that are copies.
 fn parts_of(node: &Node) -> Vec<Copied> {
     let none = Vec::new();
     if !node.versions.is_empty() {
@@ -112,7 +112,7 @@ fn parts_of(node: &Node) -> Vec<Copied> {
     }
 }
 
-/// The operands of a `concatenate` along an axis before which all lengths are 1: each is one piece of the result.
+/// The operands of a `concatenate` along an axis before which all lengths are 1: each is one contiguous part of the result.
 fn joined(node: &Node, inputs: &[Operand], to: &View) -> Vec<Copied> {
     let shape = to.layout.shape();
     let Some(axis) = args(node).opt_int("axis") else {
@@ -152,10 +152,10 @@ fn joined(node: &Node, inputs: &[Operand], to: &View) -> Vec<Copied> {
     found
 }
 
-/// The elements of `view` in the source of a copy, if the part has all of them.
+/// The view of the source with the elements of `view`, if the part contains all of them.
 ///
-/// Where both lie densely any view has its like. A strided source is read by elementwise operators only: what sums elements may take them in
-/// the order in which they lie, and then gives other bits.
+/// If both are dense, any view has a counterpart. Strided sources are allowed for elementwise operators only: reductions may add in memory order,
+/// which would change the rounding of the result.
 fn source_of(view: &View, part: &Copied, is_elementwise: bool) -> Option<View> {
     if part.to.layout.is_contiguous() && part.from.layout.is_contiguous() {
         let size = view.dtype.size();

@@ -1,4 +1,4 @@
-//! Passes: from a graph to one that computes the same bits in fewer steps, or with less memory.
+//! Passes: make a graph that computes the same bits in fewer steps or with less memory.
 
 mod common;
 mod copies;
@@ -27,7 +27,7 @@ use mxnet_core::{Error, Result};
 use crate::ir::Graph;
 use crate::verify::verify;
 
-/// A pass: changes a graph in place and returns how many nodes or operands it removed or changed.
+/// A pass changes a graph in place. Returns the number of nodes or operands that it removed or changed.
 pub type Pass = fn(&mut Graph) -> usize;
 
 /// The passes in the order in which they run, by name.
@@ -42,28 +42,28 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("repeat_cheap_nodes", repeat_cheap_nodes),
 ];
 
-/// What a function asks of its compilation.
+/// Options of a function's compilation.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Passes to leave out, beside those that [`switch_off`] names.
+    /// Passes to skip, in addition to those in [`switch_off`].
     pub off: Vec<String>,
-    /// The registered pass that runs because the function chose it.
+    /// The registered pass to run as the function's backend.
     pub backend: Option<String>,
-    /// The most bytes of intermediate results; more are recomputed.
+    /// Limit for intermediate results in bytes; above it, results are recomputed.
     pub memory_budget: Option<usize>,
 }
 
 impl Choice {
-    /// Whether a pass is left out.
+    /// Whether a pass is skipped.
     pub fn is_off(&self, name: &str) -> bool {
         self.off.iter().any(|off| off == name) || registered::is_off(name)
     }
 }
 
-/// Runs all passes but those that are off: those that were registered first, then those of this crate.
+/// Runs all passes that are not skipped: registered ones first, then those of this crate.
 ///
 /// # Errors
-/// What a registered pass reports; [`Error::Value`] that names the pass if it leaves a graph that contradicts itself.
+/// Errors of registered passes; [`Error::Value`] that names the pass if it leaves an inconsistent graph.
 pub fn optimise(graph: &mut Graph, choice: &Choice) -> Result<()> {
     for (name, pass) in registered::chosen(choice.backend.as_deref()) {
         if choice.is_off(&name) {
@@ -80,7 +80,7 @@ pub fn optimise(graph: &mut Graph, choice: &Choice) -> Result<()> {
             pass(graph);
         }
     }
-    // What the others have made superfluous.
+    // Removes what the other passes have made superfluous.
     if !choice.is_off("remove_dead_nodes") {
         remove_dead_nodes(graph);
     }

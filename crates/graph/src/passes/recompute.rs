@@ -1,7 +1,7 @@
-//! Recomputation: intermediate results that a gradient needs are dropped and computed again, so that a graph keeps to a memory budget.
+//! Recomputation: drops intermediate results that a gradient needs and computes them again, to keep a graph within a memory budget.
 //!
-//! The nodes of the function are cut into segments. What a segment hands on is kept; what is inside it is computed again right before the
-//! gradient needs the first of it. Nodes that draw random numbers or change arrays run once: their results are kept.
+//! The nodes of the function are divided into segments. Results that later segments read are kept; the inner results of a segment are computed again
+//! right before the gradient needs the first of them. Nodes that draw random numbers or change arrays run once, and their results are kept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,24 +14,25 @@ use crate::ir::{BufferId, Graph, Node, Operand};
 use crate::plan::MemoryPlan;
 use crate::split::{Residual, split};
 
-/// Into how many segments a function is cut, as far as the budget asks for it.
+/// Numbers of segments to try, until the budget is met.
 const NUM_SEGMENTS: &[usize] = &[1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 
-/// A function with its gradient in one graph.
+/// A function and its gradient in one graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Training {
-    /// Nodes before this one are those of the function.
+    /// Nodes before this one belong to the function.
     pub num_forward: usize,
-    /// Results before this one are those of the function.
+    /// Results before this one belong to the function.
     pub num_outputs: usize,
     /// Arguments from this one on are cotangents.
     pub num_arguments: usize,
 }
 
-/// The graph with as much recomputation as its budget asks for. Without `training` the graph is one step that has a gradient inside, or none.
+/// The graph with as much recomputation as the budget requires. Without `training`, the boundary is found in the graph: a step with its gradient
+/// inside.
 ///
 /// # Errors
-/// [`Error::Value`] that says how few bytes suffice, if they are more than the budget; what passes report.
+/// [`Error::Value`] with the smallest possible number of bytes, if that exceeds the budget; errors of passes.
 pub fn within_budget(graph: Graph, training: Option<Training>, choice: &Choice) -> Result<Graph> {
     let Some(budget) = choice.memory_budget else {
         return Ok(graph);
@@ -57,7 +58,7 @@ pub fn within_budget(graph: Graph, training: Option<Training>, choice: &Choice) 
         );
         return Err(Error::value("memory_budget", problem));
     }
-    // The first segments keep their results longest: as few as suffice are computed again.
+    // Results of the first segments are kept longest. Recomputes as few segments as suffice, beginning with the first.
     for recomputes in 1..count {
         let candidate = recomputed(&graph, boundary, count, recomputes);
         if peak(&candidate)? <= budget {
@@ -67,7 +68,7 @@ pub fn within_budget(graph: Graph, training: Option<Training>, choice: &Choice) 
     Ok(recomputed(&graph, boundary, count, count))
 }
 
-/// Bytes of intermediate results and of what is new in the results, at the most.
+/// Peak of the bytes of intermediate results and of new memory for results.
 fn peak_bytes(graph: &Graph, training: Option<Training>, choice: &Choice) -> Result<usize> {
     let planned = |graph: Graph| planned_bytes(graph, !choice.is_off("fuse"));
     let Some(t) = training else {
@@ -90,7 +91,7 @@ fn peak_bytes(graph: &Graph, training: Option<Training>, choice: &Choice) -> Res
     Ok(planned(forward)?.max(kept + planned(backward)?))
 }
 
-/// Bytes of intermediate results and results of a graph as it is.
+/// Bytes of intermediate results and results of the graph without recomputation.
 pub(super) fn planned_bytes(mut graph: Graph, fuses: bool) -> Result<usize> {
     let groups = match fuses {
         true => fuse::groups(&mut graph)?,
@@ -123,7 +124,7 @@ pub(super) fn fullest(graph: &Graph) -> usize {
     found
 }
 
-/// The graph in which the first `recomputes` of `count` segments of the nodes before `boundary` are computed again behind it.
+/// The graph in which the first `recomputes` of `count` segments of the nodes before `boundary` are computed again after it.
 fn recomputed(graph: &Graph, boundary: usize, count: usize, recomputes: usize) -> Graph {
     let results: HashSet<BufferId> = graph.results().collect();
     let overwritten = overwritten_at(graph);
@@ -131,7 +132,7 @@ fn recomputed(graph: &Graph, boundary: usize, count: usize, recomputes: usize) -
     for (at, node) in graph.nodes[..boundary].iter().enumerate() {
         maker.extend(node.defines().map(|buffer| (buffer, at)));
     }
-    // The first node behind the boundary that reads each buffer of the function.
+    // The first node after the boundary that reads each buffer of the function.
     let mut first_use: HashMap<BufferId, usize> = HashMap::new();
     for (at, node) in graph.nodes.iter().enumerate().skip(boundary) {
         for buffer in node.reads().filter(|buffer| maker.contains_key(buffer)) {
@@ -144,7 +145,7 @@ fn recomputed(graph: &Graph, boundary: usize, count: usize, recomputes: usize) -
     let mut clones: HashMap<usize, Vec<Node>> = HashMap::new();
     let mut renamed: HashMap<BufferId, BufferId> = HashMap::new();
     for range in segments.into_iter().take(recomputes) {
-        // What later segments of the function read is kept: they are computed again from it, before this one is.
+        // Results that later segments read are kept: later segments are recomputed from them, and before this segment is.
         let later = graph.nodes[range.end..boundary].iter();
         let handed_on: HashSet<BufferId> = later.flat_map(Node::reads).collect();
         let inside = |buffer: &BufferId| {
@@ -201,7 +202,7 @@ fn recomputed(graph: &Graph, boundary: usize, count: usize, recomputes: usize) -
     made
 }
 
-/// Lets a node read the new buffers.
+/// Makes a node read the new buffers.
 pub(super) fn rename(node: &mut Node, renamed: &HashMap<BufferId, BufferId>) {
     for operand in &mut node.inputs {
         if let Operand::View(view) = operand
@@ -212,7 +213,7 @@ pub(super) fn rename(node: &mut Node, renamed: &HashMap<BufferId, BufferId>) {
     }
 }
 
-/// Ranges of nodes that hand on about as many bytes each to the nodes behind the boundary.
+/// Ranges of nodes, each with about as many bytes that nodes after the boundary read.
 fn segments(
     graph: &Graph,
     boundary: usize,

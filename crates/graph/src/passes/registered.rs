@@ -1,4 +1,4 @@
-//! Passes that programs add while they run, and switches that hold for all graphs that are compiled from then on.
+//! Passes that are registered at run time, and global switches for passes. They hold for graphs that are compiled later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use super::PASSES;
 use crate::ir::Graph;
 
-/// A pass from outside: changes a graph, or reports why it cannot.
+/// A registered pass: changes a graph, or reports an error.
 pub type OutsidePass = Arc<dyn Fn(&mut Graph) -> Result<()> + Send + Sync>;
 
 /// When a registered pass runs.
@@ -17,7 +17,7 @@ pub type OutsidePass = Arc<dyn Fn(&mut Graph) -> Result<()> + Send + Sync>;
 pub enum Runs {
     /// On every graph.
     Always,
-    /// On graphs of functions that choose it as their backend.
+    /// Only on graphs of functions that choose it as their backend.
     Chosen,
 }
 
@@ -38,15 +38,15 @@ static STATE: RwLock<State> = RwLock::new(State {
     off: Vec::new(),
 });
 
-/// Counts the changes of `STATE` that make other graphs.
+/// Incremented when a change of `STATE` affects the resulting graphs.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// A number that is another one whenever the registered passes or the switches have changed.
+/// A number that changes when registered passes or switches change. Callers compile again if it differs.
 pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Registers a pass under a name. One of the same name takes its place.
+/// Registers a pass under a name. Replaces a registered pass of the same name.
 ///
 /// # Errors
 /// [`Error::Value`] for the name of a pass of this crate.
@@ -66,7 +66,7 @@ pub fn register(name: &str, runs: Runs, pass: OutsidePass) -> Result<()> {
     Ok(())
 }
 
-/// Forgets a registered pass; answers whether there was one.
+/// Removes a registered pass. Returns whether there was one.
 pub fn unregister(name: &str) -> bool {
     let mut state = STATE.write();
     let before = state.passes.len();
@@ -75,7 +75,7 @@ pub fn unregister(name: &str) -> bool {
     state.passes.len() < before
 }
 
-/// The names of the registered passes, in the order in which they run, and when they do.
+/// The registered passes in the order in which they run, and when they run.
 pub fn registered() -> Vec<(String, Runs)> {
     let state = STATE.read();
     let named = state
@@ -85,7 +85,7 @@ pub fn registered() -> Vec<(String, Runs)> {
     named.collect()
 }
 
-/// Switches off the passes of these names, and no others, for all graphs that are compiled from now on. Returns those that were off.
+/// Switches these passes off, and all others on, for graphs that are compiled later. Returns the names that were off.
 pub fn switch_off(names: Vec<String>) -> Vec<String> {
     let mut state = STATE.write();
     if state.off != names {
@@ -99,7 +99,7 @@ pub(super) fn is_off(name: &str) -> bool {
     STATE.read().off.iter().any(|off| off == name)
 }
 
-/// The passes that run on a graph of this backend.
+/// The registered passes that run for this backend.
 pub(super) fn chosen(backend: Option<&str>) -> Vec<(String, OutsidePass)> {
     let state = STATE.read();
     let runs = |known: &&Registered| match known.runs {

@@ -1,4 +1,4 @@
-//! Cheap results that a gradient reads are computed again from what is there anyway, instead of being kept.
+//! Rematerialisation: cheap results that a gradient reads are computed again from operands that are kept anyway.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,17 +8,17 @@ use super::forward::overwritten_at;
 use super::recompute::{fullest, planned_bytes, rename};
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 
-/// Operators beside the elementwise ones that take hardly longer than reading their operands.
+/// Operators other than elementwise ones that take hardly longer than reading their operands.
 const CHEAP: &[&str] = &["row_norm"];
 
-/// Smaller results are kept: the arena has gaps of that size.
+/// Smaller results are not worth it: the arena has gaps of that size anyway.
 const MIN_BYTES: usize = 1 << 12;
 
-/// The part of the peak that has to be won, in percent.
+/// Smallest reduction of the peak, in percent, for which the pass is applied.
 const MIN_GAIN: usize = 5;
 
-/// Repeats elementwise nodes and norms behind the fullest point of the graph where their operands are still there and their results
-/// were kept for later nodes only. Returns how many are repeated: none if the peak of the memory plan hardly falls.
+/// Repeats elementwise nodes and norms after the point of largest memory use, if their operands still exist there and their results were kept for
+/// later nodes only. Returns the number of repeated nodes: 0 if the peak of the memory plan would hardly fall.
 pub fn repeat_cheap_nodes(graph: &mut Graph) -> usize {
     let (made, count) = repeated(graph);
     if count == 0 {
@@ -35,7 +35,7 @@ pub fn repeat_cheap_nodes(graph: &mut Graph) -> usize {
     }
 }
 
-/// Whether a node may run twice, and costs little.
+/// Whether a node is pure and cheap.
 fn is_cheap(node: &Node) -> bool {
     (matches!(node.op.cpu, Cpu::Map(_)) || CHEAP.contains(&node.op.name))
         && node.versions.is_empty()
@@ -63,14 +63,14 @@ fn repeated(graph: &Graph) -> (Graph, usize) {
     let mut clones: HashMap<usize, Vec<Node>> = HashMap::new();
     let mut renamed: HashMap<BufferId, BufferId> = HashMap::new();
     for node in graph.nodes[..boundary].iter().filter(|node| is_cheap(node)) {
-        // Its first result is the one that is worth it; others are as small as means of rows.
+        // The first result is the large one; further results are as small as means of rows.
         let Some(y) = node.outputs.first().map(|view| view.buffer) else {
             continue;
         };
         let Some(&first) = first_use.get(&y) else {
             continue;
         };
-        // An operand is there at the first use, whole, and not because of this node alone.
+        // Whether an operand exists at the first use, complete, and not only because of this node.
         let is_there = |view: &View| {
             let buffer = view.buffer;
             let is_kept = is_input(buffer)

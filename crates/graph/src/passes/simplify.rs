@@ -1,6 +1,6 @@
-//! Operators that give an operand as it is become copies, which other passes remove; casts skip those before them.
+//! Simplification: operators that return an operand unchanged become copies, which other passes remove; casts of casts use the first source.
 //!
-//! Only what keeps every bit: `x + 0` turns -0 into 0, so it stays; `x - 0` does not.
+//! Only changes that keep every bit: `x - 0` is removed, `x + 0` is not, because it turns -0 into 0.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use smallvec::SmallVec;
 
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 
-/// Operators that change nothing the second time.
+/// Operators for which f(f(x)) = f(x).
 const IDEMPOTENT: &[&str] = &["absolute", "ceil", "fix", "floor", "relu", "rint", "trunc"];
 
-/// Operators that undo themselves.
+/// Operators for which f(f(x)) = x.
 const INVOLUTIONS: &[&str] = &["conjugate", "invert", "negative"];
 
-/// Rewrites nodes whose result is known to be another array's elements. Returns how many it changed.
+/// Rewrites nodes whose result is known to equal another array. Returns the number of changed nodes.
 pub fn simplify(graph: &mut Graph) -> usize {
-    // Who made each buffer, of those that nobody changes in part.
+    // The node that computed each buffer, except for partially written ones.
     let mut makers: HashMap<BufferId, usize> = HashMap::new();
     let mut changed = 0;
     for at in 0..graph.nodes.len() {
@@ -45,7 +45,7 @@ fn rewritten(graph: &Graph, makers: &HashMap<BufferId, usize>, node: &Node) -> O
         return keeps(x, to).then(|| copy_of(node, x));
     }
     let x = node.inputs.first()?.view()?;
-    // The call that made exactly these elements.
+    // The node that computed exactly these elements.
     let earlier = makers.get(&x.buffer).map(|&at| &graph.nodes[at]);
     let earlier = earlier.filter(|earlier| earlier.outputs[0] == *x && !earlier.is_assignment);
     if name == "astype" {
@@ -54,7 +54,7 @@ fn rewritten(graph: &Graph, makers: &HashMap<BufferId, usize>, node: &Node) -> O
         }
         let earlier = earlier.filter(|earlier| earlier.op.name == "astype")?;
         let source = earlier.inputs.first()?.view()?;
-        // What the first cast keeps exactly, the second one sees as it was.
+        // The first cast must be exact.
         if !can_cast(source.dtype, x.dtype, Casting::Safe) || !is_order_kept(source, to) {
             return None;
         }
@@ -77,7 +77,7 @@ fn rewritten(graph: &Graph, makers: &HashMap<BufferId, usize>, node: &Node) -> O
     None
 }
 
-/// The operand that a call with a neutral number gives back: `x * 1`, `1 * x`, `x / 1`, `x - 0`, for integers `x + 0`.
+/// The operand that a call with a neutral element returns: `x * 1`, `1 * x`, `x / 1`, `x - 0`, for integers `x + 0`.
 fn neutral(node: &Node) -> Option<&View> {
     let [lhs, rhs] = &node.inputs[..] else {
         return match (node.op.name, &node.inputs[..]) {
@@ -103,17 +103,17 @@ fn neutral(node: &Node) -> Option<&View> {
     }
 }
 
-/// Whether `to` can have the elements of `x` as they are. Complex products with 1 are not exact for infinities.
+/// Whether the elements of `x` can be used for `to` unchanged. Complex products with 1 are not exact for infinities.
 fn keeps(x: &View, to: &View) -> bool {
     x.dtype == to.dtype && x.layout.shape() == to.layout.shape() && !x.dtype.is_complex()
 }
 
-/// Whether a cast of `source` lies in memory as `to` does.
+/// Whether a cast of `source` has the memory order of `to`.
 fn is_order_kept(source: &View, to: &View) -> bool {
     source.layout.shape() == to.layout.shape() && source.layout.strides() == to.layout.strides()
 }
 
-/// A copy of `x` in the place of a node's result.
+/// A copy of `x` that replaces a node.
 fn copy_of(node: &Node, x: &View) -> Node {
     Node {
         op: builtins().copy,
@@ -125,7 +125,7 @@ fn copy_of(node: &Node, x: &View) -> Node {
     }
 }
 
-/// The value of an attribute of a node.
+/// The attributes of a node, by name.
 pub(super) fn args(node: &Node) -> Args<'_> {
     Args {
         params: node.op.params,
