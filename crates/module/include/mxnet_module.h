@@ -7,42 +7,42 @@
 #include <stdint.h>
 
 /*
- The version that this table has. An engine of version N takes modules of the versions N - 2 to N.
+ Version of this ABI. An engine of version N loads modules of the versions N - 2 to N.
  */
 #define MX_MODULE_ABI 1
 
 /*
- The call did what it should.
+ The call succeeded.
  */
 #define MX_MODULE_OK 0
 
 /*
- Shapes that the operator does not take.
+ The operator does not accept these shapes.
  */
 #define MX_MODULE_SHAPE 1
 
 /*
- Data types that the operator does not take.
+ The operator does not accept these data types.
  */
 #define MX_MODULE_DTYPE 2
 
 /*
- An attribute that has no meaning.
+ The operator does not accept this value of an attribute.
  */
 #define MX_MODULE_VALUE 5
 
 /*
- Anything else that went wrong.
+ Any other error.
  */
 #define MX_MODULE_FAILED 17
 
 /*
- A kernel of an existing operator leaves this call to the next one.
+ A kernel of an existing operator declines this call; the next kernel gets it.
  */
 #define MX_MODULE_DECLINED 100
 
 /*
- The most axes that an array has in the table.
+ Largest number of axes of an array.
  */
 #define MX_MODULE_MAX_NDIM 16
 
@@ -75,25 +75,25 @@ typedef struct {
    */
   int32_t kind;
   /*
-   0.
+   Must be 0.
    */
   int32_t reserved;
   /*
-   Integers and truth values.
+   Value of an integer or a boolean.
    */
   int64_t integer;
   /*
-   Real numbers.
+   Value of a real number.
    */
   double real;
   /*
-   Text.
+   Value of a text.
    */
   const char *text;
 } mx_attribute;
 
 /*
- A parameter of an operator that is no array.
+ A parameter of an operator that is not an array.
  */
 typedef struct {
   /*
@@ -101,7 +101,7 @@ typedef struct {
    */
   const char *name;
   /*
-   What it is when left out; its kind is what the parameter takes.
+   Default. Its kind is the kind of the parameter.
    */
   mx_attribute value;
 } mx_parameter;
@@ -115,7 +115,7 @@ typedef struct {
    */
   int32_t ndim;
   /*
-   The data type, by the numbers of `mxnet.h`.
+   The data type, as numbered in `mxnet.h`.
    */
   int32_t dtype;
   /*
@@ -125,7 +125,7 @@ typedef struct {
 } mx_spec;
 
 /*
- What a shape rule is given.
+ Argument of a shape rule.
  */
 typedef struct {
   /*
@@ -137,7 +137,7 @@ typedef struct {
    */
   const mx_spec *inputs;
   /*
-   How many.
+   Number of operands.
    */
   size_t num_inputs;
   /*
@@ -145,33 +145,33 @@ typedef struct {
    */
   const mx_attribute *attributes;
   /*
-   How many.
+   Number of attributes.
    */
   size_t num_attributes;
   /*
-   Room for `num_outputs` outputs, which the rule writes.
+   Array of `num_outputs` outputs, which the rule writes.
    */
   mx_spec *outputs;
   /*
-   How many.
+   Number of outputs.
    */
   size_t num_outputs;
   /*
-   The operator's.
+   The operator's `state`.
    */
   void *state;
   /*
-   Room for a message, if the rule does not return `MX_MODULE_OK`.
+   Buffer for a message, if the rule does not return `MX_MODULE_OK`.
    */
   char *message;
   /*
-   For how many bytes, the zero byte included.
+   Size of the buffer in bytes, including the terminating zero.
    */
   size_t message_capacity;
 } mx_infer_call;
 
 /*
- A shape rule: it looks at shapes, data types and attributes, and at nothing else.
+ A shape rule. It must depend on shapes, data types and attributes only.
  */
 typedef int32_t (*mx_infer)(const mx_infer_call *call);
 
@@ -180,7 +180,7 @@ typedef int32_t (*mx_infer)(const mx_infer_call *call);
  */
 typedef struct {
   /*
-   The element at position (0, 0, …).
+   Address of element (0, 0, ...).
    */
   void *data;
   /*
@@ -196,13 +196,13 @@ typedef struct {
    */
   int32_t ndim;
   /*
-   The data type, by the numbers of `mxnet.h`.
+   The data type, as numbered in `mxnet.h`.
    */
   int32_t dtype;
 } mx_tensor;
 
 /*
- What a kernel is given.
+ Argument of a kernel.
  */
 typedef struct {
   /*
@@ -214,11 +214,11 @@ typedef struct {
    */
   const char *op;
   /*
-   `num_inputs` operands, which are only read. An absent one has no `data` and no `shape`.
+   `num_inputs` operands, which must not be written. An absent one has null `data` and `shape`.
    */
   const mx_tensor *inputs;
   /*
-   How many.
+   Number of operands.
    */
   size_t num_inputs;
   /*
@@ -226,38 +226,38 @@ typedef struct {
    */
   const mx_tensor *outputs;
   /*
-   How many.
+   Number of outputs.
    */
   size_t num_outputs;
   /*
-   Attributes of an operator of a module; an existing operator has none here.
+   Attributes of an operator that a module defines; none for existing operators.
    */
   const mx_attribute *attributes;
   /*
-   How many.
+   Number of attributes.
    */
   size_t num_attributes;
   /*
-   The operator's, or the kernel's.
+   The `state` of the operator or the kernel.
    */
   void *state;
   /*
-   Room for a message, if the kernel does not return `MX_MODULE_OK`.
+   Buffer for a message, if the kernel does not return `MX_MODULE_OK`.
    */
   char *message;
   /*
-   For how many bytes, the zero byte included.
+   Size of the buffer in bytes, including the terminating zero.
    */
   size_t message_capacity;
 } mx_kernel_call;
 
 /*
- A kernel. It may run on any thread, beside itself.
+ A kernel. It may be called on any thread, and on several threads at once.
  */
 typedef int32_t (*mx_kernel)(const mx_kernel_call *call);
 
 /*
- An operator of a module.
+ An operator that a module defines.
  */
 typedef struct {
   /*
@@ -265,11 +265,11 @@ typedef struct {
    */
   size_t size;
   /*
-   Its name, which no other operator has.
+   Its name, which must be new.
    */
   const char *name;
   /*
-   What it does; null for nothing.
+   Documentation; may be null.
    */
   const char *doc;
   /*
@@ -277,11 +277,11 @@ typedef struct {
    */
   const char *const *inputs;
   /*
-   How many.
+   Number of operands.
    */
   size_t num_inputs;
   /*
-   How many outputs.
+   Number of outputs.
    */
   size_t num_outputs;
   /*
@@ -289,11 +289,11 @@ typedef struct {
    */
   const mx_parameter *parameters;
   /*
-   How many.
+   Number of parameters.
    */
   size_t num_parameters;
   /*
-   The shape rule. Null: each output is like the first operand.
+   The shape rule. Null: each output has the shape and dtype of the first operand.
    */
   mx_infer infer;
   /*
@@ -301,18 +301,18 @@ typedef struct {
    */
   mx_kernel kernel;
   /*
-   The operator that computes the gradients of the operands, with the same parameters, from the outputs' gradients, the operands and the outputs,
-   in this order. Null: no gradient flows.
+   Name of the operator that computes the gradients of the operands, with the same parameters, from the gradients of the outputs, the operands
+   and the outputs, in this order. Null: no gradient flows.
    */
   const char *gradient;
   /*
-   Handed to the functions.
+   Passed to the functions.
    */
   void *state;
 } mx_operator;
 
 /*
- A kernel of an operator that is there already.
+ A kernel of an existing operator.
  */
 typedef struct {
   /*
@@ -324,15 +324,15 @@ typedef struct {
    */
   const char *op;
   /*
-   The kind of device: "cpu", or one that a module has added.
+   The kind of device: "cpu", or a kind that a module has added.
    */
   const char *device;
   /*
-   Kernels of higher priority are asked first; the engine's own has 0.
+   Kernels of higher priority are tried first. The engine's own kernel has priority 0.
    */
   int32_t priority;
   /*
-   0.
+   Must be 0.
    */
   int32_t reserved;
   /*
@@ -340,13 +340,13 @@ typedef struct {
    */
   mx_kernel kernel;
   /*
-   Handed to the kernel.
+   Passed to the kernel.
    */
   void *state;
 } mx_kernel_entry;
 
 /*
- A kind of device: memory of its own, and copies. Its work is done when a call returns.
+ A kind of device: its memory and copies. All work must be done when a call returns.
  */
 typedef struct {
   /*
@@ -354,19 +354,19 @@ typedef struct {
    */
   size_t size;
   /*
-   The name of the kind.
+   Name of the kind.
    */
   const char *name;
   /*
-   How many devices there are.
+   Number of devices.
    */
   size_t count;
   /*
-   A block of so many bytes, aligned to 64, on device `id`; null if there is none.
+   Allocates `len_bytes` bytes, aligned to 64, on device `id`. Returns null on failure.
    */
   void *(*allocate)(void *state, uint32_t id, size_t len_bytes);
   /*
-   Gives a block back.
+   Frees a block.
    */
   void (*free)(void *state, uint32_t id, void *block, size_t len_bytes);
   /*
@@ -378,17 +378,18 @@ typedef struct {
    */
   int32_t (*download)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
   /*
-   Copies on the device.
+   Copies between two blocks of the device.
    */
   int32_t (*copy)(void *state, uint32_t id, void *to, const void *from, size_t len_bytes);
   /*
-   Handed to the functions.
+   Passed to the functions.
    */
   void *state;
 } mx_device;
 
 /*
- What the engine offers a module while it is loaded. What is added counts once `init` has returned `MX_MODULE_OK`; else nothing of it does.
+ What the engine offers a module while it is loaded. What a module adds takes effect when `init` returns `MX_MODULE_OK`; on an error nothing is
+ added.
  */
 typedef struct {
   /*
@@ -396,19 +397,19 @@ typedef struct {
    */
   size_t size;
   /*
-   The engine's version of the table.
+   The engine's version of this ABI.
    */
   uint32_t abi;
   /*
-   0.
+   Always 0.
    */
   uint32_t reserved;
   /*
-   Handed to the functions.
+   Passed to the functions.
    */
   void *context;
   /*
-   Adds an operator. The structure and what it points to are copied, but for the functions and the state.
+   Adds an operator. The structure and everything that it points to is copied, except the functions and the state.
    */
   int32_t (*add_operator)(void *context, const mx_operator *operator);
   /*
@@ -422,7 +423,7 @@ typedef struct {
 } mx_host;
 
 /*
- What a library that is a module answers: it exports `const mx_module *mx_module_entry(void)`.
+ Description of a module. Its library exports `const mx_module *mx_module_entry(void)`.
  */
 typedef struct {
   /*
@@ -434,7 +435,7 @@ typedef struct {
    */
   uint32_t abi;
   /*
-   0.
+   Must be 0.
    */
   uint32_t reserved;
   /*
@@ -446,7 +447,7 @@ typedef struct {
    */
   const char *version;
   /*
-   Adds what the module has. It writes a message if it returns anything but `MX_MODULE_OK`.
+   Adds operators, kernels and devices. It writes a message if it does not return `MX_MODULE_OK`.
    */
   int32_t (*init)(const mx_host *host, char *message, size_t message_capacity);
 } mx_module;

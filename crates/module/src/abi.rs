@@ -1,26 +1,26 @@
-//! The C table between the engine and its modules. This file names nothing of the engine: a module in Rust includes it as it is.
+//! The C ABI between the engine and its modules. This file uses nothing of the engine: a module in Rust includes it unchanged.
 //!
-//! Structures that may grow begin with their size. `mx_tensor`, `mx_spec`, `mx_attribute` never change.
+//! Structures that may grow begin with their size. `mx_tensor`, `mx_spec` and `mx_attribute` never change.
 
 use std::ffi::{c_char, c_void};
 
-/// The version that this table has. An engine of version N takes modules of the versions N - 2 to N.
+/// Version of this ABI. An engine of version N loads modules of the versions N - 2 to N.
 pub const MX_MODULE_ABI: u32 = 1;
 
-/// The call did what it should.
+/// The call succeeded.
 pub const MX_MODULE_OK: i32 = 0;
-/// Shapes that the operator does not take.
+/// The operator does not accept these shapes.
 pub const MX_MODULE_SHAPE: i32 = 1;
-/// Data types that the operator does not take.
+/// The operator does not accept these data types.
 pub const MX_MODULE_DTYPE: i32 = 2;
-/// An attribute that has no meaning.
+/// The operator does not accept this value of an attribute.
 pub const MX_MODULE_VALUE: i32 = 5;
-/// Anything else that went wrong.
+/// Any other error.
 pub const MX_MODULE_FAILED: i32 = 17;
-/// A kernel of an existing operator leaves this call to the next one.
+/// A kernel of an existing operator declines this call; the next kernel gets it.
 pub const MX_MODULE_DECLINED: i32 = 100;
 
-/// The most axes that an array has in the table.
+/// Largest number of axes of an array.
 pub const MX_MODULE_MAX_NDIM: usize = 16;
 
 /// An integer attribute.
@@ -36,7 +36,7 @@ pub const MX_PARAMETER_TEXT: i32 = 5;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_tensor {
-    /// The element at position (0, 0, …).
+    /// Address of element (0, 0, ...).
     pub data: *mut c_void,
     /// `ndim` sizes.
     pub shape: *const i64,
@@ -44,7 +44,7 @@ pub struct mx_tensor {
     pub strides: *const i64,
     /// The number of axes.
     pub ndim: i32,
-    /// The data type, by the numbers of `mxnet.h`.
+    /// The data type, as numbered in `mxnet.h`.
     pub dtype: i32,
 }
 
@@ -54,7 +54,7 @@ pub struct mx_tensor {
 pub struct mx_spec {
     /// The number of axes.
     pub ndim: i32,
-    /// The data type, by the numbers of `mxnet.h`.
+    /// The data type, as numbered in `mxnet.h`.
     pub dtype: i32,
     /// The sizes.
     pub shape: [i64; MX_MODULE_MAX_NDIM],
@@ -66,115 +66,115 @@ pub struct mx_spec {
 pub struct mx_attribute {
     /// One of `MX_PARAMETER_…`.
     pub kind: i32,
-    /// 0.
+    /// Must be 0.
     pub reserved: i32,
-    /// Integers and truth values.
+    /// Value of an integer or a boolean.
     pub integer: i64,
-    /// Real numbers.
+    /// Value of a real number.
     pub real: f64,
-    /// Text.
+    /// Value of a text.
     pub text: *const c_char,
 }
 
-/// What a shape rule is given.
+/// Argument of a shape rule.
 #[repr(C)]
 pub struct mx_infer_call {
     /// The size of this structure.
     pub size: usize,
     /// `num_inputs` operands.
     pub inputs: *const mx_spec,
-    /// How many.
+    /// Number of operands.
     pub num_inputs: usize,
     /// `num_attributes` attributes, in the order of the parameters.
     pub attributes: *const mx_attribute,
-    /// How many.
+    /// Number of attributes.
     pub num_attributes: usize,
-    /// Room for `num_outputs` outputs, which the rule writes.
+    /// Array of `num_outputs` outputs, which the rule writes.
     pub outputs: *mut mx_spec,
-    /// How many.
+    /// Number of outputs.
     pub num_outputs: usize,
-    /// The operator's.
+    /// The operator's `state`.
     pub state: *mut c_void,
-    /// Room for a message, if the rule does not return `MX_MODULE_OK`.
+    /// Buffer for a message, if the rule does not return `MX_MODULE_OK`.
     pub message: *mut c_char,
-    /// For how many bytes, the zero byte included.
+    /// Size of the buffer in bytes, including the terminating zero.
     pub message_capacity: usize,
 }
 
-/// What a kernel is given.
+/// Argument of a kernel.
 #[repr(C)]
 pub struct mx_kernel_call {
     /// The size of this structure.
     pub size: usize,
     /// The operator's name.
     pub op: *const c_char,
-    /// `num_inputs` operands, which are only read. An absent one has no `data` and no `shape`.
+    /// `num_inputs` operands, which must not be written. An absent one has null `data` and `shape`.
     pub inputs: *const mx_tensor,
-    /// How many.
+    /// Number of operands.
     pub num_inputs: usize,
     /// `num_outputs` outputs, which the kernel fills.
     pub outputs: *const mx_tensor,
-    /// How many.
+    /// Number of outputs.
     pub num_outputs: usize,
-    /// Attributes of an operator of a module; an existing operator has none here.
+    /// Attributes of an operator that a module defines; none for existing operators.
     pub attributes: *const mx_attribute,
-    /// How many.
+    /// Number of attributes.
     pub num_attributes: usize,
-    /// The operator's, or the kernel's.
+    /// The `state` of the operator or the kernel.
     pub state: *mut c_void,
-    /// Room for a message, if the kernel does not return `MX_MODULE_OK`.
+    /// Buffer for a message, if the kernel does not return `MX_MODULE_OK`.
     pub message: *mut c_char,
-    /// For how many bytes, the zero byte included.
+    /// Size of the buffer in bytes, including the terminating zero.
     pub message_capacity: usize,
 }
 
-/// A shape rule: it looks at shapes, data types and attributes, and at nothing else.
+/// A shape rule. It must depend on shapes, data types and attributes only.
 pub type mx_infer = Option<unsafe extern "C" fn(call: *const mx_infer_call) -> i32>;
-/// A kernel. It may run on any thread, beside itself.
+/// A kernel. It may be called on any thread, and on several threads at once.
 pub type mx_kernel = Option<unsafe extern "C" fn(call: *const mx_kernel_call) -> i32>;
 
-/// A parameter of an operator that is no array.
+/// A parameter of an operator that is not an array.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_parameter {
     /// Its name.
     pub name: *const c_char,
-    /// What it is when left out; its kind is what the parameter takes.
+    /// Default. Its kind is the kind of the parameter.
     pub value: mx_attribute,
 }
 
-/// An operator of a module.
+/// An operator that a module defines.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_operator {
     /// The size of this structure.
     pub size: usize,
-    /// Its name, which no other operator has.
+    /// Its name, which must be new.
     pub name: *const c_char,
-    /// What it does; null for nothing.
+    /// Documentation; may be null.
     pub doc: *const c_char,
     /// `num_inputs` names of operands.
     pub inputs: *const *const c_char,
-    /// How many.
+    /// Number of operands.
     pub num_inputs: usize,
-    /// How many outputs.
+    /// Number of outputs.
     pub num_outputs: usize,
     /// `num_parameters` parameters.
     pub parameters: *const mx_parameter,
-    /// How many.
+    /// Number of parameters.
     pub num_parameters: usize,
-    /// The shape rule. Null: each output is like the first operand.
+    /// The shape rule. Null: each output has the shape and dtype of the first operand.
     pub infer: mx_infer,
     /// The kernel for the CPU.
     pub kernel: mx_kernel,
-    /// The operator that computes the gradients of the operands, with the same parameters, from the outputs' gradients, the operands and the outputs,
-    /// in this order. Null: no gradient flows.
+    /// Name of the operator that computes the gradients of the operands, with the same parameters, from the gradients of the outputs, the operands
+    /// and the outputs, in this order. Null: no gradient flows.
     pub gradient: *const c_char,
-    /// Handed to the functions.
+    /// Passed to the functions.
     pub state: *mut c_void,
 }
 
-/// A kernel of an operator that is there already.
+/// A kernel of an existing operator.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_kernel_entry {
@@ -182,32 +182,32 @@ pub struct mx_kernel_entry {
     pub size: usize,
     /// The operator.
     pub op: *const c_char,
-    /// The kind of device: "cpu", or one that a module has added.
+    /// The kind of device: "cpu", or a kind that a module has added.
     pub device: *const c_char,
-    /// Kernels of higher priority are asked first; the engine's own has 0.
+    /// Kernels of higher priority are tried first. The engine's own kernel has priority 0.
     pub priority: i32,
-    /// 0.
+    /// Must be 0.
     pub reserved: i32,
     /// The kernel.
     pub kernel: mx_kernel,
-    /// Handed to the kernel.
+    /// Passed to the kernel.
     pub state: *mut c_void,
 }
 
-/// A kind of device: memory of its own, and copies. Its work is done when a call returns.
+/// A kind of device: its memory and copies. All work must be done when a call returns.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_device {
     /// The size of this structure.
     pub size: usize,
-    /// The name of the kind.
+    /// Name of the kind.
     pub name: *const c_char,
-    /// How many devices there are.
+    /// Number of devices.
     pub count: usize,
-    /// A block of so many bytes, aligned to 64, on device `id`; null if there is none.
+    /// Allocates `len_bytes` bytes, aligned to 64, on device `id`. Returns null on failure.
     pub allocate:
         Option<unsafe extern "C" fn(state: *mut c_void, id: u32, len_bytes: usize) -> *mut c_void>,
-    /// Gives a block back.
+    /// Frees a block.
     pub free: Option<
         unsafe extern "C" fn(state: *mut c_void, id: u32, block: *mut c_void, len_bytes: usize),
     >,
@@ -231,7 +231,7 @@ pub struct mx_device {
             len_bytes: usize,
         ) -> i32,
     >,
-    /// Copies on the device.
+    /// Copies between two blocks of the device.
     pub copy: Option<
         unsafe extern "C" fn(
             state: *mut c_void,
@@ -241,22 +241,23 @@ pub struct mx_device {
             len_bytes: usize,
         ) -> i32,
     >,
-    /// Handed to the functions.
+    /// Passed to the functions.
     pub state: *mut c_void,
 }
 
-/// What the engine offers a module while it is loaded. What is added counts once `init` has returned `MX_MODULE_OK`; else nothing of it does.
+/// What the engine offers a module while it is loaded. What a module adds takes effect when `init` returns `MX_MODULE_OK`; on an error nothing is
+/// added.
 #[repr(C)]
 pub struct mx_host {
     /// The size of this structure.
     pub size: usize,
-    /// The engine's version of the table.
+    /// The engine's version of this ABI.
     pub abi: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
-    /// Handed to the functions.
+    /// Passed to the functions.
     pub context: *mut c_void,
-    /// Adds an operator. The structure and what it points to are copied, but for the functions and the state.
+    /// Adds an operator. The structure and everything that it points to is copied, except the functions and the state.
     pub add_operator:
         Option<unsafe extern "C" fn(context: *mut c_void, operator: *const mx_operator) -> i32>,
     /// Adds a kernel.
@@ -267,20 +268,20 @@ pub struct mx_host {
         Option<unsafe extern "C" fn(context: *mut c_void, device: *const mx_device) -> i32>,
 }
 
-/// What a library that is a module answers: it exports `const mx_module *mx_module_entry(void)`.
+/// Description of a module. Its library exports `const mx_module *mx_module_entry(void)`.
 #[repr(C)]
 pub struct mx_module {
     /// The size of this structure.
     pub size: usize,
     /// `MX_MODULE_ABI` of the header that the module was compiled with.
     pub abi: u32,
-    /// 0.
+    /// Must be 0.
     pub reserved: u32,
     /// The module's name.
     pub name: *const c_char,
     /// The module's version.
     pub version: *const c_char,
-    /// Adds what the module has. It writes a message if it returns anything but `MX_MODULE_OK`.
+    /// Adds operators, kernels and devices. It writes a message if it does not return `MX_MODULE_OK`.
     pub init: Option<
         unsafe extern "C" fn(
             host: *const mx_host,
@@ -290,10 +291,10 @@ pub struct mx_module {
     >,
 }
 
-/// Runs the body of a function of a module in Rust: a panic, which must not leave a module, becomes a status and a message.
+/// For modules in Rust: runs the body of a function and converts a panic, which must not unwind into the engine, to a status and a message.
 ///
 /// # Safety
-/// `message` is null or has room for `capacity` bytes.
+/// `message` is null or a buffer of `capacity` bytes.
 #[allow(dead_code, reason = "modules call it, the engine does not")]
 pub unsafe fn guarded(
     message: *mut c_char,
@@ -315,7 +316,7 @@ pub unsafe fn guarded(
     };
     if !message.is_null() && capacity > 0 {
         let len = text.len().min(capacity - 1);
-        // SAFETY: there is room for the text and a zero byte.
+        // SAFETY: the buffer has space for the text and a zero byte.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), message.cast::<u8>(), len);
             message.add(len).write(0);

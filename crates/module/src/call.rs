@@ -1,4 +1,4 @@
-//! Calls of functions of modules: arrays and attributes in the table's form, and what a status means.
+//! Calls of functions of modules: converts tensors and attributes to the C ABI, and statuses to errors.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -14,16 +14,16 @@ use crate::abi::{
 };
 use crate::text::{self, MESSAGE_BYTES};
 
-/// What a module hands over and gets back: opaque here.
+/// A pointer that a module gave and gets back. The engine does not use it.
 #[derive(Clone, Copy)]
 pub struct State(pub *mut c_void);
 
-// SAFETY: the pointer is only handed back to the module, whose functions may be called on any thread by the table's contract.
+// SAFETY: the pointer is only passed back to the module, whose functions may be called on any thread according to the ABI.
 unsafe impl Send for State {}
 // SAFETY: as above.
 unsafe impl Sync for State {}
 
-/// The error for a status that is no success.
+/// The error for a status other than success.
 pub fn failure(op: &'static str, status: i32, message: String) -> Error {
     match status {
         MX_MODULE_SHAPE => Error::shape(op, message),
@@ -34,7 +34,7 @@ pub fn failure(op: &'static str, status: i32, message: String) -> Error {
     }
 }
 
-/// Attributes in the table's form. Texts live as long as the result.
+/// Attributes as C structures. They own the texts.
 pub struct Attributes {
     /// The entries.
     pub list: Vec<mx_attribute>,
@@ -60,7 +60,7 @@ impl Attributes {
                 other => {
                     let text =
                         std::ffi::CString::new(other.text().unwrap_or("")).unwrap_or_default();
-                    // The text does not move with the list that keeps it.
+                    // The buffer of the text does not move when the text is moved into the list.
                     (entry.kind, entry.text) = (MX_PARAMETER_TEXT, text.as_ptr());
                     texts.push(text);
                 }
@@ -75,7 +75,7 @@ impl Attributes {
     }
 }
 
-/// A tensor in the table's form; its sizes are in `sizes`.
+/// A tensor as a C structure; `sizes` owns its shape and strides.
 fn tensor(x: &Tensor, sizes: &mut Vec<Box<[i64]>>) -> mx_tensor {
     let numbers = |list: &[usize]| -> Box<[i64]> { list.iter().map(|&n| n as i64).collect() };
     let strides: Box<[i64]> = x.layout().strides().iter().map(|&n| n as i64).collect();
@@ -99,7 +99,7 @@ const ABSENT: mx_tensor = mx_tensor {
     dtype: 0,
 };
 
-/// Calls a kernel of a module. `Ok(false)`: it leaves the call to the next one.
+/// Calls a kernel of a module. Returns `Ok(false)` if the kernel declined the call.
 pub fn run_kernel(
     cx: &KernelCx,
     kernel: mx_kernel,

@@ -17,7 +17,7 @@ use crate::text;
 
 type CopyFn = unsafe extern "C" fn(*mut c_void, u32, *mut c_void, *const c_void, usize) -> i32;
 
-/// A checked copy of what a module describes.
+/// A checked copy of a module's description of a kind of device.
 #[derive(Clone, Copy)]
 pub struct Described {
     /// The name of the kind.
@@ -31,10 +31,10 @@ pub struct Described {
     state: State,
 }
 
-/// Reads the description of a kind of device.
+/// Checks and copies the description of a kind of device.
 ///
 /// # Safety
-/// `given` is null or a structure whose pointers are null or valid.
+/// `given` is null or points to a structure whose pointers are null or valid.
 pub unsafe fn describe(given: *const mx_device) -> Result<Described> {
     let wrong = |problem: String| Error::value("load", problem);
     if given.is_null() || !given.is_aligned() {
@@ -48,7 +48,7 @@ pub unsafe fn describe(given: *const mx_device) -> Result<Described> {
             "the device's size is {size}, needed are {needed}"
         )));
     }
-    // SAFETY: the structure is as large as we read, and the caller's promise.
+    // SAFETY: the structure has at least the size that is read; the caller's promise.
     let (given, name) = unsafe {
         let given = given.read();
         (given, text::kept(given.name, "name of a device")?)
@@ -85,7 +85,7 @@ pub unsafe fn describe(given: *const mx_device) -> Result<Described> {
     })
 }
 
-/// Makes the devices available.
+/// Registers the kind of device.
 pub fn add(described: Described) -> Result<()> {
     let kind = DeviceKind::add(described.name, false)?;
     register_backend(Box::new(Module {
@@ -140,13 +140,13 @@ impl Backend for Module {
         let block = self.allocate(id, len_bytes)?.ptr;
         let zeros = vec![0_u8; len_bytes];
         let (to, from) = (block.as_ptr().cast(), zeros.as_ptr().cast());
-        // SAFETY: the block and the zeros have so many bytes.
+        // SAFETY: the block and the zeros have this size.
         let status =
             unsafe { (self.described.upload)(self.described.state.0, id, to, from, len_bytes) };
         match status {
             0 => Ok(block.into()),
             _ => {
-                // SAFETY: nobody knows the block.
+                // SAFETY: nobody else uses the block.
                 unsafe { self.free(id, block, len_bytes, &[]) };
                 Err(self.no_memory(id, len_bytes))
             }
@@ -161,7 +161,7 @@ impl Backend for Module {
         _in_flight: &[Arc<dyn Event>],
     ) {
         self.in_use_bytes.fetch_sub(len_bytes, Ordering::Relaxed);
-        // SAFETY: as the caller promises; no work is in flight where calls return when it is done.
+        // SAFETY: the caller's promise. No work is pending, because all work is done when a call returns.
         unsafe {
             (self.described.free)(self.described.state.0, id, block.as_ptr().cast(), len_bytes);
         }
@@ -201,7 +201,7 @@ impl Backend for Module {
     }
 
     fn memory(&self, _id: u32) -> MemoryInfo {
-        // The table has no function that tells.
+        // The ABI has no function for this.
         MemoryInfo { free: 0, total: 0 }
     }
 }

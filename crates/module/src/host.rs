@@ -1,4 +1,4 @@
-//! Loading: a module is opened, asked for its entry, and describes what it has. Only when all of that makes sense is anything registered.
+//! Loads modules. A module's library is opened and describes what it adds. Nothing is registered until all descriptions have been checked.
 
 use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::abi::{
 use crate::text::{self, MESSAGE_BYTES};
 use crate::{device, kernel, operator};
 
-/// The oldest version of the table that is understood.
+/// Oldest supported version of the ABI.
 const OLDEST: u32 = MX_MODULE_ABI.saturating_sub(2);
 
 /// A module that was loaded.
@@ -23,22 +23,22 @@ pub struct Loaded {
     pub name: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// Where it came from.
+    /// The file it was loaded from.
     pub path: PathBuf,
-    /// Operators that it has added.
+    /// Operators that it added.
     pub operators: Vec<&'static str>,
-    /// Kinds of devices that it has added.
+    /// Kinds of devices that it added.
     pub devices: Vec<&'static str>,
 }
 
 static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
 
-/// The modules of the process.
+/// The loaded modules.
 pub fn loaded() -> Vec<Loaded> {
     LOADED.lock().clone()
 }
 
-/// What a module has described so far, and the first thing that was wrong with it.
+/// Descriptions that a module has given so far, and the first error in them.
 #[derive(Default)]
 struct Pending {
     operators: Vec<operator::Described>,
@@ -48,7 +48,7 @@ struct Pending {
 }
 
 impl Pending {
-    /// Takes a description, or keeps what is wrong with it.
+    /// Adds a description, or stores its error.
     fn take<T>(&mut self, described: Result<T>, into: impl FnOnce(&mut Pending, T)) -> i32 {
         match described {
             Ok(described) => {
@@ -64,9 +64,9 @@ impl Pending {
 }
 
 /// # Safety
-/// `context` is the pending description that [`load`] hands out, `given` null or valid.
+/// `context` is the [`Pending`] of [`load`]; `given` is null or valid.
 unsafe extern "C" fn add_operator(context: *mut c_void, given: *const mx_operator) -> i32 {
-    // SAFETY: as the caller promises; the module calls on the thread of its `init`.
+    // SAFETY: the caller's promise; the module calls this on the thread of its `init`.
     unsafe {
         let pending = &mut *context.cast::<Pending>();
         let described = operator::describe(given).and_then(|described| {
@@ -103,11 +103,11 @@ unsafe extern "C" fn add_device(context: *mut c_void, given: *const mx_device) -
     }
 }
 
-/// Loads the module at `path`. A module that is loaded already is not loaded again.
+/// Loads the module at `path`. If it is loaded already, returns it.
 ///
 /// # Errors
-/// [`Error::Io`] if it cannot be opened or is no module; [`Error::Unsupported`] for a version of the table that is not understood, and with what the
-/// module reports; [`Error::Value`] for what it describes and cannot be. Nothing is registered then.
+/// [`Error::Io`] if the file cannot be opened or is not a module; [`Error::Unsupported`] for another version of the ABI and for errors that the
+/// module reports; [`Error::Value`] for an invalid description. Nothing is registered then.
 pub fn load(path: &Path) -> Result<Loaded> {
     let path = path
         .canonicalize()
@@ -118,13 +118,13 @@ pub fn load(path: &Path) -> Result<Loaded> {
     }
     let at = path.display();
     let io = |problem: String| Error::io("load", problem);
-    // SAFETY: whoever loads a library lets its initialisers run: that is what the caller asked for.
+    // SAFETY: loading runs the library's initialisers, which the caller asked for.
     let library = unsafe { libloading::Library::new(&path) };
     let library = library.map_err(|error| io(format!("{at} cannot be opened: {error}")))?;
-    // A module stays for the rest of the process, also one that is refused: its initialisers may have left pointers to it.
+    // A module is never unloaded, even if it is refused: its initialisers may have stored pointers to it.
     let library: &'static libloading::Library = Box::leak(Box::new(library));
     type Entry = unsafe extern "C" fn() -> *const mx_module;
-    // SAFETY: a symbol of this name has this type, by the table's contract.
+    // SAFETY: a symbol of this name has this type according to the ABI.
     let entry = unsafe { library.get::<Entry>(b"mx_module_entry\0") };
     let entry = entry.map_err(|_| {
         let error = io(format!(
@@ -134,7 +134,7 @@ pub fn load(path: &Path) -> Result<Loaded> {
     })?;
     // SAFETY: as above.
     let module = unsafe { entry() };
-    // SAFETY: the entry's structure is constant; what of it may be read is checked first.
+    // SAFETY: the entry's structure is constant; its size and version are checked before its other fields are read.
     let (name, version, module) = unsafe { read_entry(module, &at.to_string())? };
     let mut pending = Pending::default();
     let host = mx_host {
@@ -206,7 +206,7 @@ fn register(
     })
 }
 
-/// Checks the entry of a module and returns its name, its version and a copy.
+/// Checks the entry of a module. Returns its name, its version and a copy.
 ///
 /// # Safety
 /// `module` is null or the structure of a module.
@@ -218,7 +218,7 @@ unsafe fn read_entry(
     if module.is_null() || !module.is_aligned() {
         return Err(io(format!("the module {at} has no entry")));
     }
-    // SAFETY: not null, and the caller's promise: size and version are in every version of the table.
+    // SAFETY: not null, and the caller's promise: every version of the ABI has these two fields.
     let (size, abi) = unsafe {
         (
             (&raw const (*module).size).read(),
@@ -238,7 +238,7 @@ unsafe fn read_entry(
             "the entry of {at} has the size {size}, needed are {needed}"
         )));
     }
-    // SAFETY: the structure is as large as we read, and the caller's promise.
+    // SAFETY: the structure has at least the size that is read; the caller's promise.
     unsafe {
         let module = module.read();
         let name = text::kept(module.name, "name of the module")?;

@@ -1,4 +1,4 @@
-//! Kernels of existing operators, by priority. One function stands in the engine's table for all of them and asks who takes the call.
+//! Kernels of modules for existing operators. One function is registered for all of them. It tries the kernels in order of priority.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -12,7 +12,7 @@ use crate::abi::{mx_kernel, mx_kernel_entry};
 use crate::call::{State, run_kernel};
 use crate::text;
 
-/// A checked copy of what a module describes.
+/// A checked copy of a module's description of a kernel.
 #[derive(Clone)]
 pub struct Described {
     op: &'static OpDef,
@@ -22,7 +22,7 @@ pub struct Described {
     state: State,
 }
 
-/// Who computes an operator.
+/// A kernel of a module that is registered for an operator.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// The operator.
@@ -45,7 +45,7 @@ struct Entry {
 
 type Table = HashMap<(&'static str, DeviceKind), Vec<Entry>>;
 
-/// The table that calls read without a lock. Tables that were replaced are never freed: a call may still read one.
+/// The table, read by calls without a lock. Replaced tables are never freed, because a call may still be reading one.
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
 static CHANGES: Mutex<()> = Mutex::new(());
 
@@ -54,10 +54,10 @@ fn table() -> Option<&'static Table> {
     unsafe { TABLE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Reads the description of a kernel. `devices` are kinds that the same module adds.
+/// Checks and copies the description of a kernel. `devices` are the kinds of devices that the same module adds.
 ///
 /// # Safety
-/// `given` is null or a structure whose pointers are null or valid.
+/// `given` is null or points to a structure whose pointers are null or valid.
 pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Result<Described> {
     let wrong = |problem: String| Error::value("load", problem);
     if given.is_null() || !given.is_aligned() {
@@ -71,7 +71,7 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
             "the kernel's size is {size}, needed are {needed}"
         )));
     }
-    // SAFETY: the structure is as large as we read, and the caller's promise.
+    // SAFETY: the structure has at least the size that is read; the caller's promise.
     let (given, name, device) = unsafe {
         let given = given.read();
         (
@@ -93,7 +93,7 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
     if given.kernel.is_none() {
         return Err(wrong(format!("the kernel of `{name}` is null")));
     }
-    // On the CPU the engine's own kernel takes what the module declines.
+    // On the CPU the engine's kernel handles calls that the module declines.
     let is_kernel = matches!(op.cpu, Cpu::Kernel(_));
     if !is_kernel && (device == "cpu" || !matches!(op.cpu, Cpu::Map(_))) {
         return Err(wrong(format!(
@@ -115,7 +115,7 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
     })
 }
 
-/// Puts kernels into the table.
+/// Adds kernels to the table.
 pub fn add(module: &'static str, described: &[Described]) -> Result<()> {
     let _changes = CHANGES.lock();
     let mut next = table().cloned().unwrap_or_default();
@@ -139,7 +139,7 @@ pub fn add(module: &'static str, described: &[Described]) -> Result<()> {
     Ok(())
 }
 
-/// All kernels of modules.
+/// All registered kernels of modules.
 pub fn served() -> Vec<Served> {
     let all = table().into_iter().flatten();
     let mut found: Vec<Served> = all
@@ -156,7 +156,7 @@ pub fn served() -> Vec<Served> {
     found
 }
 
-/// The kernel of every operator that a module serves.
+/// The kernel that is registered for operators with kernels of modules.
 fn run(cx: &KernelCx) -> Result<()> {
     let found = table().and_then(|table| table.get(&(cx.op.name, cx.device.kind())));
     for entry in found.into_iter().flatten() {

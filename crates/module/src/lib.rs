@@ -1,4 +1,4 @@
-//! Modules: shared libraries that add operators, kernels of existing operators, and kinds of devices while the program runs.
+//! Modules: shared libraries that add operators, kernels of existing operators, and kinds of devices at run time.
 //!
 //! [`load`] opens one. The table between both is in [`abi`] and in `include/mxnet_module.h`. A module is never closed: its functions are in the
 //! registry for the rest of the process. Libraries that multiply matrices are in `blas`: the setting of that name opens them.

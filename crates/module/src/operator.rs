@@ -1,4 +1,4 @@
-//! Operators of modules as entries of the registry.
+//! Operators of modules, converted to definitions for the registry.
 
 use std::ffi::c_char;
 
@@ -16,7 +16,7 @@ use crate::abi::{
 use crate::call::{Attributes, State, failure, run_kernel};
 use crate::text::{self, MESSAGE_BYTES};
 
-/// What an entry's functions need.
+/// Data for the functions of the definition.
 struct Code {
     infer: mx_infer,
     kernel: mx_kernel,
@@ -30,21 +30,21 @@ fn code(op: &'static OpDef) -> Result<&'static Code> {
     state.ok_or_else(|| Error::internal(op.name, "the entry is of no module"))
 }
 
-/// The most operands, outputs and parameters of an operator: more are a structure that was not filled.
+/// Limit for operands, outputs and parameters of an operator. Larger numbers are a sign of an uninitialised structure.
 const MOST: usize = 64;
 
-/// A checked copy of what a module describes.
+/// A checked copy of a module's description of an operator.
 pub struct Described {
-    /// The entry.
+    /// The definition.
     pub op: OpDef,
-    /// The operator of its gradient.
+    /// Name of the operator that computes its gradient.
     pub gradient: Option<&'static str>,
 }
 
-/// Reads the description of an operator.
+/// Checks and copies the description of an operator.
 ///
 /// # Safety
-/// `given` is null or a structure whose pointers are null or valid.
+/// `given` is null or points to a structure whose pointers are null or valid.
 pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
     let wrong = |problem: String| Error::value("load", problem);
     if given.is_null() || !given.is_aligned() {
@@ -58,7 +58,7 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
             "the operator's size is {size}, needed are {needed}"
         )));
     }
-    // SAFETY: the structure is as large as we read.
+    // SAFETY: the structure has at least the size that is read.
     let given = unsafe { given.read() };
     // SAFETY: as the caller promises.
     let name = unsafe { text::kept(given.name, "name")? };
@@ -157,7 +157,7 @@ fn spec(x: &Array) -> mx_spec {
     }
 }
 
-/// What a shape rule has said of an output, if that makes sense.
+/// Checks shape and dtype of an output that a shape rule returned.
 fn checked(op: &'static str, i: usize, found: &mx_spec) -> Result<OutSpec> {
     let wrong = |problem: String| {
         let problem = format!("the shape rule of its module gives output {i} {problem}");
@@ -203,7 +203,7 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
         return Err(cx.shape_error(problem));
     }
     let inputs: Vec<mx_spec> = cx.inputs.iter().flatten().map(|x| spec(x)).collect();
-    // What the rule does not write is refused.
+    // An invalid value, by which outputs that the rule did not write are found.
     let unwritten = mx_spec {
         ndim: -1,
         dtype: -1,

@@ -1,16 +1,16 @@
-//! Text of modules, which is copied, and their messages.
+//! Copies texts and messages of modules.
 
 use std::ffi::{CStr, c_char};
 
 use mxnet_core::{Error, Result};
 
-/// Bytes for a message of a module.
+/// Size of the buffer for messages of modules.
 pub const MESSAGE_BYTES: usize = 1024;
 
-/// Text that stays for the rest of the process; null is an error.
+/// A copy of the text that lives for the rest of the process; null is an error.
 ///
 /// # Safety
-/// Null, or text that ends with a zero byte.
+/// `text` is null or ends with a zero byte.
 pub unsafe fn kept(text: *const c_char, what: &str) -> Result<&'static str> {
     if text.is_null() {
         return Err(Error::value("load", format!("`{what}` is null")));
@@ -21,7 +21,7 @@ pub unsafe fn kept(text: *const c_char, what: &str) -> Result<&'static str> {
     Ok(Box::leak(text.to_owned().into_boxed_str()))
 }
 
-/// What a module has written.
+/// The message that a module has written.
 pub fn message(written: &[c_char; MESSAGE_BYTES]) -> String {
     let bytes = written.iter().take(MESSAGE_BYTES - 1).map(|&c| c as u8);
     let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();

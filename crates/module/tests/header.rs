@@ -1,4 +1,4 @@
-//! `include/mxnet_module.h` is what cbindgen writes of the sources. `MXNET_WRITE_HEADER=1 cargo test -p mxnet-module --test header` writes it anew.
+//! Checks that `include/mxnet_module.h` is what cbindgen generates. `MXNET_WRITE_HEADER=1 cargo test -p mxnet-module --test header` regenerates it.
 
 use std::fs;
 use std::path::Path;

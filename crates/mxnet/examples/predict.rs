@@ -1,7 +1,7 @@
-//! Loads a network that Python exported and calls it from several threads, with no Python in the process.
+//! Loads a network that Python exported and calls it from several threads. There is no Python in the process.
 //!
 //! `predict SYMBOL.json PARAMS INPUTS.safetensors OUTPUTS.safetensors [THREADS [CALLS]]`: INPUTS has the arguments under the names "0", "1", ...;
-//! OUTPUTS gets the results under such names. Every thread makes CALLS calls; all must give the same bits.
+//! the results are written to OUTPUTS under such names. Every thread makes CALLS calls; all must give the same bits.
 
 use std::error::Error;
 use std::time::Instant;

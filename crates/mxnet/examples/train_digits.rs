@@ -1,7 +1,7 @@
 //! Trains a network of two dense layers on handwritten digits, saves it, and loads it again.
 //!
-//! `train_digits DIGITS.safetensors NETWORK.safetensors`: the first file has `images` (n, 64) float32 from 0 to 1 and `labels` (n,) int64, the last
-//! fifth of which is kept for the test. `python -m mxnet.demo` has the same digits.
+//! `train_digits DIGITS.safetensors NETWORK.safetensors`: the first file has `images` (n, 64), float32 from 0 to 1, and `labels` (n,), int64. The
+//! last fifth is the test set. `python -m mxnet.demo` uses the same digits.
 
 use std::error::Error;
 
@@ -45,7 +45,7 @@ impl Network {
     }
 }
 
-/// The mean of the negative logarithms of the probabilities of the right classes.
+/// Mean cross entropy: the negative logarithm of the probability of the right class.
 fn loss(scores: &Array, labels: &Array) -> mxnet::Result<Array> {
     -&scores.log_softmax(-1)?.pick(labels)?.mean()?
 }

@@ -1,4 +1,4 @@
-//! The array of the Rust API: a core array with methods that read as Rust does.
+//! The array of the Rust API: wraps a core array, with methods in Rust style.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use mxnet_tensor::{DType, Device, Scalar};
 
 use crate::index::IntoIndex;
 
-/// An n-dimensional array. A clone shares the elements; views, which indexing and reshaping return, share them too.
+/// An n-dimensional array. Clones share the elements, and so do views, which indexing and reshaping return.
 #[derive(Clone)]
 pub struct Array(mxnet_core::Array);
 
-/// Calls the operator `name` of the registry with arguments by position, then by name. All languages bind arguments this way.
+/// Calls the operator `name` of the registry with positional and named arguments, which are bound as in all other languages.
 ///
 /// ```
 /// use mxnet::{Array, call};
@@ -26,7 +26,7 @@ pub struct Array(mxnet_core::Array);
 /// ```
 ///
 /// # Errors
-/// No operator of this name; arguments that do not fit; what the operator reports.
+/// There is no operator of this name; arguments do not fit; errors of the operator.
 pub fn call(name: &str, positional: &[Given], named: &[(&str, Given)]) -> Result<Vec<Array>> {
     let op = registry::find(name).ok_or_else(|| {
         let problem = format!("there is no operator `{name}`");
@@ -114,13 +114,13 @@ macro_rules! reductions {
         $(#[$doc])*
         ///
         /// # Errors
-        /// A data type that the operator does not take, and no elements where the result would have no meaning.
+        /// A data type that the operator does not take; an empty array, for reductions without an identity.
         pub fn $whole(&self) -> Result<Array> {
             call1($op, &[self.arg()], &[])
         }
 
         $(#[$doc])*
-        /// Over `axes`, which are dropped.
+        /// Over `axes`, which are removed.
         ///
         /// # Errors
         /// An axis out of range or repeated; as the reduction of the whole array.
@@ -149,7 +149,7 @@ impl Array {
     /// An array of these elements in C order, on the CPU.
     ///
     /// # Errors
-    /// [`Error::Shape`] if `shape` does not hold so many elements.
+    /// [`Error::Shape`] if the number of elements is not that of `shape`.
     pub fn from_slice<T: Element>(elements: &[T], shape: &[usize]) -> Result<Array> {
         mxnet_core::Array::from_slice(elements, shape).map(Array)
     }
@@ -165,7 +165,7 @@ impl Array {
     /// Zeros.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Shape`] for more elements than can be counted.
+    /// [`Error::Memory`]; [`Error::Shape`] if the number of elements overflows.
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Array> {
         creation::zeros(shape, dtype, Device::cpu(0)).map(Array)
     }
@@ -208,10 +208,10 @@ impl Array {
         self.0.device()
     }
 
-    /// The elements in C order, once they are computed.
+    /// The elements in C order. Waits until they are computed.
     ///
     /// # Errors
-    /// [`Error::DType`] if `T` is another type than the elements'; the failure of the operation that should have computed them.
+    /// [`Error::DType`] if `T` is not the element type; the failure of the operation that should have computed them.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.0.to_vec()
     }
@@ -224,7 +224,7 @@ impl Array {
         self.0.item().map(|value| value.as_f64())
     }
 
-    /// Returns when the elements are there.
+    /// Waits until the elements are computed.
     ///
     /// # Errors
     /// The failure of the operation that should have computed them.
@@ -232,7 +232,7 @@ impl Array {
         self.0.wait_to_read()
     }
 
-    /// A view of the elements in another shape, a copy where none is possible.
+    /// The elements in another shape: a view if possible, otherwise a copy.
     ///
     /// # Errors
     /// [`Error::Shape`] if the number of elements differs.
@@ -243,7 +243,7 @@ impl Array {
     /// A view with the axes in reverse order.
     ///
     /// # Errors
-    /// None that depends on the array.
+    /// None.
     pub fn t(&self) -> Result<Array> {
         self.0.transpose(None).map(Array)
     }
@@ -256,7 +256,7 @@ impl Array {
         self.0.transpose(Some(axes)).map(Array)
     }
 
-    /// The elements in another data type.
+    /// The elements converted to another data type.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -275,7 +275,7 @@ impl Array {
     /// The array on this device.
     ///
     /// # Errors
-    /// [`Error::Device`] if it is not there.
+    /// [`Error::Device`] if the device does not exist.
     pub fn to_device(&self, device: Device) -> Result<Array> {
         #[cfg(feature = "cuda")]
         if device.kind() == mxnet_tensor::DeviceKind::Gpu {
@@ -284,7 +284,7 @@ impl Array {
         self.0.to_device(device).map(Array)
     }
 
-    /// The matrix product; stacks of matrices are multiplied one by one.
+    /// The matrix product; leading axes are broadcast.
     ///
     /// # Errors
     /// [`Error::Shape`] if the inner axes differ.
@@ -292,7 +292,7 @@ impl Array {
         self.0.matmul(&rhs.0).map(Array)
     }
 
-    /// Elements to a power.
+    /// Elements raised to a power.
     ///
     /// # Errors
     /// A data type that the operator does not take.
@@ -300,7 +300,7 @@ impl Array {
         call1("power", &[self.arg(), exponent.into()], &[])
     }
 
-    /// Positions of the largest elements along an axis.
+    /// Indices of the largest elements along an axis.
     ///
     /// # Errors
     /// [`Error::Axis`].
@@ -324,7 +324,7 @@ impl Array {
         call1("log_softmax", &[self.arg()], &[("axis", axis.into())])
     }
 
-    /// For each position of the other axes, the element of the last axis that `index` names.
+    /// For each position of the other axes, the element of the last axis at `index`.
     ///
     /// # Errors
     /// [`Error::Shape`] if the shapes do not fit.
@@ -332,7 +332,7 @@ impl Array {
         call1("pick", &[self.arg(), index.arg()], &[])
     }
 
-    /// Whether elements are equal, one by one.
+    /// Elementwise comparison for equality.
     ///
     /// # Errors
     /// [`Error::Shape`] if the shapes do not fit.
@@ -340,7 +340,7 @@ impl Array {
         call1("equal", &[self.arg(), rhs.arg()], &[])
     }
 
-    /// A view by integers, ranges and [`crate::NewAxis`], as many as there are axes or fewer.
+    /// A view selected by integers, ranges and [`crate::NewAxis`]; missing trailing axes are whole.
     ///
     /// ```
     /// use mxnet::{Array, NewAxis};
@@ -356,12 +356,12 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Index`] out of range.
+    /// [`Error::Index`] if an index is out of range.
     pub fn at(&self, index: impl IntoIndex) -> Result<Array> {
         self.0.index(index.into_index().into()).map(Array)
     }
 
-    /// Writes `values`, broadcast, to the elements of the array: those of a view change in what it is a view of.
+    /// Writes `values`, broadcast, to the elements of the array. If it is a view, the viewed array changes.
     ///
     /// # Errors
     /// [`Error::Shape`] if they do not broadcast; [`Error::Value`] if the array is read-only.
@@ -369,7 +369,7 @@ impl Array {
         call("positive", &[values.arg()], &[("out", self.arg())]).map(drop)
     }
 
-    /// Makes it a variable with a gradient of zeros.
+    /// Makes it a variable with a gradient buffer of zeros.
     ///
     /// # Errors
     /// [`Error::Memory`].

@@ -1,4 +1,4 @@
-//! Recording, and gradients as new arrays.
+//! Recording, and gradients as arrays.
 
 use mxnet_core::Result;
 use mxnet_core::autograd::{self, Retain};
@@ -6,19 +6,19 @@ use mxnet_core::interp::{Scope, is_training};
 
 use crate::Array;
 
-/// Runs `body`, whose calls on this thread are recorded, in training mode.
+/// Runs `body` in training mode and records its calls on this thread.
 pub fn record<R>(body: impl FnOnce() -> R) -> R {
     let _scope = Scope::enter(true, true);
     body()
 }
 
-/// Runs `body`, whose calls on this thread are not recorded.
+/// Runs `body` without recording its calls on this thread.
 pub fn without_recording<R>(body: impl FnOnce() -> R) -> R {
     let _scope = Scope::enter(false, is_training());
     body()
 }
 
-/// The gradients of the sum of `heads` with respect to `variables`, recorded themselves: they have gradients.
+/// The gradients of the sum of `heads` with respect to `variables`. They are recorded, so that gradients of them can be computed.
 ///
 /// ```
 /// use mxnet::{Array, grad, record};
@@ -36,7 +36,7 @@ pub fn without_recording<R>(body: impl FnOnce() -> R) -> R {
 /// ```
 ///
 /// # Errors
-/// [`crate::Error::Autograd`] if a head was not recorded or a variable has no part in the graph.
+/// [`crate::Error::Autograd`] if a head was not recorded or a variable is not part of the graph.
 pub fn grad(heads: &[&Array], variables: &[&Array]) -> Result<Vec<Array>> {
     let heads: Vec<&mxnet_core::Array> = heads.iter().map(|&x| x.as_ref()).collect();
     let variables: Vec<&mxnet_core::Array> = variables.iter().map(|&x| x.as_ref()).collect();

@@ -6,7 +6,7 @@ use mxnet_core::{Result, files};
 
 use crate::Array;
 
-/// Writes arrays under their names to a file, which replaces an older one in a single step.
+/// Writes named arrays to a file. An older file is replaced in one step.
 ///
 /// # Errors
 /// [`crate::Error::Io`] if the file cannot be written; [`crate::Error::DType`] for complex128, which the format does not have.
@@ -24,7 +24,7 @@ pub fn save<'a>(
 /// Reads the arrays of a file, in the order in which they are stored.
 ///
 /// # Errors
-/// [`crate::Error::Io`] if the file cannot be read, is damaged, or of another kind.
+/// [`crate::Error::Io`] if the file cannot be read, is damaged, or has another format.
 pub fn load(path: impl AsRef<Path>) -> Result<Vec<(String, Array)>> {
     let path = path.as_ref();
     let (named, _) = files::load(path).map_err(|error| error.at(path))?;

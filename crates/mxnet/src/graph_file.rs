@@ -1,4 +1,4 @@
-//! Networks that Python exported, called without Python.
+//! Networks that Python exported, run without Python.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use mxnet_graph::Model;
 
 use crate::{Array, load};
 
-/// A graph from files, with its arrays. Threads may run it at the same time and share the arrays.
+/// A graph and its arrays, read from files. Several threads may run it at once; they share the arrays.
 ///
 /// ```no_run
 /// use mxnet::{Array, DType, Graph};
@@ -24,11 +24,11 @@ use crate::{Array, load};
 pub struct Graph(Model);
 
 impl Graph {
-    /// Reads what `HybridBlock.export` wrote: the graph and its arrays. Nothing in the files is executed but operators.
+    /// Reads the files that `HybridBlock.export` wrote. Files can execute nothing but operators.
     ///
     /// # Errors
-    /// [`Error::Io`] if a file cannot be read; [`Error::Value`] for a graph that is damaged, of a newer version, or in need of operators or arrays
-    /// that are not there.
+    /// [`Error::Io`] if a file cannot be read; [`Error::Value`] for a graph that is damaged, of a newer version, or that needs operators or arrays
+    /// that do not exist.
     pub fn load(symbol_file: impl AsRef<Path>, param_file: impl AsRef<Path>) -> Result<Graph> {
         let path = symbol_file.as_ref();
         let text = std::fs::read_to_string(path)
@@ -41,7 +41,7 @@ impl Graph {
         Ok(Graph(Model::new(&text, &arrays)?))
     }
 
-    /// Shapes and dtypes of the arguments. Of one with [`Graph::dynamic_axes`] the shape is an example.
+    /// Shapes and dtypes of the arguments. For an argument with [`Graph::dynamic_axes`] the shape is an example.
     pub fn arguments(&self) -> Vec<(Vec<usize>, crate::DType)> {
         let forms = self.0.arguments().iter();
         forms
@@ -54,10 +54,10 @@ impl Graph {
         self.0.dynamic_axes(index)
     }
 
-    /// The results for these arguments, in the order in which the network returns them.
+    /// Runs the network. Returns its results in order.
     ///
     /// # Errors
-    /// [`Error::Value`] for another number of arguments, [`Error::Shape`] and [`Error::DType`] for another form of one.
+    /// [`Error::Value`] for a wrong number of arguments, [`Error::Shape`] and [`Error::DType`] for arguments of another shape or dtype.
     pub fn run(&self, arguments: &[&Array]) -> Result<Vec<Array>> {
         let given: Vec<&mxnet_core::Array> = arguments.iter().map(|x| (*x).as_ref()).collect();
         Ok(self.0.run(&given)?.into_iter().map(Array::from).collect())

@@ -8,9 +8,9 @@ use mxnet_tensor::IndexItem;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewAxis;
 
-/// What one axis is indexed by. Negative positions count from the end.
+/// Index of one axis. Negative positions count from the end.
 pub trait IndexPart {
-    /// As the engine has it.
+    /// Converts it to an entry of an index expression.
     fn item(self) -> IndexItem;
 }
 
@@ -59,7 +59,7 @@ impl IndexPart for NewAxis {
     }
 }
 
-/// What stands for an index expression: one part, or a tuple of up to four.
+/// An index expression: one part, or a tuple of up to four.
 pub trait IntoIndex {
     /// The parts, in order.
     fn into_index(self) -> Vec<IndexItem>;

@@ -1,4 +1,4 @@
-//! A tensor engine: arrays, automatic differentiation, and what trains a small network.
+//! A tensor engine: arrays, automatic differentiation, optimizers and files.
 //!
 //! ```
 //! use mxnet::{Array, record};
@@ -13,13 +13,13 @@
 //! # }
 //! ```
 //!
-//! [`Array`] has operators on references and indexing by ranges; [`call`] calls every operator of the registry by name; [`optimizer`] has update
-//! rules, [`random`] random arrays, [`save`] and [`load`] files. Everything that can fail returns a [`Result`]; operators such as `&a * &b` take
-//! a result beside an array, so `(&a * &b + &c)?` needs one `?`.
+//! [`Array`] has operators on references and indexing by ranges; [`call`] calls any operator of the registry by name; [`optimizer`] has update rules,
+//! [`random`] random arrays, [`save`] and [`load`] handle files. Everything that can fail returns a [`Result`]. Operators such as `&a * &b` also take
+//! results as operands, so `(&a * &b + &c)?` needs one `?`.
 //!
-//! Features: `image`, `simulated`, `module` and `cuda` are on by default; with `default-features = false` the crate has the CPU and nothing else.
+//! Features: `image`, `simulated`, `module` and `cuda` are on by default; with `default-features = false` the crate supports the CPU only.
 //!
-//! The crates below are here under short names: [`core`] has the call path, [`ops`] the operators, [`tensor`] data types, layouts and devices,
+//! The crates of the engine are re-exported: [`core`] has the call path, [`ops`] the operators, [`tensor`] data types, layouts and devices,
 //! [`engine`] the scheduler.
 
 #![forbid(unsafe_code)]

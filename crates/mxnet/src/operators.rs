@@ -1,5 +1,5 @@
-//! `+`, `-`, `*`, `/` of references to arrays, results of arrays and numbers; negation. Each returns a result, so `(&a * &b + &c)?` reads as it
-//! computes.
+//! `+`, `-`, `*`, `/` for references to arrays, results of arrays, and numbers; negation. Each returns a result, and takes results as operands, so
+//! that `(&a * &b + &c)?` works.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -7,7 +7,7 @@ use mxnet_core::{Result, bind::Given};
 
 use crate::array::{Array, call1};
 
-/// An operand: an array, or what an expression has given.
+/// An operand: an array, or the result of an expression.
 trait Operand {
     fn apply(self, f: impl FnOnce(Given) -> Result<Array>) -> Result<Array>;
 }

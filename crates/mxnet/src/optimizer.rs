@@ -1,4 +1,4 @@
-//! Update rules. An optimizer changes variables in place by their gradients, all of them in one call.
+//! Update rules. An optimizer updates variables in place by their gradients, all of them in one call of an operator.
 
 use mxnet_core::bind::Given;
 use mxnet_core::{Error, Result};
@@ -6,16 +6,16 @@ use mxnet_core::{Error, Result};
 use crate::autograd::without_recording;
 use crate::{Array, call};
 
-/// Changes variables by their gradients.
+/// Updates variables by their gradients.
 pub trait Optimizer {
-    /// One step for these variables, which are the same in every call.
+    /// Makes one step. `variables` must be the same in every call.
     ///
     /// # Errors
-    /// [`Error::Autograd`] if a variable has no gradient; [`Error::Value`] if there are other variables than before.
+    /// [`Error::Autograd`] if a variable has no gradient; [`Error::Value`] if the variables differ from those of earlier calls.
     fn step(&mut self, variables: &[&Array]) -> Result<()>;
 }
 
-/// Buffers like the variables, zeros at first.
+/// Buffers with the shapes of the variables, initially zeros.
 fn buffers<'a>(kept: &'a mut Vec<Array>, variables: &[&Array]) -> Result<&'a [Array]> {
     if kept.is_empty() {
         for x in variables {
@@ -48,17 +48,17 @@ fn cores<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Cores<'a> {
 /// Gradient descent, with momentum if that is not 0.
 #[derive(Debug)]
 pub struct Sgd {
-    /// The length of a step.
+    /// Step size.
     pub learning_rate: f64,
-    /// The factor of the previous step.
+    /// Factor of the previous step.
     pub momentum: f64,
-    /// The factor of the weights that is added to the gradients.
+    /// Factor of the weights, which is added to the gradients.
     pub weight_decay: f64,
     moments: Vec<Array>,
 }
 
 impl Sgd {
-    /// Plain gradient descent.
+    /// Gradient descent without momentum.
     pub fn new(learning_rate: f64) -> Sgd {
         Sgd::with_momentum(learning_rate, 0.0)
     }
@@ -98,13 +98,13 @@ impl Optimizer for Sgd {
 /// Adam. Source: Kingma and Ba, "Adam: a method for stochastic optimization", algorithm 1.
 #[derive(Debug)]
 pub struct Adam {
-    /// The length of a step.
+    /// Step size.
     pub learning_rate: f64,
-    /// The decay of the running means of the gradients.
+    /// Decay rate of the running means of the gradients.
     pub beta1: f64,
-    /// The decay of the running means of their squares.
+    /// Decay rate of the running means of the squared gradients.
     pub beta2: f64,
-    /// Added to the root of the squares.
+    /// Added to the square root, for numerical stability.
     pub epsilon: f64,
     steps: i32,
     means: Vec<Array>,
@@ -112,7 +112,7 @@ pub struct Adam {
 }
 
 impl Adam {
-    /// Adam with decays 0.9 and 0.999.
+    /// Adam with `beta1` 0.9 and `beta2` 0.999.
     pub fn new(learning_rate: f64) -> Adam {
         Adam {
             learning_rate,
@@ -132,7 +132,7 @@ impl Optimizer for Adam {
         let means = cores(buffers(&mut self.means, variables)?);
         let variances = cores(buffers(&mut self.variances, variables)?);
         let steps = self.steps + 1;
-        // The running means start at zero, which the rate makes up for.
+        // Bias correction of the running means, which start at zero, as a factor of the learning rate.
         let correction = (1.0 - self.beta2.powi(steps)).sqrt() / (1.0 - self.beta1.powi(steps));
         let rates = vec![self.learning_rate * correction; variables.len()];
         let (weights, grads) = (cores(variables.iter().copied()), cores(&grads));

@@ -1,11 +1,11 @@
-//! Random arrays. One stream serves the process; the same seed gives the same numbers on any number of threads.
+//! Random arrays. All threads share one stream; the same seed gives the same numbers for any number of threads.
 
 use mxnet_core::Result;
 use mxnet_tensor::DType;
 
 use crate::array::{Array, call1};
 
-/// Starts the stream anew.
+/// Restarts the stream.
 pub fn seed(seed: u64) {
     mxnet_core::rng::seed(seed);
 }
@@ -14,10 +14,10 @@ fn sizes(shape: &[usize]) -> Vec<i64> {
     shape.iter().map(|&n| n as i64).collect()
 }
 
-/// Uniform numbers of `[low, high)`.
+/// Uniform numbers in `[low, high)`.
 ///
 /// # Errors
-/// [`crate::Error::DType`] for a data type without fractions.
+/// [`crate::Error::DType`] if `dtype` is not a float.
 pub fn uniform(low: f64, high: f64, shape: &[usize], dtype: DType) -> Result<Array> {
     let size = sizes(shape);
     let named = [("size", size.as_slice().into()), ("dtype", dtype.into())];
@@ -27,7 +27,7 @@ pub fn uniform(low: f64, high: f64, shape: &[usize], dtype: DType) -> Result<Arr
 /// Normal numbers of this mean and standard deviation.
 ///
 /// # Errors
-/// [`crate::Error::DType`] for a data type without fractions, [`crate::Error::Value`] for a negative deviation.
+/// [`crate::Error::DType`] if `dtype` is not a float, [`crate::Error::Value`] for a negative deviation.
 pub fn normal(mean: f64, deviation: f64, shape: &[usize], dtype: DType) -> Result<Array> {
     let size = sizes(shape);
     let named = [("size", size.as_slice().into()), ("dtype", dtype.into())];

@@ -1,4 +1,4 @@
-//! The Rust API as a program uses it.
+//! The Rust API from the view of a user's program.
 
 use mxnet::optimizer::{Optimizer, Sgd};
 use mxnet::{Array, DType, Error, NewAxis, Result, call, grad, load, random, record, save};

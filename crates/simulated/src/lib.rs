@@ -1,7 +1,7 @@
-//! A device for tests of everything that has to work on a GPU: the host faults when it touches its memory, work is done later on another thread, and
-//! nothing but streams and events orders it.
+//! A simulated device for tests of code that must work on a GPU. The host cannot access its memory (a page fault), work is done later on another
+//! thread, and only streams and events order it.
 //!
-//! Its kernels are those of the CPU. Memory is opened for them while they run, and for copies.
+//! It uses the CPU's kernels. Its memory is made accessible while they run, and for copies.
 
 mod memory;
 mod stream;
@@ -21,10 +21,10 @@ use crate::stream::Queue;
 /// The name of the kind of device.
 pub const NAME: &str = "sim";
 
-/// How many devices there are.
+/// Number of devices.
 const COUNT: usize = 4;
 
-/// Makes the devices `sim(0)` to `sim(3)` available, for the rest of the process, and returns their kind.
+/// Registers the devices `sim(0)` to `sim(3)` for the rest of the process. Returns their kind.
 ///
 /// # Errors
 /// [`Error::Device`] if the kind cannot be added.
@@ -62,7 +62,7 @@ impl Backend for Simulated {
         id: u32,
         len_bytes: usize,
     ) -> std::result::Result<Allocation, TensorError> {
-        // New pages are zero.
+        // New pages are zero already.
         self.allocate(id, len_bytes)
     }
 
@@ -106,7 +106,7 @@ impl Backend for Simulated {
     }
 }
 
-/// The kernel of every operator that has one for the CPU.
+/// The kernel for every operator that has a CPU kernel.
 fn kernel(cx: &KernelCx) -> Result<()> {
     let stream = cx.stream.and_then(|x| x.as_any().downcast_ref::<Queue>());
     let Some(queue) = stream else {

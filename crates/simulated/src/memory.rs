@@ -1,4 +1,4 @@
-//! Pages that nobody may touch, unless they are opened.
+//! Memory pages that are protected from access unless a kernel or copy has opened them.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -14,15 +14,15 @@ use parking_lot::Mutex;
 /// A block of whole pages.
 struct Block {
     len: usize,
-    /// How many kernels and copies use it now.
+    /// Number of kernels and copies that are using it.
     users: usize,
 }
 
-/// What is known of the device's memory.
+/// The memory of all devices.
 struct Memory {
-    /// By address.
+    /// Blocks by address.
     blocks: BTreeMap<usize, Block>,
-    /// Blocks that were given back while work on them was in flight.
+    /// Freed blocks on which work is still pending.
     leaving: Vec<(usize, Vec<Arc<dyn Event>>)>,
 }
 
@@ -32,7 +32,7 @@ static MEMORY: Mutex<Memory> = Mutex::new(Memory {
 });
 
 fn protect(address: usize, len: usize, access: libc::c_int) {
-    // SAFETY: the pages belong to a block of ours, which only kernels and copies look at, while it is open.
+    // SAFETY: the pages belong to one of our blocks, which only kernels and copies access, while it is open.
     let result = unsafe { libc::mprotect(address as *mut libc::c_void, len, access) };
     assert_eq!(result, 0, "the pages of a block can be protected");
 }
@@ -40,12 +40,12 @@ fn protect(address: usize, len: usize, access: libc::c_int) {
 impl Memory {
     fn unmap(&mut self, address: usize) {
         if let Some(block) = self.blocks.remove(&address) {
-            // SAFETY: the block was mapped with this length, and nobody knows it any more.
+            // SAFETY: the block was mapped with this length, and nobody uses it any more.
             unsafe { libc::munmap(address as *mut libc::c_void, block.len) };
         }
     }
 
-    /// Unmaps the blocks that no work in flight uses any more.
+    /// Unmaps freed blocks on which no work is pending.
     fn sweep(&mut self) {
         let is_done = |(_, events): &mut (usize, Vec<Arc<dyn Event>>)| {
             events.iter().all(|event| event.query())
@@ -61,7 +61,7 @@ thread_local! {
     static IS_KERNEL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a kernel on this thread. What it allocates is scratch memory of its own, which stays open.
+/// Runs a kernel on this thread. Memory that it allocates is scratch memory, which stays accessible.
 pub fn as_kernel<T>(run: impl FnOnce() -> T) -> T {
     IS_KERNEL.set(true);
     let result = run();
@@ -69,7 +69,7 @@ pub fn as_kernel<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// New pages, all zero and closed.
+/// Allocates pages of zeros, protected.
 pub fn allocate(len_bytes: usize, device: Device) -> Result<NonNull<u8>, TensorError> {
     // SAFETY: asks for new memory.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -78,7 +78,7 @@ pub fn allocate(len_bytes: usize, device: Device) -> Result<NonNull<u8>, TensorE
         true => (libc::PROT_READ | libc::PROT_WRITE, 1),
         false => (libc::PROT_NONE, 0),
     };
-    // SAFETY: new private pages; nothing is mapped over.
+    // SAFETY: a new private mapping, which replaces nothing.
     let address = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -106,7 +106,7 @@ pub fn allocate(len_bytes: usize, device: Device) -> Result<NonNull<u8>, TensorE
     }
 }
 
-/// Gives a block back, at once or when the work in flight has ended.
+/// Frees a block, at once or when the pending work has ended.
 ///
 /// # Safety
 /// As for `Backend::free`.
@@ -118,15 +118,15 @@ pub unsafe fn free(block: NonNull<u8>, _len_bytes: usize, in_flight: &[Arc<dyn E
     memory.sweep();
 }
 
-/// Bytes of all blocks.
+/// Size of all blocks in bytes.
 pub fn in_use() -> usize {
     MEMORY.lock().blocks.values().map(|block| block.len).sum()
 }
 
-/// A block that may be read and written as long as this lives.
+/// Keeps a block accessible while it lives.
 pub struct Opened(usize);
 
-/// Opens the block that begins at `ptr`; `None` if there is none, as for arrays without elements.
+/// Makes the block that begins at `ptr` accessible; `None` if there is none, as for arrays without elements.
 pub fn open(ptr: *mut u8) -> Option<Opened> {
     let address = ptr as usize;
     let mut memory = MEMORY.lock();
@@ -150,7 +150,7 @@ impl Drop for Opened {
     }
 }
 
-/// Opens the block that has this address in it.
+/// Makes the block that contains this address accessible.
 fn open_around(ptr: *const u8) -> Option<Opened> {
     let address = ptr as usize;
     let start = {
@@ -161,14 +161,14 @@ fn open_around(ptr: *const u8) -> Option<Opened> {
     open(start as *mut u8)
 }
 
-/// A copy that is done later.
+/// A copy that is executed later.
 pub struct Copy(pub Transfer);
 
-// SAFETY: who enqueues the copy promises that both ranges are valid, and that nobody else uses them, until it is done.
+// SAFETY: the caller that enqueues the copy promises that both ranges are valid, and that nobody else uses them, until it is done.
 unsafe impl Send for Copy {}
 
 impl Copy {
-    /// Copies.
+    /// Executes the copy.
     ///
     /// # Safety
     /// As for `Backend::copy`.

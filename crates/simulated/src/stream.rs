@@ -1,4 +1,4 @@
-//! Streams: a queue of work, and the thread that does it.
+//! Streams: a queue of work and a thread that executes it.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 
 type Ended = Result<(), Failure>;
 
-/// A point in a queue.
+/// An event: a point in a queue.
 #[derive(Default)]
 struct Mark {
     ended: Mutex<Option<Ended>>,
@@ -46,10 +46,10 @@ enum Task {
     Record(Arc<Mark>),
 }
 
-/// A stream of one thread on one device.
+/// A stream: one thread on one device.
 pub struct Queue {
     tasks: Sender<Task>,
-    /// The last event.
+    /// The most recent event.
     last: Mutex<Option<Arc<Mark>>>,
 }
 
@@ -66,20 +66,20 @@ impl Queue {
         }
     }
 
-    /// Adds work.
+    /// Enqueues work.
     pub fn enqueue(&self, work: impl FnOnce() -> Ended + Send + 'static) {
         self.send(Task::Run(Box::new(work)));
     }
 
     fn send(&self, task: Task) {
-        // The thread ends after the queue: it always receives.
+        // The thread lives longer than the sender, so this cannot fail.
         let _ = self.tasks.send(task);
     }
 }
 
-/// What the thread of a queue does.
+/// Main function of the thread of a queue.
 fn work(tasks: &Receiver<Task>) {
-    // Of the work since the last event that others have waited for.
+    // Outcome of the work since the last recorded event.
     let mut ended: Ended = Ok(());
     let mut is_recorded = false;
     for task in tasks {
