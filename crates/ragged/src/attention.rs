@@ -65,7 +65,7 @@ pub static RAGGED_ATTENTION: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The gradient of attention within segments.
+/// The gradients of attention within segments.
 pub static RAGGED_ATTENTION_GRADIENT: OpDef = OpDef {
     name: "ragged_attention_gradient",
     params: &[
@@ -103,7 +103,7 @@ pub static RAGGED_ATTENTION_GRADIENT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Checks the forms of queries, keys, values, and of offsets at these positions.
+/// Checks dtypes and shapes of queries, keys and values, and of the offsets at these positions.
 fn check(cx: &CallCx, offsets: [usize; 2]) -> Result<()> {
     let (&[_, heads, d], &[others, k_heads, k_d], &[v_rows, v_heads, _]) =
         (cx.shape(0), cx.shape(1), cx.shape(2))
@@ -123,7 +123,7 @@ fn check(cx: &CallCx, offsets: [usize; 2]) -> Result<()> {
 }
 
 fn attention_ns(cx: &CallCx, offsets: usize, passes: usize) -> u64 {
-    // Segments of equal length; others cost more, but are queued anyway when it matters.
+    // Assumes segments of equal length. Others cost more, but are so expensive then that the estimate does not matter.
     let segments = cx.input(offsets).len().saturating_sub(1).max(1);
     let keys = cx.shape(1)[0].div_ceil(segments);
     passes as u64 * flops_ns(2 * (cx.input(0).len() + cx.input(2).len()) * keys)
@@ -241,7 +241,7 @@ fn wanted(g: &GradCx, found: impl IntoIterator<Item = Array>) -> Result<Grads> {
     Ok(grads)
 }
 
-/// For gradients of the gradient: segments are padded to one length, and what is padding is masked.
+/// Gradients of the gradient: segments are padded to one length, and the padding is masked.
 fn composed(g: &GradCx) -> Result<Grads> {
     let dtype = operand::compute(g.output(0).dtype());
     let (q_offsets, k_offsets) = (g.input(3), g.input(4));
@@ -283,14 +283,14 @@ fn values(offsets: &Array) -> Result<Vec<i64>> {
     offsets.detach().to_vec::<i64>()
 }
 
-/// Rows of the longest segment.
+/// Number of rows of the longest segment.
 fn longest(offsets: &Array) -> Result<usize> {
     let longest = values(offsets)?.windows(2).map(|p| p[1] - p[0]).max();
     usize::try_from(longest.unwrap_or(0))
         .map_err(|_| Error::internal("ragged_attention", "offsets that decrease passed the check"))
 }
 
-/// Rows of each segment.
+/// Number of rows of each segment.
 fn differences(offsets: &Array) -> Result<Array> {
     let n = offsets.len();
     let part = |from, to| mxnet_ops::shape::narrow(&offsets.detach(), 0, from, to);

@@ -1,4 +1,4 @@
-//! Rows of segments: one row for each row of a segment, segments padded to one length and back.
+//! Expansion of one row per segment to all rows of the segment; padding to segments of one length, and back.
 #![allow(unsafe_code)]
 
 use mxnet_core::args::{Param, ParamKind, Value};
@@ -13,7 +13,7 @@ use smallvec::smallvec;
 use crate::fold::sum;
 use crate::offsets::{Offsets, count, row_len, rows};
 
-/// One row for each row of a segment.
+/// Repeats a row for each row of a segment.
 pub static RAGGED_EXPAND: OpDef = OpDef {
     name: "ragged_expand",
     params: &[
@@ -55,7 +55,7 @@ pub static RAGGED_EXPAND: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Segments of one length.
+/// Pads segments to one length.
 pub static RAGGED_PAD: OpDef = OpDef {
     name: "ragged_pad",
     params: &[
@@ -108,7 +108,7 @@ pub static RAGGED_PAD: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Rows out of segments of one length.
+/// Removes the padding.
 pub static RAGGED_UNPAD: OpDef = OpDef {
     name: "ragged_unpad",
     params: &[
@@ -158,7 +158,7 @@ pub static RAGGED_UNPAD: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Attribute `name`, a number of rows.
+/// Attribute `name` as a number of rows.
 fn length(cx: &mxnet_core::cx::CallCx, name: &str) -> Result<usize> {
     let n = cx.int(name);
     usize::try_from(n).map_err(|_| cx.value_error(format!("`{name}` is {n}, must be at least 0")))
@@ -169,18 +169,18 @@ fn with_length(op: &'static OpDef, x: &Array, offsets: &Array, rest: &[Value]) -
     invoke1(op, &[x, offsets], &attrs)
 }
 
-/// One row for each row of a segment.
+/// Repeats row `s` of `x` for each row of segment `s`.
 pub(crate) fn expand(x: &Array, offsets: &Array, total: usize) -> Result<Array> {
     with_length(&RAGGED_EXPAND, x, offsets, &[Value::Int(total as i64)])
 }
 
-/// Segments of one length, followed by zeros.
+/// Pads segments to one length with zeros.
 pub(crate) fn pad(x: &Array, offsets: &Array, length: usize) -> Result<Array> {
     let attrs = [Value::Int(length as i64), Value::Float(0.0)];
     with_length(&RAGGED_PAD, x, offsets, &attrs)
 }
 
-/// Rows out of segments of one length.
+/// Removes the padding.
 pub(crate) fn unpad(x: &Array, offsets: &Array, total: usize) -> Result<Array> {
     with_length(&RAGGED_UNPAD, x, offsets, &[Value::Int(total as i64)])
 }

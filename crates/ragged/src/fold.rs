@@ -1,4 +1,4 @@
-//! Sums, products and extremes of segments.
+//! Sums, products, maxima and minima of segments.
 #![allow(unsafe_code)]
 
 use mxnet_core::args::Param;
@@ -17,7 +17,7 @@ use smallvec::smallvec;
 use crate::expand::expand;
 use crate::offsets::{Offsets, count, row_len, rows};
 
-/// What all have in common.
+/// Fields that all reductions share.
 const FOLD: OpDef = OpDef {
     params: &[Param::array("values"), Param::array("offsets")],
     probe: Probe::calls(&[
@@ -53,7 +53,7 @@ pub static RAGGED_PROD: OpDef = OpDef {
     ..FOLD
 };
 
-/// Largest elements.
+/// Maxima.
 pub static RAGGED_MAX: OpDef = OpDef {
     name: "ragged_max",
     doc: "Largest row of each column of each segment, `(segments, ...)`; NaN if any is. No row has the lowest value of the dtype. Elements that tie \
@@ -64,7 +64,7 @@ pub static RAGGED_MAX: OpDef = OpDef {
     ..FOLD
 };
 
-/// Smallest elements.
+/// Minima.
 pub static RAGGED_MIN: OpDef = OpDef {
     name: "ragged_min",
     doc: "Smallest row of each column of each segment, `(segments, ...)`; NaN if any is. No row has the highest value of the dtype. Elements that tie \
@@ -91,7 +91,7 @@ fn shape(cx: &CallCx, what: Fold) -> Result<Inferred> {
     one_of(shape, out)
 }
 
-/// The integer of 64 bits that holds a dtype of integers or truth values.
+/// The 64-bit integer dtype for sums and products of integers or booleans.
 fn wide(dtype: DType) -> DType {
     match dtype.is_signed() || dtype == DType::Bool {
         true => DType::I64,
@@ -109,7 +109,7 @@ fn run(cx: &KernelCx, what: Fold) -> Result<()> {
     let x = operand::dense(x, dtype, cx.threads)?;
     let out = Staged::new(out, dtype)?;
     let inner = row_len(x.shape());
-    // A sum of complex numbers is that of their parts.
+    // A complex sum is the sum of the real parts and that of the imaginary parts.
     let (elem, inner) = match dtype {
         DType::C64 => (elem(DType::F32), 2 * inner),
         DType::C128 => (elem(DType::F64), 2 * inner),
@@ -124,20 +124,20 @@ fn run(cx: &KernelCx, what: Fold) -> Result<()> {
     out.finish(cx.threads)
 }
 
-/// Elements equal to the extreme of their segment share its cotangent.
+/// Gradient of maxima and minima: elements equal to the extreme of their segment share its cotangent.
 fn shared(g: &GradCx) -> Result<Grads> {
     let (x, offsets, total) = (g.input(0), g.input(1), g.shape(0)[0]);
     let is_extreme = x
         .binary(&EQUAL, &expand(g.output(0), offsets, total)?)?
         .astype(x.dtype())?;
     let ties = sum(&is_extreme, offsets)?;
-    // Segments without rows, and those with NaN, have no element that is equal.
+    // Empty segments, and those with NaN, have no equal element: avoid division by zero.
     let ties = ties.maximum(&Array::constant(Scalar::F64(1.0), x.dtype())?)?;
     let share = expand(&g.dy(0).div(&ties)?, offsets, total)?;
     Ok(smallvec![Some(is_extreme.mul(&share)?), None])
 }
 
-/// The product of the others: with one zero in a segment only that element has it, with more none.
+/// Derivative of a product: the product of the other elements. With one zero in a segment only that element has a nonzero derivative, with more none.
 fn product_slope(g: &GradCx) -> Result<Grads> {
     let (x, offsets, total) = (g.input(0), g.input(1), g.shape(0)[0]);
     let (zero, one) = (
@@ -149,7 +149,7 @@ fn product_slope(g: &GradCx) -> Result<Grads> {
     let factors = choose(&is_zero, &one, x)?;
     let product = invoke1(&RAGGED_PROD, &[&factors, offsets], &Attrs::none())?;
     let slope = expand(&g.dy(0).mul(&product)?, offsets, total)?.div(&factors)?;
-    // An element is multiplied with all zeros of its segment but itself.
+    // The zeros of the segment other than the element itself.
     let others = expand(&zeros, offsets, total)?.sub(&is_zero.astype(x.dtype())?)?;
     let dx = choose(&others.binary(&EQUAL, &zero)?, &slope, &zero)?;
     Ok(smallvec![Some(dx), None])

@@ -1,8 +1,8 @@
-//! Ragged arrays: rows in segments of different sizes, as dense values and offsets.
+//! Ragged arrays: segments of rows with different lengths, as dense values and offsets.
 //!
-//! Segment `s` is the rows `offsets[s]..offsets[s + 1]` of the values. The operators here work on these parts, which are ordinary arrays, so the
-//! tape, traces, devices and files need to know nothing else. A function of every element is the dense one on the values; what a ragged array is
-//! to a user is written in Python (`mxnet.ragged`).
+//! Segment `s` is the rows `offsets[s]..offsets[s + 1]` of the values. The operators take values and offsets, which are ordinary arrays, so that
+//! recording, tracing, devices and files need no special cases. Elementwise functions are called on the values. The user's class is written in Python
+//! (`mxnet.ragged`).
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -25,7 +25,7 @@ pub use order::RAGGED_ARGSORT;
 pub use product::{RAGGED_MATMUL, RAGGED_OUTER};
 pub use softmax::{RAGGED_LOG_SOFTMAX, RAGGED_SOFTMAX, RAGGED_SOFTMAX_GRADIENT};
 
-/// Every family of this crate.
+/// The families of this crate.
 static FAMILIES: &[Family] = &[Family {
     name: "ragged",
     ops: &[

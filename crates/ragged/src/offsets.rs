@@ -1,4 +1,4 @@
-//! Offsets as operators get them: checked when a call is inferred (form) and when a kernel reads them (values).
+//! Offsets: dtype and shape are checked when a call is inferred, values when a kernel reads them.
 #![allow(unsafe_code)]
 
 use mxnet_core::cx::{CallCx, KernelCx};
@@ -8,10 +8,10 @@ use mxnet_tensor::{DType, Tensor};
 
 use mxnet_ops::nn::operand;
 
-/// Number of segments that argument `i`, offsets, has; its form is checked.
+/// Number of segments of the offsets in argument `i`, whose dtype and shape are checked.
 ///
 /// # Errors
-/// [`Error::DType`] unless they are int64, [`Error::Shape`] unless they are a vector with at least one element.
+/// [`Error::DType`] unless they are int64, [`Error::Shape`] unless they have one axis and at least one element.
 pub(crate) fn count(cx: &CallCx, i: usize) -> Result<usize> {
     let offsets = cx.input(i);
     if offsets.dtype() != DType::I64 {
@@ -30,10 +30,10 @@ pub(crate) fn count(cx: &CallCx, i: usize) -> Result<usize> {
     }
 }
 
-/// Values of argument `i` have rows.
+/// Number of rows of argument `i`.
 ///
 /// # Errors
-/// [`Error::Shape`] if they have no axis.
+/// [`Error::Shape`] if it is 0-d.
 pub(crate) fn rows(cx: &CallCx, i: usize) -> Result<usize> {
     match cx.shape(i).first() {
         Some(&rows) => Ok(rows),
@@ -41,11 +41,11 @@ pub(crate) fn rows(cx: &CallCx, i: usize) -> Result<usize> {
     }
 }
 
-/// Offsets while a kernel runs.
+/// Checked offsets, for a kernel.
 pub(crate) struct Offsets(Tensor);
 
 impl Offsets {
-    /// Argument `i`, whose segments cover `rows` rows.
+    /// Reads argument `i`, whose segments must cover `rows` rows.
     ///
     /// # Errors
     /// [`Error::Value`] that names the first defect.
@@ -77,7 +77,7 @@ impl Offsets {
     }
 }
 
-/// Elements of a row of a tensor whose first axis counts rows.
+/// Number of elements in a row of a tensor whose first axis is the rows.
 pub(crate) fn row_len(shape: &[usize]) -> usize {
     shape.iter().skip(1).product()
 }

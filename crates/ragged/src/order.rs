@@ -1,4 +1,4 @@
-//! Rows of each segment in order.
+//! Sorting within segments.
 #![allow(unsafe_code)]
 
 use mxnet_core::args::Param;
@@ -10,7 +10,7 @@ use mxnet_tensor::{DType, Dims};
 
 use crate::offsets::{Offsets, count, row_len, rows};
 
-/// Positions of the rows in order.
+/// Positions of the rows in sorted order.
 pub static RAGGED_ARGSORT: OpDef = OpDef {
     name: "ragged_argsort",
     params: &[Param::array("values"), Param::array("offsets")],

@@ -1,4 +1,4 @@
-//! Products of segments with matrices of their own.
+//! Products of segments with one matrix per segment.
 #![allow(unsafe_code)]
 
 use mxnet_core::args::Param;
@@ -92,7 +92,7 @@ pub static RAGGED_MATMUL: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Products of the transposed rows of each segment with other rows.
+/// Sums of outer products over each segment: the transposed rows times other rows.
 pub static RAGGED_OUTER: OpDef = OpDef {
     name: "ragged_outer",
     params: &[

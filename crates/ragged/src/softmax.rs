@@ -1,4 +1,4 @@
-//! Softmax and its logarithm along segments.
+//! Softmax and log-softmax within segments.
 #![allow(unsafe_code)]
 
 use mxnet_core::args::Param;
@@ -17,7 +17,7 @@ use crate::expand::expand;
 use crate::fold::sum;
 use crate::offsets::{Offsets, count, row_len, rows};
 
-/// What both have in common.
+/// Fields that both operators share.
 const SOFTMAX_LIKE: OpDef = OpDef {
     params: &[Param::array("values"), Param::array("offsets")],
     infer: |cx| {
@@ -35,7 +35,7 @@ const SOFTMAX_LIKE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Exponentials that add up to 1.
+/// Softmax.
 pub static RAGGED_SOFTMAX: OpDef = OpDef {
     name: "ragged_softmax",
     doc: "`exp(x)`, divided by its sum over the rows of the segment.",
@@ -51,7 +51,7 @@ pub static RAGGED_SOFTMAX: OpDef = OpDef {
     ..SOFTMAX_LIKE
 };
 
-/// Logarithm of softmax.
+/// Log-softmax.
 pub static RAGGED_LOG_SOFTMAX: OpDef = OpDef {
     name: "ragged_log_softmax",
     doc: "Logarithm of `ragged_softmax`, computed without over- or underflow.",

@@ -1,4 +1,4 @@
-//! The families of this crate. One that is not listed here does not exist.
+//! The operator families of this crate. The registry contains only operators that are listed here.
 
 use linkme::distributed_slice;
 use mxnet_core::registry::{Family, LIBRARIES};

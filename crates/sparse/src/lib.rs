@@ -1,8 +1,9 @@
-//! Operators on the parts of sparse arrays: values, int64 columns, int64 offsets of rows. A sparse array is a structure of ordinary arrays above them;
-//! what is recorded, traced or sent to a device are calls of these operators.
+//! Operators on the components of sparse arrays: values, int64 column indices, int64 row offsets. A sparse array is a structure of these ordinary
+//! arrays; recording, tracing and devices see only calls of these operators.
 //!
-//! The pattern of a CSR array is `(indices, indptr)`: row `i` stores the columns `indices[indptr[i]..indptr[i + 1]]`. CSC is the same of the
-//! transposed matrix, COO has one row of positions an axis, and conversions are patterns plus gathers of values, so that gradients come by themselves.
+//! The pattern of a CSR array is `(indices, indptr)`: row `i` stores the columns `indices[indptr[i]..indptr[i + 1]]`. CSC is CSR of the transposed
+//! matrix. COO has one array of positions per axis. Conversions compute a pattern and gather the values, so that gradients follow from those of the
+//! gather.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

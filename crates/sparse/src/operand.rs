@@ -1,4 +1,4 @@
-//! From tensors of any layout and dtype to what kernels read, and back; faults of index arrays as errors.
+//! Converts tensors of any layout and dtype to operands of kernels, and back; reports faults of index arrays as errors.
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use mxnet_kernels::Threads;
 use mxnet_kernels::sparse::{Fault, Operand, Output, Pattern};
 use mxnet_tensor::{DType, Device, Operand as Promoted, Tensor, promotion, result_type};
 
-/// What values of a dtype are computed in: halves in float32, small integers in int64, whose wrapped results are theirs.
+/// The dtype that kernels compute in: float32 for float16 and bfloat16, int64 for smaller integers, whose wrapped results are the same.
 pub(crate) fn compute_dtype(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -19,16 +19,16 @@ pub(crate) fn compute_dtype(dtype: DType) -> DType {
     }
 }
 
-/// The dtype that values of two arrays have together.
+/// The dtype that the values of two arrays promote to.
 pub(crate) fn promoted(a: DType, b: DType) -> DType {
     result_type(&[Promoted::Array(a), Promoted::Array(b)], promotion())
 }
 
-/// Values in C order and of the dtype that is computed in.
+/// Values in C order, in the dtype to compute in.
 pub(crate) struct Values<'a>(Cow<'a, Tensor>);
 
 impl Values<'_> {
-    /// What kernels read.
+    /// The operand of a kernel.
     pub(crate) fn operand(&self) -> Operand {
         Operand {
             ptr: self.0.data_ptr(),
@@ -37,7 +37,7 @@ impl Values<'_> {
     }
 }
 
-/// The elements of `x` as `dtype`, in C order.
+/// The elements of `x` converted to `dtype`, in C order.
 pub(crate) fn values<'a>(x: &'a Tensor, dtype: DType, threads: &dyn Threads) -> Result<Values<'a>> {
     if x.dtype() == dtype && x.layout().is_contiguous() {
         return Ok(Values(Cow::Borrowed(x)));
@@ -68,7 +68,7 @@ pub(crate) fn integers<'a>(x: &'a Tensor, threads: &dyn Threads) -> Result<Ints<
     values(x, DType::I64, threads).map(Ints)
 }
 
-/// The elements of an int64 output, which nobody else knows yet. A kernel asks once for each output.
+/// The elements of an int64 output, which nobody else uses yet. A kernel may call this once for each output.
 #[expect(
     clippy::mut_from_ref,
     reason = "a tensor is a handle: the engine grants its elements to one kernel"
@@ -121,7 +121,7 @@ pub(crate) fn write(
     cpu::copy(&computed, out, threads)
 }
 
-/// A pattern of index arrays `indices` and `indptr`, whose names are for errors.
+/// The pattern in two index arrays. `names` are the arguments' names, for errors.
 pub(crate) fn pattern<'a>(
     op: &'static str,
     names: (&str, &str),
@@ -131,10 +131,10 @@ pub(crate) fn pattern<'a>(
     Pattern::new(indices, indptr).map_err(|fault| error(op, names, fault, None))
 }
 
-/// Names of the index arrays of an operator's only pattern.
+/// Names of the index arrays of an operator with one pattern.
 pub(crate) const NAMES: (&str, &str) = ("indices", "indptr");
 
-/// What is wrong with index arrays, by their names; `axis_len` is the length of the axis that indices are of.
+/// The error for a fault of index arrays. `axis_len` is the length of the axis that the indices refer to.
 pub(crate) fn error(
     op: &'static str,
     (indices, indptr): (&str, &str),
@@ -170,7 +170,7 @@ pub(crate) fn error(
     }
 }
 
-/// Refuses what is no array of integers of one axis.
+/// Checks that arguments are 1-d arrays of integers.
 pub(crate) fn check_integers(cx: &CallCx, arguments: &[usize]) -> Result<()> {
     let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
     for &i in arguments {
@@ -193,7 +193,7 @@ pub(crate) fn check_integers(cx: &CallCx, arguments: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses values without one row for each stored element.
+/// Checks that values have one row for each stored element.
 pub(crate) fn check_stored(cx: &CallCx, values: usize, indices: usize) -> Result<()> {
     let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
     let (stored, given) = (cx.shape(indices)[0], cx.shape(values).first().copied());
@@ -208,7 +208,7 @@ pub(crate) fn check_stored(cx: &CallCx, values: usize, indices: usize) -> Result
     )))
 }
 
-/// Attribute `name` as a length.
+/// Attribute `name` as a length: not negative.
 pub(crate) fn length(cx: &CallCx, name: &str) -> Result<usize> {
     usize::try_from(cx.int(name)).map_err(|_| {
         cx.value_error(format!(
@@ -218,7 +218,7 @@ pub(crate) fn length(cx: &CallCx, name: &str) -> Result<usize> {
     })
 }
 
-/// The number of rows of offsets, which have one element more.
+/// The number of rows of a pattern: the length of its offsets minus 1.
 pub(crate) fn num_rows(cx: &CallCx, indptr: usize) -> Result<usize> {
     let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
     cx.shape(indptr)[0]
@@ -226,12 +226,12 @@ pub(crate) fn num_rows(cx: &CallCx, indptr: usize) -> Result<usize> {
         .ok_or_else(|| cx.value_error(format!("`{}` must have at least 1 element", names[indptr])))
 }
 
-/// New int64 elements on the host.
+/// A new int64 array on the CPU.
 pub(crate) fn from_integers(elements: &[i64]) -> Result<Array> {
     Array::from_slice(elements, &[elements.len()])
 }
 
-/// Index arrays `i` and `i + 1` of a kernel.
+/// Arguments `i` and `i + 1` of a kernel as index arrays.
 pub(crate) fn index_arrays<'a>(cx: &KernelCx<'a>, i: usize) -> Result<(Ints<'a>, Ints<'a>)> {
     Ok((
         integers(cx.input(i), cx.threads)?,

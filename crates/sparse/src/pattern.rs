@@ -1,4 +1,4 @@
-//! Patterns: checked, transposed, ordered, merged, searched. All of it is about integers, so no gradient flows.
+//! Operators on patterns: check, transpose, sort, merge, search. They compute integers, so no gradient flows.
 
 use mxnet_core::launch::Pool;
 use mxnet_core::opdef::{one, one_of};
@@ -29,7 +29,7 @@ const INTEGERS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Whether index arrays are those of a matrix.
+/// Checks that index arrays are a valid pattern.
 pub static CSR_CHECK: OpDef = OpDef {
     name: "csr_check",
     params: &[
@@ -70,7 +70,7 @@ pub static CSR_CHECK: OpDef = OpDef {
     ..INTEGERS
 };
 
-/// The row of each stored element.
+/// The row index of each stored element.
 pub static CSR_ROWS: OpDef = OpDef {
     name: "csr_rows",
     params: &[Param::array("indices"), Param::array("indptr")],
@@ -137,7 +137,7 @@ pub static CSR_TRANSPOSE: OpDef = OpDef {
     ..INTEGERS
 };
 
-/// Positions in the order of rows and columns.
+/// Positions sorted by row and column.
 pub static COO_ORDER: OpDef = OpDef {
     name: "coo_order",
     params: &[
@@ -171,7 +171,7 @@ pub static COO_ORDER: OpDef = OpDef {
             integer_output(indptr),
         )
         .map_err(|fault| {
-            // Columns are looked at first.
+            // Column indices are checked first.
             let is_column = columns.iter().any(|&j| j as u64 >= num_columns as u64);
             let (name, len) = match is_column {
                 true => ("columns", num_columns),
@@ -190,7 +190,7 @@ pub static COO_ORDER: OpDef = OpDef {
     ..INTEGERS
 };
 
-/// Two patterns in one.
+/// The union of two patterns.
 pub static CSR_MERGE: OpDef = OpDef {
     name: "csr_merge",
     params: &[
@@ -247,7 +247,7 @@ pub static CSR_MERGE: OpDef = OpDef {
     ..INTEGERS
 };
 
-/// Elements of one pattern in another.
+/// Searches the elements of one pattern in another.
 pub static CSR_FIND: OpDef = OpDef {
     name: "csr_find",
     params: &[
@@ -282,7 +282,7 @@ pub static CSR_FIND: OpDef = OpDef {
     ..INTEGERS
 };
 
-/// Points in a pattern.
+/// Searches points in a pattern.
 pub static CSR_FIND_POINTS: OpDef = OpDef {
     name: "csr_find_points",
     params: &[
@@ -314,7 +314,7 @@ pub static CSR_FIND_POINTS: OpDef = OpDef {
     ..INTEGERS
 };
 
-/// Runs of integers.
+/// Concatenated ranges of integers.
 pub static CONCATENATED_RANGES: OpDef = OpDef {
     name: "concatenated_ranges",
     params: &[Param::array("starts"), Param::array("lengths")],

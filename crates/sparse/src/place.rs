@@ -1,4 +1,4 @@
-//! Values brought to other places: gathered where there is one, zero elsewhere.
+//! Gather and scatter of rows; negative positions mean zeros or no row.
 #![allow(unsafe_code)]
 
 use mxnet_core::opdef::one_of;
@@ -14,7 +14,7 @@ use crate::operand::{check_integers, compute_dtype, integers, length, values, wr
 
 pub(crate) static OPS: &[&OpDef] = &[&GATHER_OR_ZERO, &SCATTER_OR_SKIP];
 
-/// Rows at positions, zeros where there is none.
+/// Gathers rows at positions; zeros at negative positions.
 pub static GATHER_OR_ZERO: OpDef = OpDef {
     name: "gather_or_zero",
     params: &[Param::array("x"), Param::array("positions")],
@@ -49,7 +49,7 @@ pub static GATHER_OR_ZERO: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The inverse: rows added at positions.
+/// The inverse of `gather_or_zero`: adds rows at positions, and skips negative ones.
 pub static SCATTER_OR_SKIP: OpDef = OpDef {
     name: "scatter_or_skip",
     params: &[
@@ -151,7 +151,7 @@ unsafe fn copy_long_rows(src: *const u8, dst: *mut u8, at: &[i64], bytes: usize)
     }
 }
 
-/// Runs `task` on parts of `0..n`.
+/// Runs `task` on blocks of `0..n`.
 fn blocks(
     threads: &dyn Threads,
     n: usize,
@@ -188,7 +188,8 @@ fn scatter(cx: &KernelCx) -> Result<()> {
     let width = out.shape()[1..].iter().product::<usize>();
     check_positions(cx, &at, num_rows)?;
     write(out, compute, cx.threads, |to| {
-        // SAFETY: 1. `x` is dense, of this dtype, with a row for each position. 2. there are so many rows at `to`. 3. positions are in range.
+        // SAFETY: 1. `x` is dense, of this dtype, with a row for each position. 2. `to` has the number of rows of the output. 3. positions are in
+        // range.
         unsafe {
             mxnet_kernels::sparse::add_rows(
                 cx.threads,

@@ -1,4 +1,4 @@
-//! Products: sparse with dense, dense at stored places, sparse with sparse.
+//! Products: sparse with dense, dense at the positions of a pattern, sparse with sparse.
 #![allow(unsafe_code)]
 
 use mxnet_core::autograd::RowSparse;
@@ -64,7 +64,7 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
         input: 3,
         applies: |g| g.takes_rows(3),
         rule: |g| {
-            // The product with the transposed pattern of the columns that are stored: the others have no gradient.
+            // The product with the transposed pattern, restricted to the stored columns: other rows have no gradient.
             let (data, indices, indptr) = (g.input(0), g.input(1), g.input(2));
             let rows = invoke1(&UNIQUE_SORTED, &[indices], &[Value::Bool(true)].into_iter().collect())?;
             let at = invoke1(&SEARCH_ROWS, &[&rows, indices], &[Value::Bool(false)].into_iter().collect())?;
@@ -91,7 +91,7 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Dense rows multiplied at stored places.
+/// Products of dense rows at the positions of a pattern.
 pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
     name: "csr_sampled_dense",
     params: &[
@@ -168,7 +168,7 @@ pub static CSR_MATMUL: OpDef = OpDef {
                 grads[0] = Some(sampled(&inputs, num_columns)?);
             }
             if g.wants(3) {
-                // dB.T = dC.T @ conj(A), at the places of B.T.
+                // dB.T = dC.T @ conj(A), at the positions of B.T.
                 let (dy_indices, dy_indptr, dy_at) = transposed(indices, indptr, num_columns)?;
                 let dy = gathered(g.dy(0), &dy_at)?;
                 let (a_indices, a_indptr, a_at) = transposed(a[1], a[2], g.shape(5)[0] - 1)?;
@@ -176,7 +176,7 @@ pub static CSR_MATMUL: OpDef = OpDef {
                 let (b_indices, b_indptr, b_at) = transposed(b[1], b[2], num_columns)?;
                 let inputs = [&dy, &dy_indices, &dy_indptr, &a_data, &a_indices, &a_indptr, &b_indices, &b_indptr];
                 let found = sampled(&inputs, g.shape(2)[0] - 1)?;
-                // Back to the order of B.
+                // Restores the order of B.
                 let length = Value::Int(g.shape(3)[0] as i64);
                 grads[3] = Some(invoke1(&crate::place::SCATTER_OR_SKIP, &[&found, &b_at], &[length].into_iter().collect())?);
             }
@@ -194,7 +194,7 @@ pub static CSR_MATMUL: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// A sparse product at stored places.
+/// The product of two sparse matrices at the positions of a third pattern.
 pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
     name: "csr_sampled_matmul",
     params: &[
@@ -225,7 +225,8 @@ pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
     },
     cpu: Cpu::Kernel(sampled_matmul),
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        // With S the cotangent as a matrix of the last pattern: d lhs = S @ conj(rhs) and d rhs = S.T @ conj(lhs), each at its own places.
+        // With S the cotangent as a matrix of the third pattern: d lhs = S @ conj(rhs) and d rhs = S.T @ conj(lhs), each at the positions of its own
+        // pattern.
         let mut grads = Grads::from_elem(None, 8);
         let (indices, indptr) = (g.input(6), g.input(7));
         let num_rhs = g.shape(5)[0] - 1;
@@ -268,7 +269,7 @@ fn heads_of(has_heads: bool) -> Attrs {
     [Value::Bool(has_heads)].into_iter().collect()
 }
 
-/// Indices and offsets of the transposed pattern, and the position that each of its elements had.
+/// Indices and offsets of the transposed pattern, and the original position of each of its elements.
 pub(crate) fn transposed(
     indices: &Array,
     indptr: &Array,

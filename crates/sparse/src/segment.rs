@@ -1,4 +1,4 @@
-//! Reductions of segments: rows that follow one another, cut by offsets. The stored elements of each row of a matrix are a segment.
+//! Reductions of segments: ranges of consecutive rows, given by offsets. For example, the stored elements of each row of a matrix are a segment.
 #![allow(unsafe_code)]
 
 use mxnet_core::cx::CallCx;
@@ -69,7 +69,7 @@ pub static SEGMENT_PROD: OpDef = OpDef {
         let zero = Array::constant(mxnet_tensor::Scalar::I64(0), x.dtype())?;
         let one = Array::constant(mxnet_tensor::Scalar::I64(1), x.dtype())?;
         let is_zero = x.binary(&comparison::EQUAL, &zero)?;
-        // The product of all factors but zeros, and how many zeros there are.
+        // The product of all factors except zeros, and the number of zeros.
         let factors = invoke1(&select::WHERE, &[&is_zero, &one, x], &none)?;
         let product = invoke1(&SEGMENT_PROD, &[&factors, indptr], &none)?;
         let zeros = invoke1(&SEGMENT_SUM, &[&is_zero.astype(DType::I64)?, indptr], &none)?;
@@ -108,7 +108,7 @@ pub static SEGMENT_MAX: OpDef = OpDef {
         |g| {
             let shape = Dims::from_slice(g.shape(0));
             let width: usize = shape[1..].iter().product();
-            // Every column picks its own rows: positions in the flattened array.
+            // Each column has its own maximum: positions in the flattened array.
             let at = flat_positions(g.output(1), width)?;
             let dy = g.dy(0).reshape(&[g.dy(0).len()])?;
             let length = mxnet_core::Value::Int(shape.iter().product::<usize>() as i64);
@@ -135,7 +135,7 @@ pub static SEGMENT_MIN: OpDef = OpDef {
     ..SEGMENT_MAX
 };
 
-/// Rows repeated over segments.
+/// Repeats a row for each row of a segment.
 pub static SEGMENT_SPREAD: OpDef = OpDef {
     name: "segment_spread",
     params: &[
@@ -231,7 +231,7 @@ fn float_dtype(dtype: DType) -> DType {
     }
 }
 
-/// Row `i` of `x` for each of the rows of segment `i`, of which there are `length` in all.
+/// Row `i` of `x` for each row of segment `i`; `length` is the number of rows of all segments.
 fn spread(x: &Array, indptr: &Array, length: usize) -> Result<Array> {
     let attrs: Attrs = [mxnet_core::Value::Int(length as i64)]
         .into_iter()
@@ -239,7 +239,7 @@ fn spread(x: &Array, indptr: &Array, length: usize) -> Result<Array> {
     invoke1(&SEGMENT_SPREAD, &[x, indptr], &attrs)
 }
 
-/// Positions in a flattened array of rows of `width`, given for each column the row, -1 for none.
+/// Positions in a flattened array of rows of `width` elements, given the row for each column; negative for row -1.
 fn flat_positions(rows: &Array, width: usize) -> Result<Array> {
     if rows.ndim() == 1 {
         return Ok(rows.clone());
@@ -247,7 +247,7 @@ fn flat_positions(rows: &Array, width: usize) -> Result<Array> {
     let columns: Vec<i64> = (0..width as i64).collect();
     let columns = Array::from_slice(&columns, &[width])?.to_device(rows.device())?;
     let flat = rows.reshape(&[rows.shape()[0], width])?;
-    // Rows of -1 must stay negative: -width + column does.
+    // Row -1 must give a negative position: -width + column is negative.
     let width = Array::constant(mxnet_tensor::Scalar::I64(width as i64), DType::I64)?;
     let at = flat.mul(&width)?.add(&columns)?;
     at.reshape(&[at.len()])
@@ -267,7 +267,7 @@ fn infer_fold(cx: &CallCx, num_outputs: usize) -> Result<Inferred> {
     cx.many(outputs.into_iter().take(num_outputs))
 }
 
-/// A pattern whose columns do not count: segments are cut by their offsets.
+/// Offsets of segments as a pattern whose columns do not matter.
 struct Segments<'a> {
     indptr: Ints<'a>,
     places: Vec<i64>,
@@ -276,7 +276,7 @@ struct Segments<'a> {
 fn segments<'a>(cx: &KernelCx<'a>, indptr: usize, len: usize) -> Result<Segments<'a>> {
     Ok(Segments {
         indptr: integers(cx.input(indptr), cx.threads)?,
-        // Zeroed memory that nobody reads costs no time.
+        // Zeroed memory that nobody reads is never touched, so it is cheap.
         places: vec![0; len],
     })
 }
