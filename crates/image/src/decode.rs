@@ -1,4 +1,4 @@
-//! Files in memory to pixels.
+//! Decodes image files in memory.
 
 use std::io::Cursor;
 
@@ -9,13 +9,13 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 use crate::error::{Error, Result};
 use crate::pixels::Pixels;
 
-/// Larger images are refused before memory is taken for them: a few bytes can claim to be a wall of pixels.
+/// Larger images are refused before memory is allocated: a header of a few bytes can claim any size.
 pub const MAX_PIXELS: usize = 1 << 28;
 
-/// Longest side of a JPEG image, by its format; PNG images are held to it too.
+/// Longest side of a JPEG image, by its format. PNG images have the same limit.
 const MAX_SIDE: usize = 65_535;
 
-/// Which channels an image shall have.
+/// Channels of the decoded image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
     /// As stored: 1 to 4.
@@ -26,7 +26,7 @@ pub enum Channels {
     Color,
 }
 
-/// The order of colours in a pixel.
+/// The order of the colour channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Red first.
@@ -35,7 +35,7 @@ pub enum Order {
     Bgr,
 }
 
-/// Decodes a JPEG or PNG image. Samples of 16 bits lose their lower half, transparency is dropped unless `Stored`.
+/// Decodes a JPEG or PNG image. 16-bit samples are reduced to their upper 8 bits. Transparency is dropped unless `channels` is `Stored`.
 ///
 /// # Errors
 /// [`Error::Format`], [`Error::Truncated`], [`Error::Damaged`] or [`Error::TooLarge`].
@@ -78,7 +78,8 @@ fn jpeg(bytes: &[u8], channels: Channels) -> Result<Pixels> {
         len,
         problem,
     };
-    // The decoder fills what is missing with grey. In compressed data 0xff is followed by 0, so these two bytes are markers.
+    // The decoder fills missing data with grey, so truncation is detected here. In compressed data 0xff is followed by 0, so these two bytes are a
+    // marker.
     let scan = bytes.windows(2).rposition(|pair| pair == [0xff, 0xda]);
     let is_whole = scan.is_some_and(|at| bytes[at..].windows(2).any(|pair| pair == [0xff, 0xd9]));
     let options = DecoderOptions::default()
@@ -105,7 +106,7 @@ fn jpeg(bytes: &[u8], channels: Channels) -> Result<Pixels> {
     }
     let stored = decoder.input_colorspace();
     let is_grey = stored == Some(ColorSpace::Luma);
-    // Brightness is stored as such, unless the image is stored as red, green and blue or as inks.
+    // Use the stored luma for greyscale, unless the image is stored as RGB or CMYK.
     let wants_luma = channels == Channels::Grey && stored == Some(ColorSpace::YCbCr);
     let luma = is_grey || wants_luma;
     let target = if luma {
@@ -150,7 +151,7 @@ fn png(bytes: &[u8]) -> Result<Pixels> {
     Pixels::new(height, width, frame.color_type.samples(), data)
 }
 
-/// Brightness of ITU-R BT.601 in 14-bit fixed point.
+/// Luma of ITU-R BT.601 in 14-bit fixed point.
 fn brightness(r: u8, g: u8, b: u8) -> u8 {
     let sum = 4899 * u32::from(r) + 9617 * u32::from(g) + 1868 * u32::from(b);
     ((sum + 8192) >> 14) as u8
@@ -211,7 +212,7 @@ mod tests {
             let file = encode(&image(), format).expect("it can be written");
             for len in 0..file.len() - 1 {
                 let found = decode(&file[..len], Channels::Color, Order::Rgb);
-                // The last 12 bytes of a PNG file say that it ends; the pixels are all there.
+                // The last 12 bytes of a PNG file are the end marker; the pixels are complete without it.
                 let is_whole = matches!(format, Format::Png { .. }) && len >= file.len() - 16;
                 assert!(
                     found.is_err() || is_whole,
@@ -239,7 +240,7 @@ mod tests {
     #[test]
     fn walls_of_pixels_are_refused_before_memory_is_taken() {
         let mut file = encode(&image(), Format::Png { level: 3 }).expect("it can be written");
-        // Width and height stand behind the signature and the name of the first chunk; its checksum follows.
+        // Width and height follow the signature and the name of the first chunk; then comes its checksum.
         file[16..24].copy_from_slice(&[0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff]);
         let crc = crc32(&file[12..29]);
         file[29..33].copy_from_slice(&crc.to_be_bytes());

@@ -1,14 +1,14 @@
-//! Pixels to files in memory.
+//! Encodes images to files in memory.
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 
 use crate::error::{Error, Result};
 use crate::pixels::Pixels;
 
-/// What is written.
+/// File format of the encoded image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// JPEG with a quality from 1 to 100; above 90 colours have the resolution of brightness.
+    /// JPEG with a quality from 1 to 100. Above 90, chroma is not subsampled.
     Jpeg {
         /// From 1 to 100.
         quality: u8,
@@ -20,10 +20,10 @@ pub enum Format {
     },
 }
 
-/// Encodes an image of red, green and blue, or of brightness.
+/// Encodes an RGB or greyscale image.
 ///
 /// # Errors
-/// [`Error::Value`] if the format has no such channels, size, quality or level.
+/// [`Error::Value`] if the format does not allow the number of channels, the size, the quality or the level.
 pub fn encode(image: &Pixels, format: Format) -> Result<Vec<u8>> {
     match format {
         Format::Jpeg { quality } => jpeg(image, quality),

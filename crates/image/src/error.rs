@@ -1,9 +1,9 @@
-//! What can be wrong with an image.
+//! Errors of images.
 
 /// Result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Faults of image data and of what is asked for.
+/// Errors of image data and of arguments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,27 +21,27 @@ pub enum Error {
         /// Number of bytes.
         len: usize,
     },
-    /// The data make no sense.
+    /// The data are invalid.
     #[error("the {format} image of {len} bytes is damaged: {problem}")]
     Damaged {
         /// Name of the format.
         format: &'static str,
         /// Number of bytes.
         len: usize,
-        /// What the decoder says.
+        /// Message of the decoder.
         problem: String,
     },
-    /// More pixels than one image may have.
+    /// Too many pixels.
     #[error("the image has {height} x {width} pixels, at most {limit} are read")]
     TooLarge {
         /// Rows.
         height: usize,
         /// Columns.
         width: usize,
-        /// Most pixels.
+        /// Largest number of pixels.
         limit: usize,
     },
-    /// A size, a rectangle or a number of channels that does not fit.
+    /// An invalid size, rectangle or number of channels.
     #[error("{0}")]
     Value(String),
 }

@@ -1,5 +1,5 @@
-//! Images: JPEG and PNG to and from 8-bit pixels, resizing, and the steps that turn a file into a network's input. Imports nothing of
-//! ours; who calls it brings the threads.
+//! Images: JPEG and PNG to and from 8-bit pixels, resizing, and the steps from a file to a network's input. This crate depends on no other crate of
+//! the workspace, and has no threads of its own.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

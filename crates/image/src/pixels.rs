@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// An image: rows of pixels from the top, each with its channels side by side. (h, w, c)
+/// An image of shape (h, w, c): rows of pixels from the top, with interleaved channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pixels {
     height: usize,
@@ -15,7 +15,7 @@ impl Pixels {
     /// An image of these bytes.
     ///
     /// # Errors
-    /// [`Error::Value`] if an axis is 0, there are more than four channels, or the bytes are not as many as the elements.
+    /// [`Error::Value`] if an axis is 0, there are more than four channels, or the number of bytes is not that of the shape.
     pub fn new(height: usize, width: usize, channels: usize, data: Vec<u8>) -> Result<Pixels> {
         let len = height
             .checked_mul(width)
@@ -44,22 +44,22 @@ impl Pixels {
         self.width
     }
 
-    /// Numbers of a pixel.
+    /// Number of channels.
     pub fn channels(&self) -> usize {
         self.channels
     }
 
-    /// All elements, row after row.
+    /// All bytes, row by row.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// All elements, to be changed in place.
+    /// All bytes, mutable.
     pub(crate) fn data_mut(&mut self) -> &mut [u8] {
         &mut self.data
     }
 
-    /// The elements.
+    /// Converts to the bytes.
     pub fn into_data(self) -> Vec<u8> {
         self.data
     }
@@ -67,7 +67,7 @@ impl Pixels {
     /// A rectangle of the image.
     ///
     /// # Errors
-    /// [`Error::Value`] if it is empty or leaves the image.
+    /// [`Error::Value`] if it is empty or exceeds the image.
     pub fn crop(&self, x: usize, y: usize, width: usize, height: usize) -> Result<Pixels> {
         let fits = |start: usize, len: usize, size: usize| {
             len > 0 && start.checked_add(len).is_some_and(|end| end <= size)
@@ -87,7 +87,7 @@ impl Pixels {
         Pixels::new(height, width, self.channels, data)
     }
 
-    /// The image mirrored left to right.
+    /// Mirrors the image left to right.
     pub fn flip_left_right(&mut self) {
         let (stride, channels) = (self.width * self.channels, self.channels);
         for row in self.data.chunks_exact_mut(stride) {
@@ -100,7 +100,7 @@ impl Pixels {
         }
     }
 
-    /// The image mirrored top to bottom.
+    /// Mirrors the image top to bottom.
     pub fn flip_top_bottom(&mut self) {
         let stride = self.width * self.channels;
         for top in 0..self.height / 2 {

@@ -1,30 +1,30 @@
-//! The steps from a file to a network's input, and the last of them, which writes floats.
+//! The steps from a file to a network's input, and the conversion to floats.
 
 use crate::decode::{Channels, Order, decode};
 use crate::error::{Error, Result};
 use crate::pixels::Pixels;
 use crate::resize::{Interpolation, resize};
 
-/// One step on pixels.
+/// A step of the preparation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// To a size.
+    /// Resizes to a given size.
     Resize {
         /// New rows.
         height: usize,
         /// New columns.
         width: usize,
-        /// How.
+        /// Interpolation.
         interpolation: Interpolation,
     },
-    /// The short side to a size, the long side in proportion, rounded down.
+    /// Resizes so that the shorter side has a given length; the longer side is in proportion, rounded down.
     ResizeShort {
-        /// New short side.
+        /// New length of the shorter side.
         size: usize,
-        /// How.
+        /// Interpolation.
         interpolation: Interpolation,
     },
-    /// A rectangle.
+    /// Crops a rectangle.
     Crop {
         /// First column.
         x: usize,
@@ -35,22 +35,22 @@ pub enum Step {
         /// Rows.
         height: usize,
     },
-    /// A rectangle in the middle; what is too small is made as large as needed first.
+    /// Crops a rectangle in the middle. An image that is too small is enlarged first.
     CenterCrop {
         /// Rows.
         height: usize,
         /// Columns.
         width: usize,
-        /// How.
+        /// Interpolation.
         interpolation: Interpolation,
     },
-    /// Mirrored left to right.
+    /// Mirrors left to right.
     FlipLeftRight,
-    /// Mirrored top to bottom.
+    /// Mirrors top to bottom.
     FlipTopBottom,
 }
 
-/// Decodes a file and does steps on it.
+/// Decodes a file and applies steps to it.
 ///
 /// # Errors
 /// Those of [`decode`] and of the steps.
@@ -130,10 +130,10 @@ pub struct Normalization {
     pub std: Vec<f32>,
 }
 
-/// Writes an image as floats, channel after channel: (h, w, c) -> (c, h, w).
+/// Writes an image as floats, with the channels as the first axis: (h, w, c) -> (c, h, w).
 ///
 /// # Errors
-/// [`Error::Value`] if `to` is not as long as the image, or the numbers are not one or one for each channel.
+/// [`Error::Value`] if `to` does not have the image's number of elements, or if the means and deviations are neither one number nor one per channel.
 pub fn to_planes(image: &Pixels, by: &Normalization, to: &mut [f32]) -> Result<()> {
     let channels = image.channels();
     let pick = |numbers: &[f32], c: usize| match numbers {
@@ -160,7 +160,7 @@ pub fn to_planes(image: &Pixels, by: &Normalization, to: &mut [f32]) -> Result<(
                 by.std.len()
             )));
         };
-        // One division for each value that a byte can have, not for each pixel.
+        // A table of all 256 results, so that there is no division per pixel.
         let table: [f32; 256] = std::array::from_fn(|x| (x as f32 / 255.0 - mean) / std);
         for (y, pixel) in plane.iter_mut().zip(image.data().chunks_exact(channels)) {
             *y = table[usize::from(pixel[c])];

@@ -1,4 +1,4 @@
-//! Other sizes of an image.
+//! Resizes images.
 
 use std::cell::RefCell;
 
@@ -8,18 +8,18 @@ use fast_image_resize::{Filter, FilterType, PixelType, ResizeAlg, ResizeOptions,
 use crate::error::{Error, Result};
 use crate::pixels::Pixels;
 
-/// How pixels between those of an image are found. Numbers are those of the Python interface.
+/// Interpolation between pixels. The numbers are those of the Python interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interpolation {
-    /// 0: the pixel whose area holds the point.
+    /// 0: nearest pixel.
     Nearest,
-    /// 1: a linear function between two pixels along each axis.
+    /// 1: linear between two pixels along each axis.
     Bilinear,
-    /// 2: a cubic function through four pixels along each axis, with a slope of -0.75 at distance 1.
+    /// 2: cubic convolution over four pixels along each axis, a = -0.75.
     Cubic,
-    /// 3: the mean of the pixels whose centres a new pixel covers; bilinear if an axis grows.
+    /// 3: mean of the pixels that a new pixel covers; bilinear if an axis grows.
     Area,
-    /// 4: a windowed sinc over eight pixels along each axis.
+    /// 4: Lanczos (windowed sinc) over eight pixels along each axis.
     Lanczos,
 }
 
@@ -62,14 +62,14 @@ fn algorithm(interpolation: Interpolation, shrinks: bool) -> ResizeAlg {
 }
 
 thread_local! {
-    /// Holds the buffer between the two passes.
+    /// The resizer with its buffer between the two passes, reused.
     static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
 }
 
-/// The image with another size. Centres of pixels lie at halves, and weights that fall outside are given to the others.
+/// The image with another size. Pixel centres lie at half-integers. Weights outside the image are distributed over the pixels inside.
 ///
 /// # Errors
-/// [`Error::Value`] if the size has no pixels or more than an image may have.
+/// [`Error::Value`] if the size is empty or too large.
 pub fn resize(
     image: &Pixels,
     height: usize,
@@ -95,7 +95,7 @@ pub fn resize(
         _ => PixelType::U8x4,
     };
     let fault = |error: String| Error::Value(error);
-    // Sizes were checked to be below 2**32 when the pixels were counted.
+    // The size was checked to be below 2**32 when the image was created.
     let source = ImageRef::new(
         image.width() as u32,
         image.height() as u32,

@@ -1,12 +1,12 @@
-//! Batches: bytes of an element type as single matrices, and the errors of a matrix.
+//! Batches of matrices: access to single matrices in byte arrays, and errors of single matrices.
 #![allow(unsafe_code)]
 
 use std::sync::{Mutex, PoisonError};
 
-/// Runs `task(0)`, …, `task(n - 1)`, each once, in any order and partly at the same time, and returns when all are done.
+/// Runs `task(0)`, …, `task(n - 1)`, each once, in any order, possibly in parallel. Returns when all have ended.
 pub type Run<'a> = &'a (dyn Fn(usize, &(dyn Fn(usize) + Sync)) + Sync);
 
-/// Element types that are computed in.
+/// Element types of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Elem {
     /// 32-bit float.
@@ -47,17 +47,17 @@ pub(crate) use by_elem;
 /// Why a matrix has no such factorisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// This pivot is exactly zero.
+    /// The pivot at this index is exactly zero.
     Singular(usize),
     /// The leading minor of this order is not positive definite.
     NotPositiveDefinite(usize),
-    /// It holds infinities or NaNs.
+    /// The matrix contains infinities or NaNs.
     NotFinite,
     /// The iteration did not converge.
     NoConvergence,
 }
 
-/// The first matrix of a batch that failed.
+/// The first matrix of a batch whose factorisation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Its position in the batch.
@@ -66,17 +66,17 @@ pub struct Failure {
     pub fault: Fault,
 }
 
-/// A type whose every bit pattern is a value.
+/// A type for which every bit pattern is a valid value.
 pub(crate) trait Plain: Copy + Send + Sync {}
 impl Plain for f32 {}
 impl Plain for f64 {}
 impl Plain for num_complex::Complex<f32> {}
 impl Plain for num_complex::Complex<f64> {}
 
-/// The elements behind bytes.
+/// Views bytes as elements.
 ///
 /// # Panics
-/// If the bytes are not aligned for the type or end within an element.
+/// If the bytes are not aligned for the type or their number is not a multiple of its size.
 pub(crate) fn elements<T: Plain>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() {
         return &[];
@@ -88,7 +88,7 @@ pub(crate) fn elements<T: Plain>(bytes: &[u8]) -> &[T] {
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
 }
 
-/// The elements behind bytes, to be written.
+/// Views bytes as mutable elements.
 ///
 /// # Panics
 /// As [`elements`].
@@ -105,7 +105,7 @@ pub(crate) fn elements_mut<T: Plain>(bytes: &mut [u8]) -> &mut [T] {
     }
 }
 
-/// An output of a batch: equal parts, one a matrix.
+/// An output of a batch: equal parts, one per matrix.
 pub(crate) struct Parts<'a, T> {
     ptr: *mut T,
     part_len: usize,
@@ -113,7 +113,7 @@ pub(crate) struct Parts<'a, T> {
     whole: std::marker::PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: a part is handed to one task only, so sharing the whole shares nothing.
+// SAFETY: each part is given to one task only, so tasks access disjoint memory.
 unsafe impl<T: Send> Sync for Parts<'_, T> {}
 
 impl<'a, T> Parts<'a, T> {
@@ -140,11 +140,11 @@ impl<'a, T> Parts<'a, T> {
     }
 }
 
-/// Floating-point operations worth handing to another thread.
+/// Number of floating-point operations of a task, large enough to be worth running on another thread.
 const TASK_FLOPS: usize = 100_000;
 
-/// Calls `body(work, i, part of a, part of b, part of c)` for every matrix `i` of a batch, in tasks of about [`TASK_FLOPS`] that make their own workspace.
-/// Answers the first failure.
+/// Calls `body(work, i, part of a, part of b, part of c)` for every matrix `i` of a batch, in tasks of about [`TASK_FLOPS`]. Each task has its own
+/// workspace. Returns the first failure.
 pub(crate) fn each<A: Send, B: Send, C: Send, W>(
     run: Run,
     count: usize,
@@ -186,7 +186,7 @@ pub(crate) fn each<A: Send, B: Send, C: Send, W>(
 
 /// Row-major (m, n) to column-major.
 pub(crate) fn to_columns<T: Copy>(rows: &[T], columns: &mut [T], m: usize, n: usize) {
-    // Blocks of 16 x 16 keep both sides within the first-level cache.
+    // Blocks of 16 x 16 elements keep both sides in the L1 cache.
     const BLOCK: usize = 16;
     debug_assert!(rows.len() == m * n && columns.len() == m * n);
     for i0 in (0..m).step_by(BLOCK) {

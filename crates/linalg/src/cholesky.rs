@@ -49,7 +49,7 @@ fn typed<T: MatrixElement + Plain>(
             for i in 0..n {
                 columns[i * n + i] = columns[i * n + i].without_imaginary();
             }
-            // The blocked factors end at the first pivot that is no positive number; the plain ones go on with NaNs.
+            // The blocked factorisation stops at the first pivot that is not positive; the unblocked one continues with NaNs.
             if let Err(fault) = large::cholesky(run, columns, n) {
                 if a.iter().all(|x| x.is_number()) {
                     return Err(fault);

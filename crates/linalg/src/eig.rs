@@ -11,8 +11,8 @@ use crate::memory::filled;
 use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
-/// a v = v diag(w) for `a` (count, n, n): `w` (count, n) and `v` (count, n, n), columns of length 1 with a real largest element, both of the complex type; `v`
-/// is computed if asked for.
+/// Solves a v = v diag(w) for `a` (count, n, n). `w` (count, n) and `v` (count, n, n) have the complex type. The columns of `v` have norm 1 and a
+/// real largest element; `v` is computed if asked for.
 ///
 /// # Errors
 /// [`Fault::NotFinite`], [`Fault::NoConvergence`].
@@ -78,7 +78,7 @@ fn typed<T: MatrixElement + Plain>(
     )
 }
 
-/// Length 1; of a vector with imaginary parts, the largest element becomes real.
+/// Scales a vector to norm 1. If it is complex, also makes its largest element real.
 fn normalise<R: RealElement>(v: &mut [Complex<R>]) {
     let zero = <R as MatrixElement>::ZERO;
     let size = |x: &Complex<R>| x.re.hypotenuse(x.im);

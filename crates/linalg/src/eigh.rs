@@ -13,7 +13,7 @@ use crate::memory::{buffer, filled};
 use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
-/// The triangle of a matrix that is read; the other one is taken to be its mirror image, or zero.
+/// The triangle of a matrix that is read. The other one is taken as its mirror image, or as zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Triangle {
     /// On and below the diagonal.
@@ -22,7 +22,8 @@ pub enum Triangle {
     Upper,
 }
 
-/// a v = v diag(w) for Hermitian `a` (count, n, n): `w` (count, n) of the real type, rising, `v` (count, n, n) orthonormal columns; empty if not asked for.
+/// Solves a v = v diag(w) for Hermitian `a` (count, n, n): `w` (count, n), ascending, of the real type; `v` (count, n, n), orthonormal columns, or
+/// empty if not asked for.
 ///
 /// # Errors
 /// [`Fault::NotFinite`], [`Fault::NoConvergence`].
@@ -46,7 +47,7 @@ pub fn eigh(
     })
 }
 
-/// Workspace of matrices of one order.
+/// Workspace for matrices of one size.
 struct Work<T> {
     memory: MemBuffer,
     lower: Vec<T>,
@@ -130,8 +131,9 @@ fn typed<T: MatrixElement + Plain>(
     )
 }
 
-/// What is said of a matrix with infinities or NaNs: nothing, where NumPy's iteration comes to an end (a formula for two rows, divide and conquer for
-/// vectors of more than 25), else that it does not. One element is its own eigenvalue.
+/// The result for a matrix with infinities or NaNs. Where NumPy's algorithm terminates (the formula for 2 x 2 matrices; divide and conquer for
+/// eigenvectors of more it is NaN; otherwise [`Fault::NotFinite`]. The eigenvalue of a 1 x 1 matrix is its element. A 1 x 1 matrix is its own
+/// eigenvalue.
 fn unknown<T: MatrixElement>(lower: &[T], w: &mut [T::Re], v: &mut [T]) -> Result<(), Fault> {
     let nan = <T::Re as RealElement>::NOT_A_NUMBER;
     match w.len() {

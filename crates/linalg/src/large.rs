@@ -1,4 +1,4 @@
-//! Blocked factorisations of one large matrix, column-major, whose trailing columns are updated in parallel.
+//! Blocked factorisations of a single large column-major matrix. The trailing columns are updated in parallel.
 //!
 //! Source: Golub and Van Loan, Matrix Computations, 4th edition, sections 3.2.11 (LU) and 4.2.9 (Cholesky).
 
@@ -16,16 +16,16 @@ use crate::memory::{buffer, copied, filled};
 use crate::number::MatrixElement;
 use crate::small::Factored;
 
-/// From this order on one matrix is worth several threads.
+/// From this size on, a single matrix is factored by several threads.
 pub(crate) const LARGE: usize = 192;
 
-/// Columns that are factored before the rest is updated: the rest is then a product with this inner size.
+/// Number of columns that are factored before the trailing columns are updated; also the inner size of that matrix product.
 const PANEL: usize = 64;
 
-/// Columns of one task.
+/// Number of columns per task.
 const CHUNK: usize = 96;
 
-/// Parts of a matrix, each for one task.
+/// Disjoint parts of a matrix, one per task.
 pub(crate) type Shares<P> = Vec<Mutex<P>>;
 
 /// Runs `body(i, share)` for every share.
@@ -43,7 +43,7 @@ pub(crate) fn share<P: Send>(run: Run, shares: &Shares<P>, body: impl Fn(usize, 
     }
 }
 
-/// Columns of a column-major matrix of `m` rows in chunks of `width`, and the first column of each.
+/// Splits a column-major matrix of `m` rows into chunks of `width` columns, each with the index of its first column.
 pub(crate) fn chunks<T>(a: &mut [T], m: usize, width: usize) -> Shares<(usize, &mut [T])> {
     a.chunks_mut((m * width).max(1))
         .enumerate()
@@ -51,7 +51,7 @@ pub(crate) fn chunks<T>(a: &mut [T], m: usize, width: usize) -> Shares<(usize, &
         .collect()
 }
 
-/// P A = L U in place; `rows[i]` says which row of A row i was.
+/// Factors P A = L U in place. `rows[i]` is the row of A that became row i.
 pub(crate) fn lu<T: MatrixElement>(
     run: Run,
     a: &mut [T],
@@ -118,7 +118,7 @@ pub(crate) fn lu<T: MatrixElement>(
     }
 }
 
-/// `x[i] = old x[order[i]]`.
+/// Permutes: `x[i] = old x[order[i]]`.
 fn permute<T: Copy>(x: &mut [T], order: &[usize]) {
     let old: Vec<T> = copied(x);
     for (x, &from) in x.iter_mut().zip(order) {
@@ -126,7 +126,7 @@ fn permute<T: Copy>(x: &mut [T], order: &[usize]) {
     }
 }
 
-/// Solves with factors of [`lu`]: `x` (n, k) column-major holds the permuted right side, then the solution.
+/// Solves with factors of [`lu`]: `x` (n, k), column-major, holds the permuted right side on entry and the solution on return.
 pub(crate) fn solve_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x: &mut [T]) {
     let lu = MatRef::from_column_major_slice(lu, n, n);
     let shares = chunks(
@@ -146,10 +146,10 @@ pub(crate) fn solve_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x: 
     });
 }
 
-/// A^-1 P^T from factors of [`lu`], column-major: column i of it is column `rows[i]` of the inverse.
+/// Computes A^-1 P^T from factors of [`lu`], column-major: its column i is column `rows[i]` of the inverse.
 pub(crate) fn invert_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x: &mut [T]) {
     let lu = MatRef::from_column_major_slice(lu, n, n);
-    // A chunk of the identity is zero above its first column, and so is L^-1 of it.
+    // A chunk of columns of the identity is zero above its first column's diagonal element, and so is L^-1 times it.
     let shares = chunks(x, n, CHUNK);
     share(run, &shares, |_, (first, columns)| {
         let (first, width) = (*first, columns.len() / n);
@@ -168,7 +168,7 @@ pub(crate) fn invert_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x:
     });
 }
 
-/// Lower Cholesky factor in place; neither reads nor writes above the diagonal, except within blocks of [`CHUNK`] columns.
+/// Lower Cholesky factor in place. Elements above the diagonal are neither read nor written, except within blocks of [`CHUNK`] columns.
 pub(crate) fn cholesky<T: MatrixElement>(run: Run, a: &mut [T], n: usize) -> Result<(), Fault> {
     let width = if n < LARGE { n } else { CHUNK };
     let mut memory = buffer(llt::factor::cholesky_in_place_scratch::<T>(

@@ -1,8 +1,9 @@
 //! Factorisations of dense matrices: LU, Cholesky, QR, singular values, eigenvalues.
 //!
-//! Every function takes a batch: `count` matrices one after another, each dense in C order, as the bytes of one element type. Small matrices are factored by
-//! loops of this crate, others by `faer`, one thread each; large ones are cut into columns that are worked on in parallel. How work is cut depends on sizes
-//! alone, so results do not depend on the number of threads. This crate owns no thread: it borrows them through [`Run`].
+//! Every function takes a batch: `count` matrices one after another, each dense in C order, as the bytes of one element type. Small matrices are
+//! factored by loops of this crate, others by `faer`, one thread each; large ones are split into chunks of columns that run in parallel. The split
+//! depends on sizes only, so results do not depend on the number of threads. This crate has no threads of its own: the caller provides them as
+//! [`Run`].
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -8,7 +8,7 @@ use crate::number::{MatrixElement, RealElement};
 use crate::small::{self, Factored, SMALL};
 use crate::{large, scale, svd};
 
-/// Who runs the matrices of a batch, and who the parts of one matrix: large ones come one after another, each in parallel.
+/// The runner for the matrices of a batch, and the runner within one matrix. Large matrices are factored one after another, each in parallel.
 pub(crate) fn runners(run: Run, n: usize) -> (Run, Run) {
     if n < large::LARGE {
         (run, ONE_BY_ONE)
@@ -20,12 +20,12 @@ pub(crate) fn runners(run: Run, n: usize) -> (Run, Run) {
 /// Runs tasks in order on the calling thread.
 const ONE_BY_ONE: Run<'static> = &|n, task| (0..n).for_each(task);
 
-/// Workspace of LU: factors, the rows they came from, a column-major right side.
+/// Workspace of LU: the factors, the row permutation, a column-major right side.
 struct Work<T> {
     lu: Vec<T>,
     rows: Vec<usize>,
     side: Vec<T>,
-    /// The factors are those of the matrix times 2 to this power.
+    /// The factors are those of the matrix times 2 to the power of `exponent`.
     exponent: i32,
 }
 
@@ -39,7 +39,7 @@ impl<T: MatrixElement> Work<T> {
         }
     }
 
-    /// Factors a row-major matrix: row-major in [`SMALL`] orders, column-major above.
+    /// Factors a row-major matrix. The factors are row-major for sizes up to [`SMALL`], column-major above.
     fn factor(&mut self, run: Run, a: &[T], n: usize) -> Factored {
         self.exponent = scale::of_elimination(a);
         if n <= SMALL {
@@ -119,7 +119,7 @@ fn solve_typed<T: MatrixElement + Plain>(
     )
 }
 
-/// x = a^-1, both (count, n, n); unless `strict`, the inverse of a singular matrix is NaN.
+/// x = a^-1, both (count, n, n). Unless `strict`, the inverse of a singular matrix is NaN; with `strict` it is an error.
 ///
 /// # Errors
 /// [`Fault::Singular`] if a pivot is exactly zero.
@@ -171,7 +171,7 @@ fn invert<T: MatrixElement>(run: Run, work: &mut Work<T>, n: usize, x: &mut [T])
         return small::invert_factored(&work.lu, n, &work.rows, x);
     }
     large::invert_factored(run, &work.lu, n, &mut work.side);
-    // Column i becomes column rows[i], and columns become rows.
+    // Undoes the permutation (column i becomes column `rows[i]`) and transposes to row-major.
     for (j, &row) in work.rows.iter().enumerate() {
         for i in 0..n {
             x[i * n + row] = work.side[j * n + i];
@@ -204,7 +204,7 @@ pub fn det(elem: Elem, run: Run, count: usize, n: usize, a: &[u8], y: &mut [u8])
     });
 }
 
-/// No output of this kind: parts without elements.
+/// An absent output: parts of length 0.
 pub(crate) fn none<'a, T>() -> Parts<'a, T> {
     Parts::new(&mut [], 0)
 }
@@ -250,18 +250,18 @@ fn logarithm<T: MatrixElement>(work: &Work<T>, n: usize, found: &Factored) -> (T
         let size = pivot.modulus();
         sign *= match T::IS_COMPLEX {
             true => pivot.times(<T::Re as MatrixElement>::ONE / size),
-            // Of infinities and NaNs too.
+            // Also for infinities and NaNs.
             false if pivot.re() < <T::Re as MatrixElement>::ZERO => -T::ONE,
             false => T::ONE,
         };
         log += size.log();
     }
-    // n ln(2) for each power of two that the matrix was multiplied by.
+    // Subtracts n ln(2) for each power of two that the matrix was multiplied by.
     let factor = T::Re::whole(work.exponent) * T::Re::whole(n as i32);
     (sign, log - factor * T::Re::whole(2).log())
 }
 
-/// The product of the pivots, by way of logarithms if it leaves the range on the way.
+/// The product of the pivots. Computed with logarithms if an intermediate product leaves the range.
 fn product<T: MatrixElement>(work: &Work<T>, n: usize, found: &Factored) -> T {
     if found.zero.is_some() {
         return T::ZERO;
@@ -280,10 +280,10 @@ fn product<T: MatrixElement>(work: &Work<T>, n: usize, found: &Factored) -> T {
     sign.times(log.exponential())
 }
 
-/// Derivatives of determinants by the matrices' elements, which exist for singular matrices too: `a` and `c` (count, n, n).
+/// Derivatives of determinants with respect to the elements. They exist for singular matrices, too. `a` and `c` (count, n, n).
 ///
 /// # Errors
-/// [`Fault::NotFinite`] and [`Fault::NoConvergence`] for matrices near to singular ones, whose cofactors come from singular values.
+/// [`Fault::NotFinite`] and [`Fault::NoConvergence`] for nearly singular matrices, whose cofactors are computed from singular values.
 pub fn cofactors(
     elem: Elem,
     run: Run,
@@ -332,7 +332,7 @@ fn is_near_singular<T: MatrixElement>(work: &Work<T>, n: usize) -> bool {
         <T::Re as MatrixElement>::ZERO,
         |a, b| if b > a { b } else { a },
     );
-    // Half the digits of the inverse are still right at this distance from singularity.
+    // Above this distance from singularity, at least half of the inverse's digits are correct.
     let least = largest * T::Re::EPSILON.root();
     sizes().any(|size| size <= least)
 }

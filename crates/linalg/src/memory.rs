@@ -1,5 +1,5 @@
-//! Workspace whose size follows the matrices. Without memory for it the work in hand ends with a panic whose payload is the error, which
-//! who launched the work makes an error of memory; nothing is printed.
+//! Allocation of workspace that depends on the sizes of matrices. If it fails, the function panics with the error as payload (without printing); the
+//! launcher converts that panic to an out-of-memory error.
 
 use std::collections::TryReserveError;
 
@@ -10,7 +10,7 @@ fn no_memory(error: TryReserveError) -> ! {
     std::panic::resume_unwind(Box::new(error))
 }
 
-/// `len` times the same value, as `vec![value; len]`, which ends the process if there is no memory for it.
+/// As `vec![value; len]`, which would abort the process if the allocation fails.
 pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
     let mut all = Vec::new();
     if let Err(error) = all.try_reserve_exact(len) {
@@ -20,7 +20,7 @@ pub(crate) fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
     all
 }
 
-/// A copy, as `to_vec`.
+/// As `to_vec`.
 pub(crate) fn copied<T: Copy>(from: &[T]) -> Vec<T> {
     let mut all = Vec::new();
     if let Err(error) = all.try_reserve_exact(from.len()) {
@@ -30,7 +30,7 @@ pub(crate) fn copied<T: Copy>(from: &[T]) -> Vec<T> {
     all
 }
 
-/// Workspace of the library.
+/// Workspace for `faer`.
 pub(crate) fn buffer(needed: StackReq) -> MemBuffer {
     MemBuffer::try_new(needed).unwrap_or_else(|_| {
         let mut none = Vec::<u8>::new();

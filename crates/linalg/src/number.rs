@@ -1,4 +1,4 @@
-//! The four element types (f32, f64, c64, c128) and the operations that this crate needs of them.
+//! The four element types (f32, f64, c64, c128) and their operations in this crate.
 
 use crate::memory::{buffer, filled};
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -18,27 +18,27 @@ pub(crate) trait RealElement:
     const NOT_A_NUMBER: Self;
     /// Minus infinity.
     const MINUS_INFINITY: Self;
-    /// Exponents of two up to this size leave room for squares.
+    /// Numbers with an exponent of two up to this size can be squared without overflow.
     const SAFE: i32;
-    /// Numbers of a smaller exponent than the negative of this one have reciprocals near the end of the range.
+    /// Numbers with an exponent below minus this one have reciprocals near the overflow threshold.
     const TINY: i32;
     /// The largest exponent of two.
     const LARGEST: i32;
-    /// Powers of two up to this exponent, and down to its negative, are exact.
+    /// Powers of two with exponents from `-STEP` to `STEP` are exact.
     const STEP: i32;
-    /// The power of two below or at a positive number.
+    /// Exponent of the largest power of two that does not exceed a positive number.
     fn exponent(self) -> i32;
-    /// An integer.
+    /// Converts an integer.
     fn whole(n: i32) -> Self;
-    /// 2 to a power of at most [`RealElement::STEP`].
+    /// 2 to a power of at most [`RealElement::STEP`] in magnitude.
     fn power_of_two(exponent: i32) -> Self;
     /// Square root.
     fn root(self) -> Self;
     /// Natural logarithm.
     fn log(self) -> Self;
-    /// e to the power.
+    /// Exponential function.
     fn exponential(self) -> Self;
-    /// The square root of the sum of squares, without overflow.
+    /// sqrt(self^2 + other^2) without overflow.
     fn hypotenuse(self, other: Self) -> Self;
 }
 
@@ -58,9 +58,9 @@ pub(crate) trait MatrixElement:
     + SubAssign
     + MulAssign
 {
-    /// The real type again, with what this crate needs of it.
+    /// The real type, with the operations of this crate.
     type Re: RealElement;
-    /// Whether there is an imaginary part.
+    /// Whether the type is complex.
     const IS_COMPLEX: bool;
     /// 0.
     const ZERO: Self;
@@ -70,29 +70,29 @@ pub(crate) trait MatrixElement:
     fn re(self) -> Self::Re;
     /// The imaginary part.
     fn im(self) -> Self::Re;
-    /// From its parts; real types drop the imaginary one.
+    /// Constructs a number from its parts; real types ignore the imaginary one.
     fn of(re: Self::Re, im: Self::Re) -> Self;
     /// The complex conjugate.
     fn conjugate(self) -> Self;
-    /// Distance from zero.
+    /// Absolute value.
     fn modulus(self) -> Self::Re;
-    /// Sum of the distances of both parts from zero: what pivots are chosen by.
+    /// Sum of the absolute values of both parts, by which pivots are chosen.
     fn taxicab(self) -> Self::Re;
-    /// The real part on the diagonal of Hermitian matrices.
+    /// Drops the imaginary part, which is zero on the diagonal of Hermitian matrices.
     fn without_imaginary(self) -> Self {
         Self::of(self.re(), <Self::Re as MatrixElement>::ZERO)
     }
-    /// Times a real number.
+    /// The product with a real number.
     fn times(self, factor: Self::Re) -> Self {
         self * Self::of(factor, <Self::Re as MatrixElement>::ZERO)
     }
     /// Whether it is neither infinite nor NaN.
     fn is_number(self) -> bool {
-        // Differences of infinities and NaNs are NaN.
+        // x - x is NaN for infinities and NaNs.
         let zero = <Self::Re as MatrixElement>::ZERO;
         self.re() - self.re() == zero && self.im() - self.im() == zero
     }
-    /// Eigenvalues and, if asked for, right eigenvectors in columns of no particular length, of an n x n matrix of finite numbers.
+    /// Eigenvalues and, if asked for, right eigenvectors (columns, not normalised) of an n x n matrix of finite numbers.
     fn eigen(
         a: MatRef<'_, Self>,
         w: &mut [Complex<Self::Re>],
@@ -270,7 +270,7 @@ fn real_eigen<R: RealElement>(
         *w = Complex { re, im };
     }
     let Some(v) = v else { return Ok(()) };
-    // A conjugate pair shares two columns: the real and the imaginary parts of the first one's vector.
+    // A conjugate pair uses two columns: the real and the imaginary parts of the first eigenvector.
     let mut j = 0;
     while j < n {
         let pair = im[j] != zero && j + 1 < n;

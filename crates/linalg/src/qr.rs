@@ -15,13 +15,13 @@ use crate::memory::filled;
 use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
-/// Columns that are reflected one by one before the rest is updated.
+/// Number of columns that are reflected one by one before the trailing columns are updated.
 const PANEL: usize = 32;
 
-/// Columns of one task.
+/// Number of columns per task.
 const CHUNK: usize = 96;
 
-/// How the factorisation is handed out.
+/// The form of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reflectors {
     /// Q with min(m, n) columns and R with as many rows.
@@ -32,7 +32,7 @@ pub enum Reflectors {
     ROnly,
 }
 
-/// a = q r for `a` (count, m, n), with the shapes that [`Reflectors`] says; `q` is empty for R alone.
+/// Factors a = q r for `a` (count, m, n). [`Reflectors`] determines the shapes; `q` is empty for `ROnly`.
 #[expect(
     clippy::too_many_arguments,
     reason = "sizes and operands of one factorisation"
@@ -51,7 +51,7 @@ pub fn qr(
     by_elem!(elem, T => typed::<T>(run, form, count, (m, n), elements(a), elements_mut(q), elements_mut(r)))
 }
 
-/// The reflections themselves: `h` (count, n, m), each the transpose of R with the vectors below its diagonal, and `tau` (count, min(m, n)).
+/// The Householder vectors: `h` (count, n, m), each the transpose of R with the vectors below its diagonal, and `tau` (count, min(m, n)).
 #[expect(
     clippy::too_many_arguments,
     reason = "sizes and operands of one factorisation"
@@ -90,7 +90,7 @@ fn raw_typed<T: MatrixElement + Plain>(
         outputs,
         || (),
         |(), i, h, tau, _| {
-            // Column-major (m, n) and row-major (n, m) are the same bytes.
+            // A column-major (m, n) matrix and a row-major (n, m) one have the same bytes.
             let a = &a[i * m * n..(i + 1) * m * n];
             to_columns(a, h, m, n);
             let exponent = scale::exponent(a);
@@ -160,16 +160,16 @@ fn typed<T: MatrixElement + Plain>(
     )
 }
 
-/// Workspace of matrices of one shape, column-major.
+/// Workspace for matrices of one shape, column-major.
 struct Work<T> {
     a: Vec<T>,
     tau: Vec<T>,
-    /// The triangular factor of each panel, [`PANEL`] elements a column.
+    /// The triangular factor of each panel, [`PANEL`] elements per column.
     blocks: Vec<T>,
     q: Vec<T>,
 }
 
-/// Reflects a column-major (m, n) matrix in place.
+/// Factors a column-major (m, n) matrix in place.
 fn factor<T: MatrixElement>(
     run: Run,
     a: &mut [T],
@@ -179,7 +179,7 @@ fn factor<T: MatrixElement>(
     blocks: &mut [T],
 ) {
     let k = m.min(n);
-    // A small matrix is one panel: reflections of single columns beat products of narrow matrices.
+    // A small matrix is one panel: applying single reflections is faster than products of narrow matrices.
     let width = if k <= PANEL { k } else { PANEL };
     for first in (0..k).step_by(width.max(1)) {
         let w = width.min(k - first);
@@ -210,7 +210,7 @@ fn factor<T: MatrixElement>(
     }
 }
 
-/// c = (I - v t v^H) c.
+/// Applies a block of reflections: c = (I - v t v^H) c.
 fn apply_block<T: MatrixElement>(
     v: MatRef<'_, T>,
     t: MatRef<'_, impl faer::traits::Conjugate<Canonical = T>>,
@@ -232,7 +232,7 @@ fn apply_block<T: MatrixElement>(
     matmul(c.as_mut(), Accum::Add, v, y.as_ref(), -T::ONE, Par::Seq);
 }
 
-/// Reflects `w` columns of `m` elements, column j from element `first + j` on.
+/// Reduces `w` columns of `m` elements; the diagonal element of column j is element `first + j`.
 fn reflect<T: MatrixElement>(panel: &mut [T], m: usize, first: usize, w: usize, tau: &mut [T]) {
     for j in 0..w {
         let (upto, rest) = panel.split_at_mut((j + 1) * m);
@@ -245,7 +245,7 @@ fn reflect<T: MatrixElement>(panel: &mut [T], m: usize, first: usize, w: usize, 
     }
 }
 
-/// Replaces x by (beta, v without its leading 1) with (I - tau v v^H)^H x = (beta, 0, …), beta real; answers tau.
+/// Computes a reflection (I - tau v v^H)^H x = (beta, 0, …) with real beta. Replaces x by (beta, v without its leading 1) and returns tau.
 fn reflection<T: MatrixElement>(x: &mut [T]) -> T {
     let zero = <T::Re as MatrixElement>::ZERO;
     let norm = length(&x[1..]);
@@ -263,21 +263,21 @@ fn reflection<T: MatrixElement>(x: &mut [T]) -> T {
     T::of((beta - alpha.re()) / beta, -alpha.im() / beta)
 }
 
-/// The 2-norm, without overflow.
+/// The 2-norm, without overflow or underflow.
 fn length<T: MatrixElement>(x: &[T]) -> T::Re {
     let zero = <T::Re as MatrixElement>::ZERO;
     let mut sum = zero;
     for x in x {
         sum += x.re() * x.re() + x.im() * x.im();
     }
-    // Squares that overflowed or were lost are summed again with scaling.
+    // If squares overflowed or underflowed, sums again with scaling.
     if sum.is_number() && sum > T::Re::EPSILON * T::Re::EPSILON {
         return sum.root();
     }
     x.iter().fold(zero, |sum, x| sum.hypotenuse(x.modulus()))
 }
 
-/// c = (I - factor v v^H) c with v = (1, `tail`).
+/// Applies a reflection: c = (I - factor v v^H) c with v = (1, `tail`).
 fn apply<T: MatrixElement>(tail: &[T], factor: T, c: &mut [T]) {
     if factor == T::ZERO {
         return;
@@ -302,7 +302,7 @@ fn apply<T: MatrixElement>(tail: &[T], factor: T, c: &mut [T]) {
     }
 }
 
-/// The vectors of a panel with their ones and zeros, column-major (m - first, w).
+/// The vectors of a panel with their implicit ones and zeros, column-major (m - first, w).
 fn vectors<T: MatrixElement>(panel: &[T], m: usize, first: usize, w: usize) -> Vec<T> {
     let rows = m - first;
     let mut v = filled(rows * w, T::ZERO);
@@ -314,7 +314,7 @@ fn vectors<T: MatrixElement>(panel: &[T], m: usize, first: usize, w: usize) -> V
     v
 }
 
-/// The upper triangular t of I - v t v^H = H1 H2 …, [`PANEL`] elements a column.
+/// The upper triangular t for which I - v t v^H = H1 H2 …, [`PANEL`] elements per column.
 fn triangle<T: MatrixElement>(v: &[T], rows: usize, w: usize, tau: &[T], t: &mut [T]) {
     let v = MatRef::from_column_major_slice(v, rows, w);
     let mut inner = filled(w * w, T::ZERO);
@@ -340,7 +340,7 @@ fn triangle<T: MatrixElement>(v: &[T], rows: usize, w: usize, tau: &[T], t: &mut
     }
 }
 
-/// The first `columns` columns of Q.
+/// Computes the first `columns` columns of Q.
 fn form_q<T: MatrixElement>(run: Run, work: &mut Work<T>, m: usize, n: usize, columns: usize) {
     let k = m.min(n);
     let Work { a, tau, blocks, q } = work;
@@ -351,7 +351,7 @@ fn form_q<T: MatrixElement>(run: Run, work: &mut Work<T>, m: usize, n: usize, co
         .for_each(|x| *x = T::ONE);
     if k <= PANEL {
         for (c, column) in q.chunks_exact_mut(m.max(1)).enumerate() {
-            // Reflection j leaves columns left of it as they are in the identity.
+            // Reflection j does not change columns of the identity left of column j.
             for j in (0..k.min(c + 1)).rev() {
                 apply(&a[j * m + j + 1..(j + 1) * m], tau[j], &mut column[j..]);
             }

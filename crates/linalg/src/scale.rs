@@ -1,20 +1,20 @@
-//! Matrices whose elements are so large or so small that squares of them, or quotients of complex numbers, leave the range of the type are
-//! multiplied by a power of two first, which rounds nothing, and their factors are multiplied back.
+//! Scaling of matrices with very large or very small elements, whose squares, or complex quotients, would overflow or underflow. They are multiplied
+//! by a power of two before the factorisation, which is exact, and the factors are scaled back.
 
 use crate::memory::copied;
 use crate::number::{MatrixElement, RealElement};
 
-/// The power of two that brings the largest element to where squares are safe; 0 if they are as it is, and for zeros, infinities and NaNs.
+/// The power of two that scales the largest element so that squares are safe. 0 if no scaling is needed, and for zeros, infinities and NaNs.
 pub(crate) fn exponent<T: MatrixElement>(a: &[T]) -> i32 {
     match size(a) {
-        // No further down than needed, for the sake of the small elements.
+        // Scales down no further than needed, to keep small elements.
         Some(found) if found > T::Re::SAFE => T::Re::SAFE - found,
         Some(found) if found < -T::Re::SAFE => -found,
         _ => 0,
     }
 }
 
-/// The same for elimination, which squares nothing: only quotients of complex numbers, and reciprocals of what is nearly zero, leave the range.
+/// The power of two for elimination, which squares nothing: only complex quotients and reciprocals of numbers near zero can overflow.
 pub(crate) fn of_elimination<T: MatrixElement>(a: &[T]) -> i32 {
     if T::IS_COMPLEX {
         return exponent(a);
@@ -22,7 +22,7 @@ pub(crate) fn of_elimination<T: MatrixElement>(a: &[T]) -> i32 {
     size(a).map_or(0, |found| if found < -T::Re::TINY { -found } else { 0 })
 }
 
-/// The exponent of the largest element. `None` for zeros, infinities and NaNs.
+/// The exponent of the largest element; `None` for zeros, infinities and NaNs.
 fn size<T: MatrixElement>(a: &[T]) -> Option<i32> {
     let zero = <T::Re as MatrixElement>::ZERO;
     let largest = a.iter().fold(zero, |largest, x| {
@@ -32,7 +32,7 @@ fn size<T: MatrixElement>(a: &[T]) -> Option<i32> {
     if largest == zero {
         return None;
     }
-    // Sums of the parts' sizes may overflow: then the sizes are as large as can be.
+    // The sum of the parts' sizes may overflow: then the exponent is the largest one.
     if largest.is_number() {
         Some(largest.exponent())
     } else {
@@ -40,9 +40,9 @@ fn size<T: MatrixElement>(a: &[T]) -> Option<i32> {
     }
 }
 
-/// The elements times 2 to the power of `exponent`, which may be out of the range of the type.
+/// Multiplies the elements by 2 to the power of `exponent`, which may exceed the range of the type.
 pub(crate) fn multiply<T: MatrixElement>(x: &mut [T], exponent: i32) {
-    // Powers that are exact in both types; between them nothing becomes subnormal that does not stay so.
+    // In steps that are exact powers in both types; no intermediate result becomes subnormal unless the final one is.
     let mut left = exponent;
     while left != 0 {
         let step = left.clamp(-T::Re::STEP, T::Re::STEP);
@@ -52,7 +52,7 @@ pub(crate) fn multiply<T: MatrixElement>(x: &mut [T], exponent: i32) {
     }
 }
 
-/// A copy of the elements times 2 to the power of `exponent`; nothing for 0.
+/// A copy of the elements times 2 to the power of `exponent`; `None` for exponent 0.
 pub(crate) fn multiplied<T: MatrixElement>(a: &[T], exponent: i32) -> Option<Vec<T>> {
     (exponent != 0).then(|| {
         let mut copy = copied(a);

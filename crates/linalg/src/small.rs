@@ -1,22 +1,22 @@
-//! Loops over rows for small matrices, where blocking costs more than it saves.
+//! Unblocked row-major algorithms for small matrices, for which blocking costs more than it saves.
 
 use std::cmp::Ordering;
 
 use crate::batch::Fault;
 use crate::number::{MatrixElement, RealElement};
 
-/// Up to this order, loops of this file are faster than a blocked factorisation (measured for f64).
+/// Largest size for which the loops of this file are faster than a blocked factorisation (measured for f64).
 pub(crate) const SMALL: usize = 24;
 
-/// A factorisation P A = L U that was made in place.
+/// Result of a factorisation P A = L U in place.
 pub(crate) struct Factored {
-    /// Whether rows were exchanged an odd number of times.
+    /// Whether the permutation is odd.
     pub odd: bool,
-    /// The first pivot that is exactly zero.
+    /// Index of the first pivot that is exactly zero.
     pub zero: Option<usize>,
 }
 
-/// P A = L U of a row-major matrix in place, with partial pivoting; `rows[i]` says which row of A row i was.
+/// Factors P A = L U for a row-major matrix in place, with partial pivoting. `rows[i]` is the row of A that became row i.
 pub(crate) fn lu<T: MatrixElement>(a: &mut [T], n: usize, rows: &mut [usize]) -> Factored {
     let mut found = Factored {
         odd: false,
@@ -29,7 +29,7 @@ pub(crate) fn lu<T: MatrixElement>(a: &mut [T], n: usize, rows: &mut [usize]) ->
         let (mut at, mut largest) = (k, a[k * n + k].taxicab());
         for i in k + 1..n {
             let size = a[i * n + k].taxicab();
-            // A NaN is taken as the pivot: it must not pass for a zero.
+            // A NaN is chosen as the pivot, so that it propagates.
             let found = size.partial_cmp(&largest);
             let is_first_nan = found.is_none() && largest.partial_cmp(&largest).is_some();
             if found == Some(Ordering::Greater) || is_first_nan {
@@ -60,7 +60,7 @@ pub(crate) fn lu<T: MatrixElement>(a: &mut [T], n: usize, rows: &mut [usize]) ->
     found
 }
 
-/// Solves with factors of [`lu`]: `x` (n, k) row-major holds the permuted right side, then the solution.
+/// Solves with factors of [`lu`]: `x` (n, k), row-major, holds the permuted right side on entry and the solution on return.
 pub(crate) fn solve_factored<T: MatrixElement>(lu: &[T], n: usize, k: usize, x: &mut [T]) {
     for i in 1..n {
         let (above, row) = x.split_at_mut(i * k);
@@ -96,7 +96,7 @@ pub(crate) fn invert_factored<T: MatrixElement>(lu: &[T], n: usize, rows: &[usiz
     solve_factored(lu, n, n, x);
 }
 
-/// Lower Cholesky factor in place; reads the lower triangle only and clears the upper one.
+/// Lower Cholesky factor in place. Reads only the lower triangle and sets the upper one to zero.
 pub(crate) fn cholesky<T: MatrixElement>(a: &mut [T], n: usize) -> Result<(), Fault> {
     for i in 0..n {
         let (above, row) = a.split_at_mut(i * n);
@@ -112,7 +112,7 @@ pub(crate) fn cholesky<T: MatrixElement>(a: &mut [T], n: usize) -> Result<(), Fa
         for &x in &row[..i] {
             rest -= x.re() * x.re() + x.im() * x.im();
         }
-        // A NaN makes NaNs of what follows, as in NumPy.
+        // A NaN propagates, as in NumPy.
         if rest <= <T::Re as MatrixElement>::ZERO {
             return Err(Fault::NotPositiveDefinite(i + 1));
         }

@@ -23,8 +23,8 @@ pub enum Vectors {
     Full,
 }
 
-/// a = u diag(s) vh for `a` (count, m, n): `s` (count, min(m, n)) of the real type, falling; `u` (count, m, ·) and `vh` (count, ·, n) as [`Vectors`] says,
-/// empty without vectors.
+/// Decomposes a = u diag(s) vh for `a` (count, m, n): `s` (count, min(m, n)), descending, of the real type; `u` (count, m, ·) and `vh` (count, ·, n)
+/// as [`Vectors`] says, empty without vectors.
 ///
 /// # Errors
 /// [`Fault::NotFinite`], [`Fault::NoConvergence`].
@@ -82,7 +82,7 @@ fn typed<T: MatrixElement + Plain>(
     )
 }
 
-/// Workspace of the decomposition of matrices of one shape.
+/// Workspace for matrices of one shape.
 struct Work<T> {
     shape: (usize, usize),
     vectors: Vectors,
@@ -127,10 +127,10 @@ impl<T: MatrixElement> Work<T> {
         let exponent = scale::exponent(a);
         let scaled = scale::multiplied(a, exponent);
         let a = scaled.as_deref().unwrap_or(a);
-        // Of a QR factorisation on the way, the library leaves elements that must be zero as they are.
+        // The library leaves elements of the QR factorisation that must be zero unset.
         self.columns.fill(T::ZERO);
         vh.fill(T::ZERO);
-        // The column-major V lies in memory as the row-major V^T does: only its conjugate is missing.
+        // The column-major V has the bytes of the row-major V^T; only the conjugate is missing.
         let (u_columns, v) = if with {
             (
                 Some(MatMut::from_column_major_slice_mut(
@@ -165,7 +165,7 @@ impl<T: MatrixElement> Work<T> {
     }
 }
 
-/// Ones on the diagonal of a row-major matrix of `n` columns.
+/// Sets the diagonal of a row-major matrix of `n` columns to ones.
 fn identity<T: MatrixElement>(x: &mut [T], n: usize) {
     x.fill(T::ZERO);
     x.iter_mut().step_by(n + 1).for_each(|x| *x = T::ONE);
@@ -182,8 +182,8 @@ pub(crate) fn square<T: MatrixElement>(
     Work::<T>::new(Vectors::Full, n, n, n).factor(a, u, s, vh)
 }
 
-/// What is said of a matrix with infinities or NaNs: nothing, where NumPy's iteration comes to an end (infinities only, and two values or no vectors),
-/// else that it does not.
+/// The result for a matrix with infinities or NaNs. Where NumPy's algorithm terminates (infinities only, and two values or no vectors), it is NaN;
+/// otherwise [`Fault::NotFinite`].
 fn unknown<T: MatrixElement>(
     a: &[T],
     (vectors, values): (Vectors, usize),

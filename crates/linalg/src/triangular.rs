@@ -10,7 +10,7 @@ use crate::eigh::Triangle;
 use crate::lu::none;
 use crate::number::MatrixElement;
 
-/// x = a^-1 b with a triangle of `a` (count, n, n), `b` and `x` (count, n, k); the other triangle is not read.
+/// Solves x = a^-1 b with one triangle of `a` (count, n, n), `b` and `x` (count, n, k). The other triangle is not read.
 ///
 /// # Errors
 /// [`Fault::Singular`] if an element of the diagonal is zero.
