@@ -41,12 +41,12 @@ pub struct BatchCx<'a> {
     args: Args<'a>,
     /// Number of examples.
     pub size: usize,
-    arrays: SmallVec<[Option<Given>; 4]>,
+    arrays: SmallVec<[Option<BatchOperand>; 4]>,
     results: &'a [Array],
 }
 
 /// An array of a call.
-struct Given {
+struct BatchOperand {
     array: Array,
     /// Whether its first axis is the batch.
     is_batched: bool,
@@ -366,7 +366,7 @@ fn joined(parts: &[&[usize]]) -> Vec<usize> {
 }
 
 /// The array of all examples, valid while the abstract array of one example lives.
-struct Known {
+struct BatchEntry {
     example: Weak<Storage>,
     all: Array,
 }
@@ -377,7 +377,7 @@ pub struct Batching {
     size: usize,
     /// Whether the caller records.
     is_recorded: bool,
-    known: RefCell<HashMap<*const Storage, Known>>,
+    known: RefCell<HashMap<*const Storage, BatchEntry>>,
     /// Number of entries at which entries whose abstract array is gone are dropped.
     limit: Cell<usize>,
 }
@@ -439,7 +439,7 @@ impl Batching {
             self.limit.set((2 * known.len()).max(64));
         }
         let storage = example.tensor().storage();
-        let entry = Known {
+        let entry = BatchEntry {
             example: Arc::downgrade(storage),
             all: all.clone(),
         };
@@ -478,16 +478,16 @@ impl Interpreter for Batching {
         if matches!(call.op.cpu, Cpu::Composite(_)) {
             return expand(this, call);
         }
-        let arrays: SmallVec<[Option<Given>; 4]> = call
+        let arrays: SmallVec<[Option<BatchOperand>; 4]> = call
             .inputs
             .iter()
             .map(|x| {
                 x.map(|x| match self.all_of(x) {
-                    Some(array) => Given {
+                    Some(array) => BatchOperand {
                         array,
                         is_batched: true,
                     },
-                    None => Given {
+                    None => BatchOperand {
                         array: x.clone(),
                         is_batched: false,
                     },

@@ -252,7 +252,7 @@ pub fn without_values(call: &Call) -> Result<Outputs> {
 
 /// The first Python number of a call that the dtype it is converted to cannot hold.
 #[inline]
-fn misfitting_number(call: &Call, plan: &Launch) -> Option<(Scalar, DType)> {
+fn overflowing_number(call: &Call, plan: &Launch) -> Option<(Scalar, DType)> {
     plan.numbers.iter().find_map(|&(i, dtype)| {
         let value = call.inputs[i].and_then(Array::number)?;
         (!value.fits(dtype)).then_some((value, dtype))
@@ -269,7 +269,7 @@ fn is_abstract(call: &Call) -> bool {
 /// Appends abstract outputs of a call with abstract operands.
 #[cold]
 fn fill_abstract(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
-    if let Some((value, dtype)) = misfitting_number(call, plan) {
+    if let Some((value, dtype)) = overflowing_number(call, plan) {
         *outputs = beyond_range(call, value, dtype)?;
         return Ok(());
     }
@@ -313,7 +313,7 @@ fn check_abstract(call: &Call, out: &Array) -> Result<()> {
 /// Allocates the outputs and launches the kernel.
 #[inline]
 fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
-    if let Some((value, dtype)) = misfitting_number(call, plan) {
+    if let Some((value, dtype)) = overflowing_number(call, plan) {
         *outputs = beyond_range(call, value, dtype)?;
         return Ok(());
     }
@@ -410,7 +410,7 @@ fn elementwise(
     for (i, out) in call.outs.iter().enumerate().take(num_outs) {
         if let Some(out) = out {
             check_out(call, i, out, &shape, returned)
-                .map_err(|error| misfit(call, compute).unwrap_or(error))?;
+                .map_err(|error| overflow_error(call, compute).unwrap_or(error))?;
         }
     }
     let layout = layout_like(call, &shape)?;
@@ -465,7 +465,7 @@ fn numbers(call: &Call, compute: DType) -> SmallVec<[(usize, DType); 2]> {
 
 /// The error for a Python integer that its dtype cannot hold, if any. It is reported before errors about `out`.
 #[cold]
-fn misfit(call: &Call, compute: DType) -> Option<Error> {
+fn overflow_error(call: &Call, compute: DType) -> Option<Error> {
     numbers(call, compute).into_iter().find_map(|(i, dtype)| {
         let value = call.inputs[i].and_then(Array::number)?;
         let has_answer = value.fits(dtype) || beyond(call, compute).is_some();

@@ -125,7 +125,7 @@ pub fn save(
     let arrays: Vec<Array> = named.into_iter().map(|(_, array)| array).collect();
     // Waits for the values, and fails early if a computation failed.
     drop(read_all(&arrays)?);
-    interrupt::ask_beside(|| write(path, &header, &arrays))?
+    interrupt::run_interruptibly(|| write(path, &header, &arrays))?
 }
 
 /// Writes the whole file.

@@ -19,22 +19,22 @@ const TRAINING: u8 = 2;
 const STACKED: u8 = 4;
 const WATCHING: u8 = 8;
 const EXPANDED: u8 = 16;
-const GENERAL: u8 = 32;
+const NO_FAST_PATH: u8 = 32;
 const TASKS: u8 = 64;
 const SCOPED: u8 = 128;
 /// The flags that [`set_recording`] and [`set_training`] change.
 const MODES: u8 = RECORDING | TRAINING;
 
-/// [`GENERAL`] if the fast path for elements and indexing is switched off for all threads, else 0.
-static EVERYWHERE: AtomicU8 = AtomicU8::new(0);
+/// [`NO_FAST_PATH`] if the fast path for elements and indexing is switched off for all threads, else 0.
+static FAST_PATH_SWITCH: AtomicU8 = AtomicU8::new(0);
 
 thread_local! {
     static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
     static FLAGS: Cell<u8> = const { Cell::new(0) };
     /// The modes of tasks without modes of their own, while [`TASKS`] is set.
-    static OUTSIDE: Cell<u8> = const { Cell::new(0) };
+    static TASKLESS_MODES: Cell<u8> = const { Cell::new(0) };
     /// Number of open blocks in which tasks have changed their modes.
-    static OPEN_IN_TASKS: Cell<usize> = const { Cell::new(0) };
+    static NUM_TASK_BLOCKS: Cell<usize> = const { Cell::new(0) };
     static STACK: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
     /// Interpreters that passed the current call on by [`expand`], the top one first.
     static EXPANDING: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
@@ -158,7 +158,7 @@ impl Flags {
         } else {
             of_task(flags)
         };
-        Flags(flags | EVERYWHERE.load(Ordering::Relaxed))
+        Flags(flags | FAST_PATH_SWITCH.load(Ordering::Relaxed))
     }
 
     /// True unless calls are recorded, watched or intercepted: the call can be executed at once.
@@ -170,13 +170,13 @@ impl Flags {
     /// Whether the fast path for elements and indexing may be used: it is not switched off, and calls are neither recorded, watched nor intercepted.
     #[inline]
     pub fn is_plain(self) -> bool {
-        self.0 & (RECORDING | STACKED | WATCHING | GENERAL) == 0
+        self.0 & (RECORDING | STACKED | WATCHING | NO_FAST_PATH) == 0
     }
 
     /// As [`Flags::is_plain`], for functions that only move elements: these may be watched, because they make no floating-point errors.
     #[inline]
     pub fn may_move(self) -> bool {
-        self.0 & (RECORDING | STACKED | GENERAL) == 0
+        self.0 & (RECORDING | STACKED | NO_FAST_PATH) == 0
     }
 
     /// Whether calls are recorded for differentiation.
@@ -239,7 +239,7 @@ pub(crate) fn set_watching(on: bool) -> bool {
 /// Switches the fast path for elements and indexing on or off for all threads. Returns the previous value. Without it every read and write of
 /// elements is a call of an operator.
 pub fn set_element_path(is_open: bool) -> bool {
-    EVERYWHERE.swap(if is_open { 0 } else { GENERAL }, Ordering::Relaxed) == 0
+    FAST_PATH_SWITCH.swap(if is_open { 0 } else { NO_FAST_PATH }, Ordering::Relaxed) == 0
 }
 
 /// Returns recording and training mode of the running task; `None` if it has no modes of its own.
@@ -257,18 +257,18 @@ pub fn install_task_modes(ask: TaskModes) {
 pub fn open_in_task() {
     let flags = FLAGS.get();
     if flags & TASKS == 0 {
-        OUTSIDE.set(flags & MODES);
+        TASKLESS_MODES.set(flags & MODES);
     }
     FLAGS.set(flags | TASKS);
-    OPEN_IN_TASKS.set(OPEN_IN_TASKS.get() + 1);
+    NUM_TASK_BLOCKS.set(NUM_TASK_BLOCKS.get() + 1);
 }
 
 /// Called when a task leaves such a block.
 pub fn leave_in_task() {
-    let open = OPEN_IN_TASKS.get().saturating_sub(1);
-    OPEN_IN_TASKS.set(open);
+    let open = NUM_TASK_BLOCKS.get().saturating_sub(1);
+    NUM_TASK_BLOCKS.set(open);
     if open == 0 && FLAGS.get() & TASKS != 0 {
-        FLAGS.set(FLAGS.get() & !(TASKS | MODES) | OUTSIDE.get());
+        FLAGS.set(FLAGS.get() & !(TASKS | MODES) | TASKLESS_MODES.get());
     }
 }
 
@@ -293,7 +293,7 @@ fn bits(recording: bool, training: bool) -> u8 {
 fn of_task(flags: u8) -> u8 {
     let modes = match TASK_MODES.get().and_then(|ask| ask()) {
         Some((recording, training)) => bits(recording, training),
-        None => OUTSIDE.get(),
+        None => TASKLESS_MODES.get(),
     };
     let flags = flags & !MODES | modes;
     FLAGS.set(flags);
@@ -315,7 +315,7 @@ fn set(bit: u8, on: bool) -> bool {
     let old = FLAGS.get();
     FLAGS.set(with(old));
     if old & TASKS != 0 && bit & MODES != 0 {
-        OUTSIDE.set(with(OUTSIDE.get()));
+        TASKLESS_MODES.set(with(TASKLESS_MODES.get()));
     }
     old & bit != 0
 }

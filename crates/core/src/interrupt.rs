@@ -12,7 +12,7 @@ use mxnet_engine::holds_read_guard;
 
 use crate::error::{Error, Result};
 
-static QUESTION: OnceLock<fn() -> bool> = OnceLock::new();
+static CHECK: OnceLock<fn() -> bool> = OnceLock::new();
 
 /// How often [`ask_beside`] and [`run_beside`] ask.
 const ASK_EVERY: Duration = Duration::from_millis(10);
@@ -25,23 +25,23 @@ static NUM_BESIDE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// Used on this thread instead of the installed check, if set.
-    static ANSWER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+    static ANSWER_OF_CALLER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
 /// Installs the check. If one is installed already, that one stays.
 pub fn install(question: fn() -> bool) {
-    let _ = QUESTION.set(question);
+    let _ = CHECK.set(question);
 }
 
 /// Whether a wait should end with [`crate::Error::Interrupted`].
 pub(crate) fn is_requested() -> bool {
-    let answer = ANSWER.with(|answer| {
+    let answer = ANSWER_OF_CALLER.with(|answer| {
         answer
             .borrow()
             .as_ref()
             .map(|is_set| is_set.load(Ordering::Relaxed))
     });
-    answer.unwrap_or_else(|| QUESTION.get().is_some_and(|ask| ask()))
+    answer.unwrap_or_else(|| CHECK.get().is_some_and(|ask| ask()))
 }
 
 /// For functions of the host, between two steps of work. Not under a read guard (see [`ask_beside`]).
@@ -94,14 +94,14 @@ pub(crate) fn ask_beside<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R> 
         let spawned = thread::Builder::new()
             .name("mxnet-files".to_owned())
             .spawn_scoped(scope, move || {
-                ANSWER.with(|answer| *answer.borrow_mut() = Some(on_thread));
+                ANSWER_OF_CALLER.with(|answer| *answer.borrow_mut() = Some(on_thread));
                 let _is_running = is_running;
                 run()
             });
         let Ok(thread) = spawned else {
             return run().ok_or_else(missing);
         };
-        while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(ASK_EVERY) {
+        while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(CHECK_INTERVAL) {
             if ask() {
                 answer.store(true, Ordering::Relaxed);
                 break;

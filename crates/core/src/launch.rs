@@ -119,7 +119,7 @@ pub fn launch(
     let kernel = kernel.clone();
     let run = move || {
         queued.run(&Pool, None, |work| {
-            with_memory(work.op.name, || execute(&kernel, work))
+            catch_out_of_memory(work.op.name, || execute(&kernel, work))
         })
     };
     let (uses, bytes) = uses_of(call, outputs, &writes, fresh);
@@ -135,7 +135,7 @@ pub fn launch(
 }
 
 /// Runs `run`. A panic for lack of memory becomes an error; other panics continue.
-fn with_memory(op: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+fn catch_out_of_memory(op: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         match panic.is::<std::collections::TryReserveError>() {
             true => Err(Error::from_panic(op, panic)),
@@ -325,7 +325,7 @@ fn number_inputs(call: &Call, device: Device) -> u64 {
 }
 
 /// Charged for each queued operation in addition to the bytes that it writes.
-const LEAST_BYTES: usize = 4096;
+const MIN_CHARGED_BYTES: usize = 4096;
 
 /// The variables of a queued operation.
 type Uses = SmallVec<[(Arc<dyn Resource>, Access); 4]>;
@@ -366,7 +366,7 @@ fn uses_of(
         uses.push((x.tensor().storage().clone(), Access::Read));
     }
     // The charge limits how far the caller runs ahead. It also counts writes in place and small operations, which take memory themselves.
-    let mut bytes = LEAST_BYTES;
+    let mut bytes = MIN_CHARGED_BYTES;
     for (tensor, access) in writes {
         uses.push((tensor.storage().clone(), *access));
         bytes += tensor.len_bytes();

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
 use crate::autograd::cotangent::Cotangent;
-use crate::autograd::node::{Buffer, GradReq, Kept, Kind, Leaf, Node, Recorded};
+use crate::autograd::node::{Buffer, GradReq, Kind, Leaf, Node, Recorded, SavedArray};
 use crate::autograd::{GradCx, RowSparse};
 use crate::error::{Error, Result, Tuple};
 use crate::interp::{self, Flags, Scope};
@@ -245,7 +245,10 @@ impl Hasher for ByAddress {
 }
 
 /// Saved inputs of a call, and its saved outputs; `None` for those that were not saved.
-type Unpacked = (SmallVec<[Option<Kept>; 2]>, SmallVec<[Option<Kept>; 1]>);
+type Unpacked = (
+    SmallVec<[Option<SavedArray>; 2]>,
+    SmallVec<[Option<SavedArray>; 1]>,
+);
 
 /// Cotangents that have arrived at a node, one slot per output.
 struct Arrived {
@@ -388,7 +391,12 @@ impl Pass {
                 }
                 let spec = &input.outputs[*index as usize];
                 if gradient.shape() != spec.shape.as_slice() {
-                    return Err(misshapen(&node, i, gradient.shape(), &spec.shape));
+                    return Err(wrong_gradient_shape(
+                        &node,
+                        i,
+                        gradient.shape(),
+                        &spec.shape,
+                    ));
                 }
                 self.arrive(input, *index, gradient.astype(spec.dtype)?)?;
             }
@@ -417,7 +425,7 @@ impl Pass {
         let inputs = (0..node.edges.len())
             .map(|i| match call.number(i) {
                 Some(value) if keep.has_input(i) => {
-                    Array::weak_scalar(value).map(|x| Some(Kept::new(x)))
+                    Array::weak_scalar(value).map(|x| Some(SavedArray::new(x)))
                 }
                 _ if place_of(i) => Ok(match (next(), &node.edges[i]) {
                     (Some(x), Some((source, index))) => Some(x.with_entry(source.clone(), *index)),
@@ -540,7 +548,7 @@ fn rows_of(cx: &GradCx) -> Result<Option<(usize, RowSparse)>> {
 
 /// The error for a gradient whose shape is not its input's.
 #[cold]
-fn misshapen(node: &Node, i: usize, found: &[usize], wanted: &[usize]) -> Error {
+fn wrong_gradient_shape(node: &Node, i: usize, found: &[usize], wanted: &[usize]) -> Error {
     let (found, wanted) = (Tuple(found), Tuple(wanted));
     match &node.kind {
         Kind::Call(Recorded { op, .. }) => {

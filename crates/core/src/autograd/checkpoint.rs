@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use mxnet_tensor::{DType, Layout, Storage, Tensor};
 use smallvec::SmallVec;
 
-use crate::autograd::node::{Kept, Node};
+use crate::autograd::node::{Node, SavedArray};
 use crate::autograd::{Retain, grad, graph_input};
 use crate::cx::RngState;
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ pub struct Checkpoint {
     name: String,
     training: bool,
     /// Arrays from outside that are part of a graph: each as the function sees it, and the array that replaced it in the first run.
-    inputs: Vec<(Array, Kept)>,
+    inputs: Vec<(Array, SavedArray)>,
     /// Storages from outside that were read, with their versions.
     read: Vec<(Weak<Storage>, u64)>,
     /// Storages from outside that were written, with their bytes before the first write.
@@ -42,7 +42,7 @@ pub struct FirstRun {
     this: std::rc::Weak<FirstRun>,
     /// Sequence number at the start: nodes with smaller numbers come from outside.
     start: u64,
-    inputs: RefCell<Vec<(Array, Kept)>>,
+    inputs: RefCell<Vec<(Array, SavedArray)>>,
     /// Storages that calls of the function allocated.
     made: RefCell<HashMap<*const Storage, Weak<Storage>>>,
     read: RefCell<HashMap<*const Storage, (Weak<Storage>, u64)>>,
@@ -119,7 +119,7 @@ impl FirstRun {
         if (node.seq() < self.start || node.is_variable())
             && !inputs.iter().any(|(y, _)| is_same(y))
         {
-            inputs.push((x.clone(), Kept::new(seen.clone())));
+            inputs.push((x.clone(), SavedArray::new(seen.clone())));
         }
         Ok(())
     }

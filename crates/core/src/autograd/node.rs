@@ -147,7 +147,7 @@ impl Spec {
 
 /// An array saved for a gradient rule, with the version of its storage at that time.
 #[derive(Clone)]
-pub(crate) struct Kept {
+pub(crate) struct SavedArray {
     array: Array,
     version: u64,
 }
@@ -159,10 +159,10 @@ pub(crate) enum Place {
     Output(usize),
 }
 
-impl Kept {
-    pub fn new(array: Array) -> Kept {
+impl SavedArray {
+    pub fn new(array: Array) -> SavedArray {
         let version = array.tensor().storage().version();
-        Kept { array, version }
+        SavedArray { array, version }
     }
 
     /// The array.
@@ -171,7 +171,7 @@ impl Kept {
     }
 
     /// The same array as output `index` of `node`.
-    pub fn with_entry(mut self, node: Arc<Node>, index: u32) -> Kept {
+    pub fn with_entry(mut self, node: Arc<Node>, index: u32) -> SavedArray {
         self.array.set_entry(node, index);
         self
     }
@@ -205,7 +205,7 @@ pub(crate) type Edges = SmallVec<[Option<Edge>; 2]>;
 
 /// Arrays saved by one call: inputs before outputs, without graph entries. Only those that `Keep` names and that the call has; a Python number
 /// among the inputs is not stored here.
-pub(crate) type Saved = SmallVec<[Kept; 2]>;
+pub(crate) type Saved = SmallVec<[SavedArray; 2]>;
 
 /// Shapes, dtypes and devices of a call's inputs.
 pub(crate) enum Inputs {

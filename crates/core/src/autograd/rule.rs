@@ -8,7 +8,7 @@ use mxnet_tensor::{DType, Device};
 use smallvec::SmallVec;
 
 use crate::args::Args;
-use crate::autograd::node::{Inputs, Kept, Node, Place, Recorded, Spec};
+use crate::autograd::node::{Inputs, Node, Place, Recorded, SavedArray, Spec};
 use crate::error::{Error, Result};
 use crate::opdef::{Grads, OpDef};
 use crate::{Array, creation, methods};
@@ -23,8 +23,8 @@ pub struct GradCx<'a> {
     pub training: bool,
     pub(crate) node: &'a Arc<Node>,
     pub(crate) call: &'a Recorded,
-    pub(crate) inputs: SmallVec<[Option<Kept>; 2]>,
-    pub(crate) outputs: SmallVec<[Option<Kept>; 1]>,
+    pub(crate) inputs: SmallVec<[Option<SavedArray>; 2]>,
+    pub(crate) outputs: SmallVec<[Option<SavedArray>; 1]>,
     pub(crate) dys: SmallVec<[Array; 1]>,
     pub(crate) given: u32,
     /// The input whose gradient is computed row-sparse.
@@ -81,7 +81,7 @@ impl GradCx<'_> {
     }
 
     /// The saved array. If it was overwritten, notes the error with which the pass ends. Saved arrays that a rule does not read may be overwritten.
-    fn intact<'k>(&self, kept: &'k Kept, place: Place) -> &'k Array {
+    fn intact<'k>(&self, kept: &'k SavedArray, place: Place) -> &'k Array {
         if !kept.is_intact() {
             self.overwritten
                 .set(Some(kept.overwritten(self.op.name, self.node, place)));

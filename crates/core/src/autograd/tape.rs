@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::autograd::RowSparse;
 use crate::autograd::node::{
-    Buffer, Edges, GradReq, Inputs, Kept, Kind, Leaf, Node, Recorded, Saved, Spec,
+    Buffer, Edges, GradReq, Inputs, Kind, Leaf, Node, Recorded, Saved, SavedArray, Spec,
 };
 use crate::error::{Error, Result, Tuple};
 use crate::interp::Scope;
@@ -29,7 +29,7 @@ pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
         check_fresh(call)?;
     }
     let Some(keep) = keep else {
-        return untaped(call, outputs);
+        return run_unrecorded(call, outputs);
     };
     recorded(call, keep, outputs, |outputs| {
         // The body of an eager operator calls other operators, which must not be recorded.
@@ -40,7 +40,7 @@ pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
 }
 
 /// Executes a call that is not recorded. Writing into a variable is still an error.
-fn untaped(call: &Call, outputs: &mut Outputs) -> Result<()> {
+fn run_unrecorded(call: &Call, outputs: &mut Outputs) -> Result<()> {
     if call.outs.is_empty() {
         return eager::run_into(call, outputs);
     }
@@ -49,7 +49,7 @@ fn untaped(call: &Call, outputs: &mut Outputs) -> Result<()> {
     // Writes of constants may have replaced recorded elements, and a composite may return recorded arrays.
     let is_recorded = |x: &Array| x.entry().is_some();
     if call.outs.iter().flatten().any(|out| is_recorded(out)) || outputs.iter().any(is_recorded) {
-        renew(call, outputs);
+        mark_current(call, outputs);
     }
     Ok(())
 }
@@ -82,7 +82,7 @@ fn recorded(
         save_inputs(call, keep, None, &mut saved)?;
     }
     compute(outputs)?;
-    renew(call, outputs);
+    mark_current(call, outputs);
     let inputs = if changes {
         Inputs::each(call)
     } else {
@@ -92,7 +92,7 @@ fn recorded(
     };
     for (i, y) in outputs.iter().enumerate() {
         if keep.has_output(i) {
-            saved.push(Kept::new(y.detach()));
+            saved.push(SavedArray::new(y.detach()));
         }
     }
     let recorded = Recorded {
@@ -130,7 +130,7 @@ fn save_inputs(
             && keep.has_input(i)
             && number != Some(i)
         {
-            saved.push(Kept::new(as_before(call, x)?));
+            saved.push(SavedArray::new(input_before(call, x)?));
         }
     }
     Ok(())
@@ -155,7 +155,7 @@ fn like_output(call: &Call, outputs: &[Array]) -> Option<Inputs> {
 }
 
 /// An input with its elements before the call: a copy if the call writes into its storage.
-fn as_before(call: &Call, x: &Array) -> Result<Array> {
+fn input_before(call: &Call, x: &Array) -> Result<Array> {
     let shares = |out: &&Array| Arc::ptr_eq(out.tensor().storage(), x.tensor().storage());
     if !call.outs.iter().flatten().any(shares) {
         return Ok(x.without_entry());
@@ -165,7 +165,7 @@ fn as_before(call: &Call, x: &Array) -> Result<Array> {
 }
 
 /// Marks the graph entries of the outputs as current. All other arrays that share the written storages become stale.
-fn renew(call: &Call, outputs: &mut Outputs) {
+fn mark_current(call: &Call, outputs: &mut Outputs) {
     for out in call.outs.iter().flatten() {
         out.tensor().storage().bump_lineage();
     }

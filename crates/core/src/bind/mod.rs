@@ -282,7 +282,9 @@ pub fn bind<R: Reader>(
     // Most calls give no parameter that only the full signature has.
     let is_absent = |slot: &Option<R::Object>| slot.is_none_or(|object| reader.is_none(object));
     let op = match slots.get(signature.op.params.len()..) {
-        Some(rest) if rest.iter().all(is_absent) && !asks_for_more(reader, signature, slots) => {
+        Some(rest)
+            if rest.iter().all(is_absent) && !needs_full_signature(reader, signature, slots) =>
+        {
             signature.op
         }
         _ => public,
@@ -360,7 +362,7 @@ fn fill<R: Reader>(
 }
 
 /// Whether an argument is a choice that only the full signature has.
-fn asks_for_more<R: Reader>(
+fn needs_full_signature<R: Reader>(
     reader: &R,
     signature: &Signature,
     slots: &[Option<R::Object>],
