@@ -127,7 +127,7 @@ impl Layout {
     ///
     /// `Index` for too many entries, two ellipses, or a mask of another size.
     pub fn check_masks(&self, items: &[IndexItem]) -> Result<(), TensorError> {
-        let skipped = self.census(items)?.skipped;
+        let skipped = self.count_entries(items)?.skipped;
         let mut axis = 0;
         for item in items {
             match item {
@@ -169,18 +169,18 @@ impl Layout {
         items: &[IndexItem],
         mask_counts: &[usize],
     ) -> Result<Indexed, TensorError> {
-        let census = self.census(items)?;
-        if census.masks > 0 {
+        let counts = self.count_entries(items)?;
+        if counts.masks > 0 {
             self.check_masks(items)?;
         }
-        if census.masks != mask_counts.len() {
+        if counts.masks != mask_counts.len() {
             return Err(IndexError::MaskCounts {
                 found: mask_counts.len(),
-                required: census.masks,
+                required: counts.masks,
             }
             .into());
         }
-        let has_arrays = census.arrays + census.masks > 0;
+        let has_arrays = counts.arrays + counts.masks > 0;
 
         let mut view = Builder {
             source: self,
@@ -206,7 +206,7 @@ impl Layout {
                 IndexItem::Int(index) => view.select(*index)?,
                 IndexItem::Slice { start, stop, step } => view.slice(*start, *stop, *step)?,
                 IndexItem::NewAxis => view.new_axis(),
-                IndexItem::Ellipsis => view.keep(census.skipped),
+                IndexItem::Ellipsis => view.keep(counts.skipped),
                 IndexItem::Array { .. } => {
                     indexed(view.shape.len(), 0);
                     view.keep(1);
@@ -253,7 +253,7 @@ impl Layout {
         Ok(indexed)
     }
 
-    fn census(&self, items: &[IndexItem]) -> Result<Census, TensorError> {
+    fn count_entries(&self, items: &[IndexItem]) -> Result<EntryCounts, TensorError> {
         let (mut axes, mut ellipses, mut arrays, mut masks) = (0, 0, 0, 0);
         for item in items {
             match item {
@@ -274,7 +274,7 @@ impl Layout {
             }
             .into());
         };
-        Ok(Census {
+        Ok(EntryCounts {
             arrays,
             masks,
             skipped,
@@ -283,7 +283,7 @@ impl Layout {
 }
 
 /// Counts of the entries of an index expression.
-struct Census {
+struct EntryCounts {
     arrays: usize,
     masks: usize,
     /// Number of axes that the ellipsis stands for; without an ellipsis, the number of missing entries.

@@ -19,7 +19,7 @@ pub fn broadcast_shapes(shapes: &[&[usize]]) -> Result<Dims, TensorError> {
             if *slot == 1 {
                 *slot = size;
             } else if size != 1 && size != *slot {
-                return Err(disagreement(shapes, ndim));
+                return Err(broadcast_error(shapes, ndim));
             }
         }
     }
@@ -31,7 +31,7 @@ pub fn broadcast_shapes(shapes: &[&[usize]]) -> Result<Dims, TensorError> {
 
 /// The error for shapes that do not broadcast: the first axis from the back where sizes differ.
 #[cold]
-fn disagreement(shapes: &[&[usize]], ndim: usize) -> TensorError {
+fn broadcast_error(shapes: &[&[usize]], ndim: usize) -> TensorError {
     let all = || shapes.iter().map(|shape| Box::from(*shape)).collect();
     for back in 1..=ndim {
         let mut sizes = shapes

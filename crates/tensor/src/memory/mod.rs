@@ -20,7 +20,7 @@ use crate::error::{MemoryError, TensorError};
 use classes::SMALL;
 
 /// Address of blocks of size 0: aligned like others, never read.
-const NOTHING: NonNull<u8> =
+const EMPTY_BLOCK: NonNull<u8> =
     NonNull::without_provenance(std::num::NonZero::new(64).expect("64 is not 0"));
 
 /// Whether a new block must be zeroed.
@@ -38,7 +38,7 @@ enum Fill {
 #[inline]
 pub fn allocate(len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
     if len_bytes == 0 {
-        return Ok(NOTHING);
+        return Ok(EMPTY_BLOCK);
     }
     let block = if len_bytes <= SMALL {
         thread::allocate(len_bytes)
