@@ -8,7 +8,7 @@ use crate::pool::{PoolState, depth};
 use crate::read::{FORKING, num_guards};
 use crate::sync::{MutexGuard, Ordering};
 use crate::wait::Outcome;
-use patience::{Patience, let_others_go_on};
+use timeouts::{Timeout, pause};
 
 #[cfg(not(loom))]
 mod gate {
@@ -36,7 +36,7 @@ mod gate {
 
     std::thread_local! {
         /// Loom runs all threads of a model on one system thread.
-        static IS_THERE: Cell<bool> = const { Cell::new(false) };
+        static HAS_GATE: Cell<bool> = const { Cell::new(false) };
     }
 
     loom::lazy_static! {
@@ -45,20 +45,20 @@ mod gate {
 
     pub(crate) fn enter() -> Option<RwLockReadGuard<'static, ()>> {
         let open = || GATE.read().unwrap_or_else(PoisonError::into_inner);
-        IS_THERE.get().then(open)
+        HAS_GATE.get().then(open)
     }
 
     pub(crate) fn close() -> RwLockWriteGuard<'static, ()> {
         assert!(
-            IS_THERE.get(),
+            HAS_GATE.get(),
             "a model that forks says so before it begins"
         );
         GATE.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says whether the model forks. To be called before the model.
-    pub fn set_gate(is_there: bool) {
-        IS_THERE.set(is_there);
+    pub fn set_gate(has_gate: bool) {
+        HAS_GATE.set(has_gate);
     }
 }
 
@@ -69,7 +69,7 @@ pub use gate::set_gate;
 
 /// Time limits of a fork. Loom has no time.
 #[cfg(not(loom))]
-mod patience {
+mod timeouts {
     use std::time::{Duration, Instant};
 
     /// Time for operations that wait only for other threads' inline operations to become ready.
@@ -78,11 +78,11 @@ mod patience {
     /// Time for threads that hold read guards to release them.
     const READ_GRACE: Duration = Duration::from_secs(2);
 
-    pub(super) struct Patience(Instant);
+    pub(super) struct Timeout(Instant);
 
-    impl Patience {
-        pub(super) fn begin() -> Patience {
-            Patience(Instant::now())
+    impl Timeout {
+        pub(super) fn begin() -> Timeout {
+            Timeout(Instant::now())
         }
 
         pub(super) fn is_over(&self) -> bool {
@@ -94,18 +94,18 @@ mod patience {
         }
     }
 
-    pub(super) fn let_others_go_on() {
+    pub(super) fn pause() {
         std::thread::sleep(Duration::from_micros(100));
     }
 }
 
 #[cfg(loom)]
-mod patience {
-    pub(super) struct Patience;
+mod timeouts {
+    pub(super) struct Timeout;
 
-    impl Patience {
-        pub(super) fn begin() -> Patience {
-            Patience
+    impl Timeout {
+        pub(super) fn begin() -> Timeout {
+            Timeout
         }
 
         pub(super) fn is_over(&self) -> bool {
@@ -117,7 +117,7 @@ mod patience {
         }
     }
 
-    pub(super) fn let_others_go_on() {
+    pub(super) fn pause() {
         loom::thread::yield_now();
     }
 }
@@ -135,9 +135,9 @@ impl Shared {
     /// Waits until no operation is ready or running, except one that this thread is inside of, and locks everything.
     fn lock_for_fork(&self) -> Locked<'_> {
         let own = depth();
-        let begin = Patience::begin();
+        let begin = Timeout::begin();
         loop {
-            let start = Patience::begin();
+            let start = Timeout::begin();
             let mut is_idle = || {
                 let (is_quiet, is_empty) = self.quiet(own);
                 is_quiet && (is_empty || start.is_over())
@@ -164,7 +164,7 @@ impl Shared {
             self.readers.fetch_and(!FORKING, Ordering::SeqCst);
             drop((pool, progress, gate));
             if !is_unread {
-                let_others_go_on();
+                pause();
             }
         }
     }

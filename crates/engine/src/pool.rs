@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::engine::Shared;
 use crate::schedule::Node;
-use crate::spin::{self, Competition, Ended, Spins};
+use crate::spin::{self, Ended, PreemptionDetector, Spins};
 use crate::stats::InlineCounts;
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, thread, thread_local};
 
@@ -314,15 +314,15 @@ impl Shared {
     fn work(&self) {
         IS_WORKER.with(|is_worker| is_worker.set(true));
         self.pool.begin_looking();
-        let mut competition = Competition::new();
-        while let Some(job) = self.wait_for_job(&mut competition) {
+        let mut preemption = PreemptionDetector::new();
+        while let Some(job) = self.wait_for_job(&mut preemption) {
             self.run_job(job, Next::Look);
         }
     }
 
     /// Blocks until there is a job; `None` if there are more workers than wanted. The thread is counted as looking for a job on entry, and is no
     /// longer on return.
-    fn wait_for_job(&self, competition: &mut Competition) -> Option<Job> {
+    fn wait_for_job(&self, preemption: &mut PreemptionDetector) -> Option<Job> {
         let mut may_spin = true;
         let mut state = self.pool.lock();
         loop {
@@ -349,7 +349,7 @@ impl Shared {
                 let published = self.pool.published.load(Ordering::Relaxed);
                 drop(state);
                 let mut ended = self.pool.spin(published, &mut || false);
-                if ended == Ended::Idle && competition.look() {
+                if ended == Ended::Idle && preemption.was_preempted() {
                     ended = Ended::Preempted;
                 }
                 state = self.pool.lock();
@@ -367,7 +367,7 @@ impl Shared {
             state.sleeping -= 1;
             self.pool.begin_looking();
             drop(state);
-            *competition = Competition::new();
+            *preemption = PreemptionDetector::new();
             state = self.pool.lock();
         }
     }

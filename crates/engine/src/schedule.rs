@@ -83,7 +83,7 @@ impl Ready {
 }
 
 /// One use per variable, sorted by address: the order in which locks are taken.
-fn by_variable(mut uses: Uses) -> Uses {
+fn merged_by_variable(mut uses: Uses) -> Uses {
     let address = |resource: &Arc<dyn Resource>| std::ptr::from_ref::<Var>(resource.var()).addr();
     uses.sort_by_key(|(resource, _)| address(resource));
     uses.dedup_by(|next, kept| {
@@ -109,7 +109,7 @@ impl Shared {
             bytes,
             origin,
         } = op;
-        let uses = by_variable(uses);
+        let uses = merged_by_variable(uses);
         let is_sync = self.mode() == Mode::Sync && depth() == 0;
         for (resource, access) in &uses {
             if access.is_write() && read::is_held(resource.var()) {

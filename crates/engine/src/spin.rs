@@ -183,24 +183,25 @@ impl Shared {
 const MAX_ROUNDS: usize = 16;
 
 /// Detects whether the system preempts this thread.
-pub(crate) struct Competition {
+pub(crate) struct PreemptionDetector {
     #[cfg(all(target_os = "linux", not(loom)))]
-    switches: i64,
+    num_preemptions: i64,
 }
 
-impl Competition {
+impl PreemptionDetector {
     /// The initial state, also after a sleep.
-    pub(crate) fn new() -> Competition {
-        Competition {
+    pub(crate) fn new() -> PreemptionDetector {
+        PreemptionDetector {
             #[cfg(all(target_os = "linux", not(loom)))]
-            switches: clock::switches(),
+            num_preemptions: clock::num_preemptions(),
         }
     }
 
     /// Whether the system has preempted this thread since the last call. Always false on systems that do not report it.
-    pub(crate) fn look(&mut self) -> bool {
+    pub(crate) fn was_preempted(&mut self) -> bool {
         #[cfg(all(target_os = "linux", not(loom)))]
-        return std::mem::replace(&mut self.switches, clock::switches()) != self.switches;
+        return std::mem::replace(&mut self.num_preemptions, clock::num_preemptions())
+            != self.num_preemptions;
         #[cfg(not(all(target_os = "linux", not(loom))))]
         false
     }
@@ -262,7 +263,7 @@ mod clock {
 
     /// How often the system has preempted this thread.
     #[cfg(target_os = "linux")]
-    pub(super) fn switches() -> i64 {
+    pub(super) fn num_preemptions() -> i64 {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the buffer has the size of what the call writes.
         unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };

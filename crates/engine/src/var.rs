@@ -93,10 +93,10 @@ pub(crate) type SideLock<'v> = crate::sync::MutexGuard<'v, Option<Box<Side>>>;
 
 struct Queued {
     access: Access,
-    who: Who,
+    requester: Requester,
 }
 
-enum Who {
+enum Requester {
     Op(Arc<Node>),
     /// A thread that waits until the accesses before its own have ended. It then holds nothing.
     Waiter(Arc<Waiter>),
@@ -410,7 +410,7 @@ impl Var {
         access: Access,
         is_held: bool,
     ) -> bool {
-        self.enqueue(side, access, is_held, || Who::Op(Arc::clone(node)))
+        self.enqueue(side, access, is_held, || Requester::Op(Arc::clone(node)))
     }
 
     /// As [`Var::enqueue_op`], for a thread that reads.
@@ -421,7 +421,7 @@ impl Var {
         is_held: bool,
     ) -> bool {
         self.enqueue(side, Access::Read, is_held, || {
-            Who::Reader(Arc::clone(waiter))
+            Requester::Reader(Arc::clone(waiter))
         })
     }
 
@@ -430,7 +430,7 @@ impl Var {
         side: &mut SideLock<'_>,
         access: Access,
         is_held: bool,
-        who: impl FnOnce() -> Who,
+        requester: impl FnOnce() -> Requester,
     ) -> bool {
         if is_held && access == Access::Read {
             // There is a reader already, so no writer can be granted: one more reader delays nobody.
@@ -455,7 +455,10 @@ impl Var {
                 }
             }
         }
-        let queued = Queued { access, who: who() };
+        let queued = Queued {
+            access,
+            requester: requester(),
+        };
         side.get_or_insert_default().queue.push_back(queued);
         false
     }
@@ -482,7 +485,7 @@ impl Var {
         }
         let queued = Queued {
             access,
-            who: Who::Waiter(Arc::clone(waiter)),
+            requester: Requester::Waiter(Arc::clone(waiter)),
         };
         side.get_or_insert_default().queue.push_back(queued);
         false
@@ -492,8 +495,7 @@ impl Var {
     pub(crate) fn remove_waiter(&self, waiter: &Arc<Waiter>, ready: &mut Ready) {
         let mut side = self.side.lock();
         if let Some(inner) = side.as_mut() {
-            let is_same =
-                |queued: &Queued| matches!(&queued.who, Who::Waiter(w) if Arc::ptr_eq(w, waiter));
+            let is_same = |queued: &Queued| matches!(&queued.requester, Requester::Waiter(w) if Arc::ptr_eq(w, waiter));
             if let Some(at) = inner.queue.iter().position(is_same) {
                 inner.queue.remove(at);
                 if inner.queue.is_empty() {
@@ -507,8 +509,7 @@ impl Var {
 
     /// Removes a queued reader (true), or releases what it was granted. The caller's claim keeps the variable alive.
     pub(crate) fn withdraw_reader(&self, waiter: &Arc<Waiter>, ready: &mut Ready) -> bool {
-        let is_same =
-            |queued: &Queued| matches!(&queued.who, Who::Reader(w) if Arc::ptr_eq(w, waiter));
+        let is_same = |queued: &Queued| matches!(&queued.requester, Requester::Reader(w) if Arc::ptr_eq(w, waiter));
         let mut side = self.side.lock();
         let queue = side.as_mut().map(|side| &mut side.queue);
         let was_queued = queue.is_some_and(|queue| {
@@ -534,7 +535,7 @@ impl Var {
         let Some(side) = side.as_mut() else { return };
         while let Some(head) = side.queue.front() {
             let is_last = side.queue.len() == 1;
-            let is_waiter = matches!(head.who, Who::Waiter(_));
+            let is_waiter = matches!(head.requester, Requester::Waiter(_));
             let mut state = self.state.load(Ordering::Acquire);
             loop {
                 let Some(mut next) = granted(state, head.access) else {
@@ -557,9 +558,11 @@ impl Var {
                     Err(now) => state = now,
                 }
             }
-            match side.queue.pop_front().map(|queued| queued.who) {
-                Some(Who::Op(node)) => ready.granted(node, 1),
-                Some(Who::Waiter(waiter) | Who::Reader(waiter)) => ready.waiters.push(waiter),
+            match side.queue.pop_front().map(|queued| queued.requester) {
+                Some(Requester::Op(node)) => ready.granted(node, 1),
+                Some(Requester::Waiter(waiter) | Requester::Reader(waiter)) => {
+                    ready.waiters.push(waiter)
+                }
                 None => return,
             }
         }
