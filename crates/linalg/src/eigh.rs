@@ -104,7 +104,7 @@ fn typed<T: MatrixElement + Plain>(
                     .all(|x| x.is_number());
             }
             if !is_finite {
-                return unknown(&work.lower, w, v);
+                return non_finite_result(&work.lower, w, v);
             }
             let exponent = scale::exponent(&work.lower);
             scale::multiply(&mut work.lower, exponent);
@@ -134,7 +134,11 @@ fn typed<T: MatrixElement + Plain>(
 /// The result for a matrix with infinities or NaNs. Where NumPy's algorithm terminates (the formula for 2 x 2 matrices; divide and conquer for
 /// eigenvectors of more it is NaN; otherwise [`Fault::NotFinite`]. The eigenvalue of a 1 x 1 matrix is its element. A 1 x 1 matrix is its own
 /// eigenvalue.
-fn unknown<T: MatrixElement>(lower: &[T], w: &mut [T::Re], v: &mut [T]) -> Result<(), Fault> {
+fn non_finite_result<T: MatrixElement>(
+    lower: &[T],
+    w: &mut [T::Re],
+    v: &mut [T],
+) -> Result<(), Fault> {
     let nan = <T::Re as RealElement>::NOT_A_NUMBER;
     match w.len() {
         1 => {

@@ -11,14 +11,14 @@ use crate::{large, scale, svd};
 /// The runner for the matrices of a batch, and the runner within one matrix. Large matrices are factored one after another, each in parallel.
 pub(crate) fn runners(run: Run, n: usize) -> (Run, Run) {
     if n < large::LARGE {
-        (run, ONE_BY_ONE)
+        (run, SERIAL)
     } else {
-        (ONE_BY_ONE, run)
+        (SERIAL, run)
     }
 }
 
 /// Runs tasks in order on the calling thread.
-const ONE_BY_ONE: Run<'static> = &|n, task| (0..n).for_each(task);
+const SERIAL: Run<'static> = &|n, task| (0..n).for_each(task);
 
 /// Workspace of LU: the factors, the row permutation, a column-major right side.
 struct Work<T> {
@@ -41,7 +41,7 @@ impl<T: MatrixElement> Work<T> {
 
     /// Factors a row-major matrix. The factors are row-major for sizes up to [`SMALL`], column-major above.
     fn factor(&mut self, run: Run, a: &[T], n: usize) -> Factored {
-        self.exponent = scale::of_elimination(a);
+        self.exponent = scale::exponent_for_elimination(a);
         if n <= SMALL {
             self.lu.copy_from_slice(a);
             scale::multiply(&mut self.lu, self.exponent);
@@ -257,8 +257,8 @@ fn logarithm<T: MatrixElement>(work: &Work<T>, n: usize, found: &Factored) -> (T
         log += size.log();
     }
     // Subtracts n ln(2) for each power of two that the matrix was multiplied by.
-    let factor = T::Re::whole(work.exponent) * T::Re::whole(n as i32);
-    (sign, log - factor * T::Re::whole(2).log())
+    let factor = T::Re::from_integer(work.exponent) * T::Re::from_integer(n as i32);
+    (sign, log - factor * T::Re::from_integer(2).log())
 }
 
 /// The product of the pivots. Computed with logarithms if an intermediate product leaves the range.

@@ -29,7 +29,7 @@ pub(crate) trait RealElement:
     /// Exponent of the largest power of two that does not exceed a positive number.
     fn exponent(self) -> i32;
     /// Converts an integer.
-    fn whole(n: i32) -> Self;
+    fn from_integer(n: i32) -> Self;
     /// 2 to a power of at most [`RealElement::STEP`] in magnitude.
     fn power_of_two(exponent: i32) -> Self;
     /// Square root.
@@ -77,7 +77,7 @@ pub(crate) trait MatrixElement:
     /// Absolute value.
     fn modulus(self) -> Self::Re;
     /// Sum of the absolute values of both parts, by which pivots are chosen.
-    fn taxicab(self) -> Self::Re;
+    fn sum_of_parts(self) -> Self::Re;
     /// Drops the imaginary part, which is zero on the diagonal of Hermitian matrices.
     fn without_imaginary(self) -> Self {
         Self::of(self.re(), <Self::Re as MatrixElement>::ZERO)
@@ -129,7 +129,7 @@ macro_rules! real {
             fn exponent(self) -> i32 {
                 f64::from(self).log2().floor() as i32
             }
-            fn whole(n: i32) -> Self {
+            fn from_integer(n: i32) -> Self {
                 n as $t
             }
             fn power_of_two(exponent: i32) -> Self {
@@ -175,7 +175,7 @@ macro_rules! real {
                 $t::abs(self)
             }
             #[inline]
-            fn taxicab(self) -> $t {
+            fn sum_of_parts(self) -> $t {
                 $t::abs(self)
             }
             #[inline]
@@ -220,7 +220,7 @@ macro_rules! real {
                 self.re.hypot(self.im)
             }
             #[inline]
-            fn taxicab(self) -> $t {
+            fn sum_of_parts(self) -> $t {
                 self.re.abs() + self.im.abs()
             }
             #[inline]

@@ -15,7 +15,7 @@ pub(crate) fn exponent<T: MatrixElement>(a: &[T]) -> i32 {
 }
 
 /// The power of two for elimination, which squares nothing: only complex quotients and reciprocals of numbers near zero can overflow.
-pub(crate) fn of_elimination<T: MatrixElement>(a: &[T]) -> i32 {
+pub(crate) fn exponent_for_elimination<T: MatrixElement>(a: &[T]) -> i32 {
     if T::IS_COMPLEX {
         return exponent(a);
     }
@@ -26,7 +26,7 @@ pub(crate) fn of_elimination<T: MatrixElement>(a: &[T]) -> i32 {
 fn size<T: MatrixElement>(a: &[T]) -> Option<i32> {
     let zero = <T::Re as MatrixElement>::ZERO;
     let largest = a.iter().fold(zero, |largest, x| {
-        let size = x.taxicab();
+        let size = x.sum_of_parts();
         if size > largest { size } else { largest }
     });
     if largest == zero {

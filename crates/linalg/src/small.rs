@@ -26,9 +26,9 @@ pub(crate) fn lu<T: MatrixElement>(a: &mut [T], n: usize, rows: &mut [usize]) ->
         *row = i;
     }
     for k in 0..n {
-        let (mut at, mut largest) = (k, a[k * n + k].taxicab());
+        let (mut at, mut largest) = (k, a[k * n + k].sum_of_parts());
         for i in k + 1..n {
-            let size = a[i * n + k].taxicab();
+            let size = a[i * n + k].sum_of_parts();
             // A NaN is chosen as the pivot, so that it propagates.
             let found = size.partial_cmp(&largest);
             let is_first_nan = found.is_none() && largest.partial_cmp(&largest).is_some();

@@ -111,7 +111,7 @@ impl<T: MatrixElement> Work<T> {
     fn factor(&mut self, a: &[T], u: &mut [T], s: &mut [T::Re], vh: &mut [T]) -> Result<(), Fault> {
         let (m, n) = self.shape;
         if !a.iter().all(|x| x.is_number()) {
-            return unknown(a, (self.vectors, m.min(n)), u, s, vh);
+            return non_finite_result(a, (self.vectors, m.min(n)), u, s, vh);
         }
         let with = self.vectors != Vectors::No;
         let (left, right) = if with {
@@ -184,7 +184,7 @@ pub(crate) fn square<T: MatrixElement>(
 
 /// The result for a matrix with infinities or NaNs. Where NumPy's algorithm terminates (infinities only, and two values or no vectors), it is NaN;
 /// otherwise [`Fault::NotFinite`].
-fn unknown<T: MatrixElement>(
+fn non_finite_result<T: MatrixElement>(
     a: &[T],
     (vectors, values): (Vectors, usize),
     u: &mut [T],
