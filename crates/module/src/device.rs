@@ -19,7 +19,7 @@ type CopyFn = unsafe extern "C" fn(*mut c_void, u32, *mut c_void, *const c_void,
 
 /// A checked copy of a module's description of a kind of device.
 #[derive(Clone, Copy)]
-pub struct Described {
+pub struct Description {
     /// The name of the kind.
     pub name: &'static str,
     count: usize,
@@ -35,7 +35,7 @@ pub struct Described {
 ///
 /// # Safety
 /// `given` is null or points to a structure whose pointers are null or valid.
-pub unsafe fn describe(given: *const mx_device) -> Result<Described> {
+pub unsafe fn describe(given: *const mx_device) -> Result<Description> {
     let wrong = |problem: String| Error::value("load", problem);
     if given.is_null() || !given.is_aligned() {
         return Err(wrong("the device is null".to_owned()));
@@ -51,7 +51,7 @@ pub unsafe fn describe(given: *const mx_device) -> Result<Described> {
     // SAFETY: the structure has at least the size that is read; the caller's promise.
     let (given, name) = unsafe {
         let given = given.read();
-        (given, text::kept(given.name, "name of a device")?)
+        (given, text::copied(given.name, "name of a device")?)
     };
     if name.is_empty() || DeviceKind::find(name).is_some() {
         return Err(wrong(format!(
@@ -73,7 +73,7 @@ pub unsafe fn describe(given: *const mx_device) -> Result<Described> {
     ) else {
         return Err(wrong(format!("a function of the device `{name}` is null")));
     };
-    Ok(Described {
+    Ok(Description {
         name,
         count: given.count,
         allocate,
@@ -86,7 +86,7 @@ pub unsafe fn describe(given: *const mx_device) -> Result<Described> {
 }
 
 /// Registers the kind of device.
-pub fn add(described: Described) -> Result<()> {
+pub fn add(described: Description) -> Result<()> {
     let kind = DeviceKind::add(described.name, false)?;
     register_backend(Box::new(Module {
         kind,
@@ -98,7 +98,7 @@ pub fn add(described: Described) -> Result<()> {
 
 struct Module {
     kind: DeviceKind,
-    described: Described,
+    described: Description,
     in_use_bytes: AtomicUsize,
 }
 

@@ -41,9 +41,9 @@ pub fn loaded() -> Vec<Loaded> {
 /// Descriptions that a module has given so far, and the first error in them.
 #[derive(Default)]
 struct Pending {
-    operators: Vec<operator::Described>,
-    kernels: Vec<kernel::Described>,
-    devices: Vec<device::Described>,
+    operators: Vec<operator::Description>,
+    kernels: Vec<kernel::Description>,
+    devices: Vec<device::Description>,
     wrong: Option<Error>,
 }
 
@@ -241,10 +241,10 @@ unsafe fn read_entry(
     // SAFETY: the structure has at least the size that is read; the caller's promise.
     unsafe {
         let module = module.read();
-        let name = text::kept(module.name, "name of the module")?;
+        let name = text::copied(module.name, "name of the module")?;
         Ok((
             name,
-            text::kept(module.version, "version of the module")?,
+            text::copied(module.version, "version of the module")?,
             module,
         ))
     }

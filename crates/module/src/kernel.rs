@@ -14,7 +14,7 @@ use crate::text;
 
 /// A checked copy of a module's description of a kernel.
 #[derive(Clone)]
-pub struct Described {
+pub struct Description {
     op: &'static OpDef,
     device: &'static str,
     priority: i32,
@@ -58,7 +58,7 @@ fn table() -> Option<&'static Table> {
 ///
 /// # Safety
 /// `given` is null or points to a structure whose pointers are null or valid.
-pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Result<Described> {
+pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Result<Description> {
     let wrong = |problem: String| Error::value("load", problem);
     if given.is_null() || !given.is_aligned() {
         return Err(wrong("the kernel is null".to_owned()));
@@ -76,8 +76,8 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
         let given = given.read();
         (
             given,
-            text::kept(given.op, "op")?,
-            text::kept(given.device, "device")?,
+            text::copied(given.op, "op")?,
+            text::copied(given.device, "device")?,
         )
     };
     let Some(op) = registry::find(name) else {
@@ -106,7 +106,7 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
             "{problem}: the engine's own has 0, so it would never run"
         )));
     }
-    Ok(Described {
+    Ok(Description {
         op,
         device,
         priority: given.priority,
@@ -116,7 +116,7 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
 }
 
 /// Adds kernels to the table.
-pub fn add(module: &'static str, described: &[Described]) -> Result<()> {
+pub fn add(module: &'static str, described: &[Description]) -> Result<()> {
     let _changes = CHANGES.lock();
     let mut next = table().cloned().unwrap_or_default();
     for kernel in described {

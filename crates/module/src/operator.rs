@@ -31,10 +31,10 @@ fn code(op: &'static OpDef) -> Result<&'static Code> {
 }
 
 /// Limit for operands, outputs and parameters of an operator. Larger numbers are a sign of an uninitialised structure.
-const MOST: usize = 64;
+const MAX_COUNT: usize = 64;
 
 /// A checked copy of a module's description of an operator.
-pub struct Described {
+pub struct Description {
     /// The definition.
     pub op: OpDef,
     /// Name of the operator that computes its gradient.
@@ -45,7 +45,7 @@ pub struct Described {
 ///
 /// # Safety
 /// `given` is null or points to a structure whose pointers are null or valid.
-pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
+pub unsafe fn describe(given: *const mx_operator) -> Result<Description> {
     let wrong = |problem: String| Error::value("load", problem);
     if given.is_null() || !given.is_aligned() {
         return Err(wrong("the operator is null".to_owned()));
@@ -61,14 +61,14 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
     // SAFETY: the structure has at least the size that is read.
     let given = unsafe { given.read() };
     // SAFETY: as the caller promises.
-    let name = unsafe { text::kept(given.name, "name")? };
+    let name = unsafe { text::copied(given.name, "name")? };
     let wrong = |problem: &str| Error::value("load", format!("operator `{name}`: {problem}"));
     if name.is_empty() || registry::find(name).is_some() {
         return Err(wrong("the name is empty or taken"));
     }
-    if given.num_inputs > MOST
-        || given.num_parameters > MOST
-        || !(1..=MOST).contains(&given.num_outputs)
+    if given.num_inputs > MAX_COUNT
+        || given.num_parameters > MAX_COUNT
+        || !(1..=MAX_COUNT).contains(&given.num_outputs)
     {
         return Err(wrong(
             "it has no outputs, or more than 64 operands, outputs or parameters",
@@ -89,14 +89,14 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
     for i in 0..given.num_inputs {
         // SAFETY: there are `num_inputs` names, by the caller's promise.
         params.push(Param::array(unsafe {
-            text::kept(*given.inputs.add(i), "name of an operand")?
+            text::copied(*given.inputs.add(i), "name of an operand")?
         }));
     }
     for i in 0..given.num_parameters {
         // SAFETY: there are `num_parameters` parameters, by the caller's promise.
         let parameter = unsafe { given.parameters.add(i).read() };
         // SAFETY: as the caller promises.
-        let name = unsafe { text::kept(parameter.name, "name of a parameter")? };
+        let name = unsafe { text::copied(parameter.name, "name of a parameter")? };
         let value = parameter.value;
         params.push(match value.kind {
             MX_PARAMETER_INT => Param::int(name, value.integer),
@@ -104,7 +104,7 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
             MX_PARAMETER_REAL => Param::float(name, value.real),
             MX_PARAMETER_TEXT => {
                 // SAFETY: as the caller promises.
-                let default = unsafe { text::kept(value.text, "default of a parameter")? };
+                let default = unsafe { text::copied(value.text, "default of a parameter")? };
                 Param::required(name, ParamKind::Str).or(Default::Str(default))
             }
             other => return Err(wrong(&format!("no parameter has the kind {other}"))),
@@ -118,7 +118,7 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
     let optional = |text: *const c_char| match text.is_null() {
         true => Ok(None),
         // SAFETY: not null, and the caller's promise.
-        false => unsafe { text::kept(text, "text") }.map(Some),
+        false => unsafe { text::copied(text, "text") }.map(Some),
     };
     let (doc, gradient) = (optional(given.doc)?, optional(given.gradient)?);
     let code: &'static Code = Box::leak(Box::new(Code {
@@ -142,7 +142,7 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Described> {
         state: Some(code),
         ..OpDef::DEFAULT
     };
-    Ok(Described { op, gradient })
+    Ok(Description { op, gradient })
 }
 
 fn spec(x: &Array) -> mx_spec {

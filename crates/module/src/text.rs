@@ -11,7 +11,7 @@ pub const MESSAGE_BYTES: usize = 1024;
 ///
 /// # Safety
 /// `text` is null or ends with a zero byte.
-pub unsafe fn kept(text: *const c_char, what: &str) -> Result<&'static str> {
+pub unsafe fn copied(text: *const c_char, what: &str) -> Result<&'static str> {
     if text.is_null() {
         return Err(Error::value("load", format!("`{what}` is null")));
     }
