@@ -66,7 +66,7 @@ pub(crate) struct Arena {
 }
 
 /// A result of the graph.
-pub(crate) enum Result_ {
+pub(crate) enum ResultRef {
     /// A bound tensor, returned as it is: new memory, or an input.
     Bound(usize),
     /// A copy of a bound tensor. For constants, which callers must not change.
@@ -82,7 +82,7 @@ pub struct Executable {
     pub(crate) bound: Vec<Bound>,
     /// Tensors in the arena: byte offset of the buffer, layout, dtype, and whether it is read-only.
     pub(crate) in_arena: Vec<(usize, Layout, DType, bool)>,
-    pub(crate) results: Vec<Result_>,
+    pub(crate) results: Vec<ResultRef>,
     /// Copies to inputs at the end of a run, as byte arrays.
     pub(crate) written: Vec<(TensorRef, TensorRef)>,
     /// Arenas that no run is using.
@@ -408,8 +408,8 @@ impl Executable {
                 return Err(unplaced(&graph));
             };
             results.push(match is_constant {
-                true => Result_::CopyOf(i),
-                false => Result_::Bound(i),
+                true => ResultRef::CopyOf(i),
+                false => ResultRef::Bound(i),
             });
         }
         let mut written = Vec::new();

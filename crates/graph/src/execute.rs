@@ -14,7 +14,7 @@ use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
 use mxnet_tensor::{DeviceKind, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
-use crate::compile::{Arena, Executable, Result_, Step, TensorRef, Work, copy, shifted};
+use crate::compile::{Arena, Executable, ResultRef, Step, TensorRef, Work, copy, shifted};
 use crate::interpret::RunDraws;
 use crate::ir::Source;
 use crate::plan::Place;
@@ -89,8 +89,8 @@ impl Executable {
             tensors.push(made.locked(bound.is_read_only));
         }
         let results = self.results.iter().map(|result| match result {
-            Result_::Bound(i) => Ok(Array::from_tensor(tensors[*i].clone())),
-            Result_::CopyOf(i) => Array::from_tensor(tensors[*i].clone()).copy(),
+            ResultRef::Bound(i) => Ok(Array::from_tensor(tensors[*i].clone())),
+            ResultRef::CopyOf(i) => Array::from_tensor(tensors[*i].clone()).copy(),
         });
         let results = results.collect::<Result<Outputs>>()?;
         let drawn = self.graph.draw()?;

@@ -44,7 +44,7 @@ struct Form {
 }
 
 /// A group to which nodes can still be added.
-struct Open {
+struct OpenGroup {
     members: Vec<usize>,
     defined: HashSet<BufferId>,
     read: HashSet<BufferId>,
@@ -121,7 +121,7 @@ pub(crate) fn groups(graph: &mut Graph) -> Result<Vec<Group>> {
 /// Reorders the nodes into lists; a list of several nodes is a group.
 fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
     let mut order: Vec<Vec<usize>> = Vec::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenGroup> = Vec::new();
     // The open group that defines a buffer.
     let mut definer: HashMap<BufferId, (usize, &View)> = HashMap::new();
     for (at, node) in graph.nodes.iter().enumerate() {
@@ -131,7 +131,7 @@ fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
             .collect();
         let Some(form) = &forms[at] else {
             // Nodes that read what this node overwrites come first, so that it can write in place.
-            let overwrites = |group: &Open| {
+            let overwrites = |group: &OpenGroup| {
                 let mut versions = node.versions.iter();
                 group.is_open && versions.any(|version| group.read.contains(&version.old))
             };
@@ -170,7 +170,7 @@ fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
         let chosen = (0..open.len()).rev().filter(|&index| open[index].is_open);
         let chosen = chosen.take(MAX_OPEN).find(|&index| fits(index));
         let index = chosen.unwrap_or_else(|| {
-            open.push(Open {
+            open.push(OpenGroup {
                 members: Vec::new(),
                 defined: HashSet::new(),
                 read: HashSet::new(),
@@ -200,7 +200,7 @@ fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
 }
 
 /// Whether group `a` must come after group `b`.
-fn comes_after(open: &[Open], a: usize, b: usize) -> bool {
+fn comes_after(open: &[OpenGroup], a: usize, b: usize) -> bool {
     a == b
         || open[a]
             .after
@@ -209,7 +209,7 @@ fn comes_after(open: &[Open], a: usize, b: usize) -> bool {
 }
 
 /// Appends a group to the order, after the groups that must run before it.
-fn close(index: usize, open: &mut Vec<Open>, order: &mut Vec<Vec<usize>>) {
+fn close(index: usize, open: &mut Vec<OpenGroup>, order: &mut Vec<Vec<usize>>) {
     if !open[index].is_open {
         return;
     }

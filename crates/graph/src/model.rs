@@ -16,17 +16,17 @@ use crate::verify::verify;
 
 /// A graph and its arrays. Threads may run it at the same time; they share the arrays.
 pub struct Model {
-    traced: Made,
+    traced: Compiled,
     /// The dependence on sizes, and the graphs compiled for certain sizes, most recently used last.
     template: Option<Template>,
-    sized: Mutex<Vec<(Vec<i64>, Arc<Made>)>>,
+    sized: Mutex<Vec<(Vec<i64>, Arc<Compiled>)>>,
 }
 
 /// Largest number of sizes for which compiled graphs are cached.
 const MAX_SIZES: usize = 32;
 
 /// A graph compiled for certain sizes.
-struct Made {
+struct Compiled {
     executable: Arc<Executable>,
     graph: Graph,
     /// For each input that is not a constant: an array, or the number of an argument.
@@ -57,7 +57,7 @@ impl Model {
         let graph = Graph::from_json(text, &mut |name| arrays.get(name).cloned())?;
         Ok(Model {
             template: Template::from_text(&graph, text)?,
-            traced: Made::new(graph)?,
+            traced: Compiled::new(graph)?,
             sized: Mutex::new(Vec::new()),
         })
     }
@@ -83,7 +83,7 @@ impl Model {
     /// # Errors
     /// [`Error::Value`] for a wrong number of arguments, [`Error::Shape`], [`Error::DType`]; errors of kernels.
     pub fn run(&self, arguments: &[&Array]) -> Result<Outputs> {
-        match self.made_for(arguments)? {
+        match self.compiled_for(arguments)? {
             Some(made) => made.run(arguments),
             None => self.traced.run(arguments),
         }
@@ -94,14 +94,14 @@ impl Model {
     /// # Errors
     /// As [`Model::run`].
     pub fn interpret(&self, arguments: &[&Array], arrays: &[&Array]) -> Result<Outputs> {
-        match self.made_for(arguments)? {
+        match self.compiled_for(arguments)? {
             Some(made) => made.interpret(arguments, arrays),
             None => self.traced.interpret(arguments, arrays),
         }
     }
 
     /// The graph for the sizes of these arguments; compiled, or from the cache.
-    fn made_for(&self, arguments: &[&Array]) -> Result<Option<Arc<Made>>> {
+    fn compiled_for(&self, arguments: &[&Array]) -> Result<Option<Arc<Compiled>>> {
         let Some(template) = &self.template else {
             return Ok(None);
         };
@@ -119,7 +119,7 @@ impl Model {
         }
         let graph = template.at(&sizes)?;
         verify(&graph)?;
-        let made = Arc::new(Made::new(graph)?);
+        let made = Arc::new(Compiled::new(graph)?);
         let mut sized = self.sized.lock();
         if sized.len() >= MAX_SIZES {
             drop(sized.remove(0));
@@ -129,8 +129,8 @@ impl Model {
     }
 }
 
-impl Made {
-    fn new(graph: Graph) -> Result<Made> {
+impl Compiled {
+    fn new(graph: Graph) -> Result<Compiled> {
         let mut compiled = graph.clone();
         passes::optimise(&mut compiled, &passes::Choice::default())?;
         let mut arguments: Vec<Option<Argument>> = Vec::new();
@@ -158,7 +158,7 @@ impl Made {
                 Source::Captured(x) => Some(Binding::Array(x.clone())),
                 Source::Constant(_) => None,
             });
-        Ok(Made {
+        Ok(Compiled {
             bindings: bindings.collect(),
             executable: Arc::new(Executable::new(compiled, Options::default())?),
             graph,

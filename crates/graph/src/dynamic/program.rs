@@ -27,11 +27,11 @@ pub struct Program {
     pieces: Vec<Piece>,
     options: Options,
     choice: Choice,
-    made: Mutex<Vec<Kept>>,
+    made: Mutex<Vec<CacheEntry>>,
 }
 
 /// A cache entry: number of the piece, sizes, and the compiled result.
-type Kept = (usize, Vec<i64>, Arc<Made>);
+type CacheEntry = (usize, Vec<i64>, Arc<Compiled>);
 
 /// A range of nodes that runs as one graph.
 struct Piece {
@@ -45,7 +45,7 @@ struct Piece {
 }
 
 /// What is compiled for certain sizes.
-enum Made {
+enum Compiled {
     /// A piece, and the node that is called after it.
     Piece(Box<CompiledPiece>),
     /// The layouts of the results, and the gradient.
@@ -72,7 +72,7 @@ const MAX_MADE: usize = 256;
 
 /// The array of a buffer, and the view as which the graph knows it.
 #[derive(Clone)]
-struct Held {
+struct HeldBuffer {
     array: Array,
     view: View,
 }
@@ -101,7 +101,7 @@ fn bytes_of(graph: &Graph, buffer: BufferId) -> View {
 }
 
 /// The elements of a view in a held buffer.
-fn seen(held: &Held, view: &View) -> Result<Array> {
+fn seen(held: &HeldBuffer, view: &View) -> Result<Array> {
     let start = |layout: &Layout, dtype: DType| (layout.offset() * dtype.size()) as isize;
     let shift =
         start(held.array.layout(), held.array.dtype()) - start(&held.view.layout, held.view.dtype);
@@ -187,8 +187,8 @@ impl Program {
         &self,
         which: usize,
         sizes: &[i64],
-        make: impl FnOnce() -> Result<Made>,
-    ) -> Result<Arc<Made>> {
+        make: impl FnOnce() -> Result<Compiled>,
+    ) -> Result<Arc<Compiled>> {
         {
             let mut made = self.made.lock();
             let found = made
@@ -233,12 +233,12 @@ impl Program {
     ) -> Result<Finished> {
         let unbound = || Error::internal("graph", "an input is not bound");
         let mut sizes = sizes.to_vec();
-        let mut held: HashMap<BufferId, Held> = HashMap::new();
+        let mut held: HashMap<BufferId, HeldBuffer> = HashMap::new();
         let mut random = Vec::new();
         let mut first_block = 0;
         for (i, piece) in self.pieces.iter().enumerate() {
             let made = self.made(i, &sizes, || self.compile(piece, &sizes))?;
-            let Made::Piece(compiled) = &*made else {
+            let Compiled::Piece(compiled) = &*made else {
                 return Err(unbound());
             };
             let graph = compiled.executable.graph();
@@ -252,7 +252,7 @@ impl Program {
                     if is_own {
                         let array = bind(k).ok_or_else(unbound)?;
                         let view = input.view.clone();
-                        held.insert(input.buffer, Held { array, view });
+                        held.insert(input.buffer, HeldBuffer { array, view });
                     }
                 }
             }
@@ -271,7 +271,7 @@ impl Program {
                 // The input has been written: its array holds the newest version of the buffer.
                 let input = &self.template.traced().inputs[k];
                 if let (Some(last), Some(was)) = (input.written, held.get(&input.buffer)) {
-                    let now = Held {
+                    let now = HeldBuffer {
                         view: View {
                             buffer: last,
                             ..was.view.clone()
@@ -283,7 +283,7 @@ impl Program {
             }
             for (&buffer, array) in piece.gives.iter().zip(outputs) {
                 let view = bytes_of(graph, buffer);
-                held.entry(buffer).or_insert(Held { array, view });
+                held.entry(buffer).or_insert(HeldBuffer { array, view });
             }
             let Some(node) = &compiled.call else {
                 continue;
@@ -305,18 +305,18 @@ impl Program {
                     ..view.clone()
                 };
                 let array = result.contiguous()?;
-                held.insert(view.buffer, Held { array, view });
+                held.insert(view.buffer, HeldBuffer { array, view });
             }
         }
         let made = self.made(self.pieces.len(), &sizes, || self.end(&sizes))?;
-        let Made::End(end) = &*made else {
+        let Compiled::End(end) = &*made else {
             return Err(unbound());
         };
         let result = |view: &View| -> Result<Array> {
             let constant = end.graph.input_of(view.buffer);
             let constant = constant.map(|i| &end.graph.inputs[i].source);
             if let Some(Source::Constant(x)) = constant {
-                let held = Held {
+                let held = HeldBuffer {
                     array: x.clone(),
                     view: bytes_of(&end.graph, view.buffer),
                 };
@@ -358,7 +358,7 @@ impl Program {
     }
 
     /// Calls the operator of a node whose result has a shape that depends on values.
-    fn call(&self, node: &Node, held: &HashMap<BufferId, Held>) -> Result<Outputs> {
+    fn call(&self, node: &Node, held: &HashMap<BufferId, HeldBuffer>) -> Result<Outputs> {
         let mut arrays: SmallVec<[Option<Array>; 4]> = SmallVec::new();
         for operand in &node.inputs {
             arrays.push(match operand {
@@ -385,7 +385,7 @@ impl Program {
         })
     }
 
-    fn compile(&self, piece: &Piece, sizes: &[i64]) -> Result<Made> {
+    fn compile(&self, piece: &Piece, sizes: &[i64]) -> Result<Compiled> {
         let whole = self
             .template
             .up_to(sizes, (piece.end + 1).min(self.num_forward))?;
@@ -463,7 +463,7 @@ impl Program {
         let executable = Arc::new(Executable::new(graph, self.options)?);
         let inputs = executable.graph().inputs.iter();
         let bound = inputs.filter(|input| !matches!(input.source, Source::Constant(_)));
-        Ok(Made::Piece(Box::new(CompiledPiece {
+        Ok(Compiled::Piece(Box::new(CompiledPiece {
             binds: bound.map(|input| input.buffer).collect(),
             executable: executable.clone(),
             call,
@@ -496,7 +496,7 @@ impl Program {
         of_call.unwrap_or_else(|| bytes_of(whole, buffer))
     }
 
-    fn end(&self, sizes: &[i64]) -> Result<Made> {
+    fn end(&self, sizes: &[i64]) -> Result<Compiled> {
         let whole = self.template.at(sizes)?;
         let mut graph = whole.clone();
         graph.nodes.truncate(self.num_forward);
@@ -507,7 +507,7 @@ impl Program {
         if whole.outputs.len() == self.num_outputs {
             let backward = None;
             let graph = Arc::new(graph);
-            return Ok(Made::End(Box::new(End { graph, backward })));
+            return Ok(Compiled::End(Box::new(End { graph, backward })));
         }
         let nodes = whole.nodes[self.num_forward..].to_vec();
         let mut made: HashSet<BufferId> = nodes.iter().flat_map(Node::defines).collect();
@@ -575,7 +575,7 @@ impl Program {
         let executable = Arc::new(Executable::new(backward, self.options)?);
         let backward = Some((executable, needs));
         let graph = Arc::new(graph);
-        Ok(Made::End(Box::new(End { graph, backward })))
+        Ok(Compiled::End(Box::new(End { graph, backward })))
     }
 }
 

@@ -42,7 +42,7 @@ pub fn within_budget(graph: Graph, training: Option<Training>, choice: &Choice) 
     if plain <= budget {
         return Ok(graph);
     }
-    let boundary = training.map_or_else(|| fullest(&graph), |t| t.num_forward);
+    let boundary = training.map_or_else(|| peak_node(&graph), |t| t.num_forward);
     let mut best = (plain, 0);
     for &count in NUM_SEGMENTS {
         let found = peak(&recomputed(&graph, boundary, count, count))?;
@@ -101,7 +101,7 @@ pub(super) fn planned_bytes(mut graph: Graph, fuses: bool) -> Result<usize> {
 }
 
 /// The node before which most bytes are in use.
-pub(super) fn fullest(graph: &Graph) -> usize {
+pub(super) fn peak_node(graph: &Graph) -> usize {
     let mut ends: HashMap<BufferId, usize> = HashMap::new();
     for (at, node) in graph.nodes.iter().enumerate() {
         ends.extend(node.reads().map(|buffer| (buffer, at)));

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use mxnet_core::{Cpu, Rng};
 
 use super::forward::overwritten_at;
-use super::recompute::{fullest, planned_bytes, rename};
+use super::recompute::{peak_node, planned_bytes, rename};
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 
 /// Operators other than elementwise ones that take hardly longer than reading their operands.
@@ -46,7 +46,7 @@ fn is_cheap(node: &Node) -> bool {
 }
 
 fn repeated(graph: &Graph) -> (Graph, usize) {
-    let boundary = fullest(graph);
+    let boundary = peak_node(graph);
     let results: HashSet<BufferId> = graph.results().collect();
     let overwritten = overwritten_at(graph);
     let (mut first_use, mut last_use) = (HashMap::new(), HashMap::new());
