@@ -200,7 +200,7 @@ def test_writes_to_arguments_and_two_lengths():
 @pytest.mark.parametrize(
     ("f", "why"),
     [
-        (lambda x: x * (x.shape[0] % 3), r"no polynomial of the sizes"),
+        (lambda x: x * (x.shape[0] % 3), r"not a polynomial of the sizes"),
         (lambda x: x.reshape(-1, 2, 3), r"it raises"),
         (lambda x: sum(x[i] for i in range(x.shape[0])), r"it calls \d+ operators at one size and \d+ at another"),
         (lambda x: (x * 2, x.shape[0]), r"a result that is no array depends on a size"),

@@ -157,14 +157,14 @@ def test_files_of_other_versions_are_refused(tmp_path):
 
     refused("version 9, this library reads versions up to 2", version=9)
     refused("no entry", format="other")
-    refused("rules of promotion", promotion="numpy")
+    refused("promotion mode", promotion="numpy")
     nodes = document["nodes"]
     refused("no operator `nothing`", nodes=[{**nodes[0], "op": "nothing"}, *nodes[1:]])
     refused("has version 7 in the file", nodes=[{**nodes[0], "version": 7}, *nodes[1:]])
     refused("before it is defined", nodes=nodes[1:])
     refused("again", nodes=[nodes[0], *nodes])
-    refused("larger than any memory", buffers=[2**62] * len(document["buffers"]))
-    refused("leaves buffer", buffers=[8] * len(document["buffers"]))
+    refused("exceed the address space", buffers=[2**62] * len(document["buffers"]))
+    refused("exceeds buffer", buffers=[8] * len(document["buffers"]))
     with pytest.raises(FileFormatError, match="needs arrays"):
         Graph(json.dumps(document), {}, "file")
     with pytest.raises(FileFormatError, match="bytes of buffer"):

@@ -279,7 +279,7 @@ def test_values_of_lengths_that_depend_on_values_run_as_they_are():
         assert bits(compiled(x)) == bits(x[x > 0] * len(x[x > 1]))
     assert compiled.num_dynamic == 1
     (report,) = compiled.trace_report()
-    assert report["note"].startswith("shapes of results depend on values: a length is taken out of it")
+    assert report["note"].startswith("shapes of results depend on values: a length is converted to a Python integer")
 
 
 def test_dataclasses_are_returned():

@@ -188,7 +188,7 @@ def test_decisions_by_lengths_are_those_of_the_function():
         assert bits(compiled(x)) == bits(chosen(x))
     ((pieces, note),) = entries(compiled)
     assert pieces is None
-    assert "decides by a length that is known only when it runs" in note
+    assert "branches on a length that is known only when it runs" in note
     by_len = mx.jit(lambda x: x[x > 0].sum() if len(x[x > 0]) > 2 else x[0] * 7)
     for x in (data(6), -np.abs(data(6))):
         assert bits(by_len(x)) == bits(by_len.function(x))

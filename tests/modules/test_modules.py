@@ -159,9 +159,9 @@ def adds(fields: str, name: str = "test_op") -> str:
 @pytest.mark.parametrize(
     ("source", "error", "message"),
     [
-        ("int nothing;", OSError, "is no module: it has no function `mx_module_entry`"),
-        (module(abi="99"), RuntimeError, r"built for version 99 of the table, versions \d to 1 are understood"),
-        (module(fields=".size = 3"), OSError, "has the size 3"),
+        ("int nothing;", OSError, "is not a module: it has no function `mx_module_entry`"),
+        (module(abi="99"), RuntimeError, r"built for version 99 of the ABI, supported are versions \d to 1"),
+        (module(fields=".size = 3"), OSError, "has 3 bytes"),
         (module(fields=".init = NULL"), OSError, "has no `init`"),
         (module(fields=".name = NULL"), ValueError, "`name of the module` is null"),
         (module('snprintf(message, capacity, "no key"); return MX_MODULE_FAILED;'), RuntimeError, "refuses: no key"),
@@ -170,12 +170,12 @@ def adds(fields: str, name: str = "test_op") -> str:
         (module(more="__attribute__((constructor)) static void boom(void) { abort(); }"), OSError, r"crashes.*SIGABRT"),
         (module("exit(3);"), OSError, "ends the process that loads it"),
         (module("host->add_operator(host->context, NULL); return 0;"), ValueError, "the operator is null"),
-        (module(adds(".size = 5"), OPERATOR), ValueError, "the operator's size is 5"),
-        (module(adds("", name="add"), OPERATOR), ValueError, "operator `add`: the name is empty or taken"),
+        (module(adds(".size = 5"), OPERATOR), ValueError, "the operator's structure has 5 bytes"),
+        (module(adds("", name="add"), OPERATOR), ValueError, "operator `add`: the name is empty or exists already"),
         (module(adds(".kernel = NULL"), OPERATOR), ValueError, "it has no kernel"),
         (module(adds(".num_inputs = 1000"), OPERATOR), ValueError, "more than 64"),
         (module(adds(".inputs = NULL"), OPERATOR), ValueError, "are null"),
-        (module(adds(".gradient = \"nowhere\""), OPERATOR), ValueError, "`nowhere`, which is no operator"),
+        (module(adds(".gradient = \"nowhere\""), OPERATOR), ValueError, "`nowhere`, which is not an operator"),
     ],
 )  # fmt: skip
 def test_libraries_that_are_no_good_are_refused(

@@ -179,8 +179,8 @@ def test_errors_name_operator_and_argument() -> None:
             r"argument `b` has shape \(3,\), the operator needs \(2, 2\)",
             lambda: operator.custom(x, np.ones(3), np.zeros(1), op_type="test_split"),
         ),
-        ("there is an operator `test_scale`", lambda: operator.register("test_scale")(_ScaleProp)),
-        ("there is an operator `add`", lambda: operator.define(name="add")(lambda x: x)),
+        ("an operator `test_scale` exists already", lambda: operator.register("test_scale")(_ScaleProp)),
+        ("an operator `add` exists already", lambda: operator.define(name="add")(lambda x: x)),
     ]:
         with pytest.raises(ValueError, match=message):
             call()

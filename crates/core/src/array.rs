@@ -161,7 +161,7 @@ impl Array {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         if T::DTYPE != self.dtype() {
             let problem = format!(
-                "elements are {}, asked for {}",
+                "the array has dtype {}, elements of {} were requested",
                 self.dtype().name(),
                 T::DTYPE.name()
             );

@@ -26,7 +26,7 @@ pub fn check_is_file(op: &'static str, path: &Path) -> Result<(), FileError> {
     }
     let problem = format!("'{}' is {}, not a file", path.display(), kind_name(kind));
     Err(Error::io(op, problem)
-        .with_hint("open it, and give the open file where that is taken")
+        .with_hint("open it, and pass the open file to functions that take one")
         .into())
 }
 

@@ -452,8 +452,7 @@ impl Batching {
         if !inputs.iter().any(is_recorded) {
             return Ok(());
         }
-        let problem =
-            format!("`{name}` has a gradient rule of its own, which does not reach through `vmap`");
+        let problem = format!("`{name}` has a gradient rule of its own, which `vmap` cannot use");
         Err(Error::unsupported("vmap", problem)
             .with_hint("take the gradient inside the function, or call it outside `vmap`"))
     }

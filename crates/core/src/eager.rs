@@ -301,7 +301,7 @@ fn check_abstract(call: &Call, out: &Array) -> Result<()> {
         true => Ok(()),
         false => {
             let problem = format!(
-                "the array of shape {} that it writes to has values, but an operand is abstract and has none",
+                "cannot write to an array of shape {} that has values: an operand is abstract and has none",
                 Tuple(out.shape())
             );
             Err(Error::without_values(call.op.name, problem)

@@ -202,8 +202,7 @@ impl Error {
     #[cold]
     pub fn from_panic(op: &'static str, panic: Box<dyn std::any::Any + Send>) -> Error {
         if panic.is::<std::collections::TryReserveError>() {
-            let problem =
-                "no memory for the elements that it sorts, or computes with, beside its result";
+            let problem = "not enough memory for the scratch space of the operation";
             return Error::memory(op, problem);
         }
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -169,20 +169,20 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
     let known = read_up_to(&mut file, &mut first)?;
     if known < 8 {
         return Err(damaged(format!(
-            "is no safetensors file: it has {size} bytes, at least 8 are needed"
+            "is not a safetensors file: it has {size} bytes, at least 8 are needed"
         )));
     }
     // The header begins with `{`. Other formats may begin with bytes that look like a length.
     let mut ninth = [0];
     let is_header = read_up_to(&mut file, &mut ninth)? == 1 && ninth == *b"{";
     if !is_header && let Some(kind) = foreign(&first) {
-        return Err(damaged(format!("is no safetensors file but {kind}")));
+        return Err(damaged(format!("is not a safetensors file but {kind}")));
     }
     file.seek(SeekFrom::Start(8))?;
     let length = u64::from_le_bytes(first);
     if length > MAX_HEADER_BYTES.min(size.saturating_sub(8)) {
         return Err(damaged(format!(
-            "is truncated or no safetensors file: its header should have {length} bytes, but {} follow",
+            "is truncated or not a safetensors file: its header should have {length} bytes, but {} follow",
             size - 8
         )));
     }
@@ -190,7 +190,7 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
     file.read_exact(&mut header)?;
     let header: Metadata = serde_json::from_slice(&header).map_err(|error| {
         damaged(format!(
-            "is damaged or no safetensors file: its header makes no sense: {error}"
+            "is damaged or not a safetensors file: its header is invalid: {error}"
         ))
     })?;
     let (needed, there) = (header.data_len() as u64, size - 8 - length);
@@ -211,7 +211,7 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
         };
         let Some((dtype, _)) = DTYPES.iter().find(|(_, theirs)| *theirs == info.dtype) else {
             return Err(damaged(format!(
-                "holds `{name}` of dtype {}, which arrays here cannot have",
+                "holds `{name}` of dtype {}, which is not supported",
                 info.dtype
             )));
         };
@@ -219,7 +219,7 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
         fill(&mut file, &array)?;
         if *dtype == DType::Bool && array.read()?.bytes().iter().any(|b| *b > 1) {
             return Err(damaged(format!(
-                "is damaged: `{name}` holds truth values other than 0 and 1"
+                "is damaged: `{name}` holds boolean values other than 0 and 1"
             )));
         }
         named.push((name, array));

@@ -56,8 +56,8 @@ pub fn add(op: OpDef) -> Result<&'static OpDef> {
     let mut known = by_name().write().unwrap_or_else(PoisonError::into_inner);
     if op.name.is_empty() || known.contains_key(op.name) {
         let problem = match op.name {
-            "" => "an operator needs a name".to_owned(),
-            name => format!("there is an operator `{name}`"),
+            "" => "the name of an operator must not be empty".to_owned(),
+            name => format!("an operator `{name}` exists already"),
         };
         return Err(Error::value("add", problem));
     }

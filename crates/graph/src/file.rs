@@ -209,30 +209,30 @@ fn field<'a>(json: &'a Json, name: &str) -> Result<&'a Json> {
 fn string<'a>(json: &'a Json, name: &str) -> Result<&'a str> {
     field(json, name)?
         .as_str()
-        .ok_or_else(|| wrong(format!("the entry {name:?} is no text")))
+        .ok_or_else(|| wrong(format!("the entry {name:?} is not text")))
 }
 
 fn list<'a>(json: &'a Json, name: &str) -> Result<&'a [Json]> {
     let items = field(json, name)?.as_array();
     items
         .map(Vec::as_slice)
-        .ok_or_else(|| wrong(format!("the entry {name:?} is no list")))
+        .ok_or_else(|| wrong(format!("the entry {name:?} is not a list")))
 }
 
 fn unsigned(json: &Json, name: &str) -> Result<u64> {
     field(json, name)?
         .as_u64()
-        .ok_or_else(|| wrong(format!("the entry {name:?} is no unsigned integer")))
+        .ok_or_else(|| wrong(format!("the entry {name:?} is not an unsigned integer")))
 }
 
 fn as_usize(json: &Json) -> Result<usize> {
     let number = json.as_u64().and_then(|x| usize::try_from(x).ok());
-    number.ok_or_else(|| wrong(format!("{json} is no size")))
+    number.ok_or_else(|| wrong(format!("{json} is not a size")))
 }
 
 fn dtype(json: &Json) -> Result<DType> {
     let found = json.as_str().and_then(DType::from_name);
-    found.ok_or_else(|| wrong(format!("{json} is no dtype")))
+    found.ok_or_else(|| wrong(format!("{json} is not a dtype")))
 }
 
 fn buffer(graph: &Graph, json: &Json) -> Result<BufferId> {
@@ -251,7 +251,7 @@ fn view(graph: &Graph, json: &Json) -> Result<View> {
         .collect::<Result<SmallVec<[usize; 8]>>>()?;
     let strides = list(json, "strides")?.iter().map(|x| {
         let stride = x.as_i64().and_then(|x| isize::try_from(x).ok());
-        stride.ok_or_else(|| wrong(format!("{x} is no stride")))
+        stride.ok_or_else(|| wrong(format!("{x} is not a stride")))
     });
     let strides = strides.collect::<Result<SmallVec<[isize; 8]>>>()?;
     let offset = as_usize(field(json, "offset")?)?;
@@ -263,7 +263,7 @@ fn view(graph: &Graph, json: &Json) -> Result<View> {
         high.checked_add(1)?.checked_mul(dtype.size())
     });
     if end.is_none_or(|end| end > graph.buffer(buffer).len_bytes) {
-        return Err(wrong(format!("a view leaves buffer {}", buffer.0)));
+        return Err(wrong(format!("a view exceeds buffer {}", buffer.0)));
     }
     Ok(View {
         buffer,
@@ -277,7 +277,7 @@ fn view(graph: &Graph, json: &Json) -> Result<View> {
 }
 
 fn scalar(json: &Json) -> Result<Scalar> {
-    let bad = || wrong(format!("{json} is no number"));
+    let bad = || wrong(format!("{json} is not a number"));
     let float = |x: &Json| {
         x.as_str()
             .and_then(|x| x.parse::<u64>().ok())
@@ -322,7 +322,7 @@ fn node(graph: &Graph, json: &Json) -> Result<Node> {
     let name = string(json, "op")?;
     let op = registry::find(name).ok_or_else(|| {
         wrong(format!(
-            "there is no operator `{name}`: it may be of a module that is not loaded"
+            "there is no operator `{name}`: it may belong to a module that is not loaded"
         ))
     })?;
     let version = unsigned(json, "version")?;
@@ -342,7 +342,7 @@ fn node(graph: &Graph, json: &Json) -> Result<Node> {
                     old: buffer(graph, old)?,
                     new: buffer(graph, new)?,
                 }),
-                _ => Err(wrong(format!("{pair} is no pair of buffers"))),
+                _ => Err(wrong(format!("{pair} is not a pair of buffers"))),
             });
     let is_true = |name: &str| json.get(name).and_then(Json::as_bool).unwrap_or(false);
     let forced = json.get("dtype").filter(|x| !x.is_null());

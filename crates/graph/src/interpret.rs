@@ -241,7 +241,7 @@ impl Values {
             };
             let whole = value.copy_in(order)?;
             if whole.layout().strides() != target.layout.strides() {
-                return Err(unsupported("an array whose axes are in another order"));
+                return Err(unsupported("an array whose axes are permuted"));
             }
             self.define(target, whole);
             return Ok(());

@@ -138,7 +138,9 @@ impl Compiled {
             if let Source::Argument(i) = input.source {
                 // A file may name any number of arguments; more than there are inputs are refused.
                 if i >= graph.inputs.len() {
-                    return Err(crate::file::wrong(format!("argument {i} has no place")));
+                    return Err(crate::file::wrong(format!(
+                        "argument {i} exceeds the number of inputs"
+                    )));
                 }
                 arguments.resize(arguments.len().max(i + 1), None);
                 arguments[i] = Some(Argument {

@@ -102,7 +102,7 @@ impl Stream {
 
 #[cold]
 pub(crate) fn unbound_stream() -> Error {
-    let problem = "the graph draws random numbers from a generator that it was not read with";
+    let problem = "the graph draws random numbers from a generator that its file does not have";
     Error::unsupported("graph", problem)
 }
 
@@ -114,7 +114,7 @@ impl Graph {
         }
         let current = CURRENT.with_borrow(Clone::clone);
         let Some(current) = current else {
-            let problem = "a generator that the trace does not know draws numbers";
+            let problem = "random numbers are drawn from a generator that the trace does not know";
             return Err(Error::unsupported(op, problem));
         };
         let is_it =

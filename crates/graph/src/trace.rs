@@ -296,7 +296,7 @@ impl State {
         }
         if x.is_abstract() {
             let problem = format!(
-                "an array of shape {} is of another trace, which has ended: it has no values",
+                "an array of shape {} belongs to another trace, which has ended: it has no values",
                 mxnet_core::Tuple(x.shape())
             );
             return Err(Error::without_values("trace", problem)
@@ -636,7 +636,7 @@ impl Tracer {
     fn below(&self, call: &Call) -> Result<Outputs> {
         match self.this.upgrade() {
             Some(this) => expand(this, call),
-            None => Err(Error::internal(call.op.name, "the trace is over")),
+            None => Err(Error::internal(call.op.name, "the trace has ended")),
         }
     }
 }
@@ -667,7 +667,7 @@ impl Interpreter for Tracer {
             let first = variable.input.map(|i| state.graph.inputs[i].buffer);
             if first != Some(variable.current) {
                 let problem = format!(
-                    "the function has written to an array of shape {} and needs its values now, which are not known in a trace",
+                    "the function writes to an array of shape {} and then reads its values, which are not known in a trace",
                     mxnet_core::Tuple(x.shape())
                 );
                 return Err(Error::without_values("", problem));

@@ -26,7 +26,7 @@ pub fn verify(graph: &Graph) -> Result<()> {
             "off"
         };
         return Err(wrong(format!(
-            "it was made under other rules of promotion: switch `npx.set_np(dtype=True)` {mode}"
+            "it was made in another promotion mode: switch `npx.set_np(dtype=True)` {mode}"
         )));
     }
     let total = graph
@@ -34,12 +34,15 @@ pub fn verify(graph: &Graph) -> Result<()> {
         .iter()
         .try_fold(0_usize, |sum, buffer| sum.checked_add(buffer.len_bytes));
     if total.is_none_or(|total| total > MAX_BYTES) {
-        return Err(wrong("its buffers are larger than any memory".to_owned()));
+        return Err(wrong("its buffers exceed the address space".to_owned()));
     }
     let mut defined: HashSet<BufferId> = HashSet::new();
     for input in &graph.inputs {
         if input.view.buffer != input.buffer || !defined.insert(input.buffer) {
-            return Err(wrong(format!("buffer {} is two inputs", input.buffer.0)));
+            return Err(wrong(format!(
+                "buffer {} is bound to two inputs",
+                input.buffer.0
+            )));
         }
         let len_bytes = graph.buffer(input.buffer).len_bytes;
         if let Source::Captured(x) | Source::Constant(x) = &input.source {
@@ -101,7 +104,7 @@ pub fn verify(graph: &Graph) -> Result<()> {
     }
     if blocks > graph.num_rng_blocks {
         return Err(wrong(
-            "it draws more random numbers than it says".to_owned(),
+            "it draws more random numbers than it states".to_owned(),
         ));
     }
     for view in &graph.outputs {
@@ -166,7 +169,7 @@ fn check_call(graph: &Graph, node: &Node) -> Result<()> {
     let bad = |problem: String| wrong(format!("`{}`: {problem}", node.op.name));
     match node.op.cpu {
         Cpu::Map(_) | Cpu::Kernel(_) | Cpu::AnyDevice(_) | Cpu::Eager(_, Known::ByRule) => {}
-        _ => return Err(bad("is no operator of graphs".to_owned())),
+        _ => return Err(bad("cannot be part of a graph".to_owned())),
     }
     check_operands(node)?;
     let mut arrays: SmallVec<[Option<Array>; 4]> = SmallVec::new();
@@ -194,7 +197,7 @@ fn check_call(graph: &Graph, node: &Node) -> Result<()> {
                 && view.len_bytes() == graph.buffer(view.buffer).len_bytes
         });
     if !is_same {
-        return Err(bad("gives other outputs than the graph says".to_owned()));
+        return Err(bad("infers other outputs than the graph states".to_owned()));
     }
     let mutated = node.mutated_inputs();
     let is_mutated = |buffer: BufferId| {
@@ -211,7 +214,9 @@ fn check_call(graph: &Graph, node: &Node) -> Result<()> {
         });
     match all_versions && node.versions.iter().all(|version| is_mutated(version.old)) {
         true => Ok(()),
-        false => Err(bad("changes other arguments than the graph says".to_owned())),
+        false => Err(bad(
+            "changes other arguments than the graph states".to_owned()
+        )),
     }
 }
 
@@ -250,7 +255,7 @@ fn check_operands(node: &Node) -> Result<()> {
         let may_be_absent =
             param.kind == ParamKind::Arrays || param.nullable || param.default == Default::None;
         if is_absent && !may_be_absent {
-            return Err(bad(format!("lacks its operand `{}`", param.name)));
+            return Err(bad(format!("has no operand `{}`", param.name)));
         }
     }
     Ok(())

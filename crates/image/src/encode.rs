@@ -34,7 +34,7 @@ pub fn encode(image: &Pixels, format: Format) -> Result<Vec<u8>> {
 fn jpeg(image: &Pixels, quality: u8) -> Result<Vec<u8>> {
     if !(1..=100).contains(&quality) {
         return Err(Error::Value(format!(
-            "the quality of a JPEG image is from 1 to 100, found {quality}"
+            "the quality of a JPEG image must be from 1 to 100, found {quality}"
         )));
     }
     let color = match image.channels() {
@@ -42,14 +42,14 @@ fn jpeg(image: &Pixels, quality: u8) -> Result<Vec<u8>> {
         3 => ColorType::Rgb,
         n => {
             return Err(Error::Value(format!(
-                "a JPEG image has 1 or 3 channels, found {n}"
+                "a JPEG image must have 1 or 3 channels, found {n}"
             )));
         }
     };
     let (Ok(width), Ok(height)) = (u16::try_from(image.width()), u16::try_from(image.height()))
     else {
         return Err(Error::Value(format!(
-            "a JPEG image has at most 65535 x 65535 pixels, found {} x {}",
+            "a JPEG image can have at most 65535 x 65535 pixels, found {} x {}",
             image.height(),
             image.width()
         )));
@@ -69,14 +69,14 @@ fn jpeg(image: &Pixels, quality: u8) -> Result<Vec<u8>> {
 fn png(image: &Pixels, level: u8) -> Result<Vec<u8>> {
     if level > 9 {
         return Err(Error::Value(format!(
-            "the compression level of a PNG image is from 0 to 9, found {level}"
+            "the compression level of a PNG image must be from 0 to 9, found {level}"
         )));
     }
     let fault = |error: png::EncodingError| Error::Value(error.to_string());
     let (Ok(width), Ok(height)) = (u32::try_from(image.width()), u32::try_from(image.height()))
     else {
         return Err(Error::Value(format!(
-            "a PNG image has less than 2**32 rows and columns, found {} x {}",
+            "a PNG image must have less than 2**32 rows and columns, found {} x {}",
             image.height(),
             image.width()
         )));

@@ -22,7 +22,7 @@ impl Pixels {
             .and_then(|n| n.checked_mul(channels));
         if height == 0 || width == 0 || !(1..=4).contains(&channels) || len != Some(data.len()) {
             return Err(Error::Value(format!(
-                "an image has at least one pixel and 1 to 4 channels, found shape ({height}, {width}, {channels}) and {} bytes",
+                "an image must have at least one pixel and 1 to 4 channels, found shape ({height}, {width}, {channels}) and {} bytes",
                 data.len()
             )));
         }
@@ -74,7 +74,7 @@ impl Pixels {
         };
         if !fits(x, width, self.width) || !fits(y, height, self.height) {
             return Err(Error::Value(format!(
-                "a rectangle of {height} x {width} pixels at row {y}, column {x} does not lie in an image of {} x {}",
+                "a rectangle of {height} x {width} pixels at row {y}, column {x} does not fit into an image of {} x {}",
                 self.height, self.width
             )));
         }

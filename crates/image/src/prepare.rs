@@ -143,7 +143,7 @@ pub fn to_planes(image: &Pixels, by: &Normalization, to: &mut [f32]) -> Result<(
     };
     if to.len() != image.data().len() {
         return Err(Error::Value(format!(
-            "an image of shape ({}, {}, {channels}) does not fill {} numbers",
+            "an image of shape ({}, {}, {channels}) does not have {} elements",
             image.height(),
             image.width(),
             to.len()

@@ -84,7 +84,7 @@ pub fn resize(
         .is_some_and(|n| n <= crate::MAX_PIXELS);
     if height == 0 || width == 0 || !is_small {
         return Err(Error::Value(format!(
-            "an image has from 1 to {} pixels, found a size of {height} x {width}",
+            "an image must have from 1 to {} pixels, found a size of {height} x {width}",
             crate::MAX_PIXELS
         )));
     }

@@ -45,7 +45,7 @@ pub unsafe fn describe(given: *const mx_device) -> Result<Description> {
     if size < size_of::<mx_device>() {
         let needed = size_of::<mx_device>();
         return Err(wrong(format!(
-            "the device's size is {size}, needed are {needed}"
+            "the device's structure has {size} bytes, at least {needed} are needed"
         )));
     }
     // SAFETY: the structure has at least the size that is read; the caller's promise.
@@ -55,7 +55,7 @@ pub unsafe fn describe(given: *const mx_device) -> Result<Description> {
     };
     if name.is_empty() || DeviceKind::find(name).is_some() {
         return Err(wrong(format!(
-            "there is a device `{name}`, or the name is empty"
+            "the name of the device is empty, or a device `{name}` exists already"
         )));
     }
     if !(1..=1024).contains(&given.count) {

@@ -128,9 +128,9 @@ pub fn load(path: &Path) -> Result<Loaded> {
     let entry = unsafe { library.get::<Entry>(b"mx_module_entry\0") };
     let entry = entry.map_err(|_| {
         let error = io(format!(
-            "{at} is no module: it has no function `mx_module_entry`"
+            "{at} is not a module: it has no function `mx_module_entry`"
         ));
-        error.with_hint("modules of MXNet 1 have another table and must be built anew")
+        error.with_hint("modules of MXNet 1 have another ABI and must be rebuilt")
     })?;
     // SAFETY: as above.
     let module = unsafe { entry() };
@@ -172,7 +172,7 @@ pub fn load(path: &Path) -> Result<Loaded> {
             if !is_there {
                 let op = described.op.name;
                 let problem =
-                    format!("the gradient of `{op}` is `{gradient}`, which is no operator");
+                    format!("the gradient of `{op}` is `{gradient}`, which is not an operator");
                 return Err(Error::value("load", problem));
             }
         }
@@ -227,7 +227,7 @@ unsafe fn read_entry(
     };
     if !(OLDEST..=MX_MODULE_ABI).contains(&abi) {
         let problem = format!(
-            "the module {at} was built for version {abi} of the table, versions {OLDEST} to {MX_MODULE_ABI} are understood"
+            "the module {at} was built for version {abi} of the ABI, supported are versions {OLDEST} to {MX_MODULE_ABI}"
         );
         return Err(Error::unsupported("load", problem)
             .with_hint("build it with the header of this release"));
@@ -235,7 +235,7 @@ unsafe fn read_entry(
     if size < size_of::<mx_module>() {
         let needed = size_of::<mx_module>();
         return Err(io(format!(
-            "the entry of {at} has the size {size}, needed are {needed}"
+            "the entry of {at} has {size} bytes, at least {needed} are needed"
         )));
     }
     // SAFETY: the structure has at least the size that is read; the caller's promise.

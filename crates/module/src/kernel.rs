@@ -68,7 +68,7 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
     if size < size_of::<mx_kernel_entry>() {
         let needed = size_of::<mx_kernel_entry>();
         return Err(wrong(format!(
-            "the kernel's size is {size}, needed are {needed}"
+            "the kernel's structure has {size} bytes, at least {needed} are needed"
         )));
     }
     // SAFETY: the structure has at least the size that is read; the caller's promise.
@@ -82,12 +82,12 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
     };
     let Some(op) = registry::find(name) else {
         return Err(wrong(format!(
-            "a kernel is for `{name}`, which is no operator"
+            "a kernel is for `{name}`, which is not an operator"
         )));
     };
     if DeviceKind::find(device).is_none() && !devices.contains(&device) {
         return Err(wrong(format!(
-            "a kernel of `{name}` is for `{device}`, which is no device"
+            "a kernel of `{name}` is for `{device}`, which is not a device"
         )));
     }
     if given.kernel.is_none() {
@@ -121,7 +121,7 @@ pub fn add(module: &'static str, described: &[Description]) -> Result<()> {
     let mut next = table().cloned().unwrap_or_default();
     for kernel in described {
         let kind = DeviceKind::find(kernel.device)
-            .ok_or_else(|| Error::device("load", format!("`{}` is no device", kernel.device)))?;
+            .ok_or_else(|| Error::device("load", format!("`{}` is not a device", kernel.device)))?;
         let entries = next.entry((kernel.op.name, kind)).or_default();
         entries.push(Entry {
             priority: kernel.priority,

@@ -55,7 +55,7 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Description> {
     if size < size_of::<mx_operator>() {
         let needed = size_of::<mx_operator>();
         return Err(wrong(format!(
-            "the operator's size is {size}, needed are {needed}"
+            "the operator's structure has {size} bytes, at least {needed} are needed"
         )));
     }
     // SAFETY: the structure has at least the size that is read.
@@ -64,7 +64,7 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Description> {
     let name = unsafe { text::copied(given.name, "name")? };
     let wrong = |problem: &str| Error::value("load", format!("operator `{name}`: {problem}"));
     if name.is_empty() || registry::find(name).is_some() {
-        return Err(wrong("the name is empty or taken"));
+        return Err(wrong("the name is empty or exists already"));
     }
     if given.num_inputs > MAX_COUNT
         || given.num_parameters > MAX_COUNT
@@ -137,7 +137,7 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Description> {
         cpu: Cpu::Kernel(kernel),
         grad: match gradient {
             Some(_) => Grad::Rule(Keep::ALL, rule),
-            None => Grad::Stop("its module gives none"),
+            None => Grad::Stop("its module defines none"),
         },
         state: Some(code),
         ..OpDef::DEFAULT
@@ -250,7 +250,7 @@ fn kernel(cx: &KernelCx) -> Result<()> {
 fn rule(g: &GradCx) -> Result<Grads> {
     let name = code(g.op)?.gradient.unwrap_or("");
     let Some(op) = registry::find(name) else {
-        let problem = format!("the operator `{name}` of its gradient is not there");
+        let problem = format!("the operator `{name}` of its gradient does not exist");
         return Err(Error::autograd(g.op.name, problem));
     };
     let mut operands: Vec<Option<&Array>> = Vec::new();

@@ -56,13 +56,13 @@ impl DeviceKind {
         };
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_word) {
-            return Err(refused("names are letters, digits and underscores").into());
+            return Err(refused("a name may have letters, digits and underscores only").into());
         }
         if DeviceKind::find(name).is_some() {
-            return Err(refused("there is a kind of this name").into());
+            return Err(refused("a kind of this name exists already").into());
         }
         let Some(place) = ADDED.iter().position(|added| added.get().is_none()) else {
-            return Err(refused("there are as many kinds as there can be").into());
+            return Err(refused("the maximum number of kinds is reached").into());
         };
         ADDED[place].get_or_init(|| Added {
             name: String::from(name).leak(),

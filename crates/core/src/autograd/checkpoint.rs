@@ -331,13 +331,13 @@ impl Checkpoint {
                 results.len(),
                 dys.len(),
                 if run.has_strayed.get() {
-                    "; it used other arrays"
+                    "; it used different arrays"
                 } else {
                     ""
                 },
             );
             return Err(Error::autograd("checkpoint", problem).with_hint(
-                "a function that is run again must not depend on anything but arrays and random numbers of this library",
+                "the function may depend only on its arrays and on random numbers of this library",
             ));
         }
         let heads = results

@@ -53,7 +53,7 @@ impl RowSparse {
         if like.ndim() == 0 {
             return Err(Error::shape(
                 "attach_grad",
-                "an array without axes has no rows, so its gradient is not row-sparse",
+                "a 0-d array has no rows, so its gradient cannot be row-sparse",
             )
             .with_hint("leave `stype` out for a dense gradient"));
         }

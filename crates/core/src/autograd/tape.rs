@@ -191,7 +191,7 @@ fn check_fresh(call: &Call) -> Result<()> {
 #[cold]
 pub(crate) fn stale(op: &'static str, what: &str) -> Error {
     let problem = format!(
-        "{what} shares elements with an array that a recorded operation has written in place, so how they were computed is not known of it"
+        "{what} shares elements with an array that a recorded operation has written in place since, so its own record is out of date"
     );
     Error::autograd(op, problem).with_hint(
         "take views inside `autograd.record()`, take them again after the write, or copy before it",

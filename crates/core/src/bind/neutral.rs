@@ -284,7 +284,7 @@ impl<'a> Reader for &'a NeutralReader {
             Given::Text(name) => DType::from_name(name)
                 .ok_or_else(|| self.wrong(format!("data type '{name}' not understood"))),
             other => Err(self.wrong(format!(
-                "a data type is needed, not '{}'",
+                "expected a data type, not '{}'",
                 self.type_name(other)
             ))),
         }
@@ -297,7 +297,7 @@ impl<'a> Reader for &'a NeutralReader {
                 .parse()
                 .map_err(|_| Error::value(self.op, format!("'{text}' names no device"))),
             other => Err(self.wrong(format!(
-                "a device is needed, not '{}'",
+                "expected a device, not '{}'",
                 self.type_name(other)
             ))),
         }
@@ -307,10 +307,11 @@ impl<'a> Reader for &'a NeutralReader {
         match object {
             Given::Index(items) => Ok(items.to_vec()),
             Given::Int(i) => Ok(vec![IndexItem::Int(i as isize)]),
-            Given::Text(text) => index_of(text)
-                .ok_or_else(|| Error::value(self.op, format!("'{text}' is no index expression"))),
+            Given::Text(text) => index_of(text).ok_or_else(|| {
+                Error::value(self.op, format!("'{text}' is not an index expression"))
+            }),
             other => Err(self.wrong(format!(
-                "an index is needed, not '{}'",
+                "expected an index, not '{}'",
                 self.type_name(other)
             ))),
         }

@@ -135,11 +135,11 @@ fn same_inputs(a: &Graph, b: &Graph) -> Fit<()> {
         });
     let is_one = |(x, y): (&Stream, &Stream)| x.is_same(y);
     if a.streams.len() != b.streams.len() || !a.streams.iter().zip(&b.streams).all(is_one) {
-        return Err("it draws from another generator at another size".to_owned());
+        return Err("it draws from a different generator at another size".to_owned());
     }
     match same {
         true => Ok(()),
-        false => Err("it uses other arrays at another size".to_owned()),
+        false => Err("it uses different arrays at another size".to_owned()),
     }
 }
 
@@ -184,7 +184,7 @@ impl Fitting<'_> {
     /// The decisions as conditions on the sizes.
     fn conditions(&self) -> Fit<Vec<Condition>> {
         let [a, b, c] = self.samples.map(|sample| sample.decisions);
-        let other = || "it decides otherwise at another size".to_owned();
+        let other = || "it branches differently at another size".to_owned();
         if a.len() != b.len() || b.len() != c.len() {
             return Err(other());
         }
@@ -203,7 +203,7 @@ impl Fitting<'_> {
             }
             let Some(comparison) = Comparison::from_name(&x.comparison) else {
                 return Err(
-                    "a length is taken out of it as a plain number: use `x.shape[0]`".to_owned(),
+                    "a length is converted to a Python integer: use `x.shape[0]`".to_owned(),
                 );
             };
             let side = |side: Three<f64>| match is_constant(side) {
@@ -211,7 +211,7 @@ impl Fitting<'_> {
                 false => fit_real(side, &self.values),
             };
             let (Some(left), Some(right)) = (side(left), side(right)) else {
-                return Err("it compares what is no polynomial of the sizes".to_owned());
+                return Err("it compares a number that is not a polynomial of the sizes".to_owned());
             };
             let outcome = x.outcome;
             let condition = Condition {
@@ -238,7 +238,7 @@ impl Fitting<'_> {
         if bytes[0] == bytes[1] && bytes[1] == bytes[2] {
             return Ok(());
         }
-        let differs = || "an array that it makes of values depends on the size".to_owned();
+        let differs = || "a constant that it makes depends on the size".to_owned();
         let [Some(a), Some(b), Some(c)] = bytes.each_ref().map(|bytes| progression(bytes)) else {
             return Err(differs());
         };
@@ -283,7 +283,7 @@ impl Fitting<'_> {
                 && other.is_read_only == a.is_read_only
                 && other.layout.ndim() == a.layout.ndim();
             if !is_alike {
-                return Err(format!("{where_} is another array at another size"));
+                return Err(format!("{where_} is a different array at another size"));
             }
         }
         if let Some(defined) = self.definitions.get(&a.buffer) {
@@ -307,7 +307,7 @@ impl Fitting<'_> {
     fn numbers(&self, walks: Three<Vec<PlainNumber>>, where_: &str) -> Fit<Vec<(u32, Number)>> {
         let [a, b, c] = &walks;
         if a.len() != b.len() || b.len() != c.len() {
-            return Err(format!("{where_} has other arguments at another size"));
+            return Err(format!("{where_} has different arguments at another size"));
         }
         let mut found = Vec::new();
         for (at, ((x, y), z)) in a.iter().zip(b).zip(c).enumerate() {
@@ -324,7 +324,7 @@ impl Fitting<'_> {
                     }
                     fit_real([x, y, z], &self.values)
                 }
-                _ => return Err(format!("{where_} has other arguments at another size")),
+                _ => return Err(format!("{where_} has different arguments at another size")),
             };
             let number = number.ok_or_else(|| {
                 let shown = |x: &PlainNumber| match x {
@@ -332,7 +332,7 @@ impl Fitting<'_> {
                     PlainNumber::Real(x) => x.to_string(),
                 };
                 format!(
-                    "{where_} has a number that is no polynomial of the sizes: {}, {} and {} for sizes {:?}, {:?} and {:?}",
+                    "{where_} has a number that is not a polynomial of the sizes: {}, {} and {} for sizes {:?}, {:?} and {:?}",
                     shown(x),
                     shown(y),
                     shown(z),
@@ -371,7 +371,7 @@ impl Fitting<'_> {
         }
         for other in &nodes[1..] {
             if !is_alike(first, other) {
-                return Err(format!("{where_} is called otherwise at another size"));
+                return Err(format!("{where_} is called differently at another size"));
             }
         }
         // First the views that are read, then those that are written and that inference does not determine.
@@ -384,7 +384,7 @@ impl Fitting<'_> {
             };
             let found = nodes.each_ref().map(view);
             let [Some(a), Some(b), Some(c)] = &found else {
-                return Err(format!("{where_} is called otherwise at another size"));
+                return Err(format!("{where_} is called differently at another size"));
             };
             rules.push(self.rule([a, b, c], &where_)?);
         }
@@ -424,7 +424,7 @@ impl Fitting<'_> {
             node.attrs == bare[0].attrs && node.inputs.iter().zip(&bare[0].inputs).all(is_same)
         };
         if !bare.iter().all(is_same) {
-            return Err(format!("{where_} has other attributes at another size"));
+            return Err(format!("{where_} has different attributes at another size"));
         }
         let numbers = self.numbers(walks, &where_)?;
         if !by_values {

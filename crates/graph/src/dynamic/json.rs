@@ -129,7 +129,11 @@ impl Template {
                     axis,
                     depends_on_values: entry.get("counted").and_then(Json::as_bool) == Some(true),
                 },
-                _ => return Err(wrong("a size has no place".to_owned())),
+                _ => {
+                    return Err(wrong(
+                        "a size has neither an argument nor a buffer".to_owned(),
+                    ));
+                }
             });
         }
         let all = |name: &str, len: usize| -> Result<Vec<Holes>> {
@@ -161,7 +165,7 @@ fn list<'a>(json: &'a Json, name: &str) -> Result<&'a [Json]> {
     let found = json.get(name).and_then(Json::as_array);
     found
         .map(Vec::as_slice)
-        .ok_or_else(|| wrong(format!("the entry {name:?} of its sizes is no list")))
+        .ok_or_else(|| wrong(format!("the entry {name:?} of its sizes is not a list")))
 }
 
 fn integer(json: Option<&Json>) -> Result<usize> {
@@ -170,7 +174,7 @@ fn integer(json: Option<&Json>) -> Result<usize> {
         .and_then(|x| u32::try_from(x).ok());
     found
         .map(|x| x as usize)
-        .ok_or_else(|| wrong("a position among its sizes is no integer".to_owned()))
+        .ok_or_else(|| wrong("a position among its sizes is not an integer".to_owned()))
 }
 
 fn polynomial(json: &Json) -> Option<Polynomial> {
@@ -215,7 +219,7 @@ fn condition(json: &Json) -> Result<Condition> {
         }),
         _ => None,
     };
-    found().ok_or_else(|| wrong(format!("{json} is no condition on sizes")))
+    found().ok_or_else(|| wrong(format!("{json} is not a condition on sizes")))
 }
 
 fn range(json: &Json) -> Result<Range> {
@@ -227,14 +231,14 @@ fn range(json: &Json) -> Result<Range> {
             count: polynomial(json.get("count")?)?,
         })
     };
-    found().ok_or_else(|| wrong(format!("{json} is no range of numbers")))
+    found().ok_or_else(|| wrong(format!("{json} is not a range of numbers")))
 }
 
 fn holes(json: &Json) -> Result<Holes> {
     let mut found = Holes::default();
     for name in list(json, "views")? {
         let rule = RULES.iter().find(|(_, known)| name.as_str() == Some(known));
-        let rule = rule.ok_or_else(|| wrong(format!("{name} is no form of a view")))?;
+        let rule = rule.ok_or_else(|| wrong(format!("{name} is not a rule of a view")))?;
         found.views.push(rule.0);
     }
     for entry in list(json, "numbers")? {
@@ -242,7 +246,8 @@ fn holes(json: &Json) -> Result<Holes> {
             Some([at, x]) => number(x).map(|x| (at, x)),
             _ => None,
         };
-        let (at, x) = pair.ok_or_else(|| wrong(format!("{entry} is no number of sizes")))?;
+        let (at, x) =
+            pair.ok_or_else(|| wrong(format!("{entry} is not a number that depends on sizes")))?;
         found.numbers.push((integer(Some(at))? as u32, x));
     }
     Ok(found)

@@ -125,13 +125,13 @@ impl Program {
     ) -> std::result::Result<Program, String> {
         let graph = template.traced();
         if choice.memory_budget.is_some() {
-            return Err("a memory budget is for graphs in one piece".to_owned());
+            return Err("a memory budget requires a graph in one piece".to_owned());
         }
         if !graph.streams.is_empty() {
-            return Err("a generator of its own draws random numbers in it".to_owned());
+            return Err("it draws random numbers from a generator".to_owned());
         }
         if template.decides_by_results() {
-            return Err("it decides by a length that is known only when it runs".to_owned());
+            return Err("it branches on a length that is known only when it runs".to_owned());
         }
         let counted: HashSet<BufferId> = (template.symbols().iter())
             .filter_map(|symbol| match symbol {

@@ -138,7 +138,7 @@ pub struct Template {
 pub(super) fn wrong_size(problem: &str) -> Error {
     Error::shape(
         "graph",
-        format!("the graph is not made for these sizes: {problem}"),
+        format!("the graph does not support these sizes: {problem}"),
     )
 }
 
@@ -192,7 +192,7 @@ impl Template {
     fn check_conditions(&self, sizes: &[Option<i64>]) -> Result<()> {
         let is_wrong = |condition: &Condition| condition.is_met(sizes) == Some(false);
         match self.conditions.iter().any(is_wrong) {
-            true => Err(wrong_size("the function decides otherwise for them")),
+            true => Err(wrong_size("the function branches differently for them")),
             false => Ok(()),
         }
     }
@@ -352,7 +352,7 @@ impl Instance<'_> {
         });
         match end.is_some_and(|end| end <= self.graph.buffer(view.buffer).len_bytes) {
             true => Ok(()),
-            false => Err(wrong_size("a view leaves its buffer")),
+            false => Err(wrong_size("a view exceeds its buffer")),
         }
     }
 

@@ -71,7 +71,7 @@ pub fn optimise(graph: &mut Graph, choice: &Choice) -> Result<()> {
         }
         pass(graph)?;
         verify(graph).map_err(|error| {
-            let problem = format!("pass `{name}` left a graph that contradicts itself: {error}");
+            let problem = format!("pass `{name}` left an inconsistent graph: {error}");
             Error::value("optimise", problem)
         })?;
     }
