@@ -34,8 +34,8 @@ pub static RAGGED_ATTENTION: OpDef = OpDef {
         Param::float("scale", 1.0),
     ],
     doc: "`softmax(scale * q @ k.T) @ v` within each segment and head: queries `(rows, heads, d)`, keys `(others, heads, d)`, values \
-          `(others, heads, e)`; and the logarithm of the sum of the exponentials of each query's scores, `(rows, heads)`. Both have equally many \
-          segments. A query that sees no key has zeros.",
+          `(others, heads, e)`; and the logarithm of the sum of the exponentials of each query's scores, `(rows, heads)`. Queries and keys have \
+          the same number of segments. The result of a query without keys is 0.",
     types: Types::REAL_FLOAT,
     infer: |cx| {
         check(cx, [3, 4])?;

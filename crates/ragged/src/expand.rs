@@ -116,7 +116,7 @@ pub static RAGGED_UNPAD: OpDef = OpDef {
         Param::array("offsets"),
         Param::required("total", ParamKind::Int),
     ],
-    doc: "The first rows of each row of `data`, `(segments, length, ...)`, as many as the segment has: `(total, ...)`. Rows from `length` on are 0.",
+    doc: "The inverse of `ragged_pad`: `data` `(segments, length, ...)` without its padding, `(total, ...)`. Rows of a segment from `length` on are 0.",
     types: Types::First,
     infer: |cx| {
         let segments = count(cx, 1)?;

@@ -32,8 +32,8 @@ const FOLD: OpDef = OpDef {
 /// Sums.
 pub static RAGGED_SUM: OpDef = OpDef {
     name: "ragged_sum",
-    doc: "Sum of the rows of each segment, `(segments, ...)`; 0 of no row. Integers and truth values are summed as 64-bit integers. The order of \
-          summation depends on the sizes alone.",
+    doc: "Sum of the rows of each segment, `(segments, ...)`; 0 for empty ones. Integers and booleans are summed as 64-bit integers. The order of \
+          summation depends on the sizes only.",
     infer: |cx| shape(cx, Fold::Sum),
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Sum)),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
@@ -46,7 +46,7 @@ pub static RAGGED_SUM: OpDef = OpDef {
 /// Products.
 pub static RAGGED_PROD: OpDef = OpDef {
     name: "ragged_prod",
-    doc: "Product of the rows of each segment, `(segments, ...)`; 1 of no row. Integers and truth values are multiplied as 64-bit integers.",
+    doc: "Product of the rows of each segment, `(segments, ...)`; 1 for empty ones. Integers and booleans are multiplied as 64-bit integers.",
     infer: |cx| shape(cx, Fold::Product),
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Product)),
     grad: Grad::Rule(Keep::INPUTS, product_slope),
@@ -56,8 +56,8 @@ pub static RAGGED_PROD: OpDef = OpDef {
 /// Maxima.
 pub static RAGGED_MAX: OpDef = OpDef {
     name: "ragged_max",
-    doc: "Largest row of each column of each segment, `(segments, ...)`; NaN if any is. No row has the lowest value of the dtype. Elements that tie \
-          share the gradient.",
+    doc: "Maximum of each segment along axis 0, `(segments, ...)`; NaN if an element is NaN, the lowest value of the dtype for empty segments. \
+          Equal maxima share the gradient.",
     infer: |cx| shape(cx, Fold::Max),
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Max)),
     grad: Grad::Rule(Keep::ALL, shared),
@@ -67,8 +67,8 @@ pub static RAGGED_MAX: OpDef = OpDef {
 /// Minima.
 pub static RAGGED_MIN: OpDef = OpDef {
     name: "ragged_min",
-    doc: "Smallest row of each column of each segment, `(segments, ...)`; NaN if any is. No row has the highest value of the dtype. Elements that tie \
-          share the gradient.",
+    doc: "Minimum of each segment along axis 0, `(segments, ...)`; NaN if an element is NaN, the highest value of the dtype for empty segments. \
+          Equal minima share the gradient.",
     infer: |cx| shape(cx, Fold::Min),
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Min)),
     grad: Grad::Rule(Keep::ALL, shared),

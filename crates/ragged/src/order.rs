@@ -14,8 +14,8 @@ use crate::offsets::{Offsets, count, row_len, rows};
 pub static RAGGED_ARGSORT: OpDef = OpDef {
     name: "ragged_argsort",
     params: &[Param::array("values"), Param::array("offsets")],
-    doc: "For each column, which row of all stands at each place when the rows of each segment are sorted: int64, of the shape of `values`. Equal \
-          elements keep their order, NaN comes last.",
+    doc: "For each column the row indices that sort each segment, counted over all rows: int64, of the shape of `values`. Equal elements keep their \
+          order, NaN comes last.",
     infer: |cx| {
         rows(cx, 0)?;
         count(cx, 1)?;

@@ -100,7 +100,7 @@ pub static RAGGED_OUTER: OpDef = OpDef {
         Param::array("rhs"),
         Param::array("offsets"),
     ],
-    doc: "`lhs[s].T @ rhs[s]` of the rows of each segment: `(rows, k)` and `(rows, n)` give `(segments, k, n)`, 0 of no row.",
+    doc: "`lhs[s].T @ rhs[s]` of the rows of each segment: `(rows, k)` and `(rows, n)` give `(segments, k, n)`, 0 for empty segments.",
     types: Types::REAL_FLOAT,
     infer: |cx| {
         let segments = count(cx, 2)?;

@@ -54,7 +54,7 @@ pub static RAGGED_SOFTMAX: OpDef = OpDef {
 /// Log-softmax.
 pub static RAGGED_LOG_SOFTMAX: OpDef = OpDef {
     name: "ragged_log_softmax",
-    doc: "Logarithm of `ragged_softmax`, computed without over- or underflow.",
+    doc: "Logarithm of `ragged_softmax`, computed without overflow or underflow.",
     cpu: Cpu::Kernel(|cx| run(cx, Kind::LogSoftmax)),
     grad: Grad::Fused(
         Keep {

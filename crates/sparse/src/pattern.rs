@@ -38,7 +38,7 @@ pub static CSR_CHECK: OpDef = OpDef {
         Param::required("num_columns", ParamKind::Int),
     ],
     doc: "Checks index arrays of compressed rows: offsets begin at 0, do not decrease and end at the number of indices, which lie in \
-          0..num_columns. Gives two truth values: whether indices ascend in each row, and whether none is there twice, too.",
+          0..num_columns. Returns two booleans: whether indices ascend in each row, and whether they ascend without duplicates.",
     infer: |cx| {
         check_integers(cx, &[0, 1])?;
         length(cx, "num_columns")?;
@@ -74,7 +74,7 @@ pub static CSR_CHECK: OpDef = OpDef {
 pub static CSR_ROWS: OpDef = OpDef {
     name: "csr_rows",
     params: &[Param::array("indices"), Param::array("indptr")],
-    doc: "int64 row of each stored element of compressed rows; of `indices` only the number counts.",
+    doc: "int64 row index of each stored element of compressed rows. Only the length of `indices` is used.",
     infer: |cx| {
         check_integers(cx, &[0, 1])?;
         one_of(Dims::from_slice(&[cx.shape(0)[0]]), DType::I64)
@@ -101,7 +101,7 @@ pub static CSR_TRANSPOSE: OpDef = OpDef {
         Param::array("indptr"),
         Param::required("num_columns", ParamKind::Int),
     ],
-    doc: "The pattern of the transposed matrix: its indices and offsets, and for each of its elements the position that it had before. Indices of \
+    doc: "The pattern of the transposed matrix: its indices and offsets, and for each of its elements the position in the given pattern. Indices of \
           the result ascend.",
     infer: |cx| {
         check_integers(cx, &[0, 1])?;
@@ -146,7 +146,7 @@ pub static COO_ORDER: OpDef = OpDef {
         Param::required("num_rows", ParamKind::Int),
         Param::required("num_columns", ParamKind::Int),
     ],
-    doc: "Positions of elements in ascending order of their rows, then of their columns, equal ones as they come; and the offsets of the rows.",
+    doc: "Positions that sort elements by row, then by column (stable); and the offsets of the rows.",
     infer: |cx| {
         check_integers(cx, &[0, 1])?;
         length(cx, "num_columns")?;
@@ -200,8 +200,8 @@ pub static CSR_MERGE: OpDef = OpDef {
         Param::array("rhs_indptr"),
         Param::bool("both", false),
     ],
-    doc: "The columns of two patterns with ascending rows that are in either of them, or in both: indices, offsets, and for each element its \
-          position in the first and in the second pattern, -1 where it is not in one.",
+    doc: "The union of two patterns with ascending rows, or with `both` their intersection: indices, offsets, and for each element its \
+          position in the first and in the second pattern, -1 if it is not in one.",
     infer: |cx| {
         check_integers(cx, &[0, 1, 2, 3])?;
         one(Dims::from_slice(cx.shape(1)))
@@ -256,7 +256,7 @@ pub static CSR_FIND: OpDef = OpDef {
         Param::array("in_indices"),
         Param::array("in_indptr"),
     ],
-    doc: "For each element of the first pattern its int64 position in the second one, -1 where that has none. Rows of both ascend.",
+    doc: "For each element of the first pattern its int64 position in the second one, -1 if it is not there. Rows of both ascend.",
     infer: |cx| {
         check_integers(cx, &[0, 1, 2, 3])?;
         if cx.shape(1) != cx.shape(3) {
@@ -291,7 +291,7 @@ pub static CSR_FIND_POINTS: OpDef = OpDef {
         Param::array("rows"),
         Param::array("columns"),
     ],
-    doc: "For each point (row, column) its int64 position in a pattern with ascending rows, none twice; -1 where that has none.",
+    doc: "For each point (row, column) its int64 position in a pattern whose rows ascend without duplicates; -1 if it is not there.",
     infer: |cx| {
         check_integers(cx, &[0, 1, 2, 3])?;
         if cx.shape(2) != cx.shape(3) {
@@ -318,7 +318,7 @@ pub static CSR_FIND_POINTS: OpDef = OpDef {
 pub static CONCATENATED_RANGES: OpDef = OpDef {
     name: "concatenated_ranges",
     params: &[Param::array("starts"), Param::array("lengths")],
-    doc: "The integers from each start on, as many as its length says, one run after the other.",
+    doc: "The concatenated ranges `start, ..., start + length - 1` of all starts and lengths.",
     infer: |cx| {
         check_integers(cx, &[0, 1])?;
         one_of(Dims::from_slice(&[cx.shape(0)[0]]), DType::I64)

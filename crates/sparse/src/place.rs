@@ -57,7 +57,7 @@ pub static SCATTER_OR_SKIP: OpDef = OpDef {
         Param::array("positions"),
         Param::required("length", ParamKind::Int),
     ],
-    doc: "`length` rows of zeros to which the rows of `x` were added at int64 `positions`, in their order; those of negative positions are left out.",
+    doc: "`length` rows: zeros, to which the rows of `x` are added at int64 `positions`, in order. Rows with negative positions are skipped.",
     types: Types::Infer,
     infer: |cx| {
         check_integers(cx, &[1])?;

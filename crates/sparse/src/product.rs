@@ -40,7 +40,7 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
     ],
     doc: "For each row of a pattern the sum of `data[k] * x[indices[k]]` over its stored elements k: the product of a sparse matrix with a dense \
           one, whose rows may have any shape. If `data` has shape (nnz, heads), rows of `x` begin with an axis of that length, and each head is a \
-          product of its own.",
+          separate product.",
     types: Types::Infer,
     infer: infer_matmul_dense,
     cpu: Cpu::Kernel(matmul_dense),
@@ -102,7 +102,7 @@ pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
         Param::bool("heads", false),
     ],
     doc: "For each stored element k of row i of a pattern the sum of the products of `x[i]` and `y[indices[k]]`, shape (nnz,): the elements of `x \
-          @ y.T` at the stored places. With `heads` the first axis of rows stays: shape (nnz, heads).",
+          @ y.T` at the stored positions. With `heads` the first axis of rows stays: shape (nnz, heads).",
     types: Types::Infer,
     infer: infer_sampled_dense,
     cpu: Cpu::Kernel(sampled_dense),
@@ -146,8 +146,8 @@ pub static CSR_MATMUL: OpDef = OpDef {
         Param::array("rhs_indptr"),
         Param::required("num_columns", ParamKind::Int),
     ],
-    doc: "The product of two sparse matrices, the second of `num_columns` columns: values, indices and offsets. Rows of the result ascend; sums \
-          that are zero are stored.\n\nSource: Gustavson, Two fast algorithms for sparse matrices, ACM TOMS 4 (1978).",
+    doc: "The product of two sparse matrices, the second of `num_columns` columns: values, indices and offsets. Rows of the result ascend; explicit \
+          zeros are stored.\n\nSource: Gustavson, Two fast algorithms for sparse matrices, ACM TOMS 4 (1978).",
     types: Types::Infer,
     infer: |cx| one(Dims::from_slice(cx.shape(0))),
     cpu: Cpu::Eager(matmul, Known::FromValues),
@@ -209,7 +209,7 @@ pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
         Param::required("num_columns", ParamKind::Int),
     ],
     doc: "For each stored element k of row i of the last pattern the product of row i of the first matrix and row `indices[k]` of the second one, \
-          both with `num_columns` columns: the elements of `lhs @ rhs.T` at the stored places.",
+          both with `num_columns` columns: the elements of `lhs @ rhs.T` at the stored positions.",
     types: Types::Infer,
     infer: |cx| {
         check_integers(cx, &[1, 2, 4, 5, 6, 7])?;

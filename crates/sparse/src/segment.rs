@@ -59,8 +59,8 @@ const CALLS: &[&str] = &[
 /// Products of segments.
 pub static SEGMENT_PROD: OpDef = OpDef {
     name: "segment_prod",
-    doc: "Product of the rows of each segment `x[indptr[i]:indptr[i + 1]]` (along axis 0), 1 for empty ones. The gradient is that of the other \
-          factors, where one is zero, too.",
+    doc: "Product of the rows of each segment `x[indptr[i]:indptr[i + 1]]` (along axis 0), 1 for empty ones. The gradient is the product of \
+          the other factors, also if factors are zero.",
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Prod)),
     grad: Grad::Rule(Keep::inputs(0b11), |g| {
         let (x, indptr) = (g.input(0), g.input(1));
@@ -96,8 +96,8 @@ pub static SEGMENT_PROD: OpDef = OpDef {
 /// Largest elements of segments.
 pub static SEGMENT_MAX: OpDef = OpDef {
     name: "segment_max",
-    doc: "Largest element of each segment `x[indptr[i]:indptr[i + 1]]` (along axis 0), 0 for empty ones, and the row that it is in, -1 for empty \
-          ones. NaN is larger than all; of equal elements the first counts.",
+    doc: "Largest element of each segment `x[indptr[i]:indptr[i + 1]]` (along axis 0), 0 for empty ones, and its row, -1 for empty \
+          ones. NaN is larger than all numbers; of equal elements the first one is taken.",
     infer: |cx| infer_fold(cx, 2),
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Max)),
     grad: Grad::Rule(
@@ -126,8 +126,8 @@ pub static SEGMENT_MAX: OpDef = OpDef {
 /// Smallest elements of segments.
 pub static SEGMENT_MIN: OpDef = OpDef {
     name: "segment_min",
-    doc: "Smallest element of each segment `x[indptr[i]:indptr[i + 1]]` (along axis 0), 0 for empty ones, and the row that it is in, -1 for empty \
-          ones. NaN is smaller than all; of equal elements the first counts.",
+    doc: "Smallest element of each segment `x[indptr[i]:indptr[i + 1]]` (along axis 0), 0 for empty ones, and its row, -1 for empty \
+          ones. NaN is smaller than all numbers; of equal elements the first one is taken.",
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Min)),
     probe: Probe::calls(CALLS).against(
         "lambda x, p: tuple(numpy.stack(y) for y in zip(*[(x[a:b].min(0), a + x[a:b].argmin(0)) if a < b else (numpy.zeros(x.shape[1:]), numpy.full(x.shape[1:], -1)) for a, b in zip(p, p[1:])]))",
@@ -143,7 +143,7 @@ pub static SEGMENT_SPREAD: OpDef = OpDef {
         Param::array("indptr"),
         Param::required("length", mxnet_core::ParamKind::Int),
     ],
-    doc: "Row i of `x` for every row of segment i of `length` rows: the gradient of sums of segments.",
+    doc: "Row i of `x`, repeated for each row of segment i; `length` rows in all. It is the gradient of `segment_sum`.",
     cpu: Cpu::Composite(|cx| {
         check_integers(cx, &[1])?;
         let rows = mxnet_core::creation::zeros(

@@ -33,8 +33,8 @@ pub static CSR_ADD: OpDef = OpDef {
         Param::array("rhs_indptr"),
         Param::bool("subtract", false),
     ],
-    doc: "The sum, or the difference, of two sparse matrices whose rows ascend without repetitions: values, indices and offsets of the places of \
-          either. Sums that are zero are stored.",
+    doc: "The sum, or the difference, of two sparse matrices whose rows ascend without duplicates: values, indices and offsets over the union of their \
+          patterns. Explicit zeros are stored.",
     types: Types::Infer,
     infer: |cx| one(Dims::from_slice(cx.shape(0))),
     cpu: Cpu::Eager(add, Known::FromValues),
