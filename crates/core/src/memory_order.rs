@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_of_one_element_stay_where_they_are() {
+    fn axes_of_length_one_keep_their_position() {
         let first = Layout::fortran(&[1, 3, 4]);
         assert_eq!(order(&[&first]).as_deref(), Some(&[0, 2, 1][..]));
         let middle = Layout::fortran(&[3, 1, 4]);

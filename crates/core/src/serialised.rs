@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_comes_back() -> Result<()> {
+    fn every_value_survives_a_round_trip() -> Result<()> {
         let index = vec![
             IndexItem::Int(-1),
             IndexItem::Slice {

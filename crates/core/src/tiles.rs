@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_that_all_arrays_walk_as_one_are_merged() {
+    fn axes_that_are_contiguous_in_all_arrays_are_merged() {
         let strides = |s: &[isize]| Strides::from_slice(s);
         let dense = [strides(&[48, 16, 4]), strides(&[48, 16, 4])];
         let axes = merged(&[2, 3, 4], &dense);

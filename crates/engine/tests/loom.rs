@@ -378,7 +378,7 @@ fn a_waiter_that_was_counted_on_for_a_long_operation_calls_a_worker() {
 }
 
 #[test]
-fn a_worker_runs_what_nobody_waits_for() {
+fn a_worker_runs_operations_that_no_thread_waits_for() {
     model(2, || {
         let (engine, x) = (engine(1), cell());
         let (send, done) = loom::sync::mpsc::channel();
@@ -489,7 +489,7 @@ fn peek_beside(write: impl Fn(&Engine, &Arc<Twins>) + Copy + Sync + Send + 'stat
 }
 
 #[test]
-fn a_peek_sees_no_half_of_an_inline_write() {
+fn an_optimistic_read_sees_no_half_of_an_inline_write() {
     peek_beside(|engine, x| {
         for value in [1, 2] {
             let held = engine.try_hold(&x.var, Access::Write, 0);
@@ -501,7 +501,7 @@ fn a_peek_sees_no_half_of_an_inline_write() {
 }
 
 #[test]
-fn a_peek_sees_no_half_of_a_pushed_write() {
+fn an_optimistic_read_sees_no_half_of_a_pushed_write() {
     peek_beside(|engine, x| {
         for value in [1, 2] {
             let inner = Arc::clone(x);

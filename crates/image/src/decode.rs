@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn walls_of_pixels_are_refused_before_memory_is_taken() {
+    fn too_large_images_are_refused_before_allocation() {
         let mut file = encode(&image(), Format::Png { level: 3 }).expect("it can be written");
         // Width and height follow the signature and the name of the first chunk; then comes its checksum.
         file[16..24].copy_from_slice(&[0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff]);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_are_no_image() {
+    fn other_files_are_refused() {
         let found = decode(b"GIF89a", Channels::Color, Order::Rgb);
         assert_eq!(found, Err(Error::Format { len: 6 }));
     }

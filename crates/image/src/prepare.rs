@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_another_count_are_refused() {
+    fn wrong_numbers_of_means_are_refused() {
         let by = Normalization {
             mean: vec![0.0; 3],
             std: vec![1.0],
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn short_sides_and_middles_have_the_size() {
+    fn resized_and_cropped_images_have_the_size() {
         let interpolation = Interpolation::Bilinear;
         let found = apply(
             image(),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_means_of_four() {
+    fn halving_an_image_averages_four_pixels() {
         let image = Pixels::new(2, 2, 1, vec![0, 100, 20, 40]).expect("the bytes are as many");
         for interpolation in [Interpolation::Bilinear, Interpolation::Area] {
             let found = resize(&image, 1, 1, interpolation).expect("the size is possible");

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_element_comes_where_squares_are_safe_and_goes_back() {
+    fn scaling_makes_squares_safe_and_is_undone() {
         for size in [5e-324_f64, 1e-310, 1e-200, 1e160, f64::MAX] {
             let a = [size, -size, 0.0];
             let e = exponent(&a);

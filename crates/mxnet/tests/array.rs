@@ -95,7 +95,7 @@ fn calls_by_name_report_what_is_wrong() {
 }
 
 #[test]
-fn files_and_random_numbers_come_back() -> Result<()> {
+fn files_and_seeds_reproduce_arrays() -> Result<()> {
     random::seed(7);
     let x = random::uniform(-1.0, 1.0, &[3, 4], DType::F64)?;
     let path = std::env::temp_dir().join(format!("mxnet-{}.safetensors", std::process::id()));

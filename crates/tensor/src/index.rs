@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_carry_the_numbers() {
+    fn errors_name_axes_and_sizes() {
         use IndexItem::{Ellipsis, Int};
         const ALL: IndexItem = IndexItem::ALL;
         let cases: [(&[IndexItem], &[usize], IndexError); 9] = [

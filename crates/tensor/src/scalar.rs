@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn conversions_are_cs() {
+    fn conversions_follow_c() {
         assert_eq!(through(Scalar::I64(300), DType::U8), Scalar::I64(44));
         assert_eq!(through(Scalar::I64(-1), DType::U64), Scalar::U64(u64::MAX));
         assert_eq!(through(Scalar::F64(-1.9), DType::I32), Scalar::I64(-1));

@@ -90,7 +90,7 @@ fn an_operation_keeps_its_storage() {
 }
 
 #[test]
-fn storage_counts_its_versions() {
+fn versions_change_with_writes() {
     let storage = Storage::zeroed(40, Device::cpu(3)).expect("small");
     assert_eq!((storage.version(), storage.device()), (0, Device::cpu(3)));
     for after in 1..3 {
@@ -207,7 +207,7 @@ fn backends_allocate_and_free_their_own() {
 }
 
 #[test]
-fn the_cpu_copies_and_knows_its_memory() {
+fn the_cpu_backend_copies_and_reports_its_memory() {
     let cpu = mxnet_tensor::backend(DeviceKind::Cpu).expect("always there");
     let (src, mut dst) = ([1u8, 2, 3], [0u8; 3]);
     let mut transfer = Transfer {
@@ -228,7 +228,7 @@ fn the_cpu_copies_and_knows_its_memory() {
 }
 
 #[test]
-fn structures_are_as_dlpack_lays_them_out() {
+fn structures_have_the_layout_of_dlpack() {
     assert_eq!(
         (
             size_of::<DLTensor>(),
@@ -465,7 +465,7 @@ fn null_strides_mean_c_order_and_no_elements_need_no_data() {
 }
 
 #[test]
-fn refused_structures_stay_the_callers() {
+fn refused_structures_still_belong_to_the_caller() {
     let deleted = AtomicUsize::new(0);
     let mut data = [0i32; 8];
     let data = data.as_mut_ptr().cast::<c_void>();

@@ -252,7 +252,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn views_are_their_model(shape in shapes(), steps in steps()) {
+    fn views_equal_a_model(shape in shapes(), steps in steps()) {
         let base = Layout::contiguous(&shape);
         let model = Model { offsets: (0..shape.iter().product()).collect(), shape };
         prop_assert_eq!(&Model::of(&base), &model);

@@ -106,7 +106,7 @@ fn blocks_are_aligned_and_disjoint() {
 }
 
 #[test]
-fn freed_blocks_come_again() {
+fn freed_blocks_are_reused() {
     alone(|| {
         for len in [1, 16, 100, 257, 5000, 65536, 65537, 3 * MIB, 20 * MIB] {
             let first = Block::new(len);
@@ -146,7 +146,7 @@ fn zeroed_blocks_are_zero_even_when_used_before() {
 }
 
 #[test]
-fn blocks_of_nothing_cost_nothing() {
+fn empty_blocks_take_no_memory() {
     alone(|| {
         let before = stats();
         let blocks: Vec<Block> = (0..10).map(|_| Block::new(0)).collect();
@@ -181,7 +181,7 @@ fn caches_are_bounded() {
 }
 
 #[test]
-fn what_was_freed_longest_ago_goes_first() {
+fn the_least_recently_freed_block_is_released_first() {
     alone(|| {
         let limit = cache_limit();
         trim();
@@ -207,7 +207,7 @@ fn what_was_freed_longest_ago_goes_first() {
 }
 
 #[test]
-fn peak_is_what_was_in_use_together() {
+fn peak_is_the_largest_number_of_bytes_in_use() {
     alone(|| {
         trim();
         reset_peak();

@@ -107,7 +107,7 @@ fn a_panic_is_a_failure_with_its_message_and_origin() {
 }
 
 #[test]
-fn a_resource_that_panics_when_dropped_ends_nobody() {
+fn a_resource_that_panics_when_dropped_ends_no_thread() {
     struct Bomb(Var);
     impl mxnet_engine::Resource for Bomb {
         fn var(&self) -> &Var {

@@ -151,7 +151,7 @@ fn what_is_pushed_waits_for_an_inline_guard() {
 }
 
 #[test]
-fn a_hold_keeps_out_what_an_operation_of_its_access_would() {
+fn a_hold_excludes_like_an_operation_of_the_same_access() {
     let engine = with_threads(1);
     let cell = cell();
     let reading = engine.try_hold(&cell.var, Access::Read, 0).expect("free");
@@ -182,7 +182,7 @@ fn a_hold_keeps_out_what_an_operation_of_its_access_would() {
 }
 
 #[test]
-fn a_peek_waits_for_nobody_and_keeps_nobody_out() {
+fn an_optimistic_read_neither_waits_nor_blocks() {
     let engine = with_threads(1);
     let cell = cell();
     let peek = || engine.seqlock_read(&cell.var, || 1);

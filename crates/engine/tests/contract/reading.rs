@@ -14,7 +14,7 @@ fn read<'v>(engine: &'v Engine, vars: &[&'v Var]) -> ReadGuard<'v> {
 }
 
 #[test]
-fn a_read_waits_for_the_writes_before_it_and_keeps_off_those_behind_it() {
+fn a_read_waits_for_earlier_writes_and_blocks_later_ones() {
     for threads in [0, 1, 3] {
         let engine = with_threads(threads);
         let cell = cell();

@@ -124,7 +124,7 @@ fn tasks_run_while_all_workers_are_busy() {
 }
 
 #[test]
-fn work_that_is_divided_is_pushed_beside_much_that_is_in_flight() {
+fn divided_work_is_pushed_if_much_is_in_flight() {
     let engine = with_threads(2);
     let (busy, other) = (cell(), cell());
     let (release, gate) = channel::<()>();
@@ -151,7 +151,7 @@ fn work_that_is_divided_is_pushed_beside_much_that_is_in_flight() {
 }
 
 #[test]
-fn one_thread_divides_nothing() {
+fn with_one_thread_no_divided_work_is_granted() {
     let engine = with_threads(1);
     let shared = cell();
     let writes = [(&shared.var, Access::Write)];

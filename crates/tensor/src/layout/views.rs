@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_entries_at_once_show_what_they_show_one_by_one() {
+    fn entries_in_one_pass_equal_single_steps() {
         use crate::IndexItem;
         let x = Layout::contiguous(&[2, 3, 5]);
         let x = x.transpose(Some(&[1, 0, 2])).expect("a permutation");
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_move_and_vanish() {
+    fn axes_are_moved_inserted_and_removed() {
         let x = Layout::contiguous(&[2, 1, 3, 4]);
         let shape =
             |layout: Result<Layout, TensorError>| layout.map(|layout| layout.shape().to_vec());

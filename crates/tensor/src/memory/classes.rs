@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_hold_their_lengths_tightly() {
+    fn size_classes_waste_little_memory() {
         for len in 1..=SMALL {
             let class = small(len);
             assert!(small_bytes(class) >= len && class < NUM_SMALL);

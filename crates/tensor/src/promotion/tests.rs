@@ -190,7 +190,7 @@ fn mx_mode_never_widens_a_float_for_an_integer() {
 }
 
 #[test]
-fn bfloat16_has_its_place() {
+fn bfloat16_promotes_by_its_digits() {
     for mode in [Promotion::Mx, Promotion::NumPy] {
         assert_eq!(promote(DType::BF16, DType::F16, mode), DType::F32);
         assert_eq!(promote(DType::BF16, DType::F32, mode), DType::F32);
