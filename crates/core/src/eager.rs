@@ -334,12 +334,12 @@ fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
         plan.cost_ns,
         plan.runs_on,
     )?;
-    wait_if_asked(call, outputs)
+    wait_if_needed(call, outputs)
 }
 
 /// As [`fill`], for a call with `outs`.
 fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
-    let (mut fresh, mut aside) = (0_u32, false);
+    let (mut fresh, mut needs_copy) = (0_u32, false);
     for (i, planned) in plan.outputs.iter().enumerate() {
         if let Some(out) = call.outs.get(i).copied().flatten() {
             check_writable(call, out)?;
@@ -347,12 +347,12 @@ fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
                 outputs.push(Array::from_tensor(out.tensor().clone()));
                 continue;
             }
-            aside = true;
+            needs_copy = true;
         }
         fresh |= 1 << i;
         planned.allocate(plan.device, call.op.zeroed, outputs)?;
     }
-    if aside && matches!(call.op.cpu, Cpu::Map(_)) {
+    if needs_copy && matches!(call.op.cpu, Cpu::Map(_)) {
         // The loops depend on the addresses of these outputs: compute into new arrays and copy.
         *outputs = into_outs(call, run(&Call { outs: &[], ..*call })?)?;
         return Ok(());
@@ -365,8 +365,8 @@ fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
         plan.cost_ns,
         plan.runs_on,
     )?;
-    wait_if_asked(call, outputs)?;
-    if aside {
+    wait_if_needed(call, outputs)?;
+    if needs_copy {
         *outputs = into_outs(call, std::mem::take(outputs))?;
     }
     Ok(())
@@ -374,7 +374,7 @@ fn fill_given(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
 
 /// Waits for the outputs if the operator's kernel may refuse values.
 #[inline]
-fn wait_if_asked(call: &Call, outputs: &Outputs) -> Result<()> {
+fn wait_if_needed(call: &Call, outputs: &Outputs) -> Result<()> {
     if call.op.waits {
         for y in outputs {
             y.wait_to_read()?;
@@ -454,9 +454,9 @@ fn elementwise(
 /// Positions of the Python numbers among the operands of an elementwise operator, and the dtypes that must hold them.
 fn numbers(call: &Call, compute: DType) -> SmallVec<[(usize, DType); 2]> {
     // A condition is compared with 0 only, so any number is allowed.
-    let asked = usize::from(matches!(call.op.types, Types::Choose));
+    let num_conditions = usize::from(matches!(call.op.types, Types::Choose));
     let is_count = |i| i == 1 && matches!(call.op.types, Types::Counted { .. });
-    let inputs = call.inputs.iter().enumerate().skip(asked);
+    let inputs = call.inputs.iter().enumerate().skip(num_conditions);
     inputs
         .filter(|(_, x)| x.is_some_and(Array::is_weak))
         .map(|(i, _)| (i, if is_count(i) { DType::I32 } else { compute }))

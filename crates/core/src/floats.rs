@@ -129,16 +129,16 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
 #[inline]
 pub fn tried<R, E>(
     op: &'static OpDef,
-    way: impl FnOnce() -> Result<Option<R>, E>,
+    fast_path: impl FnOnce() -> Result<Option<R>, E>,
     is_clean: impl FnOnce(&R) -> Result<bool, E>,
 ) -> Result<Option<R>, E> {
     if !Flags::current().is_watching() {
-        return way();
+        return fast_path();
     }
     if op.floats.divides || op.floats.converts || !matches!(op.rng, Rng::No) {
         return Ok(None);
     }
-    match unwatched(way)? {
+    match unwatched(fast_path)? {
         Some(made) if is_clean(&made)? => Ok(Some(made)),
         _ => Ok(None),
     }

@@ -44,7 +44,7 @@ pub fn generate<T: Generated>(
                 out.cast()
             };
             // SAFETY: 1. the tensor is dense, so elements `first..first + len` lie at these bytes; tiles do not overlap.
-            // 2. the tile has room for `len` elements, all of which are written before they are converted.
+            // 2. the tile has space for `len` elements, all of which are written before they are converted.
             unsafe {
                 for i in 0..len {
                     *values.add(i) = value(first + i);

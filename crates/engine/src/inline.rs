@@ -61,17 +61,17 @@ impl<'v> HeldVars<'v> {
     }
 
     fn iter(&self) -> impl Iterator<Item = (&'v Var, Access)> + '_ {
-        let few = self
+        let inline_vars = self
             .vars
             .iter()
             .zip(&self.accesses)
             .filter_map(|(var, access)| Some(((*var)?, *access)));
-        few.chain(self.more.iter().flat_map(|more| more.iter().copied()))
+        inline_vars.chain(self.more.iter().flat_map(|more| more.iter().copied()))
     }
 
     /// The access of a held variable, if it is a write.
     fn write_access(&mut self, var: &Var) -> Option<&mut Access> {
-        let few = self
+        let inline_vars = self
             .vars
             .iter()
             .zip(&mut self.accesses)
@@ -80,7 +80,8 @@ impl<'v> HeldVars<'v> {
             .more
             .iter_mut()
             .flat_map(|more| more.iter_mut().map(|(var, access)| (*var, access)));
-        few.chain(more)
+        inline_vars
+            .chain(more)
             .find(|(held, access)| std::ptr::eq(*held, var) && access.is_write())
             .map(|(_, access)| access)
     }

@@ -147,8 +147,8 @@ impl Storage {
         /// Not canonical: no supported processor has memory at such an address.
         const FIRST: usize = 1 << 56;
         static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
-        let room = len_bytes.min(1 << 48).next_multiple_of(64).max(64);
-        let address = NEXT.fetch_add(room, Ordering::Relaxed);
+        let address_len = len_bytes.min(1 << 48).next_multiple_of(64).max(64);
+        let address = NEXT.fetch_add(address_len, Ordering::Relaxed);
         let ptr = NonNull::new(std::ptr::without_provenance_mut(address));
         let mut storage = Storage::new(ptr, len_bytes, device, Owner::Nobody);
         storage.var = Var::failed(failure);

@@ -189,7 +189,7 @@ struct SecondRun {
     fresh: HashMap<Source, Array>,
     copies: HashMap<*const Storage, Arc<Storage>>,
     /// Whether the second run used an array that the first run did not use.
-    has_strayed: Cell<bool>,
+    uses_other_arrays: Cell<bool>,
 }
 
 impl SecondRun {
@@ -211,7 +211,7 @@ impl SecondRun {
                 Some((node, index)) => {
                     stand_in = stand_in.detach().with_entry(node.clone(), *index);
                 }
-                None if node.seq() < self.start => self.has_strayed.set(true),
+                None if node.seq() < self.start => self.uses_other_arrays.set(true),
                 None => {}
             }
         }
@@ -313,7 +313,7 @@ impl Checkpoint {
             start: node.seq(),
             fresh: sources.zip(fresh.iter().cloned()).collect(),
             copies,
-            has_strayed: Cell::new(false),
+            uses_other_arrays: Cell::new(false),
         });
         let (results, count) = {
             let _recorded = Scope::enter(true, self.training);
@@ -322,7 +322,7 @@ impl Checkpoint {
             })
         };
         let results = results?;
-        if count != self.draws.len() || run.has_strayed.get() || results.len() != dys.len() {
+        if count != self.draws.len() || run.uses_other_arrays.get() || results.len() != dys.len() {
             let problem = format!(
                 "the second run of `{}`{} differs from the first: it drew random numbers {count} times, the first {} times; it gave {} arrays, the first {}{}",
                 self.name,
@@ -330,7 +330,7 @@ impl Checkpoint {
                 self.draws.len(),
                 results.len(),
                 dys.len(),
-                if run.has_strayed.get() {
+                if run.uses_other_arrays.get() {
                     "; it used different arrays"
                 } else {
                     ""

@@ -188,10 +188,10 @@ impl Layout {
     /// Part `part` (0 or 1: real or imaginary) of every complex element; positions count in parts.
     #[must_use]
     pub fn component(&self, part: usize) -> Layout {
-        let mut room = MaybeUninit::uninit();
-        self.write_component(part, &mut room);
+        let mut layout = MaybeUninit::uninit();
+        self.write_component(part, &mut layout);
         // SAFETY: it is written.
-        unsafe { room.assume_init() }
+        unsafe { layout.assume_init() }
     }
 
     /// [`Layout::component`], constructed in place.
@@ -368,17 +368,17 @@ impl Cut {
 }
 
 /// Largest number of axes in a view of [`Layout::shown_by`]: that many are stored inline.
-const FEW: usize = 4;
+const MAX_INLINE_AXES: usize = 4;
 
 impl Layout {
     /// View by index entries, in one pass. `None` if they are invalid (then [`Layout::index`] reports the error) or the view has more than four axes.
     #[inline]
     pub fn shown_by(&self, cuts: &[Cut]) -> Option<Layout> {
-        let mut room = MaybeUninit::uninit();
+        let mut layout = MaybeUninit::uninit();
         // SAFETY: `write_shown_by` returns whether it has initialised the layout.
         unsafe {
-            self.write_shown_by(cuts, &mut room)
-                .then(|| room.assume_init())
+            self.write_shown_by(cuts, &mut layout)
+                .then(|| layout.assume_init())
         }
     }
 
@@ -391,7 +391,7 @@ impl Layout {
         };
         let shows = |cut: &&Cut| matches!(cut, Cut::Part(..) | Cut::New);
         // More axes would be on the heap, and nobody frees them if the layout is not used.
-        if rest + cuts.iter().filter(shows).count() > FEW {
+        if rest + cuts.iter().filter(shows).count() > MAX_INLINE_AXES {
             return false;
         }
         let made = Layout::begin(to, self.offset);
@@ -590,7 +590,7 @@ mod tests {
                         assert_eq!(found, wanted.view, "{cuts:?}");
                         shown += 1;
                     }
-                    (None, Ok(wanted)) => assert!(wanted.view.ndim() > FEW, "{cuts:?}"),
+                    (None, Ok(wanted)) => assert!(wanted.view.ndim() > MAX_INLINE_AXES, "{cuts:?}"),
                     (None, Err(_)) => refused += 1,
                     (Some(found), Err(error)) => panic!("{cuts:?} show {found:?}: {error}"),
                 }

@@ -91,7 +91,7 @@ pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
 #[inline]
 pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
     let class = small(len);
-    let kept = CACHE.try_with(|cache| {
+    let is_cached = CACHE.try_with(|cache| {
         let length = cache.lengths[class].get();
         if length >= LIMITS[class] {
             return false;
@@ -101,7 +101,7 @@ pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
         cache.count(|counters| &counters.freed[class]);
         true
     });
-    if kept != Ok(true) {
+    if is_cached != Ok(true) {
         // SAFETY: this function's contract.
         unsafe { free_slow(block, class) }
     }
@@ -229,15 +229,15 @@ fn allocate_slow(class: usize) -> Option<NonNull<u8>> {
 unsafe fn free_slow(block: NonNull<u8>, class: usize) {
     count_slow(class, |counters| &counters.freed);
     // After registration the lists have space.
-    let kept = CACHE.try_with(|cache| {
-        let room = cache.lengths[class].get() < LIMITS[class];
-        if room {
+    let is_cached = CACHE.try_with(|cache| {
+        let has_space = cache.lengths[class].get() < LIMITS[class];
+        if has_space {
             // SAFETY: the caller gives up the block.
             unsafe { cache.push(class, block) };
         }
-        room
+        has_space
     });
-    if kept != Ok(true) {
+    if is_cached != Ok(true) {
         // SAFETY: the caller gives up the block.
         unsafe { release(block, class) };
     }
