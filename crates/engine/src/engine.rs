@@ -118,7 +118,7 @@ impl Shared {
     /// The oldest failure that no wait has returned yet.
     pub(crate) fn take_unreported(&self) -> Option<Failure> {
         loop {
-            // A separate statement, so that the lock is released before the failure is dropped, which may run code of others.
+            // A separate statement, so that the lock is released before the failure is dropped, which may run arbitrary code.
             let oldest = self.progress.lock().unreported.pop_front();
             let failure = oldest?;
             if failure.report() {

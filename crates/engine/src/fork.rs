@@ -1,7 +1,7 @@
 //! `fork`: the child inherits one thread and the variables, and no lock that another thread would have to release.
 //!
-//! Every section that takes a variable's lock outside of a running operation holds `GATE` shared; `fork` holds it exclusively. Code of others never
-//! runs under it, so that no thread enters it twice.
+//! Every section that takes a variable's lock outside of a running operation holds `GATE` shared; `fork` holds it exclusively. No destructor or
+//! callback runs under it, so that no thread enters it twice.
 
 use crate::engine::{Progress, Shared};
 use crate::pool::{PoolState, depth};

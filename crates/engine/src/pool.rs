@@ -556,7 +556,7 @@ impl TaskSet {
             Some(payload)
         };
         drop(end);
-        // A payload's destructor is code of others.
+        // A payload's destructor may run arbitrary code.
         let _ = catch_unwind(AssertUnwindSafe(move || drop(dropped)));
     }
 

@@ -217,7 +217,7 @@ impl Shared {
             }
         }
         self.schedule(ready, next);
-        // This operation may be the last owner of a resource, whose destructor is code of others.
+        // This operation may be the last owner of a resource, whose destructor may run arbitrary code.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(move || drop(uses))) {
             self.list(&Failure::from_panic(payload, node.name));
         }

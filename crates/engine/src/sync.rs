@@ -1,8 +1,8 @@
 //! Atomics, locks and threads: from `std`, or from `loom` under `cfg(loom)`. The rest of the crate uses only these.
 //!
-//! The locks ignore poisoning: no code of others runs while a lock of this crate is held, so a panic cannot leave the data half-changed. They are
-//! `std`'s because its futex locks keep all state in the lock word, which stays usable in a forked child. A lock with a process-wide table of waiters
-//! would not.
+//! The locks ignore poisoning: no destructor or callback runs while a lock of this crate is held, so a panic cannot leave the data half-changed. They
+//! are `std`'s because its futex locks keep all state in the lock word, which stays usable in a forked child. A lock with a process-wide table of
+//! waiters would not.
 
 #[cfg(loom)]
 use loom::sync as imp;

@@ -5,9 +5,10 @@
 //! state:  | writes (32 bits) | readers (28 bits) | EVENTS | POISONED | QUEUED | WRITER |
 //! ```
 //!
-//! `writes` counts the write accesses granted so far and wraps around; [`Var::seqlock_read`] uses it to detect writes. `readers` and `WRITER` are the current
-//! holders, inline or granted from the queue. `QUEUED` is set exactly while the queue is not empty. It changes only under the lock. While it is set,
-//! only [`Var::dispatch`] grants accesses, so that inline operations never overtake. The last holder to release that sees `QUEUED` must dispatch.
+//! `writes` counts the write accesses granted so far and wraps around; [`Var::seqlock_read`] uses it to detect writes. `readers` and `WRITER` are the
+//! current holders, inline or granted from the queue. `QUEUED` is set exactly while the queue is not empty. It changes only under the lock. While it
+//! is set, only [`Var::dispatch`] grants accesses, so that inline operations never overtake. The last holder to release that sees `QUEUED` must
+//! dispatch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -355,7 +356,7 @@ impl Var {
             self.state.fetch_and(!POISONED, Ordering::AcqRel);
         }
         drop(side);
-        // The error's destructor is code of others and must not run under the lock.
+        // The error's destructor may run arbitrary code and must not run under the lock.
         drop(replaced);
     }
 
