@@ -1,4 +1,4 @@
-//! The families of this crate. One that is not listed here does not exist.
+//! The operator families of this crate. An operator is registered only if its family is listed here.
 
 use linkme::distributed_slice;
 use mxnet_core::builtins::{BUILTINS, Builtins};

@@ -1,4 +1,4 @@
-//! A device that comes from outside: memory through `Backend`, kernels through `variants`, everything else as on the CPU.
+//! A device that another crate provides: memory through `Backend`, kernels through `variants`, everything else as on the CPU.
 
 use std::alloc::{Layout as Block, alloc, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -13,10 +13,10 @@ use mxnet_tensor::{
     register_backend,
 };
 
-/// Blocks that the device has handed out and not got back.
+/// Number of blocks that the device has allocated and not freed.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// A device of its own kind whose memory happens to be the host's.
+/// A device of its own kind, with its memory in host memory.
 struct Simulated;
 
 fn block(len_bytes: usize) -> Block {
@@ -125,7 +125,7 @@ fn operators_run_on_a_device_that_brings_memory_and_kernels() -> Result<()> {
         assert_eq!((y.device(), y.shape()), (device, &[3, 2][..]));
         y.wait_to_read()?;
         assert_eq!(elements(y.tensor()), [3.0; 6]);
-        // What nobody brought says so, and so does mixing devices.
+        // A missing kernel and mixed devices are errors that say so.
         assert!(
             matches!(x.mul(&x), Err(Error::Device(fault)) if fault.problem.contains("no kernel for cpu_pinned(0)"))
         );

@@ -1,4 +1,4 @@
-//! Interpreters see every call made while they are on top.
+//! Interpreters see every call made while they are on the stack.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use mxnet_tensor::Scalar;
 use mxnet_core::interp::*;
 use mxnet_core::{Array, Call, Outputs, Result, autograd, dispatch};
 
-/// Notes the calls it sees and hands them down.
+/// Records the calls it sees and passes them on.
 struct Witness(RefCell<Vec<&'static str>>);
 
 impl Interpreter for Witness {
@@ -46,7 +46,7 @@ fn an_interpreter_is_gone_after_its_scope_even_after_a_panic() -> Result<()> {
     Ok(())
 }
 
-/// Notes the calls it sees, those inside composites included.
+/// Records the calls it sees, including those inside composites.
 struct Expanding(RefCell<Vec<&'static str>>, std::rc::Weak<Expanding>);
 
 impl Interpreter for Expanding {

@@ -1,4 +1,4 @@
-//! Operators and kernels that are added while the program runs.
+//! Operators and kernels that are added at run time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -73,7 +73,7 @@ fn the_kernel_of_highest_priority_runs() -> Result<()> {
     variants::register("subtract", cpu, 2, |cx| fill(cx, 2.0))?;
     variants::register("subtract", cpu, 1, |cx| fill(cx, 1.0))?;
     assert_eq!(difference()?, [2.0, 2.0]);
-    // Another thread sees it as well, and the dtype that the operator computes in is told.
+    // Another thread uses it as well, and the kernel receives the dtype that the operator computes in.
     variants::register("subtract", cpu, 3, |cx| {
         assert_eq!(cx.compute, Some(DType::F64));
         fill(cx, 3.0)

@@ -13,10 +13,10 @@ use crate::opdef::{Cost, Cpu, Floats, Grad, Onnx, OpDef, Probe, Surface, ZeroDim
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};
 
-/// Which axis runs fastest in memory: the last, the first, or as in the array at hand.
+/// Order of the axes in memory: C order, Fortran order, or that of the prototype array ("A": only if it is Fortran-contiguous).
 const ORDERS: &[&str] = &["C", "F", "A", "K"];
 
-/// What constants have in common.
+/// Default fields for constants.
 const CONSTANT: OpDef = OpDef {
     zero_dim: ZeroDimResult::Array,
     about: &[("shape", "Lengths of the axes.")],
@@ -115,7 +115,7 @@ pub static EMPTY: OpDef = OpDef {
     ..CONSTANT
 };
 
-/// One value everywhere.
+/// One value in every element.
 pub static FULL: OpDef = OpDef {
     name: "full",
     surface: &[Surface::Np("full")],
@@ -169,7 +169,7 @@ pub static FULL: OpDef = OpDef {
     ..CONSTANT
 };
 
-/// What constants like another array have in common.
+/// Default fields for constants like another array.
 const LIKE: OpDef = OpDef {
     zero_dim: ZeroDimResult::Array,
     about: &[
@@ -313,7 +313,7 @@ pub static FULL_LIKE: OpDef = OpDef {
     ..LIKE
 };
 
-/// Zeros in C order: what the others are made of.
+/// Zeros in C order. The public creation functions call it.
 pub static ZEROED: OpDef = OpDef {
     name: "zeroed",
     params: &[
@@ -334,7 +334,7 @@ pub static ZEROED: OpDef = OpDef {
     ..MADE
 };
 
-/// One value, or undefined elements, in C order: what the others are made of.
+/// One value, or undefined elements, in C order. The public creation functions call it.
 pub static FILLED: OpDef = OpDef {
     name: "filled",
     params: &[
@@ -359,7 +359,7 @@ pub static FILLED: OpDef = OpDef {
     ..MADE
 };
 
-/// What the operators that allocate have in common.
+/// Default fields for the operators that allocate.
 const MADE: OpDef = OpDef {
     zero_dim: ZeroDimResult::Array,
     infer: |cx| {
@@ -377,17 +377,17 @@ const MADE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Axes in the order they have in memory, slowest first.
+/// Axes in memory order, slowest first.
 pub(crate) type Axes = SmallVec<[usize; 4]>;
 
-/// Dtype and place of a new array.
+/// Dtype and device of a new array.
 #[derive(Clone, Copy)]
 struct Made {
     dtype: DType,
     device: Device,
 }
 
-/// What a new array holds.
+/// Initial contents of a new array.
 enum Content<'a> {
     Nothing,
     Zeros,
@@ -397,7 +397,7 @@ enum Content<'a> {
 }
 
 impl Content<'_> {
-    /// A number by its value, so that the result needs no second pass.
+    /// The contents given by `value`. A Python number is passed by value, so that the result needs no second pass.
     fn of(value: &Array) -> Content<'_> {
         match value.number() {
             Some(number) => Content::Number(number),
@@ -405,7 +405,7 @@ impl Content<'_> {
         }
     }
 
-    /// An array of `shape` whose axes lie in memory in this order, slowest first; C order for `None`.
+    /// An array of `shape` whose axes have this memory order, slowest first; C order for `None`.
     fn make(
         &self,
         op: &'static str,
@@ -419,7 +419,7 @@ impl Content<'_> {
         };
         let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
         let made = match self {
-            // These elements have an order of axes of their own.
+            // These elements have their own memory order, so the copy is made in the requested order.
             Content::Elements(value) => {
                 let value = led(value, shape.len())?.astype(dtype)?.to_device(device)?;
                 value.broadcast_to(shape)?.transpose(Some(&order))?.copy()?
@@ -432,7 +432,7 @@ impl Content<'_> {
         Ok(made.transpose(Some(&inverse(&axes)))?.as_own())
     }
 
-    /// In C order.
+    /// An array in C order.
     fn make_c(&self, op: &'static str, shape: &[usize], kind: Made) -> Result<Array> {
         let Made { dtype, device } = kind;
         match *self {
@@ -445,7 +445,7 @@ impl Content<'_> {
                 invoke1(&ZEROED, &[], &attrs.into_iter().collect())
             }
             Content::Number(value) => {
-                // Floats are cut off as C does it, as in NumPy.
+                // Floats are truncated as in C, as NumPy does.
                 let whole = value.kind() == Kind::Integer && dtype != DType::Bool;
                 let wide = matches!(value, Scalar::Wide(_));
                 if (whole || wide) && !value.fits(dtype) {
@@ -453,7 +453,7 @@ impl Content<'_> {
                 }
                 super::full(shape, value, dtype, device)
             }
-            // There is nothing to be done later.
+            // Nothing records the call and no element is written: allocate without an operator call.
             Content::Nothing if Flags::current().may_move() => {
                 Array::uninitialised(shape, dtype, device)
             }
@@ -474,7 +474,7 @@ impl Content<'_> {
     }
 }
 
-/// An array without the leading axes of length 1 that it has beyond `ndim`: NumPy lets them go.
+/// Removes leading axes of length 1 beyond `ndim`, as NumPy does on assignment.
 fn led(value: &Array, ndim: usize) -> Result<Array> {
     let extra = value.ndim().saturating_sub(ndim);
     match value.shape()[..extra].iter().all(|&n| n == 1) {
@@ -483,7 +483,7 @@ fn led(value: &Array, ndim: usize) -> Result<Array> {
     }
 }
 
-/// A constant of the shape, dtype and order asked for.
+/// A constant with the shape, dtype and order that the call asks for.
 fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
     let shape = dims(cx.op.name, cx.ints("shape"))?;
     let dtype = cx.dtype("dtype").unwrap_or(natural);
@@ -501,7 +501,7 @@ fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
     cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
 }
 
-/// What None is as an element: NaN, and not true.
+/// The element for `None`: NaN for floats, false for booleans.
 fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
     match dtype.map(DType::kind) {
         Some(Kind::Float | Kind::Complex) => Ok(Content::Number(Scalar::F64(f64::NAN))),
@@ -521,7 +521,7 @@ fn alike(cx: &CompositeCx, content: Content) -> Result<Outputs> {
     let dtype = cx.dtype("dtype").unwrap_or(a.dtype());
     let device = cx.device("device").unwrap_or(a.device());
     let axes = match axes_in_order(cx.str("order"), a.layout()) {
-        // The order of `a`'s axes says nothing about another number of axes, but "F" and "A" do.
+        // `a`'s memory order does not apply to another number of axes, but "F" and "A" still do.
         Some(_) if shape.len() != a.ndim() && cx.str("order") != "K" => {
             Some((0..shape.len()).rev().collect())
         }

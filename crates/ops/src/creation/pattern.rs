@@ -17,7 +17,7 @@ use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_o
 use crate::reduce::running_product;
 use crate::shape::{flip, narrow, pad_with};
 
-/// What patterns have in common.
+/// Default fields for patterns.
 const PATTERN: OpDef = OpDef {
     about: &[
         ("N", "Number of rows."),
@@ -32,7 +32,7 @@ const PATTERN: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Powers of numbers.
+/// Powers of the elements, one column a power.
 pub static VANDER: OpDef = OpDef {
     name: "vander",
     surface: &[Surface::Np("vander")],
@@ -75,7 +75,7 @@ pub static VANDER: OpDef = OpDef {
                 "negative dimensions are not allowed, found N = {given}"
             ))
         })?;
-        // As NumPy's rules have it, float32 and uint64 beside int64 are float64; else unsigned ones stay integers.
+        // NumPy's promotion with int64 exponents: float32 and uint64 become float64, other unsigned integers stay integers.
         let x = match (x.dtype(), promotion()) {
             (DType::U64, Promotion::Mx) => x.clone(),
             (dtype, mode) => x.astype(result_type(
@@ -138,7 +138,7 @@ pub static EYE: OpDef = OpDef {
     ..PATTERN
 };
 
-/// The same with an order of the elements in memory, or on a device.
+/// `eye` with a memory order or a device.
 pub static EYE_IN_ORDER: OpDef = OpDef {
     name: "eye_in_order",
     params: &[
@@ -205,7 +205,7 @@ pub static GRID_POSITIONS: OpDef = OpDef {
         shared_out(cx, total, shape.len() * parts, &|task| {
             let (axis, from) = (task / parts, task % parts * PART);
             let run = shape[axis + 1..].iter().product();
-            // SAFETY: the staged output is dense int64 with `total` elements for each axis; every task writes a part of its own.
+            // SAFETY: the staged output is dense int64 with `total` elements for each axis; every task writes a disjoint part.
             let part = unsafe {
                 std::slice::from_raw_parts_mut(
                     planes.at(axis * total + from),
@@ -227,12 +227,12 @@ pub static GRID_POSITIONS: OpDef = OpDef {
     ..PATTERN
 };
 
-/// Elements of an array of positions that one task writes.
+/// Elements that one task writes.
 const PART: usize = 32 * 1024;
 
-/// A pointer that tasks share; each writes a part of its own.
+/// A pointer that tasks share; each writes a disjoint part.
 struct Shared(*mut i64);
-// SAFETY: see above: no two tasks touch one element.
+// SAFETY: no two tasks write the same element (see above).
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -241,7 +241,7 @@ impl Shared {
     }
 }
 
-/// Runs tasks that write `len` elements together on as many threads as that is worth.
+/// Runs `tasks` tasks that together write `len` elements, on several threads if there is enough work.
 fn shared_out(cx: &KernelCx, len: usize, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     if len <= PART {
         (0..tasks).for_each(task);
@@ -250,14 +250,14 @@ fn shared_out(cx: &KernelCx, len: usize, tasks: usize, task: &(dyn Fn(usize) + S
     }
 }
 
-/// Positions along an axis of `len` elements, each the same for `run` elements, of a part of the array that begins at element `from`.
+/// Fills `part`, which begins at element `from`, with positions along an axis of length `len`. Each position repeats `run` times.
 fn fill_positions(part: &mut [i64], from: usize, len: usize, run: usize) {
     let mut done = 0;
     while done < part.len() {
         let at = from + done;
         let position = at / run % len;
         let rest = &mut part[done..];
-        // The last axis counts up; of others a run of equals is left.
+        // The last axis (`run` 1) counts up; other axes repeat the position to the end of the run.
         let n = if run == 1 {
             len - position
         } else {
@@ -275,7 +275,7 @@ fn fill_positions(part: &mut [i64], from: usize, len: usize, run: usize) {
     }
 }
 
-/// The positions of a triangle of a matrix.
+/// The row and column indices of a triangle of a matrix.
 pub static TRIANGLE_POSITIONS: OpDef = OpDef {
     name: "triangle_positions",
     params: &[
@@ -291,7 +291,7 @@ pub static TRIANGLE_POSITIONS: OpDef = OpDef {
         let triangle = Triangle::of(cx);
         let out = cx.output(0);
         let count = triangle.count();
-        // Rows of about as many positions for each task, and where they begin.
+        // First row and first output element of each task; tasks have about equally many elements.
         let mut tasks = vec![(0, 0)];
         let (mut done, mut begun) = (0, 0);
         for row in 0..triangle.rows {
@@ -307,8 +307,8 @@ pub static TRIANGLE_POSITIONS: OpDef = OpDef {
             let behind = tasks.get(task + 1).map_or(triangle.rows, |next| next.0);
             for row in first..behind {
                 let columns = triangle.columns(row);
-                // SAFETY: the output is dense int64 (2, count), and the positions of a row are the part of either plane that follows those of the rows
-                // before it: `count` is the sum of all.
+                // SAFETY: the output is dense int64 (2, count). In either plane, the elements of a row follow those of the rows before it;
+                // `count` is the total.
                 let (rows, numbers) = unsafe {
                     (
                         std::slice::from_raw_parts_mut(planes.at(at), columns.len()),
@@ -420,9 +420,9 @@ pub static TRI: OpDef = OpDef {
     ..PATTERN
 };
 
-/// Rows and columns.
+/// Numbers of rows and columns.
 fn sizes(cx: &CallCx) -> [i64; 2] {
-    // `identity` calls it `n`.
+    // `identity` has `n` instead.
     let n = cx.int(cx.params[0].name);
     match cx.params.iter().any(|p| p.name == "M") {
         true => [n, cx.opt_int("M").unwrap_or(n)],
@@ -430,7 +430,7 @@ fn sizes(cx: &CallCx) -> [i64; 2] {
     }
 }
 
-/// A matrix whose sizes must not be negative.
+/// Shape of a matrix; an error if a size is negative.
 fn counted(cx: &CallCx) -> Result<Inferred> {
     let [n, m] = sizes(cx);
     if n < 0 || m < 0 {
@@ -441,7 +441,7 @@ fn counted(cx: &CallCx) -> Result<Inferred> {
     matrix(cx)
 }
 
-/// A matrix that is empty where a size is negative.
+/// Shape of a matrix; negative sizes give an empty one.
 fn matrix(cx: &CallCx) -> Result<Inferred> {
     let [n, m] = sizes(cx);
     let shape: Dims = [n, m].iter().map(|&d| d.max(0) as usize).collect();
@@ -456,7 +456,7 @@ fn diagonal(cx: &KernelCx, k: i64) -> Result<()> {
     Ok(())
 }
 
-/// Ones up to column r + k of row r, zeros behind.
+/// Ones up to column r + k of row r, zeros after it.
 fn ones_up_to(cx: &KernelCx, k: i64) -> Result<()> {
     let out = cx.output(0);
     let row = |row: usize| 0..(row as i64).saturating_add(k).saturating_add(1).max(0) as usize;

@@ -73,7 +73,7 @@ pub static ARANGE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// First number, end and step of a range.
+/// Start, stop and step of a range.
 fn bounds(args: &crate::Args) -> (Scalar, Scalar, Scalar) {
     let step = args.scalar("step").unwrap_or(Scalar::I64(1));
     let zero = Scalar::I64(0);
@@ -95,18 +95,18 @@ fn range(cx: &CallCx) -> Result<Inferred> {
     let integers = all.map(whole);
     let len = match integers {
         [Some(a), Some(b), Some(s)] => {
-            // Steps that go down are counted as the way up from the other end.
+            // A negative step is turned into a positive one by swapping the direction.
             let sign = s.signum();
             let (way, s) = ((b - a) * sign, s * sign);
             usize::try_from((way + s - 1).div_euclid(s).max(0)).unwrap_or(usize::MAX)
         }
-        // Their distance is not known.
+        // Integers beyond 64 bits are stored as floats, so the length cannot be computed exactly.
         _ if all.iter().all(|x| x.kind() <= Kind::Integer) => {
             let problem = "a bound or the step is an integer beyond 64 bits";
             return Err(Error::overflow(cx.op.name, problem));
         }
         _ => {
-            // Integers are subtracted as such: floats of them may be equal.
+            // Integers are subtracted as integers: distinct ones may be equal as floats.
             let way = match integers {
                 [Some(a), Some(b), _] => (b - a) as f64,
                 _ => stop.as_f64() - start.as_f64(),
@@ -122,7 +122,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         }
     };
     let own = |x: Scalar| match x {
-        // Elements of uint64, by NumPy's rules: with the step, an int64, they are floats.
+        // NumPy's rules: uint64 elements with an int64 step promote to float64.
         Scalar::U64(_) if promotion() == Promotion::NumPy => DType::U64,
         other => dtype_of_number(other),
     };
@@ -137,7 +137,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         )));
     }
     if dtype.is_integer() {
-        // Later numbers wrap around, as in NumPy.
+        // Only the first two elements are checked; later ones wrap around, as in NumPy.
         let second = match integers {
             [Some(a), _, Some(s)] => number(a + s),
             _ => Scalar::F64(start.as_f64() + step.as_f64()),
@@ -149,7 +149,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
     one_of(Dims::from_slice(&[len]), dtype)
 }
 
-/// An integer within 64 bits.
+/// An integer within 64 bits, else `None`.
 fn whole(x: Scalar) -> Option<i128> {
     match x {
         Scalar::U64(x) => Some(x.into()),
@@ -157,7 +157,7 @@ fn whole(x: Scalar) -> Option<i128> {
     }
 }
 
-/// An integer, or a float without its fraction, modulo 2^64.
+/// The 64-bit pattern of an integer, or of a float truncated to an integer.
 fn bits(x: Scalar) -> i64 {
     match x {
         Scalar::F64(x) if x > 0.0 => x as u64 as i64,
@@ -165,7 +165,7 @@ fn bits(x: Scalar) -> i64 {
     }
 }
 
-/// An integer as a Python number.
+/// An integer as a Python scalar.
 fn number(x: i128) -> Scalar {
     match (i64::try_from(x), u64::try_from(x)) {
         (Ok(x), _) => Scalar::I64(x),
@@ -179,7 +179,8 @@ fn fill_range(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
     let integers = whole(start).is_some() && whole(step).is_some();
     if out.dtype().is_integer() || integers && !out.dtype().is_inexact() {
-        // Numbers of uint64 are their bits. Floats lose their fractions first: the step is that between the first two numbers then, as in NumPy.
+        // Integers of either sign are computed as 64-bit patterns. Floats are truncated first: the step is then the difference of the first
+        // two elements, as in NumPy.
         let first = bits(start);
         let step = match integers {
             true => step.as_i64(),
@@ -193,7 +194,7 @@ fn fill_range(cx: &KernelCx) -> Result<()> {
     }
     let (first, step) = (start.as_f64(), step.as_f64());
     if !out.dtype().is_inexact() {
-        // As in NumPy the first two numbers are made integers, and their distance is kept.
+        // As in NumPy, the first two elements are truncated to integers, and the step is their difference.
         let (first, second) = (first as i64, (first + step) as i64);
         let step = second.wrapping_sub(first);
         return cpu::generate(
@@ -202,12 +203,12 @@ fn fill_range(cx: &KernelCx) -> Result<()> {
             cx.threads,
         );
     }
-    // As in NumPy the distance is that of the first two numbers.
+    // As in NumPy, the step is the rounded difference of the first two elements.
     let step = (first + step) - first;
     cpu::generate(out, |i| first + step * i as f64, cx.threads)
 }
 
-/// A range with a number of elements.
+/// Evenly spaced numbers, given their count.
 pub static LINSPACE: OpDef = OpDef {
     name: "linspace",
     surface: &[Surface::Np("linspace")],
@@ -290,14 +291,14 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
         let points = invoke1(&RAMPS, &[&bounds[0], &bounds[1]], &attrs)?;
         return cx.done(along(cx, points)?);
     }
-    // Computed in float64, so that the numbers are the nearest ones of any result dtype.
+    // Computed in float64, so that the result is correctly rounded in every dtype.
     let wide = if natural.is_complex() {
         DType::C128
     } else {
         DType::F64
     };
     let (start, stop) = (start.astype(wide)?, stop.astype(wide)?);
-    // One point alone has no spacing: NaN, as in NumPy.
+    // A single point has no spacing: NaN, as in NumPy.
     let way = stop.sub(&start)?;
     let step = match gaps {
         0 => way.scale(f64::NAN)?,
@@ -332,7 +333,7 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
     cx.done(points)
 }
 
-/// The points with their first axis at `axis`, in C order.
+/// Moves the first axis of the points to `axis`. The result is in C order.
 fn along(cx: &CompositeCx, points: Array) -> Result<Array> {
     let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, points.ndim())?;
     if axis == 0 {
@@ -346,7 +347,7 @@ fn along(cx: &CompositeCx, points: Array) -> Result<Array> {
     points.transpose(Some(&order))?.copy()
 }
 
-/// Evenly spaced numbers between arrays.
+/// Evenly spaced numbers between the elements of two arrays.
 pub static RAMPS: OpDef = OpDef {
     name: "ramps",
     params: &[
@@ -386,8 +387,8 @@ pub static RAMPS: OpDef = OpDef {
             gaps: gaps(rows, cx.bool("endpoint")),
             ends_at_stop: cx.bool("endpoint") && rows > 1,
         };
-        // SAFETY: the bounds are dense float64 and as many (inference); the output is dense, has a number for each of them in every row, and is apart
-        // from all inputs.
+        // SAFETY: inference checked that the bounds are dense float64 of equal length. The output is dense, each of its rows has one element for
+        // each bound, and it overlaps no input.
         unsafe {
             let (start, stop) = (start.data_ptr().cast(), stop.data_ptr().cast());
             ramps(cx.threads, &what, start, stop, out.ptr());
@@ -399,7 +400,7 @@ pub static RAMPS: OpDef = OpDef {
         let num = dy.shape()[0];
         let mut shape = Dims::from_elem(1, dy.ndim());
         shape[0] = num;
-        // How far each number is on its way.
+        // Weight of `stop` in each number; the weight of `start` is one minus it.
         let way = arange(num, DType::F64)?.scale(share(num, g.bool("endpoint")))?;
         let way = way.reshape(&shape)?.astype(dy.dtype())?;
         let rest = Array::weak_scalar(Scalar::I64(1))?.sub(&way)?;
@@ -424,17 +425,17 @@ pub static RAMPS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// What part of the way from the first to the last of `num` numbers lies between neighbours; all of it where there is but one.
+/// Spacing of `num` numbers as a fraction of the interval; 1 if there is only one.
 fn share(num: usize, ends_at_stop: bool) -> f64 {
     1.0 / gaps(num, ends_at_stop)
 }
 
-/// How many steps lead to the end; one if there is none.
+/// Number of steps in the interval, at least 1.
 fn gaps(num: usize, ends_at_stop: bool) -> f64 {
     (num - usize::from(ends_at_stop && num > 0)).max(1) as f64
 }
 
-/// `linspace` between two numbers: one pass.
+/// `linspace` between two scalars, in one pass.
 fn ramp(cx: &CompositeCx, num: usize, dtype: DType) -> Result<Array> {
     let attrs: Attrs = [
         Value::Int(num as i64),
@@ -449,7 +450,7 @@ fn ramp(cx: &CompositeCx, num: usize, dtype: DType) -> Result<Array> {
     invoke1(&RAMP, &[], &attrs)
 }
 
-/// Evenly spaced numbers between two numbers.
+/// Evenly spaced numbers between two scalars.
 pub static RAMP: OpDef = OpDef {
     name: "ramp",
     params: &[
@@ -476,7 +477,7 @@ pub static RAMP: OpDef = OpDef {
             cx.float("stop"),
             cx.bool("endpoint"),
         );
-        // A quotient, as NumPy's: the product with a reciprocal would be rounded twice.
+        // The step is a quotient, as in NumPy: the product with a reciprocal would be rounded twice.
         let step = (stop - start) / gaps(n, endpoint);
         let last = if endpoint && n > 1 { n - 1 } else { usize::MAX };
         cpu::generate(

@@ -193,7 +193,7 @@ fn prelu(cx: &CompositeCx) -> Result<Array> {
             };
             return Err(cx.shape_error(problem));
         }
-        // (c,) -> (c, 1, ..., 1), which meets axis 1.
+        // (c,) -> (c, 1, ..., 1), so that it broadcasts along axis 1.
         let mut shape = Dims::from_elem(1, x.ndim() - 1);
         shape[0] = gamma.len();
         gamma.reshape(&shape)?
@@ -205,7 +205,7 @@ fn prelu(cx: &CompositeCx) -> Result<Array> {
     )
 }
 
-/// Gaussian error linear.
+/// Gaussian error linear unit.
 pub static GELU: OpDef = OpDef {
     name: "gelu",
     surface: &[Surface::Npx("gelu")],

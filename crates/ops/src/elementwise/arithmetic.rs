@@ -97,7 +97,7 @@ pub static MULTIPLY: OpDef = OpDef {
         ..Floats::PLAIN
     },
     cpu: Cpu::Map(&map::MULTIPLY),
-    // For complex numbers the cotangent of z*w is that of the conjugate factor.
+    // For complex numbers the cotangent of z in z*w is dy * conj(w).
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).mul(&g.input(1).conj()?), &|| {
             g.dy(0).mul(&g.input(0).conj()?)
@@ -269,7 +269,7 @@ pub static DIVMOD: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Minus.
+/// Negation.
 pub static NEGATIVE: OpDef = OpDef {
     name: "negative",
     surface: &[Surface::Np("negative")],
@@ -290,7 +290,7 @@ pub static NEGATIVE: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// The elements.
+/// A copy of the elements.
 pub static POSITIVE: OpDef = OpDef {
     name: "positive",
     surface: &[Surface::Np("positive")],
@@ -311,7 +311,7 @@ pub static POSITIVE: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Distance from zero.
+/// Absolute value.
 pub static ABSOLUTE: OpDef = OpDef {
     name: "absolute",
     surface: &[Surface::Np("absolute"), Surface::Np("abs")],
@@ -341,7 +341,7 @@ pub static ABSOLUTE: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Distance from zero of real numbers, as floats.
+/// Absolute value of real numbers, as floats.
 pub static FABS: OpDef = OpDef {
     name: "fabs",
     surface: &[Surface::Np("fabs")],
@@ -375,7 +375,8 @@ pub static SIGN: OpDef = OpDef {
     ",
     types: Types::NUMBER,
     cpu: Cpu::Map(&map::SIGN),
-    // Real signs are piecewise constant. For s = z/|z| only the part of dy across s counts: (dy - s Re(conj(s) dy)) / |z|.
+    // The sign of real numbers is piecewise constant. For s = z/|z| only the part of dy orthogonal to s counts:
+    // (dy - s Re(conj(s) dy)) / |z|.
     grad: Grad::Rule(Keep::ALL, |g| {
         if !g.dtype_of(0).is_complex() {
             return Ok(smallvec::smallvec![None]);
@@ -396,7 +397,7 @@ pub static SIGN: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// One over.
+/// Reciprocal.
 pub static RECIPROCAL: OpDef = OpDef {
     name: "reciprocal",
     surface: &[Surface::Np("reciprocal"), Surface::Npx("reciprocal")],
@@ -428,7 +429,7 @@ pub static RECIPROCAL: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Product with itself.
+/// Square.
 pub static SQUARE: OpDef = OpDef {
     name: "square",
     surface: &[Surface::Np("square")],
@@ -477,7 +478,7 @@ pub static CONJUGATE: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Larger.
+/// Larger element; NaN if either is NaN.
 pub static MAXIMUM: OpDef = OpDef {
     name: "maximum",
     surface: &[Surface::Np("maximum")],
@@ -504,7 +505,7 @@ pub static MAXIMUM: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Smaller.
+/// Smaller element; NaN if either is NaN.
 pub static MINIMUM: OpDef = OpDef {
     name: "minimum",
     surface: &[Surface::Np("minimum")],
@@ -529,7 +530,7 @@ pub static MINIMUM: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Larger.
+/// Larger element; ignores NaN.
 pub static FMAX: OpDef = OpDef {
     name: "fmax",
     surface: &[Surface::Np("fmax")],
@@ -551,7 +552,7 @@ pub static FMAX: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Smaller.
+/// Smaller element; ignores NaN.
 pub static FMIN: OpDef = OpDef {
     name: "fmin",
     surface: &[Surface::Np("fmin")],
@@ -573,7 +574,7 @@ pub static FMIN: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// 1 where input `i` is the one taken, 1/2 where both are equal, 0 elsewhere.
+/// Weight of input `i` in the gradient: 1 where its element is the result, 1/2 where both are equal, 0 elsewhere.
 fn share(g: &GradCx, wins: &'static OpDef, i: usize, other: usize) -> Result<Array> {
     let (x, y, dtype) = (g.input(i), g.input(other), g.dy(0).dtype());
     let taken = x.binary(wins, y)?.astype(dtype)?;

@@ -14,7 +14,7 @@ use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, Surface, one_of};
 
 pub(crate) static OPS: &[&OpDef] = &[&PACKBITS, &UNPACKBITS];
 
-/// Bytes of bits, along any axis.
+/// Packs booleans into bits of bytes, along any axis.
 pub static PACKBITS: OpDef = OpDef {
     name: "packbits",
     surface: &[Surface::Np("packbits")],
@@ -65,7 +65,7 @@ pub static PACKBITS: OpDef = OpDef {
         };
         by_rows(cx, one_byte, |x, out, n, _| {
             let (rows, order) = (x.len() / n, order(cx));
-            // SAFETY: the rows are dense, of one byte an element; the results have `rows` rows of `n / 8` bytes, rounded up, known to nobody else.
+            // SAFETY: the rows are dense, one byte an element. The results have `rows` rows of ceil(n / 8) bytes and are not shared.
             unsafe { pack(cx.threads, order, rows, n, x.data_ptr(), out.data_ptr()) };
         })
     }),
@@ -82,7 +82,7 @@ pub static PACKBITS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Bits of bytes, along any axis.
+/// Unpacks bits of bytes into elements, along any axis.
 pub static UNPACKBITS: OpDef = OpDef {
     name: "unpackbits",
     surface: &[Surface::Np("unpackbits")],
@@ -133,14 +133,14 @@ pub static UNPACKBITS: OpDef = OpDef {
         by_rows(cx, DType::U8, |x, out, n, width| {
             let order = order(cx);
             if width == 8 * n {
-                // SAFETY: the rows are dense; the results have eight bytes for each of theirs, known to nobody else.
+                // SAFETY: the rows are dense; the results have eight bytes for each input byte and are not shared.
                 unsafe { unpack(cx.threads, order, x.len(), x.data_ptr(), out.data_ptr()) };
                 return;
             }
-            // Of each row its first bits, and zeros where there are no more.
+            // The first bits of each row; zeros where `count` exceeds the row.
             let (whole, rest) = (n.min(width / 8), width % 8);
             for row in 0..out.len() / width {
-                // SAFETY: as above: row by row, of which the last byte may be kept in part.
+                // SAFETY: as above, row by row; only part of the last byte may be used.
                 unsafe {
                     let from = x.data_ptr().add(row * n);
                     let to = out.data_ptr().add(row * width);
@@ -165,7 +165,7 @@ pub static UNPACKBITS: OpDef = OpDef {
     ..PACKBITS
 };
 
-/// What the call packs or unpacks: its axes, and the one along which it does; all elements in a row for None, and a number as a row of one.
+/// Shape and axis along which the call packs: `None` flattens the array, and a 0-d array is a row of one element.
 fn rows_of(shape: &[usize], axis: Option<i64>) -> Result<(Dims, usize)> {
     match axis {
         None => Ok((Dims::from_slice(&[shape.iter().product()]), 0)),
@@ -177,7 +177,7 @@ fn rows_of(shape: &[usize], axis: Option<i64>) -> Result<(Dims, usize)> {
     }
 }
 
-/// How many bits `count` keeps of `n`.
+/// Number of bits that `count` selects out of `n`.
 fn kept(cx: &CallCx, n: usize) -> Result<usize> {
     let Some(count) = cx.opt_int("count") else {
         return Ok(n);
@@ -191,8 +191,8 @@ fn kept(cx: &CallCx, n: usize) -> Result<usize> {
     })
 }
 
-/// Hands `work` the rows of the call, dense and of this dtype, where its results go, and how long a row is there and here. If the axis is not the last
-/// one, the results are brought into place afterwards.
+/// Calls `work` with the input's rows (dense, of `dtype`), the output, the length of an input row and of an output row. If the axis is not the
+/// last one, `work` writes to a temporary that is copied to the output afterwards.
 fn by_rows(
     cx: &KernelCx,
     dtype: DType,

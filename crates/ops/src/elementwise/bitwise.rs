@@ -80,7 +80,7 @@ pub static BITWISE_XOR: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// All bits the other way.
+/// All bits flipped.
 pub static INVERT: OpDef = OpDef {
     name: "invert",
     surface: &[
@@ -106,7 +106,7 @@ pub static INVERT: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Bits shifted up by the second array.
+/// Bits shifted left by the second array.
 pub static LEFT_SHIFT: OpDef = OpDef {
     name: "left_shift",
     surface: &[Surface::Np("left_shift"), Surface::Np("bitwise_left_shift")],
@@ -126,7 +126,7 @@ pub static LEFT_SHIFT: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Bits shifted down by the second array.
+/// Bits shifted right by the second array.
 pub static RIGHT_SHIFT: OpDef = OpDef {
     name: "right_shift",
     surface: &[

@@ -60,7 +60,7 @@ pub static ISCLOSE: OpDef = OpDef {
             Some(given) if given.dtype().is_complex() => {
                 Err(cx.dtype_error("tolerances must be real"))
             }
-            // A number stays one, and takes on the dtype of the operands.
+            // A Python number stays a scalar and takes the dtype of the operands.
             Some(given) if given.is_weak() => Ok(given.clone()),
             Some(given) => Ok(given.detach()),
             None => Array::weak_scalar(Scalar::F64(usual)),

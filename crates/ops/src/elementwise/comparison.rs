@@ -20,8 +20,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &GREATER_EQUAL,
 ];
 
-/// What comparing integers in `compute` with a Python number beyond their range gives, whatever they are, or what the number means to
-/// logic; `None` for other operators.
+/// The result of comparing integers in `compute` with a Python integer out of range of `compute`: it does not depend on the elements. For
+/// logical operators, the truth value of that integer. `None` for other operators.
 pub(crate) fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
     let [Some(a), Some(b)] = call.inputs else {
         return None;
@@ -49,11 +49,12 @@ pub(crate) fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
     }))
 }
 
-/// What comparing two Python integers gives; `None` for other numbers and operators, and where they lie too close to each other beyond 64 bits.
+/// The result of comparing two Python integers. `None` for other numbers and operators, and for two equal floats that stand for integers
+/// beyond 64 bits.
 fn of_numbers(op: &OpDef, a: Scalar, b: Scalar) -> Option<bool> {
     let order = match (whole(a)?, whole(b)?) {
         (Ok(a), Ok(b)) => a.cmp(&b),
-        // One beyond 64 bits, as a float, does not come near those within.
+        // An integer beyond 64 bits, stored as a float, never equals one within 64 bits.
         _ => a.as_f64().partial_cmp(&b.as_f64())?,
     };
     if order.is_eq() && matches!((a, b), (Scalar::Wide(_), Scalar::Wide(_))) {
@@ -70,7 +71,7 @@ fn of_numbers(op: &OpDef, a: Scalar, b: Scalar) -> Option<bool> {
     })
 }
 
-/// An integer, or the float that stands for one beyond 64 bits; `None` for a number that is none.
+/// An integer (`Ok`), or the float that stands for an integer beyond 64 bits (`Err`); `None` for floats and complex numbers.
 fn whole(x: Scalar) -> Option<std::result::Result<i128, f64>> {
     Some(match x {
         Scalar::U64(x) => Ok(x.into()),
@@ -85,7 +86,7 @@ fn is_signed(x: &Array) -> bool {
     x.dtype().is_signed() && x.dtype().is_integer() && !x.is_weak()
 }
 
-/// Whether a call compares signed integers with uint64, which have no integer type in common.
+/// Whether the call compares signed integers with uint64, which have no common integer dtype.
 fn is_of_both_signs(call: &Call) -> bool {
     let [Some(a), Some(b)] = call.inputs else {
         return false;
@@ -94,7 +95,7 @@ fn is_of_both_signs(call: &Call) -> bool {
     call.dtype.is_none() && (is_wide(a) && is_signed(b) || is_signed(a) && is_wide(b))
 }
 
-/// The result of such a call: exact, where floats would round.
+/// Compares signed integers with uint64 exactly: float64 would round.
 fn of_both_signs(call: &Call) -> Result<Outputs> {
     let [Some(a), Some(b)] = call.inputs else {
         return Err(Error::internal(
@@ -103,7 +104,7 @@ fn of_both_signs(call: &Call) -> Result<Outputs> {
         ));
     };
     let swapped = is_signed(b);
-    // What the comparison says where the signed operand is negative, whatever the other one is.
+    // The result where the signed operand is negative.
     let below = match call.op.name {
         "equal" => false,
         "not_equal" => true,
@@ -125,7 +126,7 @@ fn of_both_signs(call: &Call) -> Result<Outputs> {
     into_outs(call, Outputs::from_buf([result]))
 }
 
-/// What comparisons have in common.
+/// Default fields for comparisons.
 const COMPARISON: OpDef = OpDef {
     types: Types::COMPARE,
     expands: Some(|call| is_of_both_signs(call).then_some(of_both_signs as Expansion)),
@@ -166,7 +167,7 @@ pub static NOT_EQUAL: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the first array lie below those of the second. Complex numbers compare by real, then by imaginary part.
+/// Where elements of the first array are less than those of the second. Complex numbers compare by real, then by imaginary part.
 pub static LESS: OpDef = OpDef {
     name: "less",
     surface: &[Surface::Np("less")],
@@ -183,7 +184,7 @@ pub static LESS: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the first array do not lie above those of the second. Complex numbers compare by real, then by imaginary part.
+/// Where elements of the first array are at most those of the second. Complex numbers compare by real, then by imaginary part.
 pub static LESS_EQUAL: OpDef = OpDef {
     name: "less_equal",
     surface: &[Surface::Np("less_equal")],
@@ -200,7 +201,7 @@ pub static LESS_EQUAL: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the first array lie above those of the second. Complex numbers compare by real, then by imaginary part.
+/// Where elements of the first array are greater than those of the second. Complex numbers compare by real, then by imaginary part.
 pub static GREATER: OpDef = OpDef {
     name: "greater",
     surface: &[Surface::Np("greater")],
@@ -217,7 +218,7 @@ pub static GREATER: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the first array do not lie below those of the second. Complex numbers compare by real, then by imaginary part.
+/// Where elements of the first array are at least those of the second. Complex numbers compare by real, then by imaginary part.
 pub static GREATER_EQUAL: OpDef = OpDef {
     name: "greater_equal",
     surface: &[Surface::Np("greater_equal")],

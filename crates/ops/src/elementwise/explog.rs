@@ -35,7 +35,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FLOAT_POWER,
 ];
 
-/// What functions of real and complex numbers have in common.
+/// Default fields for functions of real and complex numbers.
 const FUNCTION: OpDef = OpDef {
     types: Types::INEXACT,
     amp: Amp::WidenToF32,
@@ -43,13 +43,13 @@ const FUNCTION: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// What functions of real numbers have in common.
+/// Default fields for functions of real numbers.
 const REAL: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     ..FUNCTION
 };
 
-/// What functions of two real numbers have in common.
+/// Default fields for functions of two real numbers.
 const REAL2: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     amp: Amp::WidenToF32,
@@ -388,7 +388,7 @@ pub static FLOAT_POWER: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Integers have no powers with negative exponents.
+/// An error for integers with negative exponents, as in NumPy.
 fn negative_exponents(cx: &KernelCx, compute: DType) -> Result<()> {
     let exponents = cx.input(1);
     if !compute.is_integer()
@@ -413,14 +413,14 @@ fn power_gradients(g: &GradCx) -> Result<Grads> {
             Some(2.0) => x.scale(2.0),
             Some(c) if c != 0.0 => x.power_of(c - 1.0)?.scale(c),
             _ => {
-                // 0 to the power of -1 is infinite, but x^0 is constant.
+                // x^0 is constant, but 0 * 0^-1 is NaN: the slope is set to 0 where y is 0.
                 let slope = x.binary(&POWER, &y.shift(-1.0)?)?.mul(y)?;
                 let zero = Array::constant(Scalar::I64(0), slope.dtype())?;
                 choose(&y.with_scalar(&EQUAL, 0.0)?, &zero, &slope)
             }
         },
         &|| {
-            // log(0) is infinite, but 0^y is constant for y > 0; y = 0 goes with them.
+            // log(0) is -inf, but 0^y is constant for y > 0. The slope at y = 0 is set to 0, too.
             let out = g.output(0);
             let still = x.with_scalar(&EQUAL, 0.0)?;
             let one = Array::constant(Scalar::I64(1), out.dtype())?;
@@ -430,7 +430,7 @@ fn power_gradients(g: &GradCx) -> Result<Grads> {
     ])
 }
 
-/// The value of a Python number.
+/// The value of a real Python number; `None` for arrays.
 fn known(x: &Array) -> Option<f64> {
     let real = |value: &Scalar| matches!(value.kind(), Kind::Integer | Kind::Float);
     x.number().filter(real).map(|value| value.as_f64())

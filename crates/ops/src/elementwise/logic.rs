@@ -1,4 +1,4 @@
-//! Logic of truth values; every number that is not zero is true.
+//! Logical operators; every non-zero element is true.
 
 use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
@@ -10,7 +10,7 @@ use crate::types::Types;
 
 pub(crate) static OPS: &[&OpDef] = &[&LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &LOGICAL_NOT];
 
-/// What the logic of two operands has in common.
+/// Default fields for binary logical operators.
 const LOGIC: OpDef = OpDef {
     types: Types::COMPARE,
     grad: Grad::Stop("truth values have no slope"),
@@ -18,7 +18,7 @@ const LOGIC: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Both.
+/// Logical and.
 pub static LOGICAL_AND: OpDef = OpDef {
     name: "logical_and",
     beyond: Some(beyond),
@@ -37,7 +37,7 @@ pub static LOGICAL_AND: OpDef = OpDef {
     ..LOGIC
 };
 
-/// One or both.
+/// Logical or.
 pub static LOGICAL_OR: OpDef = OpDef {
     name: "logical_or",
     beyond: Some(beyond),
@@ -53,7 +53,7 @@ pub static LOGICAL_OR: OpDef = OpDef {
     ..LOGIC
 };
 
-/// Exactly one.
+/// Logical exclusive or.
 pub static LOGICAL_XOR: OpDef = OpDef {
     name: "logical_xor",
     beyond: Some(beyond),
@@ -72,7 +72,7 @@ pub static LOGICAL_XOR: OpDef = OpDef {
     ..LOGIC
 };
 
-/// Neither.
+/// Logical not.
 pub static LOGICAL_NOT: OpDef = OpDef {
     name: "logical_not",
     surface: &[Surface::Np("logical_not")],

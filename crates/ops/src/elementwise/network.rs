@@ -1,4 +1,4 @@
-//! Activation functions of neural networks. Their gradients are fused operators with gradients of their own.
+//! Activation functions of neural networks. Their gradients are fused operators, which have gradients themselves.
 
 use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
@@ -38,14 +38,14 @@ pub(crate) static OPS: &[&OpDef] = &[
     &HARD_SWISH,
 ];
 
-/// What activations have in common.
+/// Default fields for activations.
 const ACTIVATION: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     cost: Cost::PerKiB(200),
     ..OpDef::UNARY
 };
 
-/// What gradients of activations have in common; they are no public functions.
+/// Default fields for gradients of activations, which are not public functions.
 const GRADIENT: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     cost: Cost::PerKiB(200),
@@ -57,7 +57,7 @@ const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 /// 1 / sqrt(2 pi).
 const ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
 
-/// A gradient with one number for parameter.
+/// Calls a fused gradient that has one float attribute.
 fn fused(op: &'static OpDef, dy: &Array, x: &Array, number: f64) -> Result<Array> {
     invoke1(op, &[dy, x], &[Value::Float(number)].into_iter().collect())
 }
@@ -85,7 +85,7 @@ fn gelu_tanh_curvature(x: &Array) -> Result<Array> {
     dv.scale(2.0)?.add(&bend)?.mul(&steep)
 }
 
-/// Rectified linear.
+/// Rectified linear unit.
 pub static RELU: OpDef = OpDef {
     name: "relu",
     surface: &[Surface::Npx("relu")],
@@ -237,7 +237,7 @@ pub static SOFTSIGN: OpDef = OpDef {
     ..ACTIVATION
 };
 
-/// Gaussian error linear.
+/// Gaussian error linear unit, by the error function.
 pub static GELU_ERF: OpDef = OpDef {
     name: "gelu_erf",
     doc: "x times the normal distribution function at x, of every element.\n\nSource: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.",
@@ -250,7 +250,7 @@ pub static GELU_ERF: OpDef = OpDef {
         since: 20,
     },
     sparse: Sparse::KeepsZero,
-    // Further down SciPy's error grows; the tail is measured against mpmath in the kernels' tests.
+    // SciPy's own error grows further down; the kernel tests measure the tail against mpmath.
     probe: Probe::over(-1.0..4.0)
         .against("lambda x: x * scipy.special.ndtr(x)")
         .ulp(6),
@@ -268,7 +268,7 @@ pub static GELU_ERF_GRAD: OpDef = OpDef {
     ..GRADIENT
 };
 
-/// Gaussian error linear, by tanh.
+/// Gaussian error linear unit, tanh approximation.
 pub static GELU_TANH: OpDef = OpDef {
     name: "gelu_tanh",
     doc: "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) of every element: gelu with tanh for the error function.",
@@ -294,7 +294,7 @@ pub static GELU_TANH_GRAD: OpDef = OpDef {
     ..GRADIENT
 };
 
-/// Sigmoid linear.
+/// Sigmoid linear unit.
 pub static SILU: OpDef = OpDef {
     name: "silu",
     doc: "x / (1 + exp(-x)) of every element; also called swish.",
@@ -353,7 +353,7 @@ pub static MISH: OpDef = OpDef {
     ..ACTIVATION
 };
 
-/// Exponential linear.
+/// Exponential linear unit.
 pub static ELU: OpDef = OpDef {
     name: "elu",
     form: Form::Out,
@@ -401,7 +401,7 @@ pub static ELU_GRAD: OpDef = OpDef {
     ..GRADIENT
 };
 
-/// Self-normalising exponential linear.
+/// Scaled exponential linear unit.
 pub static SELU: OpDef = OpDef {
     name: "selu",
     doc: "1.0507 x above 0, 1.0507 1.67326 (exp(x) - 1) below, of every element.\n\nSource: Klambauer et al., Self-Normalizing Neural Networks, 2017.",
@@ -427,7 +427,7 @@ pub static SELU: OpDef = OpDef {
     ..ACTIVATION
 };
 
-/// Leaky rectified linear.
+/// Leaky rectified linear unit.
 pub static LEAKY: OpDef = OpDef {
     name: "leaky",
     form: Form::Out,
@@ -471,7 +471,7 @@ pub static LEAKY_GRAD: OpDef = OpDef {
     ..GRADIENT
 };
 
-/// Logistic function in three straight lines.
+/// Piecewise linear approximation of the logistic function.
 pub static HARD_SIGMOID: OpDef = OpDef {
     name: "hard_sigmoid",
     surface: &[Surface::Npx("hard_sigmoid")],
@@ -509,7 +509,7 @@ pub static HARD_SIGMOID: OpDef = OpDef {
     ..ACTIVATION
 };
 
-/// Swish in straight lines and a parabola.
+/// Piecewise quadratic approximation of swish.
 pub static HARD_SWISH: OpDef = OpDef {
     name: "hard_swish",
     doc: "x (x + 3) / 6 with the quotient brought into 0..1, of every element.\n\nSource: Howard et al., Searching for MobileNetV3, 2019.",

@@ -17,7 +17,7 @@ use crate::{Array, cpu, creation};
 
 pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISCOMPLEX, &ISREAL];
 
-/// Complex numbers of given parts.
+/// Complex numbers from real and imaginary parts.
 pub static COMPLEX_OF: OpDef = OpDef {
     name: "complex_of",
     params: &[Param::array("re"), Param::array("im")],
@@ -71,7 +71,7 @@ pub static REAL: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// Imaginary part of complex numbers.
+/// Imaginary part of complex arrays.
 pub static IMAG_PART: OpDef = OpDef {
     name: "imag_part",
     params: &[Param::array("val")],
@@ -108,7 +108,7 @@ pub static IMAG: OpDef = OpDef {
         cx.done(if x.dtype().is_complex() {
             x.unary(&IMAG_PART)?
         } else {
-            // A write would change nothing in `x`.
+            // Zeros that share no memory with `x`: a write to them would not reach `x`.
             let zeros = creation::zeros(x.shape(), x.dtype(), x.device())?;
             zeros
                 .seen_as(contiguous_like(x.layout())?)
@@ -135,7 +135,7 @@ pub fn no_parts(x: &Array) -> Result<Option<(Source, Layout)>> {
     Ok(zeros.map(|zeros| (zeros, layout)))
 }
 
-/// Where there is an imaginary part.
+/// Where the imaginary part is not zero.
 pub static ISCOMPLEX: OpDef = OpDef {
     name: "iscomplex",
     surface: &[Surface::Np("iscomplex")],
@@ -160,7 +160,7 @@ pub static ISCOMPLEX: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Where there is none.
+/// Where the imaginary part is zero.
 pub static ISREAL: OpDef = OpDef {
     name: "isreal",
     of_number: Some(OfNumber::IsReal),

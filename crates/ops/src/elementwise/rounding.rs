@@ -23,7 +23,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ROUND_SCALED,
 ];
 
-/// What rounding to integers has in common. Integers and truth values are what they are.
+/// Default fields for rounding to integers. Integers and booleans pass unchanged.
 const ROUNDING: OpDef = OpDef {
     types: Types::Promote {
         accepts: DTypes::REAL,
@@ -36,7 +36,7 @@ const ROUNDING: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Largest integer not above.
+/// Largest integer not above each element.
 pub static FLOOR: OpDef = OpDef {
     name: "floor",
     surface: &[Surface::Np("floor")],
@@ -53,7 +53,7 @@ pub static FLOOR: OpDef = OpDef {
     ..ROUNDING
 };
 
-/// Smallest integer not below.
+/// Smallest integer not below each element.
 pub static CEIL: OpDef = OpDef {
     name: "ceil",
     surface: &[Surface::Np("ceil")],
@@ -83,7 +83,7 @@ pub static TRUNC: OpDef = OpDef {
     ..ROUNDING
 };
 
-/// Integer part, under the name that numerical software of old gave it.
+/// Integer part; NumPy's alias of `trunc`.
 pub static FIX: OpDef = OpDef {
     name: "fix",
     surface: &[Surface::Np("fix")],
@@ -115,7 +115,7 @@ pub static RINT: OpDef = OpDef {
     ..ROUNDING
 };
 
-/// What rounding functions with a straight-through gradient have in common.
+/// Default fields for rounding functions with a straight-through gradient.
 const STRAIGHT: OpDef = OpDef {
     params: &[Param::array("data")],
     form: Form::Plain,
@@ -124,7 +124,7 @@ const STRAIGHT: OpDef = OpDef {
     ..ROUNDING
 };
 
-/// Nearest integer, for training through it.
+/// Nearest integer, with a straight-through gradient.
 pub static ROUND_STE: OpDef = OpDef {
     name: "round_ste",
     surface: &[Surface::Npx("round_ste")],
@@ -144,7 +144,7 @@ pub static ROUND_STE: OpDef = OpDef {
     ..STRAIGHT
 };
 
-/// Sign, for training through it.
+/// Sign, with a straight-through gradient.
 pub static SIGN_STE: OpDef = OpDef {
     name: "sign_ste",
     surface: &[Surface::Npx("sign_ste")],
@@ -224,7 +224,7 @@ pub static ROUND: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Rounding of floats that go through no other type on the way.
+/// Rounds floats to decimals in their own dtype.
 static ROUND_SCALED: OpDef = OpDef {
     name: "round_scaled",
     params: &[

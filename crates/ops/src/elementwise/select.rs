@@ -22,7 +22,7 @@ use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, computed_in, delivered};
 
 pub(crate) static OPS: &[&OpDef] = &[&WHERE, &CHOOSE, &CLIP, &CLIP_WHERE, &BOUND, &NAN_TO_NUM];
 
-/// One array or the other, or where a condition holds.
+/// Elements of one array or the other; with a condition only, the indices where it holds.
 pub static WHERE: OpDef = OpDef {
     name: "where",
     surface: &[Surface::Np("where")],
@@ -77,7 +77,7 @@ pub static WHERE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// One array or the other.
+/// Elements of one array or the other.
 pub static CHOOSE: OpDef = OpDef {
     name: "choose_elements",
     params: &[
@@ -119,7 +119,7 @@ pub static CHOOSE: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Between two bounds.
+/// Clips elements to two bounds.
 pub static CLIP: OpDef = OpDef {
     name: "clip",
     out_spreads: true,
@@ -172,7 +172,7 @@ pub static CLIP: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Bounding with the keywords of functions of elements.
+/// `clip` with a ufunc's keywords (`where`, `casting`, …).
 pub static CLIP_WHERE: OpDef = OpDef {
     name: "clip_where",
     out_spreads: true,
@@ -204,7 +204,7 @@ pub static CLIP_WHERE: OpDef = OpDef {
             .map(|i| cx.opt(i).map(|x| computed_in(cx, i, x)).transpose())
             .collect::<Result<SmallVec<[Option<Array>; 5]>>>()?;
         let inputs: SmallVec<[Option<&Array>; 5]> = made.iter().map(Option::as_ref).collect();
-        // What `where` leaves out must not be written.
+        // Elements that `where` excludes must not be written.
         let y = clipped(&CompositeCx {
             inputs: &inputs,
             outs: &[],
@@ -222,7 +222,7 @@ pub static CLIP_WHERE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Input 0 between inputs 1 or 3 and 2 or 4.
+/// Clips input 0 to inputs 1 or 3 (lower bound) and 2 or 4 (upper bound).
 fn clipped(cx: &CompositeCx) -> Result<Array> {
     if cx.opt(1).and(cx.opt(3)).is_some() || cx.opt(2).and(cx.opt(4)).is_some() {
         return Err(
@@ -239,7 +239,7 @@ fn clipped(cx: &CompositeCx) -> Result<Array> {
         .or(cx.opt(4))
         .filter(|high| !vacuous(x, high, true));
     match (low, high) {
-        // Truth values are in order, too.
+        // Booleans are ordered, too.
         (Some(low), Some(high)) if promoted(&[Some(x), Some(low), Some(high)]) == DType::Bool => {
             x.binary(&MAXIMUM, low)?.binary(&MINIMUM, high)
         }
@@ -253,7 +253,7 @@ fn clipped(cx: &CompositeCx) -> Result<Array> {
     }
 }
 
-/// `x` brought between two bounds, in the output that the caller gave if it is as the result.
+/// Clips `x` to two bounds, into the caller's output if that has the shape and dtype of the result.
 fn bound(cx: &CompositeCx, x: &Array, low: &Array, high: &Array) -> Result<Array> {
     let operands = [Some(x), Some(low), Some(high)];
     let fits = |out: &Array| {
@@ -276,7 +276,7 @@ fn bound(cx: &CompositeCx, x: &Array, low: &Array, high: &Array) -> Result<Array
     Ok(results.remove(0))
 }
 
-/// Whether a Python integer bounds nothing: no element of this integer dtype is below it (above it, for an upper bound).
+/// Whether a Python integer is a bound that no element of this integer dtype exceeds.
 fn vacuous(x: &Array, bound: &Array, upper: bool) -> bool {
     let Some(value) = bound.number() else {
         return false;
@@ -287,7 +287,7 @@ fn vacuous(x: &Array, bound: &Array, upper: bool) -> bool {
     !value.fits(x.dtype()) && (value.as_f64() > 0.0) == upper
 }
 
-/// Between two bounds, both of them given.
+/// Clips elements to two arrays of bounds.
 pub static BOUND: OpDef = OpDef {
     name: "bound",
     params: &[Param::array("x"), Param::array("low"), Param::array("high")],
@@ -306,7 +306,7 @@ pub static BOUND: OpDef = OpDef {
                 let below = x.binary(&LESS, low)?;
                 through(below.binary(&LOGICAL_AND, &low.binary(&LESS_EQUAL, high)?)?)
             },
-            // `high` is what comes out where either of the others exceeds it.
+            // The result is `high` where `x` or `low` exceeds it.
             &|| through(x.maximum(low)?.binary(&GREATER, high)?),
         ])
     }),
@@ -320,7 +320,7 @@ pub static BOUND: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Finite numbers for NaN and infinities.
+/// Replaces NaN and infinities by finite numbers.
 pub static NAN_TO_NUM: OpDef = OpDef {
     name: "nan_to_num",
     surface: &[Surface::Np("nan_to_num")],
@@ -388,7 +388,7 @@ fn finite(cx: &crate::cx::CompositeCx, x: &Array) -> Result<Array> {
         DType::F32 => f64::from(f32::MAX),
         _ => f64::MAX,
     };
-    // Number or array `i` of the call, in the dtype of `x`; else this number.
+    // Scalar or array argument `i`, in the dtype of `x`; the default number if it is absent.
     let given = |i: usize, number: f64| match cx.opt(i) {
         Some(value) if value.layout().broadcast_to(x.shape()).is_err() => {
             Err(cx.shape_error("what stands for NaN and infinities must broadcast to `x`"))

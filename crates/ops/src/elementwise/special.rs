@@ -52,7 +52,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &EXPONENT,
 ];
 
-/// What costly functions of one real number have in common.
+/// Default fields for expensive functions of one real number.
 const SPECIAL: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     amp: Amp::WidenToF32,
@@ -237,7 +237,7 @@ pub static REAL_SINC: OpDef = OpDef {
             choose(&at_zero, &zero, &slope)
         }])
     }),
-    // NumPy's own is not 0 at the roots.
+    // NumPy's result is not exactly 0 at the roots.
     probe: Probe::over(0.25..3.0)
         .against(
             "lambda x: np.where(x == 0, 1, np.sin(np.pi * (x - np.rint(x))) * (1 - 2 * (np.rint(x) % 2)) / (np.pi * np.where(x == 0, 1, x)))",
@@ -246,15 +246,15 @@ pub static REAL_SINC: OpDef = OpDef {
     ..SPECIAL
 };
 
-/// The angle pi (x - n) for the integer n nearest to the real part, and (-1)^n: sine and cosine of pi x are those of the angle times this, and the
-/// difference is exact.
+/// Range reduction for sine and cosine of pi x: the angle pi (x - n), where n is the integer nearest to the real part, and the sign (-1)^n.
+/// x - n is exact.
 fn half_turn(x: &Array) -> Result<(Array, Array)> {
     let nearest = if x.dtype().is_complex() {
         x.real_part()?.unary(&RINT)?
     } else {
         x.unary(&RINT)?
     };
-    // 1 less twice what halving leaves of n.
+    // (-1)^n = 1 - 2 (n mod 2).
     let even = nearest.scale(0.5)?.unary(&FLOOR)?.scale(2.0)?;
     let sign = nearest.sub(&even)?.scale(-2.0)?.shift(1.0)?;
     Ok((x.sub(&nearest)?.scale(PI)?, sign))
@@ -294,7 +294,7 @@ pub static I1: OpDef = OpDef {
     ..SPECIAL
 };
 
-/// Step function.
+/// Heaviside step function.
 pub static HEAVISIDE: OpDef = OpDef {
     name: "heaviside",
     surface: &[Surface::Np("heaviside")],
@@ -322,7 +322,7 @@ pub static HEAVISIDE: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Next number.
+/// Next representable number in a direction.
 pub static NEXTAFTER: OpDef = OpDef {
     name: "nextafter",
     surface: &[Surface::Np("nextafter")],
@@ -333,7 +333,7 @@ pub static NEXTAFTER: OpDef = OpDef {
     ",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::NEXTAFTER),
-    // `x1` and its neighbour move together.
+    // The result changes as `x1` does; it does not depend on `x2` locally.
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut grads = g.elementwise(&[&|| Ok(g.dy(0).clone())])?;
         grads.push(None);
@@ -343,7 +343,7 @@ pub static NEXTAFTER: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Distance to the next number.
+/// Distance to the next representable number.
 pub static SPACING: OpDef = OpDef {
     name: "spacing",
     surface: &[Surface::Np("spacing")],
@@ -365,7 +365,7 @@ pub static SPACING: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Magnitude of one, sign of the other.
+/// Magnitude of the first array, sign of the second.
 pub static COPYSIGN: OpDef = OpDef {
     name: "copysign",
     surface: &[Surface::Np("copysign")],
@@ -391,7 +391,7 @@ pub static COPYSIGN: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Times a power of two.
+/// x1 * 2^x2.
 pub static LDEXP: OpDef = OpDef {
     name: "ldexp",
     surface: &[Surface::Np("ldexp")],
@@ -427,7 +427,7 @@ pub static LDEXP: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// What functions of two integers have in common.
+/// Default fields for functions of two integers.
 const DIVISORS: OpDef = OpDef {
     types: Types::same(DTypes::INT),
     grad: Grad::Stop("integers have no slope"),
@@ -483,7 +483,7 @@ pub static BITWISE_COUNT: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// What questions about numbers have in common.
+/// Default fields for predicates.
 const QUESTION: OpDef = OpDef {
     types: Types::COMPARE,
     grad: Grad::Stop("truth values have no slope"),
@@ -491,7 +491,7 @@ const QUESTION: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// Whether the sign is minus.
+/// Whether the sign bit is set.
 pub static SIGNBIT: OpDef = OpDef {
     name: "signbit",
     surface: &[Surface::Np("signbit")],
@@ -509,7 +509,7 @@ pub static SIGNBIT: OpDef = OpDef {
     ..QUESTION
 };
 
-/// Not a number.
+/// Whether an element is NaN.
 pub static ISNAN: OpDef = OpDef {
     name: "isnan",
     surface: &[Surface::Np("isnan")],
@@ -526,7 +526,7 @@ pub static ISNAN: OpDef = OpDef {
     ..QUESTION
 };
 
-/// Infinite.
+/// Whether an element is infinite.
 pub static ISINF: OpDef = OpDef {
     name: "isinf",
     surface: &[Surface::Np("isinf")],
@@ -543,7 +543,7 @@ pub static ISINF: OpDef = OpDef {
     ..QUESTION
 };
 
-/// Neither infinite nor NaN.
+/// Whether an element is neither infinite nor NaN.
 pub static ISFINITE: OpDef = OpDef {
     name: "isfinite",
     surface: &[Surface::Np("isfinite")],
@@ -556,7 +556,7 @@ pub static ISFINITE: OpDef = OpDef {
     ..QUESTION
 };
 
-/// What questions about infinities have in common.
+/// Default fields for predicates on the sign of infinities.
 const INFINITY: OpDef = OpDef {
     params: &[Param::array("x")],
     form: Form::Out,
@@ -564,7 +564,7 @@ const INFINITY: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Plus infinity.
+/// Whether an element is positive infinity.
 pub static ISPOSINF: OpDef = OpDef {
     name: "isposinf",
     out_spreads: true,
@@ -588,7 +588,7 @@ pub static ISPOSINF: OpDef = OpDef {
     ..INFINITY
 };
 
-/// Minus infinity.
+/// Whether an element is negative infinity.
 pub static ISNEGINF: OpDef = OpDef {
     name: "isneginf",
     out_spreads: true,
@@ -613,7 +613,7 @@ pub static ISNEGINF: OpDef = OpDef {
     ..INFINITY
 };
 
-/// Fraction and integer part.
+/// Fractional and integer part.
 pub static MODF: OpDef = OpDef {
     name: "modf",
     surface: &[Surface::Np("modf")],
@@ -634,7 +634,7 @@ pub static MODF: OpDef = OpDef {
         (array([ 0.5 , -0.25]), array([ 1., -2.]))
     ",
     cpu: Cpu::Map(&map::MODF),
-    // The integer part is piecewise constant: only the fraction's cotangent counts.
+    // The integer part is piecewise constant: only the cotangent of the fraction counts.
     grad: Grad::Rule(Keep::NOTHING, |g| g.elementwise(&[&|| Ok(g.dy(0).clone())])),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -646,7 +646,7 @@ pub static MODF: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// The argument of a function made of others, in the dtype that it computes in.
+/// The argument of a composed function, in the dtype that the function computes in.
 fn in_loop_dtype(cx: &CompositeCx) -> Result<Array> {
     let call = Call {
         op: cx.op,

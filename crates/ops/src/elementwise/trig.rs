@@ -20,7 +20,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ARCCOSH, &ARCTANH, &DEG2RAD, &RAD2DEG, &ARCTAN2, &HYPOT, &PHASE, &ANGLE,
 ];
 
-/// What functions of real and complex numbers have in common.
+/// Default fields for functions of real and complex numbers.
 const FUNCTION: OpDef = OpDef {
     types: Types::INEXACT,
     amp: Amp::WidenToF32,
@@ -28,13 +28,13 @@ const FUNCTION: OpDef = OpDef {
     ..OpDef::UNARY
 };
 
-/// What functions of real numbers have in common.
+/// Default fields for functions of real numbers.
 const REAL: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     ..FUNCTION
 };
 
-/// What functions of two real numbers have in common.
+/// Default fields for functions of two real numbers.
 const REAL2: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     amp: Amp::WidenToF32,
@@ -367,7 +367,7 @@ pub static RAD2DEG: OpDef = OpDef {
     ..REAL
 };
 
-/// Angle of a point.
+/// Angle of the point (x2, x1).
 pub static ARCTAN2: OpDef = OpDef {
     name: "arctan2",
     surface: &[Surface::Np("arctan2"), Surface::Np("atan2")],
@@ -386,7 +386,7 @@ pub static ARCTAN2: OpDef = OpDef {
     ..REAL2
 };
 
-/// Distance from the origin.
+/// Euclidean distance from the origin.
 pub static HYPOT: OpDef = OpDef {
     name: "hypot",
     surface: &[Surface::Np("hypot")],
@@ -447,7 +447,7 @@ pub static ANGLE: OpDef = OpDef {
     ",
     form: Form::Plain,
     cpu: Cpu::Composite(|cx| {
-        // Truth values have the angle of the integers that they are.
+        // Booleans have the angle of the integers 0 and 1.
         let z = cx.input(0);
         let angle = match z.dtype() {
             DType::Bool => z.astype(DType::I64)?.unary(&PHASE)?,

@@ -20,7 +20,7 @@ const ONE: &[Param] = &[
     Param::out(),
 ];
 
-/// What these operators have in common.
+/// Default fields for these operators.
 const ALONG: OpDef = OpDef {
     about: &[
         (

@@ -17,7 +17,7 @@ const GRID: &[Param] = &[
     Param::optional("device", ParamKind::Device),
 ];
 
-/// What the frequencies have in common.
+/// Default fields for the frequencies.
 const FREQUENCIES: OpDef = OpDef {
     about: &[
         ("n", "Number of samples."),
@@ -81,7 +81,7 @@ fn frequencies(cx: &CallCx, len: fn(usize) -> usize) -> Result<Inferred> {
     )
 }
 
-/// Whole numbers of element and length, divided by the time that all samples take.
+/// Fills the output with `number(i, n)`, divided by n times the sample spacing.
 fn fill(cx: &KernelCx, number: impl Fn(i64, i64) -> i64 + Sync) -> Result<()> {
     let n = cx.int("n");
     let unit = (n as f64 * cx.float("d")).recip();
@@ -94,7 +94,7 @@ fn fill(cx: &KernelCx, number: impl Fn(i64, i64) -> i64 + Sync) -> Result<()> {
 
 const SHIFT: &[Param] = &[Param::array("x"), Param::axes("axes")];
 
-/// Zero frequency to the middle.
+/// Moves the zero frequency to the middle.
 pub static FFTSHIFT: OpDef = OpDef {
     name: "fftshift",
     surface: &[Surface::NpFft("fftshift")],
@@ -117,7 +117,7 @@ pub static FFTSHIFT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Zero frequency to the front.
+/// Moves the zero frequency to the front.
 pub static IFFTSHIFT: OpDef = OpDef {
     name: "ifftshift",
     surface: &[Surface::NpFft("ifftshift")],

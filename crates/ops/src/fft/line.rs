@@ -1,8 +1,8 @@
-//! Internal operators that transform one axis, with length, sign and factors as attributes. The public functions are composed of them.
+//! Internal operators that transform one axis, with length, sign and scale as attributes. The public functions are composed of them.
 //!
-//! Each is linear, so its gradient is its adjoint, which is one of the three again with the other sign: `fft_lines` of itself, the two
-//! real ones of each other. Where a half spectrum stands for a whole one, its middle counts twice: `middle` carries that factor, so that
-//! the adjoint of an adjoint is the operator itself.
+//! Each is linear, so its gradient is its adjoint. The adjoint of `fft_lines` is `fft_lines` with the other sign; `rfft_lines` and
+//! `irfft_lines` are the adjoints of each other. A half spectrum omits the conjugate half, so its middle elements (all but the first and, for
+//! an even length, the last) count twice: attribute `middle` is the factor for them.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::fft::{self as kernel, Direction, Lines, Precision, Spectrum, Transform};
@@ -37,7 +37,7 @@ const HALF: &[Param] = &[
     Param::float("middle", 1.0),
 ];
 
-/// What these operators have in common.
+/// Default fields for these operators.
 const LINES: OpDef = OpDef {
     params: LINE,
     cost: Cost::Of(|cx| {
@@ -49,7 +49,7 @@ const LINES: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// `n` numbers to `n` complex ones.
+/// `n` numbers -> `n` complex numbers.
 pub static FFT_LINES: OpDef = OpDef {
     name: "fft_lines",
     doc: "`scale` times the sums of the elements along `axis`, cut or continued with zeros to `n`, times exp(-2 pi i j k / n), or with the other sign if \
@@ -81,7 +81,7 @@ pub static FFT_LINES: OpDef = OpDef {
     ..LINES
 };
 
-/// `n` real numbers to the first half of their spectrum.
+/// `n` real numbers -> the first half of their spectrum.
 pub static RFFT_LINES: OpDef = OpDef {
     name: "rfft_lines",
     params: HALF,
@@ -111,7 +111,7 @@ pub static RFFT_LINES: OpDef = OpDef {
     ..LINES
 };
 
-/// The first half of a spectrum to `n` real numbers.
+/// The first half of a spectrum -> `n` real numbers.
 pub static IRFFT_LINES: OpDef = OpDef {
     name: "irfft_lines",
     params: HALF,
@@ -153,7 +153,7 @@ pub struct Spec {
     pub axis: i64,
     /// Whether the exponent is positive.
     pub inverse: bool,
-    /// Factor.
+    /// Factor for the result.
     pub scale: f64,
 }
 
@@ -214,7 +214,7 @@ pub fn irfft_lines(x: &Array, spec: &Spec, middle: f64) -> Result<Array> {
     invoke1(&IRFFT_LINES, &[x], &attrs)
 }
 
-/// The dtype that numbers are transformed in.
+/// The real dtype that a transform computes in.
 pub(super) fn compute(dtype: DType) -> DType {
     match dtype {
         DType::F64 | DType::C64 | DType::C128 => dtype,
@@ -280,8 +280,8 @@ fn run(cx: &KernelCx, spectrum: Spectrum, middle: f64) -> Result<()> {
         .collect();
     let lines = |t: &Tensor, strides: &[isize]| (t.data_ptr(), t.shape()[axis], strides[axis]);
     let (x_line, y_line) = (lines(&x, &x_strides), lines(y.tensor(), &y_strides));
-    // SAFETY: 1. both layouts lie within their storages, the output is dense and was allocated for this call (or does not overlap the
-    // input); its lines have the length that inference gave them. 2. `outer` and `shape` leave out the same axis.
+    // SAFETY: 1. both layouts lie within their storages. The output is dense and was allocated for this call (or does not overlap the input);
+    // inference gave the length of its lines. 2. `outer` and `shape` omit the same axis.
     unsafe {
         kernel::transform(
             cx.threads,
@@ -304,7 +304,7 @@ fn run(cx: &KernelCx, spectrum: Spectrum, middle: f64) -> Result<()> {
     y.finish(cx.threads)
 }
 
-/// The gradient of what was cut or continued: zeros for what was not used, nothing for the zeros that were added. In the input's dtype.
+/// The gradient of truncating or zero-padding the axis to `n`, in the input's dtype: pads or truncates the other way.
 fn resized(g: &GradCx, dx: &Array) -> Result<Array> {
     let axis = mxnet_tensor::normalize_axis(g.int("axis") as isize, dx.ndim())?;
     let (len, want) = (dx.shape()[axis], g.shape(0)[axis]);

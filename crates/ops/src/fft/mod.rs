@@ -1,4 +1,4 @@
-//! Discrete Fourier transforms: along one axis, along several, and the grids that go with them.
+//! Discrete Fourier transforms along one axis or several, and the functions on their frequencies.
 
 mod axis;
 mod grid;

@@ -26,7 +26,7 @@ const TWO: &[Param] = &[
     Param::out(),
 ];
 
-/// What these operators have in common.
+/// Default fields for these operators.
 const ALONG: OpDef = OpDef {
     about: &[
         (
@@ -48,7 +48,7 @@ const ALONG: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Lengths whose axes are not said: NumPy will take them for the first axes one day, not the last. None among them.
+/// Deprecation warnings for `s` without `axes` and for `None` in `s`, as in NumPy 2.0.
 fn lengths_alone(cx: &CallCx) -> Result<Option<Warned>> {
     let Some(lens) = cx.opt_ints("s") else {
         return Ok(None);
@@ -226,7 +226,7 @@ pub static IRFFT2: OpDef = OpDef {
     ..TO_REAL
 };
 
-/// An axis, counted as the caller does, and the length along it; `None`: the one that the operator takes by itself.
+/// An axis as the caller gave it and the length along it; `None`: the default length.
 type Step = (i64, Option<i64>);
 type Steps = SmallVec<[Step; 4]>;
 
@@ -277,7 +277,7 @@ fn complex(cx: &CompositeCx, inverse: bool) -> Result<Array> {
     along(cx, cx.input(0).clone(), &steps(cx)?, inverse)
 }
 
-/// The last of the axes and those before it.
+/// Splits off the last of the axes.
 fn last<'a>(cx: &CompositeCx, steps: &'a [Step]) -> Result<(&'a Step, &'a [Step])> {
     steps
         .split_last()

@@ -1,7 +1,7 @@
-//! Integer arrays between the brackets: gather, scatter and assignment, each the other's gradient.
+//! Indexing with integer arrays: gather, scatter and assignment. Gather and scatter are each other's gradients.
 //!
-//! The keys here are canonical: every index array has the shape all of them broadcast to and holds positions in range, one array a
-//! `IndexItem::Array`; of masks only 0-d ones are left, each with an array of as many zeros as it lets through. `expression` makes them.
+//! The keys here are canonical (`expression` makes them): every index array has the broadcast shape of all index arrays and holds int64
+//! positions in range; each is one `IndexItem::Array`. Of masks only 0-d ones remain, each with an array of zeros, one for each element selected.
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
@@ -78,7 +78,7 @@ pub static GATHER: OpDef = OpDef {
     ..INDEXING
 };
 
-/// Zeros to which `y` is added at the places that the key names.
+/// Zeros to which `y` is added at the positions of the key.
 pub static SCATTER_ADD: OpDef = OpDef {
     name: "scatter_add",
     params: &[
@@ -131,7 +131,7 @@ pub static SCATTER_ADD: OpDef = OpDef {
     ..INDEXING
 };
 
-/// `x` with other elements at some places.
+/// A copy of `x` with some elements replaced.
 pub static INDEX_ASSIGN: OpDef = OpDef {
     name: "index_assign",
     params: &[
@@ -179,7 +179,7 @@ pub static INDEX_ASSIGN: OpDef = OpDef {
     ..INDEXING
 };
 
-/// `x` with values added at some places.
+/// A copy of `x` with values added at some positions.
 pub static INDEX_ADD: OpDef = OpDef {
     name: "index_accumulate",
     params: &[
@@ -220,8 +220,8 @@ pub static INDEX_ADD: OpDef = OpDef {
     ..INDEXING
 };
 
-/// Writes input 1 through the key into output 0, where the elements of input 0 are first copied unless they are those of the output: then
-/// this is the assignment `target[key] = value`.
+/// Writes input 1 to output 0 at the positions of the key. If output 0 is not input 0 itself, input 0 is copied to it first; otherwise this is
+/// the in-place assignment `target[key] = value`.
 pub(super) fn assign_kernel(cx: &KernelCx) -> Result<()> {
     if !cpu::same_elements(cx.input(0), cx.output(0)) {
         cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
@@ -229,12 +229,12 @@ pub(super) fn assign_kernel(cx: &KernelCx) -> Result<()> {
     place(cx, Write::Set, cx.input(1), &tensors(cx, 2))
 }
 
-/// Inputs from number `from` on.
+/// Inputs from index `from` on.
 fn tensors<'a>(cx: &KernelCx<'a>, from: usize) -> SmallVec<[&'a Tensor; 4]> {
     cx.inputs[from..].iter().flatten().copied().collect()
 }
 
-/// `lead`, then the kept index arrays of a call whose inputs have them from number `from` on.
+/// `lead`, followed by the index arrays that the call saved, its inputs from index `from` on.
 fn operands<'a>(lead: &[&'a Array], g: &'a GradCx, from: usize) -> SmallVec<[&'a Array; 4]> {
     let indices = (from..g.num_inputs()).map(|i| g.input(i));
     lead.iter().copied().chain(indices).collect()
@@ -253,9 +253,9 @@ fn first(g: &GradCx, gradient: Array) -> Grads {
     grads
 }
 
-/// The cotangent `dy` of assigned values, zero for those that a later one replaced.
+/// The cotangent of assigned values: `dy`, but zero for values that a later one overwrote (repeated positions).
 fn of_last(g: &GradCx, dy: &Array) -> Result<Array> {
-    // Every value's number is assigned as the values were; a value whose own number is found in its place has stayed.
+    // Assigns to each position the ordinal of its value, in the same way as the values. A value that finds its own ordinal there was the last one.
     let numbers = mxnet_kernels::scratch::collected(dy.len(), 0..dy.len() as i64);
     let numbers = Array::from_slice(&numbers, dy.shape())?;
     let places = crate::creation::zeros(g.shape(0), DType::I64, g.device_of(0))?;
@@ -269,7 +269,7 @@ fn of_last(g: &GradCx, dy: &Array) -> Result<Array> {
     choose(&stayed, dy, &Array::constant(Scalar::I64(0), dy.dtype())?)
 }
 
-/// Layouts of the arguments from number `from` on.
+/// Layouts of the arguments from index `from` on.
 fn layouts<'a>(cx: &CallCx<'a>, from: usize) -> SmallVec<[&'a Layout; 4]> {
     cx.inputs[from..]
         .iter()
@@ -278,7 +278,7 @@ fn layouts<'a>(cx: &CallCx<'a>, from: usize) -> SmallVec<[&'a Layout; 4]> {
         .collect()
 }
 
-/// Whether argument `i` has the shape of the places.
+/// An error unless argument `i` has the shape of the indexed elements.
 fn fits(cx: &CallCx, i: usize, places: &Indexed) -> Result<()> {
     let shape = places.shape();
     if cx.shape(i) == shape.as_slice() {
@@ -299,7 +299,7 @@ fn same_elements_fit(cx: &CallCx) -> Result<crate::Inferred> {
     cx.same_as(0)
 }
 
-/// Applies a canonical key.
+/// Applies a canonical key to a layout.
 fn apply(layout: &Layout, key: &[IndexItem], indices: &[&Layout]) -> Result<Indexed> {
     let has_arrays = key.iter().any(|i| matches!(i, IndexItem::Array { .. }));
     let counts: SmallVec<[usize; 2]> = key
@@ -307,16 +307,16 @@ fn apply(layout: &Layout, key: &[IndexItem], indices: &[&Layout]) -> Result<Inde
         .filter(|i| matches!(i, IndexItem::Array { .. } | IndexItem::Mask { .. }))
         .zip(indices)
         .filter(|(i, _)| matches!(i, IndexItem::Mask { .. }))
-        // Beside arrays, whose shape is that of the whole already, a 0-d mask adds nothing to it.
+        // Index arrays already have the broadcast shape; a 0-d mask beside them adds nothing to it.
         .map(|(_, x)| if has_arrays { 1 } else { x.len() })
         .collect();
     Ok(layout.index_counted(key, &counts)?)
 }
 
-/// A canonical key applied to a tensor: where the blocks are.
+/// A canonical key applied to a tensor: addresses of the indexed blocks.
 struct Plan<'a> {
     indexed: Indexed,
-    /// What `axes` point into.
+    /// Owns the memory that `axes` points to.
     _indices: SmallVec<[Cow<'a, Tensor>; 4]>,
     axes: SmallVec<[IndexAxis; 4]>,
     base: *mut u8,
@@ -384,7 +384,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Byte strides of the other side, which has the shape of the result: from position to position, and of the block's axes.
+    /// Byte strides of the gathered or scattered values, which have the result's shape: of the positions, and of the block's axes.
     fn dense(&self, layout: &Layout, size: usize) -> Result<(isize, SmallVec<[isize; 4]>)> {
         let (axis, count) = positions_at(&self.indexed);
         let size = size as isize;
@@ -401,7 +401,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// First and number of the result's axes that index arrays made.
+/// The first of the result's axes that come from index arrays, and their number.
 pub(super) fn positions_at(indexed: &Indexed) -> (usize, usize) {
     indexed
         .advanced
@@ -409,7 +409,7 @@ pub(super) fn positions_at(indexed: &Indexed) -> (usize, usize) {
         .map_or((0, 0), |a| (a.axis, a.shape.len()))
 }
 
-/// The stride with which `count` axes from `axis` on are walked as one; `None` if it takes several.
+/// The single stride that walks `count` axes from `axis` on; `None` if there is none.
 pub(super) fn single_step(layout: &Layout, axis: usize, count: usize) -> Option<isize> {
     let mut step = None;
     let mut expected = 0;
@@ -430,7 +430,7 @@ pub(super) fn single_step(layout: &Layout, axis: usize, count: usize) -> Option<
     Some(step.unwrap_or(0))
 }
 
-/// Writes `value` into output 0 at the places of the call's key.
+/// Writes `value` to output 0 at the positions of the call's key.
 fn place(cx: &KernelCx, write: Write, value: &Tensor, indices: &[&Tensor]) -> Result<()> {
     let out = cx.output(0);
     if indices.is_empty() {
@@ -460,11 +460,11 @@ fn place(cx: &KernelCx, write: Write, value: &Tensor, indices: &[&Tensor]) -> Re
     Ok(())
 }
 
-/// Operands, index expression and the order of the result's axes of a batched call.
+/// Operands, index expression and axis order of a batched call.
 type BatchedIndex = (Vec<Option<Array>>, Value, SmallVec<[i64; 8]>);
 
-/// Index arrays and key for a batch: a first index array counts the examples. Answers the axes of the result, which begins with those of the index
-/// arrays, in the order that the results of `ndim` axes for each example have.
+/// Index arrays and key of a batched call: an index array over the examples is prepended. Also the axis order that turns its result, which begins
+/// with the axes of the index arrays, into a batch of results with `ndim` axes each.
 fn batched_indices(cx: &BatchCx, ndim: usize) -> Result<BatchedIndex> {
     let key = cx.index_items("key");
     let is_array = |item: &IndexItem| matches!(item, IndexItem::Array { .. });
@@ -476,7 +476,7 @@ fn batched_indices(cx: &BatchCx, ndim: usize) -> Result<BatchedIndex> {
     }
     let first = key.iter().position(is_array).unwrap_or(0);
     let last = key.iter().rposition(is_array).unwrap_or(0);
-    // Index arrays that slices separate come first in the result.
+    // If slices separate the index arrays, their axes come first in the result (NumPy's rule).
     let at = if key[first..=last].iter().all(is_array) {
         first
     } else {
@@ -496,7 +496,7 @@ fn batched_indices(cx: &BatchCx, ndim: usize) -> Result<BatchedIndex> {
     for i in 1..cx.num_inputs() {
         arrays.push(cx.aligned(i, width)?);
     }
-    // The kernel takes index arrays of one shape.
+    // The kernel needs index arrays of one shape.
     let mut common = column;
     for x in arrays.iter().flatten() {
         let ahead = common.len() - x.ndim();

@@ -1,4 +1,4 @@
-//! An index for every element, along one axis.
+//! Gather and scatter along one axis, with one index for each element.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::index::{self as kernel, Along, Write};
@@ -192,7 +192,7 @@ pub static TAKE_ALONG_AXIS: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Whether indices have the shape of the array but for the axis.
+/// An error unless the indices have the array's shape on all axes but `axis`.
 fn fits(cx: &CallCx, shape: &[usize], indices: &[usize]) -> Result<()> {
     let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, shape.len())?;
     let agrees = shape.len() == indices.len()

@@ -1,4 +1,4 @@
-//! Integers, slices, new axes and the ellipsis: views, and the way back.
+//! Basic indexing (integers, slices, new axes, ellipsis): views, and their gradients.
 
 use mxnet_tensor::{IndexItem, Layout, Scalar};
 
@@ -38,7 +38,7 @@ pub static INDEX: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// Zeros with `y` at the places that `key` names: the gradient of [`INDEX`].
+/// Zeros with `y` at the positions of `key`: the gradient of [`INDEX`].
 pub static INDEX_SPREAD: OpDef = OpDef {
     name: "index_spread",
     params: &[
@@ -81,7 +81,7 @@ pub static INDEX_SPREAD: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The view that a key without arrays names.
+/// The view of a key without arrays.
 fn view(layout: &Layout, key: &[IndexItem]) -> Result<Layout> {
     let found = layout.index(key)?;
     match found.advanced {
@@ -90,7 +90,7 @@ fn view(layout: &Layout, key: &[IndexItem]) -> Result<Layout> {
     }
 }
 
-/// A key that takes all of a batch in front of what it takes of each example.
+/// The key for a batch: the whole batch axis, then the key of each example.
 fn key_of_batch(key: &[IndexItem]) -> Value {
     let items: Vec<IndexItem> = std::iter::once(&IndexItem::ALL)
         .chain(key)

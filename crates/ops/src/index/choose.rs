@@ -1,4 +1,4 @@
-//! Elements of several arrays, chosen by number at each place.
+//! `choose`: selects each element from one of several arrays.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::index::{Choice, choose as kernel};
@@ -99,7 +99,7 @@ pub static CHOOSE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Elements of arrays of one dtype.
+/// `choose` from arrays of one dtype, with indices in range.
 pub static CHOSEN: OpDef = OpDef {
     name: "chosen",
     params: &[Param::array("numbers"), Param::arrays("choices")],
@@ -113,7 +113,7 @@ pub static CHOSEN: OpDef = OpDef {
         let shapes: SmallVec<[&[usize]; 8]> = (0..cx.inputs.len()).map(|i| cx.shape(i)).collect();
         one_of(broadcast_shapes(&shapes)?, cx.dtype_of(1))
     },
-    // A number without an array is an error that users expect at the call.
+    // Users expect an index error at the call.
     waits: true,
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
@@ -151,8 +151,8 @@ pub static CHOSEN: OpDef = OpDef {
                 strides,
             })
             .collect();
-        // SAFETY: 1. numbers are dense int64 of the output's shape, in range (checked). 2. broadcast layouts lie within their storages; all dtypes are the
-        // output's (inference). 3. the output is dense and new.
+        // SAFETY: 1. the indices are dense int64 of the output's shape, in range (checked). 2. broadcast layouts lie within their storages;
+        // all have the output's dtype (inference). 3. the output is dense and new.
         unsafe {
             kernel(
                 cx.threads,

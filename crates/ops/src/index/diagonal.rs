@@ -57,7 +57,7 @@ pub static DIAGONAL: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// The same to write to, as `einsum` gives it.
+/// `diagonal` as a writable view, as `einsum` returns it.
 pub static WRITABLE_DIAGONAL: OpDef = OpDef {
     name: "writable_diagonal",
     params: DIAGONAL.params,
@@ -82,7 +82,7 @@ fn spread(g: &GradCx) -> Result<Grads> {
     g.one(invoke1(&DIAGONAL_SPREAD, &[g.dy(0)], &attrs)?)
 }
 
-/// Zeros with a diagonal.
+/// Zeros with `y` on a diagonal.
 pub static DIAGONAL_SPREAD: OpDef = OpDef {
     name: "diagonal_spread",
     params: &[
@@ -286,7 +286,7 @@ fn diagonal(x: &Array, offset: i64, axis1: i64, axis2: i64) -> Result<Array> {
     invoke1(&DIAGONAL, &[x], &attrs)
 }
 
-/// The elements on one side of a diagonal, that diagonal included.
+/// The elements on and below a diagonal (on and above it unless `lower`); zeros elsewhere.
 fn triangle(cx: &CompositeCx, lower: bool) -> Result<Outputs> {
     let x = cx.input(0);
     let k = cx.int("k");

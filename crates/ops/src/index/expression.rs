@@ -1,4 +1,4 @@
-//! `x[key]` and `x[key] = value`: from any NumPy index expression to the operators that carry it out.
+//! `x[key]` and `x[key] = value`: translates any NumPy index expression to operators.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ use crate::launch::{Kernel, cost_ns, launch};
 use crate::types::check_element;
 use crate::{Array, Outputs, cpu, floats, shape};
 
-/// Index arrays, few as a rule.
+/// Index arrays of an expression.
 type Indices = SmallVec<[Array; 2]>;
 
-/// An expression whose arrays were checked.
+/// An index expression in canonical form (see `advanced`).
 struct Canonical {
     key: Arc<[IndexItem]>,
     /// Positions, one array for each index array of the key.
     indices: Indices,
-    /// The key, applied to the array it was made for.
+    /// The key applied to the layout it was made for.
     indexed: Indexed,
-    /// Masks never name a place twice.
+    /// Whether no element is named twice. True if the key has masks and no index arrays.
     unique: bool,
 }
 
@@ -63,13 +63,13 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
     invoke1(&GATHER, &inputs, &attrs)
 }
 
-/// `x[key] = value`, the value broadcast and converted. While a gradient is recorded through `x` or `value` this returns
-/// what takes the place of `x`: the result of the assignment as an operation.
+/// `x[key] = value`; the value is broadcast and converted. If a gradient is recorded through `x` or `value`, returns the array that replaces `x`:
+/// the recorded result of the assignment.
 ///
 /// # Errors
-/// As [`get`]; [`Error::Shape`] if the value does not broadcast to `x[key]`, [`Error::Value`] if `x` cannot be written or the value is a Python NaN for integers,
-/// [`Error::Overflow`] if it is a Python integer that the dtype does not hold,
-/// [`Error::Autograd`] if `x` is a variable or a recorded view and a gradient is recorded.
+/// As [`get`]; [`Error::Shape`] if the value does not broadcast to `x[key]`; [`Error::Value`] if `x` is read-only or the value is a Python NaN
+/// for integers; [`Error::Overflow`] if it is a Python integer out of range of the dtype; [`Error::Autograd`] if `x` is a variable or a
+/// recorded view and a gradient is recorded.
 pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Option<Array>> {
     let flags = Flags::current();
     let recorded = flags.is_recording() && (x.entry().is_some() || value.entry().is_some());
@@ -82,7 +82,7 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
     let converted = floats::checked_cast(value, x.dtype())?;
     let value = converted.as_ref().unwrap_or(value);
     if !recorded {
-        // Elements that share memory are written one after the other.
+        // Elements that share memory must be written one after the other.
         return match !arrays.is_empty() && x.shares_elements() {
             true => by_places(x, key, arrays, value),
             false => in_place(x, key, arrays, value),
@@ -110,7 +110,7 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
     if flags.is_stacked() {
         return only(&INDEX_ASSIGN, dispatch(&call)?).map(Some);
     }
-    // The elements change in place, as without recording: views of them see it. What is recorded is the operation.
+    // The elements change in place, so that views of them see the new values. Only the operation is recorded.
     let outputs = autograd::record_as(&call, || {
         let _paused = Scope::enter(false, flags.is_training());
         write(x, &canonical, &value.detach())?;
@@ -122,12 +122,12 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
         .map_err(|error| call.explain(error))
 }
 
-/// `x[key] += value` in place as an operation that is recorded, adding repeatedly where a place is named repeatedly: what takes the place of `x`.
+/// `x[key] += value` in place, recorded; repeated positions accumulate. Returns the array that replaces `x`.
 ///
 /// # Errors
 /// As [`set`].
 pub fn accumulate(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<Array> {
-    // The operator has positions: a key without any is one that names every element.
+    // The operator needs index arrays: basic indexing becomes an array of flat positions.
     let numbers;
     let (x_flat, key, arrays): (Array, Arc<[IndexItem]>, &[Array]) = if arrays.is_empty() {
         let all = crate::creation::arange(x.len(), DType::I64)?.reshape(x.shape())?;
@@ -173,7 +173,7 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
         && value.ndim() == 0
         && !x.layout().may_self_overlap()
     {
-        // One value under a mask: no need to know where the mask is true.
+        // A single value needs no positions: `where` writes it under the mask.
         x.layout().check_masks(key)?;
         let mut aligned = shape.clone();
         aligned.resize(x.ndim().max(shape.len()), 1);
@@ -192,7 +192,7 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
     }
     let mut canonical = canonical(x.layout(), key, arrays)?;
     for index in &mut canonical.indices {
-        // Indices that are elements of the array itself are read while it is written.
+        // Indices that overlap the array would change while it is written.
         if cpu::overlaps(x.tensor(), index.tensor()) {
             *index = index.copy()?;
         }
@@ -201,7 +201,7 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
     write(x, &canonical, &value)
 }
 
-/// [`in_place`] where elements share memory: the places in memory are written to, one after the other.
+/// [`in_place`] for an array whose elements share memory: writes to the memory behind it, one position after the other.
 fn by_places(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<()> {
     let Some((row, places)) = spanned(x)? else {
         return in_place(x, key, arrays, value);
@@ -210,7 +210,7 @@ fn by_places(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> R
     in_place(&row, &[item], &[places], value)
 }
 
-/// The memory that an array reaches as a row, and where in it its elements are. `None`: it has no elements.
+/// The memory that an array spans as a 1-d array, and the positions of the array's elements in it. `None` if it has no elements.
 pub(crate) fn spanned(x: &Array) -> Result<Option<(Array, Array)>> {
     let Some((low, high)) = x.layout().span() else {
         return Ok(None);
@@ -223,7 +223,7 @@ pub(crate) fn spanned(x: &Array) -> Result<Option<(Array, Array)>> {
     Ok(Some((row, numbers.seen_as(layout))))
 }
 
-/// The places that an expression names, as an expression with one array.
+/// The positions that an expression selects, as an expression with one index array.
 pub(crate) fn named(
     places: &Array,
     key: &[IndexItem],
@@ -234,7 +234,7 @@ pub(crate) fn named(
     Ok((IndexItem::Array { shape }, found))
 }
 
-/// Writes a value that has the dtype of `x` and the shape of the places.
+/// Writes a value that has the dtype of `x` and the shape of the indexed elements.
 fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
     let value = if cpu::overlaps(x.tensor(), value.tensor()) {
         value.copy()?
@@ -242,7 +242,7 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
         value.clone()
     };
     let target = x.detach();
-    // The array is an input too: what failed to compute it must not be forgotten because some of its elements are overwritten.
+    // The array is also an input: an error of the operation that computed it must propagate, although only some elements are overwritten.
     let mut inputs: SmallVec<[Option<&Array>; 4]> =
         SmallVec::from_iter([Some(&target), Some(&value)]);
     inputs.extend(canonical.indices.iter().map(Some));
@@ -272,10 +272,10 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
     )
 }
 
-/// `value` with the dtype of `x`, broadcast to the places, and so that one stride leads from position to position.
+/// Converts `value` to the dtype of `x` and broadcasts it to the indexed shape. Copies it unless a single stride walks its positions.
 fn fitted(value: &Array, indexed: &Indexed, x: &Array) -> Result<Array> {
     let shape = indexed.shape();
-    // NumPy lets leading axes of length 1 go.
+    // NumPy drops leading axes of length 1.
     let extra = value.ndim().saturating_sub(shape.len());
     let value = match extra > 0 && value.shape()[..extra].iter().all(|&n| n == 1) {
         true => value.reshape(&value.shape()[extra..])?,
@@ -303,7 +303,7 @@ fn fitted(value: &Array, indexed: &Indexed, x: &Array) -> Result<Array> {
     }
 }
 
-/// A mask over several leading axes that are one stretch of memory is a mask over one axis.
+/// A mask over several leading axes of a contiguous array, as a mask over one merged axis.
 fn flattened(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Option<(Array, Array)>> {
     let ([IndexItem::Mask { shape }], [mask]) = (key, arrays) else {
         return Ok(None);
@@ -326,7 +326,7 @@ fn canonical(layout: &Layout, key: &[IndexItem], arrays: &[Array]) -> Result<Can
     // The key with index arrays in place of masks, and all index arrays.
     let mut items: SmallVec<[IndexItem; 4]> = SmallVec::new();
     let mut indices = Indices::new();
-    // Those whose values are still to be checked, and the axes they index.
+    // Index arrays whose values are still to be checked, and the axes they index.
     let mut unchecked: SmallVec<[(usize, usize); 4]> = SmallVec::new();
     let mut counts: SmallVec<[usize; 2]> = SmallVec::new();
     let consumed = |item: &IndexItem| match item {
@@ -374,7 +374,7 @@ fn canonical(layout: &Layout, key: &[IndexItem], arrays: &[Array]) -> Result<Can
     let indexed = layout.index_counted(&items, &counts)?;
     if let Some(advanced) = &indexed.advanced {
         if advanced.shape.contains(&0) {
-            // No position is left: NumPy does not look at the indices then.
+            // Nothing is selected: as in NumPy, the index values are not checked then.
             for index in &mut indices {
                 *index = zeros(&advanced.shape, DType::I64, index.device())?;
             }

@@ -1,8 +1,8 @@
-//! `x[...]` and its relatives: reading and writing at positions, masks, diagonals.
+//! Indexing: reading and writing with index arrays, masks and slices; diagonals.
 //!
-//! An index expression is a list of [`mxnet_tensor::IndexItem`] and one array for each index array and mask in it. Slices and integers are a
-//! view (`basic`). Arrays are checked at the call and become int64 positions in range ([`RESOLVE`]); masks become such positions too
-//! ([`NONZERO_MATRIX`]). What is left for kernels (`advanced`, `along`) never fails and runs whenever the engine likes.
+//! An index expression is a list of [`mxnet_tensor::IndexItem`] and one array for each index array and mask in it. Slices and integers give a
+//! view (`basic`). Index arrays are checked at the call and become int64 positions in range ([`RESOLVE`]); masks become such positions too
+//! ([`NONZERO_MATRIX`]). The kernels that remain (`advanced`, `along`) never fail, so the engine may run them at any time.
 
 mod advanced;
 mod along;

@@ -1,4 +1,4 @@
-//! Where elements are not zero.
+//! Positions of non-zero elements.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::index::{Places, nonzero as kernel};
@@ -12,7 +12,7 @@ use crate::launch::{Pool, elem};
 use crate::opdef::{Bundle, Cpu, Grad, Known, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
-/// Positions of the elements that are not zero, one row an axis.
+/// Positions of the non-zero elements, one row for each axis.
 pub static NONZERO_MATRIX: OpDef = OpDef {
     name: "nonzero_matrix",
     params: &[Param::array("a")],
@@ -43,7 +43,7 @@ pub static NONZERO_MATRIX: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Positions of the elements that are not zero.
+/// Positions of the non-zero elements, one array for each axis.
 pub static NONZERO: OpDef = OpDef {
     name: "nonzero",
     surface: &[Surface::Np("nonzero"), Surface::Method("nonzero")],
@@ -86,7 +86,7 @@ pub static NONZERO: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Positions, one row an element.
+/// Positions of the non-zero elements, one row for each element.
 pub static ARGWHERE: OpDef = OpDef {
     name: "argwhere",
     surface: &[Surface::Np("argwhere"), Surface::Npx("nonzero")],
@@ -103,7 +103,7 @@ pub static ARGWHERE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Flat positions.
+/// Flat positions of the non-zero elements.
 pub static FLATNONZERO: OpDef = OpDef {
     name: "flatnonzero",
     surface: &[Surface::Np("flatnonzero")],
@@ -117,19 +117,19 @@ pub static FLATNONZERO: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let places = positions(&x.reshape(&[x.len()])?)?;
-        // Of shape (1, n).
+        // (1, n) -> (n,)
         cx.done(places.reshape(&places.shape()[1..])?)
     }),
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
     ..OpDef::COMPOSITE
 };
 
-/// The (ndim, count) matrix of positions of elements that are not zero.
+/// The (ndim, count) matrix of positions of the non-zero elements.
 pub(super) fn positions(x: &Array) -> Result<Array> {
     invoke1(&NONZERO_MATRIX, &[x], &Attrs::none())
 }
 
-/// The positions of the elements that are not zero, at the places that `places` gives for so many.
+/// Writes the positions of the non-zero elements to the memory that `places` returns for a given count.
 fn find(x: &Array, places: impl FnOnce(usize) -> Result<Places>) -> Result<()> {
     let tensor = x.tensor();
     let source = Source {
@@ -138,7 +138,7 @@ fn find(x: &Array, places: impl FnOnce(usize) -> Result<Places>) -> Result<()> {
         shape: x.shape(),
         strides: &tensor.byte_strides(),
     };
-    // SAFETY: 1. the layout lies within its storage, and the elements are complete (the operator waited for them). 2. both callers give an array of as
-    // many integers an axis, known to nobody else.
+    // SAFETY: 1. the layout lies within its storage, and the elements are complete (the operator waited for them). 2. both callers allocate `count`
+    // integers for each axis, in memory that is not shared.
     unsafe { kernel(&Pool, &source, places) }.map(drop)
 }

@@ -1,4 +1,4 @@
-//! Elements numbered through: from numbers to positions on each axis and back.
+//! Conversion between flat and multi-dimensional indices.
 #![allow(unsafe_code)]
 
 use mxnet_tensor::{DType, Dims, Scalar, broadcast_shapes};
@@ -11,7 +11,7 @@ use crate::error::{Result, Tuple};
 use crate::opdef::{Bundle, Cost, Cpu, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
 use crate::{Array, Outputs};
 
-/// Positions on each axis.
+/// Flat to multi-dimensional indices.
 pub static UNRAVEL_INDEX: OpDef = OpDef {
     name: "unravel_index",
     surface: &[Surface::Np("unravel_index")],
@@ -77,7 +77,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
                     shape[axis] as u64,
                     outputs[axis].tensor().data_ptr().cast::<i64>(),
                 );
-                // Half as wide divisions take a third of the time.
+                // 32-bit divisions take a third of the time of 64-bit ones.
                 let is_short = size <= u32::MAX as usize;
                 for (i, r) in rest.iter_mut().enumerate() {
                     let (quotient, position) = match is_short {
@@ -108,7 +108,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Numbers of elements.
+/// Multi-dimensional to flat indices.
 pub static RAVEL_POSITIONS: OpDef = OpDef {
     name: "ravel_multi_index",
     surface: &[Surface::Np("ravel_multi_index")],
@@ -146,7 +146,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
             )));
         }
         if shape.is_empty() {
-            // The only position of an array without axes.
+            // A 0-d array has one element, with flat index 0.
             return Ok(SmallVec::from_iter([Array::scalar(Scalar::I64(0), DType::I64)?]));
         }
         let modes: SmallVec<[&str; 4]> = cx.str("mode").split(',').collect();
@@ -192,7 +192,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
                     "clip" => p.clamp(0, len - 1),
                     _ => p,
                 };
-                // SAFETY: the result is new and dense, with `n` int64 that the first turn writes.
+                // SAFETY: the result is new and dense, with `n` int64 that the first axis initialises.
                 unsafe { *out.add(i) = if turn == 0 { p } else { *out.add(i) * len + p } };
             }
         }
@@ -209,7 +209,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Number of elements, which 64 bits must hold.
+/// Number of elements of a shape; an error beyond 63 bits.
 fn addressable(cx: &CompositeCx, shape: &[usize]) -> Result<usize> {
     let size = shape
         .iter()
@@ -223,7 +223,7 @@ fn addressable(cx: &CompositeCx, shape: &[usize]) -> Result<usize> {
         })
 }
 
-/// Input `i` as complete, dense int64.
+/// Input `i` as dense int64. Waits for its elements.
 fn whole(cx: &CompositeCx, i: usize) -> Result<Array> {
     let x = cx.input(i);
     if !x.dtype().is_integer() && x.dtype() != DType::Bool {
@@ -244,14 +244,14 @@ fn whole(cx: &CompositeCx, i: usize) -> Result<Array> {
     Ok(x)
 }
 
-/// The elements of a dense int64 array that is complete.
+/// The elements of a dense int64 array whose elements are complete.
 fn integers(x: &Array) -> &[i64] {
     debug_assert!(x.dtype() == DType::I64 && x.layout().is_contiguous());
     // SAFETY: dense int64, complete, and held by `x` as long as the slice lives.
     unsafe { std::slice::from_raw_parts(x.tensor().data_ptr().cast_const().cast(), x.len()) }
 }
 
-/// Axes in the order in which they vary.
+/// Axes from the slowest to the fastest varying.
 fn slowest_first(cx: &CompositeCx, ndim: usize) -> Dims {
     match cx.str("order") {
         "F" => (0..ndim).rev().collect(),

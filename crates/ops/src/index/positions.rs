@@ -1,4 +1,4 @@
-//! Index arrays on their way into kernels: dense, and in range whatever the caller of an internal operator gave.
+//! Index arrays for kernels: made dense, and forced into range whatever the caller of an internal operator passed.
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ pub(crate) fn dense<'a>(x: &'a Tensor, threads: &dyn Threads) -> Result<Cow<'a, 
     Ok(Cow::Owned(copy))
 }
 
-/// Whether the elements of a dense int64 tensor, which are complete, lie in `0..size`.
+/// Whether all elements of a dense int64 tensor lie in `0..size`. They must be complete.
 pub(super) fn all_in_range(x: &Tensor, size: usize, threads: &dyn Threads) -> bool {
     debug_assert!(x.dtype() == DType::I64 && x.layout().is_contiguous());
     // SAFETY: the tensor has that many int64 elements from its first on.
@@ -29,11 +29,11 @@ pub(super) fn all_in_range(x: &Tensor, size: usize, threads: &dyn Threads) -> bo
 
 /// A dense tensor of positions in `0..size`; those in `-size..0` count from the end.
 ///
-/// Positions were resolved when the operation was issued. Where they needed no change they are the user's own array, which
-/// somebody may have overwritten since.
+/// The call has already checked the positions. But if they needed no change, they are the user's own array, which may have been overwritten
+/// since, so they are checked again.
 ///
 /// # Errors
-/// [`Error::Index`] for a position outside.
+/// [`Error::Index`] for a position out of range.
 pub(crate) fn positions<'a>(
     op: &'static str,
     x: &'a Tensor,

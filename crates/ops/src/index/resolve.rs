@@ -1,4 +1,4 @@
-//! Index values, checked and brought into range.
+//! Checks index values and brings them into range.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::Threads;
@@ -16,7 +16,7 @@ use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
 use crate::opdef::{Cpu, Grad, OpDef, Probe, one_of};
 
-/// Indices into an axis, negative ones counted from its end.
+/// Indices into an axis; negative ones count from its end.
 pub static RESOLVE: OpDef = OpDef {
     name: "resolve_indices",
     params: &[
@@ -27,7 +27,7 @@ pub static RESOLVE: OpDef = OpDef {
     doc: "The int64 positions that `indices` name on an axis of `size` elements, negative ones counted from its end. An index \
           out of bounds is an error at the call; `axis` is what that error calls the axis.",
     infer: |cx| {
-        // An empty list has the default float dtype.
+        // An empty list has the default float dtype, and is a valid index.
         if !cx.dtype_of(0).is_integer() && !cx.input(0).is_empty() {
             return Err(cx.dtype_error(format!(
                 "indices must be integers, found {}",
@@ -53,7 +53,7 @@ pub static RESOLVE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Indices that cannot be wrong: wrapped around or clipped.
+/// Indices that are wrapped or clipped, so that all are valid.
 pub static WRAPPED: OpDef = OpDef {
     name: "wrapped_indices",
     params: &[
@@ -119,7 +119,7 @@ pub(super) fn run(
     unsafe { kernel::resolve(threads, mode, limit, &source, out.data_ptr().cast()) }
 }
 
-/// An index that an axis does not have.
+/// The error for an index out of bounds.
 #[cold]
 fn out_of_bounds(index: i64, axis: usize, size: usize) -> Error {
     mxnet_tensor::TensorError::from(mxnet_tensor::error::IndexError::OutOfBounds {
@@ -130,10 +130,10 @@ fn out_of_bounds(index: i64, axis: usize, size: usize) -> Error {
     .into()
 }
 
-/// The positions that `indices` name on an axis of `size` elements. `mode` is NumPy's: `raise`, `wrap` or `clip`.
+/// The positions of `indices` on an axis of length `size`. `mode` is NumPy's: `raise`, `wrap` or `clip`.
 ///
 /// # Errors
-/// [`Error::Index`] for an index out of bounds with `raise`, or any index into nothing; [`Error::DType`] if the indices are no integers.
+/// [`Error::Index`] for an index out of bounds with `raise`, or for any index into an empty axis; [`Error::DType`] if the indices are no integers.
 pub fn resolved(indices: &Array, size: usize, axis: usize, mode: &'static str) -> Result<Array> {
     let (op, last) = match mode {
         "raise" => (&RESOLVE, Value::Int(axis as i64)),
@@ -143,8 +143,8 @@ pub fn resolved(indices: &Array, size: usize, axis: usize, mode: &'static str) -
     invoke1(op, &[indices], &attrs)
 }
 
-/// As [`resolved`], but what is in order already is not copied: for callers that write nothing which the indices may share memory with.
-/// A recorded operation keeps a copy, so that indices may change before its gradient is asked for.
+/// As [`resolved`], but without a copy if all positions are in range already: only for callers that do not write to memory the indices may share.
+/// A recorded operation copies them, so that the user may change them before the backward pass.
 pub(super) fn settled(
     indices: &Array,
     size: usize,
@@ -159,7 +159,7 @@ pub(super) fn settled(
         && Flags::current().may_move()
     {
         let held = indices.read()?;
-        // The kernels wrap positions again that somebody makes negative after this look.
+        // Another thread may overwrite them after this check; the kernels check again.
         let is_settled = all_in_range(held.tensor(), size, &Pool);
         drop(held);
         if is_settled {

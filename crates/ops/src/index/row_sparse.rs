@@ -1,4 +1,4 @@
-//! Rows of a table of which few are read, and what their gradients are made of.
+//! Lookup of rows in a table, and its row-sparse gradient.
 
 use mxnet_tensor::{DType, Dims, IndexItem};
 use smallvec::SmallVec;
@@ -12,7 +12,7 @@ use crate::opdef::{Cpu, OpDef, Probe, RowGrad};
 use crate::order::{SEARCH_ROWS, UNIQUE_SORTED};
 use crate::{Array, Outputs};
 
-/// Rows whose gradient is row-sparse.
+/// Table rows whose gradient is row-sparse.
 pub static GATHER_ROWS: OpDef = OpDef {
     name: "gather_rows",
     doc: "As `gather`, of rows named by one array of indices in range. The gradient with respect to `x` is row-sparse: it holds the rows that were \
@@ -35,7 +35,7 @@ pub static GATHER_ROWS: OpDef = OpDef {
     ..GATHER
 };
 
-/// Rows with one sum for each index.
+/// Row-sparse gradient: one summed row for each distinct index.
 pub static ROW_SPARSE_SUM: OpDef = OpDef {
     name: "row_sparse_sum",
     params: &[Param::array("indices"), Param::array("data")],
@@ -62,7 +62,7 @@ pub static ROW_SPARSE_SUM: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Rows among zeros.
+/// A row-sparse array as a dense one.
 pub static ROW_SPARSE_TO_DENSE: OpDef = OpDef {
     name: "row_sparse_to_dense",
     params: &[
@@ -92,7 +92,7 @@ fn check(cx: &crate::cx::CompositeCx) -> Result<()> {
     Ok(())
 }
 
-/// `num_rows` rows of zeros to which those of `data` were added.
+/// `num_rows` rows of zeros to which the rows of `data` are added.
 fn scattered(indices: &Array, data: &Array, num_rows: usize) -> Result<Array> {
     let mut shape = Dims::from_slice(data.shape());
     shape[0] = num_rows;

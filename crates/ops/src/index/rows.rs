@@ -1,6 +1,6 @@
-//! Index arrays as networks use them: picked scores, one-hot rows, embeddings, index matrices.
+//! Index operators of networks: `pick`, one-hot rows, embeddings, `gather_nd` and its relatives.
 //!
-//! Labels and indices often come as floats (data loaders make them so); these operators take them and drop the fraction.
+//! Data loaders often give labels and indices as floats, so these operators accept floats and truncate them.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::index::one_hot;
@@ -153,7 +153,7 @@ pub static EMBEDDING: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Rows with a single one.
+/// One-hot rows, given resolved labels.
 pub static ONE_HOT_ROWS: OpDef = OpDef {
     name: "one_hot_rows",
     params: &[
@@ -378,7 +378,7 @@ pub static NPX_INDEX_UPDATE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Integer indices; floats lose their fraction.
+/// Integer indices; floats are truncated.
 fn integers(indices: &Array) -> Result<Array> {
     if indices.dtype().is_float() {
         indices.astype(DType::I64)
@@ -387,7 +387,7 @@ fn integers(indices: &Array) -> Result<Array> {
     }
 }
 
-/// `ind` as an index matrix: indices into axis 0 if it has one axis or none.
+/// The index matrix `ind`; an array of fewer than two axes holds indices into axis 0.
 fn columns_of(cx: &CompositeCx) -> Result<Array> {
     let indices = integers(cx.input(1))?;
     match indices.ndim() {
@@ -396,7 +396,7 @@ fn columns_of(cx: &CompositeCx) -> Result<Array> {
     }
 }
 
-/// The canonical key that an index matrix stands for, and its rows, resolved.
+/// The canonical key of an index matrix, and its rows with positions in range.
 fn columns(cx: &CallCx, shape: &[usize], indices: &Array) -> Result<(Value, SmallVec<[Array; 4]>)> {
     let m = indices.shape().first().copied().unwrap_or(0);
     if indices.ndim() == 0 || m == 0 || m > shape.len() {
@@ -417,7 +417,7 @@ fn columns(cx: &CallCx, shape: &[usize], indices: &Array) -> Result<(Value, Smal
     Ok((Value::Index(vec![item; m].into()), rows))
 }
 
-/// `a` with `value`, broadcast and converted, set or added at the columns of an index matrix.
+/// A copy of `a` with `value`, broadcast and converted, set or added at the positions of an index matrix.
 fn changed(
     cx: &CompositeCx,
     a: &Array,
@@ -435,7 +435,7 @@ fn changed(
             Tuple(&places)
         )));
     }
-    // A copy, so that one stride leads from position to position.
+    // A copy, because a single stride must walk the positions.
     let value = value
         .astype(a.dtype())?
         .broadcast_to(&places)?

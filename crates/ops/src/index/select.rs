@@ -49,12 +49,12 @@ pub static TAKE: OpDef = OpDef {
         let x = cx.input(0);
         let converted;
         let indices = match (cx.input(1).number(), cx.dtype_of(1)) {
-            // An element at a known place.
+            // A constant index needs no index array.
             (Some(number @ Scalar::I64(_)), _) => {
                 converted = Array::constant(number, DType::I64)?;
                 &converted
             }
-            // Truth values are the positions 0 and 1, as in NumPy.
+            // As in NumPy, booleans are the positions 0 and 1.
             (_, DType::Bool) => {
                 converted = cx.input(1).astype(DType::I64)?;
                 &converted
@@ -158,7 +158,7 @@ pub static EXTRACT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// The elements of `x` at which `condition` is true, both of one axis.
+/// The elements of `x` where `condition` is true; both have one axis.
 fn chosen(condition: &Array, x: &Array) -> Result<Array> {
     if let Some(y) = element_read::masked(x, condition)? {
         return Ok(y);
@@ -185,14 +185,14 @@ pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Resu
         .copied()
         .collect();
     if x.shape()[..axis].contains(&0) {
-        // There is nothing to take slices of, wherever they are.
+        // The result is empty: the index values do not matter.
         return crate::creation::zeros(&shape, x.dtype(), x.device());
     }
     let indices = settled(indices, x.shape()[axis], axis, mode)?;
     slices(x, &indices, axis)
 }
 
-/// Zeros of `shape` to which the slices `y` are added at resolved `indices` along `axis`: what [`slices`] took, put back.
+/// Zeros of `shape` to which the slices `y` are added at resolved `indices` along `axis`: the adjoint of [`slices`].
 pub(crate) fn scattered_slices(
     y: &Array,
     indices: &Array,
@@ -211,7 +211,7 @@ pub(crate) fn scattered_slices(
 
 /// The slices of `x` at resolved `indices` along `axis`.
 pub(super) fn slices(x: &Array, indices: &Array, axis: usize) -> Result<Array> {
-    // Elements of one axis need no walk over blocks.
+    // A 1-d array needs no blocks.
     if x.ndim() == 1 {
         let found = gather_along(x, &indices.reshape(&[indices.len()])?, 0)?;
         return found.reshape(indices.shape());

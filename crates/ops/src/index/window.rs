@@ -1,6 +1,6 @@
-//! Views by strides alone: what an array and a view of it are to each other when nothing is known but where their elements lie.
+//! Views given by strides alone (`as_strided`), their gradient, and assignment to them.
 //!
-//! Strides and offset count elements in C order of the array looked through, which therefore lies in C order itself.
+//! Strides and offset count elements of the viewed array in C order, so that array must be contiguous.
 
 use mxnet_tensor::{Layout, Scalar, Strides};
 
@@ -35,7 +35,7 @@ pub static WINDOW: OpDef = OpDef {
         Ok(Viewed::Shared(inner.with_offset(offset)))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
-        // An axis of stride 0 shows one element several times: its cotangents add up.
+        // An axis of stride 0 repeats one element: its cotangents add up.
         let repeated: Vec<i64> = (0..)
             .zip(g.ints("strides").iter().zip(g.ints("shape")))
             .filter(|(_, (stride, n))| **stride == 0 && **n > 1)
@@ -91,7 +91,7 @@ pub static WINDOW_SPREAD: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// An array with other elements at strided positions.
+/// A copy of an array with the elements at strided positions replaced.
 pub static WINDOW_ASSIGN: OpDef = OpDef {
     name: "window_assign",
     params: &[
@@ -133,7 +133,7 @@ pub static WINDOW_ASSIGN: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// `strides` and `offset` of a call as a layout of `shape` among `len` elements.
+/// `strides` and `offset` of the call as a layout of `shape` within `len` elements.
 fn within(args: &Args, shape: &[usize], len: usize) -> Result<Layout> {
     let strides: Strides = args.ints("strides").iter().map(|&s| s as isize).collect();
     let outside = |offset: i64| {
@@ -153,7 +153,7 @@ fn within(args: &Args, shape: &[usize], len: usize) -> Result<Layout> {
     }
 }
 
-/// Only positions that name every element once can be written.
+/// An error if positions overlap: only distinct elements can be written.
 fn apart(cx: &CallCx, window: &Layout) -> Result<()> {
     match window.may_self_overlap() {
         true => Err(cx.value_error("the positions name an element several times")),
@@ -161,7 +161,7 @@ fn apart(cx: &CallCx, window: &Layout) -> Result<()> {
     }
 }
 
-/// Copies input `i` to its places in the output.
+/// Copies input `i` to its positions in the output.
 fn write(cx: &KernelCx, i: usize) -> Result<()> {
     let (value, out) = (cx.input(i), cx.output(0));
     let window = within(&cx.args, value.shape(), out.len())?;
@@ -173,7 +173,7 @@ fn write(cx: &KernelCx, i: usize) -> Result<()> {
     )
 }
 
-/// The part of the cotangent at the call's positions.
+/// The cotangent at the call's positions.
 fn part(g: &GradCx, shape: &[usize]) -> Result<Array> {
     invoke1(&WINDOW, &[&g.dy(0).contiguous()?], &with_shape(g, shape))
 }

@@ -1,6 +1,7 @@
 //! Products with the arguments `axes`, `keepdims`, `dtype`, `casting` and `order`.
 //!
-//! Each is the extended form of a product (`OpDef::extended`), made of operators; calls without these arguments never come here.
+//! Each is the form of a product with its full signature (`OpDef::extended`), composed of operators. Calls without these arguments use the
+//! product itself.
 
 use mxnet_tensor::{DType, Dims, normalize_axes, normalize_axis};
 use smallvec::SmallVec;
@@ -14,10 +15,10 @@ use crate::opdef::{Cpu, Form, OpDef, Probe};
 use crate::ufunc::deliver::{CASTING, ORDER, SUBOK, delivered, operand_in};
 use crate::{Array, Outputs};
 
-/// The loop that is asked for: there is one for each dtype, the same for operands and result.
+/// NumPy's `signature` argument. There is one loop for each dtype, with the same dtype for operands and result.
 const SIGNATURE: Param = Param::optional("signature", ParamKind::Words).keyword();
 
-/// What they have in common.
+/// Default fields for these operators.
 const ALONG: OpDef = OpDef {
     params: &[
         Param::array("x1"),
@@ -127,7 +128,7 @@ pub static VECDOT_ALONG: OpDef = OpDef {
     ..ALONG
 };
 
-/// `op` on operands whose core axes (so many of each operand and of the result) are brought to the end first.
+/// `op` on operands whose core axes are moved to the end first. `cores`: number of core axes of each operand and of the result.
 fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outputs> {
     let of_vectors = cores == [1, 1, 0];
     if !of_vectors && (!cx.is_none("axis") || cx.bool("keepdims")) {
@@ -154,7 +155,7 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
         )));
     }
     let mut operands: SmallVec<[Array; 2]> = SmallVec::new();
-    // Vectors are matrices of one axis in products of matrices.
+    // Matrix products treat a 1-d operand as a matrix that lacks one axis.
     let mut missing = 0;
     for i in 0..2 {
         let x = match dtype {
@@ -188,7 +189,7 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
         Some(list) => named(cx, list, core, y.ndim(), "result", 0)?,
         None => return done(y),
     };
-    // The last axes go to their places, the others fill what is left in order.
+    // The last axes go to their given positions, the others fill the remaining positions in order.
     let (mut rest, mut cores) = (0..y.ndim() - core, y.ndim() - core..y.ndim());
     let mut from: SmallVec<[i64; 4]> = SmallVec::from_elem(0, y.ndim());
     for &place in &places {
@@ -199,11 +200,11 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
             *from = rest.next().unwrap_or(0) as i64;
         }
     }
-    // A new array lies in C order, wherever the axes of the product went.
+    // A new array is in C order, wherever the product's axes were moved.
     done(y.transpose(Some(&from))?.contiguous()?)
 }
 
-/// The dtype that `dtype` or `signature` names.
+/// The dtype given by `dtype` or `signature`.
 fn asked(cx: &CompositeCx) -> Result<Option<DType>> {
     if cx.is_none("signature") {
         return Ok(cx.dtype("dtype"));
@@ -234,12 +235,12 @@ fn asked(cx: &CompositeCx) -> Result<Option<DType>> {
     }
 }
 
-/// The last so many axes.
+/// The last `count` axes.
 fn last(count: usize) -> SmallVec<[i64; 2]> {
     (-(count as i64)..0).collect()
 }
 
-/// What `ParamKind::AxesOfEach` is read as, taken apart: each entry's length, then its axes.
+/// Splits the flat value of a `ParamKind::AxesOfEach` argument (for each entry its length, then its axes) into lists.
 fn lists(mut flat: &[i64]) -> Vec<SmallVec<[i64; 2]>> {
     let mut lists = Vec::new();
     while let [len, rest @ ..] = flat {
@@ -250,7 +251,7 @@ fn lists(mut flat: &[i64]) -> Vec<SmallVec<[i64; 2]>> {
     lists
 }
 
-/// Axes that an entry names, as many as there are to be.
+/// The axes of an entry; an error unless it has the required number.
 fn named(
     cx: &CompositeCx,
     list: &[i64],

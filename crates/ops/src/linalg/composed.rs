@@ -231,7 +231,7 @@ pub static MATVEC: OpDef = OpDef {
             return cx.done(a.matmul(x)?);
         }
         if a.ndim() == 2 && a.shape().last() == x.shape().last() {
-            // One matrix for all vectors: they are the rows of the other factor.
+            // A single matrix for all vectors: the vectors are the rows of the other factor.
             return cx.done(x.matmul(&a.swap_last()?)?);
         }
         let column: Dims = x.shape().iter().copied().chain([1]).collect();
@@ -297,7 +297,7 @@ fn at_least(cx: &CallCx, axes: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Every element of one array times the whole of the other.
+/// Kronecker product.
 pub static KRON: OpDef = OpDef {
     name: "kron",
     surface: &[Surface::Np("kron")],
@@ -368,10 +368,10 @@ pub static MULTI_DOT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// A matrix multiplied with itself.
+/// Integer power of a matrix.
 pub static MATRIX_POWER: OpDef = OpDef {
     name: "matrix_power",
-    // `np.linalg.matrix_power` takes exponents beyond 64 bits, too.
+    // `np.linalg.matrix_power` takes exponents beyond 64 bits, too, so it is a Python function that calls this operator.
     surface: &[],
     params: &[Param::array("a"), Param::required("n", ParamKind::Int)],
     doc: "Square matrices (..., m, m) multiplied with themselves: `n` factors, by repeated squaring; the identity for 0, powers of the inverse for negative `n`.",
@@ -565,7 +565,7 @@ fn tensordot(cx: &CallCx, axes_a: &[i64], axes_b: &[i64]) -> Result<Array> {
     left.matmul(&right)?.reshape(&shape)
 }
 
-/// The identity of size `n`, as truth values.
+/// The identity matrix of size `n`, as booleans.
 fn same_index(n: usize) -> Result<Array> {
     let along = creation::arange(n, DType::I64)?;
     along.reshape(&[n, 1])?.binary(&EQUAL, &along)

@@ -16,7 +16,7 @@ use crate::nn::operand;
 use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, one};
 use crate::types::Types;
 
-/// What `vdot` of complex vectors is made of: a conjugate of its own would be written, read again and thrown away.
+/// `vdot` of complex vectors: conjugates in the kernel, without a temporary array.
 pub static CONJUGATED_DOT: OpDef = OpDef {
     name: "conjugated_dot",
     params: &[Param::array("a"), Param::array("b")],

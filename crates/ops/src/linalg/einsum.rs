@@ -1,4 +1,4 @@
-//! Einstein summation. Pairs of operands are contracted by products of matrices.
+//! Einstein summation. Pairs of operands are contracted by matrix products.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -61,14 +61,14 @@ pub static EINSUM: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// In which order pairs are contracted.
+/// Order in which pairs are contracted.
 enum Order<'a> {
     LeftToRight,
     Greedy,
     Given(&'a [i64]),
 }
 
-/// An operand, and the label of each axis. No label repeats.
+/// An operand, and the label of each of its axes. No label repeats.
 #[derive(Clone)]
 struct Term {
     array: Array,
@@ -83,7 +83,7 @@ impl Term {
             .map(|i| self.array.shape()[i])
     }
 
-    /// With the axes in this order.
+    /// The operand with its axes in the order of `labels`.
     fn arranged(&self, labels: &[Label]) -> Result<Array> {
         let order: SmallVec<[i64; 8]> = labels
             .iter()
@@ -100,7 +100,7 @@ impl Term {
         self.array.transpose(Some(&order))
     }
 
-    /// With the axes in this order, and then of this shape.
+    /// The operand with its axes in the order of `labels`, reshaped to `shape`.
     fn shaped(&self, labels: &[Label], shape: &[usize]) -> Result<Array> {
         if labels != self.labels.as_slice() {
             self.arranged(labels)?.reshape(shape)
@@ -111,13 +111,13 @@ impl Term {
         }
     }
 
-    /// Summed over the labels that nobody else needs.
+    /// The term summed over the labels for which `needed` is false.
     fn summed(self, needed: impl Fn(Label) -> bool) -> Result<Term> {
         let axes = self.surplus(needed);
         self.summed_over(&axes)
     }
 
-    /// Axes of labels that nobody else needs.
+    /// The axes whose labels are not needed.
     fn surplus(&self, needed: impl Fn(Label) -> bool) -> SmallVec<[i64; 8]> {
         let axes = self.labels.iter().enumerate();
         axes.filter(|(_, l)| !needed(**l))
@@ -182,7 +182,7 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
         };
         let (b, a) = (terms.remove(j), terms.remove(i));
         let kept = |l: Label| output.contains(&l) || terms.iter().any(|t| t.labels.contains(&l));
-        // The operand whose own axes come first in the result comes first in the last product, so that nothing needs to be moved.
+        // The operand whose own axes come first in the result is the left factor of the last product, so that the result needs no transpose.
         let own = |l: &&Label| a.labels.contains(l) != b.labels.contains(l);
         let turned =
             terms.is_empty() && (output.iter().find(own)).is_some_and(|l| b.labels.contains(l));
@@ -199,7 +199,7 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
         return Err(cx.value_error("no operands are given"));
     };
     let result = last.summed(|l| output.contains(&l))?.arranged(&output)?;
-    // Another order of the axes of an operand is a view of it; a new array lies in C order.
+    // A single operand with transposed axes is returned as a view; any other result is a new array in C order.
     let is_view = operands
         .iter()
         .any(|x| Arc::ptr_eq(x.tensor().storage(), result.tensor().storage()));
@@ -210,7 +210,7 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
     }
 }
 
-/// The pair whose result is smallest compared with what it replaces.
+/// The pair whose result is smallest, relative to the size of both operands.
 fn cheapest(terms: &[Term], output: &[Label]) -> (usize, usize) {
     let mut best = ((0, 1), f64::INFINITY);
     for i in 0..terms.len() {
@@ -241,7 +241,7 @@ fn cheapest(terms: &[Term], output: &[Label]) -> (usize, usize) {
     best.0
 }
 
-/// One product of matrices: axes in both and kept are its batch, axes in both and not kept are summed.
+/// One matrix product: shared labels that are kept become batch axes, other shared labels are summed.
 fn contract(a: Term, b: Term, kept: &dyn Fn(Label) -> bool) -> Result<Term> {
     let (of_a, of_b) = (
         a.surplus(|l| kept(l) || b.labels.contains(&l)),
@@ -293,7 +293,7 @@ fn contract(a: Term, b: Term, kept: &dyn Fn(Label) -> bool) -> Result<Term> {
     Ok(Term { array, labels })
 }
 
-/// Operands with a label for each axis (diagonals taken, unit axes that broadcast dropped), and the labels of the result.
+/// Operands with one label for each axis (diagonals taken, broadcast axes of length 1 dropped), and the labels of the result.
 fn parse(
     cx: &CallCx,
     subscripts: &str,
@@ -334,7 +334,7 @@ fn parse(
         take_diagonals(cx, &mut term, i)?;
         terms.push(term);
     }
-    // The size of a label is that of any operand where it is not 1.
+    // The size of a label is its size in any operand where that is not 1.
     let mut sizes: SmallVec<[(Label, usize); 16]> = SmallVec::new();
     for (i, term) in terms.iter().enumerate() {
         for (&label, &n) in term.labels.iter().zip(term.array.shape()) {
@@ -371,7 +371,7 @@ fn parse(
     let output = match wanted {
         Some(part) => {
             let (labels, _) = labels_of(cx, part, None)?;
-            // An ellipsis of the result stands for the widest of the operands'.
+            // The result's ellipsis has as many axes as the longest ellipsis of the operands.
             let mut all = SmallVec::new();
             for label in labels {
                 if label == ELLIPSIS {
@@ -419,8 +419,8 @@ fn name(label: Label) -> String {
     }
 }
 
-/// Labels of one operand, the ellipsis spelt out for so many axes; of the result (`ndim` is `None`), where the ellipsis stays one label. Also how many axes the
-/// ellipsis has.
+/// Labels of one operand, with the ellipsis spelt out for `ndim` axes; for the result (`ndim` is `None`) the ellipsis stays one label. Also the
+/// number of axes of the ellipsis.
 fn labels_of(
     cx: &CallCx,
     part: &str,
@@ -454,7 +454,7 @@ fn labels_of(
     Ok((labels, if seen == 1 { free } else { 0 }))
 }
 
-/// A label that stands twice takes the diagonal of its two axes.
+/// A label that occurs twice in an operand takes the diagonal of its two axes.
 fn take_diagonals(cx: &CallCx, term: &mut Term, i: usize) -> Result<()> {
     while let Some((p, q)) = repeated(&term.labels) {
         let (m, n) = (term.array.shape()[p], term.array.shape()[q]);

@@ -16,7 +16,7 @@ use crate::opdef::{Cpu, OpDef, Probe, Surface};
 use crate::reduce::{ANY, COUNT_NONZERO, EUCLIDEAN_NORM, MAX, MIN, SUM_SQUARES};
 use crate::shape::narrow;
 
-/// What a norm's order may be.
+/// Values that a norm's `ord` may have.
 const ORDER: ParamKind = ParamKind::FloatOrWord(&["fro", "f", "nuc"]);
 
 /// Norms of vectors or matrices.
@@ -180,7 +180,7 @@ pub static MATRIX_NORM: OpDef = OpDef {
 
 /// The order of a norm.
 enum Order {
-    /// None is given.
+    /// `ord` was not given.
     Euclidean,
     Number(f64),
     Word(&'static str),
@@ -196,7 +196,7 @@ impl Order {
     }
 }
 
-/// The array `x` of the call, floats for integers.
+/// The array `x` of the call; integers are converted to floats.
 fn inexact(cx: &CallCx) -> Result<Array> {
     let x = cx.input(0);
     match x.dtype().is_inexact() {
@@ -205,7 +205,7 @@ fn inexact(cx: &CallCx) -> Result<Array> {
     }
 }
 
-/// A fold of real elements over axes.
+/// A reduction of real elements over axes.
 fn fold(op: &'static OpDef, x: &Array, axes: &[usize], keepdims: bool) -> Result<Array> {
     let axes: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
     let attrs: Attrs = [Value::from(&axes[..]), Value::Bool(keepdims)]
@@ -219,7 +219,7 @@ fn sum(x: &Array, axes: &[usize], keepdims: bool) -> Result<Array> {
     x.sum(Some(&axes), keepdims)
 }
 
-/// The largest of sizes; 0 if there are none, which is then also their sum.
+/// The largest of the sizes; 0 if there are none.
 fn largest(size: &Array, axes: &[usize], keepdims: bool) -> Result<Array> {
     match size.is_empty() {
         true => sum(size, axes, keepdims),
@@ -227,7 +227,7 @@ fn largest(size: &Array, axes: &[usize], keepdims: bool) -> Result<Array> {
     }
 }
 
-/// The norm of the vectors in `axes`.
+/// The norm of the vectors along `axes`.
 fn vector(cx: &CallCx, order: f64, axes: &[usize]) -> Result<Array> {
     let (x, keepdims) = (inexact(cx)?, cx.bool("keepdims"));
     if order == 2.0 {
@@ -270,7 +270,7 @@ fn matrix(cx: &CallCx, order: Order, (row, column): (usize, usize)) -> Result<Ar
             (column, row)
         };
         let sums = sum(&x.unary(&ABSOLUTE)?, &[summed], false)?;
-        // The axis that is left has moved if the other one was in front of it.
+        // The remaining axis has moved if the summed one was before it.
         let kept = [kept - usize::from(kept > summed)];
         match order {
             Some(order) if order < 0.0 => fold(&MIN, &sums, &kept, false)?,
@@ -298,7 +298,7 @@ fn matrix(cx: &CallCx, order: Order, (row, column): (usize, usize)) -> Result<Ar
     folded.reshape(&shape)
 }
 
-/// The distance from 1 to the next number.
+/// Machine epsilon of a dtype.
 fn epsilon(dtype: DType) -> f64 {
     match dtype.real() {
         DType::F32 => f64::from(f32::EPSILON),
@@ -306,7 +306,7 @@ fn epsilon(dtype: DType) -> f64 {
     }
 }
 
-/// The number of singular values that count.
+/// The number of singular values above the tolerance.
 pub static MATRIX_RANK: OpDef = OpDef {
     name: "matrix_rank",
     surface: &[Surface::NpLinalg("matrix_rank")],
@@ -366,7 +366,7 @@ pub static MATRIX_RANK: OpDef = OpDef {
             false => x.unary(&SVDVALS)?,
         };
         let last = values.ndim() - 1;
-        // Of shape (...), beside an axis of singular values.
+        // (...) -> (..., 1), to broadcast against an axis of singular values.
         let beside = |x: &Array| {
             let shape: Dims = x.shape().iter().copied().chain([1]).collect();
             x.reshape(&shape)
@@ -467,7 +467,7 @@ pub static LSTSQ: OpDef = OpDef {
             true => zeros(&[], DType::I32, a.device())?,
             false => {
                 let first = narrow(&counted, 0, 0, 1)?;
-                // The values of narrow matrices may be NaN; those of others are an error by themselves.
+                // The singular values of matrices with at most 2 rows or columns may be NaN; for larger ones the factorisation fails by itself.
                 if m.min(n) <= 2 && is_nan(first.reshape(&[])?.item()?) {
                     return Err(cx.linalg_error(
                         "SVD did not converge in Linear Least Squares: `a` holds infinities",
@@ -500,7 +500,7 @@ fn is_nan(value: Scalar) -> bool {
     matches!(value, Scalar::F64(x) if x.is_nan())
 }
 
-/// Argument `i` in a dtype that matrices are factored in; integers become the default float.
+/// Argument `i` in a dtype that can be factored; integers become the default float.
 fn factored(cx: &CallCx, i: usize) -> Result<Array> {
     let x = cx.input(i);
     match x.dtype() {

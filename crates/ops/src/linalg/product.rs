@@ -95,7 +95,7 @@ pub static MATMUL: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The product of NumPy's `dot`.
+/// NumPy's `dot`.
 pub static DOT: OpDef = OpDef {
     name: "dot",
     surface: &[Surface::Np("dot"), Surface::Method("dot")],
@@ -121,7 +121,7 @@ pub static DOT: OpDef = OpDef {
         if b.ndim() <= 2 {
             return dot_checked(cx).and_then(|()| cx.done(a.matmul(b)?));
         }
-        // (..., k) . (p, k, n) -> (..., p, n): the matrices of `b` stand side by side as columns of one.
+        // (..., k) . (p, k, n) -> (..., p, n): the matrices of `b` become column blocks of one matrix.
         dot_checked(cx)?;
         let (k, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
         let lead = &b.shape()[..b.ndim() - 2];
@@ -171,7 +171,7 @@ fn dot_checked(cx: &CallCx) -> Result<()> {
 
 /// Nanoseconds one core takes for this many floating-point operations.
 pub fn flops_ns(flops: usize) -> u64 {
-    // An estimate for AVX2; it decides between inline and queued only.
+    // An estimate for AVX2; it only decides whether a call runs inline or is queued.
     flops as u64 / 50
 }
 
@@ -215,7 +215,7 @@ fn matmul_shape(cx: &CallCx) -> Result<Inferred> {
     one(shape)
 }
 
-/// A vector as the row (`side` 0) or column (`side` 1) that it is in a matrix product.
+/// A vector as the row (`side` 0) or column (`side` 1) of a matrix product.
 fn as_matrix(x: &Tensor, side: usize) -> Result<Cow<'_, Tensor>> {
     if x.ndim() > 1 {
         return Ok(Cow::Borrowed(x));
@@ -225,8 +225,8 @@ fn as_matrix(x: &Tensor, side: usize) -> Result<Cow<'_, Tensor>> {
     ))
 }
 
-/// `c = a @ b` with an epilogue: `a` (..., m, k), `b` (..., k, n) of any strides, `c` dense with the broadcast shape or without the axes of length 1
-/// that vectors brought. All have one dtype.
+/// `c = a @ b` with an epilogue: `a` (..., m, k) and `b` (..., k, n) have any strides; `c` is dense, has the broadcast shape, and may lack the axes
+/// of length 1 that stand for vectors. All have one dtype.
 pub(crate) fn multiply(
     threads: &dyn Threads,
     a: &Tensor,
@@ -244,7 +244,7 @@ pub(crate) fn multiply(
     }
     let (mut a, mut b) = (a.clone(), b.clone());
     let (k, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
-    // One matrix for the whole batch: the batch is so many more rows, if they lie evenly.
+    // A single matrix `b` for the whole batch: the batch axes of `a` are merged into its rows, if one stride walks them.
     let single = b.shape()[..b.ndim() - 2].iter().all(|&len| len == 1);
     if single && a.ndim() > 2 && !c.is_empty() {
         let rows = a.layout().reshape(&[(c.len() / n) as isize, k as isize])?;
@@ -299,7 +299,7 @@ pub(crate) fn multiply(
     Ok(())
 }
 
-/// [`multiply`] of two matrices, or of two batches of one axis and of one size.
+/// [`multiply`] of two matrices, or of two batches with one batch axis of equal length.
 fn multiply_evenly(
     threads: &dyn Threads,
     a: &Tensor,
@@ -330,13 +330,13 @@ fn multiply_evenly(
     let of_c = [(m * n) as isize * size, n as isize * size, size];
     let (a, b) = (matrix_at(a, &of_a, at), matrix_at(b, &of_b, at));
     let out = matrix_at(c, &of_c[1 - at..], at);
-    // SAFETY: 1. strides of `a` and `b` are those of layouts that lie within their storages. 2. `c` is dense, has an element for each of the product's
+    // SAFETY: 1. strides of `a` and `b` are those of layouts that lie within their storages. 2. `c` is dense, has the product's number of elements
     // (caller) and was allocated for this call, so it overlaps nothing. 3. the bias, if any, has an element for each column (caller).
     unsafe { gemm(threads, &problem, &a, &b, &out, epilogue) };
     Ok(())
 }
 
-/// A tensor as the kernel takes matrices: `axes` batch strides, then those of rows and columns.
+/// A tensor as the kernel takes matrices: the strides of `axes` batch axes, then those of rows and columns.
 fn matrix_at<'a>(x: &Tensor, strides: &'a [isize], axes: usize) -> Matrix<'a> {
     Matrix {
         ptr: x.data_ptr(),
@@ -376,7 +376,7 @@ fn matmul_gradient(g: &GradCx) -> Result<Grads> {
     });
     grads.push(if g.wants(1) {
         let db = if columns.ndim() == 2 && rows.ndim() > 2 {
-            // One matrix for the whole batch: its gradient is one product over all rows.
+            // A single matrix for the whole batch: its gradient is one product over all rows.
             let all = |x: &Array| {
                 let n = x.shape()[x.ndim() - 1];
                 x.reshape(&[x.shape()[..x.ndim() - 1].iter().product(), n])
@@ -392,7 +392,7 @@ fn matmul_gradient(g: &GradCx) -> Result<Grads> {
     Ok(grads)
 }
 
-/// Products of each example: a vector that differs between examples is a matrix of one row or column.
+/// A product for each example of a batch. A vector that differs between examples becomes a matrix of one row or column.
 fn batched_matmul(cx: &BatchCx) -> Result<Outputs> {
     let axes_ahead = |i: usize| cx.shape(i).len().saturating_sub(2);
     let ahead = axes_ahead(0).max(axes_ahead(1));
@@ -402,7 +402,7 @@ fn batched_matmul(cx: &BatchCx) -> Result<Outputs> {
             return Err(cx.refused());
         };
         arrays.push(Some(match (cx.is_batched(i), i, cx.shape(i)) {
-            // (size, 1.., n) has it as a row already.
+            // (size, 1.., n) already holds it as a row.
             (true, 1, [_]) => x.swap_last()?,
             _ => x,
         }));

@@ -1,4 +1,4 @@
-//! Scaled dot-product attention: the fused operator, its gradient, and the same composed of other operators.
+//! Scaled dot-product attention: the fused operator, its gradient, and the gradient composed of differentiable operators.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::attention::{self as kernel, Attention, Kept, Mask, Sight};
@@ -225,7 +225,7 @@ fn attention_ns(cx: &CallCx, passes: usize) -> u64 {
     passes as u64 * flops_ns(2 * (cx.input(0).len() + rows * value_dim) * keys)
 }
 
-/// What the kernels rely on: equal leading axes, fitting sizes, a mask that broadcasts to the scores.
+/// Checks the preconditions of the kernels: equal leading axes, matching sizes, a mask that broadcasts to the scores.
 fn check(cx: &CallCx) -> Result<()> {
     let shapes = [0, 1, 2].map(|i| cx.shape(i));
     if shapes.iter().any(|shape| shape.len() < 2) {
@@ -246,7 +246,7 @@ fn check(cx: &CallCx) -> Result<()> {
     }
 }
 
-/// The mask of a call, ready for the kernel.
+/// The mask of a call, in the kernel's form.
 struct Cover {
     tensor: Tensor,
     starts: Vec<isize>,
@@ -290,7 +290,7 @@ impl Cover {
     }
 }
 
-/// Offsets of equal segments.
+/// Offsets of segments of equal length.
 fn even(count: usize, len: usize) -> Vec<i64> {
     (0..=count).map(|i| (i * len) as i64).collect()
 }
@@ -327,8 +327,8 @@ fn forward(cx: &KernelCx) -> Result<()> {
     let cover = Cover::of(cx, dtype)?;
     let offsets = segments(cx);
     let out = Staged::new(cx.output(0), dtype)?;
-    // SAFETY: 1. operands are dense, of `dtype`, and fit: the composite that calls this made them so. 2. the mask broadcasts to the scores.
-    // 3. results are this call's own.
+    // SAFETY: 1. operands are dense, of `dtype` and of matching shapes (the calling composite ensures this). 2. the mask broadcasts to the scores.
+    // 3. the results were allocated for this call.
     unsafe {
         kernel::forward(
             cx.threads,
@@ -385,7 +385,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
 }
 
 fn fused(g: &GradCx) -> Result<Grads> {
-    // The slopes of the scores, which are those of the mask, exist in blocks only.
+    // The gradient of the mask is that of the scores, which the kernel only has block by block: it is composed of operators.
     if g.wants(3) {
         return composed(g);
     }
@@ -431,8 +431,8 @@ fn composed(g: &GradCx) -> Result<Grads> {
     Ok(grads)
 }
 
-/// Gradients of attention with respect to queries, keys, values and scores, of differentiable operators: `[q, k, v, dout]` are `(..., rows, channels)`.
-/// Keys whose mask is -inf are not seen.
+/// Gradients of attention with respect to queries, keys, values and scores, composed of differentiable operators. `[q, k, v, dout]` have shape
+/// `(..., rows, channels)`. Keys whose mask is -inf are ignored.
 ///
 /// # Errors
 /// What the operators report.
@@ -442,7 +442,7 @@ pub fn attention_slopes(
     is_causal: bool,
     scale: f64,
 ) -> Result<[Array; 4]> {
-    // Below every score: it stands for -inf, of which a row would make NaN.
+    // A finite lower bound instead of -inf: a row of -inf would give NaN.
     let low = Array::constant(Scalar::F64(-1e30), q.dtype())?;
     let mut scores = q.matmul(&k.swap_last()?)?.scale(scale)?;
     if let Some(mask) = mask {

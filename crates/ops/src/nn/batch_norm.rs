@@ -1,4 +1,4 @@
-//! Normalisation over a batch, one mean and variance for each channel. Rows of single samples are in `row_norm.rs`.
+//! Batch normalisation: one mean and variance for each channel. Normalisation of single samples is in `row_norm.rs`.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::norm::{self as kernel, BatchNorm, Statistics};
@@ -81,7 +81,7 @@ pub static BATCH_NORM: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Batch normalisation with the batch's statistics.
+/// Batch normalisation with the statistics of the batch.
 pub static BATCH_NORM_TRAINING: OpDef = OpDef {
     name: "batch_norm_training",
     params: &[
@@ -189,7 +189,7 @@ pub static BATCH_NORM_INFERENCE: OpDef = OpDef {
     ..NORM
 };
 
-/// Gradients of batch normalisation, in one pass.
+/// Gradients of batch normalisation, fused in one kernel.
 pub static BATCH_NORM_GRADIENT: OpDef = OpDef {
     name: "batch_norm_gradient",
     params: &[
@@ -376,7 +376,7 @@ fn channels(cx: &KernelCx) -> Result<(BatchNorm, DType)> {
     Ok((g, dtype))
 }
 
-/// Dense forms of four arguments, absent ones (and numbers that are none's) being `None`.
+/// Dense forms of four arguments; `None` for absent ones (index out of range of the inputs).
 pub(super) fn four(cx: &KernelCx, at: [usize; 4], dtype: DType) -> Result<[Option<Tensor>; 4]> {
     let [a, b, c, d] = at.map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads));
     Ok([a?, b?, c?, d?])
@@ -407,8 +407,8 @@ pub(super) fn affine_grads(g: &GradCx, gradients: Outputs) -> Grads {
     grads
 }
 
-/// Gradients of batch normalisation made of differentiable operators. With h = (x - mean) * inverse and e = dy * gamma:
-/// dx = inverse * (e - mean(e) - h mean(e h)), plus what flows in through the statistics.
+/// Gradients of batch normalisation composed of differentiable operators. With h = (x - mean) * inverse and e = dy * gamma:
+/// dx = inverse * (e - mean(e) - h mean(e h)), plus the cotangents of the returned statistics.
 fn batch_slopes(g: &GradCx) -> Result<Outputs> {
     let shape = per_channel_shape(g)?;
     let axes = all_but_channel(g)?;
@@ -451,7 +451,7 @@ fn batch_slopes(g: &GradCx) -> Result<Outputs> {
     Ok(all)
 }
 
-/// The gradients with respect to data, scale and shift while the statistics are given.
+/// The gradients with respect to data, scale and shift for given statistics.
 fn given_slopes(g: &GradCx) -> Result<Outputs> {
     let shape = per_channel_shape(g)?;
     let centred = g.input(0).sub(&g.input(3).reshape(&shape)?)?;
@@ -472,7 +472,7 @@ fn given_slopes(g: &GradCx) -> Result<Outputs> {
     Ok(all)
 }
 
-/// The gradients with respect to data, scale and shift in one pass; `fixed` for statistics that do not depend on the data.
+/// The gradients with respect to data, scale and shift, fused in one kernel; `fixed` if the statistics do not depend on the data.
 fn fused_slopes(g: &GradCx, mean: &Array, var: &Array, fixed: bool) -> Result<Outputs> {
     let attrs: Attrs = [
         g.get("eps").clone(),

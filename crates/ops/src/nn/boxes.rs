@@ -1,4 +1,4 @@
-//! Boxes of object detection: how much they overlap, and which ones remain.
+//! Boxes of object detection: overlap and non-maximum suppression.
 
 use mxnet_tensor::{Dims, Scalar};
 
@@ -59,7 +59,7 @@ pub static BOX_IOU: OpDef = OpDef {
         let union = area(&near_a, &far_a)?
             .add(&area(&near_b, &far_b)?)?
             .sub(&shared)?;
-        // A union of 0 is replaced before the division, so that its gradient is no NaN.
+        // A union of 0 is replaced before the division, so that its gradient is not NaN.
         let is_some = union.with_scalar(&GREATER, 0.0)?;
         let divisor = invoke1(&WHERE, &[&is_some, &union, &number(1)?], &Attrs::none())?;
         let ratio = shared.div(&divisor)?;
@@ -168,7 +168,7 @@ pub static BOX_NMS: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// A Python integer.
+/// A Python integer as a weak scalar.
 fn number(value: i64) -> Result<Array> {
     Array::weak_scalar(Scalar::I64(value))
 }
@@ -182,20 +182,20 @@ fn boxes(cx: &CallCx, i: usize) -> Result<Array> {
     }
 }
 
-/// The first two and the last two numbers of boxes.
+/// The first two and the last two coordinates of boxes.
 fn halves(x: &Array) -> Result<(Array, Array)> {
     let last = x.ndim() - 1;
     Ok((narrow(x, last, 0, 2)?, narrow(x, last, 2, 4)?))
 }
 
-/// (x, y, width, height) to (left, top, right, bottom).
+/// (x, y, width, height) -> (left, top, right, bottom).
 fn to_corners(x: &Array) -> Result<Array> {
     let (centre, size) = halves(x)?;
     let half = size.scale(0.5)?;
     concatenate(&[&centre.sub(&half)?, &centre.add(&half)?], x.ndim() - 1)
 }
 
-/// (left, top, right, bottom) to (x, y, width, height).
+/// (left, top, right, bottom) -> (x, y, width, height).
 fn to_centres(x: &Array) -> Result<Array> {
     let (near, far) = halves(x)?;
     let centre = near.add(&far)?.scale(0.5)?;

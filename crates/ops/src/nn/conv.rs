@@ -22,7 +22,7 @@ use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Pro
 use crate::types::Types;
 use crate::{Array, only};
 
-/// Where the channels are.
+/// Values of the attribute `layout`: the position of the channels.
 pub(super) const LAYOUTS: &[&str] = &["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"];
 
 const STRIDE: Param = Param::optional("stride", ParamKind::Ints);
@@ -31,7 +31,7 @@ const PAD: Param = Param::optional("pad", ParamKind::Ints);
 const GROUPS: Param = Param::int("num_group", 1);
 const LAYOUT: Param = Param::optional("layout", ParamKind::Choice(LAYOUTS));
 
-/// What all four have in common.
+/// Default fields for the four operators of this file.
 const CONV: OpDef = OpDef {
     about: &[
         ("data", "The images, (n, c, [d, [h,]] w)."),
@@ -139,7 +139,7 @@ pub static CONVOLUTION: OpDef = OpDef {
     ..CONV
 };
 
-/// The same with relu behind it. Graphs put it in the place of both operators.
+/// Convolution fused with relu. A graph pass replaces the two operators by it.
 pub static CONVOLUTION_RELU: OpDef = OpDef {
     name: "convolution_relu",
     params: CONVOLUTION.params,
@@ -161,7 +161,7 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     ..CONV
 };
 
-/// A kernel of a convolution: threads, geometry, data, weights, bias or null, result.
+/// A convolution kernel. Arguments: threads, geometry, data, weights, bias or null, result.
 type Kernel = unsafe fn(&dyn Threads, &Conv, *const u8, *const u8, *const u8, *mut u8);
 
 fn convolve(cx: &KernelCx, kernel: Kernel) -> Result<()> {
@@ -190,7 +190,7 @@ fn convolve(cx: &KernelCx, kernel: Kernel) -> Result<()> {
     out.finish(cx.threads)
 }
 
-/// The gradients of a convolution for its cotangent.
+/// The gradients of a convolution, given the cotangent of its result.
 fn gradients(g: &GradCx, dy: &Array) -> Result<Grads> {
     let attrs = |shape: &[usize]| geometry(&g.args, shape);
     let (x, w) = (g.input(0), g.input(1));
@@ -215,7 +215,7 @@ fn gradients(g: &GradCx, dy: &Array) -> Result<Grads> {
     Ok(grads)
 }
 
-/// The transpose of a convolution with respect to its data: also its gradient.
+/// The adjoint of a convolution with respect to its data: the gradient of the data, and the transposed convolution.
 pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
     name: "convolution_data_gradient",
     params: &[
@@ -430,7 +430,7 @@ pub static DECONVOLUTION: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// A convolution's geometry and where its channels are.
+/// Geometry of a convolution, and the axis of the channels.
 struct Case {
     conv: Conv,
     ndim: usize,
@@ -438,7 +438,7 @@ struct Case {
 }
 
 impl Case {
-    /// Checks shapes as the user gave them (channels anywhere) and attributes.
+    /// Checks the attributes and the shapes, which are in the user's layout.
     fn of(args: &Args, data: &[usize], weight: &[usize]) -> Result<Case> {
         let fail = |problem: String| Error::shape("", problem);
         let spatial = spatial_axes(data)?;
@@ -510,7 +510,7 @@ impl Case {
         &self.conv.kernel[5 - self.ndim..]
     }
 
-    /// Shape of the result, channels where the user has them.
+    /// Shape of the result, in the user's layout.
     fn result(&self) -> Dims {
         let c = &self.conv;
         let spatial = c.output[5 - self.ndim..].iter().copied();
@@ -529,7 +529,7 @@ impl Case {
         one(self.result())
     }
 
-    /// Argument `i` must have the result's shape.
+    /// An error unless argument `i` has the result's shape.
     fn expect(&self, cx: &CallCx, name: &str, i: usize) -> Result<()> {
         let result = self.result();
         if cx.shape(i) == result.as_slice() {
@@ -542,7 +542,7 @@ impl Case {
         )))
     }
 
-    /// A tensor in the user's layout with the channels first.
+    /// A view of a tensor in the user's layout, with the channels first.
     fn first(&self, x: &Tensor) -> Result<Tensor> {
         Ok(if self.channels_last {
             x.with_layout(turned(x.layout())?)
@@ -559,14 +559,14 @@ impl Case {
     }
 }
 
-/// (n, spatial..., c) as (n, c, spatial...).
+/// (n, spatial..., c) -> (n, c, spatial...).
 pub(super) fn turned(layout: &Layout) -> Result<Layout> {
     let last = layout.ndim() as isize - 1;
     let axes: SmallVec<[isize; 5]> = [0, last].into_iter().chain(1..last).collect();
     Ok(layout.transpose(Some(&axes))?)
 }
 
-/// A shape with the channels moved behind the first axis.
+/// A shape with the channels moved to axis 1.
 pub(super) fn channels_first(shape: &[usize], channels_last: bool) -> Dims {
     let mut shape = Dims::from_slice(shape);
     if channels_last {
@@ -576,7 +576,7 @@ pub(super) fn channels_first(shape: &[usize], channels_last: bool) -> Dims {
     shape
 }
 
-/// Number of spatial axes of data.
+/// Number of spatial axes of the data.
 pub(super) fn spatial_axes(data: &[usize]) -> Result<usize> {
     match data.len() {
         3..=5 => Ok(data.len() - 2),
@@ -589,7 +589,7 @@ pub(super) fn spatial_axes(data: &[usize]) -> Result<usize> {
     }
 }
 
-/// Whether attribute `layout`, which must fit the number of spatial axes, has the channels last.
+/// Whether attribute `layout` has the channels last. An error if it does not fit the number of spatial axes.
 pub(super) fn is_channels_last(args: &Args, spatial: usize) -> Result<bool> {
     let layout = args.str("layout");
     if !layout.is_empty() && layout.len() != spatial + 2 {
@@ -605,14 +605,14 @@ pub(super) fn is_channels_last(args: &Args, spatial: usize) -> Result<bool> {
     Ok(layout.ends_with('C'))
 }
 
-/// Extents as `[d, h, w]`, absent axes being `fill`.
+/// Spatial sizes as `[d, h, w]`; `fill` for absent axes.
 pub(super) fn extents(found: &[usize], fill: usize) -> [usize; 3] {
     let mut all = [fill; 3];
     all[3 - found.len()..].copy_from_slice(found);
     all
 }
 
-/// Attribute `name`, one number for each spatial axis or one for all, as `[d, h, w]`.
+/// Attribute `name` (one number for each spatial axis, or one for all) as `[d, h, w]`.
 pub(super) fn sizes(
     args: &Args,
     name: &str,
@@ -661,7 +661,7 @@ fn geometry(args: &Args, shape: &[usize]) -> Attrs {
     [Value::from(shape)].into_iter().chain(given).collect()
 }
 
-/// The convolution whose gradient a call is.
+/// The convolution with the attributes of the gradient call `g`.
 fn again(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
     let [stride, dilate, pad, groups, layout] =
         ["stride", "dilate", "pad", "num_group", "layout"].map(|name| g.get(name).clone());
@@ -680,7 +680,7 @@ fn again(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
     call(&CONVOLUTION, &[Some(data), Some(weight), None], &attrs)
 }
 
-/// Sums over all axes but that of the channels.
+/// Sums over all axes but the channel axis.
 fn per_channel(g: &GradCx, y: &Array) -> Result<Array> {
     let ndim = y.ndim();
     let channel = if is_channels_last(&g.args, ndim - 2)? {
@@ -754,7 +754,7 @@ fn transposed_shape(cx: &CallCx) -> Result<(Dims, SmallVec<[i64; 3]>, usize)> {
                     full + stride[axis] - 1
                 )));
             }
-            // What is cut off is the padding of both sides; an odd rest is made up for behind.
+            // What exceeds the target becomes padding, half on each side. An odd excess is rounded up, and one element is added at the end.
             let cut = full.saturating_sub(wanted[axis]);
             (cut.div_ceil(2), wanted[axis] + 2 * cut.div_ceil(2) - full)
         } else {

@@ -1,4 +1,4 @@
-//! Convolutions of a batch of examples, each of which has samples of its own (`vmap`).
+//! Convolutions under `vmap`: each example of the batch is itself a batch of samples.
 
 use smallvec::SmallVec;
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::nn::conv::is_channels_last;
 use crate::{Outputs, only};
 
-/// A convolution of each example, or the gradient of its data: with one weight for all the samples of the examples follow one another.
+/// A convolution of each example, or the gradient of its data. With a single weight, the samples of all examples form one batch.
 pub(super) fn batched(cx: &BatchCx) -> Result<Outputs> {
     if cx.is_batched(1) || cx.is_batched(2) {
         return batched_groups(cx);
@@ -30,8 +30,8 @@ pub(super) fn batched(cx: &BatchCx) -> Result<Outputs> {
     cx.call(&arrays, &cx.with(&changes))
 }
 
-/// The same where weights differ, and the gradient of the weight: the examples are groups of channels, `(n, c, ...)` of each becomes
-/// `(n, size * c, ...)` of all.
+/// As [`batched`] where the weights differ between examples, and for the gradient of the weight: the examples become groups of channels,
+/// `size` arrays (n, c, ...) -> (n, size * c, ...).
 pub(super) fn batched_groups(cx: &BatchCx) -> Result<Outputs> {
     if is_channels_last(cx, cx.shape(0).len() - 2)? {
         return Err(cx.refused());
@@ -47,7 +47,7 @@ pub(super) fn batched_groups(cx: &BatchCx) -> Result<Outputs> {
         shape[usize::from(!gives_weight)] *= size;
         changes.push(("shape", Value::from(&shape[..])));
     }
-    // Images have their samples in front, weights and biases their channels.
+    // Images have their samples on the first axis, weights and biases their channels.
     let is_image = |i: usize| i == 0 || gives_weight;
     let mut arrays = Vec::new();
     for i in 0..cx.num_inputs() {

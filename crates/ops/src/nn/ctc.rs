@@ -1,4 +1,4 @@
-//! The sums over paths of connectionist temporal classification; `npx.ctc_loss` makes their states from labels.
+//! The path sums of connectionist temporal classification (CTC). `npx.ctc_loss` builds the states from labels.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::ctc::{self as kernel, Ctc, Frames};
@@ -13,10 +13,10 @@ use crate::invoke::invoke1;
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
 
-/// Stands for minus log(0): so high that no loss comes near, but finite, so that sums of losses stay numbers.
+/// Stands for -log(0). It exceeds every loss but is finite, so that sums of losses are not NaN.
 const NEVER: f64 = 1e30;
 
-/// Minus the log-probability of all paths through states.
+/// The negative log-probability of all paths through the states.
 pub static CTC_PATHS: OpDef = OpDef {
     name: "ctc_paths",
     params: &[
@@ -102,7 +102,7 @@ pub static CTC_PATHS_GRADIENT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Number of samples; shapes fit each other.
+/// Checks that the shapes match. Returns the number of samples.
 fn batch(cx: &CallCx) -> Result<usize> {
     let (batch, states, frames) = match (cx.shape(0), cx.shape(1)) {
         (&[_, batch, states], _) => (batch, states, batch),
@@ -134,7 +134,7 @@ fn batch(cx: &CallCx) -> Result<usize> {
     Ok(batch)
 }
 
-/// Dense copies of the operands, where they are needed.
+/// Dense copies of the operands (the operands themselves if they are dense).
 struct Operands {
     emitted: Tensor,
     may_skip: Tensor,

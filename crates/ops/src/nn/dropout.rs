@@ -13,7 +13,7 @@ use crate::launch::elem;
 use crate::nn::operand;
 use crate::opdef::{Cost, Cpu, Grad, Onnx, OpDef, Probe, Rng, Surface, one_of};
 
-/// Random elements set to zero.
+/// Sets random elements to zero.
 pub static DROPOUT: OpDef = OpDef {
     name: "dropout",
     surface: &[Surface::Npx("dropout")],
@@ -77,7 +77,7 @@ pub static DROPOUT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// The factors of dropout.
+/// Random factors of dropout: 0 or 1 / (1 - p).
 pub static DROPOUT_MASK: OpDef = OpDef {
     name: "dropout_mask",
     params: &[
@@ -97,7 +97,7 @@ pub static DROPOUT_MASK: OpDef = OpDef {
     },
     cpu: Cpu::Kernel(mask),
     grad: Grad::Stop("a sample depends on no argument in a differentiable way"),
-    // Enough for every dtype: float64 takes a block for two elements, the others for four.
+    // Enough for every dtype: a block of random bits gives two float64 or four float32 elements.
     rng: Rng::Blocks(|n| n.div_ceil(2)),
     cost: Cost::PerKiB(800),
     probe: Probe::calls(&["(3, 4), 0.5"]),
@@ -117,7 +117,7 @@ fn mask(cx: &KernelCx) -> Result<()> {
     };
     let dtype = operand::compute(y.dtype());
     let sample = operand::Staged::new(y, dtype)?;
-    // SAFETY: a dense output of this call's own with `len` elements of `dtype`.
+    // SAFETY: a dense output that was allocated for this call, with `len` elements of `dtype`.
     unsafe {
         fill(
             cx.threads,
@@ -132,7 +132,7 @@ fn mask(cx: &KernelCx) -> Result<()> {
     sample.finish(cx.threads)
 }
 
-/// Multiplies a dense tensor of float32 or float64 by a number, in place.
+/// Multiplies a dense float32 or float64 tensor by a number, in place.
 fn scale(x: &mxnet_tensor::Tensor, factor: f64, cx: &KernelCx) {
     let single = x.dtype() == DType::F32;
     let narrow = factor as f32;
@@ -150,7 +150,7 @@ fn scale(x: &mxnet_tensor::Tensor, factor: f64, cx: &KernelCx) {
         let n = BLOCK.min(x.len() - first);
         let at = (start + first * size) as *mut u8;
         // SAFETY: 1. blocks are disjoint parts of a dense tensor that this call may write. 2. the factor has the tensor's type and outlives the call;
-        // an output that is exactly an input is allowed.
+        // the row function allows an output that is the same memory as an input.
         unsafe {
             mxnet_kernels::map::run_row(
                 &mxnet_kernels::map::MULTIPLY,

@@ -16,7 +16,7 @@ use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Pro
 use crate::types::Types;
 use crate::{Array, Outputs};
 
-/// An affine map of the last axis, or of all axes but the first.
+/// An affine map of the last axis, or of all axes but the first as one.
 pub static FULLY_CONNECTED: OpDef = OpDef {
     name: "fully_connected",
     surface: &[Surface::Npx("fully_connected")],
@@ -68,7 +68,7 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The same with relu behind it. Graphs put it in the place of both operators: results lie in the cache when they are bounded.
+/// The affine map fused with relu: relu runs while the results are in cache. A graph pass replaces the two operators by it.
 pub static FULLY_CONNECTED_RELU: OpDef = OpDef {
     name: "fully_connected_relu",
     params: FULLY_CONNECTED.params,
@@ -116,7 +116,7 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
     multiply(cx.threads, &x, &turned, y, &epilogue)
 }
 
-/// The gradients for the cotangent of the affine map.
+/// The gradients, given the cotangent of the affine map.
 fn gradients(g: &GradCx, dy: &Array) -> Result<Grads> {
     let (x, weight) = (g.input(0), g.input(1));
     let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
@@ -176,7 +176,7 @@ fn affine_shape(cx: &CallCx) -> Result<Inferred> {
     one(shape)
 }
 
-/// `bias` (argument `i`) goes with `no_bias` and has one element for each of `n` outputs.
+/// Checks `bias` (argument `i`): absent if `no_bias`, else one element for each of `n` outputs.
 pub(super) fn check_bias(cx: &CallCx, i: usize, n: usize) -> Result<()> {
     match (cx.opt(i), cx.bool("no_bias")) {
         (Some(_), true) => Err(cx
@@ -193,7 +193,7 @@ pub(super) fn check_bias(cx: &CallCx, i: usize, n: usize) -> Result<()> {
     }
 }
 
-/// The map of each example: one call with the weight of all, products of matrices with weights of their own.
+/// The affine map under `vmap`: one call if all examples share the weight, else a batched matrix product.
 fn batched(cx: &BatchCx) -> Result<Outputs> {
     let (shape, k) = (cx.shape(0), cx.shape(1)[1]);
     let lead = match cx.bool("flatten") {

@@ -26,7 +26,7 @@ const PARAMS: &[Param] = &[
     Param::optional("ignore", ParamKind::Int),
 ];
 
-/// Minus the log-probability of one class.
+/// The negative log-probability of one class.
 pub static SPARSE_CROSS_ENTROPY: OpDef = OpDef {
     name: "sparse_cross_entropy",
     params: PARAMS,
@@ -152,7 +152,7 @@ pub static CROSS_ENTROPY_GRADIENT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Quadratic near zero, linear outside.
+/// Smooth L1 (Huber) loss: quadratic near zero, linear outside.
 pub static SMOOTH_L1: OpDef = OpDef {
     name: "smooth_l1",
     surface: &[Surface::Npx("smooth_l1")],
@@ -180,7 +180,7 @@ pub static SMOOTH_L1: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// The shape of argument `data` without the axis; argument `label` must have it.
+/// The shape of argument `data` without the class axis. An error unless argument `label` has it.
 fn rows_of(cx: &CallCx, data: usize, label: usize) -> Result<Dims> {
     let axis = cx.axis("axis", data)?;
     let rows: Dims = cx
@@ -200,7 +200,7 @@ fn rows_of(cx: &CallCx, data: usize, label: usize) -> Result<Dims> {
     Ok(rows)
 }
 
-/// A tensor like the data with the axis of the classes moved to the end.
+/// A view of a tensor like the data with the class axis moved to the end.
 fn axis_last(cx: &KernelCx, x: &Tensor) -> Result<Tensor> {
     let axis = cx.axis("axis", 0)?;
     Ok(x.with_layout(x.layout().move_axis(&[axis as isize], &[-1])?))
@@ -217,7 +217,7 @@ fn rows(x: &Tensor) -> Softmax {
     }
 }
 
-/// (softmax - one-hot) * dloss + softmax * dlse, with nothing from ignored labels to the loss.
+/// (softmax - one-hot) * dloss + softmax * dlse; ignored labels add nothing to the first term.
 fn slope(g: &GradCx) -> Result<Array> {
     let (x, label) = (g.input(0), g.input(1).astype(DType::I64)?);
     let ndim = x.ndim();
@@ -249,7 +249,7 @@ fn slope(g: &GradCx) -> Result<Array> {
 /// Cross entropy of the softmax of `data` along `axis`, at the classes that `label` names.
 ///
 /// # Errors
-/// What the operator rejects.
+/// Those of the operator.
 pub fn sparse_cross_entropy(data: &Array, label: &Array, axis: i64) -> Result<Array> {
     let attrs: Attrs = [Value::Int(axis), Value::None].into_iter().collect();
     invoke1(&SPARSE_CROSS_ENTROPY, &[data, label], &attrs)

@@ -1,4 +1,4 @@
-//! Greedy matching of rows and columns by their scores. `npx.bipartite_matching` and `npx.multibox_target` use it.
+//! Greedy matching of rows and columns by scores. `npx.bipartite_matching` and `npx.multibox_target` use it.
 
 use mxnet_tensor::{DType, Dims, Tensor};
 
@@ -8,7 +8,7 @@ use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe};
 
-/// Pairs of rows and columns.
+/// Matched pairs of rows and columns.
 pub static MATCH_PAIRS: OpDef = OpDef {
     name: "match_pairs",
     params: &[
@@ -58,7 +58,7 @@ fn pair(cx: &KernelCx) -> Result<()> {
     Ok(())
 }
 
-/// The pairs of one matrix of scores.
+/// The matched pairs of one score matrix.
 fn pairs(cx: &KernelCx, scores: &[f64], n: usize, m: usize) -> Vec<(usize, usize)> {
     let (threshold, is_ascend) = (cx.float("threshold"), cx.bool("is_ascend"));
     let is_good = |score: f64| match is_ascend {

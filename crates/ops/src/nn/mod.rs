@@ -1,7 +1,7 @@
 //! Operators of neural networks: affine maps, convolution, pooling, normalisation, softmax and losses, dropout.
 //!
-//! Their kernels take dense operands of float32 or float64; `operand` is the way there and back. Where a gradient has a kernel of its own, the
-//! rule uses it in plain backward passes and is composed of differentiable operators while a graph of the gradient itself is recorded.
+//! The kernels take dense float32 or float64 operands; `operand` converts to and from these. A gradient that has its own kernel uses it in a
+//! plain backward pass; if the backward pass itself is recorded, the rule composes differentiable operators instead.
 
 mod attention;
 mod batch_norm;

@@ -1,4 +1,4 @@
-//! Non-maximum suppression: which boxes are kept. `npx.box_nms` uses it.
+//! Non-maximum suppression: which boxes remain. `npx.box_nms` uses it.
 
 use mxnet_tensor::{DType, Dims, Tensor};
 
@@ -8,7 +8,7 @@ use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, one_of};
 
-/// The boxes that stay.
+/// The order of the boxes that remain.
 pub static BOX_NMS_ORDER: OpDef = OpDef {
     name: "box_nms_order",
     params: &[
@@ -75,7 +75,7 @@ fn keep(cx: &KernelCx) -> Result<()> {
     Ok(())
 }
 
-/// Positions of the boxes that no better one of their class overlaps too much.
+/// Positions of the boxes that do not overlap a better box of their class too much.
 fn kept(cx: &KernelCx, boxes: &[&[f64]]) -> Vec<i64> {
     let (score, class) = (cx.int("score_index") as usize, cx.int("id_index"));
     let (valid, background) = (cx.float("valid_thresh"), cx.int("background_id"));
@@ -108,7 +108,7 @@ fn kept(cx: &KernelCx, boxes: &[&[f64]]) -> Vec<i64> {
     kept
 }
 
-/// Left, top, right, bottom.
+/// A box as (left, top, right, bottom).
 fn corners(cx: &KernelCx, b: &[f64]) -> [f64; 4] {
     let at = cx.int("coord_start") as usize;
     let [x, y, z, w] = [b[at], b[at + 1], b[at + 2], b[at + 3]];

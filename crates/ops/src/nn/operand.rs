@@ -1,4 +1,4 @@
-//! From tensors of any layout and dtype to the dense float32 or float64 operands that kernels take, and back.
+//! Conversion between tensors of any layout and dtype and the dense float32 or float64 operands of kernels.
 
 use mxnet_kernels::Threads;
 use mxnet_tensor::{DType, Kind, Tensor};
@@ -7,7 +7,7 @@ use crate::cpu;
 use crate::cx::CallCx;
 use crate::error::Result;
 
-/// The dtype that kernels compute a dtype in: halves go through float32.
+/// The dtype that kernels compute in: float32 for float16 and bfloat16.
 pub fn compute(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -15,7 +15,7 @@ pub fn compute(dtype: DType) -> DType {
     }
 }
 
-/// The dtype of array argument `i` if it is real and floating, the default float if it is exact.
+/// The dtype of array argument `i`: its own if that is a real float, the default float for integers and booleans.
 ///
 /// # Errors
 /// [`crate::Error::DType`] for complex arguments.
@@ -31,7 +31,7 @@ pub fn float_of(cx: &CallCx, i: usize) -> Result<DType> {
     }
 }
 
-/// The elements as `dtype`, any layout: the tensor itself, or a copy for the time of a kernel.
+/// The tensor as `dtype`, in any layout: the tensor itself, or a temporary copy.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
@@ -42,7 +42,7 @@ pub fn typed(x: &Tensor, dtype: DType, threads: &dyn Threads) -> Result<Tensor> 
     copied(x, dtype, threads)
 }
 
-/// The elements as `dtype` in C order: the tensor itself, or a copy for the time of a kernel.
+/// The tensor as `dtype` in C order: the tensor itself, or a temporary copy.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
@@ -71,19 +71,19 @@ pub fn dense_or_none(
     x.map(|x| dense(x, dtype, threads)).transpose()
 }
 
-/// Where the elements of a tensor that may be absent begin; null for absent ones.
+/// Address of the first element; null for an absent tensor.
 pub fn pointer(x: Option<&Tensor>) -> *mut u8 {
     x.map_or(std::ptr::null_mut(), Tensor::data_ptr)
 }
 
-/// A place for a kernel to write dense elements of `dtype` that end up in `target`.
+/// A destination for a kernel that writes dense elements of `dtype`; `finish` converts them into `target`.
 pub struct Staged {
     target: Tensor,
     buffer: Tensor,
 }
 
 impl Staged {
-    /// The target itself where it is dense and of `dtype`, else a buffer.
+    /// Uses the target itself if it is dense and of `dtype`, else a buffer.
     ///
     /// # Errors
     /// [`crate::Error::Memory`].
@@ -100,20 +100,20 @@ impl Staged {
         })
     }
 
-    /// The dense tensor to write to. The elements of a buffer are undefined until they are written.
+    /// The dense tensor to write to. The elements of a buffer are uninitialised.
     pub fn tensor(&self) -> &Tensor {
         &self.buffer
     }
 
-    /// Where to write.
+    /// Address to write to.
     pub fn ptr(&self) -> *mut u8 {
         self.buffer.data_ptr()
     }
 
-    /// Moves what was written to the target.
+    /// Copies the buffer, if there is one, to the target.
     ///
     /// # Errors
-    /// None in practice: both have one shape.
+    /// None in practice: buffer and target have the same shape.
     pub fn finish(self, threads: &dyn Threads) -> Result<()> {
         if self.buffer.dtype() == self.target.dtype() && self.target.layout().is_contiguous() {
             return Ok(());
@@ -122,7 +122,7 @@ impl Staged {
     }
 }
 
-/// Memory of a kernel's own, for the time of its call.
+/// Temporary memory of a kernel.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].

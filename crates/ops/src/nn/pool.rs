@@ -32,7 +32,7 @@ const P_VALUE: Param = Param::optional("p_value", ParamKind::Int);
 const COUNT_PAD: Param = Param::optional("count_include_pad", ParamKind::Bool);
 const LAYOUT: Param = Param::optional("layout", ParamKind::Choice(LAYOUTS));
 
-/// Names of the attributes that all three operators have, in order.
+/// Names of the attributes of all three operators, in order.
 const SHARED: [&str; 9] = [
     "kernel",
     "stride",
@@ -51,7 +51,7 @@ const POOL: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// A window's largest element, mean, sum or p-norm.
+/// Maximum, mean, sum or p-norm of each window.
 pub static POOLING: OpDef = OpDef {
     name: "pooling",
     surface: &[Surface::Npx("pooling")],
@@ -137,7 +137,7 @@ pub static POOLING: OpDef = OpDef {
     ..POOL
 };
 
-/// The gradient of pooling, except for norms, which are made of sums.
+/// The gradient of pooling. That of p-norms is composed of sum pooling.
 pub static POOLING_GRADIENT: OpDef = OpDef {
     name: "pooling_gradient",
     params: &[
@@ -184,8 +184,8 @@ pub static POOLING_GRADIENT: OpDef = OpDef {
             _ => None,
         };
         let out = Staged::new(&case.first(dx)?, dtype)?;
-        // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; only maxima read the data, no kind but
-        // norms reads the result. 2. the gradient overlaps neither.
+        // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; only maxima read the data, only norms the
+        // result. 2. the gradient overlaps neither.
         unsafe {
             pool::backward(
                 cx.threads,
@@ -214,7 +214,7 @@ pub static POOLING_GRADIENT: OpDef = OpDef {
     ..POOL
 };
 
-/// Elements of one array where windows of another have their maximum.
+/// Elements of one array at the positions where windows of another array have their maximum.
 pub static POOLING_SELECT: OpDef = OpDef {
     name: "pooling_select",
     params: &[
@@ -251,7 +251,7 @@ pub static POOLING_SELECT: OpDef = OpDef {
     ..POOL
 };
 
-/// A pooling's geometry and where its channels are.
+/// Geometry of a pooling, and the axis of the channels.
 struct Case {
     pool: Pool,
     shape: Dims,
@@ -339,7 +339,7 @@ impl Case {
         }
     }
 
-    /// Shape of the result, channels where the user has them.
+    /// Shape of the result, in the user's layout.
     fn result(&self) -> Dims {
         let spatial = &self.pool.output[5 - self.shape.len()..];
         let (n, c) = (self.shape[0], self.shape[1]);
@@ -354,7 +354,7 @@ impl Case {
         shape
     }
 
-    /// A tensor in the user's layout with the channels first.
+    /// A view of a tensor in the user's layout, with the channels first.
     fn first(&self, x: &Tensor) -> Result<Tensor> {
         Ok(if self.channels_last {
             x.with_layout(turned(x.layout())?)
@@ -368,7 +368,7 @@ fn shared(g: &GradCx) -> Attrs {
     SHARED.iter().map(|name| g.get(name).clone()).collect()
 }
 
-/// Passes cotangents of windows on to their elements.
+/// Distributes the cotangents of windows to their elements.
 fn spread(g: &GradCx, dy: &Array, data: &Array) -> Result<Array> {
     only(
         &POOLING_GRADIENT,
@@ -376,7 +376,7 @@ fn spread(g: &GradCx, dy: &Array, data: &Array) -> Result<Array> {
     )
 }
 
-/// The transpose of [`spread`]: windows of `values`.
+/// The adjoint of [`spread`]: pools `values`, with the windows' maxima taken from `data`.
 fn gathered(g: &GradCx, values: &Array, data: &Array) -> Result<Array> {
     if g.str("pool_type") == "max" {
         return only(
@@ -398,7 +398,7 @@ fn norm_gradient(g: &GradCx) -> Result<Array> {
     let zero = Array::constant(Scalar::I64(0), y.dtype())?;
     let one = Array::constant(Scalar::I64(1), y.dtype())?;
     let empty = y.binary(&EQUAL, &zero)?;
-    // Divided by 1 where the norm is 0, so that the chosen 0 does not meet an infinity on its way back.
+    // Divides by 1 where the norm is 0: an infinity there would become NaN in the gradient's own gradient.
     let divisor = power(&choose(&empty, &one, y)?, p - 1)?;
     let share = choose(&empty, &zero, &dy.div(&divisor)?)?;
     let attrs: Attrs = SHARED
@@ -418,7 +418,7 @@ fn norm_gradient(g: &GradCx) -> Result<Array> {
     spread.mul(&x.sign()?.mul(&power(&x.abs()?, p - 1)?)?)
 }
 
-/// `x` to a power of at least 0, by repeated squaring.
+/// `x` to a non-negative integer power, by repeated squaring.
 fn power(x: &Array, mut exponent: i64) -> Result<Array> {
     let mut result: Option<Array> = None;
     let mut square = x.clone();
@@ -440,7 +440,7 @@ fn power(x: &Array, mut exponent: i64) -> Result<Array> {
     }
 }
 
-/// A plain loop in float64: it serves gradients of gradients only.
+/// An unoptimised loop in float64: only second derivatives use it.
 fn select(cx: &KernelCx) -> Result<()> {
     let y = cx.output(0);
     let case = Case::of(&cx.args, cx.input(1).shape())?;
@@ -449,7 +449,7 @@ fn select(cx: &KernelCx) -> Result<()> {
     let out = Staged::new(&case.first(y)?, DType::F64)?;
     let (p, planes) = (case.pool, case.pool.planes);
     let (in_len, out_len): (usize, usize) = (p.input.iter().product(), p.output.iter().product());
-    // SAFETY: dense tensors of float64 with these numbers of elements; nobody writes the first two, and the third is this call's own.
+    // SAFETY: dense float64 tensors with these numbers of elements; the first two are only read, and the third was allocated for this call.
     let (values, data, chosen) = unsafe {
         (
             std::slice::from_raw_parts(values.data_ptr().cast::<f64>(), planes * in_len),

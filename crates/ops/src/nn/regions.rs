@@ -1,4 +1,4 @@
-//! Regions of interest: positions of largest elements, which `npx.roi_pooling` takes, and means of values between pixels.
+//! Regions of interest: positions of maxima for `npx.roi_pooling`, and means of interpolated samples for `npx.roi_align`.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::regions::{self as kernel, Regions, Samples};
@@ -21,7 +21,7 @@ const RATIO: Param = Param::int("sample_ratio", -1);
 const BY_POSITION: Param = Param::bool("position_sensitive", false);
 const ALIGNED: Param = Param::bool("aligned", false);
 
-/// Where the largest element of each bin is.
+/// Position of the largest element of each bin.
 pub static ROI_LARGEST: OpDef = OpDef {
     name: "roi_largest",
     params: &[
@@ -60,7 +60,7 @@ pub static ROI_LARGEST: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Means of samples of each bin.
+/// Mean of the samples of each bin.
 pub static ROI_ALIGN: OpDef = OpDef {
     name: "roi_align",
     surface: &[Surface::Npx("roi_align")],
@@ -152,7 +152,7 @@ pub static ROI_ALIGN: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// What [`ROI_ALIGN`] does, turned round.
+/// The adjoint of [`ROI_ALIGN`].
 pub static ROI_ALIGN_SPREAD: OpDef = OpDef {
     name: "roi_align_spread",
     params: &[
@@ -213,7 +213,7 @@ pub static ROI_ALIGN_SPREAD: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The attributes that [`ROI_ALIGN`] and [`ROI_ALIGN_SPREAD`] have in common, in order.
+/// The common attributes of [`ROI_ALIGN`] and [`ROI_ALIGN_SPREAD`], in order.
 fn attributes(g: &GradCx) -> Vec<Value> {
     let names = [
         "pooled_size",
@@ -225,7 +225,7 @@ fn attributes(g: &GradCx) -> Vec<Value> {
     names.iter().map(|name| g.get(name).clone()).collect()
 }
 
-/// Number of regions; the shape of the images; number of bins.
+/// Number of regions, shape of the images, bins along each axis.
 fn sizes<'a>(cx: &CallCx<'a>) -> Result<(usize, &'a [usize; 4], [usize; 2])> {
     let Ok(images) = <&[usize; 4]>::try_from(cx.shape(0)) else {
         return Err(cx.shape_error("`data` must have four axes, (n, c, h, w)"));
@@ -275,10 +275,10 @@ fn operand_dtype(x: &Tensor) -> DType {
     }
 }
 
-/// The regions as numbers.
+/// The regions as float64.
 ///
 /// # Errors
-/// [`Error::Index`] for one of an image beyond the last.
+/// [`Error::Index`] for a region whose image index is out of bounds.
 fn regions(cx: &KernelCx, rois: &Tensor, images: usize) -> Result<Vec<f64>> {
     let dense = operand::dense(rois, DType::F64, cx.threads)?;
     let found: Vec<f64> = cpu::read_dense(&dense);
@@ -317,7 +317,7 @@ fn samples(cx: &KernelCx) -> Samples {
     }
 }
 
-/// A quarter of the pixels of each region's image, for regions of half its size.
+/// Cost estimate: a quarter of the pixels of each region's image, as if regions had half the image's height and width.
 fn work(cx: &CallCx) -> u64 {
     let (images, rois) = (cx.shape(0), cx.shape(1));
     (rois[0] * images[1..].iter().product::<usize>() / 4) as u64

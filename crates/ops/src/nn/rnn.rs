@@ -87,7 +87,7 @@ pub static RNN: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Consecutive parts of a vector.
+/// Splits a vector into consecutive parts.
 pub static CUT: OpDef = OpDef {
     name: "cut",
     params: &[
@@ -129,14 +129,14 @@ pub static CUT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// What a call says about its layers.
+/// Geometry of the stacked layers of a call.
 struct Stack {
     gates: usize,
     hidden: usize,
     layers: usize,
     directions: usize,
     lstm: bool,
-    /// Size of a projected state.
+    /// Size of a projected state; `None` without projection.
     projection: Option<usize>,
     clip: Option<Clip>,
 }
@@ -260,7 +260,7 @@ fn run_all(cx: &CallCx) -> Result<Outputs> {
     let (y, h, c) = match cx.opt(4) {
         None => layers(cx, &stack, &parts, x, None)?,
         Some(lengths) => {
-            // What stands behind the ends takes no part, even if it is no number.
+            // Steps after a sequence's end must have no effect, even if they hold NaN.
             let attrs = [Value::Bool(true), Value::Float(0.0), Value::Int(0)];
             let attrs: Attrs = attrs.into_iter().collect();
             let masked = invoke_with(&SEQUENCE_MASK, &[Some(x), Some(lengths)], &attrs)?;
@@ -360,7 +360,7 @@ fn layers(
     Ok((x, joined(&hs, 0)?, c))
 }
 
-/// One LSTM layer in one direction, step by step: result, last state, last cell state.
+/// One LSTM layer in one direction, composed of operators: result, last state, last cell state.
 fn stepped(
     cx: &CallCx,
     stack: &Stack,
@@ -378,7 +378,7 @@ fn stepped(
         },
         clip: stack.clip,
     };
-    // Halves are summed in float32, as in the kernel.
+    // float16 and bfloat16 are summed in float32, as in the kernel.
     let returned = crate::types::promoted(&cx.inputs[..4]);
     let wide = |x: &Array| x.astype(operand::compute(returned));
     let [wi, wh, bi, bh] = [weights.wi, weights.wh, weights.bi, weights.bh].map(wide);
@@ -400,7 +400,7 @@ fn stepped(
     ])
 }
 
-/// Bounds of the cell state.
+/// Bounds to which the cell state is clipped.
 fn clip(cx: &CallCx) -> Result<Option<Clip>> {
     match (cx.opt_float("lstm_state_clip_min"), cx.opt_float("lstm_state_clip_max")) {
         (Some(min), Some(max)) if min <= max => Ok(Some(Clip {
@@ -426,7 +426,7 @@ fn one_of(x: &Array, i: usize) -> Result<Array> {
     narrow(x, 0, i, i + 1)?.reshape(&x.shape()[1..])
 }
 
-/// Arrays joined along an axis; a single one as it is.
+/// Concatenates arrays along an axis; returns a single array as it is.
 fn joined(arrays: &[Array], axis: usize) -> Result<Array> {
     if let [only] = arrays {
         return Ok(only.clone());

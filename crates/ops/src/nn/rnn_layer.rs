@@ -17,7 +17,7 @@ use crate::nn::unrolled::{self, Steps};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
 use crate::types::{self, Types};
 
-/// Kinds of cells.
+/// Names of the cells.
 pub(super) const MODES: &[&str] = &["rnn_relu", "rnn_tanh", "lstm", "gru"];
 
 /// One layer in one direction.
@@ -170,7 +170,7 @@ fn geometry(args: &Args, data: &[usize], wh: &[usize], dtype: DType) -> Rnn {
     }
 }
 
-/// The lengths of the sequences, checked.
+/// The lengths of the sequences; an error if one is out of range.
 fn lengths(cx: &KernelCx, g: &Rnn) -> Result<Option<Vec<usize>>> {
     let Some(x) = cx.opt(7) else { return Ok(None) };
     let dense = operand::dense(x, DType::I64, cx.threads)?;
@@ -223,8 +223,8 @@ fn forward(cx: &KernelCx) -> Result<()> {
     } else {
         std::ptr::null_mut()
     };
-    // SAFETY: 1. operands are dense, of `dtype` and of the sizes that the geometry says (the composite that calls this made them so). 2. results,
-    // workspace and scratch are this call's own, of the sizes the kernel asks for.
+    // SAFETY: 1. operands are dense, of `dtype` and of the geometry's sizes (the calling composite ensures this). 2. results, workspace and scratch
+    // were allocated for this call, with the sizes that the kernel asks for.
     unsafe {
         kernel::forward(
             cx.threads,
@@ -258,7 +258,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     let outs: SmallVec<[Staged; 7]> = (0..7)
         .map(|i| Staged::new(cx.output(i), dtype))
         .collect::<Result<_>>()?;
-    // The kernel uses the workspace up, but the graph may be walked again.
+    // The kernel overwrites the workspace, but the graph may be walked again, so it gets a copy.
     let copy_of = |kept: &Tensor| -> Result<Tensor> {
         let copy = Tensor::empty(kept.shape(), dtype, kept.device())?;
         crate::cpu::copy(kept, &copy, cx.threads)?;
@@ -305,8 +305,8 @@ fn backward(cx: &KernelCx) -> Result<()> {
             std::ptr::null_mut()
         },
     };
-    // SAFETY: 1. operands are dense, of `dtype` and of the sizes that the geometry says: those of the forward call. 2. results, workspace (checked
-    // above) and scratch are this call's own, of the sizes the kernel asks for.
+    // SAFETY: 1. operands are dense, of `dtype` and of the geometry's sizes: those of the forward call. 2. results, workspace (checked above) and
+    // scratch were allocated for this call, with the sizes that the kernel asks for.
     unsafe {
         kernel::backward(
             cx.threads,

@@ -1,4 +1,4 @@
-//! Normalisation of rows of each sample: layer, group, instance, root mean square and length. Batches are in `batch_norm.rs`.
+//! Normalisation of rows within each sample: layer, group, instance, RMS and L2 normalisation. Batch normalisation is in `batch_norm.rs`.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::norm::{self as kernel, Affine, Centre, RowNorm};
@@ -177,7 +177,7 @@ pub static INSTANCE_NORM: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Rows divided by their length.
+/// Rows divided by their Euclidean length.
 pub static L2_NORMALIZATION: OpDef = OpDef {
     name: "l2_normalization",
     surface: &[Surface::Npx("l2_normalization")],
@@ -228,7 +228,7 @@ pub static L2_NORMALIZATION: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Normalisation of rows of so many elements that follow one another.
+/// Normalisation of rows of `len` consecutive elements.
 pub static ROW_NORM: OpDef = OpDef {
     name: "row_norm",
     params: &[
@@ -325,7 +325,7 @@ pub static ROW_NORM: OpDef = OpDef {
     ..NORM
 };
 
-/// Gradients of row normalisation, in one pass.
+/// Gradients of row normalisation, fused in one kernel.
 pub static ROW_NORM_GRADIENT: OpDef = OpDef {
     name: "row_norm_gradient",
     params: &[
@@ -434,7 +434,7 @@ fn along_axis(cx: &CallCx, centred: bool) -> Result<Outputs> {
             )));
         }
     }
-    // The axis goes to the end and back.
+    // The axis is swapped with the last one, and back afterwards.
     let last = x.ndim() - 1;
     let swapped = |x: &Array| -> Result<Array> {
         if axis == last {
@@ -457,7 +457,7 @@ fn along_axis(cx: &CallCx, centred: bool) -> Result<Outputs> {
     if !centred || !cx.bool("output_mean_var") {
         return cx.done(y);
     }
-    // Rows are in the order of the moved data: their axes, less the last, with the place of `axis` taken by the one that was last.
+    // The statistics have the axes of the transposed data without its last axis: the former last axis stands at the position of `axis`.
     let rows = Dims::from_slice(&moved.shape()[..last]);
     let statistic = |s: &Array| -> Result<Array> {
         let s = s.reshape(&rows)?;
@@ -521,7 +521,7 @@ fn over_groups(cx: &CallCx, groups: i64) -> Result<Outputs> {
     ]))
 }
 
-/// Gradients of row normalisation made of differentiable operators, on data seen as (samples, groups, channels of a group, inner).
+/// Gradients of row normalisation composed of differentiable operators. The data is reshaped to (samples, groups, channels of a group, inner).
 fn row_slopes(g: &GradCx) -> Result<Outputs> {
     let (len, groups) = (g.int("len") as usize, g.int("groups").max(0) as usize);
     let inner = if groups == 0 {
@@ -569,7 +569,7 @@ fn row_slopes(g: &GradCx) -> Result<Outputs> {
                 .mul(&centred)?,
         )?;
     }
-    // With no groups a gradient has an element for each of a row; with them, one for each channel of a sample.
+    // Without groups, gamma and beta have one element for each element of a row; with groups, one for each channel.
     let others: &[i64] = if groups == 0 { &[0, 1, 3] } else { &[0, 3] };
     let size = if groups == 0 {
         len

@@ -1,4 +1,4 @@
-//! Sequences of different lengths in one array: steps along one axis, sequences along the other.
+//! Sequences of different lengths in one array: one axis holds the steps, another the sequences.
 
 use mxnet_tensor::{DType, Dims, Scalar};
 
@@ -14,7 +14,7 @@ use crate::invoke::invoke1;
 use crate::opdef::{Cpu, OpDef, Probe, Surface};
 use crate::shape::{flip, narrow};
 
-/// What the functions have in common.
+/// Default fields for these operators.
 const SEQUENCES: OpDef = OpDef {
     about: &[
         ("data", "Of shape (t, n, ...) or, for axis 1, (n, t, ...)."),
@@ -38,7 +38,7 @@ const LENGTHS: Param = Param::optional_array("sequence_length");
 const USES: Param = Param::bool("use_sequence_length", false);
 const AXIS: Param = Param::int("axis", 0);
 
-/// Steps behind the ends, overwritten.
+/// Overwrites the steps after each sequence's end.
 pub static SEQUENCE_MASK: OpDef = OpDef {
     name: "sequence_mask",
     surface: &[Surface::Npx("sequence_mask")],
@@ -75,7 +75,7 @@ pub static SEQUENCE_MASK: OpDef = OpDef {
     ..SEQUENCES
 };
 
-/// The last steps.
+/// The last step of each sequence.
 pub static SEQUENCE_LAST: OpDef = OpDef {
     name: "sequence_last",
     surface: &[Surface::Npx("sequence_last")],
@@ -116,7 +116,7 @@ pub static SEQUENCE_LAST: OpDef = OpDef {
     ..SEQUENCES
 };
 
-/// Steps in reverse.
+/// The steps of each sequence in reverse order.
 pub static SEQUENCE_REVERSE: OpDef = OpDef {
     name: "sequence_reverse",
     surface: &[Surface::Npx("sequence_reverse")],
@@ -156,7 +156,7 @@ fn axis(cx: &CallCx) -> Result<usize> {
     }
 }
 
-/// The lengths as int64, if they are to be used.
+/// The lengths as int64; `None` unless `use_sequence_length` is set.
 fn lengths(cx: &CallCx, axis: usize) -> Result<Option<Array>> {
     let x = cx.input(0);
     if x.ndim() < 2 {
@@ -175,7 +175,7 @@ fn lengths(cx: &CallCx, axis: usize) -> Result<Option<Array>> {
     lengths.astype(DType::I64).map(Some)
 }
 
-/// A view of `x`, which has one axis, that broadcasts along the others of an array of `ndim` axes.
+/// A view of the 1-d array `x` that broadcasts along `axis` of an array with `ndim` axes.
 fn spread(x: &Array, axis: usize, ndim: usize) -> Result<Array> {
     let mut shape = Dims::from_elem(1, ndim);
     shape[axis] = x.len();

@@ -20,7 +20,7 @@ use crate::opdef::{
 };
 use crate::{Array, creation, only};
 
-/// What both have in common.
+/// Default fields for softmax and its logarithm.
 const SOFTMAX_LIKE: OpDef = OpDef {
     about: &[
         ("length", "How many elements of each row take part."),

@@ -1,4 +1,4 @@
-//! Products with the rows in a window around each row: attention to neighbours, whose scores fill a band.
+//! Attention to a window of neighbouring rows (sliding-window attention). The scores form a band matrix.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::window::{self as kernel, Flow, Window};
@@ -34,7 +34,7 @@ const ALL: Keep = Keep {
     outputs: 0,
 };
 
-/// Scores of the rows in a window.
+/// Scores of each row with the rows in its window.
 pub static SLDWIN_ATTEN_SCORE: OpDef = OpDef {
     name: "sldwin_atten_score",
     surface: &[Surface::Npx("sldwin_atten_score")],
@@ -104,7 +104,7 @@ pub static SLDWIN_ATTEN_SCORE: OpDef = OpDef {
     ..WINDOW
 };
 
-/// Sums of the rows in a window.
+/// Weighted sums of the rows in a window.
 pub static SLDWIN_ATTEN_CONTEXT: OpDef = OpDef {
     name: "sldwin_atten_context",
     surface: &[Surface::Npx("sldwin_atten_context")],
@@ -145,7 +145,7 @@ pub static SLDWIN_ATTEN_CONTEXT: OpDef = OpDef {
     ..WINDOW
 };
 
-/// Sums of the rows in whose windows each row is: what [`SLDWIN_ATTEN_CONTEXT`] does, turned round.
+/// The adjoint of [`SLDWIN_ATTEN_CONTEXT`]: sums over the rows in whose windows each row is.
 pub static SLDWIN_ATTEN_SPREAD: OpDef = OpDef {
     name: "sldwin_atten_spread",
     params: &[
@@ -167,7 +167,7 @@ pub static SLDWIN_ATTEN_SPREAD: OpDef = OpDef {
     ..WINDOW
 };
 
-/// Rows in a window.
+/// Number of rows in a window.
 fn width(cx: &CallCx) -> Result<usize> {
     match cx.int("w") {
         w if w < 0 => Err(cx.value_error(format!("`w` must not be negative, found {w}"))),
@@ -176,7 +176,7 @@ fn width(cx: &CallCx) -> Result<usize> {
     }
 }
 
-/// The shape of array `i`, which has rows, and as many heads as there are dilations.
+/// The shape of array `i`. An error unless it has as many heads as there are dilations.
 fn rows<'a>(cx: &CallCx<'a>, i: usize) -> Result<&'a [usize]> {
     let shape = cx.shape(i);
     if shape.len() != 4 || cx.shape(2) != &shape[2..3] {
@@ -215,7 +215,7 @@ fn sum(cx: &KernelCx, flow: Flow) -> Result<()> {
     case.out.finish(cx.threads)
 }
 
-/// One call of `op` with the window of the call that is differentiated.
+/// Calls `op` with the window attributes of the call that is differentiated.
 fn call(g: &GradCx, op: &'static OpDef, first: &Array, second: &Array) -> Result<Array> {
     let attrs: Attrs = ["w", "symmetric"]
         .iter()

@@ -1,4 +1,4 @@
-//! Bin numbers and counts of bins, of which histograms are composed.
+//! Bin indices and counts; `histogram` is composed of them.
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ const PARAMS: &[Param] = &[
     Param::bool("even", false),
 ];
 
-/// Numbers of bins.
+/// The bin of each element.
 pub static BIN_NUMBERS: OpDef = OpDef {
     name: "bin_numbers",
     params: PARAMS,
@@ -52,7 +52,7 @@ pub static BIN_NUMBERS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Counts of bins.
+/// Number of elements in each bin.
 pub static BIN_COUNTS: OpDef = OpDef {
     name: "bin_counts",
     doc: "How many of the real numbers of `x` fall into each of the bins between ascending `edges`, int64. `even` says that edges lie as evenly as \
@@ -100,7 +100,7 @@ fn check(cx: &CallCx) -> Result<()> {
 
 type Dense<'a> = Cow<'a, Tensor>;
 
-/// Numbers and edges, dense and of the dtype that both promote to.
+/// Elements and edges, dense, in the dtype that both promote to.
 fn operands<'a>(cx: &KernelCx<'a>) -> Result<(Dense<'a>, Dense<'a>)> {
     let (x, edges) = (cx.input(0), cx.input(1));
     let dtype = result_type(

@@ -108,7 +108,7 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
     one_of(shape, DType::I64)
 }
 
-/// Up to this many elements rows are looked at one after the other, without ordering axes.
+/// Up to this many elements, rows are searched one after the other, without sorting the axes by stride.
 const MAX_ROW_BY_ROW_LEN: usize = 4096;
 
 fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
@@ -133,7 +133,7 @@ fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
                 ]
             }
         };
-        // SAFETY: the input is dense, and so is the output, which has a place for each row.
+        // SAFETY: the input is dense; so is the output, which has one element for each row.
         let is_done = unsafe {
             let out = out.data_ptr().cast();
             arg_reduce_small(which, elem(x.dtype()), x.data_ptr(), rows, out)
@@ -142,7 +142,7 @@ fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
             return Ok(());
         }
     }
-    // One stride for each axis of the input; that of the axis that goes away is not looked at.
+    // One stride for each axis of the input; that of the reduced axis is ignored.
     let mut steps: SmallVec<[isize; 4]> = out.byte_strides().iter().copied().collect();
     match axis {
         None => steps = SmallVec::from_elem(0, x.shape().len()),

@@ -9,7 +9,7 @@ use crate::index::dense;
 use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
 
-/// What `isin` is made of.
+/// The kernel of `isin`.
 pub static CONTAINS: OpDef = OpDef {
     name: "contains",
     params: &[

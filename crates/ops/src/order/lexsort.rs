@@ -43,7 +43,7 @@ pub static LEXSORT: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         let ndim = same_shape(cx)?.len();
         if ndim == 0 {
-            // A single element is in order.
+            // A 0-d array is sorted.
             return cx.done(zeros(&[], DType::I64, cx.input(0).device())?);
         }
         let axis = normalize_axis(cx.int("axis") as isize, ndim)?;
@@ -69,7 +69,7 @@ pub static LEXSORT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// The order by several keys, row by row.
+/// Sorts each row by several keys.
 pub static LEXSORT_ROWS: OpDef = OpDef {
     name: "lexsort_rows",
     params: &[Param::arrays("keys")],
@@ -88,7 +88,7 @@ pub static LEXSORT_ROWS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The shape of all keys.
+/// The shape of the keys; an error unless all have the same.
 fn same_shape<'a>(cx: &CallCx<'a>) -> Result<&'a [usize]> {
     if cx.inputs.is_empty() {
         return Err(cx.dtype_error("need at least one key"));
@@ -105,19 +105,19 @@ fn same_shape<'a>(cx: &CallCx<'a>) -> Result<&'a [usize]> {
     Ok(cx.shape(0))
 }
 
-/// Sorts by each key in turn, the primary one last: what is equal keeps the order of the keys before.
+/// Sorts by each key in turn, the primary one last. The sorts are stable, so ties keep the order of the keys before.
 fn order_rows(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
     let shape = out.shape();
     let place = || Tensor::empty(shape, DType::I64, out.device());
     let (other, again) = (place()?, place()?);
-    // The orders so far alternate between two places, the last one in the output.
+    // Two buffers are used alternately; the last one written is the output.
     let (mut from, mut to) = (&other, out);
     if cx.inputs.len().is_multiple_of(2) {
         std::mem::swap(&mut from, &mut to);
     }
     let sorted = |key: &Tensor, order: &Tensor| {
-        // SAFETY: the key is dense, the order dense int64 of its shape; nobody else knows it yet.
+        // SAFETY: the key is dense; the order is dense int64 of its shape and not shared yet.
         unsafe {
             argsort(
                 cx.threads,
@@ -136,7 +136,8 @@ fn order_rows(cx: &KernelCx) -> Result<()> {
             view_strides: &x.byte_strides(),
             dense_strides: &to.byte_strides(),
         };
-        // SAFETY: 1. orders of rows are positions in them. 2. all three are dense and of one shape. 3. `to` is written by nobody else and lies apart.
+        // SAFETY: 1. the order of a row holds positions within the row. 2. all three are dense and of one shape. 3. `to` overlaps neither input and is
+        // written by nobody else.
         unsafe { gather_along(cx.threads, &what, x.data_ptr(), to.data_ptr()) }
     };
     for i in 0..cx.inputs.len() {

@@ -1,7 +1,7 @@
-//! Order: sorting, selecting, searching, extremes' positions, counting.
+//! Sorting, selecting, searching, positions of extremes, counting.
 //!
-//! The kernels sort contiguous rows; operators bring the axis to the end and back. Gradients of sorted values are gathers: the permutation is
-//! found again from the input, so nothing but the input is kept.
+//! The kernels sort contiguous rows; operators move the axis to the end and back. Gradients of sorted values are gathers. The permutation is
+//! recomputed from the input, so only the input is saved.
 
 mod bins;
 mod extreme;

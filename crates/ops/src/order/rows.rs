@@ -1,4 +1,4 @@
-//! Operators that sort dense rows along the last axis; `sort.rs` composes the public functions of them.
+//! Operators that sort dense rows along the last axis; the public functions in `sort.rs` are composed of them.
 #![allow(unsafe_code)]
 
 use mxnet_engine::{Access, engine};
@@ -17,14 +17,14 @@ use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, one_of};
 
-/// What these operators have in common.
+/// Default fields for these operators.
 const ROWS: OpDef = OpDef {
     params: &[Param::array("x"), Param::bool("descending", false)],
     infer: |cx| {
         row_len(cx)?;
         cx.same_as(0)
     },
-    // Some comparisons for each element; what matters is that anything but a small array leaves the calling thread.
+    // A rough estimate: it only ensures that all but small arrays are sorted on another thread.
     cost: Cost::Of(|cx| {
         let n = cx.input(0).len() as u64;
         n * u64::from(n.max(2).ilog2())
@@ -33,13 +33,13 @@ const ROWS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Every row sorted.
+/// Sorts every row.
 pub static SORT_ROWS: OpDef = OpDef {
     name: "sort_rows",
     doc: "The rows (last axis) of an array, sorted. NaN counts as the largest value.",
     cpu: Cpu::Kernel(|cx| {
         let x = dense(cx.input(0), cx.threads)?;
-        // SAFETY: input and output are dense and of one shape, and the same elements or apart.
+        // SAFETY: input and output are dense and of one shape; they are the same memory or do not overlap.
         unsafe { kernel::sort(cx.threads, order(cx), &rows(&x), cx.output(0).data_ptr()) };
         Ok(())
     }),
@@ -58,8 +58,8 @@ pub static SORT_ROWS: OpDef = OpDef {
     ..ROWS
 };
 
-/// Sorts the rows of a small dense array, as [`SORT_ROWS`] with its input as the output, but without a call. Returns whether it did; if not,
-/// nothing has changed.
+/// As [`SORT_ROWS`] in place for a small dense array, without dispatching a call. Returns whether the rows were sorted; if not, the array is
+/// unchanged.
 pub fn sort_small_in_place(x: &Array) -> bool {
     let is_small = x.ndim() > 0 && (1..=4096).contains(&x.len());
     if !is_small || !is_writable(x) || !x.layout().is_contiguous() {
@@ -71,7 +71,7 @@ pub fn sort_small_in_place(x: &Array) -> bool {
     };
     storage.bump_version();
     let (sorted, first) = (rows(x.tensor()), x.tensor().data_ptr());
-    // SAFETY: dense rows, which the hold allows to write; the kernel may write to the rows that it reads.
+    // SAFETY: dense rows, which `hold` allows to write; the kernel allows input and output to be the same memory.
     unsafe { kernel::sort(&Pool, Order::Ascending, &sorted, first) };
     true
 }
@@ -96,7 +96,7 @@ pub static ARGSORT_ROWS: OpDef = OpDef {
 
 const SELECT: &[Param] = &[Param::array("x"), Param::required("kth", ParamKind::Int)];
 
-/// Every row partitioned.
+/// Partitions every row.
 pub static PARTITION_ROWS: OpDef = OpDef {
     name: "partition_rows",
     params: SELECT,
@@ -155,7 +155,7 @@ const FIRST: &[Param] = &[
     Param::bool("descending", true),
 ];
 
-/// Positions of the first elements of every row.
+/// Positions of the `k` first elements of every row in sorted order.
 pub static TOPK_ROWS: OpDef = OpDef {
     name: "topk_rows",
     params: FIRST,
@@ -191,7 +191,7 @@ pub static TOPK_ROWS: OpDef = OpDef {
     ..ROWS
 };
 
-/// Which elements are among the first of their row.
+/// Marks the elements that are among the `k` first of their row in sorted order.
 pub static TOPK_MASK: OpDef = OpDef {
     name: "topk_mask",
     params: FIRST,
@@ -281,7 +281,7 @@ pub(super) fn argsort_rows(x: &Array, descending: bool) -> Result<Array> {
     )
 }
 
-/// Cotangents of permuted rows go back to where their elements stood.
+/// The gradient of permuted rows: scatters the cotangents back to the elements' positions.
 pub(super) fn scattered(g: &GradCx, at: &Array) -> Result<Grads> {
     let axis = g.shape(0).len() as i64 - 1;
     let attrs: Attrs = [Value::Int(axis), Value::from(g.shape(0))]
@@ -294,7 +294,7 @@ pub(super) fn scattered(g: &GradCx, at: &Array) -> Result<Grads> {
     )?)]))
 }
 
-/// Elements of dense rows at positions.
+/// Gathers elements of dense rows.
 pub(super) fn at_positions(x: &Array, at: &Array) -> Result<Array> {
     gather_along(x, at, x.ndim() - 1)
 }

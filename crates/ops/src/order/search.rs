@@ -17,7 +17,7 @@ use crate::opdef::{Cost, Cpu, Grad, Keep, Known, OpDef, Probe, Surface, one_of};
 use crate::shape::flip;
 use crate::{Array, Element, Tuple, promoted};
 
-/// Where values go in a sorted array of their dtype.
+/// Insertion positions of values in a sorted array of the same dtype.
 pub static SEARCH_ROWS: OpDef = OpDef {
     name: "search_sorted",
     params: &[
@@ -112,7 +112,7 @@ pub static SEARCHSORTED: OpDef = OpDef {
                 return Err(cx.shape_error("`sorter` must have the shape of `a`"));
             }
             Some(sorter) => {
-                // NumPy says that the value is wrong, not the index.
+                // NumPy raises ValueError here, not IndexError.
                 sorted = take(a, sorter, 0, "raise").map_err(|error| match error {
                     Error::Index(fault) => Error::Value(fault),
                     error => error,
@@ -135,7 +135,7 @@ pub static SEARCHSORTED: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Where values go in the sorted array `a`, whatever their dtypes.
+/// Insertion positions of values in the sorted array `a`, for any dtypes.
 fn places(a: &Array, v: &Array, side: Side) -> Result<Array> {
     let search = |a: &Array, v: &Array, side: Side| {
         let attrs: Attrs = [Value::Bool(matches!(side, Side::Right))]
@@ -146,7 +146,7 @@ fn places(a: &Array, v: &Array, side: Side) -> Result<Array> {
     if let Some(number) = v.number().filter(|number| number.kind() < Kind::Complex)
         && !a.dtype().is_complex()
     {
-        // Truth values are the integers 0 and 1.
+        // Booleans are searched as the integers 0 and 1.
         let a = &match a.dtype() {
             DType::Bool => a.astype(DType::U8)?,
             _ => a.clone(),
@@ -161,8 +161,8 @@ fn places(a: &Array, v: &Array, side: Side) -> Result<Array> {
     search(&a.astype(dtype)?, &v.astype(dtype)?, side)
 }
 
-/// An element of `dtype`, integer or float, and a side of it: the place of a number among elements of that dtype. The array need not be converted to
-/// a dtype that holds the number, and nothing is rounded.
+/// An element of `dtype` (integer or float) and a side that together give the insertion position of `number` in an array of that dtype. So the array
+/// need not be converted to a dtype that holds the number exactly.
 fn nearby(number: Scalar, dtype: DType, side: Side) -> (Scalar, Side) {
     if dtype.is_float() {
         // SAFETY: 16 bytes hold an element of any dtype, and it is written before it is read.
@@ -172,7 +172,7 @@ fn nearby(number: Scalar, dtype: DType, side: Side) -> (Scalar, Side) {
             Scalar::read(dtype, bytes.as_ptr().cast())
         };
         let side = match near.as_f64().partial_cmp(&number.as_f64()) {
-            // The number lies before the element that it is rounded to, and so it does before its equals.
+            // The number is less than the element it is rounded to, so it goes before all equal elements.
             Some(Ordering::Greater) => Side::Left,
             Some(Ordering::Less) => Side::Right,
             _ => side,
@@ -187,9 +187,9 @@ fn nearby(number: Scalar, dtype: DType, side: Side) -> (Scalar, Side) {
     let (whole, side) = match number {
         Scalar::U64(x) => (i128::from(x), side),
         Scalar::F64(x) | Scalar::Wide(x) => match x.floor() {
-            // NaN goes behind everything.
+            // NaN sorts after everything.
             _ if x.is_nan() => (high, Side::Right),
-            // Beyond 128 bits it is the last one, which is far enough.
+            // The cast to 128 bits saturates, which is far out of range of any dtype.
             below if below == x => (x as i128, side),
             below => (below as i128, Side::Right),
         },
@@ -243,7 +243,7 @@ pub static DIGITIZE: OpDef = OpDef {
         if bins.ndim() != 1 {
             return Err(cx.shape_error(format!("`bins` must have 1 axis, found {}", bins.ndim())));
         }
-        // Bins that hold their right edge begin behind it.
+        // A bin that includes its right edge excludes its left one.
         let places = |edges: &Array| {
             let side = match cx.bool("right") {
                 true => Side::Left,
@@ -253,7 +253,7 @@ pub static DIGITIZE: OpDef = OpDef {
         };
         match direction(&bins)? {
             Some(Direction::Up) => cx.done(places(&bins)?),
-            // Bins that descend are counted from the other end.
+            // Descending bins are reversed, and the result is counted from the end.
             Some(Direction::Down) => {
                 let n = Array::weak_scalar(Scalar::I64(bins.len() as i64))?;
                 cx.done(n.sub(&places(&flip(&bins, &[0])?)?)?)
@@ -270,13 +270,13 @@ pub static DIGITIZE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Which way a sequence goes.
+/// Whether a sequence ascends or descends.
 enum Direction {
     Up,
     Down,
 }
 
-/// Whether no element of a sequence is less than the one before, or none is larger. Waits for the elements.
+/// The direction of a monotonic sequence; `None` if it is not monotonic. Waits for the elements.
 fn direction(x: &Array) -> Result<Option<Direction>> {
     fn of<T: Element + PartialOrd>(x: &Array) -> Result<Option<Direction>> {
         let x: Vec<T> = x.to_vec()?;

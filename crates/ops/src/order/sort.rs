@@ -12,10 +12,10 @@ use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
 
-/// Algorithms that NumPy has; their first letters name them, too.
+/// NumPy's sorting algorithms. They may be abbreviated to their first letters.
 const KINDS: &[&str] = &["quicksort", "heapsort", "mergesort", "stable"];
 
-/// Parameters of `sort` and `argsort`. `order` names fields of structured arrays in NumPy, which these arrays have none of.
+/// Parameters of `sort` and `argsort`. `order` names fields of NumPy's structured arrays, so it must be None here.
 const SORTING: &[Param] = &[
     Param::array("a"),
     LAST_AXIS,
@@ -280,7 +280,7 @@ pub fn argsort(x: &Array) -> Result<Array> {
     argsort_rows(x, false)
 }
 
-/// Arrays of numbers have no fields to order by.
+/// An error if `order` is given: there are no structured arrays.
 fn no_fields(cx: &CompositeCx) -> Result<()> {
     if cx.is_none("order") {
         Ok(())
@@ -292,7 +292,7 @@ fn no_fields(cx: &CompositeCx) -> Result<()> {
     }
 }
 
-/// Refuses algorithms that do not exist, and one beside `stable`.
+/// An error for unknown algorithms, and if both `kind` and `stable` are given.
 fn known_kind(cx: &CompositeCx) -> Result<()> {
     if cx.is_none("kind") {
         return Ok(());
@@ -312,7 +312,7 @@ fn known_kind(cx: &CompositeCx) -> Result<()> {
     )))
 }
 
-/// The single position of a selection, counted from the start; `None` for several, which sorting puts in place too.
+/// The position of a selection of a single element, counted from the start; `None` for several, for which the rows are sorted.
 fn kth(cx: &CompositeCx, rows: &Array) -> Result<Option<i64>> {
     let n = rows.shape()[rows.ndim() - 1] as i64;
     let mut single = None;
@@ -325,14 +325,14 @@ fn kth(cx: &CompositeCx, rows: &Array) -> Result<Option<i64>> {
     Ok(single.filter(|_| cx.ints("kth").len() == 1))
 }
 
-/// How rows become the array's axes again.
+/// How to move rows back to the array's axis.
 struct Back {
-    /// The axis that rows ran along, and the number of axes; `None` for the flattened array.
+    /// The axis of the rows and the number of axes; `None` for the flattened array.
     axis: Option<(usize, usize)>,
 }
 
 impl Back {
-    /// Puts the last axis where it was, in C order.
+    /// Moves the last axis back, in C order.
     fn moved(&self, x: Array) -> Result<Array> {
         match self.axis {
             Some((axis, ndim)) if axis + 1 < ndim => {
@@ -344,7 +344,7 @@ impl Back {
         }
     }
 
-    /// The same for what has an element for each of the array's.
+    /// As [`Back::moved`], for a result with the array's number of elements: flattened ones get `shape` back.
     fn apply(&self, x: Array, shape: &[usize]) -> Result<Array> {
         match self.axis {
             Some(_) => self.moved(x),
@@ -353,7 +353,7 @@ impl Back {
     }
 }
 
-/// The array of a call with its axis at the end.
+/// The array of the call with its axis moved to the end.
 fn rows_of(cx: &CompositeCx) -> Result<(Array, Back)> {
     let x = cx.input(0);
     if cx.is_none("axis") {
@@ -362,7 +362,7 @@ fn rows_of(cx: &CompositeCx) -> Result<(Array, Back)> {
     rows_along(x, cx.axis("axis", 0)?)
 }
 
-/// An array with this axis at the end.
+/// The array with `axis` moved to the end.
 fn rows_along(x: &Array, axis: usize) -> Result<(Array, Back)> {
     let ndim = x.ndim();
     let back = Back {
@@ -379,7 +379,7 @@ fn rows_along(x: &Array, axis: usize) -> Result<(Array, Back)> {
     Ok((x.transpose(Some(&axes))?, back))
 }
 
-/// Elements in another order along the axis: they lie in memory as those of the array do.
+/// A result that reorders the elements along the axis, in the memory order (C or Fortran) of the array.
 fn in_its_order(
     cx: &CompositeCx,
     compute: impl FnOnce(&Array) -> Result<Array>,
@@ -388,19 +388,19 @@ fn in_its_order(
     if cx.is_none("axis") || !x.layout().is_fortran() || x.layout().is_contiguous() {
         return along_rows(cx, compute);
     }
-    // In C order seen with the axes reversed.
+    // The transpose is in C order; there the axis counts from the other end.
     let axis = x.ndim() - 1 - cx.axis("axis", 0)?;
     let (rows, back) = rows_along(&x.transpose(None)?, axis)?;
     cx.done(back.moved(compute(&rows)?)?.transpose(None)?)
 }
 
-/// Positions in the rows: in C order.
+/// A result that holds positions in the rows, in C order.
 fn positions_along(
     cx: &CompositeCx,
     compute: impl FnOnce(&Array) -> Result<Array>,
 ) -> Result<Outputs> {
     if cx.input(0).ndim() == 0 {
-        // A number is a row of one element, as in NumPy.
+        // As in NumPy, a 0-d array is a row of one element.
         if !cx.is_none("axis") {
             normalize_axis(cx.int("axis") as isize, 1)?;
         }

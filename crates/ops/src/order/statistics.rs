@@ -1,4 +1,4 @@
-//! Order statistics of rows, of which medians and quantiles are composed.
+//! Order statistics of rows; medians and quantiles are composed of them.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sort::{RowRanks, argselect, argselect_each, select, select_each};
@@ -20,7 +20,7 @@ const RANKED: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Elements at ranks of every row.
+/// Elements of given ranks of every row.
 pub static SELECT_ROWS: OpDef = OpDef {
     name: "select_rows",
     doc: "For every row (last axis) the elements that sorting would put at `ranks`, which ascend. A row with a NaN gives NaN for each.",
@@ -49,7 +49,7 @@ pub static SELECT_ROWS: OpDef = OpDef {
     ..RANKED
 };
 
-/// Positions of elements at ranks of every row.
+/// Positions of elements of given ranks of every row.
 pub static ARGSELECT_ROWS: OpDef = OpDef {
     name: "argselect_rows",
     doc: "For every row (last axis) the int64 positions of the elements that a stable sort would put at `ranks`, which ascend.",
@@ -70,7 +70,7 @@ pub static ARGSELECT_ROWS: OpDef = OpDef {
     ..RANKED
 };
 
-/// Elements at ranks of each row's own.
+/// Elements of ranks that differ from row to row.
 pub static SELECT_EACH: OpDef = OpDef {
     name: "select_each",
     params: EACH,
@@ -81,8 +81,8 @@ pub static SELECT_EACH: OpDef = OpDef {
         if !cx.output(0).is_empty() {
             let n = rows(&x).n;
             let ranks = positions(cx.op.name, cx.input(1), n, cx.threads)?;
-            // SAFETY: inputs are dense, ranks lie within the rows (`positions`); the output is dense with an element for each, allocated for
-            // this call.
+            // SAFETY: inputs are dense, ranks lie within the rows (`positions`); the output was allocated for this call, is dense and has one element for
+            // each rank.
             unsafe {
                 select_each(
                     cx.threads,
@@ -105,7 +105,7 @@ pub static SELECT_EACH: OpDef = OpDef {
     ..RANKED
 };
 
-/// Positions of elements at ranks of each row's own.
+/// Positions of elements of ranks that differ from row to row.
 pub static ARGSELECT_EACH: OpDef = OpDef {
     name: "argselect_each",
     params: EACH,

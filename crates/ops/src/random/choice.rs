@@ -1,4 +1,4 @@
-//! Choices: from weights, without replacement, permutations, and multivariate counts.
+//! Kernels for weighted choice, choice without replacement, permutations and multivariate counts.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::index::{IndexAxis, Picked, gather};
@@ -19,7 +19,7 @@ use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, OpDef, Rng, Surface, one_of};
 use crate::types::Types;
 
-/// Indices drawn with the probabilities of rows.
+/// Indices drawn with the probabilities in each row.
 pub static RANDOM_CATEGORICAL: OpDef = OpDef {
     name: "random_categorical",
     params: &[Param::array("weights"), Param::int("draws", 1)],
@@ -70,7 +70,7 @@ pub static RANDOM_CATEGORICAL: OpDef = OpDef {
     ..DRAW
 };
 
-/// Random orders of the first integers.
+/// Random permutations of 0..n.
 pub static RANDOM_ORDER: OpDef = OpDef {
     name: "random_order",
     params: &[
@@ -95,13 +95,13 @@ pub static RANDOM_ORDER: OpDef = OpDef {
         };
         Ok(())
     }),
-    // A row takes half a block an element, rounded up.
+    // Each row takes half a block an element, rounded up.
     rng: Rng::Blocks(|n| n),
     cost: Cost::PerKiB(1200),
     ..DRAW
 };
 
-/// The slices along the first axis in random order.
+/// A random permutation of the slices along the first axis.
 pub static RANDOM_REORDERED: OpDef = OpDef {
     name: "random_reordered",
     params: &[Param::array("x")],
@@ -117,7 +117,7 @@ pub static RANDOM_REORDERED: OpDef = OpDef {
     ..DRAW
 };
 
-/// Different integers.
+/// Distinct random integers.
 pub static RANDOM_DIFFERENT: OpDef = OpDef {
     name: "random_different",
     params: &[
@@ -135,7 +135,7 @@ pub static RANDOM_DIFFERENT: OpDef = OpDef {
         unsafe { different(stream(cx), n, out.len(), out.data_ptr().cast::<i64>()) };
         Ok(())
     }),
-    // A choice of many goes over all `n`, however few it takes.
+    // Drawing a large part of the integers takes time proportional to `n`, however few are returned.
     cost: Cost::Of(|cx| {
         let (n, count) = (cx.int("n") as u64, cx.int("count") as u64);
         if count < n / 16 { 60 * count } else { 4 * n }
@@ -143,7 +143,7 @@ pub static RANDOM_DIFFERENT: OpDef = OpDef {
     ..DRAW
 };
 
-/// Counts of categories.
+/// Number of draws in each category.
 pub static MULTINOMIAL: OpDef = OpDef {
     name: "multinomial",
     surface: &[Surface::NpRandom("multinomial")],
@@ -174,7 +174,7 @@ pub static MULTINOMIAL: OpDef = OpDef {
         if n.dtype().is_inexact() || pvals.dtype().is_complex() {
             return Err(cx.dtype_error("`n` must be integers and `pvals` real"));
         }
-        // A Python number is there at the call, and so is the error about it.
+        // A Python number is known at the call, so the error is raised there.
         if n.is_weak() && n.item()?.as_i64() < 0 {
             let n = n.item()?.as_i64();
             return Err(cx.value_error(format!("`n` must be at least 0, found {n}")));
@@ -199,7 +199,7 @@ pub static MULTINOMIAL: OpDef = OpDef {
         let Some((&k, rows)) = out.shape().split_last() else {
             return Ok(());
         };
-        // One parameter for all rows stays one.
+        // A parameter that is the same for all rows is not repeated.
         let (n, p) = (cx.input(0), cx.input(1));
         let n = spread(cx, 0, if n.len() == 1 { n.shape() } else { rows })?;
         let p = spread(cx, 1, if p.len() == k { p.shape() } else { out.shape() })?;
@@ -211,7 +211,7 @@ pub static MULTINOMIAL: OpDef = OpDef {
             check_row(row, p)?;
         }
         if !out.is_empty() {
-            // SAFETY: the output is dense int64 with rows of `k`; the parameters have one row or as many.
+            // SAFETY: the output is dense int64 with rows of `k`; each parameter has one row or as many as the output.
             unsafe {
                 multinomial(
                     cx.threads,
@@ -238,14 +238,14 @@ fn spread(cx: &KernelCx, i: usize, shape: &[usize]) -> Result<Vec<f64>> {
     Ok(cpu::read_dense(&held))
 }
 
-/// Whether the probabilities of a row are some.
+/// An error unless the probabilities of a row are valid.
 fn check_row(row: usize, p: &[f64]) -> Result<()> {
     if let Some(at) = p.iter().position(|x| !(0.0..=1.0 + 1e-6).contains(x)) {
         let problem = format!("probability {at} is {}, not in [0, 1] (row {row})", p[at]);
         return Err(Error::value("multinomial", problem));
     }
     let others: f64 = p[..p.len() - 1].iter().sum();
-    // NumPy's allowance for probabilities that were rounded to float32.
+    // NumPy's tolerance, extended for probabilities that were rounded to float32.
     if others > 1.0 + 1e-12 && others > 1.0 + f64::from(f32::EPSILON) * p.len() as f64 {
         let problem = format!("sum(pvals[:-1]) is {others}, above 1 (row {row})");
         return Err(Error::value("multinomial", problem));
@@ -253,7 +253,7 @@ fn check_row(row: usize, p: &[f64]) -> Result<()> {
     Ok(())
 }
 
-/// Colors of samples drawn without replacement.
+/// Number of items of each color in samples drawn without replacement.
 pub static RANDOM_MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
     name: "random_multivariate_hypergeometric",
     params: &[

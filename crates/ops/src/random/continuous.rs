@@ -13,7 +13,7 @@ use crate::opdef::{Cpu, Form, Onnx, OpDef, Rng, Surface, one_of};
 use crate::random::draw::{DRAW, distribution, fill_output};
 use crate::random::parameter::Parameter;
 
-/// What distributions have in common.
+/// Default fields for distributions.
 pub(super) const DISTRIBUTION: OpDef = OpDef {
     about: &[
         ("low", "Lower bound."),
@@ -88,7 +88,7 @@ pub static UNIFORM: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// What samplers without parameters have in common: one kernel draws them.
+/// Default fields for samplers without parameters, which one kernel draws.
 const STANDARD: OpDef = OpDef {
     raises: &[],
     params: &[SIZE, DTYPE, DEVICE, Param::out()],
@@ -108,7 +108,7 @@ fn standard(cx: &KernelCx, name: &str) -> Result<()> {
     fill_output(cx, distribution(name, [0.0, 1.0, 0.5]))
 }
 
-/// Uniform over [0, 1).
+/// Uniform in [0, 1).
 pub static RANDOM: OpDef = OpDef {
     name: "random",
     surface: &[Surface::NpRandom("random")],
@@ -139,7 +139,7 @@ pub static RANDOM_SAMPLE: OpDef = OpDef {
     ..STANDARD
 };
 
-/// What samplers whose shape is given as separate arguments have in common.
+/// Default fields for samplers that take the shape as separate arguments.
 const SPREAD: OpDef = OpDef {
     params: &[
         Param::ints("size", &[]).variadic(),
@@ -150,7 +150,7 @@ const SPREAD: OpDef = OpDef {
     ..STANDARD
 };
 
-/// Uniform over [0, 1), the shape as separate arguments.
+/// Uniform in [0, 1), the shape as separate arguments.
 pub static RAND: OpDef = OpDef {
     name: "rand",
     surface: &[Surface::NpRandom("rand")],
@@ -163,7 +163,7 @@ pub static RAND: OpDef = OpDef {
     ..SPREAD
 };
 
-/// Normal of mean 0 and deviation 1, the shape as separate arguments.
+/// Standard normal, the shape as separate arguments.
 pub static RANDN: OpDef = OpDef {
     name: "randn",
     surface: &[Surface::NpRandom("randn")],
@@ -177,7 +177,7 @@ pub static RANDN: OpDef = OpDef {
     ..SPREAD
 };
 
-/// Normal of mean 0 and deviation 1.
+/// Standard normal.
 pub static STANDARD_NORMAL: OpDef = OpDef {
     name: "standard_normal",
     surface: &[Surface::NpRandom("standard_normal")],
@@ -206,7 +206,7 @@ pub static STANDARD_EXPONENTIAL: OpDef = OpDef {
     ..STANDARD
 };
 
-/// Quotient of two normal numbers.
+/// Standard Cauchy: quotient of two normal samples.
 pub static STANDARD_CAUCHY: OpDef = OpDef {
     name: "standard_cauchy",
     surface: &[Surface::NpRandom("standard_cauchy")],
@@ -224,7 +224,7 @@ pub static STANDARD_CAUCHY: OpDef = OpDef {
     ..STANDARD
 };
 
-/// What distributions with a location and a scale have in common.
+/// Default fields for distributions with a location and a scale.
 const LOCATED: OpDef = OpDef {
     params: &[
         real("loc", 0.0),
@@ -237,7 +237,7 @@ const LOCATED: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// A standard sample, moved and stretched.
+/// A standard sample times the scale, plus the location.
 fn located(cx: &CompositeCx, standard: &'static str) -> Result<Array> {
     let location = cx.parameter(0, 0.0)?;
     let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
@@ -274,7 +274,7 @@ pub static NORMAL: OpDef = OpDef {
     ..LOCATED
 };
 
-/// Largest of many.
+/// Gumbel: limit distribution of maxima.
 pub static GUMBEL: OpDef = OpDef {
     name: "gumbel",
     surface: &[Surface::NpRandom("gumbel")],
@@ -288,7 +288,7 @@ pub static GUMBEL: OpDef = OpDef {
     ..LOCATED
 };
 
-/// Exponential numbers of either sign.
+/// Laplace: difference of two exponential samples.
 pub static LAPLACE: OpDef = OpDef {
     name: "laplace",
     surface: &[Surface::NpRandom("laplace")],
@@ -302,7 +302,7 @@ pub static LAPLACE: OpDef = OpDef {
     ..LOCATED
 };
 
-/// Logit of a uniform number.
+/// Logistic: logit of a uniform sample.
 pub static LOGISTIC: OpDef = OpDef {
     name: "logistic",
     surface: &[Surface::NpRandom("logistic")],
@@ -374,7 +374,7 @@ pub static GAMMA: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Gamma of scale 1.
+/// Gamma with scale 1.
 pub static STANDARD_GAMMA: OpDef = OpDef {
     name: "standard_gamma",
     surface: &[Surface::NpRandom("standard_gamma")],
@@ -392,7 +392,7 @@ pub static STANDARD_GAMMA: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Sum of squares of normal numbers.
+/// Chi-square: sum of squares of normal samples.
 pub static CHISQUARE: OpDef = OpDef {
     name: "chisquare",
     surface: &[Surface::NpRandom("chisquare")],
@@ -411,7 +411,7 @@ pub static CHISQUARE: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Share of one gamma number in two.
+/// Beta: x / (x + y) for two gamma samples.
 pub static BETA: OpDef = OpDef {
     name: "beta",
     surface: &[Surface::NpRandom("beta")],
@@ -439,7 +439,7 @@ pub static BETA: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Quotient of two chi-square numbers.
+/// F: quotient of two chi-square samples, each divided by its degrees of freedom.
 pub static F: OpDef = OpDef {
     name: "f",
     surface: &[Surface::NpRandom("f")],

@@ -1,4 +1,4 @@
-//! Distributions of integers and truth values.
+//! Distributions of integers and booleans.
 
 use mxnet_tensor::{DType, Kind, Scalar, default_int};
 
@@ -19,7 +19,7 @@ use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, drawn_for, f
 use crate::random::parameter::{Parameter, Samples};
 use crate::{Array, Outputs, interrupt};
 
-/// Integers, each equally likely.
+/// Uniformly distributed integers.
 pub static RANDINT: OpDef = OpDef {
     name: "randint",
     surface: &[Surface::NpRandom("randint")],
@@ -103,7 +103,7 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
     let number = |x: &Array| x.number().map_or_else(|| x.item(), Ok);
     let numbers = (low.map_or(Ok(Scalar::I64(0)), number)?, number(high)?);
     let (low, last) = bounds(cx.op, numbers, endpoint, dtype)?;
-    // Both fit a 64-bit integer of one of the two kinds.
+    // Each bound fits int64 or uint64.
     let bound = |x: i128| i64::try_from(x).map_or(Scalar::U64(x as u64), Scalar::I64);
     let attrs: Attrs = [
         Value::from(samples.shape.as_slice()),
@@ -117,7 +117,7 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
     cx.done(drawn_for(cx.op, &RANDOM_INTEGERS, &[], &attrs)?)
 }
 
-/// The first and the last integer between two numbers, if there are any and `dtype` has them.
+/// The first and the last integer between two bounds. An error if there is none, or if `dtype` does not have them.
 fn bounds(
     of: &'static OpDef,
     (low, high): (Scalar, Scalar),
@@ -143,7 +143,7 @@ fn bounds(
     Ok((first, last))
 }
 
-/// Counts of rare events.
+/// Poisson: counts of independent events.
 pub static POISSON: OpDef = OpDef {
     name: "poisson",
     surface: &[Surface::NpRandom("poisson")],
@@ -174,7 +174,7 @@ fn integers_of(cx: &CompositeCx) -> Result<Samples> {
     cx.samples_as(cx.asked().unwrap_or_else(default_int))
 }
 
-/// What distributions of tries with a probability of success have in common.
+/// Default fields for distributions of trials with a success probability.
 const TRIES: OpDef = OpDef {
     about: &[
         ("n", "Number of tries, or of successes."),
@@ -191,7 +191,7 @@ const TRIES: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Number of successes.
+/// Number of successes in `n` trials.
 pub static BINOMIAL: OpDef = OpDef {
     name: "binomial",
     surface: &[Surface::NpRandom("binomial")],
@@ -210,7 +210,7 @@ pub static BINOMIAL: OpDef = OpDef {
     ..TRIES
 };
 
-/// Failures before a number of successes.
+/// Failures before the `n`th success.
 pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
     name: "negative_binomial",
     surface: &[Surface::NpRandom("negative_binomial")],
@@ -229,7 +229,7 @@ pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
     ..TRIES
 };
 
-/// Good ones in a sample.
+/// Hypergeometric: number of good items in a sample without replacement.
 pub static HYPERGEOMETRIC: OpDef = OpDef {
     name: "hypergeometric",
     surface: &[Surface::NpRandom("hypergeometric")],
@@ -306,7 +306,7 @@ pub static LOGSERIES: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Truth with a probability.
+/// True with a probability.
 pub static BERNOULLI: OpDef = OpDef {
     name: "bernoulli",
     params: &[
@@ -339,7 +339,7 @@ pub static BERNOULLI: OpDef = OpDef {
 fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
     let dtype = cx.asked().unwrap_or_else(mxnet_tensor::default_float);
     let samples = cx.samples_as(dtype)?;
-    // Compared in float32 or wider, whatever the dtype that holds 0 and 1.
+    // The comparison is in float32 or float64, whatever the dtype of the result.
     let floats = |x: &Array| Samples {
         of: cx.op,
         shape: samples.shape.clone(),
@@ -359,7 +359,7 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
             }
         },
         (None, Some(logit)) => {
-            // A logistic number, the difference of two Gumbel numbers, is below x with the probability whose logit is x.
+            // A logistic sample (the difference of two Gumbel samples) is less than x with the probability whose logit is x.
             let floats = floats(logit);
             let noise = floats
                 .draw("gumbel", 0.0, 1.0)?
@@ -375,7 +375,7 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
     }
 }
 
-/// Colors of samples drawn without replacement.
+/// Number of items of each color in samples drawn without replacement.
 pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
     name: "multivariate_hypergeometric",
     params: &[
@@ -414,7 +414,7 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// `rows` times the colors of `sample` things that are taken one by one, counted.
+/// `rows` samples of `sample` items each, drawn one by one; counts the items of each color.
 fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
     let colors: Vec<i64> = cx.input(0).astype(DType::I64)?.to_vec()?;
     if let Some(at) = colors.iter().position(|x| *x < 0) {
@@ -432,7 +432,7 @@ fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
             "`nsample` is {sample}, above sum(colors), which is {all}"
         )));
     }
-    // Things are numbered through, color by color: that of a thing is how many colors end at its number or before.
+    // Items are numbered color by color: the color of an item is the number of colors that end at or before it.
     let ends: Vec<i64> = colors
         .iter()
         .scan(0, |end, x| {
@@ -457,7 +457,7 @@ fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
     Array::from_slice(&counts, &[rows, colors.len()])
 }
 
-/// Classes drawn with the probabilities of rows.
+/// Class indices drawn with the probabilities in each row.
 pub static CATEGORICAL: OpDef = OpDef {
     name: "categorical",
     params: &[

@@ -1,4 +1,4 @@
-//! Kernels that fill arrays with samples. Their attributes are numbers, checked by the operators that call them.
+//! Kernels that fill arrays with samples. Their attributes are numbers that the calling operators have checked.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::random::{Distribution, Stream, fill, integers, integers_between};
@@ -14,7 +14,7 @@ use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Rng, one_of};
 use crate::{Array, cpu};
 
-/// What all of them have in common. Every sampler takes at most half a block for an element, but those that reject.
+/// Default fields for these operators. Every sampler takes at most half a block an element, except those by rejection.
 pub(super) const DRAW: OpDef = OpDef {
     infer: drawn,
     grad: Grad::Stop("samples do not depend on arrays"),
@@ -24,7 +24,7 @@ pub(super) const DRAW: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Samples of a distribution that takes a fixed number of random bits for each.
+/// Samples of a distribution that takes a fixed number of random bits an element.
 pub static RANDOM_FILL: OpDef = OpDef {
     name: "random_fill",
     params: &[
@@ -75,7 +75,7 @@ pub(super) fn fill_output(cx: &KernelCx, what: Distribution) -> Result<()> {
     Ok(())
 }
 
-/// Integers between two numbers.
+/// Integers between two bounds.
 pub static RANDOM_INTEGERS: OpDef = OpDef {
     name: "random_integers",
     params: &[
@@ -111,7 +111,7 @@ pub static RANDOM_INTEGERS: OpDef = OpDef {
     ..DRAW
 };
 
-/// Integers between the elements of two arrays.
+/// Integers between the elements of two arrays of bounds.
 pub static RANDOM_INTEGERS_BETWEEN: OpDef = OpDef {
     name: "random_integers_between",
     params: &[
@@ -169,7 +169,7 @@ pub static RANDOM_INTEGERS_BETWEEN: OpDef = OpDef {
     ..DRAW
 };
 
-/// Whether an integer is one of `dtype`.
+/// Whether `dtype` has the integer `x`.
 pub(super) fn fits(x: i128, dtype: DType) -> bool {
     match (i64::try_from(x), u64::try_from(x)) {
         (Ok(x), _) => Scalar::I64(x).fits(dtype),
@@ -208,11 +208,11 @@ pub(super) fn drawn(cx: &CallCx) -> Result<Inferred> {
     )
 }
 
-/// An integer, of either sign.
+/// An integer as i128.
 pub(super) fn wide(x: Scalar) -> i128 {
     match x {
         Scalar::U64(x) => x.into(),
-        // Exact for the only one that can bound samples: 2^64, which is excluded.
+        // Exact: the only such integer that is a valid bound is 2^64, excluded.
         Scalar::Wide(x) => x as i128,
         other => other.as_i64().into(),
     }
@@ -226,12 +226,12 @@ pub(super) fn dense<T: Element>(cx: &KernelCx, i: usize) -> Result<Vec<T>> {
     Ok(cpu::read_dense(&held))
 }
 
-/// Counter blocks that so many samples take.
+/// Number of counter blocks that `n` samples take.
 fn blocks(n: u64) -> u64 {
     n.div_ceil(2)
 }
 
-/// The kernel's distribution of this name.
+/// The kernel's distribution called `name`.
 pub(super) fn distribution(name: &str, [a, b, c]: [f64; 3]) -> Distribution {
     match name {
         "normal" => Distribution::Normal {
@@ -252,7 +252,7 @@ pub(super) fn distribution(name: &str, [a, b, c]: [f64; 3]) -> Distribution {
     }
 }
 
-/// Calls `op`, an operator that users do not know: its errors name `of`, the function that they called.
+/// Calls the internal operator `op`. Its errors name `of`, the function that the user called.
 pub(super) fn drawn_for(
     of: &'static OpDef,
     op: &'static OpDef,

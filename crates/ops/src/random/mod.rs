@@ -1,9 +1,9 @@
-//! The global stream of random numbers and the samplers that draw from it.
+//! The global random stream, and the samplers that draw from it.
 //!
-//! Numbers are a function of (seed, counter): a call reserves its counter blocks when it is made, so what it draws depends neither on
-//! threads nor on when it runs. `draw.rs`, `reject.rs` and `choice.rs` have the kernels; the distributions users see are made of those: a parameter
-//! that is an array scales and shifts a standard sample, which makes its gradient the usual one. `parameter.rs` has the parameters and
-//! the samples that they are written in.
+//! Random numbers are a function of (seed, counter). A call reserves its counter blocks when it is made, so its samples depend neither on the
+//! number of threads nor on when it runs. The kernels are in `draw.rs`, `reject.rs` and `choice.rs`; the public distributions are composed of
+//! them. An array parameter scales or shifts a standard sample, so that its gradient follows from the operators (reparameterisation).
+//! `parameter.rs` reads the parameters and determines shape, dtype and device of the samples.
 
 mod choice;
 mod continuous;

@@ -1,4 +1,4 @@
-//! Random orders and choices.
+//! Random permutations and choices.
 
 use mxnet_tensor::{DType, Device, Dims, Scalar};
 
@@ -18,7 +18,7 @@ use crate::random::draw::{RANDOM_INTEGERS, drawn_for};
 use crate::random::parameter::Samples;
 use crate::{Array, Outputs, interrupt};
 
-/// A random order.
+/// A random permutation.
 pub static PERMUTATION: OpDef = OpDef {
     name: "permutation",
     surface: &[Surface::NpRandom("permutation")],
@@ -46,7 +46,7 @@ pub static PERMUTATION: OpDef = OpDef {
                 "`x` must be an integer or an array with at least one axis",
             ));
         }
-        // No integers lie below a negative one.
+        // There are no integers in 0..n for a negative n.
         let n = x.item()?.as_i64().max(0);
         let attrs: Attrs = [Value::from(&[n as usize][..]), Value::Device(placed(x))]
             .into_iter()
@@ -57,7 +57,7 @@ pub static PERMUTATION: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Rows in random orders.
+/// Rows permuted independently.
 pub static RANDOM_PERMUTED: OpDef = OpDef {
     name: "random_permuted",
     params: &[Param::array("x")],
@@ -78,7 +78,7 @@ pub static RANDOM_PERMUTED: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Where an array is; for a Python number, where new arrays are made.
+/// The device of an array; the current device for a Python number.
 fn placed(x: &Array) -> Device {
     if x.is_weak() {
         current_device()

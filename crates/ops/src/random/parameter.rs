@@ -33,7 +33,7 @@ impl Parameter {
         }
     }
 
-    /// Half of it: a chi-square number of `k` degrees of freedom is twice a gamma number of shape `k / 2`.
+    /// Half the parameter. A chi-square sample with `k` degrees of freedom is twice a gamma sample of shape `k / 2`.
     pub(super) fn half(&self) -> Result<Parameter> {
         Ok(match self {
             Parameter::Number(x) => Parameter::Number(x / 2.0),
@@ -41,7 +41,7 @@ impl Parameter {
         })
     }
 
-    /// The array; a number becomes a weak scalar.
+    /// The parameter as an array; a number becomes a weak scalar.
     pub(super) fn array(&self) -> Result<Array> {
         match self {
             Parameter::Number(x) => Array::weak_scalar(Scalar::F64(*x)),
@@ -49,7 +49,7 @@ impl Parameter {
         }
     }
 
-    /// As the operand of a kernel: an array with one element, or of this shape.
+    /// The parameter as a kernel operand: an array with one element, or of `shape`.
     fn operand(&self, shape: &[usize]) -> Result<Array> {
         match self {
             Parameter::Number(x) => Array::constant(Scalar::F64(*x), DType::F64),
@@ -58,7 +58,7 @@ impl Parameter {
         }
     }
 
-    /// The parameter as gradients do not see it.
+    /// The parameter without its gradient.
     fn detach(&self) -> Parameter {
         match self {
             Parameter::Number(x) => Parameter::Number(*x),
@@ -67,9 +67,9 @@ impl Parameter {
     }
 }
 
-/// Operators with a parameter on the right.
+/// Binary operators whose right operand is a parameter.
 pub(super) trait WithParameter {
-    /// This operator of the elements and the parameter.
+    /// Calls `op` on the array and the parameter.
     fn with_parameter(&self, op: &'static OpDef, parameter: &Parameter) -> Result<Array>;
 }
 
@@ -82,16 +82,16 @@ impl WithParameter for Array {
     }
 }
 
-/// What samplers read of a call.
+/// Reads the arguments of samplers.
 pub(super) trait SamplerCx {
-    /// Parameter number `i`, or its default.
+    /// Parameter `i`, or its default.
     fn parameter(&self, i: usize, default: f64) -> Result<Parameter>;
 
-    /// `value` of the parameter `name` if it is what `rule` says, one of the rules of `reject.rs`. Numbers are checked now; arrays, which may not be
+    /// Checks `value` of the parameter `name` against `rule`, one of the rules in `reject.rs`. Numbers are checked now; arrays, which may not be
     /// computed yet, when they are used.
     fn check(&self, name: &'static str, value: Parameter, rule: &'static str) -> Result<Parameter>;
 
-    /// Parameter number `i`, or its default, if it is what `rule` says.
+    /// Parameter `i`, or its default, checked against `rule`.
     fn checked(
         &self,
         i: usize,
@@ -100,10 +100,10 @@ pub(super) trait SamplerCx {
         rule: &'static str,
     ) -> Result<Parameter>;
 
-    /// The dtype asked for.
+    /// The dtype that the call asks for.
     fn asked(&self) -> Option<DType>;
 
-    /// Float samples: `dtype`, else what the array parameters promote to if that is a float, else the default float.
+    /// Float samples. Their dtype is `dtype`, else the promoted dtype of the array parameters if that is a float, else the default float.
     fn samples(&self) -> Result<Samples>;
 
     /// Samples of this dtype.
@@ -215,20 +215,20 @@ impl SamplerCx for CompositeCx<'_> {
     }
 }
 
-/// What samples of one call have in common.
+/// Properties of the samples of one call.
 pub(crate) struct Samples {
-    /// The function that draws them, for errors.
+    /// The function that the user called, for errors.
     pub(crate) of: &'static OpDef,
-    /// Shape: `size`, or what the parameters broadcast to.
+    /// Shape: `size`, or the broadcast shape of the parameters.
     pub(crate) shape: Dims,
-    /// A dtype.
+    /// Dtype of the samples.
     pub(crate) dtype: DType,
-    /// Where they are drawn.
+    /// Device of the samples.
     pub(crate) device: Device,
 }
 
 impl Samples {
-    /// A sample of a distribution of [`RANDOM_FILL`] with these numbers.
+    /// A sample of a distribution of [`RANDOM_FILL`] with these parameters.
     pub(super) fn filled(&self, distribution: &'static str, [a, b, c]: [f64; 3]) -> Result<Array> {
         let attrs: Attrs = [
             Value::from(self.shape.as_slice()),
@@ -244,19 +244,19 @@ impl Samples {
         drawn_for(self.of, &RANDOM_FILL, &[], &attrs)
     }
 
-    /// A sample of a distribution of two numbers.
+    /// A sample of a distribution with two parameters.
     pub(crate) fn draw(&self, distribution: &'static str, a: f64, b: f64) -> Result<Array> {
         self.filled(distribution, [a, b, 0.5])
     }
 
-    /// Standard gamma samples, or their logarithms: differentiable with respect to the shape parameter.
+    /// Standard gamma samples, or their logarithms. Differentiable with respect to the shape parameter.
     pub(super) fn gamma(&self, shape: &Parameter, log: bool) -> Result<Array> {
         let shape = shape.operand(&self.shape)?;
         let attrs = self.attrs(Some(Value::Bool(log)));
         drawn_for(self.of, &RANDOM_GAMMA, &[&shape], &attrs)
     }
 
-    /// Counts of a distribution of [`RANDOM_COUNTS`], which do not depend on the parameters in a differentiable way.
+    /// Samples of a distribution of [`RANDOM_COUNTS`]. Not differentiable.
     pub(super) fn counts(
         &self,
         distribution: &'static str,
@@ -271,7 +271,7 @@ impl Samples {
         drawn_for(self.of, &RANDOM_COUNTS, &inputs, &attrs)
     }
 
-    /// Angles around 0, which do not depend on the concentration in a differentiable way.
+    /// Von Mises samples around 0. Not differentiable with respect to the concentration.
     pub(super) fn angles(&self, concentration: &Parameter) -> Result<Array> {
         let concentration = concentration.detach().operand(&self.shape)?;
         drawn_for(
@@ -282,7 +282,7 @@ impl Samples {
         )
     }
 
-    /// Attributes of a kernel of `reject.rs`: shape, its own attribute if it has one, dtype and device.
+    /// Attributes of a kernel in `reject.rs`: shape, the kernel's own attribute if there is one, dtype and device.
     fn attrs(&self, own: Option<Value>) -> Attrs {
         let mut attrs = Attrs::none();
         attrs.push(Value::from(self.shape.as_slice()));
@@ -312,7 +312,7 @@ impl Samples {
         shifted.astype(self.dtype)
     }
 
-    /// A parameter by itself, in the samples' dtype.
+    /// A parameter as an array in the samples' dtype.
     pub(super) fn operand(&self, parameter: &Parameter) -> Result<Array> {
         match parameter {
             Parameter::Number(x) => Array::constant(Scalar::F64(*x), self.dtype),
@@ -321,7 +321,7 @@ impl Samples {
     }
 }
 
-/// A parameter by itself; a number is a default float, as in every operator that has no other operand.
+/// A parameter as an array. A number becomes a default float, as for every operator without another operand.
 pub(super) fn alone(parameter: &Parameter) -> Result<Array> {
     match parameter {
         Parameter::Number(x) => Array::constant(Scalar::F64(*x), default_float()),

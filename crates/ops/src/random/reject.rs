@@ -1,4 +1,4 @@
-//! Samplers by rejection, the gradient of gamma samples, and the check of parameters that are arrays.
+//! Samplers by rejection, the gradient of gamma samples, and the check of array parameters.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::random::{Counts, Scale, fill_angles, fill_counts, fill_gamma, gamma_slopes};
@@ -15,7 +15,7 @@ use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, Rng};
 use crate::types::Types;
 
-/// What samplers by rejection have in common.
+/// Default fields for samplers by rejection.
 const REJECT: OpDef = OpDef {
     rng: Rng::Blocks(|n| n),
     cost: Cost::PerKiB(4000),
@@ -77,7 +77,7 @@ fn scale(cx: &KernelCx) -> Scale {
     }
 }
 
-/// How gamma samples move with their shape parameter.
+/// Derivative of gamma samples with respect to their shape parameter.
 pub static GAMMA_SLOPE: OpDef = OpDef {
     name: "gamma_slope",
     params: &[
@@ -108,7 +108,7 @@ pub static GAMMA_SLOPE: OpDef = OpDef {
     ..DRAW
 };
 
-/// Counts.
+/// Samples of count distributions.
 pub static RANDOM_COUNTS: OpDef = OpDef {
     name: "random_counts",
     params: &[
@@ -165,7 +165,7 @@ pub static RANDOM_COUNTS: OpDef = OpDef {
     ..REJECT
 };
 
-/// The kernel's distribution of this name.
+/// The kernel's distribution called `name`.
 fn counts_of(name: &str) -> Counts {
     match name {
         "binomial" => Counts::Binomial,
@@ -177,7 +177,7 @@ fn counts_of(name: &str) -> Counts {
     }
 }
 
-/// Whether samples of hypergeometric numbers are as large as they may be.
+/// An error if a hypergeometric sample is larger than its population.
 fn check_samples(parameters: &[&[f64]]) -> Result<()> {
     if parameters.iter().any(|p| p.is_empty()) {
         return Ok(());
@@ -198,7 +198,7 @@ fn check_samples(parameters: &[&[f64]]) -> Result<()> {
     }
 }
 
-/// Angles.
+/// Von Mises samples around 0.
 pub static RANDOM_ANGLES: OpDef = OpDef {
     name: "random_angles",
     params: &[
@@ -227,12 +227,12 @@ pub static RANDOM_ANGLES: OpDef = OpDef {
     ..REJECT
 };
 
-/// What a parameter may be, in the words of the message, and whether a number is that.
+/// The condition on a parameter in words, for the error message, and as a predicate.
 type Rule = (&'static str, fn(f64) -> bool);
 
 const RULES: [Rule; 9] = [
     ("at least 0", |x| x >= 0.0),
-    // NumPy's bound: ten deviations below the largest int64.
+    // NumPy's bound: ten standard deviations below the largest int64.
     ("from 0 to 9.2233720064847708e18", |x| {
         (0.0..=9.223_372_006_484_771e18).contains(&x)
     }),
@@ -249,12 +249,12 @@ const RULES: [Rule; 9] = [
     }),
 ];
 
-/// Whether a parameter may have this value.
+/// Whether `x` satisfies `rule`.
 pub(super) fn holds(rule: &str, x: f64) -> bool {
     RULES.iter().any(|(name, ok)| *name == rule && ok(x))
 }
 
-/// An array parameter, once its values are known to be possible.
+/// An array parameter, after its values have been checked.
 pub static CHECKED_PARAMETER: OpDef = OpDef {
     name: "checked_parameter",
     params: &[
@@ -275,7 +275,7 @@ pub static CHECKED_PARAMETER: OpDef = OpDef {
         {
             let (name, found) = (cx.str("parameter"), x[at]);
             let problem = format!("`{name}` must be {rule}, found {found} at element {at}");
-            // The error is that of the function that users called.
+            // The error names the function that the user called.
             let of = crate::registry::find(cx.str("of")).map_or(cx.op.name, |op| op.name);
             return Err(Error::value(of, problem));
         }

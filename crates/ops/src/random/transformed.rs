@@ -1,4 +1,4 @@
-//! Distributions that are functions of uniform, normal, exponential, gamma and Poisson numbers.
+//! Distributions that are functions of uniform, normal, exponential, gamma and Poisson samples.
 
 use mxnet_tensor::{DType, default_int};
 
@@ -20,7 +20,7 @@ use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
 use crate::random::parameter::{Parameter, Samples, alone};
 
-/// Exponential of a normal number.
+/// Exponential of a normal sample.
 pub static LOGNORMAL: OpDef = OpDef {
     name: "lognormal",
     surface: &[Surface::NpRandom("lognormal")],
@@ -55,7 +55,7 @@ pub static LOGNORMAL: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Length of a normal vector in the plane.
+/// Length of a 2-d normal vector.
 pub static RAYLEIGH: OpDef = OpDef {
     name: "rayleigh",
     surface: &[Surface::NpRandom("rayleigh")],
@@ -82,17 +82,17 @@ pub static RAYLEIGH: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// What distributions of one shape parameter above 0 have in common.
+/// Default fields for distributions with one positive shape parameter.
 const SHAPED: OpDef = OpDef {
     about: &[("a", "Shape parameter, above 0.")],
     params: &[Param::array("a"), SIZE, DTYPE, DEVICE, Param::out()],
     ..DISTRIBUTION
 };
 
-/// What samples with a shape parameter are made of: how they are drawn, the parameter, exponential numbers.
+/// Properties of the samples, the shape parameter, and exponential samples.
 type Shaped = (Samples, Parameter, Array);
 
-/// The parameter `a`, and exponential samples.
+/// The shape parameter `a`, and exponential samples.
 fn shaped(cx: &CompositeCx) -> Result<Shaped> {
     let a = cx.checked(0, 1.0, "a", "above 0")?;
     let samples = cx.samples()?;
@@ -100,7 +100,7 @@ fn shaped(cx: &CompositeCx) -> Result<Shaped> {
     Ok((samples, a, exponential))
 }
 
-/// Power of an exponential number.
+/// Power of an exponential sample.
 pub static WEIBULL: OpDef = OpDef {
     name: "weibull",
     surface: &[Surface::NpRandom("weibull")],
@@ -139,7 +139,7 @@ pub static PARETO: OpDef = OpDef {
     ..SHAPED
 };
 
-/// Power of a uniform number.
+/// Power of a uniform sample.
 pub static POWER_DISTRIBUTION: OpDef = OpDef {
     name: "random_power",
     surface: &[Surface::NpRandom("power")],
@@ -151,14 +151,14 @@ pub static POWER_DISTRIBUTION: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         let (samples, a, e) = shaped(cx)?;
-        // A uniform number is exp(-e).
+        // With an exponential sample e, exp(-e) is a uniform sample.
         let exponent = e.unary(&NEGATIVE)?.with_parameter(&DIVIDE, &a)?;
         cx.done(exponent.unary(&EXP)?.astype(samples.dtype)?)
     }),
     ..SHAPED
 };
 
-/// Normal number over the root of a chi-square number.
+/// Student's t: a normal sample over the square root of a chi-square sample divided by its degrees of freedom.
 pub static STANDARD_T: OpDef = OpDef {
     name: "standard_t",
     surface: &[Surface::NpRandom("standard_t")],
@@ -182,7 +182,7 @@ pub static STANDARD_T: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Inverse of the triangle's distribution function.
+/// Triangular, by inversion of the distribution function.
 pub static TRIANGULAR: OpDef = OpDef {
     name: "triangular",
     surface: &[Surface::NpRandom("triangular")],
@@ -220,7 +220,7 @@ pub static TRIANGULAR: OpDef = OpDef {
             }
             return cx.done(samples.filled("triangular", [a, c, b])?);
         }
-        // Python numbers among arrays take the samples' dtype and not float64.
+        // A Python number takes the dtype of the samples instead of float64.
         let of = |x: &Parameter| samples.operand(x);
         let (left, mode, right) = (of(&left)?, of(&mode)?, of(&right)?);
         let (width, before) = (right.sub(&left)?, mode.sub(&left)?);
@@ -235,7 +235,7 @@ pub static TRIANGULAR: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Number of tries.
+/// Number of trials until the first success.
 pub static GEOMETRIC: OpDef = OpDef {
     name: "geometric",
     surface: &[Surface::NpRandom("geometric")],
@@ -257,7 +257,7 @@ pub static GEOMETRIC: OpDef = OpDef {
         let e = samples.draw("exponential", 0.0, 1.0)?;
         let tries = e.div(&failure.unary(&NEGATIVE)?)?.unary(&CEIL)?;
         let tries = tries.with_scalar(&MAXIMUM, 1.0)?;
-        // What the dtype cannot count is its largest number that float64 has.
+        // Samples out of range of the dtype become its largest value that is exact in float64.
         let most = match dtype {
             DType::I64 => 9_223_372_036_854_774_784.0,
             DType::U64 => 18_446_744_073_709_549_568.0,
@@ -272,7 +272,7 @@ pub static GEOMETRIC: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Chi-square, one of whose normal numbers is off the centre.
+/// Noncentral chi-square: one of the normal samples has a non-zero mean.
 pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
     name: "noncentral_chisquare",
     surface: &[Surface::NpRandom("noncentral_chisquare")],
@@ -299,7 +299,7 @@ pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Quotient of a non-central and a central chi-square number.
+/// Quotient of a noncentral and a central chi-square sample.
 pub static NONCENTRAL_F: OpDef = OpDef {
     name: "noncentral_f",
     surface: &[Surface::NpRandom("noncentral_f")],
@@ -334,7 +334,7 @@ pub static NONCENTRAL_F: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// Non-central chi-square samples in float64; parameter 0 are the degrees of freedom, parameter `at` the non-centrality.
+/// Noncentral chi-square samples in float64. Parameter 0 is the degrees of freedom, parameter `at` the noncentrality.
 fn noncentral(cx: &CompositeCx, name: &'static str, at: usize) -> Result<Array> {
     let df = cx.checked(0, 1.0, name, "above 0")?;
     let nonc = cx.checked(at, 0.0, "nonc", "at least 0")?;
@@ -369,7 +369,7 @@ fn noncentral(cx: &CompositeCx, name: &'static str, at: usize) -> Result<Array> 
     }
 }
 
-/// Angles.
+/// Von Mises: angles on a circle.
 pub static VONMISES: OpDef = OpDef {
     name: "vonmises",
     surface: &[Surface::NpRandom("vonmises")],
@@ -400,14 +400,14 @@ pub static VONMISES: OpDef = OpDef {
         if mu.number() == Some(0.0) {
             return cx.done(angle);
         }
-        // Whole turns off; how many they are does not move with `mu`.
+        // Wraps the angle to [-pi, pi]. The number of turns is constant with respect to `mu`.
         let turns = angle.detach().scale(0.5 / std::f64::consts::PI)?;
         cx.done(angle.sub(&turns.unary(&RINT)?.scale(std::f64::consts::TAU)?)?)
     }),
     ..DISTRIBUTION
 };
 
-/// Shares of gamma numbers in their sum.
+/// Gamma samples divided by their sum.
 pub static DIRICHLET: OpDef = OpDef {
     name: "dirichlet",
     surface: &[Surface::NpRandom("dirichlet")],

@@ -46,7 +46,7 @@ fn wald(cx: &CompositeCx) -> Result<Outputs> {
     let scale = cx.checked(1, 1.0, "scale", "above 0")?;
     let samples = cx.samples_as(DType::F64)?;
     let parameters = [samples.operand(&mean)?, samples.operand(&scale)?];
-    // Which of two roots is taken depends on the parameters, so that the gradient is not that of these steps: see `WALD_PATH`.
+    // Which of two roots is taken depends on the parameters, so the gradient of these steps would be wrong. [`WALD_PATH`] has the right one.
     let [mean, scale] = parameters.each_ref().map(Array::detach);
     let y = samples
         .draw("normal", 0.0, 1.0)?
@@ -54,7 +54,7 @@ fn wald(cx: &CompositeCx) -> Result<Outputs> {
         .mul(&mean)?;
     let root = y.mul(&scale)?.scale(4.0)?.add(&y.unary(&SQUARE)?)?;
     let root = root.unary(&SQRT)?;
-    // The smaller root of a quadratic, mean (1 + (y - root) / (2 scale)), rearranged so that nothing cancels; the other is mean^2 / x.
+    // The smaller root of a quadratic, mean (1 + (y - root) / (2 scale)), rearranged to avoid cancellation; the other root is mean^2 / x.
     let x = mean.mul(&scale.scale(2.0)?)?;
     let x = x.div(&scale.scale(2.0)?.add(&y)?.add(&root)?)?;
     let share = mean.div(&mean.add(&x)?)?;
@@ -66,7 +66,7 @@ fn wald(cx: &CompositeCx) -> Result<Outputs> {
     cx.done(x.astype(dtype)?)
 }
 
-/// Inverse Gaussian samples as functions of their parameters.
+/// Inverse Gaussian samples as differentiable functions of their parameters.
 pub static WALD_PATH: OpDef = OpDef {
     name: "wald_path",
     params: &[
@@ -84,7 +84,8 @@ pub static WALD_PATH: OpDef = OpDef {
         },
         |g| {
             let (x, mean, scale) = (g.output(0), g.input(1), g.input(2));
-            // sqrt(x^3 / scale) times Mills' ratio at sqrt(scale / x) (x / mean + 1): minus dF/dmean over the density is 2 scale / mean^2 of it.
+            // Mills' ratio at sqrt(scale / x) (x / mean + 1), times sqrt(x^3 / scale). Implicit differentiation: -dF/dmean / density is 2 scale / mean^2
+            // times this.
             let length = x.square()?.mul(x)?.div(scale)?.unary(&SQRT)?;
             let at = scale.div(x)?.unary(&SQRT)?.mul(&x.div(mean)?.shift(1.0)?)?;
             let part = length.mul(&mills(&at)?)?.div(mean)?.scale(2.0)?;
@@ -99,12 +100,12 @@ pub static WALD_PATH: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Mills' ratio of the normal distribution, (1 - F) / density, for numbers that are not negative: from `erfc` up to 30, above it from the first terms
-/// of the asymptotic series (DLMF 7.12.1), whose next one is below 2e-12.
+/// Mills' ratio of the normal distribution, (1 - F) / density, for non-negative numbers: from `erfc` up to 30, beyond that from the first terms
+/// of the asymptotic series (DLMF 7.12.1); the next term is less than 2e-12.
 fn mills(x: &Array) -> Result<Array> {
     let border = Array::constant(mxnet_tensor::Scalar::F64(30.0), DType::F64)?;
     let is_near = x.binary(&LESS, &border)?;
-    // What is not chosen must stay finite, or its slope would be no number.
+    // The branch that is not chosen must stay finite, or its gradient would be NaN.
     let near = choose(&is_near, x, &border)?;
     let far = choose(&is_near, &border, x)?;
     let growth = near.square()?.scale(0.5)?.unary(&EXP)?;

@@ -69,7 +69,7 @@ pub static MIN: OpDef = OpDef {
     ..PLAIN_REDUCTION
 };
 
-/// Spread of the values.
+/// Difference between largest and smallest element.
 pub static PTP: OpDef = OpDef {
     name: "ptp",
     surface: &[Surface::Np("ptp")],
@@ -101,7 +101,7 @@ const NONEMPTY: &[&str] = &[
     "f((0, 3)), 1",
 ];
 
-/// Shape and dtype, if there is something to fold, even where there are no results.
+/// Shape and dtype; an error if the reduced axes are empty, even if the result is.
 pub(super) fn nonempty(cx: &CallCx) -> Result<Inferred> {
     let axes = cx.axes("axis", 0)?;
     if let Some(&axis) = axes.iter().find(|&&a| cx.shape(0)[a] == 0) {
@@ -113,7 +113,7 @@ pub(super) fn nonempty(cx: &CallCx) -> Result<Inferred> {
     folded(cx, |dtype| dtype)
 }
 
-/// The cotangent, in equal parts to the elements that are the extreme.
+/// The cotangent, shared equally among the elements that equal the extreme.
 fn shared(g: &GradCx) -> Result<Grads> {
     let (axes, keepdims, dtype) = (g.opt_ints("axis"), g.bool("keepdims"), g.dy(0).dtype());
     let extreme = unreduced(g.output(0), g.shape(0), axes, keepdims)?;

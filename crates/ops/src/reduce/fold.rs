@@ -1,4 +1,4 @@
-//! Sums, products and other reductions by an associative function, over any set of axes.
+//! Sums, products and other reductions with an associative function, over any axes.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
@@ -45,7 +45,7 @@ pub(crate) const REDUCTION: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// What other reductions have in common.
+/// Default fields for reductions without a `dtype` argument.
 pub(crate) const PLAIN_REDUCTION: OpDef = OpDef {
     params: &[
         Param::array("a"),
@@ -56,7 +56,7 @@ pub(crate) const PLAIN_REDUCTION: OpDef = OpDef {
     ..REDUCTION
 };
 
-/// Argument lists every reduction is tried with.
+/// Argument lists that every reduction is tested with.
 pub(crate) const CALLS: &[&str] = &[
     "f((3, 4))",
     "f((3, 4)), 0",
@@ -109,7 +109,7 @@ pub static PROD: OpDef = OpDef {
     floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
     grad: Grad::Rule(Keep::INPUTS, |g| {
-        // The slope is the product of the others, found without division so that zeros do no harm.
+        // The slope of an element is the product of all others. It is computed without division, because elements may be 0.
         let (x, shape) = (g.input(0), g.shape(0));
         let axes = g.reduced_axes("axis")?;
         let order: SmallVec<[i64; 4]> = (0..shape.len())
@@ -138,7 +138,8 @@ pub static PROD: OpDef = OpDef {
     ..REDUCTION
 };
 
-/// For each element of the last axis the product of all others: pairs are multiplied, solved recursively, and crossed over.
+/// For each element of the last axis, the product of all others: neighbours are multiplied pairwise, the halved problem is solved recursively, and
+/// each result is multiplied with the element's neighbour.
 fn product_of_others(x: &Array) -> Result<Array> {
     let n = x.shape().last().copied().unwrap_or(1);
     if n <= 1 {
@@ -167,7 +168,7 @@ fn product_of_others(x: &Array) -> Result<Array> {
     shape::narrow(&crossed, lead.len(), 0, n)
 }
 
-/// Whether the axes to take a mean over are the array's: one without axes has none, as in NumPy, whose sums take 0 and -1 there.
+/// Checks the axes of a mean. As in NumPy, a 0-d array has no axes for it, whereas sums accept 0 and -1.
 pub(super) fn own_axes(cx: &CallCx) -> Result<()> {
     if cx.input(0).ndim() == 0
         && let Some(&axis) = cx.opt_ints("axis").and_then(<[i64]>::first)
@@ -208,7 +209,7 @@ pub static MEAN: OpDef = OpDef {
         ty: "ReduceMean",
         since: 1,
     },
-    // Positive, lest the sum cancel: its error is in units of what is added.
+    // Positive, so that the sum does not cancel: its error is relative to the sum of magnitudes.
     probe: Probe::calls(CALLS).within(0.25..2.0),
     ..REDUCTION
 };
@@ -266,7 +267,7 @@ pub static COUNT_NONZERO: OpDef = OpDef {
     ..PLAIN_REDUCTION
 };
 
-/// The dtype sums and products are returned in.
+/// The dtype in which sums and products are returned.
 pub(crate) fn accumulator(dtype: DType) -> DType {
     match dtype.kind() {
         Kind::Bool => mxnet_tensor::default_int(),
@@ -276,7 +277,7 @@ pub(crate) fn accumulator(dtype: DType) -> DType {
     }
 }
 
-/// The dtype means are returned in.
+/// The dtype in which means are returned.
 pub(crate) fn averaged(dtype: DType) -> DType {
     match dtype.kind() {
         Kind::Bool | Kind::Integer => mxnet_tensor::default_float(),
@@ -284,7 +285,7 @@ pub(crate) fn averaged(dtype: DType) -> DType {
     }
 }
 
-/// The axes that stay, in the order in which they lie in the operand.
+/// The remaining axes, in the memory order of the operand.
 fn kept_order(cx: &CallCx) -> Option<Dims> {
     let order = memory_order::as_inputs(cx)?;
     if cx.bool("keepdims") {
@@ -301,7 +302,7 @@ fn kept_order(cx: &CallCx) -> Option<Dims> {
     )
 }
 
-/// Halves that are folded into wider floats are computed in these, as in NumPy.
+/// If float16 or bfloat16 elements are reduced to a wider float, the dtype of that: the computation is in it, as in NumPy.
 pub(crate) fn wider_out(cx: &CallCx) -> Option<DType> {
     let to = cx.outs.first().copied().flatten()?.dtype();
     let is_half = matches!(cx.dtype_of(0), DType::F16 | DType::BF16);
@@ -327,9 +328,9 @@ pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferre
     one_of(shape, asked.unwrap_or_else(|| natural(cx.dtype_of(0))))
 }
 
-/// Folds input 0 over the axes of the call into output 0.
+/// Reduces input 0 over the axes of the call to output 0.
 ///
-/// Floats that are asked for as integers become integers before they are folded, as in NumPy.
+/// Floats with an integer `dtype` are converted before the reduction, as in NumPy.
 pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
     let (x, to) = (cx.input(0), cx.output(0).dtype());
     if matches!(op, Reduce::Sum | Reduce::Prod | Reduce::Mean)
@@ -352,11 +353,11 @@ pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
     })
 }
 
-/// Describes input 0, which axes go away, and output 0 to a kernel.
+/// Calls `kernel` with input 0, which of its axes are reduced, and output 0.
 pub(crate) fn over(cx: &KernelCx, kernel: impl FnOnce(&Source, &[bool], &Target)) -> Result<()> {
     let (x, y) = (cx.input(0), cx.output(0));
     if cx.is_none("axis") && x.layout().is_contiguous() {
-        // One row: there are no axes to order and join.
+        // A single row: no axes to sort or merge.
         let row = Source {
             ptr: x.data_ptr(),
             elem: elem(x.dtype()),
@@ -401,12 +402,12 @@ pub(crate) fn over(cx: &KernelCx, kernel: impl FnOnce(&Source, &[bool], &Target)
     Ok(())
 }
 
-/// A reduced array, repeated over the axes that went away.
+/// A reduced array, broadcast along the reduced axes.
 pub(crate) fn spread(g: &GradCx, y: &Array) -> Result<Array> {
     unreduced(y, g.shape(0), g.opt_ints("axis"), g.bool("keepdims"))?.broadcast_to(g.shape(0))
 }
 
-/// A reduced array with length-1 axes where axes went away.
+/// A reduced array with the reduced axes inserted with length 1.
 pub(crate) fn unreduced(
     y: &Array,
     shape: &[usize],

@@ -1,6 +1,6 @@
 //! Reductions with the arguments `where`, `initial`, `mean` and `correction`.
 //!
-//! Each is the extended form of a reduction with a kernel (`OpDef::extended`), made of operators; calls without these arguments never come here.
+//! Each is the form of a reduction with its full signature (`OpDef::extended`), composed of operators. Calls without these arguments use the kernel.
 
 use mxnet_tensor::{DType, Scalar};
 
@@ -18,13 +18,13 @@ use crate::opdef::{Cpu, Floats, Form, OpDef, Probe, Warned};
 use crate::reduce::fold::averaged;
 use crate::ufunc::{self, Initial, Reduction};
 
-/// What they have in common.
+/// Default fields for these operators.
 const EXTENDED: OpDef = OpDef {
     form: Form::Out,
     ..OpDef::COMPOSITE
 };
 
-/// Sum of some of the elements.
+/// Sum of the elements where a mask is true.
 pub static MASKED_SUM: OpDef = OpDef {
     name: "masked_sum",
     floats: Floats::named("reduce"),
@@ -47,12 +47,12 @@ pub static MASKED_SUM: OpDef = OpDef {
         "f((0, 3)), 0, initial=1.5",
     ])
     .against("np.sum")
-    // Positive, lest the sum cancel: its error is in units of what is added.
+    // Positive, so that the sum does not cancel: its error is relative to the sum of magnitudes.
     .within(0.25..2.0),
     ..EXTENDED
 };
 
-/// Product of some of the elements.
+/// Product of the elements where a mask is true.
 pub static MASKED_PROD: OpDef = OpDef {
     name: "masked_prod",
     floats: Floats::named("reduce"),
@@ -69,7 +69,7 @@ pub static MASKED_PROD: OpDef = OpDef {
     ..EXTENDED
 };
 
-/// Largest of some of the elements.
+/// Largest element where a mask is true.
 pub static MASKED_MAX: OpDef = OpDef {
     name: "masked_max",
     floats: Floats::named("reduce"),
@@ -87,7 +87,7 @@ pub static MASKED_MAX: OpDef = OpDef {
     ..EXTENDED
 };
 
-/// Smallest of some of the elements.
+/// Smallest element where a mask is true.
 pub static MASKED_MIN: OpDef = OpDef {
     name: "masked_min",
     floats: Floats::named("reduce"),
@@ -105,7 +105,7 @@ const EXTREMES: &[&str] = &[
     "f((0, 3)), 0, initial=1.5",
 ];
 
-/// Whether any of some elements is true.
+/// Whether any element is true where a mask is true.
 pub static MASKED_ANY: OpDef = OpDef {
     name: "masked_any",
     floats: Floats::named("reduce"),
@@ -122,7 +122,7 @@ pub static MASKED_ANY: OpDef = OpDef {
     ..EXTENDED
 };
 
-/// Whether all of some elements are true.
+/// Whether all elements are true where a mask is true.
 pub static MASKED_ALL: OpDef = OpDef {
     name: "masked_all",
     floats: Floats::named("reduce"),
@@ -138,7 +138,7 @@ const TRUTHS: &[&str] = &[
     "i((2, 3, 4), 2), (0, 2), keepdims=True, where=b((3, 1))",
 ];
 
-/// Mean of some of the elements.
+/// Mean of the elements where a mask is true.
 pub static MASKED_MEAN: OpDef = OpDef {
     name: "masked_mean",
     floats: Floats::named("reduce"),
@@ -172,7 +172,7 @@ pub static MASKED_MEAN: OpDef = OpDef {
     ..EXTENDED
 };
 
-/// Variance of some of the elements.
+/// Variance of the elements where a mask is true.
 pub static MASKED_VAR: OpDef = OpDef {
     name: "masked_var",
     floats: Floats::named("reduce"),
@@ -195,7 +195,7 @@ pub static MASKED_VAR: OpDef = OpDef {
     ..EXTENDED
 };
 
-/// Standard deviation of some of the elements.
+/// Standard deviation of the elements where a mask is true.
 pub static MASKED_STD: OpDef = OpDef {
     name: "masked_std",
     floats: Floats::named("reduce"),
@@ -214,14 +214,14 @@ const SPREADS: &[&str] = &[
     "i((3, 4), 9), 1, where=np.array([True, True, False, True])",
 ];
 
-/// Array argument `i` as a mask; `True` is none.
+/// Array argument `i` as a mask; `None` if it is absent or the Python value `True`.
 fn mask<'a>(cx: &CompositeCx<'a>, i: usize) -> Option<&'a Array> {
     cx.opt(i).filter(|mask| {
         !(mask.is_weak() && crate::cpu::read_scalar(mask.tensor()) == Scalar::Bool(true))
     })
 }
 
-/// A fold with all its options. `at`: which array argument the mask is.
+/// A reduction with all its options. `at`: index of the mask argument.
 fn folded(cx: &CompositeCx, op: &'static OpDef, at: usize) -> Result<crate::Outputs> {
     let has = |name: &str| cx.params.iter().any(|p| p.name == name);
     let initial = if has("initial") {
@@ -243,7 +243,7 @@ fn folded(cx: &CompositeCx, op: &'static OpDef, at: usize) -> Result<crate::Outp
     cx.done(ufunc::reduce(op, cx.input(0), &how)?)
 }
 
-/// The dtype moments of halves are computed in.
+/// The dtype in which variances are computed: float32 for float16 and bfloat16.
 fn wide(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -251,7 +251,7 @@ fn wide(dtype: DType) -> DType {
     }
 }
 
-/// Which elements count.
+/// The elements that a masked reduction takes.
 struct Chosen<'a> {
     axes: Option<&'a [i64]>,
     keepdims: bool,
@@ -270,7 +270,7 @@ impl Chosen<'_> {
         ufunc::reduce(&ADD, x, &how)
     }
 
-    /// How many elements of `x` count, in a real dtype.
+    /// The number of elements taken, in the real dtype of `x`.
     fn count(&self, x: &Array) -> Result<Array> {
         let one = Array::constant(Scalar::I64(1), x.dtype().real())?
             .to_device(x.device())?
@@ -283,17 +283,17 @@ impl Chosen<'_> {
     }
 }
 
-/// Whether the call is one of the forms of this file: the plain ones have one array.
+/// Whether the call is one of the forms of this file; the others have one array argument.
 fn is_extended(cx: &CallCx) -> bool {
     cx.inputs.len() > 1
 }
 
-/// What a mean warns of: that there is nothing to take it of.
+/// NumPy's warning for the mean of no elements.
 pub(crate) fn empty(cx: &CallCx) -> Result<Option<Warned>> {
     Ok(counts_at_most(cx, 0.0)?.then_some(Warned::Runtime("Mean of empty slice")))
 }
 
-/// What a variance warns of: that nothing is left of the number of elements.
+/// NumPy's warning for a variance without degrees of freedom.
 pub(crate) fn unfree(cx: &CallCx) -> Result<Option<Warned>> {
     let correction = match is_extended(cx) {
         true => cx.opt_float("correction"),
@@ -303,7 +303,7 @@ pub(crate) fn unfree(cx: &CallCx) -> Result<Option<Warned>> {
     Ok(counts_at_most(cx, ddof)?.then_some(Warned::Runtime("Degrees of freedom <= 0 for slice")))
 }
 
-/// Whether anywhere at most so many elements count. Only a mask has to be looked at, and waited for.
+/// Whether some slice has at most `most` elements. Waits for the mask, if there is one.
 fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
     let x = cx.input(0);
     let mask = if is_extended(cx) { mask(cx, 1) } else { None };
@@ -329,11 +329,11 @@ fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
     })
 }
 
-/// Sum of squared distances from the mean, divided by how many there are less `ddof`; its root for the deviation.
+/// Sum of squared distances from the mean, divided by the number of elements less `ddof`; the square root of that if `root`.
 fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
     let dtype = cx.dtype("dtype").unwrap_or(averaged(cx.dtype_of(0)));
     let x = cx.input(0);
-    // Complex elements in a real dtype: distances are those from the real part of the mean, as in NumPy.
+    // Complex elements with a real `dtype`: distances are from the real part of the mean, as in NumPy.
     let about_real = x.dtype().is_complex() && !dtype.is_complex();
     let x = x.astype(match about_real {
         true => wide(dtype).complex(),
@@ -370,7 +370,7 @@ fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
     } else {
         centred.square()?
     };
-    // Fewer elements than `ddof` have no variance: NumPy divides by 0 then.
+    // With fewer elements than `ddof` NumPy divides by 0.
     let zero = Array::constant(Scalar::I64(0), x.dtype().real())?;
     let divisor = some.count(&x)?.shift(-ddof)?.maximum(&zero)?;
     let variance = some.sum(&squares)?.div(&divisor)?;

@@ -16,7 +16,7 @@ use crate::reduce::masked::unfree;
 use crate::reduce::{MASKED_STD, MASKED_VAR};
 use crate::{Array, creation};
 
-/// What both have in common.
+/// Default fields for variance and standard deviation.
 const SPREAD: OpDef = OpDef {
     about: &[
         (
@@ -78,7 +78,7 @@ pub static STD: OpDef = OpDef {
     extended: Some(&MASKED_STD),
     floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, true)),
-    // d sqrt(v) = dv / (2 sqrt(v)). Where all elements are equal the slope is taken as 0, which any finite divisor gives.
+    // d sqrt(v) = dv / (2 sqrt(v)). If all elements are equal, the slope is defined as 0: any finite divisor gives that.
     grad: Grad::Rule(Keep::ALL, |g| -> Result<Grads> {
         let deviation = g.output(0);
         let one = creation::ones(deviation.shape(), deviation.dtype(), deviation.device())?;
@@ -93,7 +93,7 @@ fn real(cx: &CallCx) -> Result<Inferred> {
     folded(cx, |dtype: DType| averaged(dtype).real())
 }
 
-/// Variance's cotangent, pulled back to the elements: each gets 2 (x - mean) / (n - ddof) of it.
+/// The gradient of the variance: 2 (x - mean) / (n - ddof) times the cotangent.
 fn slope(g: &GradCx, dy: &Array) -> Result<Array> {
     let axes = g.reduced_axes("axis")?;
     let n: usize = axes.iter().map(|&a| g.shape(0)[a]).product();

@@ -20,7 +20,7 @@ use crate::reduce::fold::{
     PLAIN_REDUCTION, REDUCTION, accumulator, folded, run, spread, unreduced,
 };
 
-/// Sum of the elements that are no NaN.
+/// Sum of the elements that are not NaN.
 pub static NAN_SUM: OpDef = OpDef {
     name: "nan_sum",
     params: &[
@@ -42,7 +42,7 @@ pub static NAN_SUM: OpDef = OpDef {
     ..REDUCTION
 };
 
-/// Sum of squared sizes.
+/// Sum of squared absolute values.
 pub static SUM_SQUARES: OpDef = OpDef {
     name: "sum_squares",
     params: &[
@@ -70,7 +70,7 @@ pub static SUM_SQUARES: OpDef = OpDef {
     ..PLAIN_REDUCTION
 };
 
-/// Length of all elements taken as one vector.
+/// Euclidean norm of all elements.
 pub static EUCLIDEAN_NORM: OpDef = OpDef {
     name: "euclidean_norm",
     params: &[Param::array("x"), Param::bool("keepdims", false)],
@@ -95,7 +95,7 @@ pub static EUCLIDEAN_NORM: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Largest of the elements that are no NaN.
+/// Largest element that is not NaN.
 pub static NAN_MAX: OpDef = OpDef {
     name: "nan_max",
     params: &[
@@ -112,7 +112,7 @@ pub static NAN_MAX: OpDef = OpDef {
     ..PLAIN_REDUCTION
 };
 
-/// Smallest of the elements that are no NaN.
+/// Smallest element that is not NaN.
 pub static NAN_MIN: OpDef = OpDef {
     name: "nan_min",
     doc: "Smallest of the real elements over `axis` (all axes for None) that are no NaN; NaN if all are. Elements that tie share the gradient.",
@@ -130,7 +130,7 @@ const CALLS: &[&str] = &[
     "i((3, 4), 50), 1",
 ];
 
-/// Shape and dtype of an extreme of numbers that have an order.
+/// Shape and dtype of an extreme; an error for complex numbers.
 fn ordered(cx: &CallCx) -> Result<Inferred> {
     if cx.dtype_of(0).is_complex() {
         return Err(
@@ -140,7 +140,7 @@ fn ordered(cx: &CallCx) -> Result<Inferred> {
     nonempty(cx)
 }
 
-/// The cotangent, in equal parts to the elements that are the extreme; none have it where all are NaN.
+/// The cotangent, shared equally among the elements that equal the extreme; 0 where all are NaN.
 fn shared(g: &GradCx) -> Result<Grads> {
     let (axes, keepdims, dtype) = (g.opt_ints("axis"), g.bool("keepdims"), g.dy(0).dtype());
     let extreme = unreduced(g.output(0), g.shape(0), axes, keepdims)?;

@@ -1,4 +1,4 @@
-//! Running sums, products and extremes.
+//! Cumulative sums, products and extremes.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::{Source, Target};
@@ -22,7 +22,7 @@ use crate::reduce::fold::{accumulator, wider_out};
 use crate::shape::{concatenate, flip, moveaxis, narrow};
 use crate::{Array, Outputs, creation};
 
-/// What running folds have in common.
+/// Default fields for cumulative reductions.
 const RUNNING: OpDef = OpDef {
     about: &[
         ("reverse", "Whether to start at the end."),
@@ -56,7 +56,7 @@ const RUNNING: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Running sum.
+/// Cumulative sum.
 pub static CUMSUM: OpDef = OpDef {
     name: "cumsum",
     surface: &[Surface::Np("cumsum"), Surface::Method("cumsum")],
@@ -70,7 +70,7 @@ pub static CUMSUM: OpDef = OpDef {
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Sum)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
-        // Element j counts in every sum from j on: sum the cotangents from the other end.
+        // Element j is in every sum from j on, so its gradient is the cumulative sum of the cotangents from the other end.
         let attrs = attributes(g.opt_int("axis"), !g.bool("reverse"));
         g.one(invoke1(&CUMSUM, &[g.dy(0)], &attrs)?.reshape(g.shape(0))?)
     }),
@@ -81,7 +81,7 @@ pub static CUMSUM: OpDef = OpDef {
     ..RUNNING
 };
 
-/// Running product.
+/// Cumulative product.
 pub static CUMPROD: OpDef = OpDef {
     name: "cumprod",
     surface: &[Surface::Np("cumprod"), Surface::Method("cumprod")],
@@ -92,7 +92,7 @@ pub static CUMPROD: OpDef = OpDef {
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Scan::Prod)),
     grad: Grad::Rule(Keep::inputs(1), |g| {
-        // Over the last axis and from its start: cumprod of x_0 .. x_(n-1).
+        // Brings the axis to the end and the scan to the forward direction.
         let (x, axis) = match g.opt_int("axis") {
             None => (g.input(0).reshape(&[g.input(0).len()])?, 0),
             Some(axis) => (g.input(0).clone(), axis),
@@ -193,14 +193,14 @@ pub fn running_product(x: &Array, axis: i64) -> Result<Array> {
     invoke1(&CUMPROD, &[x], &attributes(Some(axis), false))
 }
 
-/// The cotangent of the factors of running products along the last axis, given that of the products. Nothing is divided, so that zeros do no harm:
+/// The gradient of cumulative products along the last axis with respect to the factors. It is computed without division, because factors may be 0:
 /// the cotangent of x_i is the product of the factors before it times s_i = dy_i + x_(i+1) s_(i+1).
 fn product_slope(x: &Array, dy: &Array) -> Result<Array> {
     let (last, n) = (x.ndim() - 1, x.shape()[x.ndim() - 1]);
     if n < 2 {
         return Ok(dy.clone());
     }
-    // After the step of length d, s_i is the sum of its first 2 d terms, and factor_i the product of 2 d factors from x_(i+1) on.
+    // A parallel scan: after the step with distance d, s_i is the sum of its first 2 d terms, and factor_i the product of 2 d factors from x_(i+1) on.
     let mut s = dy.clone();
     let mut factor = narrow(x, last, 1, n)?;
     let mut d = 1;
@@ -225,7 +225,7 @@ fn product_slope(x: &Array, dy: &Array) -> Result<Array> {
     concatenate(&[&one, &before], last)?.mul(&s)
 }
 
-/// What the array API's running folds have in common.
+/// Default fields for the cumulative reductions of the array API.
 const CUMULATIVE: OpDef = OpDef {
     out_casting: Casting::Unsafe,
     about: &[
@@ -261,7 +261,7 @@ const CUMULATIVE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Running sum, as the array API spells it.
+/// Cumulative sum of the array API.
 pub static CUMULATIVE_SUM: OpDef = OpDef {
     name: "cumulative_sum",
     surface: &[Surface::Np("cumulative_sum")],
@@ -274,7 +274,7 @@ pub static CUMULATIVE_SUM: OpDef = OpDef {
     ..CUMULATIVE
 };
 
-/// Running product, as the array API spells it.
+/// Cumulative product of the array API.
 pub static CUMULATIVE_PROD: OpDef = OpDef {
     name: "cumulative_prod",
     surface: &[Surface::Np("cumulative_prod")],
@@ -289,7 +289,7 @@ pub static CUMULATIVE_PROD: OpDef = OpDef {
 
 fn cumulative(cx: &CompositeCx, fold: &'static OpDef, first: Scalar) -> Result<Outputs> {
     let x = match cx.input(0) {
-        // A number is an array of one.
+        // A 0-d array is treated as an array of one element.
         x if x.ndim() == 0 => x.reshape(&[1])?,
         x => x.clone(),
     };
@@ -320,7 +320,7 @@ fn cumulative(cx: &CompositeCx, fold: &'static OpDef, first: Scalar) -> Result<O
     cx.done(concatenate(&[&first, &steps], axis)?)
 }
 
-/// Running largest element: the steps of `maximum.accumulate`.
+/// Cumulative maximum: `maximum.accumulate`.
 pub static CUMMAX: OpDef = OpDef {
     name: "cummax",
     doc: "Largest of all elements up to each one along `axis` (over the flattened array for None); NaN from the first NaN on.",
@@ -331,7 +331,7 @@ pub static CUMMAX: OpDef = OpDef {
     ..RUNNING
 };
 
-/// Running smallest element: the steps of `minimum.accumulate`.
+/// Cumulative minimum: `minimum.accumulate`.
 pub static CUMMIN: OpDef = OpDef {
     name: "cummin",
     doc: "Smallest of all elements up to each one along `axis` (over the flattened array for None); NaN from the first NaN on.",
@@ -351,7 +351,7 @@ const EXTREMES: &[&str] = &[
     "f((0,))",
 ];
 
-/// As [`running`]; extremes stay in the dtype they are found in.
+/// As [`running`], but the dtype stays that of the input.
 fn extreme(cx: &CallCx) -> Result<Inferred> {
     let natural = cx.dtype("dtype").unwrap_or(cx.dtype_of(0));
     Ok(running(cx)?
@@ -387,7 +387,7 @@ fn running(cx: &CallCx) -> Result<Inferred> {
 
 fn run(cx: &KernelCx, fold: Scan) -> Result<()> {
     let (x, y) = (cx.input(0), cx.output(0));
-    // Floats that are asked for as integers become integers before they are folded, as in NumPy.
+    // Floats with an integer `dtype` are converted before they are summed, as in NumPy.
     let whole;
     let x = if x.dtype().is_inexact() && !y.dtype().is_inexact() {
         whole = operand::dense(x, y.dtype(), cx.threads)?;
@@ -400,7 +400,7 @@ fn run(cx: &KernelCx, fold: Scan) -> Result<()> {
     } else {
         Direction::Forward
     };
-    // Without an axis the elements are taken in C order: those of a strided array are laid out first.
+    // Without an axis the elements are taken in C order, so a strided array is copied first.
     let flat = cx.is_none("axis") || x.shape().is_empty();
     let dense;
     let x = if flat && !x.layout().is_contiguous() {

@@ -15,7 +15,7 @@ use crate::opdef::{
 };
 use crate::types::Types;
 
-/// An attribute's integers, signed as the tensor layer takes them.
+/// An attribute's integers as isize, which the tensor layer takes.
 fn signed(values: &[i64]) -> SmallVec<[isize; 4]> {
     values.iter().map(|&v| v as isize).collect()
 }
@@ -277,7 +277,7 @@ pub static FLIPUD: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// Turned by right angles.
+/// Rotated by multiples of 90 degrees.
 pub static ROT90: OpDef = OpDef {
     name: "rot90",
     surface: &[Surface::Np("rot90")],
@@ -338,7 +338,7 @@ pub static ROT90: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// One axis.
+/// Flattened to one axis; a view if possible.
 pub static RAVEL: OpDef = OpDef {
     name: "ravel",
     surface: &[Surface::Np("ravel"), Surface::Method("ravel")],
@@ -352,7 +352,7 @@ pub static RAVEL: OpDef = OpDef {
         >>> np.ravel([[1, 2], [3, 4]], order='F')
         array([1, 3, 2, 4])
     ",
-    // The result is dense, as NumPy's: elements at even distances are copied although a view could show them.
+    // The result is contiguous, as in NumPy: elements with a constant stride are copied, although a view could show them.
     cpu: Cpu::View(|cx| {
         Ok(match cx.str("order") == "F" {
             false if cx.layout.is_contiguous() => Viewed::Shared(cx.layout.as_row()),
@@ -368,7 +368,7 @@ pub static RAVEL: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// The cotangent of elements along one axis, in the shape of the input.
+/// The gradient of flattening: the cotangent in the shape of the input.
 fn reshaped_as_input(g: &GradCx) -> Result<Array> {
     let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
         .into_iter()
@@ -376,7 +376,7 @@ fn reshaped_as_input(g: &GradCx) -> Result<Array> {
     invoke1(&RESHAPE, &[g.dy(0)], &attrs)
 }
 
-/// One axis, in any order.
+/// `ravel` with any order.
 pub static RAVEL_AS_IT_LIES: OpDef = OpDef {
     name: "ravel_as_it_lies",
     params: &[
@@ -399,7 +399,7 @@ pub static RAVEL_AS_IT_LIES: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// One axis, copied.
+/// Flattened to one axis, copied.
 pub static FLATTEN: OpDef = OpDef {
     name: "flatten",
     surface: &[Surface::Method("flatten")],
@@ -429,7 +429,7 @@ pub static FLATTEN: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// One axis, copied in any order.
+/// `flatten` with any order.
 pub static FLATTEN_AS_IT_LIES: OpDef = OpDef {
     name: "flatten_as_it_lies",
     params: RAVEL_AS_IT_LIES.params,
@@ -442,7 +442,7 @@ pub static FLATTEN_AS_IT_LIES: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// At least 1 axis.
+/// View with at least 1 axis.
 pub static ATLEAST_1D: OpDef = OpDef {
     name: "atleast_1d",
     params: &[Param::array("ary")],
@@ -460,7 +460,7 @@ pub(super) fn at_least_1(x: &Array) -> Result<Array> {
     })
 }
 
-/// At least 2 axes.
+/// View with at least 2 axes.
 pub static ATLEAST_2D: OpDef = OpDef {
     name: "atleast_2d",
     params: &[Param::array("ary")],
@@ -478,7 +478,7 @@ pub(super) fn at_least_2(x: &Array) -> Result<Array> {
     })
 }
 
-/// At least 3 axes.
+/// View with at least 3 axes.
 pub static ATLEAST_3D: OpDef = OpDef {
     name: "atleast_3d",
     params: &[Param::array("ary")],

@@ -15,7 +15,7 @@ use crate::opdef::{
 use crate::types::{Types, check_element};
 use crate::{Array, cpu, invoke1};
 
-/// The elements, in memory of their own.
+/// A copy of the elements.
 pub static COPY: OpDef = OpDef {
     name: "duplicate",
     params: &[Param::array("a")],
@@ -36,7 +36,7 @@ pub static COPY: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// What a copy in an order of its own has in common.
+/// Default fields for copies with an `order`.
 const ORDERED: OpDef = OpDef {
     types: COPY.types,
     infer: COPY.infer,
@@ -58,12 +58,12 @@ const ORDERED: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// How the axes of a copy lie in memory.
+/// The memory order of the axes of a copy; `None` for C order.
 fn order_asked_for(cx: &CallCx) -> Option<Dims> {
     axes_in_order(cx.str("order"), cx.input(0).layout())
 }
 
-/// A copy, as the function makes it.
+/// `np.copy`, whose default order is "K".
 pub static COPY_OF: OpDef = OpDef {
     name: "copy_of",
     surface: &[Surface::Np("copy")],
@@ -84,7 +84,7 @@ pub static COPY_OF: OpDef = OpDef {
     ..ORDERED
 };
 
-/// A copy, as the method makes it.
+/// `ndarray.copy`, whose default order is "C".
 pub static COPIED: OpDef = OpDef {
     name: "copy",
     surface: &[Surface::Method("copy")],
@@ -144,7 +144,7 @@ pub static CAST: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// What both spellings of a conversion have in common.
+/// Default fields for both spellings of a conversion.
 const CONVERSION: OpDef = OpDef {
     probe: Probe::calls(&[
         "f((2, 3)), 'float64'",
@@ -155,7 +155,7 @@ const CONVERSION: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// The elements in another dtype, with NumPy's options of the method.
+/// The elements in another dtype: `ndarray.astype`.
 pub static ASTYPE: OpDef = OpDef {
     name: "astype",
     surface: &[Surface::Method("astype")],
@@ -214,7 +214,7 @@ pub static ASTYPE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The elements in another dtype, in memory of their own only if need be.
+/// The elements in another dtype; without a copy if the dtype is the same.
 pub static ASTYPE_SHARING: OpDef = OpDef {
     name: "astype_sharing",
     params: &[
@@ -249,7 +249,7 @@ pub static ASTYPE_SHARING: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// The elements in another dtype, as the array API spells it.
+/// The elements in another dtype: `astype` of the array API.
 pub static ASTYPE_OF: OpDef = OpDef {
     name: "astype_of",
     surface: &[Surface::Np("astype")],
@@ -310,7 +310,7 @@ pub static TO_DEVICE: OpDef = OpDef {
             })?;
         }
         let x = x.contiguous()?;
-        // A backend copies between its own devices and main memory.
+        // A backend copies between its own devices and main memory only; otherwise the copy goes through main memory.
         let is_direct = device.is_none_or(|to| {
             to.is_host() || x.device().is_host() || to.kind() == x.device().kind()
         });
@@ -331,7 +331,7 @@ pub static TO_DEVICE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// What `to_device` does with elements that lie dense and in C order: a backend copies their bytes.
+/// `to_device` of contiguous elements: a backend copies their bytes.
 pub static TRANSFER: OpDef = OpDef {
     name: "transfer",
     params: TO_DEVICE.params,
@@ -346,7 +346,7 @@ pub static TRANSFER: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Writes `value`, broadcast and converted, into the elements of `target`. Bumps the version of what it changes.
+/// Writes `value`, broadcast and converted, to the elements of `target`, and increments the version of its storage.
 ///
 /// # Errors
 /// [`crate::Error::Shape`] if `value` does not broadcast to the target's shape, [`crate::Error::Value`] if the target is read-only.
@@ -355,7 +355,7 @@ pub fn assign(target: &Array, value: &Array) -> Result<()> {
     if !shared {
         target.check_writable("assignment", "assignment destination")?;
     }
-    // NumPy lets leading axes of length 1 go.
+    // NumPy drops leading axes of length 1.
     let extra = value.ndim().saturating_sub(target.ndim());
     let value = match extra > 0 && value.shape()[..extra].iter().all(|&n| n == 1) {
         true => value.reshape(&value.shape()[extra..])?,

@@ -20,7 +20,7 @@ use crate::shape::axes::{at_least_1, at_least_2, at_least_3};
 use crate::shape::part::narrow;
 use crate::{Outputs, cpu};
 
-/// Joined along an axis they all have.
+/// Joins arrays along an existing axis.
 pub static CONCATENATE: OpDef = OpDef {
     name: "concatenate",
     surface: &[Surface::Np("concatenate"), Surface::Np("concat")],
@@ -100,7 +100,7 @@ const CASTING: Param = Param::choice(
 )
 .keyword();
 
-/// Checks that inputs may become `dtype`, if it is given.
+/// Checks that the inputs may be converted to `dtype`, if it is given.
 fn check_casting(cx: &CallCx) -> Result<()> {
     let Some(dtype) = cx.dtype("dtype") else {
         return Ok(());
@@ -118,7 +118,7 @@ fn check_casting(cx: &CallCx) -> Result<()> {
     }
 }
 
-/// The dtype all inputs promote to.
+/// The dtype that the inputs promote to.
 fn promoted(cx: &CallCx) -> mxnet_tensor::DType {
     let operands: SmallVec<[Operand; 8]> = cx
         .inputs
@@ -201,7 +201,7 @@ fn join(cx: &KernelCx) -> Result<()> {
     Ok(())
 }
 
-/// Joined along a new axis.
+/// Joins arrays along a new axis.
 pub static STACK: OpDef = OpDef {
     name: "stack",
     surface: &[Surface::Np("stack")],
@@ -269,7 +269,7 @@ fn all_along(parts: &[Array], axis: usize, dtype: Option<mxnet_tensor::DType>) -
     let attrs: Attrs = [
         Value::Int(axis as i64),
         dtype.map_or(Value::None, Value::DType),
-        // Callers have checked what is allowed.
+        // The callers have checked the casting rule.
         Value::Word("unsafe"),
     ]
     .into_iter()
@@ -277,7 +277,7 @@ fn all_along(parts: &[Array], axis: usize, dtype: Option<mxnet_tensor::DType>) -
     invoke1(&CONCATENATE, &refs, &attrs)
 }
 
-/// What the stacks named after directions have in common.
+/// Default fields for `vstack`, `hstack` and `dstack`.
 const DIRECTION: OpDef = OpDef {
     about: &[("tup", "The arrays.")],
     returns: &[("ndarray", "Of the promoted dtype.")],
@@ -290,7 +290,7 @@ const DIRECTION: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Along the first axis.
+/// Joins arrays along the first axis.
 pub static VSTACK: OpDef = OpDef {
     name: "vstack",
     surface: &[Surface::Np("vstack"), Surface::Np("row_stack")],
@@ -305,7 +305,7 @@ pub static VSTACK: OpDef = OpDef {
     ..DIRECTION
 };
 
-/// Along the second axis.
+/// Joins arrays along the second axis.
 pub static HSTACK: OpDef = OpDef {
     name: "hstack",
     surface: &[Surface::Np("hstack")],
@@ -319,7 +319,7 @@ pub static HSTACK: OpDef = OpDef {
     ..DIRECTION
 };
 
-/// Along the third axis.
+/// Joins arrays along the third axis.
 pub static DSTACK: OpDef = OpDef {
     name: "dstack",
     surface: &[Surface::Np("dstack")],
@@ -334,7 +334,7 @@ pub static DSTACK: OpDef = OpDef {
     ..DIRECTION
 };
 
-/// As columns.
+/// Joins arrays as columns of a matrix.
 pub static COLUMN_STACK: OpDef = OpDef {
     name: "column_stack",
     surface: &[Surface::Np("column_stack")],
@@ -383,7 +383,7 @@ fn along(
     cx.done(all_along(&parts, axis(ndim), cx.dtype("dtype"))?)
 }
 
-/// Arrays joined along an axis they all have.
+/// Arrays joined along an existing axis.
 ///
 /// # Errors
 /// [`crate::Error::Shape`] if their other sizes differ.

@@ -1,4 +1,4 @@
-//! Arrays shaped after another one, of which only the shape counts.
+//! Arrays whose shape is taken from another array.
 
 use mxnet_tensor::{DType, Dims, Scalar, normalize_axis};
 
@@ -9,7 +9,7 @@ use crate::creation::arange_on;
 use crate::cx::CallCx;
 use crate::opdef::{Cpu, OpDef, Probe, Surface};
 
-/// Counting up.
+/// A range with the shape of another array.
 pub static ARANGE_LIKE: OpDef = OpDef {
     name: "arange_like",
     surface: &[Surface::Npx("arange_like")],
@@ -61,7 +61,7 @@ pub static ARANGE_LIKE: OpDef = OpDef {
             1 => count,
             _ => count.floor_div(&Array::weak_scalar(Scalar::I64(repeat))?)?,
         };
-        // Where all numbers are whole, integers keep them exact.
+        // If all numbers are integers, integer arithmetic is exact.
         let number = |value: f64| match value.fract() == 0.0 && value.abs() < 2f64.powi(53) {
             true => Array::weak_scalar(Scalar::I64(value as i64)),
             false => Array::weak_scalar(Scalar::F64(value)),
@@ -139,7 +139,7 @@ pub static BROADCAST_LIKE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// An array reshaped after another.
+/// An array reshaped to the shape of another.
 pub static RESHAPE_LIKE: OpDef = OpDef {
     name: "reshape_like",
     surface: &[Surface::Npx("reshape_like")],
@@ -193,7 +193,7 @@ pub static RESHAPE_LIKE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// An array cut to the lengths of another.
+/// An array sliced to the lengths of another.
 pub static SLICE_LIKE: OpDef = OpDef {
     name: "slice_like",
     surface: &[Surface::Npx("slice_like")],
@@ -248,7 +248,7 @@ pub static SLICE_LIKE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// All axes behind the first as one.
+/// All axes but the first merged to one.
 pub static BATCH_FLATTEN: OpDef = OpDef {
     name: "batch_flatten",
     surface: &[Surface::Npx("batch_flatten")],
@@ -311,7 +311,7 @@ pub static SIZE_ARRAY: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// The axes `begin..end` of an array of `ndim` axes, as slices read their bounds; no axis if they cross.
+/// The axes `begin..end` of an array with `ndim` axes, normalised like the bounds of a slice; empty if they cross.
 fn span(cx: &CallCx, begin: &str, end: &str, ndim: usize) -> (usize, usize) {
     let bound = |name: &str, default: usize| {
         cx.opt_int(name).map_or(default, |i| {

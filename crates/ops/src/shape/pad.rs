@@ -1,4 +1,4 @@
-//! Padding with the array's own elements: modes edge, wrap, reflect, symmetric. Other modes of `np.pad` are joins (`numpy/_padding.py`).
+//! Padding with the array's own elements: modes edge, wrap, reflect, symmetric. Other modes of `np.pad` are concatenations (`numpy/_padding.py`).
 
 use mxnet_tensor::{Dims, IndexItem, Layout};
 use smallvec::SmallVec;
@@ -15,7 +15,7 @@ use crate::opdef::{Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, one_of};
 
 const MODES: &[&str] = &["edge", "wrap", "reflect", "symmetric"];
 
-/// Surrounded by its own elements.
+/// Pads an array with its own elements.
 pub static PAD_BORDER: OpDef = OpDef {
     name: "pad_border",
     params: &[
@@ -44,7 +44,7 @@ pub static PAD_BORDER: OpDef = OpDef {
         one_of(axes.map(|(&n, p)| n + (p[0] + p[1]) as usize).collect::<Dims>(), cx.dtype_of(0))
     },
     cpu: Cpu::Kernel(pad),
-    // Padding takes elements axis by axis; so their cotangents are added up axis by axis.
+    // The axes are padded one after the other, so the cotangents are added up axis by axis.
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut dx = g.dy(0).clone();
         for (axis, p) in g.ints("pad_width").chunks(2).enumerate() {
@@ -85,7 +85,7 @@ pub static PAD_BORDER: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Which of `n` elements stands at position `at`, counted from the first of them.
+/// The element, out of `n`, that is at position `at` relative to the first one.
 fn source(mode: &str, at: i64, n: i64) -> i64 {
     match mode {
         "wrap" => at.rem_euclid(n),
@@ -101,7 +101,7 @@ fn source(mode: &str, at: i64, n: i64) -> i64 {
     }
 }
 
-/// A piece of a border: `len` elements from `to` on are those at `from`, `from + step`, ...
+/// Part of a border: the elements `to..to + len` are copies of those at `from`, `from + step`, ...
 struct Run {
     to: usize,
     from: usize,
@@ -109,7 +109,7 @@ struct Run {
     len: usize,
 }
 
-/// The pieces of the borders of one axis. Positions count from the start of the padded axis.
+/// The parts of both borders of one axis. Positions count from the start of the padded axis.
 fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4]> {
     let mut runs: SmallVec<[Run; 4]> = SmallVec::new();
     for to in (0..before).chain(before + n..before + n + after) {
@@ -136,7 +136,8 @@ fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4
     runs
 }
 
-/// Copies the array to its place, then the borders within the output: those of an axis span what is complete, so that corners follow.
+/// Copies the array to the middle of the output, then fills the borders axis by axis. Each axis covers what is filled already, which includes the
+/// corners.
 fn pad(cx: &KernelCx) -> Result<()> {
     let (x, out) = (cx.input(0), cx.output(0));
     let widths: SmallVec<[(usize, usize); 4]> = cx
@@ -148,7 +149,7 @@ fn pad(cx: &KernelCx) -> Result<()> {
         return Ok(());
     }
     let full = out.layout();
-    // The part of the output along each axis that is complete: first element and number of them.
+    // The range along each axis that is filled already: first element and length.
     let mut done: SmallVec<[(usize, usize); 4]> = widths
         .iter()
         .zip(x.shape())

@@ -68,7 +68,7 @@ pub static SLICE_AXIS: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// A slice put back among zeros: the gradient of [`SLICE_AXIS`].
+/// Zeros with a slice inserted: the gradient of [`SLICE_AXIS`].
 pub static UNSLICE: OpDef = OpDef {
     name: "unslice",
     params: &[
@@ -120,7 +120,7 @@ fn put_back(cx: &KernelCx) -> Result<()> {
     cpu::copy(cx.input(0), &out.with_layout(place), cx.threads)
 }
 
-/// Equal parts along one axis.
+/// Splits into equal parts along one axis.
 pub static SPLIT: OpDef = OpDef {
     name: "split",
     surface: &[Surface::Np("split")],
@@ -163,7 +163,7 @@ pub static SPLIT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Nearly equal parts along one axis.
+/// Splits into nearly equal parts along one axis.
 pub static ARRAY_SPLIT: OpDef = OpDef {
     name: "array_split",
     surface: &[Surface::Np("array_split")],
@@ -184,7 +184,7 @@ pub static ARRAY_SPLIT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Slices along one axis, without it.
+/// The slices along one axis, without that axis.
 pub static UNSTACK: OpDef = OpDef {
     name: "unstack",
     surface: &[Surface::Np("unstack")],
@@ -210,13 +210,13 @@ pub static UNSTACK: OpDef = OpDef {
         }
         let axis = cx.axis("axis", 0)?;
         let slices = 0..x.shape()[axis] as isize;
-        // What a row is taken apart into stands for NumPy's scalars, which are copies.
+        // The elements of a 1-d array stand for NumPy scalars, so they are copies.
         let alone = |view: Array| match x.ndim() {
             1 => view.copy(),
             _ => Ok(view),
         };
         if Flags::current().may_move() {
-            // Nobody wants to know how the views came about: layouts will do.
+            // Nothing is recorded or intercepted: build the views directly from layouts.
             return slices
                 .map(|i| alone(x.seen_as(x.layout().select(axis as isize, i)?)))
                 .collect();

@@ -21,7 +21,7 @@ use crate::shape::narrow;
 use crate::types::{Types, check_element};
 use crate::{Outputs, cpu};
 
-/// Surrounded by a constant. Other modes are made of slices in `np.pad`.
+/// Pads with a constant. `np.pad` composes other modes of slices.
 pub static PAD: OpDef = OpDef {
     name: "pad_constant",
     params: &[
@@ -100,7 +100,7 @@ pub static RESIZE: OpDef = OpDef {
             narrow(&flat, 0, 0, length)?.copy()?
         } else {
             let times = length.div_ceil(n);
-            // A copy also where one element could be seen again and again: the result is to be written.
+            // A copy even where a broadcast view would do: the result must be writable.
             let repeated = flat
                 .broadcast_to(&[times, n])?
                 .copy()?
@@ -140,7 +140,7 @@ fn pad(cx: &KernelCx) -> Result<()> {
     cpu::copy(x, &out.with_layout(place), cx.threads)
 }
 
-/// Shifted around.
+/// Rolls the elements along axes.
 pub static ROLL: OpDef = OpDef {
     name: "roll",
     surface: &[Surface::Np("roll")],
@@ -181,14 +181,14 @@ pub static ROLL: OpDef = OpDef {
 fn roll(cx: &CompositeCx) -> Result<Outputs> {
     let x = cx.input(0);
     let shifts = cx.ints("shift");
-    // Element i of the result is element i + start of what is shifted, modulo the length.
+    // Element i of the result is element i + start of the input, modulo the length.
     let start = |n: usize, shift: i64| (-shift).rem_euclid(n.max(1) as i64);
     if cx.is_none("axis") {
         let flat = x.reshape(&[x.len()])?;
         let starts = SmallVec::from_elem(start(x.len(), shifts.iter().sum()), 1);
         return cx.done(rotated(&flat, starts)?.reshape(x.shape())?);
     }
-    // An axis may be named several times: its shifts add up.
+    // If an axis is named several times, its shifts add up.
     let axes: SmallVec<[usize; 4]> = cx
         .ints("axis")
         .iter()
@@ -220,7 +220,7 @@ fn rotated(x: &Array, starts: SmallVec<[i64; 4]>) -> Result<Array> {
     invoke1(&ROTATE, &[x], &[Value::Ints(starts)].into_iter().collect())
 }
 
-/// Every axis cut in two, and both parts swapped.
+/// Splits every axis in two parts and swaps them.
 pub static ROTATE: OpDef = OpDef {
     name: "rotate",
     params: &[
@@ -252,7 +252,7 @@ pub static ROTATE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Copies both parts of the axes from `axis` on between views that are cut along those before.
+/// Copies both parts of each axis from `axis` on. The views are already restricted along the axes before it.
 fn swap_parts(
     cx: &KernelCx,
     starts: &[i64],
@@ -285,7 +285,7 @@ fn swap_parts(
     Ok(())
 }
 
-/// Laid side by side.
+/// Repeats the whole array along axes.
 pub static TILE: OpDef = OpDef {
     name: "tile",
     surface: &[Surface::Np("tile"), Surface::Method("tile")],
@@ -342,7 +342,7 @@ fn tile(cx: &CompositeCx) -> Result<Outputs> {
     )
 }
 
-/// Each element several times.
+/// Repeats each element.
 pub static REPEAT: OpDef = OpDef {
     name: "repeat",
     surface: &[Surface::Np("repeat"), Surface::Method("repeat")],
@@ -406,7 +406,7 @@ pub static REPEAT: OpDef = OpDef {
             _ => Counts::Each(&repeats),
         };
         let row_bytes = width * x.dtype().size();
-        // SAFETY: the input is dense; the output, allocated for this call, has room for what inference has counted.
+        // SAFETY: the input is dense; the output was allocated for this call, with the number of elements that inference counted.
         unsafe {
             repeat_rows(
                 cx.threads,
@@ -458,7 +458,7 @@ pub static REPEAT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// The shape of what is repeated, and the axis along which it is.
+/// The shape of the repeated array, and the axis along which elements repeat.
 fn rows_of(cx: &CallCx) -> Result<(Dims, usize)> {
     match cx.is_none("axis") {
         true => Ok((Dims::from_slice(&[cx.input(0).len()]), 0)),
@@ -466,7 +466,7 @@ fn rows_of(cx: &CallCx) -> Result<(Dims, usize)> {
     }
 }
 
-/// The array surrounded by `value`; `widths` has (before, after) for each axis.
+/// The array padded with `value`; `widths` has (before, after) for each axis.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].

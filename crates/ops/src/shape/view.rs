@@ -86,7 +86,7 @@ pub static RESHAPE: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// Another shape, with a say in whether memory is shared.
+/// `reshape` with the argument `copy`.
 pub static RESHAPE_COPYING: OpDef = OpDef {
     name: "reshape_copying",
     params: &[
@@ -183,7 +183,7 @@ pub static TRANSPOSE: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// Repeated along new or unit axes.
+/// Broadcasts along new axes and axes of length 1.
 pub static BROADCAST_TO: OpDef = OpDef {
     name: "broadcast_to",
     surface: &[Surface::Np("broadcast_to"), Surface::Method("broadcast_to")],

@@ -75,7 +75,7 @@ pub static SLIDING_WINDOWS: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// Any shape and strides over the elements.
+/// A view with any shape and strides.
 pub static AS_STRIDED: OpDef = OpDef {
     name: "as_strided",
     params: &[
@@ -112,7 +112,7 @@ pub static AS_STRIDED: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// Cotangents of a view whose elements overlap, added up: the same view of the elements' numbers says whose they are.
+/// The gradient of a view whose elements overlap: the same view of the elements' ordinals tells where to add each cotangent.
 fn added(g: &GradCx, view: &'static OpDef, attrs: &Attrs) -> Result<Grads> {
     let n: usize = g.shape(0).iter().product();
     let numbers: Vec<i64> = (0..n as i64).collect();

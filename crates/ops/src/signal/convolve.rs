@@ -1,4 +1,4 @@
-//! Convolution and correlation of two sequences: sums of products at every shift.
+//! Convolution and correlation of two sequences.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::sequence::{Sliding, slide};
@@ -123,7 +123,7 @@ pub static CORRELATE: OpDef = OpDef {
     ..SHIFTED
 };
 
-/// One sequence slid along another.
+/// Sums of products of one sequence with shifted parts of another.
 pub static SLIDING_DOT: OpDef = OpDef {
     name: "sliding_dot",
     params: &[
@@ -162,7 +162,7 @@ pub static SLIDING_DOT: OpDef = OpDef {
     ..SHIFTED
 };
 
-/// What the operators of this file have in common.
+/// Default fields for the operators of this file.
 const SHIFTED: OpDef = OpDef {
     infer: |cx| {
         sequences(cx)?;
@@ -173,14 +173,14 @@ const SHIFTED: OpDef = OpDef {
             promoted(&[cx.opt(0), cx.opt(1)]),
         )
     },
-    // A product takes a quarter of a nanosecond in vectors.
+    // With vector instructions a product takes about a quarter of a nanosecond.
     cost: Cost::Of(|cx| (cx.input(0).len() as u64).saturating_mul(cx.input(1).len() as u64) / 4),
     ..OpDef::DEFAULT
 };
 
-/// Which shifts there are, and which way the second sequence goes.
+/// The shifts of the second sequence.
 pub(super) struct Shifts {
-    /// How many elements of the second sequence lie in front of the first one at the first shift.
+    /// Number of elements of the second sequence that lie before the first one at the first shift.
     pub before: usize,
     /// Number of shifts.
     pub count: usize,
@@ -189,12 +189,12 @@ pub(super) struct Shifts {
 }
 
 impl Shifts {
-    /// Those of a mode, for sequences of `n` and `m` elements.
+    /// The shifts of NumPy's `mode`, for sequences of `n` and `m` elements.
     fn of(mode: &str, n: usize, m: usize, is_convolution: bool) -> Shifts {
         let (least, most) = (n.min(m), n.max(m));
         let (start, count) = match mode {
             "full" => (0, n + m - 1),
-            // The middle; of a correlation in which the second sequence is the longer one, that of the mirrored one.
+            // The middle. For a correlation whose second sequence is longer, the middle of the mirrored result.
             "same" if m > n && !is_convolution => (least / 2, most),
             "same" => ((least - 1) / 2, most),
             _ => (least - 1, most - least + 1),
@@ -207,7 +207,7 @@ impl Shifts {
         }
     }
 
-    /// Those of [`SLIDING_DOT`].
+    /// The shifts in the attributes of [`SLIDING_DOT`].
     fn given(args: &crate::Args) -> Shifts {
         Shifts {
             before: args.int("before") as usize,
@@ -249,7 +249,7 @@ fn run(cx: &KernelCx, shifts: &Shifts) -> Result<()> {
         reversed: shifts.reversed,
         conjugated: shifts.conjugated,
     };
-    // SAFETY: 1. the operands are dense, of the dtype that is computed in, which is no half. 2. the output is dense and has `count` elements (inference).
+    // SAFETY: 1. the operands are dense, in the compute dtype, which is not a 16-bit float. 2. the output is dense with `count` elements (inference).
     unsafe {
         slide(
             cx.threads,
@@ -278,7 +278,8 @@ pub(super) fn slid(x: &Array, w: &Array, shifts: &Shifts) -> Result<Array> {
     invoke1(&SLIDING_DOT, &[x, w], &attrs)
 }
 
-/// Cotangents of `x` and `w`. That of an element of `x` is a sum over the weights the other way round; that of a weight is a sum over `x`, along which the output's cotangent slides.
+/// Gradients of `x` and `w`. An element of `x` gets a sum over the reversed weights; a weight gets a sum over `x`, along which the output's
+/// cotangent slides.
 fn gradients(g: &GradCx, x: &Array, w: &Array, shifts: &Shifts) -> Result<Grads> {
     let dy = g.dy(0);
     let mut grads: Grads = SmallVec::from_iter([None, None]);

@@ -88,7 +88,7 @@ pub static EDIFF1D: OpDef = OpDef {
             let Some(end) = cx.opt(i) else {
                 return Ok(None);
             };
-            // A Python number has a kind, not a size.
+            // A Python number promotes by its kind only.
             let fits = match end.is_weak() {
                 true => end.kind() <= dtype.kind(),
                 false => can_cast(end.dtype(), dtype, Casting::SameKind),
@@ -150,7 +150,7 @@ fn differences(cx: &CompositeCx) -> Result<Outputs> {
         };
         x = joined;
     }
-    // An axis that is empty stays so: one more step gives the dtype of the result.
+    // An empty axis stays empty; one more step still determines the dtype of the result.
     for _ in 0..n.min(x.shape()[axis] as i64 + 1) {
         x = steps(&x, axis)?;
     }
@@ -171,7 +171,7 @@ pub(super) fn steps(x: &Array, axis: usize) -> Result<Array> {
 /// What is put at an end of an axis: itself, or its only element all along the other axes.
 fn end_piece(end: &Array, shape: &[usize], axis: usize) -> Result<Array> {
     let end = if end.is_weak() {
-        // A Python number is an array of its own here, as in NumPy: it takes part in promotion.
+        // As in NumPy, a Python number becomes an array of its default dtype here and takes part in promotion.
         end.astype(default_dtype(end.kind()))?
     } else {
         end.clone()

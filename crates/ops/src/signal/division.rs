@@ -1,4 +1,4 @@
-//! Division of polynomials, whose coefficients are sequences.
+//! Division of polynomials, given as sequences of coefficients.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::copy::copy_row;
@@ -18,7 +18,7 @@ use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one};
 use crate::shape::{concatenate, flip, narrow};
 use crate::types::Types;
 
-/// What `polydiv` is made of.
+/// The kernel of `polydiv`.
 pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
     name: "polynomial_division",
     params: &[Param::array("u"), Param::array("v")],
@@ -39,8 +39,8 @@ pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
         let out = Staged::new(cx.output(0), dtype)?;
         let dividend = dense(cx.input(0), dtype, cx.threads)?;
         let divisor = dense(cx.input(1), dtype, cx.threads)?;
-        // SAFETY: all are dense and of one dtype, which is no half; the output has as many elements as `u`, no fewer than `v` (inference), and is
-        // apart from every input.
+        // SAFETY: all are dense and of one dtype, which is not a 16-bit float; the output has as many elements as `u`, at least those of `v`
+        // (inference), and overlaps no input.
         unsafe {
             let bytes = dividend.len() * dtype.size();
             copy_row(dividend.data_ptr(), out.ptr(), bytes);
@@ -55,7 +55,7 @@ pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
         out.finish(cx.threads)
     }),
     grad: Grad::Rule(Keep::ALL, gradients),
-    // A product waits for the one before it where the divisor is short.
+    // For a short divisor, each product depends on the one before it.
     cost: Cost::Of(|cx| (cx.input(0).len() as u64).saturating_mul(cx.input(1).len() as u64)),
     probe: Probe::calls(&[
         "f((5,)), f((3,))",
@@ -70,9 +70,9 @@ pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// `u[t] = sum of q[k] v[t - k]`, plus a coefficient of the remainder for the last m - 1 of them. So the cotangents l of `u` are those of the remainder at its
-/// end and, before it, what makes `sum of l[t] v[t - k]` the cotangent of `q[k]`: backwards a division by the same polynomial, begun with what is
-/// known of its quotient. The cotangent of `v[j]` is `-sum of l[t] q[t - j]`.
+/// With `u[t] = sum of q[k] v[t - k]`, plus a coefficient of the remainder for the last m - 1 of them: let l be the cotangents of `u`. Their end
+/// equals the cotangents of the remainder. The elements before it follow from `sum of l[t] v[t - k]` = the cotangent of `q[k]`: this is a division by
+/// the same polynomial, backwards, that starts from the known end. The cotangent of `v[j]` is `-sum of l[t] q[t - j]`.
 fn gradients(g: &GradCx) -> Result<Grads> {
     let v = g.input(1).reshape(&[g.input(1).len()])?.conj()?;
     let (n, m) = (g.dy(0).len(), v.len());
@@ -81,7 +81,7 @@ fn gradients(g: &GradCx) -> Result<Grads> {
     let divided = if known == 0 {
         backwards
     } else {
-        // What the known cotangents would have been divided from, and room for a remainder that nobody asks for.
+        // The dividend that corresponds to the known end of l, and space for a remainder that is not used.
         let start = slid(
             &narrow(&backwards, 0, 0, known)?,
             &v,

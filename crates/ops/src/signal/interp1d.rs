@@ -130,7 +130,7 @@ fn interp(cx: &CompositeCx) -> Result<Outputs> {
         );
         let order = argsort(&xp.detach())?;
         (xp, fp) = (gather_along(&xp, &order, 0)?, gather_along(&fp, &order, 0)?);
-        // The last point comes once more in front, the first one behind.
+        // Periodic data: repeats the last point before the first, and the first after the last.
         let n = xp.len();
         let (first, last) = (
             narrow(&xp, 0, 0, 1)?.shift(period)?,
@@ -155,7 +155,7 @@ fn interp(cx: &CompositeCx) -> Result<Outputs> {
         }
         Ok(y)
     };
-    // Part by part, so that an infinite part leaves the other one alone.
+    // Real and imaginary part separately, so that an infinity in one does not affect the other.
     let y = if dtype.is_complex() {
         let (re, im) = (one(Array::real_part)?, one(|x| x.unary(&IMAG))?);
         re.binary(&COMPLEX_OF, &im)?
@@ -169,7 +169,7 @@ fn x_between(x: &Array, xp: &Array, fp: &Array) -> Result<Array> {
     invoke1(&INTERPOLATED, &[x, xp, fp], &Attrs::none())
 }
 
-/// Values between points of one float dtype.
+/// Interpolation between points of one float dtype.
 pub static INTERPOLATED: OpDef = OpDef {
     name: "interpolated",
     params: &[Param::array("x"), Param::array("xp"), Param::array("fp")],
@@ -195,8 +195,8 @@ pub static INTERPOLATED: OpDef = OpDef {
             dense(cx.input(1), DType::F64, cx.threads)?,
             dense(cx.input(2), DType::F64, cx.threads)?,
         );
-        // SAFETY: 1. points and values are dense float64, held to the end of the call. 2. `x` is dense, of a dtype the kernel takes and of the shape of the
-        // output (inference), which was allocated for this call. 3. there is a point (inference).
+        // SAFETY: 1. points and values are dense float64 and live to the end of the call. 2. `x` is dense, of a dtype that the kernel takes, and of the shape
+        // of the output (inference), which was allocated for this call. 3. there is at least one point (inference).
         unsafe {
             let points = |t: &mxnet_tensor::Tensor| {
                 std::slice::from_raw_parts(t.data_ptr().cast_const().cast::<f64>(), t.len())
@@ -228,14 +228,14 @@ pub static INTERPOLATED: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// `y = y0 (1 - t) + y1 t` between the points next to `x`, where `t = (x - x0) / (x1 - x0)`, kept in 0..=1.
+/// `y = y0 (1 - t) + y1 t` between the points around `x`, where `t = (x - x0) / (x1 - x0)`, clipped to 0..=1.
 fn slopes(g: &GradCx) -> Result<Grads> {
     let (m, n) = (g.input(0).len(), g.input(1).len());
     let (x, xp, fp) = (g.input(0).reshape(&[m])?, g.input(1), g.input(2));
     let mut grads: Grads = SmallVec::from_iter([None, None, None]);
     let weak = |value: f64| Array::weak_scalar(Scalar::F64(value));
     let (zero, one) = (weak(0.0)?, weak(1.0)?);
-    // Of NaN nothing depends on anything.
+    // Where `x` is NaN, all gradients are 0.
     let dy = choose(&x.binary(&EQUAL, &x)?, &g.dy(0).reshape(&[m])?, &zero)?;
     if n == 1 {
         grads[0] = Some(g.zeros(0)?);
@@ -248,7 +248,7 @@ fn slopes(g: &GradCx) -> Result<Grads> {
         Array::weak_scalar(Scalar::I64(1))?,
         Array::weak_scalar(Scalar::I64(n as i64 - 1))?,
     );
-    // The point behind `x`, never the first, and the one before it.
+    // The index of the point after `x`, at least 1; the point before it is its predecessor.
     let behind = invoke1(&SEARCH_ROWS, &[&xp.detach(), &x.detach()], &right)?;
     let behind = behind.maximum(&least)?.minimum(&most)?;
     let before = behind.sub(&least)?;
@@ -259,7 +259,7 @@ fn slopes(g: &GradCx) -> Result<Grads> {
         narrow(&xp.detach(), 0, n - 1, n)?,
     );
     let step = x1.sub(&x0)?;
-    // Two points at one place have no slope between them; `t` is 1 there.
+    // Two points with equal `x` have no slope between them; `t` is 1 there.
     let step = choose(&step.binary(&NOT_EQUAL, &zero)?, &step, &one)?;
     let slope = y1.sub(&y0)?.div(&step)?;
     let inside = x

@@ -1,4 +1,4 @@
-//! Sequences of samples: differences, convolutions of one axis, division of polynomials, values between points. Transforms are in `fft`.
+//! Functions of sampled sequences: differences, 1-d convolution, polynomial division, interpolation. Fourier transforms are in `fft`.
 
 mod convolve;
 mod diff;

@@ -18,7 +18,7 @@ use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef};
 use crate::types::{self, Types};
 use crate::{Array, cpu, creation, floats, index, registry, shape};
 
-/// A function applied at positions.
+/// Applies a function in place at positions.
 pub static AT: OpDef = OpDef {
     name: "apply_at",
     params: &[
@@ -91,8 +91,8 @@ fn apply(cx: &KernelCx) -> Result<()> {
         ptr: dense.data_ptr(),
         stride: *stride,
     });
-    // SAFETY: 1. every position lies within the dense array `a`, which the engine lets this operation write. 2. there is one value for all
-    // or one for each position. 3. the function takes these operands, as checked above.
+    // SAFETY: 1. every position lies within the dense array `a`, which the engine lets this operation write. 2. there is one value in total, or one for
+    // each position. 3. the function takes these operands, as checked above.
     unsafe {
         map::at_positions(
             rows,
@@ -107,12 +107,12 @@ fn apply(cx: &KernelCx) -> Result<()> {
     Ok(())
 }
 
-/// The positions of a dense tensor of int64.
+/// The elements of a dense int64 tensor.
 fn read(positions: &Tensor) -> Vec<i64> {
     cpu::read_dense(positions)
 }
 
-/// `a[key] = op(a[key], value)` without buffering; answers what takes the place of `a` while a gradient is recorded through `a` or `value`.
+/// `a[key] = op(a[key], value)`, unbuffered. While a gradient is recorded through `a` or `value`, returns the array that replaces `a`.
 ///
 /// # Errors
 /// [`Error::Index`] as for `a[key]`; [`Error::DType`] if the function's result does not fit the elements of `a`; [`Error::Shape`] if `value`
@@ -161,7 +161,7 @@ pub fn at(
     let positions = positions.contiguous()?;
     let dense = a.detach().contiguous()?;
     let in_place = cpu::same_elements(dense.tensor(), a.tensor());
-    // A copy of what is there is only needed to find floating-point errors.
+    // The old elements are only needed to find floating-point errors.
     let before = match floats::is_watching() {
         true => Some(floats::unwatched(|| a.detach().copy())?),
         false => None,
@@ -186,7 +186,7 @@ pub fn at(
     Ok(None)
 }
 
-/// The dtype that the function computes in, if its result can become an element of `a`.
+/// The dtype that the function computes in. An error if its result cannot be converted to the dtype of `a`.
 fn loop_of(op: &'static OpDef, a: &Array, value: Option<&Array>) -> Result<DType> {
     let Types::Promote { accepts, lift, out } = op.types else {
         let problem = format!("`{}` takes operands of different dtypes", op.name);
@@ -195,7 +195,7 @@ fn loop_of(op: &'static OpDef, a: &Array, value: Option<&Array>) -> Result<DType
     let operands: SmallVec<[Option<&Array>; 2]> =
         [Some(a), value].into_iter().take(op.params.len()).collect();
     let (compute, returned) = types::resolve(op.name, accepts, lift, out, &operands, None)?;
-    // Floats are cut off for integers, as in NumPy.
+    // Floats are truncated to integers, as in NumPy.
     let cut = returned.is_float() && a.dtype().is_integer();
     if !cut && !can_cast(returned, a.dtype(), Casting::SameKind) {
         let problem = format!(
@@ -214,7 +214,7 @@ fn loop_of(op: &'static OpDef, a: &Array, value: Option<&Array>) -> Result<DType
     Ok(compute)
 }
 
-/// Which elements of `a`, counted in C order, the key names; of the shape of `a[key]`.
+/// The elements of `a` that the key selects, as flat positions in C order; of the shape of `a[key]`.
 fn positions(a: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
     if let ([IndexItem::Array { .. }], [numbers], [len]) = (key, arrays, a.shape()) {
         return index::resolved(&numbers.detach(), *len, 0, "raise");
@@ -224,7 +224,7 @@ fn positions(a: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
     index::get(&numbers, key, &arrays)
 }
 
-/// The value in the dtype computed in: one for all positions, or one for each.
+/// The value in the dtype computed in: one element for all positions, or one for each.
 fn spread(op: &'static OpDef, value: &Array, shape: &[usize], compute: DType) -> Result<Array> {
     let value = value.detach().astype(compute)?;
     if value.len() == 1 && value.ndim() <= shape.len() {
@@ -241,7 +241,7 @@ fn spread(op: &'static OpDef, value: &Array, shape: &[usize], compute: DType) ->
     value.broadcast_to(shape)
 }
 
-/// Sums at places, recorded.
+/// Adds at positions, recorded.
 fn record(
     op: &'static OpDef,
     a: &Array,

@@ -8,7 +8,7 @@ use crate::cx::CompositeCx;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 
-/// Which conversions are allowed.
+/// Casting rule for inputs and results.
 pub(crate) const CASTING: Param = Param::choice(
     "casting",
     &["no", "equiv", "safe", "same_kind", "unsafe"],
@@ -16,17 +16,17 @@ pub(crate) const CASTING: Param = Param::choice(
 )
 .keyword();
 
-/// How a new result lies in memory.
+/// Memory order of a new result.
 pub(crate) const ORDER: Param = Param::choice("order", &["K", "C", "F", "A"], "K").keyword();
 
-/// Whether results keep the class of the first operand.
+/// NumPy's `subok`: whether results keep the class of the first operand.
 pub(crate) const SUBOK: Param = Param::bool("subok", true).keyword();
 
 fn casting(cx: &CompositeCx) -> Casting {
     cx.str("casting").parse().unwrap_or(Casting::SameKind)
 }
 
-/// An operand in the dtype that is asked for; a Python number takes it on.
+/// An operand in the dtype that the call asks for, if it asks for one.
 pub(crate) fn computed_in(cx: &CompositeCx, i: usize, x: &Array) -> Result<Array> {
     match cx.dtype("dtype") {
         Some(dtype) => operand_in(cx, i, x, dtype),
@@ -34,7 +34,7 @@ pub(crate) fn computed_in(cx: &CompositeCx, i: usize, x: &Array) -> Result<Array
     }
 }
 
-/// An operand in `dtype`, if the rule for conversions allows it.
+/// An operand in `dtype`. An error if the casting rule forbids the conversion.
 pub(crate) fn operand_in(cx: &CompositeCx, i: usize, x: &Array, dtype: DType) -> Result<Array> {
     let allowed = if x.is_weak() {
         casting(cx) == Casting::Unsafe || x.dtype().kind() <= dtype.kind()
@@ -52,11 +52,11 @@ pub(crate) fn operand_in(cx: &CompositeCx, i: usize, x: &Array, dtype: DType) ->
     x.astype(dtype)
 }
 
-/// The result in the dtype of the array it will be written to, which keeps its elements where `mask` is false; or else in the order asked for.
+/// The result as the caller wants it: in the dtype of `out`, which keeps its elements where `mask` is false; or in the memory order asked for.
 pub(crate) fn delivered(cx: &CompositeCx, y: Array, mask: Option<&Array>) -> Result<Array> {
     let Some(out) = cx.outs.iter().copied().flatten().next() else {
         let y = match mask {
-            // Nobody says what stands where nothing is computed.
+            // Elements that are not computed are undefined.
             Some(mask) => choose(
                 mask,
                 &y,

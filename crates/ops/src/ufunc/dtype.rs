@@ -1,4 +1,4 @@
-//! Which dtypes an elementwise function has loops for, and which one folds.
+//! The dtypes an elementwise function has loops for, and the loop that a fold uses.
 
 use mxnet_tensor::{DType, Promotion, promotion};
 use smallvec::SmallVec;
@@ -14,15 +14,15 @@ use crate::types::{self, DTypes, Lift, Out, Types};
 /// One loop of an elementwise function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// What is computed in: what `dtype` of a call means.
+    /// Compute dtype; the meaning of `dtype` in a call.
     pub compute: DType,
-    /// What each input is converted to.
+    /// Dtype that each input is converted to.
     pub inputs: SmallVec<[DType; 3]>,
-    /// What comes out.
+    /// Dtype of each output.
     pub outputs: SmallVec<[DType; 2]>,
 }
 
-/// NumPy's order of dtypes: by kind and size, signed before unsigned.
+/// NumPy's order of dtypes: by kind, then size, signed before unsigned.
 const ORDER: [DType; DType::COUNT] = [
     DType::Bool,
     DType::I8,
@@ -41,7 +41,7 @@ const ORDER: [DType; DType::COUNT] = [
     DType::C128,
 ];
 
-/// Number of inputs of a function of arrays.
+/// Number of array inputs.
 pub fn num_inputs(op: &OpDef) -> usize {
     let inputs = op.params.iter().filter(|p| p.kind == ParamKind::Array);
     inputs.count()
@@ -63,7 +63,7 @@ pub fn num_outputs(op: &OpDef) -> usize {
 
 /// All loops of a function of arrays, in NumPy's order.
 pub fn loops(op: &OpDef) -> Vec<Loop> {
-    // Generalised functions are matrix products, some of them made of others.
+    // Generalised functions are matrix products, some of them composed.
     let types = match op.core {
         "" => op.types,
         _ => MATMUL.types,
@@ -98,15 +98,15 @@ pub fn loops(op: &OpDef) -> Vec<Loop> {
         .collect()
 }
 
-/// The dtype with the kernels' name `elem`.
+/// The dtype of a kernel's element type.
 fn dtype_of(elem: mxnet_kernels::Elem) -> DType {
     DType::ALL[elem as usize]
 }
 
-/// The dtype in which `op` folds elements of `x`, and returns them; `asked` is what the caller wants.
+/// The dtype in which `op` folds elements of `x` and returns them; `asked` is the caller's `dtype`.
 ///
 /// # Errors
-/// [`Error::Value`] if the function does not take two arrays and give one, [`Error::DType`] if it has no loop whose result is one of its operands.
+/// [`Error::Value`] unless the function takes two arrays and returns one, [`Error::DType`] if no loop returns the dtype of its operands.
 pub fn fold_dtype(
     op: &'static OpDef,
     method: &str,
@@ -128,10 +128,10 @@ pub fn fold_dtype(
         return Err(no_loop(x.dtype()));
     };
     if out == Out::Bool {
-        // Truth of any elements can be folded, but what a comparison gives compares with truth values only.
+        // Logical functions fold elements of any dtype. A comparison returns booleans, so it folds booleans only.
         let logical = op.fold.identity.is_some() || op.fold.reduce.is_some();
         return match asked.unwrap_or(DType::Bool) {
-            // Asked for truth values, elements become such before they are compared.
+            // With `dtype=bool`, the elements are converted before they are compared.
             DType::Bool if logical || asked.is_some() || x.dtype() == DType::Bool => {
                 Ok(DType::Bool)
             }
@@ -150,14 +150,14 @@ pub fn fold_dtype(
     }
 }
 
-/// Whether small integers are folded in 64 bits, as in sums and products.
+/// Whether small integers are folded in 64 bits, as sums and products are.
 fn sums(op: &OpDef) -> bool {
     op.fold
         .accumulate
         .is_some_and(|steps| matches!(steps.name, "cumsum" | "cumprod"))
 }
 
-/// Refuses functions that cannot fold.
+/// An error for functions that cannot fold.
 pub(crate) fn foldable(op: &'static OpDef, method: &str) -> Result<()> {
     let problem = if op.params.len() != 2 {
         format!("{method} only supported for binary functions")

@@ -1,4 +1,4 @@
-//! Folds by the rows of any elementwise operator of two arrays: operators that name the function in an attribute.
+//! Operators that fold with any binary elementwise function, which an attribute names. They use the inner loops of that function.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::Threads;
@@ -18,14 +18,14 @@ use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
 use crate::reduce::folded;
 use crate::registry;
 
-/// What these operators have in common.
+/// Default fields for these operators.
 const GENERAL: OpDef = OpDef {
     grad: Grad::Stop("composed of calls of the function while a gradient is recorded"),
     cost: Cost::PerKiB(2000),
     ..OpDef::DEFAULT
 };
 
-/// A function folded over axes.
+/// Folds a function over axes (`reduce`).
 pub static FOLD: OpDef = OpDef {
     name: "fold",
     params: &[
@@ -60,7 +60,7 @@ pub static FOLD: OpDef = OpDef {
     ..GENERAL
 };
 
-/// All steps of a fold.
+/// All intermediate results of a fold (`accumulate`).
 pub static STEPS: OpDef = OpDef {
     name: "fold_steps",
     params: &[
@@ -91,7 +91,7 @@ pub static STEPS: OpDef = OpDef {
     ..GENERAL
 };
 
-/// A function folded over segments of an axis.
+/// Folds a function over segments of an axis (`reduceat`).
 pub static SEGMENTS: OpDef = OpDef {
     name: "fold_segments",
     params: &[
@@ -126,7 +126,7 @@ pub static SEGMENTS: OpDef = OpDef {
     ..GENERAL
 };
 
-/// The operator called `name`, if it is a function of two arrays that can fold.
+/// The operator called `name`. An error unless it is a function of two arrays that can fold.
 pub(super) fn function(
     op: &'static str,
     name: &str,
@@ -146,7 +146,7 @@ pub(super) fn function(
     ))
 }
 
-/// The function's rows and the dtype of dense operands for them; halves are folded in float32 and rounded once.
+/// The function's inner loops, and the dtype of their dense operands: float16 and bfloat16 are folded in float32 and rounded once.
 fn rows_for(cx: &KernelCx) -> Result<(&'static InnerLoops, DType)> {
     let (_, rows) = function(cx.op.name, cx.str("function"))?;
     let dtype = cx.output(0).dtype();
@@ -159,7 +159,7 @@ fn rows_for(cx: &KernelCx) -> Result<(&'static InnerLoops, DType)> {
     Ok((rows, compute))
 }
 
-/// Elements of `x`, converted, with these axes first: as many dense rows as they have elements, each as wide as all other axes.
+/// Elements of `x`, converted, with the given axes first. They form the dense rows; the other axes form the columns.
 struct Rowed {
     tensor: Tensor,
     rows: usize,
@@ -225,7 +225,7 @@ fn fold(cx: &KernelCx) -> Result<()> {
         None => {}
     }
     let skipped = usize::from(initial.is_none());
-    // SAFETY: 1. `x`, `mask` and `result` are dense, of these lengths, and known to nobody else. 2. `rows_for` checked the function's types.
+    // SAFETY: 1. `x`, `mask` and `result` are dense, of these lengths, and not shared. 2. `rows_for` checked the function's types.
     unsafe {
         if any_order && x.rows > 0 {
             map::fold_in_any_order(rows, elem(compute), x.ptr(), x.rows, x.width);
@@ -269,7 +269,7 @@ unsafe fn fold_into(
     result: &Tensor,
 ) {
     let mask = mask.map_or(std::ptr::null(), |m| m.cast_const());
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         map::fold_rows(
             rows,
@@ -288,7 +288,7 @@ fn steps(cx: &KernelCx) -> Result<()> {
     let axis = cx.axis("axis", 0)?;
     let x = Rowed::new(cx, cx.input(0), &[axis], compute)?;
     let y = Tensor::empty(x.tensor.shape(), compute, Device::cpu(0))?;
-    // SAFETY: 1. both are dense with these rows, apart from each other. 2. `rows_for` checked the function's types.
+    // SAFETY: 1. both are dense with these rows and do not overlap. 2. `rows_for` checked the function's types.
     unsafe { map::scan_rows(rows, elem(compute), x.ptr(), x.rows, x.width, y.data_ptr()) };
     let out = cx.output(0);
     let order = axes_first(out.shape().len(), &[axis]);
@@ -321,10 +321,10 @@ fn segments(cx: &KernelCx) -> Result<()> {
     cpu::copy(&y, &view, cx.threads)
 }
 
-/// Up to this many rows are folded one after another, as the reducing kernel does with the few that are left over: it takes longer to set up.
+/// Up to this many rows are folded one after another: the reduction kernel takes longer to set up.
 const FEW_ROWS: usize = 8;
 
-/// One segment: by the reducing kernel if the function has one, which adds floats pairwise.
+/// Folds one segment: with the reduction kernel if the function has one, which adds floats pairwise.
 ///
 /// # Safety
 /// `from` holds `len` (at least one) dense rows, `to` one.
@@ -345,7 +345,7 @@ pub(super) unsafe fn segment(
         "minimum" => Some(Reduce::Min),
         _ => None,
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         if let Some(op) = known.filter(|_| len > FEW_ROWS) {
             let source = Source {
@@ -375,7 +375,7 @@ pub(super) unsafe fn segment(
     }
 }
 
-/// Whether the function that the call names folds in any order.
+/// Whether the function that the call names may fold its elements in any order.
 fn function_reorders(cx: &KernelCx) -> bool {
     registry::find(cx.str("function")).is_some_and(|op| op.fold.reorders)
 }

@@ -1,7 +1,8 @@
 //! Methods of binary elementwise functions: `reduce`, `accumulate`, `reduceat`, `outer`, `at`.
 //!
-//! `reduce.rs` decides how (an operator with kernels of its own, the general kernel, or a composition while a gradient is recorded),
-//! `kernels.rs` has the general operators, `deliver.rs` what keywords of calls mean to composites, `at.rs` what writes in place, `dtype.rs` the dtypes a function has loops for.
+//! `reduce.rs` chooses the implementation: a reduction operator with its own kernel, the general kernel, or a composition while a gradient is
+//! recorded. `kernels.rs` has the general operators, `deliver.rs` the keywords `casting`, `order`, `out` and `where` of composite operators, `at.rs`
+//! the in-place method, `dtype.rs` the dtypes a function has loops for.
 
 mod at;
 pub(crate) mod deliver;

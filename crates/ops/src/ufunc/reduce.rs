@@ -15,14 +15,14 @@ use crate::opdef::OpDef;
 use crate::reduce::ANY;
 use crate::{Array, creation, floats, interrupt, shape};
 
-/// Where a fold starts.
+/// The start value of a fold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Initial {
-    /// At the function's identity if it has one, else at the first element.
+    /// The function's identity if it has one, else the first element.
     Natural,
-    /// At the first element.
+    /// The first element.
     First,
-    /// Here.
+    /// This value.
     At(Scalar),
 }
 
@@ -35,14 +35,14 @@ pub struct Reduction<'a> {
     pub dtype: Option<DType>,
     /// Whether folded axes stay, with length 1.
     pub keepdims: bool,
-    /// Where to start.
+    /// Start value.
     pub initial: Initial,
-    /// Elements to take, broadcast; `None`: all of them.
+    /// Mask of the elements to fold, broadcast; `None`: all of them.
     pub mask: Option<&'a Array>,
 }
 
 impl Reduction<'_> {
-    /// Of everything, in the natural dtype.
+    /// A reduction over all axes, in the natural dtype.
     pub const ALL: Reduction<'static> = Reduction {
         axes: None,
         dtype: None,
@@ -52,11 +52,11 @@ impl Reduction<'_> {
     };
 }
 
-/// Folds the elements of `x` over axes by an elementwise function of two arrays.
+/// Folds the elements of `x` over axes with a binary elementwise function.
 ///
 /// # Errors
-/// [`Error::Value`] for functions that do not fold, several axes where the order matters, no elements and no identity, a mask and no identity;
-/// [`Error::Axis`]; [`Error::DType`]; [`Error::Shape`] for a mask that does not broadcast to `x`.
+/// [`Error::Value`] for functions that do not fold, for several axes where the order matters, for empty axes without an identity, and for a mask
+/// without an identity; [`Error::Axis`]; [`Error::DType`]; [`Error::Shape`] for a mask that does not broadcast to `x`.
 pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
     let dtype = fold_dtype(op, "reduce", x, how.dtype)?;
     let axes = axes_of(x, how.axes)?;
@@ -82,7 +82,7 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
             );
             return Err(Error::value(op.name, problem));
         }
-        // As in NumPy also where the result is empty: whether it fails depends on the axes that are folded only.
+        // As in NumPy, even if the result is empty: only the folded axes decide whether the call fails.
         if folded == 0 {
             let problem = format!(
                 "zero-size array to reduction operation {} which has no identity",
@@ -96,8 +96,8 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
         return creation::full(&shape, value, dtype, x.device());
     }
     let mask = how.mask.map(|mask| fitting(op, mask, x)).transpose()?;
-    // Elements that are passed over become what changes nothing: the identity, or for extremes the value that is folded in anyway.
-    // While a gradient is recorded an infinite identity would make differences of infinities of it: elements are passed over one by one then.
+    // Masked elements are replaced by a neutral value: the identity, or for extremes the start value. While a gradient is recorded an infinite identity
+    // would give infinity minus infinity in the gradient, so masked elements are skipped one by one instead.
     let composed_of_calls = op.fold.reduce.is_none() && is_composed(op, x);
     let neutral = op
         .fold
@@ -123,7 +123,7 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
         let y = composed(op, x, mask.as_ref(), &axes, start)?;
         return y.reshape(&shape);
     } else {
-        // Without mask the identity changes nothing and need not be folded in, but for functions that drop the sign of what it meets.
+        // Without a mask the identity has no effect and is skipped, except for functions that drop the sign of their operand.
         let drops_sign =
             matches!(op.name, "gcd" | "hypot") && matches!(how.initial, Initial::Natural);
         let start = if mask.is_some() || drops_sign {
@@ -156,7 +156,7 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
     only(&FOLD, y)
 }
 
-/// Fails if an element along the axis is a negative exponent: the first one is none, unless the fold starts from a number.
+/// An error if an element along the axis is a negative exponent. The first element is the base, unless the fold starts from a number.
 fn refuse_negative(op: &'static OpDef, x: &Array, axis: usize, from_first: bool) -> Result<()> {
     if x.is_empty() || x.ndim() == 0 && !from_first {
         return Ok(());
@@ -175,7 +175,7 @@ fn refuse_negative(op: &'static OpDef, x: &Array, axis: usize, from_first: bool)
     Ok(())
 }
 
-/// `initial` folded in last; a Python number that the dtype cannot hold is an error there.
+/// Folds `initial` into the result. A Python number out of range of the dtype is an error there.
 fn with_initial(
     op: &'static OpDef,
     y: Array,
@@ -184,14 +184,14 @@ fn with_initial(
 ) -> Result<Array> {
     let y = y.astype(dtype)?;
     match initial {
-        // One of another kind becomes what the result is made of first.
+        // A number of a higher kind is converted to the dtype of the result first.
         Some(value) if value.kind() > dtype.kind() => Array::constant(value, dtype)?.binary(op, &y),
         Some(value) => Array::weak_scalar(value)?.binary(op, &y)?.astype(dtype),
         None => Ok(y),
     }
 }
 
-/// Attributes of the operator that folds with kernels of its own.
+/// Attributes of a reduction operator with its own kernel.
 fn attributes(fold: &OpDef, axes: &[i64], dtype: DType, keepdims: bool) -> Attrs {
     let mut attrs = Attrs::none();
     for param in fold.params.iter().filter(|p| p.is_attribute()) {
@@ -205,7 +205,7 @@ fn attributes(fold: &OpDef, axes: &[i64], dtype: DType, keepdims: bool) -> Attrs
     attrs
 }
 
-/// The axes of `x` in order; the only axis that an array without axes may be folded over is the one that NumPy lets pass.
+/// The normalised axes of `x`. As in NumPy, a 0-d array may be folded over axis 0 or -1.
 fn axes_of(x: &Array, axes: Option<&[i64]>) -> Result<SmallVec<[i64; 4]>> {
     match axes {
         None => Ok((0..x.ndim() as i64).collect()),
@@ -220,7 +220,7 @@ fn axes_of(x: &Array, axes: Option<&[i64]>) -> Result<SmallVec<[i64; 4]>> {
     }
 }
 
-/// The shape without these axes.
+/// The shape of a reduction over `axes`.
 fn left_over(shape: &[usize], axes: &[i64], keepdims: bool) -> Dims {
     let mut left = Dims::new();
     for (i, &n) in shape.iter().enumerate() {
@@ -233,7 +233,7 @@ fn left_over(shape: &[usize], axes: &[i64], keepdims: bool) -> Dims {
     left
 }
 
-/// A mask as truth values of the shape of `x`.
+/// A mask as booleans, broadcast to the shape of `x`.
 fn fitting(op: &'static OpDef, mask: &Array, x: &Array) -> Result<Array> {
     let mask = mask.astype(DType::Bool)?;
     if mask.layout().broadcast_to(x.shape()).is_err() {
@@ -247,13 +247,13 @@ fn fitting(op: &'static OpDef, mask: &Array, x: &Array) -> Result<Array> {
     mask.broadcast_to(x.shape())
 }
 
-/// Whether the fold is made of calls of the function, so that its gradient is theirs.
+/// Whether the fold is composed of recorded calls of the function, so that its gradient is theirs.
 fn is_composed(op: &OpDef, x: &Array) -> bool {
     let flags = Flags::current();
     op.is_differentiable() && flags.is_recording() && x.entry().is_some() && x.dtype().is_inexact()
 }
 
-/// A fold made of calls of the function: halves are laid over one another if the order does not matter, else element follows element.
+/// A fold composed of calls of the function: combines both halves of an axis if the order does not matter, else one element after the other.
 fn composed(
     op: &'static OpDef,
     x: &Array,
@@ -303,7 +303,7 @@ fn composed(
     Ok(y)
 }
 
-/// Every step of folding `x` along an axis.
+/// All intermediate results of folding `x` along an axis.
 ///
 /// # Errors
 /// As [`reduce`]; [`Error::DType`] for arrays without axes.
@@ -357,10 +357,10 @@ pub fn accumulate(op: &'static OpDef, x: &Array, axis: i64, dtype: Option<DType>
     }
 }
 
-/// Segments of an axis, folded: from each start to the next one, or the element at the start if the next does not lie behind it.
+/// Folds segments of an axis, each from its start to the next start; the element at the start alone if the next start is not after it.
 ///
 /// # Errors
-/// As [`accumulate`]; [`Error::Index`] for starts outside of the axis; [`Error::Value`] for starts that are not in one row.
+/// As [`accumulate`]; [`Error::Index`] for starts out of bounds; [`Error::Value`] unless the starts are a 1-d array.
 pub fn reduceat(
     op: &'static OpDef,
     x: &Array,
@@ -428,7 +428,7 @@ pub fn reduceat(
     shape::concatenate(&segments.iter().collect::<Vec<_>>(), axis)
 }
 
-/// `a` with as many new axes behind as `b` has: the function of it and `b` is that of all pairs of elements.
+/// `a` with `b.ndim()` new axes at the end, so that a function of it and `b` combines all pairs of elements.
 ///
 /// # Errors
 /// [`Error::Value`] for functions that do not take two arrays.
@@ -447,9 +447,9 @@ pub fn outer(op: &'static OpDef, a: &Array, b: &Array) -> Result<Array> {
     a.reshape(&shape)
 }
 
-/// The elements in the dtype in which `op` folds them; truth of elements is what logic folds.
+/// The elements in the dtype in which `op` folds them; logical functions take elements of any dtype.
 fn astype_of_loop(x: &Array, op: &'static OpDef, dtype: DType) -> Result<Array> {
-    // Kernels of their own convert on the way: sums of small integers need no copy in 64 bits.
+    // Reduction kernels convert by themselves: sums of small integers need no copy in 64 bits.
     let converts = op
         .fold
         .reduce
@@ -461,7 +461,7 @@ fn astype_of_loop(x: &Array, op: &'static OpDef, dtype: DType) -> Result<Array> 
     x.astype(dtype)
 }
 
-/// Looks at the steps of folding integers by a division: each divides what the ones before have left.
+/// Checks the intermediate results of folding integers by division for floating-point errors (division by zero).
 fn look_at_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<()> {
     let len = normalize_axis(axis as isize, x.ndim()).map(|axis| x.shape()[axis])?;
     if !floats::is_watching() || !x.dtype().is_integer() || len < 2 {

@@ -1,4 +1,4 @@
-//! Conversion of tensors to the batches of bytes that `mxnet-linalg` takes.
+//! Conversion of tensors to the byte slices that `mxnet-linalg` takes.
 #![allow(unsafe_code)]
 
 use mxnet_linalg::{Elem, Failure, Fault, Run};
@@ -8,7 +8,7 @@ use crate::cx::{CallCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::nn::operand;
 
-/// The shape of stacked matrices: (…, m, n).
+/// The shape of a stack of matrices: (…, m, n).
 #[derive(Clone, Copy)]
 pub(super) struct Stack<'a> {
     /// The leading axes.
@@ -20,7 +20,7 @@ pub(super) struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// How many matrices there are.
+    /// Number of matrices.
     pub fn count(&self) -> usize {
         self.lead.iter().product()
     }
@@ -53,7 +53,7 @@ pub(super) fn matrices<'a>(cx: &CallCx<'a>, i: usize) -> Result<Stack<'a>> {
 /// Argument `i` as stacked square matrices.
 ///
 /// # Errors
-/// [`Error::LinAlg`] if it is something else.
+/// [`Error::LinAlg`] if it is not a stack of square matrices.
 pub(super) fn squares<'a>(cx: &CallCx<'a>, i: usize) -> Result<Stack<'a>> {
     let found = matrices(cx, i)?;
     if found.m == found.n {
@@ -71,7 +71,7 @@ pub(super) fn elem(dtype: DType) -> Elem {
         DType::F32 => Elem::F32,
         DType::C64 => Elem::C32,
         DType::C128 => Elem::C64,
-        // `Types::FACTORED` lets nothing else through.
+        // `Types::FACTORED` admits no other dtype.
         _ => Elem::F64,
     }
 }
@@ -103,7 +103,8 @@ pub(super) fn bytes_mut<'a>(cx: &KernelCx<'a>, i: usize) -> &'a mut [u8] {
     if len == 0 {
         return &mut [];
     }
-    // SAFETY: 1. outputs are dense, and the engine granted this kernel to write them. 2. they overlap no input. 3. every kernel here takes each output once.
+    // SAFETY: 1. outputs are dense, and the engine granted this kernel to write them. 2. they overlap no input. 3. every kernel here takes each
+    // output once.
     unsafe { std::slice::from_raw_parts_mut(x.data_ptr(), len) }
 }
 
@@ -130,7 +131,7 @@ pub(super) fn failed(cx: &KernelCx, failure: Failure) -> Error {
         let at: Vec<String> = at.iter().map(usize::to_string).collect();
         format!("matrix [{}]", at.join(", "))
     };
-    // Programs look for NumPy's words in the text.
+    // The text is NumPy's, because programs match it.
     let problem = match failure.fault {
         Fault::Singular(pivot) => {
             format!("Singular matrix: {which} is singular: pivot {pivot} is zero")
@@ -144,7 +145,7 @@ pub(super) fn failed(cx: &KernelCx, failure: Failure) -> Error {
     Error::linalg(cx.op.name, problem)
 }
 
-/// What NumPy says where the iteration of a factorisation comes to no end.
+/// NumPy's message if the iteration of a factorisation does not converge.
 fn lost(op: &str) -> &'static str {
     match op {
         "eig_complex" | "eigvals_complex" => "Array must not contain infs or NaNs",

@@ -24,7 +24,7 @@ const EITHER: &[&str] = &[
     "(lambda x: np.matmul(x, np.conj(x.T)) + 3 * np.eye(3, dtype='float32'))(c((3, 3))), upper=True",
 ];
 
-/// Lower factors.
+/// Lower Cholesky factors.
 pub static CHOLESKY_LOWER: OpDef = OpDef {
     name: "cholesky_lower",
     params: &[Param::array("a")],

@@ -42,7 +42,7 @@ pub static DET: OpDef = OpDef {
         });
         Ok(())
     }),
-    // The derivative by an element is its cofactor. Source: Giles 2008, 2.2.4.
+    // The derivative with respect to an element is its cofactor. Source: Giles 2008, 2.2.4.
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let slopes = invoke1(&COFACTORS, &[g.input(0)], &Attrs::none())?;
         g.one(as_element(g.dy(0))?.mul(&slopes.conj()?)?)
@@ -64,7 +64,7 @@ pub static DET: OpDef = OpDef {
     ..FACTORISATION
 };
 
-/// Derivatives of determinants.
+/// Derivatives of determinants with respect to the matrix elements.
 pub static COFACTORS: OpDef = OpDef {
     name: "cofactors",
     params: &[Param::array("a")],
@@ -100,14 +100,14 @@ const COFACTOR_RULE: GradRule = |g| {
     let inverse = inverse(a)?;
     let det = as_element(&a.unary(&DET)?)?;
     let h = adjoint(&inverse)?;
-    // sum(conj(dC) * B^T) = tr(dC^H B^T), a number a matrix.
+    // sum(conj(dC) * B^T) = tr(dC^H B^T), one number for each matrix.
     let trace = diagonal(&adjoint(dc)?.matmul(&inverse.swap_last()?)?)?.sum(Some(&[-1]), false)?;
     let first = as_element(&trace.conj()?)?.mul(&h)?;
     let second = h.matmul(&dc.swap_last()?)?.matmul(&h)?;
     g.one(det.conj()?.mul(&first.sub(&second)?)?)
 };
 
-/// Determinants as signs and logarithms.
+/// Sign and logarithm of the absolute value of determinants.
 pub static SLOGDET: OpDef = OpDef {
     name: "slogdet",
     params: &[Param::array("a")],

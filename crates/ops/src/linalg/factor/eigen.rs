@@ -160,7 +160,7 @@ pub static EIG_COMPLEX: OpDef = OpDef {
         })
         .map_err(|f| failed(cx, f))
     }),
-    // dA = V^-H (diag(dw) + (V^H dV - V^H V diag(Re(V^H dV))) / conj(w_j - w_i)) V^H: columns of length 1, of any phase.
+    // dA = V^-H (diag(dw) + (V^H dV - V^H V diag(Re(V^H dV))) / conj(w_j - w_i)) V^H, for columns of length 1 with any phase.
     // Source: Boeddeker et al., On the computation of complex-valued gradients with application to statistically optimum beamforming, 2017, (4.77).
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         let (w, v) = (g.output(0), g.output(1));
@@ -182,7 +182,7 @@ pub static EIG_COMPLEX: OpDef = OpDef {
     ..FACTORISATION
 };
 
-/// The part of a complex gradient that a real matrix takes.
+/// A complex gradient in the dtype of the matrix: a real matrix takes its real part.
 fn fitted(g: &crate::autograd::GradCx, da: &Array) -> Result<Array> {
     if g.dtype_of(0).is_complex() {
         return g.fitted(da.clone(), 0);
@@ -266,7 +266,7 @@ pub static EIG: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// The real parts, if the matrices are real and no eigenvalue has an imaginary part.
+/// The real parts, if the matrices are real and all eigenvalues are.
 fn real_if_all_are(cx: &CallCx, found: Outputs) -> Result<Outputs> {
     if cx.dtype_of(0).is_complex() {
         return Ok(found);

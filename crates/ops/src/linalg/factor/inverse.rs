@@ -15,7 +15,7 @@ use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one};
 
-/// Inverses, or NaNs in their place.
+/// Inverses; NaN for singular matrices.
 pub static INVERSE: OpDef = OpDef {
     name: "inverse",
     params: &[Param::array("a"), Param::bool("strict", true)],
@@ -42,7 +42,8 @@ pub static INVERSE: OpDef = OpDef {
         })
         .map_err(|f| failed(cx, f))
     }),
-    // Y = A^-1: dY = -Y dA Y. Source: Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation, 2008, 2.2.3.
+    // Y = A^-1: dY = -Y dA Y. Source: Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation, 2008,
+    // 2.2.3.
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
         let h = adjoint(g.output(0))?;
         g.one(h.matmul(g.dy(0))?.matmul(&h)?.neg()?)
@@ -87,7 +88,7 @@ pub(super) fn inverse(a: &Array) -> Result<Array> {
     invoke1(&INVERSE, &[a], &[Value::Bool(true)].into_iter().collect())
 }
 
-/// Solutions of stacked systems.
+/// Solutions of stacks of systems.
 pub static SOLVE_STACKS: OpDef = OpDef {
     name: "solve_stacks",
     params: &[Param::array("a"), Param::array("b")],
@@ -111,7 +112,7 @@ pub static SOLVE_STACKS: OpDef = OpDef {
             outputs: 1,
         },
         |g| {
-            // Not yet in the dtype of `b`, which may be real where `a` is complex.
+            // `db` may still be complex where `b` is real: it is needed for dA before it is converted.
             let db = solve(&adjoint(g.input(0))?, g.dy(0))?;
             let da = if g.wants(0) {
                 let da = db.matmul(&adjoint(g.output(0))?)?.neg()?;
@@ -218,7 +219,7 @@ fn solve_any(cx: &CallCx) -> Result<Array> {
     Ok(x)
 }
 
-/// One matrix for all right sides: their columns stand side by side, so that it is factored once.
+/// One matrix for all right-hand sides: their columns are concatenated, so that the matrix is factored once.
 fn side_by_side(a: &Array, b: &Array) -> Result<Array> {
     let n = b.ndim();
     let (m, k) = (b.shape()[n - 2], b.shape()[n - 1]);
@@ -297,7 +298,7 @@ pub static SOLVE_TRIANGULAR: OpDef = OpDef {
     ..FACTORISATION
 };
 
-/// The x of a x = b for a triangle of `a`.
+/// The solution x of a x = b, where `a` is triangular.
 pub(super) fn solve_triangular(a: &Array, b: &Array, lower: bool) -> Result<Array> {
     let attrs: Attrs = [Value::Bool(lower)].into_iter().collect();
     invoke1(&SOLVE_TRIANGULAR, &[a, b], &attrs)

@@ -45,16 +45,16 @@ pub(super) fn diagonal(x: &Array) -> Result<Array> {
     invoke1(&DIAGONAL, &[x], &attrs)
 }
 
-/// Which elements of an n x n matrix a comparison of row and column numbers selects.
+/// A part of an n x n matrix.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
     /// The diagonal.
     Diagonal,
-    /// On and below it.
+    /// On and below the diagonal.
     Lower,
 }
 
-/// The truth values of a part of an n x n matrix.
+/// True in a part of an n x n matrix, false elsewhere.
 pub(super) fn mask(n: usize, part: Part) -> Result<Array> {
     let along = creation::arange(n, DType::I64)?;
     let rows = along.reshape(&[n, 1])?;
@@ -64,13 +64,13 @@ pub(super) fn mask(n: usize, part: Part) -> Result<Array> {
     }
 }
 
-/// `x` in a part of the matrices, zero elsewhere, whatever is there.
+/// `x` in a part of the matrices; zero elsewhere, even where `x` is NaN.
 pub(super) fn only(x: &Array, part: Part) -> Result<Array> {
     let n = x.shape()[x.ndim() - 1];
     choose(&mask(n, part)?, x, &number(0.0)?)
 }
 
-/// `x` on the diagonal of matrices of zeros: (…, n) to (…, n, n).
+/// Diagonal matrices with diagonals `x`: (…, n) -> (…, n, n).
 pub(super) fn diagonal_matrix(x: &Array) -> Result<Array> {
     only_of(&as_row(x)?, x.shape()[x.ndim() - 1])
 }
@@ -79,7 +79,7 @@ fn only_of(row: &Array, n: usize) -> Result<Array> {
     choose(&mask(n, Part::Diagonal)?, row, &number(0.0)?)
 }
 
-/// A number that promotes by its kind.
+/// A weak scalar.
 pub(super) fn number(x: f64) -> Result<Array> {
     Array::weak_scalar(Scalar::F64(x))
 }
@@ -95,12 +95,12 @@ pub(super) fn imaginary(x: &Array) -> Result<Array> {
     x.unary(&IMAG)
 }
 
-/// Half the sum with the conjugate transpose.
+/// Hermitian part, (x + x^H) / 2.
 pub(super) fn hermitian(x: &Array) -> Result<Array> {
     x.add(&adjoint(x)?)?.scale(0.5)
 }
 
-/// 1 / (x_j - x_i) off the diagonal, 0 on it: (…, n) to (…, n, n).
+/// 1 / (x_j - x_i) off the diagonal, 0 on it: (…, n) -> (…, n, n).
 pub(super) fn inverse_gaps(x: &Array) -> Result<Array> {
     let n = x.shape()[x.ndim() - 1];
     let gaps = as_row(x)?.sub(&as_column(x)?)?;

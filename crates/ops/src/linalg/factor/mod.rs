@@ -1,7 +1,7 @@
-//! Factorisations and what they give: inverses, determinants, singular values, eigenvalues.
+//! Factorisations and what is computed from them: inverses, determinants, singular values, eigenvalues.
 //!
-//! Kernels are those of `mxnet-linalg`. Their calls wait (`OpDef::waits`): a matrix that cannot be factored is an error at the call. Formulas of gradients are in
-//! the conventions of the tape: cotangents of complex arrays, so that dL = Re sum(conj(cotangent) * change).
+//! The kernels are those of `mxnet-linalg`. Calls wait for the result (`OpDef::waits`), so that a matrix that cannot be factored is an error at
+//! the call. Gradient formulas follow the tape's convention for complex cotangents: dL = Re sum(conj(cotangent) * change).
 
 mod bridge;
 mod cholesky;
@@ -53,7 +53,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &PINV,
 ];
 
-/// What factorisations have in common.
+/// Default fields for factorisations.
 const FACTORISATION: OpDef = OpDef {
     types: Types::FACTORED,
     waits: true,
@@ -62,7 +62,7 @@ const FACTORISATION: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Between the n^3 / 3 operations of a Cholesky factorisation and some 20 n^3 of singular values, at a few operations a nanosecond.
+/// An estimate between the n^3 / 3 operations of a Cholesky factorisation and about 20 n^3 for singular values, at a few operations a nanosecond.
 fn cost_ns(cx: &InferCx) -> u64 {
     let shape = cx.shape(0);
     let least = shape.iter().rev().take(2).min().copied().unwrap_or(0);
@@ -71,14 +71,14 @@ fn cost_ns(cx: &InferCx) -> u64 {
         .fold(least as u64 / 2, |ns, &n| ns.saturating_mul(n as u64))
 }
 
-/// The dtype that a call computes in.
+/// The dtype that the call computes in.
 fn factored(cx: &CallCx) -> Result<DType> {
     let (op, lift) = (cx.op.name, Lift::ToDefaultFloat);
     let (dtype, _) = types::resolve(op, DTypes::FACTORED, lift, Out::Same, cx.inputs, None)?;
     Ok(dtype)
 }
 
-/// The dtype that matrices of dtype `given` are factored in, if the results have real dtype `real`.
+/// The dtype in which matrices of dtype `given` are factored, if real results have dtype `real`.
 fn dtype_within(given: DType, real: DType) -> DType {
     if given.is_complex() {
         real.complex()

@@ -83,7 +83,7 @@ fn pinv(cx: &CallCx) -> Result<Outputs> {
     Ok(Outputs::from_iter([result, sizes]))
 }
 
-/// One by the values whose size is above `rcond` times the largest, 0 for the others.
+/// 1 / value for values whose size is above `rcond` times the largest; 0 for the others.
 fn reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Array> {
     let attrs: Attrs = [Value::from(&[-1_i64][..]), Value::Bool(true)]
         .into_iter()
@@ -99,7 +99,7 @@ fn reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Array> {
     choose(&kept, &values.reciprocal()?, &number(0.0)?)
 }
 
-/// The dtype of the matrices alone: the tolerance promotes nothing.
+/// The dtype of the matrices: the tolerance takes no part in promotion.
 fn factored_matrix(cx: &CallCx) -> Result<DType> {
     factored(&CallCx {
         inputs: &cx.inputs[..1],

@@ -71,7 +71,7 @@ pub static QR: OpDef = OpDef {
     ..FACTORISATION
 };
 
-/// The reflections that Q is made of.
+/// The Householder reflections whose product is Q.
 pub static QR_RAW: OpDef = OpDef {
     name: "qr_raw",
     params: &[Param::array("a")],
@@ -141,8 +141,8 @@ fn gradient(g: &GradCx) -> Result<Array> {
     concatenate(&[&left, &q.matmul(&dr2)?], left.ndim() - 1)
 }
 
-/// dA = (dQ + Q sym(triu(dR R^H - Q^H dQ))) R^-H, where sym adds the conjugate transpose and halves the (real) diagonal. Source: Walter and Lehmann, Algorithmic
-/// differentiation of linear algebra functions, 2010, and the extension of its gauge to complex matrices: R has a real diagonal.
+/// dA = (dQ + Q sym(triu(dR R^H - Q^H dQ))) R^-H, where sym adds the conjugate transpose and halves the (real) diagonal. Source: Walter and
+/// Lehmann, Algorithmic differentiation of linear algebra functions, 2010; for complex matrices R has a real diagonal.
 fn square(q: &Array, r: &Array, dq: Option<&Array>, dr: &Array) -> Result<Array> {
     let mut inner = dr.matmul(&adjoint(r)?)?;
     if let Some(dq) = dq {

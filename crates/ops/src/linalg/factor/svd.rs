@@ -19,7 +19,7 @@ use crate::invoke::invoke;
 use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe, Surface, one_of};
 use crate::shape::narrow;
 
-/// All three factors.
+/// Left singular vectors, singular values, right singular vectors.
 pub static SVD: OpDef = OpDef {
     name: "svd",
     params: &[
@@ -142,8 +142,8 @@ pub static SVDVALS: OpDef = OpDef {
     ..FACTORISATION
 };
 
-/// Source: Townsend, Differentiating the singular value decomposition, 2016; for the phases of complex vectors Wan and Zhang, Automatic differentiation for
-/// complex valued SVD, 2019.
+/// Source: Townsend, Differentiating the singular value decomposition, 2016; for the phases of complex vectors: Wan and Zhang, Automatic
+/// differentiation for complex valued SVD, 2019.
 fn gradient(g: &GradCx) -> Result<Array> {
     let [.., m, n] = *g.shape(0) else {
         return Err(crate::Error::internal("svd", "an operand without two axes"));
