@@ -9,8 +9,8 @@ use crate::convert;
 use crate::error::raise;
 use crate::typed::Get;
 
-/// An array of this shape and dtype without values. Operators on it give such arrays, by their rules; what needs values raises
-/// `AbstractArrayError`.
+/// An array of this shape and dtype without values. Operators on it return such arrays, with the inferred shape and dtype; operations that
+/// need values raise `AbstractArrayError`.
 #[pyfunction]
 pub fn abstract_array(
     py: Python<'_>,

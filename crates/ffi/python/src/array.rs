@@ -1,4 +1,4 @@
-//! The class `ndarray`: what its objects hold. Methods that are operators come from the registry (`call.rs`).
+//! The class `ndarray`: the content of its objects. Methods that are operators come from the registry (`call.rs`).
 
 use mxnet::core::Array;
 use mxnet::ops::InlineScalar;
@@ -23,7 +23,7 @@ pub struct PyArray {
     base: Option<Py<PyArray>>,
     /// Whether the view was taken while recording: writes through it or `base` are recorded for both.
     is_linked: bool,
-    /// Whether it stands for one of NumPy's scalars, which in-place operators leave as they are: `s = x.sum(); s /= 2` makes another.
+    /// Whether the array stands for a NumPy scalar. In-place operators do not change scalars: `s = x.sum(); s /= 2` makes a new array.
     is_scalar: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `__array_function__` and `__array_ufunc__`: NumPy's functions called with our arrays call ours of the same name.
+//! `__array_function__` and `__array_ufunc__`: NumPy's functions, called with our arrays, call our functions of the same name.
 
 use mxnet::core::interp::Flags;
 use mxnet::ops::elementwise::comparison;
@@ -9,10 +9,10 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::array::{Get, PyArray};
 use crate::{convert, index, interop, operators, ufunc};
 
-/// Versions of the array API that `__array_namespace__` is asked for.
+/// Versions of the array API that `__array_namespace__` accepts.
 const API_VERSIONS: [&str; 5] = ["2021.12", "2022.12", "2023.12", "2024.12", "2025.12"];
 
-/// `ufunc.method(*inputs, **kwargs)` by our function of the same name; `NotImplemented` if an input is nothing we know.
+/// `ufunc.method(*inputs, **kwargs)` with our function of the same name; `NotImplemented` if an input cannot be converted to an array.
 pub fn array_ufunc(
     py: Python<'_>,
     theirs: &Bound<'_, PyAny>,
@@ -25,11 +25,11 @@ pub fn array_ufunc(
     let known = numpy
         .getattr_opt(name.as_str())?
         .is_some_and(|found| found.is(theirs));
-    // Matrix products are functions of NumPy's kind, too, but not of single elements.
+    // Matrix products are ufuncs in NumPy, too, but generalised ones.
     let ours = match ufunc::find(py, &name).filter(|_| known) {
         _ if ufunc::is_ufunc(theirs) => Some(theirs.clone()),
         Some(ours) => Some(ours.into_bound(py)),
-        // NumPy's own `clip` is a function around this one of single elements.
+        // NumPy's `np.clip` calls the ufunc `clip`; ours is not a ufunc.
         None if name == "clip" && method == "__call__" => return clip(py, inputs, kwargs),
         None if known && method == "__call__" => {
             py.import("mxnet.numpy")?.getattr_opt(name.as_str())?
@@ -49,13 +49,13 @@ pub fn array_ufunc(
     {
         return Ok(answer);
     }
-    // Indices and the like stand behind the first input.
+    // The further arguments of these methods are indices and values.
     let arrays = match method {
         "at" | "reduceat" => 1,
         _ => inputs.len(),
     };
     for input in inputs.iter().take(arrays) {
-        // Who answers in our place is asked by the function, not from here.
+        // The function itself asks operands with their own `__array_ufunc__`.
         if !matches!(ufunc::stance(&input)?, ufunc::Stance::None) {
             return Ok(py.NotImplemented());
         }
@@ -70,7 +70,7 @@ pub fn array_ufunc(
     .map(Bound::unbind)
 }
 
-/// A function of another library (`scipy.special.erf`), which computes on NumPy's arrays: it gets copies, and its results become ours.
+/// A ufunc of another library (`scipy.special.erf`), which computes on NumPy arrays: it gets copies, and its results become our arrays.
 fn by_others(
     theirs: &Bound<'_, PyAny>,
     method: &str,
@@ -103,7 +103,7 @@ fn by_others(
         Some(kwargs) => kwargs.copy()?,
         None => PyDict::new(py),
     };
-    // Elements are written to arrays that NumPy may write to, and brought over afterwards.
+    // The results are written to NumPy arrays and copied to ours afterwards.
     let outs = match named.get_item("out")? {
         Some(outs) => outs.cast_into::<PyTuple>()?,
         None => PyTuple::empty(py),
@@ -151,19 +151,19 @@ fn by_others(
     }
 }
 
-/// A result of another library as an array of ours; what is no array or number stays what it is.
+/// A result of another library as one of our arrays; an object that is not an array or a number is returned as it is.
 fn made_ours(result: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if result.is_none() || !interop::is_array_like(result) {
         return Ok(result.clone().unbind());
     }
-    // Arrays of objects stay NumPy's.
+    // NumPy arrays of objects stay NumPy arrays.
     match interop::from_object(result, None, interop::Sharing::Allowed) {
         Ok(array) => Ok(PyArray::wrap_result(result.py(), array)?.into_any()),
         Err(_) => Ok(result.clone().unbind()),
     }
 }
 
-/// NumPy's `clip` of single elements, which `numpy.ndarray.clip` calls.
+/// The ufunc `clip`, which `numpy.ndarray.clip` calls.
 fn clip(
     py: Python<'_>,
     inputs: &Bound<'_, PyTuple>,
@@ -180,7 +180,7 @@ fn clip(
     ours.call(inputs, Some(&named)).map(Bound::unbind)
 }
 
-/// Equality with NumPy's arrays and numbers of other dtypes than ours: text, objects, dates.
+/// Equality with arrays or numbers of dtypes that we do not have: text, objects, dates.
 fn unlike(name: &str, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyAny>>> {
     let (a, b) = (inputs.get_item(0)?, inputs.get_item(1)?);
     let (own, other) = match a.is_instance_of::<PyArray>() {
@@ -197,7 +197,7 @@ fn unlike(name: &str, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyAny>>
         .transpose()
 }
 
-/// `func(*args, **kwargs)` by our function of the same module and name; `NotImplemented` if arrays of other libraries take part.
+/// `func(*args, **kwargs)` with our function of the same module and name; `NotImplemented` if arrays of other libraries take part.
 pub fn array_function(
     py: Python<'_>,
     func: &Bound<'_, PyAny>,
@@ -219,7 +219,7 @@ pub fn array_function(
         .import(format!("mxnet.numpy{rest}"))
         .ok()
         .and_then(|home| home.getattr(name.as_str()).ok())
-        // NumPy's own function, shown by our module, would come back here.
+        // If our module re-exports NumPy's own function, calling it would recurse.
         .filter(|ours| ours.is_callable() && !ours.is(func));
     let Some(ours) = found else {
         return Err(PyTypeError::new_err(format!(
@@ -229,7 +229,7 @@ pub fn array_function(
     ours.call(args, Some(kwargs)).map(Bound::unbind)
 }
 
-/// The module that has the functions of the array API.
+/// The namespace of the array API.
 pub fn array_namespace(py: Python<'_>, api_version: Option<&str>) -> PyResult<Py<PyAny>> {
     if let Some(version) = api_version.filter(|v| !API_VERSIONS.contains(v)) {
         return Err(PyValueError::new_err(format!(

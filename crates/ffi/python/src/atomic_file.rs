@@ -1,4 +1,4 @@
-//! Files that are replaced in one step, for Python: `core::atomic_file` makes them.
+//! Files that are replaced atomically, for Python. The implementation is `core::atomic_file`.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::gil_release::without_gil;
 /// A temporary file that replaces `target`: the caller writes to `path`, then `commit` renames it.
 #[pyclass(frozen, module = "mxnet._core")]
 pub struct AtomicFile {
-    /// Where to write.
+    /// Path of the temporary file.
     #[pyo3(get)]
     path: PathBuf,
     file: Mutex<Option<Inner>>,
@@ -47,13 +47,13 @@ impl AtomicFile {
         without_gil(py, || file.commit()).map_err(|error| raise_for(error.into(), py, &target))
     }
 
-    /// Removes the temporary file; the target stays as it is.
+    /// Removes the temporary file; the target is unchanged.
     fn discard(&self) {
         drop(self.take());
     }
 }
 
-/// Raises an error if `path` leads to something other than a file.
+/// Raises an error if `path` exists and is not a regular file.
 #[pyfunction]
 pub fn check_file(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     check_is_file("load", &path).map_err(|error| raise_for(error, py, &path))

@@ -15,7 +15,7 @@ use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::gil_release::{with_gil, with_python, without_gil};
 
-/// An exception raised by Python code that a backward pass called.
+/// A Python exception raised during a backward pass.
 #[derive(Debug)]
 pub struct PythonFailure(pub PyErr);
 
@@ -28,7 +28,7 @@ impl std::fmt::Display for PythonFailure {
 impl std::error::Error for PythonFailure {}
 
 impl PythonFailure {
-    /// Keeps an exception.
+    /// Stores an exception.
     pub fn new(error: PyErr) -> PythonFailure {
         PythonFailure(error)
     }
@@ -89,7 +89,7 @@ pub fn gradient(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     Ok(class.call_method1("_of", parts)?.unbind())
 }
 
-/// Puts rows in the place of those of the row-sparse gradient of `x`.
+/// Sets the rows of the row-sparse gradient of `x`.
 #[pyfunction]
 pub fn set_row_gradient(
     x: &Bound<'_, PyArray>,
@@ -190,7 +190,7 @@ pub fn backward(
     };
     let leaves = without_gil(py, run).map_err(|error| raise(py, error))?;
     if interp::is_tracing() {
-        // The graph writes the buffers at each run, without a backward pass.
+        // A compiled graph writes the buffers at each run, without a backward pass.
         let marks = Py::new(py, FreshGradients(leaves))?;
         py.import("mxnet._jit")?
             .call_method1("at_each_call", (marks,))?;
@@ -198,7 +198,7 @@ pub fn backward(
     Ok(())
 }
 
-/// Called without arguments, says that gradients count as new.
+/// A callable without arguments that marks these gradients as fresh.
 #[pyclass(frozen, module = "mxnet._core")]
 struct FreshGradients(Vec<Arc<tape::Leaf>>);
 
@@ -286,7 +286,7 @@ pub fn mark_variables(
         );
         return Err(PyValueError::new_err(problem));
     }
-    // All or nothing.
+    // All are checked before any is changed.
     for (i, (gradient, req)) in gradients.iter().zip(&reqs).enumerate() {
         if grad_req(req)? != GradReq::Null {
             (gradient.get().array(py))
@@ -306,11 +306,11 @@ pub fn mark_variables(
 /// A backward function written in Python.
 struct PythonRule {
     call: Py<PyAny>,
-    /// Weak references to the arrays that `forward` returned: they are outputs of the node while `call` runs.
+    /// Weak references to the arrays that `forward` returned. While `call` runs, they are outputs of the node.
     outputs: Py<PyList>,
 }
 
-/// A Python exception on its way through the library.
+/// Wraps a Python exception as an error of the core.
 fn passed_on(error: PyErr) -> Error {
     Error::Failed(mxnet::engine::Failure::new(
         Box::new(PythonFailure(error)),
@@ -342,7 +342,7 @@ impl CustomBackward for PythonRule {
     }
 }
 
-/// Arrays that are outputs of a node until this is dropped: if they stayed so, a function that keeps them would keep itself.
+/// Makes the arrays outputs of a node until this is dropped. If they stayed outputs, a function that stores them would keep itself alive.
 struct Attached<'py>(Python<'py>, Vec<Bound<'py, PyArray>>);
 
 impl Drop for Attached<'_> {
@@ -354,8 +354,8 @@ impl Drop for Attached<'_> {
     }
 }
 
-/// Makes `outputs`, computed from `inputs` while not recording, results of one recorded step whose gradient `backward` computes, but for those at the
-/// positions `constant`. `kept` has weak references to the outputs, and may be changed.
+/// Records `outputs`, computed from `inputs` while not recording, as results of one operation whose gradient `backward` computes. Those at the
+/// positions `constant` are not recorded. `kept` holds weak references to the outputs, and may change later.
 #[pyfunction]
 pub fn custom_function(
     name: &str,
@@ -394,14 +394,14 @@ fn wrapped(py: Python<'_>, arrays: Vec<Array>) -> PyResult<Py<PyAny>> {
     Ok(PyList::new(py, arrays)?.into_any().unbind())
 }
 
-/// The number of the recorded call that an array is a result of, and which of its results; None outside a graph.
+/// Sequence number of the recorded call that computed an array, and the index of its result; None if it is not recorded.
 #[pyfunction]
 pub fn graph_place(array: &Bound<'_, PyArray>) -> Option<(u64, u32)> {
     let array = array.get().array(array.py());
     array.entry().map(|(node, index)| (node.seq(), *index))
 }
 
-/// The elements of an array as an input of a graph of its own, which continues the array's graph if `is_connected`.
+/// The elements of an array as an input of a separate graph, which continues the array's graph if `is_connected`.
 #[pyfunction]
 pub fn graph_input(array: &Bound<'_, PyArray>, is_connected: bool) -> PyResult<Py<PyArray>> {
     let py = array.py();
@@ -409,14 +409,14 @@ pub fn graph_input(array: &Bound<'_, PyArray>, is_connected: bool) -> PyResult<P
     PyArray::wrap(py, input.map_err(|error| raise(py, error))?)
 }
 
-/// A number that is another one after the elements of an array were overwritten.
+/// A version number, which changes when the elements of an array are overwritten.
 #[pyfunction]
 pub fn version_of(array: &Bound<'_, PyArray>) -> u64 {
     let array = array.get().array(array.py());
     array.tensor().storage().version()
 }
 
-/// The second run of a function written in Python.
+/// Recomputes a Python function in the backward pass of [`checkpoint`].
 struct SecondRun {
     body: Py<PyAny>,
     first: Checkpoint,
@@ -433,14 +433,14 @@ impl CustomBackward for SecondRun {
     }
 }
 
-/// The arrays that a function without arguments returns.
+/// The arrays that a callable without arguments returns.
 fn results_of(body: &Bound<'_, PyAny>) -> PyResult<Vec<Array>> {
     let py = body.py();
     let results = arrays(&body.call0()?, "results")?;
     Ok(results.iter().map(|y| y.get().array(py)).collect())
 }
 
-/// Calls `body`, which returns arrays, without recording; backward passes call it again. Returns these arrays as results of one recorded step.
+/// Calls `body`, which returns arrays, without recording; the backward pass calls it again. Returns the arrays as results of one recorded operation.
 #[pyfunction]
 pub fn checkpoint(name: &str, body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let py = body.py();
@@ -457,11 +457,11 @@ pub fn checkpoint(name: &str, body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     wrapped(py, recorded)
 }
 
-/// Arrays, some of which may be absent.
+/// Optional arrays.
 type OptionalArrays = Vec<Option<Py<PyArray>>>;
 
-/// Calls `body` with arrays that stand for one example each of `batches`, whose first axis has length `size`. It returns arrays; answers the array of
-/// all examples for each of them, or None if it is the same for all, and what `body` returned.
+/// Calls `body` with arrays that each stand for one example of the arrays in `batches`, whose first axis has length `size`. `body` returns arrays.
+/// Returns, for each, the array of all examples (None if it is the same for all), and the list that `body` returned.
 #[pyfunction]
 pub fn batched(
     py: Python<'_>,
@@ -491,7 +491,7 @@ pub fn batched(
     ))
 }
 
-/// Whether `backward` has stored a gradient of each array since [`set_gradient_fresh`] last said no; false without a gradient buffer.
+/// Whether `backward` has stored a gradient of each array since [`set_gradient_fresh`] last cleared the mark; false without a gradient buffer.
 #[pyfunction]
 pub fn are_gradients_fresh(arrays: Vec<Bound<'_, PyArray>>) -> Vec<bool> {
     let is_fresh = |x: &Bound<'_, PyArray>| {
@@ -501,7 +501,7 @@ pub fn are_gradients_fresh(arrays: Vec<Bound<'_, PyArray>>) -> Vec<bool> {
     arrays.iter().map(is_fresh).collect()
 }
 
-/// Says whether the gradients of `arrays` count as new.
+/// Marks the gradients of `arrays` as fresh or not.
 #[pyfunction]
 pub fn set_gradient_fresh(arrays: Vec<Bound<'_, PyArray>>, fresh: bool) {
     for x in arrays {

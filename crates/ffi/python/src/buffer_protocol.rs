@@ -15,10 +15,10 @@ use crate::interop::{Sharing, complete_copy, numbers_of};
 use crate::numpy_abi;
 use crate::once_box::OnceBox;
 
-/// NumPy's class of arrays.
+/// NumPy's class `ndarray`.
 static ARRAY: OnceBox<Py<PyType>> = OnceBox::new();
 
-/// The data type of an array of NumPy's own class, if it holds numbers as ours do, in the order of the machine's bytes.
+/// The dtype of an array of exactly NumPy's class, if it is one of ours in native byte order.
 #[inline]
 pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let py = object.py();
@@ -32,16 +32,16 @@ pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     convert::known_dtype(&object.getattr(crate::once_box::interned!(py, "dtype"))?)
 }
 
-/// A new array of NumPy's own class, of undefined elements.
+/// A new, uninitialised array of NumPy's class.
 pub struct NewNumPys<'py> {
     pub object: Bound<'py, PyAny>,
-    /// The first element.
+    /// Address of the first element.
     pub address: *mut u8,
     /// Its strides in elements; `None` for C order.
     pub strides: Option<SmallVec<[isize; 4]>>,
 }
 
-/// A new array of NumPy's with the shape and dtype of `like`, and with its axes in the same order in memory.
+/// A new NumPy array with the shape, the dtype and the memory order of `like`.
 pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>> {
     let is_dense = like.layout().is_contiguous();
     if is_dense && let Some((object, address)) = numpy_abi::empty(py, like.shape(), like.dtype())? {
@@ -62,7 +62,7 @@ pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>
             strides: None,
         });
     }
-    // As NumPy's order 'K': the axis with the smallest step is the innermost, of equal ones the last.
+    // As NumPy's order 'K': axes sorted by descending absolute stride, in their own order where equal.
     let mut axes: SmallVec<[usize; 4]> = (0..like.ndim()).collect();
     axes.sort_by_key(|&axis| std::cmp::Reverse(like.layout().strides()[axis].unsigned_abs()));
     let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, like.ndim());
@@ -81,14 +81,14 @@ pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>
     })
 }
 
-/// The address of the first element of an array of NumPy's.
+/// The address of the first element of a NumPy array.
 fn address_of(source: &Bound<'_, PyAny>) -> PyResult<*mut u8> {
     let seen = Seen::of(source, false)?;
     seen.map(|seen| seen.address as *mut u8)
         .ok_or_else(|| PyBufferError::new_err("an array of NumPy does not show its memory"))
 }
 
-/// An array from a NumPy array of numbers.
+/// An array from a NumPy array with a dtype that we have.
 pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array> {
     let py = source.py();
     if let Some(dtype) = numpys_dtype(source)? {
@@ -106,10 +106,10 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
         let problem = format!("arrays of numbers cannot have dtype {name}");
         return Err(raise(py, Error::dtype("array", problem)));
     };
-    // Bytes in the other order, or elements between addresses, are copied by NumPy first.
+    // NumPy first copies elements of the other byte order, or misaligned ones.
     let kind = source.getattr("dtype")?;
     let is_native: bool = kind.getattr("isnative")?.extract()?;
-    // Extensions' dtypes have no place in the buffer protocol, but the bits have.
+    // The buffer protocol does not know dtypes of extensions (bfloat16), but their bits can be viewed as integers.
     let shown = match dtype {
         DType::BF16 => source.call_method1("view", ("uint16",))?,
         _ => source.clone(),
@@ -126,8 +126,7 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
     from_numpy(&source.call_method1("astype", (native,))?, sharing)
 }
 
-/// A new array of the elements of one of NumPy's own class that has this dtype. `None`: there are more than are worth copying
-/// here, or they do not lie one after the other.
+/// A copy of an array of NumPy's own class with this dtype. `None` if it is not contiguous, or too large to be copied while the GIL is held.
 fn copied(source: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Array>> {
     const MAX_BYTES: usize = 16 << 10;
     let Some(fields) = numpy_abi::fields(source).filter(|fields| fields.is_dense()) else {
@@ -140,8 +139,8 @@ fn copied(source: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Array>> {
     }
     let array = Array::uninitialised(&shape, dtype, Device::cpu(0));
     let array = array.map_err(|error| raise(source.py(), error))?;
-    // SAFETY: 1. NumPy's array has so many dense bytes, and nobody writes them while this thread holds Python's lock. 2. the new
-    // array has room for them, and nobody else knows it.
+    // SAFETY: 1. NumPy's array is dense with this many bytes, and no other thread writes them while this one holds the GIL. 2. the new array has as
+    // many bytes and is not shared yet.
     unsafe {
         let to = array.tensor().data_ptr();
         std::ptr::copy_nonoverlapping(fields.address(), to, len_bytes);
@@ -149,7 +148,7 @@ fn copied(source: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Array>> {
     Ok(Some(array))
 }
 
-/// An array from one of NumPy's own class that has the dtype [`numpys_dtype`] says. `None`: its elements lie between addresses.
+/// An array over the memory of one of NumPy's own class with the dtype that [`numpys_dtype`] returned. `None` if elements are misaligned.
 pub fn as_it_lies(
     source: &Bound<'_, PyAny>,
     dtype: DType,
@@ -163,7 +162,7 @@ pub fn as_it_lies(
     }
 }
 
-/// An array over the elements of a NumPy array, which lie where they were seen.
+/// An array over the memory of a NumPy array, as described by `seen`.
 fn over(source: &Bound<'_, PyAny>, dtype: DType, seen: &Seen, sharing: Sharing) -> PyResult<Array> {
     let py = source.py();
     let Seen {
@@ -188,7 +187,7 @@ fn over(source: &Bound<'_, PyAny>, dtype: DType, seen: &Seen, sharing: Sharing) 
         .zip(shape)
         .map(|(s, &n)| if n > 1 { s / size } else { 0 })
         .collect();
-    // Lowest and highest element touched, relative to the first.
+    // The lowest or highest element touched, relative to the first element.
     let reach = |down: bool| -> isize {
         strides
             .iter()
@@ -205,7 +204,7 @@ fn over(source: &Bound<'_, PyAny>, dtype: DType, seen: &Seen, sharing: Sharing) 
     let base = address.wrapping_add_signed(low * size);
     let bytes = ((high - low + 1) * size) as usize;
     let owner = source.clone().unbind();
-    // SAFETY: 1. NumPy's array owns (or keeps alive) the bytes from the lowest to the highest element. 2. `owner` keeps the array.
+    // SAFETY: 1. NumPy's array owns (or keeps alive) the bytes from the lowest to the highest element. 2. `owner` keeps that array alive.
     let storage = unsafe {
         Storage::from_foreign(
             base as *mut u8,
@@ -229,7 +228,7 @@ fn over(source: &Bound<'_, PyAny>, dtype: DType, seen: &Seen, sharing: Sharing) 
     }
 }
 
-/// A row of numbers over the memory of a buffer, `offset` bytes from its start. `None`: something about it is not plain, or wrong.
+/// A 1-d array over the memory of a buffer, `offset` bytes from its start. `None` if the general path must handle it or report the error.
 #[pyfunction]
 pub fn of_buffer(
     py: Python<'_>,
@@ -242,7 +241,7 @@ pub fn of_buffer(
         Some(dtype) if !dtype.is(py.get_type::<PyFloat>()) => convert::dtype(dtype)?,
         _ => mxnet::tensor::promotion().default_of(Kind::Float),
     };
-    // Bytes stay where they are as long as they live; of other objects a view keeps the memory in place.
+    // Python never moves `bytes` objects; for other objects, a memoryview keeps the memory in place.
     let owner = match buffer.is_exact_instance_of::<PyBytes>() {
         true => Some(buffer.clone()),
         // SAFETY: a live object; the result is a new one, or null with an exception set.
@@ -259,7 +258,7 @@ pub fn of_buffer(
         return Ok(None);
     };
     let (size, offset) = (dtype.size(), offset as usize);
-    // An offset below zero is a very large one here.
+    // A negative offset is a very large unsigned one here, so the subtraction fails.
     let Some(rest) = seen.bytes.checked_sub(offset) else {
         return Ok(None);
     };
@@ -277,7 +276,7 @@ pub fn of_buffer(
     {
         return Ok(None);
     }
-    // SAFETY: 1. the object has shown `rest` bytes from this address on. 2. `owner` keeps them there.
+    // SAFETY: 1. the object exported `rest` bytes from this address on. 2. `owner` keeps them in place.
     let storage = unsafe {
         Storage::from_foreign(
             address as *mut u8,
@@ -293,7 +292,7 @@ pub fn of_buffer(
     PyArray::wrap(py, array).map(Some)
 }
 
-/// The number that addresses of elements are multiples of.
+/// The alignment of elements of a dtype.
 fn alignment(dtype: DType) -> usize {
     match dtype {
         DType::C64 => align_of::<f32>(),
@@ -302,15 +301,15 @@ fn alignment(dtype: DType) -> usize {
     }
 }
 
-/// How many bytes an object of the buffer protocol shows; `None` if it does not show plain memory.
+/// Number of bytes that an object exports through the buffer protocol; `None` if it exports no contiguous memory.
 pub fn num_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     Ok(Seen::of(object, true)?.map(|seen| seen.bytes))
 }
 
-/// Where an object of the buffer protocol has its elements. It is let go at once: what keeps the memory in place is the caller's business.
+/// Where an object has its elements, according to the buffer protocol. The buffer is released immediately: the caller must keep the memory in place.
 struct Seen {
     address: usize,
-    /// Asked for of plain bytes only.
+    /// Set for contiguous bytes only.
     bytes: usize,
     read_only: bool,
     shape: SmallVec<[usize; 4]>,
@@ -319,7 +318,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// `None` if the object does not show its memory so: with strides, or as plain bytes.
+    /// `None` if the object does not export such a buffer: with strides, or contiguous bytes if `plain`.
     fn of(object: &Bound<'_, PyAny>, plain: bool) -> PyResult<Option<Seen>> {
         let py = object.py();
         if !plain && let Some(fields) = numpy_abi::fields(object) {
@@ -337,7 +336,7 @@ impl Seen {
         } else {
             ffi::PyBUF_STRIDES
         };
-        // SAFETY: a live object, and a buffer to fill.
+        // SAFETY: a live object and a structure to fill.
         if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut view, flags) } != 0 {
             drop(PyErr::take(py));
             return Ok(None);

@@ -1,6 +1,6 @@
-//! The shared entry of every operator: arguments are bound to the operator's parameters, the operator is called, the result wrapped.
+//! The shared entry point of every operator: binds the arguments to the operator's parameters, calls it, and wraps the result.
 //!
-//! No Python frame stands between the caller and this file. What differs between operators is in their `OpDef`.
+//! There is no Python frame between the caller and this file. Everything that is specific to an operator is in its `OpDef`.
 
 mod arguments;
 mod binding;
@@ -39,7 +39,7 @@ pub use entry::{as_function, binding_of, enter, function, guarded, guarded_or, r
 pub use one_arg_entry::{OneArg, with_one_arg_entry};
 pub use result::{finish, finish_of};
 
-/// Operators that drop imaginary parts if they are asked to.
+/// Conversions between dtypes, which warn if they discard imaginary parts.
 const CONVERSIONS: [&OpDef; 3] = [&ASTYPE, &ASTYPE_OF, &ASTYPE_SHARING];
 
 /// Binds, calls, wraps.
@@ -100,10 +100,10 @@ fn call(
     }
 }
 
-/// The most operands of an elementwise operator.
+/// The largest number of operands of an elementwise operator.
 const MAX_OPERANDS: usize = 3;
 
-/// The operands of an elementwise function, and the object given for `out`. `None` if anything else is given.
+/// The operands of an elementwise function and the object given as `out`. `None` if there are other arguments.
 #[inline]
 fn operands_and_out<'a>(
     binding: &'static Binding,
@@ -115,7 +115,7 @@ fn operands_and_out<'a>(
         (0, 0) => Some((positional, None)),
         (1, 0) => Some((&positional[..num_operands], Some(positional[num_operands]))),
         (0, 1) => {
-            // `out` is the first of the keywords behind the operands. Names in calls are interned like ours.
+            // `out` is the first keyword parameter after the operands. Names in calls are interned, so pointers are compared.
             let (name, out) = named.get(0);
             (binding.keywords[num_operands].as_ptr() == name).then_some((positional, Some(out)))
         }
@@ -123,8 +123,8 @@ fn operands_and_out<'a>(
     }
 }
 
-/// Calls an elementwise operator on arrays of exactly this class and Python numbers; the result may go to such an array. `None` for other objects, if
-/// the call may wait, and if somebody intercepts it, who may run Python code.
+/// Calls an elementwise operator on arrays of exactly this class and Python numbers; `out` may be such an array. `None` for other objects, if the
+/// call may wait, or if an interpreter intercepts it, which may run Python code.
 #[inline]
 pub fn elementwise(
     py: Python<'_>,
@@ -148,7 +148,8 @@ pub fn elementwise(
         }
         Some(_) => return Ok(None),
     };
-    // Numbers are read before any array is looked at: an integer beyond 64 bits raises an exception inside, which may collect garbage.
+    // Numbers are converted before any array is borrowed: an integer beyond 64 bits raises an exception internally, which may run the garbage
+    // collector.
     let mut numbers = [const { None::<Array> }; MAX_OPERANDS];
     let mut arrays = [const { None::<Borrowed<'_, '_, PyArray>> }; MAX_OPERANDS];
     for ((array, number), &object) in arrays.iter_mut().zip(&mut numbers).zip(objects) {
@@ -164,7 +165,7 @@ pub fn elementwise(
             },
         }
     }
-    // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
+    // No Python code runs from here to the end of the call, so references to the arrays stay valid.
     let mut outputs = Outputs::new();
     let result = {
         let mut looks = [const { None::<Ref<'_, Array>> }; MAX_OPERANDS];
@@ -216,7 +217,7 @@ fn of_number(what: OfNumber, number: &Bound<'_, PyAny>) -> PyResult<Option<Py<Py
     }))
 }
 
-/// Warns if a conversion has dropped imaginary parts.
+/// Warns if a conversion discards imaginary parts.
 fn warn_of_lost_parts(py: Python<'_>, bound: &Arguments) -> PyResult<()> {
     let (Some(Some(x)), Some(&Value::DType(to))) =
         (bound.inputs.first(), bound.attrs().values().first())
@@ -226,7 +227,7 @@ fn warn_of_lost_parts(py: Python<'_>, bound: &Arguments) -> PyResult<()> {
     interop::check_real(py, x.dtype(), to)
 }
 
-/// `subok=True`: the result has the class of the first argument, if that is derived from ndarray.
+/// `subok=True`: the result has the class of the first argument, if that class is derived from ndarray.
 fn in_class_of_input(
     py: Python<'_>,
     result: Py<PyAny>,
@@ -249,8 +250,8 @@ fn in_class_of_input(
     }
 }
 
-/// A view of an array while nothing records or intercepts: the rule of the operator gives its layout, and the object is made around it; or the array
-/// itself, if the rule says so. `None` where elements must be copied, and for errors, which the call reports.
+/// The result of a view operator while no interpreter records or intercepts. The operator's rule gives the layout, and the object is constructed
+/// around it; it may be the array itself. `None` if elements must be copied, and for errors, which the general path reports.
 #[inline]
 fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResult<Py<PyAny>>> {
     let (Cpu::View(rule), [Some(Operand::Object(x))]) = (op.cpu, &bound.inputs[..]) else {
@@ -292,7 +293,7 @@ fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResul
     Some(made.map(Py::into_any))
 }
 
-/// Calls, and wraps or writes what comes out.
+/// Calls the operator and wraps or writes its results.
 fn execute<'py>(
     py: Python<'py>,
     op: &'static OpDef,
@@ -317,7 +318,7 @@ fn execute<'py>(
     finish_as(py, op, inputs, &mut outputs)
 }
 
-/// Warns if there is reason to. What is wrong with the call is left for the call to say.
+/// Emits the operator's warning, if it has one for these arguments. Errors in the arguments are left to the call.
 fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning) -> PyResult<()> {
     let attrs = bound.attrs();
     let ask = |refs: &[Option<&Array>]| {
@@ -330,7 +331,7 @@ fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning
         };
         warns(&call.cx())
     };
-    // Only a mask is looked at, and may have to be waited for.
+    // Only a mask needs its values, which may have to be waited for.
     let warning = match bound.inputs.iter().flatten().count() {
         0 | 1 => convert::with_arrays(&bound.inputs, ask),
         _ => {
@@ -357,7 +358,7 @@ fn has(op: &OpDef, name: &str) -> bool {
     op.params.iter().any(|param| param.name == name)
 }
 
-/// Complex elements that are asked for in a real dtype are converted before anything is computed of them, with NumPy's warning.
+/// A real `dtype` for complex elements: converts them before the computation, with NumPy's warning.
 fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py>) -> PyResult<()> {
     let Some(Some(x)) = bound.inputs.first() else {
         return Ok(());
@@ -382,7 +383,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
     match args.dtype("dtype") {
         Some(dtype) if !dtype.is_complex() && dtype != DType::Bool => {
             crate::interop::discards_imaginary_part(py)?;
-            // Variances are real by themselves; it is the mean that loses its imaginary part.
+            // A variance is real anyway; only the mean loses its imaginary part.
             if has(op, "ddof") {
                 return Ok(());
             }
@@ -402,13 +403,13 @@ fn resolve_refs(inputs: &[Option<Operand>]) -> SmallVec<[Option<Array>; 4]> {
         .collect()
 }
 
-/// Whether an array is at hand and so small that giving the interpreter's lock back would cost more than working on it.
+/// Whether an array is complete and so small that releasing the GIL would cost more than the work on it.
 fn is_light(x: &Array) -> bool {
     const LIGHT_BYTES: usize = 4 << 10;
     x.is_ready() && x.len() * x.dtype().size() <= LIGHT_BYTES
 }
 
-/// Does something with these arrays, without the interpreter's lock unless all are light.
+/// Calls `body`, which works on these arrays. Releases the GIL unless all of them are light.
 pub fn beside_lock<R: Send>(
     py: Python<'_>,
     arrays: &[&Array],
@@ -420,7 +421,7 @@ pub fn beside_lock<R: Send>(
     }
 }
 
-/// Whether the operands are at hand and so small that giving the interpreter's lock back would cost more than working on them.
+/// Whether all operands are complete and so small that releasing the GIL would cost more than the work on them.
 fn are_light(py: Python<'_>, inputs: &[Option<Operand>]) -> bool {
     inputs.len() <= 4
         && inputs.iter().flatten().all(|x| match x {
@@ -429,7 +430,7 @@ fn are_light(py: Python<'_>, inputs: &[Option<Operand>]) -> bool {
         })
 }
 
-/// Calls the core. Operators that may wait or run long at the call do so without the interpreter's lock.
+/// Calls the operator. Releases the GIL if the call may wait or take long.
 pub fn run(
     py: Python<'_>,
     op: &'static OpDef,
@@ -443,7 +444,7 @@ pub fn run(
     Ok(outputs)
 }
 
-/// As [`run`], the outputs pushed to `outputs`, which is empty: they are large to move.
+/// As [`run`], but pushes the outputs to `outputs`, which is empty. Moving an `Array` is expensive.
 fn run_into(
     py: Python<'_>,
     op: &'static OpDef,
@@ -481,7 +482,7 @@ fn run_into(
         };
         return result.map_err(|e| raise(py, e));
     }
-    // No Python code runs from here to the end of the call, so the arrays can be looked at where they are.
+    // No Python code runs from here to the end of the call, so references to the arrays stay valid.
     let result = convert::with_arrays(inputs, |refs| {
         let call = Call {
             op,

@@ -156,7 +156,7 @@ pub fn asarray(
     make(a, &Wanted::of(dtype, copy, order, like, device)?)
 }
 
-/// The array itself; what stands for a scalar becomes an array to write to.
+/// The array itself; a copy as a writable array if it stands for a scalar.
 fn as_array(x: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
     let py = x.py();
     if x.get().is_written_in_place(py) {
@@ -192,7 +192,7 @@ pub fn add_one_arg_entries(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// A copy of an array of NumPy's own class that holds numbers as ours do.
+/// A copy of an array of NumPy's own class, if it has a dtype that we have.
 fn of_numpys(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     if buffer_protocol::numpys_dtype(object)?.is_none() {
         return Ok(None);
@@ -201,7 +201,7 @@ fn of_numpys(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     PyArray::wrap(object.py(), array).map(|made| Some(made.into_any()))
 }
 
-/// The array itself; a new one of a number or a list, or over the memory of NumPy's.
+/// The array itself; a new array from a number or a list; an array over the memory of a NumPy array.
 #[inline]
 fn given_or_made(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     if plain(object).is_some() {
@@ -219,7 +219,7 @@ fn given_or_made(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         .transpose()
 }
 
-/// The array itself if it is one of no derived class that fits.
+/// The array itself, if it has exactly the class `ndarray` and `fits` returns true.
 #[inline]
 fn given_back(
     object: &Bound<'_, PyAny>,
@@ -229,7 +229,7 @@ fn given_back(
     Ok(x.map(|x| x.clone().into_any().unbind()))
 }
 
-/// A copy of an array with its axes in this order; `None` if the call might wait or somebody looks on.
+/// A copy of an array with this memory order; `None` if the call might wait, or is recorded or intercepted.
 #[inline]
 fn copied_in(x: &Array, order: &str) -> mxnet::core::Result<Option<Array>> {
     if x.is_weak() || !interp::Flags::current().may_move() || crate::engine::may_wait() {
@@ -238,7 +238,7 @@ fn copied_in(x: &Array, order: &str) -> mxnet::core::Result<Option<Array>> {
     x.copy_in(order).map(Some)
 }
 
-/// A copy of an array whose elements lie in C order.
+/// A copy of a contiguous array; `None` for others.
 #[inline]
 fn copied(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = x.py();
@@ -276,7 +276,7 @@ fn of_numbers(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     PyArray::wrap(py, array).map(|object| Some(object.into_any()))
 }
 
-/// The object as an array of no derived class.
+/// The object as an array of exactly the class `ndarray`.
 #[inline]
 fn plain<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArray>> {
     object.cast_exact::<PyArray>().ok()
@@ -405,7 +405,7 @@ pub fn asfortranarray(
     make(a, &Wanted { ndmin: 1, ..wanted })
 }
 
-/// The array itself, or a copy, in Fortran order. `None`: take the general way.
+/// The array itself, or a copy, in Fortran order; `None`: take the general path.
 fn fortran(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = x.py();
     let copy = {
@@ -419,7 +419,7 @@ fn fortran(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     copy.map(|copy| PyArray::wrap(py, copy)).transpose()
 }
 
-/// `copy=`: True, False, None, or what counts as true or false.
+/// The argument `copy`: True, False, None, or an object with a truth value.
 pub struct Copying(Option<bool>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Copying {
@@ -434,7 +434,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Copying {
                 "strings are not allowed for 'copy' keyword. Use True/False/None instead.",
             ));
         }
-        // NumPy's own enumeration: 2 means only if needed.
+        // NumPy's `_CopyMode`, whose value 2 means "only if needed".
         if object.get_type().name()? == "_CopyMode" {
             return match object.getattr("value")?.extract::<i64>()? {
                 2 => Ok(Copying(None)),
@@ -445,7 +445,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Copying {
     }
 }
 
-/// Requirements on an array.
+/// Requirements on the result of a construction.
 struct Wanted {
     dtype: Option<DType>,
     sharing: Sharing,
@@ -454,7 +454,7 @@ struct Wanted {
     ndmin: usize,
     ndmax: usize,
     device: Option<Device>,
-    /// Device of a new array.
+    /// Device for objects that are not arrays yet.
     home: Device,
 }
 
@@ -495,7 +495,7 @@ impl Wanted {
     }
 }
 
-/// `order=`, of which `None` is 'K'.
+/// The argument `order`; `None` means 'K'.
 fn order_of(order: Option<&str>) -> PyResult<&'static str> {
     match order {
         None | Some("K" | "k") => Ok("K"),
@@ -572,7 +572,7 @@ pub fn over_memory(
     }
 }
 
-/// As [`wrap_as`], for what may be a view of `source`.
+/// As [`wrap_as`], for an array that may be a view of `source`.
 pub fn wrap_view(
     class: &Bound<'_, PyType>,
     array: Array,
@@ -595,20 +595,20 @@ fn make(object: &Bound<'_, PyAny>, wanted: &Wanted) -> PyResult<Py<PyArray>> {
         _ => base,
     };
     let array = interop::from_object_of(object, wanted.dtype, wanted.sharing, wanted.ndmax)?;
-    // An array stays where it is; anything else goes where new arrays are made.
+    // An array stays on its device; a new one is made on the default device.
     let home = match given {
         Some(_) => array.device(),
         None => wanted.home,
     };
     let device = wanted.device.unwrap_or(home);
-    // What was just read from a list needs none of the following.
+    // These checks cost little for an array that was just made from a list.
     let array = if device == array.device() {
         array
     } else {
         wanted.sharing.copies("the device changes")?;
         array.to_device(device).map_err(core)?
     };
-    // "A" is about copies only: what is neither in C nor in Fortran order may stay so.
+    // "A" only matters for copies: an array that is in neither C nor Fortran order may stay as it is.
     let order = match wanted.order {
         "A" if wanted.sharing != Sharing::Never => "K",
         order => order,

@@ -20,16 +20,16 @@ use crate::graph::watch;
 use crate::once_box::OnceBox;
 use crate::{interop, nested_sequence};
 
-/// An array argument: an array object, or an array converted from another object.
+/// An array argument: the caller's array object, or an array converted from another object.
 pub enum Operand<'py> {
     /// The caller's object.
     Object(Bound<'py, PyArray>),
-    /// An array that was made for this call. It is boxed, so that moving an argument moves two words.
+    /// An array made for this call. It is boxed, so that moving an argument moves two words only.
     Converted(Box<Array>),
 }
 
 impl<'py> Operand<'py> {
-    /// An array made for this call.
+    /// An operand from an array made for this call.
     #[inline]
     pub fn converted(array: Array) -> Operand<'py> {
         Operand::Converted(Box::new(array))
@@ -60,7 +60,7 @@ impl<'py> Operand<'py> {
     }
 }
 
-/// Calls `look` with references to the arrays of arguments. No Python code may run in `look`.
+/// Calls `look` with references to the arrays of the arguments. No Python code may run in `look`.
 #[inline]
 pub fn with_arrays<R>(inputs: &[Option<Operand>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
     let mut held = SmallVec::<[Option<Ref<Array>>; 4]>::new();
@@ -80,7 +80,8 @@ pub fn with_arrays<R>(inputs: &[Option<Operand>], look: impl FnOnce(&[Option<&Ar
     look(&refs)
 }
 
-/// A Python number, if it is one of the built-in types exactly, or a length of a trace; NumPy's scalars have dtypes of their own and are arrays here.
+/// The value of an object whose class is exactly one of Python's number types, or of a traced length. NumPy scalars have dtypes: they are arrays
+/// here.
 pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     if object.is_exact_instance_of::<PyFloat>() {
         return Ok(Some(Scalar::F64(object.extract()?)));
@@ -108,7 +109,7 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     }
 }
 
-/// A Python integer beyond 64 bits.
+/// A Python integer beyond 64 bits, as a float.
 #[cold]
 fn wide(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     match object.extract::<f64>() {
@@ -121,7 +122,7 @@ fn wide(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
     }
 }
 
-/// A number of a class derived from one of Python's: a member of an `IntEnum`. Its dtype is that of an array of it, as in NumPy.
+/// A number of a class derived from one of Python's (a member of an `IntEnum`). As in NumPy, it is treated like an array of it.
 pub fn derived_number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     let py = object.py();
     let class = if object.is_instance_of::<PyInt>() {
@@ -133,7 +134,7 @@ pub fn derived_number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     } else {
         return Ok(None);
     };
-    // The built-in class takes the value, whatever the derived one does with numbers.
+    // The built-in class reads the value, so that overridden methods of the derived class are not called.
     let plain = class.call_method1(crate::once_box::interned!(py, "__new__"), (&class, object))?;
     number(&plain)
 }
@@ -146,7 +147,7 @@ pub fn numpy_number(object: &Bound<'_, PyAny>) -> PyResult<Option<(Scalar, DType
     }
 }
 
-/// The value of a NumPy scalar of this dtype.
+/// The value of a NumPy scalar, given its dtype.
 pub fn numpy_value(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> {
     let py = object.py();
     Ok(match dtype.kind() {
@@ -154,7 +155,7 @@ pub fn numpy_value(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> 
         Kind::Integer if dtype == DType::U64 => Scalar::U64(object.extract()?),
         Kind::Integer => Scalar::I64(object.extract()?),
         Kind::Float => {
-            // SAFETY: any object may be asked.
+            // SAFETY: a live object; the function accepts any.
             let value = unsafe { ffi::PyFloat_AsDouble(object.as_ptr()) };
             match PyErr::take(py) {
                 Some(error) => return Err(error),
@@ -173,7 +174,7 @@ pub fn numpy_value(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scalar> 
     })
 }
 
-/// An operand, from whatever NumPy makes an array of numbers of; `None` if it is nothing of the kind.
+/// An operand, from any object of which NumPy would make an array of numbers; `None` for other objects.
 pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
     let py = object.py();
     if let Ok(array) = object.cast::<PyArray>() {
@@ -196,7 +197,7 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>
     }
     if interop::is_array_like(object) || nested_sequence::is_nested(object) {
         let array = interop::from_object(object, None, interop::Sharing::Allowed)?;
-        // Positions and masks are checked before they are used: their owner must not change them in between.
+        // Indices and masks are checked before they are used, so a shared buffer, which its owner may change in between, is copied.
         let array = match array.dtype().kind() {
             Kind::Bool | Kind::Integer if array.tensor().storage().is_foreign() => {
                 interop::complete_copy(py, &array)?
@@ -208,8 +209,8 @@ pub fn operand<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>
     Ok(None)
 }
 
-/// Converts a value that is to be assigned to elements of a dtype: arrays and NumPy's numbers as they are, anything else as NumPy makes elements of it. Text is read,
-/// None is NaN, and numbers must fit.
+/// A value to be assigned to elements of `dtype`. Arrays and NumPy scalars keep their dtype; other objects are read as NumPy reads elements: text is
+/// parsed, None is NaN, and numbers must fit.
 pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Operand<'py>> {
     let py = object.py();
     if let Ok(array) = object.cast::<PyArray>() {
@@ -225,7 +226,7 @@ pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Oper
     if let Some((value, own)) = numpy_number(object)? {
         return made(py, Array::scalar(value, own));
     }
-    // Elements of other libraries' arrays are converted as those of ours.
+    // Arrays of other libraries are cast as our arrays are.
     let array = match interop::is_array_like(object) {
         true => interop::from_foreign(object, Some(dtype))?,
         false => interop::from_object(object, Some(dtype), interop::Sharing::Allowed)?,
@@ -233,7 +234,7 @@ pub fn value_for<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Oper
     Ok(Operand::converted(array))
 }
 
-/// Whether it is a list or a tuple, of no derived class.
+/// Whether the object is exactly a list or a tuple.
 #[inline]
 pub fn is_list(object: &Bound<'_, PyAny>) -> bool {
     object.is_exact_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>()
@@ -280,7 +281,7 @@ pub fn array_argument<'py>(
     }
 }
 
-/// Elementwise functions, and what is composed of them, take Python integers beyond 64 bits with floats; to others they would be floats.
+/// An error for a Python integer beyond 64 bits, unless the operator is elementwise or composite: other operators would silently use a float.
 fn check_wide(py: Python<'_>, op: &'static OpDef, array: &Array) -> PyResult<()> {
     match array.number() {
         Some(value @ Scalar::Wide(_))
@@ -294,7 +295,7 @@ fn check_wide(py: Python<'_>, op: &'static OpDef, array: &Array) -> PyResult<()>
     }
 }
 
-/// An integer, by `__index__`.
+/// An integer, read by `__index__`.
 #[inline]
 pub fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
     // SAFETY: a live object.
@@ -309,7 +310,7 @@ pub fn integer(object: &Bound<'_, PyAny>) -> PyResult<i64> {
     }
 }
 
-/// Whether it is a sequence that is no tuple: no axes to reduce.
+/// Whether the object is a sequence but not a tuple; such objects are not valid as `axis`.
 pub fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
     !object.is_instance_of::<PyTuple>()
         && !object.is_exact_instance_of::<PyInt>()
@@ -318,7 +319,7 @@ pub fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
 
 /// An integer or a sequence of integers; `None` if it is neither.
 pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>>> {
-    // Tuples are what shapes nearly always are; a failed conversion would cost an exception object.
+    // Shapes are nearly always tuples; a failed conversion would cost an exception object.
     if let Ok(tuple) = object.cast_exact::<PyTuple>() {
         let mut values = SmallVec::new();
         for item in tuple.iter_borrowed() {
@@ -335,7 +336,7 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
         }
         return Ok(Some(values));
     }
-    // Truth values are no sizes and no axes, although Python counts them among the integers.
+    // Booleans are not valid as sizes or axes, although Python counts them among the integers.
     if object.is_instance_of::<PyString>() || object.is_exact_instance_of::<PyBool>() {
         return Ok(None);
     }
@@ -464,7 +465,7 @@ pub fn order_argument(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult
     }
 }
 
-/// The array with its elements in this order in memory.
+/// The array in this memory order.
 pub fn in_order(array: &Array, order: u8) -> mxnet::core::Result<Array> {
     match order {
         b'C' => array.contiguous(),
@@ -475,7 +476,7 @@ pub fn in_order(array: &Array, order: u8) -> mxnet::core::Result<Array> {
 
 static NUMPY_DTYPES: OnceBox<Vec<Py<PyAny>>> = OnceBox::new();
 
-/// NumPy's dtype object of a data type; for bfloat16 that of `ml_dtypes` if it is installed, else its name.
+/// NumPy's dtype object of a dtype. For bfloat16 that of `ml_dtypes` if it is installed, else its name.
 pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
     let all = NUMPY_DTYPES.get_or_try_init(|| -> PyResult<Vec<Py<PyAny>>> {
         let numpy = py.import("numpy")?;
@@ -489,7 +490,7 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
                     Ok(ml) => Ok(numpy
                         .call_method1("dtype", (ml.getattr("bfloat16")?,))?
                         .unbind()),
-                    // Not installed, or not for this Python. What else stops the import, Ctrl-C for one, is for the caller.
+                    // `ml_dtypes` is not installed, or not for this Python. Other errors (Ctrl-C, for example) are the caller's.
                     Err(error) if error.is_instance_of::<PyImportError>(py) => {
                         Ok(PyString::new(py, "bfloat16").into_any().unbind())
                     }
@@ -501,16 +502,16 @@ pub fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Py<PyAny>> {
     Ok(all[dtype as usize].clone_ref(py))
 }
 
-/// Makes the tables of dtypes, when the package is imported: a process that is forked while another thread imports `ml_dtypes` could not
-/// import it any more.
+/// Builds the tables of dtypes when the package is imported: a process that is forked while another thread imports `ml_dtypes` could not import
+/// it any more.
 pub fn init(py: Python<'_>) -> PyResult<()> {
     known_dtype(py.None().bind(py)).map(drop)
 }
 
-/// NumPy's dtype objects and scalar types of our data types.
+/// NumPy's dtype objects and scalar types of our dtypes.
 static KNOWN_DTYPES: OnceBox<Vec<(Py<PyAny>, DType)>> = OnceBox::new();
 
-/// The data type of one of NumPy's own dtype objects or scalar types, which exist once: what is nearly always given.
+/// The dtype of one of NumPy's own dtype objects or scalar types, which are unique objects. Most callers pass these.
 pub fn known_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let py = object.py();
     let known = KNOWN_DTYPES.get_or_try_init(|| -> PyResult<Vec<(Py<PyAny>, DType)>> {
@@ -531,11 +532,11 @@ pub fn known_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
         .map(|(_, dtype)| *dtype))
 }
 
-/// A data type from a NumPy dtype, a scalar type, a Python type or a name.
+/// The dtype named by a NumPy dtype, a scalar type, a Python type or a string.
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = object.py();
     if object.is_exact_instance_of::<PyString>() {
-        // A name, most often, which no known object is.
+        // Most often a string, which no known object is.
     } else if let Some(dtype) = known_dtype(object)? {
         return Ok(dtype);
     }

@@ -1,7 +1,8 @@
-//! Operators whose shapes, values and gradients Python code computes. Each is an entry of the registry, so recording and tracing see it as any other.
+//! Operators whose shapes, values and gradients are computed by Python code. Each is an entry of the registry, so recording and tracing treat it like
+//! any other operator.
 //!
-//! The entry takes a list of arrays and text with the parameters. Behind its outputs stands one more, the *ticket*: it owns what the forward code has
-//! made (an instance that keeps values between forward and backward), and goes when the recorded call goes.
+//! The operator takes a list of arrays and the parameters as text. It has one more output, the *ticket*. The ticket owns the Python object that the
+//! forward code returned (an instance that stores values for the backward code), and is freed with the recorded call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +23,7 @@ use crate::convert;
 use crate::error::raise;
 use crate::gil_release::with_python;
 
-/// The functions behind an entry.
+/// The Python functions of an operator.
 struct Code {
     /// `(parameters, training, [(shape, dtype)]) -> [(shape, dtype)]`
     infer: Py<PyAny>,
@@ -32,7 +33,7 @@ struct Code {
     backward: Option<Py<PyAny>>,
 }
 
-/// What forward code keeps for backward code, by the number in the ticket.
+/// Objects that forward code stores for backward code, by the number in the ticket.
 static INSTANCES: LazyLock<Mutex<HashMap<u64, Py<PyAny>>>> = LazyLock::new(Mutex::default);
 
 /// The memory of a ticket.
@@ -42,7 +43,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let mut instances = INSTANCES.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = instances.remove(&self.0);
-        // The object may run Python code as it goes.
+        // Dropping the object may run Python code, so the table must be unlocked.
         drop(instances);
         drop(kept);
     }
@@ -67,7 +68,7 @@ fn code(op: &'static OpDef) -> Result<&'static Code> {
     state.ok_or_else(|| Error::internal(op.name, "the entry has no Python code"))
 }
 
-/// Runs Python code of an entry; an exception comes back as it was raised.
+/// Runs the Python code of an operator. A Python exception is propagated unchanged.
 fn in_python<R>(body: impl FnOnce(Python<'_>) -> PyResult<R>) -> Result<R> {
     with_python(|py| {
         body(py).map_err(|error| {
@@ -204,8 +205,8 @@ fn backward(g: &mxnet::core::autograd::GradCx) -> Result<Grads> {
     })
 }
 
-/// Adds an operator whose code is Python's and returns the function that calls it with a list of arrays and `parameters`. Behind the outputs it returns
-/// the ticket.
+/// Adds an operator that is implemented in Python. Returns the function that calls it with a list of arrays and `parameters`; the function returns
+/// the outputs, followed by the ticket.
 #[pyfunction]
 pub fn add_operator(
     py: Python<'_>,
@@ -245,7 +246,7 @@ fn function(py: Python<'_>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
     crate::call::function(py, op, op.name, "mxnet._core")
 }
 
-/// The function of an operator that was added while the program runs.
+/// The function of an operator that was added at run time.
 #[pyfunction]
 pub fn added_operator(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
     let found = registry::find(name).ok_or_else(|| {

@@ -67,7 +67,7 @@ impl PyDevice {
         self.0.id()
     }
 
-    /// Text names a device, too: the array API's examples ask for `x.device == "cpu"`.
+    /// A device also equals its name: examples of the array API compare `x.device == "cpu"`.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         let named =
             |text: &Bound<'_, PyString>| extract(text.as_any()).is_ok_and(|other| other == self.0);
@@ -88,7 +88,7 @@ impl PyDevice {
     }
 }
 
-/// A device from a `Device`, or from text such as `'cpu'` and `'gpu(1)'`.
+/// A device from a `Device`, or from a string such as `'cpu'` or `'gpu(1)'`.
 pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<Device> {
     if let Ok(device) = object.cast::<PyDevice>() {
         return Ok(device.get().0);
@@ -109,11 +109,11 @@ pub fn extract(object: &Bound<'_, PyAny>) -> PyResult<Device> {
     }
 }
 
-/// How many devices of a kind there are.
+/// Number of devices of a kind.
 #[pyfunction]
 pub fn num_devices(py: Python<'_>, kind: &str) -> PyResult<usize> {
     let kind = kind_of(kind)?;
-    // A driver that starts takes seconds.
+    // Loading a driver takes seconds.
     Ok(without_gil(py, || num_devices_of(kind)))
 }
 
@@ -126,11 +126,11 @@ pub fn device_memory(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<(usi
     Ok((info.free, info.total))
 }
 
-/// Bytes in use, kept, and in use at most; allocations, and those that the system served.
+/// Bytes in use, bytes cached, largest number of bytes in use; number of allocations, and of those that the system served.
 type Stats = (usize, usize, usize, u64, u64);
 
-/// What the allocator of a device has: bytes in use, bytes kept, the largest number of bytes in use, blocks handed out, and how many of these the
-/// driver had to provide. `None` if the device does not count.
+/// Statistics of a device's allocator: bytes in use, bytes cached, the largest number of bytes in use, number of blocks handed out, and how many of
+/// these were requested from the driver. `None` if the device does not count.
 #[pyfunction]
 pub fn device_memory_stats(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<Option<Stats>> {
     let device = extract(device)?;
@@ -147,7 +147,7 @@ pub fn device_memory_stats(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResul
     }))
 }
 
-/// Gives the memory back that is kept for new arrays of a device.
+/// Frees the cached memory of a device.
 #[pyfunction]
 pub fn empty_cache(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<()> {
     let device = extract(device)?;
@@ -180,7 +180,7 @@ pub fn cuda_devices(py: Python<'_>) -> PyResult<Vec<DeviceFacts>> {
     Ok(found.into_iter().map(facts).collect())
 }
 
-/// Every kernel text for CUDA devices, whole, under its key: for tests that compile them.
+/// Source texts of all CUDA kernels by key, for tests that compile them.
 #[pyfunction]
 pub fn cuda_texts(py: Python<'_>) -> Vec<(String, String)> {
     without_gil(py, mxnet::cuda::texts)
@@ -189,7 +189,7 @@ pub fn cuda_texts(py: Python<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Makes the GPUs available, where there are any. Nothing is loaded before one is looked for.
+/// Registers the CUDA backend. No library is loaded before a GPU is looked for.
 pub fn register_cuda(py: Python<'_>) -> PyResult<()> {
     mxnet::cuda::register().map_err(|error| raise(py, error))?;
     // NVIDIA's libraries, and those that multiply matrices, may lie where Python has its packages.
@@ -213,7 +213,7 @@ fn kind_of(name: &str) -> PyResult<DeviceKind> {
     })
 }
 
-/// Makes the simulated devices available that tests of device code use, and returns the name of their kind.
+/// Registers the simulated devices that tests of device code use. Returns the name of their kind.
 #[pyfunction]
 pub fn add_simulated_devices(py: Python<'_>) -> PyResult<&'static str> {
     let kind = mxnet::simulated::register().map_err(|error| raise(py, error))?;

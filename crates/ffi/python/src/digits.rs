@@ -1,4 +1,4 @@
-//! The shortest decimal digits that stand for a floating-point number and no other of its type.
+//! The shortest decimal digits that identify a floating-point number among those of its type.
 
 use mxnet::core::Array;
 use mxnet::tensor::{DType, Scalar};
@@ -7,9 +7,8 @@ use pyo3::prelude::*;
 use crate::array::{Get, PyArray};
 use crate::convert;
 
-/// The shortest digits of a Python number or of an element in float32 or float64, without an exponent or with one, as NumPy's
-/// `format_float_positional` and `format_float_scientific` write them when nothing else is asked for. None for any other object, and for long
-/// powers of two, which need more care.
+/// The shortest digits of a Python number or of a float32 or float64 element, as NumPy's `format_float_positional` and
+/// `format_float_scientific` (if `is_scientific`) write them by default. None for any other object, and for long powers of two, which need more care.
 #[pyfunction]
 #[pyo3(signature = (x, is_scientific, /))]
 pub fn shortest_digits(x: &Bound<'_, PyAny>, is_scientific: bool) -> PyResult<Option<String>> {
@@ -49,7 +48,8 @@ impl Number {
         }
     }
 
-    /// Whether its neighbours are not equally far, as those of a power of two: what is shortest then need not be nearest. Powers with few digits
+    /// Whether the distances to both neighbours differ, as for powers of two: the shortest digits need not be the nearest then. Powers with few
+    /// digits
     /// are their own shortest form.
     fn is_uneven(self) -> bool {
         match self {
@@ -110,7 +110,7 @@ impl Number {
             return text;
         }
         let text = self.nearest();
-        // Rust writes 1.5e3.
+        // Rust writes 1.5e3, without sign and leading zero.
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let point = if digits.contains('.') { "" } else { "." };
         let (sign, exponent) = match exponent.strip_prefix('-') {
@@ -120,7 +120,7 @@ impl Number {
         format!("{digits}{point}e{sign}{exponent:0>2}")
     }
 
-    /// The shortest digits with an exponent. Of two that are as near Rust writes the larger one, others the even one.
+    /// The shortest digits with an exponent. If two are equally near, Rust takes the larger one; this takes the even one, as NumPy does.
     fn nearest(self) -> String {
         let text = match self {
             Number::F32(x) => format!("{x:e}"),

@@ -1,4 +1,4 @@
-//! DLPack: arrays of other libraries without a copy, both ways.
+//! DLPack: import and export of arrays of other libraries without a copy.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
@@ -31,7 +31,7 @@ pub fn device(device: Device) -> (i32, i32) {
     (found.device_type, found.device_id)
 }
 
-/// `x.__dlpack__(...)`: a capsule around the array's memory, complete and from then on synchronous.
+/// `x.__dlpack__(...)`: a capsule around the memory of the array. Waits for the elements; from then on the storage is synchronous.
 pub fn export(
     slf: &Bound<'_, PyArray>,
     stream: Option<&Bound<'_, PyAny>>,
@@ -77,7 +77,7 @@ pub fn export(
     }
     let tensor = array.tensor().clone();
     let failed = |error: mxnet::tensor::TensorError| PyBufferError::new_err(error.to_string());
-    // SAFETY: the capsule owns the structure until a consumer renames it; its destructor tells the two apart.
+    // SAFETY: the capsule owns the structure until a consumer renames it; its destructor distinguishes the two cases by the name.
     unsafe {
         let capsule = if max_version.is_some_and(|(major, _)| major >= 1) {
             let managed = dl::export(tensor, exported);
@@ -94,7 +94,7 @@ pub fn export(
     }
 }
 
-/// The device work in flight on an array. What is queued on the host is over when this returns.
+/// Pending device work on an array. Pending host work is finished when this returns.
 fn in_flight(py: Python<'_>, array: &Array) -> PyResult<Vec<(Arc<dyn Event>, bool)>> {
     let var = array.tensor().storage().var();
     if !var.is_free() {
@@ -103,10 +103,10 @@ fn in_flight(py: Python<'_>, array: &Array) -> PyResult<Vec<(Arc<dyn Event>, boo
     Ok(var.events(Access::Write))
 }
 
-/// Makes the stream of a consumer wait for the device work in flight on an array.
+/// Makes a consumer's stream wait for the pending device work on an array.
 ///
-/// The stream is a number, as in DLPack: 1 and None for the legacy default stream, 2 for that of the thread, -1 for a consumer that orders its work
-/// itself, else an address.
+/// Streams are numbered as in DLPack: 1 and None are the legacy default stream, 2 is the thread's default stream, -1 means that the consumer orders
+/// its work itself; other numbers are addresses.
 fn order_before(py: Python<'_>, array: &Array, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let stream = match stream.filter(|stream| !stream.is_none()) {
         Some(stream) => stream.extract::<i64>()?,
@@ -126,7 +126,7 @@ fn order_before(py: Python<'_>, array: &Array, stream: Option<&Bound<'_, PyAny>>
         .map_err(|error| raise(py, error.into()))
 }
 
-/// Makes the calling thread's stream wait for the device work in flight on an array, and returns its number.
+/// Makes the calling thread's stream wait for the pending device work on an array. Returns the number of the stream.
 pub fn ordered_on_own_stream(py: Python<'_>, array: &Array) -> PyResult<u64> {
     let failed = |error: mxnet::tensor::TensorError| raise(py, error.into());
     let (id, events) = (array.device().id(), in_flight(py, array)?);
@@ -135,7 +135,7 @@ pub fn ordered_on_own_stream(py: Python<'_>, array: &Array) -> PyResult<u64> {
     Ok(stream)
 }
 
-/// Frees a versioned structure that nobody consumed.
+/// Capsule destructor: frees a versioned structure that was not consumed.
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     // SAFETY: Python passes the capsule; only an unconsumed one still has this name, and then its pointer is ours.
     unsafe {
@@ -149,7 +149,7 @@ unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// Frees an unversioned structure that nobody consumed.
+/// Capsule destructor: frees an unversioned structure that was not consumed.
 unsafe extern "C" fn drop_legacy(capsule: *mut ffi::PyObject) {
     // SAFETY: as for `drop_versioned`.
     unsafe {
@@ -209,7 +209,7 @@ pub fn from_dlpack(
         }
         match x.call_method("__dlpack__", (), Some(&options)) {
             Err(error) if error.is_instance_of::<PyTypeError>(py) && copy != Some(false) => {
-                // A producer of an older version of the protocol.
+                // The producer implements an older version of the protocol.
                 let options = options.copy()?;
                 options.del_item("max_version")?;
                 if copy.is_some() {
@@ -222,14 +222,14 @@ pub fn from_dlpack(
     } else {
         x.clone()
     };
-    // A capsule by itself is what somebody made to hand on; an array that has no newer structure to offer may be immutable.
+    // A capsule passed directly is meant to be shared; an array that offers only the unversioned structure may be immutable.
     let writes = match capsule.is(x) {
         true => Writes::Allowed,
         false => Writes::Refused,
     };
     let array = consume(&capsule, writes)?;
     if array.device().kind() == DeviceKind::Gpu {
-        // The producer has ordered its work before this thread's stream; other threads' streams wait for what is in there now.
+        // The producer has ordered its work before this thread's stream. Other threads' streams must wait for that work.
         let event = mxnet::cuda::order_after(array.device().id(), None);
         let event = event.map_err(|error| raise(py, error.into()))?;
         array
@@ -253,7 +253,7 @@ pub fn from_dlpack(
     PyArray::wrap(py, array.map_err(|error| raise(py, error))?)
 }
 
-/// The number of the calling thread's stream on the GPU that an array of another library is on; `None` if it is on none.
+/// The number of the calling thread's stream on the GPU of another library's array; `None` if the array is not on a GPU.
 fn own_stream(x: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     if !x.hasattr("__dlpack_device__")? {
         return Ok(None);
@@ -274,13 +274,14 @@ fn own_stream(x: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
 /// Takes the structure out of a capsule.
 fn consume(capsule: &Bound<'_, PyAny>, writes: Writes) -> PyResult<Array> {
     let py = capsule.py();
-    // SAFETY: 1. the name tells what the pointer points to. 2. an imported structure is ours, and its capsule is renamed so that nobody imports it again.
+    // SAFETY: 1. the name determines the type of the pointer. 2. an imported structure is ours; its capsule is renamed so that it is not imported
+    // again.
     let tensor = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), VERSIONED.as_ptr()) == 1 {
             let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), VERSIONED.as_ptr())
                 .cast::<DLManagedTensorVersioned>();
             let tensor = NonNull::new(managed).map(|managed| {
-                // Of another major version only the version may be read, which `import` does.
+                // For another major version only the version field may be read, which `import` does.
                 if managed.as_ref().version.major == dl::VERSION.major {
                     reachable(managed.as_ref().dl_tensor.device).map_err(|e| raise(py, e))?;
                 }

@@ -1,6 +1,6 @@
-//! The sections of the docstrings of `ndarray`'s methods; the sentences before them stand at the methods.
+//! Sections of the docstrings of `ndarray`'s methods; the summary lines are in the tables of methods.
 
-/// Parameters, results, errors and examples of a method, behind an empty line unless they go on with a section.
+/// The sections of a method (parameters, results, errors, examples). They start with an empty line, unless they continue a section.
 macro_rules! sections {
     (setflags) => {
         "

@@ -1,4 +1,4 @@
-//! Rules of data types, and where arrays lie in memory: what `mxnet.numpy` asks about arrays without looking at elements.
+//! Rules of dtypes, and the memory of arrays: queries of `mxnet.numpy` that need no elements.
 
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::array::{Get, PyArray};
 use crate::convert::{dtype, numpy_dtype};
 
-/// Whether `casting` lets elements of one dtype become another's.
+/// Whether `casting` allows a conversion from one dtype to another.
 #[pyfunction]
 pub fn can_cast(from: &Bound<'_, PyAny>, to: &Bound<'_, PyAny>, casting: &str) -> PyResult<bool> {
     let casting = Casting::from_str(casting)
@@ -18,7 +18,7 @@ pub fn can_cast(from: &Bound<'_, PyAny>, to: &Bound<'_, PyAny>, casting: &str) -
     Ok(mxnet::tensor::can_cast(dtype(from)?, dtype(to)?, casting))
 }
 
-/// The dtype that arrays of these dtypes and a Python number of the kind `weak` ('b', 'i', 'f' or 'c') give together.
+/// The dtype that arrays of these dtypes and a Python number of kind `weak` ('b', 'i', 'f' or 'c') promote to.
 #[pyfunction]
 #[pyo3(signature = (dtypes, weak=None))]
 pub fn result_type(
@@ -55,7 +55,7 @@ pub fn promote_types(
     numpy_dtype(py, mxnet::tensor::result_type(&operands, promotion()))
 }
 
-/// Whether the elements lie in Fortran order and not in C order.
+/// Whether an array is in Fortran order and not in C order.
 #[pyfunction]
 pub fn is_fortran(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     match array.cast::<PyArray>() {
@@ -79,8 +79,7 @@ pub fn default_dtype(py: Python<'_>, kind: char) -> PyResult<Py<PyAny>> {
     numpy_dtype(py, found)
 }
 
-/// Where an array lies: the address of its memory, the offset in bytes of its first element there, whether it can be written to, and whether
-/// the memory is ours.
+/// The memory of an array: address of its storage, byte offset of its first element, whether it is writable, and whether this library allocated it.
 #[pyfunction]
 pub fn memory_place(array: &Bound<'_, PyArray>) -> (usize, usize, bool, bool) {
     array.get().with(array.py(), |x| {
@@ -95,7 +94,7 @@ pub fn memory_place(array: &Bound<'_, PyArray>) -> (usize, usize, bool, bool) {
     })
 }
 
-/// Whether the memory from the first to the last byte of one array overlaps that of another.
+/// Whether the byte ranges that two arrays span overlap.
 #[pyfunction]
 pub fn may_overlap(x: &Bound<'_, PyArray>, y: &Bound<'_, PyArray>) -> bool {
     let py = x.py();
@@ -108,7 +107,7 @@ pub fn may_overlap(x: &Bound<'_, PyArray>, y: &Bound<'_, PyArray>) -> bool {
     low_x <= high_y && low_y <= high_x
 }
 
-/// The first and the last byte of an array that is not empty, relative to its storage.
+/// The range of bytes that a non-empty array spans, relative to its storage.
 fn reach(x: &Array) -> (isize, isize) {
     let size = x.dtype().size() as isize;
     let start = x.layout().offset() as isize;

@@ -1,4 +1,4 @@
-//! The engine's switches, and waiting for everything.
+//! Settings and statistics of the engine, and `waitall`.
 
 use mxnet::core::Error;
 use mxnet::engine::{Mode, engine};
@@ -10,23 +10,23 @@ use pyo3::types::PyDict;
 use crate::error::raise;
 use crate::gil_release::{try_with_python, without_gil};
 
-/// Whether calls may have to wait for the engine, or help it, before they return: other Python threads should run meanwhile.
+/// Whether calls may wait for the engine, or execute its operations, before they return: the GIL should be released.
 #[inline]
 pub fn may_wait() -> bool {
     let engine = engine();
     engine.mode() == Mode::Sync || engine.may_wait()
 }
 
-/// How many Python objects are made or read between two looks for signals: a few milliseconds.
+/// Number of Python objects that are made or read between two checks for signals; takes a few milliseconds.
 pub const SIGNALS_EVERY: usize = 1 << 16;
 
-/// Whether a signal handler asked to stop.
+/// Whether a signal handler raised an exception.
 pub fn interrupted() -> bool {
     // While the interpreter ends, there are no handlers any more.
     let asked = try_with_python(|py| match py.check_signals() {
         Ok(()) => false,
         Err(error) => {
-            // `raise` takes it from here once the wait has ended.
+            // `raise` raises it when the wait has ended.
             error.restore(py);
             true
         }
@@ -80,19 +80,19 @@ pub fn set_engine_mode(mode: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// Number of threads that compute.
+/// Number of compute threads.
 #[pyfunction]
 pub fn num_threads() -> usize {
     engine().num_threads()
 }
 
-/// How often this thread has waited for an array: a call that leaves it as it was did not look at any value.
+/// How often this thread has waited for an array. A call that does not change it has read no values.
 #[pyfunction]
 pub fn waits() -> u64 {
     mxnet::core::waits()
 }
 
-/// Sets the number of threads that compute.
+/// Sets the number of compute threads.
 #[pyfunction]
 pub fn set_num_threads(n: usize) -> PyResult<()> {
     if n == 0 {
@@ -104,7 +104,7 @@ pub fn set_num_threads(n: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// Counters of the engine: counts of operations, and bytes that pending ones hold.
+/// Statistics of the engine: numbers of operations, and bytes held by pending ones.
 #[pyfunction]
 pub fn engine_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = engine().stats();
@@ -142,13 +142,13 @@ pub fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(facts)
 }
 
-/// Makes `peak_bytes` of `memory_stats` start again from what is in use.
+/// Resets `peak_bytes` of `memory_stats` to the bytes in use.
 #[pyfunction]
 pub fn reset_memory_peak() {
     memory::reset_peak();
 }
 
-/// Names the Python line in failures that surface later (costs a little per call); returns what it was.
+/// Includes the Python line of the call in errors that surface later, at a small cost per call. Returns the previous setting.
 #[pyfunction]
 pub fn set_debug(on: bool) -> bool {
     mxnet::core::origin::set_enabled(on)
@@ -159,7 +159,7 @@ pub fn running_line() -> Option<String> {
     try_with_python(|py| {
         let mut frame = py.import("sys").ok()?.call_method0("_getframe").ok()?;
         let innermost = line_of(&frame);
-        // The package's own frames are passed over.
+        // Frames of this package are skipped.
         loop {
             let globals = frame.getattr("f_globals").ok()?;
             let module = globals.get_item("__name__").ok();
@@ -186,20 +186,20 @@ fn line_of(frame: &Bound<'_, PyAny>) -> Option<String> {
     Some(format!("{file}:{line}"))
 }
 
-/// Switches the cache of plans; answers whether it was on. Without it every call is prepared by the rules of its operator.
+/// Switches the plan cache; returns whether it was on. Without it every call is prepared by the rules of its operator.
 #[pyfunction]
 pub fn set_plan_cache(on: bool) -> bool {
     mxnet::core::plan::set_enabled(on)
 }
 
-/// Opens or closes the ways of elements and positions (`x[i]`, `x[i] = v`, numbers made of them) for all threads; answers whether they were open.
-/// Without them every read and write of elements is a call of an operator.
+/// Switches the fast paths for elements and positions (`x[i]`, `x[i] = v`, operators on elements) for all threads; returns whether they were on.
+/// Without them every read and write of elements is an operator call.
 #[pyfunction]
 pub fn set_element_path(on: bool) -> bool {
     mxnet::core::interp::set_element_path(on)
 }
 
-/// How many calls of this thread ran a plan of the cache, and how many were prepared.
+/// Number of calls of this thread that ran a cached plan, and number of calls that were prepared.
 #[pyfunction]
 pub fn plan_counters() -> (u64, u64) {
     let counters = mxnet::core::plan::counters();

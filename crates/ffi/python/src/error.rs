@@ -1,4 +1,4 @@
-//! Errors at the border: every kind becomes one Python class, which also subclasses what NumPy raises for it.
+//! Conversion of errors: every kind becomes one Python class, which also subclasses the class that NumPy raises.
 
 use mxnet::core::Error;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::once_box::OnceBox;
 
-/// The classes: name, the built-in (or NumPy) class it also is, what it says.
+/// The classes: name, the built-in (or NumPy) base class, docstring.
 const KINDS: &[(&str, &str, &str)] = &[
     (
         "ShapeError",
@@ -83,7 +83,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// As `DTypeError`, from an elementwise function: also the class that NumPy's functions raise for dtypes and casts.
+/// `DTypeError` of an elementwise function: also derived from the class that NumPy's ufuncs raise for dtypes and casts.
 const UFUNC: (&str, &str) = (
     "UFuncTypeError",
     "No loop of an elementwise function takes or gives these data types.",
@@ -97,7 +97,7 @@ struct Classes {
 
 static CLASSES: OnceBox<Classes> = OnceBox::new();
 
-/// Makes the classes and puts them into the module.
+/// Creates the classes and adds them to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let make = |name: &str, bases: Bound<'_, PyTuple>, doc: &str| -> PyResult<Py<PyType>> {
@@ -126,7 +126,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             .cast_into::<PyType>()?;
         kinds.push(make(name, PyTuple::new(py, [root.bind(py), &base])?, doc)?);
     }
-    // NumPy has the class in a private module, from where no public one hands it out.
+    // NumPy has this class in a private module only.
     let theirs = py
         .import("numpy._core._exceptions")
         .and_then(|module| module.getattr(UFUNC.0))
@@ -161,7 +161,7 @@ fn class_of(error: &Error) -> Option<usize> {
     })
 }
 
-/// Whether an operator is an object of type `ufunc`, or the extended form of one.
+/// Whether an operator is a `ufunc`, or a ufunc's form with the full signature.
 fn is_ufunc(op: &str) -> bool {
     mxnet::core::registry::all().any(|known| {
         let extended = known.extended.is_some_and(|form| form.name == op);
@@ -173,7 +173,7 @@ fn is_ufunc(op: &str) -> bool {
 #[cold]
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     if matches!(error, Error::Interrupted) {
-        // The handler that asked for the interruption has set its own exception.
+        // The signal handler that interrupted the wait has set its own exception.
         return PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
     }
     if let Error::Failed(failure) = &error

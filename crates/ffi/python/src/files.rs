@@ -13,11 +13,11 @@ use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::gil_release::without_gil;
 
-/// The exception for what the file at `path` reports.
+/// The exception for an error of the file at `path`.
 pub fn raise_for(error: FileError, py: Python<'_>, path: &Path) -> PyErr {
     match error {
         FileError::Content(error) => raise(py, error),
-        // With an error number Python picks the class: FileNotFoundError, PermissionError, ...
+        // From an error number Python picks the class: FileNotFoundError, PermissionError, ...
         FileError::System(error) => match error.raw_os_error() {
             Some(number) => {
                 let text = error.to_string();

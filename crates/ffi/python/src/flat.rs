@@ -23,14 +23,14 @@ use crate::error::raise;
 use crate::typed::{self, Get, Object, Typed, attributes, method_table, methods, one, slot, this};
 use crate::{convert, index, interop};
 
-/// The elements of an array in C order, one by one and by position.
+/// Iterator over the elements of an array in C order, which can also be indexed.
 pub struct Flat {
     array: Py<PyArray>,
     next: AtomicUsize,
 }
 
 impl Flat {
-    /// Starts at the first element.
+    /// An iterator at the first element.
     pub fn of(slf: &Bound<'_, PyArray>) -> Flat {
         Flat {
             array: slf.clone().unbind(),
@@ -38,9 +38,9 @@ impl Flat {
         }
     }
 
-    /// A Python object around it.
+    /// A Python object that contains the iterator.
     pub fn wrap(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // SAFETY: the class allocates its objects with a head, and room for what they are around, which is written here.
+        // SAFETY: the class allocates its objects with a head and space for the content, which is written here.
         unsafe {
             let object = ffi::PyType_GenericAlloc(Flat::type_object_raw(py), 0);
             let object = Bound::from_owned_ptr_or_err(py, object)?;
@@ -62,17 +62,17 @@ impl Flat {
         index::check_signals_after(py, place + 1)?;
         let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().look(py);
-            // SAFETY: this is where an element lies, if it still does.
+            // SAFETY: the address is that of an element, if the array still has that many.
             place < x.len() && unsafe { element(&x, x.layout().place_at(place), to) }
         };
-        // SAFETY: where `make` answers yes, it has made the element.
+        // SAFETY: if `make` returns true, it has initialised the element.
         match unsafe { PyArray::element_by(py, make) }? {
             Some(element) => Ok(Some(element)),
             None => self.item(PyInt::new(py, place).as_any()).map(Some),
         }
     }
 
-    /// The key as a row takes it; what a row takes and an iterator does not is refused.
+    /// The key as a 1-d array takes it. An error for keys that are valid for a 1-d array but not for an iterator.
     fn key<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = key.py();
         if let Ok(entries) = key.cast::<PyTuple>() {
@@ -90,7 +90,7 @@ impl Flat {
             ));
         }
         if key.is_instance_of::<PyBool>() {
-            // One position of number 0, or none, as in NumPy, which warns too.
+            // True is the slice 0:1, False the empty slice; NumPy warns, too.
             let category = py.get_type::<PyDeprecationWarning>();
             let text = c"0-dimensional boolean index into a flat iterator is deprecated: index with an integer";
             PyErr::warn(py, category.as_any(), text, 1)?;
@@ -129,7 +129,7 @@ impl Flat {
         Ok(key.clone())
     }
 
-    /// The elements as one row: a view where the strides allow it.
+    /// The elements as a 1-d array: a view if the strides allow it.
     fn row<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray>> {
         let slf = self.array.bind(py);
         let array = slf.get().array(py);
@@ -140,7 +140,7 @@ impl Flat {
     }
 }
 
-/// Where the element lies that an integer names, counted in C order; `None` for any other key, and for an integer outside.
+/// The position in the storage of the element with this index in C order; `None` for other keys, and for an index out of bounds.
 fn place_of(x: &Array, key: &Bound<'_, PyAny>) -> Option<usize> {
     let index = key.cast_exact::<PyInt>().ok()?.extract::<isize>().ok()?;
     let len = x.len() as isize;
@@ -157,7 +157,7 @@ pub fn set(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<()> {
 
 static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
-// SAFETY: there is one such type, of whose objects each is an `Object<Flat>`; no class is derived from it.
+// SAFETY: there is one such type; each of its objects is an `Object<Flat>`, and no class can be derived from it.
 unsafe impl PyTypeInfo for Flat {
     #[inline]
     fn type_object_raw(_py: Python<'_>) -> *mut ffi::PyTypeObject {
@@ -187,7 +187,7 @@ methods! {
         |x, given| interop::array_protocol(&x.get().row(x.py())?, given.some(0).as_deref(), given.to(1)?);
 }
 
-/// Makes the type.
+/// Creates the type.
 pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     let slots = vec![
         slot(ffi::Py_tp_getset, table().as_mut_ptr().cast()),
@@ -207,18 +207,18 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         c"mxnet.numpy.flatiter",
         ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION,
     );
-    // SAFETY: the tables are leaked; every function stands beside the slot whose form it has.
+    // SAFETY: the tables are leaked; every function has the signature of its slot.
     let class = unsafe { typed::make::<Flat>(py, name, flags, slots) }?;
-    // Never given back.
+    // Never freed.
     CLASS.store(class.clone().into_ptr().cast(), Ordering::Relaxed);
     Ok(class)
 }
 
 const DOC: &CStr = c"The elements of an array in C order, one by one and by position.";
 
-/// Ends an object of the type.
+/// The deallocator of the type.
 unsafe extern "C" fn end(object: *mut ffi::PyObject) {
-    // SAFETY: Python ends objects while it holds the lock, when nobody refers to them any longer; all refer to their class.
+    // SAFETY: Python calls it with the lock held, when no reference is left; every object refers to its class.
     unsafe {
         let array = (&raw const (*object.cast::<Object<Flat>>()).value.array).read();
         ffi::Py_DECREF(array.into_ptr());
@@ -228,9 +228,9 @@ unsafe extern "C" fn end(object: *mut ffi::PyObject) {
     }
 }
 
-/// `next(flat)`: null without an exception ends a loop.
+/// `next(flat)`: null without an exception ends the iteration.
 unsafe extern "C" fn next(flat: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Python calls slots with an object of the class, the lock held.
+    // SAFETY: Python calls slots with an object of the class and the lock held.
     let (py, flat) = unsafe {
         let py = Python::assume_attached();
         (py, this::<Flat>(py, flat))
@@ -291,7 +291,7 @@ unsafe extern "C" fn set_item(
 }
 
 impl Flat {
-    /// The same position as one index an axis.
+    /// The position as one index for each axis.
     fn coords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mut rest = self.next.load(Ordering::Relaxed);
         let mut coords: Vec<usize> = self.array.get().with(py, |x| {
@@ -311,10 +311,10 @@ impl Flat {
         let py = key.py();
         let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().look(py);
-            // SAFETY: this is where an element lies.
+            // SAFETY: the address is that of an element.
             place_of(&x, key).is_some_and(|place| unsafe { element(&x, place, to) })
         };
-        // SAFETY: where `make` answers yes, it has made the element.
+        // SAFETY: if `make` returns true, it has initialised the element.
         if let Some(element) = unsafe { PyArray::element_by(py, make) }? {
             return Ok(element);
         }
@@ -324,7 +324,7 @@ impl Flat {
         PyArray::wrap_result(py, copy.map_err(|error| raise(py, error))?)
     }
 
-    /// Values are taken again from the start when there are fewer than positions.
+    /// Values are repeated if there are fewer values than positions.
     fn set_item(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = key.py();
         let core = |error| raise(py, error);
@@ -336,7 +336,7 @@ impl Flat {
         if let Some(number) = convert::number(value)? {
             let x = self.array.get().look(py);
             let is_done = place_of(&x, key).is_some_and(|place| {
-                // SAFETY: the place is where an element lies.
+                // SAFETY: the address is that of an element.
                 unsafe { put_element(&x, place, &number) }
             });
             if is_done {
@@ -384,7 +384,7 @@ impl Flat {
         if shared {
             return Ok(());
         }
-        // The row was a copy: what was written there is written back.
+        // The 1-d array was a copy: its elements are copied back.
         let back = row.get().array(py);
         let back = slf.get().with(py, |x| back.reshape(x.shape()));
         let back = PyArray::wrap(py, back.map_err(core)?)?.into_bound(py);

@@ -4,12 +4,12 @@ use std::cell::UnsafeCell;
 
 use pyo3::Python;
 
-/// Holds what a frozen class may still change. The interpreter's lock is the guard: every access shows a `Python` token. There is no other guard, so
-/// that Pythons without that lock are refused where this is compiled (`array/class.rs`).
+/// Mutable content of a frozen class. The GIL is the lock: every access takes a `Python` token. Nothing else guards the value, so builds for
+/// Python without the GIL are refused (`array/class.rs`).
 #[repr(transparent)]
 pub struct GilCell<T>(UnsafeCell<T>);
 
-// SAFETY: every access shows a `Python` token, so two threads never touch the value at the same time.
+// SAFETY: every access takes a `Python` token, so two threads never access the value at the same time.
 unsafe impl<T: Send> Sync for GilCell<T> {}
 
 impl<T> GilCell<T> {
@@ -18,21 +18,21 @@ impl<T> GilCell<T> {
         GilCell(UnsafeCell::new(value))
     }
 
-    /// The place of the value in memory that is to become one.
+    /// The address of the value, given memory that is to become a `GilCell`.
     #[inline]
     pub fn inside(place: *mut GilCell<T>) -> *mut T {
         place.cast()
     }
 
-    /// A part of the value, to look at. While the result lives, no Python code may run and the lock may not be released: either could replace
-    /// the value under it.
+    /// A reference to a part of the value. While the result lives, no Python code may run and the GIL may not be released: both could replace the
+    /// value.
     #[inline]
     pub fn look_at<'a, P>(&'a self, _py: Python<'a>, part: impl FnOnce(&T) -> &P) -> Ref<'a, P> {
-        // SAFETY: the token shows that this thread holds the lock, and until the result is gone nobody else gets it (rule above).
+        // SAFETY: the token shows that this thread holds the GIL, and no other thread gets it while the result lives (rule above).
         Ref(part(unsafe { &*self.0.get() }))
     }
 
-    /// A part that the value may have, to look at; as [`GilCell::look_at`].
+    /// As [`GilCell::look_at`], for a part that may be absent.
     #[inline]
     pub fn look_if<'a, P>(
         &'a self,
@@ -46,23 +46,23 @@ impl<T> GilCell<T> {
     /// Changes the value in place; no Python code may run in `change`.
     #[inline]
     pub fn change<R>(&self, _py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: the token shows that this thread holds the lock, which it keeps until `change` is done, and `change` sees no other way here.
+        // SAFETY: the token shows that this thread holds the GIL, which it keeps until `change` returns; `change` cannot access the value otherwise.
         change(unsafe { &mut *self.0.get() })
     }
 
     /// Replaces the value.
     pub fn set(&self, _py: Python<'_>, value: T) {
-        // SAFETY: as in `with`. The old value is dropped after the new one is in place: its destructor may run Python code.
+        // SAFETY: as in `change`. The old value is dropped after the new one is in place, because its destructor may run Python code.
         let old = unsafe { std::ptr::replace(self.0.get(), value) };
         drop(old);
     }
 }
 
-/// A value that stays as it is while this lives.
+/// A reference to a value that must not be replaced while the reference lives.
 pub struct Ref<'a, T>(&'a T);
 
 impl<T> Ref<'_, T> {
-    /// Ends it before its scope does: Python code may run from here on.
+    /// Ends the reference explicitly: Python code may run after this.
     #[inline]
     pub fn end(self) {}
 }

@@ -24,7 +24,7 @@ const WRITER: usize = 1 << (usize::BITS - 1);
 /// longer; the child then finds held what that thread holds.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// How often a waiting thread looks at the lock.
+/// How often a waiting thread polls the lock.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
 thread_local! {
@@ -101,8 +101,8 @@ pub fn with_gil<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
     with_python(body)
 }
 
-/// Runs `body` with PyO3 knowing that this thread has the GIL, which it takes if need be. Objects end, and hooks run, while the interpreter ends as
-/// well: `Python::attach` panics then.
+/// Runs `body` with PyO3 aware that this thread has the GIL, which it acquires if necessary. Unlike `Python::attach`, which panics then, this works
+/// while the interpreter exits, when objects are deallocated and hooks run.
 #[inline]
 pub fn with_python<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
     // Around all of it for who cannot get the GIL, and around the body, whose unwinding would give back a GIL that the thread has lost.
@@ -140,8 +140,7 @@ pub fn park_on_forced_unwind<R>(body: impl FnOnce() -> R) -> R {
     answer
 }
 
-/// Takes the lock as the writer and finishes the operations that are pending, whatever becomes of them. Other threads can have the GIL
-/// meanwhile.
+/// Takes the lock as the writer and finishes pending operations, whether they succeed or not. Other threads may have the GIL meanwhile.
 #[pyfunction]
 fn prepare_fork(py: Python<'_>) {
     #[expect(
@@ -151,7 +150,7 @@ fn prepare_fork(py: Python<'_>) {
     py.detach(|| {
         let begin = Instant::now();
         let is_late = || begin.elapsed() >= MAX_WAIT;
-        // One fork after the other.
+        // Forks are serialised.
         while FORK_LOCK.fetch_or(WRITER, Ordering::SeqCst) & WRITER != 0 && !is_late() {
             std::thread::sleep(POLL_INTERVAL);
         }

@@ -1,4 +1,4 @@
-//! Images: decoding, encoding, resizing, and batches on the engine's threads. The interpreter's lock is released meanwhile.
+//! Images: decoding, encoding, resizing, and batches on the engine's threads. The GIL is released meanwhile.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::gil_release::without_gil;
 
-/// The error of the crate as that of a function: what cannot be read is an I/O error, what cannot be asked for a value error.
+/// The error of the image crate as an error of function `op`: unreadable data is an I/O error, an invalid request a value error.
 fn fault(op: &'static str, error: &image::Error) -> Error {
     let problem = error.to_string();
     match error {
@@ -109,7 +109,7 @@ pub fn image_encode<'py>(
     crate::interop::bytes_of(py, &file)
 }
 
-/// The image with another size.
+/// The image, resized.
 #[pyfunction]
 pub fn image_resize(
     py: Python<'_>,
@@ -128,7 +128,7 @@ pub fn image_resize(
     PyArray::wrap(py, resized.map_err(|error| raise(py, error))?)
 }
 
-/// A step of [`image_batch`]: its name and four numbers, of which it takes as many as it needs.
+/// A step of [`image_batch`]: its name and four numbers, of which it uses as many as it needs.
 type Given = (String, [usize; 4]);
 
 fn step(op: &'static str, (name, [a, b, c, d]): &Given) -> Result<Step> {
@@ -161,7 +161,7 @@ fn step(op: &'static str, (name, [a, b, c, d]): &Given) -> Result<Step> {
     })
 }
 
-/// Decodes images, does each one's steps and normalises: float32 of shape (n, c, h, w). One task for each image.
+/// Decodes images, applies the steps of each and normalises: float32 of shape (n, c, h, w). There is one task for each image.
 #[pyfunction]
 pub fn image_batch(
     py: Python<'_>,
@@ -219,7 +219,7 @@ fn batch(
     Array::from_slice(&planes.concat(), &[images.len(), c, h, w])
 }
 
-/// The error with the number of its image.
+/// The error, with the index of its image.
 fn in_image(mut error: Error, i: usize) -> Error {
     if let Some(fault) = error.fault_mut() {
         fault.problem = format!("image {i}: {}", fault.problem);
@@ -227,7 +227,7 @@ fn in_image(mut error: Error, i: usize) -> Error {
     error
 }
 
-/// Results of `make` for 0 to `n - 1`, computed on the engine's threads; the error of the lowest number that has one.
+/// Results of `make` for 0 to `n - 1`, computed on the engine's threads; the error of the lowest index that failed.
 fn in_parallel<T: Send>(n: usize, make: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let slots: Vec<Mutex<Option<Result<T>>>> = (0..n).map(|_| Mutex::new(None)).collect();
     engine().run_tasks(n, &|i| {

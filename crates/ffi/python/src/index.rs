@@ -1,4 +1,4 @@
-//! `x[...]`: Python's index expressions, taken apart for the core.
+//! `x[...]`: reads Python's index expressions for the core.
 
 use std::mem::MaybeUninit;
 
@@ -48,7 +48,7 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     general(slf, key)
 }
 
-/// An element by its indices, or a view by integers and slices. `None`: take another way.
+/// An element by its indices, or a view by integers and slices. `None`: take the general path.
 #[inline]
 fn by_tuple(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyArray>>> {
     let mut indices = Indices::new();
@@ -64,7 +64,7 @@ fn by_tuple(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyTuple>) -> PyResult<Opti
     }
 }
 
-/// `x[index]`, `x[rows, columns]`, `x[:, index]` with arrays at hand.
+/// `x[index]`, `x[rows, columns]`, `x[:, index]` with index arrays; `None`: take the general path.
 #[inline]
 fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
@@ -73,7 +73,7 @@ fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<P
             let make = |to: &mut MaybeUninit<Array>| {
                 index::elements_to(&slf.get().look(py), &index.get().look(py), to)
             };
-            // SAFETY: where `make` answers yes, it has made the result.
+            // SAFETY: if `make` returns true, it has initialised the result.
             return unsafe { PyArray::made_by(py, false, make) };
         }
         index::take_positions(&slf.get().look(py), 0, &[&*index.get().look(py)])
@@ -116,7 +116,7 @@ fn is_all(entry: &Bound<'_, PyAny>) -> bool {
         && is_none(crate::once_box::interned!(py, "step"))
 }
 
-/// A short key of integers only, written where it stays.
+/// A key of at most 4 integers, stored inline.
 struct Indices {
     values: [isize; 4],
     len: usize,
@@ -129,7 +129,7 @@ impl Indices {
         Indices { values, len }
     }
 
-    /// Reads a key; false for one with other things.
+    /// Reads a key; false if it has other entries.
     #[inline]
     fn read(&mut self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         if key.is_exact_instance_of::<PyInt>() {
@@ -164,7 +164,7 @@ impl Indices {
     }
 }
 
-/// The entries of a short key without arrays: most of what stands between brackets, read without anything that would have to be dropped.
+/// A key of at most 4 entries without arrays, stored inline without owned objects, so that nothing must be dropped.
 struct Cuts {
     entries: [Cut; 4],
     len: usize,
@@ -179,7 +179,7 @@ impl Cuts {
         }
     }
 
-    /// Reads a key; false for one with other things, or wrong ones, which the general way tells.
+    /// Reads a key; false if it has other or invalid entries, which the general path handles.
     #[inline]
     fn read(&mut self, key: &Bound<'_, PyAny>) -> bool {
         match key.cast_exact::<PyTuple>() {
@@ -216,10 +216,10 @@ impl Cuts {
         &self.entries[..self.len]
     }
 
-    /// The view; `None` if somebody records, or the key does not fit: the general way says why.
+    /// The view; `None` if the call is recorded or intercepted, or if the key does not fit: the general path reports why.
     #[inline]
     fn view(&self, slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
-        // What is taken of a scalar shares no memory with it.
+        // The result of indexing a scalar shares no memory with it.
         if slf.get().is_scalar() || !Flags::current().may_move() {
             return Ok(None);
         }
@@ -229,7 +229,7 @@ impl Cuts {
             let is_element = are_indices && x.ndim() == cuts.len();
             !is_element && x.write_shown_by(cuts, to)
         };
-        // SAFETY: what is shown of a layout lies within it.
+        // SAFETY: a layout derived from another by indexing lies within it.
         unsafe { PyArray::view_by(slf, None, layout) }
     }
 }
@@ -247,7 +247,7 @@ fn at(slf: &Bound<'_, PyArray>, index: isize) -> PyResult<Py<PyArray>> {
     general(slf, PyInt::new(slf.py(), index).as_any())
 }
 
-/// A copy of the element at these indices, one an axis. `None`: take another way, which also says what is wrong with them.
+/// A copy of the element at these indices, one for each axis. `None`: take the general path, which also reports invalid indices.
 #[inline]
 fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
@@ -257,15 +257,15 @@ fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<Py
     let make = |to: &mut MaybeUninit<InlineScalar>| {
         let x = slf.get().look(py);
         let place = x.layout().place_of(indices);
-        // SAFETY: the place is that of an element.
+        // SAFETY: the address is that of an element.
         place.is_some_and(|place| unsafe { index::element(&x, place, to) })
     };
-    // SAFETY: where `make` answers yes, it has made the element.
+    // SAFETY: if `make` returns true, it has initialised the element.
     unsafe { PyArray::element_by(py, make) }
 }
 
-/// The result of indexing with integers and slices: a view, or a copy of the one element that integers for all axes take, as NumPy's scalars
-/// are copies, so that `x[0], x[1] = x[1], x[0]` swaps.
+/// The result of indexing with integers and slices: a view, or a copy of a single element. NumPy's scalars are copies too, so that
+/// `x[0], x[1] = x[1], x[0]` swaps.
 #[inline]
 fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
     let py = slf.py();
@@ -312,7 +312,7 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
         if array.ndim() == 0 && all_integers() {
             return finished(slf, array);
         }
-        // A 0-d array is an index array in NumPy: its result shares no memory. Neither does the result of indexing a scalar.
+        // As in NumPy, the result of indexing with a 0-d array shares no memory, nor does that of indexing a scalar.
         let array = match key.copies || slf.get().is_scalar() {
             true => array.copy().map_err(|error| raise(py, error))?,
             false => array,
@@ -343,7 +343,7 @@ pub fn set(
     slf.get().check_writable(py)?;
     let is_made = operand.held().is_none();
     let (array, operand) = (slf.get().array(py), operand.array());
-    // Under index arrays NumPy's numbers are arrays, which need not fit.
+    // With index arrays in the key, NumPy treats its scalars like arrays: they are cast without a range check.
     if is_made
         && key.arrays.is_empty()
         && !operand.is_weak()
@@ -353,7 +353,7 @@ pub fn set(
         interop::check_numpy_element(py, number, dtype)?;
     }
     let value = operand;
-    // Python's own complex numbers are refused, below.
+    // Complex Python numbers are rejected below.
     if value.dtype().is_complex() && !value.is_weak() && !array.dtype().is_complex() {
         interop::discards_imaginary_part(py)?;
     }
@@ -369,7 +369,7 @@ pub fn set(
     Ok(())
 }
 
-/// The short way of a number or a small array at integers and slices, and of a number where a mask is true. Answers whether it was open.
+/// Fast path for a number or a small array at integers and slices, and for masks and index arrays. Returns whether it wrote.
 #[inline]
 fn put(
     slf: &Bound<'_, PyArray>,
@@ -404,7 +404,7 @@ fn put(
     let x = slf.get().look(py);
     Ok(match (&number, x.layout().shown_by(cuts.as_slice())) {
         (Ok(Some(number)), Some(layout)) => index::put_number(&x, layout, number),
-        // The general way reads it again, to say what is wrong.
+        // The general path reads it again and reports the error.
         _ => false,
     })
 }
@@ -429,7 +429,7 @@ fn put_at_all(
     }
 }
 
-/// A number or an array where a mask is true or at the positions that one array or two of integers tell.
+/// Writes a number or an array where a mask is true, or at the positions given by one or two index arrays. Returns whether it wrote.
 #[inline]
 fn put_at(
     slf: &Bound<'_, PyArray>,
@@ -464,7 +464,7 @@ fn put_at(
     })
 }
 
-/// `x[i, j] = value` for a number or another array's element. Answers whether that was done.
+/// `x[i, j] = value` for a number or a 0-d array. Returns whether it wrote.
 #[inline]
 fn put_element(
     slf: &Bound<'_, PyArray>,
@@ -476,9 +476,9 @@ fn put_element(
         let number = convert::number(value);
         let x = slf.get().look(py);
         return Ok(match (&number, x.layout().place_of(indices)) {
-            // SAFETY: the place is that of an element.
+            // SAFETY: the address is that of an element.
             (Ok(Some(number)), Some(place)) => unsafe { index::put_element(&x, place, number) },
-            // The general way reads it again, to say what is wrong.
+            // The general path reads it again and reports the error.
             _ => false,
         });
     };
@@ -499,25 +499,25 @@ fn put_element(
     Ok(unsafe { index::copy_element(&x, place, &source.get().look(py)) })
 }
 
-/// `x.fill(number)` of a small array. Answers whether that way was open.
+/// `x.fill(number)` of a small array. Returns whether it wrote.
 pub fn fill(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let number = convert::number(value)?;
     let x = slf.get().look(slf.py());
     Ok(number.is_some_and(|number| index::put_number(&x, x.layout().clone(), &number)))
 }
 
-/// An index expression: its entries, and the arrays among them.
+/// An index expression: its entries, and the arrays in it.
 pub struct Key {
-    /// Entries between the brackets.
+    /// Entries of the expression.
     pub items: SmallVec<[IndexItem; 4]>,
-    /// Index arrays and masks among them, in order.
+    /// Index arrays and masks, in order.
     pub arrays: SmallVec<[Array; 2]>,
-    /// Whether a 0-d array holds an integer.
+    /// Whether the expression has a 0-d integer array, so that the result must be a copy.
     copies: bool,
 }
 
 impl Key {
-    /// Nothing read yet.
+    /// An empty expression.
     pub fn new() -> Key {
         Key {
             items: SmallVec::new(),
@@ -526,7 +526,7 @@ impl Key {
         }
     }
 
-    /// Reads what stands between the brackets.
+    /// Reads a key.
     pub fn read(&mut self, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let Ok(tuple) = key.cast::<PyTuple>() else {
             return self.push(key);
@@ -534,7 +534,7 @@ impl Key {
         let mut entries = tuple.iter_borrowed();
         let first = entries.try_for_each(|entry| self.push(&entry));
         match first {
-            // What can be no index at all is told before what is wrong inside a slice.
+            // An entry that is not a valid index at all is reported before an error inside a slice.
             Err(error) if error.is_instance_of::<PyTypeError>(key.py()) => {
                 let later = entries.find_map(|entry| self.push(&entry).err());
                 Err(later
@@ -562,7 +562,7 @@ impl Key {
         Ok(())
     }
 
-    /// Arrays, what becomes one, and numbers of other classes.
+    /// Reads arrays, objects that convert to arrays, and numbers of other classes.
     fn push_other(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = entry.py();
         let array = if let Ok(array) = entry.cast::<PyArray>() {
@@ -606,18 +606,18 @@ impl Key {
     }
 }
 
-/// Whether the object is a number that says its value as an index; NumPy's arrays of no axes could, but are arrays.
+/// Whether the object has `__index__` and is not a NumPy array; 0-d NumPy arrays have `__index__`, but are index arrays.
 fn is_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     static ARRAY: OnceBox<Py<PyType>> = OnceBox::new();
     let py = object.py();
-    // SAFETY: any object may be asked.
+    // SAFETY: a live object; the function accepts any.
     if unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {
         return Ok(false);
     }
     Ok(!object.is_instance(ARRAY.import(py, "numpy", "ndarray")?)?)
 }
 
-/// An integer, by `__index__`.
+/// An integer, read by `__index__`.
 #[inline]
 fn integer(object: &Bound<'_, PyAny>) -> PyResult<isize> {
     object.extract::<isize>().map_err(|error| {
@@ -633,7 +633,7 @@ fn integer(object: &Bound<'_, PyAny>) -> PyResult<isize> {
 fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
     let py = object.py();
     if let Ok(list) = object.cast_exact::<PyList>() {
-        // A list of integers, the common case, needs no detour.
+        // A list of integers, the common case, is read directly.
         let numbers: Option<SmallVec<[i64; 16]>> = list
             .iter()
             .map(|item| match item.is_exact_instance_of::<PyInt>() {
@@ -650,9 +650,9 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
         return Err(PyIndexError::new_err(VALID));
     }
     if nested {
-        // Lists of our arrays go through the conversion that knows them.
+        // Lists of our arrays are converted by the function that knows them.
         let array = match interop::from_object(object, None, Sharing::Never) {
-            // What holds no numbers, or none of 64 bits.
+            // The sequence holds objects that are not numbers, or integers beyond 64 bits.
             Err(error)
                 if error.is_instance_of::<PyTypeError>(py)
                     || error.is_instance_of::<PyOverflowError>(py) =>
@@ -664,7 +664,7 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
             array => array?,
         };
         let is_index = array.dtype().is_integer() || array.dtype() == DType::Bool;
-        // Nested empty lists hold no numbers that could have another type.
+        // Nested empty lists become an empty index array.
         return match array.is_empty() && !is_index {
             true => array.astype(DType::I64).map_err(|error| raise(py, error)),
             false => Ok(array),
@@ -678,29 +678,29 @@ fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
             source.getattr("dtype")?
         )));
     }
-    // A copy: indices are checked before they are used, and their owner must not change them in between.
+    // A copy: indices are checked before they are used, and another library could change them in between.
     interop::from_numpy(&source, Sharing::Never)
 }
 
-/// Start, stop and step of a slice; missing bounds are the extreme values, which clip to the ends.
+/// Start, stop and step of a slice. Missing bounds are the extreme values, which are clipped later.
 #[inline]
 fn unpacked(slice: &Bound<'_, PySlice>) -> PyResult<(isize, isize, isize)> {
     let (mut start, mut stop, mut step) = (0, 0, 0);
-    // SAFETY: a slice object and three places to write to.
+    // SAFETY: a slice object and three variables to write to.
     if unsafe { ffi::PySlice_Unpack(slice.as_ptr(), &mut start, &mut stop, &mut step) } < 0 {
         return Err(PyErr::fetch(slice.py()));
     }
     Ok((start, stop, step))
 }
 
-/// The same as an entry of an index expression has them.
+/// Start, stop and step in the form of an index entry.
 #[inline]
 fn bounds(slice: &Bound<'_, PySlice>) -> PyResult<(Option<isize>, Option<isize>, Option<isize>)> {
     let (start, stop, step) = unpacked(slice)?;
     Ok((Some(start), Some(stop), Some(step)))
 }
 
-/// The entries of an index expression as an operator's attribute: arrays stand for their shapes.
+/// The entries of an index expression as an operator's attribute: arrays are represented by their shapes.
 pub fn items(key: &Bound<'_, PyAny>) -> PyResult<Vec<IndexItem>> {
     let mut parts = Key::new();
     parts.read(key)?;
@@ -716,7 +716,7 @@ pub struct RowIter {
 }
 
 impl RowIter {
-    /// Iterates over the rows of an array.
+    /// An iterator over the rows of an array.
     pub fn new(slf: &Bound<'_, PyArray>) -> PyResult<RowIter> {
         let py = slf.py();
         match slf.get().with(py, |x| x.shape().first().copied()) {

@@ -1,4 +1,4 @@
-//! Memory and values shared with the rest of Python: NumPy, buffers, lists, numbers, text, pickles.
+//! Data exchange with other Python objects: NumPy arrays, buffers, lists, numbers, text, pickles.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
@@ -29,22 +29,22 @@ use crate::{buffer_protocol, dlpack, nested_sequence, operators};
 
 pub use crate::buffer_protocol::from_numpy;
 
-/// Whether memory of a foreign array may be used as it is.
+/// Whether an array may share the memory of another library's array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Yes, writes go through both ways.
+    /// Yes; writes are visible on both sides.
     Allowed,
-    /// No: a copy.
+    /// No: the elements are copied.
     Never,
-    /// It must be: what needs a copy is an error.
+    /// It must: an error if a copy is needed.
     Required,
 }
 
 impl Sharing {
-    /// Says that a copy is needed.
+    /// To be called if a copy is needed.
     ///
     /// # Errors
-    /// `ValueError` if there must be none.
+    /// `ValueError` for [`Sharing::Required`].
     pub fn copies(self, why: &str) -> PyResult<()> {
         match self {
             Sharing::Required => Err(PyValueError::new_err(format!(
@@ -54,7 +54,7 @@ impl Sharing {
         }
     }
 
-    /// The same, for a source that is copied afterwards.
+    /// The same, but `Allowed` instead of `Never`, for a source that is copied afterwards.
     fn or_allowed(self) -> Sharing {
         match self {
             Sharing::Never => Sharing::Allowed,
@@ -63,7 +63,7 @@ impl Sharing {
     }
 }
 
-/// Whether the object is an array of another library, or shows memory of elements in another way; text is none, although NumPy has arrays of it.
+/// Whether the object is an array of another library, or exposes its memory otherwise. False for text, although NumPy makes arrays of it.
 pub fn is_array_like(object: &Bound<'_, PyAny>) -> bool {
     let py = object.py();
     if object.is_instance_of::<PyArray>() {
@@ -79,7 +79,7 @@ pub fn is_array_like(object: &Bound<'_, PyAny>) -> bool {
     let has = |name| object.hasattr(name).unwrap_or(false);
     has(crate::once_box::interned!(py, "__array_interface__"))
         || has(crate::once_box::interned!(py, "__array__"))
-        // SAFETY: any object may be asked.
+        // SAFETY: a live object; the function accepts any.
         || unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } == 1
         || has(crate::once_box::interned!(py, "__array_struct__"))
         || has(crate::once_box::interned!(py, "__dlpack__"))
@@ -104,7 +104,7 @@ fn wider(dtype: DType) -> Option<DType> {
     }
 }
 
-/// The same; sequences may be nested `most` levels deep, if that is not 0.
+/// As [`from_object`], with sequences nested at most `most` levels deep unless `most` is 0.
 pub fn from_object_of(
     object: &Bound<'_, PyAny>,
     dtype: Option<DType>,
@@ -116,7 +116,7 @@ pub fn from_object_of(
     let array = if let Ok(array) = object.cast::<PyArray>() {
         array.get().array(py)
     } else {
-        // What is given most often is asked for first.
+        // The most common objects are tested first.
         let listed = convert::is_list(object);
         if let Some(wide) = dtype.and_then(wider)
             && (listed || convert::number(object)?.is_some())
@@ -131,7 +131,7 @@ pub fn from_object_of(
             false => numpys_dtype(object)?,
         };
         let is_numpys = numpys_own.is_some();
-        // What it has already is not asked for.
+        // The dtype that the array already has need not be requested.
         let dtype = dtype.filter(|_| numpys_own != dtype);
         if !listed
             && !is_numpys
@@ -171,7 +171,7 @@ pub fn from_object_of(
                 let array = array
                     .astype_in("K", dtype.unwrap_or(array.dtype()))
                     .map_err(core)?;
-                // The source may change as soon as this returns.
+                // The caller may change the source as soon as this returns.
                 without_gil(py, || array.wait_to_read()).map_err(core)?;
                 Ok(array)
             }
@@ -188,7 +188,7 @@ pub fn from_object_of(
     }
 }
 
-/// An array of another library, or of what shows its memory, in its own dtype if that is one of numbers, else read as `dtype`.
+/// An array from an array of another library or an object that exposes its memory. Its dtype is kept if it is numeric; else it is read as `dtype`.
 pub fn from_foreign(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Array> {
     match numpys(object, dtype)? {
         Source::NumPys(source) => from_numpy(&source, Sharing::Allowed),
@@ -196,16 +196,16 @@ pub fn from_foreign(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
     }
 }
 
-/// Conversion of an object that is neither a number nor a sequence.
+/// The result of converting an object that is neither a number nor a sequence.
 enum Source<'py> {
     NumPys(Bound<'py, PyAny>),
     Ours(Bound<'py, PyAny>),
 }
 
-/// NumPy's array of an object. NumPy believes what `__array_interface__` says of memory; what can be checked of it is checked here.
+/// `numpy.asarray(object)`. NumPy trusts the addresses in `__array_interface__`; they are checked here as far as possible.
 ///
 /// # Errors
-/// Those of NumPy; `ValueError` if the elements would not be in memory that there can be, or not in the buffer that is named.
+/// Errors of NumPy; `ValueError` if the elements would lie at impossible addresses, or outside of the buffer that the interface names.
 pub fn numpy_asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let numpy = py.import(crate::once_box::interned!(py, "numpy"))?;
@@ -224,7 +224,7 @@ pub fn numpy_asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
     let shape: Vec<i128> = source.getattr("shape")?.extract()?;
     let strides: Vec<i128> = source.getattr("strides")?.extract()?;
     let item_bytes: i128 = source.getattr("itemsize")?.extract()?;
-    // Of the elements' bytes, relative to the first element.
+    // Range of the elements' bytes, relative to the first element.
     let (mut start, mut end) = (0_i128, item_bytes);
     for (n, stride) in shape.iter().zip(strides) {
         let last = (n - 1) * stride;
@@ -263,12 +263,12 @@ pub fn numpy_asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
     Ok(source)
 }
 
-/// The object as an array of NumPy's. What does not hold numbers is read as `dtype`, if that is given: text, None, and what says its value.
+/// The object as a NumPy array. If it does not hold numbers and `dtype` is given, it is parsed: text, None, and objects with a numeric value.
 fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Source<'py>> {
     let py = object.py();
     let source = match numpy_asarray(object) {
         Ok(source) => source,
-        // An object may give an array of ours where NumPy wants one of its own.
+        // `__array__` of an object may return one of our arrays, which NumPy rejects.
         Err(error) if error.is_instance_of::<PyValueError>(py) => {
             let own = object
                 .call_method0(crate::once_box::interned!(py, "__array__"))
@@ -293,7 +293,7 @@ fn numpys<'py>(object: &Bound<'py, PyAny>, dtype: Option<DType>) -> PyResult<Sou
     }
 }
 
-/// Conversion by NumPy of text, None and other objects to `dtype`; to float32 for bfloat16, which it need not know.
+/// Text, None and other objects, converted by NumPy to `dtype`; to float32 for bfloat16, which NumPy does not have.
 pub fn parsed<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let known = match dtype {
@@ -305,7 +305,7 @@ pub fn parsed<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'
     numpy.call_method1(crate::once_box::interned!(py, "asarray"), (object, known))
 }
 
-/// The data type of a NumPy array, if it holds numbers as ours do.
+/// The dtype of a NumPy array, if it is one of ours.
 pub fn numbers_of(source: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let dtype = source.getattr(crate::once_box::interned!(source.py(), "dtype"))?;
     if let Some(known) = convert::known_dtype(&dtype)? {
@@ -315,7 +315,7 @@ pub fn numbers_of(source: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     Ok(DType::from_name(&name))
 }
 
-/// An array of one number, of `dtype` or its own; `None` if the object is none.
+/// A 0-d array from a number, of `dtype` or the number's own dtype; `None` for other objects.
 fn of_number(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option<Array>> {
     let py = object.py();
     let core = |error| raise(py, error);
@@ -336,8 +336,8 @@ fn of_number(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option
     Array::scalar(value, dtype).map(Some).map_err(core)
 }
 
-/// Whether a number of NumPy can become an element beside others: NaN and what a signed integer does not hold cannot, to unsigned ones they are
-/// converted as C does it, and of complex numbers the real part stays, with a warning.
+/// Checks that a NumPy scalar may become an element of an array of `dtype`. For signed integers it must fit; unsigned ones take it as C casts it; of
+/// a complex number the real part is used, with a warning.
 pub fn check_numpy_element(py: Python<'_>, value: Scalar, dtype: DType) -> PyResult<()> {
     if dtype.is_integer() && dtype.is_signed() && value.kind() < Kind::Complex {
         return check_element("array", &value, dtype).map_err(|error| raise(py, error));
@@ -348,7 +348,7 @@ pub fn check_numpy_element(py: Python<'_>, value: Scalar, dtype: DType) -> PyRes
     }
 }
 
-/// Warns where complex numbers lose their imaginary parts.
+/// Warns if a conversion discards imaginary parts.
 pub fn check_real(py: Python<'_>, from: DType, dtype: DType) -> PyResult<()> {
     match from.is_complex() && !dtype.is_complex() && dtype != DType::Bool {
         true => discards_imaginary_part(py),
@@ -356,7 +356,7 @@ pub fn check_real(py: Python<'_>, from: DType, dtype: DType) -> PyResult<()> {
     }
 }
 
-/// Warns as NumPy does.
+/// Emits NumPy's `ComplexWarning`.
 #[cold]
 pub fn discards_imaginary_part(py: Python<'_>) -> PyResult<()> {
     let category = py.import("numpy.exceptions")?.getattr("ComplexWarning")?;
@@ -364,14 +364,14 @@ pub fn discards_imaginary_part(py: Python<'_>) -> PyResult<()> {
     PyErr::warn(py, &category, text, 1)
 }
 
-/// A copy that is complete before the caller can change the source.
+/// A copy whose elements are complete when this returns, so that the caller may change the source.
 pub fn complete_copy(py: Python<'_>, array: &Array) -> PyResult<Array> {
     let copy = array.copy_in("K").map_err(|error| raise(py, error))?;
     without_gil(py, || copy.wait_to_read()).map_err(|error| raise(py, error))?;
     Ok(copy)
 }
 
-/// State of a buffer view of an array.
+/// Data of an exported buffer.
 struct Exported {
     shape: SmallVec<[isize; 4]>,
     strides: Strides,
@@ -385,7 +385,7 @@ fn format(dtype: DType) -> &'static std::ffi::CStr {
         DType::I8 => c"b",
         DType::I16 => c"h",
         DType::I32 => c"i",
-        // NumPy tells `long` from `long long`, and its int64 is the first where both have 8 bytes.
+        // NumPy distinguishes `long` from `long long`; its int64 is `long` where that has 8 bytes.
         DType::I64 if size_of::<c_long>() == 8 => c"l",
         DType::U64 if size_of::<c_long>() == 8 => c"L",
         DType::I64 => c"q",
@@ -401,7 +401,7 @@ fn format(dtype: DType) -> &'static std::ffi::CStr {
     }
 }
 
-/// A tensor that nobody else knows, which NumPy looks at while it prints.
+/// A temporary tensor that NumPy reads while it prints.
 #[pyclass(frozen)]
 pub struct Window {
     tensor: Tensor,
@@ -414,7 +414,7 @@ impl Window {
         view: *mut ffi::Py_buffer,
         _flags: c_int,
     ) -> PyResult<()> {
-        // SAFETY: Python passes a buffer to fill.
+        // SAFETY: Python passes a structure to fill.
         unsafe { export(slf.as_any(), &slf.get().tensor, view, true) };
         Ok(())
     }
@@ -457,7 +457,7 @@ unsafe fn export(
     }
 }
 
-/// Marks the storage as one that foreign code sees, and returns when all writes pushed before are done.
+/// Marks the storage as visible to foreign code, and waits for all writes pushed before.
 ///
 /// The mark is set before the wait: a thread that pushes a write after it sees the mark and waits for its own write.
 pub fn complete_for_others(py: Python<'_>, array: &Array) -> PyResult<()> {
@@ -467,7 +467,7 @@ pub fn complete_for_others(py: Python<'_>, array: &Array) -> PyResult<()> {
     without_gil(py, || array.wait_to_write()).map_err(|error| raise(py, error))
 }
 
-/// Marks the storage, as [`complete_for_others`], and answers whether no write is in flight.
+/// Marks the storage as [`complete_for_others`] does. Returns whether no write is pending.
 fn is_complete_for_others(array: &Array) -> bool {
     let storage = array.tensor().storage();
     storage.mark_shared();
@@ -522,9 +522,9 @@ pub unsafe fn fill_buffer(
     show(&waited)
 }
 
-/// A `bytes` object; unlike `PyBytes::new`, without memory for it this is an error.
+/// A `bytes` object. Unlike `PyBytes::new`, which panics, this returns an error if there is no memory for it.
 pub fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-    // SAFETY: so many bytes to copy; the result is a new object, or null with an exception set.
+    // SAFETY: `bytes` is valid for its length; the result is a new object, or null with an exception set.
     let made = unsafe {
         let made = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as isize);
         Bound::from_owned_ptr_or_err(py, made)?
@@ -532,11 +532,11 @@ pub fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyByt
     Ok(made.cast_into()?)
 }
 
-/// The bytes of the elements where they lie one after the other in this order. `None`: they do not, or it is another order.
+/// The bytes of an array that is contiguous in this order; `None` for other arrays and orders.
 pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let py = slf.py();
     let is_plain = matches!(order, "C" | "A" | "K");
-    // Making bytes runs no Python code.
+    // Creating a bytes object runs no Python code.
     if is_plain && let Some(made) = with_bytes(&slf.get().look(py), |bytes| bytes_of(py, bytes)) {
         return made.map(Some);
     }
@@ -546,7 +546,7 @@ pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bou
         return Ok(None);
     }
     let len = array.len() * array.dtype().size();
-    // SAFETY: a new object with room for `len` bytes, or null with an exception set.
+    // SAFETY: a new object of `len` bytes, or null with an exception set.
     let made = unsafe {
         let made = ffi::PyBytes_FromStringAndSize(ptr::null(), len as ffi::Py_ssize_t);
         Bound::from_owned_ptr_or_err(py, made)?
@@ -563,26 +563,26 @@ pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bou
     Ok(Some(made.cast_into()?))
 }
 
-/// Takes back what a buffer view kept.
+/// Frees the data of an exported buffer.
 ///
 /// # Safety
 /// `view` was filled by [`export`].
 pub unsafe fn release_buffer(view: *mut ffi::Py_buffer) {
-    // SAFETY: `internal` is the box that `export` leaked (contract); it is taken back once.
+    // SAFETY: `internal` is the box that `export` leaked (contract); it is freed only once.
     drop(unsafe { Box::from_raw((*view).internal.cast::<Exported>()) });
 }
 
-/// The elements as a NumPy array with memory of its own.
+/// A copy of the elements as a NumPy array.
 pub fn to_numpy(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
     array_to_numpy(py, &array)
 }
 
-/// The elements as a NumPy array with memory of its own.
+/// A copy of the elements as a NumPy array.
 pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
     if array.dtype() == DType::BF16 {
-        // NumPy need not know the dtype: it gets the bits.
+        // NumPy may not have the dtype, so it gets the bits.
         let bits = array.tensor().with_dtype_view(DType::U16);
         let bits = Array::from_tensor(bits.map_err(|error| raise(py, error.into()))?);
         return bf16_from_bits(py, &copied_to_numpy(py, &bits)?);
@@ -590,20 +590,20 @@ pub fn array_to_numpy(py: Python<'_>, array: &Array) -> PyResult<Py<PyAny>> {
     copied_to_numpy(py, array).map(Bound::unbind)
 }
 
-/// The elements in a new NumPy array whose axes lie in memory in the same order.
+/// A copy of the elements as a NumPy array with the same memory order.
 fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
     let made = buffer_protocol::new_numpys(py, array)?;
     let to = made.address;
     // Copying bytes runs no Python code.
     let is_copied = match &made.strides {
         None => {
-            // SAFETY: NumPy's new array is dense and has as many bytes; nobody else knows it.
+            // SAFETY: the new NumPy array is dense, has this many bytes and is not shared yet.
             let copy = |bytes: &[u8]| unsafe {
                 ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
             };
             with_bytes(array, copy).is_some()
         }
-        // SAFETY: NumPy's new array has an element for each of these, at these strides; nobody else knows it.
+        // SAFETY: the new NumPy array has these strides and as many elements, and is not shared yet.
         Some(strides) => unsafe { copy_at_hand(array, to, strides) },
     };
     if !is_copied {
@@ -618,8 +618,8 @@ fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
     Ok(made.object)
 }
 
-/// The elements for NumPy to print, read only. Of an array so large that NumPy prints its corners only those are defined: a copy of the
-/// others would read all of them.
+/// A read-only NumPy array for printing. If the array is so large that NumPy prints its corners only, the other elements are undefined: copying them
+/// would read the whole array.
 pub fn lent(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
@@ -643,9 +643,9 @@ pub fn lent(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     Ok(made.unbind())
 }
 
-/// How many elements at each end of an axis NumPy prints of an array of so many elements; `None` for all.
+/// Number of elements that NumPy prints at each end of an axis, for an array of `len` elements; `None` if it prints all.
 fn printed_edge(py: Python<'_>, len: usize) -> PyResult<Option<usize>> {
-    /// Up to this many elements are copied whatever the options are.
+    /// Up to this many elements the whole array is copied.
     const SMALL_LEN: usize = 1000;
     if len <= SMALL_LEN {
         return Ok(None);
@@ -657,7 +657,7 @@ fn printed_edge(py: Python<'_>, len: usize) -> PyResult<Option<usize>> {
         let value = options.get_item(name).ok()??;
         value.extract().ok()
     };
-    // A function of the user's that prints arrays may look at all elements.
+    // A print function set by the user may read all elements.
     let is_overridden =
         (options.get_item("override_repr")?).is_some_and(|function| !function.is_none());
     let is_summarised = integer("threshold").is_some_and(|threshold| len > threshold);
@@ -667,7 +667,7 @@ fn printed_edge(py: Python<'_>, len: usize) -> PyResult<Option<usize>> {
     }
 }
 
-/// bfloat16 bits in `ml_dtypes`' type, or widened to float32 if that package is missing.
+/// bfloat16 bits as `ml_dtypes.bfloat16`, or widened to float32 if that package is missing.
 fn bf16_from_bits(py: Python<'_>, bits: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if let Ok(ml) = py.import("ml_dtypes") {
         return Ok(bits
@@ -702,7 +702,7 @@ pub fn contains(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<
     Ok(found.map_err(|error| raise(py, error))?.as_bool())
 }
 
-/// The text NumPy prints, but the dtype is left out where it is our default and stands where it is NumPy's.
+/// The text that NumPy prints, except that the dtype is omitted if it is our default, and shown if it is NumPy's default but not ours.
 pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     let py = slf.py();
     let array = slf.get().array(py);
@@ -710,7 +710,7 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
         return Ok(without_values(&array));
     }
     let text: String = lent(slf)?.bind(py).repr()?.extract()?;
-    // Whoever overrides the text in NumPy's print options has the last word.
+    // A text that was overridden in NumPy's print options is returned unchanged.
     let Some(body) = text
         .strip_prefix("array(")
         .map(|_| text.strip_suffix(')').unwrap_or(&text))
@@ -740,13 +740,13 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     Ok(text + ")")
 }
 
-/// The text of an array that has no values.
+/// The text of an abstract array.
 pub fn without_values(array: &Array) -> String {
     let (shape, dtype) = (Tuple(array.shape()), array.dtype().name());
     format!("array(<no values>, shape={shape}, dtype={dtype})")
 }
 
-/// Separator before the dtype: a space, or a new line where the last one is full.
+/// Separator before the dtype: a space, or a new line if the last one is full.
 fn spacer(py: Python<'_>, head: &str, name: &str) -> PyResult<&'static str> {
     let options = py.import("numpy")?.call_method0("get_printoptions")?;
     let width: usize = options.get_item("linewidth")?.extract()?;
@@ -755,7 +755,7 @@ fn spacer(py: Python<'_>, head: &str, name: &str) -> PyResult<&'static str> {
     Ok(if whole > width { "\n      " } else { " " })
 }
 
-/// Pickles as an object of its class, and a NumPy array and a dtype for its state.
+/// `__reduce__`: the class, and a NumPy array and a dtype name as the state.
 pub fn reduce(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
@@ -775,7 +775,7 @@ pub fn reduce(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         _ => to_numpy(slf)?,
     };
     let state = (values, array.dtype().name());
-    // What stands for one of NumPy's scalars is made as such.
+    // An array that stands for a NumPy scalar is restored as such.
     if slf.get().is_scalar() && slf.is_exact_instance_of::<PyArray>() {
         let element = py.import("mxnet._core")?.getattr("element_of_state")?;
         return Ok((element, state).into_pyobject(py)?.into_any().unbind());
@@ -786,7 +786,7 @@ pub fn reduce(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         .unbind())
 }
 
-/// The element whose state this is.
+/// The element with this pickled state.
 #[pyfunction]
 pub fn element_of_state(
     py: Python<'_>,
@@ -796,7 +796,7 @@ pub fn element_of_state(
     PyArray::wrap_result(py, of_state(values, dtype)?)
 }
 
-/// The array whose state this is.
+/// The array with this pickled state.
 pub fn of_state(values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Array> {
     let py = values.py();
     let array = from_numpy(values, Sharing::Never)?;
@@ -851,7 +851,7 @@ pub fn array_protocol(
     }
 }
 
-/// Why NumPy cannot share the memory of a device.
+/// Error text: NumPy cannot share the memory of a device.
 fn on_device(device: Device) -> String {
     format!("the array is on {device}, whose memory the processor does not see: use asnumpy()")
 }
@@ -872,7 +872,7 @@ pub fn interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     Ok(described(py, &array)?.into_any().unbind())
 }
 
-/// `__cuda_array_interface__`, version 3: the consumer's work comes behind the stream that it names.
+/// `__cuda_array_interface__`, version 3. The consumer must order its work after the stream that it names.
 pub fn cuda_interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
@@ -893,7 +893,7 @@ pub fn cuda_interface(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     Ok(facts.into_any().unbind())
 }
 
-/// What both interfaces say of the memory.
+/// The entries that both interfaces have in common.
 fn described<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyDict>> {
     let facts = PyDict::new(py);
     facts.set_item("version", 3)?;

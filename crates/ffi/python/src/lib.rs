@@ -1,4 +1,4 @@
-//! The PyO3 module `mxnet._core`: extract, call the core, wrap. No logic of operators, no defaults, no docs of theirs.
+//! The PyO3 module `mxnet._core`: extracts arguments, calls the core, wraps results. Operators' logic, defaults and docs are elsewhere.
 
 mod abstracts;
 mod array;
@@ -136,11 +136,11 @@ mod _core {
     }
 }
 
-/// The module, once it is made.
+/// The module, once it has been created.
 static MODULE: OnceBox<Py<PyModule>> = OnceBox::new();
 
-/// Fills a new module. Types, functions and handlers exist once in a process: if the package is imported again, after it was taken out of
-/// `sys.modules`, the new module has what the first one has.
+/// Fills a new module. Types, functions and handlers exist only once in a process: if the package is imported again (after its removal from
+/// `sys.modules`), the new module gets the objects of the first one.
 fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     check_interpreter(py)?;
@@ -170,7 +170,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// What exists once in a process belongs to one interpreter, the main one.
+/// The objects that exist once in a process belong to the main interpreter; others are refused.
 fn check_interpreter(py: Python<'_>) -> PyResult<()> {
     // SAFETY: the thread is attached to an interpreter.
     let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
@@ -183,7 +183,7 @@ fn check_interpreter(py: Python<'_>) -> PyResult<()> {
     }
 }
 
-/// Makes the types that are otherwise made at their first use, which a fork must not fall into.
+/// Creates the types that PyO3 would otherwise create at first use: a fork during that would leave a lock held in the child.
 fn make_types(py: Python<'_>) {
     py.get_type::<index::RowIter>();
     py.get_type::<interop::Window>();

@@ -1,4 +1,4 @@
-//! Memory of arrays: flags, views of another dtype, `base`; and in-place changes of the array object.
+//! Memory of arrays: flags, views with another dtype, `base`; and in-place changes of the array object.
 
 use std::mem::MaybeUninit;
 
@@ -19,14 +19,14 @@ use crate::gil_release::without_gil;
 use crate::operators::unary;
 use crate::{convert, index};
 
-/// How the elements of an array lie in memory, and whether they may be written.
+/// Memory layout of an array, and whether it is writable.
 #[pyclass(name = "flagsobj", module = "mxnet.numpy", frozen)]
 pub struct ArrayFlags {
     array: Py<PyArray>,
 }
 
 impl ArrayFlags {
-    /// The flags of an array; they follow it.
+    /// The flags of an array, which reflect later changes of it.
     pub fn of(slf: &Bound<'_, PyArray>) -> ArrayFlags {
         ArrayFlags {
             array: slf.clone().unbind(),
@@ -40,13 +40,13 @@ impl ArrayFlags {
 
 #[pymethods]
 impl ArrayFlags {
-    /// Whether the elements lie one after another with the last axis fastest.
+    /// Whether the elements are contiguous in C order (last axis fastest).
     #[getter]
     fn c_contiguous(&self, py: Python<'_>) -> bool {
         self.ask(py, |x| x.layout().is_contiguous())
     }
 
-    /// Whether the elements lie one after another with the first axis fastest.
+    /// Whether the elements are contiguous in Fortran order (first axis fastest).
     #[getter]
     fn f_contiguous(&self, py: Python<'_>) -> bool {
         self.ask(py, |x| x.layout().is_fortran())
@@ -64,25 +64,25 @@ impl ArrayFlags {
         self.f_contiguous(py)
     }
 
-    /// Whether the elements lie in Fortran order and not in C order.
+    /// Whether the elements are in Fortran order and not in C order.
     #[getter]
     fn fnc(&self, py: Python<'_>) -> bool {
         self.f_contiguous(py) && !self.c_contiguous(py)
     }
 
-    /// Whether the elements lie in Fortran or in C order.
+    /// Whether the elements are in Fortran or in C order.
     #[getter]
     fn forc(&self, py: Python<'_>) -> bool {
         self.f_contiguous(py) || self.c_contiguous(py)
     }
 
-    /// Whether the memory is the array's own: it is no view and no memory of another library.
+    /// Whether the array owns its memory: it is neither a view nor over the memory of another library.
     #[getter]
     fn owndata(&self, py: Python<'_>) -> bool {
         self.ask(py, owns)
     }
 
-    /// Whether the elements may be written. Setting it to False locks this array and the views taken from then on.
+    /// Whether the array is writable. Setting it to False locks this array and views made afterwards.
     #[getter]
     fn writeable(&self, py: Python<'_>) -> bool {
         self.ask(py, |x| !x.tensor().is_read_only())
@@ -93,25 +93,25 @@ impl ArrayFlags {
         set_writeable(self.array.bind(py), writeable)
     }
 
-    /// Whether every element has an address its type allows: always.
+    /// Whether elements are aligned; always true.
     #[getter]
     fn aligned(&self) -> bool {
         true
     }
 
-    /// Whether writes go to a copy first: never.
+    /// Whether writes go to a copy first; always false.
     #[getter]
     fn writebackifcopy(&self) -> bool {
         false
     }
 
-    /// Whether the elements may be written and are aligned.
+    /// Whether the array is writable and aligned.
     #[getter]
     fn behaved(&self, py: Python<'_>) -> bool {
         self.writeable(py)
     }
 
-    /// The flags as NumPy's number: 1 for C order, 2 for Fortran order, 4 for memory of its own, 0x100 for aligned, 0x400 for writeable.
+    /// The flags as NumPy's number: 1 for C order, 2 for Fortran order, 4 if the array owns its memory, 0x100 for aligned, 0x400 for writable.
     #[getter]
     fn num(&self, py: Python<'_>) -> u32 {
         let flags = [
@@ -125,13 +125,13 @@ impl ArrayFlags {
         set.map(|(_, bit)| bit).sum()
     }
 
-    /// Whether the array is behaved and lies in C order.
+    /// Whether the array is behaved and in C order.
     #[getter]
     fn carray(&self, py: Python<'_>) -> bool {
         self.behaved(py) && self.c_contiguous(py)
     }
 
-    /// Whether the array is behaved and lies in Fortran order and not in C order.
+    /// Whether the array is behaved, in Fortran order and not in C order.
     #[getter]
     fn farray(&self, py: Python<'_>) -> bool {
         self.behaved(py) && self.fnc(py)
@@ -195,7 +195,7 @@ fn owns(x: &Array) -> bool {
     !x.tensor().is_view() && !x.tensor().storage().is_foreign()
 }
 
-/// Bytes of the object: its head, a size and a stride for each axis, and the elements if they are its own.
+/// Bytes of the object: its head, a size and a stride for each axis, and the elements if the array owns them.
 pub fn object_bytes(x: &Array) -> usize {
     const HEAD: usize = 96;
     let elements = if owns(x) {
@@ -239,7 +239,7 @@ pub fn set_writeable(slf: &Bound<'_, PyArray>, writeable: bool) -> PyResult<()> 
     Ok(())
 }
 
-/// The array of which this is a view; if no array object is known, the whole storage as one row. `None` if the array owns its memory.
+/// The array of which this is a view. If that array object is not known, the whole storage as a 1-d array; `None` if the array owns its memory.
 pub fn base(slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
     if let Some(base) = slf.get().viewed(py) {
@@ -258,7 +258,7 @@ pub fn base(slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
         .transpose()
 }
 
-/// Refuses to change what an array is while the tape knows it.
+/// An error if the array is recorded: its shape, dtype or memory must not change then.
 fn check_unrecorded(array: &Array, what: &str) -> PyResult<()> {
     if array.entry().is_some() {
         return Err(PyValueError::new_err(format!(
@@ -286,7 +286,7 @@ pub fn set_shape(slf: &Bound<'_, PyArray>, sizes: &Bound<'_, PyAny>) -> PyResult
         ));
     };
     let seen = array.tensor().with_layout(layout);
-    // The array is what it was: a view only if it was one.
+    // If the array was not a view, it must not become one.
     let seen = match owns(&array) {
         true => Tensor::new(seen.storage().clone(), seen.layout().clone(), seen.dtype())
             .map_err(|e| raise(py, e.into()))?
@@ -309,12 +309,12 @@ pub fn set_dtype(slf: &Bound<'_, PyArray>, dtype: &Bound<'_, PyAny>) -> PyResult
 
 fn seen_as(py: Python<'_>, array: &Array, dtype: mxnet::tensor::DType) -> PyResult<Array> {
     let seen = array.tensor().with_dtype_view(dtype);
-    // NumPy calls a misfit of sizes a `ValueError`.
+    // NumPy raises `ValueError` for incompatible sizes.
     seen.map(Array::from_tensor)
         .map_err(|e| raise(py, Error::value("view", e.to_string())))
 }
 
-/// The object as a class of arrays, if it is one.
+/// The object, if it is a subclass of `ndarray`.
 fn array_class<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyType>> {
     let class = object.cast::<PyType>().ok()?;
     class
@@ -338,7 +338,7 @@ pub fn view(
         let layout = slf.get().with(py, |x| x.layout().clone());
         return PyArray::shown(py, &layout, slf);
     }
-    // A class of arrays may stand in the place of the dtype.
+    // `dtype` may also be a class of arrays.
     let (dtype, class) = match (dtype, class) {
         (Some(first), None) if array_class(first).is_some() => (None, Some(first)),
         other => other,
@@ -363,7 +363,7 @@ pub fn view(
     construct::wrap_view(&class, all.get().array(py), slf)
 }
 
-/// A view of the parts of complex numbers; for imaginary parts of real ones, zeros. `None`: take the general way.
+/// A view of the real or imaginary parts of complex elements; zeros for imaginary parts of real elements. `None`: take the general path.
 #[inline]
 pub fn part(slf: &Bound<'_, PyArray>, part: usize) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
@@ -388,7 +388,7 @@ pub fn part(slf: &Bound<'_, PyArray>, part: usize) -> PyResult<Option<Py<PyAny>>
         x.write_component(part, to);
         true
     };
-    // SAFETY: the parts lie where the numbers do.
+    // SAFETY: the parts lie within the complex elements.
     let view = unsafe { PyArray::view_by(slf, Some(dtype), layout) }?;
     Ok(view.map(Py::into_any))
 }
@@ -407,7 +407,7 @@ pub fn fill(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<()> 
     index::set(slf, PyEllipsis::get(slf.py()).as_any(), value)
 }
 
-/// `x.resize(new_shape)`: in place; what is new is zero. With `refcheck` nobody else may hold the memory.
+/// `x.resize(new_shape)` in place; new elements are zero. With `refcheck`, the memory must not be shared.
 pub fn resize(
     slf: &Bound<'_, PyArray>,
     new_shape: &Bound<'_, PyTuple>,
@@ -442,7 +442,7 @@ pub fn resize(
     let array = slf.get().array(py);
     let len = mxnet::tensor::checked_len(&sizes).map_err(|e| raise(py, e.into()))?;
     if len == array.len() {
-        // No memory is taken or given back, so whose it is does not matter.
+        // The memory does not change, so it may be shared.
         return set_shape(slf, &PyTuple::new(py, &sizes)?.into_any());
     }
     if !owns(&array) {
@@ -451,7 +451,7 @@ pub fn resize(
         ));
     }
     without_gil(py, || array.wait_to_write()).map_err(core)?;
-    // One reference is the object's, one is this function's.
+    // One reference is the array object's, one is this function's.
     if refcheck && std::sync::Arc::strong_count(array.tensor().storage()) > 2 {
         return Err(PyValueError::new_err(
             "cannot resize an array that has views; with refcheck=False they keep the memory as it was",
@@ -473,7 +473,7 @@ pub fn resize(
     Ok(())
 }
 
-/// `x.copyto(other)`: into an array, which is returned, or onto a device.
+/// `x.copyto(other)`: copies to an array, which is returned, or to a device.
 pub fn copy_to(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
     let py = slf.py();
     if let Ok(target) = other.cast::<PyArray>() {

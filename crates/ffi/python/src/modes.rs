@@ -1,8 +1,8 @@
-//! Recording and training mode, of threads and of the tasks of an event loop.
+//! Recording and training mode of threads, and of the tasks of an asyncio event loop.
 //!
-//! A thread has its modes in flags that every call looks at. A coroutine that switches them in a `with` block may give way inside it, and others of its
-//! thread must not run in its modes. So while the thread runs an event loop of asyncio, a block stands in a context variable, which belongs to the task
-//! and to those that it makes, and as long as blocks are open the flags are read from there (`interp::open_in_task`).
+//! The modes of a thread are flags that every call reads. A coroutine may yield inside a `with` block that switches the modes, and other tasks of the
+//! thread must not run with its modes. Therefore, while the thread runs an event loop, a block is stored in a context variable, which belongs to
+//! the task and the tasks that it creates. As long as such blocks are open, the modes are read from there (`interp::open_in_task`).
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -20,7 +20,7 @@ const TRAINING: u8 = 2;
 static VARIABLE: OnceBox<Py<PyAny>> = OnceBox::new();
 static RUNNING_LOOP: OnceBox<Py<PyAny>> = OnceBox::new();
 
-/// The context variable of the modes.
+/// The context variable that holds the innermost block.
 fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     let made = VARIABLE.get_or_try_init(|| {
         let class = py.import("contextvars")?.getattr("ContextVar")?;
@@ -29,12 +29,12 @@ fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     made.map(|variable| variable.bind(py))
 }
 
-/// A block of a task.
+/// A `with` block of a task.
 #[pyclass(frozen)]
 struct Block {
-    /// [`RECORDING`] and [`TRAINING`].
+    /// Bits [`RECORDING`] and [`TRAINING`].
     bits: AtomicU8,
-    /// False once it is left: tasks that were made inside have the modes of the block around it then.
+    /// False after the block has been left. Tasks that were created inside then have the modes of the outer block.
     is_open: AtomicBool,
     outer: Option<Py<Block>>,
 }
@@ -64,7 +64,7 @@ fn block_of_task(py: Python<'_>) -> PyResult<Option<Py<Block>>> {
     Ok(block)
 }
 
-/// Answers the library's question about the running task.
+/// The modes of the running task; a callback of the core.
 pub fn task_modes() -> Option<(bool, bool)> {
     try_with_python(|py| {
         let block = block_of_task(py).ok().flatten();
@@ -78,7 +78,7 @@ fn runs_loop(py: Python<'_>) -> PyResult<bool> {
     let ask = match RUNNING_LOOP.get() {
         Some(ask) => ask.bind(py).clone(),
         None => {
-            // Nobody runs a loop before the module is imported.
+            // No event loop can run before the module is imported.
             let modules = py.import("sys")?.getattr(interned!(py, "modules"))?;
             let module = modules.call_method1(interned!(py, "get"), ("asyncio.events",))?;
             let Ok(ask) = module.getattr(interned!(py, "_get_running_loop")) else {
@@ -93,14 +93,14 @@ fn runs_loop(py: Python<'_>) -> PyResult<bool> {
 
 /// How a block was entered.
 enum Entered {
-    /// The thread's modes before.
+    /// The thread's previous modes.
     InThread { recording: bool, training: bool },
-    /// The block, and the token of the context variable that it stands in.
+    /// The block, and the token of the context variable's previous value.
     InTask(Py<Block>, Py<PyAny>),
 }
 
 impl Entered {
-    /// Ends a block of a task.
+    /// Marks a task's block as left.
     fn leave(&self) {
         if let Entered::InTask(block, _) = self {
             block.get().is_open.store(false, Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Entered {
 pub struct Mode {
     recording: Option<bool>,
     training: Option<bool>,
-    /// The blocks that are open, the innermost of each task last.
+    /// The open blocks of this object; of each task, the innermost is last.
     entered: GilCell<Vec<Entered>>,
 }
 
@@ -136,7 +136,7 @@ impl Mode {
             self.recording.unwrap_or(recording),
             self.training.unwrap_or(training),
         );
-        // Inside a backward pass, say, no other task runs before it ends.
+        // Inside a scope of the core (a backward pass, for example) no other task can run before it ends.
         let entered = if !interp::is_scoped() && (interp::has_tasks() || runs_loop(py)?) {
             let block = Block {
                 bits: AtomicU8::new(0),
@@ -159,7 +159,7 @@ impl Mode {
         Ok(())
     }
 
-    /// Puts back what was before.
+    /// Restores the previous modes.
     fn __exit__(
         &self,
         py: Python<'_>,
@@ -167,7 +167,7 @@ impl Mode {
         _error: &Bound<'_, PyAny>,
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        // Other tasks may have entered the same object since: the block of this one is the last whose token its context takes back.
+        // Other tasks may have entered the same object since. This task's block is the last one whose token is valid in the current context.
         let mut others = Vec::new();
         while let Some(block) = self.entered.change(py, Vec::pop) {
             let is_left = match &block {
@@ -187,7 +187,7 @@ impl Mode {
             }
             others.push(block);
         }
-        // A task that has ended without leaving its block leaves it from another context, whose modes are not touched.
+        // A task that ended without leaving its block leaves it from another context (by garbage collection); the modes there are not changed.
         if !others.is_empty() {
             others.remove(0).leave();
         }
@@ -197,7 +197,7 @@ impl Mode {
 }
 
 impl Mode {
-    /// Sets the thread's modes that this scope is about.
+    /// Sets those modes of the thread that this object switches.
     fn switch(&self, (recording, training): (bool, bool)) {
         if self.recording.is_some() {
             interp::set_recording(recording);
@@ -207,14 +207,14 @@ impl Mode {
         }
     }
 
-    /// Blocks that were taken off, the last one first.
+    /// Pushes blocks back, which were popped in this order.
     fn put_back(&self, py: Python<'_>, blocks: Vec<Entered>) {
         self.entered
             .change(py, |entered| entered.extend(blocks.into_iter().rev()));
     }
 }
 
-/// Takes modes back; false if they were given in another context.
+/// Restores the previous value of the context variable; false if the token belongs to another context.
 fn reset_variable(py: Python<'_>, token: &Py<PyAny>) -> PyResult<bool> {
     match variable(py)?.call_method1(interned!(py, "reset"), (token,)) {
         Ok(_) => Ok(true),
@@ -223,7 +223,7 @@ fn reset_variable(py: Python<'_>, token: &Py<PyAny>) -> PyResult<bool> {
     }
 }
 
-/// Switches a mode of the innermost block of the running task, or else of the thread.
+/// Switches a mode of the innermost block of the running task, or of the thread if there is none.
 fn switch_one(
     py: Python<'_>,
     in_block: impl FnOnce((bool, bool)) -> (bool, bool),
@@ -240,7 +240,7 @@ fn switch_one(
     Ok(())
 }
 
-/// Switches recording of this thread, or of the running task if it is in a block; returns what it was.
+/// Switches recording of the running task if it is in a block, else of this thread; returns the previous setting.
 #[pyfunction]
 pub fn set_recording(py: Python<'_>, on: bool) -> PyResult<bool> {
     let before = interp::is_recording();
@@ -251,7 +251,7 @@ pub fn set_recording(py: Python<'_>, on: bool) -> PyResult<bool> {
     Ok(before)
 }
 
-/// Switches training mode of this thread, or of the running task if it is in a block; returns what it was.
+/// Switches training mode of the running task if it is in a block, else of this thread; returns the previous setting.
 #[pyfunction]
 pub fn set_training(py: Python<'_>, on: bool) -> PyResult<bool> {
     let before = interp::is_training();
@@ -262,13 +262,13 @@ pub fn set_training(py: Python<'_>, on: bool) -> PyResult<bool> {
     Ok(before)
 }
 
-/// Whether this thread, or its running task, records.
+/// Whether the running task, or this thread, records.
 #[pyfunction]
 pub fn is_recording() -> bool {
     interp::is_recording()
 }
 
-/// Whether this thread, or its running task, is in training mode.
+/// Whether the running task, or this thread, is in training mode.
 #[pyfunction]
 pub fn is_training() -> bool {
     interp::is_training()

@@ -1,4 +1,4 @@
-//! Modules, for Python: `mxnet::module` loads them.
+//! Extension modules, for Python. The implementation is `mxnet::module`.
 
 use std::path::PathBuf;
 
@@ -29,20 +29,20 @@ fn facts(loaded: Loaded) -> Facts {
     (name, version, path, operators, devices)
 }
 
-/// Loads a module and returns what it is and has.
+/// Loads a module and returns its description.
 #[pyfunction]
 pub fn load_module(py: Python<'_>, path: PathBuf) -> PyResult<Facts> {
     let loaded = without_gil(py, || module::load(&path));
     loaded.map(facts).map_err(|error| raise(py, error))
 }
 
-/// The modules of the process.
+/// Descriptions of all loaded modules.
 #[pyfunction]
 pub fn loaded_modules() -> Vec<Facts> {
     module::loaded().into_iter().map(facts).collect()
 }
 
-/// Kernels of modules: operator, kind of device, priority, module.
+/// Kernels that modules provide: operator, kind of device, priority, module.
 #[pyfunction]
 pub fn served_operators() -> Vec<(&'static str, &'static str, i32, &'static str)> {
     let all = module::served().into_iter();

@@ -1,7 +1,7 @@
 //! Conversion of nested lists and tuples of numbers and arrays.
 //!
-//! Python's own numbers are read in two passes: the first finds the shape and the widest kind, the second the elements. As soon as something
-//! else turns up, everything is collected once, in order, and joined.
+//! Python numbers are read in two passes: the first one finds the shape and the widest kind, the second one reads the elements. As soon as another
+//! object occurs, a general path collects all items in order and concatenates them.
 
 use std::cell::Cell;
 
@@ -22,14 +22,14 @@ use crate::error::raise;
 use crate::graph::watch;
 use crate::interop::{self, Sharing};
 
-/// Whether the object is a list or a tuple, or another sequence that is no text and shows no memory: a range, a deque.
+/// Whether the object is a list, a tuple, or another sequence (a range, a deque) that is neither text nor exposes its memory.
 pub fn is_nested(object: &Bound<'_, PyAny>) -> bool {
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         return true;
     }
-    // SAFETY: any object may be asked.
+    // SAFETY: a live object; the function accepts any.
     let sequence = unsafe { ffi::PySequence_Check(object.as_ptr()) } == 1;
-    // A class that has items but does not say how many is no sequence to NumPy.
+    // To NumPy, a class with items but without a length is not a sequence.
     sequence
         && !object.is_instance_of::<PyArray>()
         && !object.is_instance_of::<PyString>()
@@ -38,7 +38,7 @@ pub fn is_nested(object: &Bound<'_, PyAny>) -> bool {
         && object.len().is_ok()
 }
 
-/// An array of the numbers in nested sequences, on the CPU. No more than `most` levels are allowed, if that is not 0.
+/// An array of the numbers in nested sequences, on the CPU. At most `most` levels are allowed, unless that is 0.
 pub fn read(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyResult<Array> {
     let mut shape = Shape::new(most);
     let mut kind = None;
@@ -49,10 +49,10 @@ pub fn read(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyR
     }
 }
 
-/// The shape of nested sequences, as far as it is known.
+/// The shape of nested sequences, as far as it has been read.
 struct Shape {
     sizes: SmallVec<[usize; 4]>,
-    /// Whether an element has been met: there are no deeper levels.
+    /// Whether an element has been found, so that there are no deeper levels.
     is_closed: bool,
     most: usize,
 }
@@ -66,7 +66,7 @@ impl Shape {
         }
     }
 
-    /// An axis of `len` at this depth.
+    /// Notes an axis of length `len` at this depth.
     #[inline]
     fn level(&mut self, depth: usize, len: usize) -> PyResult<()> {
         if depth < self.sizes.len() {
@@ -88,7 +88,7 @@ impl Shape {
         Ok(())
     }
 
-    /// A sequence as [`Shape::level`] takes it. What would be in an empty one is not known to be a sequence.
+    /// Notes a sequence of length `len` at this depth. An empty one closes the shape: there are no items that could be sequences.
     #[inline]
     fn sequence(&mut self, depth: usize, len: usize) -> PyResult<()> {
         self.level(depth, len)?;
@@ -96,7 +96,7 @@ impl Shape {
         Ok(())
     }
 
-    /// An element at this depth.
+    /// Notes an element at this depth.
     #[inline]
     fn element(&mut self, depth: usize) -> PyResult<()> {
         self.is_closed = true;
@@ -117,7 +117,7 @@ impl Shape {
 }
 
 thread_local! {
-    /// Items until the next look for signals, of all sequences that this thread goes through.
+    /// Number of items until the next check for signals, over all sequences that this thread reads.
     static UNTIL_SIGNALS: Cell<usize> = const { Cell::new(SIGNALS_EVERY) };
 }
 
@@ -159,7 +159,7 @@ fn for_each(
     Ok(true)
 }
 
-/// The kind of a Python number of a built-in class.
+/// The kind of a Python number of exactly a built-in class.
 #[inline]
 fn kind_of(item: &Bound<'_, PyAny>) -> Option<Kind> {
     if item.is_exact_instance_of::<PyFloat>() {
@@ -180,7 +180,7 @@ fn kind_of(item: &Bound<'_, PyAny>) -> Option<Kind> {
     }
 }
 
-/// The first pass: shape and widest kind. Answers false where something else than lists, tuples and Python's numbers is.
+/// The first pass: finds shape and widest kind. Returns false if there are objects other than lists, tuples and Python numbers.
 fn scan(
     object: &Bound<'_, PyAny>,
     depth: usize,
@@ -215,14 +215,14 @@ impl Read for f64 {
     fn read(item: &Bound<'_, PyAny>) -> PyResult<f64> {
         if item.is_exact_instance_of::<PyInt>() {
             let mut overflow = 0;
-            // SAFETY: an int. What Python does for its floats takes longer.
+            // SAFETY: an int. The general conversion of Python takes longer.
             let value =
                 unsafe { ffi::PyLong_AsLongLongAndOverflow(item.as_ptr(), &raw mut overflow) };
             if overflow == 0 {
                 return Ok(value as f64);
             }
         }
-        // SAFETY: any object may be asked.
+        // SAFETY: a live object; the function accepts any.
         let value = unsafe { ffi::PyFloat_AsDouble(item.as_ptr()) };
         if value == -1.0
             && let Some(error) = PyErr::take(item.py())
@@ -243,7 +243,7 @@ impl Read for f32 {
 impl Read for i64 {
     #[inline]
     fn read(item: &Bound<'_, PyAny>) -> PyResult<i64> {
-        // SAFETY: any object may be asked.
+        // SAFETY: a live object; the function accepts any.
         let value = unsafe { ffi::PyLong_AsLongLong(item.as_ptr()) };
         if value == -1
             && let Some(error) = PyErr::take(item.py())
@@ -263,7 +263,7 @@ impl Read for bool {
 
 impl Read for Complex<f64> {
     fn read(item: &Bound<'_, PyAny>) -> PyResult<Complex<f64>> {
-        // SAFETY: any object may be asked.
+        // SAFETY: a live object; the function accepts any.
         let (re, im) = unsafe {
             (
                 ffi::PyComplex_RealAsDouble(item.as_ptr()),
@@ -283,7 +283,7 @@ impl Read for Scalar {
     }
 }
 
-/// The second pass.
+/// The second pass: reads the elements.
 fn elements<T: Read>(object: &Bound<'_, PyAny>, depth: usize, out: &mut Vec<T>) -> PyResult<()> {
     for_each(object, |item| {
         if depth == 1 {
@@ -296,7 +296,7 @@ fn elements<T: Read>(object: &Bound<'_, PyAny>, depth: usize, out: &mut Vec<T>) 
     .map(drop)
 }
 
-/// Room for the elements of an array of this shape: lists that hold one list many times ask for more than there is memory.
+/// A vector with capacity for an array of this shape. It may not fit in memory: a list that holds one list many times can describe a huge array.
 fn room<T>(shape: &[usize]) -> PyResult<Vec<T>> {
     let mut values = Vec::new();
     let len = shape.iter().try_fold(1_usize, |len, &n| len.checked_mul(n));
@@ -315,7 +315,7 @@ fn as_array<T: Read + Element>(object: &Bound<'_, PyAny>, shape: &[usize]) -> Py
     Array::from_slice(&values, shape).map_err(|error| raise(object.py(), error))
 }
 
-/// An array of Python numbers of one widest kind.
+/// An array of Python numbers whose widest kind is `kind`.
 fn numbers(
     object: &Bound<'_, PyAny>,
     shape: &[usize],
@@ -328,7 +328,7 @@ fn numbers(
     let array = match kind {
         Kind::Bool => as_array::<bool>(object, shape)?,
         _ if target == DType::Bool => as_array::<bool>(object, shape)?,
-        // Wide integers may become floats although 64 bits do not hold them.
+        // Integers beyond 64 bits may become floats.
         Kind::Integer | Kind::Float if target == DType::F32 => as_array::<f32>(object, shape)?,
         Kind::Integer | Kind::Float if target.is_float() => as_array::<f64>(object, shape)?,
         Kind::Integer if !target.is_complex() => match as_array::<i64>(object, shape) {
@@ -347,14 +347,14 @@ fn numbers(
     array.astype(target).map_err(|error| raise(py, error))
 }
 
-/// An array of Python numbers that are looked at one after the other: floats that are to become integers, integers beyond int64.
+/// An array of Python numbers that are checked one by one: floats for an integer dtype, integers beyond int64.
 #[cold]
 fn one_by_one(object: &Bound<'_, PyAny>, shape: &[usize], dtype: Option<DType>) -> PyResult<Array> {
     let py = object.py();
     let mut values = room::<Scalar>(shape)?;
     elements(object, shape.len(), &mut values)?;
     let natural = || {
-        // An integer beyond 64 bits is an object to NumPy: floats are made of it only if they are asked for.
+        // To NumPy an integer beyond 64 bits is an object: it becomes a float only if a float dtype is requested.
         let beyond = values.iter().any(|value| matches!(value, Scalar::Wide(_)));
         let all = values.iter().map(|&value| dtype_of_number(value));
         match beyond {
@@ -370,7 +370,7 @@ fn one_by_one(object: &Bound<'_, PyAny>, shape: &[usize], dtype: Option<DType>) 
     flat.reshape(shape).map_err(|error| raise(py, error))
 }
 
-/// The same integers, if the dtype holds them.
+/// The array, if `dtype` holds all its integers; else an error.
 fn within(py: Python<'_>, array: Array, dtype: DType) -> PyResult<Array> {
     if dtype == array.dtype() {
         return Ok(array);
@@ -381,15 +381,15 @@ fn within(py: Python<'_>, array: Array, dtype: DType) -> PyResult<Array> {
     Ok(array)
 }
 
-/// Content of nested sequences.
+/// An item of nested sequences.
 enum Leaf {
-    /// A number; of Python, or of NumPy with this dtype.
+    /// A Python number, or a NumPy scalar with its dtype.
     Number(Scalar, Option<DType>),
     /// An array.
     Block(Array),
 }
 
-/// An array of everything that may stand in nested sequences.
+/// An array of nested sequences that hold any supported objects.
 fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyResult<Array> {
     let py = object.py();
     let (mut shape, mut leaves) = (Shape::new(most), Vec::new());
@@ -404,7 +404,7 @@ fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyRes
         })
         .reduce(|a, b| promote(a, b, promotion()));
     let target = dtype.or(common).unwrap_or(default_dtype(Kind::Float));
-    // One dense array for every run of numbers, one for each array between them.
+    // One 1-d array for every run of numbers, and one for each array between them.
     let mut parts: Vec<Array> = Vec::new();
     let mut run: Vec<Scalar> = Vec::new();
     let flush = |run: &mut Vec<Scalar>, parts: &mut Vec<Array>| -> PyResult<()> {
@@ -428,7 +428,7 @@ fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyRes
     flush(&mut run, &mut parts)?;
     let whole = match &parts[..] {
         [] => Array::from_slice::<f64>(&[], &[0]).and_then(|x| x.astype(target)),
-        // A single array must not be handed out as it is: it is the caller's.
+        // A single array is copied, because it is the caller's.
         [only] => only.copy(),
         several => {
             let parts: SmallVec<[&Array; 8]> = several.iter().collect();
@@ -440,16 +440,16 @@ fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyRes
         .map_err(core)
 }
 
-/// Reads what is no sequence.
+/// Reads items that are not sequences.
 struct Reader {
     /// The dtype that text and other objects are converted to.
     dtype: Option<DType>,
-    /// The class of the last number of NumPy, for the next is likely to have it too.
+    /// The class of the last NumPy scalar, a cache: the next one probably has the same class.
     last: Option<(*mut ffi::PyTypeObject, DType)>,
 }
 
 impl Reader {
-    /// A number, of Python or NumPy.
+    /// A Python number or NumPy scalar; `None` for other objects.
     #[inline]
     fn number(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Option<Leaf>> {
         if let Some(value) = convert::number(item)? {
@@ -526,7 +526,7 @@ fn collect(
         }
         Ok(true)
     })?;
-    // A sequence that says one length and yields another would leave the shape wrong.
+    // A sequence whose length differs from its number of items would give a wrong shape.
     let whole = shape.sizes.len() > depth + 1 || leaves.len() - start == len;
     match whole {
         true => Ok(()),
@@ -534,7 +534,7 @@ fn collect(
     }
 }
 
-/// A number that is to become an element of `dtype`, as far as it fits: those of Python must, those of NumPy are cut off as C does it.
+/// A number as an element of `dtype`. A Python number must fit; a NumPy scalar is cast as in C.
 fn as_element(py: Python<'_>, value: Scalar, own: Option<DType>, dtype: DType) -> PyResult<Scalar> {
     let core = |error| raise(py, error);
     if own.is_none() {
@@ -552,7 +552,7 @@ fn as_element(py: Python<'_>, value: Scalar, own: Option<DType>, dtype: DType) -
     }
 }
 
-/// Numbers that fit this dtype, one axis.
+/// A 1-d array of numbers that fit `dtype`.
 fn of_scalars(py: Python<'_>, values: &[Scalar], dtype: DType) -> PyResult<Array> {
     fn filled<T: Element>(values: &[Scalar], read: fn(&Scalar) -> T) -> Result<Array, Error> {
         let elements: Vec<T> = values.iter().map(read).collect();
@@ -564,7 +564,7 @@ fn of_scalars(py: Python<'_>, values: &[Scalar], dtype: DType) -> PyResult<Array
         Kind::Integer if dtype == DType::U64 => filled(values, |x| x.as_u64()),
         Kind::Integer => filled(values, |x| x.as_i64()),
         Kind::Complex => filled(values, |x| x.as_c128()),
-        // Rounded once.
+        // Converted from integers, so that they are rounded only once.
         Kind::Float if values.iter().all(is_small) => filled(values, |x| x.as_i64()),
         Kind::Float => filled(values, |x| x.as_f64()),
     };

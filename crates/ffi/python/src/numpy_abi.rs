@@ -1,8 +1,8 @@
-//! NumPy's C interface: new arrays, and where an array has its elements, without a call of Python.
+//! NumPy's C API: creates arrays, and reads the address, shape and strides of arrays, without calls of Python functions.
 //!
-//! What stands here is part of NumPy's binary interface, which extension modules are compiled against: the places of functions in
-//! the table `_ARRAY_API` and the members of `PyArrayObject_fields`, the same in all releases from 2.0 on. The interface's version
-//! is asked for once; where it is another one the buffer protocol serves.
+//! The definitions here are part of NumPy's stable binary interface, against which extension modules are compiled: indices of functions in the table
+//! `_ARRAY_API`, and the members of `PyArrayObject_fields`. They are the same in all releases from 2.0 on. The version of the interface is checked
+//! once; with another version, the buffer protocol is used instead.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use crate::convert;
 use crate::once_box::OnceBox;
 
-/// NumPy's `PyArrayObject_fields`, as far as it is read here.
+/// The leading members of NumPy's `PyArrayObject_fields`.
 #[repr(C)]
 pub struct Fields {
     head: ffi::PyObject,
@@ -58,12 +58,12 @@ impl Fields {
         }
     }
 
-    /// Whether the elements lie one after the other in C order, at addresses that are multiples of their size.
+    /// Whether the elements are contiguous in C order and aligned.
     pub fn is_dense(&self) -> bool {
         self.flags & (C_CONTIGUOUS | ALIGNED) == C_CONTIGUOUS | ALIGNED
     }
 
-    /// As NumPy's buffers say it: arrays that it warns to write to are read-only too.
+    /// Whether the array is read-only; as in NumPy's buffers, this includes arrays for which NumPy warns on writes.
     pub fn is_read_only(&self) -> bool {
         self.flags & (WRITEABLE | WARN_ON_WRITE) != WRITEABLE
     }
@@ -80,22 +80,22 @@ type NewFromDescr = unsafe extern "C" fn(
     owner: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// What is used of the table.
+/// The functions of the table that are used.
 #[derive(Clone, Copy)]
 struct Interface {
     class: NonNull<ffi::PyTypeObject>,
     new: NewFromDescr,
 }
 
-// SAFETY: the class lives as long as NumPy is loaded, which is never unloaded.
+// SAFETY: the class lives as long as NumPy, which is never unloaded.
 unsafe impl Send for Interface {}
 // SAFETY: as above; both are only read.
 unsafe impl Sync for Interface {}
 
 static INTERFACE: OnceBox<Option<Interface>> = OnceBox::new();
 
-/// Looks for the interface, when the package is imported. What stops that, Ctrl-C for one, is for the caller; a NumPy without the
-/// interface is served by the buffer protocol.
+/// Looks up the interface when the package is imported. An error (Ctrl-C, for example) is returned to the caller; if NumPy does not have the
+/// interface, the buffer protocol is used.
 pub fn init(py: Python<'_>) -> PyResult<()> {
     let found = match Interface::find(py) {
         Err(error) if error.is_instance_of::<PyException>(py) => None,
@@ -114,7 +114,7 @@ impl Interface {
 
     #[cold]
     fn find(py: Python<'_>) -> PyResult<Option<Interface>> {
-        /// Places in the table of functions.
+        /// Indices in the table of functions.
         const VERSION: usize = 0;
         const CLASS: usize = 2;
         const NEW_FROM_DESCR: usize = 94;
@@ -124,13 +124,13 @@ impl Interface {
         let capsule = py
             .import("numpy._core._multiarray_umath")?
             .getattr("_ARRAY_API")?;
-        // SAFETY: any object may be asked; an object that is no capsule without a name gives null and an exception.
+        // SAFETY: the function accepts any object; for an object that is not a capsule with this name it returns null and sets an exception.
         let table = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), ptr::null()) };
         if table.is_null() {
             return Err(PyErr::fetch(py));
         }
         let table = table.cast::<*mut c_void>();
-        // SAFETY: NumPy's table, which has these entries in all versions; the first one is a function that says the version.
+        // SAFETY: NumPy's table has these entries in all versions; the first one is a function that returns the version.
         unsafe {
             let version = std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_uint>(
                 *table.add(VERSION),
@@ -145,18 +145,18 @@ impl Interface {
     }
 }
 
-/// Where an array of NumPy's own class has its elements. `None`: it is something else.
+/// The members of an array of exactly NumPy's class; `None` for other objects.
 #[inline]
 pub fn fields<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Fields> {
     let interface = Interface::get()?;
-    // SAFETY: a live object; one of this very class begins with these members.
+    // SAFETY: a live object; an object of exactly this class begins with these members.
     unsafe {
         let is_numpys = ffi::Py_TYPE(object.as_ptr()) == interface.class.as_ptr();
         is_numpys.then(|| &*object.as_ptr().cast::<Fields>())
     }
 }
 
-/// The data type of such an array, if it holds numbers as ours do, in the order of the machine's bytes.
+/// The dtype of the array, if it is one of ours in native byte order.
 #[inline]
 pub fn dtype(py: Python<'_>, fields: &Fields) -> PyResult<Option<DType>> {
     // SAFETY: NumPy keeps the dtype object while the array lives.
@@ -164,8 +164,8 @@ pub fn dtype(py: Python<'_>, fields: &Fields) -> PyResult<Option<DType>> {
     convert::known_dtype(&dtype)
 }
 
-/// A new array of undefined elements in C order, and the address of the first. `None`: NumPy has another binary interface, or no
-/// such dtype.
+/// A new, uninitialised NumPy array in C order, and the address of its first element. `None` if NumPy has another binary interface, or does not have
+/// the dtype.
 #[inline]
 pub fn empty<'py>(
     py: Python<'py>,
@@ -176,8 +176,8 @@ pub fn empty<'py>(
         return Ok(None);
     };
     let kind = convert::numpy_dtype(py, dtype)?;
-    // SAFETY: 1. a class and a dtype object of NumPy, whose reference the call takes over. 2. `shape` has `shape.len()` sizes, none
-    // above `isize::MAX`, as each axis of an array. 3. the result is a new array, or null with an exception set.
+    // SAFETY: 1. a class and a dtype object of NumPy; the call takes over the reference to the latter. 2. `shape` has `shape.len()` sizes, none
+    // above `isize::MAX`, as in every array. 3. the result is a new array, or null with an exception set.
     unsafe {
         let made = (interface.new)(
             interface.class.as_ptr(),

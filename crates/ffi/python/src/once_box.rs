@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
-/// A static value that is made at its first use and never changes.
+/// A static value that is made at its first use and never changes afterwards.
 ///
 /// Initialisation takes no lock. Threads that initialise a cell with a lock run Python code, or wait for the GIL, meanwhile; a process
 /// that is forked then would find the cell locked for ever. Two threads may therefore make the value at the same time; the first value
@@ -22,7 +22,7 @@ impl<T: Send + Sync> OnceBox<T> {
     /// The value, if there is one.
     #[inline]
     pub fn get(&'static self) -> Option<&'static T> {
-        // SAFETY: null, or a leaked box, which nobody writes to.
+        // SAFETY: null, or a leaked box that is never written.
         unsafe { self.0.load(Ordering::Acquire).as_ref() }
     }
 
@@ -52,7 +52,7 @@ impl<T: Send + Sync> OnceBox<T> {
             // SAFETY: a leaked box.
             Ok(_) => unsafe { &*new },
             Err(first) => {
-                // SAFETY: 1. the box is ours, nobody else has seen it. 2. as in `get`.
+                // SAFETY: 1. the box was allocated above and is not shared. 2. as in `get`.
                 unsafe {
                     drop(Box::from_raw(new));
                     &*first
@@ -63,7 +63,7 @@ impl<T: Send + Sync> OnceBox<T> {
 }
 
 impl OnceBox<Py<PyType>> {
-    /// The class of this name in a module, which is imported at the first use.
+    /// The class called `name` in a module, which is imported at the first use.
     #[inline]
     pub fn import<'py>(
         &'static self,
@@ -90,7 +90,7 @@ impl OnceBox<Py<PyString>> {
     }
 }
 
-/// An interned string that is made once.
+/// An interned string, created once.
 macro_rules! interned {
     ($py:expr, $text:literal) => {{
         static TEXT: $crate::once_box::OnceBox<pyo3::Py<pyo3::types::PyString>> =

@@ -1,4 +1,4 @@
-//! An interpreter that shows every call of a thread to a Python function.
+//! An interpreter that reports every operator call of a thread to a Python function.
 
 use std::rc::{Rc, Weak};
 
@@ -11,14 +11,14 @@ use crate::array::PyArray;
 use crate::autograd::PythonFailure;
 use crate::gil_release::with_python;
 
-/// Hands calls down and shows those of operators that are not made of others.
+/// Passes calls on and reports those of non-composite operators.
 struct OpHook {
     this: Weak<OpHook>,
     callback: Py<PyAny>,
 }
 
 impl OpHook {
-    /// Calls the function with the operator's name, its inputs and its outputs.
+    /// Calls the function with the operator's name, inputs and outputs.
     fn show(&self, call: &Call, outputs: &Outputs) -> PyResult<()> {
         with_python(|py| {
             let wrapped = |arrays: &mut dyn Iterator<Item = &Array>| -> PyResult<Vec<Py<PyArray>>> {
@@ -55,8 +55,8 @@ impl Interpreter for OpHook {
     }
 }
 
-/// Calls `body` while `callback(name, inputs, outputs)` is called after every call of an operator that is not made of others; returns the result of
-/// `body`. What `callback` computes is not shown to it.
+/// Calls `body`, and `callback(name, inputs, outputs)` after every call of a non-composite operator in it; returns the result of `body`. Operators
+/// that `callback` itself calls are not reported.
 #[pyfunction]
 pub fn with_op_hook(callback: Py<PyAny>, body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let hook = Rc::new_cyclic(|this| OpHook {

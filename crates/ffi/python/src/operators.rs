@@ -17,7 +17,7 @@ use crate::gil_release::without_gil;
 use crate::scalar_protocol;
 use crate::ufunc::{self, Stance};
 
-/// A binary operator with this array on the left.
+/// A binary operator with this array as the left operand.
 #[inline]
 pub fn binary(
     slf: &Bound<'_, PyArray>,
@@ -54,13 +54,13 @@ pub fn binary(
     }
 }
 
-/// Whether the operator asks for equality, of which anything may be asked.
+/// Whether the operator is `==` or `!=`, which accept any object.
 pub fn is_equality(op: &'static OpDef) -> bool {
     std::ptr::eq(op, &raw const e::comparison::EQUAL)
         || std::ptr::eq(op, &raw const e::comparison::NOT_EQUAL)
 }
 
-/// An operand, if it is one of numbers.
+/// The object as an operand; `None` if it does not hold numbers.
 pub fn comparable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
     match convert::operand(object) {
         Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Ok(None),
@@ -68,7 +68,7 @@ pub fn comparable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'p
     }
 }
 
-/// `==` or `!=` with something that is no array of numbers: what its class says, if it knows arrays, else element by element.
+/// `==` or `!=` with an object that does not hold numbers: the result of its class if that knows arrays, else an elementwise comparison.
 #[cold]
 fn unequal(
     slf: &Bound<'_, PyArray>,
@@ -93,7 +93,7 @@ fn unequal(
     unlike(slf.as_any(), op, other)
 }
 
-/// Elementwise `==` or `!=` with an object that is not an array of numbers.
+/// Elementwise `==` or `!=` with an object that does not hold numbers.
 #[cold]
 pub fn unlike(
     x: &Bound<'_, PyAny>,
@@ -106,7 +106,7 @@ pub fn unlike(
         .map(Bound::unbind)
 }
 
-/// A binary operator with this array on the right.
+/// A binary operator with this array as the right operand.
 pub fn reflected(
     slf: &Bound<'_, PyArray>,
     op: &'static OpDef,
@@ -135,7 +135,7 @@ pub fn reflected(
     }
 }
 
-/// The result of an operand's `__array_ufunc__`, if it has one. `NotImplemented` leaves the call to the operand's own operator.
+/// The result of an operand's `__array_ufunc__`, if it has one. `NotImplemented`: Python tries the operand's own operator.
 #[cold]
 #[inline(never)]
 fn others_answer(
@@ -146,7 +146,7 @@ fn others_answer(
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
     match ufunc::stance(other)? {
-        // Lists and NumPy's numbers never do.
+        // Lists and NumPy's scalars never have one.
         Stance::None
             if !convert::is_list(other)
                 && convert::known_dtype(other.get_type().as_any())?.is_none()
@@ -178,7 +178,7 @@ fn general(
     )
 }
 
-/// A binary operator of arrays of exactly this class, or of one and a Python number; `None` for anything else.
+/// A binary operator of two arrays of exactly this class, or of such an array and a Python number; `None` for other operands.
 #[inline]
 pub fn known_binary(
     slf: &Bound<'_, PyArray>,
@@ -198,7 +198,7 @@ pub fn known_binary(
     call::elementwise(slf.py(), op, &operands, None)
 }
 
-/// A binary operator of an element and an element or a Python number; `None` for anything else.
+/// A binary operator of an inline scalar with another one or with a Python number; `None` for other operands.
 #[inline]
 fn element_binary(
     slf: &Bound<'_, PyArray>,
@@ -207,7 +207,7 @@ fn element_binary(
     swapped: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    // Read before anything is looked at: an integer beyond 64 bits raises an exception inside, which may collect garbage.
+    // Numbers are read first: an integer beyond 64 bits raises an exception internally, which may run the garbage collector.
     let (array, number) = match as_array(other) {
         Some(array) => (Some(array), None),
         None => (None, convert::number(other)?),
@@ -243,12 +243,12 @@ fn element_binary(
             }),
         }
     };
-    // SAFETY: where `make` answers yes, it has made the element.
+    // SAFETY: if `make` returns true, it has initialised the element.
     let result = unsafe { PyArray::element_by(py, make) }?;
     Ok(result.map(Py::into_any))
 }
 
-/// An elementwise function of an element; `None` if this array is none.
+/// A unary operator of an inline scalar; `None` for other arrays.
 #[inline]
 fn element_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
@@ -259,12 +259,12 @@ fn element_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Optio
         Some(element) => apply_to_elements(op, &[ElementOperand::Inline(&element)], to),
         None => false,
     };
-    // SAFETY: where `make` answers yes, it has made the element.
+    // SAFETY: if `make` returns true, it has initialised the element.
     let result = unsafe { PyArray::element_by(py, make) }?;
     Ok(result.map(Py::into_any))
 }
 
-/// The operator that computes a power with this Python number as exponent more cheaply, as NumPy does.
+/// The cheaper operator that NumPy uses for a power with this Python number as exponent (`square`, …), if there is one.
 pub fn plain_power(
     slf: &Bound<'_, PyArray>,
     exponent: &Bound<'_, PyAny>,
@@ -281,8 +281,8 @@ pub fn plain_power(
     })
 }
 
-/// An operator that writes its result into this array, which is the answer. For one that stands for a scalar, Python is told that there is no such
-/// operator, and takes the plain one.
+/// An operator that writes its result to this array, which is returned. For an array that stands for a scalar, returns `NotImplemented`, so that
+/// Python uses the plain operator.
 pub fn in_place(
     slf: &Bound<'_, PyArray>,
     op: &'static OpDef,
@@ -312,14 +312,14 @@ pub fn in_place(
     Ok(slf.clone().into_any().unbind())
 }
 
-/// Replaces the elements of this array by what an operator makes of them.
+/// Replaces the elements of this array by the result of an operator on it.
 pub fn rearrange(slf: &Bound<'_, PyArray>, op: &'static OpDef, attrs: &Attrs) -> PyResult<()> {
     slf.get().check_writable(slf.py())?;
     let target = slf.get().array(slf.py());
     write_back(slf, op, &target, &[Some(&target)], attrs)
 }
 
-/// Calls an operator that writes its result into this array, whose elements `target` has.
+/// Calls an operator that writes its result to this array; `target` is its array.
 fn write_back(
     slf: &Bound<'_, PyArray>,
     op: &'static OpDef,

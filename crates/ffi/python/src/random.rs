@@ -1,4 +1,4 @@
-//! The class `RandomStream`: an independent stream of random numbers.
+//! The class `RandomStream`: an independent random stream.
 
 use std::ptr;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ mod methods;
 
 pub use methods::{GeneratorBase, add_distribution};
 
-/// A stream of random numbers from which functions can draw.
+/// A random stream from which functions can draw.
 #[pyclass(frozen, module = "mxnet._core")]
 pub struct RandomStream(Arc<Generator>);
 
-/// Runs `body`, whose calls on this thread draw from `generator`; a trace notes which one it is.
+/// Runs `body`; calls in it on this thread draw from `generator`. A trace records the generator.
 #[inline]
 fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R {
     match interp::is_tracing() {
@@ -30,7 +30,7 @@ fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R 
     }
 }
 
-/// Refuses what a trace would do once and the function at each call.
+/// An error inside a trace, where the change would happen only once, during tracing.
 fn refuse_in_trace(py: Python<'_>, what: &'static str) -> PyResult<()> {
     if !interp::is_tracing() {
         return Ok(());
@@ -43,36 +43,36 @@ fn refuse_in_trace(py: Python<'_>, what: &'static str) -> PyResult<()> {
 
 #[pymethods]
 impl RandomStream {
-    /// The stream made of 32-bit words of entropy.
+    /// A stream seeded with 32-bit words of entropy.
     #[new]
     fn new(entropy: Vec<u32>) -> RandomStream {
         RandomStream(Arc::new(Generator::from_entropy(&entropy)))
     }
 
-    /// Key, next counter block, and how many streams were spawned.
+    /// Key, next counter block, and number of spawned streams.
     fn state(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
         refuse_in_trace(py, "state")?;
         Ok(self.0.state())
     }
 
-    /// Goes on from what `state` returned.
+    /// Restores what `state` returned.
     fn set_state(&self, key: u64, counter: u64, spawned: u64, py: Python<'_>) -> PyResult<()> {
         refuse_in_trace(py, "state")?;
         self.0.set_state((key, counter, spawned));
         Ok(())
     }
 
-    /// A stream of another key.
+    /// A stream with another key, derived from this one.
     fn spawn(&self, py: Python<'_>) -> PyResult<RandomStream> {
         refuse_in_trace(py, "spawn")?;
         Ok(RandomStream(Arc::new(self.0.spawn())))
     }
 
-    /// `call(function, ...)` calls `function` with the other arguments; what it draws on this thread comes from this stream.
+    /// `call(function, ...)` calls `function` with the other arguments; its draws on this thread come from this stream.
     #[getter]
     fn call(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let def = ptr::from_ref(&CALL.0).cast_mut();
-        // SAFETY: 1. the definition is constant and lives as long as the process. 2. the stream is a live object, which the function keeps.
+        // SAFETY: 1. the definition is constant and never freed. 2. the stream is a live object, which the function keeps alive.
         unsafe {
             let object = ffi::PyCFunction_NewEx(def, slf.as_ptr(), ptr::null_mut());
             Ok(Bound::from_owned_ptr_or_err(slf.py(), object)?.unbind())
@@ -83,7 +83,7 @@ impl RandomStream {
 /// A method definition that never changes.
 struct Definition(ffi::PyMethodDef);
 
-// SAFETY: nobody writes it, and the text that it points to is constant.
+// SAFETY: it is never written, and the text that it points to is constant.
 unsafe impl Sync for Definition {}
 
 static CALL: Definition = Definition(ffi::PyMethodDef {
@@ -95,7 +95,7 @@ static CALL: Definition = Definition(ffi::PyMethodDef {
     ml_doc: c"call(function, /, *args, **kwargs)\n--\n\nCalls `function`; what it draws on this thread comes from this stream.".as_ptr(),
 });
 
-/// Arguments of a running call as objects that another one takes.
+/// Arguments of a fast call as a tuple and a dictionary.
 fn packed<'py>(
     py: Python<'py>,
     given: &[*mut ffi::PyObject],
@@ -111,7 +111,7 @@ fn packed<'py>(
     Ok((given.iter().map(|&p| object(p)).collect(), keywords))
 }
 
-/// `slf` is the stream. Functions of the registry are entered without a detour through Python.
+/// C function of `call`; `slf` is the stream. Registered operators are called without going through Python.
 unsafe extern "C" fn call_entry(
     slf: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
@@ -120,7 +120,7 @@ unsafe extern "C" fn call_entry(
 ) -> *mut ffi::PyObject {
     // SAFETY: Python calls with the lock held.
     let py = unsafe { Python::assume_attached() };
-    // SAFETY: the function object was made with a stream as `slf`, which the call keeps.
+    // SAFETY: the function object was created with a stream as `slf`, which stays alive during the call.
     let slf = unsafe { Borrowed::<PyAny>::from_ptr(py, slf) };
     // SAFETY: there are `nargs` borrowed arguments.
     let function = (nargs > 0).then(|| unsafe { Borrowed::<PyAny>::from_ptr(py, *args) });
@@ -128,7 +128,7 @@ unsafe extern "C" fn call_entry(
         slf.cast_exact::<RandomStream>(),
         function.and_then(|function| call::binding_of(&function)),
     ) {
-        // SAFETY: the arguments behind the first one are valid for the whole call, and so are the keyword values behind them.
+        // SAFETY: the further arguments, and the keyword values after them, are valid for the whole call.
         return with_generator(&stream.get().0, || unsafe {
             call::enter(binding, args.add(1), nargs as usize - 1, kwnames)
         });

@@ -1,4 +1,4 @@
-//! Arrays read from iterators of numbers and from text. Anything but numbers is left to the caller.
+//! Arrays read from iterators of numbers and from text. Other items are left to the caller.
 
 use mxnet::core::{Array, Element};
 use mxnet::tensor::{DType, default_float};
@@ -11,7 +11,7 @@ use crate::convert;
 use crate::engine::SIGNALS_EVERY;
 use crate::error::raise;
 
-/// The data type that is asked for; the default float if none is, or Python's.
+/// The requested dtype; the default float if none is given, or Python's `float`.
 fn dtype_of(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
     match dtype {
         Some(dtype) if !dtype.is(dtype.py().get_type::<PyFloat>()) => convert::dtype(dtype),
@@ -19,25 +19,25 @@ fn dtype_of(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
     }
 }
 
-/// Target of reading: numbers of one Rust type and their conversion to elements.
+/// A Rust type to read numbers as, and its conversion to elements.
 trait Plain: Copy {
     /// Conversion of a Python number of the exact class.
     fn of(item: &Bound<'_, PyAny>) -> Option<Self>;
 
-    /// Conversion of a word of text.
+    /// Conversion of a word in a text.
     fn parsed(word: &str) -> Option<Self>;
 
-    /// The Python number.
+    /// The number as a Python number.
     fn python(self, py: Python<'_>) -> Py<PyAny>;
 
-    /// The array of them, if the dtype is one that they are read for and holds all.
+    /// The array of the numbers, if this Rust type serves `dtype` and all of them fit it.
     fn array(values: Vec<Self>, dtype: DType) -> mxnet::core::Result<Option<Array>>;
 }
 
 impl Plain for f64 {
     #[inline]
     fn of(item: &Bound<'_, PyAny>) -> Option<f64> {
-        // SAFETY: it is asked what it is.
+        // SAFETY: the class is checked first.
         unsafe {
             if item.is_exact_instance_of::<PyFloat>() {
                 return Some(ffi::PyFloat_AsDouble(item.as_ptr()));
@@ -106,8 +106,8 @@ fn row<T: Element>(values: &[T]) -> mxnet::core::Result<Array> {
     Array::from_slice(values, &[values.len()])
 }
 
-/// An array of the numbers of an iterator, `count` of them unless that is negative. Where one is no float or int that the dtype holds, or there
-/// are too few: a list of all that was taken.
+/// An array of the numbers of an iterator: `count` of them, or all if `count` is negative. If an item is not a float or int that fits the dtype, or
+/// there are too few: a list of all items taken.
 #[pyfunction]
 pub fn of_iterator(
     iterator: &Bound<'_, PyIterator>,
@@ -163,8 +163,8 @@ fn taken<T: Plain>(
     Ok(list.into_any().unbind())
 }
 
-/// An array of the numbers in a text, `count` of them unless that is negative, between which stand blanks, or one character and blanks behind it.
-/// None where the text is not of that form, a number is not, or there are too few.
+/// An array of the numbers in a text: `count` of them, or all if `count` is negative. They are separated by whitespace, or by one character followed
+/// by whitespace. None if the text does not have this form or holds too few numbers.
 #[pyfunction]
 pub fn of_text(
     string: &Bound<'_, PyAny>,

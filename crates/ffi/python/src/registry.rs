@@ -1,4 +1,4 @@
-//! The registry as Python dictionaries, for tables, stubs and the standard tests.
+//! The registry as Python dictionaries, for documentation tables, stubs and the standard tests.
 
 use mxnet::core::{Cpu, Form, Grad, OpDef, ParamKind, Surface, Types, registry as ops};
 use pyo3::prelude::*;

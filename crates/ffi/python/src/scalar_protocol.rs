@@ -1,4 +1,4 @@
-//! Number protocol of 0-d arrays: attributes and operations that Python expects of numbers only.
+//! Number protocol of 0-d arrays: attributes and operations that Python expects of numbers.
 
 use mxnet::core::{Array, OpDef};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -10,13 +10,13 @@ use crate::array::{Get, PyArray};
 use crate::operators::unary;
 use crate::values;
 
-/// Whether the array stands for a number.
+/// Whether the array is 0-d, so that it behaves as a number.
 fn is_number(slf: &Bound<'_, PyArray>) -> bool {
     let py = slf.py();
     slf.get().inline_scalar(py).is_some() || slf.get().with(py, Array::ndim) == 0
 }
 
-/// Whether `x * other` repeats a sequence that knows no product of its own, as NumPy's scalars of integers do: its `sq_repeat` asks for the integer.
+/// Whether `x * other` repeats a sequence that has no `__rmul__`, as NumPy's integer scalars do: the sequence's `sq_repeat` takes the integer.
 #[cold]
 pub fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
     let array = slf.get();
@@ -27,13 +27,13 @@ pub fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
         return false;
     }
     let class = other.get_type();
-    // SAFETY: a type object, of which any slot may be asked for.
+    // SAFETY: a type object; any slot may be queried.
     let has = |slot| unsafe { !ffi::PyType_GetSlot(class.as_type_ptr(), slot).is_null() };
     has(ffi::Py_sq_repeat) && !has(ffi::Py_nb_multiply)
 }
 
-/// Result of an operator on the element's Python number and a number of another library or a span of time, which knows Python's numbers but not
-/// arrays; `None` for any other operand.
+/// The result of an operator with a number of another library or a time span as the other operand, which supports Python numbers but not arrays:
+/// applied to the element's Python number. `None` for other operands.
 #[cold]
 pub fn beside(
     slf: &Bound<'_, PyArray>,
@@ -71,7 +71,7 @@ pub fn beside(
     Ok(Some(result.unbind()))
 }
 
-/// Attribute of the element's Python number (`is_integer`, `numerator`). Arrays with axes have none.
+/// Attribute of the element's Python number (`is_integer`, `numerator`). An error for arrays with axes.
 pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<PyAny>> {
     if !is_number(slf) {
         return Err(PyAttributeError::new_err(format!(
@@ -81,7 +81,7 @@ pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<Py
     }
     let mut number = slf.call_method0("item")?;
     if name == "is_integer" && number.is_exact_instance_of::<PyBool>() {
-        // Python's truth values have the method from 3.12 on, NumPy's do not.
+        // Python's booleans have the method from 3.12 on, NumPy's do not.
         let problem = "an array of truth values has no attribute 'is_integer'";
         return Err(PyAttributeError::new_err(problem));
     }
@@ -92,7 +92,7 @@ pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<Py
     Ok(number.getattr(name)?.unbind())
 }
 
-/// `hash(x)`: equal numbers have one hash, whatever their dtype.
+/// `hash(x)`: equal numbers have equal hashes, whatever their dtype.
 pub fn hash(slf: &Bound<'_, PyArray>) -> PyResult<isize> {
     if is_number(slf) {
         return values::scalar(slf)?.into_bound(slf.py()).hash();
@@ -103,7 +103,7 @@ pub fn hash(slf: &Bound<'_, PyArray>) -> PyResult<isize> {
     )))
 }
 
-/// `math.floor(x)` and its like: a Python integer of a number; of other arrays what `op` gives, elementwise.
+/// `math.floor(x)` and similar functions: a Python integer for a 0-d array; for other arrays `op`, elementwise.
 pub fn whole(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>> {
     if !is_number(slf) {
         return unary(slf, op);
@@ -113,7 +113,7 @@ pub fn whole(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>
     Ok(math.call_method1(op.name, (number,))?.unbind())
 }
 
-/// `round(x)`: a Python integer of a number; with `ndigits`, or of other arrays, the elements rounded.
+/// `round(x)`: a Python integer for a 0-d array; with `ndigits`, or for other arrays, the rounded elements.
 pub fn round(slf: &Bound<'_, PyArray>, ndigits: Option<isize>) -> PyResult<Py<PyAny>> {
     match ndigits {
         None if is_number(slf) => {

@@ -1,4 +1,4 @@
-//! Settings: the promotion mode, the random seed, reactions to floating-point errors.
+//! Settings: promotion mode, random seed, handling of floating-point errors, configuration.
 
 use mxnet::core::config::{self, Kind, Origin, Setting};
 use mxnet::core::floats::{self, Reaction, Reactions};
@@ -14,27 +14,27 @@ use crate::error::raise;
 use crate::gil_release::with_python;
 use crate::once_box::OnceBox;
 
-/// Whether dtypes promote exactly as NumPy 2's do.
+/// Whether dtypes promote exactly as in NumPy 2.
 #[pyfunction]
 pub fn numpy_promotion() -> bool {
     promotion() == Promotion::NumPy
 }
 
-/// Chooses between NumPy 2's promotion (True) and MXNet's; returns what it was.
+/// Switches between NumPy 2's promotion (True) and MXNet's; returns the previous setting.
 #[pyfunction]
 pub fn set_numpy_promotion(on: bool) -> bool {
     let mode = if on { Promotion::NumPy } else { Promotion::Mx };
     mxnet::tensor::set_promotion(mode) == Promotion::NumPy
 }
 
-/// How this thread reacts to floating-point errors (division by zero, overflow, underflow, invalid value): 0 ignore, 1 report, 2 raise.
+/// How this thread handles floating-point errors (division by zero, overflow, underflow, invalid value): 0 ignore, 1 report, 2 raise.
 #[pyfunction]
 pub fn float_reactions() -> [u8; 4] {
     let now = floats::reactions();
     [now.divide, now.over, now.under, now.invalid].map(|reaction| reaction as u8)
 }
 
-/// Chooses how this thread reacts to floating-point errors, in the numbers of `float_reactions`.
+/// Sets how this thread handles floating-point errors, with the numbers of `float_reactions`.
 #[pyfunction]
 pub fn set_float_reactions(reactions: [u8; 4]) {
     let [divide, over, under, invalid] = reactions.map(|number| match number {
@@ -52,7 +52,7 @@ pub fn set_float_reactions(reactions: [u8; 4]) {
 
 static REPORTER: OnceBox<Py<PyAny>> = OnceBox::new();
 
-/// Installs the function that is called with the sentence of each floating-point error to report.
+/// Sets the callback that receives the message of each reported floating-point error.
 #[pyfunction]
 pub fn install_float_reporter(reporter: Py<PyAny>) {
     REPORTER.set(reporter);
@@ -63,7 +63,7 @@ pub fn install_float_reporter(reporter: Py<PyAny>) {
             };
             match reporter.call1(py, (sentence,)) {
                 Ok(_) => Ok(()),
-                // A warning that the user turned into an error: it is raised as it is.
+                // A warning that the user has turned into an error is raised unchanged.
                 Err(error) => {
                     error.restore(py);
                     Err(Error::Interrupted)
@@ -73,7 +73,7 @@ pub fn install_float_reporter(reporter: Py<PyAny>) {
     });
 }
 
-/// The device that all arrays are on; `None` if they are on several, or there are none.
+/// The device of all arrays; `None` if they are on several devices, or there are none.
 #[pyfunction]
 pub fn common_device(arrays: Vec<Bound<'_, PyArray>>) -> Option<PyDevice> {
     let device_of = |x: &Bound<'_, PyArray>| x.get().with(x.py(), Array::device);
@@ -87,32 +87,32 @@ pub fn current_device() -> PyDevice {
     PyDevice(mxnet::core::interp::current_device())
 }
 
-/// Chooses where this thread's new arrays are made; returns what it was.
+/// Sets the default device of this thread; returns the previous one.
 #[pyfunction]
 pub fn set_current_device(device: &PyDevice) -> PyDevice {
     PyDevice(mxnet::core::interp::set_current_device(device.0))
 }
 
-/// Starts the global stream of random numbers anew.
+/// Seeds the global random stream.
 #[pyfunction]
 pub fn seed(seed: u64) {
     mxnet::ops::random::seed(seed);
 }
 
-/// Seed of the global stream of random numbers and the position of its next draw.
+/// Seed of the global random stream and the position of its next draw.
 #[pyfunction]
 pub fn random_state() -> (u64, u64) {
     let state = mxnet::ops::random::state();
     (state.seed, state.offset)
 }
 
-/// Goes on with the global stream of random numbers from what `random_state` returned.
+/// Restores the state of the global random stream that `random_state` returned.
 #[pyfunction]
 pub fn set_random_state(seed: u64, offset: u64) {
     mxnet::ops::random::set_state(mxnet::core::RngState { seed, offset });
 }
 
-/// The value of a setting as Python has it.
+/// The value of a setting as a Python object.
 fn setting_object(py: Python<'_>, value: Setting) -> PyResult<Py<PyAny>> {
     match value {
         Setting::Bool(x) => x.into_py_any(py),
@@ -121,7 +121,7 @@ fn setting_object(py: Python<'_>, value: Setting) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// All settings: name, description, type, values that it takes, variable of the environment.
+/// All settings: name, description, type, allowed values, environment variable.
 #[pyfunction]
 pub fn config_keys(py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
     let describe = |key: &'static config::Key| {
@@ -135,14 +135,14 @@ pub fn config_keys(py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
     config::keys().iter().map(describe).collect()
 }
 
-/// The value of a setting, and where it comes from.
+/// The value of a setting, and its origin.
 #[pyfunction]
 pub fn config_get(py: Python<'_>, name: &str) -> PyResult<(Py<PyAny>, &'static str)> {
     let key = config::key(name).map_err(|error| raise(py, error))?;
     Ok((setting_object(py, key.value())?, key.origin().name()))
 }
 
-/// Gives a setting a value; `origin` is 'default', 'environment', 'file' or 'program'.
+/// Sets a setting; `origin` is 'default', 'environment', 'file' or 'program'.
 #[pyfunction]
 pub fn config_set(
     py: Python<'_>,
@@ -177,7 +177,7 @@ pub fn config_set(
     set().map_err(|error| raise(py, error))
 }
 
-/// What this build and this machine have: name, and whether it is there.
+/// Features of this build and machine: name, and whether it is available.
 #[pyfunction]
 pub fn features() -> Vec<(&'static str, bool)> {
     let mut found = vec![
@@ -213,7 +213,7 @@ pub fn features() -> Vec<(&'static str, bool)> {
     found
 }
 
-/// Kinds of devices that arrays can be on: name, and whether the processor reads their memory.
+/// Kinds of devices: name, and whether the host can read their memory.
 #[pyfunction]
 pub fn device_kinds() -> Vec<(&'static str, bool)> {
     DeviceKind::all()

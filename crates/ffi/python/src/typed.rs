@@ -1,4 +1,4 @@
-//! Python types built from slots instead of PyO3 classes: the memory layout of their objects, and C functions for slots, attributes and methods.
+//! Python types built from slots instead of PyO3 classes: memory layout of their objects, and C functions for slots, attributes and methods.
 //!
 //! The layout is known at compile time, and allocation and deallocation are under our control.
 
@@ -21,7 +21,7 @@ pub use given::{Given, Signature};
 #[repr(C)]
 pub struct Object<T> {
     head: ffi::PyObject,
-    /// List of the weak references, which Python keeps, if the type has them.
+    /// List of weak references, maintained by Python, if the type supports them.
     pub weak: *mut ffi::PyObject,
     pub value: T,
 }
@@ -31,13 +31,13 @@ const _: () = assert!(
     "this is a free-threaded Python, whose objects begin with a lock: what array objects hold is guarded by the interpreter's lock alone"
 );
 
-/// Content of objects of such a type.
+/// Content of the objects of such a type.
 ///
 /// # Safety
-/// Objects of the type, and of classes derived from it, begin with an [`Object`] of this.
+/// Objects of the type, and of classes derived from it, begin with an [`Object`] with this content.
 pub unsafe trait Typed: PyTypeInfo + DerefToPyAny {}
 
-/// Content of an object.
+/// Access to the content of an object.
 pub trait Get<T> {
     /// The content.
     fn get(&self) -> &T;
@@ -46,7 +46,7 @@ pub trait Get<T> {
 impl<T: Typed> Get<T> for Bound<'_, T> {
     #[inline]
     fn get(&self) -> &T {
-        // SAFETY: an object of the type; what it is around is changed through `GilCell` and atomics only.
+        // SAFETY: an object of the type; its content is only changed through `GilCell` and atomics.
         unsafe { &(*self.as_ptr().cast::<Object<T>>()).value }
     }
 }
@@ -59,15 +59,15 @@ impl<T: Typed> Get<T> for Py<T> {
     }
 }
 
-/// A slot and its function, or its table.
+/// A slot with its function or table.
 pub fn slot(slot: c_int, pfunc: *mut c_void) -> ffi::PyType_Slot {
     ffi::PyType_Slot { slot, pfunc }
 }
 
-/// Makes a type.
+/// Creates a type.
 ///
 /// # Safety
-/// Functions have the form of their slots, and tables, which are not freed, that of theirs.
+/// Functions have the signatures of their slots, and tables, which are leaked, have the form that theirs require.
 pub unsafe fn make<'py, T: Typed>(
     py: Python<'py>,
     name: &'static CStr,
@@ -82,37 +82,37 @@ pub unsafe fn make<'py, T: Typed>(
         flags: (ffi::Py_TPFLAGS_DEFAULT | flags) as c_uint,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let class = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec))? };
     Ok(class.cast_into()?)
 }
 
-/// Does something while PyO3 knows that the lock is held: it lets its references go at once.
+/// Runs `body` with PyO3 aware that the GIL is held, so that it drops references immediately.
 #[inline]
 pub fn attached<R>(body: impl FnOnce() -> R) -> R {
     with_python(|_| body())
 }
 
-/// Does something at once.
+/// Runs `body` directly.
 #[inline]
 pub fn at_once<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// The object that a slot is called for.
+/// The object that a slot is called with.
 ///
 /// # Safety
-/// `object` is one of the type or of a class derived from it, borrowed for the call.
+/// `object` is of the type or of a class derived from it, and borrowed for the call.
 #[inline]
 pub unsafe fn this<'a, 'py, T: Typed>(
     py: Python<'py>,
     object: *mut ffi::PyObject,
 ) -> Borrowed<'a, 'py, T> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { Borrowed::<PyAny>::from_ptr(py, object).cast_unchecked() }
 }
 
-/// A slot with one operand.
+/// Implementation of a unary slot.
 ///
 /// # Safety
 /// As [`this`]; the lock is held.
@@ -122,7 +122,7 @@ pub unsafe fn one<T: Typed>(
     name: &'static str,
     body: impl FnOnce(&Bound<'_, T>) -> PyResult<Py<PyAny>>,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let (py, x) = unsafe {
         let py = Python::assume_attached();
         (py, this(py, x))
@@ -130,8 +130,8 @@ pub unsafe fn one<T: Typed>(
     guarded(py, name, || body(&x))
 }
 
-/// Attributes: name, what it is, how it is read, and how it is assigned to if it is; before these whether it is read `attached`, so that PyO3's
-/// references may be let go, or `at_once`.
+/// Table of attributes. Each row: `attached` (for getters that may drop references of PyO3) or `at_once`; name, docstring, getter, and a setter if
+/// the attribute is writable.
 macro_rules! attributes {
     ($class:ty; $($how:ident $name:literal $doc:literal => $read:expr $(, $write:expr)?;)*) => {
         /// The table for the type.
@@ -150,7 +150,7 @@ macro_rules! attributes {
                             value: *mut pyo3::ffi::PyObject,
                             _: *mut std::ffi::c_void,
                         ) -> std::ffi::c_int {
-                            // SAFETY: as above; the value is null if the attribute is deleted.
+                            // SAFETY: as above; Python passes null to delete the attribute.
                             unsafe { $crate::typed::assign::<$class>(x, value, $name, $write) }
                         }
                         let write = write.or(Some(set));
@@ -163,7 +163,7 @@ macro_rules! attributes {
                         closure: std::ptr::null_mut(),
                     }
                 },)*
-                // The last one, without a name, ends the table.
+                // An entry without a name ends the table.
                 pyo3::ffi::PyGetSetDef::default(),
             ];
             all.leak()
@@ -173,7 +173,7 @@ macro_rules! attributes {
 
 pub(crate) use attributes;
 
-/// Assigns to an attribute.
+/// Implementation of attribute assignment.
 ///
 /// # Safety
 /// As for [`this`]; the lock is held, and `value` is a borrowed object or null.
@@ -183,7 +183,7 @@ pub unsafe fn assign<T: Typed>(
     name: &'static str,
     write: fn(&Bound<'_, T>, &Bound<'_, PyAny>) -> PyResult<()>,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let (py, x, value) = unsafe {
         let py = Python::assume_attached();
         (
@@ -201,7 +201,7 @@ pub unsafe fn assign<T: Typed>(
 /// Implementation of a method.
 pub type Run<T> = for<'a, 'py> fn(&'a Bound<'py, T>, &Given<'a, 'py>) -> PyResult<Py<PyAny>>;
 
-/// One method: what Python shows of it, and its C function.
+/// A method: its name, signature and docstring, and its C function.
 #[derive(Clone, Copy)]
 pub struct Method {
     pub name: &'static str,
@@ -211,7 +211,7 @@ pub struct Method {
     pub flags: c_int,
 }
 
-/// A row of the table of methods.
+/// A row of the method table.
 macro_rules! method {
     ($class:ty, $what:literal; $how:ident $name:literal () $doc:expr => $run:expr) => {{
         unsafe extern "C" fn entry(x: *mut pyo3::ffi::PyObject, _: *mut pyo3::ffi::PyObject) -> *mut pyo3::ffi::PyObject {
@@ -231,7 +231,7 @@ macro_rules! method {
         ) -> *mut pyo3::ffi::PyObject {
             const SIGNATURE: &$crate::typed::Signature = &$crate::typed::Signature::of(concat!($what, ".", $name), $signature);
             let run: $crate::typed::Run<$class> = $run;
-            // SAFETY: Python calls a method with an object of the class, the lock held, so many arguments and one for each name.
+            // SAFETY: Python calls a method with an object of the class, the lock held, `nargs` arguments and one for each keyword name.
             unsafe { $crate::typed::enter(SIGNATURE, x, args, nargs, kwnames, |x, given| $crate::typed::$how(|| run(x, given))) }
         }
         let entry = pyo3::ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: entry };
@@ -240,8 +240,8 @@ macro_rules! method {
     }};
 }
 
-/// Methods: name, signature, docstring, what it does; before these whether it is done `attached`, so that PyO3's references may be let go, or at
-/// once (`at_once`), which is for methods that take little time.
+/// Table of methods. Each row: `attached` (for methods that may drop references of PyO3) or `at_once` (for short methods); name, signature,
+/// docstring, implementation.
 macro_rules! methods {
     ($class:ty, $what:literal; $($how:ident $name:literal $signature:tt $doc:expr => $run:expr;)*) => {
         const METHODS: &[$crate::typed::Method] = &[$($crate::typed::method!($class, $what; $how $name $signature $doc => $run)),*];
@@ -276,7 +276,7 @@ pub fn method_table(methods: &[Method]) -> PyResult<&'static mut [ffi::PyMethodD
 /// Calls a method.
 ///
 /// # Safety
-/// `x` is an object of the class, the lock is held; `args` has so many arguments and one for each name, all borrowed for the call.
+/// `x` is an object of the class and the lock is held; `args` has `nargs` arguments and one for each keyword name, all borrowed for the call.
 #[inline]
 pub unsafe fn enter<T: Typed>(
     signature: &'static Signature,
@@ -286,7 +286,7 @@ pub unsafe fn enter<T: Typed>(
     kwnames: *mut ffi::PyObject,
     run: impl for<'a, 'py> FnOnce(&'a Bound<'py, T>, &Given<'a, 'py>) -> PyResult<Py<PyAny>>,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let (py, x, positional, named) = unsafe {
         let py = Python::assume_attached();
         let positional = match nargs {

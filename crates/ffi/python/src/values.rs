@@ -1,4 +1,4 @@
-//! Elements as Python numbers: `item`, `tolist`.
+//! Elements as Python objects: `item`, `tolist`, `int(x)` and similar conversions.
 
 use std::mem::MaybeUninit;
 
@@ -32,12 +32,12 @@ pub fn scalar(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     match only(slf)? {
         Ok(value) => scalar_to_python(py, value),
-        // Says what is wrong.
+        // Raises the error.
         Err(_) => scalar_to_python(py, value_of(py, &slf.get().array(py))?),
     }
 }
 
-/// The value of the only element, or how many there are.
+/// The value of the only element, or the number of elements if there are several.
 fn only(slf: &Bound<'_, PyArray>) -> PyResult<Result<Scalar, usize>> {
     let py = slf.py();
     if let Some(element) = slf.get().inline_scalar(py) {
@@ -56,7 +56,7 @@ fn only(slf: &Bound<'_, PyArray>) -> PyResult<Result<Scalar, usize>> {
     value_of(py, &array).map(Ok)
 }
 
-/// `x.item(...)`, where [`item_at`] does not find it.
+/// `x.item(...)`, general path after [`item_at`].
 pub fn item(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     if args.is_empty() {
@@ -102,7 +102,7 @@ pub fn item(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> PyResult<Py<
     )
 }
 
-/// The element that one integer tells in C order, or one for each axis. None: the general way finds it, or says what is wrong.
+/// The element at one index in C order, or at one index for each axis. `None`: take the general path, which also reports errors.
 pub fn item_at<'a, 'py: 'a>(
     slf: &Bound<'_, PyArray>,
     args: impl IntoIterator<Item = Borrowed<'a, 'py, PyAny>>,
@@ -122,7 +122,7 @@ pub fn item_at<'a, 'py: 'a>(
         }
         _ => x.layout().place_of(&indices)?,
     };
-    // SAFETY: this is where an element lies.
+    // SAFETY: the address is that of an element.
     unsafe { read(&x, place) }
 }
 
@@ -143,7 +143,7 @@ pub fn truth(slf: &Bound<'_, PyArray>) -> PyResult<bool> {
     }
 }
 
-/// One of Python's classes of numbers.
+/// One of Python's number classes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Int,
@@ -171,7 +171,7 @@ pub fn number(slf: &Bound<'_, PyArray>, class: Class) -> PyResult<Py<PyAny>> {
             "only length-1 arrays can be converted to Python scalars",
         ));
     };
-    // What needs no rule of Python's: an import and a call take ten times as long.
+    // Values that need no rules of Python: importing and calling the Python class takes ten times as long.
     let plain = match (class, value) {
         (Class::Float, Scalar::F64(_)) | (Class::Int, Scalar::I64(_) | Scalar::U64(_)) => {
             Some(value)
@@ -217,7 +217,7 @@ pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let array = x.clone();
     x.end();
     if array.dtype() == DType::BF16 || array.device().kind() != DeviceKind::Cpu {
-        // NumPy has no number of its own for what it does not know.
+        // Python has no number type for these dtypes; NumPy's scalars are used.
         return to_numpy(slf)?
             .bind(py)
             .call_method0("tolist")
@@ -226,7 +226,7 @@ pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     if array.ndim() == 0 {
         return scalar(slf);
     }
-    // Making Python objects may run any code, which must not happen while the array is held.
+    // Creating Python objects may run any code, so the array must not be locked meanwhile.
     let dense = without_gil(py, || array.snapshot()).map_err(|error| raise(py, error))?;
     let tensor = dense.tensor();
     Ok(
@@ -236,7 +236,7 @@ pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     )
 }
 
-/// A list of the numbers, or of lists of the numbers, of dense elements of this shape, which nobody writes.
+/// A (nested) list of the numbers of dense elements with this shape, which nobody writes meanwhile.
 fn nested<'py>(
     py: Python<'py>,
     dtype: DType,
@@ -259,7 +259,7 @@ fn nested<'py>(
     })
 }
 
-/// A list of so many numbers.
+/// A list of `n` numbers.
 fn row<'py>(
     py: Python<'py>,
     dtype: DType,
@@ -269,7 +269,7 @@ fn row<'py>(
     macro_rules! made {
         ($t:ty, $make:expr) => {{
             let data = data.cast::<$t>();
-            // SAFETY: the caller's elements: `i` is one of them. The thread is attached.
+            // SAFETY: element `i` is within the caller's elements. The thread is attached.
             list_of(py, n, |i| unsafe { Ok($make((*data.add(i)).into())) })
         }};
     }
@@ -292,15 +292,15 @@ fn row<'py>(
     }
 }
 
-/// A list of `n` objects, constructed in place; null means that an exception is set.
+/// A list of `n` objects, constructed in place. `item` returns null if an exception is set.
 #[inline]
 fn list_of<'py>(
     py: Python<'py>,
     n: usize,
     make: impl Fn(usize) -> PyResult<*mut ffi::PyObject>,
 ) -> PyResult<Bound<'py, PyList>> {
-    // SAFETY: a new list of empty places, or null with an exception set; it is ours, and its places are filled before anybody else sees it. A list
-    // with empty places can be dropped.
+    // SAFETY: a new list of null items, or null with an exception set. No other code sees the list before its items are set; a list with null items
+    // can be dropped.
     unsafe {
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n as ffi::Py_ssize_t))?;
         for i in 0..n {
@@ -308,7 +308,7 @@ fn list_of<'py>(
                 py.check_signals()?;
             }
             let item = make(i)?;
-            // It takes the reference, of an object.
+            // `PyList_SetItem` takes over the reference.
             if item.is_null() || ffi::PyList_SetItem(list.as_ptr(), i as ffi::Py_ssize_t, item) < 0
             {
                 return Err(PyErr::fetch(py));
@@ -318,7 +318,7 @@ fn list_of<'py>(
     }
 }
 
-/// A number as Python has it.
+/// The value as a Python number.
 pub fn scalar_to_python(py: Python<'_>, value: Scalar) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Scalar::Bool(x) => pyo3::types::PyBool::new(py, x)

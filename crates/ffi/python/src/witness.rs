@@ -1,5 +1,5 @@
-//! A pass-through interpreter: it notes every call of a thread and hands it down. Tests compare what it saw with what happened. It fails on
-//! attributes that do not come back from their serialised form.
+//! A pass-through interpreter that records every call of a thread and passes it on. Tests compare the record with what actually happened. It fails
+//! on attributes that do not survive serialisation.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -13,37 +13,37 @@ use pyo3::prelude::*;
 
 use crate::array::{Get, PyArray};
 
-/// Record of one call. A storage is named by its address.
+/// Record of one call. Storages are identified by address.
 #[pyclass(frozen, get_all, module = "mxnet._core")]
 pub struct WitnessedCall {
     /// Name of the operator.
     name: &'static str,
-    /// Whether its operator is made of others, whose calls are noted too.
+    /// Whether the operator is composite, in which case its inner calls are recorded, too.
     is_composite: bool,
     /// Its attributes as JSON.
     attributes: String,
     /// Storages of the inputs.
     inputs: Vec<usize>,
-    /// Storages that are written: those of the arrays given as `out`, and of the inputs that the operator mutates.
+    /// Storages that the call writes: of the arrays given as `out`, and of inputs that the operator mutates.
     written: Vec<usize>,
     /// Storages of the outputs.
     outputs: Vec<usize>,
 }
 
-/// Notes calls.
+/// Records calls.
 struct Witness {
     this: Weak<Witness>,
     calls: RefCell<Vec<WitnessedCall>>,
-    /// All arrays that were seen: their addresses are of no others then.
+    /// All arrays seen so far, kept alive so that no address is reused.
     held: RefCell<Vec<Array>>,
-    /// Versions of the storages that were seen, as of their last known write.
+    /// Versions of the storages seen, as of their last known write.
     versions: RefCell<HashMap<usize, u64>>,
-    /// Storages that something else than a noted call has written to.
+    /// Storages that were written by something other than a recorded call.
     unseen: RefCell<BTreeSet<usize>>,
 }
 
 impl Witness {
-    /// Notes an array; returns its storage's address.
+    /// Records an array; returns the address of its storage.
     fn hold(&self, x: &Array) -> usize {
         let address = address(x);
         let version = x.tensor().storage().version();
@@ -61,7 +61,7 @@ impl Witness {
         address
     }
 
-    /// Notes that the array's storage was written to by a noted call.
+    /// Notes that a recorded call has written the array's storage.
     fn renew(&self, x: &Array) {
         let version = x.tensor().storage().version();
         self.versions.borrow_mut().insert(address(x), version);
@@ -109,13 +109,13 @@ impl Interpreter for Witness {
     }
 }
 
-/// The address that stands for an array's storage.
+/// The address that identifies an array's storage.
 fn address(x: &Array) -> usize {
     std::sync::Arc::as_ptr(x.tensor().storage()) as usize
 }
 
-/// Calls `body` while every call of this thread is noted: its result, the calls, and the storages that were written to by something else than a
-/// noted call of an operator that is not made of others.
+/// Calls `body` and records every call of this thread. Returns its result, the calls, and the storages that were written by something other than a
+/// recorded call of a non-composite operator.
 #[pyfunction]
 pub fn witnessed(
     body: &Bound<'_, PyAny>,

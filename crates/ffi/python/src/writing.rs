@@ -17,7 +17,7 @@ use crate::error::raise;
 use crate::gil_cell::Ref;
 use crate::interop::{self, Sharing};
 
-/// Values, read as elements of the target are.
+/// Values to write, converted to the target's dtype if possible.
 enum Values<'a, 'py> {
     Held(&'a Bound<'py, PyArray>),
     Made(Array),
@@ -25,7 +25,7 @@ enum Values<'a, 'py> {
 }
 
 impl<'a, 'py> Values<'a, 'py> {
-    /// An array, a number or a list of numbers. `None`: something else, or what cannot be read.
+    /// Values from an array, a number or a list of numbers. `None`: another object, or one that cannot be read.
     fn of(object: &'a Bound<'py, PyAny>, dtype: DType) -> PyResult<Option<Values<'a, 'py>>> {
         if let Ok(x) = object.cast_exact::<PyArray>() {
             return Ok(Some(Values::Held(x)));
@@ -36,7 +36,7 @@ impl<'a, 'py> Values<'a, 'py> {
         if !convert::is_list(object) {
             return Ok(None);
         }
-        // What cannot be read, the general way reads again, to say so.
+        // If it cannot be read, the general path reads it again and reports the error.
         let read = interop::from_object(object, Some(dtype), Sharing::Allowed);
         Ok(read.ok().map(Values::Made))
     }
@@ -51,7 +51,7 @@ impl<'a, 'py> Values<'a, 'py> {
     }
 }
 
-/// NumPy's scalars, for which elements stand, are no arrays to write to.
+/// An error for an array that stands for a NumPy scalar: it cannot be written.
 fn check_place(a: &Bound<'_, PyArray>, function: &str) -> PyResult<()> {
     match a.get().is_written_in_place(a.py()) {
         true => Ok(()),
@@ -61,7 +61,7 @@ fn check_place(a: &Bound<'_, PyArray>, function: &str) -> PyResult<()> {
     }
 }
 
-/// Writes `values` to the elements of `a` at which `mask` is true: each at its own place, or one after the other.
+/// Writes `values` to the elements of `a` where `mask` is true: the value at the same position, or one value after the other.
 #[pyfunction]
 pub fn write_masked(
     a: &Bound<'_, PyAny>,
@@ -87,7 +87,7 @@ pub fn write_masked(
     Ok(values.with(py, |values| put_where(&a, &mask, values, taken)))
 }
 
-/// Writes an array or a number to all elements of `dst`, or to those at which a mask of its shape is true. The kind must not become a lower one.
+/// Writes an array or a number to all elements of `dst`, or to those where a mask of its shape is true. Casts to a lower kind are refused.
 #[pyfunction]
 #[pyo3(signature = (dst, src, mask=None))]
 pub fn write_over(
@@ -137,7 +137,7 @@ pub fn write_over(
     Ok(mask.shape() == dst.shape() && put_where(&dst, &mask, values, Taken::ByPlace))
 }
 
-/// Writes `values`, from the start again when they are used up, at positions of the flattened array `a`.
+/// Writes `values`, repeated as needed, at positions of the flattened array `a`.
 #[pyfunction]
 pub fn write_at(
     a: &Bound<'_, PyAny>,
@@ -165,7 +165,7 @@ pub fn write_at(
     if !convert::is_list(positions) {
         return Ok(false);
     }
-    // What cannot be read, the general way reads again, to say so.
+    // If they cannot be read, the general path reads them again and reports the error.
     let Ok(positions) = interop::from_object(positions, None, Sharing::Allowed) else {
         return Ok(false);
     };
@@ -173,18 +173,18 @@ pub fn write_at(
     Ok(values.with(py, |values| put_at(&a, &positions, values)))
 }
 
-/// Writes a number at one position of a flattened array that lies in C order.
+/// Writes a number at one position of a flattened array in C order.
 fn put_one(a: &Array, at: isize, number: &Scalar) -> bool {
     let len = a.len() as isize;
     let at = if at < 0 { at + len } else { at };
     if a.ndim() == 0 || !(0..len).contains(&at) || !a.layout().is_contiguous() {
         return false;
     }
-    // SAFETY: so many elements lie side by side from the first one on.
+    // SAFETY: the elements are contiguous, and `at` is less than their number.
     unsafe { put_element(a, a.layout().offset() + at as usize, number) }
 }
 
-/// Writes a number, or an array like `positions`, at these positions along an axis.
+/// Writes a number, or an array with the shape of `positions`, at these positions along an axis.
 #[pyfunction]
 pub fn write_along(
     a: &Bound<'_, PyAny>,
@@ -208,7 +208,7 @@ pub fn write_along(
     Ok(values.with(py, |values| put_along(&a, &positions, axis, values)))
 }
 
-/// Writes a number to the main diagonal of an array whose axes are of one length, or of a matrix.
+/// Writes a number to the main diagonal of a matrix, or of an array whose axes have equal lengths.
 #[pyfunction]
 pub fn write_diagonal(a: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(a) = a.cast_exact::<PyArray>() else {

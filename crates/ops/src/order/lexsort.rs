@@ -136,8 +136,8 @@ fn order_rows(cx: &KernelCx) -> Result<()> {
             view_strides: &x.byte_strides(),
             dense_strides: &to.byte_strides(),
         };
-        // SAFETY: 1. the order of a row holds positions within the row. 2. all three are dense and of one shape. 3. `to` overlaps neither input and is
-        // written by nobody else.
+        // SAFETY: 1. the order of a row holds positions within the row. 2. all three are dense and of one shape. 3. `to` overlaps neither input and
+        // is written by nobody else.
         unsafe { gather_along(cx.threads, &what, x.data_ptr(), to.data_ptr()) }
     };
     for i in 0..cx.inputs.len() {

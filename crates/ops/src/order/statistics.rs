@@ -81,8 +81,8 @@ pub static SELECT_EACH: OpDef = OpDef {
         if !cx.output(0).is_empty() {
             let n = rows(&x).n;
             let ranks = positions(cx.op.name, cx.input(1), n, cx.threads)?;
-            // SAFETY: inputs are dense, ranks lie within the rows (`positions`); the output was allocated for this call, is dense and has one element for
-            // each rank.
+            // SAFETY: inputs are dense, ranks lie within the rows (`positions`); the output was allocated for this call, is dense and has one element
+            // for each rank.
             unsafe {
                 select_each(
                     cx.threads,

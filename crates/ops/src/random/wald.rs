@@ -84,8 +84,8 @@ pub static WALD_PATH: OpDef = OpDef {
         },
         |g| {
             let (x, mean, scale) = (g.output(0), g.input(1), g.input(2));
-            // Mills' ratio at sqrt(scale / x) (x / mean + 1), times sqrt(x^3 / scale). Implicit differentiation: -dF/dmean / density is 2 scale / mean^2
-            // times this.
+            // Mills' ratio at sqrt(scale / x) (x / mean + 1), times sqrt(x^3 / scale). Implicit differentiation: -dF/dmean / density is 2 scale /
+            // mean^2 times this.
             let length = x.square()?.mul(x)?.div(scale)?.unary(&SQRT)?;
             let at = scale.div(x)?.unary(&SQRT)?.mul(&x.div(mean)?.shift(1.0)?)?;
             let part = length.mul(&mills(&at)?)?.div(mean)?.scale(2.0)?;

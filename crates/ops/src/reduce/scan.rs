@@ -200,7 +200,8 @@ fn product_slope(x: &Array, dy: &Array) -> Result<Array> {
     if n < 2 {
         return Ok(dy.clone());
     }
-    // A parallel scan: after the step with distance d, s_i is the sum of its first 2 d terms, and factor_i the product of 2 d factors from x_(i+1) on.
+    // A parallel scan: after the step with distance d, s_i is the sum of its first 2 d terms, and factor_i the product of 2 d factors from x_(i+1)
+    // on.
     let mut s = dy.clone();
     let mut factor = narrow(x, last, 1, n)?;
     let mut d = 1;

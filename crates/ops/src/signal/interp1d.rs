@@ -195,8 +195,8 @@ pub static INTERPOLATED: OpDef = OpDef {
             dense(cx.input(1), DType::F64, cx.threads)?,
             dense(cx.input(2), DType::F64, cx.threads)?,
         );
-        // SAFETY: 1. points and values are dense float64 and live to the end of the call. 2. `x` is dense, of a dtype that the kernel takes, and of the shape
-        // of the output (inference), which was allocated for this call. 3. there is at least one point (inference).
+        // SAFETY: 1. points and values are dense float64 and live to the end of the call. 2. `x` is dense, of a dtype that the kernel takes, and of
+        // the shape of the output (inference), which was allocated for this call. 3. there is at least one point (inference).
         unsafe {
             let points = |t: &mxnet_tensor::Tensor| {
                 std::slice::from_raw_parts(t.data_ptr().cast_const().cast::<f64>(), t.len())

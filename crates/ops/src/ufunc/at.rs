@@ -91,8 +91,8 @@ fn apply(cx: &KernelCx) -> Result<()> {
         ptr: dense.data_ptr(),
         stride: *stride,
     });
-    // SAFETY: 1. every position lies within the dense array `a`, which the engine lets this operation write. 2. there is one value in total, or one for
-    // each position. 3. the function takes these operands, as checked above.
+    // SAFETY: 1. every position lies within the dense array `a`, which the engine lets this operation write. 2. there is one value in total, or one
+    // for each position. 3. the function takes these operands, as checked above.
     unsafe {
         map::at_positions(
             rows,

@@ -96,8 +96,8 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
         return creation::full(&shape, value, dtype, x.device());
     }
     let mask = how.mask.map(|mask| fitting(op, mask, x)).transpose()?;
-    // Masked elements are replaced by a neutral value: the identity, or for extremes the start value. While a gradient is recorded an infinite identity
-    // would give infinity minus infinity in the gradient, so masked elements are skipped one by one instead.
+    // Masked elements are replaced by a neutral value: the identity, or for extremes the start value. While a gradient is recorded an infinite
+    // identity would give infinity minus infinity in the gradient, so masked elements are skipped one by one instead.
     let composed_of_calls = op.fold.reduce.is_none() && is_composed(op, x);
     let neutral = op
         .fold

@@ -81,7 +81,7 @@ fn size(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     Ok(int(x, Array::len))
 }
 
-/// The shape, of which few sizes are copied first: a tuple is allocated, which may collect garbage, whose code may give the array another one.
+/// The shape as a tuple. The sizes are copied first: allocating the tuple may run the garbage collector, and thereby code that changes the array.
 #[inline]
 fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     const FEW: usize = 4;
@@ -99,7 +99,7 @@ fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
         let sizes: SmallVec<[usize; 8]> = x.get().with(py, |x| SmallVec::from_slice(x.shape()));
         return tuple(py, sizes);
     }
-    // SAFETY: a new tuple, of which every place is given a new reference before anybody sees it.
+    // SAFETY: a new tuple; every item is set to a new reference before other code sees it.
     unsafe {
         let tuple = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_New(ndim as ffi::Py_ssize_t))?;
         for (i, &size) in sizes[..ndim].iter().enumerate() {
@@ -148,7 +148,7 @@ fn matrix_transposed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     )
 }
 
-/// A view of the array: by its layout while nothing is recorded, else by an operator.
+/// A view of the array: made from its layout if nothing is recorded, else by an operator.
 #[inline]
 fn seen(
     x: &Bound<'_, PyArray>,

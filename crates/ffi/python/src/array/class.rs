@@ -1,4 +1,4 @@
-//! The type `mxnet.numpy.ndarray`: how its objects are made and how they end.
+//! The type `mxnet.numpy.ndarray`: allocation and deallocation of its objects.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -19,7 +19,7 @@ use crate::typed::{self, Typed, slot};
 /// An array object in memory.
 type Object = crate::typed::Object<PyArray>;
 
-/// The type, once it is made.
+/// The type; null before it is made.
 static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
 // SAFETY: there is one such type, whose objects, and those of derived classes, begin with an `Object`.
@@ -48,7 +48,7 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
             flags: ffi::Py_READONLY,
             doc: ptr::null(),
         },
-        // SAFETY: all zeros end the table.
+        // SAFETY: an entry of zeros ends the table.
         unsafe { std::mem::zeroed() },
     ]));
     let mut all = slots::table();
@@ -61,21 +61,21 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         slot(ffi::Py_tp_dealloc, end as *mut c_void),
     ]);
     let (name, flags) = (c"mxnet.numpy.ndarray", ffi::Py_TPFLAGS_BASETYPE);
-    // SAFETY: the tables that Python keeps are leaked; every function stands beside the slot whose form it has.
+    // SAFETY: the tables that Python keeps are leaked; every function has the signature of its slot.
     let class = unsafe { typed::make::<PyArray>(py, name, flags, all) }?;
     class.setattr("__array_priority__", 1000.0)?;
-    // Never given back.
+    // Never freed.
     CLASS.store(class.clone().into_ptr().cast(), Ordering::Relaxed);
     Ok(class)
 }
 
-/// Memory of objects that are gone: most arrays do not live long.
+/// Memory of deallocated objects, for reuse: most arrays do not live long.
 struct FreeList {
     objects: [*mut Object; FreeList::MOST],
     len: usize,
 }
 
-// SAFETY: the memory belongs to nobody else, and may be used and freed by any thread.
+// SAFETY: the memory belongs to the list only, and any thread may use and free it.
 unsafe impl Send for FreeList {}
 
 static FREE_LIST: GilCell<FreeList> = GilCell::new(FreeList {
@@ -84,7 +84,7 @@ static FREE_LIST: GilCell<FreeList> = GilCell::new(FreeList {
 });
 
 impl FreeList {
-    /// So many results of one expression or of a row of calls are on their way at once; some 16 KiB.
+    /// Enough for the temporaries of an expression or of a few calls; about 16 KiB.
     const MOST: usize = 64;
 
     /// Memory for one object; `None` if there is none.
@@ -94,7 +94,7 @@ impl FreeList {
         Some(self.objects[self.len])
     }
 
-    /// Keeps the memory of an object; whether there was room.
+    /// Stores the memory of an object. Returns false if the list is full.
     #[inline]
     fn push(&mut self, object: *mut Object) -> bool {
         let Some(place) = self.objects.get_mut(self.len) else {
@@ -106,14 +106,14 @@ impl FreeList {
     }
 }
 
-/// A new object of exactly this type, referred to once, of which the array is yet to be written.
+/// A new object of exactly this type with one reference. Its array is not initialised.
 #[inline]
 fn blank(py: Python<'_>) -> PyResult<*mut Object> {
     let memory = match FREE_LIST.change(py, FreeList::pop) {
         Some(memory) => memory,
         None => fresh()?,
     };
-    // SAFETY: memory for an object, which nobody else knows.
+    // SAFETY: memory for an object, which is not shared yet.
     unsafe {
         ffi::PyObject_Init(memory.cast(), PyArray::type_object_raw(py));
         (&raw mut (*memory).weak).write(ptr::null_mut());
@@ -121,7 +121,7 @@ fn blank(py: Python<'_>) -> PyResult<*mut Object> {
     Ok(memory)
 }
 
-/// Memory for an object, from Python.
+/// Memory for an object from Python's allocator.
 #[cold]
 #[inline(never)]
 fn fresh() -> PyResult<*mut Object> {
@@ -133,14 +133,14 @@ fn fresh() -> PyResult<*mut Object> {
     Ok(memory.cast())
 }
 
-/// Gives back the memory of an object, and its reference to its class.
+/// Frees the memory of an object and releases its reference to its class.
 ///
 /// # Safety
-/// Nobody refers to the object, in which there is no array any more.
+/// No reference to the object is left, and its content has been dropped.
 #[inline]
 unsafe fn release(py: Python<'_>, object: *mut Object) {
-    // SAFETY: 1. the caller's. 2. every object refers to its class, which says how its memory is freed. Objects of exactly this type all have the
-    // same size, and come from `PyObject_Malloc`: `x.__class__ = ...` makes none of others, as Python compares sizes and how memory is freed.
+    // SAFETY: 1. the caller's promise. 2. every object refers to its class, which knows how to free its memory. Objects of exactly this type have
+    // the same size and come from `PyObject_Malloc`: Python allows `x.__class__ = ...` only for classes with the same size and deallocator.
     unsafe {
         let class = ffi::Py_TYPE(object.cast());
         if !ptr::eq(class, PyArray::type_object_raw(py)) {
@@ -153,9 +153,9 @@ unsafe fn release(py: Python<'_>, object: *mut Object) {
     }
 }
 
-/// Ends an object of the type, or of a class derived from it.
+/// The deallocator of the type and of derived classes.
 unsafe extern "C" fn end(object: *mut ffi::PyObject) {
-    // SAFETY: 1. Python ends objects while it holds the lock, when nobody refers to them any longer. 2. every such object begins like this.
+    // SAFETY: 1. Python calls it with the lock held, when no reference is left. 2. every such object begins like this.
     unsafe {
         let py = Python::assume_attached();
         let object = object.cast::<Object>();
@@ -168,37 +168,37 @@ unsafe extern "C" fn end(object: *mut ffi::PyObject) {
         }
         match (*array).ends_alone(py) {
             true => ptr::drop_in_place(array),
-            // PyO3 lets its references go at once where it knows that the lock is held.
+            // PyO3 drops references immediately only where it knows that the lock is held.
             false => with_python(|_| ptr::drop_in_place(array)),
         }
         release(py, object);
     }
 }
 
-/// A new object around what `make` makes. The garbage collector need not look at it: what arrays refer to is no container.
+/// A new object that contains the result of `make`. It is not tracked by the garbage collector: arrays refer to no containers.
 #[inline]
 pub(super) fn place(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<Py<PyArray>> {
     let write = |to: *mut PyArray| {
-        // SAFETY: the place is one for an array.
+        // SAFETY: `to` is valid for writes.
         unsafe { to.write(make()) };
         true
     };
-    // SAFETY: the place is written.
+    // SAFETY: `write` initialises the object's content.
     let made = unsafe { place_if(py, write) }?;
     Ok(made.expect("it is always written"))
 }
 
-/// A new object around what `write` writes to its place, if it does and says yes. `write` runs no Python code.
+/// A new object whose content `write` constructs in place; `None` if `write` returns false. `write` runs no Python code.
 ///
 /// # Safety
-/// `write` has initialised the place that it is given if it answers yes, and does not panic before.
+/// `write` initialises its argument if it returns true, and does not panic before that.
 #[inline]
 pub(super) unsafe fn place_if(
     py: Python<'_>,
     write: impl FnOnce(*mut PyArray) -> bool,
 ) -> PyResult<Option<Py<PyArray>>> {
     let object = blank(py)?;
-    // SAFETY: an object that nobody else knows, all of which but the array is written.
+    // SAFETY: the object is not shared yet; all of it but the content is initialised.
     unsafe {
         if !write(&raw mut (*object).value) {
             release(py, object);
@@ -209,7 +209,7 @@ pub(super) unsafe fn place_if(
     }
 }
 
-/// A new object of `class`, the type or a class derived from it, around an array; its `__init__` is not called.
+/// A new object of `class` (the type or a derived class) that contains an array; its `__init__` is not called.
 pub fn wrap_as(class: &Bound<'_, PyType>, array: Array) -> PyResult<Py<PyArray>> {
     let py = class.py();
     let own = PyArray::type_object(py);
@@ -222,8 +222,7 @@ pub fn wrap_as(class: &Bound<'_, PyType>, array: Array) -> PyResult<Py<PyArray>>
             class.name()?
         )));
     }
-    // SAFETY: 1. a class derived from the type, which says how its objects are allocated: all zeros behind the head. 2. the new object begins like
-    // all of them.
+    // SAFETY: 1. a class derived from the type, whose allocator zeroes the memory after the head. 2. the new object begins like all of them.
     unsafe {
         let allocate = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_alloc);
         let allocate = std::mem::transmute::<*mut c_void, ffi::allocfunc>(allocate);

@@ -1,4 +1,4 @@
-//! Array objects as the library uses them: creation, access to the array inside, in-place writes.
+//! Array objects as the library uses them: creation, access to the array, in-place writes.
 
 use std::mem::MaybeUninit;
 
@@ -17,7 +17,7 @@ use crate::gil_cell::{GilCell, Ref};
 use crate::typed::Get;
 
 impl PyArray {
-    /// Around an array that is no view and no scalar.
+    /// The content of an object for an array that is neither a view nor a scalar.
     #[inline]
     pub(super) fn plain(array: Array) -> PyArray {
         PyArray {
@@ -34,7 +34,7 @@ impl PyArray {
         place(py, || PyArray::plain(array))
     }
 
-    /// A new Python object for a result that stands for one of NumPy's scalars if it has no axes.
+    /// A new Python object for a result; a 0-d one stands for a NumPy scalar.
     #[inline]
     pub fn wrap_result(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
         place(py, || PyArray {
@@ -43,18 +43,18 @@ impl PyArray {
         })
     }
 
-    /// A new Python object for the element that `make` makes at the place it is given, if it does so and says yes; it stands for NumPy's scalar.
-    /// The object is allocated before `make` is called, and `make` runs no Python code.
+    /// A new Python object for the element that `make` constructs in place; `None` if `make` returns false. It stands for a NumPy scalar. The object
+    /// is allocated before `make` is called, and `make` runs no Python code.
     ///
     /// # Safety
-    /// `make` has initialised the place if it answers yes.
+    /// `make` initialises its argument if it returns true.
     #[inline]
     pub unsafe fn element_by(
         py: Python<'_>,
         make: impl FnOnce(&mut MaybeUninit<InlineScalar>) -> bool,
     ) -> PyResult<Option<Py<PyArray>>> {
         let write = |to: *mut PyArray| {
-            // SAFETY: the place is one for an array, of which all fields are written if `make` makes the element.
+            // SAFETY: the memory is that of an array object; all fields are written if `make` returns true.
             unsafe {
                 (&raw mut (*to).base).write(None);
                 (&raw mut (*to).is_linked).write(false);
@@ -66,11 +66,11 @@ impl PyArray {
         unsafe { place_if(py, write) }
     }
 
-    /// A new Python object for the result that `make` makes at the place that it is given, if it does so and says yes; without axes it stands for NumPy's
-    /// scalar if `is_result`. The object is allocated before `make` is called, and `make` runs no Python code.
+    /// A new Python object for the array that `make` constructs in place; `None` if `make` returns false. A 0-d array stands for a NumPy scalar if
+    /// `is_result`. The object is allocated before `make` is called, and `make` runs no Python code.
     ///
     /// # Safety
-    /// `make` has initialised the place if it answers yes.
+    /// `make` initialises its argument if it returns true.
     #[inline]
     pub unsafe fn made_by(
         py: Python<'_>,
@@ -81,7 +81,7 @@ impl PyArray {
         let write = |to: *mut PyArray| {
             let mut is_scalar = false;
             let array = |to: *mut Array| {
-                // SAFETY: a place for an array, which need not be initialised to be referred to as one; read where it is.
+                // SAFETY: memory for an array, accessed as `MaybeUninit`; it is read only if `make` initialised it.
                 unsafe {
                     let to = &mut *to.cast::<MaybeUninit<Array>>();
                     let is_made = make(to).unwrap_or_else(|error| {
@@ -92,7 +92,7 @@ impl PyArray {
                     is_made
                 }
             };
-            // SAFETY: the place is one for an array, and written where the array is.
+            // SAFETY: the memory is that of an array object; it is initialised if the array is.
             unsafe {
                 let is_made = PyArray::write_array(to, array, || None);
                 (&raw mut (*to).is_scalar).write(is_scalar);
@@ -107,7 +107,7 @@ impl PyArray {
         }
     }
 
-    /// A new Python object for the only output of an operator, which is moved straight into it: arrays are large to move.
+    /// A new Python object for the only output of an operator. The array is moved directly into it, because moving an `Array` is expensive.
     ///
     /// # Panics
     /// If there is no output.
@@ -123,7 +123,7 @@ impl PyArray {
                 }
                 None => false,
             };
-            // SAFETY: the place is one for an array object, and written where the array is.
+            // SAFETY: the memory is that of an array object; it is initialised if the array is.
             unsafe {
                 let is_written = PyArray::write_array(to, array, || None);
                 (&raw mut (*to).is_scalar).write(is_scalar);
@@ -135,7 +135,7 @@ impl PyArray {
         Ok(made.expect("there is an output"))
     }
 
-    /// A new Python object for what the operator made.
+    /// A new Python object for the result of an operator.
     #[inline]
     pub fn wrap_made(py: Python<'_>, op: &OpDef, array: Array) -> PyResult<Py<PyArray>> {
         match op.zero_dim {
@@ -144,7 +144,7 @@ impl PyArray {
         }
     }
 
-    /// The same for what the operator made of `first`, its first argument.
+    /// A new Python object for the result of an operator whose first argument is `first`.
     #[inline]
     pub fn wrap_made_of(
         py: Python<'_>,
@@ -160,7 +160,7 @@ impl PyArray {
         }
     }
 
-    /// A new Python object for what an operator made of `source`; it remembers the array it is a view of, if it is.
+    /// A new Python object for the result of an operator on `source`. If it is a view, `source` becomes its base.
     #[inline]
     pub fn wrap_of(
         py: Python<'_>,
@@ -173,7 +173,7 @@ impl PyArray {
         }
     }
 
-    /// A new Python object for a view of `source`, which it remembers.
+    /// A new Python object for a view of `source`, which becomes its base.
     #[inline]
     pub fn wrap_view(
         py: Python<'_>,
@@ -183,13 +183,13 @@ impl PyArray {
         let flags = Flags::current();
         let is_linked = flags.is_recording();
         let of = source.get();
-        // What is seen of a scalar is one; an array made of it shares no memory with it.
+        // A 0-d view of a scalar is a scalar; an array made from a scalar shares no memory with it.
         let is_scalar = of.is_scalar && array.ndim() == 0;
         if of.is_scalar && !is_scalar && flags.is_unobserved() && !array.is_weak() {
             let copy = array.copy().map_err(|error| raise(py, error))?;
             return PyArray::wrap(py, copy);
         }
-        // A view taken beside the tape must not keep what its source was recorded with.
+        // A view that is not recorded must not keep the recorded graph of its source alive.
         if !is_linked && of.seen(py).entry().is_some() {
             return match is_scalar {
                 true => PyArray::wrap_result(py, array),
@@ -208,7 +208,7 @@ impl PyArray {
         })
     }
 
-    /// A new Python object for what a layout shows of `source`, which it remembers, while nothing is recorded: as [`PyArray::wrap_view`].
+    /// A new Python object for the view of `source` with this layout, while nothing is recorded; as [`PyArray::wrap_view`].
     #[inline]
     pub fn shown(
         py: Python<'_>,
@@ -223,7 +223,8 @@ impl PyArray {
         PyArray::shown_of(py, layout, None, false, source)
     }
 
-    /// The same of an array that is no scalar: of its parts, which are of `part`, if that is given, and perhaps not to be written to.
+    /// As [`PyArray::shown`], for a source that is not a scalar. If `part` is given, the view is of the parts (real, imaginary) of its elements; it
+    /// may be read-only.
     #[inline]
     pub fn shown_of(
         py: Python<'_>,
@@ -233,7 +234,7 @@ impl PyArray {
         source: &Bound<'_, PyArray>,
     ) -> PyResult<Py<PyArray>> {
         let of = source.get();
-        // Taken before the object is allocated: that may collect garbage, whose Python code may give the array other memory.
+        // Taken before the object is allocated: allocation may run the garbage collector, and thereby Python code that changes the array.
         let (parts, base) = {
             let x = of.seen(py);
             let base = of.base_of_views(&x, source);
@@ -242,13 +243,13 @@ impl PyArray {
         PyArray::written(py, parts, layout, base)
     }
 
-    /// A new Python object for what a layout shows of a source that no array object is known to be of.
+    /// A new Python object for the view of a source with this layout, if the array object of the source is not known.
     #[inline]
     pub fn of_source(py: Python<'_>, source: Source, layout: &Layout) -> PyResult<Py<PyArray>> {
         PyArray::written(py, source, layout, None)
     }
 
-    /// The object for a view, which lies inside its source.
+    /// A new Python object for a view that lies inside its source.
     #[inline]
     fn written(
         py: Python<'_>,
@@ -260,7 +261,7 @@ impl PyArray {
             layout.copy_to(to);
             true
         };
-        // SAFETY: 1. the place is one for an array, and the layout was taken of what `parts` are. 2. where the array is written, the place is.
+        // SAFETY: 1. the memory is that of an array object, and the layout was taken from that of `parts`. 2. it is initialised if the array is.
         let made = unsafe {
             place_if(py, |to| {
                 PyArray::write_array(to, |to| Array::write_view(parts, copy, to), || base)
@@ -269,12 +270,13 @@ impl PyArray {
         Ok(made.expect("it is always written"))
     }
 
-    /// A new Python object for the view of `source`, which is no scalar, through the layout that `layout` makes of its own at the place that it is given, if
-    /// it does and says yes; while nothing is recorded. The view is of the parts of `source` that are of `part`, if that is given. The object is allocated
+    /// A new Python object for a view of `source`, which is not a scalar, while nothing is recorded. `layout` constructs the view's layout in place
+    /// from the source's; `None` if it returns false. If `part` is given, the view is of the parts of the elements that have that dtype. The object
+    /// is allocated
     /// before `layout` is called, and `layout` runs no Python code.
     ///
     /// # Safety
-    /// `layout` has initialised the place if it answers yes, with a layout that lies within its own.
+    /// If `layout` returns true, it has initialised its argument with a layout that lies within the source's.
     #[inline]
     pub unsafe fn view_by(
         source: &Bound<'_, PyArray>,
@@ -282,23 +284,23 @@ impl PyArray {
         layout: impl FnOnce(&Layout, &mut MaybeUninit<Layout>) -> bool,
     ) -> PyResult<Option<Py<PyArray>>> {
         let (py, of) = (source.py(), source.get());
-        // A view of what was written while recording is taken again first.
+        // If a recorded write made this view stale, `look` takes it again first.
         of.look(py).end();
         let write = |to: *mut PyArray| {
             let x = of.seen(py);
             let parts = x.tensor().source(part.unwrap_or(x.dtype()), false);
             let layout = |to: &mut MaybeUninit<Layout>| layout(x.layout(), to);
-            // SAFETY: the place is one for an array; the rest is the caller's.
+            // SAFETY: the memory is that of an array; the rest is the caller's promise.
             unsafe {
                 let array = |to: *mut Array| Array::write_view(parts, layout, to);
                 PyArray::write_array(to, array, || of.base_of_views(&x, source))
             }
         };
-        // SAFETY: `write` initialises the place where it says so.
+        // SAFETY: `write` initialises its argument if it returns true.
         unsafe { place_if(py, write) }
     }
 
-    /// The base and the recorded source of a view of this array, which holds `x`.
+    /// The base for views of this array; `None` if the array is recorded. `x` is its array.
     #[inline]
     fn base_of_views(&self, x: &Array, slf: &Bound<'_, PyArray>) -> Option<Py<PyArray>> {
         match (&self.base, x.entry()) {
@@ -308,17 +310,17 @@ impl PyArray {
         }
     }
 
-    /// Writes one, no scalar, around the array that `array` writes to its place, if it does and says yes. Answers whether it did.
+    /// Constructs the content of an object that is not a scalar; `array` constructs its array in place. Returns what `array` returned.
     ///
     /// # Safety
-    /// `to` is valid for writes; `array` has initialised the place that it is given if it answers yes.
+    /// `to` is valid for writes; `array` initialises its argument if it returns true.
     #[inline]
     unsafe fn write_array(
         to: *mut PyArray,
         array: impl FnOnce(*mut Array) -> bool,
         base: impl FnOnce() -> Option<Py<PyArray>>,
     ) -> bool {
-        // SAFETY: the caller's; all fields are written.
+        // SAFETY: the caller's promise; all fields are written.
         unsafe {
             if !ArrayOrScalar::write_array(GilCell::inside(&raw mut (*to).held), array) {
                 return false;
@@ -336,12 +338,12 @@ impl PyArray {
         self.held.look_at(py, |held| held).is_simple()
     }
 
-    /// Whether it stands for one of NumPy's scalars.
+    /// Whether the array stands for a NumPy scalar.
     pub fn is_scalar(&self) -> bool {
         self.is_scalar
     }
 
-    /// Whether in-place operators write to it. Variables are written to, whatever they came from.
+    /// Whether in-place operators write to the array: always, unless it stands for a scalar and is not a variable.
     #[inline]
     pub fn is_written_in_place(&self, py: Python<'_>) -> bool {
         !self.is_scalar
@@ -349,13 +351,13 @@ impl PyArray {
                 && (self.seen(py).entry()).is_some_and(|(node, _)| node.is_variable())
     }
 
-    /// The array this one is a view of, if it still is.
+    /// The array this one is a view of, if they still share memory.
     pub fn viewed(&self, py: Python<'_>) -> Option<Py<PyArray>> {
         let base = self.base.as_ref()?;
         shares(&base.get().look(py), &self.look(py)).then(|| base.clone_ref(py))
     }
 
-    /// The array that writes through this one are recorded for, too.
+    /// The base of a recorded view: writes to the view are recorded for it, too.
     #[inline]
     fn linked(&self) -> Option<&Py<PyArray>> {
         self.base.as_ref().filter(|_| self.is_linked)
@@ -366,13 +368,13 @@ impl PyArray {
         self.look(py).clone()
     }
 
-    /// Looks at the array in place; no Python code may run in `look`.
+    /// Calls `look` with a reference to the array; no Python code may run in `look`.
     #[inline]
     pub fn with<R>(&self, py: Python<'_>, look: impl FnOnce(&Array) -> R) -> R {
         look(&self.look(py))
     }
 
-    /// The array, to look at in place; no Python code may run meanwhile.
+    /// A reference to the array; no Python code may run while it lives.
     #[inline]
     pub fn look<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
         if self.is_linked {
@@ -381,7 +383,7 @@ impl PyArray {
         self.seen(py)
     }
 
-    /// The array as it is, whatever it is a view of.
+    /// The array, without retaking a stale view.
     #[inline]
     fn seen<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
         if self.inline_scalar(py).is_some() {
@@ -404,7 +406,7 @@ impl PyArray {
         })
     }
 
-    /// Whether it is 0-d.
+    /// Whether the array is 0-d.
     #[inline]
     pub fn is_zero_dim(&self, py: Python<'_>) -> bool {
         let held = self.held.look_at(py, |held| held);
@@ -425,8 +427,8 @@ impl PyArray {
         });
     }
 
-    /// Takes the view again if a recorded write has changed its elements. Where that is not possible the array stays as it is, and using it in a
-    /// recorded operation is an error.
+    /// Takes the view again if a recorded write has changed its elements. If that is not possible, the array is unchanged, and using it in a recorded
+    /// operation is an error.
     #[cold]
     #[inline(never)]
     fn follow(&self, py: Python<'_>) {
@@ -451,10 +453,10 @@ impl PyArray {
         autograd::check_writable(&base.get().look(py), &self.look(py)).map_err(|e| raise(py, e))
     }
 
-    /// Becomes the result of a recorded operation that wrote its elements in place, and so does what it is a view of. While nothing is recorded
-    /// the array stays what it is: the optimiser's updates are in place, and a variable remains one.
+    /// Replaces the array by the result of a recorded operation that wrote its elements in place, and updates its base accordingly. If nothing is
+    /// recorded, the array is unchanged: the optimiser updates variables in place, and they remain variables.
     pub fn adopt_written(&self, py: Python<'_>, written: Array) -> PyResult<()> {
-        // What was recorded may have been overwritten with constants.
+        // A recorded array may have been overwritten with constants.
         let is_recorded = written.entry().is_some() || self.seen(py).entry().is_some();
         if !is_recorded || !Flags::current().is_recording() {
             return Ok(());
@@ -473,13 +475,13 @@ impl PyArray {
         Ok(())
     }
 
-    /// Becomes another array: what in-place operators and `attach_grad` do.
+    /// Replaces the array, as in-place operators and `attach_grad` do.
     pub fn adopt(&self, py: Python<'_>, array: Array) {
         self.held.set(py, ArrayOrScalar::Array(array));
     }
 }
 
-/// A [`ArrayOrScalar::Array`] in memory: with `repr(u8)` every variant is its number, then its fields, as C lays them out.
+/// An [`ArrayOrScalar::Array`] in memory. With `repr(u8)` every variant is laid out as a C structure of its tag and its fields.
 #[repr(C)]
 struct HeldArray {
     number: u8,
@@ -503,16 +505,16 @@ impl ArrayOrScalar {
         }
     }
 
-    /// Number of the variant of arrays, the first one.
+    /// Tag of the first variant, arrays.
     const ARRAY: u8 = 0;
 
-    /// Number of the variant of elements, the second one.
+    /// Tag of the second variant, elements.
     const LONE: u8 = 1;
 
-    /// Writes one around the element that `make` makes at its place, if it does.
+    /// Constructs the scalar variant; `make` constructs its element in place. Returns what `make` returned.
     ///
     /// # Safety
-    /// `to` is valid for writes; `make` has initialised the place that it is given if it answers yes.
+    /// `to` is valid for writes; `make` initialises its argument if it returns true.
     #[inline]
     unsafe fn write_inline_scalar(
         to: *mut ArrayOrScalar,
@@ -527,22 +529,22 @@ impl ArrayOrScalar {
         }
     }
 
-    /// Writes one around the array that `write` writes to its place, if it does and says yes. Answers whether it did.
+    /// Constructs the array variant; `write` constructs its array in place. Returns what `write` returned.
     ///
     /// # Safety
-    /// `to` is valid for writes; `write` has initialised the place that it is given if it answers yes.
+    /// `to` is valid for writes; `write` initialises its argument if it returns true.
     #[inline]
     unsafe fn write_array(to: *mut ArrayOrScalar, write: impl FnOnce(*mut Array) -> bool) -> bool {
         let to = to.cast::<HeldArray>();
-        // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant.
+        // SAFETY: 1. `to` is valid for any variant (the caller's promise). 2. this is the layout of the variant.
         unsafe { (&raw mut (*to).number).write(ArrayOrScalar::ARRAY) };
         // SAFETY: as above.
         write(unsafe { &raw mut (*to).array })
     }
 }
 
-/// An array of ours, of whatever class. Looks at the class itself before it asks what the class is derived from, and at Python's own numbers, which
-/// are what else operators and assignments meet.
+/// The object as an array of this package, if its class is `ndarray` or derived from it. The cheap tests come first: the class itself, then Python's
+/// own numbers, which are the other common operands.
 #[inline]
 pub fn as_array<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArray>> {
     if PyArray::is_exact_type_of(object) {
@@ -554,7 +556,7 @@ pub fn as_array<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py,
     object.cast().ok()
 }
 
-/// Whether two arrays have one storage.
+/// Whether two arrays share a storage.
 fn shares(a: &Array, b: &Array) -> bool {
     std::sync::Arc::ptr_eq(a.tensor().storage(), b.tensor().storage())
 }

@@ -212,7 +212,7 @@ pub(super) fn table() -> PyResult<&'static mut [ffi::PyMethodDef]> {
     method_table(&[METHODS, &[of_class]].concat())
 }
 
-/// An array of undefined elements, or one over the memory of another object.
+/// An uninitialised array, or one over the memory of another object.
 pub(super) unsafe extern "C" fn new(
     class: *mut ffi::PyTypeObject,
     args: *mut ffi::PyObject,
@@ -222,7 +222,7 @@ pub(super) unsafe extern "C" fn new(
         "ndarray.__new__",
         "(shape, dtype=None, buffer=None, offset=0, strides=None, order=None)",
     );
-    // SAFETY: Python calls this with a class derived from the type, a tuple and a dictionary or null, the lock held.
+    // SAFETY: Python calls this with a class derived from the type, a tuple, and a dictionary or null, with the lock held.
     let (py, class, args, kwargs) = unsafe {
         let py = Python::assume_attached();
         (
@@ -244,7 +244,7 @@ pub(super) unsafe extern "C" fn new(
         }
         let names = PyTuple::new(py, names)?;
         let values: Vec<_> = values.iter().map(Bound::as_ptr).collect();
-        // SAFETY: a value for each name, all alive by the dictionary, which nobody else can reach.
+        // SAFETY: one value for each name; the dictionary keeps all alive, and other code cannot reach it.
         let named = unsafe { Named::new(values.as_ptr(), names.as_ptr()) };
         let array = SIGNATURE.call(py, &positional, &named, |given| {
             construct::over_memory(
@@ -266,7 +266,7 @@ unsafe extern "C" fn of_class(
     class: *mut ffi::PyObject,
     item: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls this with a class and an argument, the lock held.
+    // SAFETY: Python calls this with a class and an argument, with the lock held.
     let (py, class, item) = unsafe {
         let py = Python::assume_attached();
         (
@@ -282,7 +282,7 @@ unsafe extern "C" fn of_class(
     })
 }
 
-/// None, once it is done.
+/// None, or the error of `result`.
 fn done(x: &Bound<'_, PyArray>, result: PyResult<()>) -> PyResult<Py<PyAny>> {
     result.map(|()| x.py().None())
 }
@@ -314,7 +314,7 @@ fn conj<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
     Ok(out.into_any().unbind())
 }
 
-/// Waits without the interpreter's lock.
+/// Waits without holding the GIL.
 fn wait(
     x: &Bound<'_, PyArray>,
     until: fn(&Array) -> mxnet::core::Result<()>,
@@ -381,7 +381,7 @@ fn format<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResu
     values::scalar(x)?.call_method1(x.py(), "__format__", (spec,))
 }
 
-/// The same elements in memory of their own.
+/// A copy of the array.
 fn copy(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let copy = x.get().with(py, |x| x.copy_in("K"));
@@ -416,7 +416,7 @@ fn sort<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
     put_back(x, &sort.call((x, axis), Some(&keywords))?)
 }
 
-/// Whether this is the last axis of an array to write to.
+/// Whether `axis` is the last axis of a writable array.
 fn is_last_axis(x: &Bound<'_, PyArray>, axis: isize) -> bool {
     let ndim = x.get().with(x.py(), Array::ndim) as isize;
     ndim > 0 && (axis == -1 || axis == ndim - 1) && x.get().is_written_in_place(x.py())
@@ -454,7 +454,7 @@ fn put<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<
         .map(Bound::unbind)
 }
 
-/// The function of the registry with this name.
+/// The registered function of this name.
 fn operator<'py>(
     py: Python<'py>,
     cell: &'static OnceBox<Py<PyAny>>,

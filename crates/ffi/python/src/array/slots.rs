@@ -20,14 +20,14 @@ use crate::operators::{self, in_place, known_binary, plain_power, reflected, una
 use crate::typed::{Get, attached, one, slot, this};
 use crate::{index, interop, scalar_protocol, values};
 
-/// Slots of operators with one operand, with two, and of those that write their result to the first.
+/// Defines the slot functions of unary, binary and in-place operators.
 macro_rules! operators {
     (unary: $($unary:ident: $unary_op:expr),*; binary: $($binary:ident: $binary_op:expr),*; in_place: $($in_place:ident: $in_place_op:expr),* $(;)?) => {
         fn operators() -> Vec<ffi::PyType_Slot> {
             vec![
                 $({
                     unsafe extern "C" fn entry(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
-                        // SAFETY: Python calls slots with an object of the class, the lock held.
+                        // SAFETY: Python calls slots with an object of the class and the lock held.
                         unsafe { one(x, $unary_op.name, |x| unary(x, &$unary_op)) }
                     }
                     slot(ffi::$unary, entry as *mut c_void)
@@ -86,7 +86,7 @@ operators! {
         Py_nb_inplace_rshift: e::bitwise::RIGHT_SHIFT;
 }
 
-/// All slots but those that say what the type is.
+/// All slots except those that describe the type itself.
 pub(super) fn table() -> Vec<ffi::PyType_Slot> {
     let mut all = operators();
     all.extend([
@@ -114,7 +114,7 @@ pub(super) fn table() -> Vec<ffi::PyType_Slot> {
     all
 }
 
-/// A slot with one operand, behind [`attached`].
+/// A unary slot whose body runs inside [`attached`].
 ///
 /// # Safety
 /// As [`one`].
@@ -124,11 +124,11 @@ unsafe fn one_attached(
     name: &'static str,
     body: impl FnOnce(&Bound<'_, PyArray>) -> PyResult<Py<PyAny>>,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { one(x, name, |x| attached(|| body(x))) }
 }
 
-/// `a op b`, of which one is an array.
+/// `a op b`, where one of them is an array.
 ///
 /// # Safety
 /// Both are borrowed for the call, the lock is held.
@@ -138,7 +138,7 @@ unsafe fn binary(
     op: &'static OpDef,
     b: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let (py, a, b) = unsafe {
         let py = Python::assume_attached();
         (
@@ -168,7 +168,7 @@ unsafe fn binary(
     })
 }
 
-/// The result of the left operand's operator if it is an array and has a result; else that of the right one.
+/// The result of the left operand's operator, if that is an array and does not return `NotImplemented`; else that of the right one.
 fn either(
     a: &Bound<'_, PyAny>,
     op: &'static OpDef,
@@ -192,7 +192,7 @@ unsafe extern "C" fn power(
     b: *mut ffi::PyObject,
     modulo: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls slots with the lock held, one of the operands an object of the class.
+    // SAFETY: Python calls slots with the lock held; one of the operands is an object of the class.
     let (py, [a, b, modulo]) = unsafe {
         let py = Python::assume_attached();
         (
@@ -230,7 +230,7 @@ unsafe fn change(
     op: &'static OpDef,
     y: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         let y = Borrowed::<PyAny>::from_ptr(Python::assume_attached(), y);
         match y.is_exact_instance_of::<PyArray>() {
@@ -246,11 +246,11 @@ unsafe extern "C" fn change_power(
     y: *mut ffi::PyObject,
     _modulo: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as above; there is no way to call it with a modulus.
+    // SAFETY: as above; Python never passes a modulus here.
     unsafe { change(x, &e::explog::POWER, y) }
 }
 
-/// `a < b` and its kin.
+/// `a < b` and the other comparisons.
 unsafe extern "C" fn compare(
     a: *mut ffi::PyObject,
     b: *mut ffi::PyObject,
@@ -285,7 +285,7 @@ unsafe extern "C" fn compare(
 
 /// `len(x)`.
 unsafe extern "C" fn length(x: *mut ffi::PyObject) -> ffi::Py_ssize_t {
-    // SAFETY: Python calls slots with an object of the class, the lock held.
+    // SAFETY: Python calls slots with an object of the class and the lock held.
     let (py, x) = unsafe {
         let py = Python::assume_attached();
         (py, this::<PyArray>(py, x))
@@ -352,7 +352,7 @@ unsafe extern "C" fn as_index(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
     unsafe { one_attached(x, "index", values::as_index) }
 }
 
-/// `hash(x)`. Elements change, and equality is elementwise: arrays with axes are no keys.
+/// `hash(x)`. Elements are mutable, and equality is elementwise, so only 0-d arrays are hashable.
 unsafe extern "C" fn hash(x: *mut ffi::PyObject) -> ffi::Py_hash_t {
     // SAFETY: as above.
     let (py, x) = unsafe {
@@ -429,7 +429,7 @@ fn set(
     }
 }
 
-/// `x[i]`, for callers that take arrays for sequences.
+/// `x[i]` of the sequence protocol.
 unsafe extern "C" fn item_at(x: *mut ffi::PyObject, i: ffi::Py_ssize_t) -> *mut ffi::PyObject {
     // SAFETY: as above.
     unsafe {
@@ -439,7 +439,7 @@ unsafe extern "C" fn item_at(x: *mut ffi::PyObject, i: ffi::Py_ssize_t) -> *mut 
     }
 }
 
-/// `x[i] = value`, for callers that take arrays for sequences.
+/// `x[i] = value` of the sequence protocol.
 unsafe extern "C" fn set_item_at(
     x: *mut ffi::PyObject,
     i: ffi::Py_ssize_t,
@@ -471,7 +471,7 @@ unsafe extern "C" fn contains(x: *mut ffi::PyObject, value: *mut ffi::PyObject) 
     })
 }
 
-/// Arrays are added by `+`, joined by `np.concatenate`: no sequence of them is meant.
+/// Sequence concatenation is refused: `+` adds arrays, and `np.concatenate` joins them.
 unsafe extern "C" fn concat(
     x: *mut ffi::PyObject,
     other: *mut ffi::PyObject,
@@ -489,7 +489,7 @@ unsafe extern "C" fn concat(
     }
 }
 
-/// The memory, by the buffer protocol.
+/// The buffer protocol.
 unsafe extern "C" fn buffer(
     x: *mut ffi::PyObject,
     view: *mut ffi::Py_buffer,
@@ -505,8 +505,8 @@ unsafe extern "C" fn buffer(
     guarded_or(py, "buffer", -1, || attached(fill))
 }
 
-/// Ends what [`buffer`] began.
+/// Releases what [`buffer`] exported.
 unsafe extern "C" fn release_buffer(_x: *mut ffi::PyObject, view: *mut ffi::Py_buffer) {
-    // SAFETY: Python passes a buffer that `buffer` filled, the lock held.
+    // SAFETY: Python passes a view that `buffer` filled, with the lock held.
     attached(|| unsafe { interop::release_buffer(view) });
 }

@@ -1,4 +1,4 @@
-//! Arguments of a call as Python gives them: the core's binder associates them with the operator's parameters, this reads the objects.
+//! Arguments of a call as Python passes them: the core's binder associates them with the operator's parameters, this file reads the objects.
 
 use std::cell::Cell;
 use std::ffi::CString;
@@ -28,7 +28,7 @@ pub struct Named {
     pub values: *const *mut ffi::PyObject,
     /// A tuple of strings, or null.
     pub names: *mut ffi::PyObject,
-    /// How many.
+    /// Number of keyword arguments.
     pub len: usize,
 }
 
@@ -36,7 +36,7 @@ impl Named {
     /// # Safety
     /// `names` is null or a tuple of strings, with one borrowed object each at `values`.
     pub unsafe fn new(values: *const *mut ffi::PyObject, names: *mut ffi::PyObject) -> Named {
-        // SAFETY: a tuple, by the contract.
+        // SAFETY: null or a tuple, by the contract.
         let len = if names.is_null() {
             0
         } else {
@@ -60,7 +60,7 @@ impl Named {
     }
 }
 
-/// Reads Python's objects for the binder.
+/// Reads Python objects for the binder.
 struct PyReader<'py>(Python<'py>);
 
 impl<'py> PyReader<'py> {
@@ -71,7 +71,7 @@ impl<'py> PyReader<'py> {
         unsafe { Bound::from_borrowed_ptr(self.0, object.as_ptr()) }
     }
 
-    /// `None` for what is no integer; one beyond 64 bits is an error.
+    /// `None` if the object is not an integer; an error if it is one beyond 64 bits.
     fn unless_overflow<T>(&self, result: PyResult<T>) -> PyResult<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -105,7 +105,7 @@ impl<'py> Reader for PyReader<'py> {
 
     #[inline]
     fn is_none(&self, object: Self::Object) -> bool {
-        // SAFETY: None is an object that is always there.
+        // SAFETY: the None object always exists.
         std::ptr::eq(object.as_ptr(), unsafe { ffi::Py_None() })
     }
 
@@ -218,7 +218,7 @@ impl<'py> Reader for PyReader<'py> {
                 .map(Some);
         }
         Ok(match convert::integers(&object)? {
-            // An array without axes has no length.
+            // A 0-d array has no length.
             Some(cuts) if object.len().is_ok() => Some(Value::Ints(cuts)),
             Some(parts) if parts.len() == 1 => Some(Value::Int(parts[0])),
             _ => None,
@@ -267,15 +267,15 @@ impl<'py> Reader for PyReader<'py> {
     }
 }
 
-/// The same objects as pointers that are not null.
+/// The same slice as non-null pointers.
 #[inline]
 fn non_null(objects: &[*mut ffi::PyObject]) -> &[NonNull<ffi::PyObject>] {
     debug_assert!(objects.iter().all(|object| !object.is_null()));
-    // SAFETY: 1. arguments of a call are never null. 2. both types of pointers have the same form in memory.
+    // SAFETY: 1. arguments of a call are never null. 2. both pointer types have the same representation.
     unsafe { std::slice::from_raw_parts(objects.as_ptr().cast(), objects.len()) }
 }
 
-/// Associates each argument with its parameter. Returns the operator to call: the extended one if the call gives what only that has.
+/// Associates each argument with its parameter. Returns the operator to call: the one with the full signature if an argument needs it.
 #[inline]
 pub fn bind<'py>(
     py: Python<'py>,
@@ -328,7 +328,7 @@ pub fn bind<'py>(
     Ok(op)
 }
 
-/// Warns that a device was given by its older name.
+/// Warns that a device was given as `ctx`.
 #[cold]
 pub fn warn_of_ctx(py: Python<'_>, function: &str) -> PyResult<()> {
     let text = format!("argument `ctx` of {function} is deprecated; use `device`");
@@ -336,7 +336,7 @@ pub fn warn_of_ctx(py: Python<'_>, function: &str) -> PyResult<()> {
     PyErr::warn(py, category.as_any(), &CString::new(text)?, 1)
 }
 
-/// The parameter that had the name `ctx` in MXNet 1.
+/// The parameter that was called `ctx` in MXNet 1.
 #[cold]
 fn current_name(binding: &Binding, name: &str) -> Option<usize> {
     let at = (**binding)
@@ -346,7 +346,7 @@ fn current_name(binding: &Binding, name: &str) -> Option<usize> {
     (name == "ctx").then_some(at)
 }
 
-/// `x.reshape(2, 3)`: several integers where one variadic parameter stands become its tuple. Answers its position and the tuple.
+/// `x.reshape(2, 3)`: packs several integers at the position of a variadic parameter into a tuple. Returns that position and the tuple.
 fn gather_variadic<'py>(
     py: Python<'py>,
     at: usize,
@@ -363,9 +363,9 @@ fn gather_variadic<'py>(
     Ok(Some((at, PyTuple::new(py, items)?)))
 }
 
-/// The parameter of this name.
+/// The index of the parameter called `name`.
 pub fn find(binding: &Binding, name: *mut ffi::PyObject) -> Option<usize> {
-    // Names in calls are interned like ours: nearly always the pointers are the same.
+    // Names in calls are interned, so comparing pointers nearly always suffices.
     if let Some(at) = binding.keywords.iter().position(|k| k.as_ptr() == name) {
         return Some(at);
     }

@@ -1,4 +1,4 @@
-//! An operator as Python sees it: names of its parameters, signature, docstring, method definition.
+//! The Python side of an operator: names of its parameters, signature, docstring, method definition.
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write;
@@ -12,11 +12,11 @@ use pyo3::types::PyString;
 
 use super::description::docstring;
 
-/// An operator, ready to be called from Python.
+/// An operator, prepared for calls from Python.
 pub struct Binding {
-    /// What the binder of all languages knows of it.
+    /// The language-independent signature of the binder.
     signature: Signature,
-    /// Interned names of the parameters, then of what the form adds.
+    /// Interned names of the parameters, then of those that the call form adds (`out`, …).
     pub keywords: Vec<Py<PyAny>>,
     /// The C method definition; Python keeps pointers into it.
     pub def: ffi::PyMethodDef,
@@ -30,7 +30,7 @@ impl Deref for Binding {
     }
 }
 
-// SAFETY: a binding never changes after it was made; the pointers in `def` are to leaked, constant text.
+// SAFETY: a binding never changes after construction; the pointers in `def` point to leaked, constant text.
 unsafe impl Send for Binding {}
 // SAFETY: as above.
 unsafe impl Sync for Binding {}
@@ -80,7 +80,7 @@ fn leak_text(text: &str) -> PyResult<*const c_char> {
     Ok(CString::new(text)?.into_raw())
 }
 
-/// Default of a parameter as Python source.
+/// The default of a parameter as Python source.
 pub fn default(param: &Param) -> Option<String> {
     match param.default {
         Default::Required => None,

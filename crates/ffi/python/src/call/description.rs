@@ -1,4 +1,4 @@
-//! Docstrings of operators: numpydoc sections made from the entries. What a parameter of a usual name means is written once, in `glossary`.
+//! Docstrings of operators: numpydoc sections built from the `OpDef`. The description of common parameter names is in `glossary`.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use mxnet::core::{Cpu, Default, Form, Grad, Lift, OpDef, Out, Param, ParamKind, 
 use mxnet::ops::ufunc;
 use mxnet::tensor::DType;
 
-/// The docstring of an operator; a method's shows no parameter for the array itself.
+/// The docstring of an operator; that of a method omits the parameter for the array itself.
 pub fn docstring(op: &OpDef, skip_self: bool) -> String {
     let shown = op.extended.unwrap_or(op);
     let mut text = op.doc.to_owned();
@@ -29,7 +29,7 @@ fn section(text: &mut String, title: &str) {
     let _ = write!(text, "\n\n{title}\n{}", "-".repeat(title.len()));
 }
 
-/// `name : type` with its sentence below, if there is one.
+/// Appends `name : type` and its description, if there is one.
 fn entry(text: &mut String, head: &str, body: &str) {
     let _ = write!(text, "\n{head}");
     if !body.is_empty() {
@@ -104,7 +104,7 @@ fn kind(param: &Param) -> String {
 
 const OUT: &str = "Where the result is written; its shape is the result's.";
 
-/// Meaning of parameters by name and kind; empty where the entry has to describe them.
+/// Description of a parameter by its name and kind; empty if the `OpDef` has to describe it.
 fn glossary(param: &Param) -> &'static str {
     let several = param.kind == ParamKind::Ints;
     match (param.name, param.kind) {
@@ -233,7 +233,7 @@ fn notes(text: &mut String, op: &OpDef) {
             let _ = write!(text, "\nNot differentiable: {why}.");
         }
     }
-    // What differs from NumPy for whole groups of operators; the rest is said by the entries.
+    // Differences from NumPy for groups of operators; the `OpDef`s describe all others.
     if let Types::Promote {
         lift: Lift::ToFloat | Lift::ToDefaultFloat,
         ..
@@ -246,7 +246,7 @@ fn notes(text: &mut String, op: &OpDef) {
     }
 }
 
-/// The lines without the margin they have in the source.
+/// The lines without their common indentation in the source.
 fn dedented(text: &str) -> String {
     let lines: Vec<&str> = text.trim_start_matches('\n').trim_end().lines().collect();
     let margins = lines.iter().filter(|line| !line.trim().is_empty());

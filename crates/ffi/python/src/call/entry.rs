@@ -1,4 +1,4 @@
-//! The C functions Python calls, one for functions and one per method, and the function objects and methods around them.
+//! The C functions that Python calls (one for all functions, one for each method), and the function and method objects around them.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -26,12 +26,12 @@ unsafe extern "C" fn function_entry(
 ) -> *mut ffi::PyObject {
     // SAFETY: the function object was made by `as_function`, with a module whose state points to a leaked binding.
     let binding = unsafe { &**ffi::PyModule_GetState(slf).cast::<*const Binding>() };
-    // SAFETY: Python calls with the lock held and `nargs` + number of keywords valid pointers.
+    // SAFETY: Python calls with the lock held; there are `nargs` + number of keywords valid pointers.
     unsafe { enter(binding, args, nargs as usize, kwnames) }
 }
 
-/// Python pickles a built-in function by its name if the object it is bound to is a module: so each is bound to one of its own, whose state is a
-/// pointer to the binding.
+/// The definition of the module object that each function is bound to. Python pickles a built-in function by its name only if it is bound to a
+/// module, so each function has its own module, whose state is a pointer to the binding.
 struct Home(UnsafeCell<ffi::PyModuleDef>);
 
 // SAFETY: only Python writes to the definition, with the lock held.
@@ -51,7 +51,7 @@ static HOME: Home = Home(UnsafeCell::new(ffi::PyModuleDef {
 
 /// The operator behind a function object; `None` for any other object.
 pub fn binding_of(function: &Bound<'_, PyAny>) -> Option<&'static Binding> {
-    // SAFETY: 1. a live object; what it is is asked first. 2. the state of a module of this definition is a pointer to a leaked binding.
+    // SAFETY: 1. a live object, whose type is checked first. 2. the state of a module with this definition is a pointer to a leaked binding.
     unsafe {
         if ffi::PyCFunction_CheckExact(function.as_ptr()) == 0 {
             return None;
@@ -94,7 +94,7 @@ pub unsafe fn enter(
     guarded(py, binding.op.name, run)
 }
 
-/// Runs `body` and turns errors and panics into Python exceptions: what a C function answers that returns an object.
+/// Runs `body` for a C function that returns an object: errors and panics become Python exceptions.
 #[inline]
 pub fn guarded(
     py: Python<'_>,
@@ -116,7 +116,7 @@ pub fn guarded_or<T>(
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
-            // PyO3 lets go at once what the call has dropped on its way to the error.
+            // PyO3 drops immediately the references that the call released before the error.
             with_python(|py| error.restore(py));
             failed
         }
@@ -141,7 +141,7 @@ pub fn function(
 /// A Python function object around a binding, found under its name in `module`.
 pub fn as_function(py: Python<'_>, binding: &'static Binding, module: &str) -> PyResult<Py<PyAny>> {
     let module = PyString::intern(py, module);
-    // SAFETY: 1. the module definition and the leaked binding stay valid, and the state of a new module has room for the pointer to the latter.
+    // SAFETY: 1. the module definition and the leaked binding stay valid, and the state of a new module is large enough for a pointer.
     // 2. attached.
     unsafe {
         let home = Bound::from_owned_ptr_or_err(py, ffi::PyModule_Create(HOME.0.get()))?;
@@ -155,7 +155,7 @@ pub fn as_function(py: Python<'_>, binding: &'static Binding, module: &str) -> P
     }
 }
 
-/// Bindings of the methods, by number; each method's C function knows its number.
+/// Bindings of the methods by number; the C function of each method knows its number.
 static METHODS: std::sync::OnceLock<Vec<&'static Binding>> = std::sync::OnceLock::new();
 
 /// Entry of method number `N`: the array itself is the first argument.
@@ -194,7 +194,7 @@ unsafe fn enter_method(
     };
     let given = match nargs + names {
         0 => &[][..],
-        // SAFETY: so many valid pointers, by the contract.
+        // SAFETY: this many valid pointers, by the contract.
         len => unsafe { std::slice::from_raw_parts(args, len) },
     };
     let mut few = [slf; 8];
@@ -246,7 +246,7 @@ fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> P
     Ok(())
 }
 
-/// Modules of the namespaces below, in their order.
+/// Modules of the namespaces, in the order used below.
 const MODULES: [&str; 5] = [
     "mxnet.numpy",
     "mxnet.numpy.linalg",
@@ -255,7 +255,7 @@ const MODULES: [&str; 5] = [
     "mxnet.numpy.fft",
 ];
 
-/// Namespaces that operators appear in, by surface; every operator is in `op` under its own name.
+/// Creates the namespaces of operators by their surfaces. The namespace `op` has every operator under its own name.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let class = array::make(py)?;
@@ -266,7 +266,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
     let mut ufuncs = HashMap::new();
     for op in registry::all() {
-        // An elementwise function is one object under all its names; any other operator is a function for each name.
+        // An elementwise function is the same object under all its names; any other operator is a separate function for each name.
         let ufunc = match op.is_ufunc() {
             true => {
                 let binding = Binding::leak(py, op, op.name, function_entry, false)?;
@@ -291,7 +291,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         for surface in op.surface {
             let (space, name) = match surface {
                 Surface::Np(name) => (0, name),
-                // NumPy's namespace of linear algebra has plain functions.
+                // In NumPy's namespace `linalg` these are plain functions, not ufuncs.
                 Surface::NpLinalg(name) if !op.core.is_empty() => {
                     spaces[1]
                         .1

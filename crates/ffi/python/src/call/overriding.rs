@@ -1,6 +1,6 @@
-//! Functions that are no functions of elements, called with objects that answer in their place: NumPy's protocol `__array_function__`.
+//! NumPy's `__array_function__` protocol for operators that are not ufuncs.
 //!
-//! Objects are asked only where the arguments could not be bound, so that calls with arrays cost nothing.
+//! Objects are asked only if the arguments could not be bound, so that calls with arrays cost nothing.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use super::binding::Binding;
 use crate::array::PyArray;
 use crate::convert;
 
-/// What an argument, or an element of a list of them, makes of the call; `None` if none has a say.
+/// The result of the first argument, or element of a list argument, whose `__array_function__` handles the call; `None` if there is none.
 #[cold]
 pub fn answered(
     py: Python<'_>,
@@ -52,7 +52,7 @@ pub fn answered(
     Ok(None)
 }
 
-/// Adds an object whose class speaks the protocol, one of each class. Arrays of ours and of NumPy do, but they are converted.
+/// Adds an object whose class implements the protocol, one of each class. Our arrays and NumPy's are converted instead.
 fn collect<'py>(object: Bound<'py, PyAny>, speakers: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
     let py = object.py();
     let class = object.get_type();

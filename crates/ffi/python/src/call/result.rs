@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::array::{Get, PyArray};
 use crate::convert::Operand;
 
-/// One output as it is, several as a tuple, none as `None`.
+/// A single output itself, several as a tuple, none as `None`.
 #[inline]
 pub fn finish(py: Python<'_>, op: &'static OpDef, outputs: &mut Outputs) -> PyResult<Py<PyAny>> {
     if outputs.is_empty() {
@@ -24,7 +24,7 @@ pub fn finish(py: Python<'_>, op: &'static OpDef, outputs: &mut Outputs) -> PyRe
     Ok(PyTuple::new(py, items)?.into_any().unbind())
 }
 
-/// As [`finish`]; views of `sources` know what they are views of.
+/// As [`finish`]; a result that is a view of one of `sources` has it as its base.
 pub fn finish_of<'a, 'py: 'a>(
     py: Python<'py>,
     op: &'static OpDef,
@@ -75,7 +75,7 @@ pub fn finish_as(
     let number = outputs.len();
     let result = match op.cpu {
         Cpu::View(_) | Cpu::Composite(_) => finish_of(py, op, outputs, held),
-        // A copy of a scalar is one.
+        // A copy of a scalar is a scalar.
         _ if op.zero_dim == ZeroDimResult::AsOperand && outputs.iter().any(|y| y.ndim() == 0) => {
             finish_of(py, op, outputs, held)
         }
@@ -101,7 +101,7 @@ pub fn finish_as(
     })
 }
 
-/// Outputs that were written into given arrays take their place in the recorded graph too.
+/// Results that were written to given arrays replace them in the recorded graph, too.
 pub fn finish_into(
     py: Python<'_>,
     op: &'static OpDef,

@@ -1,4 +1,4 @@
-//! Traced functions: tracing, and runs of what was compiled.
+//! Traced functions: tracing them, and running the compiled graphs.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -19,13 +19,13 @@ use crate::array::PyArray;
 use crate::error::raise;
 use crate::typed::Get;
 
-/// What is bound to an input of a graph at each call.
+/// What an input of a graph is bound to at each call.
 pub enum Binding {
     /// Argument `i`.
     Argument(usize),
-    /// An array that the function found.
+    /// An array that the function captured.
     Array(Array),
-    /// The gradient buffer of a variable that the function found: passes may give it other memory.
+    /// The gradient buffer of a captured variable; a backward pass may replace its memory.
     Gradient(Arc<Leaf>),
     /// The gradient buffer of argument `i`, a variable.
     GradientOf(usize),
@@ -35,63 +35,63 @@ pub enum Binding {
 struct Gradient {
     executable: Arc<Executable>,
     residuals: Vec<Residual>,
-    /// Inputs with a gradient: arguments by their number, and arrays that the function found.
+    /// Inputs with a gradient: arguments by index, and captured arrays.
     variables: Vec<(Option<usize>, Array)>,
-    /// Results that send cotangents back.
+    /// Indices of the results that propagate cotangents.
     heads: Vec<usize>,
-    /// The function as it was traced: its gradient's own gradient adds up as that of the function itself.
+    /// The function as traced. Second derivatives are computed from it, so that they add up as those of the function itself.
     traced: Arc<Graph>,
-    /// For each input of `traced` that is no constant: which binding it is, or the array that it was traced with.
+    /// For each input of `traced` that is not a constant: the index of its binding, or the array that it was traced with.
     inputs: Vec<TracedInput>,
 }
 
-/// Where the array of an input of a traced graph is found.
+/// How the array of an input of a traced graph is found.
 #[derive(Clone)]
 enum TracedInput {
-    /// Among the bindings of the compiled graph.
+    /// Index among the bindings of the compiled graph.
     Bound(usize),
     /// An array that the compiled graph does not need.
     Array(Array),
 }
 
-/// A traced function, compiled for arguments of one form.
+/// A traced function, compiled for arguments of one signature.
 #[pyclass(frozen, module = "mxnet._core")]
 pub struct CompiledGraph {
     executable: Arc<Executable>,
     bindings: Vec<Binding>,
     gradient: Option<Gradient>,
     num_outputs: usize,
-    /// Whether an argument is an array that the function found, too.
+    /// Whether an argument is also an array that the function captured.
     #[pyo3(get)]
     pub argument_is_captured: bool,
-    /// Nodes that were traced, before passes removed any.
+    /// Number of traced nodes, before passes removed any.
     #[pyo3(get)]
     num_traced_nodes: usize,
-    /// Arrays of which the function saw values, with their versions.
+    /// Arrays whose values the function read during tracing, with their versions.
     seen: Vec<(Array, u64)>,
-    /// How long tracing and compiling took.
+    /// Duration of tracing and compiling.
     #[pyo3(get)]
     pub seconds: f64,
-    /// The graph for all sizes of which this is one for certain ones.
+    /// The template from which this graph for certain sizes was made.
     pub template: Option<Arc<Template>>,
 }
 
-/// Arrays and their names, in order.
+/// Arrays with their names, in order.
 type NamedArrays = Vec<(String, Py<PyArray>)>;
 
-/// The backward half of one call.
+/// The backward pass of one call.
 pub struct Backward {
     pub executable: Arc<Executable>,
-    /// What the gradient needs, and the versions of their elements.
+    /// Saved arrays that the gradient needs, with their versions.
     pub residuals: Vec<(Array, u64)>,
-    /// The call, to be repeated operator by operator where the gradient's own gradient is asked for.
+    /// The call, for second derivatives: it is repeated operator by operator.
     pub call: RecordedCall,
 }
 
-/// A call of a compiled function while gradients were recorded.
+/// A call of a compiled function while recording.
 pub struct RecordedCall {
     pub forward: Arc<Graph>,
-    /// The arrays of all inputs but constants, at their places in the recorded graph.
+    /// The arrays of all inputs that are not constants, as recorded.
     pub bindings: Vec<Array>,
     pub random: RunDraws,
     pub heads: Vec<usize>,
@@ -100,7 +100,7 @@ pub struct RecordedCall {
 }
 
 impl RecordedCall {
-    /// The gradients by operators that are recorded.
+    /// The gradients, computed by recorded operators.
     fn differentiate(&self, dys: &[Array]) -> Result<Grads> {
         let bindings: SmallVec<[&Array; 16]> = self.bindings.iter().collect();
         let num_outputs = self.heads.iter().max().map_or(0, |last| last + 1);
@@ -140,23 +140,23 @@ impl CustomBackward for Backward {
     }
 }
 
-/// Calls a function with stand-ins for its arguments; returns its results.
+/// Calls a function with abstract arrays for its arguments; returns its results.
 pub type Body<'a> = dyn FnMut(&[Py<PyArray>]) -> PyResult<Vec<Py<PyArray>>> + 'a;
 
-/// A function that was traced, with its gradient while gradients are recorded.
+/// A traced function, with its gradient if gradients were recorded.
 pub struct TracedFunction {
     pub traced: Traced,
-    /// Results that send cotangents back.
+    /// Indices of the results that propagate cotangents.
     pub heads: Vec<usize>,
     /// Inputs with a gradient.
     pub variables: Vec<Recorded>,
     pub num_outputs: usize,
     pub num_arguments: usize,
-    /// What the function decided by lengths.
+    /// What the function decided depending on lengths.
     pub decisions: Vec<Decision>,
 }
 
-/// An array without values of another shape, a variable if `x` is at a place in a recorded graph.
+/// An abstract array of another shape; a variable if `x` is recorded.
 fn like(x: &Array, shape: &[usize]) -> Result<Array> {
     let made = Array::without_values(shape, x.dtype(), x.device())?;
     let mut made = made.locked(x.tensor().is_read_only());
@@ -168,15 +168,15 @@ fn like(x: &Array, shape: &[usize]) -> Result<Array> {
 }
 
 impl TracedFunction {
-    /// Whether the values that the function saw while it was traced are still the same.
+    /// Whether the values that the function read during tracing are unchanged.
     pub fn is_current(&self) -> bool {
         let is_same = |(x, version): &(Array, u64)| x.tensor().storage().version() == *version;
         self.traced.seen.iter().all(is_same)
     }
 
-    /// Traces a function, and its gradient while gradients are recorded. Of `arrays` that have another shape in `shapes` only the dtype counts. `lengths`
-    /// are those of axes that depend on values. `None` if the
-    /// function calls operators whose results have shapes that depend on values.
+    /// Traces a function, and its gradient if gradients are recorded. `shapes` replaces the shapes of `arrays`; arrays with another shape contribute
+    /// their dtype only. `lengths` are the lengths of axes that depend on values. `None` if the function calls operators whose result shapes depend
+    /// on values.
     ///
     /// # Errors
     /// What the function raises; the core's errors.
@@ -225,7 +225,7 @@ impl TracedFunction {
             .map_err(failed)
     }
 
-    /// Ends a trace behind the gradients of its results.
+    /// Ends a trace after the gradients of its results have been traced.
     fn with_gradient(
         tracer: &Rc<Tracer>,
         outputs: Vec<Array>,
@@ -254,7 +254,7 @@ impl TracedFunction {
                 let wanted: Vec<&Array> = variables.iter().map(|x| &x.array).collect();
                 let cotangents: Vec<Option<&Array>> = cotangents.iter().map(Some).collect();
                 let training = interp::is_training();
-                // One input may have been computed from another: that part of the graph is not the function's.
+                // One input may have been computed from another; that part of the graph does not belong to the function.
                 let (keep, through) = (Retain::No, Through::Nothing);
                 tape::grad_within(&heads, &wanted, &cotangents, keep, false, training, through)
             };
@@ -294,7 +294,7 @@ impl TracedFunction {
         })
     }
 
-    /// Compiles the graph of the trace, or one of other sizes.
+    /// Compiles the traced graph, or `graph` for other sizes.
     ///
     /// # Errors
     /// The core's errors.
@@ -358,7 +358,7 @@ impl TracedFunction {
             };
             let traced = gradient.traced.inputs.iter().filter(is_bound);
             gradient.inputs = traced.map(place).collect::<Result<_>>()?;
-            // Passes drop inputs that nothing reads: the residuals are inputs by their number.
+            // Passes remove unused inputs, so the residuals are found by the inputs' numbers.
             for residual in &mut gradient.residuals {
                 if let Residual::Input(i) = residual {
                     let found =
@@ -388,7 +388,7 @@ impl TracedFunction {
     }
 }
 
-/// The elements of a captured array in the shape and dtype in which a node reads all of them; as they are if none does.
+/// A captured array in the shape and dtype in which a node reads all of it; unchanged if no node does.
 fn as_used(graph: &Graph, buffer: mxnet::graph::BufferId, bytes: &Array) -> Array {
     let len_bytes = graph.buffer(buffer).len_bytes;
     let operands = graph.nodes.iter().flat_map(|node| &node.inputs);
@@ -404,21 +404,21 @@ fn as_used(graph: &Graph, buffer: mxnet::graph::BufferId, bytes: &Array) -> Arra
 }
 
 impl CompiledGraph {
-    /// Whether the values that the function saw while it was traced are still the same.
+    /// Whether the values that the function read during tracing are unchanged.
     pub fn is_current(&self) -> bool {
         self.seen
             .iter()
             .all(|(x, version)| x.tensor().storage().version() == *version)
     }
 
-    /// Whether a run takes so long that other threads of Python should go on meanwhile.
+    /// Whether a run takes so long that the GIL should be released.
     pub fn is_long(&self) -> bool {
-        /// Letting other threads run and coming back takes some hundred nanoseconds.
+        /// Releasing and reacquiring the GIL takes some hundred nanoseconds.
         const LONG_NS: u64 = 20_000;
         self.executable.cost_ns() > LONG_NS
     }
 
-    /// Whether an argument has the storage of an array that the function found elsewhere, and one of both is written.
+    /// Whether an argument shares its storage with an array that the function captured, and one of them is written.
     pub fn meets_captured(&self, arguments: &[&Array]) -> bool {
         let inputs = self.executable.graph().inputs.iter();
         let bound = inputs.filter(|input| !matches!(input.source, Source::Constant(_)));
@@ -442,7 +442,7 @@ impl CompiledGraph {
         })
     }
 
-    /// Runs the graph, and records the call while gradients are recorded.
+    /// Runs the graph; records the call if gradients are recorded.
     pub fn run(&self, arguments: &[&Array]) -> Result<Outputs> {
         let held: SmallVec<[Option<Array>; 16]> = self
             .bindings
@@ -525,7 +525,7 @@ impl CompiledGraph {
     }
 }
 
-/// Arrays that were found are bound by their memory; those that are recorded, at their places.
+/// The array that a captured array is bound to: the variable with the same storage if there is one, else itself.
 pub fn at_place(binding: &Array, variables: &[&Array]) -> Array {
     let mut same = variables.iter().filter(|x| {
         Arc::ptr_eq(x.tensor().storage(), binding.tensor().storage())
@@ -537,7 +537,7 @@ pub fn at_place(binding: &Array, variables: &[&Array]) -> Array {
 
 #[pymethods]
 impl CompiledGraph {
-    /// The results of the function for these arguments, whose forms are those of the trace.
+    /// The results of the function for these arguments, which must have the signature of the trace.
     fn __call__(
         &self,
         py: Python<'_>,
@@ -550,8 +550,8 @@ impl CompiledGraph {
         outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
     }
 
-    /// The graph as JSON, and the arrays that it needs beside its arguments, by name. `names` has the names of known arrays by their storages; others
-    /// are called `captured.0`, constants `constant.0`.
+    /// The graph as JSON, and the arrays that it needs besides its arguments, by name. `names` maps storages of known arrays to names; other arrays
+    /// are called `captured.0` etc., constants `constant.0` etc.
     fn export(
         &self,
         py: Python<'_>,
@@ -571,7 +571,7 @@ impl CompiledGraph {
         let mut bound = self.bindings.iter();
         let captured: Vec<Option<Array>> = (graph.inputs.iter())
             .map(|input| match input.source {
-                // Arrays of a template are those of its trace.
+                // The arrays of a template are those of its trace.
                 _ if template.is_some() => None,
                 Source::Constant(_) => None,
                 _ => match bound.next() {
@@ -615,7 +615,7 @@ impl CompiledGraph {
         gradient.map_or(String::new(), |x| x.executable.graph().to_string())
     }
 
-    /// Numbers of the compiled graph and of its gradient: nodes, steps, bytes of the arena, bytes without sharing.
+    /// For the compiled graph and its gradient: number of nodes, number of steps, bytes of the arena, bytes without sharing.
     #[getter]
     fn sizes(&self) -> Vec<(usize, usize, usize, usize)> {
         let both = [
@@ -634,7 +634,7 @@ impl CompiledGraph {
         sizes.collect()
     }
 
-    /// The most bytes that intermediate results and new results need in a run, of the graph and of its gradient. The gradient's include what it needs of the graph.
+    /// Peak bytes of intermediate and new results of a run, for the graph and for its gradient. The gradient's include the residuals of the graph.
     #[getter]
     fn peak_bytes(&self) -> Vec<usize> {
         let of = |x: &Executable| x.memory().peak_bytes(x.graph());
@@ -655,7 +655,7 @@ impl CompiledGraph {
         found
     }
 
-    /// Storages of the arrays that the function found.
+    /// Storages of the arrays that the function captured.
     #[getter]
     pub fn captured_storages(&self) -> Vec<usize> {
         let found = self.bindings.iter().filter_map(|binding| match binding {

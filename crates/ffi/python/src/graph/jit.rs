@@ -1,4 +1,4 @@
-//! Functions that are traced at their first call of each form, and run as compiled graphs from then on.
+//! Functions that are traced at the first call with each signature, and then run as compiled graphs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,44 +23,44 @@ use crate::error::raise;
 use crate::gil_release::without_gil;
 use crate::typed::Get;
 
-/// What is known of calls of one signature.
+/// What is known about calls with one signature.
 struct Entry {
     signature: Signature,
     kind: Kind,
     form: Form,
     /// Called before each run.
     before: Vec<Py<PyAny>>,
-    /// Asked after parameters have been replaced: whether the graph still has the right ones.
+    /// Called after parameters have been replaced; returns whether the graph still has the right ones.
     is_current: Option<Py<PyAny>>,
     generation: u64,
-    /// What reports say of the trace.
+    /// What reports show of the trace.
     record: Py<PyAny>,
 }
 
-/// How calls are carried out.
+/// How a call is executed.
 enum Kind {
-    /// By a graph.
+    /// With a graph.
     Graph(Arc<Py<CompiledGraph>>),
-    /// By a graph for the sizes of each call.
+    /// With a template, compiled for the sizes of each call.
     Sized(Box<SizedFunction>),
-    /// By a graph in pieces.
+    /// With a graph in pieces.
     Split(Box<SplitFunction>),
-    /// By graphs that are each for one size, and why.
+    /// With one graph for each size, and why.
     Specialised(String),
-    /// As the function is, and why.
+    /// Without a graph, by calling the function, and why.
     AsItIs(String),
 }
 
-/// The form of arguments and results.
+/// The structure of arguments and results.
 struct Form {
     results: Tree,
-    /// The arguments that it was traced with, and shapes and dtypes of their arrays.
+    /// The arguments of the trace, with shapes and dtypes of their arrays.
     arguments: Tree,
     keywords: Option<Tree>,
     arrays: Vec<(Vec<usize>, DType)>,
 }
 
-/// What [`JitFunction::records`] says of a trace.
+/// What [`JitFunction::records`] returns for a trace.
 type Record = (
     Py<PyAny>,
     Vec<Py<CompiledGraph>>,
@@ -69,34 +69,34 @@ type Record = (
     Option<String>,
 );
 
-/// A function that is compiled for each form of its arguments.
+/// A function that is compiled for each signature of its arguments.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
 pub struct JitFunction {
     function: Py<PyAny>,
-    /// Called with this object, the arguments and `trace`, which traces the call; it returns what `trace` does.
+    /// Called with this object, the arguments and `trace`, which traces the call; returns the result of `trace`.
     tracing: Py<PyAny>,
     entries: Mutex<Vec<Arc<Entry>>>,
     max_entries: usize,
-    /// Which axes may have any length.
+    /// Axes that may have any length.
     dynamic: Option<DynamicAxes>,
 }
 
-/// Counts replacements of parameters' arrays.
+/// Number of times that arrays of parameters were replaced.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Says that a parameter has other arrays from now on.
+/// Notes that a parameter's array was replaced.
 #[pyfunction]
 pub fn parameters_replaced() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Whether calls of this thread are noted in a trace.
+/// Whether calls of this thread are being traced.
 #[pyfunction]
 pub fn trace_is_active() -> bool {
     interp::is_tracing()
 }
 
-/// Calls `body` outside all traces and unrecorded: what it computes has values.
+/// Calls `body` outside all traces, without recording, so that its results have values.
 #[pyfunction]
 pub fn outside_trace(body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     interp::outside(|| body.call0()).map(Bound::unbind)
@@ -104,8 +104,8 @@ pub fn outside_trace(body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
 
 #[pymethods]
 impl JitFunction {
-    /// `dynamic` has the axes of each array among the arguments that may have any length, with a name or None; one entry is for all arrays if
-    /// `is_for_all`.
+    /// `dynamic` lists, for each array among the arguments, the axes that may have any length, each with a name or None. If `is_for_all`, its only
+    /// entry applies to all arrays.
     #[new]
     fn new(
         function: Py<PyAny>,
@@ -123,13 +123,13 @@ impl JitFunction {
         }
     }
 
-    /// The function as it is called without a graph.
+    /// The Python function.
     #[getter]
     fn function(&self, py: Python<'_>) -> Py<PyAny> {
         self.function.clone_ref(py)
     }
 
-    /// The compiled graphs, the one used last at the end.
+    /// The compiled graphs, the most recently used last.
     #[getter]
     fn graphs(&self, py: Python<'_>) -> Vec<Py<CompiledGraph>> {
         let entries = self.entries();
@@ -137,7 +137,7 @@ impl JitFunction {
         graphs.map(|graph| graph.clone_ref(py)).collect()
     }
 
-    /// For each trace that is kept: what reports say of it, its graphs, whether these are for the sizes of calls, how many pieces there are, why there is no
+    /// For each stored trace: what reports show of it, its graphs, whether these come from a template, the number of pieces, and why there is no
     /// graph.
     #[getter]
     fn records(&self, py: Python<'_>) -> Vec<Record> {
@@ -165,14 +165,14 @@ impl JitFunction {
         records.collect()
     }
 
-    /// For how many forms of the arguments the function runs as it is, because shapes depend on values.
+    /// Number of signatures for which the function runs without a graph, because shapes depend on values.
     #[getter]
     fn num_dynamic(&self) -> usize {
         let is_it = |entry: &&Arc<Entry>| matches!(entry.kind, Kind::AsItIs(_));
         self.entries().iter().filter(is_it).count()
     }
 
-    /// Arguments like those of the graph that was traced last, their arrays without values; `None` if there is no graph.
+    /// The arguments of the last trace with abstract arrays in place of their arrays; `None` if there is no graph.
     fn last_arguments(&self, py: Python<'_>) -> PyResult<Option<(Py<PyAny>, Py<PyAny>)>> {
         let entries = self.entries();
         let has_graph = |entry: &&Arc<Entry>| matches!(entry.kind, Kind::Graph(_) | Kind::Sized(_));
@@ -194,7 +194,7 @@ impl JitFunction {
         Ok(Some((args, kwargs)))
     }
 
-    /// The graph for calls with arguments like these, traced if it is not known yet, and the form of its results, with `slot(i)` in place of array `i`.
+    /// The graph for calls with arguments like these, traced if necessary, and the structure of its results, with `slot(i)` in place of array `i`.
     fn graph_for(
         slf: &Bound<'_, Self>,
         args: &Bound<'_, PyTuple>,
@@ -213,7 +213,7 @@ impl JitFunction {
         )))
     }
 
-    /// Forgets all graphs.
+    /// Discards all graphs.
     fn clear(&self) {
         let old = std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner));
         drop(old);
@@ -227,7 +227,7 @@ impl JitFunction {
     ) -> PyResult<Py<PyAny>> {
         let (py, this) = (slf.py(), slf.get());
         let flags = Flags::current();
-        // A trace that is going on sees the calls themselves; floating-point checks look at each result.
+        // An outer trace must see the calls themselves; floating-point checks look at each result.
         if flags.is_intercepted() || !mxnet::core::config::jit_is_on() {
             return this.function.call(py, args, kwargs);
         }
@@ -258,7 +258,7 @@ impl Entry {
         }
     }
 
-    /// Whether values that the function saw in the trace are the same.
+    /// Whether the values that the function read during tracing are unchanged.
     fn has_seen(&self) -> bool {
         match &self.kind {
             Kind::Graph(graph) => graph.get().is_current(),
@@ -279,17 +279,17 @@ struct Tracing {
 /// The arrays among arguments.
 type Arrays<'py> = SmallVec<[Bound<'py, PyArray>; 8]>;
 
-/// A call, and the graph that carries it out if there is one.
+/// A call, and the graph that executes it if there is one.
 struct Prepared<'py> {
     entry: Arc<Entry>,
     graph: Option<Arc<Py<CompiledGraph>>>,
     arrays: Arrays<'py>,
-    /// Lengths of the arguments that may be any.
+    /// Lengths of the dynamic axes.
     sizes: Vec<i64>,
 }
 
 impl Tracing {
-    /// Takes the arguments of a call apart: their form, the signature of the call, the arrays, and the lengths that may be any.
+    /// Analyses the arguments of a call: their structure, the signature, the arrays, and the lengths of dynamic axes.
     fn of<'py>(
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
@@ -323,7 +323,7 @@ impl Tracing {
             .as_ref()
             .is_some_and(|sizes| sizes.has_strides || shares)
         {
-            // Arrays in another order, or in one memory, have a graph for their sizes.
+            // Arrays that are not in C order, or share memory, get a graph for their sizes.
             return Tracing::of(args, kwargs, None);
         }
         let tracing = Tracing {
@@ -335,7 +335,7 @@ impl Tracing {
     }
 }
 
-/// A function as it was traced for one call.
+/// A function as traced for one call.
 struct Sampled {
     traced: Option<TracedFunction>,
     results: Option<Tree>,
@@ -348,7 +348,7 @@ impl JitFunction {
         entries.clone()
     }
 
-    /// The entry of a signature, if it is current.
+    /// The entry of a signature, if it is still valid.
     fn entry_for(&self, py: Python<'_>, signature: &Signature) -> PyResult<Option<Arc<Entry>>> {
         let known: SmallVec<[Arc<Entry>; 8]> = {
             let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -378,7 +378,7 @@ impl JitFunction {
         Ok(None)
     }
 
-    /// The entry of a call and the graph that carries it out, traced and compiled if they are not known.
+    /// The entry of a call and the graph that executes it; traces and compiles if necessary.
     fn prepared<'py>(
         slf: &Bound<'py, Self>,
         args: &Bound<'py, PyTuple>,
@@ -434,7 +434,7 @@ impl JitFunction {
             .unwrap_or_else(|_| "function".to_owned())
     }
 
-    /// Traces a call with arrays of these shapes, or of their own, for the first, second or third time.
+    /// Traces a call with arrays of these shapes (by default their own). Templates need three such traces.
     fn sample(
         &self,
         slf: &Bound<'_, Self>,
@@ -488,7 +488,7 @@ impl JitFunction {
         })
     }
 
-    /// Traces a call and keeps its graph.
+    /// Traces a call and stores its graph.
     fn trace(
         &self,
         slf: &Bound<'_, Self>,
@@ -512,7 +512,7 @@ impl JitFunction {
                 (kind, sampled.results, is_kept)
             }
             Some(_) => {
-                // Shapes depend on values: the graph is in pieces, if it is the same for all lengths.
+                // Shapes depend on values: the graph is in pieces, provided that it is the same for all lengths.
                 let mut found = vec![sampled];
                 for which in [1, 2] {
                     match self.sample(slf, call, &tracing, (None, which)) {
@@ -535,7 +535,7 @@ impl JitFunction {
         self.keep(py, (kind, form, setup), signature, is_kept)
     }
 
-    /// Traces a call at three sizes and keeps one graph for all sizes, or why there is none.
+    /// Traces a call at three sizes. Stores one template for all sizes, or the reason why there is none.
     fn trace_sizes(
         &self,
         slf: &Bound<'_, Self>,
@@ -564,7 +564,7 @@ impl JitFunction {
                     return self.keep(py, kept, signature, true);
                 }
                 Ok(sampled) => found.push(sampled),
-                // With the sizes of the call it is the function that fails.
+                // For the sizes of the call itself, the error is the function's.
                 Err(error) if i == 0 && *at == sizes.sizes => return Err(error),
                 Err(error) => {
                     why = Some(format!("with sizes {at:?} it raises {}", error.value(py)));
@@ -587,7 +587,7 @@ impl JitFunction {
         self.keep(py, (kind, form, setup), signature, true)
     }
 
-    /// Makes an entry and keeps it.
+    /// Creates an entry and stores it.
     fn keep(
         &self,
         py: Python<'_>,
@@ -621,8 +621,8 @@ impl JitFunction {
         Ok(entry)
     }
 
-    /// Runs the graph of a call; its results in their form. The function is called as it is if there is no graph, or if an argument is also an array
-    /// that the graph found elsewhere, and one of both is written.
+    /// Runs the graph of a call; returns its results in their structure. Calls the function instead if there is no graph, or if an argument shares
+    /// memory with a captured array and one of them is written.
     fn run(
         &self,
         prepared: &Prepared<'_>,
@@ -680,7 +680,7 @@ impl JitFunction {
     }
 }
 
-/// One function of three traces, or why there is none, and the form of its results.
+/// A template from three traces, or the reason why there is none, and the structure of its results.
 fn fitted_of(
     py: Python<'_>,
     found: Vec<Sampled>,
@@ -711,7 +711,7 @@ fn fitted_of(
     Ok((fitted, results))
 }
 
-/// Arguments, keyword arguments, and the arrays among both.
+/// Arguments, keyword arguments, and the arrays in both.
 type Call<'a, 'py> = (
     &'a Bound<'py, PyTuple>,
     Option<&'a Bound<'py, PyDict>>,

@@ -1,4 +1,4 @@
-//! Graphs from files.
+//! Graphs loaded from files.
 
 use std::collections::HashMap;
 
@@ -13,20 +13,20 @@ use crate::error::raise;
 use crate::gil_release::without_gil;
 use crate::typed::Get;
 
-/// A graph that was read from a file, with its arrays.
+/// A graph loaded from a file, with its arrays.
 #[pyclass(frozen, module = "mxnet._core")]
 pub struct LoadedGraph {
     model: Model,
 }
 
-/// The arrays behind objects.
+/// The arrays of array objects.
 fn arrays(py: Python<'_>, objects: &[Bound<'_, PyArray>]) -> SmallVec<[Array; 8]> {
     objects.iter().map(|x| x.get().array(py)).collect()
 }
 
 #[pymethods]
 impl LoadedGraph {
-    /// Reads a graph from the text of its file; `arrays` has the arrays that it needs, by name.
+    /// Reads a graph from the text of its file; `arrays` maps names to the arrays that it needs.
     #[new]
     fn new(py: Python<'_>, text: &str, arrays: &Bound<'_, PyDict>) -> PyResult<LoadedGraph> {
         let mut named = HashMap::new();
@@ -51,7 +51,7 @@ impl LoadedGraph {
         outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
     }
 
-    /// The same, operator by operator, with `values` in place of the arrays that were read.
+    /// As `run`, operator by operator, with `values` in place of the loaded arrays.
     fn interpret(
         &self,
         py: Python<'_>,
@@ -68,7 +68,7 @@ impl LoadedGraph {
         outputs.into_iter().map(|y| PyArray::wrap(py, y)).collect()
     }
 
-    /// Shapes and names of the dtypes of the arguments; None for an axis of any length.
+    /// Shapes and dtype names of the arguments; None for an axis of any length.
     #[getter]
     fn arguments(&self) -> Vec<(Vec<Option<usize>>, &'static str)> {
         let forms = self.model.arguments().iter().enumerate();
@@ -82,7 +82,7 @@ impl LoadedGraph {
             .collect()
     }
 
-    /// For each array that is no argument and no constant, in the order in which `interpret` takes them, its storage.
+    /// The storage of each array that is neither an argument nor a constant, in the order that `interpret` takes them.
     #[getter]
     fn captured_storages(&self) -> Vec<usize> {
         let inputs = self.model.graph().inputs.iter();
@@ -93,7 +93,7 @@ impl LoadedGraph {
         found.collect()
     }
 
-    /// The graph as text that reads like code.
+    /// The graph as readable text.
     fn __str__(&self) -> String {
         self.model.graph().to_string()
     }

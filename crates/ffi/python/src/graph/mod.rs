@@ -1,4 +1,4 @@
-//! Traced functions: signatures of calls, traces, and runs of what was compiled.
+//! Traced functions: signatures of calls, traces, and runs of compiled graphs.
 
 mod compiled;
 mod jit;

@@ -1,4 +1,5 @@
-//! Passes that Python code adds, and the switches of all passes. Python gets a graph as text and gives one back, which is checked as a file is.
+//! Graph passes written in Python, and the switches of all passes. A Python pass receives a graph as text and returns one, which is checked like a
+//! file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::autograd::PythonFailure;
 use crate::error::raise;
 use crate::gil_release::with_python;
 
-/// What a trace asks of its compilation: attributes of the object that `tracing` returned.
+/// The passes that a trace requests: attributes of the object that `tracing` returned.
 pub fn choice(setup: &Bound<'_, PyAny>) -> PyResult<Choice> {
     Ok(Choice {
         off: setup.getattr("passes_off")?.extract()?,
@@ -21,7 +22,7 @@ pub fn choice(setup: &Bound<'_, PyAny>) -> PyResult<Choice> {
     })
 }
 
-/// Runs a pass of Python on a graph.
+/// Runs a Python pass on a graph.
 fn run(function: &Py<PyAny>, graph: &mut Graph) -> Result<()> {
     let mut arrays: HashMap<String, Array> = HashMap::new();
     let text = graph.to_json(&mut |i, x| {
@@ -39,7 +40,7 @@ fn run(function: &Py<PyAny>, graph: &mut Graph) -> Result<()> {
     })?;
     if let Some(text) = found {
         let mut new = Graph::from_json(&text, &mut |name| arrays.get(name).cloned())?;
-        // Text has no generators.
+        // The text does not contain the random generators.
         if new.streams.len() == graph.streams.len() {
             new.streams = std::mem::take(&mut graph.streams);
         }
@@ -48,8 +49,8 @@ fn run(function: &Py<PyAny>, graph: &mut Graph) -> Result<()> {
     Ok(())
 }
 
-/// Registers a pass: a function that gets a graph as JSON and returns another one, or `None` if it leaves the graph as it is. One that is `chosen` runs on graphs of
-/// functions that name it as their backend, others on all.
+/// Registers a pass: a function that receives a graph as JSON and returns another one, or `None` if it leaves the graph unchanged. A `chosen` pass
+/// runs on graphs of functions that name it as their backend, other passes run on all graphs.
 #[pyfunction]
 pub fn register_pass(
     py: Python<'_>,
@@ -62,19 +63,19 @@ pub fn register_pass(
     passes::register(name, runs, pass).map_err(|error| raise(py, error))
 }
 
-/// Forgets a registered pass; answers whether there was one.
+/// Removes a registered pass; returns whether there was one.
 #[pyfunction]
 pub fn unregister_pass(name: &str) -> bool {
     passes::unregister(name)
 }
 
-/// Switches off the passes of these names, and no others, for all graphs that are compiled from now on. Returns those that were off.
+/// Disables exactly the passes with these names, for all graphs compiled from now on. Returns the names that were disabled before.
 #[pyfunction]
 pub fn switch_off_passes(names: Vec<String>) -> Vec<String> {
     passes::switch_off(names)
 }
 
-/// The names of all passes in the order in which they run, and whether each runs only where it is chosen.
+/// The names of all passes in execution order, and whether each runs only if it is chosen.
 #[pyfunction]
 pub fn graph_passes() -> Vec<(String, bool)> {
     let added = passes::registered().into_iter();

@@ -1,4 +1,4 @@
-//! Functions whose graphs are in pieces, because shapes depend on values: runs, recorded while gradients are.
+//! Graphs in pieces, for functions in which shapes depend on values.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use super::compiled::{Backward, Binding, RecordedCall, TracedFunction, at_place}
 pub struct SplitFunction {
     program: Program,
     traced: TracedFunction,
-    /// What is bound to each input; nothing to constants and cotangents.
+    /// What each input is bound to; `None` for constants and cotangents.
     bindings: Vec<Option<Binding>>,
 }
 
 impl SplitFunction {
-    /// A program, and the trace that it is of.
+    /// A function from a program and its trace.
     pub fn new(program: Program, traced: TracedFunction) -> SplitFunction {
         let inputs = program.template().traced().inputs.iter();
         let binding = |source: &Source| match source {
@@ -31,7 +31,7 @@ impl SplitFunction {
         }
     }
 
-    /// Whether the values that the function saw while it was traced are still the same.
+    /// Whether the values that the function read during tracing are unchanged.
     pub fn is_current(&self) -> bool {
         self.traced.is_current()
     }
@@ -41,7 +41,7 @@ impl SplitFunction {
         self.program.num_pieces()
     }
 
-    /// Storages of the arrays that the function found.
+    /// Storages of the arrays that the function captured.
     pub fn captured_storages(&self) -> Vec<usize> {
         let found = self.bindings.iter().filter_map(|binding| match binding {
             Some(Binding::Array(x)) => Some(Arc::as_ptr(x.tensor().storage()) as usize),
@@ -50,7 +50,7 @@ impl SplitFunction {
         found.collect()
     }
 
-    /// Whether an argument has the storage of an array that the function found elsewhere, and one of both is written.
+    /// Whether an argument shares its storage with an array that the function captured, and one of them is written.
     pub fn meets_captured(&self, arguments: &[&Array]) -> bool {
         let inputs = &self.program.template().traced().inputs;
         let bound = || self.bindings.iter().zip(inputs);
@@ -66,11 +66,11 @@ impl SplitFunction {
         })
     }
 
-    /// Runs the pieces, and records the call while gradients are recorded. `None` if it failed and changed nothing: the function itself says why, or does not
-    /// fail.
+    /// Runs the pieces; records the call if gradients are recorded. `None` if the run failed without changing anything: the caller then calls the
+    /// function itself, which reports the error or succeeds.
     ///
     /// # Errors
-    /// What operators report.
+    /// Errors of operators.
     pub fn run(&self, arguments: &[&Array], sizes: &[i64]) -> Result<Option<Outputs>> {
         let bound = |binding: &Option<Binding>| -> Option<Array> {
             match binding.as_ref()? {

@@ -1,4 +1,4 @@
-//! Functions of arrays whose axes have any length: traced at three sizes, compiled for each size that is called.
+//! Functions of arrays with dynamic axes: traced at three sizes, compiled for each size that occurs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,34 +11,34 @@ use pyo3::prelude::*;
 use super::compiled::{CompiledGraph, TracedFunction};
 use super::pieces::SplitFunction;
 
-/// Which axes of an array may have any length, each with its name if it has one; the lengths of all axes that must have one; the name of the dtype.
+/// Dynamic axes of an array, each with its name if it has one; the lengths of the other axes; the name of the dtype.
 pub type Axes = (
     Vec<(usize, Option<String>)>,
     Option<Vec<Option<usize>>>,
     Option<String>,
 );
 
-/// Which axes of the arrays among the arguments may have any length.
+/// The dynamic axes of the arrays among the arguments.
 #[derive(Clone)]
 pub struct DynamicAxes {
     axes: Vec<Axes>,
-    /// Whether all arrays are meant by the first entry.
+    /// Whether the first entry applies to all arrays.
     is_for_all: bool,
 }
 
 impl DynamicAxes {
-    /// Axes of all arrays, or of each by itself.
+    /// Dynamic axes of all arrays, or of each array.
     pub fn new(axes: Vec<Axes>, is_for_all: bool) -> DynamicAxes {
         DynamicAxes { axes, is_for_all }
     }
 
-    /// Those of array `i`.
+    /// The dynamic axes of array `i`.
     fn of(&self, i: usize) -> Option<&Axes> {
         self.axes.get(if self.is_for_all { 0 } else { i })
     }
 }
 
-/// Refuses an array that does not have the form that was said.
+/// An error unless the array has the declared number of axes, lengths and dtype.
 fn check(x: &Array, i: usize, axes: &Axes) -> PyResult<()> {
     let (_, shape, dtype) = axes;
     let fits = shape.as_ref().is_none_or(|shape| {
@@ -70,29 +70,29 @@ fn check(x: &Array, i: usize, axes: &Axes) -> PyResult<()> {
     )))
 }
 
-/// What tells two lengths apart: those of one name are one, others are one if they are equal.
+/// Identity of a length: axes with the same name have one length; unnamed axes share one if they are equally long.
 #[derive(Clone, Debug, PartialEq)]
 enum Key {
     Name(String),
     Len(usize),
 }
 
-/// The lengths of a call that may differ from call to call.
+/// The dynamic lengths of a call.
 #[derive(Default)]
 pub struct CallSizes {
     keys: Vec<Key>,
     /// The lengths.
     pub sizes: Vec<i64>,
-    /// For each length an axis that has it.
+    /// For each length, one axis that has it.
     pub places: Vec<(usize, usize)>,
-    /// For each axis that may have any length: array, axis, which length.
+    /// For each dynamic axis: index of the array, axis, index of the length.
     axes: Vec<(usize, usize, usize)>,
-    /// An array is not laid out in C order.
+    /// Whether an array is not in C order.
     pub has_strides: bool,
 }
 
 impl CallSizes {
-    /// Notes the lengths of array `i`; returns which length each axis has, if it may be any.
+    /// Adds the lengths of array `i`. Returns the index of the length of each dynamic axis.
     ///
     /// # Errors
     /// `ValueError` if one name has two lengths.
@@ -141,13 +141,14 @@ impl CallSizes {
 
     /// The sizes at which a function is traced.
     pub fn samples(&self) -> Option<[Vec<i64>; 3]> {
-        /// How much larger the second and third sizes are: in no two rows in one ratio, so that a number depends on one of them only in one way.
+        /// Factors for the second and third sizes. No two rows have the same ratio, so that a number in the traces depends on one length in only one
+        /// way.
         const STEPS: [(i64, i64); 6] = [(3, 10), (7, 16), (5, 11), (4, 17), (9, 13), (6, 19)];
         if self.sizes.is_empty() || self.sizes.len() > STEPS.len() {
             return None;
         }
         let first = self.sizes.iter().enumerate();
-        // Lengths 0 and 1 are special: they broadcast, and have no strides.
+        // Lengths 0 and 1 are special: they broadcast, and their strides do not matter.
         let first: Vec<i64> = first
             .map(|(i, &n)| if n < 2 { 3 + i as i64 } else { n })
             .collect();
@@ -169,28 +170,28 @@ impl CallSizes {
     }
 }
 
-/// The graph of certain sizes, or why there is none.
+/// The graph for certain sizes, or the reason why there is none.
 type Made = Result<Arc<Py<CompiledGraph>>, String>;
 
-/// A function for all sizes.
+/// A function with a template for all sizes.
 pub struct SizedFunction {
     template: Arc<Template>,
     traced: TracedFunction,
     choice: Choice,
-    /// Graphs of certain sizes, the one used last at the end. Without one: why the template is not right for them.
+    /// Graphs by sizes, the most recently used last; for sizes without a graph, the reason why the template does not apply.
     made: Mutex<Vec<(Vec<i64>, Made)>>,
 }
 
-/// Sizes for which compiled graphs are kept.
+/// Number of sizes for which compiled graphs are cached.
 const MAX_SIZES: usize = 32;
 
-/// One function of three traces: as a whole, or in pieces.
+/// The template of three traces: as a whole, or in pieces.
 pub enum Fitted {
     Sized(SizedFunction),
     Split(SplitFunction),
 }
 
-/// One function of three traces at these sizes of arguments.
+/// The template of three traces at these sizes of the arguments.
 ///
 /// # Errors
 /// Why there is none.
@@ -230,14 +231,14 @@ pub fn fitted(
     Ok(Fitted::Split(SplitFunction::new(program, traced)))
 }
 
-/// Lengths of axes that depend on values, at three sizes, by their number.
+/// Lengths of axes that depend on values at the three sizes, by their index.
 pub const LENGTHS: [fn(usize) -> Option<usize>; 3] = [
     |i| STEPS_OF_LENGTHS.get(i).map(|_| 5 + 2 * i),
     |i| STEPS_OF_LENGTHS.get(i).map(|step| 5 + 2 * i + step.0),
     |i| STEPS_OF_LENGTHS.get(i).map(|step| 5 + 2 * i + step.1),
 ];
 
-/// As those of arguments: in no two rows in one ratio.
+/// As for arguments, no two rows have the same ratio.
 const STEPS_OF_LENGTHS: [(usize, usize); 12] = [
     (8, 19),
     (6, 23),
@@ -254,7 +255,7 @@ const STEPS_OF_LENGTHS: [(usize, usize); 12] = [
 ];
 
 impl SizedFunction {
-    /// A function for all sizes of arguments.
+    /// A function with this template.
     fn new(template: Template, traced: TracedFunction, choice: Choice) -> SizedFunction {
         SizedFunction {
             template: Arc::new(template),
@@ -264,12 +265,12 @@ impl SizedFunction {
         }
     }
 
-    /// Whether the values that the function saw while it was traced are still the same.
+    /// Whether the values that the function read during tracing are unchanged.
     pub fn is_current(&self) -> bool {
         self.traced.is_current()
     }
 
-    /// Storages of the arrays that the function found.
+    /// Storages of the arrays that the function captured.
     pub fn captured_storages(&self) -> Vec<usize> {
         let inputs = self.template.traced().inputs.iter();
         let found = inputs.filter_map(|input| match &input.source {
@@ -279,7 +280,7 @@ impl SizedFunction {
         found.collect()
     }
 
-    /// Why the template is not right for some sizes.
+    /// Why the template does not apply to some sizes.
     pub fn note(&self) -> Option<String> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.iter().rev().find_map(|(sizes, graph)| {
@@ -288,7 +289,7 @@ impl SizedFunction {
         })
     }
 
-    /// Compiled graphs, the one used last at the end.
+    /// Compiled graphs, the most recently used last.
     pub fn graphs(&self) -> Vec<Arc<Py<CompiledGraph>>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.iter()
@@ -296,10 +297,10 @@ impl SizedFunction {
             .collect()
     }
 
-    /// The graph of these sizes, compiled if it is not known; `None` if the template is not right for them.
+    /// The graph for these sizes, compiled if necessary; `None` if the template does not apply to them.
     ///
     /// # Errors
-    /// The core's errors but those about sizes.
+    /// Errors of the core, except those about sizes.
     pub fn graph_at(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Arguments and results of a traced function: arrays in nested tuples, lists and dictionaries, and what else is among them.
+//! Structure of the arguments and results of a traced function: arrays in nested tuples, lists and dictionaries, and other objects among them.
 
 use std::sync::Arc;
 
@@ -16,36 +16,36 @@ use crate::array::{PyArray, as_array};
 use crate::once_box::interned;
 use crate::typed::Get;
 
-/// The form of nested values.
+/// The structure of nested values.
 pub enum Tree {
-    /// Array number `i`, and whether it stands for one of NumPy's scalars.
+    /// Array number `i`, and whether it stands for a NumPy scalar.
     Array(usize, bool),
     /// A tuple.
     Tuple(Vec<Tree>),
-    /// A tuple of a class with named fields.
+    /// A named tuple.
     Named(Py<PyAny>, Vec<Tree>),
     /// A list.
     List(Vec<Tree>),
     /// A dictionary: keys and values.
     Dict(Vec<(Py<PyAny>, Tree)>),
-    /// An object that is a structure of arrays, as sparse and ragged ones are: its class, what of it is no array, its arrays.
+    /// An object that consists of arrays, such as a sparse or ragged array: its class, its other data, its arrays.
     Parts(Py<PyAny>, Py<PyAny>, Vec<Tree>),
-    /// An object of a dataclass: its class, names and values of its fields.
+    /// A dataclass instance: its class, names and values of its fields.
     Fields(Py<PyAny>, Vec<(Py<PyAny>, Tree)>),
     /// Any other object.
     Static(Py<PyAny>),
 }
 
-/// A signature: what a compiled graph is right for.
+/// A signature: calls with the same signature can use the same graph.
 #[derive(Default)]
 pub struct Signature {
-    /// Forms of arrays, numbers, the structure.
+    /// Shapes and dtypes of arrays, numbers, and the structure.
     pub words: SmallVec<[u64; 48]>,
     /// Objects that are compared with `==`.
     pub objects: SmallVec<[Py<PyAny>; 2]>,
 }
 
-// What a word announces.
+// Tags of words.
 const ARRAY: u64 = 1;
 const TUPLE: u64 = 2;
 const NAMED: u64 = 3;
@@ -59,7 +59,7 @@ const OBJECT: u64 = 10;
 const PARTS: u64 = 11;
 
 impl Signature {
-    /// Whether both are of calls that one graph serves.
+    /// Whether the calls of both signatures can use the same graph.
     pub fn is_same(&self, other: &Signature, py: Python<'_>) -> PyResult<bool> {
         if self.words != other.words || self.objects.len() != other.objects.len() {
             return Ok(false);
@@ -74,7 +74,7 @@ impl Signature {
         Ok(true)
     }
 
-    /// Adds which arrays share a storage, and where they lie in it; answers whether any do.
+    /// Adds which arrays share a storage, and their offsets; returns whether any do.
     pub fn push_sharing(&mut self, py: Python<'_>, arrays: &[Bound<'_, PyArray>]) -> bool {
         let before = self.words.len();
         let place = |x: &Array| {
@@ -95,9 +95,9 @@ impl Signature {
         self.words.len() > before
     }
 
-    /// `symbols` says which length each axis has that may have any.
+    /// `symbols` has the index of the length for each dynamic axis.
     fn push_array(&mut self, x: &Array, symbols: &[Option<usize>]) {
-        /// Announces a length by its number.
+        /// Flag of a word that holds the index of a dynamic length.
         const SYMBOL: u64 = 1 << 63;
         let is_sized = symbols.iter().any(Option::is_some);
         let device = x.device();
@@ -127,13 +127,13 @@ impl Signature {
     }
 }
 
-/// Takes nested values apart.
+/// Flattens nested values.
 pub struct Flattener<'py, 'a> {
     /// The arrays, in order.
     pub arrays: SmallVec<[Bound<'py, PyArray>; 8]>,
-    /// What the call is told apart by; not filled for results.
+    /// The signature of the call; not used for results.
     pub signature: Option<Signature>,
-    /// Which axes may have any length, and the lengths that were found.
+    /// The dynamic axes, and the lengths found so far.
     pub sizes: Option<(&'a DynamicAxes, CallSizes)>,
 }
 
@@ -162,10 +162,10 @@ impl<'py> Flattener<'py, '_> {
         }
     }
 
-    /// Takes a value apart. With `with_tree` its form is returned, else only arrays and signature are found.
+    /// Flattens a value. Its structure is only returned if `with_tree`.
     ///
     /// # Errors
-    /// `TypeError` for arguments that cannot be compared: they have no hash.
+    /// `TypeError` for arguments that cannot be compared because they have no hash.
     pub fn flatten(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Tree> {
         if let Some(array) = as_array(value) {
             self.array(&array.get().look(value.py()))?;
@@ -252,7 +252,7 @@ impl<'py> Flattener<'py, '_> {
                 }
                 return Ok(Tree::Fields(value.get_type().into_any().unbind(), fields));
             }
-            // What holds arrays of its own would keep those of the trace.
+            // An object that holds arrays would keep those of the trace.
             if self.signature.is_none()
                 && (value.hasattr("__array_function__")? || holds_stand_in(value, 0)?)
             {
@@ -268,9 +268,9 @@ impl<'py> Flattener<'py, '_> {
     }
 }
 
-/// Whether an object that is none of the containers above has arrays of a trace among its items or attributes.
+/// Whether an object that is not one of the containers above has abstract arrays of a trace among its items or attributes.
 fn holds_stand_in(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<bool> {
-    /// Containers in containers that are looked into.
+    /// Depth to which nested containers are searched.
     const MAX_DEPTH: usize = 4;
     if let Some(array) = as_array(value) {
         return Ok(array.get().with(value.py(), Array::is_abstract));
@@ -306,7 +306,7 @@ fn holds_stand_in(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<bool> {
 }
 
 impl Tree {
-    /// Whether two results have one form.
+    /// Whether two results have the same structure.
     pub fn is_same(&self, other: &Tree, py: Python<'_>) -> PyResult<bool> {
         let all = |a: &[Tree], b: &[Tree]| -> PyResult<bool> {
             if a.len() != b.len() {
@@ -349,7 +349,7 @@ impl Tree {
         })
     }
 
-    /// The values of this form around the given arrays.
+    /// The values with this structure around the given arrays.
     pub fn build(
         &self,
         py: Python<'_>,
@@ -375,7 +375,7 @@ impl Tree {
                 dict.into_any().unbind()
             }
             Tree::Fields(class, items) => {
-                // As `copy.copy` makes one: frozen dataclasses are no exception.
+                // Constructed as `copy.copy` does, which also works for frozen dataclasses.
                 let object = py.import("builtins")?.getattr("object")?;
                 let made = object.call_method1("__new__", (class,))?;
                 for (name, item) in items {

@@ -1,4 +1,4 @@
-//! Lengths that a traced function asks for: objects that note what is decided by them.
+//! Lengths that a traced function reads: objects that record the decisions made with them.
 
 use std::cell::RefCell;
 
@@ -8,21 +8,21 @@ use pyo3::types::{PyFloat, PyInt, PyTuple, PyType};
 
 use crate::once_box::{OnceBox, interned};
 
-/// The classes of lengths: integers, and real numbers that are computed of them.
+/// The classes of lengths: integers, and real numbers computed from them.
 static CLASSES: OnceBox<(Py<PyType>, Py<PyType>)> = OnceBox::new();
 
 thread_local! {
-    /// What is told of lengths that leave as plain integers, while a trace watches lengths.
+    /// Called with lengths that the function gets as plain integers, while a trace watches lengths.
     static SEEN: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
 }
 
-/// Says which classes lengths have: one derived from `int`, one from `float`. Only the first call counts.
+/// Sets the classes of lengths: one derived from `int`, one from `float`. Only the first call has an effect.
 #[pyfunction]
 pub fn classes_of_lengths(whole: Py<PyType>, real: Py<PyType>) {
     CLASSES.set((whole, real));
 }
 
-/// Whether an object is a length, or a real number that was computed of some.
+/// Whether an object is a length, or a real number computed from lengths.
 #[inline]
 pub fn is_length(object: &Bound<'_, PyAny>) -> bool {
     CLASSES.get().is_some_and(|(whole, real)| {
@@ -31,7 +31,7 @@ pub fn is_length(object: &Bound<'_, PyAny>) -> bool {
     })
 }
 
-/// A length as Python's own number; `None` for anything else.
+/// A length as a plain Python number; `None` for other objects.
 pub fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if !is_length(object) {
         return Ok(None);
@@ -47,9 +47,9 @@ pub fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAn
     Ok(Some(number))
 }
 
-/// Runs `body`; shapes of arrays without values consist of lengths meanwhile, and `seen` is called with those that are given as plain integers.
+/// Runs `body`. Meanwhile shapes of abstract arrays consist of length objects, and `seen` is called with those that are read as plain integers.
 pub fn watched<R>(seen: Py<PyAny>, body: impl FnOnce() -> R) -> R {
-    /// Puts back what was there, also when `body` panics.
+    /// Restores the previous value, also if `body` panics.
     struct Restore(Option<Py<PyAny>>);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -67,7 +67,7 @@ fn class(py: Python<'_>) -> Option<&Bound<'_, PyType>> {
     classes.map(|(whole, _)| whole.bind(py))
 }
 
-/// The shape of an array without values in a trace that watches lengths.
+/// The shape of an abstract array, as length objects if a trace watches lengths.
 #[cold]
 pub fn shape(py: Python<'_>, x: &Array) -> PyResult<Option<Py<PyAny>>> {
     let Some(class) = class(py) else {
@@ -78,14 +78,14 @@ pub fn shape(py: Python<'_>, x: &Array) -> PyResult<Option<Py<PyAny>>> {
     Ok(Some(PyTuple::new(py, sizes)?.into_any().unbind()))
 }
 
-/// The number of elements of an array without values in a trace that watches lengths.
+/// The number of elements of an abstract array, as a length object if a trace watches lengths.
 #[cold]
 pub fn size(py: Python<'_>, x: &Array) -> PyResult<Option<Py<PyAny>>> {
     let made = class(py).map(|class| class.call1((x.len(),)));
     Ok(made.transpose()?.map(Bound::unbind))
 }
 
-/// Tells that a length was given as a plain integer.
+/// Reports that a length was read as a plain integer.
 #[cold]
 pub fn note_len(py: Python<'_>, n: usize) -> PyResult<()> {
     let seen = SEEN.with_borrow(|seen| seen.as_ref().map(|seen| seen.clone_ref(py)));

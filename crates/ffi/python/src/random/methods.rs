@@ -14,13 +14,13 @@ use super::{RandomStream, packed, with_generator};
 use crate::call::{Binding, Fast, Named, binding_of, enter, guarded};
 use crate::once_box::{OnceBox, interned};
 
-/// Base class of `Generator`. It holds the stream from which the methods draw.
+/// Base class of `Generator`. It holds the random stream of the methods.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
 pub struct GeneratorBase(OnceLock<Arc<Generator>>);
 
 #[pymethods]
 impl GeneratorBase {
-    /// One without a stream. The derived class checks the arguments.
+    /// An object without a stream. The derived class checks the arguments.
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> GeneratorBase {
@@ -39,17 +39,17 @@ impl GeneratorBase {
 /// A method that draws from one distribution.
 struct Method {
     name: String,
-    /// The distribution's function in the registry.
+    /// The registered function of the distribution.
     function: Py<PyAny>,
     binding: &'static Binding,
     /// Parameters that may be given by position, in order.
     positional: Vec<Py<PyString>>,
-    /// How many of them stand at the same place in the function's signature.
+    /// Number of leading parameters that have the same position in the function's signature.
     shared: usize,
 }
 
 impl Method {
-    /// Calls the function where its signature differs from the method's, or where `out` gives the shape and dtype.
+    /// Calls the function by keywords: used if its signature differs from the method's, or if `out` gives the shape and dtype.
     fn call_by_name(
         &self,
         py: Python<'_>,
@@ -149,7 +149,7 @@ pub fn add_distribution(
         ml_doc: CString::new(doc)?.into_raw(),
     }));
     let class = py.get_type::<GeneratorBase>();
-    // SAFETY: the definition is leaked; the class is a heap type of ours, of whose objects only those are given to the methods.
+    // SAFETY: the definition is leaked; the class is our heap type, and Python passes only its objects to the methods.
     let method = unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))?
     };
@@ -171,7 +171,7 @@ unsafe extern "C" fn entry<const N: usize>(
     let nargs = nargs as usize;
     // SAFETY: the keyword values follow the positional arguments.
     let named = unsafe { Named::new(args.wrapping_add(nargs), kwnames) };
-    // SAFETY: the descriptor has made sure that it is one.
+    // SAFETY: the method descriptor has checked the class.
     let slf = unsafe { Borrowed::<PyAny>::from_ptr(py, slf).cast_unchecked::<GeneratorBase>() };
     let stream = slf.get().0.get();
     let out = interned!(py, "out").as_ptr();

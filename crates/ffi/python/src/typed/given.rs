@@ -9,30 +9,30 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::call::Named;
 
-/// The most parameters of a method.
+/// Largest number of parameters of a method.
 const MOST: usize = 6;
 
-/// A method's parameters, read from the text that Python shows of them.
+/// A method's parameters, parsed from its text signature.
 pub struct Signature {
     pub method: &'static str,
     /// Name of each parameter.
     params: [&'static str; MOST],
-    /// How many.
+    /// Number of parameters.
     len: usize,
-    /// How many have no default: the first ones.
+    /// Number of leading parameters without a default.
     required: usize,
-    /// How many cannot be given by name.
+    /// Number of positional-only parameters.
     nameless: usize,
-    /// How many can be given by position.
+    /// Number of parameters that can be given by position.
     positional: usize,
-    /// Whether it takes any more arguments by position.
+    /// Whether it has `*args`.
     takes_rest: bool,
-    /// Whether it takes any other arguments by name.
+    /// Whether it has `**kwargs`.
     takes_others: bool,
 }
 
 impl Signature {
-    /// Reads a text such as `"($self, a, /, b=None, *, c=1)"`. No default contains a comma.
+    /// Parses a text signature such as `"($self, a, /, b=None, *, c=1)"`. No default may contain a comma.
     pub const fn of(method: &'static str, text: &'static str) -> Signature {
         let mut found = Signature {
             method,
@@ -82,7 +82,7 @@ impl Signature {
         found
     }
 
-    /// Associates the arguments of a call, for which `run` is called if all is right.
+    /// Associates the arguments of a call with the parameters, and calls `run` if they are valid.
     #[inline]
     pub fn call<'a, 'py: 'a, R>(
         &'static self,
@@ -109,7 +109,7 @@ impl Signature {
         run(&given)
     }
 
-    /// Puts what is given by position and by name to the places of the parameters. Answers what is given by other names.
+    /// Stores positional and keyword arguments at the indices of their parameters. Returns the other keyword arguments.
     #[cold]
     #[inline(never)]
     fn sort<'py>(
@@ -130,7 +130,7 @@ impl Signature {
         let mut others = None;
         for i in 0..named.len {
             let (name, value) = named.get(i);
-            // SAFETY: a name and a value of the running call.
+            // SAFETY: name and value of a keyword of the running call.
             let (name, object) = unsafe {
                 (
                     Borrowed::<PyAny>::from_ptr(py, name),
@@ -167,15 +167,15 @@ impl Signature {
     }
 }
 
-/// The arguments of a call, by the places of their parameters.
+/// The arguments of a call, indexed by parameter.
 pub struct Given<'a, 'py> {
     signature: &'static Signature,
     py: Python<'py>,
-    /// Those of the parameters: borrowed, null or not there if they are missing.
+    /// Arguments of the parameters, borrowed; null or past the end if missing.
     own: &'a [*mut ffi::PyObject],
-    /// Those of `*args`, borrowed.
+    /// Arguments of `*args`, borrowed.
     rest: &'a [*mut ffi::PyObject],
-    /// Those of `**kwargs`.
+    /// Arguments of `**kwargs`.
     pub others: Option<Bound<'py, PyDict>>,
 }
 
@@ -184,11 +184,11 @@ impl<'a, 'py> Given<'a, 'py> {
     #[inline]
     pub fn get(&self, i: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
         let object = *self.own.get(i)?;
-        // SAFETY: an argument of the running call, which nothing here outlives, or null.
+        // SAFETY: null, or an argument of the running call, which outlives the result.
         unsafe { Borrowed::from_ptr_or_opt(self.py, object) }
     }
 
-    /// Argument `i`, which must be given.
+    /// Argument `i`, which is required.
     #[inline]
     pub fn need(&self, i: usize) -> Borrowed<'a, 'py, PyAny> {
         self.get(i).expect("a parameter without default is given")
@@ -230,7 +230,7 @@ impl<'a, 'py> Given<'a, 'py> {
         })
     }
 
-    /// The arguments from `from` on that are given, by their names.
+    /// The given arguments from `from` on, as a dictionary by name.
     pub fn by_name(&self, from: usize) -> PyResult<Bound<'py, PyDict>> {
         let named = PyDict::new(self.py);
         for i in from..self.signature.len {
@@ -241,7 +241,7 @@ impl<'a, 'py> Given<'a, 'py> {
         Ok(named)
     }
 
-    /// Those of `*args`.
+    /// The arguments of `*args`.
     #[inline]
     pub fn rest(&self) -> impl ExactSizeIterator<Item = Borrowed<'a, 'py, PyAny>> + Clone {
         let py = self.py;
@@ -249,7 +249,7 @@ impl<'a, 'py> Given<'a, 'py> {
         (self.rest.iter()).map(move |&object| unsafe { Borrowed::from_ptr(py, object) })
     }
 
-    /// Those of `*args`, as Python has them.
+    /// The arguments of `*args` as a tuple.
     pub fn rest_tuple(&self) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(self.py, self.rest())
     }

@@ -26,7 +26,7 @@ struct Options<'py> {
     asked: Option<Asked>,
 }
 
-/// Binds, calls, wraps.
+/// Binds the arguments, calls the operator, and wraps the result.
 pub fn general(
     py: Python<'_>,
     binding: &'static Binding,
@@ -98,7 +98,7 @@ pub fn general(
             "signature" | "sig" if value.is_none() => {}
             "signature" | "sig" => options.asked = Some(loops::of_signature(op, &value)?),
             "subok" => {
-                // Results are of the one class there is.
+                // There is only one class of results.
                 value
                     .cast::<PyBool>()
                     .map_err(|_| PyTypeError::new_err("'subok' must be a boolean"))?;
@@ -149,7 +149,7 @@ fn wrong_count(op: &OpDef, nin: usize, nout: usize, given: usize) -> PyErr {
     ))
 }
 
-/// `where=`: `None` for True, else truth values.
+/// The argument `where`: `None` for True, else booleans.
 fn mask(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     let py = object.py();
     if object.is(PyBool::new(py, true).as_any()) {
@@ -175,7 +175,7 @@ fn execute<'py>(
     let fail = |error: Error| raise(py, error);
     options.outs.check_writable(py)?;
     let mut dtype = None;
-    // Whether the core may write to the arrays as it goes: it casts to them under the usual rule.
+    // Whether the core may write to `out` directly: it casts under the default rule.
     let mut direct = options.mask.is_none() && matches!(options.order, b'K');
     if options.asked.is_some() || options.casting != Casting::SameKind {
         let arrays: SmallVec<[Option<Array>; 4]> = inputs
@@ -196,7 +196,7 @@ fn execute<'py>(
         let composite = matches!(op.cpu, Cpu::Composite(_));
         for ((x, array), &to) in inputs.iter_mut().zip(&arrays).zip(&found.inputs) {
             let Some(array) = array else { continue };
-            // Conversions that the core does not make by itself.
+            // Conversions that the core refuses.
             let lossy = array.is_weak() && array.dtype().kind() > to.kind();
             if lossy || composite && array.dtype() != to {
                 *x = Some(Operand::converted(array.astype(to).map_err(fail)?));
@@ -233,14 +233,14 @@ fn execute<'py>(
     options.outs.write(py, op, outputs)
 }
 
-/// Where the mask is false, what the array to write to holds; something undefined if there is none.
+/// The result where the mask is true; elsewhere the elements of `out`, or undefined elements if there is no `out`.
 fn masked(py: Python<'_>, y: &Array, options: &Options, i: usize) -> Result<Array, Error> {
     let Some(mask) = &options.mask else {
         return Ok(y.clone());
     };
     match options.outs.get(i) {
         Some(out) => {
-            // In the dtype of `out`: what the mask keeps must not be converted there and back.
+            // In the dtype of `out`: elements that the mask excludes must not be rounded.
             let base = out.get().array(py);
             select::choose(mask, &y.astype(base.dtype())?, &base)
         }
@@ -251,7 +251,7 @@ fn masked(py: Python<'_>, y: &Array, options: &Options, i: usize) -> Result<Arra
     }
 }
 
-/// New arrays in the order asked for: `A` is Fortran's if all inputs are in it.
+/// New results in the requested memory order: `A` is Fortran order if all inputs are in it.
 fn ordered(outputs: Outputs, inputs: &[Option<Operand>], order: u8) -> Result<Outputs, Error> {
     let order = match order {
         b'A' => {

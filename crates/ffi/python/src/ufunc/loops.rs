@@ -12,10 +12,10 @@ use crate::convert;
 
 pub use mxnet::ops::ufunc::{num_inputs, num_outputs};
 
-/// Dtypes that the caller fixed: of the inputs, then of the outputs.
+/// Dtypes that the caller requires, of the inputs, then of the outputs.
 pub type Asked = SmallVec<[Option<DType>; 4]>;
 
-/// NumPy's letter of a dtype; bfloat16's is that of `ml_dtypes`.
+/// NumPy's type character of a dtype; for bfloat16 that of `ml_dtypes`.
 const fn letter(dtype: DType) -> char {
     match dtype {
         DType::Bool => '?',
@@ -41,19 +41,19 @@ fn text(of: &Loop) -> String {
     format!("{}->{}", letters(&of.inputs), letters(&of.outputs))
 }
 
-/// One text for each loop: `dd->d`.
+/// One type signature for each loop: `dd->d`.
 pub fn types(op: &OpDef) -> Vec<String> {
     loops(op).iter().map(text).collect()
 }
 
-/// `dtype=`: that of the outputs.
+/// The argument `dtype`: the dtype of the outputs.
 pub fn of_dtype(op: &OpDef, dtype: DType) -> Asked {
     let mut asked = Asked::from_elem(None, op.params.len());
     asked.resize(op.params.len() + num_outputs(op), Some(dtype));
     asked
 }
 
-/// `signature=`: a text like `dd->d`, or a tuple with a dtype or None for each input and output.
+/// The argument `signature`: a text like `dd->d`, or a tuple with a dtype or None for each input and output.
 pub fn of_signature(op: &OpDef, object: &Bound<'_, PyAny>) -> PyResult<Asked> {
     let py = object.py();
     let (nin, nout) = (op.params.len(), num_outputs(op));
@@ -113,7 +113,7 @@ pub fn of_signature(op: &OpDef, object: &Bound<'_, PyAny>) -> PyResult<Asked> {
         .collect()
 }
 
-/// A signature of one entry, which once meant the dtype of the output.
+/// The error for a signature of one entry, which in older NumPy meant the output's dtype.
 #[cold]
 fn one_entry(op: &OpDef) -> PyErr {
     let count = op.params.len() + num_outputs(op);
@@ -123,10 +123,10 @@ fn one_entry(op: &OpDef) -> PyErr {
     ))
 }
 
-/// The loop that a call takes: of those the caller left, the natural one for the operands, else the first they can be cast to.
+/// The loop of a call: among those that satisfy the caller's dtypes, the natural one for the operands, else the first that they can be cast to.
 ///
 /// # Errors
-/// [`Error::DType`] if there is none, or the operands cannot be cast under the rule.
+/// [`Error::DType`] if there is none, or if the casting rule forbids the conversion of an operand.
 pub fn choose(
     op: &'static OpDef,
     inputs: &[Option<&Array>],
@@ -184,7 +184,7 @@ pub fn choose(
     }
 }
 
-/// The first input that the rule does not let into a loop. Python numbers go by their kind.
+/// The first input that may not be cast to the loop's dtype. Python numbers are checked by kind.
 fn misfit(of: &Loop, inputs: &[Option<&Array>], casting: Casting) -> Option<usize> {
     inputs.iter().enumerate().position(|(i, x)| {
         x.is_some_and(|x| {
@@ -198,7 +198,7 @@ fn misfit(of: &Loop, inputs: &[Option<&Array>], casting: Casting) -> Option<usiz
     })
 }
 
-/// Refuses outputs that the rule does not let into the arrays they shall be written to.
+/// An error if the casting rule forbids the conversion of outputs to the dtypes of `out`.
 pub fn check_output(
     op: &'static OpDef,
     i: usize,

@@ -28,7 +28,7 @@ type Method = for<'py> fn(
     Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>>;
 
-/// Methods: name, signature and doc, function.
+/// Methods: name, signature and docstring, C function.
 const METHODS: &[(&CStr, &CStr, Fast)] = &[
     (
         c"reduce",
@@ -77,7 +77,7 @@ const FUNCTIONS: [Method; 7] = [
     resolve_dtypes,
 ];
 
-/// Of the methods that other classes may answer: the name, those of its arguments, and how many of these are operands.
+/// Methods that operands of other classes may override: name, parameters, and how many of these are operands.
 const OVERRIDABLE: [(&str, &[&str], usize); 5] = [
     (
         "reduce",
@@ -105,7 +105,7 @@ pub(super) fn table() -> Vec<ffi::PyMethodDef> {
             ml_doc: doc.as_ptr(),
         })
         .collect();
-    // SAFETY: all zeros end the table.
+    // SAFETY: an entry of zeros ends the table.
     table.push(unsafe { std::mem::zeroed() });
     table
 }
@@ -117,7 +117,8 @@ unsafe extern "C" fn entry<const N: usize>(
     nargs: ffi::Py_ssize_t,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls this with the lock held, an instance of the type, so many arguments and one for each name, all borrowed for the call.
+    // SAFETY: Python calls this with the lock held, an instance of the type, `nargs` arguments and one for each keyword name, all borrowed for the
+    // call.
     let (py, slf, positional, named) = unsafe {
         let positional = match nargs {
             0 => &[][..],
@@ -153,13 +154,13 @@ unsafe extern "C" fn entry<const N: usize>(
     })
 }
 
-/// Arguments of a method, by name.
+/// Arguments of a method, by parameter.
 struct Given<'py, const N: usize> {
     values: [Option<Bound<'py, PyAny>>; N],
 }
 
 impl<'py, const N: usize> Given<'py, N> {
-    /// Associates arguments with names; the first `required` must be there.
+    /// Associates arguments with parameters; the first `required` must be given.
     fn new(
         method: &str,
         names: [&str; N],
@@ -236,7 +237,7 @@ impl<'py, const N: usize> Given<'py, N> {
         }
     }
 
-    /// Argument `i` as the array to write to.
+    /// Argument `i` as `out`.
     fn outs(&self, op: &'static OpDef, i: usize) -> PyResult<Outs<'py>> {
         match self.get(i) {
             Some(object) => Outs::argument(op, object, 1),
@@ -245,7 +246,7 @@ impl<'py, const N: usize> Given<'py, N> {
     }
 }
 
-/// An argument where an array is meant.
+/// The argument as an array.
 fn operand(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Array> {
     match convert::operand(object)? {
         Some(Operand::Converted(array)) => Ok(*array),
@@ -263,7 +264,7 @@ fn operand(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Array> {
     }
 }
 
-/// The dtype to fold in: the one asked for, else what the array written to and `x` promote to if the function computes in it.
+/// The dtype to fold in: the requested one, else the promotion of the dtypes of `out` and `x`, if the function computes in it.
 fn dtype_for(
     op: &'static OpDef,
     asked: Option<DType>,
@@ -292,7 +293,7 @@ fn finish<'py>(
     outs.write_exactly(py, op, y)
 }
 
-/// Refuses generalised functions, whose operands are no single elements.
+/// An error for generalised functions, which do not fold.
 fn folds(op: &OpDef) -> PyResult<()> {
     match op.core {
         "" => Ok(()),
@@ -370,7 +371,7 @@ fn reduce<'py>(
     finish(py, op, &outs, result)
 }
 
-/// Whether an object is what NumPy's own signatures show as `<no value>`.
+/// Whether the object is NumPy's `_NoValue`, the default that its signatures show as `<no value>`.
 fn is_no_value(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(object.get_type().name()? == "_NoValueType")
 }
@@ -443,12 +444,12 @@ fn outer<'py>(
     let (left, right) = (operand(op, &a)?, operand(op, &b)?);
     let becomes_array = |x: &Array| !matches!(x.number(), None | Some(Scalar::Wide(_)));
     if promotion() == Promotion::NumPy && (becomes_array(&left) || becomes_array(&right)) {
-        // NumPy makes arrays of both.
+        // NumPy converts both to arrays.
         let both = [left, right].map(|x| PyArray::wrap(py, mxnet::core::bind::strong(x)));
         let [left, right] = both;
         return outer(slf, &PyTuple::new(py, [left?, right?])?, kwargs);
     }
-    // Numbers stay what they are: they promote by their kind only.
+    // Python numbers are passed as they are: they promote by their kind only.
     if left.is_weak() || right.ndim() == 0 {
         return slf.call((a, b), kwargs).map(Bound::unbind);
     }
@@ -476,7 +477,7 @@ fn at<'py>(
         if !a.is_instance_of::<PyArray>() && !a.is_instance(&numpy)? {
             return Err(PyTypeError::new_err("first operand must be array"));
         }
-        // NumPy's scalars, for which elements stand, are none.
+        // Inline elements stand for NumPy scalars, which are not arrays.
         if let Ok(x) = a.cast::<PyArray>()
             && !x.get().is_written_in_place(py)
         {
@@ -523,7 +524,7 @@ fn resolve_dtypes<'py>(
     let fail = |error| raise(py, error);
     let names = ["dtypes", "signature", "casting", "reduction"];
     let given = Given::new("resolve_dtypes", names, 1, args, kwargs)?;
-    // All products have the loops of this one.
+    // All matrix products have the loops of `matmul`.
     let op = if op.core.is_empty() { op } else { &MATMUL };
     let (nin, nout) = (loops::num_inputs(op), loops::num_outputs(op));
     let wrong = |what: &str| PyTypeError::new_err(format!("resolve_dtypes: {what}"));
@@ -578,7 +579,7 @@ fn resolve_dtypes<'py>(
     Ok(PyTuple::new(py, found)?.into_any().unbind())
 }
 
-/// An operand of a dtype: an array without axes, a number for Python's types, nothing for None.
+/// A 0-d array of the given dtype; a weak scalar for Python's number types; `None` for None.
 fn stand_in(item: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     let py = item.py();
     let weak = [

@@ -1,8 +1,7 @@
-//! Elementwise functions as Python objects: NumPy's `ufunc`s.
+//! Elementwise functions as Python objects, like NumPy's ufuncs.
 //!
-//! `object.rs` is the type, `call.rs` what a call with NumPy's keywords does, `loops.rs` dtypes and type signatures, `outs.rs` the arrays
-//! results are written to, `methods.rs` `reduce` and its relatives, `overriding.rs` operands of other libraries that answer
-//! themselves.
+//! `object.rs` is the type, `call.rs` implements calls with NumPy's keywords, `loops.rs` dtypes and type signatures, `outs.rs` the argument `out`,
+//! `methods.rs` `reduce` and its relatives, `overriding.rs` the protocol `__array_ufunc__`.
 
 mod call;
 mod loops;

@@ -1,6 +1,6 @@
-//! The type `ufunc`: an object for every elementwise operator and for the products of matrices and vectors, called without a Python frame.
+//! The type `ufunc`: an object for every elementwise operator and for the matrix and vector products. It is called without a Python frame.
 //!
-//! The type is made from slots, not by PyO3, because only so can it be called by the vectorcall protocol.
+//! The type is built from slots, because a PyO3 class cannot support the vectorcall protocol.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -22,11 +22,11 @@ use crate::call::{Binding, enter, guarded};
 use crate::once_box::OnceBox;
 use crate::values;
 
-/// A `ufunc` in memory.
+/// A `ufunc` object in memory.
 #[repr(C)]
 struct Object {
     head: ffi::PyObject,
-    /// The C function that Python calls, found by its offset.
+    /// The vectorcall function; Python finds it by its offset.
     call: Option<Vectorcall>,
     binding: &'static Binding,
 }
@@ -38,13 +38,13 @@ type Vectorcall = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// The type's flag of the vectorcall protocol; the limited headers of Python 3.11 do not name it.
+/// The type flag of the vectorcall protocol; the limited API of Python 3.11 does not define it.
 const HAVE_VECTORCALL: u64 = 1 << 11;
-/// The bit beside the number of arguments that Python uses for itself.
+/// Flag in the number of arguments that is reserved for Python.
 const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
 
 static TYPE: OnceBox<Py<PyType>> = OnceBox::new();
-/// Objects by the operators' names and NumPy's.
+/// The objects by the names of their operators and NumPy's names.
 static OBJECTS: OnceLock<HashMap<&'static str, Py<PyAny>>> = OnceLock::new();
 
 /// The binding of a `ufunc`; `None` for other objects.
@@ -53,16 +53,16 @@ fn binding(object: &Bound<'_, PyAny>) -> Option<&'static Binding> {
     if !object.get_type().is(class.bind(object.py())) {
         return None;
     }
-    // SAFETY: instances of the type are made by `make` only (it disallows instantiation and is no base), so this is an `Object`.
+    // SAFETY: objects of the type are only made by `make` (it cannot be instantiated or subclassed), so this is an `Object`.
     Some(unsafe { (*object.as_ptr().cast::<Object>()).binding })
 }
 
-/// Whether an object is a function of this type.
+/// Whether an object is of this type.
 pub fn is_ufunc(object: &Bound<'_, PyAny>) -> bool {
     binding(object).is_some()
 }
 
-/// The operator that `self` of a method is.
+/// The operator of a method's `self`.
 pub(super) fn operator(object: &Bound<'_, PyAny>) -> PyResult<&'static OpDef> {
     binding(object)
         .map(|b| b.op)
@@ -75,14 +75,14 @@ unsafe extern "C" fn vectorcall(
     nargsf: usize,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls this with an instance of the type, the lock held and as many valid pointers as it says.
+    // SAFETY: Python calls this with an instance of the type, the lock held and `nargs` valid pointers.
     unsafe {
         let binding = (*slf.cast::<Object>()).binding;
         enter(binding, args, nargsf & !ARGUMENTS_OFFSET, kwnames)
     }
 }
 
-/// A call with a tuple and a dictionary, for callers that know nothing else.
+/// `tp_call`: a call with a tuple and a dictionary, for callers without vectorcall.
 unsafe extern "C" fn call(
     slf: *mut ffi::PyObject,
     args: *mut ffi::PyObject,
@@ -102,7 +102,7 @@ unsafe extern "C" fn call(
         let mut values: Vec<*mut ffi::PyObject> =
             args.iter_borrowed().map(|x| x.as_ptr()).collect();
         let mut names = Vec::new();
-        // Values stay alive by the dictionary, which nobody else can reach.
+        // The dictionary keeps the values alive; other code cannot reach it.
         let kwargs = match &kwargs {
             Some(kwargs) => kwargs.cast::<PyDict>()?.copy()?,
             None => PyDict::new(py),
@@ -117,7 +117,7 @@ unsafe extern "C" fn call(
         } else {
             names.as_ptr()
         };
-        // SAFETY: `values` holds the positional arguments, then one for each name; all are kept alive by `args` and `kwargs`.
+        // SAFETY: `values` holds the positional arguments, then one value for each name; `args` and `kwargs` keep all alive.
         unsafe {
             let result = vectorcall(slf, values.as_ptr(), args.len(), given);
             Bound::from_owned_ptr_or_err(py, result).map(Bound::unbind)
@@ -141,7 +141,7 @@ unsafe extern "C" fn repr(slf: *mut ffi::PyObject) -> *mut ffi::PyObject {
 /// Implementation of an attribute, computed from the operator.
 type Getter = fn(Python<'_>, &'static Binding) -> PyResult<Py<PyAny>>;
 
-/// Attributes: name, what it is, how it is found.
+/// Attributes: name, docstring, getter.
 const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
     (c"__name__", c"Name of the function.", |py, b| object(py, b.name)),
     (c"__qualname__", c"Name of the function.", |py, b| object(py, b.name)),
@@ -162,7 +162,7 @@ const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
         c"identity",
         c"What leaves the other operand as it is, or None.",
         |py, b| match b.op.fold.identity {
-            // NumPy's identities are integers where they are whole.
+            // NumPy shows an integral identity as an integer.
             Some(Scalar::F64(x)) => object(py, x),
             Some(value) => values::scalar_to_python(py, value),
             None => Ok(py.None()),
@@ -185,7 +185,7 @@ fn object<'py, T: IntoPyObjectExt<'py>>(py: Python<'py>, value: T) -> PyResult<P
     value.into_py_any(py)
 }
 
-/// Gets attribute number `closure`.
+/// Getter of attribute number `closure`.
 unsafe extern "C" fn get(slf: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: Python calls this with the lock held and an instance of the type.
     let (py, binding) = unsafe { (Python::assume_attached(), (*slf.cast::<Object>()).binding) };
@@ -194,7 +194,7 @@ unsafe extern "C" fn get(slf: *mut ffi::PyObject, closure: *mut c_void) -> *mut 
     })
 }
 
-/// `__doc__` and `__signature__` are the function's, while those of the type are about `ufunc`; all other attributes are found as usual.
+/// Attribute access: `__doc__` and `__signature__` are those of the operator, while the type's own describe `ufunc`; others are looked up as usual.
 unsafe extern "C" fn attribute(
     slf: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
@@ -211,7 +211,7 @@ unsafe extern "C" fn attribute(
             if doc {
                 return object(py, crate::call::documentation(binding));
             }
-            // That of a built-in function with the same text.
+            // The signature of a built-in function with the same text.
             let function = crate::call::as_function(py, binding, "mxnet.numpy")?;
             py.import("inspect")?
                 .call_method1("signature", (function,))
@@ -233,7 +233,7 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
                 flags: ffi::Py_READONLY,
                 doc: ptr::null(),
             },
-            // SAFETY: all zeros end the table.
+            // SAFETY: an entry of zeros ends the table.
             unsafe { std::mem::zeroed() },
         ]));
         let mut attributes: Vec<ffi::PyGetSetDef> = ATTRIBUTES
@@ -247,7 +247,7 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
                 closure: i as *mut c_void,
             })
             .collect();
-        // SAFETY: all zeros end the table.
+        // SAFETY: an entry of zeros ends the table.
         attributes.push(unsafe { std::mem::zeroed() });
         let attributes = attributes.leak();
         let methods = methods::table().leak();
@@ -281,10 +281,10 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     Ok(class.bind(py))
 }
 
-/// The object of an operator, made once.
+/// A new object of an operator; called once for each operator.
 pub fn make(py: Python<'_>, binding: &'static Binding) -> PyResult<Py<PyAny>> {
     let class = class(py)?;
-    // SAFETY: 1. the type's instances have room for an `Object`; allocation fills the head. 2. `binding` is leaked.
+    // SAFETY: 1. the type's instances are large enough for an `Object`; allocation fills the head. 2. `binding` is leaked.
     unsafe {
         let object = ffi::PyType_GenericAlloc(class.as_type_ptr(), 0);
         let object = Bound::from_owned_ptr_or_err(py, object)?;
@@ -295,7 +295,7 @@ pub fn make(py: Python<'_>, binding: &'static Binding) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// Keeps the objects for pickles and protocols and shows the type.
+/// Stores the objects for pickles and protocols, and adds the type to the module.
 pub fn register(
     module: &Bound<'_, PyModule>,
     objects: HashMap<&'static str, Py<PyAny>>,
@@ -304,12 +304,12 @@ pub fn register(
     module.add("ufunc", class(module.py())?)
 }
 
-/// The function called `name` in the registry, or by NumPy.
+/// The ufunc with this name in the registry or in NumPy.
 pub fn find(py: Python<'_>, name: &str) -> Option<Py<PyAny>> {
     Some(OBJECTS.get()?.get(name)?.clone_ref(py))
 }
 
-/// The function that a pickle names.
+/// The ufunc with this name, for unpickling.
 #[pyfunction]
 pub fn _ufunc(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
     find(py, name).ok_or_else(|| PyValueError::new_err(format!("no ufunc is called '{name}'")))

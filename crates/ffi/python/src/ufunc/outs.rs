@@ -1,4 +1,4 @@
-//! The argument `out=`: our arrays, or NumPy arrays, whose memory is written directly.
+//! The argument `out`: our arrays, or NumPy arrays, whose memory is written directly.
 
 use mxnet::core::{Array, Attrs, Call, Error, OpDef, Outputs, dispatch};
 use mxnet::ops::shape;
@@ -11,20 +11,20 @@ use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::interop::{self, Sharing};
 
-/// One entry an output; `None` makes a new array.
+/// One entry for each output; `None` allocates a new array.
 #[derive(Default)]
 pub struct Outs<'py> {
     /// The arrays.
     pub arrays: SmallVec<[Option<Bound<'py, PyArray>>; 1]>,
-    /// The objects that the caller gave, which are returned.
+    /// The caller's objects, which are returned.
     objects: SmallVec<[Option<Bound<'py, PyAny>>; 1]>,
 }
 
 impl<'py> Outs<'py> {
-    /// `out=` of a call with `nout` outputs: an array if there is one, or a tuple of as many entries.
+    /// The argument `out` of a call with `nout` outputs: a single array, or a tuple with one entry for each output.
     pub fn argument(op: &OpDef, object: &Bound<'py, PyAny>, nout: usize) -> PyResult<Outs<'py>> {
         let mut outs = Outs::default();
-        // NumPy's way to ask for arrays where it would give scalars, which there are none of here.
+        // In NumPy `out=...` requests arrays instead of scalars. Results are always arrays here.
         if object.is(PyEllipsis::get(object.py())) {
             return Ok(outs);
         }
@@ -55,7 +55,7 @@ impl<'py> Outs<'py> {
         Ok(outs)
     }
 
-    /// The next entry.
+    /// Adds the entry of the next output.
     pub fn push(&mut self, op: &OpDef, item: &Bound<'py, PyAny>) -> PyResult<()> {
         let array = if item.is_none() {
             None
@@ -73,7 +73,7 @@ impl<'py> Outs<'py> {
         Ok(())
     }
 
-    /// Whether results go to new arrays only.
+    /// Whether all results go to new arrays.
     pub fn is_empty(&self) -> bool {
         self.arrays.is_empty()
     }
@@ -89,7 +89,7 @@ impl<'py> Outs<'py> {
         self.arrays.get(i).and_then(Option::as_ref)
     }
 
-    /// Results that the core has written to these arrays (or to new ones): what the caller gets. Recorded ones take the arrays' place.
+    /// The objects to return for results that the core has written to these arrays or to new ones. Recorded results replace the arrays.
     pub fn finish(&self, py: Python<'py>, outputs: Outputs) -> PyResult<Py<PyAny>> {
         let mut results: SmallVec<[Py<PyAny>; 2]> = SmallVec::new();
         for (i, y) in outputs.into_iter().enumerate() {
@@ -109,7 +109,7 @@ impl<'py> Outs<'py> {
         Ok(PyTuple::new(py, results)?.into_any().unbind())
     }
 
-    /// As [`Outs::write`] for results of folds, which `out` must have the shape of exactly.
+    /// As [`Outs::write`], but `out` must have exactly the results' shapes, as folds require.
     pub fn write_exactly(
         &self,
         py: Python<'py>,
@@ -124,7 +124,7 @@ impl<'py> Outs<'py> {
         self.write(py, op, Outputs::from_iter([y]))
     }
 
-    /// Writes results to these arrays, converted whatever their dtypes, and answers as [`Outs::finish`].
+    /// Writes results to these arrays, with any conversion of dtype; returns as [`Outs::finish`] does.
     pub fn write(
         &self,
         py: Python<'py>,
@@ -144,7 +144,7 @@ impl<'py> Outs<'py> {
     }
 }
 
-/// How the shapes differ, if they do.
+/// A description of how the shapes differ, if they do.
 fn misfit(out: &Array, y: &Array) -> Option<String> {
     (out.shape() != y.shape()).then(|| {
         format!(
@@ -155,7 +155,7 @@ fn misfit(out: &Array, y: &Array) -> Option<String> {
     })
 }
 
-/// `y` in the elements of `out`, as an operation.
+/// Copies `y` to `out` by an operator call.
 fn written(op: &'static OpDef, y: &Array, out: &Array) -> Result<Array, Error> {
     let y = match y.layout().broadcast_to(out.shape()) {
         Ok(_) if y.shape() != out.shape() => y.broadcast_to(out.shape())?,
@@ -175,7 +175,7 @@ fn written(op: &'static OpDef, y: &Array, out: &Array) -> Result<Array, Error> {
     mxnet::core::only(&shape::COPY, outputs)
 }
 
-/// A NumPy array whose memory can be written in place.
+/// A view of a NumPy array whose memory can be written in place.
 fn foreign<'py>(op: &OpDef, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray>> {
     let py = item.py();
     if !item.is_instance(&py.import("numpy")?.getattr("ndarray")?)? {

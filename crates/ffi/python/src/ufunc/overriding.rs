@@ -14,17 +14,17 @@ use crate::array::PyArray;
 use crate::call::{Binding, Named};
 use crate::once_box::OnceBox;
 
-/// An operand's answer to elementwise functions.
+/// How an operand takes part in a ufunc call.
 pub enum Stance<'py> {
-    /// Nothing: it is converted to an array, if it can be.
+    /// It has no `__array_ufunc__`: it is converted to an array if possible.
     None,
-    /// `__array_ufunc__ = None`: it takes part in none.
+    /// `__array_ufunc__ = None`: it refuses ufuncs.
     Refuses,
-    /// The method that answers in the function's place.
+    /// Its method overrides the call.
     Answers(Bound<'py, PyAny>),
 }
 
-/// An operand's answer to elementwise functions.
+/// How the operand takes part in a ufunc call.
 pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
     static THEIRS: OnceBox<Py<PyType>> = OnceBox::new();
     static SCALAR: OnceBox<Py<PyType>> = OnceBox::new();
@@ -48,7 +48,8 @@ pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
     })
 }
 
-/// Whether the operand is of a class that is known to say nothing: asking for attributes that are not there makes exceptions, which take a microsecond.
+/// Whether the operand's class is known to have no override. This saves looking up a missing attribute, which raises an exception and takes a
+/// microsecond.
 fn is_plain(operand: &Bound<'_, PyAny>) -> bool {
     operand.is_instance_of::<PyArray>()
         || operand.is_exact_instance_of::<PyFloat>()
@@ -61,7 +62,7 @@ fn is_plain(operand: &Bound<'_, PyAny>) -> bool {
         || operand.is_none()
 }
 
-/// Whether operators are left to those of an object that does not speak the protocol: its class says so by a priority above that of NumPy's arrays.
+/// Whether an object without the protocol takes precedence in operators: its class has a higher `__array_priority__` than NumPy's arrays.
 pub fn goes_first(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
     if is_plain(operand) {
         return Ok(false);
@@ -77,7 +78,7 @@ pub fn goes_first(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
-/// A call with an operand that answers in the function's place; `None` if there is none.
+/// The result of an operand that overrides the call; `None` if there is none.
 pub fn call(
     py: Python<'_>,
     binding: &'static Binding,
@@ -140,7 +141,7 @@ pub fn call(
     answer(&function, "__call__", &inputs, &outs, &kwargs).map(Some)
 }
 
-/// Destinations of results, one entry for each output.
+/// The entries of `out`, one for each output.
 fn outputs<'py>(
     py: Python<'py>,
     op: &OpDef,
@@ -177,8 +178,8 @@ fn outputs<'py>(
     PyTuple::new(py, filled.collect::<Vec<_>>())
 }
 
-/// A method call (`reduce`, `at`, …) with an operand, or an `out`, that answers in the function's place; `None` if there is none. `names` are those of
-/// the method's arguments, of which the first `arrays` are operands.
+/// The result of an operand, or `out`, that overrides a method call (`reduce`, `at`, …); `None` if there is none. `names` are the method's
+/// parameters; the first `arrays` of them are operands.
 pub fn method_call<'py>(
     function: &Bound<'py, PyAny>,
     method: &str,
@@ -190,7 +191,7 @@ pub fn method_call<'py>(
     let speaks = |object: &Bound<'py, PyAny>| stance(object).map(|s| !matches!(s, Stance::None));
     let mut anyone = false;
     for (i, object) in args.iter().enumerate() {
-        // What `at` is given between its operands is an index.
+        // The second argument of `at` is an index, not an operand.
         if i < arrays && !(method == "at" && i == 1) || names.get(i) == Some(&"out") {
             anyone |= speaks(&object)?;
         }
@@ -232,7 +233,7 @@ pub fn method_call<'py>(
     answer(function, method, &inputs, &outs, &named).map(Some)
 }
 
-/// Asks the operands, one of each class, those of derived classes before those of the classes they are derived from.
+/// Asks the operands, one of each class, derived classes before their bases.
 fn answer(
     function: &Bound<'_, PyAny>,
     method: &str,
