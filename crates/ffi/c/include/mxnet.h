@@ -7,17 +7,17 @@
 #include <stdint.h>
 
 /*
- The call did what it should.
+ Success.
  */
 #define MX_OK 0
 
 /*
- Shapes do not fit the operator or one another.
+ Shapes that do not fit the operator or each other.
  */
 #define MX_ERROR_SHAPE 1
 
 /*
- A data type, or a type of argument, that is not taken.
+ A data type, or a type of argument, that the operator does not accept.
  */
 #define MX_ERROR_DTYPE 2
 
@@ -32,57 +32,57 @@
 #define MX_ERROR_INDEX 4
 
 /*
- An argument that has no meaning here: null, a freed handle, a word that is not known.
+ An invalid argument: a null pointer, a freed handle, an unknown word.
  */
 #define MX_ERROR_VALUE 5
 
 /*
- A matrix without the factorisation that was asked for.
+ A matrix that does not have the requested factorisation.
  */
 #define MX_ERROR_LINALG 6
 
 /*
- A number that the data type cannot hold.
+ A number out of range of the data type.
  */
 #define MX_ERROR_OVERFLOW 7
 
 /*
- A step or a number of parts of zero.
+ A step of zero, or a division into zero parts.
  */
 #define MX_ERROR_ZERO_DIVISION 8
 
 /*
- Operands on different devices, or a device that is not there.
+ Operands on different devices, or a device that does not exist.
  */
 #define MX_ERROR_DEVICE 9
 
 /*
- No memory.
+ Out of memory.
  */
 #define MX_ERROR_MEMORY 10
 
 /*
- Not available for these arguments; the message names the alternative.
+ Not supported for these arguments; the message names the alternative.
  */
 #define MX_ERROR_UNSUPPORTED 11
 
 /*
- Reading or writing files.
+ An error while reading or writing a file.
  */
 #define MX_ERROR_IO 12
 
 /*
- A gradient was asked for that does not exist.
+ The requested gradient does not exist.
  */
 #define MX_ERROR_AUTOGRAD 13
 
 /*
- A floating-point error that the thread asked to be told of.
+ A floating-point error, in a thread that is set to raise an error for it.
  */
 #define MX_ERROR_FLOATING_POINT 14
 
 /*
- The values of an array without values were asked for.
+ The values of an abstract array (without values) were requested.
  */
 #define MX_ERROR_ABSTRACT 15
 
@@ -97,7 +97,7 @@
 #define MX_ERROR_INTERNAL 17
 
 /*
- Truth values of one byte.
+ Booleans of one byte.
  */
 #define MX_BOOL 0
 
@@ -177,7 +177,7 @@
 #define MX_ARG_NONE 0
 
 /*
- A truth value, in `integer`.
+ A boolean, in `integer`.
  */
 #define MX_ARG_BOOL 1
 
@@ -222,7 +222,7 @@
 #define MX_ARG_ARRAY 9
 
 /*
- `len` arrays, in `arrays`; 0 is an absent one.
+ `len` arrays, in `arrays`; 0 stands for an absent array.
  */
 #define MX_ARG_ARRAYS 10
 
@@ -232,12 +232,12 @@
 #define MX_ARG_DTYPE 11
 
 /*
- The version of the ABI that this header describes. It counts additions; functions and fields never go away.
+ The version of the ABI that this header describes. It is incremented by additions; functions and fields are never removed.
  */
 #define MX_ABI_VERSION 1
 
 /*
- The facts of a failure. Set `size` to `sizeof(mx_error)`: later versions append fields.
+ Description of a failure. Set `size` to `sizeof(mx_error)`: later versions append fields.
  */
 typedef struct {
   /*
@@ -249,11 +249,11 @@ typedef struct {
    */
   int32_t status;
   /*
-   0.
+   Reserved; 0.
    */
   int32_t reserved;
   /*
-   The operator or function that failed; empty if it is not known. Valid until the next failure of this thread.
+   The operator or function that failed; empty if unknown. Valid until the next failure of this thread.
    */
   const char *op;
   /*
@@ -261,18 +261,18 @@ typedef struct {
    */
   const char *message;
   /*
-   What would work; empty if nothing is known. Valid until the next failure of this thread.
+   A suggestion that works; empty if there is none. Valid until the next failure of this thread.
    */
   const char *hint;
 } mx_error;
 
 /*
- An object of the library: an array, a scope or a graph. 0 is none.
+ An object of the library: an array, a scope or a graph. 0 is no object.
  */
 typedef uint64_t mx_handle;
 
 /*
- Called with its context when nobody needs the memory any more, on whatever thread.
+ Called with its context, on any thread, when the memory is not needed any more.
  */
 typedef void (*mx_deleter)(void *context);
 
@@ -319,7 +319,7 @@ typedef union {
  */
 typedef struct {
   /*
-   The parameter's name. Null gives it by position, in front of those by name.
+   The name of the parameter. Null passes the argument by position; positional arguments come before named ones.
    */
   const char *name;
   /*
@@ -327,11 +327,11 @@ typedef struct {
    */
   int32_t kind;
   /*
-   0.
+   Reserved; 0.
    */
   int32_t reserved;
   /*
-   The number of entries, of kinds that have several.
+   The number of entries, for kinds with several.
    */
   size_t len;
   /*
@@ -341,7 +341,7 @@ typedef struct {
 } mx_arg;
 
 /*
- Where the outputs of a call go. Set `size` to `sizeof(mx_outputs)`: later versions append fields.
+ Receives the outputs of a call. Set `size` to `sizeof(mx_outputs)`: later versions append fields.
  */
 typedef struct {
   /*
@@ -349,11 +349,11 @@ typedef struct {
    */
   size_t size;
   /*
-   Room for handles.
+   Receives the handles.
    */
   mx_handle *arrays;
   /*
-   For how many.
+   Number of handles that `arrays` is valid for.
    */
   size_t capacity;
   /*
@@ -367,7 +367,7 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- Writes the facts of the last failure of this thread.
+ Writes the description of the last failure of this thread.
 
  # Safety
  `out` is null or points to a structure whose `size` is set.
@@ -375,8 +375,8 @@ extern "C" {
 int32_t mx_last_error(mx_error *out);
 
 /*
- A new array of `shape` (`ndim` sizes) in C order. The elements are copied from `data`; they are zeros if it is null. `device` is text such as
- "cpu" or "gpu(1)"; null is the CPU.
+ A new array of `shape` (`ndim` sizes) in C order. The elements are copied from `data`, or zero if that is null. `device` is text such as
+ "cpu" or "gpu(1)"; null means the CPU.
 
  # Safety
  `shape`, `data` and `device` are null or valid for the call, `data` for as many bytes as the array has.
@@ -389,11 +389,11 @@ int32_t mx_array_create(const void *data,
                         mx_handle *out);
 
 /*
- The sizes of the axes. `ndim` is set to their number; `shape`, which has room for `capacity` sizes, is written if they fit, and may be null if
- `capacity` is 0.
+ The sizes of the axes. Sets `ndim` to the number of axes. Writes the sizes to `shape` if that has a `capacity` of at least `ndim` sizes;
+ `shape` may be null if `capacity` is 0.
 
  # Safety
- `shape` is null or has room for `capacity` sizes; `ndim` is null or a variable.
+ `shape` is null or valid for `capacity` sizes; `ndim` is null or points to a variable.
  */
 int32_t mx_array_shape(mx_handle array,
                        int64_t *shape,
@@ -417,11 +417,11 @@ int32_t mx_array_dtype(mx_handle array, int32_t *dtype);
 int32_t mx_array_len_bytes(mx_handle array, size_t *len_bytes);
 
 /*
- The device as text such as "cpu(0)", ended by a zero byte. `len_bytes` is set to the length that is needed, the zero byte included; the text is
- written if `capacity` is as much.
+ The device as text such as "cpu(0)". Sets `len_bytes` to the required length including the terminating zero byte. Writes the text if `capacity` is
+ at least that.
 
  # Safety
- `text` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+ `text` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
  */
 int32_t mx_array_device(mx_handle array,
                         char *text,
@@ -429,18 +429,18 @@ int32_t mx_array_device(mx_handle array,
                         size_t *len_bytes);
 
 /*
- Copies the elements in C order to `data`, which has `len_bytes` bytes: exactly as many as the elements take. Waits for pending work.
+ Copies the elements in C order to `data`, which has `len_bytes` bytes. `len_bytes` must equal the size of the elements. Waits for pending work.
 
  # Safety
- `data` is null or has room for `len_bytes` bytes.
+ `data` is null or valid for `len_bytes` bytes.
  */
 int32_t mx_array_read(mx_handle array,
                       void *data,
                       size_t len_bytes);
 
 /*
- The address of the elements of a dense array on the CPU, without a copy. Pending work is waited for; from then on calls that touch the array
- return when they are done. The address is valid until the array and all views of it are freed.
+ The address of the elements of a contiguous array on the CPU, without a copy. Waits for pending work. From then on, calls that read or write the
+ array are synchronous. The address is valid until the array and all views of it are freed.
 
  # Safety
  `data` is null or a variable.
@@ -449,7 +449,7 @@ int32_t mx_array_data(mx_handle array,
                       void **data);
 
 /*
- A copy of the elements in C order, outside any recorded graph.
+ A copy of the elements in C order, which is not part of a recorded graph.
 
  # Safety
  `out` is null or a variable.
@@ -457,22 +457,22 @@ int32_t mx_array_data(mx_handle array,
 int32_t mx_array_copy(mx_handle array, mx_handle *out);
 
 /*
- Returns when the elements are there. A failure of the work that should have computed them is returned here.
+ Waits until the elements are computed. Returns the error of the operation that failed to compute them, if any.
  */
 int32_t mx_array_wait(mx_handle array);
 
 /*
- Returns when all work that was issued so far, on whatever thread, is done.
+ Waits for all operations issued so far, by any thread.
  */
 int32_t mx_wait_all(void);
 
 /*
- Frees an array. Its handle names nothing from then on; views of it and graphs that need it keep the elements.
+ Frees an object. Its handle is invalid from then on; views of an array and graphs that need it keep its elements alive.
  */
 int32_t mx_free(mx_handle handle);
 
 /*
- The number of handles that name something: what a program that frees all leaves at 0.
+ The number of valid handles. It is 0 if a program has freed all its objects.
 
  # Safety
  `count` is null or a variable.
@@ -480,8 +480,8 @@ int32_t mx_free(mx_handle handle);
 int32_t mx_handle_count(size_t *count);
 
 /*
- An array over the memory of a `DLManagedTensorVersioned` (DLPack 1.x), which belongs to the array from then on: its deleter runs when nobody
- needs the memory any more. After an error it still belongs to the caller.
+ An array over the memory of a `DLManagedTensorVersioned` (DLPack 1.x). The array takes over the structure, and calls its deleter when the memory
+ is not needed any more. After an error the structure still belongs to the caller.
 
  # Safety
  `managed` is null or points to a valid structure that the caller owns.
@@ -490,21 +490,21 @@ int32_t mx_array_from_dlpack(void *managed,
                              mx_handle *out);
 
 /*
- The array as a `DLManagedTensorVersioned` (DLPack 1.x) over the same memory, which the caller owns and whose deleter it calls. Pending work is
- waited for; from then on calls that touch the array return when they are done.
+ The array as a `DLManagedTensorVersioned` (DLPack 1.x) over the same memory. The caller owns the structure and must call its deleter. Waits for
+ pending work. From then on, calls that read or write the array are synchronous.
 
  # Safety
- `managed` is null or a variable.
+ `managed` is null or points to a variable.
  */
 int32_t mx_array_to_dlpack(mx_handle array,
                            void **managed);
 
 /*
- An array over memory of the caller, in C order on the CPU, without a copy. `deleter`, which may be null, is called with `context` when nobody
- needs the memory any more; after an error it is not.
+ An array over memory of the caller, in C order on the CPU, without a copy. `deleter` (which may be null) is called with `context` when the memory
+ is not needed any more. After an error it is not called.
 
  # Safety
- `data` is null or has as many elements as `shape` (`ndim` sizes) says, which stay until `deleter` is called.
+ `data` is null or valid for the elements that `shape` (`ndim` sizes) describes, until `deleter` is called.
  */
 int32_t mx_array_from_memory(void *data,
                              const int64_t *shape,
@@ -515,10 +515,10 @@ int32_t mx_array_from_memory(void *data,
                              mx_handle *out);
 
 /*
- Calls the operator `op` with `nargs` arguments. Outputs are new arrays; those given as `out` are written and their own handles are returned.
+ Calls the operator `op` with `nargs` arguments. Outputs are new arrays; arrays given as `out` are written, and their handles are returned.
 
  # Safety
- `op` is null or text, `args` is null or has `nargs` arguments that hold what their kinds say, `out` is null or a structure whose `size` is set.
+ `op` is null or a string; `args` is null or points to `nargs` valid arguments; `out` is null or points to a structure whose `size` is set.
  */
 int32_t mx_invoke(const char *op,
                   const mx_arg *args,
@@ -526,8 +526,8 @@ int32_t mx_invoke(const char *op,
                   mx_outputs *out);
 
 /*
- Opens a scope in which calls of this thread are recorded (`is_recording` 1) or not (0), in training mode (`is_training` 1) or not (0). It is ended
- by `mx_record_end` on the same thread, inner scopes first.
+ Opens a scope in which calls of this thread are recorded (`is_recording` 1) or not (0), in training mode (`is_training` 1) or not (0).
+ `mx_record_end` must end it on the same thread, inner scopes first.
 
  # Safety
  `scope` is null or a variable.
@@ -537,20 +537,20 @@ int32_t mx_record_begin(int32_t is_recording,
                         mx_handle *scope);
 
 /*
- Ends the scope: recording and training mode are what they were before it.
+ Ends a scope: restores recording and training mode.
  */
 int32_t mx_record_end(mx_handle scope);
 
 /*
- Makes the array a variable with a gradient of zeros. `grad_req` is "write" (what null means), "add" or "null".
+ Makes the array a variable with a gradient of zeros. `grad_req` is "write", "add" or "null"; a null pointer means "write".
 
  # Safety
- `grad_req` is null or text.
+ `grad_req` is null or a zero-terminated string.
  */
 int32_t mx_mark(mx_handle array, const char *grad_req);
 
 /*
- The gradient of a variable: an array that later backward passes write to.
+ The gradient of a variable: an array to which later backward passes write.
 
  # Safety
  `out` is null or a variable.
@@ -558,11 +558,11 @@ int32_t mx_mark(mx_handle array, const char *grad_req);
 int32_t mx_gradient(mx_handle array, mx_handle *out);
 
 /*
- Sends gradients from the heads to every variable that they were computed from. `head_grads` has one array for each head, 0 for ones; null is ones
- for all. `retain_graph` 1 keeps the graph for another pass.
+ Computes the gradients of the heads with respect to all variables that they were computed from, and stores them there. `head_grads` has one
+ cotangent for each head (0 means ones), or is null for ones everywhere. `retain_graph` 1 keeps the graph for another backward pass.
 
  # Safety
- `heads` and `head_grads` are null or have `len` handles.
+ `heads` and `head_grads` are null or point to `len` handles.
  */
 int32_t mx_backward(const mx_handle *heads,
                     const mx_handle *head_grads,
@@ -570,11 +570,11 @@ int32_t mx_backward(const mx_handle *heads,
                     int32_t retain_graph);
 
 /*
- The gradients of the heads with respect to `num_variables` variables, as new arrays in `out`, which has room for so many. `creates_graph` 1
- records the pass, so that the gradients have gradients.
+ The gradients of the heads with respect to `num_variables` variables, as new arrays in `out`, which must be valid for that many handles.
+ `creates_graph` 1 records the backward pass, so that the gradients can be differentiated.
 
  # Safety
- The lists are null or have as many handles as their lengths say.
+ The lists are null or point to as many handles as their lengths say.
  */
 int32_t mx_grad(const mx_handle *heads,
                 const mx_handle *head_grads,
@@ -585,11 +585,11 @@ int32_t mx_grad(const mx_handle *heads,
                 mx_handle *out);
 
 /*
- Reads what `HybridBlock.export` wrote: the graph (`<name>-symbol.json`) and its arrays (`<name>-0000.params`). `mx_free` frees it. Nothing in the files
- is executed but operators.
+ Loads what `HybridBlock.export` wrote: the graph (`<name>-symbol.json`) and its arrays (`<name>-0000.params`). Free it with `mx_free`. The files
+ can only call operators, not execute other code.
 
  # Safety
- `symbol_file` and `param_file` are null or text, `graph` is null or has room for a handle.
+ `symbol_file` and `param_file` are null or strings; `graph` is null or points to a handle.
  */
 int32_t mx_graph_load(const char *symbol_file,
                       const char *param_file,
@@ -599,32 +599,33 @@ int32_t mx_graph_load(const char *symbol_file,
  Sets `num_arguments` to the number of arrays that a graph takes.
 
  # Safety
- `num_arguments` is null or has room for a number.
+ `num_arguments` is null or points to a number.
  */
 int32_t mx_graph_num_arguments(mx_handle graph, size_t *num_arguments);
 
 /*
- Runs a graph on `len` arrays. Its results are new arrays. Threads may run it at the same time; they share its arrays.
+ Runs a graph on `len` arrays. The results are new arrays. Several threads may run the graph at the same time.
 
  # Safety
- `arrays` is null or has `len` handles, `out` is null or a structure whose `size` is set.
+ `arrays` is null or points to `len` handles; `out` is null or points to a structure whose `size` is set.
  */
 int32_t mx_graph_run(mx_handle graph, const mx_handle *arrays, size_t len, mx_outputs *out);
 
 /*
- Writes `len` arrays under their names to a safetensors file, which replaces an older one in a single step.
+ Writes `len` named arrays to a safetensors file, and replaces an existing file atomically.
 
  # Safety
- `path` is null or text; `names` and `arrays` are null or have `len` entries, the names text.
+ `path` is null or a string; `names` and `arrays` are null or have `len` entries; the names are strings.
  */
 int32_t mx_save(const char *path, const char *const *names, const mx_handle *arrays, size_t len);
 
 /*
- Reads a safetensors file. `len` is set to the number of its arrays; if `capacity` is as much, `arrays` gets a new handle for each. Their names go
- to `names`, parted by line ends and ended by a zero byte, if `names_capacity` is enough; `names_len_bytes` is set to what is needed.
+ Reads a safetensors file. Sets `len` to the number of its arrays. Writes a new handle for each to `arrays` if `capacity` is at least that. Writes
+ their names, separated by line feeds and terminated by a zero byte, to `names` if `names_capacity` is enough; sets `names_len_bytes` to the
+ required length.
 
  # Safety
- `path` is null or text, the others are null or have room for as much as they say.
+ `path` is null or a string; the other pointers are null or valid for the given lengths.
  */
 int32_t mx_load(const char *path,
                 mx_handle *arrays,
@@ -635,7 +636,7 @@ int32_t mx_load(const char *path,
                 size_t *names_len_bytes);
 
 /*
- The version of the ABI that the library has: at least `MX_ABI_VERSION` of the header that a program was compiled with, or the library is too old.
+ The version of the library's ABI. If it is less than the `MX_ABI_VERSION` that a program was compiled with, the library is too old.
  */
 uint32_t mx_abi_version(void);
 
@@ -645,53 +646,53 @@ uint32_t mx_abi_version(void);
 const char *mx_version(void);
 
 /*
- The names of all operators, parted by line ends. `len_bytes` is set to the length that is needed, the zero byte at the end included; the text is
- written if `capacity` is as much.
+ The names of all operators, separated by line feeds. Sets `len_bytes` to the required length including the terminating zero byte. Writes the text
+ if `capacity` is at least that.
 
  # Safety
- `names` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+ `names` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
  */
 int32_t mx_op_names(char *names,
                     size_t capacity,
                     size_t *len_bytes);
 
 /*
- What an operator takes, as JSON: `{"name", "version", "doc", "params": [{"name", "kind", "default"}]}`; a required parameter has no default. The
- text is constant.
+ The signature of an operator, as JSON: `{"name", "version", "doc", "params": [{"name", "kind", "default"}]}`. A required parameter has no default.
+ The text is constant.
 
  # Safety
- `op` is null or text; `description` is null or a variable.
+ `op` is null or a string; `description` is null or points to a variable.
  */
 int32_t mx_op_describe(const char *op,
                        const char **description);
 
 /*
- Starts the random numbers of the process anew.
+ Seeds the random number generator of the process.
  */
 int32_t mx_random_seed(uint64_t seed);
 
 /*
- Loads a module: a shared library that adds operators, kernels or devices. One that is loaded already is not loaded again.
+ Loads a module: a shared library that adds operators, kernels or devices. Loading it again has no effect.
 
  # Safety
- `path` is null or text.
+ `path` is null or a string.
  */
 int32_t mx_load_module(const char *path);
 
 /*
- Gives a setting a value, both as text: `mx_config_set("engine_mode", "sync")`.
+ Sets a setting; key and value are text: `mx_config_set("engine_mode", "sync")`.
 
  # Safety
- `key` and `value` are null or text.
+ `key` and `value` are null or strings.
  */
 int32_t mx_config_set(const char *key, const char *value);
 
 /*
- The value of a setting as text, ended by a zero byte. `len_bytes` is set to the length that is needed, the zero byte included; the text is written
- if `capacity` is as much.
+ The value of a setting as text. Sets `len_bytes` to the required length including the terminating zero byte. Writes the text if `capacity` is at
+ least that.
 
  # Safety
- `key` is null or text; `value` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+ `key` is null or a string; `value` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
  */
 int32_t mx_config_get(const char *key,
                       char *value,
@@ -699,11 +700,11 @@ int32_t mx_config_get(const char *key,
                       size_t *len_bytes);
 
 /*
- All settings as JSON: `[{"name", "doc", "kind", "value", "origin"}]`. `len_bytes` is set to the length that is needed, the zero byte at the end
- included; the text is written if `capacity` is as much.
+ All settings as JSON: `[{"name", "doc", "kind", "value", "origin"}]`. Sets `len_bytes` to the required length including the terminating zero byte.
+ Writes the text if `capacity` is at least that.
 
  # Safety
- `list` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+ `list` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
  */
 int32_t mx_config_list(char *list,
                        size_t capacity,

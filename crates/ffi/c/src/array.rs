@@ -1,4 +1,4 @@
-//! Arrays: made, looked at, copied, waited for, freed.
+//! Arrays: creation, properties, copies, waiting, freeing.
 
 use std::ffi::{c_char, c_void};
 
@@ -9,7 +9,7 @@ use crate::foreign::{check_out, give, list, text};
 use crate::handles::{self, Object, mx_handle};
 use crate::status::guard;
 
-/// Truth values of one byte.
+/// Booleans of one byte.
 pub const MX_BOOL: i32 = 0;
 /// Signed integers of 8 bits.
 pub const MX_INT8: i32 = 1;
@@ -40,13 +40,13 @@ pub const MX_COMPLEX64: i32 = 13;
 /// Pairs of binary64.
 pub const MX_COMPLEX128: i32 = 14;
 
-/// The data type of a number of the ABI.
+/// The data type of a number of the ABI (`MX_BOOL` etc.).
 pub fn dtype_of(number: i32) -> Result<DType> {
     let found = u8::try_from(number).ok().and_then(DType::from_number);
     found.ok_or_else(|| Error::dtype("", format!("no data type has the number {number}")))
 }
 
-/// The sizes of a shape.
+/// The sizes of a shape; an error if one is negative.
 pub fn sizes(shape: &[i64]) -> Result<Vec<usize>> {
     let size = |&n: &i64| {
         usize::try_from(n).map_err(|_| Error::shape("", format!("a size is negative: {n}")))
@@ -54,7 +54,7 @@ pub fn sizes(shape: &[i64]) -> Result<Vec<usize>> {
     shape.iter().map(size).collect()
 }
 
-/// Gives the caller a handle of a new array.
+/// Writes the handle of a new array to the caller's variable.
 ///
 /// # Safety
 /// `out` is null or a variable.
@@ -65,8 +65,8 @@ pub unsafe fn give_array(out: *mut mx_handle, array: Array) -> Result<()> {
     unsafe { give(out, handle, "out") }
 }
 
-/// A new array of `shape` (`ndim` sizes) in C order. The elements are copied from `data`; they are zeros if it is null. `device` is text such as
-/// "cpu" or "gpu(1)"; null is the CPU.
+/// A new array of `shape` (`ndim` sizes) in C order. The elements are copied from `data`, or zero if that is null. `device` is text such as
+/// "cpu" or "gpu(1)"; null means the CPU.
 ///
 /// # Safety
 /// `shape`, `data` and `device` are null or valid for the call, `data` for as many bytes as the array has.
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn mx_array_create(
             false => {
                 let array = Array::uninitialised(&shape, dtype, Device::cpu(0))?;
                 let tensor = array.tensor();
-                // SAFETY: 1. `data` has as many bytes as the array, by the caller's promise. 2. nobody else knows the new array.
+                // SAFETY: 1. `data` has as many bytes as the array, by the caller's promise. 2. the new array is not shared yet.
                 unsafe {
                     let to = tensor.data_ptr();
                     std::ptr::copy_nonoverlapping(data.cast::<u8>(), to, tensor.len_bytes());
@@ -107,11 +107,11 @@ pub unsafe extern "C" fn mx_array_create(
     })
 }
 
-/// The sizes of the axes. `ndim` is set to their number; `shape`, which has room for `capacity` sizes, is written if they fit, and may be null if
-/// `capacity` is 0.
+/// The sizes of the axes. Sets `ndim` to the number of axes. Writes the sizes to `shape` if that has a `capacity` of at least `ndim` sizes;
+/// `shape` may be null if `capacity` is 0.
 ///
 /// # Safety
-/// `shape` is null or has room for `capacity` sizes; `ndim` is null or a variable.
+/// `shape` is null or valid for `capacity` sizes; `ndim` is null or points to a variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_array_shape(
     array: mx_handle,
@@ -161,11 +161,11 @@ pub unsafe extern "C" fn mx_array_len_bytes(array: mx_handle, len_bytes: *mut us
     })
 }
 
-/// The device as text such as "cpu(0)", ended by a zero byte. `len_bytes` is set to the length that is needed, the zero byte included; the text is
-/// written if `capacity` is as much.
+/// The device as text such as "cpu(0)". Sets `len_bytes` to the required length including the terminating zero byte. Writes the text if `capacity` is
+/// at least that.
 ///
 /// # Safety
-/// `text` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+/// `text` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_array_device(
     array: mx_handle,
@@ -180,10 +180,10 @@ pub unsafe extern "C" fn mx_array_device(
     })
 }
 
-/// Gives the caller text in memory of the caller's.
+/// Writes text to the caller's memory.
 ///
 /// # Safety
-/// `to` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+/// `to` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
 pub unsafe fn give_text(
     text: &str,
     to: *mut c_char,
@@ -193,7 +193,7 @@ pub unsafe fn give_text(
     check_out(len_bytes, "len_bytes")?;
     if text.len() < capacity {
         check_out(to, "text")?;
-        // SAFETY: there is room for the text and the zero byte.
+        // SAFETY: `capacity` is enough for the text and the zero byte.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast::<u8>(), text.len());
             to.add(text.len()).write(0);
@@ -203,10 +203,10 @@ pub unsafe fn give_text(
     unsafe { give(len_bytes, text.len() + 1, "len_bytes") }
 }
 
-/// Copies the elements in C order to `data`, which has `len_bytes` bytes: exactly as many as the elements take. Waits for pending work.
+/// Copies the elements in C order to `data`, which has `len_bytes` bytes. `len_bytes` must equal the size of the elements. Waits for pending work.
 ///
 /// # Safety
-/// `data` is null or has room for `len_bytes` bytes.
+/// `data` is null or valid for `len_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_array_read(
     array: mx_handle,
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn mx_array_read(
         check_out(data, "data")?;
         let dense = array.detach().on_host()?.contiguous()?;
         let held = dense.read()?;
-        // SAFETY: there is room for so many bytes, and they are of the caller's own memory.
+        // SAFETY: `data` is valid for this many bytes, and does not overlap the library's memory.
         unsafe {
             std::ptr::copy_nonoverlapping(held.bytes().as_ptr(), data.cast::<u8>(), needed);
         }
@@ -235,8 +235,8 @@ pub unsafe extern "C" fn mx_array_read(
     })
 }
 
-/// The address of the elements of a dense array on the CPU, without a copy. Pending work is waited for; from then on calls that touch the array
-/// return when they are done. The address is valid until the array and all views of it are freed.
+/// The address of the elements of a contiguous array on the CPU, without a copy. Waits for pending work. From then on, calls that read or write the
+/// array are synchronous. The address is valid until the array and all views of it are freed.
 ///
 /// # Safety
 /// `data` is null or a variable.
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn mx_array_data(array: mx_handle, data: *mut *mut c_void)
     })
 }
 
-/// A copy of the elements in C order, outside any recorded graph.
+/// A copy of the elements in C order, which is not part of a recorded graph.
 ///
 /// # Safety
 /// `out` is null or a variable.
@@ -275,13 +275,13 @@ pub unsafe extern "C" fn mx_array_copy(array: mx_handle, out: *mut mx_handle) ->
     })
 }
 
-/// Returns when the elements are there. A failure of the work that should have computed them is returned here.
+/// Waits until the elements are computed. Returns the error of the operation that failed to compute them, if any.
 #[unsafe(no_mangle)]
 pub extern "C" fn mx_array_wait(array: mx_handle) -> i32 {
     guard("mx_array_wait", || handles::array(array)?.wait_to_read())
 }
 
-/// Returns when all work that was issued so far, on whatever thread, is done.
+/// Waits for all operations issued so far, by any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn mx_wait_all() -> i32 {
     guard("mx_wait_all", || {
@@ -290,7 +290,7 @@ pub extern "C" fn mx_wait_all() -> i32 {
     })
 }
 
-/// Frees an array. Its handle names nothing from then on; views of it and graphs that need it keep the elements.
+/// Frees an object. Its handle is invalid from then on; views of an array and graphs that need it keep its elements alive.
 #[unsafe(no_mangle)]
 pub extern "C" fn mx_free(handle: mx_handle) -> i32 {
     guard("mx_free", || {
@@ -302,7 +302,7 @@ pub extern "C" fn mx_free(handle: mx_handle) -> i32 {
     })
 }
 
-/// The number of handles that name something: what a program that frees all leaves at 0.
+/// The number of valid handles. It is 0 if a program has freed all its objects.
 ///
 /// # Safety
 /// `count` is null or a variable.

@@ -14,12 +14,12 @@ use crate::handles::{self, Object, mx_handle};
 use crate::status::guard;
 
 thread_local! {
-    /// The scopes that are open on this thread, the innermost last.
+    /// The open scopes of this thread, the innermost last.
     static SCOPES: RefCell<Vec<(mx_handle, Scope)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Opens a scope in which calls of this thread are recorded (`is_recording` 1) or not (0), in training mode (`is_training` 1) or not (0). It is ended
-/// by `mx_record_end` on the same thread, inner scopes first.
+/// Opens a scope in which calls of this thread are recorded (`is_recording` 1) or not (0), in training mode (`is_training` 1) or not (0).
+/// `mx_record_end` must end it on the same thread, inner scopes first.
 ///
 /// # Safety
 /// `scope` is null or a variable.
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn mx_record_begin(
     })
 }
 
-/// Ends the scope: recording and training mode are what they were before it.
+/// Ends a scope: restores recording and training mode.
 #[unsafe(no_mangle)]
 pub extern "C" fn mx_record_end(scope: mx_handle) -> i32 {
     guard("mx_record_end", || {
@@ -60,10 +60,10 @@ pub extern "C" fn mx_record_end(scope: mx_handle) -> i32 {
     })
 }
 
-/// Makes the array a variable with a gradient of zeros. `grad_req` is "write" (what null means), "add" or "null".
+/// Makes the array a variable with a gradient of zeros. `grad_req` is "write", "add" or "null"; a null pointer means "write".
 ///
 /// # Safety
-/// `grad_req` is null or text.
+/// `grad_req` is null or a zero-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_mark(array: mx_handle, grad_req: *const c_char) -> i32 {
     guard("mx_mark", || {
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn mx_mark(array: mx_handle, grad_req: *const c_char) -> i
     })
 }
 
-/// The gradient of a variable: an array that later backward passes write to.
+/// The gradient of a variable: an array to which later backward passes write.
 ///
 /// # Safety
 /// `out` is null or a variable.
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn mx_gradient(array: mx_handle, out: *mut mx_handle) -> i
     })
 }
 
-/// The arrays of handles; 0 is an absent one.
+/// The arrays of handles; 0 stands for an absent array.
 fn arrays(handles: &[mx_handle]) -> Result<Vec<Option<Array>>> {
     let one = |&handle: &mx_handle| match handle {
         0 => Ok(None),
@@ -112,7 +112,7 @@ fn arrays(handles: &[mx_handle]) -> Result<Vec<Option<Array>>> {
     handles.iter().map(one).collect()
 }
 
-/// The arrays of handles, all of which must be there.
+/// The arrays of handles; an error if one is 0.
 fn all_arrays(handles: &[mx_handle]) -> Result<Vec<Array>> {
     handles
         .iter()
@@ -120,10 +120,10 @@ fn all_arrays(handles: &[mx_handle]) -> Result<Vec<Array>> {
         .collect()
 }
 
-/// The cotangents of `len` heads; ones where there is none.
+/// The cotangents of `len` heads; `None` (ones) where none is given.
 ///
 /// # Safety
-/// `grads` is null or has `len` handles.
+/// `grads` is null or points to `len` handles.
 unsafe fn head_grads(grads: *const mx_handle, len: usize) -> Result<Vec<Option<Array>>> {
     match grads.is_null() {
         true => Ok(vec![None; len]),
@@ -139,11 +139,11 @@ fn retain(keeps: i32) -> Retain {
     }
 }
 
-/// Sends gradients from the heads to every variable that they were computed from. `head_grads` has one array for each head, 0 for ones; null is ones
-/// for all. `retain_graph` 1 keeps the graph for another pass.
+/// Computes the gradients of the heads with respect to all variables that they were computed from, and stores them there. `head_grads` has one
+/// cotangent for each head (0 means ones), or is null for ones everywhere. `retain_graph` 1 keeps the graph for another backward pass.
 ///
 /// # Safety
-/// `heads` and `head_grads` are null or have `len` handles.
+/// `heads` and `head_grads` are null or point to `len` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_backward(
     heads: *const mx_handle,
@@ -162,11 +162,11 @@ pub unsafe extern "C" fn mx_backward(
     })
 }
 
-/// The gradients of the heads with respect to `num_variables` variables, as new arrays in `out`, which has room for so many. `creates_graph` 1
-/// records the pass, so that the gradients have gradients.
+/// The gradients of the heads with respect to `num_variables` variables, as new arrays in `out`, which must be valid for that many handles.
+/// `creates_graph` 1 records the backward pass, so that the gradients can be differentiated.
 ///
 /// # Safety
-/// The lists are null or have as many handles as their lengths say.
+/// The lists are null or point to as many handles as their lengths say.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_grad(
     heads: *const mx_handle,
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn mx_grad(
             true,
         )?;
         for (i, gradient) in grads.into_iter().enumerate() {
-            // SAFETY: there is room for one handle for each variable.
+            // SAFETY: `out` is valid for one handle for each variable.
             unsafe { give_array(out.add(i), gradient)? };
         }
         Ok(())

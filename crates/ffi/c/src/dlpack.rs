@@ -1,4 +1,4 @@
-//! Memory shared with others, without a copy: DLPack, and plain memory of the caller.
+//! Memory that is shared without a copy: DLPack, and memory of the caller.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -15,8 +15,8 @@ use crate::foreign::{check_out, give, list};
 use crate::handles::{self, mx_handle};
 use crate::status::guard;
 
-/// An array over the memory of a `DLManagedTensorVersioned` (DLPack 1.x), which belongs to the array from then on: its deleter runs when nobody
-/// needs the memory any more. After an error it still belongs to the caller.
+/// An array over the memory of a `DLManagedTensorVersioned` (DLPack 1.x). The array takes over the structure, and calls its deleter when the memory
+/// is not needed any more. After an error the structure still belongs to the caller.
 ///
 /// # Safety
 /// `managed` is null or points to a valid structure that the caller owns.
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn mx_array_from_dlpack(managed: *mut c_void, out: *mut mx
         let Some(managed) = NonNull::new(managed) else {
             return Ok(());
         };
-        // SAFETY: the version comes first in every version, and the structure is valid by the caller's promise.
+        // SAFETY: every version of the structure begins with the version, and it is valid by the caller's promise.
         let place = unsafe {
             let version = (*managed.as_ptr()).version;
             (version.major == VERSION.major).then(|| (*managed.as_ptr()).dl_tensor.device)
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn mx_array_from_dlpack(managed: *mut c_void, out: *mut mx
         // SAFETY: as the caller promises.
         let tensor = unsafe { dlpack::import(managed)? };
         if let Some(device) = device {
-            // The caller's work on it has ended, or is ahead in the legacy default stream.
+            // The caller has finished its work on the memory, or has queued it on the legacy default stream.
             const DEFAULT_STREAM: u64 = 1;
             let event = mxnet::cuda::order_after(device.id(), Some(DEFAULT_STREAM))?;
             tensor.storage().var().record_event(event, Access::Write);
@@ -53,11 +53,11 @@ pub unsafe extern "C" fn mx_array_from_dlpack(managed: *mut c_void, out: *mut mx
     })
 }
 
-/// The array as a `DLManagedTensorVersioned` (DLPack 1.x) over the same memory, which the caller owns and whose deleter it calls. Pending work is
-/// waited for; from then on calls that touch the array return when they are done.
+/// The array as a `DLManagedTensorVersioned` (DLPack 1.x) over the same memory. The caller owns the structure and must call its deleter. Waits for
+/// pending work. From then on, calls that read or write the array are synchronous.
 ///
 /// # Safety
-/// `managed` is null or a variable.
+/// `managed` is null or points to a variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_array_to_dlpack(array: mx_handle, managed: *mut *mut c_void) -> i32 {
     guard("mx_array_to_dlpack", || {
@@ -72,10 +72,10 @@ pub unsafe extern "C" fn mx_array_to_dlpack(array: mx_handle, managed: *mut *mut
     })
 }
 
-/// Called with its context when nobody needs the memory any more, on whatever thread.
+/// Called with its context, on any thread, when the memory is not needed any more.
 pub type mx_deleter = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// What a structure over memory of the caller keeps.
+/// Owner of a structure over the caller's memory.
 struct Borrowed {
     shape: Vec<i64>,
     deleter: mx_deleter,
@@ -83,9 +83,9 @@ struct Borrowed {
 }
 
 /// # Safety
-/// `managed` is from [`mx_array_from_memory`] and is not used any more.
+/// `managed` was made by [`mx_array_from_memory`] and is not used afterwards.
 unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
-    // SAFETY: `mx_array_from_memory` leaked both boxes, and the storage deletes them once.
+    // SAFETY: `mx_array_from_memory` leaked both boxes, and the storage calls the deleter once.
     unsafe {
         let managed = Box::from_raw(managed);
         let borrowed = Box::from_raw(managed.manager_ctx.cast::<Borrowed>());
@@ -95,11 +95,11 @@ unsafe extern "C" fn delete(managed: *mut DLManagedTensorVersioned) {
     }
 }
 
-/// An array over memory of the caller, in C order on the CPU, without a copy. `deleter`, which may be null, is called with `context` when nobody
-/// needs the memory any more; after an error it is not.
+/// An array over memory of the caller, in C order on the CPU, without a copy. `deleter` (which may be null) is called with `context` when the memory
+/// is not needed any more. After an error it is not called.
 ///
 /// # Safety
-/// `data` is null or has as many elements as `shape` (`ndim` sizes) says, which stay until `deleter` is called.
+/// `data` is null or valid for the elements that `shape` (`ndim` sizes) describes, until `deleter` is called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_array_from_memory(
     data: *mut c_void,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn mx_array_from_memory(
     })
 }
 
-/// The array over memory that [`mx_array_from_memory`] promises.
+/// The array that [`mx_array_from_memory`] returns.
 fn borrow(
     data: *mut c_void,
     shape: &[i64],
@@ -155,7 +155,7 @@ fn borrow(
         flags: 0,
         dl_tensor,
     })));
-    // SAFETY: the structure is valid, and its memory is by the promise of the caller of the ABI.
+    // SAFETY: the structure is valid; the caller of the ABI guarantees that its memory is.
     match unsafe { dlpack::import(managed) } {
         Ok(tensor) => Ok(Array::from_tensor(tensor)),
         Err(error) => {

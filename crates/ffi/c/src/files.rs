@@ -11,10 +11,10 @@ use crate::foreign::{check_out, give, list, text};
 use crate::handles::{self, Object, mx_handle};
 use crate::status::guard;
 
-/// Writes `len` arrays under their names to a safetensors file, which replaces an older one in a single step.
+/// Writes `len` named arrays to a safetensors file, and replaces an existing file atomically.
 ///
 /// # Safety
-/// `path` is null or text; `names` and `arrays` are null or have `len` entries, the names text.
+/// `path` is null or a string; `names` and `arrays` are null or have `len` entries; the names are strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_save(
     path: *const c_char,
@@ -45,11 +45,12 @@ pub unsafe extern "C" fn mx_save(
     })
 }
 
-/// Reads a safetensors file. `len` is set to the number of its arrays; if `capacity` is as much, `arrays` gets a new handle for each. Their names go
-/// to `names`, parted by line ends and ended by a zero byte, if `names_capacity` is enough; `names_len_bytes` is set to what is needed.
+/// Reads a safetensors file. Sets `len` to the number of its arrays. Writes a new handle for each to `arrays` if `capacity` is at least that. Writes
+/// their names, separated by line feeds and terminated by a zero byte, to `names` if `names_capacity` is enough; sets `names_len_bytes` to the
+/// required length.
 ///
 /// # Safety
-/// `path` is null or text, the others are null or have room for as much as they say.
+/// `path` is null or a string; the other pointers are null or valid for the given lengths.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_load(
     path: *const c_char,
@@ -82,7 +83,7 @@ pub unsafe extern "C" fn mx_load(
         check_out(arrays, "arrays")?;
         for (i, (_, array)) in found.into_iter().enumerate() {
             let handle: Result<mx_handle> = handles::add(Object::Array(array));
-            // SAFETY: `i` is less than `capacity`, for which there is room by the caller's promise.
+            // SAFETY: `i` is less than `capacity`, the length of `arrays` by the caller's promise.
             unsafe { arrays.add(i).write(handle?) };
         }
         Ok(())

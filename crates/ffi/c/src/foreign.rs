@@ -1,4 +1,4 @@
-//! Pointers of the caller: null and misaligned ones are errors. What they point to is the caller's promise.
+//! Pointers of the caller. Null and misaligned pointers are errors; the caller guarantees that other pointers are valid.
 
 use std::ffi::{CStr, c_char};
 use std::slice;
@@ -9,10 +9,10 @@ fn null(what: &str) -> Error {
     Error::value("", format!("`{what}` is null"))
 }
 
-/// The text at `text`.
+/// The string at `text`.
 ///
 /// # Safety
-/// Null, or text that ends with a zero byte and stays for the call.
+/// `text` is null, or a zero-terminated string that is valid during the call.
 pub unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
     if text.is_null() {
         return Err(null(what));
@@ -26,7 +26,7 @@ pub unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
 /// The `len` entries at `data`; null is an empty list.
 ///
 /// # Safety
-/// Null, or so many entries that stay for the call.
+/// `data` is null, or valid for `len` entries during the call.
 pub unsafe fn list<'a, T>(data: *const T, len: usize, what: &str) -> Result<&'a [T]> {
     if len == 0 {
         return Ok(&[]);
@@ -38,14 +38,14 @@ pub unsafe fn list<'a, T>(data: *const T, len: usize, what: &str) -> Result<&'a 
         let problem = format!("`{what}` is not a list of {len} entries at an aligned address");
         return Err(Error::value("", problem));
     }
-    // SAFETY: not null, aligned, no longer than memory can be, and the caller's promise.
+    // SAFETY: not null, aligned, within the largest size of an object, and the caller's promise.
     Ok(unsafe { slice::from_raw_parts(data, len) })
 }
 
 /// Writes a result to the caller's variable.
 ///
 /// # Safety
-/// Null, or a variable of this type.
+/// `out` is null, or points to a variable of this type.
 pub unsafe fn give<T>(out: *mut T, value: T, what: &str) -> Result<()> {
     check_out(out, what)?;
     // SAFETY: not null, aligned, and the caller's promise.
@@ -53,7 +53,7 @@ pub unsafe fn give<T>(out: *mut T, value: T, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a variable for a result that is null or misaligned: asked before anything is done.
+/// An error for a null or misaligned pointer to a result. Checked before the call does anything.
 pub fn check_out<T>(out: *mut T, what: &str) -> Result<()> {
     if out.is_null() {
         return Err(null(what));
@@ -64,16 +64,16 @@ pub fn check_out<T>(out: *mut T, what: &str) -> Result<()> {
     }
 }
 
-/// Writes a structure that starts with its size: as many bytes as the caller's version of it has. The size itself stays.
+/// Writes a structure that starts with its size: as many bytes as the caller's version of it has. The size field is not changed.
 ///
 /// # Safety
-/// Null, or a structure whose first word says how many bytes of it there are.
+/// `out` is null, or points to a structure whose first field is its size in bytes.
 pub unsafe fn fill<T>(out: *mut T, value: T, what: &str) -> Result<()> {
     // SAFETY: as the caller promises.
     let size = unsafe { size_of_caller(out, what)? };
     let word = size_of::<usize>();
     let len = size.min(size_of::<T>()) - word;
-    // SAFETY: 1. both structures have `word + len` bytes. 2. one is ours.
+    // SAFETY: 1. both structures have `word + len` bytes. 2. one of them is a local variable.
     unsafe {
         let from = (&raw const value).cast::<u8>().add(word);
         std::ptr::copy_nonoverlapping(from, out.cast::<u8>().add(word), len);
@@ -81,7 +81,7 @@ pub unsafe fn fill<T>(out: *mut T, value: T, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// The size that the caller's structure says it has.
+/// The size in the first field of the caller's structure.
 ///
 /// # Safety
 /// As for [`fill`].
@@ -90,7 +90,7 @@ pub unsafe fn size_of_caller<T>(out: *mut T, what: &str) -> Result<usize> {
     // SAFETY: not null, aligned, and it starts with its size.
     let size = unsafe { out.cast::<usize>().read() };
     let word = size_of::<usize>();
-    // A structure of more than a page is a variable that was not set.
+    // A size of more than a page means that the field was not initialised.
     if !(2 * word..=4096).contains(&size) {
         let (problem, known) = (format!("`{what}.size` is {size}"), size_of::<T>());
         return Err(Error::value("", problem).with_hint(format!("set it to {known}, the sizeof")));

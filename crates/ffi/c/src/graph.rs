@@ -1,4 +1,4 @@
-//! Networks that Python exported: loaded from files, run by any number of threads at once.
+//! Networks that were exported from Python: loaded from files, and run by any number of threads at the same time.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::handles::{self, Object, mx_handle};
 use crate::invoke::{mx_outputs, put, room};
 use crate::status::guard;
 
-/// Reads what `HybridBlock.export` wrote: the graph (`<name>-symbol.json`) and its arrays (`<name>-0000.params`). `mx_free` frees it. Nothing in the files
-/// is executed but operators.
+/// Loads what `HybridBlock.export` wrote: the graph (`<name>-symbol.json`) and its arrays (`<name>-0000.params`). Free it with `mx_free`. The files
+/// can only call operators, not execute other code.
 ///
 /// # Safety
-/// `symbol_file` and `param_file` are null or text, `graph` is null or has room for a handle.
+/// `symbol_file` and `param_file` are null or strings; `graph` is null or points to a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_graph_load(
     symbol_file: *const c_char,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn mx_graph_load(
 /// Sets `num_arguments` to the number of arrays that a graph takes.
 ///
 /// # Safety
-/// `num_arguments` is null or has room for a number.
+/// `num_arguments` is null or points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_graph_num_arguments(
     graph: mx_handle,
@@ -53,10 +53,10 @@ pub unsafe extern "C" fn mx_graph_num_arguments(
     })
 }
 
-/// Runs a graph on `len` arrays. Its results are new arrays. Threads may run it at the same time; they share its arrays.
+/// Runs a graph on `len` arrays. The results are new arrays. Several threads may run the graph at the same time.
 ///
 /// # Safety
-/// `arrays` is null or has `len` handles, `out` is null or a structure whose `size` is set.
+/// `arrays` is null or points to `len` handles; `out` is null or points to a structure whose `size` is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_graph_run(
     graph: mx_handle,

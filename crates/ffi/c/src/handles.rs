@@ -1,5 +1,5 @@
-//! The objects of callers. A handle is the number of a slot and the slot's generation, which counts its uses: a handle that was freed names no
-//! object, whatever the slot holds now.
+//! The objects of callers. A handle is the index of a slot and the generation of the slot, which is incremented at each use. So a handle that was
+//! freed is invalid, even if its slot is in use again.
 
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -8,16 +8,16 @@ use mxnet::Graph;
 use mxnet::core::{Array, Error, Result};
 use parking_lot::RwLock;
 
-/// An object of the library: an array, a scope or a graph. 0 is none.
+/// An object of the library: an array, a scope or a graph. 0 is no object.
 pub type mx_handle = u64;
 
-/// What a handle names.
+/// The object of a handle.
 pub enum Object {
     /// An array.
     Array(Array),
-    /// A scope in which calls are recorded, of the thread that opened it.
+    /// A recording scope, of the thread that opened it.
     Scope(ThreadId),
-    /// A graph from files.
+    /// A graph loaded from files.
     Graph(Arc<Graph>),
 }
 
@@ -47,7 +47,7 @@ static TABLE: RwLock<Table> = RwLock::new(Table {
 });
 
 fn parts(handle: mx_handle) -> (usize, u32) {
-    // The low half is one more than the number of the slot, so that no handle is 0.
+    // The low half is the index of the slot plus one, so that no handle is 0.
     (
         (handle as u32).wrapping_sub(1) as usize,
         (handle >> 32) as u32,
@@ -140,7 +140,7 @@ pub fn graph(handle: mx_handle) -> Result<Arc<Graph>> {
     }
 }
 
-/// Lets the handle name this array from now on: the same elements at another place in the recorded graph.
+/// Assigns another array to the handle: the same elements as the result of another recorded operation.
 pub fn replace_array(handle: mx_handle, array: Array) -> Result<()> {
     let old = {
         let mut table = TABLE.write();
@@ -151,12 +151,12 @@ pub fn replace_array(handle: mx_handle, array: Array) -> Result<()> {
             None => return Err(gone(handle)),
         }
     };
-    // What ends with it may call foreign code, so the table is not locked.
+    // Dropping the old object may call foreign code, so the table must be unlocked.
     drop(old);
     Ok(())
 }
 
-/// Takes an object out; its handle names nothing from now on.
+/// Removes an object; its handle becomes invalid.
 pub fn remove(handle: mx_handle) -> Result<Object> {
     let (at, _) = parts(handle);
     let mut table = TABLE.write();
@@ -170,7 +170,7 @@ pub fn remove(handle: mx_handle) -> Result<Object> {
     Ok(object)
 }
 
-/// How many objects there are.
+/// Number of objects.
 pub fn count() -> usize {
     let table = TABLE.read();
     table

@@ -1,4 +1,4 @@
-//! Every operator of the registry, called by name: arguments go to the binder that all languages use.
+//! Calls of registered operators by name. The arguments go to the binder that all languages use.
 
 use std::ffi::c_char;
 
@@ -12,7 +12,7 @@ use crate::status::guard;
 
 /// Nothing: the parameter is `None`.
 pub const MX_ARG_NONE: i32 = 0;
-/// A truth value, in `integer`.
+/// A boolean, in `integer`.
 pub const MX_ARG_BOOL: i32 = 1;
 /// An integer, in `integer`.
 pub const MX_ARG_INT: i32 = 2;
@@ -30,7 +30,7 @@ pub const MX_ARG_INTS: i32 = 7;
 pub const MX_ARG_REALS: i32 = 8;
 /// An array, in `array`.
 pub const MX_ARG_ARRAY: i32 = 9;
-/// `len` arrays, in `arrays`; 0 is an absent one.
+/// `len` arrays, in `arrays`; 0 stands for an absent array.
 pub const MX_ARG_ARRAYS: i32 = 10;
 /// A data type, in `integer`: one of `MX_BOOL` … `MX_COMPLEX128`.
 pub const MX_ARG_DTYPE: i32 = 11;
@@ -61,34 +61,34 @@ pub union mx_value {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_arg {
-    /// The parameter's name. Null gives it by position, in front of those by name.
+    /// The name of the parameter. Null passes the argument by position; positional arguments come before named ones.
     pub name: *const c_char,
     /// One of `MX_ARG_…`.
     pub kind: i32,
-    /// 0.
+    /// Reserved; 0.
     pub reserved: i32,
-    /// The number of entries, of kinds that have several.
+    /// The number of entries, for kinds with several.
     pub len: usize,
     /// The argument.
     pub value: mx_value,
 }
 
-/// Where the outputs of a call go. Set `size` to `sizeof(mx_outputs)`: later versions append fields.
+/// Receives the outputs of a call. Set `size` to `sizeof(mx_outputs)`: later versions append fields.
 #[repr(C)]
 pub struct mx_outputs {
     /// `sizeof(mx_outputs)` of the caller.
     pub size: usize,
-    /// Room for handles.
+    /// Receives the handles.
     pub arrays: *mut mx_handle,
-    /// For how many.
+    /// Number of handles that `arrays` is valid for.
     pub capacity: usize,
     /// Set to the number of outputs.
     pub len: usize,
 }
 
-/// What an argument points to, read once.
+/// An argument with the data that it points to, read once.
 enum Held<'a> {
-    /// All is in the argument.
+    /// The argument itself holds the value.
     Plain(Given<'a>),
     Array(Array),
     Arrays(Vec<Option<Array>>),
@@ -96,10 +96,10 @@ enum Held<'a> {
 }
 
 /// # Safety
-/// The argument holds what its kind says.
+/// The argument holds a value of its kind.
 unsafe fn read<'a>(argument: &mx_arg) -> Result<Held<'a>> {
     let (value, len) = (argument.value, argument.len);
-    // SAFETY: the kind says which field of the union is set, and what it points to is the caller's promise.
+    // SAFETY: the kind tells which field of the union is set; the caller guarantees that its pointer is valid.
     unsafe {
         Ok(match argument.kind {
             MX_ARG_NONE => Held::Plain(Given::None),
@@ -147,10 +147,10 @@ pub fn find(name: &str) -> Result<&'static OpDef> {
     })
 }
 
-/// Calls the operator `op` with `nargs` arguments. Outputs are new arrays; those given as `out` are written and their own handles are returned.
+/// Calls the operator `op` with `nargs` arguments. Outputs are new arrays; arrays given as `out` are written, and their handles are returned.
 ///
 /// # Safety
-/// `op` is null or text, `args` is null or has `nargs` arguments that hold what their kinds say, `out` is null or a structure whose `size` is set.
+/// `op` is null or a string; `args` is null or points to `nargs` valid arguments; `out` is null or points to a structure whose `size` is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_invoke(
     op: *const c_char,
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn mx_invoke(
     })
 }
 
-/// The caller's room for outputs, which has none yet.
+/// The caller's structure for outputs, with `len` set to 0.
 ///
 /// # Safety
 /// `out` is null or a structure whose `size` is set, and nobody else uses it meanwhile.
@@ -190,10 +190,11 @@ pub(crate) unsafe fn room<'a>(out: *mut mx_outputs) -> Result<&'a mut mx_outputs
     Ok(out)
 }
 
-/// Writes handles, of which some are new, to the caller's room. If there is too little, new ones are freed and `len` says what is needed.
+/// Writes handles, some of which are new, to the caller's structure. If its capacity is too small, frees the new ones and sets `len` to the number
+/// required.
 ///
 /// # Safety
-/// `out` has room for as many handles as it says.
+/// `out.arrays` is valid for `out.capacity` handles.
 pub(crate) unsafe fn put(
     out: &mut mx_outputs,
     name: &str,
@@ -211,16 +212,16 @@ pub(crate) unsafe fn put(
         return Err(Error::value("", problem));
     }
     for (i, (handle, _)) in made.into_iter().enumerate() {
-        // SAFETY: `i` is less than `capacity`, for which there is room by the caller's promise.
+        // SAFETY: `i` is less than `capacity`, the length of `arrays` by the caller's promise.
         unsafe { out.arrays.add(i).write(handle) };
     }
     Ok(())
 }
 
-/// Binds and calls. Returns a handle for each output, and whether it is new.
+/// Binds the arguments and calls the operator. Returns a handle for each output, and whether it is new.
 ///
 /// # Safety
-/// The arguments hold what their kinds say.
+/// The arguments hold values of their kinds.
 unsafe fn call(op: &'static OpDef, arguments: &[mx_arg]) -> Result<Vec<(mx_handle, bool)>> {
     // SAFETY: as the caller promises.
     let held = arguments.iter().map(|argument| unsafe { read(argument) });
@@ -266,7 +267,7 @@ unsafe fn call(op: &'static OpDef, arguments: &[mx_arg]) -> Result<Vec<(mx_handl
     for (i, output) in outputs.into_iter().enumerate() {
         made.push(match targets.get(i) {
             Some(&handle) if handle != 0 => {
-                // A recorded write gives the array a new place in the graph; else it stays what it is, a variable for example.
+                // A recorded write makes the array the result of a recorded operation; otherwise the array is unchanged (it may be a variable).
                 if mxnet::core::interp::is_recording() {
                     handles::replace_array(handle, output)?;
                 }
@@ -281,7 +282,7 @@ unsafe fn call(op: &'static OpDef, arguments: &[mx_arg]) -> Result<Vec<(mx_handl
 /// The handles given for `out`.
 ///
 /// # Safety
-/// The argument holds what its kind says.
+/// The argument holds a value of its kind.
 unsafe fn out_handles(argument: &mx_arg) -> Result<Vec<mx_handle>> {
     // SAFETY: the kind says which field is set.
     unsafe {

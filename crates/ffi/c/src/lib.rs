@@ -1,7 +1,7 @@
 //! The C ABI: `libmxnet` and `include/mxnet.h`, for programs in C and for languages that call C.
 //!
-//! Every function returns a status, 0 for success; `mx_last_error` has the facts of the last failure of the thread. Arrays and scopes are handles
-//! (`handles.rs`), so a freed or invented one is an error and no crash. Nothing has to be initialised, and no panic leaves the library.
+//! Every function returns a status, 0 for success; `mx_last_error` describes the last failure of the thread. Arrays, scopes and graphs are handles
+//! (`handles.rs`), so using a freed or invalid one is an error and does not crash. No initialisation is needed, and no panic leaves the library.
 
 #![expect(
     non_camel_case_types,

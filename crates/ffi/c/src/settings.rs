@@ -15,7 +15,7 @@ use crate::foreign::{check_out, give, text};
 use crate::invoke::find;
 use crate::status::guard;
 
-/// The version of the ABI that this header describes. It counts additions; functions and fields never go away.
+/// The version of the ABI that this header describes. It is incremented by additions; functions and fields are never removed.
 pub const MX_ABI_VERSION: u32 = 1;
 
 const VERSION: &CStr =
@@ -24,7 +24,7 @@ const VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// The version of the ABI that the library has: at least `MX_ABI_VERSION` of the header that a program was compiled with, or the library is too old.
+/// The version of the library's ABI. If it is less than the `MX_ABI_VERSION` that a program was compiled with, the library is too old.
 #[unsafe(no_mangle)]
 pub extern "C" fn mx_abi_version() -> u32 {
     MX_ABI_VERSION
@@ -36,11 +36,11 @@ pub extern "C" fn mx_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// The names of all operators, parted by line ends. `len_bytes` is set to the length that is needed, the zero byte at the end included; the text is
-/// written if `capacity` is as much.
+/// The names of all operators, separated by line feeds. Sets `len_bytes` to the required length including the terminating zero byte. Writes the text
+/// if `capacity` is at least that.
 ///
 /// # Safety
-/// `names` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+/// `names` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_op_names(
     names: *mut c_char,
@@ -80,11 +80,11 @@ fn described(op: &'static OpDef) -> CString {
     CString::new(text.to_string()).unwrap_or_default()
 }
 
-/// What an operator takes, as JSON: `{"name", "version", "doc", "params": [{"name", "kind", "default"}]}`; a required parameter has no default. The
-/// text is constant.
+/// The signature of an operator, as JSON: `{"name", "version", "doc", "params": [{"name", "kind", "default"}]}`. A required parameter has no default.
+/// The text is constant.
 ///
 /// # Safety
-/// `op` is null or text; `description` is null or a variable.
+/// `op` is null or a string; `description` is null or points to a variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_op_describe(op: *const c_char, description: *mut *const c_char) -> i32 {
     static KNOWN: OnceLock<Mutex<HashMap<&'static str, &'static CStr>>> = OnceLock::new();
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn mx_op_describe(op: *const c_char, description: *mut *co
     })
 }
 
-/// Starts the random numbers of the process anew.
+/// Seeds the random number generator of the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn mx_random_seed(seed: u64) -> i32 {
     guard("mx_random_seed", || {
@@ -110,10 +110,10 @@ pub extern "C" fn mx_random_seed(seed: u64) -> i32 {
     })
 }
 
-/// Loads a module: a shared library that adds operators, kernels or devices. One that is loaded already is not loaded again.
+/// Loads a module: a shared library that adds operators, kernels or devices. Loading it again has no effect.
 ///
 /// # Safety
-/// `path` is null or text.
+/// `path` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_load_module(path: *const c_char) -> i32 {
     guard("mx_load_module", || {
@@ -123,10 +123,10 @@ pub unsafe extern "C" fn mx_load_module(path: *const c_char) -> i32 {
     })
 }
 
-/// Gives a setting a value, both as text: `mx_config_set("engine_mode", "sync")`.
+/// Sets a setting; key and value are text: `mx_config_set("engine_mode", "sync")`.
 ///
 /// # Safety
-/// `key` and `value` are null or text.
+/// `key` and `value` are null or strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_config_set(key: *const c_char, value: *const c_char) -> i32 {
     guard("mx_config_set", || {
@@ -137,11 +137,11 @@ pub unsafe extern "C" fn mx_config_set(key: *const c_char, value: *const c_char)
     })
 }
 
-/// The value of a setting as text, ended by a zero byte. `len_bytes` is set to the length that is needed, the zero byte included; the text is written
-/// if `capacity` is as much.
+/// The value of a setting as text. Sets `len_bytes` to the required length including the terminating zero byte. Writes the text if `capacity` is at
+/// least that.
 ///
 /// # Safety
-/// `key` is null or text; `value` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+/// `key` is null or a string; `value` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_config_get(
     key: *const c_char,
@@ -165,11 +165,11 @@ fn shown(setting: Setting) -> String {
     }
 }
 
-/// All settings as JSON: `[{"name", "doc", "kind", "value", "origin"}]`. `len_bytes` is set to the length that is needed, the zero byte at the end
-/// included; the text is written if `capacity` is as much.
+/// All settings as JSON: `[{"name", "doc", "kind", "value", "origin"}]`. Sets `len_bytes` to the required length including the terminating zero byte.
+/// Writes the text if `capacity` is at least that.
 ///
 /// # Safety
-/// `list` is null or has room for `capacity` bytes; `len_bytes` is null or a variable.
+/// `list` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mx_config_list(
     list: *mut c_char,

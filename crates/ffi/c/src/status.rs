@@ -1,4 +1,4 @@
-//! What a call returns, and the facts of the last failure of the thread.
+//! The status that calls return, and the description of the thread's last failure.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -8,44 +8,44 @@ use mxnet::core::{Error, Result};
 
 use crate::foreign::fill;
 
-/// The call did what it should.
+/// Success.
 pub const MX_OK: i32 = 0;
-/// Shapes do not fit the operator or one another.
+/// Shapes that do not fit the operator or each other.
 pub const MX_ERROR_SHAPE: i32 = 1;
-/// A data type, or a type of argument, that is not taken.
+/// A data type, or a type of argument, that the operator does not accept.
 pub const MX_ERROR_DTYPE: i32 = 2;
 /// An axis out of range or repeated.
 pub const MX_ERROR_AXIS: i32 = 3;
 /// An index out of range.
 pub const MX_ERROR_INDEX: i32 = 4;
-/// An argument that has no meaning here: null, a freed handle, a word that is not known.
+/// An invalid argument: a null pointer, a freed handle, an unknown word.
 pub const MX_ERROR_VALUE: i32 = 5;
-/// A matrix without the factorisation that was asked for.
+/// A matrix that does not have the requested factorisation.
 pub const MX_ERROR_LINALG: i32 = 6;
-/// A number that the data type cannot hold.
+/// A number out of range of the data type.
 pub const MX_ERROR_OVERFLOW: i32 = 7;
-/// A step or a number of parts of zero.
+/// A step of zero, or a division into zero parts.
 pub const MX_ERROR_ZERO_DIVISION: i32 = 8;
-/// Operands on different devices, or a device that is not there.
+/// Operands on different devices, or a device that does not exist.
 pub const MX_ERROR_DEVICE: i32 = 9;
-/// No memory.
+/// Out of memory.
 pub const MX_ERROR_MEMORY: i32 = 10;
-/// Not available for these arguments; the message names the alternative.
+/// Not supported for these arguments; the message names the alternative.
 pub const MX_ERROR_UNSUPPORTED: i32 = 11;
-/// Reading or writing files.
+/// An error while reading or writing a file.
 pub const MX_ERROR_IO: i32 = 12;
-/// A gradient was asked for that does not exist.
+/// The requested gradient does not exist.
 pub const MX_ERROR_AUTOGRAD: i32 = 13;
-/// A floating-point error that the thread asked to be told of.
+/// A floating-point error, in a thread that is set to raise an error for it.
 pub const MX_ERROR_FLOATING_POINT: i32 = 14;
-/// The values of an array without values were asked for.
+/// The values of an abstract array (without values) were requested.
 pub const MX_ERROR_ABSTRACT: i32 = 15;
 /// The wait was interrupted.
 pub const MX_ERROR_INTERRUPTED: i32 = 16;
 /// A broken invariant: please report it.
 pub const MX_ERROR_INTERNAL: i32 = 17;
 
-/// The facts of a failure. Set `size` to `sizeof(mx_error)`: later versions append fields.
+/// Description of a failure. Set `size` to `sizeof(mx_error)`: later versions append fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_error {
@@ -53,13 +53,13 @@ pub struct mx_error {
     pub size: usize,
     /// One of `MX_ERROR_…`; `MX_OK` if no call of this thread has failed yet.
     pub status: i32,
-    /// 0.
+    /// Reserved; 0.
     pub reserved: i32,
-    /// The operator or function that failed; empty if it is not known. Valid until the next failure of this thread.
+    /// The operator or function that failed; empty if unknown. Valid until the next failure of this thread.
     pub op: *const c_char,
     /// The whole message: what was found, what is required, and the operands. Valid until the next failure of this thread.
     pub message: *const c_char,
-    /// What would work; empty if nothing is known. Valid until the next failure of this thread.
+    /// A suggestion that works; empty if there is none. Valid until the next failure of this thread.
     pub hint: *const c_char,
 }
 
@@ -92,7 +92,7 @@ fn status_of(error: &Error) -> i32 {
         Error::FloatingPoint(_) => MX_ERROR_FLOATING_POINT,
         Error::Abstract(_) => MX_ERROR_ABSTRACT,
         Error::Interrupted => MX_ERROR_INTERRUPTED,
-        // What the queued operation reported.
+        // The error of the queued operation.
         Error::Failed(failure) => {
             let own = failure.error().downcast_ref::<Error>();
             own.map_or(MX_ERROR_INTERNAL, status_of)
@@ -101,7 +101,7 @@ fn status_of(error: &Error) -> i32 {
     }
 }
 
-/// Text for C; a zero byte inside ends it.
+/// Text as a C string; it ends at the first zero byte.
 fn c_text(text: &str) -> CString {
     let until_zero = text.split('\0').next().unwrap_or("");
     CString::new(until_zero).unwrap_or_default()
@@ -118,12 +118,12 @@ fn remember(mut error: Error) -> i32 {
         message,
         hint: c_text(hint.unwrap_or("")),
     };
-    // A thread that is ending has nowhere to keep it; the status is returned all the same.
+    // A thread that is exiting cannot store the failure; the status is returned nevertheless.
     let _ = LAST.try_with(|kept| kept.replace(Some(last)));
     status
 }
 
-/// Runs the body of a function of the ABI: errors and panics become a status.
+/// Runs the body of an ABI function; errors and panics become a status.
 pub fn guard(function: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MX_OK,
@@ -136,7 +136,7 @@ pub fn guard(function: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
     }
 }
 
-/// Writes the facts of the last failure of this thread.
+/// Writes the description of the last failure of this thread.
 ///
 /// # Safety
 /// `out` is null or points to a structure whose `size` is set.
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn mx_last_error(out: *mut mx_error) -> i32 {
     if out.is_null() {
         return MX_ERROR_VALUE;
     }
-    // The last failure stays the last one, whatever is wrong with `out`.
+    // An error about `out` must not replace the last failure.
     // SAFETY: as the caller promises.
     match catch_unwind(|| unsafe { fill(out, facts, "out") }) {
         Ok(Ok(())) => MX_OK,

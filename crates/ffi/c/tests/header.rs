@@ -1,4 +1,4 @@
-//! `include/mxnet.h` is what cbindgen writes of the sources. `MXNET_WRITE_HEADER=1 cargo test -p mxnet-c --test header` writes it anew.
+//! Checks that `include/mxnet.h` is what cbindgen generates. `MXNET_WRITE_HEADER=1 cargo test -p mxnet-c --test header` writes it.
 
 use std::fs;
 use std::path::Path;
