@@ -202,9 +202,9 @@ def test_a_window_is_a_view_by_strides(shape, strides, offset):
     x = onp.arange(12.0).reshape(3, 4)
     want = onp.lib.stride_tricks.as_strided(x.ravel()[offset:], shape, [8 * s for s in strides])
     onp.testing.assert_array_equal(window(np.array(x), shape, strides, offset).asnumpy(), want)
-    with pytest.raises(ValueError, match="does not lie in C order"):
+    with pytest.raises(ValueError, match="is not in C order"):
         window(np.array(x).T, shape, strides, offset)
-    with pytest.raises(IndexError, match=r"strides \(4, 1\) from 3 on with shape \(3, 2\) leave the 12 elements"):
+    with pytest.raises(IndexError, match=r"strides \(4, 1\) from offset 3 with shape \(3, 2\) exceed the 12 elements"):
         window(np.array(x), (3, 2), (4, 1), 3)
 
 

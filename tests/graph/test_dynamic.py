@@ -203,7 +203,7 @@ def test_writes_to_arguments_and_two_lengths():
         (lambda x: x * (x.shape[0] % 3), r"not a polynomial of the sizes"),
         (lambda x: x.reshape(-1, 2, 3), r"it raises"),
         (lambda x: sum(x[i] for i in range(x.shape[0])), r"it calls \d+ operators at one size and \d+ at another"),
-        (lambda x: (x * 2, x.shape[0]), r"a result that is no array depends on a size"),
+        (lambda x: (x * 2, x.shape[0]), r"a result that is not an array depends on a size"),
     ],
 )
 def test_functions_that_one_graph_cannot_serve_have_one_for_each_size(f, why):

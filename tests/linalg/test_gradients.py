@@ -171,7 +171,7 @@ def test_singular_values_alone_may_be_equal():
 
 
 def test_the_whole_of_q_has_no_gradient():
-    with pytest.raises(_core.AutogradError, match="the last 2 columns of q are any"):
+    with pytest.raises(_core.AutogradError, match="the last 2 columns of q are arbitrary"):
         grad(lambda a: np.linalg.qr(a, "complete")[0], onp.ones((4, 2)) + onp.eye(4, 2))
 
 

@@ -129,7 +129,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
 
 def test_sizes_that_do_not_fit_are_named():
     q, k, v = (np.array(x) for x in operands(2))
-    with pytest.raises(ValueError, match="queries of 3 channels need keys of as many, found 2; 7 keys need as many"):
+    with pytest.raises(ValueError, match="queries have 3 channels and keys 2; there are 7 keys"):
         attend(q, v, v)
     with pytest.raises(ValueError, match=r"`mask` has shape \(4, 7\), which does not broadcast to \(2, 5, 7\)"):
         attend(q, k, v, np.ones((4, 7)))

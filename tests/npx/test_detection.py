@@ -307,6 +307,6 @@ def test_regions_that_do_not_fit_are_refused():
             call(data, np.zeros((3, 5)), (2, 0), 1.0)
         with pytest.raises(IndexError, match="region 1 is of image 2, but there are 2 images"):
             call(data, np.array([[0, 0, 0, 1, 1], [2, 0, 0, 1, 1.0]]), (2, 2), 1.0).asnumpy()
-    with pytest.raises(ValueError, match="4 channels are no multiple of the 9 bins"):
+    with pytest.raises(ValueError, match="4 channels are not a multiple of the 9 bins"):
         npx.roi_align(data, np.zeros((1, 5)), (3, 3), 1.0, position_sensitive=True)
     assert npx.roi_pooling(data, np.zeros((0, 5)), (2, 2), 1.0).shape == (0, 4, 2, 2)

@@ -43,13 +43,19 @@ pub const MX_COMPLEX128: i32 = 14;
 /// The data type of a number of the ABI (`MX_BOOL` etc.).
 pub fn dtype_of(number: i32) -> Result<DType> {
     let found = u8::try_from(number).ok().and_then(DType::from_number);
-    found.ok_or_else(|| Error::dtype("", format!("no data type has the number {number}")))
+    found.ok_or_else(|| {
+        Error::dtype(
+            "",
+            format!("there is no data type with the number {number}"),
+        )
+    })
 }
 
 /// The sizes of a shape; an error if one is negative.
 pub fn sizes(shape: &[i64]) -> Result<Vec<usize>> {
     let size = |&n: &i64| {
-        usize::try_from(n).map_err(|_| Error::shape("", format!("a size is negative: {n}")))
+        usize::try_from(n)
+            .map_err(|_| Error::shape("", format!("a size must not be negative, found {n}")))
     };
     shape.iter().map(size).collect()
 }
@@ -218,7 +224,7 @@ pub unsafe extern "C" fn mx_array_read(
         let needed = array.len() * array.dtype().size();
         if needed != len_bytes {
             let problem =
-                format!("the elements take {needed} bytes, there is room for {len_bytes}");
+                format!("the elements take {needed} bytes, but `len_bytes` is {len_bytes}");
             return Err(Error::value("", problem));
         }
         if needed == 0 {
@@ -250,8 +256,8 @@ pub unsafe extern "C" fn mx_array_data(array: mx_handle, data: *mut *mut c_void)
             return Err(Error::device("", problem).with_hint("copy it with mx_array_read"));
         }
         if !array.layout().is_contiguous() {
-            let problem = "the elements are not dense in C order";
-            return Err(Error::unsupported("", problem).with_hint("take mx_array_copy of it"));
+            let problem = "the array is not contiguous in C order";
+            return Err(Error::unsupported("", problem).with_hint("use mx_array_copy"));
         }
         array.check_values()?;
         array.tensor().storage().mark_shared();
@@ -295,7 +301,7 @@ pub extern "C" fn mx_wait_all() -> i32 {
 pub extern "C" fn mx_free(handle: mx_handle) -> i32 {
     guard("mx_free", || {
         if handles::scope(handle).is_ok() {
-            let problem = "the handle names a scope, which mx_record_end ends";
+            let problem = "the handle is a scope: end it with mx_record_end";
             return Err(Error::value("", problem));
         }
         handles::remove(handle).map(drop)

@@ -68,7 +68,7 @@ pub unsafe extern "C" fn mx_load(
         let path = Path::new(unsafe { text(path, "path")? });
         let (found, _) = files::load(path).map_err(|error| error.at(path))?;
         if let Some((name, _)) = found.iter().find(|(name, _)| name.contains(['\n', '\0'])) {
-            let problem = format!("the name {name:?} has a line end or a zero byte in it");
+            let problem = format!("the name {name:?} contains a line feed or a zero byte");
             return Err(Error::unsupported("", problem));
         }
         let all: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();

@@ -57,8 +57,8 @@ fn parts(handle: mx_handle) -> (usize, u32) {
 #[cold]
 fn gone(handle: mx_handle) -> Error {
     let problem = match handle {
-        0 => "the handle is 0, which names nothing".to_owned(),
-        other => format!("the handle {other:#x} names nothing: it was freed, or never made"),
+        0 => "the handle is 0, which is not an object".to_owned(),
+        other => format!("the handle {other:#x} is not valid: it was freed, or never created"),
     };
     Error::value("", problem)
 }
@@ -90,7 +90,7 @@ impl Table {
 fn of_other_kind(handle: mx_handle, wanted: &str, found: &str) -> Error {
     Error::dtype(
         "",
-        format!("the handle {handle:#x} names {found}, {wanted} is needed"),
+        format!("the handle {handle:#x} is {found}, {wanted} is needed"),
     )
 }
 
@@ -212,11 +212,7 @@ mod tests {
     fn an_object_of_another_kind_is_refused() {
         let handle = add(scope_object()).expect("there is room");
         let error = array(handle).expect_err("it is a scope");
-        assert!(
-            error
-                .to_string()
-                .contains("names a scope, an array is needed")
-        );
+        assert!(error.to_string().contains("is a scope, an array is needed"));
         assert!(remove(handle).is_ok());
     }
 }

@@ -132,7 +132,7 @@ unsafe fn read<'a>(argument: &mx_arg) -> Result<Held<'a>> {
                 Held::Plain(Given::DType(dtype_of(number)?))
             }
             other => {
-                let problem = format!("no argument has the kind {other}");
+                let problem = format!("there is no kind {other} of arguments");
                 return Err(Error::value("", problem));
             }
         })
@@ -208,7 +208,7 @@ pub(crate) unsafe fn put(
             }
         }
         let (found, room) = (out.len, out.capacity);
-        let problem = format!("`{name}` has {found} outputs, there is room for {room}");
+        let problem = format!("`{name}` has {found} outputs, but the capacity is {room}");
         return Err(Error::value("", problem));
     }
     for (i, (handle, _)) in made.into_iter().enumerate() {
@@ -249,7 +249,7 @@ unsafe fn call(op: &'static OpDef, arguments: &[mx_arg]) -> Result<Vec<(mx_handl
         let name = unsafe {
             text(
                 argument.name,
-                "name of an argument behind the first named one",
+                "name of an argument after the first named one",
             )?
         };
         if name == "out" {

@@ -85,7 +85,7 @@ pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>
 fn address_of(source: &Bound<'_, PyAny>) -> PyResult<*mut u8> {
     let seen = Seen::of(source, false)?;
     seen.map(|seen| seen.address as *mut u8)
-        .ok_or_else(|| PyBufferError::new_err("an array of NumPy does not show its memory"))
+        .ok_or_else(|| PyBufferError::new_err("a NumPy array does not expose its memory"))
 }
 
 /// An array from a NumPy array with a dtype that we have.
@@ -115,7 +115,7 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
         _ => source.clone(),
     };
     let Some(seen) = Seen::of(&shown, false)? else {
-        let problem = format!("an array of dtype {dtype} does not show its memory");
+        let problem = format!("an array of dtype {dtype} does not expose its memory");
         return Err(raise(py, Error::dtype("array", problem)));
     };
     if is_native && seen.address % alignment(dtype) == 0 {

@@ -17,7 +17,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     (
         "DTypeError",
         "builtins.TypeError",
-        "A data type the operator does not take.",
+        "A data type that the operator does not accept.",
     ),
     (
         "AxisError",
@@ -32,29 +32,33 @@ const KINDS: &[(&str, &str, &str)] = &[
     (
         "ValueError",
         "builtins.ValueError",
-        "A value of a parameter that has no meaning here.",
+        "An invalid value of an argument.",
     ),
     (
         "OverflowError",
         "builtins.OverflowError",
-        "A Python number that the data type cannot hold.",
+        "A Python number out of range of the data type.",
     ),
     (
         "DeviceError",
         "builtins.RuntimeError",
-        "Operands on different devices, or a device that is not there.",
+        "Operands on different devices, or a device that does not exist.",
     ),
     ("MemoryError", "builtins.MemoryError", "No memory."),
     (
         "UnsupportedError",
         "builtins.RuntimeError",
-        "Not available for these arguments; the text names the alternative.",
+        "Not supported for these arguments; the message names the alternative.",
     ),
-    ("IOError", "builtins.OSError", "Reading or writing files."),
+    (
+        "IOError",
+        "builtins.OSError",
+        "An error while reading or writing a file.",
+    ),
     (
         "AutogradError",
         "builtins.RuntimeError",
-        "A gradient was asked for that does not exist.",
+        "The requested gradient does not exist.",
     ),
     (
         "InternalError",
@@ -64,22 +68,22 @@ const KINDS: &[(&str, &str, &str)] = &[
     (
         "FloatingPointError",
         "builtins.FloatingPointError",
-        "A floating-point error that `errstate` asked to be told of.",
+        "A floating-point error, if `errstate` is set to raise for it.",
     ),
     (
         "LinAlgError",
         "numpy.linalg.LinAlgError",
-        "A matrix without the factorisation that was asked for.",
+        "A matrix that does not have the requested factorisation.",
     ),
     (
         "ZeroDivisionError",
         "builtins.ZeroDivisionError",
-        "A step or a number of parts of zero.",
+        "A step of zero, or a division into zero parts.",
     ),
     (
         "AbstractArrayError",
         "builtins.TypeError",
-        "The values of an abstract array were asked for: it has a shape and a dtype, but no values.",
+        "The values of an abstract array were requested: it has a shape and a dtype, but no values.",
     ),
 ];
 
@@ -115,7 +119,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let root = make(
         "MXNetError",
         PyTuple::new(py, [exception])?,
-        "Root of all errors that this package defines.",
+        "Base class of all errors that this package defines.",
     )?;
     let mut kinds = Vec::new();
     for (name, base, doc) in KINDS {

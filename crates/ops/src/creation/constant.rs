@@ -506,8 +506,8 @@ fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
     match dtype.map(DType::kind) {
         Some(Kind::Float | Kind::Complex) => Ok(Content::Number(Scalar::F64(f64::NAN))),
         Some(Kind::Bool) => Ok(Content::Number(Scalar::Bool(false))),
-        Some(Kind::Integer) => Err(cx.dtype_error("None is no integer")),
-        None => Err(cx.dtype_error("None is a number only with a `dtype` of floats")),
+        Some(Kind::Integer) => Err(cx.dtype_error("None cannot be converted to an integer")),
+        None => Err(cx.dtype_error("None is a valid element (NaN) only with a float `dtype`")),
     }
 }
 

@@ -133,7 +133,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
     let dtype = cx.dtype("dtype").unwrap_or(natural);
     if dtype == DType::Bool && len > 2 {
         return Err(cx.dtype_error(format!(
-            "a range of truth values has at most 2 elements, found {len}"
+            "a range of booleans has at most 2 elements, found {len}"
         )));
     }
     if dtype.is_integer() {
@@ -363,7 +363,7 @@ pub static RAMPS: OpDef = OpDef {
         let num = cx.int("num");
         if cx.shape(0) != cx.shape(1) || num < 0 {
             return Err(cx.shape_error(format!(
-                "`start` and `stop` must have one shape, `num` must not be negative, found {num}"
+                "`start` and `stop` must have the same shape, `num` must not be negative, found {num}"
             )));
         }
         let mut shape = Dims::from_slice(&[num as usize]);

@@ -188,7 +188,7 @@ fn prelu(cx: &CompositeCx) -> Result<Array> {
         let channels = x.shape().get(1).copied();
         if gamma.ndim() != 1 || channels != Some(gamma.len()) {
             let problem = match channels {
-                Some(n) => format!("`gamma` must have 1 element or {n}, one a channel"),
+                Some(n) => format!("`gamma` must have 1 element or {n}, one for each channel"),
                 None => "`gamma` must have 1 element for data without a channel axis".to_owned(),
             };
             return Err(cx.shape_error(problem));

@@ -51,7 +51,7 @@ pub static PACKBITS: OpDef = OpDef {
         let (mut shape, axis) = rows_of(cx.shape(0), cx.opt_int("axis"))?;
         if cx.dtype_of(0).is_inexact() {
             return Err(cx.dtype_error(format!(
-                "expected an array of integers or truth values, found {}",
+                "expected an array of integers or booleans, found {}",
                 cx.dtype_of(0).name()
             )));
         }

@@ -204,7 +204,7 @@ pub static ROUND: OpDef = OpDef {
         if x.dtype() == DType::Bool && promotion() == Promotion::NumPy {
             return match decimals {
                 0 => cx.done(x.unary(&RINT)?),
-                _ => Err(cx.dtype_error("truth values are rounded to 0 decimals only")),
+                _ => Err(cx.dtype_error("booleans can only be rounded to 0 decimals")),
             };
         }
         if decimals >= 0 || x.dtype() == DType::Bool {

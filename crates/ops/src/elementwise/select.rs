@@ -247,7 +247,7 @@ fn clipped(cx: &CompositeCx) -> Result<Array> {
         (Some(low), None) => x.binary(&MAXIMUM, low),
         (None, Some(high)) => x.binary(&MINIMUM, high),
         (None, None) if x.dtype() == DType::Bool && cx.inputs[1..].iter().all(Option::is_none) => {
-            Err(cx.dtype_error("truth values have no bounds to be brought between"))
+            Err(cx.dtype_error("booleans cannot be clipped without bounds"))
         }
         (None, None) => x.copy(),
     }
@@ -391,10 +391,10 @@ fn finite(cx: &crate::cx::CompositeCx, x: &Array) -> Result<Array> {
     // Scalar or array argument `i`, in the dtype of `x`; the default number if it is absent.
     let given = |i: usize, number: f64| match cx.opt(i) {
         Some(value) if value.layout().broadcast_to(x.shape()).is_err() => {
-            Err(cx.shape_error("what stands for NaN and infinities must broadcast to `x`"))
+            Err(cx.shape_error("the replacements of NaN and infinities must broadcast to `x`"))
         }
         Some(value) if value.dtype().is_complex() => {
-            Err(cx.dtype_error("what stands for NaN and infinities must be real"))
+            Err(cx.dtype_error("the replacements of NaN and infinities must be real"))
         }
         Some(value) if !value.is_weak() => value.astype(x.dtype()),
         Some(value) => Ok(value.clone()),

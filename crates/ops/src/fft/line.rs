@@ -119,7 +119,7 @@ pub static IRFFT_LINES: OpDef = OpDef {
           so that the sums are real. Those that stand for two are multiplied by `middle`; imaginary parts of the others are not looked at.",
     infer: |cx| {
         if !cx.dtype_of(0).is_complex() {
-            return Err(cx.dtype_error(format!("a spectrum is complex, found {}", cx.dtype_of(0).name())));
+            return Err(cx.dtype_error(format!("the spectrum must be complex, found {}", cx.dtype_of(0).name())));
         }
         made(cx, |n| n, DType::real)
     },
@@ -226,7 +226,7 @@ pub(super) fn compute(dtype: DType) -> DType {
 pub(super) fn real_only(cx: &CallCx) -> Result<()> {
     if cx.dtype_of(0).is_complex() {
         return Err(cx.dtype_error(format!(
-            "it takes real numbers, found {}",
+            "the elements must be real, found {}",
             cx.dtype_of(0).name()
         )));
     }

@@ -55,10 +55,10 @@ fn lengths_alone(cx: &CallCx) -> Result<Option<Warned>> {
     };
     Ok(match cx.is_none("axes") {
         true => Some(Warned::Deprecated(
-            "`axes` should not be `None` if `s` is not `None`: in a future version these are no longer the last axes (NumPy 2.0)",
+            "`axes` should not be `None` if `s` is not `None`: in a future version of NumPy, `s` will no longer apply to the last axes (deprecated in NumPy 2.0)",
         )),
         false => lens.contains(&Param::GAP).then_some(Warned::Deprecated(
-            "an array containing `None` values to `s` is deprecated (NumPy 2.0): -1 is the length that the array has",
+            "an array containing `None` values to `s` is deprecated (NumPy 2.0): use -1 for the length of the array",
         )),
     })
 }

@@ -285,7 +285,7 @@ fn fits(cx: &CallCx, i: usize, places: &Indexed) -> Result<()> {
         return Ok(());
     }
     Err(cx.shape_error(format!(
-        "the values must have the shape {} of the places",
+        "the values must have the shape {} of the indexed elements",
         crate::Tuple(&shape)
     )))
 }
@@ -347,7 +347,11 @@ impl<'a> Plan<'a> {
         let mut checked = SmallVec::<[Cow<'a, Tensor>; 4]>::new();
         for (at, &index) in advanced.indices.iter().zip(indices) {
             if index.len() != whole {
-                let problem = format!("{} positions on axis {}, not {whole}", index.len(), at.axis);
+                let problem = format!(
+                    "{} positions on axis {}, expected {whole}",
+                    index.len(),
+                    at.axis
+                );
                 return Err(Error::shape(cx.op.name, problem));
             }
             let size = view.shape()[at.axis];

@@ -83,7 +83,7 @@ pub static SCATTER_ALONG: OpDef = OpDef {
     infer: |cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         if cx.shape(0) != cx.shape(1) {
-            return Err(cx.shape_error("`y` and `indices` must have one shape"));
+            return Err(cx.shape_error("`y` and `indices` must have the same shape"));
         }
         fits(cx, &shape, cx.shape(1))?;
         one(shape)
@@ -202,7 +202,7 @@ fn fits(cx: &CallCx, shape: &[usize], indices: &[usize]) -> Result<()> {
         Ok(())
     } else {
         Err(cx.shape_error(format!(
-            "`indices` must be int64 of shape {} but for axis {axis}",
+            "`indices` must be int64 and have shape {} except along axis {axis}",
             crate::Tuple(shape)
         )))
     }

@@ -108,7 +108,9 @@ pub static CHOSEN: OpDef = OpDef {
         if (2..cx.inputs.len()).any(|i| cx.dtype_of(i) != cx.dtype_of(1))
             || cx.dtype_of(0) != DType::I64
         {
-            return Err(cx.dtype_error("numbers must be int64 and choices of one dtype"));
+            return Err(
+                cx.dtype_error("indices must be int64, and all choices must have the same dtype")
+            );
         }
         let shapes: SmallVec<[&[usize]; 8]> = (0..cx.inputs.len()).map(|i| cx.shape(i)).collect();
         one_of(broadcast_shapes(&shapes)?, cx.dtype_of(1))

@@ -284,7 +284,7 @@ fn fitted(value: &Array, indexed: &Indexed, x: &Array) -> Result<Array> {
     let value = value.astype(x.dtype())?.to_device(x.device())?;
     if value.layout().broadcast_to(&shape).is_err() {
         let problem = format!(
-            "value of shape {} does not broadcast to the shape {} of the places it is assigned to",
+            "value of shape {} does not broadcast to the shape {} of the indexed elements",
             Tuple(value.shape()),
             Tuple(&shape)
         );

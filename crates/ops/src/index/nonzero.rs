@@ -63,7 +63,7 @@ pub static NONZERO: OpDef = OpDef {
             let x = cx.input(0);
             if x.ndim() == 0 {
                 return Err(cx
-                    .value_error("an array of 0 axes has no positions")
+                    .value_error("a 0-d array has no indices")
                     .with_hint("use `np.atleast_1d(a)`"));
             }
             let mut outputs = Outputs::new();

@@ -62,7 +62,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
             }
             if shape.is_empty() && x.ndim() > 0 {
                 return Err(cx.value_error(format!(
-                    "the positions in a 0d array have no axes, found {} in `indices`",
+                    "multiple indices are not supported for a 0-d array, found {} axes in `indices`",
                     x.ndim()
                 )));
             }
@@ -140,7 +140,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
         let size = addressable(cx, &shape)?;
         if cx.inputs.len() != shape.len() {
             return Err(cx.value_error(format!(
-                "{} index arrays for {} axes: they must be as many",
+                "{} index arrays for {} axes: need one for each axis",
                 cx.inputs.len(),
                 shape.len()
             )));

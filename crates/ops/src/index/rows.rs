@@ -430,7 +430,7 @@ fn changed(
     places.extend_from_slice(&a.shape()[rows.len()..]);
     if value.layout().broadcast_to(&places).is_err() {
         return Err(cx.shape_error(format!(
-            "values of shape {} do not broadcast to the shape {} of the places",
+            "values of shape {} do not broadcast to the shape {} of the indexed elements",
             Tuple(value.shape()),
             Tuple(&places)
         )));

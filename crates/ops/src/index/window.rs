@@ -27,7 +27,7 @@ pub static WINDOW: OpDef = OpDef {
     doc: "View of the elements of `x`, which lies in C order, at `offset` plus multiples of `strides`, in elements.",
     cpu: Cpu::View(|cx| {
         if !cx.layout.is_contiguous() {
-            return Err(Error::value(cx.op.name, "`x` does not lie in C order"));
+            return Err(Error::value(cx.op.name, "`x` is not in C order"));
         }
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         let inner = within(&cx.args, &shape, cx.layout.len())?;
@@ -138,7 +138,7 @@ fn within(args: &Args, shape: &[usize], len: usize) -> Result<Layout> {
     let strides: Strides = args.ints("strides").iter().map(|&s| s as isize).collect();
     let outside = |offset: i64| {
         let problem = format!(
-            "strides {} from {offset} on with shape {} leave the {len} elements",
+            "strides {} from offset {offset} with shape {} exceed the {len} elements",
             crate::Tuple(args.ints("strides")),
             crate::Tuple(shape)
         );
@@ -156,7 +156,7 @@ fn within(args: &Args, shape: &[usize], len: usize) -> Result<Layout> {
 /// An error if positions overlap: only distinct elements can be written.
 fn apart(cx: &CallCx, window: &Layout) -> Result<()> {
     match window.may_self_overlap() {
-        true => Err(cx.value_error("the positions name an element several times")),
+        true => Err(cx.value_error("the strides address an element several times")),
         false => Ok(()),
     }
 }

@@ -167,7 +167,7 @@ pub static VECDOT: OpDef = OpDef {
         let end = |i: usize| -> Result<Array> {
             let x = cx.input(i);
             if x.ndim() == 0 {
-                return Err(cx.shape_error("operands of 0 axes have none to sum over"));
+                return Err(cx.shape_error("0-d operands have no axis to sum over"));
             }
             let at = cx.axis("axis", i)?;
             if at + 1 == x.ndim() {

@@ -558,7 +558,7 @@ pub static BATCH_DOT: OpDef = OpDef {
         let batch = |x: &Array| Dims::from_slice(&x.shape()[..x.ndim().saturating_sub(2)]);
         if a.ndim() < 3 || a.ndim() != b.ndim() || batch(a) != batch(b) {
             return Err(cx.shape_error(
-                "`a` and `b` must have the same batch axes in front of two more",
+                "`a` and `b` must have the same batch axes before their last two axes",
             ));
         }
         let turned = |x: &Array, name: &str| match cx.bool(name) {

@@ -84,7 +84,7 @@ fn attend(cx: &CompositeCx) -> Result<crate::Outputs> {
     let [(q_lead, q), (k_lead, k), (v_lead, v)] = shapes.map(|s| s.split_at(s.len() - 2));
     if q[1] != k[1] || k[0] != v[0] {
         return Err(cx.shape_error(format!(
-            "queries of {} channels need keys of as many, found {}; {} keys need as many values, found {}",
+            "queries have {} channels and keys {}; there are {} keys and {} values: both pairs must be equal",
             q[1], k[1], k[0], v[0]
         )));
     }

@@ -192,7 +192,7 @@ fn rows_of(cx: &CallCx, data: usize, label: usize) -> Result<Dims> {
         .collect();
     if cx.shape(label) != rows.as_slice() {
         return Err(cx.shape_error(format!(
-            "`label` has shape {}, needs {}: the data's without axis {axis}",
+            "`label` has shape {}, needs {}: the shape of the data without axis {axis}",
             Tuple(cx.shape(label)),
             Tuple(&rows)
         )));

@@ -51,7 +51,7 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
     for (name, first, count) in places {
         if first < 0 || first + count > k as i64 {
             return Err(cx.value_error(format!(
-                "`{name}` is {first}, but boxes have {k} elements of which {count} from there on are needed"
+                "`{name}` is {first}, but {count} elements from there on exceed the {k} elements of a box"
             )));
         }
     }

@@ -165,7 +165,7 @@ pub static POOLING_GRADIENT: OpDef = OpDef {
         }
         if cx.str("pool_type") == "lp" {
             return Err(cx.value_error(
-                "norms have no gradient kernel: their gradient is made of that of sums",
+                "norms have no gradient kernel: their gradient is composed of that of sums",
             ));
         }
         one(Dims::from_slice(cx.shape(1)))
@@ -234,7 +234,7 @@ pub static POOLING_SELECT: OpDef = OpDef {
           `pooling_gradient`, so that gradients of maxima have gradients.",
     infer: |cx| {
         if cx.shape(0) != cx.shape(1) {
-            return Err(cx.shape_error("`values` and `data` must have one shape"));
+            return Err(cx.shape_error("`values` and `data` must have the same shape"));
         }
         one(Case::of(cx, cx.shape(1))?.result())
     },

@@ -258,7 +258,7 @@ fn pooled_channels(cx: &CallCx, channels: usize, bins: usize) -> Result<usize> {
     }
     if !channels.is_multiple_of(bins) {
         return Err(cx.shape_error(format!(
-            "{channels} channels are no multiple of the {bins} bins, each of which needs channels of its own"
+            "{channels} channels are not a multiple of the {bins} bins, each of which needs its own channels"
         )));
     }
     Ok(channels / bins)

@@ -97,7 +97,7 @@ pub static SEQUENCE_LAST: OpDef = OpDef {
             None => {
                 let n = x.shape()[axis];
                 if n == 0 {
-                    return Err(cx.shape_error("there is no step"));
+                    return Err(cx.shape_error("the sequences have no steps"));
                 }
                 narrow(x, axis, n - 1, n)?
             }

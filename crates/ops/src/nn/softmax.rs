@@ -275,7 +275,7 @@ fn shape_and_dtype(cx: &CallCx) -> Result<Inferred> {
                 .collect();
             if length.shape() != rows.as_slice() {
                 return Err(cx.shape_error(format!(
-                    "`length` has shape {}, needs {}: the data's without axis {axis}",
+                    "`length` has shape {}, needs {}: the shape of the data without axis {axis}",
                     Tuple(length.shape()),
                     Tuple(&rows)
                 )));

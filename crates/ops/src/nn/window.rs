@@ -72,7 +72,7 @@ pub static SLDWIN_ATTEN_SCORE: OpDef = OpDef {
     infer: |cx| {
         let rows = rows(cx, 0)?;
         if cx.shape(1) != rows {
-            return Err(cx.shape_error("`query` and `key` must have one shape"));
+            return Err(cx.shape_error("`query` and `key` must have the same shape"));
         }
         let shape = [rows[0], rows[1], rows[2], width(cx)?];
         one_of(Dims::from_slice(&shape), promoted(&cx.inputs[..2]))

@@ -87,7 +87,7 @@ const CALLS: &[&str] = &[
 
 fn check(cx: &CallCx) -> Result<()> {
     if cx.dtype_of(0).is_complex() || cx.dtype_of(1).is_complex() {
-        return Err(cx.dtype_error("complex numbers fall into no bins"));
+        return Err(cx.dtype_error("complex numbers cannot be binned"));
     }
     if cx.shape(1).len() != 1 || cx.shape(1)[0] == 0 {
         return Err(cx.shape_error(format!(

@@ -21,7 +21,7 @@ pub static CONTAINS: OpDef = OpDef {
           in ascending order: then they are compared side by side.",
     infer: |cx| {
         if cx.dtype_of(0) != cx.dtype_of(1) {
-            return Err(cx.dtype_error("`members` and `values` must have one dtype"));
+            return Err(cx.dtype_error("`members` and `values` must have the same dtype"));
         }
         one_of(Dims::from_slice(cx.shape(1)), DType::Bool)
     },

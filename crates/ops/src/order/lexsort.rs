@@ -75,7 +75,7 @@ pub static LEXSORT_ROWS: OpDef = OpDef {
     params: &[Param::arrays("keys")],
     doc: "The int64 positions that sort the rows (last axis) by several keys, the last one first.",
     infer: |cx| match same_shape(cx)? {
-        [] => Err(cx.shape_error("keys of 0 axes have no rows")),
+        [] => Err(cx.shape_error("0-d keys have no rows")),
         shape => one_of(Dims::from_slice(shape), DType::I64),
     },
     cpu: Cpu::Kernel(order_rows),

@@ -232,7 +232,7 @@ pub static TOPK_MASK: OpDef = OpDef {
 fn row_len(cx: &CallCx) -> Result<usize> {
     match cx.shape(0).last() {
         Some(&n) => Ok(n),
-        None => Err(cx.shape_error("an array of 0 axes has no rows")),
+        None => Err(cx.shape_error("a 0-d array has no rows")),
     }
 }
 

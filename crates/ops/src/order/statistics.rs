@@ -151,7 +151,7 @@ fn row_ranks(ranks: &Tensor) -> RowRanks {
 
 fn ranked(cx: &CallCx, dtype: DType) -> Result<Inferred> {
     let Some(&n) = cx.shape(0).last() else {
-        return Err(cx.shape_error("an array of 0 axes has no rows"));
+        return Err(cx.shape_error("a 0-d array has no rows"));
     };
     let ranks = cx.ints("ranks");
     if !ranks.is_sorted() || ranks.iter().any(|rank| !(0..n as i64).contains(rank)) {

@@ -108,7 +108,7 @@ pub static RANDOM_REORDERED: OpDef = OpDef {
     doc: "The slices along the first axis in random order.",
     types: Types::First,
     infer: |cx| match cx.shape(0) {
-        [] => Err(cx.shape_error("a 0-d array has no order to change")),
+        [] => Err(cx.shape_error("a 0-d array cannot be shuffled")),
         _ => cx.same_as(0),
     },
     cpu: Cpu::Kernel(reorder),

@@ -77,7 +77,7 @@ pub static UNIFORM: OpDef = OpDef {
         let samples = cx.samples()?;
         if let (Some(low), Some(high)) = (low.number(), high.number()) {
             if !(high - low).is_finite() {
-                let problem = format!("the range from {low} to {high} is no finite number");
+                let problem = format!("the range from {low} to {high} is not finite");
                 return Err(Error::overflow(cx.op.name, problem));
             }
             return cx.done(samples.draw("uniform", low, high)?);

@@ -65,7 +65,7 @@ pub static RANDOM_PERMUTED: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let Some((&n, lead)) = x.shape().split_last() else {
-            return Err(cx.shape_error("a 0-d array has no order to change"));
+            return Err(cx.shape_error("a 0-d array cannot be permuted"));
         };
         let rows = x.len() / n.max(1);
         let attrs: Attrs = [Value::from(&[rows, n][..]), Value::Device(placed(x))]

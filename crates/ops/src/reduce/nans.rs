@@ -133,9 +133,7 @@ const CALLS: &[&str] = &[
 /// Shape and dtype of an extreme; an error for complex numbers.
 fn ordered(cx: &CallCx) -> Result<Inferred> {
     if cx.dtype_of(0).is_complex() {
-        return Err(
-            cx.dtype_error("complex numbers have no order along which NaN could be left out")
-        );
+        return Err(cx.dtype_error("complex numbers are not ordered"));
     }
     nonempty(cx)
 }

@@ -297,7 +297,7 @@ fn cumulative(cx: &CompositeCx, fold: &'static OpDef, first: Scalar) -> Result<O
     let ndim = x.ndim();
     if ndim > 1 && cx.is_none("axis") {
         return Err(cx.value_error(format!(
-            "for arrays with {ndim} axes which one to go along must be named by `axis`, which must exist"
+            "`axis` must be given for an array with {ndim} axes"
         )));
     }
     let axis = match cx.opt_int("axis") {

@@ -119,7 +119,7 @@ pub static BROADCAST_LIKE: OpDef = OpDef {
         let (left, right) = (cx.ints("lhs_axes"), cx.ints("rhs_axes"));
         if left.len() != right.len() || left.is_empty() {
             return Err(cx.value_error(format!(
-                "`lhs_axes` {left:?} and `rhs_axes` {right:?} must be as many, at least one"
+                "`lhs_axes` {left:?} and `rhs_axes` {right:?} must have equal lengths, at least 1"
             )));
         }
         let mut wanted = Dims::from_slice(x.shape());
@@ -223,7 +223,7 @@ pub static SLICE_LIKE: OpDef = OpDef {
         let (x, like, given) = (cx.input(0), cx.shape(1), cx.ints("axes"));
         let axes: Dims = match given {
             [] if like.len() != x.ndim() => {
-                return Err(cx.shape_error("without `axes` both must have as many axes"));
+                return Err(cx.shape_error("without `axes` both must have the same number of axes"));
             }
             [] => (0..x.ndim()).collect(),
             _ => (given
@@ -236,7 +236,7 @@ pub static SLICE_LIKE: OpDef = OpDef {
             let length = like.get(axis).filter(|&&length| length <= x.shape()[axis]);
             let Some(&length) = length else {
                 return Err(cx.shape_error(format!(
-                    "axis {axis} of `data` cannot be cut to that of `shape_like`"
+                    "axis {axis} of `data` cannot be sliced to the length of that of `shape_like`"
                 )));
             };
             view = narrow(&view, axis, 0, length)?;

@@ -197,7 +197,7 @@ fn roll(cx: &CompositeCx) -> Result<Outputs> {
     let count = axes.len().max(shifts.len());
     if axes.is_empty() || shifts.is_empty() {
         return match x.ndim() {
-            0 => Err(cx.value_error("an array without axes has none to name")),
+            0 => Err(cx.value_error("a 0-d array has no axis to roll along")),
             _ => cx.done(x.copy()?),
         };
     }

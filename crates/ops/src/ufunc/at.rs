@@ -232,7 +232,7 @@ fn spread(op: &'static OpDef, value: &Array, shape: &[usize], compute: DType) ->
     }
     if value.layout().broadcast_to(shape).is_err() {
         let problem = format!(
-            "value of shape {} does not broadcast to the shape {} of the places",
+            "value of shape {} does not broadcast to the shape {} of the indexed elements",
             Tuple(value.shape()),
             Tuple(shape)
         );

@@ -118,7 +118,7 @@ pub fn fold_dtype(
         Error::dtype(
             op.name,
             format!(
-                "{method}: no loop of `{}` gives elements of the dtype it takes, for {}",
+                "{method}: `{}` has no loop for {} that returns the dtype of its operands",
                 op.name,
                 found.name()
             ),

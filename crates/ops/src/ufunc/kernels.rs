@@ -219,7 +219,7 @@ fn fold(cx: &KernelCx) -> Result<()> {
         None if x.rows == 0 || mask.is_some() => {
             return Err(Error::internal(
                 cx.op.name,
-                "nothing to start with: the caller gives `initial`",
+                "no start value: the caller must give `initial`",
             ));
         }
         None => {}

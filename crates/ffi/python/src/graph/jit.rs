@@ -547,7 +547,7 @@ impl JitFunction {
         let py = slf.py();
         let arrays: Vec<Array> = call.2.iter().map(|x| x.get().array(py)).collect();
         let Some(samples) = sizes.samples() else {
-            let why = format!("{} lengths may be any: too many", sizes.sizes.len());
+            let why = format!("{} dynamic lengths are too many", sizes.sizes.len());
             let setup = self.tracing.call1(py, (slf, call.0, call.1))?;
             let form = tracing.form(py, call.2, None);
             return self.keep(py, (Kind::Specialised(why), form, setup), signature, true);
@@ -697,7 +697,7 @@ fn fitted_of(
         match &results {
             None => results = Some(tree),
             Some(first) if !tree.is_same(first, py)? => {
-                let why = "a result that is no array depends on a size".to_owned();
+                let why = "a result that is not an array depends on a size".to_owned();
                 return Ok((Err(why), results));
             }
             Some(_) => {}

@@ -210,7 +210,7 @@ pub fn fitted(
     let template = fit([sample(0), sample(1), sample(2)], places)?;
     let is_captured = traces.iter().any(|x| x.traced.argument_is_captured);
     if is_captured {
-        return Err("an argument is also an array that the function found elsewhere".to_owned());
+        return Err("an argument is also an array that the function captured".to_owned());
     }
     let num_forward = traces[0].traced.num_forward_nodes;
     if traces

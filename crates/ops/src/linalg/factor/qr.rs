@@ -119,7 +119,7 @@ fn gradient(g: &GradCx) -> Result<Array> {
         if g.str("mode") == "complete" && m > n {
             return Err(Error::autograd(
                 "qr",
-                format!("`complete` has no gradient for {m} x {n} matrices: the last {} columns of q are any", m - n),
+                format!("`complete` has no gradient for {m} x {n} matrices: the last {} columns of q are arbitrary", m - n),
             )
             .with_hint("mode='reduced' has one"));
         }
