@@ -42,7 +42,7 @@ pub fn array_ufunc(
                 "the function '{name}' has no counterpart for mxnet arrays: convert them with `x.asnumpy()`"
             )));
         }
-        return by_others(theirs, method, inputs, kwargs);
+        return call_foreign(theirs, method, inputs, kwargs);
     };
     if let ("equal" | "not_equal", "__call__", None) = (name.as_str(), method, kwargs)
         && let Some(answer) = unlike(&name, inputs)?
@@ -71,7 +71,7 @@ pub fn array_ufunc(
 }
 
 /// A ufunc of another library (`scipy.special.erf`), which computes on NumPy arrays: it gets copies, and its results become our arrays.
-fn by_others(
+fn call_foreign(
     theirs: &Bound<'_, PyAny>,
     method: &str,
     inputs: &Bound<'_, PyTuple>,
@@ -135,7 +135,7 @@ fn by_others(
     let ours = |i: usize, result: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
         match outs.get_item(i) {
             Ok(out) if !out.is_none() => Ok(out.unbind()),
-            _ => made_ours(result),
+            _ => to_own_array(result),
         }
     };
     match results.cast::<PyTuple>() {
@@ -152,7 +152,7 @@ fn by_others(
 }
 
 /// A result of another library as one of our arrays; an object that is not an array or a number is returned as it is.
-fn made_ours(result: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+fn to_own_array(result: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if result.is_none() || !interop::is_array_like(result) {
         return Ok(result.clone().unbind());
     }

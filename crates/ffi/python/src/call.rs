@@ -410,7 +410,7 @@ fn is_light(x: &Array) -> bool {
 }
 
 /// Calls `body`, which works on these arrays. Releases the GIL unless all of them are light.
-pub fn beside_lock<R: Send>(
+pub fn without_gil_unless_light<R: Send>(
     py: Python<'_>,
     arrays: &[&Array],
     body: impl FnOnce() -> R + Send,

@@ -14,7 +14,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray, as_array};
-use crate::call::beside_lock;
+use crate::call::without_gil_unless_light;
 use crate::convert;
 use crate::error::raise;
 use crate::gil_release::without_gil;
@@ -321,7 +321,8 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     }
     let array = slf.get().array(py);
     let arrays: SmallVec<[&Array; 3]> = std::iter::once(&array).chain(&key.arrays).collect();
-    let result = beside_lock(py, &arrays, || index::get(&array, &key.items, &key.arrays));
+    let result =
+        without_gil_unless_light(py, &arrays, || index::get(&array, &key.items, &key.arrays));
     PyArray::wrap(py, result.map_err(|error| raise(py, error))?)
 }
 

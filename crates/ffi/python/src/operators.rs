@@ -150,7 +150,7 @@ fn others_answer(
         Stance::None
             if !convert::is_list(other)
                 && convert::known_dtype(other.get_type().as_any())?.is_none()
-                && ufunc::goes_first(other)? =>
+                && ufunc::has_higher_priority(other)? =>
         {
             Ok(Some(py.NotImplemented()))
         }

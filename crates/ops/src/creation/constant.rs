@@ -221,7 +221,7 @@ pub static ZEROS_LIKE: OpDef = OpDef {
         array([[0, 0],
                [0, 0]])
     ",
-    cpu: Cpu::Composite(|cx| alike(cx, Content::Zeros)),
+    cpu: Cpu::Composite(|cx| constant_like(cx, Content::Zeros)),
     ..LIKE
 };
 
@@ -234,7 +234,7 @@ pub static ONES_LIKE: OpDef = OpDef {
         >>> np.ones_like(np.array([1.5, 2.5]))
         array([1., 1.])
     ",
-    cpu: Cpu::Composite(|cx| alike(cx, Content::Number(Scalar::I64(1)))),
+    cpu: Cpu::Composite(|cx| constant_like(cx, Content::Number(Scalar::I64(1)))),
     ..LIKE
 };
 
@@ -262,7 +262,7 @@ pub static EMPTY_LIKE: OpDef = OpDef {
         >>> np.empty_like(np.zeros((2, 3))).shape
         (2, 3)
     ",
-    cpu: Cpu::Composite(|cx| alike(cx, Content::Nothing)),
+    cpu: Cpu::Composite(|cx| constant_like(cx, Content::Nothing)),
     ..LIKE
 };
 
@@ -297,10 +297,10 @@ pub static FULL_LIKE: OpDef = OpDef {
     ",
     floats: Floats::named("cast"),
     cpu: Cpu::Composite(|cx| match cx.opt(1) {
-        Some(value) => alike(cx, Content::of(value)),
+        Some(value) => constant_like(cx, Content::of(value)),
         None => {
             let dtype = cx.dtype("dtype").unwrap_or(cx.dtype_of(0));
-            alike(cx, missing(cx, Some(dtype))?)
+            constant_like(cx, missing(cx, Some(dtype))?)
         }
     }),
     grad: Grad::Derived,
@@ -382,7 +382,7 @@ pub(crate) type Axes = SmallVec<[usize; 4]>;
 
 /// Dtype and device of a new array.
 #[derive(Clone, Copy)]
-struct Made {
+struct ArraySpec {
     dtype: DType,
     device: Device,
 }
@@ -411,9 +411,9 @@ impl Content<'_> {
         op: &'static str,
         shape: &[usize],
         axes: Option<Axes>,
-        kind: Made,
+        kind: ArraySpec,
     ) -> Result<Array> {
-        let Made { dtype, device } = kind;
+        let ArraySpec { dtype, device } = kind;
         let Some(axes) = axes else {
             return self.make_c(op, shape, kind);
         };
@@ -421,7 +421,9 @@ impl Content<'_> {
         let made = match self {
             // These elements have their own memory order, so the copy is made in the requested order.
             Content::Elements(value) => {
-                let value = led(value, shape.len())?.astype(dtype)?.to_device(device)?;
+                let value = drop_leading_axes(value, shape.len())?
+                    .astype(dtype)?
+                    .to_device(device)?;
                 value.broadcast_to(shape)?.transpose(Some(&order))?.copy()?
             }
             _ => {
@@ -433,8 +435,8 @@ impl Content<'_> {
     }
 
     /// An array in C order.
-    fn make_c(&self, op: &'static str, shape: &[usize], kind: Made) -> Result<Array> {
-        let Made { dtype, device } = kind;
+    fn make_c(&self, op: &'static str, shape: &[usize], kind: ArraySpec) -> Result<Array> {
+        let ArraySpec { dtype, device } = kind;
         match *self {
             Content::Zeros => {
                 let attrs = [
@@ -467,7 +469,9 @@ impl Content<'_> {
                 invoke1(&FILLED, &[], &attrs.into_iter().collect())
             }
             Content::Elements(value) => {
-                let value = led(value, shape.len())?.astype(dtype)?.to_device(device)?;
+                let value = drop_leading_axes(value, shape.len())?
+                    .astype(dtype)?
+                    .to_device(device)?;
                 value.broadcast_to(shape)?.copy()
             }
         }
@@ -475,7 +479,7 @@ impl Content<'_> {
 }
 
 /// Removes leading axes of length 1 beyond `ndim`, as NumPy does on assignment.
-fn led(value: &Array, ndim: usize) -> Result<Array> {
+fn drop_leading_axes(value: &Array, ndim: usize) -> Result<Array> {
     let extra = value.ndim().saturating_sub(ndim);
     match value.shape()[..extra].iter().all(|&n| n == 1) {
         true if extra > 0 => value.reshape(&value.shape()[extra..]),
@@ -497,7 +501,7 @@ fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
         "F" => Some((0..shape.len()).rev().collect()),
         _ => None,
     };
-    let made = content.make(cx.op.name, &shape, axes, Made { dtype, device });
+    let made = content.make(cx.op.name, &shape, axes, ArraySpec { dtype, device });
     cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
 }
 
@@ -512,7 +516,7 @@ fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
 }
 
 /// A constant like the first input.
-fn alike(cx: &CompositeCx, content: Content) -> Result<Outputs> {
+fn constant_like(cx: &CompositeCx, content: Content) -> Result<Outputs> {
     let a = cx.input(0);
     let shape = match cx.opt_ints("shape") {
         Some(shape) => dims(cx.op.name, shape)?,
@@ -527,7 +531,7 @@ fn alike(cx: &CompositeCx, content: Content) -> Result<Outputs> {
         }
         axes => axes.filter(|axes| axes.len() == shape.len()),
     };
-    let made = content.make(cx.op.name, &shape, axes, Made { dtype, device });
+    let made = content.make(cx.op.name, &shape, axes, ArraySpec { dtype, device });
     cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
 }
 

@@ -92,13 +92,13 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         return Err(Error::zero_division(cx.op.name, "`step` must not be 0"));
     }
     let all = [start, stop, step];
-    let integers = all.map(whole);
+    let integers = all.map(as_i128);
     let len = match integers {
         [Some(a), Some(b), Some(s)] => {
             // A negative step is turned into a positive one by swapping the direction.
             let sign = s.signum();
-            let (way, s) = ((b - a) * sign, s * sign);
-            usize::try_from((way + s - 1).div_euclid(s).max(0)).unwrap_or(usize::MAX)
+            let (distance, s) = ((b - a) * sign, s * sign);
+            usize::try_from((distance + s - 1).div_euclid(s).max(0)).unwrap_or(usize::MAX)
         }
         // Integers beyond 64 bits are stored as floats, so the length cannot be computed exactly.
         _ if all.iter().all(|x| x.kind() <= Kind::Integer) => {
@@ -107,11 +107,11 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         }
         _ => {
             // Integers are subtracted as integers: distinct ones may be equal as floats.
-            let way = match integers {
+            let distance = match integers {
                 [Some(a), Some(b), _] => (b - a) as f64,
                 _ => stop.as_f64() - start.as_f64(),
             };
-            let len = (way / step.as_f64()).ceil();
+            let len = (distance / step.as_f64()).ceil();
             if len.is_nan() {
                 return Err(cx.value_error("cannot compute length: a bound or the step is NaN"));
             }
@@ -139,7 +139,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
     if dtype.is_integer() {
         // Only the first two elements are checked; later ones wrap around, as in NumPy.
         let second = match integers {
-            [Some(a), _, Some(s)] => number(a + s),
+            [Some(a), _, Some(s)] => from_i128(a + s),
             _ => Scalar::F64(start.as_f64() + step.as_f64()),
         };
         for &value in [start, second].iter().take(len) {
@@ -150,7 +150,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
 }
 
 /// An integer within 64 bits, else `None`.
-fn whole(x: Scalar) -> Option<i128> {
+fn as_i128(x: Scalar) -> Option<i128> {
     match x {
         Scalar::U64(x) => Some(x.into()),
         other => other.to_i64().map(i128::from),
@@ -158,7 +158,7 @@ fn whole(x: Scalar) -> Option<i128> {
 }
 
 /// The 64-bit pattern of an integer, or of a float truncated to an integer.
-fn bits(x: Scalar) -> i64 {
+fn bit_pattern(x: Scalar) -> i64 {
     match x {
         Scalar::F64(x) if x > 0.0 => x as u64 as i64,
         other => other.as_i64(),
@@ -166,7 +166,7 @@ fn bits(x: Scalar) -> i64 {
 }
 
 /// An integer as a Python scalar.
-fn number(x: i128) -> Scalar {
+fn from_i128(x: i128) -> Scalar {
     match (i64::try_from(x), u64::try_from(x)) {
         (Ok(x), _) => Scalar::I64(x),
         (_, Ok(x)) => Scalar::U64(x),
@@ -177,14 +177,14 @@ fn number(x: i128) -> Scalar {
 fn fill_range(cx: &KernelCx) -> Result<()> {
     let (start, _, step) = bounds(cx);
     let out = cx.output(0);
-    let integers = whole(start).is_some() && whole(step).is_some();
+    let integers = as_i128(start).is_some() && as_i128(step).is_some();
     if out.dtype().is_integer() || integers && !out.dtype().is_inexact() {
         // Integers of either sign are computed as 64-bit patterns. Floats are truncated first: the step is then the difference of the first
         // two elements, as in NumPy.
-        let first = bits(start);
+        let first = bit_pattern(start);
         let step = match integers {
             true => step.as_i64(),
-            false => bits(Scalar::F64(start.as_f64() + step.as_f64())).wrapping_sub(first),
+            false => bit_pattern(Scalar::F64(start.as_f64() + step.as_f64())).wrapping_sub(first),
         };
         return cpu::generate(
             out,
@@ -299,10 +299,10 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
     };
     let (start, stop) = (start.astype(wide)?, stop.astype(wide)?);
     // A single point has no spacing: NaN, as in NumPy.
-    let way = stop.sub(&start)?;
+    let interval = stop.sub(&start)?;
     let step = match gaps {
-        0 => way.scale(f64::NAN)?,
-        _ => way.div(&Array::weak_scalar(Scalar::F64(gaps as f64))?)?,
+        0 => interval.scale(f64::NAN)?,
+        _ => interval.div(&Array::weak_scalar(Scalar::F64(gaps as f64))?)?,
     };
     let ndim = start.ndim().max(stop.ndim());
     let steps = if gaps == 0 {
@@ -384,7 +384,7 @@ pub static RAMPS: OpDef = OpDef {
             elem: elem(written),
             n: start.len(),
             rows,
-            gaps: gaps(rows, cx.bool("endpoint")),
+            gaps: num_steps(rows, cx.bool("endpoint")),
             ends_at_stop: cx.bool("endpoint") && rows > 1,
         };
         // SAFETY: inference checked that the bounds are dense float64 of equal length. The output is dense, each of its rows has one element for
@@ -401,11 +401,11 @@ pub static RAMPS: OpDef = OpDef {
         let mut shape = Dims::from_elem(1, dy.ndim());
         shape[0] = num;
         // Weight of `stop` in each number; the weight of `start` is one minus it.
-        let way = arange(num, DType::F64)?.scale(share(num, g.bool("endpoint")))?;
-        let way = way.reshape(&shape)?.astype(dy.dtype())?;
-        let rest = Array::weak_scalar(Scalar::I64(1))?.sub(&way)?;
+        let weight = arange(num, DType::F64)?.scale(spacing(num, g.bool("endpoint")))?;
+        let weight = weight.reshape(&shape)?.astype(dy.dtype())?;
+        let rest = Array::weak_scalar(Scalar::I64(1))?.sub(&weight)?;
         let mut grads = Grads::new();
-        for (i, part) in [rest, way].into_iter().enumerate() {
+        for (i, part) in [rest, weight].into_iter().enumerate() {
             grads.push(match g.wants(i) {
                 true => Some(g.fitted(dy.mul(&part)?, i)?),
                 false => None,
@@ -426,12 +426,12 @@ pub static RAMPS: OpDef = OpDef {
 };
 
 /// Spacing of `num` numbers as a fraction of the interval; 1 if there is only one.
-fn share(num: usize, ends_at_stop: bool) -> f64 {
-    1.0 / gaps(num, ends_at_stop)
+fn spacing(num: usize, ends_at_stop: bool) -> f64 {
+    1.0 / num_steps(num, ends_at_stop)
 }
 
 /// Number of steps in the interval, at least 1.
-fn gaps(num: usize, ends_at_stop: bool) -> f64 {
+fn num_steps(num: usize, ends_at_stop: bool) -> f64 {
     (num - usize::from(ends_at_stop && num > 0)).max(1) as f64
 }
 
@@ -478,7 +478,7 @@ pub static RAMP: OpDef = OpDef {
             cx.bool("endpoint"),
         );
         // The step is a quotient, as in NumPy: the product with a reciprocal would be rounded twice.
-        let step = (stop - start) / gaps(n, endpoint);
+        let step = (stop - start) / num_steps(n, endpoint);
         let last = if endpoint && n > 1 { n - 1 } else { usize::MAX };
         cpu::generate(
             out,

@@ -87,7 +87,7 @@ fn is_signed(x: &Array) -> bool {
 }
 
 /// Whether the call compares signed integers with uint64, which have no common integer dtype.
-fn is_of_both_signs(call: &Call) -> bool {
+fn mixes_signed_and_u64(call: &Call) -> bool {
     let [Some(a), Some(b)] = call.inputs else {
         return false;
     };
@@ -96,7 +96,7 @@ fn is_of_both_signs(call: &Call) -> bool {
 }
 
 /// Compares signed integers with uint64 exactly: float64 would round.
-fn of_both_signs(call: &Call) -> Result<Outputs> {
+fn compare_signed_with_u64(call: &Call) -> Result<Outputs> {
     let [Some(a), Some(b)] = call.inputs else {
         return Err(Error::internal(
             call.op.name,
@@ -129,7 +129,9 @@ fn of_both_signs(call: &Call) -> Result<Outputs> {
 /// Default fields for comparisons.
 const COMPARISON: OpDef = OpDef {
     types: Types::COMPARE,
-    expands: Some(|call| is_of_both_signs(call).then_some(of_both_signs as Expansion)),
+    expands: Some(|call| {
+        mixes_signed_and_u64(call).then_some(compare_signed_with_u64 as Expansion)
+    }),
     beyond: Some(beyond),
     grad: Grad::Stop("piecewise constant"),
     probe: Probe::STANDARD.ulp(0),

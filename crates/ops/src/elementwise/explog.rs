@@ -409,7 +409,7 @@ fn negative_exponents(cx: &KernelCx, compute: DType) -> Result<()> {
 fn power_gradients(g: &GradCx) -> Result<Grads> {
     let (x, y) = (g.input(0), g.input(1));
     g.slopes(&[
-        &|| match known(y) {
+        &|| match scalar_value(y) {
             Some(2.0) => x.scale(2.0),
             Some(c) if c != 0.0 => x.power_of(c - 1.0)?.scale(c),
             _ => {
@@ -422,16 +422,16 @@ fn power_gradients(g: &GradCx) -> Result<Grads> {
         &|| {
             // log(0) is -inf, but 0^y is constant for y > 0. The slope at y = 0 is set to 0, too.
             let out = g.output(0);
-            let still = x.with_scalar(&EQUAL, 0.0)?;
+            let is_zero = x.with_scalar(&EQUAL, 0.0)?;
             let one = Array::constant(Scalar::I64(1), out.dtype())?;
-            let base = choose(&still, &one, &x.astype(out.dtype())?)?;
+            let base = choose(&is_zero, &one, &x.astype(out.dtype())?)?;
             out.mul(&base.log()?)
         },
     ])
 }
 
 /// The value of a real Python number; `None` for arrays.
-fn known(x: &Array) -> Option<f64> {
+fn scalar_value(x: &Array) -> Option<f64> {
     let real = |value: &Scalar| matches!(value.kind(), Kind::Integer | Kind::Float);
     x.number().filter(real).map(|value| value.as_f64())
 }

@@ -44,12 +44,12 @@ const ALONG: OpDef = OpDef {
         "If `s` and `axes` have different lengths, or a length is below 1.",
     )],
     form: Form::Out,
-    warns: Some(lengths_alone),
+    warns: Some(warn_of_lengths),
     ..OpDef::COMPOSITE
 };
 
 /// Deprecation warnings for `s` without `axes` and for `None` in `s`, as in NumPy 2.0.
-fn lengths_alone(cx: &CallCx) -> Result<Option<Warned>> {
+fn warn_of_lengths(cx: &CallCx) -> Result<Option<Warned>> {
     let Some(lens) = cx.opt_ints("s") else {
         return Ok(None);
     };

@@ -93,7 +93,7 @@ pub static SCATTER_ADD: OpDef = OpDef {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         mxnet_tensor::checked_len(&shape)?;
         let indices: SmallVec<[&Layout; 4]> = layouts(cx, 1);
-        fits(cx, 0, &apply(&Layout::contiguous(&shape), cx.index_items("key"), &indices)?)?;
+        check_value_shape(cx, 0, &apply(&Layout::contiguous(&shape), cx.index_items("key"), &indices)?)?;
         one(shape)
     },
     cpu: Cpu::Kernel(|cx| {
@@ -159,7 +159,7 @@ pub static INDEX_ASSIGN: OpDef = OpDef {
                 invoke1(&super::INDEX, &[g.dy(0)], &key)?
             } else {
                 let dy = invoke1(&GATHER, &operands(&[g.dy(0)], g, 2), &key)?;
-                if g.bool("unique") { dy } else { of_last(g, &dy)? }
+                if g.bool("unique") { dy } else { without_overwritten(g, &dy)? }
             });
         }
         Ok(grads)
@@ -254,7 +254,7 @@ fn first(g: &GradCx, gradient: Array) -> Grads {
 }
 
 /// The cotangent of assigned values: `dy`, but zero for values that a later one overwrote (repeated positions).
-fn of_last(g: &GradCx, dy: &Array) -> Result<Array> {
+fn without_overwritten(g: &GradCx, dy: &Array) -> Result<Array> {
     // Assigns to each position the ordinal of its value, in the same way as the values. A value that finds its own ordinal there was the last one.
     let numbers = mxnet_kernels::scratch::collected(dy.len(), 0..dy.len() as i64);
     let numbers = Array::from_slice(&numbers, dy.shape())?;
@@ -279,7 +279,7 @@ fn layouts<'a>(cx: &CallCx<'a>, from: usize) -> SmallVec<[&'a Layout; 4]> {
 }
 
 /// An error unless argument `i` has the shape of the indexed elements.
-fn fits(cx: &CallCx, i: usize, places: &Indexed) -> Result<()> {
+fn check_value_shape(cx: &CallCx, i: usize, places: &Indexed) -> Result<()> {
     let shape = places.shape();
     if cx.shape(i) == shape.as_slice() {
         return Ok(());
@@ -292,7 +292,7 @@ fn fits(cx: &CallCx, i: usize, places: &Indexed) -> Result<()> {
 
 fn same_elements_fit(cx: &CallCx) -> Result<crate::Inferred> {
     let places = apply(cx.input(0).layout(), cx.index_items("key"), &layouts(cx, 2))?;
-    fits(cx, 1, &places)?;
+    check_value_shape(cx, 1, &places)?;
     if cx.dtype_of(1) != cx.dtype_of(0) {
         return Err(cx.dtype_error("the values must have the dtype of the array"));
     }

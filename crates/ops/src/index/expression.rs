@@ -84,13 +84,13 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
     if !recorded {
         // Elements that share memory must be written one after the other.
         return match !arrays.is_empty() && x.shares_elements() {
-            true => by_places(x, key, arrays, value),
+            true => in_place_by_element(x, key, arrays, value),
             false => in_place(x, key, arrays, value),
         }
         .map(|()| None);
     }
     let canonical = canonical(x.layout(), key, arrays)?;
-    let value = fitted(value, &canonical.indexed, x)?;
+    let value = broadcast_value(value, &canonical.indexed, x)?;
     let mut inputs: SmallVec<[Option<&Array>; 4]> = SmallVec::from_iter([Some(x), Some(&value)]);
     inputs.extend(canonical.indices.iter().map(Some));
     let attrs: Attrs = [
@@ -141,7 +141,7 @@ pub fn accumulate(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array)
         (x.clone(), key.into(), arrays)
     };
     let canonical = canonical(x_flat.layout(), &key, arrays)?;
-    let value = fitted(value, &canonical.indexed, &x_flat)?;
+    let value = broadcast_value(value, &canonical.indexed, &x_flat)?;
     let mut inputs: SmallVec<[&Array; 4]> = SmallVec::from_iter([&x_flat, &value]);
     inputs.extend(&canonical.indices);
     let attrs: Attrs = [Value::Index(canonical.key.clone())].into_iter().collect();
@@ -197,12 +197,17 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
             *index = index.copy()?;
         }
     }
-    let value = fitted(&value.detach(), &canonical.indexed, x)?;
+    let value = broadcast_value(&value.detach(), &canonical.indexed, x)?;
     write(x, &canonical, &value)
 }
 
 /// [`in_place`] for an array whose elements share memory: writes to the memory behind it, one position after the other.
-fn by_places(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<()> {
+fn in_place_by_element(
+    x: &Array,
+    key: &[IndexItem],
+    arrays: &[Array],
+    value: &Array,
+) -> Result<()> {
     let Some((row, places)) = spanned(x)? else {
         return in_place(x, key, arrays, value);
     };
@@ -273,7 +278,7 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
 }
 
 /// Converts `value` to the dtype of `x` and broadcasts it to the indexed shape. Copies it unless a single stride walks its positions.
-fn fitted(value: &Array, indexed: &Indexed, x: &Array) -> Result<Array> {
+fn broadcast_value(value: &Array, indexed: &Indexed, x: &Array) -> Result<Array> {
     let shape = indexed.shape();
     // NumPy drops leading axes of length 1.
     let extra = value.ndim().saturating_sub(shape.len());

@@ -545,7 +545,7 @@ impl Case {
     /// A view of a tensor in the user's layout, with the channels first.
     fn first(&self, x: &Tensor) -> Result<Tensor> {
         Ok(if self.channels_last {
-            x.with_layout(turned(x.layout())?)
+            x.with_layout(channels_first_layout(x.layout())?)
         } else {
             x.clone()
         })
@@ -560,7 +560,7 @@ impl Case {
 }
 
 /// (n, spatial..., c) -> (n, c, spatial...).
-pub(super) fn turned(layout: &Layout) -> Result<Layout> {
+pub(super) fn channels_first_layout(layout: &Layout) -> Result<Layout> {
     let last = layout.ndim() as isize - 1;
     let axes: SmallVec<[isize; 5]> = [0, last].into_iter().chain(1..last).collect();
     Ok(layout.transpose(Some(&axes))?)

@@ -15,7 +15,7 @@ use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke, invoke_with};
 use crate::launch::elem;
 use crate::nn::conv::{
-    LAYOUTS, channels_first, extents, is_channels_last, sizes, spatial_axes, turned,
+    LAYOUTS, channels_first, channels_first_layout, extents, is_channels_last, sizes, spatial_axes,
 };
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, one};
@@ -357,7 +357,7 @@ impl Case {
     /// A view of a tensor in the user's layout, with the channels first.
     fn first(&self, x: &Tensor) -> Result<Tensor> {
         Ok(if self.channels_last {
-            x.with_layout(turned(x.layout())?)
+            x.with_layout(channels_first_layout(x.layout())?)
         } else {
             x.clone()
         })

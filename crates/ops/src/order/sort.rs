@@ -52,7 +52,7 @@ pub static SORT: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
         known_kind(cx)?;
-        in_its_order(cx, |x| {
+        in_input_order(cx, |x| {
             invoke1(
                 &SORT_ROWS,
                 &[x],
@@ -141,7 +141,7 @@ pub static PARTITION: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         no_fields(cx)?;
-        in_its_order(cx, |x| match kth(cx, x)? {
+        in_input_order(cx, |x| match kth(cx, x)? {
             Some(kth) => invoke1(
                 &PARTITION_ROWS,
                 &[x],
@@ -326,12 +326,12 @@ fn kth(cx: &CompositeCx, rows: &Array) -> Result<Option<i64>> {
 }
 
 /// How to move rows back to the array's axis.
-struct Back {
+struct RowsAxis {
     /// The axis of the rows and the number of axes; `None` for the flattened array.
     axis: Option<(usize, usize)>,
 }
 
-impl Back {
+impl RowsAxis {
     /// Moves the last axis back, in C order.
     fn moved(&self, x: Array) -> Result<Array> {
         match self.axis {
@@ -344,7 +344,7 @@ impl Back {
         }
     }
 
-    /// As [`Back::moved`], for a result with the array's number of elements: flattened ones get `shape` back.
+    /// As [`RowsAxis::moved`], for a result with the array's number of elements: flattened ones get `shape` back.
     fn apply(&self, x: Array, shape: &[usize]) -> Result<Array> {
         match self.axis {
             Some(_) => self.moved(x),
@@ -354,18 +354,18 @@ impl Back {
 }
 
 /// The array of the call with its axis moved to the end.
-fn rows_of(cx: &CompositeCx) -> Result<(Array, Back)> {
+fn rows_of(cx: &CompositeCx) -> Result<(Array, RowsAxis)> {
     let x = cx.input(0);
     if cx.is_none("axis") {
-        return Ok((x.reshape(&[x.len()])?, Back { axis: None }));
+        return Ok((x.reshape(&[x.len()])?, RowsAxis { axis: None }));
     }
     rows_along(x, cx.axis("axis", 0)?)
 }
 
 /// The array with `axis` moved to the end.
-fn rows_along(x: &Array, axis: usize) -> Result<(Array, Back)> {
+fn rows_along(x: &Array, axis: usize) -> Result<(Array, RowsAxis)> {
     let ndim = x.ndim();
-    let back = Back {
+    let back = RowsAxis {
         axis: Some((axis, ndim)),
     };
     if axis + 1 == ndim {
@@ -380,7 +380,7 @@ fn rows_along(x: &Array, axis: usize) -> Result<(Array, Back)> {
 }
 
 /// A result that reorders the elements along the axis, in the memory order (C or Fortran) of the array.
-fn in_its_order(
+fn in_input_order(
     cx: &CompositeCx,
     compute: impl FnOnce(&Array) -> Result<Array>,
 ) -> Result<Outputs> {

@@ -153,7 +153,7 @@ pub static MASKED_MEAN: OpDef = OpDef {
     doc: "Arithmetic mean of the elements over `axis` (all axes for None) where `where` is true; NaN where there are none.",
     cpu: Cpu::Composite(|cx| {
         let dtype = cx.dtype("dtype").unwrap_or(averaged(cx.dtype_of(0)));
-        let some = Chosen {
+        let some = MaskedElements {
             axes: cx.opt_ints("axis"),
             keepdims: cx.bool("keepdims"),
             mask: mask(cx, 1),
@@ -190,7 +190,7 @@ pub static MASKED_VAR: OpDef = OpDef {
     doc: "Variance over `axis` (all axes for None) of the elements where `where` is true: squared distances from `mean` (which keeps the axes; found if \
           it is not given), divided by their number less `ddof`. `correction` is another name of `ddof`.",
     cpu: Cpu::Composite(|cx| cx.done(variance(cx, false)?)),
-    warns: Some(unfree),
+    warns: Some(no_degrees_of_freedom),
     probe: Probe::calls(SPREADS).against("np.var"),
     ..EXTENDED
 };
@@ -202,7 +202,7 @@ pub static MASKED_STD: OpDef = OpDef {
     params: MASKED_VAR.params,
     doc: "Standard deviation over `axis` (all axes for None) of the elements where `where` is true: the square root of `var`.",
     cpu: Cpu::Composite(|cx| cx.done(variance(cx, true)?)),
-    warns: Some(unfree),
+    warns: Some(no_degrees_of_freedom),
     probe: Probe::calls(SPREADS).against("np.std"),
     ..EXTENDED
 };
@@ -252,13 +252,13 @@ fn wide(dtype: DType) -> DType {
 }
 
 /// The elements that a masked reduction takes.
-struct Chosen<'a> {
+struct MaskedElements<'a> {
     axes: Option<&'a [i64]>,
     keepdims: bool,
     mask: Option<&'a Array>,
 }
 
-impl Chosen<'_> {
+impl MaskedElements<'_> {
     fn sum(&self, x: &Array) -> Result<Array> {
         let how = Reduction {
             axes: self.axes,
@@ -294,7 +294,7 @@ pub(crate) fn empty(cx: &CallCx) -> Result<Option<Warned>> {
 }
 
 /// NumPy's warning for a variance without degrees of freedom.
-pub(crate) fn unfree(cx: &CallCx) -> Result<Option<Warned>> {
+pub(crate) fn no_degrees_of_freedom(cx: &CallCx) -> Result<Option<Warned>> {
     let correction = match is_extended(cx) {
         true => cx.opt_float("correction"),
         false => None,
@@ -314,7 +314,7 @@ fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
     if number as f64 <= most || mask.is_none() || Flags::current().is_stacked() {
         return Ok(number as f64 <= most);
     }
-    let some = Chosen {
+    let some = MaskedElements {
         axes: cx.opt_ints("axis"),
         keepdims: false,
         mask,
@@ -346,7 +346,7 @@ fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
         (Some(correction), _) => correction,
         (None, ddof) => ddof,
     };
-    let some = Chosen {
+    let some = MaskedElements {
         axes: cx.opt_ints("axis"),
         keepdims: cx.bool("keepdims"),
         mask: mask(cx, 1),
@@ -354,7 +354,7 @@ fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
     let mean = match cx.opt(2) {
         Some(mean) => mean.astype(x.dtype())?,
         None => {
-            let kept = Chosen {
+            let kept = MaskedElements {
                 keepdims: true,
                 ..some
             };

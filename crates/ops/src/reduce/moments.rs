@@ -12,7 +12,7 @@ use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::opdef::{Cpu, Floats, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
 use crate::reduce::fold::{REDUCTION, averaged, folded, over, own_axes, spread};
-use crate::reduce::masked::unfree;
+use crate::reduce::masked::no_degrees_of_freedom;
 use crate::reduce::{MASKED_STD, MASKED_VAR};
 use crate::{Array, creation};
 
@@ -35,7 +35,7 @@ const SPREAD: OpDef = OpDef {
         Param::bool("keepdims", false),
     ],
     infer: real,
-    warns: Some(unfree),
+    warns: Some(no_degrees_of_freedom),
     probe: Probe::calls(&[
         "f((3, 4))",
         "f((3, 4)), 0",

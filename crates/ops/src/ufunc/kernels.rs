@@ -322,7 +322,7 @@ fn segments(cx: &KernelCx) -> Result<()> {
 }
 
 /// Up to this many rows are folded one after another: the reduction kernel takes longer to set up.
-const FEW_ROWS: usize = 8;
+const MAX_SERIAL_ROWS: usize = 8;
 
 /// Folds one segment: with the reduction kernel if the function has one, which adds floats pairwise.
 ///
@@ -347,7 +347,7 @@ pub(super) unsafe fn segment(
     };
     // SAFETY: the caller's promise.
     unsafe {
-        if let Some(op) = known.filter(|_| len > FEW_ROWS) {
+        if let Some(op) = known.filter(|_| len > MAX_SERIAL_ROWS) {
             let source = Source {
                 ptr: from,
                 elem: elem(compute),

@@ -73,7 +73,7 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
         Initial::At(value) => Some(value),
     };
     let folded: usize = axes.iter().map(|&a| x.shape()[a as usize]).product();
-    let shape = left_over(x.shape(), &axes, how.keepdims);
+    let shape = reduced_shape(x.shape(), &axes, how.keepdims);
     if start.is_none() {
         if how.mask.is_some() {
             let problem = format!(
@@ -132,7 +132,7 @@ pub fn reduce(op: &'static OpDef, x: &Array, how: &Reduction) -> Result<Array> {
             explicit
         };
         if let (&[axis], None, None) = (&axes[..], start, &mask) {
-            look_at_steps(op, x, axis)?;
+            check_division_steps(op, x, axis)?;
         }
         if op.refuses.is_some() && dtype.is_signed() && dtype.is_integer() {
             refuse_negative(
@@ -221,7 +221,7 @@ fn axes_of(x: &Array, axes: Option<&[i64]>) -> Result<SmallVec<[i64; 4]>> {
 }
 
 /// The shape of a reduction over `axes`.
-fn left_over(shape: &[usize], axes: &[i64], keepdims: bool) -> Dims {
+fn reduced_shape(shape: &[usize], axes: &[i64], keepdims: bool) -> Dims {
     let mut left = Dims::new();
     for (i, &n) in shape.iter().enumerate() {
         if !axes.contains(&(i as i64)) {
@@ -462,7 +462,7 @@ fn astype_of_loop(x: &Array, op: &'static OpDef, dtype: DType) -> Result<Array> 
 }
 
 /// Checks the intermediate results of folding integers by division for floating-point errors (division by zero).
-fn look_at_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<()> {
+fn check_division_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<()> {
     let len = normalize_axis(axis as isize, x.ndim()).map(|axis| x.shape()[axis])?;
     if !floats::is_watching() || !x.dtype().is_integer() || len < 2 {
         return Ok(());

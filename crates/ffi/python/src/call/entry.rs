@@ -32,12 +32,12 @@ unsafe extern "C" fn function_entry(
 
 /// The definition of the module object that each function is bound to. Python pickles a built-in function by its name only if it is bound to a
 /// module, so each function has its own module, whose state is a pointer to the binding.
-struct Home(UnsafeCell<ffi::PyModuleDef>);
+struct StateModule(UnsafeCell<ffi::PyModuleDef>);
 
 // SAFETY: only Python writes to the definition, with the lock held.
-unsafe impl Sync for Home {}
+unsafe impl Sync for StateModule {}
 
-static HOME: Home = Home(UnsafeCell::new(ffi::PyModuleDef {
+static STATE_MODULE: StateModule = StateModule(UnsafeCell::new(ffi::PyModuleDef {
     m_base: ffi::PyModuleDef_HEAD_INIT,
     m_name: c"mxnet".as_ptr(),
     m_doc: ptr::null(),
@@ -56,14 +56,14 @@ pub fn binding_of(function: &Bound<'_, PyAny>) -> Option<&'static Binding> {
         if ffi::PyCFunction_CheckExact(function.as_ptr()) == 0 {
             return None;
         }
-        let home = ffi::PyCFunction_GetSelf(function.as_ptr());
-        if home.is_null()
-            || ffi::PyModule_Check(home) == 0
-            || !ptr::eq(ffi::PyModule_GetDef(home), HOME.0.get())
+        let state_module = ffi::PyCFunction_GetSelf(function.as_ptr());
+        if state_module.is_null()
+            || ffi::PyModule_Check(state_module) == 0
+            || !ptr::eq(ffi::PyModule_GetDef(state_module), STATE_MODULE.0.get())
         {
             return None;
         }
-        (*ffi::PyModule_GetState(home).cast::<*const Binding>()).as_ref()
+        (*ffi::PyModule_GetState(state_module).cast::<*const Binding>()).as_ref()
     }
 }
 
@@ -144,12 +144,13 @@ pub fn as_function(py: Python<'_>, binding: &'static Binding, module: &str) -> P
     // SAFETY: 1. the module definition and the leaked binding stay valid, and the state of a new module is large enough for a pointer.
     // 2. attached.
     unsafe {
-        let home = Bound::from_owned_ptr_or_err(py, ffi::PyModule_Create(HOME.0.get()))?;
-        *ffi::PyModule_GetState(home.as_ptr()).cast::<*const Binding>() = binding;
+        let state_module =
+            Bound::from_owned_ptr_or_err(py, ffi::PyModule_Create(STATE_MODULE.0.get()))?;
+        *ffi::PyModule_GetState(state_module.as_ptr()).cast::<*const Binding>() = binding;
         let def = ptr::from_ref(&binding.def).cast_mut();
         Ok(Bound::from_owned_ptr_or_err(
             py,
-            ffi::PyCFunction_NewEx(def, home.as_ptr(), module.as_ptr()),
+            ffi::PyCFunction_NewEx(def, state_module.as_ptr(), module.as_ptr()),
         )?
         .unbind())
     }

@@ -27,24 +27,24 @@ pub fn answered(
         let (name, value) = named.get(i);
         keywords.set_item(object(name), object(value))?;
     }
-    let mut speakers = Vec::new();
+    let mut overriders = Vec::new();
     for argument in arguments.iter().chain(keywords.values().iter()) {
         if convert::is_list(&argument) {
             for item in argument.try_iter()? {
-                collect(item?, &mut speakers)?;
+                collect(item?, &mut overriders)?;
             }
         } else {
-            collect(argument, &mut speakers)?;
+            collect(argument, &mut overriders)?;
         }
     }
-    let types = PyList::new(py, speakers.iter().map(|speaker| speaker.get_type()))?;
+    let types = PyList::new(py, overriders.iter().map(|overrider| overrider.get_type()))?;
     let spaces = py.import("mxnet._core")?.getattr("namespaces")?;
-    for speaker in &speakers {
+    for overrider in &overriders {
         let function = spaces.get_item("op")?.get_item(binding.op.name)?;
-        let method = speaker
+        let method = overrider
             .get_type()
             .getattr(crate::once_box::interned!(py, "__array_function__"))?;
-        let answer = method.call1((speaker, function, &types, &arguments, &keywords))?;
+        let answer = method.call1((overrider, function, &types, &arguments, &keywords))?;
         if !answer.is(py.NotImplemented()) {
             return Ok(Some(answer.unbind()));
         }
@@ -53,16 +53,19 @@ pub fn answered(
 }
 
 /// Adds an object whose class implements the protocol, one of each class. Our arrays and NumPy's are converted instead.
-fn collect<'py>(object: Bound<'py, PyAny>, speakers: &mut Vec<Bound<'py, PyAny>>) -> PyResult<()> {
+fn collect<'py>(
+    object: Bound<'py, PyAny>,
+    overriders: &mut Vec<Bound<'py, PyAny>>,
+) -> PyResult<()> {
     let py = object.py();
     let class = object.get_type();
     let is_array = object.is_instance_of::<PyArray>()
         || object.is_instance(&py.import("numpy")?.getattr("ndarray")?)?;
     if !is_array
-        && !speakers.iter().any(|other| other.get_type().is(&class))
+        && !overriders.iter().any(|other| other.get_type().is(&class))
         && class.hasattr(crate::once_box::interned!(py, "__array_function__"))?
     {
-        speakers.push(object);
+        overriders.push(object);
     }
     Ok(())
 }

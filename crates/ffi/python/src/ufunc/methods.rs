@@ -16,7 +16,7 @@ use super::loops;
 use super::object;
 use super::outs::Outs;
 use crate::array::{Get, PyArray};
-use crate::call::{Fast, Named, beside_lock, guarded};
+use crate::call::{Fast, Named, guarded, without_gil_unless_light};
 use crate::convert::{self, Operand};
 use crate::error::raise;
 use crate::gil_release::without_gil;
@@ -365,7 +365,7 @@ fn reduce<'py>(
         initial,
         mask: mask.as_ref(),
     };
-    let result = beside_lock(py, &[&x, mask.as_ref().unwrap_or(&x)], || {
+    let result = without_gil_unless_light(py, &[&x, mask.as_ref().unwrap_or(&x)], || {
         core::reduce(op, &x, &how)
     });
     finish(py, op, &outs, result)
@@ -394,7 +394,7 @@ fn accumulate<'py>(
     let axis = given.axis(op, "accumulate", 1)?;
     let outs = given.outs(op, 3)?;
     let dtype = dtype_for(op, given.dtype(2)?, &outs, &x, py);
-    let result = beside_lock(py, &[&x], || core::accumulate(op, &x, axis, dtype));
+    let result = without_gil_unless_light(py, &[&x], || core::accumulate(op, &x, axis, dtype));
     finish(py, op, &outs, result)
 }
 
@@ -411,7 +411,7 @@ fn reduceat<'py>(
     let axis = given.axis(op, "reduceat", 2)?;
     let outs = given.outs(op, 4)?;
     let dtype = dtype_for(op, given.dtype(3)?, &outs, &x, py);
-    let result = beside_lock(py, &[&x, &starts], || {
+    let result = without_gil_unless_light(py, &[&x, &starts], || {
         core::reduceat(op, &x, &starts, axis, dtype)
     });
     finish(py, op, &outs, result)

@@ -63,7 +63,7 @@ fn is_plain(operand: &Bound<'_, PyAny>) -> bool {
 }
 
 /// Whether an object without the protocol takes precedence in operators: its class has a higher `__array_priority__` than NumPy's arrays.
-pub fn goes_first(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub fn has_higher_priority(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
     if is_plain(operand) {
         return Ok(false);
     }
