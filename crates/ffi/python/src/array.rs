@@ -31,7 +31,7 @@ pub struct PyArray {
 #[repr(u8)]
 enum ArrayOrScalar {
     Array(Array),
-    /// An element, until somebody looks for an array.
+    /// An element. It is replaced by an array when one is needed.
     #[expect(dead_code, reason = "it is made where it stays, see `HeldLone`")]
     InlineScalar(InlineScalar),
 }

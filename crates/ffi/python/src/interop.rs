@@ -94,7 +94,7 @@ pub fn from_object(
     from_object_of(object, dtype, sharing, 0)
 }
 
-/// The dtype that numbers are read in first, if somebody watches for those that one of these does not hold.
+/// A wider dtype in which numbers are read first, while floating-point errors are checked: the conversion to `dtype` can then report overflow.
 fn wider(dtype: DType) -> Option<DType> {
     let is_watching = Flags::current().is_watching();
     match dtype {
@@ -811,7 +811,7 @@ pub fn of_state(values: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Array> {
     })
 }
 
-/// `numpy.asarray(x)`: NumPy's own array; it shares the memory unless text_of to copy.
+/// `numpy.asarray(x)`: NumPy's own array; it shares the memory unless `copy` is True.
 pub fn array_protocol(
     slf: &Bound<'_, PyArray>,
     dtype: Option<&Bound<'_, PyAny>>,

@@ -120,8 +120,7 @@ pub static IMAG: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// What the imaginary parts of a small real array are of, elements that are zero and cannot be written to, so that all may share them, and their
-/// layout. `None`: take the general way.
+/// Storage and layout of the imaginary parts of a small real array: read-only zeros, which all such arrays share. `None`: take the general path.
 ///
 /// # Errors
 /// [`Error::Memory`](crate::Error::Memory), the first time.

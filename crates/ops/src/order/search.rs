@@ -370,7 +370,7 @@ pub static BINCOUNT: OpDef = OpDef {
             .max(minlength as usize);
             let Some(weights) = cx.opt(1) else {
                 let counts = Tensor::zeros(&[n], DType::I64, x.device())?;
-                // SAFETY: 1. as above; no element is negative or above the largest. 2. the counts are new, dense, and known to nobody else.
+                // SAFETY: 1. as above; no element is negative or above the largest. 2. the counts are new, dense and not shared.
                 unsafe {
                     let counts = std::slice::from_raw_parts_mut(counts.data_ptr().cast(), n);
                     occurrences(&Pool, values, x.len(), 0, counts);
@@ -394,8 +394,7 @@ pub static BINCOUNT: OpDef = OpDef {
             let weights = weights.astype(DType::F64)?.contiguous()?;
             weights.wait_to_read()?;
             let sums = Tensor::zeros(&[n], DType::F64, x.device())?;
-            // SAFETY: 1. both are dense, of these types, complete, as long as `x`, and held throughout. 2. the sums are new, dense, and known to nobody
-            // else.
+            // SAFETY: 1. both are dense, of these types, complete, as long as `x`, and held throughout. 2. the sums are new, dense and not shared.
             unsafe {
                 let weights: *const f64 = weights.tensor().data_ptr().cast_const().cast();
                 weighted(

@@ -17,7 +17,7 @@ use crate::launch::{Pool, elem};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Known, Onnx, OpDef, Probe};
 use crate::{Array, Outputs};
 
-/// What `unique` is made of.
+/// The kernel of `unique`.
 pub static UNIQUE_PARTS: OpDef = OpDef {
     name: "unique_parts",
     params: &[Param::array("x"), Param::bool("equal_nan", true)],
@@ -61,7 +61,7 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Distinct elements where nobody asks for anything else.
+/// Distinct elements only.
 pub static UNIQUE_SORTED: OpDef = OpDef {
     name: "unique_sorted",
     params: &[Param::array("x"), Param::bool("equal_nan", true)],
@@ -79,7 +79,7 @@ pub static UNIQUE_SORTED: OpDef = OpDef {
                 return cx.done(sorted);
             }
             let out = Array::uninitialised(&[runs.count()], sorted.dtype(), sorted.device())?;
-            // SAFETY: `out` has room for the runs and is known to nobody else.
+            // SAFETY: `out` has one element for each run and is not shared.
             unsafe { runs.write(&Pool, out.tensor().data_ptr(), std::ptr::null_mut()) };
             cx.done(out)
         },
@@ -90,7 +90,7 @@ pub static UNIQUE_SORTED: OpDef = OpDef {
     ..UNIQUE_PARTS
 };
 
-/// Distinct elements where nobody asks for positions: only the values are sorted.
+/// Distinct elements and counts, without positions: only the values are sorted.
 pub static UNIQUE_RUNS: OpDef = OpDef {
     name: "unique_runs",
     params: &[Param::array("x"), Param::bool("equal_nan", true)],
@@ -112,12 +112,12 @@ pub static UNIQUE_RUNS: OpDef = OpDef {
                 values.tensor().data_ptr(),
                 counts.tensor().data_ptr().cast::<i64>(),
             );
-            // SAFETY: both have room for the runs, and are known to nobody else.
+            // SAFETY: both have one element for each run and are not shared.
             let counts_of = unsafe {
                 runs.write(&Pool, to, at);
                 std::slice::from_raw_parts_mut(at, count)
             };
-            // From where runs begin to how long they are: each reads what was not written yet.
+            // Converts starts to lengths in place: each iteration reads the start that follows, which is not overwritten yet.
             for k in 1..count {
                 counts_of[k - 1] = counts_of[k] - counts_of[k - 1];
             }
@@ -134,7 +134,7 @@ pub static UNIQUE_RUNS: OpDef = OpDef {
     ..UNIQUE_PARTS
 };
 
-/// The cotangents of distinct elements, each at the first position of its element.
+/// Scatters the cotangents of distinct elements to the elements' first positions.
 fn to_first_positions(g: &GradCx) -> Result<Grads> {
     let attrs = [g.get("equal_nan").clone()].into_iter().collect();
     let parts = invoke(&UNIQUE_PARTS, &[g.input(0)], &attrs)?;
@@ -144,7 +144,7 @@ fn to_first_positions(g: &GradCx) -> Result<Grads> {
     g.one(invoke1(&SCATTER_ALONG, &[g.dy(0), &parts[0]], &attrs)?)
 }
 
-/// The elements of one axis in ascending order, dense and complete.
+/// The elements of a 1-d array in ascending order. Waits for them.
 fn sorted(x: &Array) -> Result<Array> {
     let attrs = [Value::Bool(false)].into_iter().collect();
     let sorted = invoke1(&SORT_ROWS, &[x], &attrs)?;
@@ -152,11 +152,11 @@ fn sorted(x: &Array) -> Result<Array> {
     Ok(sorted)
 }
 
-/// Fewer integers than this are sorted as fast as they are counted.
+/// For fewer integers, counting is not faster than sorting.
 const FEW: usize = 1024;
 
-/// Distinct elements and how often each is there, by one counter for each value between the smallest and the largest, if they are integers and there
-/// are not many more counters than elements.
+/// Distinct elements and their counts, with one counter for each value between the smallest and the largest. `None` unless they are integers and
+/// there are not many more counters than elements.
 fn tallied(x: &Array) -> Result<Option<(Array, Array)>> {
     let n = x.len();
     if x.dtype().kind() != Kind::Integer || x.dtype() == DType::U64 || n < FEW {
@@ -201,18 +201,18 @@ fn one_axis(cx: &EagerCx) -> Result<()> {
     }
 }
 
-/// The runs of equals of a sorted array.
+/// The runs of equal elements of a sorted array.
 fn runs(cx: &EagerCx, sorted: &Array) -> Runs {
     let (data, n) = (sorted.tensor().data_ptr(), sorted.len());
-    // SAFETY: what [`sorted`] and sorted gathers give is dense and complete; every caller holds it as long as the runs.
+    // SAFETY: the results of [`sorted`] and of gathers from it are dense and complete; every caller keeps them as long as the runs.
     unsafe { Runs::of(&Pool, elem(sorted.dtype()), nans(cx), data, n) }
 }
 
-/// Where they start.
+/// The starts of the runs.
 fn starts(cx: &EagerCx, sorted: &Array) -> Result<Array> {
     let runs = runs(cx, sorted);
     let starts = Array::uninitialised(&[runs.count()], DType::I64, sorted.device())?;
-    // SAFETY: there is room for the runs, and nobody else knows the array.
+    // SAFETY: the array has one element for each run and is not shared.
     unsafe {
         runs.write(
             &Pool,

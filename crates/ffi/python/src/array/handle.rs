@@ -397,7 +397,7 @@ impl PyArray {
         })
     }
 
-    /// The element that it is, if nobody has looked for an array yet. While the result lives nobody may: the array takes the element's place.
+    /// The inline element; `None` for an array. While the result lives, no code may ask for an array, which would replace the element.
     #[inline]
     pub fn inline_scalar<'a>(&'a self, py: Python<'a>) -> Option<Ref<'a, InlineScalar>> {
         self.held.look_if(py, |held| match held {
