@@ -445,7 +445,7 @@ def test_exported_networks_are_loaded_and_run_by_threads(shared: Library, tmp_pa
     assert not wrong
     shared.free(given)
     shared.free(graph.value)
-    with pytest.raises(Failed, match="is not an object|is not valid"):
+    with pytest.raises(Failed, match=r"is not an object|is not valid"):
         run_graph(shared, graph.value)
 
 

@@ -74,7 +74,9 @@ def test_gradients_do_not_leave_the_mask():
 
 def test_lengths_must_fit():
     x = np.zeros((2, 3))
-    with pytest.raises(ValueError, match=r"`length` has shape \(3,\), needs \(2,\): the shape of the data without axis 1"):
+    with pytest.raises(
+        ValueError, match=r"`length` has shape \(3,\), needs \(2,\): the shape of the data without axis"
+    ):
         npx.softmax(x, -1, np.array([1, 2, 3]), use_length=True)
     with pytest.raises(ValueError, match="`use_length` is True, but no `length` is given"):
         npx.softmax(x, use_length=True)
@@ -108,7 +110,7 @@ def test_cross_entropy_ignores_one_label_and_refuses_wrong_shapes():
     assert loss[1] == 0
     assert (loss[[0, 2]] > 0).all()
     assert onp.isnan(cross_entropy(x, np.array([0, 4, 1])).asnumpy()[1])
-    with pytest.raises(ValueError, match=r"`label` has shape \(2,\), needs \(3,\): the shape of the data without axis 1"):
+    with pytest.raises(ValueError, match=r"`label` has shape \(2,\), needs \(3,\): the shape of the data without axis"):
         cross_entropy(x, np.array([0, 1]))
 
 
