@@ -1,4 +1,4 @@
-"""How objects that are made from arguments show themselves: `Class(argument=value, ...)`."""
+"""The `repr` of objects that are constructed from arguments: `Class(argument=value, ...)`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def argument_repr(made: object, hidden: Collection[str] = ()) -> str:
             kept = _ABSENT if parameter.name in hidden else _kept(made, parameter.name)
             if kept is not _ABSENT and not _is_default(kept, parameter.default):
                 shown[parameter.name] = _shown(kept)
-        # Base classes take arguments only where the class passes them on.
+        # Arguments of base classes are shown only if the class passes them on.
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             break
     return f"{type(made).__name__}({', '.join(f'{name}={text}' for name, text in shown.items())})"

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AtomicFile", "write_atomically"]
 
 
 def write_atomically(path: PathLike, write: Callable[[str], object]) -> None:
-    """Replace a file by a new one in one step, so that a crash leaves the old one or the new one.
+    """Replace a file atomically, so that a crash leaves either the old or the new one.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def write_atomically(path: PathLike, write: Callable[[str], object]) -> None:
 
 
 class AtomicFile:
-    """A file that is written beside its target and replaces it when it is closed.
+    """A temporary file that replaces its target when it is closed.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class AtomicFile:
 
     @property
     def is_mine(self) -> bool:
-        """Whether it is open, and this process's to finish."""
+        """Whether the file is open and was opened by this process."""
         return self.is_open and self._pid == os.getpid()
 
     def write(self, data: bytes) -> None:
@@ -94,12 +94,12 @@ class AtomicFile:
             self._file.commit()
 
     def discard(self) -> None:
-        """Drop what was written; the target stays as it is."""
+        """Discard what was written; the target is unchanged."""
         if self._end() and self._file is not None:
             self._file.discard()
 
     def _end(self) -> bool:
-        """Close the descriptor, once; returns whether the file is this process's to finish."""
+        """Close the descriptor, once. Returns whether this process may replace the target."""
         was_mine = self.is_mine
         if self.is_open:
             self.is_open = False

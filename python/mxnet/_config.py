@@ -1,4 +1,4 @@
-"""The settings of the process, as one object: `mx.config`."""
+"""The settings of the process: `mx.config`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Value = bool | int | str
 
 
 class Setting(NamedTuple):
-    """One setting as `mx.config.settings()` lists it."""
+    """A setting as `mx.config.settings()` lists it."""
 
     name: str
     value: Value
     origin: str  # 'default', 'environment', 'file' or 'program'
     type: str
-    values: str  # what it can be
-    variable: str  # of the environment
+    values: str  # allowed values
+    variable: str  # environment variable
     doc: str
 
 

@@ -1,4 +1,4 @@
-"""Passes and partitioners that programs add, switches of passes, and the search for a pass that changes a result."""
+"""Passes and partitioners added by programs, switches of passes, and the search for a pass that changes a result."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def unregister_pass(name: str) -> None:
         raise ValueError(f"unregister_pass: no pass {name!r} is registered")
 
 
-# What runs each part, by its number; parts live as long as the process, as graphs hold only their numbers.
+# What runs each part, by the part's number. Parts live as long as the process, because graphs hold only numbers.
 _parts: dict[str, tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]] = {}
 _numbers = itertools.count()
 
@@ -152,10 +152,10 @@ def _makes(node: GraphNode) -> list[int]:
 
 
 def _groups(graph: TracedGraph, select: Callable[[GraphNode], Any]) -> list[list[GraphNode]]:
-    """Chosen nodes, each with those of its neighbours to which no path leads through others."""
+    """Groups chosen nodes with neighbours, such that no path between nodes of a group passes through other nodes."""
     maker: dict[int, int] = {}
     group_of: list[int | None] = []
-    # For each node, the groups on which it depends through nodes of no group or of another.
+    # For each node, the groups that it depends on through nodes outside of the group.
     behind: list[set[int]] = []
     members: list[list[GraphNode]] = []
     for at, node in enumerate(graph.nodes):
@@ -185,9 +185,9 @@ def _groups(graph: TracedGraph, select: Callable[[GraphNode], Any]) -> list[list
 
 
 def _is_convex(graph: TracedGraph, group: list[GraphNode]) -> bool:
-    """Whether no path leaves a group and comes back."""
+    """Whether no path leaves the group and re-enters it."""
     inside = set(map(id, group))
-    # Buffers that depend on the group through a node outside.
+    # Buffers that depend on the group through a node outside of it.
     tainted: set[int] = set()
     made = {buffer for node in group for buffer in _makes(node)}
     for node in graph.nodes:
@@ -201,7 +201,7 @@ def _is_convex(graph: TracedGraph, group: list[GraphNode]) -> bool:
 
 
 def _in_order(nodes: list[GraphNode]) -> list[GraphNode]:
-    """The nodes, each behind those that make what it reads; otherwise as they are."""
+    """The nodes in topological order; otherwise in their original order."""
     maker: dict[int, GraphNode] = {}
     for node in nodes:
         maker.update((buffer, node) for buffer in _makes(node))
@@ -280,7 +280,7 @@ def register_partitioner(
             code = part.compile() if compile is None else compile(part)
             number = str(next(_numbers))
             _parts[number] = [(y.shape, y.dtype) for y in part.outputs], code
-            # Behind its results the operator returns what it keeps for a gradient: nothing here.
+            # After its results the operator returns what it saves for a gradient: nothing here.
             outputs = [*part.outputs, graph.new_value((), "uint64")]
             arguments: list[GraphValue] = part._values  # type: ignore[attr-defined]
             node = GraphNode(_OPERATOR, arguments, outputs, {"parameters": number}, group[0].line)

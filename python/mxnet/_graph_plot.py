@@ -1,4 +1,4 @@
-"""Drawings of graphs: Graphviz text and SVG of its own."""
+"""Drawings of graphs as Graphviz text and as SVG."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mxnet.base import PathLike
 
 __all__ = ["plot", "view"]
 
-# Sizes in pixels: of a character, a box, and the space between boxes and layers.
+# Sizes in pixels: of a character, of a box, and of the gaps between boxes and layers.
 _CHARACTER, _HEIGHT, _GAP, _LAYER = 6.7, 34, 18, 64
 
 
@@ -101,14 +101,14 @@ def _dot(graph: TracedGraph) -> str:
 
 
 def _layers(count: int, edges: list[tuple[int, int, str]], is_input: list[bool]) -> list[list[int]]:
-    """The boxes by layer: each below all that it reads, inputs right above their first reader; few edges cross."""
+    """The boxes by layer. Each is below all that it reads, inputs right above their first reader; few edges cross."""
     below: list[list[int]] = [[] for _ in range(count)]
     above: list[list[int]] = [[] for _ in range(count)]
     for a, b, _ in edges:
         below[a].append(b)
         above[b].append(a)
     depth = [0] * count
-    for box in range(count):  # Boxes stand in the order of the program.
+    for box in range(count):  # Boxes are in program order.
         depth[box] = max((depth[other] + 1 for other in above[box]), default=0)
     for box in range(count):
         if is_input[box] and below[box]:
@@ -120,7 +120,7 @@ def _layers(count: int, edges: list[tuple[int, int, str]], is_input: list[bool])
     for turn in range(4):
         near = above if turn % 2 == 0 else below
         for layer in layers if turn % 2 == 0 else layers[::-1]:
-            # Each box under the middle of its neighbours.
+            # Each box is centred below its neighbours.
             middle = {
                 box: sum(place[other] for other in near[box]) / len(near[box]) if near[box] else place[box]
                 for box in layer

@@ -1,4 +1,4 @@
-"""Graphs as objects: what passes and partitioners written in Python see and change."""
+"""Graphs as Python objects: the view that passes and partitioners written in Python read and modify."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _operators: dict[str, dict[str, Any]] = {}
 
 
 def _operator(name: str) -> dict[str, Any]:
-    """The entry of an operator in the registry; ValueError."""
+    """The registry entry of an operator; ValueError if there is none."""
     if name not in _operators:
         _operators.update((entry["name"], entry) for entry in _core.registry())
     if name not in _operators:
-        # One that was added while the program runs; raises ValueError if there is none.
+        # An operator that was added at run time; raises ValueError if there is none.
         _core.added_operator(name)
         return {"version": 1, "samples": False}
     return _operators[name]
 
 
 class GraphValue:
-    """Elements of a buffer of a graph: what a node reads or makes.
+    """A value in a graph: elements of a buffer that a node reads or writes.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def _value(entry: dict[str, Any]) -> GraphValue:
 
 
 def _plain(value: Any) -> Any:
-    """An attribute as Python writes it."""
+    """An attribute as a Python value."""
     if isinstance(value, dict) and len(value) == 1:
         ((kind, content),) = value.items()
         if kind in ("float", "int", "bool", "dtype", "device"):
@@ -103,7 +103,7 @@ def _plain(value: Any) -> Any:
 
 
 def _described(value: Any, before: Any) -> Any:
-    """An attribute as files write it; `before` is what it was."""
+    """An attribute in the file format; `before` is its previous value."""
     if isinstance(value, float):
         return {"float": value}
     if isinstance(before, dict) and len(before) == 1 and not isinstance(value, dict):
@@ -147,7 +147,7 @@ class GraphNode:
 
     @property
     def writes_in_place(self) -> bool:
-        """Whether it changes a part of a buffer: such nodes cannot be replaced or moved to a subgraph."""
+        """Whether the node changes a part of a buffer: such nodes cannot be replaced or moved to a subgraph."""
         return bool(self._before.get("versions")) or bool(self._before.get("assignment"))
 
     def _arrays(self) -> Iterator[GraphValue]:
@@ -205,7 +205,7 @@ def _float(text: str) -> float:
 
 
 def _number(entry: dict[str, Any] | None) -> Any:
-    """The number of an operand."""
+    """The index of an operand."""
     if entry is None:
         return None
     ((kind, content),) = (entry.get("number") or entry["constant"]).items()
@@ -367,7 +367,7 @@ class TracedGraph:
         """
         if node.writes_in_place:
             raise ValueError(f"replace: `{node.op}` changes a part of a buffer")
-        # What kind an attribute had tells how the new value is written.
+        # The kind of the previous attribute value determines how the new one is written.
         new = GraphNode(op, inputs, node.outputs, dict(attributes or {}), node.line)
         new._before = {"training": node._before.get("training", False)}
         if op == node.op:

@@ -1,4 +1,4 @@
-"""Compiled functions: `jit`, what runs at each call of one, and reports of what was traced."""
+"""Compiled functions: `jit`, the code that runs at each call, and reports of traces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mxnet.error import AbstractArrayError
 
 __all__ = ["BoundCall", "Compiled", "InputSpec", "at_each_call", "hold_in_trace", "jit", "watch_parameters"]
 
-# Forms of arguments for which a function keeps a graph, and traces that reports compare with.
+# Limits: signatures for which a function keeps a graph, and traces that reports compare with.
 _MAX_GRAPHS = 64
 
 _PACKAGE = str(Path(__file__).parent)
@@ -33,7 +33,7 @@ _HINT = (
 
 
 class _State(threading.local):
-    """What a trace on this thread has to be told."""
+    """The state of traces on this thread."""
 
     def __init__(self) -> None:
         self.before: list[Callable[[], object]] | None = None
@@ -42,7 +42,7 @@ class _State(threading.local):
 
 _state = _State()
 
-# What has arrays that may be replaced by others: weakly held, so that nothing lives longer for being compiled.
+# Objects whose arrays may be replaced. The references are weak, so that compiling a function keeps nothing alive.
 _watched: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -99,7 +99,7 @@ def check_backend(caller: str, backend: str | None) -> None:
 
 
 class BoundCall:
-    """A method of an object that does not keep the object alive.
+    """A bound method that does not keep its object alive.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class BoundCall:
 
 @dataclasses.dataclass(frozen=True)
 class _Choices:
-    """What a function asks of its compilation; `jit` says what each means."""
+    """Compilation options; `jit` documents them."""
 
     passes_off: tuple[str, ...] = ()
     backend: str | None = None
@@ -132,7 +132,7 @@ class _Choices:
 
 
 class _Tracing:
-    """One trace of a function: how it is called, and what its graph needs to know."""
+    """One trace of a function: how the function is called, and what its graph needs."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class _Tracing:
             _state.before, _state.held = outer
 
     def note_length(self, n: int) -> None:
-        """Note that a length was given as a plain integer, of which comparisons are not seen."""
+        """Note that a length was read as a plain integer, so that comparisons with it are not recorded."""
         self.decisions.append(("seen", n, n, True))
 
     def finish(self, storages: list[int] | None) -> tuple[list[Callable[[], object]], Callable[[], bool] | None]:
@@ -283,7 +283,7 @@ class Compiled(_core.JitFunction):
 
 
 class InputSpec:
-    """The form of an argument of a compiled function: which of its axes may have any length.
+    """The signature of an argument of a compiled function: which of its axes may have any length.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class InputSpec:
 
 
 def _dynamic_axes(name: str, dynamic: Any) -> tuple[list[Any] | None, bool]:
-    """For each array, or for all, the axes of any length, the lengths of the others, and the dtype."""
+    """For each array, or for all: the dynamic axes, the lengths of the others, and the dtype."""
     if dynamic is None or dynamic is False:
         return None, False
     if dynamic is True:

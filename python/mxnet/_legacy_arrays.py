@@ -27,7 +27,7 @@ __all__ = ["load_legacy"]
 
 _LIST_MAGIC = struct.pack("<Q", 0x112)
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
-# Numbers of types in these files; bfloat16 has no NumPy dtype and is read as its bits.
+# Type numbers in these files. NumPy has no dtype for bfloat16, so it is read as its bits.
 _TYPES = {
     0: "float32", 1: "float64", 2: "float16", 3: "uint8", 4: "int32", 5: "int8", 6: "int64", 7: "bool", 8: "int16",
     9: "uint16", 10: "uint32", 11: "uint64", 12: "bfloat16",
@@ -36,7 +36,7 @@ _MOST_AXES = 32
 
 
 class _Reader:
-    """Takes numbers and elements off the front of some bytes."""
+    """Reads numbers and elements from the front of a byte string."""
 
     def __init__(self, content: bytes) -> None:
         self._content = memoryview(content)
@@ -58,14 +58,14 @@ class _Reader:
         return struct.unpack(f"<{count}{kind}", self.take(count * struct.calcsize(f"<{kind}")))
 
     def array(self) -> ndarray | None:
-        """The next array; None for one that was saved without elements."""
+        """The next array; None if it was saved without elements."""
         version = self.number("I")
         if version in (_V2, _V3):
             storage = self.number("i")
             if storage != 0:
                 raise FileFormatError(f"an array of storage {storage} at byte {self._at}; dense arrays are read only")
             shape = self.numbers("q", self.number("i"))
-            # Version 2 writes no axes, version 3 a negative size, for what has no elements yet.
+            # For an array without elements, version 2 writes no axes, version 3 a negative size.
             if (version == _V2 and not shape) or any(size < 0 for size in shape):
                 return None
         elif version == _V1:
@@ -84,7 +84,7 @@ class _Reader:
         stored = onp.dtype("uint16" if name == "bfloat16" else name).newbyteorder("<")
         elements = onp.frombuffer(self.take(math.prod(shape) * stored.itemsize), stored).reshape(shape)
         if name == "bfloat16":
-            # The upper half of a float32.
+            # bfloat16 is the upper half of a float32.
             wide = (elements.astype("uint32") << 16).view("float32")
             return np.array(wide, dtype="bfloat16")
         return np.array(elements, dtype=name)

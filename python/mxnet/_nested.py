@@ -15,7 +15,7 @@ Nested = Any  # ndarray, None, or a list, tuple or dict of these
 
 @dataclass(frozen=True)
 class Structure:
-    """How arrays are nested: what is left of a value when its arrays are taken out.
+    """The structure of a nested value without its arrays.
 
     `kind` is the class of the container, `ndarray` for an array, `NoneType` for None. `keys` are those of a dict.
     """
@@ -25,7 +25,7 @@ class Structure:
     parts: tuple[Structure, ...] = ()
 
     def restore(self, arrays: Iterator[Any]) -> Nested:
-        """The value with these arrays at the places of those taken out."""
+        """The value with these arrays inserted."""
         if self.kind is ndarray:
             return next(arrays)
         if self.kind is type(None):
@@ -38,11 +38,11 @@ class Structure:
         return self.kind(parts)
 
     def unflatten(self, arrays: Sequence[Any]) -> Nested:
-        """The value with these arrays, one for each array taken out, in order."""
+        """The value with these arrays inserted, given in order."""
         return self.restore(iter(arrays))
 
     def paths(self, name: str) -> list[str]:
-        """What the arrays of the argument `name` are called: `states[0]['h']`."""
+        """Names of the arrays of argument `name`: `states[0]['h']`."""
         if self.kind is ndarray:
             return [name]
         if issubclass(self.kind, dict):
@@ -52,7 +52,7 @@ class Structure:
         return [path for part, place in zip(self.parts, places, strict=True) for path in part.paths(place)]
 
     def fits(self, other: Structure) -> bool:
-        """Whether arrays are nested in the same way; lists and tuples of one length are the same."""
+        """Whether both have the same structure; lists and tuples of the same length are considered equal."""
         is_dict = issubclass(self.kind, dict)
         if is_dict != issubclass(other.kind, dict) or (is_dict and set(self.keys) != set(other.keys)):
             return False
@@ -113,7 +113,7 @@ def _take_apart(function: str, name: str, value: Nested, arrays: list[ndarray]) 
 
 
 def reorder(arrays: Sequence[Any], found: Structure, wanted: Structure) -> list[Any]:
-    """Arrays taken out of `found` in the order of `wanted`, which fits it: dicts may have another order of keys."""
+    """Arrays taken from `found`, in the order of `wanted`, which must fit it: dicts may have another order of keys."""
     return list(_in_order(found.unflatten(arrays), wanted))
 
 
@@ -129,5 +129,5 @@ def _in_order(value: Nested, wanted: Structure) -> Iterator[Any]:
 
 
 def spread(value: Nested) -> tuple[Any, ...]:
-    """The positional arguments that a value stands for: the items of a list or tuple, else the value itself."""
+    """The positional arguments given by a value: the items of a list or tuple, else the value itself."""
     return tuple(value) if isinstance(value, (list, tuple)) and not hasattr(value, "_fields") else (value,)

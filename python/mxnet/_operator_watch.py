@@ -1,4 +1,4 @@
-"""What operators compute, looked at as they run: the search for the first NaN, and what operators cost."""
+"""Observation of operators while they run: the search for the first NaN, and the cost of operators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 def _user_line() -> str:
-    """The innermost line outside this package that is running."""
+    """The innermost line of code outside this package that is running."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -34,7 +34,7 @@ def _user_line() -> str:
 
 
 class Scopes:
-    """The path of the block that is running."""
+    """Tracks the path of the running block."""
 
     def __init__(self, top: Block) -> None:
         self._stack = [""]

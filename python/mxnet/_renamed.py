@@ -1,4 +1,4 @@
-"""Older spellings of public names: arguments, methods and module attributes.
+"""Deprecated spellings of public names: arguments, methods and module attributes.
 
 Every older spelling that still works goes through one of the functions here, and gives a DeprecationWarning that names
 the new one. Names that are gone answer with an AttributeError that says what to use.
@@ -111,7 +111,7 @@ REMOVED: dict[str, dict[str, str]] = {
 
 
 def _warn(old: str, new: str, stacklevel: int = 3) -> None:
-    # 3: the caller of the function that was given the old name.
+    # 3: the caller of the function that received the old name.
     warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=stacklevel)
 
 
@@ -232,7 +232,7 @@ def old_attribute(module: str, old: str, new: str, found: Any) -> Any:
     object
         `found`.
     """
-    _warn(f"`{module}.{old}`", f"`{new}`", stacklevel=4)  # the module's __getattr__ lies between
+    _warn(f"`{module}.{old}`", f"`{new}`", stacklevel=4)  # the module's __getattr__ is in between
     return found
 
 

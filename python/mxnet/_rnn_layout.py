@@ -1,4 +1,4 @@
-"""Order and shapes of the pieces in the packed vector of parameters of `npx.rnn`."""
+"""Order and shapes of the parts of the packed parameter vector of `npx.rnn`."""
 
 from __future__ import annotations
 

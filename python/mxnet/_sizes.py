@@ -1,4 +1,4 @@
-"""Lengths in traces of functions for arrays of any size: what is decided by them is noted."""
+"""Lengths in traces of functions for arrays of any size: decisions that depend on them are recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["RealSize", "Size", "noted", "unnoted"]
 
 
 class _State(threading.local):
-    """Where the thread notes decisions."""
+    """Where this thread records decisions."""
 
     def __init__(self) -> None:
         self.log: list[tuple[str, float, float, bool]] | None = None
@@ -24,7 +24,7 @@ _state = _State()
 
 
 def noted(log: list[tuple[str, float, float, bool]] | None) -> list[tuple[str, float, float, bool]] | None:
-    """Note decisions of this thread in another list.
+    """Record decisions of this thread in another list.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def noted(log: list[tuple[str, float, float, bool]] | None) -> list[tuple[str, f
 
 @contextlib.contextmanager
 def unnoted() -> Iterator[None]:
-    """Note no decisions in a with-block: what the first call alone does is no part of the function."""
+    """Record no decisions in a with-block: work that only the first call does is not part of the function."""
     before = noted(None)
     try:
         yield
@@ -56,7 +56,7 @@ def _note(name: str, left: float, right: float, outcome: bool) -> None:
 
 
 class Size(int):
-    """A length: an integer that notes what it is compared with, as do integers that are computed of it."""
+    """A length: an integer that records comparisons, as do integers computed from it."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class Size(int):
 
 
 class RealSize(float):
-    """A real number that was computed of lengths."""
+    """A real number that was computed from lengths."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class RealSize(float):
 
 
 def _watched(value: Any) -> Any:
-    """The result of an operation of lengths."""
+    """The result of an operation on lengths."""
     kind = type(value)
     if kind is int:
         return Size(value)

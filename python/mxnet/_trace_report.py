@@ -1,4 +1,4 @@
-"""What calls of compiled functions looked like, and in what they differ."""
+"""Descriptions of calls of compiled functions, and of how they differ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mxnet._core import ndarray
 
 __all__ = ["described", "difference"]
 
-# The most characters of a value that is no array, and the most arguments that differ, in a report.
+# Limits of a report: characters of a value that is not an array, and arguments that differ.
 _MAX_TEXT = 60
 _MAX_DIFFERENCES = 3
 

@@ -200,7 +200,7 @@ def jvp(
 
 
 class _Run:
-    """One recorded run of a function on variables of its own."""
+    """A recorded run of a function on its own variables."""
 
     def __init__(self, name: str, function: Callable[..., Nested], inputs: Nested, create_graph: bool | None) -> None:
         if not callable(function):
@@ -221,14 +221,14 @@ class _Run:
                 raise TypeError(f"{self.name}: `{path}` must be of {wanted}, found {x.dtype}")
 
     def check_real(self) -> None:
-        """Refuse complex numbers, of which there are several conventions for derivatives."""
+        """An error for complex numbers: there are several conventions for their derivatives."""
         self._check_dtypes(self.inputs, self.inputs_structure.paths("inputs"), "f")
         self._check_dtypes(self.outputs, self.outputs_structure.paths("result of function"), "f")
 
     def matching(
         self, argument: str, value: Nested, arrays: list[ndarray], structure: Structure, whose: str
     ) -> list[ndarray] | None:
-        """The arrays of a vector that must be nested as inputs or results are."""
+        """The arrays of a vector, which must have the structure of the inputs or results."""
         if value is None:
             return None
         found, nested = flatten(self.name, argument, value)
@@ -246,7 +246,7 @@ class _Run:
         return self.outputs_structure.unflatten(outputs)
 
     def pull_back(self, pairs: Iterable[tuple[ndarray, ndarray | None]], create_graph: bool) -> list[ndarray]:
-        """Gradients of the inputs, from outputs and their cotangents; the run can be asked again."""
+        """Gradients of the inputs, given outputs and their cotangents. May be called repeatedly."""
         recorded = [(y, dy) for y, dy in pairs if _core.graph_place(y) is not None]
         if not recorded or not self.inputs:
             return [np.zeros_like(x) for x in self.inputs]
@@ -254,7 +254,7 @@ class _Run:
         return list(grad(heads, self.inputs, dys, True, create_graph, is_training()))
 
     def rows(self, output: ndarray) -> list[ndarray]:
-        """Derivatives of one of the outputs with respect to all inputs."""
+        """Derivatives of one output element after the other with respect to all inputs."""
         rows: list[list[ndarray]] = [[] for _ in self.inputs]
         for k in range(output.size):
             unit = np.zeros(output.size, dtype=output.dtype, device=output.device)
@@ -281,5 +281,5 @@ class _Run:
 
 
 def _kind(x: ndarray) -> str:
-    """The letter of a dtype's kind; NumPy has no bfloat16, whose dtype is its name."""
+    """NumPy's kind character of a dtype; for bfloat16, which NumPy does not have, its name."""
     return "f" if str(x.dtype) == "bfloat16" else numpy.dtype(x.dtype).kind

@@ -1,4 +1,4 @@
-"""Functions whose gradient is written in Python."""
+"""Differentiable functions whose gradient is written in Python."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ class Function:
         return results[0] if is_one else tuple(results)
 
     def _record(self, inputs: tuple[ndarray, ...], results: list[ndarray], constants: list[int]) -> list[ndarray]:
-        # While `backward` runs, the arrays that `forward` returned are the outputs of the recorded call; arrays from
-        # outside stay what they are.
+        # While `backward` runs, the arrays that `forward` returned are outputs of the recorded call; other arrays are
+        # unchanged.
         own = [y if _core.graph_place(y) is None and not any(y is x for x in inputs) else y.detach() for y in results]
         self._results = [weakref.ref(y) for y in own]
         backward = self._call_backward(len(inputs))
@@ -140,7 +140,8 @@ class Function:
         return recorded
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # A result holds the recorded call, which holds the instance. What is kept of it is the array without the call.
+        # A result refers to the recorded call, which refers to the instance. So the instance stores the array without
+        # the call.
         if self._number is not None and isinstance(value, ndarray):
             place = _core.graph_place(value)
             if place is not None and place[0] == self._number:

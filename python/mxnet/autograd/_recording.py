@@ -1,4 +1,4 @@
-"""What is recorded, and gradients of it.
+"""Recording, and gradients of recorded operations.
 
 Modes belong to a thread, and while it runs an event loop of asyncio to the task: see `docs/design/autograd.md`.
 """

@@ -1,4 +1,4 @@
-"""A function of one example, called for a whole batch at once."""
+"""`vmap`: calls a function of single examples for a whole batch."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def vmap(
 
 
 def _axes(in_axes: Axis | Sequence[Axis], count: int) -> list[Axis]:
-    """The axis of each argument."""
+    """The batch axis of each argument."""
     axes = list(in_axes) if isinstance(in_axes, (list, tuple)) else [in_axes] * count
     if len(axes) != count:
         raise ValueError(f"vmap: `in_axes` has {len(axes)} entries for {count} arguments")
@@ -101,7 +101,7 @@ def _axes(in_axes: Axis | Sequence[Axis], count: int) -> list[Axis]:
 
 
 class _Batch:
-    """The arguments of a call: arrays of all examples with the batch in front, and what is the same for all."""
+    """The arguments of a call: batched arrays with the batch axis first, and unbatched ones."""
 
     def __init__(self, args: tuple[Any, ...], axes: list[Axis]) -> None:
         self.parts: list[tuple[Structure, int] | Any] = []
@@ -129,7 +129,7 @@ class _Batch:
         self.size = len(self.arrays[0])
 
     def arguments(self, examples: list[ndarray]) -> list[Any]:
-        """The arguments of the function, with these arrays of one example."""
+        """The arguments of the function, with these arrays for one example."""
         rest, arguments = list(examples), []
         for part, is_batch in zip(self.parts, self.is_batch, strict=True):
             if not is_batch:
@@ -141,7 +141,7 @@ class _Batch:
         return arguments
 
     def whole(self, found: ndarray | None, same: ndarray, out_axis: int) -> ndarray:
-        """A result of all examples with the batch at its place."""
+        """A batched result with the batch axis at the requested position."""
         ndim = same.ndim + 1
         if not -ndim <= out_axis < ndim:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Parameter files: safetensors, written whole or not at all."""
+"""Parameter files in the safetensors format, written atomically."""
 
 from __future__ import annotations
 

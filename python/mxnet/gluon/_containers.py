@@ -1,4 +1,4 @@
-"""A warning for blocks that are kept in lists and dictionaries, where nobody registers them."""
+"""A warning for blocks in lists and dictionaries, which are not registered as children."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["warn_of_unregistered"]
 
-# Attributes of every block that hold what is registered.
+# Attributes of every block that hold registered parameters and children.
 _OWN = {"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks", "_op_hooks"}
 
 
@@ -43,7 +43,7 @@ def warn_of_unregistered(block: Block, kind: type[Block], stacklevel: int = 3) -
 
 
 def _inside(value: Any) -> Iterator[Any]:
-    """What a container holds, however deep containers are."""
+    """All objects in a container, including nested containers."""
     if isinstance(value, dict):
         value = value.values()
     if isinstance(value, str | bytes):

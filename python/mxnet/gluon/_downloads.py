@@ -1,4 +1,4 @@
-"""Files from elsewhere: fetched whole or not at all, and compared with a checksum."""
+"""Downloads of files: atomic, and verified by a checksum."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_sha1(filename: PathLike, sha1_hash: str) -> bool:
     True
     """
     with open(filename, "rb") as file:
-        # Recognises damaged files; it is no protection against forged ones.
+        # SHA-1 detects damaged files; it is no protection against forged ones.
         digest = hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False))
     return digest.hexdigest() == sha1_hash.lower()
 

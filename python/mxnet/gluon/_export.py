@@ -1,4 +1,4 @@
-"""Writing a compiled block as files."""
+"""Export of a compiled block to files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an exception of a network says beside its message: the path of the block, its arguments, names of parameters."""
+"""Notes on exceptions raised in a network: the path of the block, its arguments, names of parameters."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def foreign_inputs(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 
 def _shown(value: Any) -> str:
-    """An argument in a few words."""
+    """A short description of an argument."""
     if isinstance(value, ndarray | onp.ndarray):
         return f"{tuple(value.shape)} {value.dtype}"
     if isinstance(value, list | tuple):

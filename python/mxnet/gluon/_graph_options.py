@@ -1,4 +1,4 @@
-"""What `hybridize` was told."""
+"""Options of `hybridize`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["GraphOptions"]
 
 @dataclass(frozen=True)
 class GraphOptions:
-    """Options of a block's graph; `HybridBlock.hybridize` says what each means."""
+    """Options of a block's graph; documented at `HybridBlock.hybridize`."""
 
     active: bool = False
     partition_if_dynamic: bool = True

@@ -1,4 +1,4 @@
-"""Functions that see the results of every operator while a block runs."""
+"""Hooks that receive the results of every operator while a block runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A textual description of a network, which says whether a parameter file belongs to it."""
+"""A textual description of a network, by which a parameter file is matched with a network."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["check", "describe", "files", "write"]
 
 
 def files(prefix: PathLike) -> tuple[str, str]:
-    """The files that belong to a prefix: structure and parameters."""
+    """The files with a prefix: structure and parameters."""
     name = os.fspath(prefix)
     return f"{name}-model.json", f"{name}-model.params"
 
 
 def describe(block: Block) -> dict[str, Any]:
-    """Class, own parameters and children of a block, as JSON knows them."""
+    """Class, own parameters and children of a block, as JSON data."""
     return {
         "class": type(block).__name__,
         "parameters": list(block._reg_params),
@@ -33,7 +33,7 @@ def describe(block: Block) -> dict[str, Any]:
 
 
 def write(block: Block, path: str) -> None:
-    """Write the description of a block, atomically."""
+    """Write the description of a block atomically."""
     text = json.dumps(describe(block), indent=1)
 
     def into(name: str) -> None:

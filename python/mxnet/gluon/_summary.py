@@ -1,4 +1,4 @@
-"""What `Block.summary` and `visualization.print_summary` show of a network."""
+"""The tables of `Block.summary` and `visualization.print_summary`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["BlockRow", "block_rows", "summary_table"]
 
 @dataclass(frozen=True)
 class BlockRow:
-    """One block of a network that has run."""
+    """One row: a block of a network that has run."""
 
     path: str
     """Names of attributes joined by dots; empty for the network itself."""

@@ -1,4 +1,4 @@
-"""Random changes of one image, and its normalisation, as `ImageRecordIter` makes them."""
+"""Random changes of one image, and its normalisation, as in `ImageRecordIter`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_LIMIT = 1e10
 
 @dataclasses.dataclass(frozen=True)
 class Augmentation:
-    """What is done to an image before it is normalised; names and meanings are those of `ImageRecordIter`."""
+    """Changes of an image before it is normalised; names and meanings are those of `ImageRecordIter`."""
 
     data_shape: tuple[int, int, int]
     resize: int
@@ -87,7 +87,7 @@ class Augmentation:
         return self._coloured(pixels.astype("float32"), rng)
 
     def _ratios(self) -> tuple[float, float]:
-        """The least and the greatest width over height."""
+        """Minimum and maximum ratio of width to height."""
         if self.min_aspect_ratio is not None:
             return self.min_aspect_ratio, self.max_aspect_ratio
         return 1 - self.max_aspect_ratio, 1 + self.max_aspect_ratio
@@ -100,14 +100,14 @@ class Augmentation:
         return resized
 
     def _is_affine(self) -> bool:
-        """Whether images are turned, sheared or scaled."""
+        """Whether images are rotated, sheared or scaled."""
         has_ratio = not self.random_resized_crop and self._ratios() != (1, 1)
         scales = (self.min_random_scale, self.max_random_scale) != (1, 1)
         limits = (self.min_img_size, self.max_img_size) != (0, _NO_LIMIT)
         return has_ratio or scales or limits or self.max_rotate_angle > 0 or self.max_shear_ratio > 0 or self.rotate > 0
 
     def _turned(self, pixels: Pixels, rng: onp.random.Generator) -> Pixels:
-        """The image turned, then sheared and scaled."""
+        """The image rotated, sheared and scaled."""
         h, w = pixels.shape[:2]
         shear = rng.uniform(-self.max_shear_ratio, self.max_shear_ratio)
         angle = self.rotate if self.rotate > 0 else rng.uniform(-self.max_rotate_angle, self.max_rotate_angle)
@@ -121,7 +121,7 @@ class Augmentation:
         return warp(pixels, matrix, max(height, 1), max(width, 1), self.fill_value, is_nearest=self.inter_method == 0)
 
     def _cut(self, pixels: Pixels, rng: onp.random.Generator) -> Pixels:
-        """The part of the image that is used, of height and width of `data_shape`."""
+        """A crop of the image with the height and width of `data_shape`."""
         _, height, width = self.data_shape
         if self.random_resized_crop:
             return self._resized(self._any_part(pixels, rng), width, height, rng)
@@ -140,13 +140,13 @@ class Augmentation:
         return self._part(pixels, height, width, rng)
 
     def _part(self, pixels: Pixels, height: int, width: int, rng: onp.random.Generator) -> Pixels:
-        """A rectangle of the image: in the middle, or anywhere with `rand_crop`."""
+        """A rectangle of the image: in the middle, or at a random position with `rand_crop`."""
         free = pixels.shape[0] - height, pixels.shape[1] - width
         y, x = (int(rng.integers(n + 1)) if self.rand_crop else n // 2 for n in free)
         return pixels[y : y + height, x : x + width]
 
     def _any_part(self, pixels: Pixels, rng: onp.random.Generator) -> Pixels:
-        """A rectangle of random area and ratio; the largest square in the middle if none of ten fits."""
+        """A rectangle of random area and aspect ratio; the largest square in the middle if ten attempts do not fit."""
         h, w = pixels.shape[:2]
         for _ in range(10):
             area = h * w * rng.uniform(self.min_random_area, self.max_random_area)
@@ -160,7 +160,7 @@ class Augmentation:
         return pixels[y : y + side, x : x + side]
 
     def _coloured(self, x: Pixels, rng: onp.random.Generator) -> Pixels:
-        """The image with other colours, clipped to levels from 0 to 255. Transparency stays as it is."""
+        """The image with changed colours, clipped to 0 to 255. The alpha channel is unchanged."""
         if x.shape[2] < 3:
             return self._brightened(x, rng)
         colours, rest = x[..., :3], x[..., 3:]
@@ -190,7 +190,7 @@ class Augmentation:
 
 @dataclasses.dataclass(frozen=True)
 class Normalization:
-    """``((x - mean) * contrast + illumination) * scale / std`` of an image, mirrored before."""
+    """``((x - mean) * contrast + illumination) * scale / std`` of an image, which may be mirrored first."""
 
     mirror: bool
     rand_mirror: bool
@@ -236,7 +236,7 @@ def warp(pixels: Pixels, matrix: Pixels, height: int, width: int, fill_value: fl
     y = back[1, 0] * right + back[1, 1] * down + (h - 1) / 2
     if is_nearest:
         x, y = onp.rint(x), onp.rint(y)
-    # A frame of one pixel stands for all that is outside.
+    # A border of one pixel represents everything outside of the image.
     framed = onp.pad(pixels.astype("float32"), ((1, 1), (1, 1), (0, 0)), constant_values=fill_value)
     x, y = x.clip(-1, w) + 1, y.clip(-1, h) + 1
     left, top = onp.minimum(onp.floor(x), w).astype(int), onp.minimum(onp.floor(y), h).astype(int)

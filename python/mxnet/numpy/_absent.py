@@ -14,7 +14,7 @@ _RECORDS = "there are no records: use one array for each field, or numpy.{name}"
 _WIDER = "no dtype is wider than float64 and complex128"
 _HOST = "numpy.{name} of x.asnumpy() does it on the host"
 
-#: Names of NumPy's main namespace; `{name}` stands for the name itself.
+#: Names of NumPy's main namespace; `{name}` is replaced by the name.
 NUMPY: Mapping[str, str] = {
     **dict.fromkeys(
         ("bytes_", "char", "character", "fromregex", "str_", "string_", "strings", "unicode_", "chararray"), _TEXT
@@ -54,7 +54,7 @@ NUMPY: Mapping[str, str] = {
     "polynomial": "use np.polyval, np.polyfit, np.roots, ..., or numpy.polynomial of x.asnumpy()",
     "test": "NumPy's tests are about NumPy",
     "typing": "use numpy.typing; arrays are np.ndarray",
-    # What NumPy 2 has removed.
+    # Names that NumPy 2 has removed.
     "Inf": "use np.inf",
     "Infinity": "use np.inf",
     "NINF": "use -np.inf",
@@ -78,7 +78,7 @@ NUMPY: Mapping[str, str] = {
     "trapz": "use np.trapezoid",
 }
 
-#: Names of NumPy's namespace of random numbers.
+#: Names of NumPy's namespace `random`.
 RANDOM: Mapping[str, str] = {
     **dict.fromkeys(
         ("MT19937", "PCG64", "PCG64DXSM", "SFC64"),

@@ -18,7 +18,7 @@ _NAME = "Philox4x32-10"
 
 
 def _words(seed: Any) -> list[int]:
-    """The 32-bit words of an integer, or of a sequence of them one after the other."""
+    """The 32-bit words of an integer, or the concatenated words of a sequence of integers."""
     if (isinstance(seed, Sequence) and not isinstance(seed, str)) or hasattr(seed, "tolist"):
         parts = seed.tolist() if hasattr(seed, "tolist") else list(seed)
         if isinstance(parts, list):
@@ -69,13 +69,13 @@ class BitGenerator:
         if seed is None:
             entropy = _words(secrets.randbits(128))
         elif hasattr(seed, "generate_state"):
-            # Also in a trace these are values.
+            # These have values in a trace, too.
             entropy = _core.outside_trace(lambda: [int(word) for word in seed.generate_state(4)])
         else:
             entropy = _words(seed)
         self._stream = _core.RandomStream(entropy)
         if seed is None or getattr(seed, "_is_of_system", False):
-            # The numbers of later runs of a graph are others than those of the first one.
+            # Later runs of a graph draw other numbers than the first one.
             hold_in_trace(self._stream)
 
     @property
@@ -212,7 +212,7 @@ class SeedSequence:
         if pool_size < 4:
             raise ValueError(f"The size of the entropy pool should be at least 4, found {pool_size}")
         own = _words(self.entropy)
-        # The number of words tells entropy from keys.
+        # The number of words distinguishes entropy from spawn keys.
         self._entropy = [pool_size, len(own), *own, *(word for key in self.spawn_key for word in _words(key))]
 
     def generate_state(self, n_words: int, dtype: Any = "uint32") -> ndarray:

@@ -1,4 +1,4 @@
-"""Broadcast shapes, and views that repeat or overlap elements."""
+"""Broadcast shapes, and views with repeated or overlapping elements."""
 
 from __future__ import annotations
 

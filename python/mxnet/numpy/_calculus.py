@@ -18,12 +18,12 @@ _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
 
 Axes = int | tuple[int, ...] | None
-# The distance of samples of which nothing else is said: dividing by it is left out.
+# The default distance of samples: the division by it is skipped.
 _UNIT = 1.0
 
 
 def _floating(x: ndarray) -> ndarray:
-    """The array itself if its elements are floats or complex, else in the default float."""
+    """The array itself if its dtype is inexact, else converted to the default float."""
     if not is_exact(x.dtype):
         return x
     return _op["astype"](x, "float64" if _core.numpy_promotion() else "float32")  # type: ignore[no-any-return]
@@ -44,12 +44,12 @@ def _part(x: ndarray, axis: int, start: int | None, stop: int | None) -> ndarray
 
 
 def _along(x: ndarray, axis: int, ndim: int) -> ndarray:
-    """A sequence as an array of `ndim` axes that has it along `axis`."""
+    """A sequence as an array of `ndim` axes, all of length 1 but `axis`."""
     return x.reshape(tuple(x.size if i == axis else 1 for i in range(ndim)))
 
 
 def _spacings(varargs: Sequence[Any], axes: Sequence[int], shape: Sequence[int]) -> list[Any]:
-    """For each axis a distance, or an array of coordinates."""
+    """For each axis, the distance or an array of coordinates."""
     if not varargs:
         return [_UNIT] * len(axes)
     if len(varargs) == 1 and asarray(varargs[0]).ndim == 0:
@@ -73,7 +73,7 @@ def _spacings(varargs: Sequence[Any], axes: Sequence[int], shape: Sequence[int])
 
 
 def _end_slope(f: ndarray, axis: int, steps: Any, edge_order: int, at_start: bool) -> ndarray:
-    """Slope at one end by a polynomial of degree `edge_order`; `steps`: the two distances there, outer first."""
+    """Slope at one end, by a polynomial of degree `edge_order`; `steps`: the two distances there, outer first."""
 
     def pick(k: int) -> ndarray:
         return _part(f, axis, k, k + 1) if at_start else _part(f, axis, -k - 1, -k or None)
@@ -98,7 +98,7 @@ def _slopes(f: ndarray, spacing: Any, axis: int, edge_order: int) -> ndarray:
         steps = _along(_np["diff"](spacing), axis, f.ndim)
         left, right = _part(steps, axis, None, -1), _part(steps, axis, 1, None)
         middle = _part(f, axis, 1, -1)
-        # The derivative in the middle of the parabola through three points.
+        # The derivative at the middle point of the parabola through three points.
         inner = (
             before * (-right / (left * (left + right)))
             + middle * ((right - left) / (left * right))
@@ -213,7 +213,7 @@ def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period
     whole = isinstance(period, int) and "int" in spelled(phases.dtype)
     axis = _axis_of(axis, phases.ndim)
     limit = period / 2 if discont is None else discont
-    # Differences of integers have their dtype, and wrap around its ends.
+    # Differences of integers keep their dtype, and wrap around.
     steps = _np["diff"](phases.detach(), axis=axis)
     if not whole:
         phases, steps = _floating(phases), _floating(steps)
@@ -227,7 +227,7 @@ def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period
         half, ambiguous = period / 2, True
     wrapped = (steps + half) % period - half
     if ambiguous:
-        # Half a period may be either end: the sign of the step decides.
+        # Half a period is ambiguous: the sign of the step decides.
         wrapped = _np["where"]((wrapped == -half) & (steps > 0), _np["full_like"](wrapped, half), wrapped)
     added = wrapped - steps
     added = _np["where"](_np["abs"](steps) < limit, _np["zeros_like"](added), added)

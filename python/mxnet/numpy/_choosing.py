@@ -1,4 +1,4 @@
-"""Functions applied piece by piece, line by line, axis by axis."""
+"""Functions applied by condition, along one axis, or axis by axis."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
             )
     result: Any = default
     if type(default) in _NUMBERS and (len(choicelist) > 1 or type(choicelist[-1]) in _NUMBERS):
-        # Beside another number, or truth values, it would not know of the other arrays.
+        # A Python number beside another one, or beside booleans, would not be promoted with the other arrays.
         result = asarray(default, result_type(*choicelist, default))
     for condition, choice in zip(reversed(conditions), reversed(list(choicelist)), strict=True):
         result = _np["where"](condition, choice, result)
-    # Elements of arrays that all lie in Fortran order are chosen in it.
+    # If all arrays are in Fortran order, so is the result.
     return result if result.ndim < 2 or result.flags.c_contiguous else result.copy()  # type: ignore[no-any-return]
 
 
 def _condition(c: ArrayLike, shape: tuple[int, ...]) -> ndarray:
-    """Truth values of this shape."""
+    """A condition as booleans, broadcast to this shape."""
     mask = asarray(c)
     if kind_of(mask.dtype) != "b":
         mask = _op["astype"](mask, "bool")
@@ -119,7 +119,7 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
     values = asarray(x)
     single = isinstance(condlist, ndarray | numpy.ndarray | bool) and asarray(condlist).ndim in (0, values.ndim)
     if not single and not isinstance(condlist, ndarray | numpy.ndarray):
-        # A list of truth values is one condition; a list of arrays (or of lists) several.
+        # A list of booleans is one condition; a list of arrays (or lists) is several conditions.
         single = len(condlist) > 0 and all(isinstance(c, bool | numpy.bool_) for c in condlist) and values.ndim == 1
     conditions = [_condition(c, values.shape) for c in ([condlist] if single else condlist)]
     n = len(funclist)

@@ -113,7 +113,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
 
 
 def _are_equal(pairs: Iterable[tuple[Any, Any]], equal_nan: bool = False) -> bool:
-    """Whether objects that are no numbers, text or None, are equal."""
+    """Whether objects (other than numbers, text and None) are equal."""
     return all(bool(a == b) or (equal_nan and a != a and b != b) for a, b in pairs)
 
 

@@ -1,4 +1,4 @@
-"""Equality with objects that are no arrays of numbers: text, None, any object. Elements are compared one by one."""
+"""Equality with objects that are not arrays of numbers: text, None, any object. Elements are compared one by one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mxnet._core import array, asarray, ndarray
 
 _op = _core.namespaces["op"]
 
-# What equals no number, whatever it holds.
+# Types that are never equal to a number.
 _NO_NUMBERS = (str, bytes, dict, set, frozenset, type)
 
 
@@ -33,7 +33,7 @@ def objects(x: Any) -> Any:
 
 
 def unlike(x: Any, other: Any, name: str) -> ndarray:
-    """Where elements equal, or do not equal, those of something that is no array of numbers.
+    """Elementwise `==` or `!=` with an object that is not an array of numbers.
 
     Parameters
     ----------

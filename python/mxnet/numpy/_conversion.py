@@ -1,4 +1,4 @@
-"""Arrays from memory, text, files and iterators, and arrays of a wanted order in memory."""
+"""Arrays from memory, text, files and iterators, and arrays with a required memory order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _op = _core.namespaces["op"]
 
 
 def _in_order(x: ndarray, order: str | None) -> ndarray:
-    """The array itself if its elements are in the order, else a copy."""
+    """The array itself if it is in this memory order, else a copy."""
     if order not in (None, "K", "A", "C", "F"):
         raise ValueError(f"`order` must be one of 'C', 'F', 'A', 'K', not {order!r}")
     if order == "F":
@@ -40,7 +40,7 @@ def _is_c_order(x: ndarray) -> bool:
     return True
 
 
-# What requirements are called, and their letters.
+# Names of the requirements, and their letters.
 _REQUIREMENTS = {
     **{"C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C", "F": "F", "F_CONTIGUOUS": "F", "FORTRAN": "F"},
     **{"A": "A", "ALIGNED": "A", "W": "W", "WRITEABLE": "W", "O": "O", "OWNDATA": "O", "E": "E", "ENSUREARRAY": "E"},
@@ -128,7 +128,7 @@ def asarray_chkfinite(a: ArrayLike, dtype: DTypeLike | None = None, order: str |
 
 
 def _numpy_dtype(dtype: DTypeLike | None) -> Any:
-    """NumPy's own dtype for parsing; Python's float means the default float."""
+    """NumPy's dtype for parsing; Python's float means the default float."""
     return _core.default_dtype("f") if dtype is None or dtype is float else _core.result_type([dtype])
 
 
@@ -196,7 +196,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> ndarray:
     taken = _core.of_iterator(iterator, dtype, count)
     if isinstance(taken, ndarray):
         return taken
-    # What numbers of other classes are, and what is wrong, NumPy says.
+    # NumPy converts numbers of other classes, and reports errors.
     return asarray(numpy.fromiter(chain(taken, iterator), _numpy_dtype(dtype), count))
 
 

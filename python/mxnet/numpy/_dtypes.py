@@ -1,4 +1,4 @@
-"""Data types: which there are, what they hold, how they combine."""
+"""Data types: names, limits, promotion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 
 BFLOAT16 = "bfloat16"
-# Bits of the mantissa that are stored, and of the exponent.
+# Bits of the stored mantissa, and of the exponent.
 _FORMATS = {"float16": (10, 5), BFLOAT16: (7, 8), "float32": (23, 8), "float64": (52, 11)}
 _KINDS = {bool: "b", int: "i", float: "f", complex: "c"}
 _CATEGORIES = {
@@ -32,7 +32,7 @@ integer_dtypes: tuple[Any, ...] = tuple(numpy.dtype(name) for name in _CATEGORIE
 floating_dtypes: tuple[Any, ...] = tuple(numpy.dtype(f"float{bits}") for bits in (16, 32, 64))
 numeric_dtypes: tuple[Any, ...] = integer_dtypes + floating_dtypes
 
-# NumPy's tables, without the types that arrays of numbers cannot have.
+# NumPy's tables, without the types that arrays of numbers do not have.
 _CODES = "?bhilqnpBHILQNPefdFD"
 typecodes: dict[str, str] = {
     kind: "".join(code for code in codes if code in _CODES)
@@ -49,7 +49,7 @@ ScalarType: tuple[type, ...] = tuple(
 
 @functools.lru_cache(maxsize=64)
 def spelled(dtype: Any) -> str:
-    """Name of an array's dtype. NumPy takes microseconds to spell one."""
+    """Name of an array's dtype. NumPy takes microseconds to compute one."""
     return str(dtype)
 
 
@@ -64,7 +64,7 @@ def kind_of(dtype: Any) -> str:
     -------
     str
     """
-    # bfloat16 is text where no extension of NumPy defines it, and of a kind of its own where one does.
+    # bfloat16 is a string if no NumPy extension defines it, and of kind 'V' if one does.
     kind: str = getattr(dtype, "kind", "f")
     return kind if kind in "biufc" else "f"
 
@@ -84,7 +84,7 @@ def is_exact(dtype: Any) -> bool:
 
 
 def name_of(dtype: Any) -> str:
-    """Name of a dtype of arrays, whatever says it.
+    """Name of the dtype given by any dtype-like object.
 
     Parameters
     ----------
@@ -99,12 +99,12 @@ def name_of(dtype: Any) -> str:
     TypeError
         If arrays cannot have it.
     """
-    # The core answers with its own object, which is text for bfloat16 where no NumPy extension defines it.
+    # The core returns its own object, which is a string for bfloat16 if no NumPy extension defines it.
     return spelled(_core.result_type([dtype]))
 
 
 def _dtype_like(x: Any) -> Any:
-    """The dtype of an array, or what was given for a dtype."""
+    """The dtype of an array, or the given dtype."""
     return x.dtype if isinstance(x, (ndarray, numpy.ndarray, generic)) else x
 
 
@@ -256,14 +256,14 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     >>> mx.np.issubdtype("int16", mx.np.integer), mx.np.issubdtype(mx.np.bfloat16, mx.np.floating)
     (True, True)
     """
-    # Reading the name of one of NumPy's own dtypes costs more than the question.
+    # For NumPy's own dtypes, reading the name costs more than the test.
     own = False
     if isinstance(arg1, numpy.dtype) and arg1.isbuiltin == 1:
         own = True
         if isinstance(arg2, type) and issubclass(arg2, generic):
             return issubclass(arg1.type, arg2)
     if not own and getattr(arg1, "name", getattr(arg1, "__name__", arg1)) == BFLOAT16:
-        # NumPy does not know the class that its extension's type would belong to.
+        # NumPy does not know the class of the extension's type.
         if isinstance(arg2, type) and issubclass(arg2, generic):
             return (issubclass(numpy.float16, arg2) and arg2 is not numpy.float16) or arg2.__name__ == BFLOAT16
         return name_of(arg2) == BFLOAT16
@@ -373,18 +373,18 @@ def isscalar(element: Any) -> bool:
     return not isinstance(element, ndarray) and bool(numpy.isscalar(element))
 
 
-# The limits of each dtype of floats and of integers, made when they are first asked for, and found by its object, its
-# scalar type and its name. Other names of a dtype may come to mean another one, as `float` does.
+# Limits of each floating and integer dtype, computed at the first request, by dtype object, scalar type and name.
+# Other spellings are not cached, because their meaning may change, as that of `float` does.
 _KNOWN_FORMATS: dict[Any, finfo] = {}
 _KNOWN_INTEGERS: dict[Any, iinfo] = {}
 
 
 def _spellings(dtype: Any) -> list[Any]:
-    """What always means this dtype."""
+    """Objects that always mean this dtype."""
     return [dtype, dtype.name, dtype.type] if isinstance(dtype, numpy.dtype) else [dtype]
 
 
-# What is of these types and equal means equal dtypes.
+# If objects of these types are equal, they mean equal dtypes.
 _SPELLING_TYPES = {str, type, *(type(numpy.dtype(code)) for code in _CODES)}
 
 
@@ -510,7 +510,7 @@ class finfo:  # noqa: N801  # NumPy's name
     @property
     def max(self) -> float:
         """Largest finite number."""
-        # The power of two itself would be too large for float64.
+        # The power of two itself would overflow float64.
         return (2.0 - self.eps) * 2.0 ** (self.maxexp - 1)
 
     @property
@@ -533,7 +533,7 @@ class finfo:  # noqa: N801  # NumPy's name
     @property
     def precision(self) -> int:
         """Decimal digits that survive."""
-        # log10(2), cut off: digits that survive are whole ones.
+        # log10(2), truncated to whole digits.
         return int(self.nmant * 0.3010299956639812)
 
     @property
@@ -542,11 +542,11 @@ class finfo:  # noqa: N801  # NumPy's name
         return float(f"1e-{self.precision}")
 
     def _shown(self, value: float) -> str:
-        """A limit with the digits that tell it from its neighbours."""
+        """A limit, with enough digits to distinguish it from its neighbours."""
         return str(value) if name_of(self.dtype) == BFLOAT16 else str(self.dtype.type(value))
 
     def __repr__(self) -> str:
-        # As many digits as tell the numbers apart.
+        # Enough digits to distinguish neighbouring numbers.
         digits = {16: 5, 32: 7, 64: 16}[self.bits] if name_of(self.dtype) != BFLOAT16 else 4
         low, high = f"{self.min:.{digits}e}", f"{self.max:.{digits}e}"
         return f"finfo(resolution={self._shown(self.resolution)}, min={low}, max={high}, dtype={self.dtype})"

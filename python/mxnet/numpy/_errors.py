@@ -12,7 +12,7 @@ from mxnet import _core
 
 __all__ = ["errstate", "geterr", "geterrcall", "seterr", "seterrcall"]
 
-# Modes, and what the core does in them.
+# Modes, and the corresponding reaction of the core.
 _REACTIONS = {"ignore": 0, "warn": 1, "raise": 2, "print": 1, "call": 1, "log": 1}
 _MODES = ("ignore", "warn", "raise", "print", "call", "log")
 _KINDS = ("divide", "over", "under", "invalid")
@@ -42,7 +42,7 @@ _state = _State()
 
 
 def _report(sentence: str) -> None:
-    """Called by the core where a mode is 'warn' or 'print'."""
+    """Callback of the core for the modes 'warn' and 'print'."""
     mode = next(_state.modes[kind] for kind in _KINDS if sentence.startswith(_FIRST_WORDS[kind]))  # type: ignore[literal-required]
     if mode == "print":
         print(f"Warning: {sentence}", file=sys.stderr)
@@ -53,7 +53,7 @@ def _report(sentence: str) -> None:
 
 
 def _tell(mode: str, sentence: str) -> None:
-    """What 'call' and 'log' do with an error."""
+    """The modes 'call' and 'log'."""
     kind = next(kind for kind in _KINDS if sentence.startswith(_FIRST_WORDS[kind]))
     if _state.handler is None:
         raise ValueError(f"no function or object was given by seterrcall for mode {mode!r} of {kind!r}: {sentence}")
@@ -99,7 +99,7 @@ def warn_of(message: str, is_deprecated: bool = False) -> None:
 
 
 def _change(all: str | None, divide: str | None, over: str | None, under: str | None, invalid: str | None) -> _Modes:
-    """Sets the thread's modes as `seterr` is asked to; answers those that were, which nobody may change."""
+    """Set the thread's modes as `seterr` does; returns the previous ones, which must not be modified."""
     before = _state.modes
     new: Any = {
         "divide": divide or all or before["divide"],
@@ -116,7 +116,7 @@ def _change(all: str | None, divide: str | None, over: str | None, under: str | 
 
 
 def _restore(modes: _Modes) -> None:
-    """Makes these the thread's modes."""
+    """Restore these modes of the thread."""
     if modes != _state.modes:
         _core.set_float_reactions([_REACTIONS[mode] for mode in modes.values()])  # type: ignore[index]
         _state.modes = modes

@@ -1,4 +1,4 @@
-"""npy and npz files, read and written through NumPy."""
+"""npy and npz files, read and written with NumPy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ File = str | os.PathLike[str] | BinaryIO
 
 
 def _to_host(what: str, value: Any) -> Any:
-    """`value` as NumPy stores it."""
+    """`value` in the form that NumPy stores."""
     if not isinstance(value, ndarray):
         return value
     if dtype_name(value.dtype) == "bfloat16":
@@ -162,7 +162,7 @@ class _Pieces:
 
 
 def _write_to(file: File, extension: str, write: Callable[[Any], object]) -> None:
-    """Have `write` write to the open file that is given, or replace the file of this name."""
+    """Call `write` with the given open file, or with a file that replaces the one of this name."""
     if hasattr(file, "write"):
         write(file)
         return
@@ -171,7 +171,7 @@ def _write_to(file: File, extension: str, write: Callable[[Any], object]) -> Non
 
 
 def replace_file(path: PathLike, write: Callable[[Any], object]) -> None:
-    """Have `write` write an open file that replaces the one at `path`, in one step."""
+    """Call `write` with an open file, which then atomically replaces the one at `path`."""
 
     def write_path(temporary: str) -> None:
         with open(temporary, "w+b") as opened:
@@ -181,7 +181,7 @@ def replace_file(path: PathLike, write: Callable[[Any], object]) -> None:
 
 
 class _FileMethods:
-    """Methods of an open file: NumPy writes Python's own files by their descriptors, and misses errors there."""
+    """Methods of an open file. NumPy would write Python's own files by their descriptors, and miss errors."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.write, self.read, self.flush, self.seek, self.tell = (
@@ -246,7 +246,7 @@ class NpzFile(Mapping[str, Any]):
 
 @contextlib.contextmanager
 def _damage(what: str) -> Iterator[None]:
-    """Have what NumPy and its modules raise for damaged files be one class of error."""
+    """Convert the exceptions that NumPy and its modules raise for damaged files to one class."""
     try:
         yield
     except (BadZipFile, RuntimeError, SyntaxError, TokenError, struct.error, zlib.error) as error:
@@ -254,7 +254,7 @@ def _damage(what: str) -> Iterator[None]:
 
 
 def _from_host(found: Any) -> Any:
-    # Pickled objects, which only `allow_pickle` lets in, stay NumPy's.
+    # Pickled objects, which require `allow_pickle`, stay NumPy's.
     return found if not isinstance(found, onp.ndarray) or found.dtype.hasobject else _core.asarray(found)
 
 
@@ -306,7 +306,7 @@ def load(
     ...     np.load(file)
     array([0, 1, 2])
     """
-    # The names are NumPy's; mypy knows its overloads by literal modes only.
+    # The names are NumPy's. mypy selects its overloads by literal modes only.
     options: dict[str, Any] = {
         "mmap_mode": mmap_mode,
         "allow_pickle": allow_pickle,
@@ -351,5 +351,5 @@ def _tofile(self: ndarray, fid: Any, sep: str = "", format: str = "%s") -> None:
 
 
 _tofile.__name__ = "tofile"
-# Every array is of the extension's own class, so methods that are written in Python must be put on that class.
+# Every array is of the extension's class, so methods written in Python must be added to that class.
 ndarray.tofile = _tofile  # type: ignore[method-assign]

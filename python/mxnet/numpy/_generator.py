@@ -1,4 +1,4 @@
-"""Generators: streams of random numbers of their own, with NumPy's methods."""
+"""Random generators with their own streams and NumPy's methods."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _np = _core.namespaces["numpy"]
 
 
 def _is_below(high: Any, low: Any) -> bool:
-    """Whether a bound lies below the other one. Arrays, which may not be there yet, are not looked at."""
+    """Whether one bound is less than the other. Arrays are not checked, because they may not be computed yet."""
     if isinstance(low, int | float) and isinstance(high, int | float):
         return high < low
     if isinstance(low, ndarray) or isinstance(high, ndarray):
@@ -257,7 +257,7 @@ class Generator(_core.GeneratorBase):
         drawn: bytes = self.integers(0, 256, length, dtype="uint8").asnumpy().tobytes()
         return drawn
 
-    # ---- choices and orders ----
+    # ---- choices and permutations ----
 
     def choice(
         self,
@@ -512,13 +512,13 @@ class Generator(_core.GeneratorBase):
         return sample(self._call, mean, cov, size, check_valid, tol, method)
 
 
-# Functions of the registry that are methods of generators, with `size` as the last parameter by position.
+# Registered functions that are methods of generators, with `size` as the last positional parameter.
 _UP_TO_SIZE = """
     normal laplace logistic gumbel exponential rayleigh weibull pareto power lognormal triangular wald vonmises
     standard_cauchy standard_t gamma chisquare noncentral_chisquare beta f noncentral_f dirichlet
     poisson binomial negative_binomial geometric hypergeometric logseries zipf
 """
-# As those, with the parameters that may be given by position from `size` on.
+# As above, with the parameters from `size` on that may be given by position.
 _DISTRIBUTIONS = {
     **dict.fromkeys(_UP_TO_SIZE.split(), ("size",)),
     **dict.fromkeys(("random", "standard_normal", "standard_gamma"), ("size", "dtype", "out")),
@@ -526,7 +526,7 @@ _DISTRIBUTIONS = {
 
 
 def _add_distributions() -> None:
-    """Give generators a method for each of these functions, with its parameters and docstring."""
+    """Add a method for each of these functions to generators, with its parameters and docstring."""
     for name, last in _DISTRIBUTIONS.items():
         function = _random[name]
         parameters = inspect.signature(function).parameters

@@ -1,4 +1,4 @@
-"""Grids of positions and coordinates: `meshgrid`, `indices`, `mgrid`, `r_` and relatives."""
+"""Grids of indices and coordinates: `meshgrid`, `indices`, `mgrid`, `r_` and relatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _op = _core.namespaces["op"]
 
 
 def _on_axis(x: ndarray, axis: int, ndim: int) -> ndarray:
-    """A sequence as an array of `ndim` axes that has it along `axis`."""
+    """A sequence as an array of `ndim` axes, all of length 1 but `axis`."""
     return x.reshape(tuple(x.size if i == axis else 1 for i in range(ndim)))
 
 
@@ -65,7 +65,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
     if not sparse:
         shape = tuple(parts[order[i]].size for i in range(ndim))
         grids = [_np["broadcast_to"](x, shape) for x in grids]
-    # The method copies in C order, however the elements are repeated.
+    # The method copies in C order, also from broadcast views.
     return tuple(x.copy() for x in grids) if copy else tuple(grids)
 
 
@@ -101,7 +101,7 @@ def indices(
     """
     dimensions = tuple(dimensions)
     if not sparse:
-        # Python's int is the default; NumPy takes microseconds to say which dtype a class is.
+        # Python's int is the default; NumPy takes microseconds to convert a class to a dtype.
         return _op["grid_positions"](dimensions, None if dtype is int else dtype, device)
     ndim = len(dimensions)
     steps = (_np["arange"](operator.index(n), dtype=dtype, device=device) for n in dimensions)
@@ -176,19 +176,19 @@ def ix_(*args: ArrayLike) -> tuple[ndarray, ...]:
 
 
 def _sequence(key: slice) -> ndarray:
-    """`start:stop:step`, or with an imaginary step so many points from start to stop."""
+    """`start:stop:step`, or with an imaginary step that many points from start to stop."""
     start = 0 if key.start is None else key.start
     step = 1 if key.step is None else key.step
     if isinstance(step, complex | numpy.complexfloating):
         return _np["linspace"](start, key.stop, int(abs(complex(step))))  # type: ignore[no-any-return]
     given = [part for part in (key.start, key.stop, key.step) if part is not None]
-    # NumPy's scalars bring their dtype along.
+    # NumPy scalars keep their dtype.
     dtype = _core.result_type([part.dtype for part in given]) if all(hasattr(p, "dtype") for p in given) else None
     return _np["arange"](start, key.stop, step, dtype=dtype)  # type: ignore[no-any-return]
 
 
 class _Grid:
-    """Coordinates of a grid from slices between brackets."""
+    """Coordinates of a grid, from slices in brackets."""
 
     def __init__(self, sparse: bool) -> None:
         self._sparse = sparse
@@ -215,7 +215,7 @@ ogrid = _Grid(sparse=True)
 
 
 class _IndexExpression:
-    """What stands between the brackets, as it is."""
+    """Returns the index expression in the brackets unchanged."""
 
     def __init__(self, as_tuple: bool) -> None:
         self._as_tuple = as_tuple
@@ -229,7 +229,7 @@ index_exp = _IndexExpression(as_tuple=True)
 
 
 class _Joined:
-    """Arrays, numbers and ranges between brackets, put together along an axis.
+    """Arrays, numbers and ranges in brackets, joined along an axis.
 
     `least` is the number of axes that every part gets at least; the axes of a part that has fewer start at `place`
     (-1: they are the last ones).
@@ -271,7 +271,7 @@ class _Joined:
                 weak.append((len(arrays), part))
             arrays.append(self._raised(asarray(part), least, place))
         if weak and len(weak) < len(arrays):
-            # Numbers take part in promotion by their kind only.
+            # Python numbers promote by their kind only.
             places = {at for at, _ in weak}
             strong = [x for i, x in enumerate(arrays) if i not in places]
             kind = _np["concatenate"]([x.reshape(-1)[:0] for x in strong]).reshape(-1)
@@ -287,7 +287,7 @@ c_ = _Joined(-1, 2, 0)
 
 
 def _float_of(*bounds: ndarray) -> Any:
-    """The dtype that they promote to, the default float for integers."""
+    """The promoted dtype; the default float for integers."""
     natural = _core.result_type([x.dtype for x in bounds])
     return _core.default_dtype("f") if is_exact(natural) else natural
 
@@ -343,10 +343,10 @@ def logspace(
         root = _np["expand_dims"](_np["broadcast_to"](root, shape), axis if axis >= 0 else axis % (ndim + 1))
     wide = "complex128" if kind_of(natural) == "c" else "float64"
     if ndim and spelled(natural) == "float32":
-        # Numbers are computed with in double precision, arrays in their own, as in NumPy.
+        # As in NumPy, numbers are computed in double precision, arrays in their own dtype.
         wide = "float32"
     exponents = _np["linspace"](lower, upper, num, endpoint, axis=axis, dtype=wide)
-    # A Python number takes on the exponents' dtype.
+    # A Python number takes the exponents' dtype.
     factor = base if type(base) in (int, float) else _op["astype"](root, wide)
     powers: ndarray = _op["astype"](_np["power"](factor, exponents), natural if dtype is None else dtype)
     return powers if device is None else powers.to_device(device)
@@ -402,7 +402,7 @@ def geomspace(
     if lower.shape != upper.shape:
         shape = numpy.broadcast_shapes(lower.shape, upper.shape)
         lower, upper = _np["broadcast_to"](lower, shape), _np["broadcast_to"](upper, shape)
-    # Divided by the first number's direction, both are powers whose exponents are evenly spaced.
+    # Divided by the direction of the first number, both are powers with evenly spaced exponents.
     direction = lower / _np["abs"](lower)
     first, last = lower / direction, upper / direction
     exponents = _np["linspace"](_np["log10"](first), _np["log10"](last), num, endpoint)

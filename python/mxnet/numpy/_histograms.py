@@ -63,7 +63,7 @@ def _by_scott(x: ndarray, limits: tuple[float, float]) -> float:
 
 
 def _by_stone(x: ndarray, limits: tuple[float, float]) -> float:
-    """The number of bins of least estimated loss, by leaving one out."""
+    """Stone's rule: the number of bins with the least estimated loss (leave-one-out cross-validation)."""
     n, width = x.size, _spread(x)
     if n <= 1 or width == 0:
         return 0
@@ -77,7 +77,7 @@ def _by_stone(x: ndarray, limits: tuple[float, float]) -> float:
 
 
 def _by_doane(x: ndarray, limits: tuple[float, float]) -> float:
-    """Sturges' rule with the skewness of the data."""
+    """Doane's rule: Sturges' rule, corrected by the skewness of the data."""
     n = x.size
     if n <= 2:
         return 0.0
@@ -90,7 +90,7 @@ def _by_doane(x: ndarray, limits: tuple[float, float]) -> float:
 
 
 def _by_fd(x: ndarray, limits: tuple[float, float]) -> float:
-    """Freedman and Diaconis: twice the range of the middle half over the cube root of the number."""
+    """Freedman-Diaconis rule: twice the interquartile range over the cube root of the number of elements."""
     ordered = _np["sort"](x)
 
     def quantile(q: float) -> float:
@@ -103,7 +103,7 @@ def _by_fd(x: ndarray, limits: tuple[float, float]) -> float:
 
 
 def _by_auto(x: ndarray, limits: tuple[float, float]) -> float:
-    """The smaller of Freedman and Diaconis' and Sturges' widths; the first no less than half of the square root's."""
+    """The smaller of the Freedman-Diaconis and Sturges widths; the former is at least half the square-root width."""
     by_fd, by_sturges = _by_fd(x, limits), _by_sturges(x, limits)
     return min(max(by_fd, _by_sqrt(x, limits) / 2), by_sturges)
 
@@ -121,7 +121,7 @@ _ESTIMATORS: dict[str, Callable[[ndarray, tuple[float, float]], float]] = {
 
 
 def _estimated(a: ndarray, method: str, limits: Range, is_weighted: bool) -> int:
-    """How many bins a rule makes."""
+    """The number of bins by a rule."""
     if method not in _ESTIMATORS:
         raise ValueError(f"{method!r} is not a valid estimator for `bins`; there are {', '.join(_ESTIMATORS)}")
     if is_weighted:
@@ -170,18 +170,18 @@ def _is_complex(x: ndarray) -> bool:
 
 
 def _numbers(x: ndarray, edges: ndarray, even: bool) -> ndarray:
-    """The bin of each element, counted from 1; what lies below is in 0, what lies above in one more than there are."""
+    """The bin of each element, counted from 1; 0 below the first edge, number of bins + 1 above the last."""
     if not (_is_complex(x) or _is_complex(edges)):
         return _op["bin_numbers"](x, edges, even)  # type: ignore[no-any-return]
     n = edges.size - 1
     dtype = _core.result_type([x.dtype, edges.dtype])
     x, edges = x.astype(dtype, copy=False), edges.astype(dtype, copy=False)
-    # Complex numbers are in the order of their real parts, equal ones in that of their imaginary parts.
+    # Complex numbers are ordered by real, then by imaginary part.
     if not even:
         numbers = _np["searchsorted"](edges, x, side="right")
         return numbers - (x == edges[-1])  # type: ignore[no-any-return]
-    # Along evenly spaced edges the real part of the quotient counts, which need not be in that order: as in NumPy
-    # it is moved by one bin at most.
+    # For evenly spaced edges, the real part of the quotient determines the bin. It need not follow that order, so it
+    # is corrected by one bin at most, as in NumPy.
     first, last = edges[0], edges[-1]
     inside = (x >= first) & (x <= last)
     kept = x[inside]
@@ -238,7 +238,7 @@ def histogram_bin_edges(
 
 
 def _counted(numbers: ndarray, n: int, weights: ndarray | None) -> ndarray:
-    """How often, or with what weight, each number from 0 to n - 1 is there."""
+    """Count, or sum of the weights, of each number from 0 to n - 1."""
     if weights is None:
         return _np["bincount"](numbers, minlength=n)  # type: ignore[no-any-return]
     kind = spelled(weights.dtype)
@@ -247,7 +247,7 @@ def _counted(numbers: ndarray, n: int, weights: ndarray | None) -> ndarray:
         return _op["astype"](real + 1j * imaginary, weights.dtype)  # type: ignore[no-any-return]
     if "float" in kind:
         return _op["astype"](_np["bincount"](numbers, weights, n), weights.dtype)  # type: ignore[no-any-return]
-    # Integers below 2^53 add up exactly.
+    # Integers below 2^53 are added exactly.
     sums = _np["bincount"](numbers, _op["astype"](weights, "float64"), n)
     return _op["astype"](sums, weights.dtype)  # type: ignore[no-any-return]
 
@@ -305,7 +305,7 @@ def histogram(
         counts = _counted(_numbers(x, edges, even), n + 2, scales)[1 : n + 1]
     if density:
         widths = _np["diff"](edges)
-        # Imaginary parts of widths are dropped, with a warning.
+        # Imaginary parts of widths are discarded, with a warning.
         widths = widths.astype("float64") if _is_complex(edges) else widths
         return counts / widths / _np["sum"](counts), edges
     return counts, edges
@@ -358,14 +358,14 @@ def histogramdd(
         axes = [points[:, i] for i in _indices(points.shape[1])]
     else:
         axes = [asarray(x) for x in sample]
-        # Numbers are the coordinates of points on a line.
+        # A 1-d sequence holds the coordinates of points on a line.
         if all(x.ndim == 0 for x in axes):
             axes = [asarray(sample)]
         if any(x.ndim != 1 for x in axes):
             raise ValueError(f"histogramdd: coordinates have 1 axis, found shapes {[x.shape for x in axes]}")
     d = len(axes)
     if d and any(x.dtype != axes[0].dtype for x in axes):
-        # Coordinates are columns of one array.
+        # The coordinates are the columns of one array.
         dtype = _core.result_type([x.dtype for x in axes])
         axes = [x.astype(dtype) for x in axes]
     each = list(bins) if isinstance(bins, Sequence | ndarray | numpy.ndarray) else [bins] * d
@@ -403,7 +403,7 @@ def histogramdd(
     return counts, edges
 
 
-# The parameters of the functions above are called `range` too.
+# Parameters of the functions above shadow `range`.
 _indices = range
 
 

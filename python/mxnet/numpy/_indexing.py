@@ -1,4 +1,4 @@
-"""Reading and writing at positions, composed of indexing operators."""
+"""Reading and writing at index arrays, composed of indexing operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _op = _core.namespaces["op"]
 
 
 def _grid(shape: tuple[int, ...], axis: int, indices: ndarray) -> tuple[ndarray, ...]:
-    """Index arrays that pair `indices` with every position on the other axes."""
+    """Index arrays that combine `indices` with every position on the other axes."""
     ndim = len(shape)
     grid = []
     for i, n in enumerate(shape):
@@ -74,7 +74,7 @@ def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: in
 
 
 def _unraveled(arr: ndarray, indices: ndarray, mode: str) -> tuple[ndarray, ...]:
-    """Positions in the flattened array as one index array for each axis."""
+    """Flat indices as one index array for each axis."""
     rest: ndarray
     if mode == "raise":
         rest = _op["resolve_indices"](indices, arr.size)
@@ -197,5 +197,5 @@ def _compress(self: ndarray, condition: ArrayLike, axis: int | None = None, out:
 
 
 _compress.__name__ = "compress"
-# Every array is of the extension's own class, so methods that are written in Python must be put on that class.
+# Every array is of the extension's class, so methods written in Python must be added to that class.
 ndarray.compress = _compress  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Iteration over elements and positions."""
+"""Iteration over elements and indices."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ndenumerate:  # noqa: N801  # NumPy's name
             self._items = zip(positions, x.reshape(-1).tolist(), strict=True)
 
     def __iter__(self) -> Iterator[tuple[tuple[int, ...], Any]]:
-        # A loop goes through what `__next__` goes through, without its frame.
+        # A loop uses the underlying iterator directly, without the frame of `__next__`.
         return self._items
 
     def __next__(self) -> tuple[tuple[int, ...], Any]:

@@ -20,12 +20,12 @@ _ATLEAST_1D, _ATLEAST_2D, _ATLEAST_3D = _op["atleast_1d"], _op["atleast_2d"], _o
 
 Sections = int | Sequence[int]
 
-# Up to this many positions, what lies between them is joined piece by piece, in one pass over the elements.
+# Up to this many positions, the slices between them are joined directly, in one pass over the elements.
 _PIECES = 16
 
 
 def axis_of(axis: int, ndim: int) -> int:
-    """An axis counted from the first one.
+    """The axis as a non-negative number.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def _part(x: ndarray, axis: int, start: int | None, stop: int | None, step: int 
 def _at_least(arys: tuple[ArrayLike, ...], axes: int, one: Callable[[ArrayLike], ndarray]) -> Any:
     if len(arys) == 1:
         (ary,) = arys
-        # Most arrays have the axes already.
+        # Fast path: most arrays have enough axes already.
         return ary if type(ary) is ndarray and ary.ndim >= axes else one(ary)
     return tuple(one(ary) for ary in arys)
 
@@ -150,13 +150,13 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> ndarra
     >>> mx.np.append([1, 2], [[3], [4]])
     array([1, 2, 3, 4])
     """
-    # Numbers are arrays here, with a dtype of their own. Without an axis it flattens by itself.
+    # Python numbers are converted to arrays with a dtype here. Without an axis, the function flattens its operands.
     pair = (asarray(arr), asarray(values))
     return cast(ndarray, _op["concatenate"](pair, axis))
 
 
 def _positions(name: str, obj: Any, size: int) -> tuple[ndarray, bool]:
-    """The positions an argument `obj` names, and whether it is a single integer."""
+    """The positions given by argument `obj`, and whether it is a single integer."""
     if isinstance(obj, slice):
         return _op["arange"](*obj.indices(size), dtype="int64"), False
     indices = asarray(obj)
@@ -227,7 +227,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if positions.size == 1:
         at = _checked("insert", int(positions.item()), size, axis, size + 1)
         if is_single:
-            # As in an assignment to x[:, at], whose axes are those of `values` without the one that is put in.
+            # As in the assignment x[:, at] = values, where `values` lacks the inserted axis.
             new = _op["moveaxis"](new, 0, axis)
         new = _op["broadcast_to"](new, (*x.shape[:axis], new.shape[axis], *x.shape[axis + 1 :]))
         return cast(ndarray, _op["concatenate"]([_part(x, axis, None, at), new, _part(x, axis, at, None)], axis))
@@ -245,7 +245,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     positions = _op["where"](positions < 0, positions + size, positions)
     order = _op["argsort"](positions)
     numbers = _op["arange"](count, dtype="int64")
-    # Every position moves on by as many elements as are put in before it.
+    # Every position is shifted by the number of elements inserted before it.
     places = _op["scatter_along"](positions[order] + numbers, order, 0, (count,))
     is_new = _op["contains"](places, _op["arange"](size + count, dtype="int64"))
     source = _op["cumsum"](~is_new, dtype="int64") - 1
@@ -357,7 +357,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
         each = axis_of(each, x.ndim)
         others = tuple(i for i in range(x.ndim) if i != each)
         found = _op["flatnonzero"](_op["any"](filled, axis=others) if others else filled)
-        # Without anything but zeros, trimming at the front leaves nothing, and at the back likewise.
+        # If there are only zeros, trimming either end leaves nothing.
         first, end = (int(found[0]), int(found[-1]) + 1) if found.size else (x.shape[each], 0)
         key[each] = slice(first if "f" in sides else 0, end if "b" in sides else x.shape[each])
     if isinstance(filt, Sequence) and x.ndim == 1:
@@ -367,7 +367,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
 
 def _depth(arrays: Any) -> int:
-    """How deep lists are nested, the same everywhere."""
+    """The nesting depth of lists, which must be the same everywhere."""
     if isinstance(arrays, tuple):
         raise TypeError("block: arrays are nested in lists, found a tuple")
     if not isinstance(arrays, list):

@@ -1,4 +1,4 @@
-"""Linear algebra with named results, or with arguments that decide which operators are called.
+"""Linear algebra functions with named results, or whose arguments select the operators.
 
 Factorisations are operators of the core. Their calls wait for the result, so that a matrix that cannot be factored
 raises `LinAlgError` at the call, as NumPy's functions do.
@@ -26,35 +26,35 @@ _linalg = _core.namespaces["linalg"]
 
 
 class EigResult(NamedTuple):
-    """What `eig` returns."""
+    """Result of `eig`."""
 
     eigenvalues: ndarray
     eigenvectors: ndarray
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """Result of `eigh`."""
 
     eigenvalues: ndarray
     eigenvectors: ndarray
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns."""
+    """Result of `qr`."""
 
     Q: ndarray
     R: ndarray
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """Result of `slogdet`."""
 
     sign: ndarray
     logabsdet: ndarray
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns."""
+    """Result of `svd`."""
 
     U: ndarray
     S: ndarray
@@ -62,7 +62,7 @@ class SVDResult(NamedTuple):
 
 
 def _matrices(a: ArrayLike, name: str) -> ndarray:
-    """An array of matrices."""
+    """The argument as an array of matrices."""
     x = asarray(a)
     if x.ndim < 2:
         raise LinAlgError(f"{name}: matrices have at least 2 axes, found {x.ndim}")
@@ -70,12 +70,12 @@ def _matrices(a: ArrayLike, name: str) -> ndarray:
 
 
 def _inexact(a: ArrayLike, name: str) -> ndarray:
-    """An array of matrices of the dtypes that are factored."""
+    """The argument as an array of matrices with a dtype that can be factored."""
     return _factored(_matrices(a, name), name)
 
 
 def _factored(x: ndarray, name: str) -> ndarray:
-    """An array of the dtypes that are factored; integers become the default float."""
+    """An array with a dtype that can be factored; integers become the default float."""
     kind = numpy.dtype("e" if spelled(x.dtype) == "bfloat16" else x.dtype)
     if kind.kind not in "fc":
         x = _op["astype"](x, _np["zeros"](()).dtype)
@@ -85,7 +85,7 @@ def _factored(x: ndarray, name: str) -> ndarray:
     return x
 
 
-# Distances from 1 to the next number, of the dtypes that matrices are factored in.
+# Machine epsilon of the dtypes that can be factored.
 _EPSILONS = {"float32": 2.0**-23, "complex64": 2.0**-23, "float64": 2.0**-52, "complex128": 2.0**-52}
 
 
@@ -289,7 +289,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
 
 
 def _tolerance(x: ndarray, rcond: Any, rtol: Any, name: str) -> Any:
-    """The relative size from which on singular values count as zero."""
+    """The relative tolerance below which singular values count as zero."""
     if rcond is not None and rtol is not None:
         raise ValueError(f"{name}: `rtol` and `rcond` can't be both set. Found {rtol} and {rcond}")
     given = rcond if rtol is None else rtol
@@ -372,13 +372,13 @@ def cond(x: ArrayLike, p: float | str | None = None) -> ndarray:
 
 
 def _condition(a: ndarray, p: float | str | None, held: ndarray) -> ndarray:
-    """`cond` of matrices, where `held` says which had NaN. Divisions by zero mean something."""
+    """`cond` of matrices; `held` tells which contained NaN. Division by zero gives infinity intentionally."""
     if p in (None, 2, -2):
         s = _linalg["svdvals"](a)
         result = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
         singular = _np["isnan"](result)
     else:
-        # The inverse of a singular matrix is NaN here, which the nuclear norm would refuse.
+        # The inverse of a singular matrix is NaN here, which the nuclear norm would reject.
         inverse = _op["inverse"](a, False)
         lost = _np["logical_and"](_np["any"](_np["isnan"](inverse), axis=(-2, -1), keepdims=True), ~held)
         inverse = _np["where"](lost, 0.0, inverse)

@@ -105,7 +105,7 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
 
 
 def _terms(x: ndarray) -> tuple[int, list[tuple[int, int]]]:
-    """Where the lowest byte of an array lies in its memory, and (step, count - 1) of what is added to that."""
+    """The offset of the lowest byte of an array in its memory, and (step, count - 1) of each axis."""
     place = _core.memory_place(x)[1]
     terms = [(1, x.itemsize - 1)]
     for step, n in zip(x.strides, x.shape, strict=True):
@@ -180,7 +180,7 @@ def shares_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = -1) -> bool:
     if max_work == 0:
         return True
     (low_x, terms_x), (low_y, terms_y) = _terms(x), _terms(y)
-    # low_x + sum(step i) = low_y + sum(step j); with j counted from the end all terms are added.
+    # low_x + sum(step i) = low_y + sum(step j). With j counted from the end, all terms are added.
     distance = low_y + sum(step * most for step, most in terms_y) - low_x
     terms = sorted(terms_x + terms_y, reverse=True)
     reach, divisor = [0], [0]
@@ -201,7 +201,7 @@ def shares_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = -1) -> bool:
         if level == len(terms) or rest == 0:
             return rest == 0
         step, most = terms[level]
-        # What the smaller strides cannot reach, this one must.
+        # This stride must cover the distance that the remaining, smaller strides cannot reach.
         least = max(0, -(-(rest - reach[level + 1]) // step))
         return any(found(level + 1, rest - step * i) for i in range(min(most, rest // step), least - 1, -1))
 

@@ -18,14 +18,14 @@ _normal = _core.namespaces["random"]["standard_normal"]
 
 
 def _factor(cov: ndarray, method: str) -> tuple[ndarray, ndarray | None]:
-    """A matrix A with A^T A = cov, and the eigenvalues with their signs, unless `method` is 'cholesky'."""
+    """A matrix A with A^T A = cov, and the signed eigenvalues unless `method` is 'cholesky'."""
     if method == "cholesky":
         return _linalg.cholesky(cov).swapaxes(-1, -2), None
     if method == "eigh":
         values, vectors = _linalg.eigh(cov)
         return (vectors * _np["sqrt"](_np["maximum"](values, 0))[..., None, :]).swapaxes(-1, -2), values
     left, values, right = _linalg.svd(cov)
-    # Of a symmetric matrix a negative eigenvalue shows in vectors of opposite sign on the two sides.
+    # For a symmetric matrix, a negative eigenvalue shows as left and right vectors of opposite sign.
     signs = _np["sign"]((left.swapaxes(-1, -2) * right).sum(-1))
     return _np["sqrt"](values)[..., None] * right, values * signs
 
@@ -39,7 +39,7 @@ def sample(
     tol: float | None,
     method: str,
 ) -> ndarray:
-    """What `multivariate_normal` says; `call` runs a sampler on its stream."""
+    """Implementation of `multivariate_normal`; `call` runs a sampler on its stream."""
     name = "multivariate_normal"
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError(f"{name}: `method` must be 'svd', 'eigh' or 'cholesky', found {method!r}")
@@ -50,7 +50,7 @@ def sample(
         raise ValueError(
             f"{name}: `mean` must have shape (..., n) and `cov` (..., n, n), found {mu.shape} and {sigma.shape}"
         )
-    # Promoted as operators do, and to a float.
+    # Promoted as in operators, and to a float.
     dtype = (mu[..., :0].sum() * 1.0 + sigma[..., :0].sum()).dtype
     mu, sigma = mu.astype(dtype), sigma.astype(dtype)
     factor, values = _factor(sigma, method)

@@ -1,4 +1,4 @@
-"""Reductions and running sums that leave NaN out."""
+"""Reductions and cumulative sums that ignore NaN."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _has_nan(x: ndarray) -> bool:
 
 
 def _axes(axis: Any) -> Any:
-    # A list is none of axes, as in NumPy: the reduction says so.
+    # As in NumPy, a list is not valid as `axis`: the reduction reports it.
     return axis
 
 
 def _counted(x: ndarray, where: Any) -> ndarray | None:
-    """Which elements take part; None if all of them do."""
+    """Mask of the elements that take part; None if all do."""
     mask: ndarray | None = None if where is True else _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
     if not _has_nan(x):
         return mask
@@ -137,7 +137,7 @@ def nanprod(
 
 
 def _limit(x: ndarray, sign: int) -> Any:
-    """A value that no element of the dtype exceeds (sign 1) or falls below (-1)."""
+    """A value that no element of the dtype exceeds (sign 1), or that no element is below (sign -1)."""
     if _dtypes.kind_of(x.dtype) == "c":
         return complex(sign * math.inf, sign * math.inf)
     if _has_nan(x):
@@ -167,7 +167,7 @@ def _extreme(
 def _folded_extreme(
     name: str, x: ndarray, axis: Axes, keepdims: bool, initial: Any, where: Any
 ) -> tuple[ndarray, bool]:
-    """The extremes, and whether they are NaN where there is none."""
+    """The extremes, and where they are NaN because there is no element."""
     fold, pair, sign = ("max", "fmax", -1) if name == "nanmax" else ("min", "fmin", 1)
     if where is not True:
         mask = _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
@@ -273,7 +273,7 @@ def nanmin(
 
 def _position(name: str, a: ArrayLike, axis: int | None, out: ndarray | None, keepdims: bool) -> ndarray:
     x = asarray(a)
-    # The largest element is NaN if one is: most arrays have none, and are read twice instead of written several times.
+    # The largest element is NaN if any is. Most arrays have no NaN: they are read twice instead of copied.
     has_none = not _has_nan(x) or (x.size > 0 and not bool(_op["isnan"](_op["max"](x))))
     counted = None if has_none else _counted(x, True)
     filled = _filled(x, counted, _limit(x, -1 if name == "nanargmax" else 1))
@@ -350,7 +350,7 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: ndarray | None = None,
 def _moments(
     x: ndarray, axis: Axes, dtype: DTypeLike | None, keepdims: bool, where: Any
 ) -> tuple[ndarray, ndarray | None, ndarray | float]:
-    """The elements in the dtype of their mean, which take part, and how many those are."""
+    """The elements in the dtype of their mean, the mask of those that take part, and their number."""
     values = x if dtype is None else x.astype(dtype)
     if not _has_nan(values):
         if _has_nan(x):
@@ -365,7 +365,7 @@ def _moments(
 
 
 def _half(x: ndarray, dtype: DTypeLike | None) -> DTypeLike | None:
-    """The dtype of the result if that is a half: sums and counts are float32 then."""
+    """The result dtype if that is a 16-bit float: sums and counts are float32 then."""
     kind = x.dtype if dtype is None else dtype
     return kind if _has_nan(x) and spelled(_core.result_type([kind])) in ("float16", "bfloat16") else None
 
@@ -377,7 +377,7 @@ def _all_axes(x: ndarray, axis: Axes) -> tuple[int, ...]:
 
 
 def _length(x: ndarray, axis: Axes) -> int:
-    """How many elements go into one of the result."""
+    """Number of elements that are reduced to one result."""
     return math.prod(x.shape[i] for i in _all_axes(x, axis))
 
 
@@ -386,12 +386,12 @@ def _real_of(x: ndarray) -> Any:
 
 
 def _ratio(total: ndarray, number: ndarray | float) -> ndarray:
-    # 0 / 0 is NaN: the mean of nothing.
+    # 0 / 0 is NaN: the mean of no elements.
     return total / (asarray(number).astype(_real_of(total)) if isinstance(number, (int, float)) else number)
 
 
 def _as_asked(x: ndarray, dtype: DTypeLike | None) -> ndarray:
-    """Integers may be asked for the means of integers."""
+    """Means may be requested as integers."""
     return x if dtype is None else x.astype(dtype, copy=False)
 
 
@@ -499,9 +499,9 @@ def _spread(
         center = _ratio(_op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=True), number)
     else:
         center = asarray(mean)
-    # NaN times 0 would be NaN in the gradient, so it is replaced before anything is computed with it.
+    # NaN times 0 would be NaN in the gradient, so NaN is replaced before the computation.
     if spelled(x.dtype)[0] == "c" and spelled(values.dtype)[0] != "c":
-        # In a real dtype the mean loses its imaginary part, as in NumPy, and the distances from it keep theirs.
+        # As in NumPy, the mean loses its imaginary part in a real dtype, while the distances from it keep theirs.
         values = x.astype(_core.result_type([values.dtype, "complex64"]))
     distance = _filled(values, counted, 0) - center
     square = (
@@ -514,7 +514,7 @@ def _spread(
     if _has_nan(x):
         result = _op["where"](freedom > 0, total / _op["where"](freedom > 0, freedom, 1), math.nan)
     else:
-        # Too few integers give what the division gives, as `var` does.
+        # With too few integers the result is that of the division, as for `var`.
         result = total / _op["maximum"](freedom, 0)
     result = _as_asked(result, dtype)
     return (result if keepdims else cast(ndarray, _op["squeeze"](result, _all_axes(x, axis)))), freedom <= 0

@@ -33,7 +33,7 @@ _KEYWORDS = {
 
 
 def _pairs(x: Any, ndim: int) -> Pairs:
-    """(before, after) for each axis from one number, one pair, one number an axis, or a pair an axis."""
+    """(before, after) for each axis, from one number, one pair, one number for each axis, or one pair for each axis."""
     values = numpy.asarray(x.tolist() if isinstance(x, ndarray) else x)
     if values.size == 2 and values.shape != (2, 1):
         values = values.reshape(1, 2)
@@ -81,7 +81,7 @@ def _joined(x: ndarray, axis: int, before: ndarray | None, after: ndarray | None
 
 
 def _ramp(edge: ndarray, end: Any, axis: int, count: int, dtype: Any) -> ndarray:
-    """From `end`, which is included, to the edge, which is not."""
+    """A ramp from `end` (inclusive) to the edge value (exclusive)."""
     work = "float64" if _dtypes.isdtype(dtype, ("integral", "bool")) else dtype
     steps = _op["arange"](count, dtype=work).reshape((1,) * axis + (count,) + (1,) * (edge.ndim - axis - 1))
     edge = edge.astype(work, copy=False)
@@ -138,7 +138,7 @@ def _statistics(x: ndarray, widths: list[tuple[int, int]], mode: str, lengths: A
 
 
 def _odd(x: ndarray, widths: list[tuple[int, int]], mode: str) -> ndarray:
-    """Mirrored at the edge's value too: what is reflected k times changes its sign k times and is moved along."""
+    """Odd reflection: also mirrored at the edge's value. What is reflected k times changes its sign k times."""
     for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]
         flat = [0] * (2 * x.ndim)
@@ -148,7 +148,7 @@ def _odd(x: ndarray, widths: list[tuple[int, int]], mode: str) -> ndarray:
             x = mirrored
             continue
         period = n if mode == "symmetric" else n - 1
-        # The last element of a mirrored one counts as reflected no times where both readings agree.
+        # If both readings agree, the last element of a mirrored copy counts as not reflected.
         times = [0 if 0 <= i < n else i // period for i in range(-before, n + after)]
         shape = (1,) * axis + (len(times),) + (1,) * (x.ndim - axis - 1)
 

@@ -20,7 +20,7 @@ Path = list[tuple[int, ...]]
 
 
 def subscripts_of(operands: Sequence[Any], name: str) -> tuple[str, list[ArrayLike]]:
-    """The text and the operands of a call in either form.
+    """Subscripts and operands of a call, from either calling convention.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def subscripts_of(operands: Sequence[Any], name: str) -> tuple[str, list[ArrayLi
         numbers = [n if n is Ellipsis else operator.index(n) for n in labels]
         if any(n is not Ellipsis and not 0 <= n < 52 for n in numbers):
             raise ValueError(f"{name}: axes are named by integers in 0..51, found {numbers}")
-        # Letters in the order of the numbers, so that the result's axes are sorted by number where none are asked for.
+        # Letters in the order of the numbers, so that an implicit result has its axes sorted by number.
         return "".join("..." if n is Ellipsis else chr((65 if n < 26 else 71) + n) for n in numbers)
 
     joined = ",".join(text(labels) for labels in axes)
@@ -88,7 +88,7 @@ def _sizes(terms: list[str], shapes: Sequence[tuple[int, ...]]) -> dict[str, int
 
 @dataclass
 class Contraction:
-    """Sets of labels: of the operands, of the result; the size of each label; the largest intermediate."""
+    """Label sets of the operands and of the result, the size of each label, and the size limit of intermediates."""
 
     terms: list[str]
     output: str
@@ -130,37 +130,37 @@ class Contraction:
         return found
 
     def size(self, labels: Iterable[str]) -> int:
-        """Elements of an array with these labels."""
+        """Number of elements of an array with these labels."""
         return math.prod(self.sizes[label] for label in labels)
 
     def operations(self, labels: Labels, sums: bool, operands: int) -> int:
-        """Multiplications and additions of a loop over these labels."""
+        """Number of multiplications and additions of a loop over these labels."""
         return self.size(labels) * (max(1, operands - 1) + sums)
 
     def joined(self, terms: list[Labels], chosen: Sequence[int]) -> tuple[list[Labels], Labels]:
-        """Terms after the chosen ones became one, which comes last; and all labels that took part."""
+        """The terms with the chosen ones replaced by their product, which comes last; and all labels involved."""
         rest = [term for i, term in enumerate(terms) if i not in chosen]
         own = frozenset().union(*(terms[i] for i in chosen))
         return [*rest, own & frozenset(self.output).union(*rest)], own
 
     def step(self, terms: list[Labels], chosen: Sequence[int]) -> tuple[list[Labels], int]:
-        """Terms after the chosen ones became one, and the operations it takes."""
+        """The terms with the chosen ones replaced by their product, and the operations that this takes."""
         after, own = self.joined(terms, chosen)
         return after, self.operations(own, own != after[-1], len(chosen))
 
     def all_at_once(self) -> int:
-        """Operations of one loop over all labels."""
+        """Operations of a single loop over all labels."""
         labels = [frozenset(term) for term in self.terms]
         return self.step(labels, range(len(labels)))[1]
 
     def greedy(self) -> Path:
-        """The pair that shrinks the operands most, again and again."""
+        """Repeatedly chooses the pair whose contraction shrinks the operands most."""
         terms = [frozenset(term) for term in self.terms]
         born = [0] * len(terms)
         path: Path = []
         spent, allowed = 0, self.all_at_once()
         while len(terms) > 1:
-            # Among equals the older pair comes first.
+            # Of equal candidates the older pair is chosen.
             pairs = sorted(itertools.combinations(range(len(terms)), 2), key=lambda pair: born[pair[1]])
             touching = [pair for pair in pairs if terms[pair[0]] & terms[pair[1]]]
             best = self._best(terms, touching, allowed - spent) or self._best(terms, pairs, allowed - spent)
@@ -184,7 +184,7 @@ class Contraction:
         return best and best[1]
 
     def optimal(self) -> Path:
-        """The fewest operations of all orders of pairs; where memory ends it, the rest at once."""
+        """The order of pairs with the fewest operations; terms that exceed the memory limit are contracted at once."""
         best: tuple[tuple[float, float], Path] = ((math.inf, math.inf), [])
 
         def search(terms: list[Labels], path: Path, spent: int) -> None:
@@ -244,7 +244,7 @@ class Contraction:
         return path
 
     def report(self, path: Path) -> str:
-        """What the order costs, step by step."""
+        """The cost of the order, step by step."""
         terms, own_order = [frozenset(term) for term in self.terms], list(self.terms)
         rows, total, largest, widest = [], 0, self.size(self.output), 0
         for step in path:
@@ -273,7 +273,7 @@ class Contraction:
 
 
 def pairs_of(path: Path, operands: int) -> list[int]:
-    """A path as pairs of positions: more at once go from left to right, single ones do nothing.
+    """A path as pairs of positions: several at once are contracted left to right, single ones are skipped.
 
     Parameters
     ----------
@@ -351,11 +351,11 @@ def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], st
 
 
 def _plan(subscripts: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> tuple[tuple[Any, ...], str]:
-    """The path and the report of operands of these shapes."""
+    """The path and the report for operands of these shapes."""
     contraction = Contraction.of(subscripts, shapes)
     path = contraction.path(optimize)
     return tuple(path), contraction.report(path)
 
 
-# A plan depends on nothing else, and loops ask for the same one again and again.
+# A plan depends on nothing else, and loops request the same one repeatedly.
 _known_plan = functools.lru_cache(maxsize=256)(_plan)

@@ -1,4 +1,4 @@
-"""Polynomials as sequences of coefficients, the highest power first."""
+"""Polynomials as sequences of coefficients, highest power first."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> ndarray:
         coefficients = coefficients.reshape(-1)
     if coefficients.shape[0] == 0:
         return _np["zeros_like"](at)  # type: ignore[no-any-return]
-    # Truth values have no product with a number that is one.
+    # The product of booleans and a number would not be a boolean.
     value = (_np["zeros_like"](at) if spelled(at.dtype) == "bool" else at * 0) + coefficients[0]
     for i in range(1, coefficients.shape[0]):
         value = value * at + coefficients[i]
@@ -132,7 +132,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> ndarray:
 
 
 def _trimmed(p: ArrayLike, name: str) -> ndarray:
-    """The coefficients without leading zeros; one zero if there are no others."""
+    """The coefficients without leading zeros; a single zero if all are zero."""
     x = _coefficients(p, name)
     if x.size and x[0] != 0:
         return x
@@ -196,7 +196,7 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[ndarray, ndarray]:
         raise IndexError(f"polydiv: polynomials of {rest.size} and {divisor.size} coefficients")
     count = rest.size - divisor.size + 1
     if bool(divisor[0] == 0):
-        # Every step of the division by 0 is taken, with the warnings or errors that the caller asks for.
+        # Division by 0 goes through every step, with the warnings or errors that the caller has enabled.
         scale, rest, steps = 1.0 / divisor[0], rest + 0.0 * divisor[0], []
         for k in range(count):
             steps.append(scale * rest[k])
@@ -211,7 +211,7 @@ def polydiv(u: ArrayLike, v: ArrayLike) -> tuple[ndarray, ndarray]:
         rest = _op["astype"](rest, quotient.dtype)
     if rest.size == 0:
         return quotient, _np["zeros"]((1,), dtype=quotient.dtype)
-    # What is this close to 0 counts as a leading zero.
+    # Coefficients this close to 0 count as leading zeros.
     counts = [i for i, x in enumerate(rest.asnumpy().tolist()) if not abs(x) <= 1e-8]
     return quotient, rest[counts[0] if counts else rest.size - 1 :]
 
@@ -244,7 +244,7 @@ def polyder(p: ArrayLike, m: int = 1) -> ndarray:
     if m < 0:
         raise ValueError(f"polyder: Order of derivative must be positive (see polyint), found {m}")
     result = _coefficients(p, "polyder")
-    # A constant is gone after one step: nothing changes in the steps behind it.
+    # The derivative of a constant is zero, and so are all further ones.
     for _ in range(min(m, result.size)):
         n = result.size - 1
         result = result[:-1] * _np["arange"](n, 0, -1)
@@ -476,7 +476,7 @@ def polyfit(
         right = right * (weights if right.ndim == 1 else weights.reshape((-1, 1)))
     if rcond is None:
         rcond = at.size * finfo(at.dtype).eps
-    # Columns of one length make the matrix as well-conditioned as scaling can.
+    # Columns of equal norm make the matrix as well-conditioned as scaling can.
     scale = _np["sqrt"](_np["sum"](powers * powers, axis=0))
     solution, residuals, rank, singular = _core.namespaces["linalg"]["lstsq"](powers / scale, right, rcond)
     found = solution / (scale if solution.ndim == 1 else scale.reshape((-1, 1)))

@@ -1,4 +1,4 @@
-"""Text of arrays. Options and layout are NumPy's; this package's arrays and NumPy's print alike."""
+"""Text of arrays, with NumPy's options and layout."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def _of_elements(function: Callable[..., str], is_scientific: bool) -> Callable[..., str]:
-    """NumPy's function for numbers, extended to our arrays, which become NumPy scalars of their dtype first."""
+    """NumPy's function for numbers, extended to our arrays, which are converted to NumPy scalars first."""
 
     @functools.wraps(function)
     def formatted(x: Any, *args: Any, **kwargs: Any) -> str:
@@ -74,7 +74,7 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
 
 
 def _lent(a: ArrayLike) -> Any:
-    """A copy for NumPy to print by its options: of large arrays it has only the corners."""
+    """A copy that NumPy prints with its options: of large arrays only the corners are defined."""
     array: Any = asarray(a)
     return array._lent()
 
@@ -104,7 +104,7 @@ def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
     >>> mx.np.array2string(mx.np.array([1.5, 2.25]), separator=", ")
     '[1.5 , 2.25]'
     """
-    # Beyond the options, which `_lent` goes by, a call may ask for more elements.
+    # A call may print more elements than the options, by which `_lent` copies.
     has_own_limits = len(args) > 6 or not kwargs.keys().isdisjoint(("threshold", "edgeitems"))
     return numpy.array2string(asarray(a).asnumpy() if has_own_limits else _lent(a), *args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""Sums of products and norms: the forms of call that only Python can express."""
+"""Sums of products, and matrix powers: calling conventions that only Python can express."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def matrix_power(a: ArrayLike, n: int) -> ndarray:
     if abs(exponent) < 1 << 62:
         result = _op["matrix_power"](a, exponent)
         return result
-    # What is beyond 62 bits is a power of a power.
+    # Exponents beyond 62 bits are computed as powers of powers.
     high, low = divmod(abs(exponent), 1 << 62)
     base = asarray(a) if exponent > 0 else _op["matrix_power"](a, -1)
     result = _np["matmul"](matrix_power(matrix_power(base, 1 << 61), 2 * high), _op["matrix_power"](base, low))

@@ -38,7 +38,7 @@ _METHODS = (
 
 
 def _rows(x: ndarray, axis: Axes) -> tuple[ndarray, tuple[int, ...]]:
-    """The array with the reduced axes as one last axis, and those axes."""
+    """The array with the reduced axes merged to a last axis, and those axes."""
     if axis is None:
         return x.reshape(-1), tuple(range(x.ndim))
     axes = tuple(axis_of(i, x.ndim) for i in ((axis,) if isinstance(axis, int) else axis))
@@ -53,14 +53,14 @@ def _rows(x: ndarray, axis: Axes) -> tuple[ndarray, tuple[int, ...]]:
 
 
 def _kept(result: ndarray, leading: int, axes: tuple[int, ...], ndim: int, keepdims: bool) -> ndarray:
-    """Puts reduced axes back with length 1, behind `leading` axes of the result's own."""
+    """Insert the reduced axes with length 1, after `leading` axes of the result."""
     if not keepdims:
         return result
     return cast(ndarray, _op["expand_dims"](result, tuple(leading + i for i in axes)))
 
 
 def _between(low: ndarray, high: ndarray, part: Any) -> ndarray:
-    """`low` at 0, `high` at 1, in a straight line, exact at both ends. NaN at infinities, as in NumPy."""
+    """Linear interpolation: `low` at 0, `high` at 1, exact at both ends. NaN at infinities, as in NumPy."""
     step = high - low
     if isinstance(part, float):
         return low + step * part if part < 0.5 else high - step * (1 - part)
@@ -79,7 +79,7 @@ def _nans(shape: tuple[int, ...], dtype: Any) -> ndarray:
 
 
 def _warn_of_nothing(rows: ndarray, looks: bool) -> None:
-    """Warns if rows are empty or, if it may look at the elements, one has nothing but NaN."""
+    """Warn if rows are empty or, if the elements may be read, contain only NaN."""
     if math.prod(rows.shape[:-1]) and rows.shape[-1] == 0:
         warn_of("Mean of empty slice")
     elif looks and rows.size and bool(_op["any"](_op["all"](_op["isnan"](rows), -1))):
@@ -140,7 +140,7 @@ def median(
     rows, axes = _rows(x, axis)
     if rows.shape[-1] == 0:
         _warn_of_nothing(rows, False)
-        # The mean of no element is an invalid value of its own.
+        # 0 / 0 also reports an invalid value, as the mean of no elements does in NumPy.
         result = _op["sum"](_inexact(rows), -1) / 0
     else:
         result = _op["median"](rows, -1)
@@ -148,7 +148,7 @@ def median(
 
 
 def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[int, ...], Any]:
-    """Probabilities as floats, their shape, and the dtype they bring along (None for Python numbers)."""
+    """Probabilities as floats, their shape, and their dtype for promotion (None for Python numbers)."""
     if type(q) in (int, float, bool):
         values: list[float] = [q / scale]
         shape: tuple[int, ...] = ()
@@ -168,12 +168,12 @@ def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[
 
 
 def _weighted(name: str, rows: ndarray, weights: ndarray, values: list[float]) -> list[ndarray]:
-    """Quantiles by the inverse of the distribution of weighted elements."""
+    """Quantiles by the inverse of the weighted distribution function."""
     order = _op["argsort"](rows)
     ordered = _op["gather_along"](rows, order, rows.ndim - 1)
     mass = _op["cumsum"](_op["gather_along"](weights.astype("float64"), order, rows.ndim - 1), -1)
     mass = mass / mass[..., -1:]
-    # Elements without weight at the start are no quantile, of probability 0 neither.
+    # Leading elements without weight are no quantiles, not even for probability 0.
     mass = _op["where"](mass == 0, -1.0, mass)
     spoiled = _op["isnan"](ordered[..., -1]) if _is_real_float(rows) else None
     found = []
@@ -189,11 +189,11 @@ def _is_real_float(x: ndarray) -> bool:
 
 
 def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any, takes: bool) -> list[ndarray]:
-    """Quantiles of the elements that are no NaN: rows differ in how many these are."""
+    """Quantiles of the elements that are not NaN, whose number differs from row to row."""
     if rows.size == 0:
         return [_nans(rows.shape[:-1], dtype)] * len(values)
     counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
-    # There are few different counts: what a count means for a probability is found once for each.
+    # There are only a few distinct counts: the ranks are computed once for each.
     different = _op["unique_runs"](counts.reshape(-1))[0]
     number = _op["searchsorted"](different, counts)
     ranks, parts = [], []
@@ -208,7 +208,7 @@ def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any, ta
     results = []
     for i, part in enumerate(parts):
         low, high = found[..., 2 * i], found[..., 2 * i + 1]
-        # Parts are 0 and 1 there, and NaN where there is no element.
+        # The weights are 0 and 1 there, and NaN where there is no element.
         line = _op["where"](part == 1.0, high, low) if takes else _between(low, high, part)
         results.append(_op["where"](_op["isnan"](part), part, line) if takes else line)
     return results
@@ -238,7 +238,7 @@ def _quantile(
             _warn_of_nothing(rows, True)
     discrete = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
     if method == "linear" and scale == 1:
-        # Integers name the first and the last element, with nothing between.
+        # Integers select the first and the last element, without interpolation.
         discrete = is_exact(asarray(q).dtype)
     if not discrete and _dtypes.spelled(x.dtype) == "bool":
         raise TypeError(f"{name}: truth values have no differences: convert them to numbers")

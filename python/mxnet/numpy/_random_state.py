@@ -1,4 +1,4 @@
-"""`RandomState`, the older interface of random numbers."""
+"""`RandomState`, NumPy's legacy random interface."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RandomState:
         if function is None:
             raise AttributeError(f"'RandomState' object has no attribute {name!r}")
         method = partial(self._bits._stream.call, function)
-        # Found at once from now on, until another stream begins.
+        # Cached from now on, until the stream is replaced.
         self.__dict__[name] = method
         return method
 

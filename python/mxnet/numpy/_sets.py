@@ -15,11 +15,11 @@ from mxnet.numpy._joining import axis_of
 
 _op = _core.namespaces["op"]
 
-_FEW = 1 << 16  # members up to here are looked up in a table
+_FEW = 1 << 16  # up to this many members are looked up in a table
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns."""
+    """Result of `unique_all`."""
 
     values: ndarray
     indices: ndarray
@@ -28,25 +28,25 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns."""
+    """Result of `unique_counts`."""
 
     values: ndarray
     counts: ndarray
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns."""
+    """Result of `unique_inverse`."""
 
     values: ndarray
     inverse_indices: ndarray
 
 
 def _row_numbers(rows: ndarray) -> ndarray:
-    """For each row of a matrix its number among the distinct rows, in lexicographic order."""
+    """For each row of a matrix, its index among the distinct rows in lexicographic order."""
     n, columns = rows.shape
     number = _core.array([0] * n, dtype="int64")
     for j in range(columns):
-        # Both factors are below the number of rows, so the product stays far from overflow.
+        # Both factors are less than the number of rows, so the product does not overflow.
         _, inverse, _ = _op["unique_parts"](rows[:, j], False)
         _, number, _ = _op["unique_parts"](number * max(n, 1) + inverse)
     return number
@@ -222,7 +222,7 @@ def unique_values(x: Any) -> ndarray:
 
 
 def _flat(*arrays: ArrayLike) -> list[ndarray]:
-    """The arrays with one axis each, in the dtype they give together."""
+    """The arrays flattened, in the dtype that they promote to."""
     flat = [asarray(x).reshape(-1) for x in arrays]
     dtype = _core.result_type([x.dtype for x in flat])
     return [x.astype(dtype, copy=False) for x in flat]
@@ -273,7 +273,7 @@ def isin(
     try:
         values, members = asarray(element), asarray(test_elements)
     except TypeError:
-        # Text, None and other objects are compared with as such; numbers beside text are text.
+        # Text, None and other objects are compared as objects; numbers beside text are converted to text.
         mine, theirs = (numpy.asarray(x.asnumpy() if isinstance(x, ndarray) else x) for x in (element, test_elements))
         among = [any(a is b or a == b for b in theirs.flat) for a in mine.flat]
         found = _core.array(among, dtype="bool").reshape(mine.shape)
@@ -283,7 +283,8 @@ def isin(
         raise ValueError(f"isin: kind 'table' takes integers, found {values.dtype} and {members.dtype}")
     dtype = _core.result_type([values.dtype, members.dtype])
     if all(whole) and not _dtypes.isdtype(dtype, ("integral", "bool")):
-        # int64 and uint64 meet in a float that does not tell all of them apart: compare what both can hold.
+        # int64 and uint64 promote to a float that cannot represent all of them: compare the values that both can
+        # hold.
         signed = values if spelled(values.dtype)[0] == "i" else members
         possible = signed >= 0
         if signed is members:
@@ -300,7 +301,7 @@ def isin(
 def _among(members: ndarray, ordered: ndarray) -> ndarray:
     """Whether each of some ascending elements equals one of the members."""
     if members.size > _FEW and _dtypes.kind_of(members.dtype) == "f":
-        # A table of so many would not stay in the caches: sorting reads and writes side by side.
+        # A larger table would not fit in the caches; sorting accesses memory sequentially.
         return cast(ndarray, _op["contains"](_op["sort"](members), ordered, True))
     return cast(ndarray, _op["contains"](members, ordered))
 

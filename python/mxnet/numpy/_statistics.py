@@ -1,4 +1,4 @@
-"""Weighted means and covariance."""
+"""Weighted means, covariance, correlation."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Axes = int | tuple[int, ...] | None
 
 
 def _floating(x: ndarray) -> ndarray:
-    """The array itself if its elements are floats or complex, else in the default float."""
+    """The array itself if its dtype is inexact, else converted to the default float."""
     if "float" in spelled(x.dtype) or "complex" in spelled(x.dtype):
         return x
     return _op["astype"](x, "float64" if _core.numpy_promotion() else "float32")  # type: ignore[no-any-return]
 
 
 def _weights_along(weights: ndarray, a: ndarray, axis: Axes) -> ndarray:
-    """Weights of the shape of `a`, or of its shape along `axis`, so that they broadcast with it."""
+    """Weights with the shape of `a`, or of its shape along `axis`, shaped to broadcast with it."""
     if weights.shape == a.shape:
         return weights
     if axis is None:
@@ -106,7 +106,7 @@ def average(
     if _core.numpy_promotion() and not is_exact(values.dtype):
         scales = _op["astype"](scales, _core.result_type([values.dtype, scales.dtype]))
     values, scales = _floating(values), _floating(scales)
-    # Every element is counted: weights along some axes only are repeated over the others.
+    # Every element is counted: weights along some axes are repeated over the others.
     total = _np["sum"](_np["broadcast_to"](scales, values.shape), axis=axis, keepdims=keepdims)
     if bool(_np["any"](_np["equal"](total.detach(), 0))):
         raise ZeroDivisionError("average: weights sum to zero, so that they cannot be normalised")
@@ -115,7 +115,7 @@ def average(
 
 
 def _observations(m: ArrayLike, rowvar: bool, dtype: DTypeLike | None) -> ndarray:
-    """Variables as rows."""
+    """The observations with variables as rows."""
     x = _floating(asarray(m))
     if dtype is None and _core.numpy_promotion():
         dtype = _core.result_type([x.dtype, "float64"])
@@ -206,7 +206,8 @@ def cov(
     if ddof is None:
         ddof = 0 if bias else 1
     if n > 1:
-        # What all observations share is taken off exactly: its rounding would count as spread, and may overflow.
+        # A constant that all observations share is subtracted exactly: its rounding would count as variance, and may
+        # overflow.
         x = x - x[:, :1]
     weights: ndarray | None = None
     if fweights is not None:

@@ -37,7 +37,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[ndarray, ...]:
     array([[1., 0.],
            [0., 1.]])
     """
-    # Of a Python integer they are int64 by themselves, the shortest way.
+    # A Python integer gives int64 without further conversion.
     return (_op["arange"](n) if type(n) is int else _op["arange"](n, dtype="int64"),) * ndim
 
 

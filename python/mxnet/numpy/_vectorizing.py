@@ -1,4 +1,4 @@
-"""Functions of numbers as functions of arrays."""
+"""`vectorize`: functions of numbers, applied to arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mxnet.numpy._dtypes import ScalarType
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
 
-# The dtypes of NumPy's scalars, and the floats among them.
+# The dtypes of NumPy's scalars, and the floating ones among them.
 _DTYPES: dict[type, Any] = {scalar: numpy.dtype(scalar) for scalar in ScalarType if issubclass(scalar, numpy.generic)}
 _FLOATS: dict[Any, type] = {numpy.dtype(scalar): scalar for scalar in (numpy.float32, numpy.float64)}
 
@@ -30,7 +30,7 @@ Core = tuple[str, ...]
 
 
 def _parse(signature: str) -> tuple[list[Core], list[Core]]:
-    """`(m,n),(n)->(m)` as names of the axes of inputs and outputs."""
+    """Parses `(m,n),(n)->(m)` into names of the axes of inputs and outputs."""
     text = re.sub(r"\s+", "", signature)
     if not _SIGNATURE.fullmatch(text):
         raise ValueError(f"not a valid gufunc signature: {signature}")
@@ -41,13 +41,13 @@ def _parse(signature: str) -> tuple[list[Core], list[Core]]:
 
 
 def _is_array(value: Any) -> bool:
-    """Whether an argument has elements; other objects go to the function as they are."""
+    """Whether an argument has elements; other objects are passed to the function unchanged."""
     return isinstance(value, (bool, int, float, complex)) or hasattr(value, "__len__") or hasattr(value, "__array__")
 
 
 def _scalar(x: ndarray, elements: list[Any]) -> Any:
-    """The first of the elements of an array as NumPy's scalar."""
-    # bfloat16 is text where no extension of NumPy defines it.
+    """The first element of an array as a NumPy scalar."""
+    # bfloat16 is a string if no NumPy extension defines it.
     scalar = getattr(x.dtype, "type", None)
     return numpy.asarray(x.reshape(-1)[:1].asnumpy())[0] if scalar is None else scalar(elements[0])
 
@@ -55,7 +55,7 @@ def _scalar(x: ndarray, elements: list[Any]) -> Any:
 def _column(results: Sequence[Any], dtype: Any) -> ndarray:
     """Results of single calls as an array of this dtype."""
     first, is_float = results[0], type(results[0]) is _FLOATS.get(dtype)
-    # What is one of NumPy's floats beside Python's, as most functions give, needs no dtype that all have in common.
+    # NumPy floats mixed with Python floats, as most functions return, need no common dtype.
     if is_float and {*map(type, results[1:])} <= {float}:
         return asarray([first.item(), *results[1:]], dtype)
     column: ndarray = _op["astype"](asarray(list(results)), dtype)
@@ -167,7 +167,7 @@ class vectorize:  # noqa: N801  # NumPy's name
             return pyfunc(*given, **named)
 
         arrays = [asarray(args[i]) for i in positions] + [asarray(kwargs[name]) for name in names]
-        # Where every argument has elements, nothing has to be put between them.
+        # If every argument has elements, no other arguments must be inserted.
         of_elements = pyfunc if len(positions) == len(args) and not kwargs else call
         if self._core is None:
             return self._elements(of_elements, arrays)
@@ -184,7 +184,7 @@ class vectorize:  # noqa: N801  # NumPy's name
             empty = [_np["empty"](shape, dtype=dtype) for dtype in dtypes]
             return empty[0] if len(empty) == 1 else tuple(empty)
         columns = [x.reshape(-1).tolist() for x in arrays]
-        # NumPy's scalars know their dtype, so that the function of small integers gives small integers.
+        # NumPy scalars have a dtype, so a function of small integers returns small integers.
         first = call(*map(_scalar, arrays, columns))
         several = isinstance(first, tuple) if dtypes is None else len(dtypes) > 1
         rows = iter(zip(*columns, strict=True))
@@ -244,7 +244,7 @@ class vectorize:  # noqa: N801  # NumPy's name
 
     @staticmethod
     def _measure(sizes: dict[str, int], shape: tuple[int, ...], core: Core) -> None:
-        """Notes the sizes of named axes, and that they agree."""
+        """Record the sizes of named axes, and check that they agree."""
         if len(shape) != len(core):
             raise ValueError(f"a result of {len(shape)} axes does not have the core dimensions {core!r}")
         for name, size in zip(core, shape, strict=True):

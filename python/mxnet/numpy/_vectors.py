@@ -64,7 +64,7 @@ def cross(
 
 
 def _three(x: ndarray, short: bool) -> ndarray:
-    """The vectors with a third element 0 if they have two."""
+    """The vectors, with a third element 0 if they have only two."""
     if not short:
         return x
     longer: ndarray = _np["concatenate"]([x, _np["zeros_like"](x[..., :1])], axis=-1)

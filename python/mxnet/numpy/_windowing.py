@@ -1,4 +1,4 @@
-"""Window functions, and the Bessel function that one of them needs."""
+"""Window functions, and the Bessel function `i0`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _finished(window: ndarray, dtype: DTypeLike | None) -> ndarray:
 
 
 def _length(M: float) -> float:
-    """The length as a Python number: one below an unsigned element wraps around."""
+    """The length as a Python number: subtracting 1 from an unsigned element would wrap around."""
     return M.item() if isinstance(M, ndarray | numpy.generic) else M
 
 
 def _phases(M: float, device: Device | None) -> ndarray:
-    """1 - M, 3 - M, ..., M - 1: twice the distance from the middle; nothing for M < 1."""
+    """1 - M, 3 - M, ..., M - 1: twice the distance from the middle; empty for M < 1."""
     phases: ndarray = _np["arange"](1 - M, M, 2, dtype="float64", device=device)
     return phases
 
@@ -219,6 +219,6 @@ def kaiser(M: float, beta: float, dtype: DTypeLike | None = None, device: Device
     phases = _phases(M, device)
     if M == 1:
         return _finished(_np["ones_like"](phases), dtype)
-    # Rounding may leave a last sample below 0 under the root.
+    # Rounding may make the last sample negative under the root.
     inside = _np["maximum"](1 - _np["square"](phases / max(M - 1, 1)), 0)
     return _finished(i0(beta * _np["sqrt"](inside)) / i0(asarray(float(beta), dtype="float64")), dtype)

@@ -1,4 +1,4 @@
-"""Writing into arrays: under masks, cyclically, along diagonals. Views write to the memory they share."""
+"""Writing to arrays: under masks, cyclically, along diagonals. Writes to views reach the memory that they share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _target(name: str, argument: str, x: Any) -> ndarray:
 
 
 def _written_by_numpy(name: str, target: Any, *arguments: Any) -> bool:
-    """Whether the target is NumPy's own array: then NumPy's function of this name has written to it."""
+    """Whether the target is a NumPy array; if so, NumPy's function of this name has written to it."""
     if not isinstance(target, numpy.ndarray):
         return False
     getattr(numpy, name)(target, *(x.asnumpy() if isinstance(x, ndarray) else x for x in arguments))
@@ -32,7 +32,7 @@ def _written_by_numpy(name: str, target: Any, *arguments: Any) -> bool:
 
 def _check_cast(name: str, source: Any, to: ndarray, casting: str) -> None:
     if type(source) in (bool, int, float, complex):
-        # A Python number has a kind, not a size.
+        # A Python number promotes by its kind only.
         allowed = casting == "unsafe" or _dtypes.result_type(to, source) == to.dtype
     else:
         allowed = _core.can_cast(asarray(source).dtype, to.dtype, casting)
@@ -45,7 +45,7 @@ def _numbers(name: str, source: Any, to: ndarray, casting: str) -> ndarray:
     try:
         return asarray(source)
     except (TypeError, OverflowError) as error:
-        # Text, None, integers beyond 64 bits: objects, which have no kind.
+        # Text, None and integers beyond 64 bits are objects and have no kind.
         if casting != "unsafe":
             raise TypeError(f"{name}: cannot cast objects to {to.dtype} under casting rule '{casting}'") from error
         return asarray(source, to.dtype)
@@ -84,11 +84,11 @@ def copyto(dst: ndarray, src: ArrayLike, casting: str = "same_kind", where: Any 
     """
     if casting == "same_kind" and _core.write_over(dst, src, None if where is True else where):
         return
-    # NumPy's own function comes here if it is given one of our arrays as the source.
+    # NumPy's own function calls this if one of our arrays is the source.
     if _written_by_numpy("copyto", dst, src, casting, where):
         return
     dst = _target("copyto", "dst", dst)
-    # A Python number must fit; the elements of arrays and lists are converted as `casting` says.
+    # A Python number must fit; elements of arrays and lists are converted under the rule `casting`.
     if type(src) not in (bool, int, float, complex):
         src = _numbers("copyto", src, dst, casting)
     _check_cast("copyto", src, dst, casting)
@@ -270,7 +270,7 @@ def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
         If shapes differ.
     """
     if out is None:
-        # Results without axes are scalars, whatever they are views of.
+        # 0-d results are scalars, even if they are views.
         return result[()] if result.ndim == 0 else result
     out = _target(name, "out", out)
     if out.shape != result.shape:
@@ -312,5 +312,5 @@ def _choose(self: ndarray, choices: Any, *more: Any, out: ndarray | None = None,
 
 
 _choose.__name__ = "choose"
-# Every array is of the extension's own class, so methods that are written in Python must be put on that class.
+# Every array is of the extension's class, so methods written in Python must be added to that class.
 ndarray.choose = _choose  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Sums, products and norms under MXNet's names, and checks of values."""
+"""Sums and norms under MXNet's names, synchronised batch normalisation, and checks of values."""
 
 from __future__ import annotations
 

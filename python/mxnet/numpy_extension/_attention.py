@@ -1,4 +1,4 @@
-"""Products of attention on interleaved projections: for each head its query, key and value lie side by side."""
+"""Attention products on interleaved projections, in which query, key and value of each head are adjacent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _matmul = _np["matmul"]
 
 
 def _parts(name: str, argument: str, x: ndarray, heads: int, count: int) -> list[ndarray]:
-    """(t, n, heads * count * size) to `count` arrays (n * heads, t, size)."""
+    """(t, n, heads * count * size) -> `count` arrays (n * heads, t, size)."""
     if heads < 1:
         raise ValueError(f"{name}: `heads` must be positive, found {heads}")
     if x.ndim != 3 or x.shape[2] % (heads * count):
@@ -41,7 +41,7 @@ def _scores(query: ndarray, key: ndarray) -> ndarray:
 
 
 def _mixed(name: str, attention: ndarray, value: ndarray, heads: int) -> ndarray:
-    """(n * heads, t, s) times (n * heads, s, size) to (t, n, heads * size)."""
+    """(n * heads, t, s) @ (n * heads, s, size) -> (t, n, heads * size)."""
     if attention.ndim != 3 or attention.shape[0] != value.shape[0] or attention.shape[2] != value.shape[1]:
         raise ValueError(
             f"{name}: `attention` must be ({value.shape[0]}, t, {value.shape[1]}), found shape {attention.shape}"

@@ -1,4 +1,4 @@
-"""Recomputation: less memory for gradients, for the price of a second run."""
+"""Gradient checkpointing: less memory for gradients, at the cost of a second forward pass."""
 
 from __future__ import annotations
 

@@ -212,12 +212,12 @@ def while_loop(
 
 
 def _is_unknown(value: Any) -> bool:
-    """Whether a condition is an array of a trace, which has no value yet."""
+    """Whether a condition is an abstract array of a trace."""
     return isinstance(value, ndarray) and _core.is_abstract(value)
 
 
 def _one_truth(function: str, name: str, value: ndarray) -> ndarray:
-    """A condition without a value yet, as an array of shape () and dtype bool."""
+    """An abstract condition, as an array of shape () and dtype bool."""
     if value.size != 1:
         raise ValueError(f"{function}: `{name}` must give one value, found shape {value.shape}")
     truth: ndarray = value.reshape(()).astype("bool")
@@ -225,7 +225,7 @@ def _one_truth(function: str, name: str, value: ndarray) -> ndarray:
 
 
 def _selected(name: str, value: ndarray, chosen: Nested, other: Nested) -> Nested:
-    """The results of the first function where the condition holds, else those of the second."""
+    """The results of the first function where the condition is true, else those of the second."""
     truth = _one_truth(name, "pred", value)
     arrays, structure = flatten(name, "result of then_func", chosen)
     others, found = flatten(name, "result of else_func", other)
@@ -250,7 +250,7 @@ def _masked_loop(
     first: ndarray,
     limit: int,
 ) -> Any:
-    """A loop whose number of steps is not known yet: all steps, of which those behind the last one change nothing."""
+    """A loop with an unknown number of steps in a trace: runs all; steps after the last one change nothing."""
     is_running = _one_truth("while_loop", "cond", first)
     for i in range(limit):
         found = steps.take(func(*spread(structure.unflatten(states))))
@@ -265,7 +265,7 @@ def _masked_loop(
 
 
 class _Steps:
-    """The results of a loop's steps: checked, and joined in the end."""
+    """The results of a loop's steps, which are checked and finally concatenated."""
 
     def __init__(
         self, function: str, body: str, argument: str, structure: Structure, states: Sequence[ndarray]
@@ -281,7 +281,7 @@ class _Steps:
         self.num_steps = 0
 
     def take(self, result: Any) -> list[ndarray]:
-        """Keep the outputs of a step; returns the new states."""
+        """Store the outputs of a step; returns the new states."""
         where = f"step {self.num_steps}"
         if not isinstance(result, (list, tuple)) or len(result) != 2:
             raise TypeError(
@@ -308,7 +308,7 @@ class _Steps:
         return states
 
     def take_without_values(self, run: Callable[[Callable[..., ndarray]], Any]) -> None:
-        """Learn the form of the outputs from a step on arrays without values."""
+        """Determine shapes and dtypes of the outputs from a step on abstract arrays."""
         try:
             run(_core.abstract_array)
         except AbstractArrayError as error:
@@ -359,7 +359,7 @@ def _check_callable(function: str, **arguments: Any) -> None:
 
 
 def _common_length(arrays: list[ndarray], paths: list[str]) -> int:
-    """The length of the first axis, which all arrays have in common."""
+    """The length of the first axis, which must be the same for all arrays."""
     if not arrays:
         raise ValueError("foreach: `data` must hold at least one array, found none")
     for x, path in zip(arrays, paths, strict=True):
@@ -374,7 +374,7 @@ def _common_length(arrays: list[ndarray], paths: list[str]) -> int:
 
 
 def _truth(function: str, name: str, value: Any) -> bool:
-    """The truth of what a condition returned."""
+    """The truth value of the result of a condition."""
     if isinstance(value, ndarray) and value.size != 1:
         raise ValueError(f"{function}: `{name}` must give one value, found shape {value.shape}")
     return bool(value)

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: states of a sequence of labels, whose paths an operator adds up."""
+"""Connectionist temporal classification (CTC): builds the states of label sequences, whose paths an operator sums."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def ctc_loss(
 def of_rows(
     values: ndarray, owners: ndarray, offsets: ndarray, label: ndarray, label_lengths: ndarray | None, blank_label: str
 ) -> ndarray:
-    """The loss of frames without padding.
+    """The loss of unpadded frames.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def of_rows(
 def _states(
     label: ndarray, label_lengths: ndarray | None, use_label_lengths: bool, blank: int, blank_label: str
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """The states a path goes through, which of them may be reached over the one before, and how many there are."""
+    """The states that a path goes through, which states may be entered by skipping one, and the number of states."""
     batch, length = label.shape
     label = label.astype("int64")
     if use_label_lengths:

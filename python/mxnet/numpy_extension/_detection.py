@@ -1,4 +1,4 @@
-"""Detection of objects: anchors, what a network is to answer for them, and what its answers mean."""
+"""Object detection: anchors, training targets, and decoding of predictions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def _check(name: str, argument: str, value: str) -> None:
 
 
 def _to_corners(boxes: ndarray) -> ndarray:
-    """(x, y, width, height) to (left, top, right, bottom)."""
+    """(x, y, width, height) -> (left, top, right, bottom)."""
     centre, half = boxes[..., :2], boxes[..., 2:] / 2
     result: ndarray = _np["concatenate"]([centre - half, centre + half], axis=-1)
     return result
 
 
 def _to_centres(boxes: ndarray) -> ndarray:
-    """(left, top, right, bottom) to (x, y, width, height)."""
+    """(left, top, right, bottom) -> (x, y, width, height)."""
     near, far = boxes[..., :2], boxes[..., 2:]
     result: ndarray = _np["concatenate"]([(near + far) / 2, far - near], axis=-1)
     return result
@@ -270,7 +270,7 @@ def multibox_prior(
     down, right = down if down > 0 else 1 / height, right if right > 0 else 1 / width
     offset_down, offset_right = _floats(name, "offsets", offsets, 2)
     kinds = [(size, shapes[0]) for size in heights] + [(heights[0], ratio) for ratio in shapes[1:]]
-    # Parts of the width for parts of the height: a square box covers a square of pixels.
+    # Converts fractions of the height to fractions of the width, so that a square box covers a square of pixels.
     half = [(size * height / width * math.sqrt(ratio) / 2, size / math.sqrt(ratio) / 2) for size, ratio in kinds]
     dtype = "float64" if x.dtype == "float64" else "float32"
     arange, device = _np["arange"], x.device
@@ -361,7 +361,7 @@ def multibox_target(
     is_object = _np["cumsum"](objects[..., 0] == -1, axis=1) == 0
     overlaps = _npx["box_iou"](boxes[0], objects[..., 1:5]).transpose(1, 0, 2)  # (b, n, m)
     overlaps = where(is_object.reshape(batch, 1, count), overlaps, -1)
-    # Overlaps as small as this are none.
+    # Overlaps as small as this count as none.
     columns, _ = _op["match_pairs"](overlaps, 1e-6)
     largest, nearest = overlaps.max(axis=2), overlaps.argmax(axis=2)
     is_near = (largest > overlap_threshold) & (overlap_threshold > 0)
@@ -476,7 +476,7 @@ def multibox_detection(
     rows: ndarray = where(is_object.reshape(batch, num, 1), objects, -1)
     if not suppresses:
         return rows
-    # Boxes go from this overlap on; the operator takes the one above which they go.
+    # Boxes with at least this overlap are removed; the operator removes those above its threshold.
     kept = _op["box_nms_order"](
         rows.detach(), math.nextafter(nms_threshold, 0), -0.5, nms_topk, 2, 1, 0, -1, force_suppress
     )

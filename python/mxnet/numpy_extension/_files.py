@@ -1,4 +1,4 @@
-"""Arrays in files, under MXNet's names."""
+"""Saving and loading of arrays under MXNet's names."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def load(file: Path) -> Any:
     with open(file, "rb") as opened:
         start = opened.read(8)
         if start == _LIST_MAGIC:
-            # `mxnet.numpy` needs this module.
+            # Imported here, because `mxnet.numpy` imports this module.
             return importlib.import_module("mxnet._legacy_arrays").load_legacy(file)
         if not start.startswith((_ZIP, _NPY)):
             arrays: dict[str, ndarray] = _core.load_safetensors(file)[0]

@@ -1,4 +1,4 @@
-"""Images as operators: values of pixels. Axes are (h, w, c) or (n, h, w, c)."""
+"""Image operators that change pixel values. Axes are (h, w, c) or (n, h, w, c)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ _np = _core.namespaces["numpy"]
 # Brightness of red, green and blue: ITU-R BT.601.
 _LUMA = (0.299, 0.587, 0.114)
 
-# Principal components of the colours of ImageNet in levels from 0 to 255: square roots of eigenvalues, and
-# eigenvectors in columns.
-# A. Krizhevsky, I. Sutskever, G. Hinton, "ImageNet classification with deep convolutional neural networks", 2012,
-# section 4.1.
+# PCA of the colours of ImageNet, in levels from 0 to 255: square roots of the eigenvalues, and eigenvectors as
+# columns. Source: A. Krizhevsky, I. Sutskever, G. Hinton, "ImageNet classification with deep convolutional neural
+# networks", 2012, section 4.1.
 _PCA_SCALES = (55.46, 4.794, 1.148)
 _PCA_COLORS = ((-0.5675, 0.7192, 0.4009), (-0.5808, -0.0045, -0.8140), (-0.5836, -0.6948, 0.4203))
 
@@ -47,7 +46,7 @@ def _color(name: str, data: ArrayLike) -> ndarray:
 
 
 def grey_of(x: ndarray) -> ndarray:
-    """Brightness of float pixels: (..., 3) -> (..., 1)."""
+    """Luminance of float pixels: (..., 3) -> (..., 1)."""
     return (x * _row(_LUMA, x)).sum(axis=-1, keepdims=True)
 
 
@@ -120,23 +119,23 @@ def normalize(
 
 
 def brightness_by(x: ndarray, factor: ndarray) -> ndarray:
-    """Float pixels times a factor."""
+    """Float pixels multiplied by a factor."""
     return x * factor
 
 
 def contrast_by(x: ndarray, factor: ndarray) -> ndarray:
-    """Float pixels moved away from the mean brightness of each image by a factor."""
+    """Float pixels interpolated between the mean luminance of the image (factor 0) and themselves (factor 1)."""
     grey = grey_of(x) if x.shape[-1] == 3 else x
     return x * factor + (1 - factor) * grey.mean(axis=(-3, -2, -1), keepdims=True)
 
 
 def saturation_by(x: ndarray, factor: ndarray) -> ndarray:
-    """Float pixels moved away from their own brightness by a factor."""
+    """Float pixels interpolated between their luminance (factor 0) and themselves (factor 1)."""
     return x if x.shape[-1] == 1 else x * factor + (1 - factor) * grey_of(x)
 
 
 def hue_by(x: ndarray, factor: ndarray) -> ndarray:
-    """Float pixels with their hue turned by a share of the circle.
+    """Float pixels with their hue rotated by a fraction of the circle.
 
     Lightness and chroma stay, so that the largest and the smallest of the three colours do. The formulas are those of
     CSS Color Module Level 4, section 7, with saturation and lightness resolved.
@@ -146,7 +145,7 @@ def hue_by(x: ndarray, factor: ndarray) -> ndarray:
     red, green, blue = x[..., 0], x[..., 1], x[..., 2]
     high, low = x.max(axis=-1), x.min(axis=-1)
     chroma = high - low
-    # Greys have no hue; any divisor will do.
+    # Greys have no hue: any divisor is valid.
     safe = _np["where"](chroma > 0, chroma, 1)
     of_blue = (red - green) / safe + 4
     of_green = (blue - red) / safe + 2
@@ -170,7 +169,7 @@ def _changed(
     change: Callable[[ndarray, ndarray], ndarray],
     least: float = 0,
 ) -> ndarray:
-    """Images changed by one random factor."""
+    """Images changed with a random factor."""
     x = _color(name, data)
     if not least <= min_factor <= max_factor:
         raise ValueError(

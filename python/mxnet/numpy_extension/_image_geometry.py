@@ -1,4 +1,4 @@
-"""Images as operators: sizes, rectangles and mirrors. Axes are (h, w, c) or (n, h, w, c)."""
+"""Image operators that change geometry: resizing, cropping, flipping. Axes are (h, w, c) or (n, h, w, c)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEAREST, _BILINEAR, _CUBIC, _AREA, _LANCZOS = range(5)
 
 
 def image_of(name: str, data: ArrayLike) -> ndarray:
-    """The argument as an array of images; a ValueError if it has another number of axes."""
+    """The argument as an array of images; ValueError for another number of axes."""
     x = asarray(data)
     if x.ndim not in (3, 4):
         raise ValueError(f"{name}: `data` must have axes (h, w, c) or (n, h, w, c), found shape {x.shape}")
@@ -40,19 +40,19 @@ def is_integer(x: ndarray) -> bool:
 
 
 def as_float(x: ndarray) -> ndarray:
-    """Pixels to compute with: floats stay what they are."""
+    """Pixels to compute with; floats are unchanged."""
     return x.astype("float32") if is_integer(x) else x
 
 
 def as_before(y: ndarray, x: ndarray) -> ndarray:
-    """Computed pixels in the dtype of `x`; integers are rounded, and clipped to 0 to 255."""
+    """Computed pixels in the dtype of `x`; for integers rounded and clipped to 0 to 255."""
     if not is_integer(x):
         return y
     return _np["clip"](_np["rint"](y), 0, 255).astype(x.dtype)  # type: ignore[no-any-return]
 
 
 def draw(low: float, high: float, x: ndarray) -> ndarray:
-    """One uniform number from the library's stream, where `x` is. One for all images of a batch."""
+    """A uniform number from the global stream, on the device of `x`. One number for all images of a batch."""
     drawn: ndarray = _core.namespaces["random"]["uniform"](low, high, (), "float32", x.device)
     return drawn
 
@@ -86,7 +86,7 @@ def _kernel(interp: int) -> Callable[[ndarray], ndarray]:
 
 
 def _weights(size: int, start: Any, length: Any, num: int, interp: int, x: ndarray) -> ndarray:
-    """Weights with which `size` pixels are made of the `length` ones from `start` in a row of `num`: (size, num).
+    """Interpolation weights (size, num) from the pixels `start` to `start + length` of a row of `num` to `size` pixels.
 
     Centres of pixels lie at halves. Weights outside the row part are given to the others. `start` and `length` may be
     arrays without axes, so that a random rectangle needs no read of its numbers.
@@ -102,7 +102,7 @@ def _weights(size: int, start: Any, length: Any, num: int, interp: int, x: ndarr
 
 
 def _resample(x: ndarray, part: Sequence[Any], height: int, width: int, interp: int) -> ndarray:
-    """Pixels of the rectangle (left, top, width, height) with another size; linear in `x`."""
+    """The rectangle (left, top, width, height) resampled to another size; linear in `x`."""
     left, top, w, h = part
     rows, columns, channels = x.shape[-3:]
     y = as_float(x)
@@ -427,5 +427,5 @@ def random_resized_crop(
     h = _np["clip"](_np["rint"](_np["sqrt"](share / shape)), 1, rows)
     left = _np["minimum"](_np["floor"](draw(xrange[0], xrange[1], x) * (columns - w + 1)), columns - w)
     top = _np["minimum"](_np["floor"](draw(yrange[0], yrange[1], x) * (rows - h + 1)), rows - h)
-    # A pixel of the result may cover no centre, and then has nothing to take a mean of.
+    # A pixel of the result may cover no pixel centre, so that it has nothing to average.
     return _resample(x, (left, top, w, h), height, width, _BILINEAR if interp == _AREA else interp)

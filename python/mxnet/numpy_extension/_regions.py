@@ -1,4 +1,4 @@
-"""Regions of images, neighbours of pixels, and images of other sizes."""
+"""Regions of images, correlation of neighbourhoods, and resizing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def roi_pooling(data: ArrayLike, rois: ArrayLike, pooled_size: int | Sequence[in
     """
     images, regions = asarray(data), asarray(rois).detach()
     positions = _op["roi_largest"](images.detach(), regions, pooled_size, spatial_scale)
-    # The planes of the regions' images, one row each, from which the largest elements are taken.
+    # One row for each plane of the regions' images, from which the maxima are gathered.
     batch, channels, height, width = images.shape
     planes = (_np["maximum"](regions[:, :1], 0) * channels).astype("int64") + _np["arange"](
         channels, device=images.device
@@ -235,7 +235,7 @@ def _resized(name: str, mode: str, old: int, size: int, scale: float | None) -> 
 
 
 def _interpolated(x: ndarray, axis: int, size: int, align_corners: bool) -> ndarray:
-    """Values at `size` places along an axis."""
+    """Values interpolated at `size` positions along an axis."""
     old = x.shape[axis]
     if size == old:
         return x

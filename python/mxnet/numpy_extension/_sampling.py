@@ -1,4 +1,4 @@
-"""Values of images between pixels: grids of places, and convolutions whose taps are moved."""
+"""Interpolation of images between pixels: sampling grids and deformable convolutions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sizes = int | Sequence[int]
 
 
 def _sampled(data: ndarray, x: ndarray, y: ndarray) -> ndarray:
-    """Values of images (n, c, h, w) at places (n, m) counted in pixels; pixels outside are 0. Gives (n, c, m)."""
+    """Values of images (n, c, h, w) at positions (n, m) in pixels, 0 outside of the image. Result (n, c, m)."""
     batch, channels, height, width = data.shape
     flat = data.reshape(batch, channels, height * width)
     left, top = _np["floor"](x), _np["floor"](y)
@@ -31,7 +31,8 @@ def _sampled(data: ndarray, x: ndarray, y: ndarray) -> ndarray:
     for dx in (0, 1):
         for dy in (0, 1):
             column, row = left + dx, top + dy
-            # 1 at the pixel, falling to 0 at its neighbour; the slopes with respect to the place come from here.
+            # Hat function: 1 at the pixel, 0 at its neighbours. The gradient with respect to the position comes from
+            # here.
             weight = (1 - _np["abs"](x - column)) * (1 - _np["abs"](y - row))
             is_inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
             at = _np["clip"](row, 0, height - 1) * width + _np["clip"](column, 0, width - 1)
@@ -88,7 +89,7 @@ def bilinear_sampler(data: ArrayLike, grid: ArrayLike, cudnn_off: bool = False) 
 
 
 def _middles(height: int, width: int, like: ndarray) -> ndarray:
-    """(3, h * w): x and y of all pixels from -1 to 1, and ones."""
+    """(3, h * w): x and y of all pixels, from -1 to 1, and ones."""
     x, y = (_np["linspace"](-1, 1, size, dtype=like.dtype, device=like.device) for size in (width, height))
     rows = [_np["broadcast_to"](x, (height, width)), _np["broadcast_to"](y.reshape(-1, 1), (height, width))]
     middles: ndarray = _np["stack"]([*rows, _np["ones_like"](rows[0])]).reshape(3, height * width)
@@ -137,7 +138,7 @@ def grid_generator(data: ArrayLike, transform_type: str, target_shape: Sequence[
             raise ValueError(f"grid_generator: `data` must be (n, 2, h, w), found {x.shape}")
         height, width = x.shape[2:]
         middles = _middles(height, width, x)[:2].reshape(1, 2, height, width)
-        # Pixels to parts of half the image.
+        # Pixels as fractions of half the image.
         steps = [x[:, :1] * (2 / max(width - 1, 1)), x[:, 1:] * (2 / max(height - 1, 1))]
         moved: ndarray = middles + _np["concatenate"](steps, axis=1)
         return moved
@@ -209,7 +210,7 @@ def _moved_convolution(
     num_group: int,
     num_deformable_group: int,
 ) -> ndarray:
-    """A convolution whose taps are `offset` away from where they are, times `mask`."""
+    """A convolution whose taps are displaced by `offset` and multiplied by `mask`."""
     (kh, kw), (sh, sw), (dh, dw), (ph, pw) = sizes
     batch, channels, height, width = data.shape
     out_h = (height + 2 * ph - dh * (kh - 1) - 1) // sh + 1
@@ -234,14 +235,14 @@ def _moved_convolution(
     columns = arange(out_w, device=device).reshape(1, 1, -1) * sw - pw
     tap_rows = (arange(taps, device=device) // kw * dh).reshape(-1, 1, 1)
     tap_columns = (arange(taps, device=device) % kw * dw).reshape(-1, 1, 1)
-    # (groups, taps, y and x, out_h, out_w): for each tap first down, then to the right.
+    # (groups, taps, y and x, out_h, out_w): the vertical, then the horizontal displacement of each tap.
     away = offset.reshape(batch, groups, taps, 2, out_h, out_w)
     y = (away[:, :, :, 0] + (rows + tap_rows)).reshape(batch * groups, -1)
     x = (away[:, :, :, 1] + (columns + tap_columns)).reshape(batch * groups, -1)
     found = _sampled(data.reshape(batch * groups, channels // groups, height, width), x, y)
     if mask is not None:
         found = found * mask.reshape(batch * groups, 1, -1)
-    # (n, groups of the convolution, channels * taps, places)
+    # (n, groups of the convolution, channels * taps, positions)
     found = found.reshape(batch, num_group, channels // num_group * taps, out_h * out_w)
     kernel = weight.reshape(1, num_group, num_filter // num_group, -1)
     result: ndarray = _np["matmul"](kernel, found).reshape(batch, num_filter, out_h, out_w)

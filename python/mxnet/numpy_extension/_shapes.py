@@ -26,7 +26,7 @@ _slice = slice
 
 
 def _axis(axis: int, ndim: int, name: str) -> int:
-    """The axis counted from the front."""
+    """The axis as a non-negative number."""
     if not -ndim <= axis < ndim:
         raise _core.AxisError(f"{name}: axis {axis} is out of bounds for {ndim} axes")
     return axis % ndim
@@ -84,7 +84,7 @@ def cast(data: ArrayLike, dtype: DTypeLike) -> ndarray:
 
 
 def _resolve(shape: tuple[int, ...], codes: tuple[int, ...]) -> list[int]:
-    """The lengths that codes stand for; -1 is left for the last step."""
+    """The lengths that the codes stand for; -1 is resolved later."""
     wanted: list[int] = []
     at = k = 0
     problem = f"reshape: `newshape` {codes} does not fit shape {shape}"
@@ -176,7 +176,7 @@ def reshape(a: ArrayLike, newshape: int | Sequence[int], reverse: bool = False, 
         raise ValueError(f"reshape: `order` must be 'C', found {order!r}")
     codes = _tuple(newshape)
     if reverse:
-        # The two lengths behind -6 belong to it in either direction.
+        # The two lengths after -6 belong to it, in either direction.
         turned: list[int] = []
         rest = list(codes)
         while rest:
@@ -274,7 +274,7 @@ def slice_channel(data: ArrayLike, num_outputs: int, axis: int = 1, squeeze_axis
         )
     width = length // num_outputs
     front = (_slice(None),) * axis
-    # An integer in a key leaves the axis out.
+    # An integer in a key drops the axis.
     keys = [i if squeeze_axis else _slice(i * width, (i + 1) * width) for i in range(num_outputs)]
     parts = [x[(*front, key)] for key in keys]
     return parts[0] if num_outputs == 1 else parts

@@ -1,4 +1,4 @@
-"""Fused updates of many weights: their numbers as arrays, and the one place that names the operators."""
+"""Fused updates of many weights: hyperparameters as arrays, and the only place that names the operators."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ fused_adagrad = _op["fused_adagrad"]
 
 
 class StepNumbers:
-    """Numbers of a list of weights that change from step to step, as float64 arrays.
+    """Hyperparameters of a list of weights that change from step to step, as float64 arrays.
 
     The arrays remain the same objects and only their elements are written, so that a traced step reads them as inputs.
 
@@ -48,7 +48,7 @@ class StepNumbers:
         self._written: dict[str, Any] = {}
 
     def write(self, lrs: Sequence[float], wds: Sequence[float], counts: Sequence[float], rescale_grad: float) -> None:
-        """Set the numbers of the next step. What has not changed is not written again.
+        """Set the values of the next step. Unchanged values are not written again.
 
         Parameters
         ----------

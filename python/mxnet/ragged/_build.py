@@ -25,7 +25,7 @@ def _row(x: Any, dtype: Any) -> Any:
             return array(x, dtype)
     if isinstance(x, onp.ndarray) and x.dtype == object:
         return array(list(x), dtype)
-    # No element says nothing of its type: the other rows do.
+    # An empty row says nothing about the dtype: the other rows do.
     if isinstance(x, list | tuple) and not x:
         return None
     return _core.array(x, dtype=dtype) if dtype is not None else _core.array(x)
@@ -91,7 +91,7 @@ def array(rows: Iterable[Any], dtype: Any = None) -> RaggedArray:
 
 
 def _ragged(x: Any, axes: int, others: list[Any]) -> RaggedArray:
-    """A row as a ragged array of so many ragged axes."""
+    """A row as a ragged array with `num_ragged` ragged axes."""
     if x is None:
         like = next(other for other in others if isinstance(other, RaggedArray) and other.num_ragged == axes)
         return cast("RaggedArray", like[0:0])

@@ -1,4 +1,4 @@
-"""Functions of every element: those of the values, once the operands stand in the same rows."""
+"""Elementwise functions: applied to the values, after the operands have been aligned to the same rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mxnet.ragged._array import RaggedArray
 
 
 def beside(r: RaggedArray, x: Any, name: str) -> Any:
-    """A dense operand as it broadcasts to the values of `r`: an element, a uniform part, or a row for each row."""
+    """A dense operand shaped to broadcast to the values of `r`: a scalar, a uniform part, or a row for each row."""
     shape = tuple(x.shape)
     uniform = r.values.ndim - 1
     if len(shape) <= uniform:
@@ -40,7 +40,7 @@ def beside(r: RaggedArray, x: Any, name: str) -> Any:
 
 
 def aligned(operands: Sequence[Any], name: str) -> tuple[RaggedArray, list[Any]]:
-    """The ragged operand whose rows the result has, and all operands as arrays for its values."""
+    """The ragged operand whose rows the result has, and all operands as arrays that broadcast to its values."""
     first = next(x for x in operands if isinstance(x, RaggedArray))
     found: list[Any] = []
     for x in operands:
@@ -70,7 +70,7 @@ def _target(first: RaggedArray, out: Any, name: str) -> Any:
 def elementwise(
     function: Callable[..., Any], name: str, operands: Sequence[Any], rest: Sequence[Any], named: dict[str, Any]
 ) -> Any:
-    """A function of every element: `operands` are arrays and numbers, `rest` and `named` other arguments."""
+    """Calls an elementwise function: `operands` are arrays and numbers, `rest` and `named` further arguments."""
     first, values = aligned(operands, name)
     named = dict(named)
     out = named.pop("out", None)

@@ -1,4 +1,4 @@
-"""Exchange with Awkward and Arrow by their buffers; neither library is needed here."""
+"""Exchange with Awkward and Arrow through their buffers; neither library is required."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as onp
 from mxnet import _core, error
 from mxnet.ragged._array import RaggedArray
 
-# Awkward: a form, which nests as the array does, and flat buffers by the names of its nodes.
+# Awkward: a form, which has the array's nesting, and flat buffers keyed by the names of its nodes.
 
 _OFFSETS = {"i32": "int32", "u32": "uint32", "i64": "int64"}
 
@@ -119,7 +119,7 @@ def from_buffers(form: Any, length: int, container: Mapping[str, Any]) -> Ragged
     return RaggedArray(_core.array(values.reshape(rows, *tail)), *offsets)
 
 
-# Arrow: its C data interface, two structures behind PyCapsules.
+# Arrow: its C data interface, two structures in PyCapsules.
 
 
 class _Schema(ctypes.Structure):
@@ -162,7 +162,7 @@ _PRIMITIVES = {
 }  # fmt: skip
 _FORMATS = {name: letter for letter, name in _PRIMITIVES.items()}
 
-_HELD: dict[int, Any] = {}  # what exported structures point to, until their consumer releases them
+_HELD: dict[int, Any] = {}  # keeps alive what exported structures point to, until their consumer releases them
 _TICKETS = itertools.count(1)
 
 
@@ -186,7 +186,7 @@ _api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 def _dropped(kind: type[ctypes.Structure], name: bytes) -> Any:
-    """What a capsule does at its end: it releases what nobody took, and its structure."""
+    """Destructor of a capsule: releases what was not consumed, and frees the structure."""
 
     def drop(capsule: int) -> None:
         get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
@@ -203,7 +203,7 @@ _DROP_SCHEMA, _DROP_ARRAY = _dropped(_Schema, b"arrow_schema"), _dropped(_Array,
 
 
 def to_arrow(r: RaggedArray) -> tuple[Any, Any]:
-    """PyCapsules of an Arrow array of (large) lists: what ``RaggedArray.__arrow_c_array__`` returns."""
+    """Arrow PyCapsules of an array of (large) lists: the result of ``RaggedArray.__arrow_c_array__``."""
     values = onp.ascontiguousarray(r.values.asnumpy())
     if values.dtype.name not in _FORMATS:
         raise error.UnsupportedError(f"to_arrow: there is no Arrow type for lists of {values.dtype}")
@@ -239,7 +239,7 @@ def to_arrow(r: RaggedArray) -> tuple[Any, Any]:
     capsules = []
     for structure, name, drop in ((schema, b"arrow_schema", _DROP_SCHEMA), (array, b"arrow_array", _DROP_ARRAY)):
         address = ctypes.addressof(structure)
-        # Tickets are odd, addresses are not: both are keys.
+        # Keys are tickets, which are odd, or addresses, which are even.
         ticket = 2 * next(_TICKETS) + 1
         structure.private_data = ticket
         _HELD[ticket] = alive

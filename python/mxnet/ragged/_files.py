@@ -1,4 +1,4 @@
-"""Ragged arrays in files of arrays: each is kept as its parts, by names that say so."""
+"""Ragged arrays in files of named arrays: the parts of each are stored under derived names."""
 
 from __future__ import annotations
 

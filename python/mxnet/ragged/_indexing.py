@@ -1,4 +1,4 @@
-"""Reading and writing parts of ragged arrays: rows are views where they lie side by side."""
+"""Reading and writing parts of ragged arrays: consecutive rows are views."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _build(values: ndarray, partitions: tuple[Partition, ...]) -> Any:
 
 
 def rows_between(r: RaggedArray, start: int, stop: int) -> RaggedArray:
-    """Rows `start` to `stop`: a view."""
+    """Rows `start` to `stop`, as a view."""
     partitions: list[Partition] = []
     for partition in r._partitions:
         host = partition.host[start : stop + 1]
@@ -34,7 +34,7 @@ def rows_between(r: RaggedArray, start: int, stop: int) -> RaggedArray:
 
 
 def rows_at(r: RaggedArray, rows: Any) -> RaggedArray:
-    """Rows by number, in any order: a copy."""
+    """Rows by index, in any order, as a copy."""
     partitions: list[Partition] = []
     for partition in r._partitions:
         chosen, rows = partition.taken(rows)
@@ -58,7 +58,7 @@ def _number(key: Any, size: int, axis: int) -> int:
 
 
 def _first(r: RaggedArray, key: Any) -> Any:
-    """The key of axis 0."""
+    """Applies the key of axis 0."""
     if _is_integer(key):
         i = _number(key, len(r), 0)
         first, *rest = r._partitions
@@ -89,7 +89,7 @@ def _first(r: RaggedArray, key: Any) -> Any:
 
 
 def _along(r: RaggedArray, key: Any) -> Any:
-    """The key of axis 1, a ragged one, of all rows."""
+    """Applies the key of axis 1, if that is ragged, to all rows."""
     first, *rest = r._partitions
     lengths = first.lengths
     if _is_integer(key):
@@ -132,7 +132,7 @@ def get(r: RaggedArray, key: Any) -> Any:
             keys[i : i + 1] = [slice(None)] * (r.ndim - given)
             break
     found: Any = r
-    # Axes are taken from the front; what stays a ragged array has its first axis done.
+    # Axes are indexed from the first on; as long as the result is ragged, its first axis is done.
     done = 0
     for axis in range(1 + r.num_ragged):
         if not keys:
@@ -141,7 +141,7 @@ def get(r: RaggedArray, key: Any) -> Any:
             raise error.IndexError("new axes stand behind the ragged ones")
         one = keys.pop(0)
         if isinstance(found, ndarray):
-            # An integer has made the rest dense.
+            # An integer key made the rest dense.
             return found[(slice(None),) * done + (one, *keys)]
         if axis == 0 or not done:
             is_number = _is_integer(one)

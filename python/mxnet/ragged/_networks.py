@@ -18,14 +18,14 @@ _op, _npx = _core.namespaces["op"], _core.namespaces["npx"]
 
 
 def _refuse(name: str, **given: Any) -> None:
-    """Arguments that ragged operands do not take must be left out."""
+    """An error if arguments are given that ragged operands do not support."""
     for key, value in given.items():
         if value is not None and value is not False:
             raise error.UnsupportedError(f"{name}: ragged arrays take no `{key}`")
 
 
 def matmul(a: RaggedArray, b: Any, out: Any = None, **other: Any) -> Any:
-    """Products with one matrix, with a matrix for each row, or of rows with rows."""
+    """Products with a single matrix, with a matrix for each row, or between rows."""
     _refuse("matmul", out=out, **{k: v for k, v in other.items() if k not in ("casting", "order", "subok")})
     x = a.values
     if isinstance(b, RaggedArray):
@@ -38,7 +38,7 @@ def matmul(a: RaggedArray, b: Any, out: Any = None, **other: Any) -> Any:
             )
         raise error.ShapeError(f"matmul: shapes {a.shape} and {w.shape}")
     if w.ndim <= 2 or x.ndim > 2:
-        # One matrix for all, or matrices that broadcast to the uniform axes.
+        # A single matrix, or matrices that broadcast to the uniform axes.
         if w.ndim > x.ndim:
             raise error.ShapeError(f"matmul: shapes {a.shape} and {w.shape}")
         return a.with_values(np.matmul(x, w))
@@ -51,7 +51,7 @@ def matmul(a: RaggedArray, b: Any, out: Any = None, **other: Any) -> Any:
 
 
 def _batched(a: RaggedArray, b: RaggedArray) -> Any:
-    """A product for each element, of matrices in the last two axes."""
+    """A product for each element, of the matrices in the last two axes."""
     if a.values.ndim > 2 and b.values.ndim > 2:
         a._check_same(b, "matmul")
         return a.with_values(np.matmul(a.values, b.values))
@@ -62,7 +62,7 @@ def _batched(a: RaggedArray, b: RaggedArray) -> Any:
 
 
 def _axis_of(data: RaggedArray, axis: int, name: str) -> tuple[int, bool]:
-    """The axis of the values, and whether it is the innermost ragged one."""
+    """The axis of the values, and whether the axis is the innermost ragged one."""
     at = data._axis(axis, name)
     if at > data.num_ragged:
         return at - data.num_ragged, False
@@ -150,7 +150,7 @@ def fully_connected(
 
 
 def embedding(data: RaggedArray, weight: Any, *rest: Any, **named: Any) -> Any:
-    """Rows of a table for each element."""
+    """Looks up a table row for each element."""
     return data.with_values(_npx["embedding"](data.values, weight, *rest, **named))
 
 
@@ -218,7 +218,7 @@ def convolution(
     layout: str | None = None,
     **other: Any,
 ) -> Any:
-    """Convolution of (n, length, channels) along the ragged axis; the layout says how the weight lies."""
+    """Convolution of (n, length, channels) along the ragged axis; `layout` describes the weight."""
     name = "convolution"
     if data.num_ragged != 1 or data.values.ndim != 2:
         raise error.ShapeError(f"{name}: ragged data have shape (n, length, channels), found {data.shape}")
@@ -243,7 +243,7 @@ def convolution(
     reach = apart * (size - 1) + 1
     counts = onp.maximum((partition.lengths + 2 * border - reach) // step + 1, 0)
     result = Partition.of_lengths(counts)
-    # Which row of the data each tap of each result reads; the one behind the last is zero.
+    # The data row that each tap of each result reads; the row after the last one is zero.
     taps = result.places[:, None] * step - border + onp.arange(size) * apart
     inside = (taps >= 0) & (taps < onp.repeat(partition.lengths, counts)[:, None])
     rows = onp.where(inside, taps + onp.repeat(partition.host[:-1], counts)[:, None], partition.total)
@@ -263,7 +263,7 @@ def convolution(
 
 
 class _Packed:
-    """Sequences, the longest first, step by step: step t has a row for each sequence that is longer than t."""
+    """Packed sequences, longest first, step by step: step t has a row for each sequence longer than t."""
 
     def __init__(self, partition: Partition) -> None:
         self.order = onp.argsort(-partition.lengths, kind="stable")
@@ -272,11 +272,11 @@ class _Packed:
         lengths = partition.lengths[self.order]
         self.counts = onp.searchsorted(-lengths, -onp.arange(partition.longest), side="left")
         starts = onp.concatenate([[0], onp.cumsum(self.counts)])
-        # The row of the packed array that each row of the values becomes, and the other way.
+        # The packed row of each row of the values, and the inverse permutation.
         self.to_packed = onp.repeat(self.rank, partition.lengths) + starts[partition.places]
         self.from_values = onp.empty_like(self.to_packed)
         self.from_values[self.to_packed] = onp.arange(partition.total)
-        # Stretches of steps with equally many sequences: (first row, steps, sequences).
+        # Runs of steps with the same number of sequences: (first row, steps, sequences).
         edges = [0, *(onp.flatnonzero(onp.diff(self.counts)) + 1), len(self.counts)] if len(self.counts) else []
         self.stretches = [
             (int(starts[a]), b - a, int(self.counts[a])) for a, b in zip(edges[:-1], edges[1:], strict=True)
@@ -284,7 +284,7 @@ class _Packed:
 
 
 def _layer(packed: _Packed, x: ndarray, weights: list[ndarray], h: ndarray, c: ndarray | None, mode: str) -> Any:
-    """One layer in one direction over packed rows: results, last states and cell states, the longest sequence first."""
+    """One layer in one direction on packed rows: results, last states and cell states, longest sequence first."""
     results, last_h, last_c = [], [], []
     active = h.shape[0]
     for first, steps, count in [*packed.stretches, (0, 0, 0)]:
@@ -320,7 +320,7 @@ def rnn(
     use_sequence_length: bool = False,
     **other: Any,
 ) -> Any:
-    """Recurrent layers over rows (n, length, channels): a step has a row for each sequence that is long enough."""
+    """Recurrent layers over rows (n, length, channels). A step has a row for each sequence that has not ended."""
     _refuse("rnn", sequence_length=sequence_length, use_sequence_length=use_sequence_length, **other)
     if data.num_ragged != 1 or data.values.ndim != 2:
         raise error.ShapeError(f"rnn: ragged data have shape (n, length, channels), found {data.shape}")
@@ -388,7 +388,7 @@ def ctc_loss(
     use_label_lengths: bool = False,
     blank_label: str = "first",
 ) -> Any:
-    """CTC of frames (n, length, classes) and labels (n, length). Frames are not padded; labels are."""
+    """CTC loss of frames (n, length, classes) and labels (n, length). Labels are padded, frames are not."""
     from mxnet import numpy_extension as npx
     from mxnet.numpy_extension import _ctc
 

@@ -1,4 +1,4 @@
-"""How rows are grouped into segments: offsets, checked once, and what follows from them."""
+"""Partitions of rows into segments: offsets, checked once, and values derived from them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Partition:
 
     @classmethod
     def of_lengths(cls, lengths: Any, rows: int | None = None) -> Partition:
-        """Segments of these lengths, which are not negative."""
+        """Segments with these lengths, which must not be negative."""
         lengths = onp.asarray(lengths, dtype=onp.int64)
         if lengths.ndim != 1:
             raise error.ShapeError(f"ragged: lengths must be a vector, found shape {lengths.shape}")
@@ -66,7 +66,7 @@ class Partition:
 
     @classmethod
     def even(cls, count: int, length: int) -> Partition:
-        """Segments of one length."""
+        """Segments of equal length."""
         return cls(onp.arange(count + 1, dtype=onp.int64) * length)
 
     @property
@@ -81,18 +81,18 @@ class Partition:
 
     @cached_property
     def offsets(self) -> ndarray:
-        """The offsets as an int64 array. They are the same in each call of a compiled function."""
+        """The offsets as an int64 array. In a compiled function they are constants."""
         made: ndarray = _core.outside_trace(lambda: _core.array(self.host, dtype="int64"))
         return made
 
     @cached_property
     def lengths(self) -> Any:
-        """Rows of each segment, on the host."""
+        """Number of rows of each segment, on the host."""
         return onp.diff(self.host)
 
     @cached_property
     def longest(self) -> int:
-        """Rows of the longest segment; 0 without segments."""
+        """Number of rows of the longest segment; 0 if there are none."""
         return int(self.lengths.max()) if self.count else 0
 
     @cached_property
@@ -102,11 +102,11 @@ class Partition:
 
     @cached_property
     def places(self) -> Any:
-        """The place of each row in its segment, on the host."""
+        """The position of each row in its segment, on the host."""
         return onp.arange(self.total, dtype=onp.int64) - onp.repeat(self.host[:-1], self.lengths)
 
     def is_even(self) -> bool:
-        """Whether all segments have one length."""
+        """Whether all segments have the same length."""
         return bool((self.lengths == self.lengths[0]).all()) if self.count else True
 
     @cached_property
@@ -120,11 +120,11 @@ class Partition:
         return bool((self.lengths == 0).any())
 
     def same(self, other: Partition) -> bool:
-        """Whether both group rows in the same way."""
+        """Whether both partition rows in the same way."""
         return self is other or onp.array_equal(self.host, other.host)
 
     def check_same(self, other: Partition, name: str) -> None:
-        """Refuse another grouping, by the first difference of the offsets."""
+        """An error for another partition, which names the first difference of the offsets."""
         if self is other:
             return
         if isinstance(other, TracedPartition):
@@ -141,12 +141,12 @@ class Partition:
             )
 
     def expand(self, x: ndarray) -> ndarray:
-        """One row for each row of a segment: ``(count, ...)`` to ``(total, ...)``."""
+        """One row for each row of a segment: ``(count, ...)`` -> ``(total, ...)``."""
         found: ndarray = _op["ragged_expand"](x, self.offsets, self.total)
         return found
 
     def taken(self, rows: Any) -> tuple[Partition, Any]:
-        """Segments chosen by their numbers, and the numbers of their rows."""
+        """The segments with these indices, and the indices of their rows."""
         rows = onp.asarray(rows, dtype=onp.int64)
         chosen = Partition.of_lengths(self.lengths[rows])
         return chosen, onp.repeat(self.host[rows], chosen.lengths) + chosen.places

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mxnet.ragged._array import RaggedArray
 
 _HEAD = "ragged.array("
-_EDGE, _MOST = 3, 12  # rows shown at each end, and how many are shown whole
+_EDGE, _MOST = 3, 12  # rows shown at each end, and number of rows up to which all are shown
 
 
 def _rows(r: RaggedArray, margin: str) -> str:
@@ -33,7 +33,7 @@ def _rows(r: RaggedArray, margin: str) -> str:
 
 
 def shown(r: RaggedArray) -> str:
-    """The array as nested lists, with what they do not show."""
+    """The array as nested lists, with elisions."""
     text = _HEAD + _rows(r, " " * len(_HEAD))
     if not r.size:
         text += f", shape={r.shape}"

@@ -18,7 +18,7 @@ _SEGMENTS = {"sum": "ragged_sum", "prod": "ragged_prod", "max": "ragged_max", "m
 
 
 def _axes(r: RaggedArray, axis: Any, name: str) -> list[int]:
-    """Axes in falling order."""
+    """Axes in descending order."""
     if axis is None:
         return list(range(r.ndim - 1, -1, -1))
     given = axis if isinstance(axis, tuple) else (axis,)
@@ -29,7 +29,7 @@ def _axes(r: RaggedArray, axis: Any, name: str) -> list[int]:
 
 
 def _columns(r: RaggedArray, name: str) -> tuple[ndarray, ndarray]:
-    """Values ordered by their place in the row, and the offsets of the places."""
+    """Values ordered by their position in the row, and the offsets of the positions."""
     if r.num_ragged > 1:
         raise error.UnsupportedError(
             f"{name}: axis 0 of {r.num_ragged} ragged axes cannot be reduced; reduce the ragged axes first"
@@ -42,7 +42,7 @@ def _columns(r: RaggedArray, name: str) -> tuple[ndarray, ndarray]:
 
 
 def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
-    """One axis of a ragged or dense array."""
+    """Reduces one axis of a ragged or dense array."""
     if isinstance(x, ndarray):
         return getattr(np, name)(x, axis=axis, keepdims=keepdims)
     ragged = x.num_ragged
@@ -100,7 +100,7 @@ def _extreme(name: str) -> Callable[..., Any]:
 
 
 def _check(shown: str, out: Any, other: dict[str, Any]) -> None:
-    """Refuse arguments that have no meaning here."""
+    """An error for arguments that have no meaning for ragged arrays."""
     if out is not None:
         raise error.UnsupportedError(f"{shown}: ragged arrays take no `out`")
     for name, value in other.items():
@@ -117,7 +117,7 @@ max_, min_ = _extreme("max"), _extreme("min")
 def any_(a: RaggedArray, axis: Any = None, out: Any = None, keepdims: bool = False, **other: Any) -> Any:
     """Whether an element is not zero."""
     _check("any", out, other)
-    # Among no elements there is none: the sum of truth values is 0.
+    # Without elements the sum of booleans is 0, so the result is False.
     return _reduce(a != 0, axis, "sum", "any", bool(keepdims)) != 0
 
 
@@ -128,7 +128,7 @@ def all_(a: RaggedArray, axis: Any = None, out: Any = None, keepdims: bool = Fal
 
 
 def _counts(r: RaggedArray, axis: Any, dtype: Any, keepdims: bool, shown: str) -> Any:
-    """How many elements take part; a number if it is the same everywhere."""
+    """Number of elements reduced to each result; a number if it is the same everywhere."""
     axes = _axes(r, axis, shown)
     uniform = 1
     for one in axes:
@@ -139,7 +139,7 @@ def _counts(r: RaggedArray, axis: Any, dtype: Any, keepdims: bool, shown: str) -
     ragged = tuple(one for one in axes if one <= r.num_ragged)
     if not ragged:
         return uniform
-    # Uniform axes that stay have size 1, those that are reduced are gone before.
+    # Uniform axes that are kept have length 1; reduced ones were removed before.
     kept = r.values.ndim - 1 - sum(one > r.num_ragged for one in axes)
     sizes = (1,) * (r.values.ndim - 1 if keepdims else kept)
     ones = r.with_values(np.ones((r.values.shape[0], *sizes), dtype=dtype, device=r.device))
@@ -155,7 +155,7 @@ def _float(r: RaggedArray, dtype: Any) -> RaggedArray:
 def mean(
     a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **other: Any
 ) -> Any:
-    """Arithmetic mean; NaN of no element."""
+    """Arithmetic mean; NaN for no elements."""
     _check("mean", out, other)
     x = _float(a, dtype)
     total = _reduce(x, axis, "sum", "mean", bool(keepdims))
@@ -171,7 +171,7 @@ def var(
     keepdims: bool = False,
     **other: Any,
 ) -> Any:
-    """Variance: squared distances from the mean, divided by their number less `ddof`."""
+    """Variance: sum of squared distances from the mean, divided by the number of elements less `ddof`."""
     _check("var", out, other)
     x = _float(a, dtype)
     centred = x - _stretched(x, mean(x, axis, keepdims=True))
@@ -181,7 +181,7 @@ def var(
 
 
 def _stretched(r: RaggedArray, mean: Any) -> Any:
-    """A mean with axes of length 1, as it broadcasts to `r`."""
+    """A mean with axes of length 1, so that it broadcasts to `r`."""
     if isinstance(mean, RaggedArray) and mean.num_ragged < r.num_ragged:
         values = mean.values.reshape((mean.values.shape[0], *mean.values.shape[2:]))
         return r.with_values(r._partitions[-1].expand(values))

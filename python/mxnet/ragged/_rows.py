@@ -1,4 +1,4 @@
-"""Rows put together, taken apart, chosen and ordered."""
+"""Functions that join, split, select and order rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _all_ragged(arrays: Sequence[Any], name: str) -> list[RaggedArray]:
 
 
 def concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -> Any:
-    """Arrays one after the other along an axis."""
+    """Joins arrays along an axis."""
     found = _all_ragged(arrays, "concatenate")
     if out is not None or any(value is not None for key, value in other.items() if key == "dtype"):
         raise error.UnsupportedError("concatenate: ragged arrays take no `out` and no `dtype`")
@@ -57,7 +57,7 @@ def concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: 
     for x in found[1:]:
         if len(x) != len(first):
             raise error.ShapeError(f"concatenate: arrays of {len(first)} and {len(x)} rows")
-    # Row i of the result: row i of each array.
+    # Row i of the result consists of row i of each array.
     rows = onp.arange(len(first) * len(found)).reshape(len(found), len(first)).T.ravel()
     together = rows_at(concatenate(found, 0), rows)
     lengths = onp.sum([x._partitions[0].lengths for x in found], axis=0)
@@ -65,7 +65,7 @@ def concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: 
 
 
 def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -> Any:
-    """Arrays one after the other along a new axis, which is ragged if it stands before a ragged one."""
+    """Joins arrays along a new axis, which is ragged if it comes before a ragged axis."""
     found = _all_ragged(arrays, "stack")
     if out is not None or any(value is not None for key, value in other.items() if key == "dtype"):
         raise error.UnsupportedError("stack: ragged arrays take no `out` and no `dtype`")
@@ -126,7 +126,7 @@ def _order(r: RaggedArray, axis: Any, name: str) -> tuple[int, ndarray | None]:
 
 
 def sort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """Elements of each row in order, NaN last."""
+    """Sorts the elements of each row; NaN last."""
     if order is not None:
         raise error.UnsupportedError("sort: arrays have no fields to order by")
     at, found = _order(a, axis, "sort")
@@ -138,7 +138,7 @@ def sort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None, *,
 
 
 def argsort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """Places of the elements of each row in order."""
+    """The positions that sort the elements of each row."""
     if order is not None:
         raise error.UnsupportedError("argsort: arrays have no fields to order by")
     at, found = _order(a, axis, "argsort")
@@ -150,7 +150,7 @@ def argsort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None,
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """Slices by number: rows of a ragged array, elements within rows, or rows of a dense table."""
+    """Slices by index: rows of a ragged array, elements within rows, or rows of a dense table."""
     if out is not None:
         raise error.UnsupportedError("take: ragged arrays take no `out`")
     if not isinstance(a, RaggedArray):
@@ -182,7 +182,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 
 def _within(numbers: Any, sizes: Any, mode: str, name: str, partition: Partition | None) -> Any:
-    """Numbers within rows of these sizes, not negative."""
+    """Indices within rows of these lengths, as non-negative numbers."""
     if mode == "clip":
         return onp.clip(numbers, 0, onp.maximum(sizes - 1, 0))
     if mode == "wrap":

@@ -1,4 +1,4 @@
-"""Operators on segments of rows, for values and offsets that are no ragged array."""
+"""Functions on segments of rows, given as values and offsets instead of ragged arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which function serves which kinds of operands: the one place where calls with ragged arrays are looked up."""
+"""The dispatch table of calls with ragged arrays, by function and kinds of operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mxnet.ragged._elementwise import elementwise
 
 Kinds = tuple[str, ...]
 
-# Functions of every element that are no ufuncs, with their number of operands.
+# Elementwise functions that are no ufuncs, with their number of operands.
 ELEMENTWISE = {
     "where": 3, "clip": 3, "nan_to_num": 1, "around": 1, "round": 1, "isclose": 2, "copy": 1, "astype": 1,
     "zeros_like": 1, "ones_like": 1, "full_like": 1, "real": 1, "imag": 1, "angle": 1,
@@ -25,7 +25,7 @@ ELEMENTWISE = {
 
 _R, _D, _N = "ragged", "dense", "none"
 
-# Function: what serves it, its operands, and the kinds of them that it serves. A list of arrays is one operand.
+# Function: implementation, operands, and supported kinds of operands. A list of arrays is one operand.
 TABLE: dict[str, tuple[Callable[..., Any], tuple[str, ...], set[Kinds]]] = {
     "sum": (_reductions.sum_, ("a",), {(_R,)}),
     "prod": (_reductions.prod, ("a",), {(_R,)}),
@@ -76,7 +76,7 @@ TABLE: dict[str, tuple[Callable[..., Any], tuple[str, ...], set[Kinds]]] = {
 
 
 def kind(x: Any) -> str:
-    """How an operand is stored: 'ragged', 'dense' or 'none'."""
+    """The storage of an operand: 'ragged', 'dense' or 'none'."""
     if isinstance(x, list | tuple):
         return _R if any(isinstance(item, RaggedArray) for item in x) else _D
     return _R if isinstance(x, RaggedArray) else _N if x is None else _D
@@ -105,7 +105,7 @@ def _missing(name: str, kinds: Kinds, known: set[Kinds]) -> error.UnsupportedErr
 
 
 def _ours(name: str) -> Any:
-    """Our function of a name, wherever it is found."""
+    """Our function of this name, in whichever module it is."""
     return getattr(np, name, None) or _core.namespaces["npx"].get(name) or getattr(npx, name)
 
 
@@ -126,7 +126,7 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise _missing(name, tuple(kind(x) for x in args), set())
     serve, operands_of, known = TABLE[name]
     found = [*args[: len(operands_of)], *(kwargs.get(key) for key in operands_of[len(args) :])]
-    # What is given by a name of the function's own stands for itself; only its place counts.
+    # A keyword that names an operand is moved to the operand's position.
     kinds = tuple(kind(x) for x in found)
     if kinds not in known:
         raise _missing(name, kinds, known)
@@ -134,7 +134,7 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a function of elements, or of its method, with a ragged array among the operands."""
+    """A call of a ufunc, or of its method, with a ragged array among the operands."""
     name = function.__name__
     if name in TABLE and method == "__call__":
         return call(function, inputs, kwargs)

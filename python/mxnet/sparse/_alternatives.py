@@ -1,4 +1,4 @@
-"""What SciPy's sparse arrays have and these have not, and what takes its place.
+"""What SciPy's sparse arrays have and these lack, with replacements.
 
 The errors of missing attributes and the coverage table of the documentation read it.
 """

@@ -1,4 +1,4 @@
-"""What all sparse arrays have in common: their operators, NumPy's protocols, reductions."""
+"""The base class of sparse arrays: operators, NumPy's protocols, reductions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["sparray"]
 
 
 def _binary(name: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
-    """The method of an operator that is the function `name`."""
+    """The method of an operator, which calls the function `name`."""
 
     def method(self: Any, other: Any) -> Any:
         return _table.elementwise(name, "__call__", (other, self) if swapped else (self, other), {})
@@ -28,7 +28,7 @@ def _binary(name: str, *, swapped: bool = False) -> Callable[[Any, Any], Any]:
 
 
 def _given(out: Any, result: ndarray) -> ndarray:
-    """The result, in `out` if that is given."""
+    """The result, written to `out` if that is given."""
     if out is None:
         return result
     out[...] = result
@@ -51,7 +51,7 @@ class sparray:  # noqa: N801  # SciPy's name
     __array_priority__ = 10.1
     __hash__ = None  # type: ignore[assignment]  # equality is element by element
 
-    # ---- what it is ----
+    # ---- properties ----
 
     @property
     def shape(self) -> Shape:
@@ -133,7 +133,7 @@ class sparray:  # noqa: N801  # SciPy's name
             f"a {type(self).__name__} of shape {self.shape} is not made dense silently: call `.todense()`"
         )
 
-    # ---- conversions; each class has those that are its own ----
+    # ---- conversions; each class has further ones ----
 
     def tocsr(self, copy: bool = False) -> csr_array:
         """Compressed rows."""
@@ -209,11 +209,11 @@ class sparray:  # noqa: N801  # SciPy's name
         raise NotImplementedError
 
     def _with_data(self, data: ndarray) -> Any:
-        """The same pattern with other values."""
+        """An array with the same pattern and other values."""
         raise NotImplementedError
 
     def _canonical(self) -> Any:
-        """The same array without duplicates, its indices in order."""
+        """The same array without duplicates and with sorted indices."""
         raise NotImplementedError
 
     def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> Any:
@@ -248,10 +248,10 @@ class sparray:  # noqa: N801  # SciPy's name
         """The same elements, outside any recorded graph."""
         return self._with_data(self.data.detach())
 
-    # ---- compiled functions: the parts are arguments, so the number of stored elements is that of the trace ----
+    # ---- compiled functions: the parts are arguments, so the number of stored elements is fixed by the trace ----
 
     def _graph_parts(self) -> tuple[Any, tuple[ndarray, ...]]:
-        """What is no array, and the arrays."""
+        """The data that is not an array, and the arrays."""
         raise NotImplementedError
 
     @classmethod
@@ -502,7 +502,7 @@ class sparray:  # noqa: N801  # SciPy's name
 
 
 def _function(name: str) -> Callable[[Any], Any]:
-    """The method that is the function `name` of every element, which keeps zeros."""
+    """The method that is the elementwise function `name`, which maps zero to zero."""
 
     def method(self: Any) -> Any:
         return _table.elementwise(name, "__call__", (self,), {})

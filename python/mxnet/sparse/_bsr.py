@@ -51,7 +51,7 @@ class bsr_array(sparray):  # noqa: N801  # SciPy's name
     format = "bsr"
     indices: ndarray
     indptr: ndarray
-    # Whether blocks of each row ascend without repetition; None if nobody asked yet.
+    # Whether block columns of each row are sorted without duplicates; None if not checked yet.
     _is_canonical: bool | None = None
 
     def __init__(
@@ -73,7 +73,7 @@ class bsr_array(sparray):  # noqa: N801  # SciPy's name
 
     @classmethod
     def _of(cls, data: ndarray, indices: ndarray, indptr: ndarray, shape: Shape) -> bsr_array:
-        """An array of parts that are known to be right."""
+        """An array from parts that are known to be valid."""
         made = cls.__new__(cls)
         made.data, made.indices, made.indptr, made._shape = data, indices, indptr, shape
         return made

@@ -14,7 +14,7 @@ __all__ = ["csc_array", "csr_array"]
 
 
 class _Compressed(sparray):
-    """Stored elements one major axis (rows of CSR, columns of CSC) after the other."""
+    """Stored elements grouped along the major axis (rows of CSR, columns of CSC)."""
 
     indices: ndarray
     indptr: ndarray
@@ -34,16 +34,16 @@ class _Compressed(sparray):
             self.data, self.indices, self.indptr = (x.to_device(device) for x in (self.data, self.indices, self.indptr))
         self.check_format()
 
-    # ---- majors are rows or columns ----
+    # ---- the major axis is rows or columns ----
 
     @classmethod
     def _major(cls, pair: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Rows and columns as major and minor, and back."""
+        """Converts (row, column) to (major, minor) and back."""
         raise NotImplementedError
 
     @classmethod
     def _of(cls, data: ndarray, indices: ndarray, indptr: ndarray, shape: Shape, *, canonical: bool = True) -> Any:
-        """An array of parts that are known to be right."""
+        """An array from parts that are known to be valid."""
         made = cls.__new__(cls)
         made.data, made.indices, made.indptr, made._shape = data, indices, indptr, shape
         made._is_sorted = made._is_canonical = canonical
@@ -152,7 +152,7 @@ class _Compressed(sparray):
         return made
 
     def _majors(self) -> ndarray:
-        """The row (of CSC: the column) of each stored element."""
+        """The row (in CSC: the column) of each stored element."""
         return op["csr_rows"](self.indices, self.indptr)  # type: ignore[no-any-return]
 
     def _sorted(self) -> Any:
@@ -210,7 +210,7 @@ class _Compressed(sparray):
     # ---- the transposed array has the same parts ----
 
     def _crossed(self) -> tuple[ndarray, ndarray, ndarray]:
-        """Values, indices and offsets of the other order of storage."""
+        """Values, indices and offsets in the other compressed format."""
         indices, indptr, at = op["csr_transpose"](self.indices, self.indptr, self._major(self._shape)[1])
         return gathered(self.data, at), indices, indptr
 
@@ -332,7 +332,7 @@ class csr_array(_Compressed):  # noqa: N801  # SciPy's name
         return self._at(steps + max(-k, 0), steps + max(k, 0))
 
     def _at(self, rows: ndarray, columns: ndarray) -> ndarray:
-        """Elements at points whose indices are in range."""
+        """Elements at positions whose indices are in range."""
         source = self._canonical()
         at = op["csr_find_points"](source.indices, source.indptr, rows, columns)
         return gathered(source.data, at)

@@ -294,7 +294,7 @@ def random_array(
 
 
 def _distinct(total: int, count: int) -> ndarray:
-    """`count` different integers below `total`, ascending."""
+    """`count` distinct integers below `total`, ascending."""
     from mxnet import numpy as np
 
     if count * 3 > total:

@@ -70,7 +70,7 @@ class coo_array(sparray):  # noqa: N801  # SciPy's name
 
     @classmethod
     def _of(cls, data: ndarray, coords: Sequence[ndarray], shape: Shape, *, canonical: bool = False) -> coo_array:
-        """An array of parts that are known to be right."""
+        """An array from parts that are known to be valid."""
         made = cls.__new__(cls)
         made.data, made.coords, made._shape, made._is_canonical = data, tuple(coords), shape, canonical
         return made
@@ -152,14 +152,14 @@ class coo_array(sparray):  # noqa: N801  # SciPy's name
         return coo_array._of(data, self.coords, self._shape, canonical=self._is_canonical)
 
     def _flat(self) -> ndarray:
-        """Positions in C order."""
+        """Flat positions in C order."""
         flat = self.coords[0]
         for axis, n in zip(self.coords[1:], self._shape[1:], strict=True):
             flat = flat * n + axis
         return flat
 
     def as_matrix(self) -> csr_array:
-        """The elements as a matrix in CSR: all axes but the last are one."""
+        """The elements as a CSR matrix: all axes but the last are merged."""
         if self.ndim == 2:
             return self.tocsr()
         rows, columns = math.prod(self._shape[:-1]), self._shape[-1]
@@ -272,7 +272,7 @@ class coo_array(sparray):  # noqa: N801  # SciPy's name
 
 
 def _split(flat: ndarray, shape: Sequence[int]) -> list[ndarray]:
-    """Index arrays of positions in C order."""
+    """Index arrays of flat positions in C order."""
     if len(shape) == 1:
         return [flat]
     coords: list[ndarray] = []

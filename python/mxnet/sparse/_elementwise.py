@@ -1,4 +1,4 @@
-"""Elementwise functions of two operands: patterns are merged, values are computed by the dense operators."""
+"""Elementwise functions of two operands: merges the patterns, and computes the values with dense operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _matrices(name: str, a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """Both as CSR of one shape, and what brings a result in CSR to the format and shape it should have."""
+    """Both as CSR matrices of one shape, and a function that restores format and shape of a result."""
     if a.ndim > 2 or b.ndim > 2 or a.ndim == 1 == b.ndim:
         if a.shape != b.shape:
             raise error.ShapeError(
@@ -44,12 +44,12 @@ def _common(name: str, a: Any, b: Any, m: int, n: int) -> int:
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """A CSR array whose axes of length 1 are repeated."""
+    """A CSR array broadcast along axes of length 1."""
     from mxnet.sparse._compressed import csr_array
     from mxnet.sparse._indexing import rows
 
     if x.shape[1] != shape[1]:
-        # Each stored element is a row of the result's columns.
+        # Each stored element becomes a row of the result's columns.
         n, stored = shape[1], x.nnz
         indices = op["tile"](arange(n), stored)
         x = csr_array._of(op["repeat"](x.data, n), indices, x.indptr * n, (x.shape[0], n))
@@ -71,7 +71,7 @@ def _gives_zero(name: str, *numbers: Any) -> bool:
 
 
 def union(name: str, a: Any, b: Any) -> Any:
-    """A function that is zero where both operands are, at the places of either."""
+    """A function that is zero where both operands are, on the union of the patterns."""
     zeros = [op["zeros"](1, dtype=x.dtype) for x in (a, b)]
     if not _gives_zero(name, *zeros):
         return NotImplemented
@@ -81,7 +81,7 @@ def union(name: str, a: Any, b: Any) -> Any:
 
 
 def added(name: str, a: Any, b: Any) -> Any:
-    """A sum or a difference, at the places of either operand."""
+    """A sum or a difference, on the union of the patterns."""
     left, right, finish = _matrices(name, a, b)
     if name == "subtract" and left.dtype == right.dtype == "bool":
         raise error.DTypeError("subtract: truth values are not subtracted: use `!=`")
@@ -92,21 +92,21 @@ def added(name: str, a: Any, b: Any) -> Any:
 
 
 def product(name: str, a: Any, b: Any) -> Any:
-    """A product, at the places of both operands."""
+    """A product, on the intersection of the patterns."""
     left, right, finish = _matrices(name, a, b)
     x, y, indices, indptr = _merged(left, right, both=True)
     return finish(type(left)._of(op[name](x, y), indices, indptr, left.shape))
 
 
 def quotient(name: str, a: Any, b: Any) -> ndarray:
-    """A quotient, which is dense as SciPy's: NaN where both operands are zero."""
+    """A quotient, which is dense as in SciPy: NaN where both operands are zero."""
     left, right, finish = _matrices(name, a, b)
     x, y, indices, indptr = _merged(left, right, both=False)
     found = type(left)._of(op[name](x, y), indices, indptr, left.shape)
     shape = finish(found).shape
     flat = found._majors() * left.shape[1] + indices
     nan = op["full"](left.shape[0] * left.shape[1], float("nan"), dtype=found.dtype)
-    # Places of the union leave their NaN: it is replaced, not added to.
+    # Elements of the union replace the NaN there; adding to it would give NaN.
     is_there = op["scatter_or_skip"](op["ones_like"](flat), flat, nan.size) > 0
     dense = op["where"](is_there, op["scatter_or_skip"](found.data, flat, nan.size), nan)
     if left.format == "csr" and finish(found).format == "csc":
@@ -115,7 +115,7 @@ def quotient(name: str, a: Any, b: Any) -> ndarray:
 
 
 def _at_places(name: str, x: Any, dense: Any) -> tuple[Any, ndarray]:
-    """The sparse operand as a matrix in canonical form, and the dense one's elements at its places."""
+    """The sparse operand as a canonical matrix, and the dense operand's elements on its pattern."""
     dense = asarray(dense)
     if x.ndim > 2:
         if dense.shape != x.shape:
@@ -144,18 +144,18 @@ def _finished(x: Any, matrix: Any, data: ndarray) -> Any:
 
 
 def times_dense(name: str, x: Any, dense: Any) -> Any:
-    """A product with a dense array, at the places of the sparse one."""
+    """A product with a dense array, on the pattern of the sparse one."""
     matrix, found = _at_places(name, x, dense)
     return _finished(x, matrix, matrix.data * found)
 
 
 def dense_times(name: str, dense: Any, x: Any) -> Any:
-    """The same."""
+    """As `times_dense`, with the operands exchanged."""
     return times_dense(name, x, dense)
 
 
 def over_dense(name: str, x: Any, dense: Any) -> Any:
-    """A quotient by a dense array, at the places of the sparse one; zero by zero is zero elsewhere, as in SciPy."""
+    """A quotient by a dense array, on the pattern of the sparse one; as in SciPy, 0 / 0 is zero elsewhere."""
     matrix, found = _at_places(name, x, dense)
     return _finished(x, matrix, matrix.data / found)
 
@@ -165,7 +165,7 @@ def _added(name: str, dense: Any, x: coo_array, data: ndarray) -> ndarray:
     coo = x._with_data(data)
     result = dense + op["zeros"](1, dtype=data.dtype)
     if result.shape == coo.shape:
-        # Nothing of the sparse array is made dense: its elements are added at their places.
+        # The sparse array is not converted to dense: its elements are added at their positions.
         size = result.size
         return (result.ravel() + op["scatter_or_skip"](coo.data, coo._flat(), size)).reshape(result.shape)  # type: ignore[no-any-return]
     from mxnet.numpy import broadcast_shapes
@@ -178,25 +178,25 @@ def _added(name: str, dense: Any, x: coo_array, data: ndarray) -> ndarray:
 
 
 def plus_dense(name: str, x: Any, dense: Any) -> ndarray:
-    """A sum with a dense array, which is dense."""
+    """A sum with a dense array; the result is dense."""
     coo = x.tocoo()
     return _added(name, dense, coo, coo.data)
 
 
 def dense_plus(name: str, dense: Any, x: Any) -> ndarray:
-    """The same."""
+    """As `plus_dense`, with the operands exchanged."""
     coo = x.tocoo()
     return _added(name, dense, coo, coo.data)
 
 
 def minus_dense(name: str, x: Any, dense: Any) -> ndarray:
-    """A difference with a dense array, which is dense."""
+    """A difference with a dense array; the result is dense."""
     coo = x.tocoo()
     return _added(name, -asarray(dense), coo, coo.data)
 
 
 def dense_minus(name: str, dense: Any, x: Any) -> ndarray:
-    """A difference from a dense array, which is dense."""
+    """A dense array minus a sparse one; the result is dense."""
     coo = x.tocoo()
     return _added(name, dense, coo, -coo.data)
 
@@ -207,7 +207,7 @@ def times_number(name: str, x: Any, number: Any) -> Any:
 
 
 def number_times(name: str, number: Any, x: Any) -> Any:
-    """The same."""
+    """As `times_number`, with the operands exchanged."""
     return x._with_data(x.data * number)
 
 
@@ -217,7 +217,7 @@ def over_number(name: str, x: Any, number: Any) -> Any:
 
 
 def with_number(name: str, a: Any, b: Any) -> Any:
-    """A function of a sparse array and a number that is zero where the array is."""
+    """A function of a sparse array and a number that maps zero to zero."""
     x, is_left = (a, True) if hasattr(a, "format") else (b, False)
     number = b if is_left else a
     zero = op["zeros"](1, dtype=x.dtype)

@@ -1,4 +1,4 @@
-"""Sparse arrays in files: SciPy's npz archives, and safetensors of the parts."""
+"""Sparse arrays in files: SciPy's npz archives, and safetensors files of the parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parts_of(x: Any) -> dict[str, ndarray]:
 
 
 def made_of(format: str, parts: Mapping[str, Any], shape: tuple[int, ...]) -> Any:
-    """The sparse array of these parts, which are checked."""
+    """The sparse array with these parts, which are checked."""
     if format not in _CLASSES:
         raise error.FileFormatError(f"there is no sparse format {format!r}")
     if format == "coo":

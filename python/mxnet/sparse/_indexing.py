@@ -1,4 +1,4 @@
-"""What `x[key]` of sparse arrays gives: elements, rows, columns, parts."""
+"""Indexing of sparse arrays: elements, rows, columns, submatrices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def expanded(key: Any, ndim: int) -> list[Any]:
-    """One selector for each axis: ellipses and missing ones become whole slices."""
+    """One index for each axis: ellipses and missing axes become full slices."""
     items = list(key) if isinstance(key, tuple) else [key]
     if any(item is None for item in items):
         raise error.IndexError("sparse arrays take no new axes between brackets: use `reshape`")
@@ -32,7 +32,7 @@ def expanded(key: Any, ndim: int) -> list[Any]:
 
 
 def resolved(item: Any, n: int, axis: int) -> Any:
-    """An integer from the front, a slice, or an int64 array of positions from the front."""
+    """A non-negative integer, a slice, or an int64 array of non-negative positions."""
     if isinstance(item, slice):
         return item
     if hasattr(item, "__index__") and not isinstance(item, ndarray):
@@ -59,7 +59,7 @@ def resolved(item: Any, n: int, axis: int) -> Any:
 
 
 def positions(item: Any, n: int) -> ndarray:
-    """Positions that a slice or an array of one axis chooses."""
+    """The positions that a slice or a 1-d array selects."""
     if isinstance(item, slice):
         start, stop, step = item.indices(n)
         return op["arange"](start, stop, step, dtype="int64")  # type: ignore[no-any-return]
@@ -67,7 +67,7 @@ def positions(item: Any, n: int) -> ndarray:
 
 
 def get(x: Any, key: Any) -> Any:
-    """`x[key]` of compressed rows or columns."""
+    """`x[key]` of a CSR or CSC array."""
     if hasattr(key, "format") and hasattr(key, "nonzero"):
         key = key.nonzero()
     if isinstance(key, ndarray) and key.dtype == "bool" and key.ndim == 2:
@@ -82,7 +82,7 @@ def get(x: Any, key: Any) -> Any:
     if len(arrays) + sum(is_int) == 2 and not any(isinstance(item, slice) for item in (row, column)):
         return _points(x, row, column)
     if x.format == "csc":
-        # Columns of CSC are rows of the transposed array.
+        # Columns of a CSC array are rows of its transpose.
         return _from_transposed(get(x.transpose(), (column, row)))
     if is_int[0]:
         chosen = rows(x, op["full"](1, row, dtype="int64"))[:, column]
@@ -107,7 +107,7 @@ def _from_transposed(found: Any) -> Any:
 
 
 def _points(x: Any, row: Any, column: Any) -> Any:
-    """Elements at points, or a part where row and column positions cross (`np.ix_`)."""
+    """Elements at points, or a submatrix if row and column positions form a grid (`np.ix_`)."""
     i, j = (asarray(at) if isinstance(at, ndarray) else op["full"]((), at, dtype="int64") for at in (row, column))
     if i.ndim == 2 and j.ndim == 2 and i.shape[1] == 1 and j.shape[0] == 1:
         return get(rows(x.tocsr(), i.ravel()), (slice(None), j.ravel())).asformat(x.format)
@@ -126,7 +126,7 @@ def _broadcast(i: ndarray, j: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def rows(x: Any, chosen: ndarray) -> Any:
-    """Rows of a CSR array at positions, in their order."""
+    """Rows of a CSR array at positions, in the given order."""
     starts = gathered(x.indptr, chosen)
     lengths = gathered(x.indptr, chosen + 1) - starts
     at = op["concatenated_ranges"](starts, lengths)
@@ -144,7 +144,7 @@ def columns(x: Any, item: Any) -> Any:
         if step == 1:
             stop = max(stop, start)
             at = masked((x.indices >= start) & (x.indices < stop))
-            # Stored elements before each row's begin that stay.
+            # Number of kept elements before each row's start.
             indptr = op["search_sorted"](at, x.indptr)
             made = type(x)._of(
                 gathered(x.data, at), gathered(x.indices, at) - start, indptr, (x.shape[0], stop - start)
@@ -157,7 +157,7 @@ def columns(x: Any, item: Any) -> Any:
 
 
 def get_coordinates(x: coo_array, key: Any) -> Any:
-    """`x[key]` of coordinates: integers, slices, and one array of positions for one axis."""
+    """`x[key]` of a COO array: integers, slices, and one array of positions for one axis."""
     from mxnet.sparse._coo import coo_array
 
     items = [resolved(item, n, axis) for axis, (item, n) in enumerate(zip(expanded(key, x.ndim), x.shape, strict=True))]
@@ -177,7 +177,7 @@ def get_coordinates(x: coo_array, key: Any) -> Any:
             new = away // step
             keep = (away % step == 0) & (new >= 0) & (new < size)
         else:
-            # Which of the chosen positions each element is at: all of them once, so that repeated ones are taken again.
+            # The selected positions that each element is at; all of them, because positions may repeat.
             order = op["argsort"](item)
             chosen = gathered(item, order)
             first = op["search_sorted"](chosen, coords[axis])
@@ -210,7 +210,7 @@ def _as_coo(found: Any) -> Any:
 
 
 def flat_of(rows: ndarray, columns: ndarray, shape: tuple[int, ...]) -> ndarray:
-    """Positions in C order in an array of this shape, in which axes of length 1 stand for all."""
+    """Flat positions in C order in an array of this shape; axes of length 1 broadcast."""
     padded = (1,) * (2 - len(shape)) + tuple(shape)
     if math.prod(padded) == 0:
         return op["zeros"](rows.size, dtype="int64")  # type: ignore[no-any-return]

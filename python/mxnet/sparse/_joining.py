@@ -1,4 +1,4 @@
-"""Functions that join, cut and rearrange sparse arrays."""
+"""Functions that join, split and rearrange sparse arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mxnet.sparse._parts import axis_of, gathered, masked, op
 
 
 def _sparse(x: Any) -> Any:
-    """A sparse array, of a dense one, too: its zeros are found, nothing is made dense."""
+    """A sparse array; a dense array is converted."""
     from mxnet.sparse._coo import coo_array
 
     return x if hasattr(x, "_with_data") else coo_array(asarray(x))

@@ -1,6 +1,6 @@
-"""The friendships of Zachary's karate club, members numbered from 1 as in the paper's matrix."""
+"""Zachary's karate club: friendships between members, numbered from 1 as in the paper's matrix."""
 
-# Of each member the friends with smaller numbers.
+# For each member, the friends with smaller numbers.
 _SMALLER = {
     2: (1,),
     3: (1, 2),
@@ -31,5 +31,5 @@ _SMALLER = {
 
 FRIENDSHIPS = tuple((member, friend) for member, friends in _SMALLER.items() for friend in friends)
 
-# Members who stayed with the instructor (member 1) when the club fell apart; the others went with the officer (34).
+# Members who stayed with the instructor (member 1) after the club split; the others followed the officer (34).
 WITH_INSTRUCTOR = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22})

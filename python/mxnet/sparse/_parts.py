@@ -1,4 +1,4 @@
-"""The parts of sparse arrays: index arrays, values, what is read of a constructor's arguments."""
+"""The parts of sparse arrays (index arrays, values), and parsing of constructor arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 
 
 def integers(x: Any, what: str) -> ndarray:
-    """`x` as an int64 array of one axis, without a copy if it is one."""
+    """`x` as a 1-d int64 array, without a copy if it is one."""
     array = asarray(x)
     if array.ndim != 1:
         raise error.ShapeError(f"{what} must have 1 axis, found {array.ndim}")
@@ -30,13 +30,13 @@ def integers(x: Any, what: str) -> ndarray:
 
 
 def values(x: Any, dtype: Any = None) -> ndarray:
-    """`x` as an array of numbers, of `dtype` if that is given."""
+    """`x` as an array of numbers, with `dtype` if that is given."""
     array = asarray(x)
     return array if dtype is None or array.dtype == dtype else array.astype(dtype)
 
 
 def checked_shape(shape: Any, ndim: int | None = None) -> Shape:
-    """A shape as a tuple of integers that are not negative."""
+    """A shape as a tuple of non-negative integers."""
     sizes = (operator.index(shape),) if hasattr(shape, "__index__") else tuple(operator.index(n) for n in shape)
     if any(n < 0 for n in sizes):
         raise error.ValueError(f"sizes of axes must not be negative, found shape {sizes}")
@@ -61,7 +61,7 @@ def is_scipy(x: Any) -> bool:
 
 
 def named(name: str, call: Callable[[], Any]) -> Any:
-    """The result of `call`, whose errors speak of the function `name`."""
+    """The result of `call`; its errors name the function `name`."""
     try:
         return call()
     except error.MXNetError as fault:
@@ -70,17 +70,17 @@ def named(name: str, call: Callable[[], Any]) -> Any:
 
 
 def offsets(rows: ndarray, num_rows: int) -> ndarray:
-    """Where each row begins, and the end, of ascending row numbers."""
+    """The offsets of rows, given ascending row indices."""
     return op["search_sorted"](rows, op["arange"](num_rows + 1, dtype="int64"))  # type: ignore[no-any-return]
 
 
 def gathered(x: ndarray, positions: ndarray) -> ndarray:
-    """Rows of `x` at positions, zeros where they are negative."""
+    """Rows of `x` at positions; zeros for negative positions."""
     return op["gather_or_zero"](x, positions)  # type: ignore[no-any-return]
 
 
 def masked(mask: ndarray) -> ndarray:
-    """Positions at which a mask of one axis is true."""
+    """Positions where a 1-d mask is true."""
     return op["flatnonzero"](mask)  # type: ignore[no-any-return]
 
 
@@ -95,7 +95,7 @@ def zeros(n: int | Sequence[int], dtype: Any = "int64") -> ndarray:
 
 
 def axis_of(axis: int, ndim: int, what: str) -> int:
-    """An axis counted from the front."""
+    """The axis as a non-negative number."""
     at = operator.index(axis)
     if not -ndim <= at < ndim:
         raise error.AxisError(f"{what}: axis {axis} is out of bounds for an array of {ndim} axes")
@@ -103,7 +103,7 @@ def axis_of(axis: int, ndim: int, what: str) -> int:
 
 
 def flags(indices: ndarray, indptr: ndarray, num_minor: int) -> tuple[bool, bool]:
-    """Whether the indices of each row ascend, and whether none is there twice. In a trace neither is known."""
+    """Whether the indices of each row are sorted, and whether they are distinct. In a trace both are unknown."""
     found = op["csr_check"](indices, indptr, num_minor)
     if is_abstract(found):
         return False, False

@@ -42,7 +42,7 @@ def dense_sparse(a: Any, b: Any) -> ndarray:
 
 
 def sparse_sparse(a: Any, b: Any) -> Any:
-    """A sparse matrix times a sparse one, in CSR; in CSC if both are. Vectors give what NumPy's do."""
+    """The product of two sparse matrices, in CSR, or in CSC if both are. Vectors behave as in NumPy."""
     _check(a, b)
     if a.ndim == 1 or b.ndim == 1:
         left = a.reshape(1, -1) if a.ndim == 1 else a
@@ -63,7 +63,7 @@ def sparse_sparse(a: Any, b: Any) -> Any:
 
 
 def blocks_dense(a: Any, b: Any) -> ndarray:
-    """Blocks times a dense array: products of small matrices, summed over each row of blocks."""
+    """A BSR array times a dense array: products of small matrices, summed over each row of blocks."""
     b = asarray(b)
     if b.ndim not in (1, 2):
         raise error.ShapeError(f"matmul: operands of 1 or 2 axes are needed, found shapes {a.shape} and {b.shape}")

@@ -1,4 +1,4 @@
-"""Reductions of sparse arrays. All of them are dense: a sum over rows has hardly a zero."""
+"""Reductions of sparse arrays. All results are dense, because sums over rows have hardly any zeros."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mxnet.sparse._parts import axis_of, gathered, op
 
 
 def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
-    """Reduced axes, ascending."""
+    """Reduced axes in ascending order."""
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, tuple) else (axis,)
@@ -22,12 +22,12 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
 
 
 def elements_over(shape: tuple[int, ...], axis: Any) -> int:
-    """How many elements each result is made of."""
+    """Number of elements that are reduced to each result."""
     return math.prod(shape[a] for a in axes_of(axis, len(shape), "reduction"))
 
 
 def reduced(x: Any, name: str, axis: Any, dtype: Any, keepdims: bool) -> ndarray:
-    """A reduction by name over axes."""
+    """The reduction called `name` over axes."""
     axes = axes_of(axis, x.ndim, name)
     kept = [a for a in range(x.ndim) if a not in axes]
     counted = elements_over(x.shape, axis)
@@ -35,7 +35,7 @@ def reduced(x: Any, name: str, axis: Any, dtype: Any, keepdims: bool) -> ndarray
         raise error.ValueError(f"{name}: an array without elements has none, found shape {x.shape}")
     x = (x.tocoo() if x.format in ("bsr", "row_sparse") else x)._canonical()
     data = x.data
-    # The dtype that NumPy's reductions have: integers are summed as int64, and have means that are floats.
+    # The dtypes of NumPy's reductions: integers are summed as int64, and their means are floats.
     if dtype is not None:
         data = data.astype(dtype)
     elif name in ("sum", "prod", "mean"):
@@ -56,7 +56,7 @@ def _whole(size: int) -> ndarray:
 
 
 def _grouped(x: Any, kept: list[int]) -> tuple[ndarray, ndarray | None]:
-    """Stored elements brought together that belong to one result: offsets, and their order."""
+    """Groups stored elements by the result that they belong to: offsets, and the order of the elements."""
     if (x.format == "csr" and kept == [0]) or (x.format == "csc" and kept == [1]):
         return x.indptr, None
     if x.format in ("csr", "csc"):
@@ -73,7 +73,7 @@ def _grouped(x: Any, kept: list[int]) -> tuple[ndarray, ndarray | None]:
 
 
 def _folded(name: str, data: ndarray, indptr: ndarray, counted: int) -> ndarray:
-    """A reduction of segments of stored elements, each of which stands for `counted` elements."""
+    """Reduces segments of stored elements, each of which represents `counted` elements."""
     if name == "sum":
         return op["segment_sum"](data, indptr)  # type: ignore[no-any-return]
     if name == "mean":
@@ -103,7 +103,7 @@ def extreme_position(x: Any, name: str, axis: int | None) -> ndarray:
     data, n = m.data.detach(), m.shape[1]
     best, where = op[f"segment_{name}"](data, m.indptr)
     column = gathered(m.indices, where)
-    # The first column that is not stored: how many stored ones stand at their own number.
+    # The first column that is not stored: the number of stored ones whose column equals their ordinal.
     rank = op["arange"](data.size, dtype="int64") - gathered(m.indptr, m._majors())
     free = op["segment_sum"]((m.indices == rank).astype("int64"), m.indptr)
     zero = op["zeros_like"](best)

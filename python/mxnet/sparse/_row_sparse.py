@@ -1,4 +1,4 @@
-"""Rows of which few are not zero: what gradients of embeddings are."""
+"""Arrays with few non-zero rows, such as gradients of embeddings."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class row_sparse_array(sparray):  # noqa: N801  # MXNet's name
 
     @classmethod
     def _of(cls, data: ndarray, indices: ndarray, shape: Shape) -> row_sparse_array:
-        """An array of parts that are known to be right."""
+        """An array from parts that are known to be valid."""
         made = cls.__new__(cls)
         made.data, made.indices, made._shape = data, indices, shape
         return made

@@ -1,4 +1,4 @@
-"""Which function serves which kinds of operands: the one table of sparse arrays.
+"""The dispatch table of sparse arrays, by function and kinds of operands.
 
 Functions of `np` and `npx` come here when one of their operands is sparse. What no row serves raises an error that
 names the function and the kinds.
@@ -18,7 +18,7 @@ Operator = Callable[..., Any]
 
 
 def kind(x: Any) -> str:
-    """What an operand is: a number, a dense array, or the name of a sparse format."""
+    """The kind of an operand: a number, a dense array, or the name of a sparse format."""
     if hasattr(x, "format") and hasattr(x, "_with_data"):
         return str(x.format)
     if isinstance(x, (bool, int, float, complex)) or (not isinstance(x, ndarray) and getattr(x, "ndim", 1) == 0):
@@ -37,11 +37,11 @@ def _group(name: str) -> str:
 
 @functools.cache
 def keeping_zero() -> frozenset[str]:
-    """Elementwise operators of one array that give zero for zero, by the marks of their entries."""
+    """Elementwise operators of one array that map zero to zero, from their registry entries."""
     return frozenset(e["name"] for e in _core.registry() if e["keeps_zero"] and e["elementwise"])
 
 
-# Elementwise functions of two operands. "*" stands for every function that gives zero where both operands are zero.
+# Elementwise functions of two operands. "*" stands for all functions that are zero where both operands are zero.
 BINARY: dict[tuple[str, str, str], Operator] = {
     ("multiply", "sparse", "sparse"): _elementwise.product,
     ("multiply", "sparse", "dense"): _elementwise.times_dense,
@@ -62,7 +62,7 @@ BINARY: dict[tuple[str, str, str], Operator] = {
     ("*", "number", "sparse"): _elementwise.with_number,
 }
 
-# Products, by the formats of the operands.
+# Matrix products, by the formats of the operands.
 MATMUL: dict[tuple[str, str], Operator] = {
     ("bsr", "dense"): _products.blocks_dense,
     **{(a, "dense"): _products.sparse_dense for a in ("csr", "csc", "coo", "row_sparse")},
@@ -78,7 +78,7 @@ def _method(name: str) -> Operator:
     return call
 
 
-# Functions of arrays that are not elementwise, by the name that `np` and `npx` have them under.
+# Functions that are not elementwise, by their names in `np` and `npx`.
 FUNCTIONS: dict[str, Operator] = {
     **{name: _method(name) for name in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")},
     **{name: _method(name) for name in ("count_nonzero", "nonzero", "transpose", "swapaxes", "reshape", "diagonal")},
@@ -115,7 +115,7 @@ def _unserved(name: str, operands: Any, reason: str = "") -> error.UnsupportedEr
 
 
 def elementwise(name: str, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """An elementwise function, by `__array_ufunc__`."""
+    """Dispatch of an elementwise function, from `__array_ufunc__`."""
     name = {"true_divide": "divide", "abs": "absolute", "matvec": "matmul"}.get(name, name)
     if name == "matmul" and method == "__call__" and not keywords:
         return matmul(*inputs)
@@ -144,7 +144,7 @@ def elementwise(name: str, method: str, inputs: tuple[Any, ...], keywords: dict[
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """A product of matrices or vectors of which at least one is sparse."""
+    """A product of matrices or vectors, of which at least one is sparse."""
     serve = MATMUL.get((kind(a), kind(b)))
     if serve is None:
         raise _unserved("matmul", (a, b))
@@ -157,7 +157,7 @@ def dot(a: Any, b: Any) -> Any:
 
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """A function of arrays, by `__array_function__`."""
+    """Dispatch of a function, from `__array_function__`."""
     serve = FUNCTIONS.get(name)
     if serve is None:
         operands = [x for x in (*arguments, *keywords.values()) if kind(x) in _SPARSE]

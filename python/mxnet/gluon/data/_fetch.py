@@ -1,4 +1,4 @@
-"""Makes one batch: takes the samples, each with its own random stream, and calls the batch builder."""
+"""Makes one batch: gets the samples, each with its own random stream, and calls the batch builder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mxnet.gluon.data.vision._image_batches import has_image_batches, image_batc
 __all__ = ["Fetcher", "Task", "default_batchify_fn", "random_stream"]
 
 _STREAMS = {"order": 0, "samples": 1, "batches": 2}
-# Counter blocks of a stream for one sample: a block gives four numbers of 32 bits, and positions stay below 2**32.
+# Counter blocks reserved for one sample: a block gives four 32-bit numbers, and positions stay below 2**32.
 _BLOCKS = 1 << 32
 
 
@@ -44,7 +44,7 @@ def _key(seed: int, purpose: str) -> int:
 
 @dataclass(frozen=True)
 class Task:
-    """A batch to load: sample numbers, the epoch's seed, and how many samples of the epoch come before."""
+    """A batch to load: sample indices, the epoch's seed, and the number of earlier samples in the epoch."""
 
     indices: Sequence[int]
     seed: int
@@ -74,7 +74,7 @@ def default_batchify_fn(data: Sequence[Any]) -> Any:
 
 
 class Fetcher:
-    """Makes batches of a dataset. It is what worker processes get.
+    """Makes batches of a dataset. Worker processes receive this object.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Fetcher:
         self._takes_whole = takes_whole
 
     def __call__(self, task: Task) -> Any:
-        """One batch; a failure gets a note about where it happened."""
+        """Make one batch; an exception gets a note that names the sample."""
         if self._takes_whole:
             try:
                 batch = self.whole(task.indices)
@@ -102,7 +102,7 @@ class Fetcher:
         key = _key(task.seed, "samples")
 
         def of_sample(place: int, fn: Callable[..., Any], *args: Any) -> Any:
-            """Call a function with the random stream of a sample of the batch."""
+            """Call a function with the random stream of one sample of the batch."""
             stream.set_state(key, (task.position + place) * _BLOCKS, 0)
             return stream.call(fn, *args)
 
@@ -129,18 +129,18 @@ class Fetcher:
             raise
 
     def takes_images(self) -> bool:
-        """Whether batches are made of encoded images in one call."""
+        """Whether batches are made from encoded images in one call."""
         return self._batchify_fn is default_batchify_fn and has_image_batches(self.dataset)
 
     def whole(self, indices: Sequence[int]) -> Any:
-        """The batch without a Python call for every sample, or None where samples or builder need that."""
-        # A list, because arrays take a tuple for one entry of several axes.
+        """The batch, made without a Python call for every sample; None if dataset or builder do not support it."""
+        # A list, because arrays interpret a tuple as one index over several axes.
         parts = whole_batch(self.dataset, list(indices)) if len(indices) else None
         if parts is None:
             return None
         if self._batchify_fn is default_batchify_fn:
             return [as_array(part) for part in parts] if isinstance(parts, tuple) else as_array(parts)
-        # Subclasses of the builders may do anything.
+        # Subclasses of the builders may have overridden anything.
         if type(self._batchify_fn) in (Stack, Group):
             return self._batchify_fn.of_stacked(parts)  # type: ignore[attr-defined]
         return None

@@ -1,4 +1,4 @@
-"""Worker processes of a loader, as the loader's process sees them."""
+"""Worker processes of a loader, from the loader's side."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ from mxnet.gluon.data._worker import Shipment, run_worker, unpack_error
 
 __all__ = ["ProcessPool"]
 
-# Tasks that a worker has at a time. Their answers fit into a pipe, so sending a task cannot block for want of reading.
+# Tasks that a worker has at a time. They fit into a pipe, so sending a task never blocks.
 _MAX_PENDING = 32
 
-# What workers get to finish the batch they are at, before they are terminated.
+# Time that workers get to finish their current batch before they are terminated.
 _GRACE_S = 1.0
 
 
 @contextlib.contextmanager
 def _context() -> Iterator[tuple[Any, str]]:
-    """How processes are started: as the program chose, else from a server process that has no threads."""
+    """The start method of processes: the program's choice, else a fork server, which has no threads."""
     method: str | None = multiprocessing.get_start_method(allow_none=True)
     if method is not None:
         yield multiprocessing.get_context(method), method
         return
-    # `fork` would copy a process whose other threads may hold locks at that moment, and whose GPU contexts do not
-    # survive; starting an interpreter anew for each worker takes half a second.
+    # `fork` would copy a process whose other threads may hold locks, and whose GPU contexts do not survive. Starting
+    # a new interpreter for each worker takes half a second.
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    # Workers take over what is set here. Unset, starting a process would also set Python's default for the program.
+    # Workers inherit the start method. If it were unset, starting a process would set Python's default for the
+    # program.
     multiprocessing.set_start_method(method)
     try:
         context = multiprocessing.get_context(method)
@@ -50,7 +51,7 @@ def _context() -> Iterator[tuple[Any, str]]:
             context.set_forkserver_preload(["__main__", "mxnet.gluon.data._worker"])
         yield context, method
     finally:
-        multiprocessing.set_start_method(None, force=True)  # as it was
+        multiprocessing.set_start_method(None, force=True)  # restore the previous state
 
 
 @contextlib.contextmanager
@@ -69,7 +70,7 @@ def _without_missing_main() -> Iterator[None]:
 
 
 class _Worker:
-    """A process, the pipe to it, and the memory that it leaves batches in."""
+    """A worker process, the pipe to it, and the shared memory in which it leaves batches."""
 
     def __init__(self, process: BaseProcess, pipe: connection.Connection) -> None:
         self.process = process
@@ -81,7 +82,7 @@ class _Worker:
         self.has_answered = False
 
     def take_slot(self) -> int:
-        """A slot whose memory nobody needs."""
+        """A slot whose memory is not in use."""
         if self.free_slots:
             return self.free_slots.pop()
         self.num_slots += 1
@@ -107,15 +108,15 @@ class ProcessPool:
 
     def __init__(self, fetch: Fetcher, num_workers: int, timeout: float) -> None:
         self._timeout = timeout
-        # Held while a pipe is used. Never waited for where the garbage collector may have interrupted its holder.
+        # Held while a pipe is used. Code that the garbage collector may run in the holder must not wait for it.
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._is_closed = False
         self._numbers = itertools.count()
         self._owners: dict[int, tuple[_Worker, int]] = {}  # task -> worker and slot
-        self._answers: dict[int, tuple[str, int, int]] = {}  # kind, and where in the slot the pickle is
-        self._unwanted: list[int] = []  # cancelled, but nothing has been done about it
-        self._abandoned: set[int] = set()  # cancelled tasks that will still be answered
+        self._answers: dict[int, tuple[str, int, int]] = {}  # kind, and position of the pickle in the slot
+        self._unwanted: list[int] = []  # cancelled, not processed yet
+        self._abandoned: set[int] = set()  # cancelled tasks whose answers are still to come
         self._workers: list[_Worker] = []
         try:
             with _without_missing_main(), _context() as (context, method):
@@ -150,11 +151,11 @@ class ProcessPool:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it is open and this process's own: a forked child has its parent's pipes, but may not use them."""
+        """Whether the pool is open and owned by this process: a forked child must not use its parent's pipes."""
         return not self._is_closed and self._pid == os.getpid()
 
     def submit(self, task: Task) -> int:
-        """Have a batch made; returns the number under which it can be taken."""
+        """Submit a batch; returns the number with which `take` gets it."""
         with self._lock:
             self._check_open()
             self._drop_unwanted()
@@ -169,7 +170,7 @@ class ProcessPool:
             return number
 
     def take(self, number: int) -> Any:
-        """Wait for a batch, and copy it out of the shared memory.
+        """Wait for a batch, and copy it from the shared memory.
 
         Raises
         ------
@@ -197,19 +198,20 @@ class ProcessPool:
             return loads(data, memory, is_copied=True)
 
     def cancel(self, numbers: Iterable[int]) -> None:
-        """Give up batches. Those that no worker has begun are not made."""
+        """Cancel batches. Those that no worker has begun are not made."""
         self._unwanted.extend(numbers)
-        # A generator that the collector ends may get here inside `submit` or `take`: the next call of these drops them.
+        # A generator closed by the garbage collector may get here inside `submit` or `take`; their next call drops
+        # the batches.
         if not self.is_usable or not self._lock.acquire(blocking=False):
             return
         try:
-            with contextlib.suppress(Exception):  # the pool is closed then: nobody makes these batches any more
+            with contextlib.suppress(Exception):  # the pool is closed: nobody makes these batches any more
                 self._drop_unwanted()
         finally:
             self._lock.release()
 
     def close(self, grace_s: float = _GRACE_S) -> None:
-        """End the processes, and give their memory and pipes back.
+        """Stop the processes, and free their memory and pipes.
 
         Parameters
         ----------
@@ -226,7 +228,7 @@ class ProcessPool:
             worker.pipe.close()
             worker.slots.clear()
         if self._pid != os.getpid():
-            return  # the processes belong to the parent of this one
+            return  # the processes belong to the parent of this process
         for end, wait_s in ((None, grace_s), (BaseProcess.terminate, _GRACE_S), (BaseProcess.kill, _GRACE_S)):
             deadline = time.monotonic() + wait_s
             for worker in workers:
@@ -235,7 +237,7 @@ class ProcessPool:
             for worker in workers:
                 worker.process.join(max(0.0, deadline - time.monotonic()))
         for worker in workers:
-            with contextlib.suppress(ValueError):  # not even killed yet: the system is still at it
+            with contextlib.suppress(ValueError):  # not terminated yet, although it was killed
                 worker.process.close()
 
     def _check_open(self) -> None:
@@ -263,22 +265,22 @@ class ProcessPool:
             worker.pipe.send(message)
         except OSError:
             while self._receive(worker, time.monotonic()):
-                pass  # its last message may say why
+                pass  # its last message may contain the reason
             raise self._death(worker) from None
         except BaseException:
-            self.close()  # half a message may be in the pipe
+            self.close()  # the pipe may contain half a message
             raise
 
     def _wait_for_answer(self, worker: _Worker, deadline: float) -> None:
         if not self._receive(worker, deadline):
-            self.close(grace_s=0.0)  # a worker that hangs would hold up what comes next
+            self.close(grace_s=0.0)  # a worker that hangs would block later calls
             raise TimeoutError(
                 f"DataLoader: no batch within `timeout` ({self._timeout} seconds); raise it or look at what the "
                 "dataset waits for"
             )
 
     def _receive(self, worker: _Worker, deadline: float) -> bool:
-        """Wait for an answer of a worker, and note it; returns False if none comes until the deadline."""
+        """Wait for an answer of a worker, and record it; returns False if none comes before the deadline."""
         found = connection.wait([worker.pipe, worker.process.sentinel], max(0.0, deadline - time.monotonic()))
         if not found:
             return False
@@ -292,7 +294,7 @@ class ProcessPool:
         except (EOFError, ConnectionResetError):
             raise self._death(worker) from None
         except BaseException:
-            self.close()  # half a message may be left in the pipe
+            self.close()  # the pipe may contain half a message
             raise
         if kind == "broken":
             self.close()
@@ -309,7 +311,7 @@ class ProcessPool:
         return True
 
     def _death(self, worker: _Worker) -> RuntimeError:
-        """What to say about a worker that is gone. Ends the others."""
+        """The error for a worker that has died. Stops the other workers."""
         process = worker.process
         process.join(_GRACE_S)
         code, pid = process.exitcode, process.pid

@@ -1,4 +1,4 @@
-"""Anonymous shared memory, and pickling that leaves the elements of arrays to it.
+"""Anonymous shared memory, and pickling that stores the elements of arrays there.
 
 The memory is an open file without a name: it goes away with the last process that has it open, however that one ends.
 """
@@ -22,7 +22,7 @@ from mxnet.numpy import ndarray
 
 __all__ = ["Arrays", "allocate", "dumps", "loads", "map_file"]
 
-_ALIGNMENT = 64  # a cache line, and what our own allocator gives
+_ALIGNMENT = 64  # a cache line, and the alignment of our own allocator
 
 
 def allocate(num_bytes: int) -> int:
@@ -64,7 +64,7 @@ def allocate(num_bytes: int) -> int:
 
 
 def map_file(fd: int, is_private: bool = False) -> mmap.mmap:
-    """Map all of a file.
+    """Map a whole file.
 
     Parameters
     ----------
@@ -84,15 +84,15 @@ def map_file(fd: int, is_private: bool = False) -> mmap.mmap:
 
 
 class Arrays:
-    """Arrays that a pickle refers to, and where in the memory each has its elements."""
+    """Arrays that a pickle refers to, with the positions of their elements in the memory."""
 
     def __init__(self) -> None:
-        # The objects themselves are kept, so that no identity is used again meanwhile.
+        # Keeps the objects alive, so that no id is reused meanwhile.
         self._found: dict[int, tuple[Any, onp.ndarray[Any, Any], int]] = {}
         self.num_bytes = 0
 
     def add(self, array: Any) -> tuple[str, int, tuple[int, ...], Any, str]:
-        """Give an array its place; returns what `loads` needs to build it."""
+        """Assign a position to an array; returns what `loads` needs to build it."""
         known = self._found.get(id(array))
         name = dtype_name(array.dtype) if isinstance(array, ndarray) else ""
         if known is None:
@@ -103,7 +103,7 @@ class Arrays:
         return "mxnet" if name else "numpy", offset, host.shape, host.dtype, name
 
     def is_same(self, other: Arrays) -> bool:
-        """Whether the other one has the same array objects at the same places."""
+        """Whether the other one has the same array objects at the same positions."""
         return list(self._found) == list(other._found)
 
     def write(self, memory: mmap.mmap) -> None:
@@ -115,7 +115,7 @@ class Arrays:
 def _host(array: Any, name: str) -> onp.ndarray[Any, Any]:
     if not isinstance(array, ndarray):
         return array  # type: ignore[no-any-return]
-    # NumPy has no bfloat16 of its own, so the bits travel.
+    # NumPy has no bfloat16, so the bits are sent.
     host: onp.ndarray[Any, Any] = (array.view("uint16") if name == "bfloat16" else array).asnumpy()
     return host
 
@@ -130,7 +130,7 @@ class _Pickler(reduction.ForkingPickler):
         self._arrays = arrays
 
     def persistent_id(self, obj: Any) -> Any:
-        # Subclasses may hold more than elements, and Python objects have no bytes to share.
+        # Subclasses may have more state than elements, and Python objects have no bytes to share.
         is_shared = type(obj) is ndarray or (type(obj) is onp.ndarray and not obj.dtype.hasobject)
         return self._arrays.add(obj) if is_shared else None
 

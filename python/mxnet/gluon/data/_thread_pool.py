@@ -15,7 +15,7 @@ __all__ = ["ThreadPool"]
 
 
 class ThreadPool:
-    """Threads that make batches in the order in which they are asked for.
+    """Threads that make batches in the order of submission.
 
     Parameters
     ----------
@@ -38,17 +38,17 @@ class ThreadPool:
             worker.start()
 
     def submit(self, task: Task) -> _Slot:
-        """Have a batch made; returns where it will be."""
+        """Submit a batch; returns the slot that will hold it."""
         slot = _Slot()
         self._tasks.put((task, slot))
         return slot
 
     def take(self, slot: _Slot) -> Any:
-        """Wait for a batch; raises what went wrong with it, or TimeoutError."""
+        """Wait for a batch; raises its exception, or TimeoutError."""
         return slot.take(self._timeout)
 
     def close(self) -> None:
-        """End the threads, each after the batch it is at; that is waited for as long as for a batch."""
+        """Stop the threads, each after its current batch; waits for that as long as for a batch."""
         self._stop.set()
         for _ in self._workers:
             self._tasks.put(None)
@@ -58,7 +58,7 @@ class ThreadPool:
 
 
 class _Slot:
-    """Holds one batch, or the exception in its stead."""
+    """Holds one batch, or the exception raised instead."""
 
     def __init__(self) -> None:
         self._is_filled = threading.Event()
@@ -66,7 +66,7 @@ class _Slot:
         self._error: BaseException | None = None
 
     def fill(self, batch: Any, error: BaseException | None) -> None:
-        """Put the batch or the exception there."""
+        """Store the batch or the exception."""
         self._batch, self._error = batch, error
         self._is_filled.set()
 

@@ -33,7 +33,7 @@ def whole_batch(dataset: Any, indices: Sequence[int]) -> Any:
         None if the dataset can give single samples only.
     """
     for klass in type(dataset).__mro__:
-        # A subclass that changes the samples alone must not get the batches of its base.
+        # A subclass that only overrides single samples must not get the batches of its base class.
         if "__getitem__" in vars(klass):
             method = vars(klass).get("_whole_batch")
             return None if method is None else method(dataset, indices)
@@ -60,8 +60,8 @@ def entries(data: Any, indices: Sequence[int]) -> Any:
 
 @cache
 def _sample_axes() -> dict[type, int | None]:
-    """Transforms that treat the samples of a batch each by itself, and the axes a sample must have (None: any)."""
-    from mxnet.gluon.data.vision import transforms  # its datasets are made of ours
+    """Transforms that treat each sample of a batch separately, and the number of axes of a sample (None: any)."""
+    from mxnet.gluon.data.vision import transforms  # its datasets are derived from ours
 
     return {transforms.Cast: None, transforms.Normalize: 3, transforms.ToTensor: 3}
 

@@ -35,7 +35,7 @@ from mxnet.gluon.data._shared_memory import Arrays, allocate, dumps, loads, map_
 
 __all__ = ["Shipment", "run_worker", "unpack_error"]
 
-# A worker whose pipe is closed while it is inside a sample ends by itself after so long.
+# A worker whose pipe is closed while it loads a sample exits after this time.
 _GRACE_S = 5.0
 
 
@@ -56,7 +56,7 @@ class Shipment:
         self._fd: int | None = None
 
     def __getstate__(self) -> tuple[bytes, Any, str]:
-        # Runs while a process is started, as what may be inherited only (locks, queues) can be pickled just then.
+        # Runs while a process is started: only then can inheritable objects (locks, queues) be pickled.
         arrays = Arrays()
         try:
             data = dumps(self._fetch, arrays)
@@ -78,7 +78,7 @@ class Shipment:
         self._data, self._duplicate, self._method = state
 
     def open(self) -> Fetcher:
-        """In the worker: the fetcher, its arrays in memory that all workers share until one of them writes to it."""
+        """In the worker: the fetcher, whose arrays are in memory that all workers share (copy on write)."""
         memory = map_file(self._duplicate.detach(), is_private=True)
         try:
             found: Fetcher = loads(self._data, memory, is_copied=False)
@@ -92,14 +92,14 @@ class Shipment:
         return found
 
     def release(self) -> None:
-        """Close the memory on this side."""
+        """Close the memory in this process."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
 
 
 def run_worker(connection: Connection, fetch: Fetcher | Shipment, inherited: Sequence[Connection]) -> None:
-    """Entry of a worker process.
+    """Entry point of a worker process.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ def run_worker(connection: Connection, fetch: Fetcher | Shipment, inherited: Seq
     inherited : sequence of Connection
         The loader's ends of other workers' pipes, closed here: they would keep those pipes open.
     """
-    # Ctrl-C goes to the whole group of processes; the loader's process answers it and closes the pipes.
+    # Ctrl-C reaches the whole process group; the loader's process handles it and closes the pipes.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in inherited:
         other.close()
-    # The processors are shared by the workers, so none of them splits its operations.
+    # The workers share the cores, so each computes with one thread.
     _core.set_num_threads(1)
     _core.set_current_device(cpu())
     autograd.set_recording(False)
@@ -124,13 +124,13 @@ def run_worker(connection: Connection, fetch: Fetcher | Shipment, inherited: Seq
 
 
 def _watch(descriptor: int) -> None:
-    """End this process some time after its pipe, also while it is inside a sample.
+    """Exit this process some time after its pipe is closed, even if it is loading a sample.
 
     Waits without Python's lock. A thread that received messages would compete for it with the one that makes batches,
     which then takes twice as long.
     """
     poll = select.poll()
-    poll.register(descriptor, 0)  # nothing but the end of the pipe
+    poll.register(descriptor, 0)  # only the end of the pipe
     poll.poll()
     time.sleep(_GRACE_S)
     os._exit(1)
@@ -150,14 +150,14 @@ class _Worker:
         except BaseException as error:  # noqa: BLE001  # raised again by the loader
             self._connection.send(("broken", pack_error(error)))
             return
-        # Once nobody waits for an answer, the pipe breaks on either call.
+        # If nobody waits for an answer, either call may find the pipe broken.
         with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
             while True:
                 self._take_messages()
                 self._answer(fetch, *self._tasks.popleft())
 
     def _take_messages(self) -> None:
-        """Take all messages that are there; waits if there is no task."""
+        """Receive all pending messages; waits for one if there is no task."""
         while not self._tasks or self._connection.poll():
             kind, *content = self._connection.recv()
             if kind == "cancel":
@@ -186,17 +186,17 @@ class _Worker:
         self._connection.send((kind, number, arrays.num_bytes, len(data), fd is not None))
         if fd is not None:
             try:
-                reduction.send_handle(self._connection, fd, 0)  # no pid is needed where `allocate` works
+                reduction.send_handle(self._connection, fd, 0)  # `allocate` works only where no pid is needed
             finally:
                 os.close(fd)
 
     def _write(self, slot: int, arrays: Arrays, data: bytes) -> int | None:
-        """Put elements and pickle into the slot's memory; returns the descriptor of that memory if it is new."""
+        """Write elements and pickle to the slot's memory; returns the file descriptor of the memory if it is new."""
         fd = None
         num_bytes = arrays.num_bytes + len(data)
         memory = self._slots.get(slot)
         if memory is None or len(memory) < num_bytes:
-            # An eighth more, so that batches that grow a little do not need new memory each time.
+            # An eighth more, so that slightly larger batches do not need new memory each time.
             fd = allocate(max(num_bytes + num_bytes // 8, mmap.PAGESIZE))
             memory = self._slots[slot] = map_file(os.dup(fd))
         arrays.write(memory)
@@ -205,11 +205,11 @@ class _Worker:
 
 
 def _seed_others(task: Task) -> None:
-    """Start the generators that are not ours anew for each batch, the same in whichever process it is made."""
+    """Seed the generators of other libraries anew for each batch, equally in every process."""
     words = [task.seed & 0xFFFFFFFF, task.seed >> 32, task.position & 0xFFFFFFFF, task.position >> 32]
     key = int(RandomStream(words).state()[0])
     random.seed(key)
-    # Both are Mersenne Twisters with the same way to start, so equal words would give equal numbers.
+    # Both are Mersenne Twisters with the same seeding algorithm, so equal seeds would give equal numbers.
     onp.random.seed([key & 0xFFFFFFFF, key >> 32, 1])  # noqa: NPY002  # programs still draw from it
     _core.seed(key)
 

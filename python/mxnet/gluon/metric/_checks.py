@@ -1,4 +1,4 @@
-"""Functions that metrics of programs use: checks of shapes, decisions."""
+"""Helper functions for user-defined metrics: checks of shapes, decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics whose sums stay on the device: a batch is added without waiting for it."""
+"""Metrics whose sums stay on the device: adding a batch does not wait for it."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ __all__ = ["SumMetric", "misfit", "on_device", "same_size"]
 
 
 def on_device(values: Any) -> ndarray:
-    """An array of the library: itself, or a copy of what the host has, in its dtype."""
+    """An array of this library: itself, or a copy of a host array in its dtype."""
     if isinstance(values, ndarray):
         return values
     return np.array(values, dtype=values.dtype if isinstance(values, onp.ndarray) else None)
 
 
 def misfit(label: ndarray, pred: ndarray) -> ValueError:
-    """The error of labels that do not fit predictions."""
+    """The error for labels that do not fit the predictions."""
     return ValueError(f"labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
 
 
 def same_size(label: ndarray, pred: ndarray) -> tuple[ndarray, ndarray]:
-    """Labels in the predictions' shape and predictions, both float64; ValueError if the sizes differ."""
+    """Labels (in the predictions' shape) and predictions as float64; ValueError if the sizes differ."""
     if label.size != pred.size:
         raise misfit(label, pred)
     return label.astype("float64").reshape(pred.shape), pred.astype("float64")
 
 
 def _grown(state: ndarray | None, shape: tuple[int, ...], device: Any) -> ndarray:
-    """A state with zeros where the old one has nothing."""
+    """The state enlarged with zeros."""
     old = (0,) * len(shape) if state is None else state.shape
     grown = np.zeros(tuple(map(max, old, shape)), dtype="float64", device=device)
     if state is not None:
@@ -52,15 +52,15 @@ class SumMetric(EvalMetric):
     A subclass defines `_add_to`, which is compiled, `_count`, and `_start` if its state is more than one number.
     """
 
-    # The compiled function that takes a batch in.
+    # The compiled function that adds a batch.
     _compiled: Compiled | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
     def reset(self) -> None:
-        """Forget everything."""
-        # Of each device its state; of none what somebody else has set.
+        """Forget all batches."""
+        # The state of each device; `_set_sum` is a sum that was set from outside.
         self._states: dict[str, ndarray] = {}
         self._set_sum = 0.0
         self.num_inst = 0
@@ -100,24 +100,24 @@ class SumMetric(EvalMetric):
         self.num_inst += count
 
     def _state(self, label: ndarray, pred: ndarray) -> ndarray:
-        """The state on the device of `pred`, of the shape that this batch needs."""
+        """The state on the device of `pred`, with the shape that this batch needs."""
         device, shape = str(pred.device), self._start(label, pred)
         state = self._states.get(device)
         if state is None or any(a < b for a, b in zip(state.shape, shape, strict=True)):
-            # A trace must find an array that outlives it.
+            # The state must be an array that outlives the trace.
             state = self._states[device] = _core.outside_trace(functools.partial(_grown, state, shape, pred.device))
         return state
 
     def _start(self, label: ndarray, pred: ndarray) -> tuple[int, ...]:
-        """Shape of the state. It may grow with what comes later."""
+        """Initial shape of the state, which later batches may enlarge."""
         return (1,)
 
     def _count(self, label: ndarray, pred: ndarray) -> int:
-        """How many instances a batch has; ValueError if its shapes do not fit."""
+        """Number of instances in a batch; ValueError if its shapes do not fit."""
         raise NotImplementedError(f"{type(self).__name__} does not define _count")
 
     def _add_to(self, state: ndarray, label: ndarray, pred: ndarray) -> None:
-        """Add a batch to the state, in place."""
+        """Add a batch to the state in place."""
         raise NotImplementedError(f"{type(self).__name__} does not define _add_to")
 
     def _total(self) -> Floats:
@@ -132,7 +132,7 @@ class SumMetric(EvalMetric):
 
     @property
     def sum_metric(self) -> float:
-        """The sum; reading it waits for the batches that were taken in."""
+        """The sum; waits for the batches added so far."""
         return float(self._total().flat[0]) + self._set_sum
 
     @sum_metric.setter

@@ -71,7 +71,7 @@ class ConvCell(HybridRecurrentCell):
         self._h2h_dilate = sizes(h2h_dilate, num_axes, "h2h_dilate")
         if any(size % 2 == 0 for size in self._h2h_kernel):
             raise ValueError(f"{name}: sizes of `h2h_kernel` must be odd, found {self._h2h_kernel}")
-        # The recurrent convolution keeps the size of the state.
+        # The recurrent convolution preserves the size of the state.
         self._h2h_pad = tuple(d * (k - 1) // 2 for k, d in zip(self._h2h_kernel, self._h2h_dilate, strict=True))
         self._spatial = tuple(
             size + 2 * pad - dilate * (kernel - 1)

@@ -79,14 +79,14 @@ def _sample_steps(pixels: list[Any]) -> list[_Step]:
 
 
 def _flat(transform: Any) -> list[Any]:
-    """The transforms that a composition is made of."""
+    """The transforms in a composition, flattened."""
     if type(transform) in (transforms.Compose, transforms.HybridCompose):
         return [part for child in transform for part in _flat(child)]
     return [transform]
 
 
 def _plan(parts: list[Any]) -> tuple[list[Any], list[float], list[float]] | None:
-    """Transforms of pixels, then the mean and the deviation; None if there is another transform among them."""
+    """Pixel transforms, then mean and standard deviation; None if there is a transform of another kind."""
     kinds = [type(part) for part in parts]
     if transforms.ToTensor not in kinds:
         return None
@@ -106,7 +106,7 @@ def _plan(parts: list[Any]) -> tuple[list[Any], list[float], list[float]] | None
 
 
 def _steps(part: Any) -> list[_Step]:
-    """What a transform of pixels does to one image; random ones draw."""
+    """The steps of a pixel transform for one image; random transforms draw their parameters."""
     steps: list[_Step] = _PIXELS[type(part)](part)
     return steps
 

@@ -1,4 +1,4 @@
-"""Base of the datasets that hold all their images in memory."""
+"""Base class of the datasets that hold all their images in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of text networks from local safetensors files, in our names or in those of Hugging Face's files."""
+"""Weights of text networks from local safetensors files, with our names or those of Hugging Face's files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mxnet.numpy import ndarray
 __all__ = ["Change", "Rule", "from_file", "translated"]
 
 _Net = TypeVar("_Net", bound=Block)
-# What becomes of an array: named arrays, given the groups that the pattern found.
+# The conversion of an array: named arrays, given the groups that the pattern matched.
 Change = Callable[[ndarray, Sequence[str]], Mapping[str, ndarray]]
-# A pattern of a whole name and our name for it with its groups; None leaves the array out.
+# A pattern for a whole name, and our name for it with its groups; None drops the array.
 Rule = tuple[str, str | Change | None]
 
 

@@ -1,4 +1,4 @@
-"""What the image classifiers share: features before scores, and weights in local files."""
+"""Base class of the image classifiers: features followed by scores, and weights in local files."""
 
 from __future__ import annotations
 

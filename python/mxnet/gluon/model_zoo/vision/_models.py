@@ -1,4 +1,4 @@
-"""The networks by name."""
+"""The image networks by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all transforms have in common: they show their arguments."""
+"""Base classes of transforms, whose `repr` shows their arguments."""
 
 from mxnet._argument_repr import argument_repr
 from mxnet.gluon.block import Block, HybridBlock
@@ -7,14 +7,14 @@ __all__ = ["HybridTransform", "Transform"]
 
 
 class Transform(Block):
-    """A block without parameters or children that shows its arguments."""
+    """A block without parameters or children whose `repr` shows its arguments."""
 
     def __repr__(self) -> str:
         return argument_repr(self)
 
 
 class HybridTransform(HybridBlock):
-    """A hybrid block without parameters or children that shows its arguments."""
+    """A hybrid block without parameters or children whose `repr` shows its arguments."""
 
     def __repr__(self) -> str:
         return argument_repr(self)
