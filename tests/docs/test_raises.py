@@ -185,7 +185,7 @@ CALLS = {
     "zipf": ["np.random.zipf(0.5)"],
 }
 # Made from what entries have in common; `test_sections.py` and the standard tests look at these.
-DERIVED = ("AxisError", "none of these words", "If the shapes do not broadcast.", "cannot be computed in any of")
+DERIVED = ("AxisError", "not one of these strings", "If the shapes do not broadcast.", "has no loop for the operands")
 CLASSES = {
     "ValueError": ValueError,
     "TypeError": TypeError,

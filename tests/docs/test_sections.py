@@ -201,7 +201,7 @@ def test_words_of_choices_are_checked():
         choices = [parameter for parameter, kind, _ in operator["params"] if kind == "choice"]
         if operator["surface"] and choices:
             doc = inspect.getdoc(_core.namespaces["op"][name])
-            assert f"If `{choices[0]}` is none of these words." in doc, name
+            assert f"If `{choices[0]}` is not one of these strings." in doc, name
     with pytest.raises(ValueError, match="mode"):
         mxnet.np.convolve([1, 2], [3, 4], mode="some")
 

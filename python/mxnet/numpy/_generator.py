@@ -408,7 +408,7 @@ class Generator(_core.GeneratorBase):
         return out
 
     def multinomial(self, n: ArrayLike, pvals: ArrayLike, size: Size = None) -> Any:
-        """How often each of k categories comes up in `n` draws.
+        """Number of draws of each of k categories, in `n` draws.
 
         Parameters
         ----------

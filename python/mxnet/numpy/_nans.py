@@ -108,7 +108,7 @@ def nanprod(
     axis : int, tuple of int or None
         Axes to go over; all of them for None.
     dtype : dtype, optional
-        Type that is computed in and returned.
+        Dtype of the computation and of the result.
     out : ndarray, optional
         Where the result is written.
     keepdims : bool
@@ -591,7 +591,7 @@ def nanstd(
     axis : int, tuple of int or None
         Axes to go over; all of them for None.
     dtype : dtype, optional
-        Type that is computed in and returned.
+        Dtype of the computation and of the result.
     out : ndarray, optional
         Where the result is written.
     ddof, correction : float
@@ -601,7 +601,7 @@ def nanstd(
     where : array_like of bool
         Elements where this is false are left out.
     mean : array_like, optional
-        The mean, if it is known.
+        The mean, if it has been computed before.
 
     Returns
     -------

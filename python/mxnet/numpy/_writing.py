@@ -292,7 +292,7 @@ def _choose(self: ndarray, choices: Any, *more: Any, out: ndarray | None = None,
     out : ndarray, optional
         Where the result is written.
     mode : {'raise', 'wrap', 'clip'}
-        What happens to a number that names no array.
+        What happens to an index out of bounds.
 
     Returns
     -------

@@ -187,9 +187,9 @@ def sldwin_atten_mask_like(
     valid_length : array_like of int, shape (n,)
         How many rows of each sequence count.
     w : int
-        How many keys before a query are seen.
+        Number of keys before a query in its window.
     symmetric : bool
-        Whether as many keys behind it are seen too.
+        Whether the window has as many keys after the query.
 
     Returns
     -------

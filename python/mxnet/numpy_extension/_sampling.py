@@ -53,7 +53,7 @@ def bilinear_sampler(data: ArrayLike, grid: ArrayLike, cudnn_off: bool = False) 
     grid : array_like, shape (n, 2, t, u)
         x and y; -1 is the middle of the first pixel, 1 that of the last.
     cudnn_off : bool
-        Taken from programs of MXNet 2; there is one implementation, so it chooses nothing.
+        Accepted for compatibility with MXNet 2; has no effect.
 
     Returns
     -------
@@ -279,11 +279,11 @@ def deformable_convolution(
         0 by default.
     num_filter : int
     num_group : int
-        Groups of channels that are convolved apart.
+        Number of groups of channels that are convolved separately.
     num_deformable_group : int
         Groups of channels with offsets of their own.
     no_bias : bool
-        Whether `bias` is left out.
+        Whether there is no bias.
 
     Returns
     -------

@@ -372,7 +372,7 @@ class RaggedArray(NDArrayOperatorsMixin):
     # Conversions and forms.
 
     def copy(self) -> RaggedArray:
-        """The same elements in memory of their own.
+        """A copy of the elements.
 
         Returns
         -------

@@ -64,7 +64,7 @@ const CONSTANT: OpDef = OpDef {
 pub static ZEROS: OpDef = OpDef {
     name: "zeros",
     surface: &[Surface::Np("zeros")],
-    doc: "Array of zeros. `dtype` defaults to the default float; `order='F'` lays the first axis out fastest. The array is made on `device`, else on \
+    doc: "Array of zeros. `dtype` defaults to the default float; `order='F'` means Fortran order. The array is made on `device`, else on \
           that of the array `like`.",
     example: "
         >>> np.zeros((2, 3))
@@ -83,7 +83,7 @@ pub static ZEROS: OpDef = OpDef {
 pub static ONES: OpDef = OpDef {
     name: "ones",
     surface: &[Surface::Np("ones")],
-    doc: "Array of ones. `dtype` defaults to the default float; `order='F'` lays the first axis out fastest. The array is made on `device`, else on \
+    doc: "Array of ones. `dtype` defaults to the default float; `order='F'` means Fortran order. The array is made on `device`, else on \
           that of the array `like`.",
     example: "
         >>> np.ones((2, 2))
@@ -103,8 +103,7 @@ pub static ONES: OpDef = OpDef {
 pub static EMPTY: OpDef = OpDef {
     name: "empty",
     surface: &[Surface::Np("empty")],
-    doc: "Array whose elements are undefined until they are written. `dtype` defaults to the default float; `order='F'` lays the first axis out \
-          fastest. The array is made on `device`, else on that of the array `like`.",
+    doc: "Array with uninitialised elements. `dtype` defaults to the default float; `order='F'` means Fortran order. The array is made on `device`, else on that of the array `like`.",
     example: "
         >>> x = np.empty((2, 3))
         >>> x.shape
@@ -127,8 +126,7 @@ pub static FULL: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
         Param::optional_array("like").keyword(),
     ],
-    doc: "Array filled with `fill_value`, a number or an array that broadcasts to `shape`. `dtype` defaults to that of the value; `order='F'` lays the \
-          first axis out fastest. The array is made on `device`, else on that of the array `like`.",
+    doc: "Array filled with `fill_value`, a number or an array that broadcasts to `shape`. `dtype` defaults to that of the value; `order='F'` means Fortran order. The array is made on `device`, else on that of the array `like`.",
     about: &[
         (
             "fill_value",
@@ -175,11 +173,11 @@ const LIKE: OpDef = OpDef {
     about: &[
         (
             "a",
-            "The array whose shape, dtype and order of axes are taken.",
+            "The array whose shape, dtype and memory order are used.",
         ),
         (
             "prototype",
-            "The array whose shape, dtype and order of axes are taken.",
+            "The array whose shape, dtype and memory order are used.",
         ),
         (
             "fill_value",
@@ -215,7 +213,7 @@ const LIKE: OpDef = OpDef {
 pub static ZEROS_LIKE: OpDef = OpDef {
     name: "zeros_like",
     surface: &[Surface::Np("zeros_like")],
-    doc: "Zeros with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    doc: "Zeros with the shape, dtype, device and memory order of `a`, unless others are given.",
     example: "
         >>> np.zeros_like(np.array([[1, 2], [3, 4]]))
         array([[0, 0],
@@ -229,7 +227,7 @@ pub static ZEROS_LIKE: OpDef = OpDef {
 pub static ONES_LIKE: OpDef = OpDef {
     name: "ones_like",
     surface: &[Surface::Np("ones_like")],
-    doc: "Ones with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    doc: "Ones with the shape, dtype, device and memory order of `a`, unless others are given.",
     example: "
         >>> np.ones_like(np.array([1.5, 2.5]))
         array([1., 1.])
@@ -250,11 +248,11 @@ pub static EMPTY_LIKE: OpDef = OpDef {
         Param::optional("shape", ParamKind::Ints),
         Param::optional("device", ParamKind::Device).keyword(),
     ],
-    doc: "Undefined elements with the shape, dtype, device and order of axes in memory of `prototype`, unless others are given.",
+    doc: "Undefined elements with the shape, dtype, device and memory order of `prototype`, unless others are given.",
     about: &[
         (
             "prototype",
-            "The array whose shape, dtype and order of axes are taken.",
+            "The array whose shape, dtype and memory order are used.",
         ),
         ("shape", "Another shape."),
     ],
@@ -279,7 +277,7 @@ pub static FULL_LIKE: OpDef = OpDef {
         Param::optional("shape", ParamKind::Ints),
         Param::optional("device", ParamKind::Device).keyword(),
     ],
-    doc: "`fill_value`, a number or an array that broadcasts, with the shape, dtype, device and order of axes in memory of `a`, unless others are given.",
+    doc: "`fill_value`, a number or an array that broadcasts, with the shape, dtype, device and memory order of `a`, unless others are given.",
     about: &[
         (
             "fill_value",
@@ -287,7 +285,7 @@ pub static FULL_LIKE: OpDef = OpDef {
         ),
         (
             "a",
-            "The array whose shape, dtype and order of axes are taken.",
+            "The array whose shape, dtype and memory order are used.",
         ),
         ("shape", "Another shape."),
     ],

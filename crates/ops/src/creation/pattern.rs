@@ -41,7 +41,7 @@ pub static VANDER: OpDef = OpDef {
         Param::optional("N", ParamKind::Int),
         Param::bool("increasing", false),
     ],
-    doc: "The powers 0 to N - 1 of numbers, a row for each: the matrix that values of polynomials are made with.",
+    doc: "Vandermonde matrix: row i holds the powers 0 to N - 1 of `x[i]`, highest first unless `increasing`.",
     about: &[
         ("x", "Numbers, of one axis."),
         ("N", "Number of columns; as many as rows for None."),
@@ -49,7 +49,7 @@ pub static VANDER: OpDef = OpDef {
     ],
     returns: &[(
         "ndarray",
-        "Of shape (n, N); integers and truth values become int64, float32 and uint64 by NumPy's rules float64.",
+        "Of shape (n, N); integers and booleans become int64, float32 and uint64 by NumPy's rules float64.",
     )],
     raises: &[(
         "ValueError",

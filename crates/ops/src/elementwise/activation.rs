@@ -101,11 +101,11 @@ pub static LEAKY_RELU: OpDef = OpDef {
         Param::float("lower_bound", 0.125),
         Param::float("upper_bound", 0.334),
     ],
-    doc: "Rectified linear functions that let something through below 0, by `act_type`: `leaky` (`slope` times x), `prelu` (`gamma` times x; \
-          `gamma` has one element or one a channel, axis 1), `elu` (`slope` times exp(x) - 1), `selu`, `gelu` (by the error function, as `gelu_erf`, or by tanh), `rrelu` (in training a random slope \
+    doc: "Leaky rectified linear functions, by `act_type`: `leaky` (`slope` times x), `prelu` (`gamma` times x; \
+          `gamma` has one element, or one for each channel (axis 1)), `elu` (`slope` times exp(x) - 1), `selu`, `gelu` (by the error function, as `gelu_erf`, or by tanh), `rrelu` (in training a random slope \
           between `lower_bound` and `upper_bound` for every element, else their mean).",
     about: &[
-        ("gamma", "Slopes of `prelu`, one or one a channel."),
+        ("gamma", "Slopes of `prelu`: one, or one for each channel."),
         ("act_type", "Which function."),
         ("slope", "Slope below 0 of `leaky`, factor of `elu`."),
         ("lower_bound", "Smallest slope of `rrelu`."),

@@ -38,7 +38,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 pub static ADD: OpDef = OpDef {
     name: "add",
     surface: &[Surface::Np("add")],
-    doc: "Sum of two arrays, element by element. For truth values it is `or`.",
+    doc: "Sum of two arrays, element by element. For booleans it is `or`.",
     example: "
         >>> np.add([1, 2], [10, 20])
         array([11, 22])
@@ -64,7 +64,7 @@ pub static ADD: OpDef = OpDef {
 pub static SUBTRACT: OpDef = OpDef {
     name: "subtract",
     surface: &[Surface::Np("subtract")],
-    doc: "Difference of two arrays, element by element. Truth values have none: use `logical_xor`.",
+    doc: "Difference of two arrays, element by element. Booleans are refused: use `logical_xor`.",
     example: "
         >>> np.subtract([5, 7], [1, 10])
         array([ 4, -3])
@@ -86,7 +86,7 @@ pub static SUBTRACT: OpDef = OpDef {
 pub static MULTIPLY: OpDef = OpDef {
     name: "multiply",
     surface: &[Surface::Np("multiply")],
-    doc: "Product of two arrays, element by element. For truth values it is `and`.",
+    doc: "Product of two arrays, element by element. For booleans it is `and`.",
     example: "
         >>> np.multiply([1, 2, 3], 0.5)
         array([0.5, 1. , 1.5])
@@ -273,7 +273,7 @@ pub static DIVMOD: OpDef = OpDef {
 pub static NEGATIVE: OpDef = OpDef {
     name: "negative",
     surface: &[Surface::Np("negative")],
-    doc: "Minus every element. Truth values have none: use `logical_not`.",
+    doc: "Minus every element. Booleans are refused: use `logical_not`.",
     example: "
         >>> np.negative([1.0, -2.0])
         array([-1.,  2.])
@@ -294,7 +294,7 @@ pub static NEGATIVE: OpDef = OpDef {
 pub static POSITIVE: OpDef = OpDef {
     name: "positive",
     surface: &[Surface::Np("positive")],
-    doc: "The elements as they are, in memory of their own.",
+    doc: "A copy of the elements.",
     example: "
         >>> np.positive([1.0, -2.0])
         array([ 1., -2.])
@@ -315,7 +315,7 @@ pub static POSITIVE: OpDef = OpDef {
 pub static ABSOLUTE: OpDef = OpDef {
     name: "absolute",
     surface: &[Surface::Np("absolute"), Surface::Np("abs")],
-    doc: "Distance of every element from zero; real for complex numbers. The gradient at zero is zero.",
+    doc: "Absolute value of every element; real for complex numbers. The gradient at zero is zero.",
     example: "
         >>> np.absolute([-1.5, 2.0])
         array([1.5, 2. ])
@@ -345,7 +345,7 @@ pub static ABSOLUTE: OpDef = OpDef {
 pub static FABS: OpDef = OpDef {
     name: "fabs",
     surface: &[Surface::Np("fabs")],
-    doc: "Distance of every real element from zero, as a float.",
+    doc: "Absolute value of every real element, as a float.",
     example: "
         >>> np.fabs([-1.5, 2.0])
         array([1.5, 2. ])
@@ -461,7 +461,7 @@ pub static SQUARE: OpDef = OpDef {
 pub static CONJUGATE: OpDef = OpDef {
     name: "conjugate",
     surface: &[Surface::Np("conjugate"), Surface::Np("conj")],
-    doc: "Complex conjugate of every element; real elements stay as they are, truth values become int8.",
+    doc: "Complex conjugate of every element; real elements stay as they are, booleans become int8.",
     example: "
         >>> np.conjugate([1 + 2j, 3 - 1j])
         array([1.-2.j, 3.+1.j])
@@ -534,7 +534,7 @@ pub static MINIMUM: OpDef = OpDef {
 pub static FMAX: OpDef = OpDef {
     name: "fmax",
     surface: &[Surface::Np("fmax")],
-    doc: "Larger of two arrays, element by element. A NaN gives way to the other element. Equal elements share the gradient.",
+    doc: "Larger of two arrays, element by element. If one element is NaN, the result is the other. Equal elements share the gradient.",
     example: "
         >>> np.fmax([1.0, np.nan], 0.0)
         array([1., 0.])
@@ -556,7 +556,7 @@ pub static FMAX: OpDef = OpDef {
 pub static FMIN: OpDef = OpDef {
     name: "fmin",
     surface: &[Surface::Np("fmin")],
-    doc: "Smaller of two arrays, element by element. A NaN gives way to the other element. Equal elements share the gradient.",
+    doc: "Smaller of two arrays, element by element. If one element is NaN, the result is the other. Equal elements share the gradient.",
     example: "
         >>> np.fmin([1.0, np.nan], 2.0)
         array([1., 2.])

@@ -1,4 +1,4 @@
-//! `packbits` and `unpackbits`: truth values as bits of bytes.
+//! `packbits` and `unpackbits`: booleans as bits of bytes.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::Serial;
@@ -23,9 +23,9 @@ pub static PACKBITS: OpDef = OpDef {
         Param::optional("axis", ParamKind::Int),
         Param::choice("bitorder", &["big", "little"], "big"),
     ],
-    doc: "Truth values as the bits of bytes.",
+    doc: "Booleans as the bits of bytes.",
     about: &[
-        ("a", "Integers or truth values; what is not 0 is a set bit."),
+        ("a", "Integers or booleans; what is not 0 is a set bit."),
         (
             "axis",
             "The axis that is packed; None packs the flattened array.",
@@ -41,7 +41,7 @@ pub static PACKBITS: OpDef = OpDef {
     )],
     raises: &[(
         "TypeError",
-        "If the elements are neither integers nor truth values.",
+        "If the elements are neither integers nor booleans.",
     )],
     example: "
         >>> np.packbits(np.array([1, 0, 1]))
@@ -70,7 +70,7 @@ pub static PACKBITS: OpDef = OpDef {
         })
     }),
     cost: Cost::PerKiB(60),
-    grad: Grad::Stop("bits have no slope"),
+    grad: Grad::Stop("bits have no gradient"),
     probe: Probe::calls(&[
         "b((3, 19))",
         "b((3, 19)), 0",

@@ -1,4 +1,4 @@
-//! Bitwise operators on integers and truth values.
+//! Bitwise operators on integers and booleans.
 
 use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
@@ -21,7 +21,7 @@ const DISCRETE: Grad = Grad::Stop("defined on integers only");
 pub static BITWISE_AND: OpDef = OpDef {
     name: "bitwise_and",
     surface: &[Surface::Np("bitwise_and")],
-    doc: "Bits set in both arrays; for truth values, whether both are true.",
+    doc: "Bits set in both arrays; for booleans, whether both are true.",
     example: "
         >>> np.bitwise_and([12, 10], 6)
         array([4, 2])
@@ -42,7 +42,7 @@ pub static BITWISE_AND: OpDef = OpDef {
 pub static BITWISE_OR: OpDef = OpDef {
     name: "bitwise_or",
     surface: &[Surface::Np("bitwise_or")],
-    doc: "Bits set in either array; for truth values, whether either is true.",
+    doc: "Bits set in either array; for booleans, whether either is true.",
     example: "
         >>> np.bitwise_or([12, 10], 1)
         array([13, 11])
@@ -63,7 +63,7 @@ pub static BITWISE_OR: OpDef = OpDef {
 pub static BITWISE_XOR: OpDef = OpDef {
     name: "bitwise_xor",
     surface: &[Surface::Np("bitwise_xor")],
-    doc: "Bits set in exactly one of the arrays; for truth values, whether they differ.",
+    doc: "Bits set in exactly one of the arrays; for booleans, whether they differ.",
     example: "
         >>> np.bitwise_xor([12, 10], 6)
         array([10, 12])
@@ -88,7 +88,7 @@ pub static INVERT: OpDef = OpDef {
         Surface::Np("bitwise_not"),
         Surface::Np("bitwise_invert"),
     ],
-    doc: "All bits the other way; for truth values, `not`.",
+    doc: "Every bit inverted; for booleans, `not`.",
     example: "
         >>> np.invert([0, 5])
         array([-1, -6])
@@ -110,7 +110,7 @@ pub static INVERT: OpDef = OpDef {
 pub static LEFT_SHIFT: OpDef = OpDef {
     name: "left_shift",
     surface: &[Surface::Np("left_shift"), Surface::Np("bitwise_left_shift")],
-    doc: "Bits shifted up by the second array; 0 if that is at least the width.",
+    doc: "Bits shifted left by the second array; 0 if that is at least the number of bits.",
     example: "
         >>> np.left_shift([1, 3], [4, 1])
         array([16,  6])
@@ -133,7 +133,7 @@ pub static RIGHT_SHIFT: OpDef = OpDef {
         Surface::Np("right_shift"),
         Surface::Np("bitwise_right_shift"),
     ],
-    doc: "Bits shifted down by the second array; the sign fills in.",
+    doc: "Bits shifted right by the second array, filled with the sign bit.",
     example: "
         >>> np.right_shift([16, -16], 2)
         array([ 4, -4])

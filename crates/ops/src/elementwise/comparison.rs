@@ -173,7 +173,7 @@ pub static NOT_EQUAL: OpDef = OpDef {
 pub static LESS: OpDef = OpDef {
     name: "less",
     surface: &[Surface::Np("less")],
-    doc: "Where elements of the first array lie below those of the second. Complex numbers compare by real, then by imaginary part.",
+    doc: "Where elements of the first array are less than those of the second. Complex numbers compare by real, then by imaginary part.",
     example: "
         >>> np.less([1, 2, 3], 2)
         array([ True, False, False])
@@ -190,7 +190,7 @@ pub static LESS: OpDef = OpDef {
 pub static LESS_EQUAL: OpDef = OpDef {
     name: "less_equal",
     surface: &[Surface::Np("less_equal")],
-    doc: "Where elements of the first array do not lie above those of the second. Complex numbers compare by real, then by imaginary part.",
+    doc: "Where elements of the first array are at most those of the second. Complex numbers compare by real, then by imaginary part.",
     example: "
         >>> np.less_equal([1, 2, 3], 2)
         array([ True,  True, False])
@@ -207,7 +207,7 @@ pub static LESS_EQUAL: OpDef = OpDef {
 pub static GREATER: OpDef = OpDef {
     name: "greater",
     surface: &[Surface::Np("greater")],
-    doc: "Where elements of the first array lie above those of the second. Complex numbers compare by real, then by imaginary part.",
+    doc: "Where elements of the first array are greater than those of the second. Complex numbers compare by real, then by imaginary part.",
     example: "
         >>> np.greater([1, 2, 3], 2)
         array([False, False,  True])
@@ -224,7 +224,7 @@ pub static GREATER: OpDef = OpDef {
 pub static GREATER_EQUAL: OpDef = OpDef {
     name: "greater_equal",
     surface: &[Surface::Np("greater_equal")],
-    doc: "Where elements of the first array do not lie below those of the second. Complex numbers compare by real, then by imaginary part.",
+    doc: "Where elements of the first array are at least those of the second. Complex numbers compare by real, then by imaginary part.",
     example: "
         >>> np.greater_equal([1, 2, 3], 2)
         array([False,  True,  True])

@@ -13,7 +13,7 @@ pub(crate) static OPS: &[&OpDef] = &[&LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &L
 /// Default fields for binary logical operators.
 const LOGIC: OpDef = OpDef {
     types: Types::COMPARE,
-    grad: Grad::Stop("truth values have no slope"),
+    grad: Grad::Stop("booleans have no gradient"),
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY
 };
@@ -87,7 +87,7 @@ pub static LOGICAL_NOT: OpDef = OpDef {
         since: 1,
     },
     types: Types::COMPARE,
-    grad: Grad::Stop("truth values have no slope"),
+    grad: Grad::Stop("booleans have no gradient"),
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
 };

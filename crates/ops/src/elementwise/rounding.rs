@@ -182,7 +182,7 @@ pub static ROUND: OpDef = OpDef {
     )],
     returns: &[(
         "ndarray",
-        "Of the shape and dtype of `a`; truth values become float16 by NumPy's rules.",
+        "Of the shape and dtype of `a`; booleans become float16 by NumPy's rules.",
     )],
     example: "
         >>> np.round([0.5, 1.5, 2.567], 1)

@@ -39,10 +39,7 @@ pub static WHERE: OpDef = OpDef {
     doc: "Elements of `x` where `condition` is not zero, of `y` elsewhere; the three broadcast. Without `x` and `y`, the indices of the elements of \
           `condition` that are not zero, one array an axis, as `nonzero` gives them.",
     about: &[
-        (
-            "condition",
-            "Truth values, or numbers that are true unless 0.",
-        ),
+        ("condition", "Booleans, or numbers that are true unless 0."),
         ("x", "Elements where the condition holds."),
         ("y", "Elements where it does not."),
     ],
@@ -134,8 +131,8 @@ pub static CLIP: OpDef = OpDef {
     ],
     form: Form::Out,
     extended: Some(&CLIP_WHERE),
-    doc: "Every element brought between `a_min` and `a_max`, which broadcast; None is no bound. `max` wins where the bounds cross. `min` and `max` are \
-          other names of the bounds. NaN stays. The gradient is that of the element inside the bounds, the bounds included, and of the bound outside.",
+    doc: "Every element clipped to `a_min` and `a_max`, which broadcast; None means no bound. Where `a_min` exceeds `a_max`, the result is `a_max`. `min` and `max` are \
+          other names of the bounds. NaN is unchanged. Within the bounds (inclusive) the gradient flows to the element, outside to the bound.",
     about: &[
         ("a_min", "Lower bound, None for none."),
         ("a_max", "Upper bound, None for none."),
@@ -190,10 +187,10 @@ pub static CLIP_WHERE: OpDef = OpDef {
         SUBOK,
     ],
     form: Form::Out,
-    doc: "`dtype` is what is computed in and returned. Elements under a false `where` are not computed: `out` keeps what it has there.",
+    doc: "`dtype` is the dtype of the computation and of the result. Where `where` is false, elements are not computed and those of `out` are unchanged.",
     about: &[
         ("where", "Which elements are computed; all for None."),
-        ("dtype", "What is computed in, and the result's type."),
+        ("dtype", "Dtype of the computation and of the result."),
         (
             "casting",
             "Which conversions of the array, of the bounds and of the result are allowed.",
@@ -334,13 +331,12 @@ pub static NAN_TO_NUM: OpDef = OpDef {
         Param::optional_array("posinf"),
         Param::optional_array("neginf"),
     ],
-    doc: "Every element, with `nan` for NaN, `posinf` for infinity and `neginf` for minus infinity; None stands for the largest and the smallest finite \
-          number of the dtype. Complex parts are replaced one by one. With `copy=False` the array itself is changed and returned.",
+    doc: "Every element, with `nan` for NaN, `posinf` for infinity and `neginf` for minus infinity; None means the largest and the smallest finite number of the dtype. Real and imaginary parts are replaced separately. With `copy=False` the array itself is changed and returned.",
     about: &[
-        ("copy", "Whether the result has memory of its own."),
-        ("nan", "What stands for NaN, for all or for each element."),
-        ("posinf", "What stands for infinity; the largest number of the dtype for None."),
-        ("neginf", "What stands for minus infinity; the smallest number of the dtype for None."),
+        ("copy", "Whether to copy; if false, the array is changed in place."),
+        ("nan", "Replacement of NaN, one number or one for each element."),
+        ("posinf", "Replacement of infinity; the largest number of the dtype for None."),
+        ("neginf", "Replacement of minus infinity; the smallest number of the dtype for None."),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `x`.")],
     example: "

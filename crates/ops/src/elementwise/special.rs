@@ -430,7 +430,7 @@ pub static LDEXP: OpDef = OpDef {
 /// Default fields for functions of two integers.
 const DIVISORS: OpDef = OpDef {
     types: Types::same(DTypes::INT),
-    grad: Grad::Stop("integers have no slope"),
+    grad: Grad::Stop("integers have no gradient"),
     cost: Cost::PerKiB(2000),
     probe: Probe::over(0.0..100.0).ulp(0),
     ..OpDef::BINARY
@@ -478,7 +478,7 @@ pub static BITWISE_COUNT: OpDef = OpDef {
         out: Out::Fixed(mxnet_tensor::DType::U8),
     },
     cpu: Cpu::Map(&map::BITWISE_COUNT),
-    grad: Grad::Stop("integers have no slope"),
+    grad: Grad::Stop("integers have no gradient"),
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
 };
@@ -486,7 +486,7 @@ pub static BITWISE_COUNT: OpDef = OpDef {
 /// Default fields for predicates.
 const QUESTION: OpDef = OpDef {
     types: Types::COMPARE,
-    grad: Grad::Stop("truth values have no slope"),
+    grad: Grad::Stop("booleans have no gradient"),
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::UNARY
 };
@@ -560,7 +560,7 @@ pub static ISFINITE: OpDef = OpDef {
 const INFINITY: OpDef = OpDef {
     params: &[Param::array("x")],
     form: Form::Out,
-    grad: Grad::Stop("truth values have no slope"),
+    grad: Grad::Stop("booleans have no gradient"),
     ..OpDef::COMPOSITE
 };
 

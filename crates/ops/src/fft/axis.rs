@@ -25,7 +25,7 @@ const ALONG: OpDef = OpDef {
     about: &[
         (
             "n",
-            "Length along the axis to which the array is cut or continued with zeros; as it is for None.",
+            "Length along the axis to which the array is truncated or zero-padded; None leaves it unchanged.",
         ),
         ("norm", "Which direction is divided by the length."),
     ],
@@ -40,9 +40,8 @@ const ALONG: OpDef = OpDef {
 pub static FFT: OpDef = OpDef {
     name: "fft",
     surface: &[Surface::NpFft("fft")],
-    doc: "Discrete Fourier transform along `axis`: sums of the elements times exp(-2 pi i j k / n).\n\n`a` is cut or continued with zeros to `n` elements (default: as many as it has). \
-          `norm` says which direction is divided by n: 'backward' (default) the inverse one, 'forward' this one, 'ortho' both by the square root. Complex \
-          of the width of `a`; integers become the default float.",
+    doc: "Discrete Fourier transform along `axis`: sums of the elements times exp(-2 pi i j k / n).\n\n`a` is truncated or zero-padded to `n` elements (default: its length). \
+          `norm` selects the direction that is divided by n: 'backward' (default) the inverse one, 'forward' this one, 'ortho' both by the square root. The result is complex, of the precision of `a`; integers become the default float.",
     example: "
         >>> np.fft.fft([1.0, 2.0, 3.0, 4.0])
         array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
@@ -114,8 +113,7 @@ pub static RFFT: OpDef = OpDef {
 pub static IRFFT: OpDef = OpDef {
     name: "irfft",
     surface: &[Surface::NpFft("irfft")],
-    doc: "Inverse of `rfft`: `n` real numbers (default: `2 (m - 1)` for the m elements of `a` along `axis`) whose transform begins with `a`.\n\nAn odd number of \
-          elements comes back only if `n` says so. The imaginary part of the first element, and of the last one for an even `n`, is not looked at.",
+    doc: "Inverse of `rfft`: `n` real numbers (default: `2 (m - 1)` for the m elements of `a` along `axis`) whose transform begins with `a`.\n\nFor an odd number of elements, `n` must be given. The imaginary part of the first element, and for an even `n` of the last one, is ignored.",
     example: "
         >>> np.fft.irfft([10, -2 + 2j, -2])
         array([1., 2., 3., 4.])

@@ -39,7 +39,7 @@ const FREQUENCIES: OpDef = OpDef {
 pub static FFTFREQ: OpDef = OpDef {
     name: "fftfreq",
     surface: &[Surface::NpFft("fftfreq")],
-    doc: "Frequencies of the `n` elements of `fft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ..., then the negative ones, over `n d`. Of the default float.",
+    doc: "Frequencies of the `n` elements of `fft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ..., then the negative ones, over `n d`. Their dtype is the default float.",
     example: "
         >>> np.fft.fftfreq(5, d=0.1)
         array([ 0.,  2.,  4., -4., -2.])
@@ -56,7 +56,7 @@ pub static FFTFREQ: OpDef = OpDef {
 pub static RFFTFREQ: OpDef = OpDef {
     name: "rfftfreq",
     surface: &[Surface::NpFft("rfftfreq")],
-    doc: "Frequencies of the `n // 2 + 1` elements of `rfft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ... over `n d`. Of the default float.",
+    doc: "Frequencies of the `n // 2 + 1` elements of `rfft` for samples `d` apart, in cycles per unit of `d`: 0, 1, ... over `n d`. Their dtype is the default float.",
     example: "
         >>> np.fft.rfftfreq(5, d=0.1)
         array([0., 2., 4.])
@@ -99,7 +99,7 @@ pub static FFTSHIFT: OpDef = OpDef {
     name: "fftshift",
     surface: &[Surface::NpFft("fftshift")],
     params: SHIFT,
-    doc: "Elements shifted by half the length along `axes` (all of them for None), so that zero frequency comes to the middle.",
+    doc: "Elements shifted by half the length along `axes` (all of them for None), so that the zero frequency is in the middle.",
     about: &[("x", "The array.")],
     returns: &[("ndarray", "Of the shape of `x`.")],
     example: "
@@ -122,7 +122,7 @@ pub static IFFTSHIFT: OpDef = OpDef {
     name: "ifftshift",
     surface: &[Surface::NpFft("ifftshift")],
     params: SHIFT,
-    doc: "Inverse of `fftshift`: zero frequency back to the front. The two differ by one element for odd lengths.",
+    doc: "Inverse of `fftshift`: moves the zero frequency back to the front. The two differ by one element for odd lengths.",
     about: &[("x", "The array.")],
     returns: &[("ndarray", "Of the shape of `x`.")],
     example: "

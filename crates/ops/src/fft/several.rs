@@ -31,7 +31,7 @@ const ALONG: OpDef = OpDef {
     about: &[
         (
             "s",
-            "Lengths along the axes to which the array is cut or continued with zeros.",
+            "Lengths along the axes to which the array is truncated or zero-padded.",
         ),
         (
             "norm",
@@ -117,8 +117,7 @@ pub static FFTN: OpDef = OpDef {
     name: "fftn",
     surface: &[Surface::NpFft("fftn")],
     params: ANY,
-    doc: "Discrete Fourier transform along `axes`: all of them, or the last `len(s)` if only `s` is given.\n\n`s` has the lengths along these axes, to which `a` is cut or continued \
-          with zeros; -1 is the length that `a` has. An axis that is named twice is transformed twice. `norm` as for `fft`. Without axes the array itself.",
+    doc: "Discrete Fourier transform along `axes`: all of them, or the last `len(s)` if only `s` is given.\n\n`s` has the lengths along these axes, to which `a` is truncated or zero-padded; -1 means the length of `a`. An axis that is named twice is transformed twice. `norm` as for `fft`. Without axes the array itself.",
     example: "
         >>> np.fft.fftn([[1.0, 2.0], [3.0, 4.0]])
         array([[10.+0.j, -2.+0.j],

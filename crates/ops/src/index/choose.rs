@@ -31,11 +31,11 @@ pub static CHOOSE: OpDef = OpDef {
     ],
     form: Form::Out,
     out_casting: Casting::Unsafe,
-    doc: "Elements of several arrays, chosen by number at each place; the numbers and the arrays broadcast. With the mode 'raise' the call waits for the numbers.",
+    doc: "Each element is taken from one of several arrays, selected by index; indices and arrays broadcast. With the mode 'raise' the call waits for the indices.",
     about: &[
-        ("a", "The number of the array to take each element from."),
+        ("a", "The index of the array to take each element from."),
         ("choices", "The arrays, or one array of them."),
-        ("mode", "What happens to a number that names no array."),
+        ("mode", "What happens to an index out of bounds."),
     ],
     returns: &[(
         "ndarray",
@@ -44,9 +44,12 @@ pub static CHOOSE: OpDef = OpDef {
     raises: &[
         (
             "ValueError",
-            "If a number names no array and `mode` is 'raise', or there is no array.",
+            "If an index is out of bounds and `mode` is 'raise', or if there is no array.",
         ),
-        ("TypeError", "If the numbers are no integers, or uint64."),
+        (
+            "TypeError",
+            "If the indices are not integers, or are uint64.",
+        ),
     ],
     example: "
         >>> np.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]])

@@ -20,10 +20,10 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         Param::required("shape", ParamKind::Ints),
         Param::choice("order", &["C", "F"], "C"),
     ],
-    doc: "Positions on each axis of elements that are numbered through, in C order (the last axis fastest) or Fortran order.",
+    doc: "Converts flat indices to one index array for each axis, in C order (last axis fastest) or Fortran order.",
     about: &[
-        ("indices", "Numbers of elements, integers."),
-        ("shape", "Shape of the array that they are elements of."),
+        ("indices", "Flat indices, integers."),
+        ("shape", "Shape of the indexed array."),
         (
             "order",
             "Whether the last or the first axis varies fastest.",
@@ -34,8 +34,8 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         "int64, one array of the shape of `indices` for each axis.",
     )],
     raises: &[
-        ("ValueError", "If a number is out of bounds."),
-        ("TypeError", "If `indices` are no integers."),
+        ("ValueError", "If an index is out of bounds."),
+        ("TypeError", "If `indices` are not integers."),
     ],
     example: "
         >>> np.unravel_index(np.array([5, 2]), (2, 3))
@@ -118,11 +118,11 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
         Param::required("mode", ParamKind::Words).or(Default::Str("raise")),
         Param::choice("order", &["C", "F"], "C"),
     ],
-    doc: "Numbers of the elements whose positions on each axis are given.",
+    doc: "Converts one index array for each axis to flat indices.",
     about: &[
         ("multi_index", "Integers, an array for each axis; they broadcast."),
         ("dims", "Shape of the array."),
-        ("mode", "What happens to positions out of bounds, on all axes or on each: 'raise', 'wrap' or 'clip'."),
+        ("mode", "What happens to indices out of bounds, for all axes or for each: 'raise', 'wrap' or 'clip'."),
         ("order", "Whether the last ('C') or the first axis ('F') runs fastest."),
     ],
     returns: &[("ndarray", "int64, of the shape that the positions broadcast to.")],

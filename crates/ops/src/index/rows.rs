@@ -301,7 +301,7 @@ pub static SCATTER_ND: OpDef = OpDef {
     ],
     doc: "Zeros of `shape` with `data`, of shape `indices.shape[1:] + shape[m:]`, at the columns of `indices`, of shape (m, ...).",
     about: &[
-        ("data", "What is written."),
+        ("data", "The values to write."),
         (
             "indices",
             "Positions, one column for each slice; of equal ones the last wins.",
@@ -342,7 +342,7 @@ pub static NPX_INDEX_ADD: OpDef = OpDef {
     params: CHANGE,
     doc: "Copy of `a` in which `val` was added at the columns of `ind`, of shape (m, n): row i has indices into axis i, so that `val` has a shape \
           that broadcasts to `(n,) + a.shape[m:]`. An `ind` of one axis holds indices into axis 0. Repeated positions add up.",
-    about: &[("ind", "Positions, one column each."), ("val", "What is added.")],
+    about: &[("ind", "Positions, one column each."), ("val", "The values to add.")],
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
     example: "
         >>> npx.index_add(np.zeros(4), np.array([[0, 2, 0]]), np.array([1.0, 2.0, 3.0]))

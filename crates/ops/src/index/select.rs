@@ -98,7 +98,7 @@ pub static COMPRESS: OpDef = OpDef {
     doc: "The slices of `a` along `axis` (of the flattened array for None) at which `condition`, an array of one axis, is true.",
     about: &[(
         "condition",
-        "Truth values, one for each position along the axis.",
+        "Booleans, one for each position along the axis.",
     )],
     returns: &[("ndarray", "Of the shape of `a` but for the axis.")],
     example: "
@@ -140,7 +140,7 @@ pub static EXTRACT: OpDef = OpDef {
     surface: &[Surface::Np("extract")],
     params: &[Param::array("condition"), Param::array("arr")],
     doc: "The elements of the flattened `arr` at which the flattened `condition` is true.",
-    about: &[("condition", "Truth values, one for each element.")],
+    about: &[("condition", "Booleans, one for each element.")],
     returns: &[("ndarray", "One axis.")],
     example: "
         >>> x = np.arange(6)

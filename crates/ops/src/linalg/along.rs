@@ -36,14 +36,14 @@ const ALONG: OpDef = OpDef {
     about: &[
         (
             "axes",
-            "For each operand, and for the result, the axes that it is computed along.",
+            "For each operand and for the result, the core axes.",
         ),
         (
             "axis",
             "One axis of both operands, where they share a single one.",
         ),
-        ("keepdims", "Whether that axis stays, with length 1."),
-        ("dtype", "What is computed in, and the result's type."),
+        ("keepdims", "Whether that axis is kept with length 1."),
+        ("dtype", "Dtype of the computation and of the result."),
         (
             "signature",
             "The same as `dtype`, as a type of each operand and of the result: 'dd->d'.",

@@ -31,9 +31,9 @@ pub static SCALED_DOT_PRODUCT_ATTENTION: OpDef = OpDef {
         Param::optional_array("mask"),
         Param::bool("is_causal", false),
     ],
-    doc: "`softmax(q @ k.T / sqrt(d) + mask) @ v`: for each query the mean of the values, weighted by how well their keys fit. Leading axes \
-          broadcast. The scores are computed block by block and never kept, so memory grows with the lengths and not with their product.\n\n\
-          A query that sees no key has zeros.\n\nRagged arrays (`mx.ragged`) of shape (n, length, d), or (n, length, heads, d), attend \
+    doc: "`softmax(q @ k.T / sqrt(d) + mask) @ v`: for each query, the mean of the values weighted by the scores of their keys. Leading axes \
+          broadcast. The scores are computed block by block and not stored, so memory grows with the lengths, not with their product.\n\n\
+          A query without any key gives zeros.\n\nRagged arrays (`mx.ragged`) of shape (n, length, d), or (n, length, heads, d), attend \
           within each of the n sequences; they take no `mask`.\n\nSource: Vaswani et al., Attention Is All You Need (2017), equation 1.",
     about: &[
         ("q", "Queries (..., l, d)."),
@@ -41,11 +41,11 @@ pub static SCALED_DOT_PRODUCT_ATTENTION: OpDef = OpDef {
         ("v", "Values (..., s, e)."),
         (
             "mask",
-            "Broadcasts to (..., l, s). Truth values say which keys a query sees; numbers are added to the scores.",
+            "Broadcasts to (..., l, s). Booleans tell which keys a query attends to; numbers are added to the scores.",
         ),
         (
             "is_causal",
-            "Query i sees keys 0 to i only, whatever the lengths.",
+            "Query i attends to keys 0 to i only, whatever the lengths.",
         ),
     ],
     returns: &[("ndarray", "Of shape (..., l, e).")],

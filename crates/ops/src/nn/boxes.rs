@@ -91,7 +91,7 @@ pub static BOX_NMS: OpDef = OpDef {
         Param::choice("in_format", FORMATS, "corner"),
         Param::choice("out_format", FORMATS, "corner"),
     ],
-    doc: "Non-maximum suppression: keep the boxes that no better one overlaps too much.",
+    doc: "Non-maximum suppression: keeps the boxes that do not overlap a better box too much.",
     about: &[
         (
             "data",
@@ -99,20 +99,20 @@ pub static BOX_NMS: OpDef = OpDef {
         ),
         (
             "overlap_thresh",
-            "Intersection over union above which the worse of two boxes goes.",
+            "Intersection over union above which the worse of two boxes is removed.",
         ),
-        ("valid_thresh", "Boxes with scores up to it go."),
+        ("valid_thresh", "Boxes with scores up to this are removed."),
         (
             "topk",
-            "Only so many of the best are considered; all if it is not above 0.",
+            "Number of best boxes that are considered; all if it is not above 0.",
         ),
-        ("coord_start", "Where the four coordinates stand."),
-        ("score_index", "Where the score stands."),
+        ("coord_start", "Index of the first of the four coordinates."),
+        ("score_index", "Index of the score."),
         (
             "id_index",
-            "Where the class stands; -1 is one class for all.",
+            "Index of the class; -1 means a single class.",
         ),
-        ("background_id", "Boxes of this class go; -1 for none."),
+        ("background_id", "Boxes of this class are removed; -1 for none."),
         (
             "force_suppress",
             "Whether boxes of different classes suppress each other.",
@@ -125,7 +125,7 @@ pub static BOX_NMS: OpDef = OpDef {
     ],
     returns: &[(
         "ndarray",
-        "Shape and dtype of `data`: the boxes that stay by descending score, then -1. Their gradient goes to where they were.",
+        "Shape and dtype of `data`: the remaining boxes by descending score, then -1. The gradient flows back to their original positions.",
     )],
     raises: &[("ValueError", "If an index does not fit.")],
     example: "

@@ -39,23 +39,26 @@ const CONV: OpDef = OpDef {
             "weight",
             "The filters, `(num_filter, c / num_group, *kernel)`.",
         ),
-        ("bias", "One number a filter."),
+        ("bias", "One number for each filter."),
         (
             "kernel",
             "Sizes of the filters; those of `weight` for None.",
         ),
-        ("stride", "Distance of the windows, 1 for None."),
+        ("stride", "Distance between windows, 1 for None."),
         (
             "dilate",
-            "Distance of the elements a window takes, 1 for None.",
+            "Distance between the elements of a window, 1 for None.",
         ),
         ("pad", "Zeros on both sides of each axis, none for None."),
         (
             "num_filter",
             "Number of filters; that of `weight` for None.",
         ),
-        ("num_group", "Groups of channels that are convolved apart."),
-        ("no_bias", "Whether `bias` is left out."),
+        (
+            "num_group",
+            "Number of groups of channels that are convolved separately.",
+        ),
+        ("no_bias", "Whether there is no bias."),
         (
             "layout",
             "Order of the axes of `data`; the channels first for None.",
@@ -86,8 +89,7 @@ pub static CONVOLUTION: OpDef = OpDef {
         LAYOUT,
     ],
     doc: "Convolution (cross-correlation) over one to three spatial axes. `data` is (n, c, [d, [h,]] w) and `weight` `(num_filter, c / num_group, \
-          *kernel)`; with the layouts NWC, NHWC and NDHWC the channels are the last axis of both. `stride` and `dilate` are 1 where left out, `pad` \
-          zeros stand on both sides of each axis. `kernel` and `num_filter` are taken from the weight where left out.",
+          *kernel)`; with the layouts NWC, NHWC and NDHWC the channels are the last axis of both. `stride` and `dilate` are 1 by default, `pad` zeros are added on both sides of each axis. `kernel` and `num_filter` are taken from the weight by default.",
     example: "
         >>> data = np.arange(5, dtype='float32').reshape(1, 1, 5)
         >>> weight = np.array([[[1.0, 0.0, -1.0]]])
@@ -387,16 +389,16 @@ pub static DECONVOLUTION: OpDef = OpDef {
     about: &[
         ("data", "The images, (n, c, [d, [h,]] w)."),
         ("weight", "The filters, `(c, num_filter / num_group, *kernel)`."),
-        ("bias", "One number a filter."),
+        ("bias", "One number for each filter."),
         ("kernel", "Sizes of the filters; those of `weight` for None."),
         ("stride", "Distance of the windows in the result, 1 for None."),
         ("dilate", "Distance of the elements a window gives to, 1 for None."),
-        ("pad", "What is cut off both sides of each axis of the result."),
-        ("adj", "What is added behind each axis of the result."),
+        ("pad", "Number of elements removed from both sides of each axis of the result."),
+        ("adj", "Number of elements added at the end of each axis of the result."),
         ("target_shape", "Sizes of the result, from which `pad` and `adj` follow."),
         ("num_filter", "Number of filters; that of `weight` for None."),
-        ("num_group", "Groups of channels that are convolved apart."),
-        ("no_bias", "Whether `bias` is left out."),
+        ("num_group", "Number of groups of channels that are convolved separately."),
+        ("no_bias", "Whether there is no bias."),
         ("layout", "Order of the axes of `data`; the channels first for None."),
     ],
     returns: &[("ndarray", "Of shape (n, num_filter, ...).")],

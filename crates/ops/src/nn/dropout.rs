@@ -24,14 +24,14 @@ pub static DROPOUT: OpDef = OpDef {
         Param::optional("axes", ParamKind::Ints),
     ],
     doc: "While training (with mode `always`: in any case) each element becomes 0 with probability `p`, and the others are divided by `1 - p`; otherwise \
-          the data as they are. Along `axes` all elements share one decision.",
+          the data as they are. Elements along `axes` are dropped together.",
     about: &[
-        ("p", "Probability of becoming 0."),
+        ("p", "Probability that an element is dropped."),
         (
             "mode",
             "When elements are dropped: while training, or always.",
         ),
-        ("axes", "Axes along which all elements share one decision."),
+        ("axes", "Axes along which elements are dropped together."),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `data`.")],
     raises: &[("ValueError", "If `p` is not in 0..1.")],

@@ -28,13 +28,13 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
         Param::bool("no_bias", true),
         Param::bool("flatten", true),
     ],
-    doc: "`x @ weight.T + bias`. `weight` is (num_hidden, k), `bias` (num_hidden,). With `flatten`, `x` (n, ...) is seen as (n, k) and the result is \
+    doc: "`x @ weight.T + bias`. `weight` is (num_hidden, k), `bias` (num_hidden,). With `flatten`, `x` (n, ...) is reshaped to (n, k) and the result is \
           (n, num_hidden); without, `x` is (..., k) and the result (..., num_hidden). `num_hidden=None` is taken from the weight.",
     about: &[
         ("weight", "(num_hidden, k)."),
         ("bias", "(num_hidden,)."),
-        ("num_hidden", "Number of results a row, checked against `weight`."),
-        ("no_bias", "Whether `bias` is left out."),
+        ("num_hidden", "Number of outputs, checked against `weight`."),
+        ("no_bias", "Whether there is no bias."),
         ("flatten", "Whether all axes of `x` but the first count as one."),
     ],
     returns: &[("ndarray", "Of shape (n, num_hidden) or (..., num_hidden).")],

@@ -30,8 +30,7 @@ const PARAMS: &[Param] = &[
 pub static SPARSE_CROSS_ENTROPY: OpDef = OpDef {
     name: "sparse_cross_entropy",
     params: PARAMS,
-    doc: "Minus the logarithm of the softmax of `data` along `axis` at the class that `label` (the data's shape without the axis) names. A label that is \
-          no class gives NaN, the label `ignore` gives 0.",
+    doc: "Minus the logarithm of the softmax of `data` along `axis` at the class that `label` (the data's shape without the axis) names. A label out of range gives NaN, the label `ignore` gives 0.",
     cpu: Cpu::Composite(|cx| {
         let found = invoke(&CROSS_ENTROPY, &[cx.input(0), cx.input(1)], cx.args.attrs)?;
         cx.done(only(&CROSS_ENTROPY, found)?)

@@ -75,7 +75,7 @@ pub static POOLING: OpDef = OpDef {
     about: &[
         ("data", "The images, (n, c, [d, [h,]] w)."),
         ("kernel", "Sizes of the windows."),
-        ("stride", "Distance of the windows, 1 for None."),
+        ("stride", "Distance between windows, 1 for None."),
         (
             "pad",
             "Elements added on both sides of each axis, none for None.",

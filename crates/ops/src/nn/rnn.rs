@@ -46,20 +46,20 @@ pub static RNN: OpDef = OpDef {
           those of the last element, and the backward direction starts there. The result is (time, n, directions * state_size); `state_outputs` adds the final states.\n\n\
           With `projection_size` the hidden state of an LSTM is its cell's output times one more weight, (projection_size, state_size), behind the other two: results and \
           `state` have that size, `state_cell` keeps its own. `lstm_state_clip_min` and `lstm_state_clip_max`, given together, bound the cell state after every step; with \
-          `lstm_state_clip_nan` what is not a number becomes the lower bound. Layers with either go step by step, without the fused kernel.",
+          `lstm_state_clip_nan` NaN becomes the lower bound. Layers with either go step by step, without the fused kernel.",
     about: &[
         ("data", "(time, n, c)."),
         ("parameters", "All weights, then all biases, in one vector."),
         ("state", "(num_layers * directions, n, state_size)."),
         ("state_cell", "Of the shape of `state`, for an LSTM."),
         ("sequence_length", "(n,), integers."),
-        ("mode", "Which cell; it must be given."),
-        ("state_size", "Length of the state; it must be given."),
-        ("num_layers", "How many layers follow one another; it must be given."),
+        ("mode", "The kind of cell; required."),
+        ("state_size", "Length of the state; required."),
+        ("num_layers", "Number of stacked layers; required."),
         ("bidirectional", "Whether each layer also runs backwards."),
         ("state_outputs", "Whether the final states are returned too."),
         ("p", "Dropout between layers while training."),
-        ("use_sequence_length", "Whether `sequence_length` is looked at."),
+        ("use_sequence_length", "Whether `sequence_length` is used."),
         ("projection_size", "Length of the projected state of an LSTM."),
         ("lstm_state_clip_min", "Lower bound of the cell state."),
         ("lstm_state_clip_max", "Upper bound of the cell state."),

@@ -101,8 +101,7 @@ pub static GROUP_NORM: OpDef = OpDef {
         Param::float("eps", 1e-3),
         Param::bool("output_mean_var", false),
     ],
-    doc: "Normalises the channels (axis 1) of each sample in `num_groups` groups, over a group's channels and all further axes; gamma and beta have one \
-          element a channel. With `output_mean_var` the mean and `sqrt(var + eps)` follow, of shape (n, num_groups).",
+    doc: "Normalises the channels (axis 1) of each sample in `num_groups` groups, over a group's channels and all further axes; gamma and beta have one element for each channel. With `output_mean_var` the mean and `sqrt(var + eps)` follow, of shape (n, num_groups).",
     about: &[
         ("gamma", "Scale of each channel."),
         ("beta", "Shift of each channel."),
@@ -149,7 +148,7 @@ pub static INSTANCE_NORM: OpDef = OpDef {
         Param::array("beta"),
         Param::float("eps", 1e-3),
     ],
-    doc: "Normalises each channel (axis 1) of each sample over all further axes; gamma and beta have one element a channel.",
+    doc: "Normalises each channel (axis 1) of each sample over all further axes; gamma and beta have one element for each channel.",
     about: &[
         ("gamma", "Scale of each channel."),
         ("beta", "Shift of each channel."),

@@ -18,12 +18,12 @@ use crate::shape::{flip, narrow};
 const SEQUENCES: OpDef = OpDef {
     about: &[
         ("data", "Of shape (t, n, ...) or, for axis 1, (n, t, ...)."),
-        ("sequence_length", "Steps that count, of shape (n,)."),
+        ("sequence_length", "Length of each sequence, of shape (n,)."),
         (
             "use_sequence_length",
-            "Whether sequences end at `sequence_length`; else all steps count.",
+            "Whether sequences end at `sequence_length`; otherwise all have the full length.",
         ),
-        ("value", "What is written."),
+        ("value", "The values to write."),
         ("axis", "The axis of the steps, 0 or 1."),
     ],
     raises: &[(
@@ -49,7 +49,7 @@ pub static SEQUENCE_MASK: OpDef = OpDef {
         Param::required("value", ParamKind::Scalar).or(Default::Int(0)),
         AXIS,
     ],
-    doc: "Overwrite the steps behind the end of each sequence.",
+    doc: "Overwrites the steps after the end of each sequence.",
     returns: &[("ndarray", "Shape and dtype of `data`.")],
     example: "
         >>> npx.sequence_mask(np.ones((3, 2)), np.array([1, 2]), True)
@@ -121,7 +121,7 @@ pub static SEQUENCE_REVERSE: OpDef = OpDef {
     name: "sequence_reverse",
     surface: &[Surface::Npx("sequence_reverse")],
     params: &[DATA, LENGTHS, USES, AXIS],
-    doc: "Turn each sequence around within its length. What is behind its end stays. MXNet has the steps in front only: `axis` must be 0.",
+    doc: "Reverses each sequence within its length; later steps are unchanged. As in MXNet, `axis` must be 0.",
     returns: &[("ndarray", "Shape and dtype of `data`.")],
     example: "
         >>> steps = np.array([[1, 2], [3, 4], [5, 6]])  # three steps of two sequences

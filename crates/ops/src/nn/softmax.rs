@@ -23,9 +23,9 @@ use crate::{Array, creation, only};
 /// Default fields for softmax and its logarithm.
 const SOFTMAX_LIKE: OpDef = OpDef {
     about: &[
-        ("length", "How many elements of each row take part."),
-        ("temperature", "What the data are divided by, 1 for None."),
-        ("use_length", "Whether `length` is looked at."),
+        ("length", "Number of elements of each row that take part."),
+        ("temperature", "Divisor of the data, 1 for None."),
+        ("use_length", "Whether `length` is used."),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],
     params: &[
@@ -155,8 +155,8 @@ pub static SOFTMAX_GRADIENT: OpDef = OpDef {
 /// Parameters of the masked forms.
 const MASKED: OpDef = OpDef {
     about: &[
-        ("mask", "Truth values, which broadcast."),
-        ("temperature", "What the data are divided by."),
+        ("mask", "Booleans, which broadcast."),
+        ("temperature", "Divisor of the data."),
         (
             "normalize",
             "Accepted; the largest element is subtracted in any case.",

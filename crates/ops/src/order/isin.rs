@@ -49,7 +49,7 @@ pub static CONTAINS: OpDef = OpDef {
         }
         Ok(())
     }),
-    grad: Grad::Stop("truth values have no slope"),
+    grad: Grad::Stop("booleans have no gradient"),
     cost: Cost::PerKiB(1000),
     probe: Probe::calls(&[
         "i((5,), 9), i((3, 4), 9)",

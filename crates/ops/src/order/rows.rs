@@ -221,7 +221,7 @@ pub static TOPK_MASK: OpDef = OpDef {
         }
         Ok(())
     }),
-    grad: Grad::Stop("truth values have no slope"),
+    grad: Grad::Stop("booleans have no gradient"),
     probe: Probe::calls(&["f((3, 5)), 2", "f((4,)), 0"])
         .against("lambda x, k: numpy.argsort(numpy.argsort(-x)) < k"),
     batch: Batch::Leading(&[1]),

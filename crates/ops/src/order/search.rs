@@ -82,12 +82,11 @@ pub static SEARCHSORTED: OpDef = OpDef {
         Param::choice("side", &["left", "right"], "left"),
         Param::optional_array("sorter"),
     ],
-    doc: "For each of the values `v` the int64 position in the ascending array `a` (one axis) where it would be inserted, before its equals or \
-          behind them as `side` says. `sorter` has the positions that sort `a` if it is not sorted.",
+    doc: "For each of the values `v` the int64 position in the ascending array `a` (one axis) where it would be inserted, before (`left`) or after (`right`) equal elements. `sorter` has the positions that sort `a` if it is not sorted.",
     about: &[
         ("a", "Ascending values, one axis."),
         ("v", "The values to place."),
-        ("side", "Whether before or behind equal elements."),
+        ("side", "Whether to insert before or after equal elements."),
         ("sorter", "Positions that sort `a`."),
     ],
     returns: &[("ndarray", "int64, of the shape of `v`.")],
@@ -215,18 +214,18 @@ pub static DIGITIZE: OpDef = OpDef {
         Param::array("bins"),
         Param::bool("right", false),
     ],
-    doc: "Number of the bin that each element lies in: 0 before the first edge, n behind the last one. The edges are waited for.",
+    doc: "Number of the bin that each element lies in: 0 before the first edge, n after the last one. Waits for the edges.",
     about: &[
         ("x", "Real numbers."),
         ("bins", "Edges, shape (n,), ascending or descending."),
         (
             "right",
-            "Whether a bin holds its right edge and not its left one.",
+            "Whether a bin includes its right edge instead of its left one.",
         ),
     ],
     returns: &[("ndarray", "int64, of the shape of `x`.")],
     raises: &[
-        ("ValueError", "If the edges neither rise nor fall."),
+        ("ValueError", "If the edges are not monotonic."),
         ("TypeError", "If an argument is complex."),
     ],
     example: "
@@ -316,7 +315,7 @@ pub static BINCOUNT: OpDef = OpDef {
           `weights` that stand where it does, in their dtype if that is a float, else in the default float.",
     about: &[
         ("x", "Integers from 0 on, one axis."),
-        ("weights", "What each counts, of the shape of `x`."),
+        ("weights", "Weight of each element, of the shape of `x`."),
         ("minlength", "Least length of the result."),
     ],
     returns: &[("ndarray", "One axis; int64 without `weights`.")],

@@ -33,11 +33,16 @@ pub static SORT: OpDef = OpDef {
     name: "sort",
     surface: &[Surface::Np("sort")],
     params: SORTING,
-    doc: "The elements sorted along `axis` (the flattened array for None), NaN last. `kind` and `stable` choose nothing: every kind gives the same \
-          result here.",
+    doc: "The elements sorted along `axis` (the flattened array for None), NaN last. `kind` and `stable` have no effect: every sort is stable.",
     about: &[
-        ("kind", "Accepted as NumPy's; every kind is stable."),
-        ("stable", "Accepted as NumPy's; every kind is stable."),
+        (
+            "kind",
+            "Accepted for compatibility with NumPy; every sort is stable.",
+        ),
+        (
+            "stable",
+            "Accepted for compatibility with NumPy; every sort is stable.",
+        ),
         ("descending", "Whether the largest come first."),
         ("order", "Must be None: there are no fields."),
     ],
@@ -81,11 +86,16 @@ pub static ARGSORT: OpDef = OpDef {
     name: "argsort",
     surface: &[Surface::Np("argsort"), Surface::Method("argsort")],
     params: SORTING,
-    doc: "The int64 positions that sort the array along `axis` (the flattened array for None), NaN last. Equal elements keep their order, whatever \
-          `kind` and `stable` say.",
+    doc: "The int64 positions that sort the array along `axis` (the flattened array for None), NaN last. The sort is stable; `kind` and `stable` have no effect.",
     about: &[
-        ("kind", "Accepted as NumPy's; every kind is stable."),
-        ("stable", "Accepted as NumPy's; every kind is stable."),
+        (
+            "kind",
+            "Accepted for compatibility with NumPy; every sort is stable.",
+        ),
+        (
+            "stable",
+            "Accepted for compatibility with NumPy; every sort is stable.",
+        ),
         ("descending", "Whether the largest come first."),
         ("order", "Must be None: there are no fields."),
     ],
@@ -127,11 +137,10 @@ pub static PARTITION: OpDef = OpDef {
     name: "partition",
     surface: &[Surface::Np("partition")],
     params: SELECTING,
-    doc: "The elements so ordered along `axis` that those at the positions `kth` stand where sorting would put them, none before them is larger \
-          and none after them smaller.",
+    doc: "The elements partitioned along `axis`: those at positions `kth` are where sorting would put them, no element before them is larger, and none after them is smaller.",
     about: &[
         ("kth", "Positions, one or several."),
-        ("kind", "Accepted as NumPy's."),
+        ("kind", "Accepted for compatibility with NumPy."),
         ("order", "Must be None: there are no fields."),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
@@ -171,7 +180,7 @@ pub static ARGPARTITION: OpDef = OpDef {
     doc: "The int64 positions of `partition`.",
     about: &[
         ("kth", "Positions, one or several."),
-        ("kind", "Accepted as NumPy's."),
+        ("kind", "Accepted for compatibility with NumPy."),
         ("order", "Must be None: there are no fields."),
     ],
     returns: &[("ndarray", "int64, of the shape of `a`.")],

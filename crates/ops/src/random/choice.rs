@@ -148,8 +148,8 @@ pub static MULTINOMIAL: OpDef = OpDef {
     name: "multinomial",
     surface: &[Surface::NpRandom("multinomial")],
     params: &[Param::array("n"), Param::array("pvals"), SIZE],
-    doc: "How often each of k categories comes up in `n` draws with the probabilities `pvals`, shape (..., k). `n` and the rows of `pvals` broadcast; the result has their shape, or \
-          `size`, + (k,), dtype int64. The last probability is what the others leave of 1.",
+    doc: "Number of draws of each of k categories, in `n` draws with the probabilities `pvals`, shape (..., k). `n` and the rows of `pvals` broadcast; the result has their shape, or \
+          `size`, + (k,), dtype int64. The last probability is 1 minus the sum of the others.",
     about: &[
         ("n", "Number of draws."),
         ("pvals", "Probabilities, (..., k)."),

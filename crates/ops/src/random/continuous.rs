@@ -18,8 +18,8 @@ pub(super) const DISTRIBUTION: OpDef = OpDef {
     about: &[
         ("low", "Lower bound."),
         ("high", "Upper bound."),
-        ("loc", "Where the distribution lies."),
-        ("scale", "How wide it is; not negative."),
+        ("loc", "Location of the distribution."),
+        ("scale", "Scale of the distribution; not negative."),
         ("shape", "Shape parameter; not negative."),
         ("df", "Degrees of freedom, above 0."),
         ("dfnum", "Degrees of freedom of the numerator, above 0."),
@@ -167,7 +167,7 @@ pub static RAND: OpDef = OpDef {
 pub static RANDN: OpDef = OpDef {
     name: "randn",
     surface: &[Surface::NpRandom("randn")],
-    doc: "Samples of the normal distribution of mean 0 and deviation 1: `randn(2, 3)` has shape (2, 3).",
+    doc: "Samples of the normal distribution of mean 0 and standard deviation 1: `randn(2, 3)` has shape (2, 3).",
     about: &[("size", "Lengths of the axes.")],
     example: "
         >>> np.random.randn(2, 3).shape
@@ -181,7 +181,7 @@ pub static RANDN: OpDef = OpDef {
 pub static STANDARD_NORMAL: OpDef = OpDef {
     name: "standard_normal",
     surface: &[Surface::NpRandom("standard_normal")],
-    doc: "Samples of the normal distribution of mean 0 and deviation 1.",
+    doc: "Samples of the normal distribution of mean 0 and standard deviation 1.",
     example: "
         >>> np.random.seed(1)
         >>> x = np.random.standard_normal(10000)

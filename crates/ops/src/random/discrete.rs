@@ -61,7 +61,7 @@ pub static INTEGERS: OpDef = OpDef {
         Param::bool("endpoint", false),
         DEVICE,
     ],
-    doc: "Integers from `low` (0 if only one bound is given) to `high`, which is included if `endpoint` says so, each equally likely.",
+    doc: "Integers from `low` (0 if only one bound is given) to `high`, which is included if `endpoint` is true, each equally likely.",
     cpu: Cpu::Composite(|cx| randint(cx, cx.bool("endpoint"))),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -177,7 +177,7 @@ fn integers_of(cx: &CompositeCx) -> Result<Samples> {
 /// Default fields for distributions of trials with a success probability.
 const TRIES: OpDef = OpDef {
     about: &[
-        ("n", "Number of tries, or of successes."),
+        ("n", "Number of trials, or of successes."),
         ("p", "Probability of a success."),
     ],
     params: &[
@@ -195,7 +195,7 @@ const TRIES: OpDef = OpDef {
 pub static BINOMIAL: OpDef = OpDef {
     name: "binomial",
     surface: &[Surface::NpRandom("binomial")],
-    doc: "How many of `n` tries succeed when each does with probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
+    doc: "Number of successes in `n` trials with success probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
           Sources: Walker's tables, 1977, for numbers with few likely values, else sequential search below a mean of 10, Hörmann's BTRS (1993) above.",
     example: "
         >>> np.random.seed(1)
@@ -214,7 +214,7 @@ pub static BINOMIAL: OpDef = OpDef {
 pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
     name: "negative_binomial",
     surface: &[Surface::NpRandom("negative_binomial")],
-    doc: "How many failures come before `n` successes when each try succeeds with probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
+    doc: "Number of failures before `n` successes, in trials with success probability `p`, numbers or arrays that broadcast. `dtype` is the default integer unless given.\n\n\
           Sources: Walker's tables, 1977, for numbers with few likely values, else a Poisson number whose mean is a gamma number.",
     example: "
         >>> np.random.seed(1)
@@ -246,9 +246,9 @@ pub static HYPERGEOMETRIC: OpDef = OpDef {
           integer unless given.\n\n\
           Sources: Walker's tables, 1977, for numbers with few likely values, else sequential search below a mean of 10, Stadlober's HRUA (1990) above.",
     about: &[
-        ("ngood", "How many are good."),
-        ("nbad", "How many are bad."),
-        ("nsample", "How many are drawn."),
+        ("ngood", "Number of good items."),
+        ("nbad", "Number of bad items."),
+        ("nsample", "Number of items drawn."),
     ],
     example: "
         >>> np.random.seed(1)

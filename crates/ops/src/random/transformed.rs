@@ -198,7 +198,7 @@ pub static TRIANGULAR: OpDef = OpDef {
     doc: "Samples of the triangular distribution from `left` over its peak at `mode` to `right`, numbers or arrays that broadcast.",
     about: &[
         ("left", "Lower bound."),
-        ("mode", "Where the peak is, between the bounds."),
+        ("mode", "Position of the peak, between the bounds."),
         ("right", "Upper bound."),
     ],
     example: "
@@ -240,8 +240,8 @@ pub static GEOMETRIC: OpDef = OpDef {
     name: "geometric",
     surface: &[Surface::NpRandom("geometric")],
     params: &[Param::array("p"), SIZE, DTYPE, DEVICE, Param::out()],
-    doc: "How many tries the first success takes when each succeeds with probability `p`, a number or an array. `dtype` is the default integer unless given.\n\n\
-          Computed in float64: exact up to 2^53 tries.",
+    doc: "Number of trials up to the first success, each with success probability `p`, a number or an array. `dtype` is the default integer unless given.\n\n\
+          Computed in float64: exact up to 2^53 trials.",
     about: &[("p", "Probability of a success, in (0, 1].")],
     example: "
         >>> np.random.seed(1)
@@ -384,7 +384,7 @@ pub static VONMISES: OpDef = OpDef {
     doc: "Angles in [-pi, pi] of the von Mises distribution around `mu` with concentration `kappa`, numbers or arrays that broadcast. Differentiable with respect to `mu`.\n\n\
           Source: Best and Fisher, 1979.",
     about: &[
-        ("mu", "The angle around which they lie."),
+        ("mu", "Mean direction."),
         ("kappa", "Concentration, not negative."),
     ],
     example: "

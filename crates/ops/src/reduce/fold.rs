@@ -24,8 +24,8 @@ use crate::{creation, memory_order, shape};
 /// Fields that reductions with a `dtype` argument share.
 pub(crate) const REDUCTION: OpDef = OpDef {
     about: &[
-        ("initial", "What the result starts from."),
-        ("dtype", "Type that is computed in and returned."),
+        ("initial", "Start value of the reduction."),
+        ("dtype", "Dtype of the computation and of the result."),
     ],
     returns: &[("ndarray", "Of the shape of `a` without the axes.")],
     params: &[
@@ -72,7 +72,7 @@ pub(crate) const CALLS: &[&str] = &[
 pub static SUM: OpDef = OpDef {
     name: "sum",
     surface: &[Surface::Np("sum"), Surface::Method("sum")],
-    doc: "Sum of the elements over `axis` (all axes for None). Small integers and truth values add up in 64 bits.\n\nFloats are added in blocks of \
+    doc: "Sum of the elements over `axis` (all axes for None). Small integers and booleans are added in 64 bits.\n\nFloats are added in blocks of \
           fixed size: the result does not depend on the number of threads, and the rounding error grows with the logarithm of the length.",
     example: "
         >>> np.sum([[1, 2], [3, 4]])
@@ -99,7 +99,7 @@ pub static SUM: OpDef = OpDef {
 pub static PROD: OpDef = OpDef {
     name: "prod",
     surface: &[Surface::Np("prod"), Surface::Method("prod")],
-    doc: "Product of the elements over `axis` (all axes for None). Small integers and truth values multiply in 64 bits.",
+    doc: "Product of the elements over `axis` (all axes for None). Small integers and booleans are multiplied in 64 bits.",
     example: "
         >>> np.prod([1, 2, 3, 4])
         array(24)

@@ -21,10 +21,10 @@ const SPREAD: OpDef = OpDef {
     about: &[
         (
             "ddof",
-            "What the number of elements is reduced by; also `correction`.",
+            "Subtracted from the number of elements in the divisor; also `correction`.",
         ),
         ("correction", "Another name of `ddof`."),
-        ("mean", "The mean, if it is known."),
+        ("mean", "The mean, if it has been computed before."),
     ],
     params: &[
         Param::array("a"),

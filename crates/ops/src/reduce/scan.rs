@@ -26,7 +26,7 @@ use crate::{Array, Outputs, creation};
 const RUNNING: OpDef = OpDef {
     about: &[
         ("reverse", "Whether to start at the end."),
-        ("dtype", "Type that is computed in and returned."),
+        ("dtype", "Dtype of the computation and of the result."),
     ],
     returns: &[("ndarray", "Of the shape of `a`; one axis for `axis=None`.")],
     params: &[
@@ -232,9 +232,9 @@ const CUMULATIVE: OpDef = OpDef {
     about: &[
         (
             "include_initial",
-            "Whether what an empty sequence gives comes first.",
+            "Whether the result begins with that of an empty sequence.",
         ),
-        ("dtype", "Type that is computed in and returned."),
+        ("dtype", "Dtype of the computation and of the result."),
     ],
     returns: &[(
         "ndarray",
@@ -266,7 +266,7 @@ const CUMULATIVE: OpDef = OpDef {
 pub static CUMULATIVE_SUM: OpDef = OpDef {
     name: "cumulative_sum",
     surface: &[Surface::Np("cumulative_sum")],
-    doc: "Sum of all elements up to each one along `axis`, which only arrays of one axis may leave out. `include_initial=True` puts a 0 in front.",
+    doc: "Sum of all elements up to each one along `axis`, which is required unless there is only one axis. `include_initial=True` puts a 0 in front.",
     example: "
         >>> np.cumulative_sum([1, 2, 3], include_initial=True)
         array([0, 1, 3, 6])
@@ -279,7 +279,7 @@ pub static CUMULATIVE_SUM: OpDef = OpDef {
 pub static CUMULATIVE_PROD: OpDef = OpDef {
     name: "cumulative_prod",
     surface: &[Surface::Np("cumulative_prod")],
-    doc: "Product of all elements up to each one along `axis`, which only arrays of one axis may leave out. `include_initial=True` puts a 1 in front.",
+    doc: "Product of all elements up to each one along `axis`, which is required unless there is only one axis. `include_initial=True` puts a 1 in front.",
     example: "
         >>> np.cumulative_prod([1, 2, 3])
         array([1, 2, 6])

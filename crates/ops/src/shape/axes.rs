@@ -167,8 +167,8 @@ pub static MOVEAXIS: OpDef = OpDef {
     ],
     doc: "View with axes moved to other positions; the others keep their order.",
     about: &[
-        ("source", "Where the axes are."),
-        ("destination", "Where they come to."),
+        ("source", "Positions of the axes."),
+        ("destination", "Their new positions."),
     ],
     returns: &[("ndarray", "View with the axes in another order.")],
     raises: &[("AxisError", "If the array has no such axis.")],
@@ -286,12 +286,12 @@ pub static ROT90: OpDef = OpDef {
         Param::int("k", 1),
         Param::ints("axes", &[0, 1]),
     ],
-    doc: "View turned `k` times by 90 degrees in the plane of two axes, from the first towards the second.",
+    doc: "View rotated `k` times by 90 degrees in the plane of two axes, from the first towards the second.",
     about: &[
-        ("k", "How often it is turned."),
+        ("k", "Number of rotations by 90 degrees."),
         ("axes", "The plane, two axes."),
     ],
-    returns: &[("ndarray", "View of the turned array.")],
+    returns: &[("ndarray", "View of the rotated array.")],
     example: "
         >>> np.rot90([[1, 2], [3, 4]])
         array([[2, 4],
@@ -404,7 +404,7 @@ pub static FLATTEN: OpDef = OpDef {
     name: "flatten",
     surface: &[Surface::Method("flatten")],
     params: RAVEL.params,
-    doc: "The elements along one axis, in memory of their own.",
+    doc: "The elements flattened to one axis, copied.",
     returns: &[("ndarray", "One axis.")],
     example: "
         >>> np.array([[1, 2], [3, 4]]).flatten()

@@ -19,7 +19,7 @@ use crate::{Array, cpu, invoke1};
 pub static COPY: OpDef = OpDef {
     name: "duplicate",
     params: &[Param::array("a")],
-    doc: "The same elements in memory of their own, in C order.",
+    doc: "A copy of the elements, in C order.",
     types: Types::First,
     infer: |cx| cx.same_as(0),
     cpu: Cpu::Kernel(cpu::copy_kernel),
@@ -72,7 +72,7 @@ pub static COPY_OF: OpDef = OpDef {
         Param::choice("order", &["K", "A", "C", "F"], "K"),
         Param::bool("subok", false),
     ],
-    doc: "The same elements in memory of their own, by default with the axes in the order of `a`. `subok` keeps the class of `a`.",
+    doc: "A copy of the elements, by default with the axes in the order of `a`. `subok` keeps the class of `a`.",
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
     example: "
         >>> x = np.array([1, 2])
@@ -92,7 +92,7 @@ pub static COPIED: OpDef = OpDef {
         Param::array("a"),
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
-    doc: "The same elements in memory of their own, by default in C order.",
+    doc: "A copy of the elements, by default in C order.",
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
     example: "
         >>> x = np.array([1, 2])
@@ -170,8 +170,8 @@ pub static ASTYPE: OpDef = OpDef {
         ),
         Param::bool("subok", true),
     ],
-    doc: "The elements converted to `dtype`, if `casting` allows it. `copy=False` returns the array itself if nothing is to be done.",
-    about: &[("copy", "Whether the result always has memory of its own.")],
+    doc: "The elements converted to `dtype`, if `casting` allows it. `copy=False` returns the array itself if the dtype is the same.",
+    about: &[("copy", "Whether to copy even if nothing is converted.")],
     returns: &[("ndarray", "Of the shape of the array and this dtype.")],
     raises: &[("TypeError", "If `casting` does not allow the conversion.")],
     example: "
@@ -229,7 +229,7 @@ pub static ASTYPE_SHARING: OpDef = OpDef {
         Param::bool("subok", true),
         Param::bool("copy", true),
     ],
-    doc: "As `astype`; the array itself if `copy` is false and nothing is to be done.",
+    doc: "As `astype`; the array itself if `copy` is false and the dtype is the same.",
     zero_dim: ZeroDimResult::AsOperand,
     cpu: Cpu::View(|cx| {
         let is_same = cx.dtype("dtype") == Some(cx.dtype) && has_order(cx.layout, cx.str("order"));
@@ -259,8 +259,8 @@ pub static ASTYPE_OF: OpDef = OpDef {
         Param::bool("copy", true).keyword(),
         Param::optional("device", ParamKind::Device).keyword(),
     ],
-    doc: "The elements of `x` converted to `dtype`. `copy=False` returns the array itself if nothing is to be done.",
-    about: &[("copy", "Whether the result always has memory of its own.")],
+    doc: "The elements of `x` converted to `dtype`. `copy=False` returns the array itself if the dtype is the same.",
+    about: &[("copy", "Whether to copy even if nothing is converted.")],
     returns: &[("ndarray", "Of the shape of `x` and this dtype.")],
     example: "
         >>> np.astype(np.array([1.7, -1.7]), np.int64)

@@ -21,14 +21,14 @@ pub static ARANGE_LIKE: OpDef = OpDef {
         Param::optional("ctx", ParamKind::Device),
         Param::optional("axis", ParamKind::Int),
     ],
-    doc: "Count up in an array like another one.",
+    doc: "A range with the shape of another array.",
     about: &[
         ("data", "Gives shape and dtype."),
         ("start", "First number."),
         ("step", "What is added each time."),
         (
             "repeat",
-            "How often each number comes before the next, at least 1.",
+            "Number of repetitions of each number, at least 1.",
         ),
         (
             "ctx",
@@ -91,7 +91,7 @@ pub static BROADCAST_LIKE: OpDef = OpDef {
     doc: "Broadcast an array to the shape of another, or chosen axes to the lengths of chosen axes.",
     about: &[
         ("lhs", "The array."),
-        ("rhs", "Only its shape counts."),
+        ("rhs", "Only its shape is used."),
         (
             "lhs_axes",
             "Axes of `lhs`, of length 1 or the one asked for; given together with `rhs_axes`.",
@@ -154,7 +154,7 @@ pub static RESHAPE_LIKE: OpDef = OpDef {
     doc: "Give an array the shape of another, or a span of its axes the shape of a span of the other's.",
     about: &[
         ("lhs", "The array."),
-        ("rhs", "Only its shape counts."),
+        ("rhs", "Only its shape is used."),
         (
             "lhs_begin",
             "First axis of the span of `lhs`, as in slices.",
@@ -202,9 +202,9 @@ pub static SLICE_LIKE: OpDef = OpDef {
         Param::array("shape_like"),
         Param::ints("axes", &[]),
     ],
-    doc: "Cut an array to the lengths of another.",
+    doc: "Slices an array to the lengths of another.",
     about: &[
-        ("shape_like", "Only its shape counts."),
+        ("shape_like", "Only its shape is used."),
         (
             "axes",
             "The axes to cut; all when empty, for which both must have as many.",
@@ -253,7 +253,7 @@ pub static BATCH_FLATTEN: OpDef = OpDef {
     name: "batch_flatten",
     surface: &[Surface::Npx("batch_flatten")],
     params: &[Param::array("data")],
-    doc: "Collapse all axes behind the first into one: (n, ...) becomes (n, m).",
+    doc: "Merges all axes after the first into one: (n, ...) becomes (n, m).",
     returns: &[("ndarray", "A view where possible.")],
     raises: &[("ValueError", "If `data` has no axes.")],
     example: "

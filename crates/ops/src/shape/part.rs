@@ -26,7 +26,7 @@ pub static SLICE_AXIS: OpDef = OpDef {
         Param::optional("end", ParamKind::Int),
     ],
     doc: "View of the elements `begin` to `end` (exclusive; None is the end) along `axis`. Negative positions count from the end.",
-    about: &[("begin", "First position."), ("end", "Position behind the last one.")],
+    about: &[("begin", "First position."), ("end", "Position after the last one.")],
     returns: &[("ndarray", "View, shorter along the axis.")],
     example: "
         >>> npx.slice_axis(np.array([[1, 2, 3], [4, 5, 6]]), axis=1, begin=1, end=None)
@@ -192,7 +192,7 @@ pub static UNSTACK: OpDef = OpDef {
     doc: "The slices of an array along an axis, as views without it.",
     about: &[
         ("x", "The array."),
-        ("axis", "Along which it is taken apart."),
+        ("axis", "The axis along which the slices are taken."),
     ],
     returns: &[(
         "tuple of ndarray",

@@ -149,10 +149,10 @@ pub static ROLL: OpDef = OpDef {
         Param::required("shift", ParamKind::Ints).cut(),
         Param::axes("axis"),
     ],
-    doc: "Elements shifted along `axis` (the flattened array for None); what leaves one end enters at the other.",
+    doc: "Elements shifted along `axis` (the flattened array for None); elements shifted past one end re-enter at the other.",
     about: &[(
         "shift",
-        "By how much, one number for all axes or one for each. Floats are cut off.",
+        "By how much, one number for all axes or one for each. Floats are truncated.",
     )],
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
     example: "
@@ -354,7 +354,7 @@ pub static REPEAT: OpDef = OpDef {
     doc: "Each element `repeats` times along `axis` (the flattened array for None): one number for all, or one for each position.",
     about: &[(
         "repeats",
-        "How often, one number or one for each position. Floats are cut off.",
+        "How often, one number or one for each position. Floats are truncated.",
     )],
     returns: &[("ndarray", "Longer along the axis.")],
     raises: &[(

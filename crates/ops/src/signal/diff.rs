@@ -23,12 +23,11 @@ pub static DIFF: OpDef = OpDef {
         Param::optional_array("prepend"),
         Param::optional_array("append"),
     ],
-    doc: "Each element less the one before it along `axis`, `n` times over: one element fewer each time; of truth values whether they differ.\n\n`prepend` and `append` \
-          are put at the ends of the axis first; arrays without axes are taken as one element there.",
+    doc: "Each element less the one before it along `axis`, `n` times over: one element fewer each time; for booleans, whether they differ.\n\n`prepend` and `append` are first joined to the ends of the axis; a 0-d array counts as one element there.",
     about: &[
         ("n", "How often."),
-        ("prepend", "What is put in front first."),
-        ("append", "What is put behind first."),
+        ("prepend", "Values joined at the start of the axis first."),
+        ("append", "Values joined at the end of the axis first."),
     ],
     returns: &[(
         "ndarray",
@@ -68,9 +67,9 @@ pub static EDIFF1D: OpDef = OpDef {
         ("ary", "The array."),
         (
             "to_end",
-            "What is put behind the differences, of the same kind of dtype.",
+            "Values appended to the differences; their dtype must cast to that of `ary`.",
         ),
-        ("to_begin", "What is put before them, likewise."),
+        ("to_begin", "Values before the differences, likewise."),
     ],
     returns: &[("ndarray", "One axis, the dtype of `ary`.")],
     raises: &[(

@@ -40,7 +40,7 @@ pub static INTERP: OpDef = OpDef {
     doc: "Linear interpolation between the points `(xp, fp)` at `x`, of the float dtype that the arguments promote to, by NumPy's rules always of float64 or complex128. Of NaN it is \
           NaN.\n\nComputed in float64. Differentiable in `x`, `xp` and `fp`; at a point the slope is that of the line behind it.",
     about: &[
-        ("x", "Where values are wanted."),
+        ("x", "Coordinates at which to interpolate."),
         (
             "xp",
             "Coordinates of the points, shape (n,), ascending unless `period` is given.",
@@ -52,11 +52,11 @@ pub static INTERP: OpDef = OpDef {
         ),
         (
             "right",
-            "The value behind the last point; the last of `fp` for None.",
+            "The value after the last point; the last of `fp` for None.",
         ),
         (
             "period",
-            "Period of the coordinates; `left` and `right` are then of no effect.",
+            "Period of the coordinates; `left` and `right` have no effect then.",
         ),
     ],
     returns: &[("ndarray", "Of the shape of `x`.")],

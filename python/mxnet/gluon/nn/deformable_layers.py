@@ -24,7 +24,7 @@ class DeformableConvolution(HybridBlock):
         Number of output channels.
     kernel_size, strides, padding, dilation : int or sequence of 2 int
     groups : int
-        Groups of channels that are convolved apart.
+        Number of groups of channels that are convolved separately.
     num_deformable_group : int
         Groups of channels with taps of their own.
     layout : "NCHW"

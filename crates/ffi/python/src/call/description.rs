@@ -60,9 +60,9 @@ fn parameters(text: &mut String, op: &OpDef, shown: &OpDef, skip_self: bool) {
         Form::Ufunc => {
             entry(text, "out : ndarray or tuple of ndarray, optional", OUT);
             let where_ =
-                "Elements where this is false are not computed: they keep what `out` holds.";
+                "Where this is false, elements are not computed, and those of `out` are unchanged.";
             entry(text, "where : array_like of bool, default True", where_);
-            let rest = "As of every `ufunc`.";
+            let rest = "See `ufunc`.";
             entry(text, "casting, order, dtype, subok, signature", rest);
         }
     }
@@ -102,7 +102,7 @@ fn kind(param: &Param) -> String {
     }
 }
 
-const OUT: &str = "Where the result is written; its shape is the result's.";
+const OUT: &str = "Array for the result; must have its shape.";
 
 /// Description of a parameter by its name and kind; empty if the `OpDef` has to describe it.
 fn glossary(param: &Param) -> &'static str {
@@ -110,28 +110,28 @@ fn glossary(param: &Param) -> &'static str {
     match (param.name, param.kind) {
         ("out", _) => OUT,
         ("axis" | "axes", ParamKind::Ints) if param.default == Default::None => {
-            "Axes to go over, counted from the last one if negative; all of them for None."
+            "Axes of the operation; negative ones count from the end, None means all."
         }
-        ("axis" | "axes", _) if several => "Axes, counted from the last one if negative.",
+        ("axis" | "axes", _) if several => "Axes; negative ones count from the end.",
         ("axis", _) if param.default == Default::None => {
-            "Axis to go along, counted from the last one if negative; None takes the elements as one row."
+            "Axis of the operation; negative ones count from the end, None flattens the array."
         }
-        ("axis" | "axis1" | "axis2", _) => "Axis, counted from the last one if negative.",
-        ("keepdims", _) => "Whether the axes that were gone over stay, with length 1.",
-        ("dtype", _) => "The result's type.",
-        ("device", _) => "Where the result is made; the current device for None.",
+        ("axis" | "axis1" | "axis2", _) => "Axis; negative ones count from the end.",
+        ("keepdims", _) => "Whether the reduced axes are kept with length 1.",
+        ("dtype", _) => "Dtype of the result.",
+        ("device", _) => "Device of the result; the current device for None.",
         ("order", ParamKind::Choice(_)) => {
-            "Order of the axes in memory: the last one ('C') or the first one ('F') runs fastest; as they lie ('K', 'A')."
+            "Memory order of the result: C order, Fortran order, or that of the array ('K', 'A')."
         }
         ("subok", _) => {
-            "Whether the result is of the argument's class if that is derived from ndarray."
+            "Whether the result has the argument's class, if that is derived from ndarray."
         }
-        ("like", _) => "An array whose device the result is made on.",
-        ("casting", _) => "Which conversions of types are allowed, as in `can_cast`.",
-        ("size", _) => "Shape of the result; that of the parameters for None.",
+        ("like", _) => "The result is made on the device of this array.",
+        ("casting", _) => "Casting rule, as in `can_cast`.",
+        ("size", _) => "Shape of the result; the broadcast shape of the parameters for None.",
         ("x1", ParamKind::Array) => "First operand.",
-        ("x2", ParamKind::Array) => "Second operand; the two broadcast.",
-        ("where", _) => "Elements where this is false are left out; it broadcasts to the array.",
+        ("x2", ParamKind::Array) => "Second operand; the operands broadcast.",
+        ("where", _) => "Mask of the elements to use; broadcasts to the array.",
         ("x" | "a" | "data" | "arr" | "m", ParamKind::Array) => "The array.",
         _ => "",
     }
@@ -162,11 +162,11 @@ fn elementwise(op: &OpDef) -> Vec<(&'static str, &'static str)> {
     let one = op.params.len() == 1;
     let body = match (out, one) {
         (Out::Bool, true) => "bool, of the shape of `x`.",
-        (Out::Bool, false) => "bool, of the shape to which the operands broadcast.",
+        (Out::Bool, false) => "bool, of the broadcast shape of the operands.",
         (Out::Real, true) => "Of the shape of `x`; real if that is complex.",
         (Out::Fixed(DType::U8), _) => "uint8, of the shape of `x`.",
-        (_, true) => "Of the shape of `x` and the type that is computed in.",
-        (_, false) => "Of the shape to which the operands broadcast and the type they promote to.",
+        (_, true) => "Of the shape of `x`, in the dtype of the computation.",
+        (_, false) => "Of the broadcast shape of the operands, in the dtype that they promote to.",
     };
     if ufunc::num_outputs(op) == 1 {
         return vec![("ndarray", body)];
@@ -192,7 +192,7 @@ fn raises(text: &mut String, op: &OpDef, shown: &OpDef) {
         if let ParamKind::Choice(_) = param.kind {
             entries.push((
                 "ValueError",
-                format!("If `{}` is none of these words.", param.name),
+                format!("If `{}` is not one of these strings.", param.name),
             ));
         }
     }
@@ -207,7 +207,7 @@ fn raises(text: &mut String, op: &OpDef, shown: &OpDef) {
         && DType::ALL.into_iter().any(|dtype| !accepts.has(dtype))
         && !op.raises.iter().any(|(class, _)| *class == "TypeError")
     {
-        let when = "If the operands cannot be computed in any of the types below.";
+        let when = "If the function has no loop for the operands' dtypes.";
         if !accepts.iter().any(DType::is_complex) {
             entries.push(("TypeError", when.to_owned()));
         }
