@@ -184,9 +184,9 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
         let kept = |l: Label| output.contains(&l) || terms.iter().any(|t| t.labels.contains(&l));
         // The operand whose own axes come first in the result is the left factor of the last product, so that the result needs no transpose.
         let own = |l: &&Label| a.labels.contains(l) != b.labels.contains(l);
-        let turned =
+        let swapped =
             terms.is_empty() && (output.iter().find(own)).is_some_and(|l| b.labels.contains(l));
-        let joined = match turned {
+        let joined = match swapped {
             true => contract(b, a, &kept)?,
             false => contract(a, b, &kept)?,
         };

@@ -561,11 +561,11 @@ pub static BATCH_DOT: OpDef = OpDef {
                 "`a` and `b` must have the same batch axes before their last two axes",
             ));
         }
-        let turned = |x: &Array, name: &str| match cx.bool(name) {
+        let maybe_transposed = |x: &Array, name: &str| match cx.bool(name) {
             true => x.swap_last(),
             false => Ok(x.clone()),
         };
-        cx.done(turned(a, "transpose_a")?.matmul(&turned(b, "transpose_b")?)?)
+        cx.done(maybe_transposed(a, "transpose_a")?.matmul(&maybe_transposed(b, "transpose_b")?)?)
     }),
     probe: Probe::calls(&[
         "f((2, 3, 4)), f((2, 4, 5))",

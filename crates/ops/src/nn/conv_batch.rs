@@ -53,9 +53,12 @@ pub(super) fn batched_groups(cx: &BatchCx) -> Result<Outputs> {
     for i in 0..cx.num_inputs() {
         arrays.push(match cx.front(i)? {
             Some(x) if is_image(i) => {
-                let turned = x.transpose(Some(&swapped(x.ndim())))?;
-                let shape = turned.shape();
-                Some(turned.reshape(&[&[shape[0], shape[1] * shape[2]], &shape[3..]].concat())?)
+                let transposed = x.transpose(Some(&swapped(x.ndim())))?;
+                let shape = transposed.shape();
+                Some(
+                    transposed
+                        .reshape(&[&[shape[0], shape[1] * shape[2]], &shape[3..]].concat())?,
+                )
             }
             Some(x) => {
                 let shape = x.shape();
@@ -71,8 +74,8 @@ pub(super) fn batched_groups(cx: &BatchCx) -> Result<Outputs> {
     let shape = cx.result_shape(0);
     let split = [&[shape[0], cx.size], &shape[1..]].concat();
     let result = result.reshape(&split)?;
-    let turned = result.transpose(Some(&swapped(split.len())))?;
-    Ok(Outputs::from_iter([turned]))
+    let transposed = result.transpose(Some(&swapped(split.len())))?;
+    Ok(Outputs::from_iter([transposed]))
 }
 
 /// Axes with the first two exchanged.

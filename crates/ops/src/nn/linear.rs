@@ -112,8 +112,8 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
             .map_or(Bias::None, |b| Bias::PerColumn(b.data_ptr())),
         relu,
     };
-    let turned = weight.with_layout(weight.layout().transpose(None)?);
-    multiply(cx.threads, &x, &turned, y, &epilogue)
+    let transposed = weight.with_layout(weight.layout().transpose(None)?);
+    multiply(cx.threads, &x, &transposed, y, &epilogue)
 }
 
 /// The gradients, given the cotangent of the affine map.

@@ -140,8 +140,8 @@ pub static SEQUENCE_REVERSE: OpDef = OpDef {
         };
         let (steps, ends) = steps(x, &lengths, 0)?;
         let counts = steps.binary(&LESS, &ends)?;
-        let turned = decremented(&ends)?.sub(&steps)?;
-        let at = invoke1(&WHERE, &[&counts, &turned, &steps], &Attrs::none())?;
+        let reversed_steps = decremented(&ends)?.sub(&steps)?;
+        let at = invoke1(&WHERE, &[&counts, &reversed_steps, &steps], &Attrs::none())?;
         cx.done(take_along_axis(x, &at, 0, "raise")?)
     }),
     probe: Probe::calls(&["f((3, 2)), i((2,), 4), True", "f((3, 2, 2))"]),

@@ -52,10 +52,10 @@ pub static LEXSORT: OpDef = OpDef {
             let keys: Vec<&Array> = keys.copied().collect();
             return cx.done(invoke1(&LEXSORT_ROWS, &keys, &Attrs::none())?);
         }
-        let turned = keys
+        let transposed = keys
             .map(|key| moveaxis(key, axis as i64, -1))
             .collect::<Result<Vec<Array>>>()?;
-        let keys: Vec<&Array> = turned.iter().collect();
+        let keys: Vec<&Array> = transposed.iter().collect();
         let order = invoke1(&LEXSORT_ROWS, &keys, &Attrs::none())?;
         cx.done(moveaxis(&order, -1, axis as i64)?.contiguous()?)
     }),

@@ -97,7 +97,7 @@ pub static CUMPROD: OpDef = OpDef {
             None => (g.input(0).reshape(&[g.input(0).len()])?, 0),
             Some(axis) => (g.input(0).clone(), axis),
         };
-        let turned = |x: &Array| -> Result<Array> {
+        let to_last_axis = |x: &Array| -> Result<Array> {
             let x = moveaxis(x, axis, -1)?;
             if g.bool("reverse") {
                 flip(&x, &[-1])
@@ -105,8 +105,8 @@ pub static CUMPROD: OpDef = OpDef {
                 Ok(x)
             }
         };
-        let dy = turned(g.dy(0))?;
-        let dx = product_slope(&turned(&x)?.astype(dy.dtype())?.conj()?, &dy)?;
+        let dy = to_last_axis(g.dy(0))?;
+        let dx = product_slope(&to_last_axis(&x)?.astype(dy.dtype())?.conj()?, &dy)?;
         let dx = if g.bool("reverse") {
             flip(&dx, &[-1])?
         } else {

@@ -286,13 +286,13 @@ fn gradients(g: &GradCx, x: &Array, w: &Array, shifts: &Shifts) -> Result<Grads>
     let back =
         |dx: Array, i: usize| -> Result<Array> { dx.reshape(g.shape(i))?.astype(g.dtype_of(i)) };
     if g.wants(0) {
-        let turned = Shifts {
+        let mirrored = Shifts {
             before: w.len() - 1 - shifts.before,
             count: x.len(),
             reversed: !shifts.reversed,
             conjugated: !shifts.conjugated,
         };
-        grads[0] = Some(back(slid(dy, w, &turned)?, 0)?);
+        grads[0] = Some(back(slid(dy, w, &mirrored)?, 0)?);
     }
     if g.wants(1) {
         let along = Shifts {
