@@ -1,6 +1,6 @@
-//! Elementwise operators on f32 arrays in cache, in L2 and in memory, on one thread and on two.
+//! Elementwise operators on f32 arrays in L1, in L2 and in memory, on one thread and on two.
 //!
-//! Prints the best of many runs: on a shared machine the least disturbed one says most.
+//! Prints the best time of many runs, which other load on the machine affects least.
 
 use std::hint::black_box;
 use std::sync::mpsc::{Sender, channel};
@@ -12,7 +12,7 @@ use mxnet_kernels::{Elem, Serial, Threads, copy};
 
 type Task = &'static (dyn Fn(usize) + Sync);
 
-/// One helper beside the caller; enough to see whether blocks split well.
+/// One worker thread besides the caller; enough to show whether blocks are split well.
 struct Pair {
     send: Mutex<Sender<(Task, usize)>>,
     done: &'static (Mutex<bool>, Condvar),
@@ -41,7 +41,7 @@ impl Threads for Pair {
         2
     }
     fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        // SAFETY: the helper is waited for below, before `task` goes out of scope.
+        // SAFETY: the worker is waited for below, before `task` goes out of scope.
         let lasting: Task = unsafe { std::mem::transmute(task) };
         self.send
             .lock()
@@ -119,7 +119,7 @@ fn main() {
             };
             let ins = [input(&a), input(&b)];
             best(|| {
-                // SAFETY: n elements each, output apart from inputs.
+                // SAFETY: n elements each; the output does not overlap the inputs.
                 unsafe {
                     map::run(
                         threads,

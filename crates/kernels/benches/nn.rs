@@ -11,7 +11,7 @@ use mxnet_kernels::{Elem, Serial, Threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Lends scoped threads, started anew for every call: costs some 30 us more than a pool.
+/// Scoped threads, started anew for every call: costs some 30 us more than a thread pool.
 struct Scoped(usize);
 
 impl Threads for Scoped {
@@ -39,7 +39,7 @@ impl Threads for Scoped {
     }
 }
 
-/// Median seconds of at most 0.6 s of calls.
+/// Median time in seconds of as many calls as fit in 0.6 s.
 fn median(mut f: impl FnMut()) -> f64 {
     f();
     let start = Instant::now();
@@ -114,7 +114,7 @@ fn gemm_section() {
                 continue;
             }
             let size = elem.size();
-            // Zeros in every type; dense code runs as fast on them.
+            // Zeros in every type; the speed of dense code does not depend on the values.
             let buffer = |len: usize| vec![0u64; (len * size).div_ceil(8)];
             let (a, b, mut c) = (
                 buffer(batch * m * k),
@@ -292,7 +292,7 @@ fn conv_section() {
             |t: &dyn Threads| unsafe { conv::data_gradient(t, &g, py, pw, std::ptr::null(), pdx) };
         report(&format!("conv {name} data gradient"), flops, "GF/s", data);
         let memory = scratch.as_mut_ptr();
-        // SAFETY: as above; the scratch is as large as asked for.
+        // SAFETY: as above; the scratch has the required size.
         let weight = |t: &dyn Threads| unsafe { conv::weight_gradient(t, &g, px, py, pdw, memory) };
         report(
             &format!("conv {name} weight gradient"),

@@ -1,7 +1,7 @@
-//! Attention: softmax of scaled products of queries and keys, times values, block by block, with gradients.
+//! Blocked attention and its gradients: `softmax(scale * q @ k.T + mask) @ v`.
 //!
-//! The scores of a block of queries and a block of keys stay in cache; the sum of the exponentials and the result are rescaled when a later block
-//! has a larger score (Milakov and Gimelshein 2018; Dao et al. 2022). Segments of queries and keys have sizes of their own.
+//! The scores of a block of queries and a block of keys stay in cache. When a later block has a larger score, the running sum of exponentials and
+//! the running result are rescaled (Milakov and Gimelshein 2018; Dao et al. 2022). Each segment has its own number of queries and keys.
 
 mod backward;
 mod forward;
@@ -12,56 +12,56 @@ mod tests;
 use crate::real::{Real, Shared, with_real};
 use crate::{Elem, Threads};
 
-/// Which keys a query sees.
+/// Which keys a query attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// All of its segment.
+    /// All keys of its segment.
     All,
-    /// Those up to the query's own place in the segment.
+    /// The keys up to and including the query's own position in the segment.
     Causal,
 }
 
-/// Shapes. Queries are `(q rows, heads, dim)`, keys `(k rows, heads, dim)`, values `(k rows, heads, value_dim)`, all dense; segment `s` holds the
-/// rows `q_offsets[s]..q_offsets[s + 1]` of queries, and those of keys and values likewise.
+/// Shapes of the operands, all dense: queries `(q rows, heads, dim)`, keys `(k rows, heads, dim)`, values `(k rows, heads, value_dim)`.
+/// Segment `s` has the query rows `q_offsets[s]..q_offsets[s + 1]` and the key and value rows `k_offsets[s]..k_offsets[s + 1]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Attention<'a> {
-    /// `F32` or `F64`, of all operands.
+    /// Element type of all operands: `F32` or `F64`.
     pub elem: Elem,
-    /// Segments of queries.
+    /// Row offsets of the segments of queries.
     pub q_offsets: &'a [i64],
-    /// As many segments of keys and values.
+    /// Row offsets of the segments of keys and values; as long as `q_offsets`.
     pub k_offsets: &'a [i64],
-    /// Heads.
+    /// Number of heads.
     pub heads: usize,
-    /// Elements of a query and of a key.
+    /// Length of a query and of a key.
     pub dim: usize,
-    /// Elements of a value.
+    /// Length of a value.
     pub value_dim: usize,
-    /// Factor of the products.
+    /// Factor of the scores.
     pub scale: f64,
-    /// Which keys a query sees.
+    /// Which keys a query attends to.
     pub sight: Sight,
 }
 
-/// Numbers added to the scores.
+/// An additive mask: one number for each query and key of a segment, added to the scores.
 #[derive(Clone, Copy, Debug)]
 pub struct Mask<'a> {
-    /// The first one.
+    /// First element.
     pub ptr: *const u8,
-    /// For each segment, how many elements behind the first its mask begins.
+    /// For each segment, the offset of its mask from `ptr`, in elements.
     pub starts: &'a [isize],
-    /// Elements from one query to the next.
+    /// Stride between queries, in elements.
     pub row_stride: isize,
-    /// Elements from one key to the next.
+    /// Stride between keys, in elements.
     pub col_stride: isize,
 }
 
-// SAFETY: it is only read.
+// SAFETY: the mask is only read.
 unsafe impl Sync for Mask<'_> {}
 
-/// Queries of a block.
+/// Number of queries in a block.
 const QUERIES: usize = 64;
-/// Keys of a block.
+/// Number of keys in a block.
 const KEYS: usize = 256;
 
 impl Attention<'_> {
@@ -77,7 +77,7 @@ impl Attention<'_> {
         self.k_offsets[s] as usize..self.k_offsets[s + 1] as usize
     }
 
-    /// Number of keys that any of the first `queries` queries sees.
+    /// Number of keys that at least one of the first `queries` queries attends to.
     fn seen(&self, queries: usize, keys: usize) -> usize {
         match self.sight {
             Sight::All => keys,
@@ -86,15 +86,15 @@ impl Attention<'_> {
     }
 }
 
-/// `out` `(q rows, heads, value_dim)`, and `lse` `(q rows, heads)`: the logarithm of the sum of the exponentials of each query's scores, which
-/// [`backward`] needs. A query that sees no key, or only keys with the mask -inf, has zeros and -inf.
+/// Writes the result to `out`, shape `(q rows, heads, value_dim)`, and the log-sum-exp of each query's scores, which [`backward`] needs, to `lse`,
+/// shape `(q rows, heads)`. A query without keys, or whose keys all have the mask -inf, gets zeros in `out` and -inf in `lse`.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// The offsets passed `segment::check`, and there are equally many of both; operands are dense, aligned and of the sizes that `g` says; the mask has an
-/// element for each query and key of each segment; results overlap nothing.
+/// Both offset arrays passed `segment::check` and have equal length; operands are dense, aligned and of the shapes in `g`; the mask has an element
+/// for each query and key of each segment; the results overlap no operand.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn forward(
     threads: &dyn Threads,
@@ -106,14 +106,14 @@ pub unsafe fn forward(
     out: *mut u8,
     lse: *mut u8,
 ) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
         let s = |p: *const u8| Shared(p.cast_mut().cast::<T>());
         forward::run::<T>(threads, g, mask, [s(q), s(k), s(v)], s(out), s(lse));
     })
 }
 
-/// What [`backward`] reads.
+/// Operands of [`backward`].
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
     /// Queries.
@@ -124,7 +124,7 @@ pub struct Kept {
     pub v: *const u8,
     /// The result of [`forward`].
     pub out: *const u8,
-    /// What it found beside it.
+    /// The log-sum-exp that [`forward`] wrote.
     pub lse: *const u8,
     /// Cotangent of the result.
     pub dout: *const u8,
@@ -136,7 +136,7 @@ pub struct Kept {
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// As [`forward`]'s.
+/// Same as for [`forward`].
 pub unsafe fn backward(
     threads: &dyn Threads,
     g: &Attention,
@@ -146,17 +146,17 @@ pub unsafe fn backward(
     dk: *mut u8,
     dv: *mut u8,
 ) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
         let s = |p: *const u8| Shared(p.cast_mut().cast::<T>());
         backward::run::<T>(threads, g, mask, kept, [s(dq), s(dk), s(dv)]);
     })
 }
 
-/// Adds the mask to a block of scores, and hides later keys.
+/// Adds the mask to a block of scores and sets the scores of keys after the query (causal attention) to -inf.
 ///
 /// # Safety
-/// `scores` has `rows` rows of `cols`; the mask reaches the block.
+/// `scores` has `rows` rows of `cols`; the mask covers the block.
 unsafe fn cover<T: Real>(
     g: &Attention,
     mask: Option<&Mask>,
@@ -172,7 +172,7 @@ unsafe fn cover<T: Real>(
         for i in 0..rows {
             for j in 0..cols {
                 let at = corner + i as isize * mask.row_stride + j as isize * mask.col_stride;
-                // SAFETY: inside the mask and the block, by the caller.
+                // SAFETY: inside the mask and the block (the caller guarantees it).
                 unsafe { *scores.add(i * cols + j) += *mask.ptr.cast::<T>().offset(at) }
             }
         }
@@ -180,7 +180,7 @@ unsafe fn cover<T: Real>(
     if g.sight == Sight::Causal {
         for i in 0..rows {
             let seen = (first_row + i + 1).saturating_sub(first_col).min(cols);
-            // SAFETY: the rest of row i of the block.
+            // SAFETY: the last elements of row i of the block.
             unsafe {
                 std::slice::from_raw_parts_mut(scores.add(i * cols + seen), cols - seen)
                     .fill(T::NEG_INFINITY);

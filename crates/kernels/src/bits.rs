@@ -1,33 +1,33 @@
-//! `packbits` and `unpackbits`: truth values as bits of bytes.
+//! `packbits` and `unpackbits`: eight booleans as the bits of one byte.
 
 use crate::Threads;
 use crate::reduce::by_isa;
 use crate::reduce::plan::split;
 
-/// Which bit of a byte comes first.
+/// Order of the bits in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOrder {
-    /// The highest.
+    /// The first value is the most significant bit.
     Big,
-    /// The lowest.
+    /// The first value is the least significant bit.
     Little,
 }
 
-/// Every byte's lowest bit, and its highest.
+/// The least (most) significant bit of every byte of a word.
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
-/// Byte `i` of a little-endian word has bit `7 - i`.
+/// Multiplier for `BitOrder::Big`: byte `i` of the little-endian word is `1 << (7 - i)`.
 const FALLING: u64 = 0x0102_0408_1020_4080;
-/// Byte `i` of a little-endian word has bit `i`.
+/// Multiplier for `BitOrder::Little`: byte `i` of the little-endian word is `1 << i`.
 const RISING: u64 = 0x8040_2010_0804_0201;
 
-/// Bytes of output worked on by one task.
+/// Bytes of output per task.
 const CHUNK: usize = 8192;
 
-/// Packs `rows` rows of `n` truth values, any byte but 0 being true, into rows of `n / 8` bytes, rounded up; bits that are missing are 0.
+/// Packs `rows` rows of `n` bytes (nonzero is true) into rows of `ceil(n / 8)` bytes. The unused bits of a row's last byte are 0.
 ///
 /// # Safety
-/// `src` has `rows * n` bytes; `out` has room for the result, apart from them.
+/// `src` has `rows * n` bytes; `out` has room for the result and does not overlap `src`.
 pub unsafe fn pack(
     threads: &dyn Threads,
     order: BitOrder,
@@ -42,7 +42,7 @@ pub unsafe fn pack(
     split(threads, rows * chunks, rows * n / 4, &|task| {
         let (row, first) = (task / chunks, task % chunks * CHUNK);
         let count = CHUNK.min(width - first);
-        // SAFETY: `count` bytes of one row's result, and the up to `8 * count` values they are made of, lie in the caller's arrays.
+        // SAFETY: the `count` result bytes of one row and their up to `8 * count` source bytes lie in the caller's arrays.
         unsafe {
             let from = (src as *const u8).add(row * n + 8 * first);
             let to = (out as *mut u8).add(row * width + first);
@@ -62,12 +62,12 @@ pub unsafe fn pack(
 }
 
 by_isa! {
-    /// Packs `8 * n` truth values into `n` bytes.
+    /// Packs `8 * n` booleans into `n` bytes.
     unsafe fn pack_words [] [] (order: BitOrder, from: *const u8, n: usize, to: *mut u8) {
-        // Each value is brought to one bit of the highest byte: products of different bytes never meet in one bit.
+        // The multiplication moves each value into one bit of the highest byte. No two products share a bit, so nothing carries.
         let gather = if order == BitOrder::Big { RISING } else { FALLING };
         for i in 0..n {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let word = u64::from_le(from.add(8 * i).cast::<u64>().read_unaligned());
                 let truths = ((((word & !HIGH) + !HIGH) | word) & HIGH) >> 7;
@@ -80,7 +80,7 @@ by_isa! {
 /// Unpacks `n` bytes into `8 * n` bytes that are 0 or 1.
 ///
 /// # Safety
-/// `src` has `n` bytes; `out` has room for the result, apart from them.
+/// `src` has `n` bytes; `out` has room for the result and does not overlap `src`.
 pub unsafe fn unpack(
     threads: &dyn Threads,
     order: BitOrder,
@@ -91,7 +91,7 @@ pub unsafe fn unpack(
     let (src, out) = (src as usize, out as usize);
     split(threads, n.div_ceil(CHUNK), 2 * n, &|chunk| {
         let first = chunk * CHUNK;
-        // SAFETY: the chunk's bytes and what they become lie in the caller's arrays.
+        // SAFETY: the chunk's bytes and their results lie in the caller's arrays.
         unsafe {
             unpack_words(
                 order,
@@ -107,9 +107,10 @@ by_isa! {
     unsafe fn unpack_words [] [] (order: BitOrder, from: *const u8, n: usize, to: *mut u8) {
         let own = if order == BitOrder::Big { FALLING } else { RISING };
         for i in 0..n {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
-                // The byte eight times, of each copy its own bit; what is not 0 carries into the highest bit.
+                // The byte is repeated eight times and each copy is masked to its own bit. The addition then carries into the top bit of each nonzero
+                // byte.
                 let bits = (u64::from(*from.add(i)) * LOW) & own;
                 let truths = ((bits + !HIGH) >> 7) & LOW;
                 to.add(8 * i).cast::<u64>().write_unaligned(truths.to_le());

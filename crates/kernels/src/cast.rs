@@ -9,10 +9,10 @@ use crate::elem::Elem;
 use crate::isa::{Isa, isa};
 use crate::map::row::{bit, c64, c128};
 
-/// One row: `n` contiguous elements at `src` converted to `n` contiguous elements at `dst`.
+/// Converts a row: `n` contiguous elements at `src` to `n` contiguous elements at `dst`.
 ///
 /// # Safety
-/// Both are valid for `n` elements, aligned, and do not overlap; the instruction set that the row was chosen for is present.
+/// Both are valid for `n` elements, aligned, and do not overlap; the CPU has the instruction set that the function was chosen for.
 pub type CastFn = unsafe fn(src: *const u8, dst: *mut u8, n: usize);
 
 /// Conversion of one value.
@@ -32,7 +32,7 @@ macro_rules! int_casts {
 }
 int_casts!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// Truncation to 64 bits; what does not fit gives the minimum, as the processor's instruction does.
+/// Truncation to 64 bits. Out-of-range values and NaN give the minimum, as x86's instruction does.
 #[inline(always)]
 fn truncate64(x: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
@@ -43,7 +43,7 @@ fn truncate64(x: f64) -> i64 {
     }
 }
 
-/// Truncation to 32 bits; what does not fit gives the minimum, as the processor's instruction does.
+/// Truncation to 32 bits. Out-of-range values and NaN give the minimum, as x86's instruction does.
 #[inline(always)]
 fn truncate32(x: f64) -> i32 {
     if x > -2_147_483_649.0 && x < 2_147_483_648.0 {
@@ -54,7 +54,7 @@ fn truncate32(x: f64) -> i32 {
     }
 }
 
-/// As [`truncate32`], of f32 without a detour.
+/// [`truncate32`] of an f32, without a conversion to f64.
 #[inline(always)]
 fn truncate32_single(x: f32) -> i32 {
     if (-2_147_483_648.0..2_147_483_648.0).contains(&x) {
@@ -65,7 +65,7 @@ fn truncate32_single(x: f32) -> i32 {
     }
 }
 
-/// Truncation to unsigned 64 bits: negative values wrap, what does not fit gives 2^63.
+/// Truncation to unsigned 64 bits: negative values wrap, out-of-range values give 2^63.
 #[inline(always)]
 fn truncate_u64(x: f64) -> u64 {
     const TWO63: f64 = 9_223_372_036_854_775_808.0;
@@ -138,7 +138,7 @@ impl To<c128> for bit {
 }
 
 /// # Safety
-/// As for [`CastFn`].
+/// Same as for [`CastFn`].
 #[inline(always)]
 unsafe fn body<T: Copy + To<U>, U>(src: *const u8, dst: *mut u8, n: usize) {
     let (src, dst) = (src.cast::<T>(), dst.cast::<U>());
@@ -149,14 +149,14 @@ unsafe fn body<T: Copy + To<U>, U>(src: *const u8, dst: *mut u8, n: usize) {
 }
 
 /// # Safety
-/// As for [`CastFn`].
+/// Same as for [`CastFn`].
 unsafe fn base<T: Copy + To<U>, U>(src: *const u8, dst: *mut u8, n: usize) {
     // SAFETY: same contract.
     unsafe { body::<T, U>(src, dst, n) }
 }
 
 /// # Safety
-/// As for [`CastFn`].
+/// Same as for [`CastFn`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt")]
 unsafe fn avx2<T: Copy + To<U>, U>(src: *const u8, dst: *mut u8, n: usize) {
@@ -165,7 +165,7 @@ unsafe fn avx2<T: Copy + To<U>, U>(src: *const u8, dst: *mut u8, n: usize) {
 }
 
 /// # Safety
-/// As for [`CastFn`].
+/// Same as for [`CastFn`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
     enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
@@ -221,7 +221,7 @@ where
     })
 }
 
-/// The row from one element to another, unless it needs an f32 step between.
+/// The function that converts between two types directly. `None` if the conversion needs an intermediate f32 or f64.
 fn direct(isa: Isa, from_elem: Elem, to: Elem) -> Option<CastFn> {
     if let Some(f) = half::row(isa, from_elem, to) {
         return Some(f);
@@ -244,7 +244,7 @@ fn direct(isa: Isa, from_elem: Elem, to: Elem) -> Option<CastFn> {
     }
 }
 
-/// A conversion between two element types: one row, or two with an f32 or f64 between them.
+/// A conversion between two element types: one row function, or two with an intermediate f32 or f64 buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Cast {
     first: CastFn,
@@ -253,11 +253,11 @@ pub struct Cast {
     to: Elem,
 }
 
-/// Elements of the value between two rows that are held at a time.
+/// Length of the intermediate buffer, in elements.
 const MIDDLE: usize = 512;
 
 impl Cast {
-    /// The conversion from `from` to `to` on this machine. Equal elements give a plain move.
+    /// The conversion from `from` to `to` for this CPU. Equal types give a plain copy.
     pub fn new(from: Elem, to: Elem) -> Cast {
         let isa = isa();
         if let Some(first) = direct(isa, from, to) {
@@ -268,7 +268,7 @@ impl Cast {
                 to,
             };
         }
-        // f64 and c128 reach f16 and bf16 by one rounding, so their step is f64; all others round to f32 first, as NumPy does.
+        // f64 and c128 must reach f16 and bf16 with one rounding, so the intermediate type is f64. All others round to f32 first, as NumPy does.
         let middle = if matches!(from, Elem::F64 | Elem::C128) {
             Elem::F64
         } else {
@@ -289,7 +289,7 @@ impl Cast {
     /// `src` and `dst` are valid for `n` elements of their types, aligned, and do not overlap.
     pub unsafe fn row(&self, src: *const u8, dst: *mut u8, n: usize) {
         let Some((second, middle)) = self.second else {
-            // SAFETY: the caller's; the row was chosen for this machine.
+            // SAFETY: guaranteed by the caller; the function was chosen for this CPU.
             return unsafe { (self.first)(src, dst, n) };
         };
         let mut buffer = std::mem::MaybeUninit::<[f64; MIDDLE]>::uninit();
@@ -298,7 +298,7 @@ impl Cast {
         let mut at = 0;
         while at < n {
             let m = MIDDLE.min(n - at);
-            // SAFETY: at + m <= n; the buffer holds MIDDLE elements of up to 8 bytes, and the first row fills what the second reads.
+            // SAFETY: at + m <= n; the buffer holds MIDDLE elements of up to 8 bytes, and the first function fills what the second one reads.
             unsafe {
                 (self.first)(src.add(at * self.from.size()), between, m);
                 second(between, dst.add(at * self.to.size()), m);
@@ -311,8 +311,8 @@ impl Cast {
 /// Converts an array of `shape`; strides in bytes, any sign, source strides may be 0.
 ///
 /// # Safety
-/// Both sides are valid and aligned for all elements at their strides; destination elements are distinct and overlap no
-/// source element, unless both sides are one array of elements of equal size, element for element.
+/// Both sides are valid and aligned for all elements at their strides. Destination elements are distinct and overlap no source element, except that
+/// `dst` may be `src` itself if both types have equal size and each element is converted in place.
 #[allow(clippy::too_many_arguments, reason = "two arrays and their shape")]
 pub unsafe fn cast_nd(
     threads: &dyn crate::Threads,
@@ -335,6 +335,6 @@ pub unsafe fn cast_nd(
         elem: src_elem,
         strides: src_strides,
     }];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { crate::map::convert(threads, shape, &outs, &ins) }
 }

@@ -1,6 +1,7 @@
 //! Convolution and its gradients over one to three spatial axes: dense `(n, c, d, h, w)` data, `(o, c / groups, kd, kh, kw)` weights.
 //!
-//! Columns of a bounded tile (`columns`) go through the matrix product; one channel per group has direct loops (`depthwise`).
+//! Tiles of bounded size are unfolded (im2col, `columns`) and multiplied (GEMM). Depthwise convolution (one channel per group) has its own loops
+//! (`depthwise`).
 
 mod columns;
 mod crop;
@@ -15,30 +16,31 @@ use crate::{Elem, Threads, scratch};
 use columns::Tile;
 use crop::Crop;
 
-/// Geometry of a convolution. Spatial axes are `[d, h, w]`; those that the data lack have extent, kernel, stride and dilation 1 and pad 0.
+/// Geometry of a convolution. Spatial axes are `[d, h, w]`. An axis that the data do not have gets extent, kernel, stride and dilation 1 and pad 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conv {
-    /// `F32` or `F64`, of all operands.
+    /// Element type of all operands: `F32` or `F64`.
     pub elem: Elem,
-    /// Images.
+    /// Batch size.
     pub n: usize,
-    /// Groups; they divide both channel counts.
+    /// Number of groups; divides both channel counts.
     pub groups: usize,
-    /// Channels of the data.
+    /// Number of input channels.
     pub in_channels: usize,
-    /// Channels of the result.
+    /// Number of output channels.
     pub out_channels: usize,
-    /// Extents of the data.
+    /// Spatial extents of the input.
     pub input: [usize; 3],
-    /// Extents of the result. Need not be what [`output_extent`] says: positions outside the data read as 0, so padding at the end may differ.
+    /// Spatial extents of the output. They may differ from [`output_extent`], which allows other padding at the end: positions outside the input read
+    /// 0.
     pub output: [usize; 3],
-    /// Extents of the weights.
+    /// Spatial extents of the kernel.
     pub kernel: [usize; 3],
-    /// Steps, at least 1.
+    /// Strides, at least 1.
     pub stride: [usize; 3],
-    /// Zeros before the first element.
+    /// Zeros before the first element of each axis.
     pub pad: [usize; 3],
-    /// Steps inside the kernel, at least 1.
+    /// Dilations, at least 1.
     pub dilation: [usize; 3],
 }
 
@@ -66,7 +68,7 @@ impl Conv {
     fn taps(&self) -> usize {
         self.kernel.iter().product()
     }
-    /// Input and output channels of one group.
+    /// Number of input and of output channels in a group.
     fn group(&self) -> (usize, usize) {
         (
             self.in_channels / self.groups,
@@ -76,7 +78,7 @@ impl Conv {
     fn weights(&self) -> usize {
         self.out_channels * self.in_channels / self.groups * self.taps()
     }
-    /// Whether the data are their own columns.
+    /// Whether im2col would be the identity: kernel 1, stride 1, no padding.
     fn is_pointwise(&self) -> bool {
         self.taps() == 1 && self.stride == [1; 3] && self.pad == [0; 3] && self.input == self.output
     }
@@ -87,7 +89,7 @@ impl Conv {
     }
 }
 
-/// Elements of one tile of columns: 512 KiB of f32, half of a common L2.
+/// Elements in one tile of columns: 512 KiB of f32, half of a common L2 cache.
 const TILE: usize = 1 << 17;
 
 /// `y = conv(x, w) + bias`; `bias` (one per output channel) may be null.
@@ -105,7 +107,7 @@ pub unsafe fn forward(
     bias: *const u8,
     y: *mut u8,
 ) {
-    // SAFETY: forwarded; the weights of a part of the kernel are those that its geometry says.
+    // SAFETY: same contract; the cropped weights have the sizes of the cropped geometry.
     with_real!(g.elem, T => unsafe {
         match Crop::of(g) {
             None => forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), false),
@@ -117,13 +119,13 @@ pub unsafe fn forward(
     })
 }
 
-/// As [`forward`], with relu behind it: a tile of the result is bounded while it lies in the cache.
+/// [`forward`] followed by ReLU, which is applied to each tile of the result while it is in cache.
 ///
 /// # Panics
-/// As [`forward`].
+/// Same as for [`forward`].
 ///
 /// # Safety
-/// As [`forward`]'s.
+/// Same as for [`forward`].
 pub unsafe fn forward_relu(
     threads: &dyn Threads,
     g: &Conv,
@@ -132,7 +134,7 @@ pub unsafe fn forward_relu(
     bias: *const u8,
     y: *mut u8,
 ) {
-    // SAFETY: forwarded; the weights of a part of the kernel are those that its geometry says.
+    // SAFETY: same contract; the cropped weights have the sizes of the cropped geometry.
     with_real!(g.elem, T => unsafe {
         match Crop::of(g) {
             None => forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), true),
@@ -144,12 +146,12 @@ pub unsafe fn forward_relu(
     })
 }
 
-/// Relu of `n` elements, as the operator has it: NaN stays, -0.0 becomes 0.0.
+/// ReLU of `n` elements with the operator's semantics: NaN stays NaN, -0.0 becomes 0.0.
 ///
 /// # Safety
 /// `y` has `n` elements.
 unsafe fn relu_row<T: Real>(y: *mut T, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     for x in unsafe { std::slice::from_raw_parts_mut(y, n) } {
         *x = if *x <= T::ZERO { T::ZERO } else { *x };
     }
@@ -157,9 +159,9 @@ unsafe fn relu_row<T: Real>(y: *mut T, n: usize) {
 
 /// `dx`: the gradient of [`forward`] with respect to `x`, plus `bias` (one per *input* channel, may be null).
 ///
-/// This is also transposed convolution: with `g` describing the convolution that maps the large side to the small one, `dy` is the data,
-/// `w` has shape `(in_channels of the transposed, out_channels / groups, …)` and `dx` the result; its gradient
-/// with respect to the data is [`forward`], and with respect to the weights [`weight_gradient`] with the two operands exchanged.
+/// This is also transposed convolution. `g` then describes the convolution from the transposed one's result to its data: `dy` is the data, `w` has
+/// shape `(in_channels of the transposed convolution, out_channels / groups, ...)` and `dx` is the result. Its gradient with respect to the data is
+/// [`forward`], and with respect to the weights [`weight_gradient`] with the two operands exchanged.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -174,7 +176,7 @@ pub unsafe fn data_gradient(
     bias: *const u8,
     dx: *mut u8,
 ) {
-    // SAFETY: forwarded; the weights of a part of the kernel are those that its geometry says.
+    // SAFETY: same contract; the cropped weights have the sizes of the cropped geometry.
     with_real!(g.elem, T => unsafe {
         match Crop::of(g) {
             None => data_gradient_of::<T>(threads, g, dy.cast(), w.cast(), bias.cast(), dx.cast()),
@@ -214,7 +216,7 @@ pub unsafe fn weight_gradient(
     dw: *mut u8,
     scratch: *mut u8,
 ) {
-    // SAFETY: forwarded; the gradient of a part of the kernel has room, and that of the whole one takes it.
+    // SAFETY: same contract; `part` has the size of the cropped weights and `dw` that of all weights.
     with_real!(g.elem, T => unsafe {
         match Crop::of(g) {
             None => weight_gradient_of::<T>(threads, g, x.cast(), dy.cast(), dw.cast(), scratch.cast()),
@@ -235,11 +237,11 @@ pub unsafe fn weight_gradient(
 /// # Safety
 /// `dy` and `db` are dense, aligned and of the sizes that `g` says, and do not overlap.
 pub unsafe fn bias_gradient(threads: &dyn Threads, g: &Conv, dy: *const u8, db: *mut u8) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     with_real!(g.elem, T => unsafe { bias_gradient_of::<T>(threads, g, dy.cast(), db.cast()) })
 }
 
-/// Runs `n` tasks, on the calling thread if there is one only.
+/// Runs `n` tasks; a single task runs on the calling thread.
 fn run(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
     if n == 1 {
         task(0)
@@ -249,7 +251,7 @@ fn run(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
 }
 
 /// # Safety
-/// As [`forward`]'s.
+/// Same as for [`forward`].
 unsafe fn forward_of<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
@@ -284,13 +286,13 @@ unsafe fn forward_of<T: Real + GemmFloat>(
         return;
     }
     if depthwise::fits(g) {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         return unsafe { depthwise::forward(threads, g, x, w, bias, y, relu) };
     }
     let depth = ic * g.taps();
     let taps = g.taps();
     let tiles = Tile::cut(g, (TILE / depth).min(1024), 192);
-    // With few tiles the output channels are cut too, each piece building the columns again.
+    // If there are few tiles, the output channels are split too. Each piece then builds the columns again.
     let pieces = 8usize.div_ceil(g.groups * tiles.len()).min(oc.div_ceil(64));
     let piece = oc.div_ceil(pieces).next_multiple_of(8);
     let pieces = oc.div_ceil(piece);
@@ -304,7 +306,7 @@ unsafe fn forward_of<T: Real + GemmFloat>(
         let len = tile.len();
         let direct_in = g.is_pointwise() && tile.images == 1;
         let direct_out = tile.images == 1;
-        // Channels whose columns are built at once.
+        // Number of channels unfolded at once.
         let chunk = if direct_in {
             ic
         } else {
@@ -381,7 +383,7 @@ unsafe fn forward_of<T: Real + GemmFloat>(
 }
 
 /// # Safety
-/// As [`data_gradient`]'s.
+/// Same as for [`data_gradient`].
 unsafe fn data_gradient_of<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
@@ -401,10 +403,10 @@ unsafe fn data_gradient_of<T: Real + GemmFloat>(
         return;
     }
     if !g.is_empty() && depthwise::fits(g) {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         return unsafe { depthwise::data_gradient(threads, g, dy, w, bias, dx) };
     }
-    // Every task owns some channels of some images, so the scattered sums of its tiles meet nobody else's.
+    // A task owns some channels of some images, so no other task adds to the same elements of `dx`.
     let images = Tile::images(g, 256);
     let taps = g.taps().max(1);
     let width = (images * sp).clamp(1, 768);
@@ -423,7 +425,7 @@ unsafe fn data_gradient_of<T: Real + GemmFloat>(
         );
         let (group, c0) = (rest / blocks, rest % blocks * channels);
         let (count, channels) = (images.min(g.n - image), channels.min(ic - c0));
-        // SAFETY: planes of the task's own images and channels; tiles stay inside the operands and the scratch.
+        // SAFETY: planes of this task's images and channels; tiles stay inside the operands and the scratch.
         unsafe {
             let plane = |i: usize, c: usize| ((image + i) * g.groups + group) * ic + c0 + c;
             for i in 0..count {
@@ -464,7 +466,7 @@ unsafe fn data_gradient_of<T: Real + GemmFloat>(
                             m: depth,
                             n: len,
                             k: oc,
-                            // (o, c, tap) read as (c tap, o)
+                            // (o, c, tap) viewed as its transpose (c tap, o)
                             a: w.at(group * oc * ic * taps + c0 * taps),
                             a_strides: (1, (ic * taps) as isize),
                             b,
@@ -484,7 +486,7 @@ unsafe fn data_gradient_of<T: Real + GemmFloat>(
     });
 }
 
-/// How the weights' gradient is cut: blocks of input channels, and parts of the images whose sums are added in order.
+/// How the gradient of the weights is split: into blocks of input channels, and into parts of the images whose sums are added in order.
 struct WeightCut {
     channels: usize,
     blocks: usize,
@@ -495,7 +497,7 @@ struct WeightCut {
 impl WeightCut {
     fn of(g: &Conv) -> WeightCut {
         let ic = g.group().0.max(1);
-        // About 256 rows of columns per block: the gradient's rows are read once for all of them, and 512 columns of them stay in L2.
+        // About 256 rows of columns per block: `dy` is read once for all of them, and 512 columns of the block fit in L2.
         let channels = (256 / g.taps().max(1)).clamp(1, ic);
         let blocks = ic.div_ceil(channels);
         let images = Tile::images(g, 512);
@@ -514,7 +516,7 @@ impl WeightCut {
 }
 
 /// # Safety
-/// As [`weight_gradient`]'s.
+/// Same as for [`weight_gradient`].
 unsafe fn weight_gradient_of<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
@@ -538,7 +540,7 @@ unsafe fn weight_gradient_of<T: Real + GemmFloat>(
         return unsafe { std::slice::from_raw_parts_mut(dw.0, g.weights()).fill(T::ZERO) };
     }
     if depthwise::fits(g) {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         return unsafe { depthwise::weight_gradient(threads, g, x, dy, dw) };
     }
     let cut = WeightCut::of(g);
@@ -558,7 +560,7 @@ unsafe fn weight_gradient_of<T: Real + GemmFloat>(
         };
         let c = into.wrapping_add((group * oc * ic + c0) * taps);
         let (first, end) = ((part * per_part).min(g.n), ((part + 1) * per_part).min(g.n));
-        // SAFETY: a task owns its rows and columns of its part's weights; tiles stay inside the operands and the scratch.
+        // SAFETY: a task owns its rows and columns of its part of the gradient; tiles stay inside the operands and the scratch.
         unsafe {
             for o in 0..oc {
                 std::slice::from_raw_parts_mut(c.add(o * ic * taps), depth).fill(T::ZERO);
@@ -619,7 +621,7 @@ unsafe fn weight_gradient_of<T: Real + GemmFloat>(
 }
 
 /// # Safety
-/// As [`bias_gradient`]'s.
+/// Same as for [`bias_gradient`].
 unsafe fn bias_gradient_of<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
@@ -627,7 +629,7 @@ unsafe fn bias_gradient_of<T: Real + GemmFloat>(
     db: *mut T,
 ) {
     let (sp, dy, db) = (g.out_len(), Shared(dy.cast_mut()), Shared(db));
-    // SAFETY: the planes of one channel and its sum are the task's own.
+    // SAFETY: only this task reads the planes of the channel and writes its sum.
     let channel = |c: usize| unsafe {
         let mut sum = 0.0;
         for n in 0..g.n {

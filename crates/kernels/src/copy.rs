@@ -1,4 +1,4 @@
-//! Strided moves by item size: copy, fill, zero. What the bytes mean is of no concern here.
+//! Strided copy, fill and zero by item size, whatever the element type.
 
 mod row;
 mod transpose;
@@ -8,19 +8,19 @@ use crate::nd::{Axes, Axis, MAX_OPERANDS};
 pub use row::copy_row;
 use transpose::transpose_tile;
 
-/// Bytes one task moves at least; below twice this, one thread moves all.
+/// Minimum bytes per task; a copy of less than twice this runs on one thread.
 const GRAIN_BYTES: usize = 256 * 1024;
 
-/// Sides of the tiles in which transposed copies run that are not staged. The destination is written in so few streams that the processor's
-/// prefetcher follows them all, while the source's lines, a pair per column since they are fetched in pairs, stay in L1 or at
-/// the worst in L2 until all of their items are used.
+/// Sides of the tiles of transposed copies that are not staged. The destination is written in few enough streams for the hardware prefetcher to
+/// follow. The source's cache lines (a pair per column, since lines are fetched in pairs) stay in L1, or at worst in L2, until all of their items
+/// are used.
 const TILE_ROWS: usize = 32;
 const TILE_COLS: usize = 256;
 
-/// Sixteen bytes moved as one item.
+/// A 16-byte item.
 type Item16 = [u64; 2];
 
-/// `body` with `T` standing for the item of `size` bytes.
+/// Evaluates `body` with `T` as the item type of `size` bytes.
 macro_rules! with_item {
     ($size:expr, $t:ident => $body:expr) => {
         match $size {
@@ -50,7 +50,7 @@ macro_rules! with_item {
 }
 use with_item;
 
-/// A pointer that may cross to a lent thread: tasks touch disjoint bytes.
+/// A pointer shared with worker threads: tasks touch disjoint bytes.
 #[derive(Clone, Copy)]
 struct Lent(*mut u8);
 // SAFETY: every task writes its own part of the destination and only reads the source.
@@ -82,7 +82,7 @@ pub unsafe fn copy_nd(
     if axes.len == 0 {
         return;
     }
-    // SAFETY: `shift` leads to the first item of the walk, inside the operand.
+    // SAFETY: `shift` is the offset of the first item of the loop, inside the operand.
     let (dst, src) = unsafe { (dst.offset(axes.shift[0]), src.offset(axes.shift[1])) };
     let unit = |len: usize| Axis {
         len,
@@ -92,14 +92,14 @@ pub unsafe fn copy_nd(
     while list.len() < 2 {
         list.insert(0, unit(1));
     }
-    // SAFETY: the pointers lead to the first items of these axes, for which the caller vouches.
+    // SAFETY: the pointers are at the first items of these axes (the caller guarantees that all are valid).
     if unsafe { transpose::copy_staged(threads, size, &list, dst, src) } {
         return;
     }
     let rank = list.len();
     let (outer, inner) = (list[rank - 2], list[rank - 1]);
 
-    // A transposed pair is cut on both axes so that a task is compact on both sides; else rows are cut, then their length.
+    // A transposed pair of axes is split along both, so that a task is compact on both sides. Otherwise rows are split first, then their length.
     let grain = (GRAIN_BYTES / size).max(1);
     let (rows, cols) = if is_transposed(&outer, &inner) {
         let cols = inner.len.min(4 * TILE_COLS);
@@ -131,7 +131,7 @@ pub unsafe fn copy_nd(
                 offset[0] += axis.strides[0] * i;
                 offset[1] += axis.strides[1] * i;
             }
-            // SAFETY: the block lies inside the loop, whose items the caller vouches for.
+            // SAFETY: the block lies inside the loop nest, whose items the caller guarantees.
             unsafe {
                 copy_2d(
                     size,
@@ -152,7 +152,7 @@ pub unsafe fn copy_nd(
     }
 }
 
-/// Whether the source runs closer together along `outer` than along `inner`, which is the destination's order.
+/// Whether the source's stride along `outer` is smaller than along `inner`, the destination's contiguous axis.
 fn is_transposed(outer: &Axis, inner: &Axis) -> bool {
     let (o, i) = (
         outer.strides[1].unsigned_abs(),
@@ -164,7 +164,7 @@ fn is_transposed(outer: &Axis, inner: &Axis) -> bool {
 /// Copies a block of `rows` × `cols` items; strides are `[between rows, between columns]`.
 ///
 /// # Safety
-/// As for [`copy_nd`].
+/// Same as for [`copy_nd`].
 pub(crate) unsafe fn copy_2d(
     size: usize,
     rows: usize,
@@ -174,19 +174,19 @@ pub(crate) unsafe fn copy_2d(
     src: *const u8,
     src_strides: [isize; 2],
 ) {
-    // SAFETY: same contract, the item type has the item's size and no more than its alignment.
+    // SAFETY: same contract; the item type has the item's size and at most its alignment.
     unsafe {
         with_item!(size, T => block::<T>(rows, cols, dst, dst_strides, src, src_strides));
     }
 }
 
-/// Rows of fewer items are copied column by column.
+/// Blocks with at most this many columns are copied column by column.
 const FEW_COLS: usize = 8;
-/// Rows whose columns are copied one after the other, while they are in the first-level cache.
+/// Rows per step of a column-by-column copy: few enough to stay in L1.
 const ROWS_TOGETHER: usize = 512;
 
 /// # Safety
-/// As for [`copy_nd`].
+/// Same as for [`copy_nd`].
 unsafe fn block<T: Copy>(
     rows: usize,
     cols: usize,
@@ -196,10 +196,10 @@ unsafe fn block<T: Copy>(
     ss: [isize; 2],
 ) {
     let transposed = rows > 1 && ss[0] != 0 && ss[0].unsigned_abs() < ss[1].unsigned_abs();
-    // SAFETY: items stay inside the block, for which the caller vouches.
+    // SAFETY: items stay inside the block, which the caller guarantees.
     unsafe {
         if !transposed && cols < FEW_COLS && rows > FEW_COLS {
-            // Lines along the rows: of few items, each would cost more than its items.
+            // With few items in a row, the overhead of a row would exceed its copy: lines run along the columns instead.
             let mut first = 0;
             while first < rows {
                 let n = ROWS_TOGETHER.min(rows - first);
@@ -242,10 +242,10 @@ unsafe fn block<T: Copy>(
     }
 }
 
-/// One line of items; the common strides have loops of their own, which vectorise.
+/// Copies one line of items. Common strides have their own loops, which vectorise.
 ///
 /// # Safety
-/// As for [`copy_nd`].
+/// Same as for [`copy_nd`].
 unsafe fn line<T: Copy>(
     n: usize,
     dst: *mut u8,
@@ -294,7 +294,7 @@ unsafe fn line<T: Copy>(
 ///
 /// # Safety
 /// 1. `dst` is valid for all items at its strides (bytes) and aligned to the item size (16-byte items: to 8).
-/// 2. `value` points at `size` bytes, aligned alike, that no item overlaps.
+/// 2. `value` points at `size` bytes with the same alignment, which do not overlap `dst`.
 pub unsafe fn fill_nd(
     threads: &dyn Threads,
     size: usize,
@@ -304,7 +304,7 @@ pub unsafe fn fill_nd(
     value: *const u8,
 ) {
     const NONE: [isize; 64] = [0; 64];
-    // SAFETY: the caller's; a source whose strides are all 0 is one item.
+    // SAFETY: guaranteed by the caller; a source whose strides are all 0 is one item.
     unsafe {
         copy_nd(
             threads,
@@ -335,26 +335,26 @@ pub unsafe fn zero(threads: &dyn Threads, dst: *mut u8, len_bytes: usize) {
         }
     };
     if tasks < 2 || threads.count() < 2 {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { dst.write_bytes(0, len_bytes) }
     } else {
         threads.run(tasks, &task);
     }
 }
 
-/// How often rows are repeated.
+/// How often each row is repeated.
 #[derive(Clone, Copy, Debug)]
 pub enum Counts<'a> {
-    /// Each of so many rows of a block so often.
+    /// `All(n, count)`: a block has `n` rows, each repeated `count` times.
     All(usize, usize),
-    /// Each row of a block so often.
+    /// Row `i` of each block is repeated `counts[i]` times.
     Each(&'a [usize]),
 }
 
-/// Writes the rows of `blocks` blocks, each as often as `counts` says for its place in the block, one behind the other. A row has `row_bytes` bytes.
+/// Writes each row of `blocks` blocks, repeated as `counts` says. A row has `row_bytes` bytes.
 ///
 /// # Safety
-/// `src` holds the rows, `dst` has room for the result, apart from it; both are aligned to `row_bytes` where that is 2, 4 or 8.
+/// `src` holds the rows, `dst` has room for the result and does not overlap `src`; both are aligned to `row_bytes` if that is 2, 4 or 8.
 pub unsafe fn repeat_rows(
     threads: &dyn Threads,
     row_bytes: usize,
@@ -363,9 +363,9 @@ pub unsafe fn repeat_rows(
     src: *const u8,
     dst: *mut u8,
 ) {
-    /// Rows of one task.
+    /// Rows per task.
     const ROWS: usize = 1024;
-    // Where in the result of a block each row begins, in rows.
+    // Offset of each row in the result of a block, in rows.
     let mut starts = Vec::new();
     let (rows, total) = match counts {
         Counts::All(rows, times) => (rows, rows * times),
@@ -388,7 +388,7 @@ pub unsafe fn repeat_rows(
             Counts::All(_, times) => row * times,
             Counts::Each(_) => starts[row],
         };
-        // How often the rows from `first` on stand there, one after the other.
+        // Iterator over the counts of the rows from `first` on.
         let mut next = || match counts {
             Counts::All(_, times) => times,
             Counts::Each(counts) => {
@@ -397,8 +397,8 @@ pub unsafe fn repeat_rows(
                 count
             }
         };
-        // SAFETY: rows `first..end` of the source, and as many of the result as their counts say, which no other task has: results follow each other
-        // as their rows do.
+        // SAFETY: rows `first..end` of the source and their copies in the result, which only this task writes: the copies of consecutive rows are
+        // consecutive.
         unsafe {
             let from = src.ptr().add(first * row_bytes).cast_const();
             let mut to = dst.ptr().add((block * total + start) * row_bytes);
@@ -408,7 +408,7 @@ pub unsafe fn repeat_rows(
                         let word = *from.cast::<$word>().add(i);
                         let (count, place) = (next(), to.cast::<$word>());
                         if count == 2 {
-                            // What is asked for most, without a loop.
+                            // The most common count, without a loop.
                             (*place, *place.add(1)) = (word, word);
                         } else {
                             for k in 0..count {
@@ -455,7 +455,7 @@ mod repeat_tests {
         };
         let mut out = vec![fill; blocks * per_block * width];
         let (src, dst) = (x.as_ptr().cast(), out.as_mut_ptr().cast());
-        // SAFETY: there are so many rows, and room for what becomes of them.
+        // SAFETY: `src` has the rows and `dst` the size of the result.
         unsafe { repeat_rows(&Serial, width * size_of::<T>(), blocks, counts, src, dst) };
         out
     }

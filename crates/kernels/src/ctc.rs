@@ -1,32 +1,34 @@
-//! Connectionist temporal classification: sums over the paths that spell a sequence, and their gradients, in float64 and log space.
+//! Connectionist temporal classification: the sum over all alignments of a label sequence and its gradient, in float64 and log space.
 //!
-//! A path goes through the states `blank, l1, blank, l2, ..., blank`. At each frame it stays, goes on by one, or by two where the state may be
-//! reached over the blank before it. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 16.
+//! An alignment passes through the states `blank, l1, blank, l2, ..., blank`. At each frame it stays, advances by one state, or by two where the
+//! blank
+//! may be skipped. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 16.
 
 use crate::Threads;
 use crate::real::Shared;
 
-/// Log-probabilities of the states at each frame, and how the states follow one another. Arrays are dense, in C order.
+/// Log-probabilities of the states at each frame, and the allowed transitions. Arrays are dense, in C order.
 #[derive(Clone, Copy, Debug)]
 pub struct Ctc {
     /// Number of samples.
     pub batch: usize,
-    /// Number of states.
+    /// Number of states, padding included.
     pub states: usize,
-    /// `(rows, states)`: log-probability of each state's class. Which rows are those of a sample is a matter of `frames`.
+    /// `(rows, states)`: log-probability of each state's class. `frames` says which rows belong to which sample.
     pub emitted: *const f64,
-    /// `(batch, states)`: not 0 where a state may be reached over the one before it.
+    /// `(batch, states)`: nonzero where a state may be reached from two states before.
     pub may_skip: *const i64,
-    /// `(batch,)`: how many states count, at least 1.
+    /// `(batch,)`: number of valid states of each sample, at least 1.
     pub num_states: *const i64,
-    /// Where the frames of the samples are.
+    /// Which rows are the frames of which sample.
     pub frames: Frames,
 }
 
-/// Where the frames of the samples are among the rows.
+/// Which rows are the frames of which sample.
 #[derive(Clone, Copy, Debug)]
 pub enum Frames {
-    /// Frame `t` of sample `n` is row `t * batch + n`. There are `len` for each, and `(batch,)` numbers of those that count.
+    /// `Padded(len, lengths)`: frame `t` of sample `n` is row `t * batch + n`. Each sample has `len` frames, of which the first `lengths[n]` are
+    /// valid.
     Padded(usize, *const i64),
     /// The frames of sample `n` are the rows `offsets[n]..offsets[n + 1]`.
     Ragged(*const i64),
@@ -45,12 +47,12 @@ fn add(a: f64, b: f64) -> f64 {
 }
 
 impl Ctc {
-    /// Numbers of frames and states of a sample, within the arrays.
+    /// Number of valid frames and states of a sample, clipped to the array sizes.
     ///
     /// # Safety
     /// The struct's pointers are valid.
     unsafe fn counts(&self, n: usize) -> (usize, usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (frames, states) = unsafe {
             let frames = match self.frames {
                 Frames::Padded(len, counts) => {
@@ -69,11 +71,11 @@ impl Ctc {
     /// The row of frame `t` of sample `n`.
     ///
     /// # Safety
-    /// The struct's pointers are valid, `n` lies within them.
+    /// The struct's pointers are valid and `n < batch`.
     unsafe fn row(&self, t: usize, n: usize) -> usize {
         match self.frames {
             Frames::Padded(..) => t * self.batch + n,
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             Frames::Ragged(offsets) => unsafe { *offsets.add(n) as usize + t },
         }
     }
@@ -81,27 +83,28 @@ impl Ctc {
     /// Log-probabilities of the states of a sample at a frame.
     ///
     /// # Safety
-    /// The struct's pointers are valid, `t` and `n` lie within them.
+    /// The struct's pointers are valid; `t` and `n` are in range.
     unsafe fn at(&self, t: usize, n: usize) -> &[f64] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             std::slice::from_raw_parts(self.emitted.add(self.row(t, n) * self.states), self.states)
         }
     }
 
     /// # Safety
-    /// The struct's pointers are valid, `n` lies within them.
+    /// The struct's pointers are valid and `n < batch`.
     unsafe fn skips(&self, n: usize) -> &[i64] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::slice::from_raw_parts(self.may_skip.add(n * self.states), self.states) }
     }
 
-    /// Log-probabilities of all beginnings of paths that are in state `s` at frame `t`, `(frames, states)`, and of all paths.
+    /// Forward variables: log-probabilities `(frames, states)` of all partial alignments that are in state `s` at frame `t`; and that of all
+    /// alignments.
     ///
     /// # Safety
-    /// The struct's pointers are valid, `n` lies within them.
+    /// The struct's pointers are valid and `n < batch`.
     unsafe fn forward(&self, n: usize) -> (Vec<f64>, f64) {
-        // SAFETY: the caller's, here and below.
+        // SAFETY: guaranteed by the caller, here and below.
         let ((frames, count), skips) = unsafe { (self.counts(n), self.skips(n)) };
         let mut alpha = vec![f64::NEG_INFINITY; frames * count];
         for t in 0..frames {
@@ -125,7 +128,7 @@ impl Ctc {
             }
         }
         let Some(last) = frames.checked_sub(1) else {
-            // No frames spell nothing.
+            // Without frames, only the empty label sequence is possible.
             return (alpha, if count == 1 { 0.0 } else { f64::NEG_INFINITY });
         };
         let last = &alpha[last * count..];
@@ -138,12 +141,12 @@ impl Ctc {
         (alpha, total)
     }
 
-    /// Log-probabilities of all ends of paths after state `s` at frame `t`.
+    /// Backward variables: log-probabilities of all continuations after state `s` at frame `t`.
     ///
     /// # Safety
-    /// The struct's pointers are valid, `n` lies within them.
+    /// The struct's pointers are valid and `n < batch`.
     unsafe fn backward(&self, n: usize) -> Vec<f64> {
-        // SAFETY: the caller's, here and below.
+        // SAFETY: guaranteed by the caller, here and below.
         let ((frames, count), skips) = unsafe { (self.counts(n), self.skips(n)) };
         let mut beta = vec![f64::NEG_INFINITY; frames * count];
         for t in (0..frames).rev() {
@@ -169,14 +172,14 @@ impl Ctc {
     }
 }
 
-/// Writes minus the log-probability of each sample's paths; what no path spells is `never`.
+/// Writes minus the log-probability of each sample's labels. A sample without any valid alignment gets `never`.
 ///
 /// # Safety
 /// The pointers of `g` are valid for its sizes; `loss` has `batch` elements and overlaps nothing.
 pub unsafe fn loss(threads: &dyn Threads, g: &Ctc, never: f64, loss: *mut f64) {
     let loss = Shared(loss);
     threads.run(g.batch, &|n| {
-        // SAFETY: the caller's; each task writes its own sample's loss.
+        // SAFETY: guaranteed by the caller; each task writes its own sample's loss.
         unsafe {
             let (_, total) = g.forward(n);
             *loss.at(n) = if total == f64::NEG_INFINITY {
@@ -188,15 +191,15 @@ pub unsafe fn loss(threads: &dyn Threads, g: &Ctc, never: f64, loss: *mut f64) {
     });
 }
 
-/// Writes `dy[n]` times the gradient of the loss with respect to `emitted`: minus the probability of being in each state. It is 0 for frames and
-/// states that do not count and where no path spells the sequence.
+/// Writes `dy[n]` times the gradient of the loss with respect to `emitted`: minus the probability of being in each state at each frame. It is 0 for
+/// padding and for samples without a valid alignment.
 ///
 /// # Safety
-/// As [`loss`]'s; `dy` has `batch` elements, `dx` those of `emitted`, overlapping nothing.
+/// Same as for [`loss`]; `dy` has `batch` elements, `dx` as many as `emitted`; they overlap nothing.
 pub unsafe fn gradient(threads: &dyn Threads, g: &Ctc, dy: *const f64, dx: *mut f64) {
     let (dy, dx) = (Shared(dy.cast_mut()), Shared(dx));
     threads.run(g.batch, &|n| {
-        // SAFETY: the caller's; each task writes its own sample's slopes.
+        // SAFETY: guaranteed by the caller; each task writes its own sample's gradient.
         unsafe {
             let (alpha, total) = g.forward(n);
             let (frames, count) = g.counts(n);

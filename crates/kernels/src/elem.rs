@@ -1,6 +1,6 @@
-//! Element types of kernels.
+//! Element types of the kernels.
 
-/// Element type of a buffer. The order is that of the tensor layer's `DType`, so the two convert by number.
+/// Element type of a buffer. The variants have the order of the tensor layer's `DType`, so the two convert by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Elem {
@@ -71,7 +71,7 @@ impl Elem {
         }
     }
 
-    /// The type kernels compute in: f16 and bf16 go through f32, all others through themselves.
+    /// The type that kernels compute in: f32 for f16 and bf16, the type itself otherwise.
     #[inline]
     pub const fn compute(self) -> Elem {
         match self {

@@ -1,6 +1,6 @@
-//! Fourier transforms of lines: gathered from any strides in blocks, transformed by `rustfft`, spread to any strides.
+//! Fourier transforms along one axis: lines of any stride are gathered in blocks, transformed by `rustfft`, and scattered to any stride.
 //!
-//! Several axes are the caller's: one call an axis. Plans are in `fft/plan.rs`, real lines through complex ones in `fft/real.rs`.
+//! For several axes the caller calls once per axis. Plans are in `fft/plan.rs`, real transforms in `fft/real.rs`.
 
 mod plan;
 mod real;
@@ -21,10 +21,10 @@ pub enum Spectrum {
     Complex,
     /// `n` real numbers to `n` complex numbers.
     RealToFull,
-    /// `n` real numbers to the first `n / 2 + 1` of the complex ones; the others are conjugates of these.
+    /// `n` real numbers to the first `n / 2 + 1` complex ones; the others are their conjugates.
     RealToHalf,
-    /// The first `n / 2 + 1` of `n` complex numbers with that symmetry to `n` real ones. The imaginary parts of those that are
-    /// their own conjugates, the first and for an even `n` the last, are not looked at.
+    /// The first `n / 2 + 1` of `n` complex numbers with that symmetry, to `n` real ones. Element 0 and, for even `n`, the last element are their own
+    /// conjugates: their imaginary parts are ignored.
     HalfToReal,
 }
 
@@ -37,7 +37,7 @@ pub enum Direction {
     Inverse,
 }
 
-/// Width of the numbers.
+/// Precision of input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// f32 and c64.
@@ -46,20 +46,20 @@ pub enum Precision {
     Double,
 }
 
-/// One transform along one axis: `scale` times the sum of numbers times exponentials.
+/// One transform along one axis: `scale * sum_k x[k] exp(-+2 pi i j k / n)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Transform {
-    /// Kinds of input and output.
+    /// Kinds of the input and output.
     pub spectrum: Spectrum,
     /// Sign of the exponent.
     pub direction: Direction,
-    /// Width of the numbers.
+    /// Precision of input and output.
     pub precision: Precision,
     /// Length, at least 1.
     pub n: usize,
     /// Factor of every result.
     pub scale: f64,
-    /// Factor of the numbers of a half spectrum that stand for two, on whichever side it is. A gradient needs one other than 1.
+    /// Factor of the elements of a half spectrum that stand for two of the full one, be it input or output. Gradients need one other than 1.
     pub middle: f64,
 }
 
@@ -68,21 +68,21 @@ pub struct Transform {
 pub struct Lines<'a> {
     /// The first element of the first line.
     pub ptr: *mut u8,
-    /// Elements of a line: a source's is cut or continued with zeros to what the transform takes; a target's is what it makes.
+    /// Elements of a line. A source line is truncated or zero-padded to the transform's input length; a destination line has the output length.
     pub len: usize,
-    /// From one element of a line to the next.
+    /// Bytes from one element of a line to the next.
     pub stride: isize,
-    /// From one line to the next, along each of the other axes.
+    /// Bytes from one line to the next, along each of the other axes.
     pub outer: &'a [isize],
 }
 
 impl Transform {
-    /// Numbers that a half spectrum has.
+    /// Number of elements of a half spectrum.
     pub fn half_len(&self) -> usize {
         self.n / 2 + 1
     }
 
-    /// Elements that go in and come out.
+    /// Number of input and output elements of a line.
     fn lens(&self) -> (usize, usize) {
         match self.spectrum {
             Spectrum::Complex | Spectrum::RealToFull => (self.n, self.n),
@@ -91,7 +91,7 @@ impl Transform {
         }
     }
 
-    /// Bytes of an element that goes in and one that comes out.
+    /// Bytes of an input and of an output element.
     fn sizes(&self) -> (isize, isize) {
         let real = match self.precision {
             Precision::Single => 4,
@@ -105,14 +105,14 @@ impl Transform {
     }
 }
 
-/// Transforms every line of `src` to the line of `dst` at the same place; `shape` is that of the other axes.
+/// Transforms every line of `src` into the corresponding line of `dst`; `shape` is the shape of the other axes.
 ///
 /// # Safety
 /// 1. Every element of `src` can be read and every element of `dst` written, aligned for their type; lines of `dst` overlap neither each
 ///    other nor `src`. 2. `outer` has an entry for each axis of `shape` on both sides.
 ///
 /// # Panics
-/// If there is no memory for the work on a line.
+/// If the working memory of a line cannot be allocated.
 pub unsafe fn transform(
     threads: &dyn Threads,
     what: &Transform,
@@ -122,22 +122,22 @@ pub unsafe fn transform(
 ) {
     debug_assert_eq!(dst.len, what.lens().1);
     match what.precision {
-        // SAFETY: the caller's premises.
+        // SAFETY: guaranteed by the caller.
         Precision::Single => unsafe { lines::<f32>(threads, what, shape, src, dst) },
-        // SAFETY: the caller's premises.
+        // SAFETY: guaranteed by the caller.
         Precision::Double => unsafe { lines::<f64>(threads, what, shape, src, dst) },
     }
 }
 
-/// Bytes of complex numbers in a block of lines: as many as share a core's cache.
+/// Bytes of complex numbers in a block of lines: what fits in a core's private cache.
 const BLOCK_BYTES: usize = 64 * 1024;
-/// Working memory up to which a thread keeps it.
+/// A thread keeps its working memory up to this size.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// Lines that a block has at least where the elements of one lie apart: a cache line of neighbours is then used whole.
+/// Minimum number of lines per block if the elements of a line are not adjacent: every fetched cache line is then used completely.
 const APART: usize = 8;
 
 /// # Safety
-/// As [`transform`].
+/// Same as for [`transform`].
 unsafe fn lines<T: Sample>(
     threads: &dyn Threads,
     what: &Transform,
@@ -186,7 +186,7 @@ unsafe fn lines<T: Sample>(
         };
         let len = block.workspace();
         if len * size_of::<T>() <= KEPT_BYTES {
-            // SAFETY: the caller's premises; the workspace has the length asked for.
+            // SAFETY: guaranteed by the caller; the workspace has the requested length.
             scratch::with::<T, _>(len, |memory| unsafe { block.run(memory) });
             return;
         }
@@ -236,7 +236,7 @@ fn places(
     }
 }
 
-/// Lines of one side: where they start and how their elements follow.
+/// Lines of one side: their start addresses and the stride of their elements.
 struct Side<'a> {
     ptr: *const u8,
     stride: isize,
@@ -244,7 +244,7 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// Line `i`.
+    /// Address of line `i`.
     fn line(&self, i: usize) -> *mut u8 {
         self.ptr.wrapping_offset(self.at[i]).cast_mut()
     }
@@ -252,11 +252,11 @@ impl Side<'_> {
     /// Copies `len` elements of every line to rows that are `pitch` elements apart.
     ///
     /// # Safety
-    /// The lines can be read, the rows written; the two are apart.
+    /// The lines can be read and the rows written; the two do not overlap.
     unsafe fn gather<E: Copy>(&self, len: usize, rows: *mut E, pitch: usize) {
         if self.stride == size_of::<E>() as isize {
             for i in 0..self.at.len() {
-                // SAFETY: the caller's; elements of a line are neighbours.
+                // SAFETY: guaranteed by the caller; elements of a line are adjacent.
                 unsafe {
                     std::ptr::copy_nonoverlapping(self.line(i).cast(), rows.add(i * pitch), len)
                 };
@@ -266,7 +266,7 @@ impl Side<'_> {
         for j in 0..len {
             let step = j as isize * self.stride;
             for (i, &at) in self.at.iter().enumerate() {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     *rows.add(i * pitch + j) = *self.ptr.wrapping_offset(at + step).cast::<E>()
                 };
@@ -277,12 +277,12 @@ impl Side<'_> {
     /// Copies rows that are `pitch` elements apart to the `len` elements of every line.
     ///
     /// # Safety
-    /// The rows can be read, the lines written; the two are apart.
+    /// The rows can be read and the lines written; the two do not overlap.
     unsafe fn spread<E: Copy>(&self, len: usize, rows: *const E, pitch: usize) {
         for j in 0..len {
             let step = j as isize * self.stride;
             for (i, &at) in self.at.iter().enumerate() {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     *self.ptr.wrapping_offset(at + step).cast_mut().cast::<E>() =
                         *rows.add(i * pitch + j)
@@ -292,20 +292,20 @@ impl Side<'_> {
     }
 }
 
-/// Some lines and what is done to them.
+/// A block of lines and the transform that is applied to them.
 struct Block<'a, T: Sample> {
     what: &'a Transform,
     plan: &'a Plan<T>,
-    /// Elements that the source has of what the transform takes.
+    /// Number of source elements that the transform reads.
     take: usize,
     src: Side<'a>,
     dst: Side<'a>,
 }
 
 impl<T: Sample> Block<'_, T> {
-    /// Elements of `T` from one row of the buffer to the next: room for `n` complex numbers, or for the two sides of a real transform.
+    /// Elements of `T` between rows of the buffer: `n` complex numbers, or the input and output of a real transform, plus padding.
     ///
-    /// Rows whose distance is a large power of two would all lie in the same few sets of the cache, so they are moved apart.
+    /// Without the padding, rows whose distance is a large power of two would map to the same cache sets.
     fn pitch(&self) -> usize {
         let n = self.what.n;
         let len = match self.what.spectrum {
@@ -319,13 +319,13 @@ impl<T: Sample> Block<'_, T> {
         }
     }
 
-    /// Whether elements of a line of the target are neighbours: it is then worked on in place.
+    /// Whether the elements of a destination line are adjacent, so that the transform can run in place there.
     fn direct(&self) -> bool {
         self.dst.stride == self.what.sizes().1
     }
 
-    /// Lines that are in the buffer at one time: none where complex ones are transformed in the target, one after the other where nothing
-    /// is gained by reading several together.
+    /// Number of lines in the buffer at a time. 0 if complex lines are transformed in the destination; 1 if reading several lines together gains
+    /// nothing.
     fn rows(&self) -> usize {
         match (self.direct(), self.what.spectrum) {
             (true, Spectrum::Complex) => 0,
@@ -334,16 +334,16 @@ impl<T: Sample> Block<'_, T> {
         }
     }
 
-    /// Elements of `T` that [`Block::run`] works in.
+    /// Number of elements of `T` in the workspace of [`Block::run`].
     fn workspace(&self) -> usize {
         self.rows() * self.pitch() + 2 * self.plan.scratch_len()
     }
 
     /// # Safety
-    /// The premises of [`transform`]; `memory` has [`Block::workspace`] initialised elements.
+    /// Same as for [`transform`]; `memory` has [`Block::workspace`] initialised elements.
     unsafe fn run(&self, memory: *mut T) {
         let (rows, pitch) = (self.rows(), self.pitch());
-        // SAFETY: the scratch lies behind the rows, within the workspace; a complex number is two elements and no more aligned.
+        // SAFETY: the scratch follows the rows inside the workspace; a complex number is two elements with the same alignment.
         let scratch = unsafe {
             std::slice::from_raw_parts_mut(
                 memory.add(rows * pitch).cast::<Complex<T>>(),
@@ -351,7 +351,7 @@ impl<T: Sample> Block<'_, T> {
             )
         };
         if rows == 0 {
-            // SAFETY: the caller's premises.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.complex_in_place(scratch) };
         }
         let all = self.src.at.len();
@@ -368,7 +368,7 @@ impl<T: Sample> Block<'_, T> {
                 },
                 ..*self
             };
-            // SAFETY: the caller's premises; the rows lie within the workspace.
+            // SAFETY: guaranteed by the caller; the rows lie within the workspace.
             unsafe {
                 match self.what.spectrum {
                     Spectrum::Complex => part.complex(memory, pitch, scratch),
@@ -381,7 +381,7 @@ impl<T: Sample> Block<'_, T> {
         }
     }
 
-    /// What a real transform multiplies by.
+    /// Factors of a real transform.
     fn factors(&self, conjugate: bool) -> Factors<T> {
         Factors {
             scale: T::of(self.what.scale),
@@ -391,7 +391,7 @@ impl<T: Sample> Block<'_, T> {
     }
 
     /// # Safety
-    /// As [`Block::run`]; elements of the target's lines are neighbours.
+    /// Same as for [`Block::run`]; elements of the destination's lines are adjacent.
     unsafe fn complex_in_place(&self, scratch: &mut [Complex<T>]) {
         let Plan::Complex(fft) = self.plan else {
             return;
@@ -400,7 +400,7 @@ impl<T: Sample> Block<'_, T> {
         let bytes = (n * size_of::<Complex<T>>()) as isize;
         let mut first = 0;
         while first < count {
-            // Lines that follow one another are one call: short ones would be mostly calls.
+            // Consecutive lines that are contiguous are transformed by one call, because a call costs more than a short line.
             let next = (first + 1..count).find(|&i| self.dst.at[i] != self.dst.at[i - 1] + bytes);
             let next = next.unwrap_or(count);
             let lines = self.dst.line(first).cast::<Complex<T>>();
@@ -408,7 +408,7 @@ impl<T: Sample> Block<'_, T> {
                 at: &self.src.at[first..next],
                 ..self.src
             };
-            // SAFETY: the caller's premises; every element of these lines is written before they are a slice.
+            // SAFETY: guaranteed by the caller; every element of these lines is initialised before the slice is made.
             let lines = unsafe {
                 part.gather(self.take, lines, n);
                 if self.take < n {
@@ -425,7 +425,7 @@ impl<T: Sample> Block<'_, T> {
     }
 
     /// # Safety
-    /// As [`Block::run`], for rows that the buffer holds all at once.
+    /// Same as for [`Block::run`]; the buffer holds all rows at once.
     unsafe fn complex(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
         let Plan::Complex(fft) = self.plan else {
             return;
@@ -440,12 +440,12 @@ impl<T: Sample> Block<'_, T> {
             fft.process_with_scratch(line, scratch);
             scaled(line, T::of(self.what.scale));
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.dst.spread(n, rows, pitch) };
     }
 
     /// # Safety
-    /// As [`Block::complex`].
+    /// Same as for [`Block::complex`].
     unsafe fn real_lines(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
         let Plan::ToHalf(plan) = self.plan else {
             return;
@@ -455,8 +455,8 @@ impl<T: Sample> Block<'_, T> {
         let made = if full { n } else { half };
         let direct = self.direct();
         let conjugate = self.what.direction == Direction::Inverse;
-        // A row: the half spectrum, then the real numbers. A full spectrum needs the room of both.
-        // SAFETY: rows have room for both.
+        // A row holds the half spectrum, then the real numbers. A full spectrum needs the space of both.
+        // SAFETY: rows have space for both.
         unsafe { self.src.gather(self.take, rows.add(2 * half), pitch) };
         for i in 0..self.src.at.len() {
             let row = rows.wrapping_add(i * pitch);
@@ -465,7 +465,7 @@ impl<T: Sample> Block<'_, T> {
             } else {
                 row.cast()
             };
-            // SAFETY: the real part of the row has `n` elements and does not overlap the spectrum, which is in front of it or elsewhere.
+            // SAFETY: the real part of the row has `n` elements and does not overlap the spectrum, which precedes it or lies in the destination.
             let (real, line_half) = unsafe {
                 let real = row.add(2 * half);
                 real.add(self.take).write_bytes(0, n - self.take);
@@ -476,7 +476,7 @@ impl<T: Sample> Block<'_, T> {
             };
             plan.to_half(real, line_half, self.factors(conjugate), scratch);
             if full {
-                // SAFETY: a line of the target, or a row, has room for `n` complex numbers; the real ones are not needed any more.
+                // SAFETY: a destination line, or a row, has space for `n` complex numbers; the real ones are not needed any more.
                 let line = unsafe { std::slice::from_raw_parts_mut(line, n) };
                 for k in half..n {
                     line[k] = line[n - k].conj();
@@ -484,13 +484,13 @@ impl<T: Sample> Block<'_, T> {
             }
         }
         if !direct {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.dst.spread(made, rows.cast::<Complex<T>>(), pitch / 2) };
         }
     }
 
     /// # Safety
-    /// As [`Block::complex`].
+    /// Same as for [`Block::complex`].
     unsafe fn half_lines(&self, rows: *mut T, pitch: usize, scratch: &mut [Complex<T>]) {
         let Plan::ToReal(plan) = self.plan else {
             return;
@@ -498,7 +498,7 @@ impl<T: Sample> Block<'_, T> {
         let (n, half) = (self.what.n, self.what.half_len());
         let direct = self.direct();
         let conjugate = self.what.direction == Direction::Forward;
-        // SAFETY: rows have room for the half spectrum, then the real numbers.
+        // SAFETY: rows have space for the half spectrum, then the real numbers.
         unsafe {
             self.src
                 .gather(self.take, rows.cast::<Complex<T>>(), pitch / 2)
@@ -510,7 +510,7 @@ impl<T: Sample> Block<'_, T> {
             } else {
                 row.wrapping_add(2 * half)
             };
-            // SAFETY: the spectrum is the front of the row; the real numbers lie behind it or elsewhere.
+            // SAFETY: the spectrum is the front of the row; the real numbers follow it or lie in the destination.
             let (spectrum, line) = unsafe {
                 let spectrum = row.cast::<Complex<T>>();
                 spectrum.add(self.take).write_bytes(0, half - self.take);
@@ -522,7 +522,7 @@ impl<T: Sample> Block<'_, T> {
             plan.to_real(spectrum, line, self.factors(conjugate), scratch);
         }
         if !direct {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.dst.spread(n, rows.add(2 * half), pitch) };
         }
     }

@@ -21,7 +21,7 @@ pub use library::{Function, Library, Product, current_library, set_library};
 use crate::{Elem, Threads};
 use num_complex::Complex;
 
-/// Geometry and factors of a product.
+/// Geometry and factors of a matrix product.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// Element type of A, B and C.
@@ -32,11 +32,11 @@ pub struct Problem<'a> {
     pub m: usize,
     /// Columns of B and C.
     pub n: usize,
-    /// Columns of A, rows of B. With 0, C = beta * C.
+    /// Columns of A, rows of B. If 0, C = beta * C.
     pub k: usize,
     /// Factor of the product. 1 for bool and rounded towards zero for integers.
     pub alpha: f64,
-    /// Factor of the old C. With 0 the old C is not read. 0 or 1 for bool.
+    /// Factor of the old C. If 0, the old C is not read. 0 or 1 for bool.
     pub beta: f64,
 }
 
@@ -45,11 +45,11 @@ pub struct Problem<'a> {
 pub struct Matrix<'a> {
     /// First element. Only C is written.
     pub ptr: *mut u8,
-    /// From one row to the next.
+    /// Bytes from one row to the next.
     pub row_stride: isize,
-    /// From one column to the next.
+    /// Bytes from one column to the next.
     pub col_stride: isize,
-    /// One stride per batch axis; 0 broadcasts (not in C).
+    /// Bytes from one matrix to the next along each batch axis; 0 broadcasts (not in C).
     pub batch_strides: &'a [isize],
 }
 
@@ -64,17 +64,17 @@ pub enum Bias {
     PerColumn(*const u8),
 }
 
-/// What happens to a finished tile of C while it is in cache. Floating-point element types only; others need [`Epilogue::NONE`].
+/// Operations on a finished tile of C while it is in cache. Floating-point element types only; others need [`Epilogue::NONE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue {
-    /// Vector added to every product of the batch.
+    /// Vector added to every matrix of the batch.
     pub bias: Bias,
-    /// Negative elements and -0 become 0 (NaN stays), as the operator has it.
+    /// Whether to apply ReLU with the operator's semantics: negative elements and -0 become 0, NaN stays NaN.
     pub relu: bool,
 }
 
 impl Epilogue {
-    /// Leaves C as it is.
+    /// No operation.
     pub const NONE: Epilogue = Epilogue {
         bias: Bias::None,
         relu: false,
@@ -85,12 +85,12 @@ impl Epilogue {
     }
 }
 
-/// `C = alpha * A @ B + beta * C`, then the epilogue. Products of a batch and tiles of one product run as tasks;
-/// the cut depends on the problem alone, so the result does not depend on the number of threads.
+/// `C = alpha * A @ B + beta * C`, then the epilogue. Matrices of the batch and tiles of a matrix run as tasks. The partition depends only on the
+/// problem, so the result does not depend on the number of threads.
 ///
 /// # Safety
 /// Every element that shape and strides reach is in bounds; strides are multiples of the element size and pointers aligned to it;
-/// C's elements are distinct and overlap neither A, B nor the bias; `batch_strides` are as long as `batch`.
+/// C's elements are distinct and overlap neither A, B nor the bias; `batch_strides` is as long as `batch`.
 pub unsafe fn gemm(
     threads: &dyn Threads,
     p: &Problem,
@@ -121,7 +121,7 @@ pub unsafe fn gemm(
     };
     let cut = Cut::of(p, batch);
     let task = |t: usize| {
-        // SAFETY: tasks are the cut's, each in bounds by the caller's proof, and they write disjoint tiles of C.
+        // SAFETY: `t` is a task of the partition, in bounds by the caller's guarantee; tasks write disjoint tiles of C.
         unsafe { job.run(&cut, t) }
     };
     let tasks = cut.tasks();
@@ -132,17 +132,17 @@ pub unsafe fn gemm(
     }
 }
 
-/// One product with dense strides given in elements, on the calling thread: what convolutions and recurrent layers call from inside a task.
+/// One product with strides in elements, on the calling thread. For callers that already run inside a task, such as convolution and RNN kernels.
 ///
 /// # Safety
-/// As [`gemm`]'s, with strides in elements.
+/// Same as for [`gemm`], with strides in elements.
 #[inline]
 pub(crate) unsafe fn dense<T: GemmFloat>(tile: &Tile<T>) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     unsafe { T::multiply(tile) }
 }
 
-/// One product (or tile of one); strides in elements.
+/// One product, or a tile of one; strides are in elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile<T> {
     pub m: usize,
@@ -162,7 +162,7 @@ pub(crate) struct Tile<T> {
 /// Element types the micro-kernels know.
 pub(crate) trait GemmFloat: small::Scalar + library::InLibrary {
     /// # Safety
-    /// As [`dense`]'s.
+    /// Same as for [`dense`].
     unsafe fn multiply(tile: &Tile<Self>);
 }
 
@@ -170,7 +170,7 @@ macro_rules! float {
     ($($t:ty),*) => {$(
         impl GemmFloat for $t {
             unsafe fn multiply(t: &Tile<Self>) {
-                // SAFETY: forwarded.
+                // SAFETY: same contract.
                 unsafe {
                     if t.m == 1 || t.n == 1 {
                         vector::matvec(t)
@@ -187,11 +187,11 @@ macro_rules! float {
 float!(f32, f64, Complex<f32>, Complex<f64>);
 
 /// # Safety
-/// As [`dense`]'s.
+/// Same as for [`dense`].
 unsafe fn blocked<T: GemmFloat>(t: &Tile<T>) {
     let (zero, par) = (T::from_real(0.0), ::gemm::Parallelism::None);
     let ((ar, ac), (br, bc), (cr, cc)) = (t.a_strides, t.b_strides, t.c_strides);
-    // SAFETY: the caller proved bounds and disjointness; `T` is one of the crate's four types.
+    // SAFETY: the caller guarantees bounds and disjointness; `T` is one of the four types of the `gemm` crate.
     unsafe {
         ::gemm::gemm(
             t.m,
@@ -217,10 +217,10 @@ unsafe fn blocked<T: GemmFloat>(t: &Tile<T>) {
     }
 }
 
-/// How a problem is cut into tasks: either several products a task, or several tiles a product.
+/// Partition of a problem into tasks: several matrices per task, or several tiles per matrix.
 struct Cut {
     batch: usize,
-    /// Products per task, 1 when products are cut into tiles.
+    /// Matrices per task; 1 if matrices are split into tiles.
     group: usize,
     /// Rows and columns of a tile, and the number of tiles along each.
     tile: (usize, usize),
@@ -228,11 +228,11 @@ struct Cut {
 }
 
 impl Cut {
-    /// Multiply-adds that keep one core busy for about 30 us, enough to be worth a hand-over.
+    /// Multiply-adds that take one core about 30 us: enough to be worth scheduling a task.
     const WORTH: usize = 1 << 22;
-    /// The same for products bound by memory (matrix times vector).
+    /// The same for matrix-vector products, which are bound by memory bandwidth.
     const WORTH_VECTOR: usize = 1 << 17;
-    /// No more tiles than this are cut from one product while they are at least this big on a side.
+    /// Tiles are split further only while their sides stay at least this long.
     const SIDE: usize = 512;
 
     fn of(p: &Problem, batch: usize) -> Cut {
@@ -255,7 +255,7 @@ impl Cut {
                 tiles: (1, 1),
             };
         }
-        // Halve the longer side until there are enough tiles for many cores, or tiles become too small to be efficient.
+        // Halve the longer side until there are enough tiles for many cores, or the tiles become too small to be efficient.
         let (mut tm, mut tn) = (1, 1);
         loop {
             let (m, n) = (p.m.div_ceil(tm), p.n.div_ceil(tn));
@@ -288,7 +288,7 @@ impl Cut {
     }
 }
 
-/// The whole call, as tasks see it.
+/// The whole call, shared by its tasks.
 struct Job<'a> {
     p: &'a Problem<'a>,
     a: &'a Matrix<'a>,
@@ -300,7 +300,7 @@ struct Job<'a> {
 // SAFETY: the pointers are used from several threads only through `run`, whose tasks write disjoint tiles.
 unsafe impl Sync for Job<'_> {}
 
-/// One tile of one product: pointers to its corner, untyped.
+/// One tile of one matrix: untyped pointers to its corner.
 struct Block<'a> {
     m: usize,
     n: usize,
@@ -313,7 +313,7 @@ struct Block<'a> {
 
 impl Job<'_> {
     /// # Safety
-    /// `t < cut.tasks()`, no other thread runs the same task, and [`gemm`]'s premises hold.
+    /// `t < cut.tasks()`, no other thread runs the same task, and the contract of [`gemm`] holds.
     unsafe fn run(&self, cut: &Cut, t: usize) {
         let per_product = cut.tiles.0 * cut.tiles.1;
         let (group, tile) = (t / per_product, t % per_product);
@@ -346,13 +346,13 @@ impl Job<'_> {
                 bias,
                 job: self,
             };
-            // SAFETY: the block is inside the operands, which the caller of `gemm` proved.
+            // SAFETY: the block is inside the operands (the caller of `gemm` guarantees it).
             unsafe { block.run() }
         }
     }
 }
 
-/// Byte offset of product number `index`, last axis fastest.
+/// Byte offset of matrix `index` of the batch, last axis fastest.
 fn offset(mut index: usize, shape: &[usize], strides: &[isize]) -> isize {
     let mut sum = 0;
     for (&len, &stride) in shape.iter().zip(strides).rev() {
@@ -364,9 +364,9 @@ fn offset(mut index: usize, shape: &[usize], strides: &[isize]) -> isize {
 
 impl Block<'_> {
     /// # Safety
-    /// The block is in bounds, see [`gemm`].
+    /// The block is in bounds; see [`gemm`].
     unsafe fn run(&self) {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         unsafe {
             match self.job.p.elem {
                 Elem::F32 => self.real::<f32>(),
@@ -404,10 +404,10 @@ impl Block<'_> {
     }
 
     /// # Safety
-    /// As [`Block::run`]'s, and `T` is the element type.
+    /// Same as for [`Block::run`], and `T` is the element type.
     unsafe fn real<T: GemmFloat + crate::real::Real>(&self) {
         let tile = self.typed::<T>();
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         unsafe {
             T::multiply(&tile);
             if !self.job.epilogue.is_none() {
@@ -417,7 +417,7 @@ impl Block<'_> {
     }
 }
 
-/// Bias and ReLU over a tile of C.
+/// Applies bias and ReLU to a tile of C.
 ///
 /// # Safety
 /// The tile is in bounds, the bias has one `T` per row or column of it.

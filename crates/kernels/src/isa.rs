@@ -1,4 +1,4 @@
-//! Which instruction set kernels use: chosen once at run time, overridable for tests.
+//! The instruction set that kernels use: detected once at run time, overridable for tests.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -22,7 +22,7 @@ impl Isa {
 const UNKNOWN: u8 = u8::MAX;
 static CURRENT: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// The level in force. Detected at first use; the variable `MXNET_ISA` (`baseline`, `avx2`, `avx512`) lowers it.
+/// The level in use. Detected at first use; the environment variable `MXNET_ISA` (`baseline`, `avx2`, `avx512`) can lower it.
 #[inline]
 pub fn isa() -> Isa {
     match CURRENT.load(Ordering::Relaxed) {
@@ -33,7 +33,7 @@ pub fn isa() -> Isa {
     }
 }
 
-/// Lowers (never raises above the machine's) the level in force, for tests and for valgrind.
+/// Lowers the level in use, never above the machine's; for tests and for valgrind.
 pub fn limit_isa(level: Isa) {
     CURRENT.store(level.min(machine()) as u8, Ordering::Relaxed);
 }
@@ -49,7 +49,7 @@ fn detect_and_store() -> Isa {
     asked.min(machine())
 }
 
-/// The highest level this processor has.
+/// The highest level that this CPU supports.
 #[cfg(target_arch = "x86_64")]
 pub fn machine() -> Isa {
     macro_rules! all { ($($f:tt),*) => { true $(&& std::is_x86_feature_detected!($f))* } }
@@ -62,7 +62,7 @@ pub fn machine() -> Isa {
     }
 }
 
-/// The highest level this processor has.
+/// The highest level that this CPU supports.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn machine() -> Isa {
     Isa::Baseline

@@ -1,7 +1,7 @@
 //! Typed CPU loops over pointers, byte strides and lengths.
 //!
-//! Nothing here knows arrays, operators or Python: callers prove bounds, allocate outputs and lend threads.
-//! Every entry point is an `unsafe fn` (or a table of them) whose `# Safety` section says what the caller proves.
+//! This crate knows nothing of arrays, operators or Python: callers guarantee bounds, allocate outputs and provide threads.
+//! Every entry point is an `unsafe fn` (or a table of them) whose `# Safety` section lists what the caller must guarantee.
 
 #![warn(missing_docs)]
 

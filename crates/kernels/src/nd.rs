@@ -1,8 +1,8 @@
-//! Axes of a loop over several strided operands: dropped, sorted, flipped and merged until few are left.
+//! Loop axes of several strided operands: axes of length 1 are dropped, the others are sorted, reversed where strides are negative, and merged.
 
 use smallvec::SmallVec;
 
-/// The most operands one loop has: two outputs and four inputs.
+/// Maximum number of operands of a loop: two outputs and four inputs.
 pub(crate) const MAX_OPERANDS: usize = 6;
 
 /// One axis: its length and every operand's byte stride along it.
@@ -16,9 +16,9 @@ pub(crate) struct Axis {
 #[derive(Clone, Debug)]
 pub(crate) struct Axes {
     pub axes: SmallVec<[Axis; 4]>,
-    /// Bytes to add to each operand's pointer: axes on which the first operand ran backwards are walked forwards.
+    /// Bytes to add to each operand's pointer, because axes with a negative stride of the first operand are reversed.
     pub shift: [isize; MAX_OPERANDS],
-    /// Number of elements; 0 when some axis is empty.
+    /// Number of elements; 0 if some axis is empty.
     pub len: usize,
 }
 
@@ -68,7 +68,7 @@ impl Axes {
     }
 }
 
-/// Whether `outer` must stand inside of `inner`: decided by the first operand that moves on both and not equally far.
+/// Whether `outer` must be nested inside `inner`. The first operand with different nonzero strides along the two decides.
 fn belongs_inside(outer: &Axis, inner: &Axis, count: usize) -> bool {
     for k in 0..count {
         let (a, b) = (
@@ -82,7 +82,7 @@ fn belongs_inside(outer: &Axis, inner: &Axis, count: usize) -> bool {
     false
 }
 
-/// Stable insertion sort: arrays have few axes, and in C order none moves.
+/// Stable insertion sort, because arrays have few axes and those in C order need no moves.
 fn sort(axes: &mut [Axis], count: usize) {
     for i in 1..axes.len() {
         let mut j = i;

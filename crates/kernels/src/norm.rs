@@ -1,6 +1,6 @@
-//! Normalisation and its gradients: over a batch per channel (`batch`), and over rows (`row`): layer, RMS, group and instance norm.
+//! Normalisation and its gradients: over a batch per channel (`batch`), and over rows (`row`), as in layer, RMS, group and instance norm.
 //!
-//! Means and variances take two passes over data that are in cache, sum in lanes, and join in f64.
+//! Means and variances take two passes over cached data, sum in SIMD lanes, and combine in f64.
 
 mod batch;
 mod columns;

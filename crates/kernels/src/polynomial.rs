@@ -5,7 +5,7 @@ use num_complex::Complex;
 use crate::Elem;
 use crate::map::complex;
 
-/// A coefficient.
+/// Element type of a coefficient.
 trait Coefficient: Copy {
     fn reciprocal(self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -29,14 +29,15 @@ coefficients!(
     Complex<f64>, |z| complex::reciprocal(z)
 );
 
-/// Divides the polynomial of `n` coefficients at `rest`, highest power first, by that of `m` at `divisor`: leaves the `n - m + 1` coefficients of the
-/// quotient there, behind them the `m - 1` of the remainder.
+/// Divides the polynomial with the `n` coefficients at `rest`, highest power first, by the one with the `m` coefficients at `divisor`. Overwrites
+/// `rest`
+/// with the `n - m + 1` coefficients of the quotient, followed by the `m - 1` of the remainder.
 ///
 /// # Safety
 /// `elem` is F32, F64, C64 or C128; `1 <= m <= n`; both are contiguous and do not overlap.
 ///
 /// # Panics
-/// For another `elem`.
+/// If `elem` is none of these types.
 pub unsafe fn divide(elem: Elem, rest: *mut u8, n: usize, divisor: *const u8, m: usize) {
     let run = match elem {
         Elem::F32 => divide_of::<f32>,
@@ -45,14 +46,14 @@ pub unsafe fn divide(elem: Elem, rest: *mut u8, n: usize, divisor: *const u8, m:
         Elem::C128 => divide_of::<Complex<f64>>,
         other => panic!("polynomials of {other:?} are not divided: the caller converts"),
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { run(rest, n, divisor, m) }
 }
 
 /// # Safety
-/// As for [`divide`], of elements of type `T`.
+/// Same as for [`divide`], of elements of type `T`.
 unsafe fn divide_of<T: Coefficient>(rest: *mut u8, n: usize, divisor: *const u8, m: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let (rest, divisor) = unsafe {
         (
             std::slice::from_raw_parts_mut(rest.cast::<T>(), n),
@@ -63,7 +64,7 @@ unsafe fn divide_of<T: Coefficient>(rest: *mut u8, n: usize, divisor: *const u8,
     for k in 0..=n - m {
         let term = rest[k].times(scale);
         rest[k] = term;
-        // The highest coefficient goes; what it took along is taken from those that follow.
+        // Eliminates the highest coefficient: subtracts its multiple of the divisor from those that follow.
         for (x, &d) in rest[k + 1..k + m].iter_mut().zip(&divisor[1..]) {
             *x = x.minus_product(term, d);
         }

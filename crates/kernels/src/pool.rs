@@ -1,6 +1,6 @@
 //! Pooling over one to three spatial axes, and its gradients: dense planes of `(d, h, w)`, one per image and channel.
 //!
-//! Windows are boxes, so a row of results is a reduction over whole rows of the data, then over neighbours in the row so made.
+//! Windows are boxes. So a row of results is first a reduction over whole rows of the input, then over neighbours within the reduced row.
 
 mod rows;
 
@@ -14,52 +14,52 @@ use rows::Phases;
 /// How a window is reduced to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The largest element; a NaN wins. Its gradient goes to the first of the largest.
+    /// The largest element; NaN if there is one. The gradient goes to the first of equal maxima.
     Max,
-    /// The sum, padding being 0.
+    /// The sum; padding counts as 0.
     Sum,
-    /// The sum divided by the number of positions inside the data.
+    /// The sum divided by the number of positions inside the input.
     Average,
-    /// The sum divided by the number of positions inside the data and their padding.
+    /// The sum divided by the number of positions inside the input and its padding.
     AverageWithPad,
     /// `(sum |x|^p)^(1/p)`, `p >= 1`.
     Lp(u32),
 }
 
-/// Geometry of a pooling. Spatial axes are `[d, h, w]`; those that the data lack have extent, kernel and stride 1 and pad 0. A global pool has
-/// the data's extents as kernel.
+/// Geometry of a pooling. Spatial axes are `[d, h, w]`. An axis that the data do not have gets extent, kernel and stride 1 and pad 0. For global
+/// pooling, the kernel has the input's extents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// `F32` or `F64`, of all operands.
+    /// Element type of all operands: `F32` or `F64`.
     pub elem: Elem,
     /// How a window is reduced to one value.
     pub kind: Kind,
-    /// Images times channels.
+    /// Batch size times channels.
     pub planes: usize,
-    /// Extents of the data.
+    /// Spatial extents of the input.
     pub input: [usize; 3],
-    /// Extents of the result; windows may end (or even begin) behind the data.
+    /// Spatial extents of the output; windows may end, or even begin, after the input's end.
     pub output: [usize; 3],
     /// Extents of the window.
     pub kernel: [usize; 3],
-    /// Steps, at least 1.
+    /// Strides, at least 1.
     pub stride: [usize; 3],
-    /// Padding before the data.
+    /// Padding at the start.
     pub pad: [usize; 3],
-    /// Padding behind the data; counted by [`Kind::AverageWithPad`] only.
+    /// Padding at the end; used only by [`Kind::AverageWithPad`].
     pub pad_end: [usize; 3],
 }
 
-/// Which windows count.
+/// How the number of windows is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Convention {
-    /// Those that end inside the padded data: the division rounds down.
+    /// Only windows inside the padded input count: rounds down.
     Valid,
-    /// Those that end behind them too: the division rounds up.
+    /// A last window may extend past the padded input: rounds up.
     Full,
 }
 
-/// Extent of the result along one axis, `padding` being the sum of both sides; 0 where the window does not fit.
+/// Extent of the output along one axis; `padding` is the sum of both sides. 0 if the window does not fit.
 pub fn output_extent(
     input: usize,
     kernel: usize,
@@ -84,14 +84,14 @@ impl Pool {
         self.output.iter().product()
     }
 
-    /// Positions of the data that window `i` along `axis` covers.
+    /// Range of input positions that window `i` along `axis` covers.
     fn span(&self, axis: usize, i: usize) -> (usize, usize) {
         let start = i * self.stride[axis];
         let clip = |x: usize| x.saturating_sub(self.pad[axis]).min(self.input[axis]);
         (clip(start), clip(start + self.kernel[axis]))
     }
 
-    /// By how much window `i` along `axis` divides.
+    /// Divisor of window `i` along `axis`.
     fn count(&self, axis: usize, i: usize) -> usize {
         let (start, end) = self.span(axis, i);
         if self.kind == Kind::AverageWithPad {
@@ -103,13 +103,13 @@ impl Pool {
         }
     }
 
-    /// Width of a row with its padding, as far as any window reaches.
+    /// Length of a row with its padding, up to the last position of any window.
     fn padded(&self) -> usize {
         let reach = (self.output[2].max(1) - 1) * self.stride[2] + self.kernel[2];
         reach.max(self.pad[2] + self.input[2])
     }
 
-    /// Planes that one task handles: about 32 K elements.
+    /// Planes per task: about 32 K elements.
     fn group(&self) -> usize {
         ((1 << 15) / (self.in_len() + self.out_len()).max(1)).max(1)
     }
@@ -121,7 +121,7 @@ impl Pool {
         }
     }
 
-    /// Calls `f(offset of a data row in the plane)` for the rows that window row `at` covers.
+    /// Calls `f(offset of an input row in the plane)` for the input rows that window row `at` covers.
     fn each_source(&self, at: [usize; 2], mut f: impl FnMut(usize)) {
         let ((d0, d1), (h0, h1)) = (self.span(0, at[0]), self.span(1, at[1]));
         for d in d0..d1 {
@@ -131,7 +131,7 @@ impl Pool {
         }
     }
 
-    /// Reciprocal counts along the last axis and of every output row, 1 for what does not divide.
+    /// Writes the reciprocal divisors of an output row to `scale`; all 1 for kinds without a divisor.
     fn factors<T: Real>(&self, at: [usize; 2], columns: &[usize], scale: &mut [T]) {
         let rows = self.count(0, at[0]) * self.count(1, at[1]);
         for (s, &c) in scale.iter_mut().zip(columns) {
@@ -139,7 +139,7 @@ impl Pool {
         }
     }
 
-    /// Whether the windows are the most common ones: the maxima of two by two, side by side and inside the data.
+    /// Whether this is the most common pooling, which has its own loops: max over 2 x 2 windows with stride 2, inside the input.
     fn is_squares(&self) -> bool {
         self.kind == Kind::Max
             && (self.kernel, self.stride, self.pad) == ([1, 2, 2], [1, 2, 2], [0; 3])
@@ -147,7 +147,7 @@ impl Pool {
             && (1..3).all(|axis| 2 * self.output[axis] <= self.input[axis])
     }
 
-    /// The offsets in the plane of the two data rows of window row `at`, [`Pool::is_squares`] being true.
+    /// Offsets in the plane of the two input rows of window row `at`; [`Pool::is_squares`] must hold.
     fn square(&self, at: [usize; 2]) -> (usize, usize) {
         let top = (at[0] * self.input[1] + 2 * at[1]) * self.input[2];
         (top, top + self.input[2])
@@ -158,7 +158,7 @@ impl Pool {
     }
 }
 
-/// Runs `plane(index)` for all planes, some to a task.
+/// Runs `plane(index)` for all planes, several per task.
 fn run(threads: &dyn Threads, g: &Pool, plane: impl Fn(usize) + Sync) {
     let group = g.group();
     let task = |t: usize| (t * group..((t + 1) * group).min(g.planes)).for_each(&plane);
@@ -168,7 +168,7 @@ fn run(threads: &dyn Threads, g: &Pool, plane: impl Fn(usize) + Sync) {
     }
 }
 
-/// `y`: the pooled data.
+/// Writes the pooled data to `y`.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -176,11 +176,11 @@ fn run(threads: &dyn Threads, g: &Pool, plane: impl Fn(usize) + Sync) {
 /// # Safety
 /// `x` and `y` are dense, aligned, of the sizes that `g` says, and do not overlap.
 pub unsafe fn forward(threads: &dyn Threads, g: &Pool, x: *const u8, y: *mut u8) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     with_real!(g.elem, T => unsafe { forward_of::<T>(threads, g, x.cast(), y.cast()) })
 }
 
-/// `dx`: the gradient of [`forward`]. `x` is read by `Max` and `Lp`, `y` (the result) by `Lp`; others may pass null.
+/// Writes the gradient of [`forward`] to `dx`. `x` is read by `Max` and `Lp`, `y` (the result) by `Lp`; other kinds may pass null.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -195,12 +195,12 @@ pub unsafe fn backward(
     dy: *const u8,
     dx: *mut u8,
 ) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     with_real!(g.elem, T => unsafe { backward_of::<T>(threads, g, x.cast(), y.cast(), dy.cast(), dx.cast()) })
 }
 
 /// # Safety
-/// As [`forward`]'s.
+/// Same as for [`forward`].
 unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *mut T) {
     let (x, y) = (Shared(x.cast_mut()), Shared(y));
     let [_, _, ow] = g.output;
@@ -216,7 +216,7 @@ unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *
         return run(threads, g, |plane| {
             g.each_row(|row, at| {
                 let (top, low) = g.square(at);
-                // SAFETY: the plane's own rows.
+                // SAFETY: the rows of this plane.
                 unsafe {
                     let data = |from| {
                         std::slice::from_raw_parts(x.at(plane * g.in_len() + from).cast_const(), iw)
@@ -230,7 +230,7 @@ unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *
     }
     run(threads, g, |plane| {
         scratch::with::<T, _>(padded + ow + phases.len(), |memory| {
-            // SAFETY: the plane's own rows; the scratch holds a padded row and a row of factors.
+            // SAFETY: the rows of this plane; the scratch holds a padded row and a row of factors.
             unsafe {
                 let buffer = std::slice::from_raw_parts_mut(memory, padded);
                 let scale = std::slice::from_raw_parts_mut(memory.add(padded), ow);
@@ -276,7 +276,7 @@ fn root<T: Real>(x: T, p: u32) -> T {
 }
 
 /// # Safety
-/// As [`backward`]'s.
+/// Same as for [`backward`].
 unsafe fn backward_of<T: Real>(
     threads: &dyn Threads,
     g: &Pool,
@@ -296,7 +296,7 @@ unsafe fn backward_of<T: Real>(
     let phases = Phases::new(padded, g.stride[2]);
     let columns: Vec<usize> = (0..ow).map(|i| g.count(2, i)).collect();
     run(threads, g, |plane| {
-        // SAFETY: the plane's own elements.
+        // SAFETY: the elements of this plane.
         unsafe {
             let into = std::slice::from_raw_parts_mut(dx.at(plane * g.in_len()), g.in_len());
             into.fill(T::ZERO);
@@ -317,7 +317,7 @@ unsafe fn backward_of<T: Real>(
                     let dy = std::slice::from_raw_parts(dy.at(first), ow);
                     match g.kind {
                         Kind::Lp(p) => {
-                            // d|x|_p = sign(x) |x|^(p-1) y^(1-p); the factor that depends on x comes last.
+                            // d|x|_p = sign(x) |x|^(p-1) y^(1-p). The factor that depends on x is applied below.
                             for (i, s) in row_of.iter_mut().enumerate() {
                                 let y = (*y.at(first + i)).to_f64();
                                 *s = if y == 0.0 {
@@ -352,7 +352,7 @@ unsafe fn backward_of<T: Real>(
     });
 }
 
-/// Sends each `dy` to the first of the largest elements of its window, found again from the data.
+/// Adds each `dy` to the first of the largest elements of its window, which are found again from the input.
 ///
 /// # Safety
 /// `x` and `dy` have one plane, of fewer than `2^32 - 1` elements.
@@ -373,9 +373,9 @@ unsafe fn max_plane<T: Real>(g: &Pool, x: *const T, dy: *const T, dx: &mut [T]) 
         return;
     }
     let phases = Phases::new(padded, g.stride[2]);
-    // The padded row, the same by phases, the largest so far, and where in the plane it is.
+    // Four buffers: the padded row, the same split by phases, the maxima so far, and their positions in the plane.
     scratch::with::<T, _>(padded + phases.len() + 2 * ow, |memory| {
-        // SAFETY: the scratch has room for the rows, the maxima, and the places, which are no wider than a `T`.
+        // SAFETY: the scratch has room for the rows, the maxima, and the positions, which are not larger than a `T`.
         unsafe {
             let buffer = std::slice::from_raw_parts_mut(memory, padded);
             let split = std::slice::from_raw_parts_mut(memory.add(padded), phases.len());
@@ -387,7 +387,7 @@ unsafe fn max_plane<T: Real>(g: &Pool, x: *const T, dy: *const T, dx: &mut [T]) 
             buffer.fill(T::NEG_INFINITY);
             g.each_row(|row, at| {
                 best.fill(T::NEG_INFINITY);
-                // Where all are -inf the first one stands for the largest; a window wholly outside has none.
+                // If all elements are -inf, the first one is the maximum. A window that is wholly outside has none.
                 let mut first = None;
                 g.each_source(at, |from| first = first.or(Some(from)));
                 for (i, place) in place.iter_mut().enumerate() {
@@ -418,5 +418,5 @@ unsafe fn max_plane<T: Real>(g: &Pool, x: *const T, dy: *const T, dx: &mut [T]) 
     });
 }
 
-/// The place of the largest element of a window that holds none.
+/// Position of the maximum of a window that covers no element.
 const OUTSIDE: u32 = u32::MAX;

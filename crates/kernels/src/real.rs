@@ -1,11 +1,11 @@
-//! The trait [`Real`] (f32 and f64) of the neural-network kernels, and the macros that compile rows for each instruction set.
+//! The trait [`Real`] (f32 and f64) of the neural-network kernels, and the macros that compile loops for each instruction set.
 //!
-//! A row is an `#[inline(always)]` generic body with a const parameter `FMA`; [`per_isa`] wraps it under each level's
-//! target features. Nothing here is public.
+//! A loop is an `#[inline(always)]` generic body with a const parameter `FMA`; [`per_isa`] wraps it in functions with each level's target features.
+//! Nothing here is public.
 
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// Defines `$name`, which runs `$body::<T, FMA>` compiled for the instruction set in force.
+/// Defines `$name`, which runs `$body::<T, FMA>` compiled for the CPU's instruction set.
 macro_rules! per_isa {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident<T>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident) => {
         $(#[$doc])*
@@ -15,24 +15,24 @@ macro_rules! per_isa {
             #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe")]
             #[allow(clippy::too_many_arguments, reason = "a row's operands are pointers and lengths")]
             unsafe fn avx2<T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? {
-                // SAFETY: the caller of `$name` proved the premises of `$body`.
+                // SAFETY: the caller of `$name` upholds the contract of `$body`.
                 unsafe { $body::<T, true>($($arg),*) }
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
             #[allow(clippy::too_many_arguments, reason = "a row's operands are pointers and lengths")]
             unsafe fn avx512<T: $crate::real::Real>($($arg: $ty),*) $(-> $ret)? {
-                // SAFETY: the caller of `$name` proved the premises of `$body`.
+                // SAFETY: the caller of `$name` upholds the contract of `$body`.
                 unsafe { $body::<T, true>($($arg),*) }
             }
             match $crate::isa::isa() {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: `isa()` found the features; the caller proved the rest.
+                // SAFETY: `isa()` found the features; the caller upholds the contract of `$body`.
                 $crate::isa::Isa::Avx512 => unsafe { avx512::<T>($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: `isa()` found the features; the caller proved the rest.
+                // SAFETY: `isa()` found the features; the caller upholds the contract of `$body`.
                 $crate::isa::Isa::Avx2 => unsafe { avx2::<T>($($arg),*) },
-                // SAFETY: the caller of `$name` proved the premises of `$body`.
+                // SAFETY: the caller of `$name` upholds the contract of `$body`.
                 _ => unsafe { $body::<T, false>($($arg),*) },
             }
         }
@@ -40,7 +40,7 @@ macro_rules! per_isa {
 }
 pub(crate) use per_isa;
 
-/// Evaluates `$call` with `$T` naming the Rust type of `$elem`, which must be `F32` or `F64`.
+/// Evaluates `$call` with `$T` as the Rust type of `$elem`, which must be `F32` or `F64`.
 macro_rules! with_real {
     ($elem:expr, $T:ident => $call:expr) => {
         match $elem {
@@ -58,30 +58,30 @@ macro_rules! with_real {
 }
 pub(crate) use with_real;
 
-/// A pointer that tasks share; each task writes only what is its own.
+/// A pointer that tasks share; each task writes only its own elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<T>(pub *mut T);
 
-// SAFETY: a kernel's tasks write disjoint elements through it, which every use proves.
+// SAFETY: the tasks of a kernel write disjoint elements through it; every use shows that they do.
 unsafe impl<T> Sync for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T> Send for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// Whether the operand is missing.
+    /// Whether the operand is missing (null).
     #[inline(always)]
     pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
 
-    /// The pointer `i` elements on.
+    /// Pointer to element `i`.
     #[inline(always)]
     pub(crate) fn at(&self, i: usize) -> *mut T {
         self.0.wrapping_add(i)
     }
 }
 
-/// Accumulators kept side by side in a reduction: two AVX-512 registers of f32, four of f64.
+/// Number of accumulators in a reduction: two AVX-512 registers of f32, four of f64.
 pub(crate) const LANES: usize = 32;
 
 /// Sum of the lanes, pairwise.
@@ -107,10 +107,10 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn sum_row_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let x = unsafe { std::slice::from_raw_parts(x, n) };
     let mut total = T::ZERO;
-    // Stretches of 4096 bound the error of the lanes' running sums.
+    // Chunks of 4096 bound the error of the lanes' running sums.
     for x in x.chunks(4096) {
         let mut lanes = [T::ZERO; LANES];
         let blocks = x.chunks_exact(LANES);
@@ -153,10 +153,10 @@ pub(crate) trait Real:
     fn to_f64(self) -> f64;
     fn abs(self) -> Self;
     fn is_nan(self) -> bool;
-    /// `self * b + c`, in one rounding where the instruction set has it; never a library call.
+    /// `self * b + c`, fused if the instruction set has fused multiply-add; never a library call.
     fn fma<const FMA: bool>(self, b: Self, c: Self) -> Self;
-    /// `(2^n, e^r - 1)` with `self = n ln 2 + r`, `2^n` as a product of two powers so that neither leaves the range.
-    /// Branch-free; a NaN comes out in the second part.
+    /// `(lo, hi, e^r - 1)` with `self = n ln 2 + r` and `lo * hi = 2^n`; two factors, because 2^n alone may overflow. Branch-free; NaN is in the last
+    /// part.
     fn exp_parts<const FMA: bool>(self) -> (Self, Self, Self);
 
     /// `e^self` to 2 ulp, branch-free.
@@ -170,7 +170,7 @@ pub(crate) trait Real:
     #[inline(always)]
     fn exp_m1<const FMA: bool>(self) -> Self {
         let (lo, hi, m1) = self.exp_parts::<FMA>();
-        // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); the bracket is exact where cancellation could matter (n near 0).
+        // 2^n e^r - 1 = 2^n (e^r - 1) + (2^n - 1); the second term is exact where cancellation could matter (n near 0).
         let scale = lo * hi;
         m1.fma::<FMA>(scale, scale - Self::ONE)
     }
@@ -193,7 +193,7 @@ pub(crate) trait Real:
         Self::ONE / (Self::ONE + (-self).exp::<FMA>())
     }
 
-    /// The larger one; a NaN in either wins.
+    /// The larger number; NaN if either is NaN.
     #[inline(always)]
     fn max_nan(self, other: Self) -> Self {
         if self > other || self.is_nan() {
@@ -235,15 +235,15 @@ macro_rules! real {
             }
             #[inline(always)]
             fn exp_parts<const FMA: bool>(self) -> (Self, Self, Self) {
-                // Beyond these ends the result is 0 or infinity; a NaN passes both comparisons.
+                // Outside of these bounds the result is 0 or infinity; NaN passes both comparisons.
                 let x = if self < $low { $low } else { self };
                 let x = if x > $high { $high } else { x };
-                // Adding 1.5 * 2^mantissa rounds to an integer and leaves it in the low bits.
+                // Adding 1.5 * 2^mantissa rounds to an integer, which is then in the low bits.
                 let shifted = x.fma::<FMA>(std::$t::consts::LOG2_E, $round);
                 let n = shifted - $round;
                 let r = n.fma::<FMA>(-$hi, x);
                 let r = n.fma::<FMA>(-$lo, r);
-                // Taylor of (e^r - 1 - r) / r^2 on |r| <= ln(2)/2, highest power first.
+                // Taylor polynomial of (e^r - 1 - r) / r^2 on |r| <= ln(2)/2, highest power first.
                 let mut q: $t = 0.0;
                 $(q = q.fma::<FMA>(r, $c);)*
                 let m1 = (q * r).fma::<FMA>(r, r);
@@ -257,7 +257,7 @@ macro_rules! real {
     };
 }
 
-// ln 2 in two parts, the first with trailing zeros so that n * hi is exact (Cody and Waite).
+// ln 2 in two parts; the first ends in zeros, so that n * hi is exact (Cody and Waite).
 real!(f32, u32, F32, mantissa: 23, bias: 127, lowest: -104.0, highest: 89.0, round: 12582912.0,
     ln2: (0.693_359_4, -2.121_944_4e-4),
     taylor: [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5]);
@@ -270,7 +270,7 @@ real!(f64, u64, F64, mantissa: 52, bias: 1023, lowest: -746.0, highest: 710.0, r
 mod tests {
     use super::Real;
 
-    /// Distance in units of the last place of `want`, rounded to `T`; infinities and NaN must agree.
+    /// Error in units in the last place of `want` rounded to f32; infinities and NaN must agree.
     fn ulp32(got: f32, want: f64) -> f64 {
         let rounded = want as f32;
         if got == rounded || (got.is_nan() && rounded.is_nan()) {
@@ -334,7 +334,7 @@ mod tests {
         fn exp_at_best(self) -> f32;
     }
     impl AtBest for f32 {
-        /// Through the instruction set in force, as rows call it.
+        /// `exp` compiled for the CPU's instruction set, as kernels call it.
         fn exp_at_best(self) -> f32 {
             super::per_isa! { unsafe fn one<T>(x: T) -> T = body }
             #[inline(always)]

@@ -1,6 +1,6 @@
-//! Regions of images cut into bins: where the largest element of each bin is, and means of values between pixels.
+//! Pooling of image regions: positions of the maximum of each bin (ROI pooling), and means of interpolated values (ROI align).
 //!
-//! A region is five numbers: which image, then left, top, right and bottom before they are multiplied by a scale.
+//! A region is five numbers: the index of its image, then left, top, right and bottom, which are multiplied by a scale.
 
 use crate::Threads;
 use crate::real::{Real, Shared, with_real};
@@ -8,19 +8,19 @@ use crate::real::{Real, Shared, with_real};
 /// Sizes of dense images `(images, channels, height, width)` and of their regions `(regions, 5)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Regions<'a> {
-    /// Type of the elements.
+    /// Element type.
     pub elem: crate::Elem,
     /// Number of images.
     pub images: usize,
-    /// Channels of an image.
+    /// Number of channels.
     pub channels: usize,
-    /// Rows and columns of an image.
+    /// Height and width of an image.
     pub size: [usize; 2],
-    /// The regions, five numbers each.
+    /// The regions, five numbers per region.
     pub regions: &'a [f64],
-    /// Bins of a region, down and to the right.
+    /// Number of bins of a region, vertically and horizontally.
     pub bins: [usize; 2],
-    /// What the edges of regions are multiplied by.
+    /// Factor of the edges of regions.
     pub scale: f64,
 }
 
@@ -30,22 +30,23 @@ impl Regions<'_> {
         self.regions.len() / 5
     }
 
-    /// The image of region `r`; `None` for one that belongs to no image.
+    /// The image of region `r`; `None` if its index is out of range.
     fn image(&self, r: usize) -> Option<usize> {
         let image = self.regions[5 * r];
         (image >= 0.0 && image < self.images as f64).then_some(image as usize)
     }
 
-    /// First and last edge of region `r` along an axis (0 down, 1 to the right), scaled.
+    /// First and last edge of region `r` along an axis (0 vertical, 1 horizontal), scaled.
     fn edges(&self, r: usize, axis: usize) -> [f64; 2] {
         [2 - axis, 4 - axis].map(|i| self.regions[5 * r + i] * self.scale)
     }
 }
 
-/// Pixels `start..stop` of bin `b` of `bins` along an axis of `len` pixels, for a region from pixel `first` to pixel `last` inclusive: the bins
-/// divide it evenly and overlap where that does not come out even.
+/// Pixels `start..stop` of bin `b` of `bins` along an axis of `len` pixels, for a region from pixel `first` to pixel `last` inclusive. Bins have
+/// equal
+/// real lengths; where these are not integers, neighbouring bins overlap.
 fn pixels([first, last]: [f64; 2], b: usize, bins: usize, len: usize) -> [usize; 2] {
-    // Whole numbers beyond this range lie outside of any image.
+    // Integers beyond this range lie outside of any image.
     let whole = |x: f64| x.round().clamp(-1e9, 1e9) as i64;
     let first = whole(first);
     let size = (whole(last) - first + 1).max(1);
@@ -55,20 +56,20 @@ fn pixels([first, last]: [f64; 2], b: usize, bins: usize, len: usize) -> [usize;
     [start, stop].map(|x| x.clamp(0, len as i64) as usize)
 }
 
-/// Writes for each region, channel and bin, `(regions, channels, *bins)`, where in its image's channel the largest element is, counted through in C
-/// order, or -1 for a bin without pixels. A NaN is larger than all numbers.
+/// For each region, channel and bin, writes the position of the maximum in its channel's plane, as a flat index in C order, or -1 for a bin without
+/// pixels. `positions` has shape `(regions, channels, *bins)`. NaN counts as the maximum.
 ///
 /// # Safety
 /// `data` has the elements of the images, dense; `positions` has as many elements as there are bins of all regions and channels.
 pub unsafe fn largest(threads: &dyn Threads, g: &Regions, data: *const u8, positions: *mut i64) {
     with_real!(g.elem, T => unsafe {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         largest_of::<T>(threads, g, data.cast(), positions);
     });
 }
 
 /// # Safety
-/// As [`largest`]'s.
+/// Same as for [`largest`].
 unsafe fn largest_of<T: Real>(
     threads: &dyn Threads,
     g: &Regions,
@@ -95,7 +96,7 @@ unsafe fn largest_of<T: Real>(
                         for at in (top..bottom)
                             .flat_map(|row| (left..end).map(move |column| row * width + column))
                         {
-                            // SAFETY: rows and columns were brought into the image.
+                            // SAFETY: rows and columns were clipped to the image.
                             let x = unsafe { *plane.add(at) };
                             if found < 0 || x > best || x.is_nan() && !best.is_nan() {
                                 (found, best) = (at as i64, x);
@@ -114,24 +115,24 @@ unsafe fn largest_of<T: Real>(
     threads.run(g.count(), &task);
 }
 
-/// How [`means`] takes its samples.
+/// Where [`means`] samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples {
-    /// Samples of a bin along each axis; 0 for as many as there are pixels along the bin, rounded up.
+    /// Samples of a bin along each axis; 0 for the length of the bin in pixels, rounded up.
     pub count: usize,
-    /// Whether the middle of a pixel lies half a pixel behind its edge. Otherwise it lies on the edge, and regions have at least one pixel.
+    /// Whether pixel centres are at half-integer coordinates. Otherwise they are at integers, and regions are at least one pixel long.
     pub is_aligned: bool,
-    /// Whether each bin has channels of its own: bin `b` of channel `c` reads channel `c * bins + b`.
+    /// Whether each bin has its own channels: bin `b` of channel `c` reads channel `c * bins + b`.
     pub is_by_position: bool,
 }
 
-/// The pixels of a bin along one axis and how much each counts.
+/// The pixels of a bin along one axis with their weights.
 struct Window {
     first: usize,
     weights: Vec<f64>,
 }
 
-/// Adds the weights of a value at `x` between pixels of an axis of `len`. Outside of the axis, by more than a pixel, there is none.
+/// Adds the weights of linear interpolation at `x` on an axis of `len` pixels. More than a pixel outside there are none.
 fn spread(x: f64, len: usize, window: &mut [f64]) {
     if len == 0 || !(-1.0..=len as f64).contains(&x) {
         return;
@@ -157,7 +158,7 @@ impl Samples {
         };
         let bin = size / bins as f64;
         let count = match self.count {
-            // A bin of a region far larger than the image has no more samples than this that meet a pixel at different places.
+            // Limits the samples of a region that is far larger than the image.
             0 => bin.ceil().clamp(1.0, 1e6) as usize,
             count => count,
         };
@@ -178,14 +179,14 @@ impl Samples {
             .collect()
     }
 
-    /// Windows of all regions along both axes; `None` for a region that belongs to no image.
+    /// Windows of all regions along both axes; `None` for a region whose image index is out of range.
     fn all(self, g: &Regions) -> Vec<Option<(usize, [Vec<Window>; 2])>> {
         (0..g.count())
             .map(|r| Some((g.image(r)?, [0, 1].map(|axis| self.windows(g, r, axis)))))
             .collect()
     }
 
-    /// Channels of the result.
+    /// Number of channels of the result.
     fn channels(self, g: &Regions) -> usize {
         match self.is_by_position {
             true => g.channels / (g.bins[0] * g.bins[1]),
@@ -202,10 +203,11 @@ impl Samples {
     }
 }
 
-/// Writes the mean of the samples of each region, channel and bin, `(regions, channels, *bins)`; 0 for a region that belongs to no image.
+/// Writes the mean of the samples of each region, channel and bin, shape `(regions, channels, *bins)`; 0 for a region whose image index is out of
+/// range.
 ///
 /// # Safety
-/// `data` has the elements of the images, dense; `out` those of the result.
+/// `data` has the elements of the images, dense; `out` has those of the result.
 pub unsafe fn means(
     threads: &dyn Threads,
     g: &Regions,
@@ -214,13 +216,13 @@ pub unsafe fn means(
     out: *mut u8,
 ) {
     with_real!(g.elem, T => unsafe {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         means_of::<T>(threads, g, samples, data.cast(), out.cast());
     });
 }
 
 /// # Safety
-/// As [`means`]'s.
+/// Same as for [`means`].
 unsafe fn means_of<T: Real>(
     threads: &dyn Threads,
     g: &Regions,
@@ -254,17 +256,17 @@ unsafe fn means_of<T: Real>(
                         sum += down * line;
                     }
                 }
-                // SAFETY: each task writes its own region's bins.
+                // SAFETY: each task writes the bins of its own region.
                 unsafe { *out.at((r * channels + c) * bins + b) = T::from_f64(sum) };
             }
         }
     });
 }
 
-/// Writes what [`means`] does turned round: `dx`, of the images' shape, gets from each bin of `dy` its share of each pixel.
+/// The transpose of [`means`], which is its gradient: adds to each pixel of `dx`, in the shape of the images, its weighted share of each bin of `dy`.
 ///
 /// # Safety
-/// `dy` has the elements of a result of [`means`], dense; `dx` those of the images.
+/// `dy` has the elements of a result of [`means`], dense; `dx` has those of the images.
 pub unsafe fn spread_means(
     threads: &dyn Threads,
     g: &Regions,
@@ -273,13 +275,13 @@ pub unsafe fn spread_means(
     dx: *mut u8,
 ) {
     with_real!(g.elem, T => unsafe {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         spread_means_of::<T>(threads, g, samples, dy.cast(), dx.cast());
     });
 }
 
 /// # Safety
-/// As [`spread_means`]'s.
+/// Same as for [`spread_means`].
 unsafe fn spread_means_of<T: Real>(
     threads: &dyn Threads,
     g: &Regions,
@@ -294,7 +296,7 @@ unsafe fn spread_means_of<T: Real>(
         samples.channels(g),
     );
     let windows = samples.all(g);
-    // One task for each channel of each image, so that no two write one pixel and the order of the sums is fixed.
+    // One task per channel of an image, so that no two tasks write one pixel and the order of the sums is fixed.
     threads.run(g.images * g.channels, &|task| {
         let (image, channel) = (task / g.channels, task % g.channels);
         let mut sums = vec![0.0; plane];

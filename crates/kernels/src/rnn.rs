@@ -1,7 +1,7 @@
 //! Recurrent layers: LSTM, GRU and the plain tanh or ReLU cell; one layer, one direction, with gradients.
 //!
-//! The input's share of all gates is one product over all time steps. Then every step multiplies the hidden state and applies the gates,
-//! blocks of hidden units as tasks.
+//! The contribution of the input to all gates is one matrix product over all time steps. Each step then multiplies the hidden state and applies the
+//! gates, with blocks of hidden units as tasks.
 
 mod backward;
 mod forward;
@@ -19,7 +19,7 @@ use crate::{Elem, Threads};
 pub enum Cell {
     /// Gates i, f, g, o: `c' = f c + i g`, `h' = o tanh(c')`.
     Lstm,
-    /// Gates r, z, n: `n = tanh(Wx + b + r (Uh + d))`, `h' = (1 - z) n + z h`: the reset gate after the product, as in cuDNN.
+    /// Gates r, z, n: `n = tanh(Wx + b + r (Uh + d))`, `h' = (1 - z) n + z h`. The reset gate is applied after the product, as in cuDNN.
     Gru,
     /// `h' = tanh(Wx + b + Uh + d)`.
     Tanh,
@@ -28,7 +28,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Gates per hidden unit.
+    /// Number of gates per hidden unit.
     pub const fn gates(self) -> usize {
         match self {
             Cell::Lstm => 4,
@@ -38,28 +38,28 @@ impl Cell {
     }
 }
 
-/// In which order the time steps are taken.
+/// Order of the time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// First to last.
     Forward,
-    /// Last to first: the initial state belongs before the last step.
+    /// Last to first; the initial state precedes the last step.
     Reverse,
 }
 
-/// The layer's shape. With `g` gates: data `(time, batch, input)`, states `(batch, hidden)`, result `(time, batch, hidden)`,
-/// `wi` `(g * hidden, input)`, `wh` `(g * hidden, hidden)`, biases `(g * hidden)`, gates in the order that [`Cell`] says.
+/// Shape of the layer. With `g` gates: data `(time, batch, input)`, states `(batch, hidden)`, result `(time, batch, hidden)`,
+/// `wi` `(g * hidden, input)`, `wh` `(g * hidden, hidden)`, biases `(g * hidden)`; gates in the order of [`Cell`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rnn {
-    /// `F32` or `F64`, of all operands.
+    /// Element type of all operands: `F32` or `F64`.
     pub elem: Elem,
-    /// The cell.
+    /// Kind of cell.
     pub cell: Cell,
-    /// The direction.
+    /// Order of the time steps.
     pub direction: Direction,
-    /// Time steps.
+    /// Number of time steps.
     pub time: usize,
-    /// Sequences.
+    /// Number of sequences.
     pub batch: usize,
     /// Length of an input vector.
     pub input: usize,
@@ -67,46 +67,46 @@ pub struct Rnn {
     pub hidden: usize,
 }
 
-/// The layer's parameters.
+/// Parameters of the layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters {
-    /// Input to gates.
+    /// Weights from input to gates.
     pub wi: *const u8,
-    /// Hidden state to gates.
+    /// Weights from hidden state to gates.
     pub wh: *const u8,
-    /// Bias beside `wi`; null is 0.
+    /// Bias added to the input product; null means 0.
     pub bi: *const u8,
-    /// Bias beside `wh`; null is 0.
+    /// Bias added to the hidden product; null means 0.
     pub bh: *const u8,
 }
 
-/// Cotangents, from which [`backward`] starts.
+/// Inputs of [`backward`]: cotangents of the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Cotangents {
-    /// Of the result.
+    /// Cotangent of the result.
     pub dy: *const u8,
-    /// Of the last hidden state; null is 0.
+    /// Cotangent of the last hidden state; null means 0.
     pub dhn: *const u8,
-    /// Of the last cell state (LSTM); null is 0.
+    /// Cotangent of the last cell state (LSTM); null means 0.
     pub dcn: *const u8,
 }
 
-/// Outputs of [`backward`]; null pointers are not computed.
+/// Outputs of [`backward`]; those that are null are not computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Gradients {
-    /// Of the data.
+    /// Gradient of the data.
     pub dx: *mut u8,
-    /// Of the first hidden state.
+    /// Gradient of the initial hidden state.
     pub dh0: *mut u8,
-    /// Of the first cell state (LSTM).
+    /// Gradient of the initial cell state (LSTM).
     pub dc0: *mut u8,
-    /// Of `wi`.
+    /// Gradient of `wi`.
     pub dwi: *mut u8,
-    /// Of `wh`.
+    /// Gradient of `wh`.
     pub dwh: *mut u8,
-    /// Of `bi`.
+    /// Gradient of `bi`.
     pub dbi: *mut u8,
-    /// Of `bh`.
+    /// Gradient of `bh`.
     pub dbh: *mut u8,
 }
 
@@ -115,12 +115,12 @@ impl Rnn {
         self.cell.gates() * self.hidden
     }
 
-    /// Elements of one state.
+    /// Number of elements of one state.
     fn state(&self) -> usize {
         self.batch * self.hidden
     }
 
-    /// Elements of all steps' gates, and beside them of one vector per step: the LSTM's cells, the GRU's `Uh + d` of n.
+    /// Elements of the workspace: those of the gates of all steps, and those of one extra vector per step (LSTM: cell state; GRU: `Uh + d` of n).
     fn kept(&self) -> (usize, usize) {
         let beside = matches!(self.cell, Cell::Lstm | Cell::Gru) as usize;
         (
@@ -129,7 +129,7 @@ impl Rnn {
         )
     }
 
-    /// The `s`-th step taken.
+    /// Time index of the `s`-th step in processing order.
     fn step(&self, s: usize) -> usize {
         match self.direction {
             Direction::Forward => s,
@@ -137,7 +137,7 @@ impl Rnn {
         }
     }
 
-    /// Hidden units of one task: all where a step is too little work to share.
+    /// Hidden units per task; all of them if a step is too little work for several tasks.
     fn block(&self) -> usize {
         let work = self.batch * self.width() * self.hidden;
         if work < 1 << 21 {
@@ -162,28 +162,29 @@ impl Rnn {
     }
 }
 
-/// Bytes that [`forward`] fills for [`backward`], whose contents it uses up.
+/// Bytes of the workspace, which [`forward`] fills for [`backward`].
 pub fn workspace_bytes(g: &Rnn) -> usize {
     let (gates, beside) = g.kept();
     (gates + beside) * g.elem.size()
 }
 
-/// Bytes of working memory for [`forward`] and for [`backward`], free afterwards.
+/// Bytes of scratch memory for [`forward`] and for [`backward`].
 pub fn scratch_bytes(g: &Rnn) -> usize {
     (g.width() * (g.hidden + 1)).max(2 * g.state()) * g.elem.size()
 }
 
-/// Runs the layer: `y` gets the hidden state after every step, `hn` and `cn` (may be null) the last states. `c0` and `cn` concern the LSTM only;
-/// `h0` and `c0` may be null, meaning 0.
+/// Runs the layer. Writes the hidden state after every step to `y`, and the last states to `hn` and `cn`, which may be null. `c0` and `cn` are used
+/// by
+/// the LSTM only; `h0` and `c0` may be null, meaning 0.
 ///
-/// With `lengths`, sequence `b` has `lengths[b]` steps: the steps behind its end keep the states, and their results are 0.
+/// With `lengths`, sequence `b` has `lengths[b]` steps. Steps after its end leave the states unchanged and have result 0.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`, or if there is not one length for each sequence.
 ///
 /// # Safety
-/// Operands that are not null are dense, aligned and of the sizes that `g` says; results, `workspace` ([`workspace_bytes`]) and `scratch`
-/// ([`scratch_bytes`]), both aligned to the element, overlap nothing.
+/// Operands that are not null are dense, aligned and of the sizes that `g` says. Results, `workspace` ([`workspace_bytes`]) and `scratch`
+/// ([`scratch_bytes`]) overlap nothing; the latter two are aligned to the element.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn forward(
     threads: &dyn Threads,
@@ -203,21 +204,21 @@ pub unsafe fn forward(
         lengths.is_none_or(|lengths| lengths.len() == g.batch),
         "a length for each sequence"
     );
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
         let s = |p: *const u8| Shared(p.cast_mut().cast::<T>());
         forward::run::<T>(threads, g, p, lengths, [s(x), s(h0), s(c0)], [s(y), s(hn), s(cn)], [s(workspace), s(scratch)])
     })
 }
 
-/// Gradients of [`forward`], from its operands, its result `y` and the `workspace` that it filled, which is overwritten, as is
-/// `y` behind the ends of sequences.
+/// Gradients of [`forward`], from its operands, its result `y` and the `workspace` that it filled. Overwrites the workspace, and `y` after the
+/// ends of sequences.
 ///
 /// # Panics
-/// As [`forward`].
+/// Same as for [`forward`].
 ///
 /// # Safety
-/// As [`forward`]'s; `y` and `workspace` are as [`forward`] left them.
+/// Same as for [`forward`]; `y` and `workspace` are as [`forward`] left them.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn backward(
     threads: &dyn Threads,
@@ -237,19 +238,19 @@ pub unsafe fn backward(
         lengths.is_none_or(|lengths| lengths.len() == g.batch),
         "a length for each sequence"
     );
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
         let s = |p: *const u8| Shared(p.cast_mut().cast::<T>());
         backward::run::<T>(threads, g, p, lengths, [s(x), s(h0), s(c0), s(y)], cotangents, gradients, [s(workspace), s(scratch)])
     })
 }
 
-/// Writes a state of sequence `b` to a row of results, or of cells.
+/// Copies some units of a state of one sequence, from offset `own` on, to `to`; writes 0 if the state is null.
 ///
 /// # Safety
-/// The units exist at both; a null state is 0.
+/// `units` elements at both.
 unsafe fn hold<T: Real>(state: Shared<T>, own: usize, to: *mut T, units: usize) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if state.is_null() {
             std::slice::from_raw_parts_mut(to, units).fill(T::ZERO);
@@ -259,10 +260,10 @@ unsafe fn hold<T: Real>(state: Shared<T>, own: usize, to: *mut T, units: usize) 
     }
 }
 
-/// `c = a @ b + beta * c` with `(row, column)` strides in elements, cut over threads.
+/// `c = a @ b + beta * c` with `(row, column)` strides in elements, on several threads.
 ///
 /// # Safety
-/// As `gemm::gemm`'s.
+/// Same as for `gemm::gemm`.
 #[allow(clippy::too_many_arguments, reason = "three operands with strides")]
 unsafe fn product<T: Real>(
     threads: &dyn Threads,
@@ -291,7 +292,7 @@ unsafe fn product<T: Real>(
         alpha: 1.0,
         beta,
     };
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     unsafe {
         gemm::gemm(
             threads,

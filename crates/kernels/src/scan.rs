@@ -1,4 +1,4 @@
-//! Running sums, products and extremes along one axis.
+//! Cumulative sums, products and extrema along one axis.
 
 use std::mem::MaybeUninit;
 
@@ -15,9 +15,9 @@ pub enum Scan {
     Sum,
     /// Product of all elements up to this one.
     Prod,
-    /// Smallest of all elements up to this one; NaN from the first NaN on.
+    /// Minimum of all elements up to this one; NaN from the first NaN on.
     Min,
-    /// Largest of all elements up to this one; NaN from the first NaN on.
+    /// Maximum of all elements up to this one; NaN from the first NaN on.
     Max,
 }
 
@@ -39,12 +39,13 @@ type Block = MaybeUninit<[[u64; 8]; BLOCK_BYTES / 64]>;
 
 /// Scans `src` along `axis` into `out`, which has the source's shape.
 ///
-/// Accumulates as [`reduce`](crate::reduce::reduce) does. Rows of 256 Ki elements and more are cut into fixed segments whose totals
-/// come first, so that they run on several threads with one result; what two threads add up exactly is not.
+/// Accumulates as [`reduce`](crate::reduce::reduce) does. Rows of at least 256 Ki elements are split into fixed segments, whose totals are computed
+/// first. They run on several threads and the result does not depend on their number. Integer sums, exact in any grouping, are not split for two
+/// threads.
 ///
 /// # Safety
 /// Every element of `src` can be read and every element of `out` written; `out` either does not overlap `src` or is the same elements
-/// with the same type and strides; its elements do not overlap each other; both strides have one entry per axis of `src`.
+/// with the same type and strides; elements of `out` do not overlap each other; both strides have one entry per axis of `src`.
 pub unsafe fn scan(
     threads: &dyn Threads,
     op: Scan,
@@ -105,7 +106,7 @@ pub unsafe fn scan(
     let width = if columns {
         (BLOCK_BYTES / job.size).min(256)
     } else {
-        // Whole groups of rows, unless there are too few rows for that.
+        // Whole groups of `CHAINS` rows, unless there are too few rows for that.
         match (SEGMENT / line.len).clamp(1, 1024) {
             width if width > CHAINS => width / CHAINS * CHAINS,
             _ if inner.len >= 8 * CHAINS => CHAINS,
@@ -131,11 +132,11 @@ pub unsafe fn scan(
     if columns {
         return split(threads, units, outputs, &|unit| {
             let (src, dst, width) = place(unit);
-            // SAFETY: places lie inside the caller's arrays; units are apart.
+            // SAFETY: offsets lie inside the caller's arrays; units are disjoint.
             unsafe { job.columns(src, dst, inner, width) };
         });
     }
-    // Sums of whole numbers are the same in any grouping, and one pass over a row is no slower than two threads' two passes.
+    // Integer sums are equal in any grouping, and one pass over a row is no slower than the two passes of two threads.
     let in_one = sums_whole_numbers && threads.count() <= 2;
     let segments = if line.len >= 4 * SEGMENT && !in_one {
         line.len.div_ceil(SEGMENT)
@@ -145,7 +146,7 @@ pub unsafe fn scan(
     if segments == 1 {
         return split(threads, units, outputs, &|unit| {
             let (src, dst, width) = place(unit);
-            // Whole numbers are added faster than several rows are read at once.
+            // Integer additions are so fast that reading several rows together gains nothing.
             let together = match sums_whole_numbers {
                 true => 0,
                 false => width / CHAINS * CHAINS,
@@ -169,7 +170,7 @@ pub unsafe fn scan(
             }
         });
     }
-    // Long rows have one unit each, as their length exceeds a segment.
+    // A long row is one unit, because its length exceeds a segment.
     let mut carries = vec![[0u64; 2]; units * segments];
     let base = carries.as_mut_ptr() as usize;
     let range = |s: usize| (s * SEGMENT, line.len.min((s + 1) * SEGMENT));
@@ -182,7 +183,7 @@ pub unsafe fn scan(
     });
     let mut is_sound = true;
     for row in carries.chunks_exact_mut(segments) {
-        // SAFETY: carries are values of the accumulator type, apart from each other.
+        // SAFETY: carries are values of the accumulator type, which do not overlap.
         let mut before = unsafe { job.neutral() };
         for carry in row {
             let total = std::mem::replace(carry, before);
@@ -198,17 +199,17 @@ pub unsafe fn scan(
         }
     }
     if !is_sound {
-        // Products of segments left the range of the type, where those up to each element may not: these are taken in their order.
+        // The product of a segment over- or underflowed, although the running products may not have: recompute in the order of the elements.
         return split(threads, units, outputs, &|unit| {
             let (src, dst, _) = place(unit);
-            // SAFETY: as above: units are apart.
+            // SAFETY: as above: units are disjoint.
             unsafe { job.row(src, dst, 0, line.len, &mut job.neutral()) };
         });
     }
     split(threads, units * segments, outputs, &|task| {
         let (start, end) = range(task % segments);
         let (src, dst, _) = place(task / segments);
-        // SAFETY: tasks write segments apart; the carries are only read.
+        // SAFETY: tasks write disjoint segments; the carries are only read.
         unsafe {
             job.row(
                 src,
@@ -227,9 +228,9 @@ type Carry = [u64; 2];
 struct Job {
     types: Types,
     size: usize,
-    /// Whether rows of the source are values of the accumulator's type one behind the other.
+    /// Whether rows of the source are contiguous values of the accumulator's type.
     reads: bool,
-    /// The same of the result.
+    /// Whether rows of the result are contiguous values of the accumulator's type.
     writes: bool,
     /// The scanned axis.
     line: Axis,
@@ -238,7 +239,7 @@ struct Job {
 impl Job {
     unsafe fn neutral(&self) -> Carry {
         let mut carry = [0; 2];
-        // SAFETY: a carry has room for every accumulator.
+        // SAFETY: a carry has room for any accumulator.
         unsafe { (self.types.kernel.fill)(carry.as_mut_ptr().cast(), 1) };
         carry
     }
@@ -262,20 +263,20 @@ impl Job {
         }
     }
 
-    /// The `n` elements of a row from `src` on as values of the accumulator's type: where they are, or in the buffer.
+    /// The `n` elements of a row from `src` on as values of the accumulator's type: in place, or converted into the buffer.
     ///
     /// # Safety
-    /// They may be read, and the buffer has room for so many values.
+    /// The elements can be read; the buffer has room for `n` values.
     unsafe fn values(&self, src: *const u8, n: usize, buffer: *mut u8) -> *const u8 {
         if self.reads {
             return src;
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.types.load)(src, self.line.src, n, buffer) };
         buffer
     }
 
-    /// Scans elements `start..end` of a row, with what came before in `carry`.
+    /// Scans elements `start..end` of a row; `carry` is the fold of the elements before.
     unsafe fn row(
         &self,
         src: *const u8,
@@ -302,13 +303,13 @@ impl Job {
         }
     }
 
-    /// Scans [`CHAINS`] rows that lie `apart`, a part of each at a time: the same additions in the same order as one by one.
+    /// Scans [`CHAINS`] rows with distance `apart` in alternation. Each row has the same additions in the same order as on its own.
     unsafe fn rows(&self, src: *const u8, dst: *mut u8, apart: Axis) {
         let most = BLOCK_BYTES / CHAINS / self.size;
         let (mut buffer, mut carries) = (Block::uninit(), [[0u64; 2]; CHAINS]);
         let buffer = buffer.as_mut_ptr().cast::<u8>();
         let carries = carries.as_mut_ptr().cast::<u8>();
-        // SAFETY: elements lie inside the arrays, `CHAINS` parts of `most` values fit the buffer, and as many values the carries.
+        // SAFETY: elements lie inside the arrays; `CHAINS` parts of `most` values fit the buffer; there are `CHAINS` carries.
         unsafe {
             (self.types.kernel.fill)(carries, CHAINS);
             for i in (0..self.line.len).step_by(most) {
@@ -328,7 +329,7 @@ impl Job {
         }
     }
 
-    /// Scans `width` rows side by side.
+    /// Scans `width` neighbouring rows together.
     unsafe fn columns(&self, src: *const u8, dst: *mut u8, inner: Axis, width: usize) {
         let (mut acc, mut buffer) = (Block::uninit(), Block::uninit());
         let (acc, buffer) = (
@@ -368,7 +369,7 @@ mod tests {
             let elem = Elem::ALL[round % Elem::COUNT];
             let op = [Scan::Sum, Scan::Prod, Scan::Min, Scan::Max][noise.below(4)];
             let direction = [Direction::Forward, Direction::Reverse][noise.below(2)];
-            // Small whole numbers: every result below is exact in every type.
+            // Small integers: every result below is exact in every type.
             let x = Strided::new(elem, &shape, &order, &steps, || {
                 (
                     if op == Scan::Prod {
@@ -432,7 +433,7 @@ mod tests {
                     values.len() - 1 - i
                 };
                 sum += values[i].0;
-                // A random walk of roundings of sums below about 1000.
+                // Rounding errors of sums below about 1000 add up like a random walk.
                 assert!(
                     (y.at(&[i]).0 - sum).abs() < 0.03,
                     "{i}: {} not {sum}",

@@ -1,9 +1,9 @@
-//! Threads and inputs for this crate's own tests.
+//! Threads and input data for this crate's tests.
 
 use crate::Threads;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Lends `0` scoped threads, started anew for every call.
+/// Test threads: starts `0` scoped threads at every call.
 pub(crate) struct Scoped(pub usize);
 
 impl Threads for Scoped {
@@ -57,7 +57,7 @@ impl<T: crate::real::Real> FromF64 for T {
     }
 }
 
-/// Fails with the first element further than `tolerance * (1 + |want|)` from the wanted one.
+/// Fails at the first element whose error exceeds `tolerance * (1 + |want|)`.
 pub(crate) fn close<T: crate::real::Real>(what: &str, got: &[T], want: &[f64], tolerance: f64) {
     assert_eq!(got.len(), want.len(), "{what}: length");
     for (i, (&g, &w)) in got.iter().zip(want).enumerate() {

@@ -1,4 +1,4 @@
-//! Working memory: bounded memory that every thread keeps for the kernels' tiles, and vectors whose length follows the data.
+//! Working memory: a bounded thread-local buffer for the kernels' tiles, and vectors whose length depends on the data.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lends `len` elements of uninitialised-looking (old) memory, 64-byte aligned, to `f`. Not to be nested: a kernel asks once and divides.
+/// Calls `f` with `len` elements of a thread-local buffer, 64-byte aligned, with unspecified contents. Calls must not nest.
 pub(crate) fn with<T: crate::real::Real, R>(len: usize, f: impl FnOnce(*mut T) -> R) -> R {
     LINES.with(|lines| {
         let mut lines = lines.borrow_mut();
@@ -25,24 +25,24 @@ pub(crate) fn with<T: crate::real::Real, R>(len: usize, f: impl FnOnce(*mut T) -
     })
 }
 
-/// Ends the work in hand: there is no memory for it. The panic's payload is the error, which who launched the work makes an error of memory;
-/// no message is printed.
+/// Out of memory: unwinds with the allocator's error as payload, without printing a message. The engine that launched the kernel converts it into a
+/// memory error.
 #[cold]
 fn no_memory(error: std::collections::TryReserveError) -> ! {
     std::panic::resume_unwind(Box::new(error))
 }
 
-/// Makes room for `more` elements behind those there are, or ends the work in hand.
+/// Reserves space for `more` elements; unwinds with [`no_memory`] if there is none.
 pub(crate) fn reserve<T>(to: &mut Vec<T>, more: usize) {
     if let Err(error) = to.try_reserve_exact(more) {
         no_memory(error);
     }
 }
 
-/// `len` times the same value, as `vec![value; len]`, which ends the process if there is no memory for it.
+/// `vec![value; len]` that panics if there is no memory, whereas `vec!` aborts the process.
 ///
 /// # Panics
-/// With the allocator's error, without memory.
+/// If there is no memory; the payload is the allocator's error.
 pub fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
     let mut all = Vec::new();
     reserve(&mut all, len);
@@ -50,10 +50,10 @@ pub fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
     all
 }
 
-/// What `of` gives, at most `most` values, as `collect`, which ends the process if there is no memory for them.
+/// Collects `of`, at most `most` values, and panics if there is no memory, whereas `collect` aborts the process.
 ///
 /// # Panics
-/// With the allocator's error, without memory.
+/// If there is no memory; the payload is the allocator's error.
 pub fn collected<T>(most: usize, of: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
     reserve(&mut all, most);
@@ -61,7 +61,7 @@ pub fn collected<T>(most: usize, of: impl IntoIterator<Item = T>) -> Vec<T> {
     all
 }
 
-/// Makes room for `more` entries, or ends the work in hand.
+/// Reserves space for `more` entries; unwinds with [`no_memory`] if there is none.
 pub(crate) fn reserve_map<K: Eq + std::hash::Hash, V>(
     to: &mut std::collections::HashMap<K, V>,
     more: usize,

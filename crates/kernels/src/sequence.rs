@@ -1,4 +1,4 @@
-//! Sequences of samples: sums of products at every shift, and values between points.
+//! Correlation of sequences, linear interpolation, and `linspace`.
 
 use crate::real::Shared;
 use crate::reduce::number::{Bit, Cx};
@@ -6,23 +6,23 @@ use crate::reduce::plan::split;
 use crate::reduce::{Number, by_isa};
 use crate::{Elem, Threads};
 
-/// Alignment of two sequences at each shift.
+/// How two sequences are aligned at each shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sliding {
-    /// Type of all elements: anything but halves.
+    /// Type of all elements; not a 16-bit float.
     pub elem: Elem,
-    /// How many elements of the weights lie in front of the other sequence at the first shift.
+    /// Number of weights that precede the first element of `x` at the first shift.
     pub before: usize,
-    /// Whether the weights are taken from the last to the first.
+    /// Whether the weights are used in reverse order (convolution).
     pub reversed: bool,
-    /// Whether they are conjugated.
+    /// Whether the weights are conjugated.
     pub conjugated: bool,
 }
 
-/// Writes `out[k] = sum of x[k + j - before] * w[j]` over the `j < m` for which that element of `x` exists, for all `k < len`.
+/// Writes `out[k] = sum over j of x[k + j - before] * w[j]` for all `k < len`; terms outside of `x` are 0.
 ///
 /// # Safety
-/// `x`, `w` and `out` hold `n`, `m` and `len` contiguous elements; `out` lies apart from the others.
+/// `x`, `w` and `out` hold `n`, `m` and `len` contiguous elements; `out` does not overlap the others.
 #[expect(clippy::too_many_arguments, reason = "plain data of one small kernel")]
 pub unsafe fn slide(
     threads: &dyn Threads,
@@ -46,11 +46,11 @@ pub unsafe fn slide(
         Elem::C128 => slide_of::<Cx<f64>>,
         Elem::F16 | Elem::BF16 => unreachable_halves,
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { run(threads, how, x, n, w, m, out, len) }
 }
 
-/// Halves are computed in float32 by every caller.
+/// Stands for 16-bit floats, which every caller converts to float32 first.
 #[expect(clippy::too_many_arguments, reason = "the signature of the others")]
 unsafe fn unreachable_halves(
     _: &dyn Threads,
@@ -65,7 +65,7 @@ unsafe fn unreachable_halves(
     debug_assert!(false, "halves are widened before they slide");
 }
 
-/// An element with products and sums; integers wrap around, whatever their sign.
+/// Element types with products and sums; integers wrap.
 trait Term: Number {
     fn plus_product(self, x: Self, w: Self) -> Self;
     fn conjugate(self) -> Self;
@@ -102,7 +102,7 @@ unsafe fn slide_of<T: Term>(
     out: *mut u8,
     len: usize,
 ) {
-    // Results of one task: they and the elements below them stay in the first cache while the weights pass.
+    // Results per task: they and the elements of `x` stay in L1 while the loop runs over the weights.
     const BLOCK: usize = 2048;
     // SAFETY: the caller gives `n` and `m` elements.
     let (x, w) = unsafe {
@@ -131,7 +131,7 @@ unsafe fn slide_of<T: Term>(
         len.saturating_mul(m) / 4,
         &|block| {
             let (start, end) = (block * BLOCK, len.min((block + 1) * BLOCK));
-            // SAFETY: room for `len` results; blocks are apart.
+            // SAFETY: `out` has `len` elements; blocks are disjoint.
             unsafe {
                 let out = std::slice::from_raw_parts_mut((out as *mut T).add(start), end - start);
                 if end - start < 16 && m > 64 {
@@ -145,11 +145,11 @@ unsafe fn slide_of<T: Term>(
 }
 
 by_isa! {
-    /// The results from `start` on, weight by weight; four at a time where all of them have elements.
+    /// Computes the results from `start` on with the weights in the outer loop, four at a time where all four have elements.
     unsafe fn sums [T: Term] [T] (x: &[T], w: &[T], before: usize, start: usize, out: &mut [T]) {
         out.fill(T::ZERO);
         let (n, end) = (x.len(), start + out.len());
-        // The results (counted from `start`) to which weight `j` contributes.
+        // The range of results (relative to `start`) to which weight `j` contributes.
         let reach = |j: usize| {
             let from = before.saturating_sub(j).clamp(start, end);
             (from - start, (n + before).saturating_sub(j).clamp(from, end) - start)
@@ -157,7 +157,7 @@ by_isa! {
         let mut j = 0;
         while j < w.len() {
             let few = (w.len() - j).min(4);
-            // Later weights start and end earlier.
+            // The ranges of later weights start and end earlier.
             let (from, to) = (reach(j).0, reach(j + few - 1).1);
             if few == 4 && from < to {
                 for (t, &w) in w[j..j + 4].iter().enumerate() {
@@ -186,7 +186,7 @@ by_isa! {
 }
 
 by_isa! {
-    /// The same, result by result: for few of many weights.
+    /// Computes the results from `start` on with the results in the outer loop: for few results of many weights.
     unsafe fn dots [T: Term] [T] (x: &[T], w: &[T], before: usize, start: usize, out: &mut [T]) {
         const LANES: usize = 16;
         for (k, out) in out.iter_mut().enumerate() {
@@ -207,14 +207,15 @@ by_isa! {
     }
 }
 
-/// Writes for each of `m` floats at `x` the value there of the straight lines through the points `(xp[i], fp[i])`, `xp` ascending: before the first
-/// point and behind the last one their own values, of NaN NaN. Computed in float64.
+/// Linear interpolation: writes the values at each of the `m` floats at `x` of the piecewise linear function through the points `(xp[i], fp[i])`,
+/// with
+/// `xp` ascending. Before the first and after the last point the function is constant; NaN gives NaN. Computed in float64.
 ///
 /// # Safety
 /// `x` and `out` hold `m` contiguous elements of type `elem`, float32 or float64, and do not overlap.
 ///
 /// # Panics
-/// If there are no points, or not as many values as coordinates.
+/// If there are no points, or if `xp` and `fp` differ in length.
 pub unsafe fn interpolate(
     threads: &dyn Threads,
     elem: Elem,
@@ -224,7 +225,7 @@ pub unsafe fn interpolate(
     out: *mut u8,
 ) {
     assert!(!xp.is_empty() && xp.len() == fp.len());
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if elem == Elem::F64 {
             interpolate_of::<f64>(threads, xp, fp, x, m, out);
@@ -248,7 +249,7 @@ unsafe fn interpolate_of<T: Number>(
         let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
         let mut near = 0;
         for i in start..end {
-            // SAFETY: `i < m`, the number of elements that the caller gives; chunks are apart.
+            // SAFETY: `i < m`, the number of elements that the caller gives; chunks are disjoint.
             unsafe {
                 let at = (*(x as *const T).add(i)).to_f64();
                 *(out as *mut T).add(i) = T::from_number(between(xp, fp, at, &mut near));
@@ -257,7 +258,7 @@ unsafe fn interpolate_of<T: Number>(
     });
 }
 
-/// The value at `x`. `near` is the point before the last value asked for: often the next one is there, too.
+/// The value at `x`. `near` is the interval of the value before: the next one is often in the same interval.
 #[inline]
 fn between(xp: &[f64], fp: &[f64], x: f64, near: &mut usize) -> f64 {
     let last = xp.len() - 1;
@@ -272,7 +273,7 @@ fn between(xp: &[f64], fp: &[f64], x: f64, near: &mut usize) -> f64 {
     }
     let fits = |i: usize| xp[i] <= x && x < xp[i + 1];
     if !fits(*near) {
-        // The point before `x` is at least the first; NaN among the points may say otherwise.
+        // The interval is clamped, because with NaN among the points the search may return 0.
         *near = xp.partition_point(|&p| p <= x).clamp(1, last) - 1;
     }
     let i = *near;
@@ -284,7 +285,7 @@ fn between(xp: &[f64], fp: &[f64], x: f64, near: &mut usize) -> f64 {
     if !y.is_nan() {
         return y;
     }
-    // Infinities: from the other end there may be a number, and between equals there is one.
+    // With infinities, the line from the other end may give a number; between equal values the result is that value.
     let y = fp[i + 1] + slope * (x - xp[i + 1]);
     if y.is_nan() && fp[i] == fp[i + 1] {
         return fp[i];
@@ -292,25 +293,25 @@ fn between(xp: &[f64], fp: &[f64], x: f64, near: &mut usize) -> f64 {
     y
 }
 
-/// Rows of evenly spaced numbers.
+/// `linspace` of several columns at once: rows of evenly spaced numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Ramps {
-    /// F32 or F64: what is written.
+    /// Element type of the result, F32 or F64.
     pub elem: Elem,
-    /// Numbers of a row: as many as there are bounds of either kind.
+    /// Numbers per row: the length of `start` and of `stop`.
     pub n: usize,
-    /// How many rows there are.
+    /// Number of rows.
     pub rows: usize,
-    /// How many steps there are from `start` to `stop`.
+    /// Number of steps from `start` to `stop`.
     pub gaps: f64,
-    /// Whether the last row is `stop` itself.
+    /// Whether the last row is exactly `stop`.
     pub ends_at_stop: bool,
 }
 
-/// Writes `start[j] + i * step[j]` to row `i` of `out` at `j`, computed in f64, where there are `gaps` steps to `stop[j]`.
+/// Writes `start[j] + i * step[j]` to element `j` of row `i` of `out`, where `step[j] = (stop[j] - start[j]) / gaps`. Computed in f64.
 ///
 /// # Safety
-/// `start` and `stop` hold `what.n` numbers, `out` has room for `what.rows` contiguous rows of as many, apart from both.
+/// `start` and `stop` hold `what.n` numbers; `out` has room for `what.rows` contiguous rows of that length and overlaps neither.
 pub unsafe fn ramps(
     threads: &dyn Threads,
     what: &Ramps,
@@ -318,7 +319,7 @@ pub unsafe fn ramps(
     stop: *const f64,
     out: *mut u8,
 ) {
-    /// Columns and rows of one task: bounds and steps of so many columns stay in the first cache.
+    /// Columns and rows per task: the bounds and steps of these columns stay in L1.
     const COLUMNS: usize = 1024;
     const ROWS: usize = 64;
     let (columns, rows) = (what.n.div_ceil(COLUMNS), what.rows.div_ceil(ROWS));
@@ -332,7 +333,7 @@ pub unsafe fn ramps(
         let (j, first) = (task % columns * COLUMNS, task / columns * ROWS);
         let n = COLUMNS.min(what.n - j);
         let mut steps = [0.0_f64; COLUMNS];
-        // SAFETY: columns `j..j + n` exist in the bounds and in every row; tasks write blocks apart.
+        // SAFETY: columns `j..j + n` exist in the bounds and in every row; tasks write disjoint blocks.
         unsafe {
             for (i, step) in steps[..n].iter_mut().enumerate() {
                 *step = (*stop.at(j + i) - *start.at(j + i)) / what.gaps;
@@ -352,10 +353,10 @@ pub unsafe fn ramps(
 }
 
 by_isa! {
-    /// The numbers themselves, or so many steps on.
+    /// Writes `from`, plus `on` times `steps` if `on` is given.
     ///
     /// # Safety
-    /// `n` numbers are readable at `from` and `steps`; `to` has room for as many.
+    /// `n` numbers are readable at `from` and `steps`; `to` has room for `n`.
     unsafe fn ramp_row [T: Number] [T] (from: *const f64, steps: *const f64, on: Option<f64>, n: usize, to: *mut T) {
         // SAFETY: all numbers lie below `n`.
         unsafe {

@@ -1,6 +1,6 @@
 //! Softmax, log-softmax, log-sum-exp and softmax cross-entropy along one axis of dense `(outer, len, inner)` data, with gradients.
 //!
-//! Rows are dense when `inner` is 1; otherwise a few rows at a time are copied to working memory and back.
+//! If `inner` is not 1, rows are strided, and a few at a time are copied to working memory and back.
 
 pub(crate) mod loops;
 
@@ -13,19 +13,19 @@ use crate::{Elem, Threads, scratch};
 /// Geometry of a softmax. Row `r` is the `len` elements at `(r / inner, ·, r % inner)`; there are `outer * inner` rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Softmax {
-    /// `F32` or `F64`, of all operands.
+    /// Element type of all operands: `F32` or `F64`.
     pub elem: Elem,
-    /// Axes before the normalised one.
+    /// Product of the axes before the normalised one.
     pub outer: usize,
-    /// The normalised axis.
+    /// Length of the normalised axis.
     pub len: usize,
-    /// Axes behind it.
+    /// Product of the axes after it.
     pub inner: usize,
-    /// The data are divided by it.
+    /// Divisor of the data.
     pub temperature: f64,
 }
 
-/// Which of the two.
+/// Softmax or log-softmax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `exp(x) / sum(exp(x))`.
@@ -39,18 +39,18 @@ impl Softmax {
         self.outer * self.inner
     }
 
-    /// Rows of one task: about 8 K elements.
+    /// Rows per task: about 8 K elements.
     fn block(&self) -> usize {
         ((1 << 13) / self.len.max(1)).max(1)
     }
 
-    /// Rows copied at once where they are not dense: a cache line's worth, less where rows are long.
+    /// Rows copied at once if they are not dense: a cache line's worth, fewer if rows are long.
     fn copied(&self) -> usize {
         (self.block() * 4).clamp(1, 16)
     }
 }
 
-/// Calls `row(r, x, out)` for all rows with dense copies or the rows themselves; `x` are `K` inputs of the data's shape.
+/// Calls `row(r, x, out)` for all rows, with the rows themselves or with dense copies; `x` are `K` inputs of the data's shape.
 ///
 /// # Safety
 /// Inputs and output have the data's size; `out` overlaps an input only if it is that input.
@@ -91,7 +91,7 @@ unsafe fn each_row<T: Real, const K: usize>(
         scratch::with::<T, _>((K + 1) * count * g.len, |memory| {
             let place = |k: usize, c: usize| memory.wrapping_add((k * count + c) * g.len);
             let corner = |j: usize| (o * g.len + j) * g.inner + first;
-            // SAFETY: `count` neighbouring rows of the data, and room for as many dense rows of every operand.
+            // SAFETY: `count` neighbouring rows of the data; the scratch has room for dense copies of them for every operand.
             unsafe {
                 for (k, x) in inputs.iter().enumerate() {
                     for j in 0..g.len {
@@ -113,8 +113,8 @@ unsafe fn each_row<T: Real, const K: usize>(
     });
 }
 
-/// `y`: softmax or log-softmax of every row. `lengths` (one per row) may be null; otherwise only the first `lengths[r]` elements of row `r`
-/// take part and the others become 0.
+/// Writes the softmax or log-softmax of every row to `y`. `lengths` (one per row) may be null; otherwise only the first `lengths[r]` elements of
+/// row `r` are used and the results of the others are 0.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -161,7 +161,7 @@ pub unsafe fn softmax(
     })
 }
 
-/// `dx`: the gradient of [`softmax`] from its result `y`. With `lengths`, positions beyond them get 0.
+/// Writes the gradient of [`softmax`] to `dx`, given the result `y`. With `lengths`, elements after the length get 0.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -221,7 +221,7 @@ pub unsafe fn log_sum_exp(threads: &dyn Threads, g: &Softmax, x: *const u8, out:
         let task = |t: usize| {
             scratch::with::<T, _>(if g.inner == 1 { 0 } else { g.len }, |memory| {
                 for r in t * block..((t + 1) * block).min(g.rows()) {
-                    // SAFETY: the row's own elements; the scratch holds one.
+                    // SAFETY: elements of this row; the scratch holds one row.
                     unsafe {
                         let row = if g.inner == 1 {
                             x.at(r * g.len).cast_const()
@@ -246,10 +246,10 @@ pub unsafe fn log_sum_exp(threads: &dyn Threads, g: &Softmax, x: *const u8, out:
 /// # Safety
 /// `n > 0` elements are readable at `x`.
 unsafe fn row_log_sum_exp<T: Real>(x: *const T, n: usize, scale: T) -> T {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let max = loops::max(x, n);
-        // An infinite maximum is the result; subtracting it from itself would make a NaN.
+        // An infinite maximum is the result; subtracting it from itself would give NaN.
         let infinite = max.abs() == -T::NEG_INFINITY;
         if infinite {
             max * scale
@@ -259,13 +259,14 @@ unsafe fn row_log_sum_exp<T: Real>(x: *const T, n: usize, scale: T) -> T {
     }
 }
 
-/// Softmax cross-entropy with integer labels, rows dense (`inner` must be 1): `loss[r] = lse[r] - x[r, labels[r]] / temperature`, and
-/// `lse[r]` the log-sum-exp that [`cross_entropy_backward`] needs. A label outside `0..len` gives NaN, the label `ignore` gives 0.
+/// Softmax cross-entropy with integer labels; rows must be dense (`inner` is 1). `loss[r] = lse[r] - x[r, labels[r]] / temperature`, where `lse[r]`
+/// is
+/// the log-sum-exp that [`cross_entropy_backward`] needs. A label outside `0..len` gives NaN, the label `ignore` gives 0.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`, or `inner` is not 1.
 ///
-/// # Safety
+/// `x` has the size that `g` says; `labels`, `loss` and `lse` have one element per row; all are dense and aligned; the results overlap nothing.
 /// `x` has the size that `g` says; `labels`, `loss` and `lse` one element per row; all are dense and aligned, results overlap none.
 pub unsafe fn cross_entropy(
     threads: &dyn Threads,
@@ -277,7 +278,7 @@ pub unsafe fn cross_entropy(
     lse: *mut u8,
 ) {
     assert_eq!(g.inner, 1, "cross entropy takes dense rows");
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     unsafe { log_sum_exp(threads, g, x, lse) };
     with_real!(g.elem, T => {
         let (x, loss, lse) = (x.cast::<T>(), loss.cast::<T>(), lse.cast::<T>());
@@ -296,13 +297,13 @@ pub unsafe fn cross_entropy(
     })
 }
 
-/// `dx[r, c] = dloss[r] * (softmax(x)[r, c] - (c == labels[r])) / temperature`; rows with the label `ignore` get 0, with a label outside NaN.
+/// `dx[r, c] = dloss[r] * (softmax(x)[r, c] - (c == labels[r])) / temperature`. Rows with the label `ignore` get 0, those with an invalid label NaN.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`, or `inner` is not 1.
 ///
 /// # Safety
-/// As [`cross_entropy`]'s; `lse` is what it wrote, `dloss` has one element per row, `dx` may be `x`.
+/// Same as for [`cross_entropy`]; `lse` is what it wrote, `dloss` has one element per row, `dx` may be `x`.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn cross_entropy_backward(
     threads: &dyn Threads,
@@ -319,7 +320,7 @@ pub unsafe fn cross_entropy_backward(
     with_real!(g.elem, T => {
         let (lse, dloss) = (Shared(lse.cast_mut().cast::<T>()), Shared(dloss.cast_mut().cast::<T>()));
         let scale = T::from_f64(1.0 / g.temperature);
-        // SAFETY: rows of the data, one label, lse and dloss each.
+        // SAFETY: rows of the data, with one label, lse and dloss per row.
         unsafe {
             each_row::<T, 1>(threads, g, [Shared(x.cast_mut().cast())], Shared(dx.cast()), |r, [x], dx| {
                 let label = *labels.at(r);

@@ -1,17 +1,17 @@
-//! The trait `Threads`, through which kernels use the caller's threads. The engine's pool implements it.
+//! The trait `Threads`, through which kernels use the caller's threads. The engine's thread pool implements it.
 
-/// A lender of threads.
+/// A provider of threads.
 pub trait Threads: Sync {
-    /// The most tasks that run at the same time, at least 1.
+    /// Maximum number of tasks that run at the same time, at least 1.
     fn count(&self) -> usize;
 
-    /// Runs `task(0)`, …, `task(n - 1)`, each once, in any order and partly at the same time, and returns when all are done.
+    /// Runs `task(0)`, ..., `task(n - 1)`, each once, in any order and possibly at the same time, and returns when all are done.
     ///
-    /// A kernel's result must not depend on `count()` or on the order: blocking is fixed by the problem's size alone.
+    /// A kernel's result must not depend on `count()` or on the order: the partition into tasks depends only on the size of the problem.
     fn run(&self, n: usize, task: &(dyn Fn(usize) + Sync));
 }
 
-/// Lends the calling thread only.
+/// Runs tasks on the calling thread only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Serial;
 

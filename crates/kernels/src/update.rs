@@ -1,6 +1,6 @@
 //! Fused optimizer updates: one step of many weights at once, over flat, contiguous buffers.
 //!
-//! Every rule reads the gradient as `g = clip(rescale * gradient)`. All rules but AdamW, whose decay is decoupled, then add `decay * weight`.
+//! Every rule uses the gradient `g = clip(rescale * gradient)`. All rules except AdamW, whose decay is decoupled, then add `decay * weight`.
 
 use std::mem::MaybeUninit;
 
@@ -9,7 +9,7 @@ use crate::reduce::by_isa;
 use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
-/// How a weight `w` and its states follow a gradient `g`.
+/// Update rule for a weight `w` and its states, given the gradient `g`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// `w -= rate * g`. No state.
@@ -27,48 +27,48 @@ pub enum Rule {
     /// `m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; w -= rate * c * m / (sqrt(v) + epsilon)`. Two states.
     /// The bias correction `c` is in [`Step::rate`]. Source: Kingma and Ba, 2015, section 2.
     Adam {
-        /// Decay of the mean.
+        /// Decay rate of the mean.
         beta1: f64,
-        /// Decay of the mean of squares.
+        /// Decay rate of the mean square.
         beta2: f64,
-        /// Keeps the divisor from zero.
+        /// Added to the divisor, so that it is not zero.
         epsilon: f64,
     },
-    /// As Adam without decay in `g`, and `w -= rate * c * m / (sqrt(v) + epsilon) + decay * w`. Two states.
+    /// Adam without decay in `g`, and `w -= rate * c * m / (sqrt(v) + epsilon) + decay * w`. Two states.
     /// Source: Loshchilov and Hutter, 2019, algorithm 2.
     AdamW {
-        /// Decay of the mean.
+        /// Decay rate of the mean.
         beta1: f64,
-        /// Decay of the mean of squares.
+        /// Decay rate of the mean square.
         beta2: f64,
-        /// Keeps the divisor from zero.
+        /// Added to the divisor, so that it is not zero.
         epsilon: f64,
     },
     /// `v = rho v + (1 - rho) g^2; w -= rate * g / (sqrt(v) + epsilon)`. One state.
     RmsProp {
-        /// Decay of the mean of squares.
+        /// Decay rate of the mean square.
         rho: f64,
-        /// Keeps the divisor from zero.
+        /// Added to the divisor, so that it is not zero.
         epsilon: f64,
     },
     /// `v` as in RMSProp; `a = rho a + (1 - rho) g; m = momentum * m - rate * g / sqrt(v - a^2 + epsilon); w += m`.
     /// Three states: `v`, `a`, `m`. Source: Graves, 2013, equations 38 to 45.
     RmsPropCentered {
-        /// Decay of both means.
+        /// Decay rate of both means.
         rho: f64,
         /// Factor of the previous step.
         momentum: f64,
-        /// Keeps the divisor from zero.
+        /// Added to the divisor, so that it is not zero.
         epsilon: f64,
     },
     /// `v += g^2; w -= rate * g / (sqrt(v) + epsilon)`. One state.
     AdaGrad {
-        /// Keeps the divisor from zero.
+        /// Added to the divisor, so that it is not zero.
         epsilon: f64,
     },
 }
 
-/// The most states that a rule has.
+/// Maximum number of states of a rule.
 pub const MAX_STATES: usize = 3;
 
 impl Rule {
@@ -85,7 +85,7 @@ impl Rule {
         }
     }
 
-    /// Factor of the rate at update `count`, counted from 1, that corrects the bias of both means towards their first value, zero:
+    /// Factor of the rate at update `count`, counted from 1, that corrects the bias of both means towards their initial value 0:
     /// `sqrt(1 - beta2^count) / (1 - beta1^count)` for Adam and AdamW, 1 for all others.
     ///
     /// Source: Kingma and Ba, 2015, section 2.
@@ -99,7 +99,7 @@ impl Rule {
     }
 }
 
-/// The rule and the numbers of one weight.
+/// The rule and the parameters for one weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The rule.
@@ -121,39 +121,39 @@ pub struct Step {
 pub struct Buffer {
     /// First element.
     pub ptr: *mut u8,
-    /// Their type.
+    /// Element type.
     pub elem: Elem,
 }
 
-/// One weight: its numbers and its buffers, `n` elements each.
+/// One weight: its parameters and its buffers of `n` elements each.
 #[derive(Clone, Copy, Debug)]
 pub struct Weight {
-    /// What is done.
+    /// Rule and parameters.
     pub step: Step,
     /// Number of elements.
     pub n: usize,
-    /// The weight, read (without `master`) and written.
+    /// The weight, written, and read unless there is a `master`.
     pub weight: Buffer,
-    /// Copy of the weight in F32, which is read and written; `weight` receives its rounded elements. Not with F64 weights.
+    /// F32 master copy of the weight, read and written; `weight` receives its rounded elements. Not with F64 weights.
     pub master: Option<Buffer>,
-    /// The gradient, read.
+    /// The gradient, which is only read.
     pub grad: Buffer,
-    /// As many states as the rule has, read and written; the others are not used.
+    /// The states of the rule, read and written; entries after [`Rule::num_states`] are not used.
     pub states: [Option<Buffer>; MAX_STATES],
 }
 
-/// Elements handled at once; the rows of a tile stay in the first-level cache.
+/// Elements per tile; the buffers of a tile stay in L1.
 const TILE: usize = 1024;
 
 type Tile = MaybeUninit<[[u64; 8]; TILE / 8]>;
 
-/// `(step, weights, gradients, states, n)`, all of the type that computes.
+/// `(step, weights, gradients, states, n)`, all in the compute type.
 type Row = unsafe fn(&Step, *mut u8, *const u8, [*mut u8; MAX_STATES], usize);
 
-/// The weights of one update, shared between the threads that work on them.
+/// The weights of one update, shared by its tasks.
 struct Work<'a>(&'a [Weight]);
 
-// SAFETY: the pointers are used by `update_tile` only, on tiles that no two threads share (contract of `update`).
+// SAFETY: the pointers are used only by `update_tile`, on tiles that no two threads share (contract of `update`).
 unsafe impl Sync for Work<'_> {}
 
 impl Work<'_> {
@@ -164,15 +164,16 @@ impl Work<'_> {
 
 /// Takes one optimizer step of every weight in place, in F64 for F64 weights and in F32 for all others.
 ///
-/// Tiles of all weights are dealt to the threads: large weights are split, and small ones share a thread. Every element is computed by itself, so
-/// the result does not depend on the number of threads.
+/// Tiles of all weights are distributed to the threads: large weights are split, and small ones share a thread. Every element is computed
+/// independently,
+/// so the result does not depend on the number of threads.
 ///
 /// # Safety
-/// All buffers have `n` elements and can be read and, but for gradients, written. No written buffer overlaps any other.
+/// All buffers have `n` elements and can be read and, except gradients, written. No written buffer overlaps any other.
 pub unsafe fn update(threads: &dyn Threads, weights: &[Weight]) {
     let mut num_tiles = 0;
     let mut len = 0;
-    // One past the last tile of each weight.
+    // For each weight, the number of its last tile plus one.
     let ends: Vec<usize> = weights
         .iter()
         .map(|weight| {
@@ -185,15 +186,15 @@ pub unsafe fn update(threads: &dyn Threads, weights: &[Weight]) {
     split(threads, num_tiles, 4 * len, &|tile| {
         let i = ends.partition_point(|&end| end <= tile);
         let first = if i == 0 { 0 } else { ends[i - 1] };
-        // SAFETY: the tile lies within weight `i`, and no two tasks have the same one; the rest is the contract of `update`.
+        // SAFETY: the tile lies within weight `i`, and no two tasks have the same tile; otherwise the contract of `update`.
         unsafe { update_tile(work.weight(i), (tile - first) * TILE) };
     });
 }
 
-/// Updates the elements from `start` on, at most [`TILE`] of them.
+/// Updates at most [`TILE`] elements from `start` on.
 ///
 /// # Safety
-/// As for [`update`]; `start < weight.n`, and nobody else works on this tile.
+/// Same as for [`update`]; `start < weight.n`, and nobody else accesses this tile.
 unsafe fn update_tile(weight: &Weight, start: usize) {
     let compute = weight.weight.elem.compute();
     debug_assert!(matches!(compute, Elem::F32 | Elem::F64) && start < weight.n);
@@ -206,7 +207,7 @@ unsafe fn update_tile(weight: &Weight, start: usize) {
     let mut tiles = [const { Tile::uninit() }; MAX_STATES + 2];
     let [weight_tile, grad_tile, state_tiles @ ..] = &mut tiles;
     let at = |buffer: Buffer| buffer.ptr.wrapping_add(start * buffer.elem.size());
-    // The elements in the type that computes: in place, or converted into `tile`.
+    // The elements in the compute type: in place, or converted into `tile`.
     let load = |buffer: Buffer, tile: &mut Tile| -> *mut u8 {
         if buffer.elem == compute {
             return at(buffer);
@@ -231,7 +232,7 @@ unsafe fn update_tile(weight: &Weight, start: usize) {
             *to = load(state, tile);
         }
     }
-    // SAFETY: `count` elements of the type that computes, apart from each other, with as many states as the rule has (contract of `update`).
+    // SAFETY: `count` elements of the compute type in buffers that do not overlap, with as many states as the rule has (contract of `update`).
     unsafe { row(&weight.step, w, g, states, count) };
     for (from, state) in states.into_iter().zip(weight.states) {
         if let Some(state) = state {
@@ -244,7 +245,7 @@ unsafe fn update_tile(weight: &Weight, start: usize) {
     }
 }
 
-/// A float that steps are taken in.
+/// A float type in which steps are computed.
 trait StepFloat:
     Copy
     + PartialOrd
@@ -257,7 +258,7 @@ trait StepFloat:
     fn of(x: f64) -> Self;
     fn sqrt(self) -> Self;
 
-    /// Within `-limit..=limit`. NaN stays NaN.
+    /// Clips to `-limit..=limit`; NaN stays NaN.
     #[inline(always)]
     fn clip(self, limit: Self) -> Self {
         let x = if self > limit { limit } else { self };
@@ -286,11 +287,11 @@ by_isa! {
             if k >= num_states {
                 return &mut [][..];
             }
-            // SAFETY: the caller gives `n` elements of every state that the rule has, apart from each other; each `k` is asked for once.
+            // SAFETY: the caller gives `n` elements of every state of the rule, which do not overlap; each `k` is used once.
             unsafe { std::slice::from_raw_parts_mut(states[k].cast::<T>(), n) }
         };
         let (a, b, c) = (state(0), state(1), state(2));
-        // SAFETY: the caller gives `n` weights and gradients, apart from each other and from the states.
+        // SAFETY: the caller gives `n` weights and gradients, which overlap neither each other nor the states.
         let (w, g) = unsafe {
             (
                 std::slice::from_raw_parts_mut(w.cast::<T>(), n),
@@ -364,7 +365,7 @@ mod tests {
     use super::*;
     use crate::reduce::fixtures::{Noise, Spawn, get, put};
 
-    /// One step of one element, straight from the formulas.
+    /// One step of one element, directly from the formulas.
     fn reference(step: &Step, w: &mut f64, g: f64, states: &mut [f64; MAX_STATES]) {
         let mut g = step.rescale * g;
         if let Some(c) = step.clip {
@@ -444,7 +445,7 @@ mod tests {
             rho: 0.9,
             epsilon: 1e-3,
         },
-        // The squared mean is at most 1, so the root stays real.
+        // The squared mean is at most 1, so the argument of the square root stays positive.
         Rule::RmsPropCentered {
             rho: 0.9,
             momentum: 0.9,
@@ -453,7 +454,7 @@ mod tests {
         Rule::AdaGrad { epsilon: 1e-3 },
     ];
 
-    /// One weight of a test with memory of its own.
+    /// One weight of a test with its own memory.
     struct Owned {
         step: Step,
         n: usize,
@@ -525,7 +526,7 @@ mod tests {
             }
         }
 
-        /// Weights, or their copies, and states, in F64.
+        /// Weights, or their master copies, and states, in F64.
         fn values(&self) -> Vec<Vec<f64>> {
             let read = |elem: Elem, bytes: &[u8]| -> Vec<f64> {
                 let elements = bytes.chunks_exact(elem.size());
@@ -539,7 +540,7 @@ mod tests {
             [weight].into_iter().chain(states).collect()
         }
 
-        /// What `values` should be after the step.
+        /// The values that are expected after the step.
         fn expected(&self) -> Vec<Vec<f64>> {
             let mut values = self.values();
             for i in 0..self.n {
@@ -560,7 +561,7 @@ mod tests {
         }
     }
 
-    /// Relative to values above 1: a handful of roundings in the type that computes, and one in the type that is stored.
+    /// Relative tolerance for values above 1: several roundings in the compute type, and one in the stored type.
     fn tolerance(compute: Elem, stored: Elem) -> f64 {
         let computed = 2f64.powi(if compute == Elem::F64 { -48 } else { -19 });
         computed
@@ -596,7 +597,7 @@ mod tests {
         let mut weights = all(&mut Noise(51));
         let expected: Vec<_> = weights.iter().map(Owned::expected).collect();
         let buffers: Vec<Weight> = weights.iter_mut().map(Owned::buffers).collect();
-        // SAFETY: all buffers have `n` elements of their types and are apart.
+        // SAFETY: all buffers have `n` elements of their types and do not overlap.
         unsafe { update(&Spawn(2), &buffers) };
         for (weight, expected) in weights.iter().zip(&expected) {
             let compute = weight.weight.0.compute();
@@ -632,7 +633,7 @@ mod tests {
         let [one, four] = [1, 4].map(|threads| {
             let mut weights = all(&mut Noise(52));
             let buffers: Vec<Weight> = weights.iter_mut().map(Owned::buffers).collect();
-            // SAFETY: all buffers have `n` elements of their types and are apart.
+            // SAFETY: all buffers have `n` elements of their types and do not overlap.
             unsafe { update(&Spawn(threads), &buffers) };
             weights
         });

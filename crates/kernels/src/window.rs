@@ -1,36 +1,36 @@
-//! Products of rows with the rows in a window around them: attention to neighbours.
+//! Sliding-window attention: products of each row with the rows in a window around it.
 //!
 //! Operands are dense: rows `(batch, length, heads, dim)`, scores `(batch, length, heads, width)`. Score `j` of row `i` belongs to row
-//! `i + dilation * (j - before)`, with a dilation for each head; rows outside of the sequence count as 0.
+//! `i + dilation * (j - before)`, with one dilation per head; rows outside of the sequence count as 0.
 
 use crate::Threads;
 use crate::real::{Real, Shared, with_real};
 
-/// Sizes of windows and of what they look at.
+/// Sizes of the operands and of the windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<'a> {
-    /// Type of the elements.
+    /// Element type.
     pub elem: crate::Elem,
     /// Number of sequences.
     pub batch: usize,
-    /// Rows of a sequence.
+    /// Rows per sequence.
     pub length: usize,
-    /// Distance between neighbours in a window, for each head.
+    /// Distance between neighbouring rows of a window, per head.
     pub dilations: &'a [i64],
-    /// Elements of a row of a head.
+    /// Elements per row and head.
     pub dim: usize,
-    /// Rows of a window before its own one.
+    /// Rows of a window before its centre.
     pub before: usize,
-    /// Rows of a window.
+    /// Rows per window.
     pub width: usize,
 }
 
-/// Which way [`sums`] carries rows.
+/// Direction of [`sums`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// To each row from the rows in its window.
+    /// Each row receives from the rows in its window.
     Gather,
-    /// From each row to the rows in its window.
+    /// Each row sends to the rows in its window.
     Scatter,
 }
 
@@ -40,7 +40,7 @@ impl Window<'_> {
         self.batch * self.length * self.dilations.len()
     }
 
-    /// The row, counted through, of score `j` of row `row`, or for [`Flow::Scatter`] the row whose score `j` belongs to `row`.
+    /// The flat index of the row of score `j` of row `row`; for [`Flow::Scatter`], of the row whose score `j` belongs to `row`.
     #[inline(always)]
     fn other(&self, row: usize, j: usize, flow: Flow) -> Option<usize> {
         let heads = self.dilations.len();
@@ -57,19 +57,19 @@ impl Window<'_> {
     }
 }
 
-/// Writes the product of each row of `x` with the rows of `y` in its window, as scores.
+/// Writes the dot products of each row of `x` with the rows of `y` in its window, as scores.
 ///
 /// # Safety
-/// `x` and `y` have the elements of the rows, `out` those of the scores, all dense.
+/// `x` and `y` have the elements of the rows, `out` has those of the scores; all are dense.
 pub unsafe fn scores(threads: &dyn Threads, g: &Window, x: *const u8, y: *const u8, out: *mut u8) {
     with_real!(g.elem, T => unsafe {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         scores_of::<T>(threads, g, x.cast(), y.cast(), out.cast());
     });
 }
 
 /// # Safety
-/// As [`scores`]'s.
+/// Same as for [`scores`].
 unsafe fn scores_of<T: Real>(
     threads: &dyn Threads,
     g: &Window,
@@ -85,17 +85,17 @@ unsafe fn scores_of<T: Real>(
                 Some(other) => unsafe { dot(x.at(row * g.dim), y.at(other * g.dim), g.dim) },
                 None => T::ZERO,
             };
-            // SAFETY: a score of this row, which is the task's own.
+            // SAFETY: a score of the row of this task.
             unsafe { *out.at(row * g.width + j) = product };
         }
     });
 }
 
-/// Writes for each row the sum of the rows of `x` in its window, times its scores; for [`Flow::Scatter`] the sum of the rows in whose windows it is,
-/// times their scores for it.
+/// Writes for each row the sum of the rows of `x` in its window, weighted by its scores. For [`Flow::Scatter`] (the transpose), the sum of the rows
+/// whose windows contain it, weighted by their scores for it.
 ///
 /// # Safety
-/// `scores` has the elements of the scores, `x` and `out` those of the rows, all dense.
+/// `scores` has the elements of the scores, `x` and `out` have those of the rows; all are dense.
 pub unsafe fn sums(
     threads: &dyn Threads,
     g: &Window,
@@ -105,13 +105,13 @@ pub unsafe fn sums(
     out: *mut u8,
 ) {
     with_real!(g.elem, T => unsafe {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         sums_of::<T>(threads, g, flow, scores.cast(), x.cast(), out.cast());
     });
 }
 
 /// # Safety
-/// As [`sums`]'s.
+/// Same as for [`sums`].
 unsafe fn sums_of<T: Real>(
     threads: &dyn Threads,
     g: &Window,
@@ -123,7 +123,7 @@ unsafe fn sums_of<T: Real>(
     let (scores, x, out) = (Shared(scores.cast_mut()), Shared(x.cast_mut()), Shared(out));
     in_blocks(threads, g, &|row| {
         let sum = out.at(row * g.dim);
-        // SAFETY: the row of this task, rows of the operands, and scores of these.
+        // SAFETY: the row of this task, rows of the operands, and their scores.
         unsafe {
             std::slice::from_raw_parts_mut(sum, g.dim).fill(T::ZERO);
             for j in 0..g.width {
@@ -144,7 +144,7 @@ unsafe fn sums_of<T: Real>(
     });
 }
 
-/// Calls `body` for each row, a block of rows a task.
+/// Calls `body` for each row, one task per block of rows.
 fn in_blocks(threads: &dyn Threads, g: &Window, body: &(dyn Fn(usize) + Sync)) {
     const BLOCK: usize = 64;
     let rows = g.rows();
@@ -154,7 +154,7 @@ fn in_blocks(threads: &dyn Threads, g: &Window, body: &(dyn Fn(usize) + Sync)) {
 }
 
 crate::real::per_isa! {
-    /// Sum of the products of two dense rows.
+    /// Dot product of two dense rows.
     ///
     /// # Safety
     /// `n` elements are readable at `x` and `y`.
@@ -163,7 +163,7 @@ crate::real::per_isa! {
 
 #[inline(always)]
 unsafe fn dot_body<T: Real, const FMA: bool>(x: *const T, y: *const T, n: usize) -> T {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let (x, y) = unsafe {
         (
             std::slice::from_raw_parts(x, n),
@@ -193,7 +193,7 @@ crate::real::per_isa! {
 #[inline(always)]
 unsafe fn add_scaled_body<T: Real, const FMA: bool>(factor: T, x: *const T, sum: *mut T, n: usize) {
     for i in 0..n {
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { *sum.add(i) = factor.fma::<FMA>(*x.add(i), *sum.add(i)) };
     }
 }

@@ -1,4 +1,4 @@
-//! Accuracy of the elementary functions, and what operators do at the edges of their domains.
+//! Accuracy of the elementary functions, and behaviour of operators at the edges of their domains.
 //!
 //! f32 results are compared with the f64 functions of `libm`, rounded; f64 results with values computed by mpmath in 1300 bits
 //! and rounded to the nearest f64 (so half an ulp of each difference may be the reference's).
@@ -10,7 +10,7 @@ use mxnet_kernels::map::{self, InnerLoops};
 fn one64(rows: &'static InnerLoops, x: &[f64]) -> Vec<f64> {
     let mut y = vec![0f64; x.len()];
     let params = [0.2, 0.5];
-    // SAFETY: as many elements on both sides.
+    // SAFETY: equally many elements on both sides.
     unsafe {
         map::run_row(
             rows,
@@ -27,7 +27,7 @@ fn one64(rows: &'static InnerLoops, x: &[f64]) -> Vec<f64> {
 fn one32(rows: &'static InnerLoops, x: &[f32]) -> Vec<f32> {
     let mut y = vec![0f32; x.len()];
     let params = [0.2, 0.5];
-    // SAFETY: as many elements on both sides.
+    // SAFETY: equally many elements on both sides.
     unsafe {
         map::run_row(
             rows,
@@ -41,7 +41,7 @@ fn one32(rows: &'static InnerLoops, x: &[f32]) -> Vec<f32> {
     y
 }
 
-/// Two operands of one element type, one result of another.
+/// Applies an operator with two operands of one element type and a result of another.
 fn two<T: Copy, R: Copy + Default>(
     rows: &'static InnerLoops,
     elem: Elem,
@@ -59,12 +59,12 @@ fn two<T: Copy, R: Copy + Default>(
         a.as_ptr() as *mut u8,
         b.as_ptr() as *mut u8,
     ];
-    // SAFETY: as many elements everywhere.
+    // SAFETY: equally many elements everywhere.
     unsafe { map::run_row(rows, elem, a.len(), &ptrs, &strides, &[]) };
     y
 }
 
-/// Distance in units of the last place of `want`.
+/// Error in units in the last place of `want`.
 fn ulps64(got: f64, want: f64) -> f64 {
     if got == want || got.is_nan() && want.is_nan() {
         return 0.0;
@@ -79,7 +79,7 @@ fn ulps64(got: f64, want: f64) -> f64 {
     (got - want).abs() / ulp
 }
 
-/// Distance in units of the last place of the f32 nearest to `want`.
+/// Error in units in the last place of the f32 nearest to `want`.
 fn ulps32(got: f32, want: f64) -> f64 {
     let near = want as f32;
     if got == near || got.is_nan() && near.is_nan() {
@@ -138,7 +138,7 @@ static REFERENCE2: Table2 = &[
     (&map::LOGADDEXP, &[(1.0, 2.0, 2.313261687518223), (-1000.0, -1001.0, -999.6867383124818), (100000.0, 0.0, 100000.0)]),
 ];
 
-/// Every level up to the machine's gives results within the same bounds. One test walks them all: the level is global.
+/// The error bounds hold at every level up to the machine's. A single test runs all levels, because the level is global.
 #[test]
 fn functions_are_accurate_at_every_instruction_set() {
     for level in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {
@@ -158,7 +158,7 @@ fn functions_are_accurate_at_every_instruction_set() {
 
 fn doubles_are_accurate() {
     for (rows, bound, points) in REFERENCE {
-        // Padded with ordinary values so that the vector loop, not only its tail, is what runs.
+        // Padded with ordinary values, so that the points run through the vector loop and not only through its tail.
         let mut x: Vec<f64> = points.iter().map(|p| p.0).collect();
         x.resize(64, 1.0);
         let y = one64(rows, &x);
@@ -287,7 +287,7 @@ fn angles_of_singles_are_accurate() {
     }
     let mut uniform = uniform_numbers();
     for i in 0..400_000 {
-        // Of like magnitude, round the whole circle; and of every magnitude.
+        // Magnitudes near each other, at all angles; and all magnitudes.
         let size = match i % 3 {
             0 => 1.0,
             1 => libm::exp2(276.0 * uniform() - 149.0),
@@ -308,12 +308,12 @@ fn angles_of_singles_are_accurate() {
     }
 }
 
-/// Plain arguments alone, which have a loop of their own, and with a strange one in every stretch: to the bit the same.
+/// Plain arguments alone (which have their own loop), and with one other argument per chunk: the results must be equal bit for bit.
 fn powers_of_singles_are_accurate() {
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let mut uniform = uniform_numbers();
     for i in 0..200_000 {
-        // Near one, of every magnitude, and with exponents that lead to every magnitude.
+        // Near 1; of any magnitude; and with exponents that give results of any magnitude.
         let x = match i % 3 {
             0 => 0.5 + uniform(),
             1 => libm::exp2(250.0 * uniform() - 125.0),
@@ -648,7 +648,7 @@ fn complex_functions_invert_each_other_and_keep_their_cuts() {
             [0.01, 3.0],
         ] {
             let [re, im] = apply(forward, apply(back, z));
-            // Two functions of error around an ulp each, with condition numbers below 10 at these points.
+            // Two functions with errors of about an ulp each, and condition numbers below 10 at these points.
             let off = (re - z[0]).hypot(im - z[1]) / z[0].hypot(z[1]);
             assert!(
                 off < 40.0 * f64::EPSILON,
@@ -693,7 +693,7 @@ fn gelu_matches_its_definition() {
             one32(&map::GELU_ERF, &[x as f32; 20])[1],
             one32(&map::GELU_TANH, &[x as f32; 20])[1],
         );
-        // The tail's relative error is that of the exponent, which x^2 magnifies.
+        // The relative error of the tail is that of the exponent, which x^2 magnifies.
         let bound = (4.0 + 2.0 * x * x) * f64::from(f32::EPSILON);
         let x32 = f64::from(x as f32);
         let input = (x32 - x).abs() * 2.0 * (1.0 + x * x) / x.abs().max(1e-3);
@@ -711,7 +711,7 @@ fn gelu_matches_its_definition() {
 #[test]
 fn gelu_of_an_element_does_not_depend_on_its_neighbours() {
     let x: Vec<f32> = (-900..900).map(|i| i as f32 / 200.0).collect();
-    // Stretches of numbers near 0 take a cheaper way, which one number far away closes.
+    // Chunks of numbers near 0 use a cheaper function; one number far away prevents that.
     let near: Vec<f32> = x.iter().copied().filter(|x| x.abs() < 4.0).collect();
     let alone: Vec<f32> = (near.iter())
         .map(|&x| one32(&map::GELU_ERF, &[x, 9.0])[0])
@@ -720,7 +720,7 @@ fn gelu_of_an_element_does_not_depend_on_its_neighbours() {
     for (&x, &y) in near.iter().zip(&alone) {
         let x = f64::from(x);
         let exact = 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
-        // As above: the exponent's relative error, which x^2 magnifies.
+        // As above: the relative error of the exponent, which x^2 magnifies.
         let bound = (4.0 + 2.0 * x * x) * f64::from(f32::EPSILON);
         assert!(
             (f64::from(y) - exact).abs() <= bound * exact.abs(),
@@ -756,7 +756,7 @@ fn where_chooses_and_clip_bounds() {
         (&raw const low) as *mut u8,
         (&raw const high) as *mut u8,
     ];
-    // SAFETY: four elements, or one where the stride is 0.
+    // SAFETY: four elements, or one if the stride is 0.
     unsafe { map::run_row(&map::CLIP, Elem::F32, 4, &ptrs, &[4, 4, 0, 0], &[]) };
     assert!(y[..3] == [0.0, 0.5, 1.0] && y[3].is_nan());
 }

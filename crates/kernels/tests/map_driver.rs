@@ -1,11 +1,11 @@
-//! The N-d driver, casts and copies on random layouts against one-element-at-a-time loops.
+//! The N-d driver, casts and copies on random layouts, compared with element-by-element loops.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mxnet_kernels::map::{self, InnerLoops, Operand};
 use mxnet_kernels::{Elem, Serial, Threads, copy};
 
-/// Lends real threads, so that races show under a sanitizer and wrong splits show anywhere.
+/// Real threads, so that a sanitizer finds races and any run finds wrong splits.
 struct Scoped(usize);
 
 impl Threads for Scoped {
@@ -53,7 +53,7 @@ struct View {
 }
 
 impl View {
-    /// A random view of `shape`: any axis order, gaps, backward axes; broadcast axes for inputs.
+    /// A random view of `shape`: any axis order, gaps, negative strides; for inputs also broadcast axes.
     fn random(rng: &mut Rng, shape: &[usize], elem: Elem, is_out: bool) -> View {
         let size = elem.size() as isize;
         let mut order: Vec<usize> = (0..shape.len()).collect();
@@ -194,7 +194,7 @@ fn check_binary(
     let mut b = View::random(rng, shape, elems[2], false);
     let all = indices(shape);
     for index in &all {
-        // Small integers: exact in every element type, and so are their sums and products of interest.
+        // Small integers are exact in every element type, and so are their sums and products.
         a.set(index, rng.below(6) as f64);
         b.set(index, rng.below(6) as f64);
     }
@@ -246,7 +246,7 @@ fn layouts_and_element_types_do_not_change_results() {
     }
 }
 
-/// A view whose axes lie in memory in this order, the last one of `order` innermost; `backwards` along the others' innermost axis.
+/// A view with its axes in memory order `order`, the last one innermost; the axis `backwards` has a negative stride.
 fn laid_out(shape: &[usize], order: &[usize], backwards: Option<usize>, elem: Elem) -> View {
     let mut strides = vec![0; shape.len()];
     let mut step = elem.size() as isize;
@@ -348,10 +348,10 @@ fn an_output_may_be_its_input() {
     }
 }
 
-/// Runs a row with output and inputs at these places of memory.
+/// Runs an inner loop with output and inputs at these addresses.
 ///
 /// # Safety
-/// As for [`map::run_row`].
+/// Same as for [`map::run_row`].
 unsafe fn row_at(
     rows: &'static map::InnerLoops,
     elem: Elem,
@@ -363,7 +363,7 @@ unsafe fn row_at(
     let strides: Vec<isize> = std::iter::once(size)
         .chain(one.iter().map(|&one| if one { 0 } else { size }))
         .collect();
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { map::run_row(rows, elem, n, ptrs, &strides, &[]) };
 }
 
@@ -386,7 +386,7 @@ fn rows_that_write_their_inputs_give_what_they_give_elsewhere() {
         assert!(rows.in_place > 0, "{} has loops for it", rows.name);
         for elem in Elem::ALL.into_iter().filter(|&elem| rows.supports(elem)) {
             for n in [1_usize, 17, 300, 1037] {
-                // Which inputs are the output, which of the others are one value.
+                // Which inputs are the output, and which of the others are single values.
                 for (own, one) in
                     (1_usize..8).flat_map(|own| (0_usize..8).map(move |one| (own, one)))
                 {
@@ -416,7 +416,7 @@ fn rows_that_write_their_inputs_give_what_they_give_elsewhere() {
                     for k in 0..ins {
                         ptrs.push(if at(k) { owned } else { views[k + 1].ptr() });
                     }
-                    // SAFETY: buffers of n elements; first the output lies apart, then it is the inputs that are meant to be.
+                    // SAFETY: buffers of n elements; first the output is separate, then it is the inputs that may alias it.
                     unsafe {
                         row_at(rows, elem, n, &ptrs, &one);
                         ptrs[0] = owned;

@@ -1,4 +1,4 @@
-//! Sorting and selecting integers is the same at every level of instruction set. One test: the level belongs to the process.
+//! Results of sorting and selecting integers are equal at every instruction-set level. A single test, because the level is global.
 
 use mxnet_kernels::isa::{Isa, limit_isa, machine};
 use mxnet_kernels::sort::{Order, Rows, partition, sort};
@@ -28,7 +28,7 @@ fn noise(state: &mut u64) -> u64 {
     *state
 }
 
-/// Arrangements that quicksorts meet: the key at position i of n.
+/// Inputs that are difficult for quicksort: the key at position i of n.
 const ARRANGEMENTS: [fn(&mut u64, usize, usize) -> i64; 8] = [
     |state, _, _| noise(state) as i64,
     |state, _, _| (noise(state) % 3) as i64,
@@ -43,7 +43,7 @@ const ARRANGEMENTS: [fn(&mut u64, usize, usize) -> i64; 8] = [
             i64::MAX
         }
     },
-    // What the first pivot is chosen from are the smallest keys only.
+    // The sample for the first pivot contains only the smallest keys.
     |_, i, n| {
         if i % (n / 16).max(1) == n / 32 {
             0

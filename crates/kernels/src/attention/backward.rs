@@ -1,4 +1,4 @@
-//! The backward pass: one task for each segment and head, which computes the weights of each block again.
+//! The backward pass: one task for each segment and head. It recomputes the weights of each block instead of storing them.
 
 use super::{Attention, KEYS, Kept, Mask, QUERIES, cover};
 use crate::Threads;
@@ -8,7 +8,7 @@ use crate::scratch;
 use crate::softmax::loops;
 
 /// # Safety
-/// As `attention::backward`'s.
+/// Same as for `attention::backward`.
 pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Attention,
@@ -20,7 +20,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     let operands = [kept.q, kept.k, kept.v, kept.out, kept.dout].map(at);
     let lse = at(kept.lse);
     let task = |t: usize| {
-        // SAFETY: forwarded; the gradients of a segment and head are the task's own.
+        // SAFETY: same contract; only this task writes the gradients of its segment and head.
         unsafe {
             one(
                 g,
@@ -40,7 +40,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
 }
 
 /// # Safety
-/// As [`run`]'s.
+/// Same as for [`run`].
 unsafe fn one<T: Real + GemmFloat>(
     g: &Attention,
     mask: Option<&Mask>,
@@ -57,7 +57,7 @@ unsafe fn one<T: Real + GemmFloat>(
     let key = |x: Shared<T>, j: usize| x.at(((keys.start + j) * g.heads + head) * g.dim);
     let value = |x: Shared<T>, j: usize| x.at(((keys.start + j) * g.heads + head) * g.value_dim);
     let clear = |row: *mut T, len: usize| {
-        // SAFETY: a row of the segment's own gradients.
+        // SAFETY: a row of this segment's gradients.
         unsafe { std::slice::from_raw_parts_mut(row, len).fill(T::ZERO) }
     };
     (0..queries.len()).for_each(|i| clear(query(dq, i), g.dim));

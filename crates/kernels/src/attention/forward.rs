@@ -7,11 +7,11 @@ use crate::real::{Real, Shared};
 use crate::scratch;
 use crate::softmax::loops;
 
-/// Multiply-adds of one task.
+/// Multiply-adds that a task should have at least.
 const WORTH: usize = 1 << 19;
 
 /// # Safety
-/// As `attention::forward`'s.
+/// Same as for `attention::forward`.
 pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Attention,
@@ -20,7 +20,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     out: Shared<T>,
     lse: Shared<T>,
 ) {
-    // Blocks of queries, in groups that are worth a hand-over.
+    // Consecutive blocks of queries are grouped so that each task has enough work to be worth scheduling.
     let mut blocks: Vec<(usize, usize)> = Vec::new();
     let mut groups: Vec<usize> = vec![0];
     let mut work = 0;
@@ -42,7 +42,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     let task = |t: usize| {
         for &(s, first) in &blocks[groups[t]..groups[t + 1]] {
             for head in 0..g.heads {
-                // SAFETY: forwarded; a block's results are its own.
+                // SAFETY: same contract; only this task writes the results of its block.
                 unsafe { block(g, mask, operands, (s, first, head), out, lse) };
             }
         }
@@ -55,7 +55,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
 }
 
 /// # Safety
-/// As [`run`]'s.
+/// Same as for [`run`].
 unsafe fn block<T: Real + GemmFloat>(
     g: &Attention,
     mask: Option<&Mask>,
@@ -73,7 +73,7 @@ unsafe fn block<T: Real + GemmFloat>(
     let result = |i: usize| out.at(((start + i) * g.heads + head) * g.value_dim);
     scratch::with::<T, _>(rows * cols + 2 * rows, |memory| {
         let scores = memory;
-        // SAFETY: the scratch holds scores, and two numbers a row; rows of the operands are in bounds by the caller.
+        // SAFETY: the scratch holds the scores and two numbers per row; rows of the operands are in bounds (the caller guarantees it).
         unsafe {
             let most = std::slice::from_raw_parts_mut(memory.add(rows * cols), rows);
             let sums = std::slice::from_raw_parts_mut(memory.add(rows * cols + rows), rows);

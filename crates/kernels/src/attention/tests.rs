@@ -46,7 +46,7 @@ fn blocks_give_what_the_definition_gives() {
         };
         let mut out = vec![f64::NAN; 130 * heads * value_dim];
         let mut lse = vec![f64::NAN; 130 * heads];
-        // SAFETY: sizes as the contract says.
+        // SAFETY: the sizes match the contract.
         unsafe {
             forward(
                 &Serial,

@@ -1,10 +1,10 @@
-//! f16 and bf16: to and from f32, and from f64 with one rounding. Round to nearest, ties to even.
+//! f16 and bf16: conversions to and from f32, and from f64 with a single rounding. Rounding is to nearest, ties to even.
 
 use super::CastFn;
 use crate::elem::Elem;
 use crate::isa::Isa;
 
-/// The row between a 16-bit float and f32 or f64 or another 16-bit float, if there is a direct one.
+/// The function that converts between a 16-bit float and f32, f64 or another 16-bit float. `None` if there is no direct conversion.
 pub(super) fn row(isa: Isa, from: Elem, to: Elem) -> Option<CastFn> {
     Some(match (from, to) {
         (Elem::F16, Elem::F16) | (Elem::BF16, Elem::BF16) => move16,
@@ -18,7 +18,7 @@ pub(super) fn row(isa: Isa, from: Elem, to: Elem) -> Option<CastFn> {
     })
 }
 
-/// The AVX2 and the AVX-512 row, where the architecture has them.
+/// The AVX2 and AVX-512 functions; `None` on other architectures.
 type Fast = Option<[CastFn; 2]>;
 
 fn pick(isa: Isa, base: CastFn, fast: Fast) -> CastFn {
@@ -30,13 +30,13 @@ fn pick(isa: Isa, base: CastFn, fast: Fast) -> CastFn {
 }
 
 /// # Safety
-/// As for [`CastFn`].
+/// Same as for [`CastFn`].
 unsafe fn move16(src: *const u8, dst: *mut u8, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(src, dst, 2 * n) }
 }
 
-/// Value of an f16: the exponent is moved in place, and a subnormal is set right by one exact subtraction.
+/// Value of an f16. The exponent field is rebiased; one exact subtraction then corrects subnormals.
 #[inline(always)]
 fn f16_to_f32(h: u16) -> f32 {
     // f16 has 5 exponent bits (bias 15) and 10 mantissa bits, f32 8 (127) and 23.
@@ -68,13 +68,13 @@ fn f32_to_f16(x: f32) -> u16 {
     let bits = x.to_bits();
     let sign = (bits >> 16) & 0x8000;
     let magnitude = bits & 0x7fff_ffff;
-    // Normal results: add half of the last place kept (less one when even), then shift; a carry runs into the exponent.
+    // Normal results: add half a unit in the last place (one less if the mantissa is even), then shift. A carry runs into the exponent.
     let odd = (magnitude >> 13) & 1;
     let normal = (magnitude
         .wrapping_sub((127 - 15) << 23)
         .wrapping_add(0x0fff + odd))
         >> 13;
-    // Subnormal results: adding 1/2 puts the units of 2^-24 at the end of the mantissa, and the addition rounds.
+    // Subnormal results: adding 1/2 aligns the unit 2^-24 with the last mantissa bit, so that the addition itself rounds.
     let subnormal = (f32::from_bits(magnitude) + 0.5)
         .to_bits()
         .wrapping_sub(0.5f32.to_bits());
@@ -95,7 +95,7 @@ fn bf16_to_f32(h: u16) -> f32 {
     f32::from_bits(u32::from(h) << 16)
 }
 
-/// Nearest bf16, ties to even; a NaN stays one.
+/// Nearest bf16, ties to even; NaN stays NaN.
 #[inline(always)]
 fn f32_to_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
@@ -108,12 +108,12 @@ fn f32_to_bf16(x: f32) -> u16 {
     }) as u16
 }
 
-/// f64 to f32, rounded to odd, so that a second rounding to 16 bits is as good as one from the f64.
+/// Converts f64 to f32 with rounding to odd, so that a later rounding to 16 bits gives the same result as a single rounding from f64.
 #[inline(always)]
 fn to_odd(x: f64) -> f32 {
     let near = x as f32;
     let back = f64::from(near);
-    // Where the nearest lies beyond x, step back; then an inexact result gets its last bit set.
+    // If the nearest f32 has a larger magnitude than x, step back by one. An inexact result then gets its last bit set.
     let beyond = back.abs() > x.abs();
     let inexact = back != x && !x.is_nan();
     let truncated = near.to_bits().wrapping_sub(u32::from(beyond));
@@ -133,7 +133,7 @@ fn f64_to_bf16(x: f64) -> u16 {
 macro_rules! rows {
     ($($function:ident: $from:ty => $to:ty, $base:ident $avx2:ident $avx512:ident $table:ident;)*) => { $(
         /// # Safety
-        /// As for [`CastFn`].
+        /// Same as for [`CastFn`].
         unsafe fn $base(src: *const u8, dst: *mut u8, n: usize) {
             for i in 0..n {
                 // SAFETY: i < n.
@@ -142,7 +142,7 @@ macro_rules! rows {
         }
 
         /// # Safety
-        /// As for [`CastFn`].
+        /// Same as for [`CastFn`].
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c")]
         unsafe fn $avx2(src: *const u8, dst: *mut u8, n: usize) {
@@ -153,7 +153,7 @@ macro_rules! rows {
         }
 
         /// # Safety
-        /// As for [`CastFn`].
+        /// Same as for [`CastFn`].
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
         unsafe fn $avx512(src: *const u8, dst: *mut u8, n: usize) {
@@ -177,7 +177,7 @@ rows! {
 }
 
 /// # Safety
-/// As for [`CastFn`].
+/// Same as for [`CastFn`].
 unsafe fn f16_to_f32_base(src: *const u8, dst: *mut u8, n: usize) {
     for i in 0..n {
         // SAFETY: i < n.
@@ -186,7 +186,7 @@ unsafe fn f16_to_f32_base(src: *const u8, dst: *mut u8, n: usize) {
 }
 
 /// # Safety
-/// As for [`CastFn`].
+/// Same as for [`CastFn`].
 unsafe fn f32_to_f16_base(src: *const u8, dst: *mut u8, n: usize) {
     for i in 0..n {
         // SAFETY: i < n.
@@ -203,7 +203,7 @@ const FROM_F16: Fast = None;
 #[cfg(not(target_arch = "x86_64"))]
 const TO_F16: Fast = None;
 
-/// The processor's own f16 conversions, eight at a time.
+/// Conversions with the F16C instructions, eight elements at a time.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
@@ -212,7 +212,7 @@ mod x86 {
     };
 
     /// # Safety
-    /// As for [`super::CastFn`].
+    /// Same as for [`super::CastFn`].
     #[target_feature(enable = "avx2,f16c")]
     pub(super) unsafe fn f16_to_f32(src: *const u8, dst: *mut u8, n: usize) {
         let (src, dst) = (src.cast::<u16>(), dst.cast::<f32>());
@@ -238,7 +238,7 @@ mod x86 {
     }
 
     /// # Safety
-    /// As for [`super::CastFn`].
+    /// Same as for [`super::CastFn`].
     #[target_feature(enable = "avx2,f16c")]
     pub(super) unsafe fn f32_to_f16(src: *const u8, dst: *mut u8, n: usize) {
         let (src, dst) = (src.cast::<f32>(), dst.cast::<u16>());
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn doubles_round_once() {
-        // Just above the middle between 1 and the next f16 or bf16, by less than an f32 shows: rounding twice would give 1.
+        // Slightly above the midpoint of 1 and the next f16 or bf16, by less than f32 resolves: rounding twice would give 1.
         let x = 1.0 + 2f64.powi(-11) + 2f64.powi(-40);
         assert_eq!(
             ::half::f16::from_bits(f64_to_f16(x)).to_f64(),

@@ -1,30 +1,30 @@
-//! im2col: the matrix with a row for each `(channel, tap)` and a column for each output position, which holds the element that the tap reads.
+//! im2col: a matrix with one row for each `(channel, tap)` and one column for each output position. An entry is the input element that the tap reads.
 
 use super::Conv;
 use crate::real::{Real, per_isa};
 
-/// Output positions handled at once: either a stretch of one image, or all positions of several images.
+/// Output positions handled at once: a range of positions of one image, or all positions of several images.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tile {
     pub image: usize,
     pub images: usize,
-    /// Stretch of positions in each image.
+    /// Range of positions in each image.
     pub start: usize,
     pub end: usize,
 }
 
 impl Tile {
-    /// Columns of the tile.
+    /// Number of columns of the tile.
     pub(super) fn len(&self) -> usize {
         self.images * (self.end - self.start)
     }
 
-    /// Images that one tile holds so that it has about `wanted` columns.
+    /// Number of images per tile for about `wanted` columns.
     pub(super) fn images(g: &Conv, wanted: usize) -> usize {
         (wanted / g.out_len().max(1)).clamp(1, g.n.max(1))
     }
 
-    /// Tiles of all images, at most `width` but at least `least` columns each where there are so many.
+    /// Splits all images into tiles of at most `width` columns, and at least `least` if there are that many columns.
     pub(super) fn cut(g: &Conv, width: usize, least: usize) -> Vec<Tile> {
         let images = Tile::images(g, least);
         (0..g.n)
@@ -33,7 +33,7 @@ impl Tile {
             .collect()
     }
 
-    /// Tiles of some images: one if there are several, stretches of `width` columns of a single one.
+    /// Tiles of some images: one tile if there are several images, ranges of `width` columns if there is one.
     pub(super) fn of_images(
         g: &Conv,
         image: usize,
@@ -60,8 +60,8 @@ impl Tile {
         })
     }
 
-    /// The rows `channels = (first, count)` of an output-shaped operand over this tile's positions: where they begin and the row stride.
-    /// Those of several images are copied side by side into `memory`.
+    /// Rows of an output-shaped operand for this tile's positions and `channels = (first, count)`. Returns their address and row stride.
+    /// Rows of several images are first copied side by side into `memory`.
     ///
     /// # Safety
     /// `from` has the output's size; `memory` has room for `count * len` elements if the tile has several images.
@@ -81,7 +81,7 @@ impl Tile {
         }
         for c in 0..count {
             for image in 0..self.images {
-                // SAFETY: a whole plane of the operand, and its place in `memory`.
+                // SAFETY: a whole plane of the operand and its destination in `memory`.
                 unsafe {
                     std::ptr::copy_nonoverlapping(
                         at(image, c),
@@ -95,19 +95,19 @@ impl Tile {
     }
 }
 
-/// One run of output positions along the last axis and what a tap sees of it.
+/// A run of output positions along the last axis, and the input elements that a tap reads for it.
 struct Run {
-    /// Where the run begins in the tile's row, and its length.
+    /// Start of the run in the tile's row, and its length.
     at: usize,
     len: usize,
-    /// Positions before the data begin, and after they end (`inside..outside` see data).
+    /// The positions `inside..outside` of the run read input elements; those before and after read padding.
     inside: usize,
     outside: usize,
-    /// Offset in the plane of the element that position `inside` sees.
+    /// Offset in the plane of the element that position `inside` reads.
     from: usize,
 }
 
-/// The stretch of positions that a tile takes of each of its images.
+/// The range of positions that a tile takes from each of its images.
 struct Stretch {
     len: usize,
     /// `[d, h, w]` of the first position.
@@ -125,7 +125,7 @@ impl Stretch {
     }
 }
 
-/// The data that one tap reads: its distance from the first element of a position, and the positions along the last axis that see data.
+/// The input that one tap reads: its offset from the first element of a position, and the positions along the last axis at which it reads input.
 struct Tap {
     shift: [isize; 3],
     first: isize,
@@ -151,7 +151,7 @@ impl Tap {
         }
     }
 
-    /// Calls `f` for every run of a stretch. It divides nothing: a run may be as short as a few elements.
+    /// Calls `f` for every run of a range. The loop has no divisions, because a run may have only two or three elements.
     #[inline(always)]
     fn runs(&self, g: &Conv, stretch: &Stretch, mut f: impl FnMut(Run)) {
         let [_, oh, ow] = g.output;
@@ -163,7 +163,7 @@ impl Tap {
             let d = (row_d * g.stride[0]) as isize + self.shift[0];
             let h = (row_h * g.stride[1]) as isize + self.shift[1];
             let (mut inside, mut outside, mut from) = (0, 0, 0);
-            // As unsigned numbers those below zero are beyond any extent.
+            // As unsigned numbers, negative positions are larger than any extent.
             if ((d as usize) < id) & ((h as usize) < ih) {
                 inside = (self.first - x as isize).clamp(0, len as isize) as usize;
                 outside = (self.last - x as isize).clamp(inside as isize, len as isize) as usize;
@@ -195,16 +195,16 @@ fn taps(g: &Conv) -> impl Iterator<Item = [usize; 3]> {
     (0..kd * kh * kw).map(move |t| [t / (kh * kw), t / kw % kh, t % kw])
 }
 
-/// Copies `n` elements; a call of `memcpy` costs more than a few of them.
+/// Copies `n` elements inline; for short rows a call of `memcpy` costs more than the copy.
 ///
 /// # Safety
 /// Both sides have `n` elements and do not overlap.
 #[inline(always)]
 unsafe fn copy<T: Real>(from: *const T, to: *mut T, n: usize) {
-    /// The first and the last `N` of `n` elements, which together are all if `N <= n <= 2 N`.
+    /// Copies the first and the last `N` of `n` elements, which cover all of them if `N <= n <= 2 N`.
     #[inline(always)]
     unsafe fn ends<T: Real, const N: usize>(from: *const T, to: *mut T, n: usize) {
-        // SAFETY: the caller has `n >= N` elements on both sides; arrays are read and written unaligned.
+        // SAFETY: both sides have `n >= N` elements (the caller guarantees it); arrays are read and written unaligned.
         unsafe {
             let (head, tail) = (from.cast::<[T; N]>(), from.add(n - N).cast::<[T; N]>());
             let (head, tail) = (head.read_unaligned(), tail.read_unaligned());
@@ -212,7 +212,7 @@ unsafe fn copy<T: Real>(from: *const T, to: *mut T, n: usize) {
             to.add(n - N).cast::<[T; N]>().write_unaligned(tail);
         }
     }
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     unsafe {
         match n {
             0 => {}
@@ -235,7 +235,7 @@ per_isa! {
 }
 
 /// # Safety
-/// As [`gather`]'s.
+/// Same as for [`gather`].
 #[inline(always)]
 unsafe fn gather_body<T: Real, const FMA: bool>(
     g: &Conv,
@@ -282,15 +282,15 @@ unsafe fn gather_body<T: Real, const FMA: bool>(
 }
 
 per_isa! {
-    /// Adds the columns to the planes they were seen in: the transpose of [`gather`].
+    /// Adds each column entry to the element that it was read from: the transpose of [`gather`].
     ///
     /// # Safety
-    /// As [`gather`]'s, with the planes written.
+    /// Same as for [`gather`], with the planes writable.
     pub(super) unsafe fn scatter<T>(g: &Conv, tile: &Tile, columns: *const T, channels: usize, dx: *mut T) = scatter_body
 }
 
 /// # Safety
-/// As [`scatter`]'s.
+/// Same as for [`scatter`].
 #[inline(always)]
 unsafe fn scatter_body<T: Real, const FMA: bool>(
     g: &Conv,
@@ -320,7 +320,7 @@ unsafe fn scatter_body<T: Real, const FMA: bool>(
                                 let whole = n / 8 * 8;
                                 let mut i = 0;
                                 while i < whole {
-                                    // Plain indices: an iterator's closure may be compiled apart, without the row's instruction set.
+                                    // Index loops, because an iterator's closure may be compiled without the instruction set of this function.
                                     let to = to.add(i).cast::<[T; 8]>();
                                     let mut sum = to.read_unaligned();
                                     for (k, sum) in sum.iter_mut().enumerate() {

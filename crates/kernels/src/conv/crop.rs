@@ -1,27 +1,27 @@
-//! Small images: taps of the kernel that meet padding only are left out.
+//! Convolution of small images: removes the taps of the kernel that only ever read padding.
 
 use super::{Conv, run};
 use crate::Threads;
 use crate::real::{Real, Shared};
 use crate::scratch::filled;
 
-/// The part of the kernel that meets data.
+/// The taps of the kernel that read input.
 pub(super) struct Crop {
-    /// The convolution with that part as its kernel.
+    /// The convolution with the cropped kernel.
     pub inner: Conv,
-    /// The taps before the part, along each axis.
+    /// Number of taps removed at the beginning of each axis.
     first: [usize; 3],
-    /// Extents of the whole kernel.
+    /// Extents of the full kernel.
     whole: [usize; 3],
 }
 
-/// Weights of fewer results in a channel are rather read where they are.
+/// The weights are copied only if a channel has at least this many results to use them for.
 const MIN_USES: usize = 8;
-/// Rows of weights that one task copies.
+/// Rows of weights per task.
 const ROWS: usize = 4096;
 
 impl Crop {
-    /// `None` if every tap meets data, if none does, or if the weights are used too seldom to be copied.
+    /// The crop for `g`. `None` if every tap reads input, if none does, or if the weights are used too seldom to be worth copying.
     pub fn of(g: &Conv) -> Option<Crop> {
         if g.n * g.out_len() < MIN_USES {
             return None;
@@ -30,10 +30,10 @@ impl Crop {
         for (axis, first) in first.iter_mut().enumerate() {
             let (pad, step) = (g.pad[axis], g.dilation[axis]);
             let reach = g.output[axis].checked_sub(1)? * g.stride[axis];
-            // Tap k meets positions k * step - pad to k * step - pad + reach.
+            // Tap k reads the input of positions k * step - pad to k * step - pad + reach.
             let before = pad.saturating_sub(reach).div_ceil(step);
             let end = (pad + g.input[axis]).div_ceil(step).min(g.kernel[axis]);
-            // The pad that is left must not be negative.
+            // The remaining pad must not be negative.
             *first = before.min(pad / step);
             inner.kernel[axis] = end.checked_sub(*first).filter(|&taps| taps > 0)?;
             inner.pad[axis] = pad - *first * step;
@@ -46,7 +46,7 @@ impl Crop {
         })
     }
 
-    /// Calls `each(row, whole tap, tap of the part)` for all weights, by rows of one pair of channels.
+    /// Calls `each(row, tap in the full kernel, tap in the cropped kernel)` for all weights; a row is a pair of output and input channel.
     fn walk(&self, threads: &dyn Threads, each: impl Fn(usize, usize, usize) + Sync) {
         let taps = self.inner.taps();
         let rows = self.inner.weights() / taps;
@@ -68,25 +68,25 @@ impl Crop {
         run(threads, rows.div_ceil(ROWS), &task);
     }
 
-    /// The weights of the part.
+    /// The cropped weights.
     ///
     /// # Safety
-    /// `w` has the weights of the whole kernel.
+    /// `w` has the weights of the full kernel.
     pub unsafe fn weights<T: Real>(&self, threads: &dyn Threads, w: *const T) -> Vec<T> {
         let mut found = filled(self.inner.weights(), T::ZERO);
         let (whole, taps) = (self.whole.iter().product::<usize>(), self.inner.taps());
         let (from, to) = (Shared(w.cast_mut()), Shared(found.as_mut_ptr()));
         self.walk(threads, |row, tap, part| {
-            // SAFETY: inside both; each element of the part is written by one task.
+            // SAFETY: inside both; each element of the cropped weights is written by one task.
             unsafe { *to.at(row * taps + part) = *from.at(row * whole + tap) }
         });
         found
     }
 
-    /// Writes the gradient of the part to that of the whole kernel, which is 0 elsewhere.
+    /// Writes the gradient of the cropped weights into that of the full kernel, which is 0 elsewhere.
     ///
     /// # Safety
-    /// `dw` has the weights of the whole kernel, `part` those of the part.
+    /// `dw` has the size of the full weights, `part` that of the cropped ones.
     pub unsafe fn spread<T: Real>(&self, threads: &dyn Threads, part: &mut [T], dw: *mut T) {
         let (whole, taps) = (self.whole.iter().product::<usize>(), self.inner.taps());
         let rows = part.len() / taps;

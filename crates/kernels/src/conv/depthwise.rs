@@ -1,25 +1,25 @@
-//! One input channel per group over two spatial axes: direct loops over a plane padded with zeros.
+//! Depthwise convolution (one input channel per group) over two spatial axes: loops over a zero-padded plane.
 
 use super::{Conv, run};
 use crate::real::{Real, Shared, per_isa};
 use crate::scratch;
 
-/// Positions computed side by side.
+/// Output positions computed together.
 const WIDE: usize = 32;
-/// Taps of the largest kernel handled here.
+/// Largest number of taps that these loops support.
 const MAX_TAPS: usize = 128;
 
-/// Whether the loops here apply.
+/// Whether these loops support the convolution.
 pub(super) fn fits(g: &Conv) -> bool {
     let flat = g.input[0] == 1 && g.output[0] == 1 && g.kernel[0] == 1 && g.pad[0] == 0;
-    // A padded plane beyond 512 KiB of f32 would leave L2.
+    // A padded plane above 512 KiB of f32 would not fit in L2.
     flat && g.in_channels == g.groups
         && g.out_channels <= 4 * g.groups
         && g.taps() <= MAX_TAPS
         && Plane::of(g).len() <= 1 << 17
 }
 
-/// The padded plane: every position that a tap of some output position sees, and room for reading `WIDE` past a row's end.
+/// The padded plane: every position that a tap reads, plus slack so that a row can be read `WIDE` positions past its end.
 #[derive(Clone, Copy)]
 struct Plane {
     rows: usize,
@@ -45,10 +45,10 @@ impl Plane {
     }
 
     /// # Safety
-    /// `x` has one plane of the data, `to` has room for the padded one.
+    /// `x` has one plane of the input, `to` has room for the padded plane.
     unsafe fn fill<T: Real>(&self, g: &Conv, x: *const T, to: *mut T) {
         let [_, h, w] = g.input;
-        // SAFETY: by the caller; the data lie inside the padded plane.
+        // SAFETY: guaranteed by the caller; the input lies inside the padded plane.
         unsafe {
             std::slice::from_raw_parts_mut(to, self.len()).fill(T::ZERO);
             for y in 0..h {
@@ -72,7 +72,7 @@ fn offsets(g: &Conv, plane: &Plane) -> ([usize; MAX_TAPS], usize) {
 }
 
 /// # Safety
-/// As `conv::forward`'s.
+/// Same as for `conv::forward`.
 pub(super) unsafe fn forward<T: Real>(
     threads: &dyn crate::Threads,
     g: &Conv,
@@ -86,7 +86,7 @@ pub(super) unsafe fn forward<T: Real>(
     let (offsets, taps) = offsets(g, &plane);
     run(threads, g.n * g.groups, &|task| {
         scratch::with::<T, _>(plane.len(), |padded| {
-            // SAFETY: input plane `task` and the output planes computed from it; the padded plane holds all that rows read.
+            // SAFETY: input plane `task` and its output planes; the padded plane covers all positions that the rows read.
             unsafe {
                 plane.fill(g, x.at(task * g.in_len()), padded);
                 for o in 0..multiple {
@@ -118,7 +118,7 @@ pub(super) unsafe fn forward<T: Real>(
     });
 }
 
-/// The convolution with mirrored taps that the data gradient is, where steps are 1.
+/// The convolution with reversed taps that computes the data gradient. `None` unless all strides are 1.
 fn mirrored(g: &Conv) -> Option<Conv> {
     let reach = |a: usize| (g.kernel[a] - 1) * g.dilation[a];
     let pad = [
@@ -137,7 +137,7 @@ fn mirrored(g: &Conv) -> Option<Conv> {
 }
 
 /// # Safety
-/// As `conv::data_gradient`'s.
+/// Same as for `conv::data_gradient`.
 pub(super) unsafe fn data_gradient<T: Real>(
     threads: &dyn crate::Threads,
     g: &Conv,
@@ -150,11 +150,11 @@ pub(super) unsafe fn data_gradient<T: Real>(
         (Plane::of(g), g.out_channels / g.groups, g.output, g.input);
     let (offsets, taps) = offsets(g, &plane);
     if let Some(mirror) = mirrored(g) {
-        // SAFETY: one set of taps per channel; they are read back to front.
+        // SAFETY: one set of taps per channel, read in reverse.
         let w: Vec<T> = (0..g.groups * taps)
             .map(|i| unsafe { *w.at(i / taps * taps + taps - 1 - i % taps) })
             .collect();
-        // SAFETY: forwarded, with the operands' roles exchanged.
+        // SAFETY: same contract with the roles of the operands exchanged.
         return unsafe {
             forward(
                 threads,
@@ -169,7 +169,7 @@ pub(super) unsafe fn data_gradient<T: Real>(
     }
     run(threads, g.n * g.groups, &|task| {
         scratch::with::<T, _>(plane.len(), |padded| {
-            // SAFETY: input plane `task` and the output planes computed from it; the padded plane holds all that rows write.
+            // SAFETY: input plane `task` and its output planes; the padded plane covers all positions that the rows write.
             unsafe {
                 let start = if bias.is_null() {
                     T::ZERO
@@ -203,7 +203,7 @@ pub(super) unsafe fn data_gradient<T: Real>(
 }
 
 /// # Safety
-/// As `conv::weight_gradient`'s.
+/// Same as for `conv::weight_gradient`.
 pub(super) unsafe fn weight_gradient<T: Real>(
     threads: &dyn crate::Threads,
     g: &Conv,
@@ -215,7 +215,7 @@ pub(super) unsafe fn weight_gradient<T: Real>(
     let (offsets, taps) = offsets(g, &plane);
     run(threads, g.groups, &|group| {
         scratch::with::<T, _>(plane.len(), |padded| {
-            // SAFETY: the planes of one group in all images; its weights are the task's own.
+            // SAFETY: the planes of one group in all images; only this task writes the group's weights.
             unsafe {
                 let sums = dw.at(group * multiple * taps);
                 std::slice::from_raw_parts_mut(sums, multiple * taps).fill(T::ZERO);
@@ -243,7 +243,7 @@ pub(super) unsafe fn weight_gradient<T: Real>(
 }
 
 per_isa! {
-    /// One row of outputs: `to[i] = start + sum over taps of w[t] * from[offset[t] + i * step]`.
+    /// One row of outputs: `to[i] = start + sum over t of w[t] * from[offset[t] + i * step]`.
     ///
     /// # Safety
     /// `n` elements at `to`, one weight per offset, and the padded plane around `from`.
@@ -264,7 +264,7 @@ unsafe fn taps_row_body<T: Real, const FMA: bool>(
     while i < n {
         let mut sums = [start; WIDE];
         for (t, &offset) in offsets.iter().enumerate() {
-            // SAFETY: the plane's rows are `WIDE * step` longer than what positions below `n` see.
+            // SAFETY: the plane's rows have `WIDE * step` elements of slack after the last one that positions below `n` read.
             unsafe {
                 let (w, from) = (*w.add(t), from.add(offset + i * step));
                 if step == 1 {
@@ -290,7 +290,7 @@ per_isa! {
     /// `to[i * step] += w * from[i]`.
     ///
     /// # Safety
-    /// `n` elements at `from`, `(n - 1) * step + 1` at `to`, apart.
+    /// `n` elements at `from`, `(n - 1) * step + 1` at `to`; they do not overlap.
     unsafe fn axpy_row<T>(from: *const T, w: T, to: *mut T, step: usize, n: usize) = axpy_row_body
 }
 
@@ -302,7 +302,7 @@ unsafe fn axpy_row_body<T: Real, const FMA: bool>(
     step: usize,
     n: usize,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let from = std::slice::from_raw_parts(from, n);
         if step == 1 {
@@ -318,14 +318,14 @@ unsafe fn axpy_row_body<T: Real, const FMA: bool>(
     }
 }
 
-/// Taps whose sums run at the same time.
+/// Taps summed at the same time.
 const TOGETHER: usize = 4;
 
 per_isa! {
     /// Sums of `a[row, i] * b[t][row * step.0 + i * step.1]` over a plane of `rows x n`.
     ///
     /// # Safety
-    /// `rows * n` elements at `a`, the padded plane around each of `b`.
+    /// `rows * n` elements at `a`; around each of `b` the padded plane.
     unsafe fn dot_planes<T>(a: *const T, b: [*const T; TOGETHER], step: (usize, usize), rows: usize, n: usize) -> [T; TOGETHER] = dot_planes_body
 }
 
@@ -344,7 +344,7 @@ unsafe fn dot_planes_body<T: Real, const FMA: bool>(
             b.map(|b| b.wrapping_add(row * step.0)),
         );
         let mut i = 0;
-        // SAFETY: by the caller; whole blocks end below n, the rest is done one by one.
+        // SAFETY: guaranteed by the caller; blocks end below n, the remaining elements are read one by one.
         unsafe {
             if step.1 == 1 {
                 while i + LANES <= n {
@@ -372,7 +372,7 @@ unsafe fn dot_planes_body<T: Real, const FMA: bool>(
     })
 }
 
-/// Partial sums of one inner product.
+/// Partial sums of one dot product.
 const LANES: usize = 16;
 
 /// # Safety
@@ -383,10 +383,10 @@ unsafe fn block<T: Real, const N: usize, const FMA: bool>(
     b: [*const T; TOGETHER],
     sums: &mut [[T; LANES]; TOGETHER],
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let a = unsafe { a.cast::<[T; N]>().read() };
     for t in 0..TOGETHER {
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         let b = unsafe { b[t].cast::<[T; N]>().read() };
         for l in 0..N {
             sums[t][l] = a[l].fma::<FMA>(b[l], sums[t][l]);

@@ -16,7 +16,7 @@ const BASE: Conv = Conv {
     dilation: [1; 3],
 };
 
-/// Every way of padding, stepping and grouping that takes another path.
+/// Geometries that cover every code path for padding, strides and groups.
 fn geometries() -> Vec<Conv> {
     let mut all = vec![
         BASE,
@@ -35,7 +35,7 @@ fn geometries() -> Vec<Conv> {
             dilation: [1, 2, 3],
             ..BASE
         },
-        // Taps that meet padding only: at both ends, at one of them, between steps, and where some pad has to stay.
+        // Taps that read only padding: at both ends, at one end, between strides, and with some pad that cannot be removed.
         Conv {
             n: 9,
             input: [1, 1, 1],
@@ -179,7 +179,7 @@ fn geometries() -> Vec<Conv> {
             )
         });
     }
-    // More padding behind than before, and less than the whole data seen.
+    // More padding at the end than at the start; and an output that does not cover the input.
     all.push(Conv {
         output: [1, 10, 6],
         pad: [0, 1, 1],

@@ -1,23 +1,23 @@
-//! One contiguous row of bytes.
+//! Copy of one contiguous row of bytes.
 
-/// What is copied at once where the C library's `memcpy` would be slow: below every threshold at which it changes its way.
+/// Size of the pieces where glibc's `memcpy` of the whole row would be slow: below every threshold at which `memcpy` changes its strategy.
 const PIECE_BYTES: usize = 1024;
 
-/// Rows from here on may be copied by the processor's own string instruction.
+/// From this length on, `memcpy` may use `rep movsb`.
 const LONG_BYTES: usize = 2 * PIECE_BYTES;
 
 /// Copies `len` bytes.
 ///
-/// `memcpy` of glibc copies rows of some kilobytes to about a megabyte with `rep movsb`. Where the destination lies 1 to 63 bytes behind the source,
-/// counted modulo a page of 4096 bytes, AMD's processors (measured: Zen 5) then copy 3.5 GB/s instead of 57: shifted copies of whole arrays, as of
-/// `roll`, `insert` and `x[1:]`, are such rows.
+/// For some kilobytes to about a megabyte, glibc's `memcpy` uses `rep movsb`. If the destination address is 1 to 63 bytes after the source address,
+/// modulo the page size of 4096 bytes, AMD processors then copy 3.5 GB/s instead of 57 (measured on Zen 5). Shifted copies of whole arrays (`roll`,
+/// `insert`, `x[1:]`) are such rows; they are copied in pieces.
 ///
 /// # Safety
 /// `src` is valid for reading `len` bytes, `dst` for writing them, and the two do not overlap.
 #[inline]
 pub unsafe fn copy_row(src: *const u8, dst: *mut u8, len: usize) {
     let ahead = dst.addr().wrapping_sub(src.addr()) % 4096;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if len >= LONG_BYTES && (1..64).contains(&ahead) {
             in_pieces(src, dst, len);
@@ -28,13 +28,13 @@ pub unsafe fn copy_row(src: *const u8, dst: *mut u8, len: usize) {
 }
 
 /// # Safety
-/// As [`copy_row`], with at least 64 bytes.
+/// Same as for [`copy_row`]; `len` is at least 64.
 #[inline(never)]
 unsafe fn in_pieces(src: *const u8, dst: *mut u8, len: usize) {
-    // The compiler would join pieces of a known length into one call.
+    // `black_box` keeps the compiler from merging pieces of known length into one call.
     let piece = std::hint::black_box(PIECE_BYTES);
     let head = dst.align_offset(64).min(len);
-    // SAFETY: the pieces lie inside the `len` bytes one behind another.
+    // SAFETY: the consecutive pieces lie inside the `len` bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(src, dst, head);
         let mut at = head;
@@ -60,7 +60,7 @@ mod tests {
                     .wrapping_add(ahead)
                     .wrapping_sub(place.as_ptr().addr())
                     % 4096;
-                // SAFETY: both vectors are longer than the offsets and the row together.
+                // SAFETY: both vectors are longer than their offset plus the row.
                 unsafe { copy_row(src.as_ptr().add(8), place.as_mut_ptr().add(start), len) };
                 assert_eq!(place[start..start + len], src[8..8 + len]);
                 assert!(place[..start].iter().all(|&byte| byte == 0));

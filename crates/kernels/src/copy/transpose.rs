@@ -1,4 +1,4 @@
-//! Transposed copies: squares transposed in registers, large copies through a block of memory that belongs to the thread.
+//! Transposed copies: small squares through registers, large copies through a thread-local block.
 
 use std::mem::MaybeUninit;
 
@@ -8,31 +8,31 @@ use crate::Threads;
 use crate::isa::{Isa, isa};
 use crate::nd::Axis;
 
-/// Bytes from which a transposed copy is staged; what is smaller stays in the caches on both sides.
+/// Transposed copies of at least this many bytes are staged; smaller ones fit in the caches on both sides.
 const STAGED_BYTES: usize = 512 * 1024;
-/// Bytes from which the destination is written past the caches, as none would hold it until it is read.
+/// From this many bytes on, the destination is written with non-temporal stores: no cache would hold it until it is read.
 const STREAMED_BYTES: usize = 2 * 1024 * 1024;
-/// A block reads at least this much of a source row, as lines are fetched in pairs, and this many of them.
+/// Minimum bytes of a source row that a block reads (lines are fetched in pairs), and minimum number of such pieces.
 const LINE_PAIR_BYTES: usize = 128;
 const BLOCK_COLS: usize = 512;
-/// One block: its rows lie a cache line further apart than they are long, lest they compete for places in the cache.
+/// Size of a block. Its rows are padded by a cache line so that they do not map to the same cache sets.
 const BLOCK_BYTES: usize = LINE_PAIR_BYTES * BLOCK_COLS + LINE_PAIR_BYTES * 64;
 
 #[repr(C, align(64))]
 struct Block(MaybeUninit<[u8; BLOCK_BYTES]>);
 
-/// Bytes from one row of a block to the next.
+/// Bytes between rows of a block.
 fn row_bytes(len: usize) -> usize {
     len.next_multiple_of(64) + 64
 }
 
-/// Copies what [`super::copy_nd`] is asked to if it is a large transposed copy; returns whether it was.
+/// Copies if this is a large transposed copy; returns whether it did. Arguments are those of [`super::copy_nd`].
 ///
-/// The destination's rows are put together in a block of 64 KiB and written one after the other, each as one run: eight rows
-/// written side by side, a page or more apart, cost several times as much as the same bytes in order.
+/// The rows of the destination are assembled in a block of 64 KiB and written one after the other, each as one run. Writing eight rows, a page or
+/// more apart, at the same time costs several times as much as writing the same bytes in order.
 ///
 /// # Safety
-/// As for [`super::copy_nd`]; `axes` are its axes, ordered by the destination's strides, none of which is negative.
+/// Same as for [`super::copy_nd`]; `axes` are its axes, ordered by the destination's strides, none of which is negative.
 pub(super) unsafe fn copy_staged(
     threads: &dyn Threads,
     size: usize,
@@ -44,7 +44,7 @@ pub(super) unsafe fn copy_staged(
     let Some((cols, others)) = axes.split_last() else {
         return false;
     };
-    // The axis along which the source runs closest together becomes the rows.
+    // The axis with the smallest source stride becomes the rows.
     let near = |a: &Axis| a.strides[1].unsigned_abs();
     let Some(at) = (0..others.len())
         .filter(|&i| others[i].len > 1 && near(&others[i]) > 0)
@@ -60,7 +60,7 @@ pub(super) unsafe fn copy_staged(
     {
         return false;
     }
-    // Short columns: several of the next axis lie in a block side by side.
+    // Columns are short: a block holds several indices of the next axis side by side.
     let mut outer: Vec<Axis> = others.to_vec();
     outer.remove(at);
     let group = outer.pop().unwrap_or(Axis {
@@ -95,7 +95,7 @@ pub(super) unsafe fn copy_staged(
     true
 }
 
-/// A transposed copy in blocks of `sides` rows, columns and groups.
+/// A transposed copy in blocks; `sides` are a block's rows, columns and groups.
 struct Plan {
     size: usize,
     bytes: usize,
@@ -108,7 +108,7 @@ struct Plan {
 
 impl Plan {
     fn run(&self, threads: &dyn Threads, dst: *mut u8, src: *const u8) {
-        // Rows vary fastest: neighbouring blocks read neighbouring lines of the same pages.
+        // The row index varies fastest: neighbouring blocks then read neighbouring lines of the same pages.
         let parts = [self.rows.len, self.cols.len, self.group.len];
         let counts: [usize; 3] = std::array::from_fn(|k| parts[k].div_ceil(self.sides[k]));
         let blocks =
@@ -138,7 +138,7 @@ impl Plan {
                     offset[0] += axis.strides[0] * i;
                     offset[1] += axis.strides[1] * i;
                 }
-                // SAFETY: the block's items are items of the copy, for which the caller of `copy_staged` vouches.
+                // SAFETY: the block's items are items of the copy, which the caller of `copy_staged` guarantees.
                 unsafe {
                     self.block(
                         sides,
@@ -172,7 +172,7 @@ impl Plan {
         let row = row_bytes(groups * run);
         let ss = [self.rows.strides[1], self.cols.strides[1]];
         let ds = [row as isize, self.size as isize];
-        // SAFETY: `sides` are such that this many rows fit the block; groups of a row lie side by side on both sides.
+        // SAFETY: `sides` are chosen such that this many rows fit in the block; the groups of a row are contiguous on both sides.
         unsafe {
             for g in 0..groups {
                 let to = spare.add(g * run);
@@ -193,10 +193,10 @@ impl Plan {
     }
 }
 
-/// Copies `len` bytes, whole lines of the destination past the caches where the processor can. [`finish_streaming`] ends a series.
+/// Copies `len` bytes, with non-temporal stores for whole lines of the destination where the CPU has them. Call [`finish_streaming`] after a series.
 ///
 /// # Safety
-/// Both are valid for `len` bytes and apart.
+/// Both are valid for `len` bytes and do not overlap.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream(src: *const u8, dst: *mut u8, len: usize) {
     use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
@@ -218,11 +218,11 @@ unsafe fn stream(src: *const u8, dst: *mut u8, len: usize) {
 
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream(src: *const u8, dst: *mut u8, len: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(src, dst, len) }
 }
 
-/// Orders the lines that [`stream`] wrote before everything that this thread writes later, the signal that it is done among it.
+/// Store fence: orders the stores of [`stream`] before all later stores of this thread, including the one that signals its completion.
 fn finish_streaming() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction is part of the architecture.
@@ -231,10 +231,10 @@ fn finish_streaming() {
     }
 }
 
-/// One tile: squares through registers where the processor and the strides allow, the rest item by item.
+/// Copies one tile: squares through registers where the CPU and the strides allow it, the remaining items one by one.
 ///
 /// # Safety
-/// As for [`super::copy_nd`].
+/// Same as for [`super::copy_nd`].
 pub(super) unsafe fn transpose_tile<T: Copy>(
     rows: usize,
     cols: usize,
@@ -247,7 +247,7 @@ pub(super) unsafe fn transpose_tile<T: Copy>(
     let back = if ss[0] == -size { rows as isize - 1 } else { 0 };
     let (mut dst, mut src, mut ds, mut ss) = (dst, src, ds, ss);
     if back > 0 {
-        // A source that runs backwards along the rows: the last row first.
+        // If the source runs backwards along the rows, start at the last row.
         // SAFETY: the last row is part of the tile.
         (dst, src) = unsafe { (dst.offset(ds[0] * back), src.offset(ss[0] * back)) };
         (ds[0], ss[0]) = (-ds[0], size);
@@ -260,7 +260,7 @@ pub(super) unsafe fn transpose_tile<T: Copy>(
     };
     // SAFETY: items and squares stay inside the tile.
     unsafe {
-        // Along the rows first: a source line is used up while it is in the first-level cache.
+        // Rows innermost: all items of a source line are used while the line is in L1.
         for j in (0..squares[1]).step_by(side.max(1)) {
             for i in (0..squares[0]).step_by(side.max(1)) {
                 let (k, l) = (i as isize, j as isize);
@@ -285,7 +285,7 @@ pub(super) unsafe fn transpose_tile<T: Copy>(
     }
 }
 
-/// Side of the squares that [`transpose_square`] takes for items of this size; 0 if it takes none.
+/// Side of the squares that [`transpose_square`] supports for items of this size; 0 if none.
 #[cfg(target_arch = "x86_64")]
 fn square_side(size: usize) -> usize {
     match size {
@@ -293,7 +293,7 @@ fn square_side(size: usize) -> usize {
         2 => 8,
         4 if isa() >= Isa::Avx2 => 8,
         8 if isa() >= Isa::Avx2 => 4,
-        // No registers, but as many lines at a time.
+        // Not through registers, but with as many lines at a time.
         16 => 4,
         _ => 0,
     }
@@ -314,7 +314,7 @@ unsafe fn transpose_square(
     src_stride: isize,
 ) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match size {
             1 => x86::transpose_16x16(dst, dst_stride, src, src_stride),
@@ -348,7 +348,7 @@ unsafe fn move_item<T: Copy>(
     row: usize,
     col: usize,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let s = src
             .offset(ss[0] * row as isize + ss[1] * col as isize)
@@ -358,7 +358,7 @@ unsafe fn move_item<T: Copy>(
     }
 }
 
-/// Squares transposed in registers.
+/// Transposes of squares in registers.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
@@ -368,22 +368,21 @@ mod x86 {
         _mm256_unpacklo_pd, _mm256_unpacklo_ps,
     };
 
-    /// A square of items that fill one register a line. The first half of the lines interleaved with the second half, once for
-    /// each doubling of the side, is the transpose.
+    /// Transposes a square whose rows fill one register each, by interleaving the first half of the rows with the second half log2(side) times.
     macro_rules! transpose_by_interleaving {
         ($(#[$meta:meta])* $name:ident, $side:literal, $doublings:literal, $low:ident, $high:ident) => {
             $(#[$meta])*
             #[allow(clippy::needless_range_loop, reason = "lines of both sides by one number")]
             ///
             /// # Safety
-            /// As many lines of 16 bytes as the square has, on both sides.
+            /// Both sides have as many rows of 16 bytes as the square's side.
             pub(super) unsafe fn $name(
                 dst: *mut u8,
                 dst_stride: isize,
                 src: *const u8,
                 src_stride: isize,
             ) {
-                // SAFETY: the caller's; the instructions are part of the architecture.
+                // SAFETY: guaranteed by the caller; the instructions are part of the architecture.
                 unsafe {
                     let mut lines = [_mm_loadu_si128(src.cast()); $side];
                     for i in 1..$side {
@@ -404,18 +403,18 @@ mod x86 {
         };
     }
     transpose_by_interleaving!(
-        /// 256 items of one byte.
+        /// 16 x 16 items of 1 byte.
         transpose_16x16, 16, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8
     );
     transpose_by_interleaving!(
-        /// Sixty-four items of 2 bytes.
+        /// 8 x 8 items of 2 bytes.
         transpose_8x8_items16, 8, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16
     );
 
-    /// Sixty-four items of 4 bytes.
+    /// 8 x 8 items of 4 bytes.
     ///
     /// # Safety
-    /// AVX2; eight lines of eight items on both sides.
+    /// The CPU has AVX2; both sides have eight rows of eight items.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn transpose_8x8(
         dst: *mut u8,
@@ -423,7 +422,7 @@ mod x86 {
         src: *const u8,
         src_stride: isize,
     ) {
-        // No closures and no `map` over vectors: what is not inlined into this function lacks AVX and passes them through memory.
+        // Macros instead of closures or `map`: code that is not inlined into this function is compiled without AVX and passes vectors through memory.
         macro_rules! line {
             ($i:literal) => {
                 _mm256_loadu_ps(src.offset(src_stride * $i).cast())
@@ -442,11 +441,11 @@ mod x86 {
                 )
             };
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (r0, r1, r2, r3) = (line!(0), line!(1), line!(2), line!(3));
             let (r4, r5, r6, r7) = (line!(4), line!(5), line!(6), line!(7));
-            // Pairs of lines interleaved, then pairs of pairs, then halves.
+            // Interleaves pairs of rows, then pairs of pairs, then halves.
             let (a0, a1) = (
                 pair!(_mm256_unpacklo_ps, r0, r1),
                 pair!(_mm256_unpackhi_ps, r0, r1),
@@ -478,10 +477,10 @@ mod x86 {
         }
     }
 
-    /// Sixteen items of 8 bytes.
+    /// 4 x 4 items of 8 bytes.
     ///
     /// # Safety
-    /// AVX2; four lines of four items on both sides.
+    /// The CPU has AVX2; both sides have four rows of four items.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn transpose_4x4(
         dst: *mut u8,
@@ -502,7 +501,7 @@ mod x86 {
                 )
             };
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (r0, r1, r2, r3) = (line!(0), line!(1), line!(2), line!(3));
             let (a, b) = (_mm256_unpacklo_pd(r0, r1), _mm256_unpackhi_pd(r0, r1));
@@ -521,7 +520,7 @@ mod tests {
     use crate::Serial;
     use crate::scoped::Scoped;
 
-    /// Copies a dense array of `shape` whose source's axes lie in `order`, backwards where `back` has a bit, and compares item by item.
+    /// Copies a dense array of `shape` from a source whose axes lie in `order`, reversed where `back` has a bit set, and compares item by item.
     fn check(size: usize, shape: &[usize], order: &[usize], back: usize) {
         let (rank, n) = (shape.len(), shape.iter().product::<usize>());
         let dense = |order: &mut dyn Iterator<Item = usize>| {
@@ -540,7 +539,7 @@ mod tests {
             first += from[axis] * (shape[axis] as isize - 1);
             from[axis] = -from[axis];
         }
-        // Words, so that items are aligned; bytes that tell places apart.
+        // A vector of words, so that items are aligned; its bytes differ from item to item.
         let words = (n * size).div_ceil(8);
         let src: Vec<u64> = (0..words as u64)
             .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -550,7 +549,7 @@ mod tests {
         let source = bytes(&src);
         for threads in [1, 3] {
             let mut dst = vec![0_u64; words];
-            // SAFETY: both have the items of the shape; the source is walked inside its bytes.
+            // SAFETY: both have the items of the shape; the strides stay inside the source.
             unsafe {
                 let src = src.as_ptr().cast::<u8>().offset(first);
                 copy_nd(
@@ -628,7 +627,7 @@ mod tests {
                 let value: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
                 let mut out = vec![0x55_u8; (n + 8) * size + 16];
                 let first = out.as_ptr().align_offset(16) + offset * size;
-                // SAFETY: `n` items fit from the first on, aligned to their size.
+                // SAFETY: `n` items fit after the first one, aligned to their size.
                 unsafe {
                     let to = out.as_mut_ptr().add(first);
                     fill_nd(

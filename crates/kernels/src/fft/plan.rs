@@ -1,4 +1,4 @@
-//! Plans of transforms, made once and kept for as long as they are in use.
+//! Plans of transforms, cached per type, length and kind.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use super::three::Three;
 use super::{Direction, Spectrum};
 use crate::real::Real;
 
-/// How transforms of one length are computed.
+/// How a transform of one length is computed.
 pub(super) enum Plan<T: Sample> {
     Complex(Arc<dyn Fft<T>>),
     ToHalf(RealPlan<T>),
@@ -25,7 +25,7 @@ impl<T: Sample> Plan<T> {
         }
     }
 
-    /// Complex numbers of memory that one line needs.
+    /// Scratch for one line, in complex numbers.
     pub fn scratch_len(&self) -> usize {
         match self {
             Plan::Complex(fft) => fft.get_inplace_scratch_len(),
@@ -52,7 +52,7 @@ impl<T: Sample> Clone for Plan<T> {
     }
 }
 
-/// Key of a plan, besides the length. Real transforms are planned in one direction and conjugated for the other.
+/// Key of a plan, besides the length. Real transforms have one plan for both directions; the other direction conjugates.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Complex(FftDirection),
@@ -60,12 +60,12 @@ enum Kind {
     ToReal,
 }
 
-/// Numbers that are transformed.
+/// Real element type of a transform.
 pub(super) trait Sample: FftNum + Real + Default {
-    /// The plans of this type, the one used last at the end.
+    /// The cached plans of this type, most recently used last.
     fn plans() -> &'static Mutex<Vec<Entry<Self>>>;
 
-    /// The nearest one.
+    /// The value nearest to `x`.
     fn of(x: f64) -> Self {
         <Self as Real>::from_f64(x)
     }
@@ -91,11 +91,11 @@ pub(super) struct Entry<T: Sample> {
     plan: Plan<T>,
 }
 
-/// Plans that are kept: so many, and so many elements of their lengths together (each takes a few complex numbers).
+/// Limits of the cache: number of plans, and sum of their lengths (a plan takes a small multiple of its length in complex numbers).
 const PLANS: usize = 64;
 const PLANNED_LEN: usize = 4 * 1024 * 1024;
 
-/// The plan for a transform of `n`.
+/// The plan for a transform of length `n`, from the cache or new.
 pub(super) fn plan<T: Sample>(spectrum: Spectrum, direction: Direction, n: usize) -> Plan<T> {
     let kind = match (spectrum, direction) {
         (Spectrum::Complex, Direction::Forward) => Kind::Complex(FftDirection::Forward),
@@ -103,7 +103,7 @@ pub(super) fn plan<T: Sample>(spectrum: Spectrum, direction: Direction, n: usize
         (Spectrum::RealToFull | Spectrum::RealToHalf, _) => Kind::ToHalf,
         (Spectrum::HalfToReal, _) => Kind::ToReal,
     };
-    // A thread that panicked left the list whole: entries go in and out by single calls.
+    // A panic cannot leave the list half-changed: entries are added and removed by single calls.
     let lock = || T::plans().lock().unwrap_or_else(PoisonError::into_inner);
     {
         let mut kept = lock();
@@ -113,7 +113,7 @@ pub(super) fn plan<T: Sample>(spectrum: Spectrum, direction: Direction, n: usize
             return plan.clone();
         }
     }
-    // Planning takes long; nobody waits for the lock meanwhile. Two threads may make the same plan: one of them leaves the list later.
+    // Planning is slow, so the lock is not held. If two threads make the same plan, the duplicate is evicted later.
     let plan = Plan::new(kind, n);
     let mut kept = lock();
     kept.push(Entry {

@@ -1,4 +1,4 @@
-//! Transforms of real numbers through complex ones: half as many for even lengths, as many for odd ones.
+//! Real transforms through complex ones: of length `n / 2` for even `n`, of length `n` for odd `n`.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use super::plan::{Sample, complex};
 use crate::real::{Real, per_isa};
 use crate::scratch;
 
-/// What the results of a real transform, or the spectrum it is made from, are multiplied by.
+/// Factors of the results of a real transform, or of the spectrum that is transformed back.
 #[derive(Clone, Copy)]
 pub(super) struct Factors<T> {
-    /// All of them.
+    /// Factor of all elements.
     pub scale: T,
-    /// Besides, what stands for two.
+    /// Additional factor of the elements of the half spectrum that stand for two.
     pub middle: T,
-    /// The imaginary parts of the spectrum: 1, or -1 for the other direction.
+    /// Factor of the imaginary parts of the spectrum: 1, or -1 for the other direction.
     pub sign: T,
 }
 
-/// Plan for `n` real numbers, in one direction.
+/// Plan for `n` real numbers in one direction.
 pub(super) struct RealPlan<T: Sample> {
     n: usize,
-    /// Of `n / 2` numbers for an even `n`, which has twiddles, of `n` for an odd one.
+    /// Complex transform of length `n / 2` for even `n` (with `twiddles`), of length `n` for odd `n`.
     fft: Arc<dyn Fft<T>>,
     /// `exp(-2 pi i k / n)` for k below `n / 4`.
     twiddles: Arc<Vec<Complex<T>>>,
@@ -62,13 +62,13 @@ impl<T: Sample> RealPlan<T> {
         }
     }
 
-    /// Complex numbers of memory that one line needs.
+    /// Scratch for one line, in complex numbers.
     pub fn scratch_len(&self) -> usize {
         let own = if self.n.is_multiple_of(2) { 0 } else { self.n };
         own + self.fft.get_inplace_scratch_len()
     }
 
-    /// The first half of the spectrum of `real`, whose contents are lost. The plan is a forward one.
+    /// Computes the first half of the spectrum of `real`, which is overwritten. `self` is a forward plan.
     pub fn to_half(
         &self,
         real: &mut [T],
@@ -96,7 +96,7 @@ impl<T: Sample> RealPlan<T> {
             return;
         }
         let h = n / 2;
-        // SAFETY: `n` numbers are `n / 2` pairs, no more aligned than one of them.
+        // SAFETY: `n` real numbers are `n / 2` pairs; a pair needs no more alignment than one number.
         let z =
             unsafe { std::slice::from_raw_parts_mut(real.as_mut_ptr().cast::<Complex<T>>(), h) };
         self.fft.process_with_scratch(z, scratch);
@@ -111,7 +111,7 @@ impl<T: Sample> RealPlan<T> {
             let s = scale * middle;
             half[h / 2] = Complex::new(z[h / 2].re * s, -(z[h / 2].im * s * sign));
         }
-        // SAFETY: `z` has `h` pairs, `half` one more, there are twiddles for the pairs below `h / 2`; the three are apart.
+        // SAFETY: `z` has `h` pairs, `half` has `h + 1`, there are twiddles for the pairs below `h / 2`; the three do not overlap.
         unsafe {
             unfold(
                 z.as_ptr().cast(),
@@ -124,7 +124,7 @@ impl<T: Sample> RealPlan<T> {
         }
     }
 
-    /// The real numbers whose spectrum begins with `half`. The plan is an inverse one.
+    /// Computes the real numbers whose half spectrum is `half`. `self` is an inverse plan.
     pub fn to_real(
         &self,
         half: &[Complex<T>],
@@ -179,13 +179,14 @@ impl<T: Sample> RealPlan<T> {
 }
 
 per_isa! {
-    /// The spectrum of `2 h` real numbers from that of the `h` complex ones that they are pair by pair, but for its ends and middle.
+    /// Computes the spectrum X of `2 h` real numbers from the spectrum Z of the `h` complex numbers `x[2 j] + i x[2 j + 1]`, except for the elements
+    /// 0, `h / 2` and `h`.
     ///
-    /// With Z that spectrum, E = Z(k) + conj Z(h - k) and O = -i (Z(k) - conj Z(h - k)) are twice those of the even and the odd numbers;
-    /// X(k) is half of E + w(k) O, and X(h - k) half of the conjugate of E - w(k) O.
+    /// E = Z(k) + conj Z(h - k) is twice the spectrum of the even elements, O = -i (Z(k) - conj Z(h - k)) twice that of the odd ones.
+    /// Then X(k) = (E + w(k) O) / 2 and X(h - k) = conj(E - w(k) O) / 2.
     ///
     /// # Safety
-    /// `z` has `h` pairs, `x` has `h + 1`, `w` has those below `h / 2`; `x` overlaps neither of the others.
+    /// `z` has `h` pairs, `x` has `h + 1`, `w` has `h / 2`; `x` overlaps neither of the others.
     unsafe fn unfold<T>(z: *const T, x: *mut T, w: *const T, h: usize, scale: T, sign: T) = unfold_body
 }
 
@@ -200,7 +201,7 @@ unsafe fn unfold_body<T: Real, const FMA: bool>(
 ) {
     for k in 1..h.div_ceil(2) {
         let j = h - k;
-        // SAFETY: `k` and `j` lie in 1..h, and `k` below h / 2 (caller).
+        // SAFETY: `k` and `j` lie in 1..h, and `k` is below h / 2 (the caller guarantees it).
         unsafe {
             let (ar, ai) = (*z.add(2 * k), *z.add(2 * k + 1));
             let (br, bi) = (*z.add(2 * j), *z.add(2 * j + 1));
@@ -219,10 +220,10 @@ unsafe fn unfold_body<T: Real, const FMA: bool>(
 per_isa! {
     /// The inverse of [`unfold`], times two.
     ///
-    /// With E = X(k) + conj X(h - k) and O = conj w(k) (X(k) - conj X(h - k)), Z(k) is E + i O, and Z(h - k) the conjugate of E - i O.
+    /// With E = X(k) + conj X(h - k) and O = conj w(k) (X(k) - conj X(h - k)): Z(k) = E + i O and Z(h - k) = conj(E - i O).
     ///
     /// # Safety
-    /// `x` has `h + 1` pairs, `z` has `h`, `w` has those below `h / 2`; `z` overlaps neither of the others.
+    /// `x` has `h + 1` pairs, `z` has `h`, `w` has `h / 2`; `z` overlaps neither of the others.
     unsafe fn fold<T>(x: *const T, z: *mut T, w: *const T, h: usize, scale: T, sign: T) = fold_body
 }
 

@@ -1,4 +1,4 @@
-//! Tests against the sum that defines the transform.
+//! Tests against the defining sum.
 
 use std::f64::consts::TAU;
 
@@ -18,7 +18,7 @@ fn numbers(len: usize, seed: u64) -> Vec<C> {
     (0..len).map(|_| C::new(next(), next())).collect()
 }
 
-/// The sum itself, of as many numbers as there are.
+/// The defining sum, for input of any length.
 fn reference(x: &[C], n: usize, sign: f64) -> Vec<C> {
     let at = |k: usize, j: usize| C::from_polar(1.0, sign * TAU * ((j * k) % n) as f64 / n as f64);
     (0..n)
@@ -53,7 +53,7 @@ fn what(spectrum: Spectrum, direction: Direction, n: usize) -> Transform {
 
 #[test]
 fn complex_lines_of_any_strides() {
-    // (5, 3, 4), each axis in turn; lengths cut, kept and continued with zeros.
+    // (5, 3, 4), each axis in turn; lines truncated, complete and zero-padded.
     let shape = [5_usize, 3, 4];
     let x = numbers(60, 1);
     let strides = [192_isize, 64, 16];
@@ -72,7 +72,7 @@ fn complex_lines_of_any_strides() {
                 let mut y = vec![C::default(); made.iter().product()];
                 let pick = |s: &[isize; 3]| outer.iter().map(|&a| s[a]).collect::<Vec<_>>();
                 let (src_outer, dst_outer) = (pick(&strides), pick(&to));
-                // SAFETY: strides are those of two dense arrays.
+                // SAFETY: the strides are those of two dense arrays.
                 unsafe {
                     transform(
                         &Serial,
@@ -111,7 +111,7 @@ fn complex_lines_of_any_strides() {
     }
 }
 
-/// One line from `src` to a vector.
+/// Transforms one line of `src` into a vector.
 fn one<S, D: Clone + Default>(what: &Transform, src: &[S]) -> Vec<D> {
     let mut out = vec![D::default(); what.lens().1];
     // SAFETY: dense lines of the lengths given.

@@ -1,4 +1,4 @@
-//! Transforms of length 3 with the exact cosine of 2 pi / 3, which is -1/2; a rounded angle misses it by four units in the last place.
+//! Transforms of length 3 with the exact cosine of 2 pi / 3, which is -1/2; a rounded angle gives an error of four units in the last place.
 
 use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, Length};

@@ -1,6 +1,7 @@
-//! The inner product of dense complex vectors, the first one conjugated.
+//! `vdot`: the inner product of dense complex vectors with the first one conjugated.
 //!
-//! Parts, lanes and their order are functions of the length alone: neither the instruction set nor threads change a bit.
+//! The partition into parts and lanes and the order of additions depend only on the length: the result is the same bit for bit for every instruction
+//! set and number of threads.
 
 use num_complex::Complex;
 
@@ -8,16 +9,16 @@ use super::small::Scalar;
 use crate::isa::{Isa, isa};
 use crate::{Elem, Threads};
 
-/// Elements of a part, which one task sums up.
+/// Elements of a part; one task sums one part.
 const PART: usize = 16 * 1024;
 
-/// Writes to `out` the sum of the products of the `n` elements of `a`, conjugated, with those of `b`, all dense and of type `elem`: C64 or C128.
+/// Writes to `out` the sum over i of `conj(a[i]) * b[i]` for `n` dense elements of type `elem`, C64 or C128.
 ///
 /// # Safety
-/// `n` elements are readable at both; `out` has room for one, apart from them.
+/// `n` elements are readable at both; `out` has room for one and does not overlap them.
 ///
 /// # Panics
-/// For another `elem`.
+/// If `elem` is neither `C64` nor `C128`.
 pub unsafe fn conjugated_dot(
     threads: &dyn Threads,
     elem: Elem,
@@ -26,7 +27,7 @@ pub unsafe fn conjugated_dot(
     b: *const u8,
     out: *mut u8,
 ) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     unsafe {
         match elem {
             Elem::C64 => dot::<f32>(threads, n, a.cast(), b.cast(), out.cast()),
@@ -49,7 +50,7 @@ unsafe fn dot<T: Part>(
     let (a, b, base) = (a as usize, b as usize, sums.as_mut_ptr() as usize);
     let task = |part: usize| {
         let first = part * PART;
-        // SAFETY: the part lies inside both vectors, of two numbers an element; every task writes its own sum.
+        // SAFETY: the part lies inside both vectors (two numbers per element); every task writes its own sum.
         unsafe {
             let sum = T::sum(
                 (a as *const T).add(2 * first),
@@ -67,13 +68,13 @@ unsafe fn dot<T: Part>(
     let total = sums
         .into_iter()
         .reduce(|x, y| Complex::new(x.re + y.re, x.im + y.im));
-    // SAFETY: room for one element.
+    // SAFETY: `out` has room for one element.
     unsafe { *out = total.unwrap_or(zero) };
 }
 
-/// Parts of complex numbers.
+/// Real type of the real and imaginary parts.
 trait Part: Scalar {
-    /// Sum over `n` elements, given as real and imaginary parts in turn.
+    /// Sum over `n` elements with interleaved real and imaginary parts.
     ///
     /// # Safety
     /// `2 n` parts are readable at both.
@@ -87,16 +88,16 @@ macro_rules! part {
                 #[cfg(target_arch = "x86_64")]
                 #[target_feature(enable = "avx2,fma")]
                 unsafe fn avx2(a: *const $t, b: *const $t, n: usize) -> [[$t; 2]; 2] {
-                    // SAFETY: forwarded.
+                    // SAFETY: same contract.
                     unsafe { products::<$t, $width>(a, b, n) }
                 }
                 #[cfg(target_arch = "x86_64")]
                 #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
                 unsafe fn avx512(a: *const $t, b: *const $t, n: usize) -> [[$t; 2]; 2] {
-                    // SAFETY: forwarded.
+                    // SAFETY: same contract.
                     unsafe { products::<$t, $width>(a, b, n) }
                 }
-                // SAFETY: `isa()` found the features; the rest is the caller's.
+                // SAFETY: `isa()` found the features; same contract.
                 let [aligned, crossed] = unsafe {
                     match isa() {
                         #[cfg(target_arch = "x86_64")]
@@ -114,10 +115,10 @@ macro_rules! part {
 part!(f32, 16);
 part!(f64, 8);
 
-/// Sums of the products of real parts and of imaginary parts; and of real by imaginary and imaginary by real parts.
+/// Sums of `re * re` and `im * im` products, and of `re * im` and `im * re` products.
 ///
 /// # Safety
-/// As for [`Part::sum`].
+/// Same as for [`Part::sum`].
 #[inline(always)]
 #[allow(
     clippy::needless_range_loop,
@@ -127,7 +128,7 @@ unsafe fn products<T: Scalar, const W: usize>(a: *const T, b: *const T, n: usize
     let zero = T::from_real(0.0);
     let (mut aligned, mut crossed) = ([[zero; W]; 2], [[zero; W]; 2]);
     let (mut i, n) = (0, 2 * n);
-    // SAFETY: all parts that are read lie below `n`, which is even, as is `W`.
+    // SAFETY: all parts that are read lie below `n`; `n` and `W` are even.
     unsafe {
         macro_rules! add {
             ($g:literal, $a:expr, $b:expr) => {

@@ -1,11 +1,11 @@
 //! Products of integers (exact, wrapping) and of bools (or of ands).
 //!
-//! Wrapping arithmetic is the same for signed and unsigned, so one loop per width serves both.
+//! Wrapping arithmetic is the same for signed and unsigned types, so one loop per element size serves both.
 
 use super::{Block, Matrix, Problem};
 use std::cell::RefCell;
 
-/// Elements that add and multiply without rounding.
+/// Element types that add and multiply without rounding.
 pub(super) trait Exact: Copy + 'static {
     const ZERO: Self;
     fn from_f64(x: f64) -> Self;
@@ -41,17 +41,17 @@ impl Exact for bool {
     }
 }
 
-/// Rows and columns of C summed at once, and the depth of B copied at once: `DEPTH * COLUMNS` 8-byte elements are 128 KiB, half of a small L2.
+/// Rows and columns of C summed at once, and rows of B copied at once: `DEPTH * COLUMNS` 8-byte elements are 128 KiB, half of a small L2 cache.
 const ROWS: usize = 4;
 const COLUMNS: usize = 64;
 const DEPTH: usize = 256;
 
 thread_local! {
-    /// The copied piece of B, 8-byte words for alignment.
+    /// The copied piece of B. Its words of 8 bytes give the alignment.
     static PIECE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// One operand's corner and byte strides.
+/// Corner of an operand's block and its byte strides.
 #[derive(Clone, Copy)]
 struct Corner {
     ptr: *const u8,
@@ -85,7 +85,7 @@ impl Corner {
 }
 
 /// # Safety
-/// The block is in bounds and `T` has the element type's width.
+/// The block is in bounds and `T` has the size of the element type.
 pub(super) unsafe fn multiply<T: Exact>(block: &Block) {
     let job = block.job;
     let (a, b, c) = (
@@ -97,8 +97,8 @@ pub(super) unsafe fn multiply<T: Exact>(block: &Block) {
         let mut piece = piece.borrow_mut();
         piece.resize(DEPTH * COLUMNS, 0);
         let piece = piece.as_mut_ptr().cast();
-        // Few columns would leave the wide axis empty: then C^T = B^T A^T.
-        // SAFETY: forwarded; the piece holds DEPTH * COLUMNS elements of any width up to 8 bytes.
+        // With few columns, most lanes of a vector would be unused. Then C^T = B^T A^T is computed.
+        // SAFETY: same contract; the piece holds DEPTH * COLUMNS elements of up to 8 bytes.
         unsafe {
             if block.n < COLUMNS / 4 && block.m > block.n {
                 with_piece::<T>(
@@ -129,7 +129,7 @@ unsafe fn with_piece<T: Exact>(
     let (alpha, beta) = (T::from_f64(p.alpha), T::from_f64(p.beta));
     for left in (0..n).step_by(COLUMNS) {
         let width = COLUMNS.min(n - left);
-        // C = beta C first; then every depth piece adds to it.
+        // C = beta C first; each piece then adds to it.
         for i in 0..m {
             for j in left..left + width {
                 // SAFETY: (i, j) is inside C.
@@ -160,7 +160,7 @@ unsafe fn with_piece<T: Exact>(
             }
             for top in (0..m).step_by(ROWS) {
                 let rows = ROWS.min(m - top);
-                // Rows past the end repeat the last one and are dropped below.
+                // Rows past the end repeat the last one; their results are dropped below.
                 let a_rows: [*const T; ROWS] =
                     std::array::from_fn(|r| a.at::<T>(top + r.min(rows - 1), front));
                 // SAFETY: rows and depth are inside A, the piece is filled.
@@ -184,10 +184,10 @@ fn add<T: Exact>(a: T, b: T) -> T {
     T::from_f64(1.0).mul_add(a, b)
 }
 
-/// `ROWS` rows of A times the piece, compiled for the instruction set in force.
+/// `ROWS` rows of A times the piece, for the CPU's instruction set.
 ///
 /// # Safety
-/// `depth` elements at each row with the stride in bytes, `depth * COLUMNS` elements at `piece`.
+/// `depth` elements at each row with the stride in bytes; `depth * COLUMNS` elements at `piece`.
 unsafe fn panel<T: Exact>(
     a: [*const T; ROWS],
     a_stride: isize,
@@ -203,7 +203,7 @@ unsafe fn panel<T: Exact>(
     ) -> [[T; COLUMNS]; ROWS] {
         let mut sums = [[T::ZERO; COLUMNS]; ROWS];
         for q in 0..depth {
-            // SAFETY: q < depth, by the caller's proof.
+            // SAFETY: q < depth; the caller guarantees that many elements.
             unsafe {
                 let b = &*piece.add(q * COLUMNS).cast::<[T; COLUMNS]>();
                 for r in 0..ROWS {
@@ -224,7 +224,7 @@ unsafe fn panel<T: Exact>(
         piece: *const T,
         depth: usize,
     ) -> [[T; COLUMNS]; ROWS] {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         unsafe { body(a, a_stride, piece, depth) }
     }
     #[cfg(target_arch = "x86_64")]
@@ -235,17 +235,17 @@ unsafe fn panel<T: Exact>(
         piece: *const T,
         depth: usize,
     ) -> [[T; COLUMNS]; ROWS] {
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         unsafe { body(a, a_stride, piece, depth) }
     }
     match crate::isa::isa() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `isa()` found the features; the rest is forwarded.
+        // SAFETY: `isa()` found the features; same contract.
         crate::isa::Isa::Avx512 => unsafe { avx512(a, a_stride, piece, depth) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `isa()` found the features; the rest is forwarded.
+        // SAFETY: `isa()` found the features; same contract.
         crate::isa::Isa::Avx2 => unsafe { avx2(a, a_stride, piece, depth) },
-        // SAFETY: forwarded.
+        // SAFETY: same contract.
         _ => unsafe { body(a, a_stride, piece, depth) },
     }
 }

@@ -1,4 +1,4 @@
-//! Products of f16 and bf16: pieces of A and B are widened to f32, summed in an f32 tile of C and rounded once.
+//! Products of f16 and bf16: pieces of A and B are converted to f32, summed in an f32 tile of C and rounded once.
 
 use super::{Block, Tile, dense};
 use half::slice::HalfFloatSliceExt;
@@ -35,13 +35,13 @@ macro_rules! narrow {
 }
 narrow!(f16, bf16);
 
-/// Depth widened at once: with tiles of 512 at most 1 MiB each of A and B.
+/// Depth (k) converted at once: with tiles of 512, at most 1 MiB each of A and B.
 const DEPTH: usize = 512;
-/// Rows and columns of C summed at once; a block may be larger.
+/// Largest number of rows and columns of C summed at once; a block may be larger.
 const SIDE: usize = 512;
 
 thread_local! {
-    /// Widened pieces of A, B and the sums of C.
+    /// f32 copies of pieces of A and B, and the sums of C.
     static PIECES: RefCell<[Vec<f32>; 3]> = const { RefCell::new([Vec::new(), Vec::new(), Vec::new()]) };
 }
 
@@ -107,7 +107,7 @@ unsafe fn piece<T: Narrow>(
     unsafe { store::<T>(block, (top, left), n, c) }
 }
 
-/// Scales the sums, adds the old C and the bias, clamps, rounds.
+/// Scales the sums, adds the old C and the bias, applies ReLU, and rounds.
 ///
 /// # Safety
 /// The `sums.len() / n` rows from `top` and `n` columns from `left` are inside the block.
@@ -153,7 +153,7 @@ unsafe fn store<T: Narrow>(block: &Block, (top, left): (usize, usize), n: usize,
     }
 }
 
-/// Copies a matrix to dense f32, in the order in which it lies in memory; returns the copy's strides.
+/// Converts a matrix to dense f32, in its memory order; returns the strides of the copy.
 ///
 /// # Safety
 /// `rows x cols` elements are readable at `from` with byte strides.
@@ -179,7 +179,7 @@ unsafe fn widen<T: Narrow>(
             T::widen_row(unsafe { std::slice::from_raw_parts(from, len) }, to);
         } else {
             for (i, to) in to.iter_mut().enumerate() {
-                // SAFETY: in bounds by the caller.
+                // SAFETY: in bounds (the caller guarantees it).
                 *to = unsafe { *from.byte_offset(i as isize * stride) }.widen();
             }
         }

@@ -1,24 +1,24 @@
-//! Products whose wide operand has rows a power of two apart. The micro-kernels read 48 of its rows side by side; rows 1 or 2 KiB apart share a
-//! few sets of the cache and push each other out before a line is used up. They are copied first, to rows that are a little longer.
+//! Products with an operand whose rows are a power of two apart. The micro-kernels read 48 rows together. Rows that are 1 or 2 KiB apart map to the
+//! same few cache sets and evict each other before a line is used up. So the rows are first copied to a buffer with a padded row stride.
 
 use std::cell::RefCell;
 
 use super::{GemmFloat, Tile};
 
-/// Rows this many bytes apart, or a multiple of it, share sets.
+/// Rows whose distance is a multiple of this many bytes share cache sets.
 const PERIOD_BYTES: usize = 1024;
-/// Rows that are read side by side, at most.
+/// Largest number of rows that are read together.
 const ROWS: usize = 48;
-/// Products with more rows of the other operand use each copied row so often that the copy no longer pays.
+/// Largest number of uses of each copied row for which copying pays.
 const MAX_USES: usize = 256;
-/// Memory that a thread keeps for copies.
+/// Largest buffer for copies that a thread keeps.
 const MAX_BYTES: usize = 1 << 20;
 
 thread_local! {
     static COPY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether `rows` rows of `len` elements, `stride` elements apart and used `uses` times each, are to be copied.
+/// Whether copying pays for `rows` rows of `len` elements, `stride` elements apart and used `uses` times each.
 fn pays<T>(rows: usize, len: usize, (step, stride): (isize, isize), uses: usize) -> bool {
     let bytes = stride.unsigned_abs() * size_of::<T>();
     step == 1
@@ -30,10 +30,10 @@ fn pays<T>(rows: usize, len: usize, (step, stride): (isize, isize), uses: usize)
         && (len + 64) * ROWS * size_of::<T>() <= MAX_BYTES
 }
 
-/// Computes the product part by part from copied rows, if that pays, by `multiply`; else says no.
+/// If copying pays, computes the product part by part from copied rows with `multiply`. Returns whether it did.
 ///
 /// # Safety
-/// As `dense`'s.
+/// Same as for `dense`.
 pub(super) unsafe fn multiply<T: GemmFloat>(t: &Tile<T>, multiply: unsafe fn(&Tile<T>)) -> bool {
     let (rows_of_b, rows_of_a) = (t.c_strides.1 == 1, t.c_strides.0 == 1);
     let of_b = rows_of_b && pays::<T>(t.n, t.k, t.b_strides, t.m);
@@ -41,7 +41,7 @@ pub(super) unsafe fn multiply<T: GemmFloat>(t: &Tile<T>, multiply: unsafe fn(&Ti
     if !of_a && !of_b {
         return false;
     }
-    // A line more than a row: neighbours begin in the next set.
+    // One cache line more than a row, so that consecutive rows begin in consecutive sets.
     let stride = t.k.next_multiple_of(64 / size_of::<T>()) + 64 / size_of::<T>();
     let (rows, from, apart) = match of_b {
         true => (t.n, t.b, t.b_strides.1),
@@ -63,8 +63,9 @@ pub(super) unsafe fn multiply<T: GemmFloat>(t: &Tile<T>, multiply: unsafe fn(&Ti
         let to = copy.as_mut_ptr().wrapping_add(start).cast::<T>();
         for first in (0..rows).step_by(part) {
             let count = part.min(rows - first);
-            // SAFETY: 1. rows `first..first + count` are the operand's, and their copies are in the memory. 2. the part's rows or columns of C are
-            // those of the same numbers.
+            // SAFETY: rows `first..first + count` belong to the operand and their copies are in the buffer; the part of C has the rows or columns of
+            // the same
+            // indices.
             unsafe {
                 for row in 0..count {
                     let from = from.offset((first + row) as isize * apart);

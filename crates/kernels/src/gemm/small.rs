@@ -1,10 +1,10 @@
-//! Products of a few elements, where packing would cost more than multiplying.
+//! Products of very small matrices, for which packing would cost more than multiplying.
 
 use super::Tile;
 use num_complex::Complex;
 use std::ops::{Add, Mul};
 
-/// Elements the loops here multiply.
+/// Element types of these loops.
 pub(crate) trait Scalar:
     Copy + PartialEq + Send + Sync + Add<Output = Self> + Mul<Output = Self> + 'static
 {
@@ -37,10 +37,10 @@ impl Scalar for Complex<f64> {
     }
 }
 
-/// Widest row of C kept in registers.
+/// Longest row of C that is accumulated in registers.
 const WIDTH: usize = 8;
 
-/// Whether [`multiply`] is the faster way.
+/// Whether [`multiply`] is faster than the blocked product.
 #[inline]
 pub(super) fn wins<T>(t: &Tile<T>) -> bool {
     t.m * t.n * t.k <= 512 || t.k == 0
@@ -84,7 +84,7 @@ unsafe fn row<T: Scalar>(t: &Tile<T>, i: usize, left: usize, width: usize) -> [T
     let ((ar, ac), (br, bc)) = (t.a_strides, t.b_strides);
     let mut acc = [T::from_real(0.0); WIDTH];
     for p in 0..t.k as isize {
-        // SAFETY: p < k, and the caller's proof.
+        // SAFETY: p < k; same contract.
         unsafe {
             let x = *t.a.offset(i as isize * ar + p * ac);
             let b = t.b.offset(p * br + left as isize * bc);
@@ -96,16 +96,16 @@ unsafe fn row<T: Scalar>(t: &Tile<T>, i: usize, left: usize, width: usize) -> [T
     acc
 }
 
-/// The most frequent tiny cases, `N` contiguous columns, with a trip count the compiler knows.
+/// The most frequent small case: `N` contiguous columns, a loop count known at compile time.
 ///
 /// # Safety
-/// As [`row`]'s, with B's columns contiguous.
+/// Same as for [`row`], with B's columns contiguous.
 #[inline(always)]
 unsafe fn fixed_row<T: Scalar, const N: usize>(t: &Tile<T>, i: usize, left: usize) -> [T; WIDTH] {
     let ((ar, ac), br) = (t.a_strides, t.b_strides.0);
     let mut acc = [T::from_real(0.0); N];
     for p in 0..t.k as isize {
-        // SAFETY: p < k, and the caller's proof.
+        // SAFETY: p < k; same contract.
         unsafe {
             let x = *t.a.offset(i as isize * ar + p * ac);
             let b = t.b.offset(p * br).add(left).cast::<[T; N]>().read();

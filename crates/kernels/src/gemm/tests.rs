@@ -3,7 +3,7 @@ use crate::Serial;
 use crate::scoped::{Scoped, Values};
 use half::{bf16, f16};
 
-/// Elements that tests write from and read into complex numbers.
+/// Element types of the tests, with conversions from and to complex numbers.
 trait Entry: Copy + PartialEq + std::fmt::Debug {
     const ELEM: Elem;
     fn make(x: Complex<f64>) -> Self;
@@ -179,7 +179,7 @@ fn floats_match_a_slow_loop_in_every_stride_order() {
 
 #[test]
 fn rows_a_power_of_two_apart_are_copied_in_every_stride_order() {
-    // One part, and several of which the last one is shorter.
+    // A single part, and several parts with a shorter last one.
     for size in [(2, 20, 50, 256), (1, 50, 20, 512), (1, 9, 110, 4096)] {
         let k = size.3 as f64 + 2.0;
         check::<f32>(size, -0.5, 2.0, k * f32::EPSILON as f64);
@@ -190,7 +190,7 @@ fn rows_a_power_of_two_apart_are_copied_in_every_stride_order() {
 #[test]
 fn narrow_floats_round_once() {
     for size in SIZES {
-        // One rounding of the result, f32 sums before it.
+        // One final rounding; the sums are in f32.
         check::<f16>(size, 1.0, 0.0, 1.01 / 2048.0);
         check::<bf16>(size, 1.0, 1.0, 1.01 / 256.0);
     }
@@ -232,7 +232,7 @@ fn exact_types_wrap_and_bools_or() {
     };
     assert_eq!(c, [300i32 as i8, 600i32 as i8, -1, -32]);
     check_bool();
-    // u16 wraps as i16 does.
+    // u16 wraps like i16.
     let mut c = [0u16; 1];
     let x = [60_000u16];
     let one = |p: *const u16| Matrix {

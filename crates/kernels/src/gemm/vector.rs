@@ -1,10 +1,10 @@
-//! Matrix times vector: bound by reading the matrix once.
+//! Matrix-vector products, which are bound by reading the matrix once.
 
 use super::Tile;
 use super::small::Scalar;
 use num_complex::Complex;
 
-/// The product `y = A x` that a [`Tile`] with one row or one column is.
+/// A [`Tile`] with one row or one column, as the product `y = A x`.
 struct MatVec<T> {
     rows: usize,
     k: usize,
@@ -46,7 +46,7 @@ pub(super) unsafe fn matvec<T: Scalar>(t: &Tile<T>) {
         alpha: t.alpha,
         beta: t.beta,
     };
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     unsafe {
         if v.a_strides.0 == 1 && v.rows > 1 {
             by_columns(&v)
@@ -61,7 +61,7 @@ impl<T: Scalar> MatVec<T> {
     /// `i < rows`.
     #[inline(always)]
     unsafe fn store(&self, i: usize, x: T) {
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let y = self.y.offset(i as isize * self.y_stride);
             let x = self.alpha * x;
@@ -74,12 +74,12 @@ impl<T: Scalar> MatVec<T> {
     }
 }
 
-/// Rows of A whose elements lie one after another in a column: sums of scaled columns, a stretch of rows at a time.
+/// For an A with contiguous columns: sums of scaled columns, a range of rows at a time.
 ///
 /// # Safety
-/// As [`matvec`]'s.
+/// Same as for [`matvec`].
 unsafe fn by_columns<T: Scalar>(v: &MatVec<T>) {
-    /// 4096 f32 are 16 KiB: the sums stay in L1 beside the columns that stream through.
+    /// Rows per range: 4096 f32 are 16 KiB, so the sums stay in L1 while the columns stream through.
     const STRETCH: usize = 4096;
     let mut sums = [T::from_real(0.0); STRETCH];
     let mut top = 0;
@@ -116,10 +116,10 @@ unsafe fn by_columns<T: Scalar>(v: &MatVec<T>) {
     }
 }
 
-/// Every other A: one inner product per row.
+/// For any other A: one dot product per row.
 ///
 /// # Safety
-/// As [`matvec`]'s.
+/// Same as for [`matvec`].
 unsafe fn by_rows<T: Scalar>(v: &MatVec<T>) {
     let dense = v.a_strides.1 == 1 && v.x_stride == 1;
     let mut first = 0;
@@ -153,12 +153,12 @@ unsafe fn by_rows<T: Scalar>(v: &MatVec<T>) {
     }
 }
 
-/// The dense rows, compiled for the instruction set in force.
+/// Loops over dense rows, compiled for each instruction set.
 mod rows {
     use super::Scalar;
     use crate::isa::{Isa, isa};
 
-    /// Partial sums of an inner product.
+    /// Partial sums of a dot product.
     const LANES: usize = 64;
 
     macro_rules! per_level {
@@ -168,23 +168,23 @@ mod rows {
                 #[cfg(target_arch = "x86_64")]
                 #[target_feature(enable = "avx2,fma")]
                 unsafe fn avx2<T: Scalar>($($arg: $ty),*) $(-> $ret)? {
-                    // SAFETY: forwarded.
+                    // SAFETY: same contract.
                     unsafe { $body($($arg),*) }
                 }
                 #[cfg(target_arch = "x86_64")]
                 #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
                 unsafe fn avx512<T: Scalar>($($arg: $ty),*) $(-> $ret)? {
-                    // SAFETY: forwarded.
+                    // SAFETY: same contract.
                     unsafe { $body($($arg),*) }
                 }
                 match isa() {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: `isa()` found the features; the rest is forwarded.
+                    // SAFETY: `isa()` found the features; same contract.
                     Isa::Avx512 => unsafe { avx512($($arg),*) },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: `isa()` found the features; the rest is forwarded.
+                    // SAFETY: `isa()` found the features; same contract.
                     Isa::Avx2 => unsafe { avx2($($arg),*) },
-                    // SAFETY: forwarded.
+                    // SAFETY: same contract.
                     _ => unsafe { $body($($arg),*) },
                 }
             }
@@ -192,14 +192,14 @@ mod rows {
     }
 
     per_level! {
-        /// Inner product of two dense vectors.
+        /// Dot product of two dense vectors.
         ///
         /// # Safety
         /// `n` elements are readable at both.
         unsafe fn dot(a: *const T, b: *const T, n: usize) -> T = dot_body
     }
     per_level! {
-        /// Inner products of four dense vectors with one: it is read once.
+        /// Dot products of four dense vectors with `x`, which is read once.
         ///
         /// # Safety
         /// `n` elements are readable at each of `a` and at `x`.
@@ -222,7 +222,7 @@ mod rows {
 
     #[inline(always)]
     unsafe fn dot_body<T: Scalar>(a: *const T, b: *const T, n: usize) -> T {
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         let (a, b) = unsafe {
             (
                 std::slice::from_raw_parts(a, n),
@@ -250,7 +250,7 @@ mod rows {
         lanes[0]
     }
 
-    /// Partial sums of each of four inner products: four registers of AVX-512, eight of AVX2.
+    /// Partial sums of each of four dot products: four AVX-512 registers, eight AVX2 registers.
     const LANES_OF_FOUR: usize = 16;
 
     #[inline(always)]
@@ -259,7 +259,7 @@ mod rows {
         let zero = T::from_real(0.0);
         let (mut s0, mut s1, mut s2, mut s3) = ([zero; L], [zero; L], [zero; L], [zero; L]);
         let mut p = 0;
-        // SAFETY: the caller's: p + L <= n.
+        // SAFETY: p + L <= n; same contract.
         unsafe {
             while p + L <= n {
                 for l in 0..L {
@@ -297,7 +297,7 @@ mod rows {
     #[inline(always)]
     unsafe fn axpy4_body<T: Scalar>(sums: &mut [T], a: [*const T; 4], x: [T; 4]) {
         let n = sums.len();
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         let a = unsafe { a.map(|a| std::slice::from_raw_parts(a, n)) };
         for i in 0..n {
             sums[i] =
@@ -307,7 +307,7 @@ mod rows {
 
     #[inline(always)]
     unsafe fn axpy_body<T: Scalar>(sums: &mut [T], a: *const T, x: T) {
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         let a = unsafe { std::slice::from_raw_parts(a, sums.len()) };
         for (s, &a) in sums.iter_mut().zip(a) {
             *s = *s + x * a;
@@ -315,5 +315,5 @@ mod rows {
     }
 }
 
-// The stretch of sums must stay a small part of the smallest stack that tasks run on.
+// The sums of a range must be a small part of the smallest stack that tasks run on.
 const _: () = assert!(4096 * size_of::<Complex<f64>>() <= 64 * 1024);

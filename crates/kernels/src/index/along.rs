@@ -1,18 +1,18 @@
-//! Gather and scatter along one axis with an index for every output: `take_along_axis`, `pick` and their gradients.
+//! Gather and scatter along one axis with one index per output element: `take_along_axis`, `pick` and their gradients.
 
 use super::{Sum, Write, with_size};
 use crate::reduce::plan::{Axes, Axis, count, offsets, split};
 use crate::reduce::with_elem;
 use crate::{Elem, Threads};
 
-/// `dense[i.., j, k..]` belongs to `view[i.., indices[i.., j, k..], k..]`.
+/// Element `dense[i.., j, k..]` corresponds to `view[i.., indices[i.., j, k..], k..]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Along<'a> {
-    /// Element type; gathers and `Write::Set` look at its size only.
+    /// Element type; gathers and `Write::Set` use only its size.
     pub elem: Elem,
     /// Shape of the indices and of the dense side.
     pub shape: &'a [usize],
-    /// The axis that indices run along.
+    /// The indexed axis.
     pub axis: usize,
     /// Resolved indices, contiguous in C order.
     pub indices: *const i64,
@@ -22,21 +22,21 @@ pub struct Along<'a> {
     pub dense_strides: &'a [isize],
 }
 
-/// Reads `view` into `out`, the dense side.
+/// Gathers elements of `view` into `out`, the dense side.
 ///
 /// # Safety
-/// Every index is in range of the view's `axis`, the other axes of the view are at least as long as `shape`; the view can be read and
-/// `out` written; they do not overlap, nor do elements of `out` each other; all slices are equally long.
+/// Every index is in range of the view's `axis`; the other axes of the view are at least as long as in `shape`; the view can be read and `out`
+/// written; they do not overlap, nor do elements of `out` each other; all slices have equal length.
 pub unsafe fn gather_along(threads: &dyn Threads, what: &Along, view: *const u8, out: *mut u8) {
     let row = with_size!(what.elem.size(), T => gather_row::<T> as Row);
-    // SAFETY: the caller's; rows only read the view.
+    // SAFETY: guaranteed by the caller; rows only read the view.
     unsafe { run(threads, what, view.cast_mut(), out, row) }
 }
 
-/// Writes `values`, the dense side, into `view`; as if one after the other in C order, for any number of threads.
+/// Scatters `values`, the dense side, into `view`. The result is that of writing in C order, for any number of threads.
 ///
 /// # Safety
-/// As for [`gather_along`], but `values` is read and the view written; elements of the view do not overlap each other.
+/// Same as for [`gather_along`], but `values` is read and the view written; elements of the view do not overlap each other.
 pub unsafe fn scatter_along(
     threads: &dyn Threads,
     write: Write,
@@ -48,7 +48,7 @@ pub unsafe fn scatter_along(
         Write::Set => with_size!(what.elem.size(), T => set_row::<T> as Row),
         Write::Add => with_elem!(what.elem, T => add_row::<T> as Row),
     };
-    // SAFETY: the caller's; rows only read the dense side.
+    // SAFETY: guaranteed by the caller; rows only read the dense side.
     unsafe { run(threads, what, view, values.cast_mut(), row) }
 }
 
@@ -57,7 +57,7 @@ type Row = unsafe fn(*mut u8, isize, isize, *mut u8, isize, *const i64, usize);
 
 unsafe fn run(threads: &dyn Threads, what: &Along, view: *mut u8, dense: *mut u8, row: Row) {
     let ndim = what.shape.len();
-    // Per axis: the view's stride as `src`, the dense side's as `dst`; the indices' are those of C order.
+    // Per axis: `src` is the view's stride, `dst` the dense side's; the indices are contiguous in C order.
     let mut axes = Axes::new();
     let mut steps = [0isize; 64];
     let mut step = 1;
@@ -83,8 +83,8 @@ unsafe fn run(threads: &dyn Threads, what: &Along, view: *mut u8, dense: *mut u8
         return;
     }
     let jump = what.view_strides[what.axis];
-    // Two places of the view are the same only along the indexed axis, so a task holds whole lines of it: the innermost axis and,
-    // if that is another, the indexed one around it.
+    // Two indices give the same element of the view only along the indexed axis. So a task gets whole lines along it: the innermost axis and, if the
+    // indexed axis is another one, that axis around it.
     let inner = axes[ndim - 1];
     let (line, line_step) = if what.axis == ndim - 1 {
         (
@@ -115,7 +115,7 @@ unsafe fn run(threads: &dyn Threads, what: &Along, view: *mut u8, dense: *mut u8
         let (src, dst) = offsets(&outer, task);
         let at = offsets(&outer_steps, task).0;
         for l in 0..line.len as isize {
-            // SAFETY: every index is in range, so all places are inside the caller's arrays; tasks are apart in the written one.
+            // SAFETY: every index is in range, so all addresses are inside the caller's arrays; tasks write disjoint elements.
             unsafe {
                 let view = (view as *mut u8).offset(src + l * line.src);
                 let dense = (dense as *mut u8).offset(dst + l * line.dst);

@@ -1,4 +1,4 @@
-//! Elements of several arrays, chosen by number at each place.
+//! `choose`: elements of several arrays, selected by an array of numbers.
 
 use smallvec::SmallVec;
 
@@ -6,22 +6,22 @@ use super::with_size;
 use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
-/// One of the arrays that elements are chosen from.
+/// One of the arrays to choose from.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
     /// The element with index 0 on every axis.
     pub ptr: *const u8,
-    /// Bytes between neighbours on every axis; zero where it is broadcast.
+    /// Byte strides; 0 on broadcast axes.
     pub strides: &'a [isize],
 }
 
-// SAFETY: a choice is only read through, and the caller of the kernel keeps its memory alive and unwritten.
+// SAFETY: a choice is only read, and the caller of the kernel keeps its memory alive and unchanged.
 unsafe impl Sync for Choice<'_> {}
 
-/// Writes to each element of `out`, contiguous and of `shape`, that of the choice whose number stands there in `numbers`.
+/// `out[i] = choices[numbers[i]][i]` for every index `i` of `shape`; `out` and `numbers` are contiguous.
 ///
 /// # Safety
-/// `numbers` holds as many contiguous integers as `shape` has elements, all below the number of choices; every choice can be read with its strides
+/// `numbers` holds as many integers as `shape` has elements, all below the number of choices; every choice can be read with its strides
 /// at every index of `shape`, in elements of the size of `elem`; `out` overlaps none of them.
 pub unsafe fn choose(
     threads: &dyn Threads,
@@ -32,7 +32,7 @@ pub unsafe fn choose(
     out: *mut u8,
 ) {
     let run = with_size!(elem.size(), T => choose_of::<T> as Run);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { run(threads, shape, numbers, choices, out) }
 }
 
@@ -53,7 +53,7 @@ unsafe fn choose_of<T: Copy>(
     let last = outer.len();
     let (numbers, out) = (numbers as usize, out as usize);
     split(threads, rows, rows * n, &|row| {
-        // Where the row begins in each choice, and the step along it.
+        // Address of the row in each choice, and the stride along it.
         let lines: SmallVec<[(usize, isize); 8]> = choices
             .iter()
             .map(|choice| {
@@ -67,7 +67,7 @@ unsafe fn choose_of<T: Copy>(
             })
             .collect();
         for i in row * n..(row + 1) * n {
-            // SAFETY: `i` counts the elements of `shape`; numbers are below the number of choices, which can be read at every index.
+            // SAFETY: `i` is below the number of elements of `shape`; numbers are below the number of choices, which can be read at every index.
             unsafe {
                 let number = *(numbers as *const i64).add(i);
                 let (line, step) = lines[number as usize];
@@ -101,7 +101,7 @@ mod tests {
             },
         ];
         let (numbers, mut out) = ([0_i64, 1, 2, 2, 1, 0], [0_i32; 6]);
-        // SAFETY: two rows of three; strides lead into the arrays.
+        // SAFETY: two rows of three; the strides stay inside the arrays.
         unsafe {
             choose(
                 &Serial,

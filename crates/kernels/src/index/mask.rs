@@ -1,4 +1,4 @@
-//! Boolean masks as index arrays, and index arrays as one-hot rows.
+//! Boolean masks to index arrays (`nonzero`) and to selected elements, and indices to one-hot rows.
 
 use smallvec::SmallVec;
 
@@ -9,24 +9,24 @@ use crate::reduce::kernel::truth_of;
 use crate::reduce::plan::{Axes, Axis, Walk, count, join, split};
 use crate::{Elem, Threads};
 
-/// Elements of one task.
+/// Elements per task.
 const CHUNK: usize = 16 * 1024;
-/// Truth values looked at together.
+/// Elements whose truth values are loaded together.
 const PIECE: usize = 1024;
-/// Up to so many are looked at once only.
+/// Arrays with at most this many elements are read only once; longer ones are counted first, then read again.
 const FEW: usize = 256;
 
-/// Where results go, one pointer an axis.
+/// Destinations of the results, one pointer per axis.
 pub type Places = SmallVec<[*mut i64; 4]>;
 
-/// Finds the elements of `src` that are not zero, in C order, and asks `places` where so many positions go: index k of each is written to place k. No
-/// places: they are only counted. One place and a `shape` of one axis give flat positions. Returns how many there are.
+/// Finds the nonzero elements of `src` in C order and returns their number. Calls `places` with that number; it returns the destinations: one per
+/// axis, for the index along that axis; one only, with a `shape` of one axis, for flat positions; or none, to only count.
 ///
 /// # Errors
-/// What `places` reports.
+/// The error that `places` returns.
 ///
 /// # Safety
-/// Every element of `src` can be read; there are no places, or one per axis with room for as many `i64` as there are results.
+/// Every element of `src` can be read; each destination has room for as many `i64` as there are results.
 pub unsafe fn nonzero<E>(
     threads: &dyn Threads,
     src: &Source,
@@ -43,7 +43,7 @@ pub unsafe fn nonzero<E>(
     let load = truth_of(src.elem);
     let stride = axes.last().map_or(src.elem.size() as isize, |a| a.src);
     let from = src.ptr as usize;
-    // Truth values of elements `start..end`, in pieces as long as `truths`.
+    // Calls `each` with the truth values of elements `start..end`, in pieces of the length of `truths`.
     let pieces =
         |(mut at, end): (usize, usize), truths: &mut [u8], each: &mut dyn FnMut(usize, &[u8])| {
             let mut walk = Walk::new(&axes, at);
@@ -69,11 +69,11 @@ pub unsafe fn nonzero<E>(
             }
         };
     if n <= FEW {
-        // One look finds all, for which nothing is allocated.
+        // One pass finds all, without allocating.
         let (mut found, mut total) = ([0_u16; FEW + 8], 0);
         let mut truths = [0; FEW];
         if axes.len() < 2 {
-            // SAFETY: the elements of one axis, and room for the truth values of all.
+            // SAFETY: the elements of one axis; `truths` has room for all of their truth values.
             unsafe { load(src.ptr, stride, n, truths.as_mut_ptr()) };
             total = true_positions(&truths[..n], &mut found);
         } else {
@@ -81,7 +81,7 @@ pub unsafe fn nonzero<E>(
                 total = true_positions(truths, &mut found)
             });
         }
-        // SAFETY: the caller's places have room for so many.
+        // SAFETY: the caller's destinations have room for this number.
         unsafe { write_positions(&places(total)?, src.shape, 0, 0, &found[..total]) };
         return Ok(total);
     }
@@ -111,7 +111,7 @@ pub unsafe fn nonzero<E>(
         let mut found = [0_u16; PIECE + 8];
         pieces(ends(chunk), &mut [0; PIECE], &mut |at, truths| {
             let count = true_positions(truths, &mut found);
-            // SAFETY: results `to..to + count` are this piece's, and there is room for all.
+            // SAFETY: results `to..to + count` are this piece's; the destinations have room for all.
             unsafe { write_positions(&places.0, src.shape, to, at, &found[..count]) };
             to += count;
         });
@@ -119,13 +119,13 @@ pub unsafe fn nonzero<E>(
     Ok(total)
 }
 
-/// Places that several threads write to, each its own results.
+/// Destinations shared by several threads; each writes its own results.
 struct Lent(Places);
 
 // SAFETY: no two tasks write one result.
 unsafe impl Sync for Lent {}
 
-/// For every byte, the positions of its bits, lowest first, and zeros behind them.
+/// For every byte, the positions of its one bits, lowest first, padded with zeros.
 const BITS: [[u16; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
@@ -143,16 +143,16 @@ const BITS: [[u16; 8]; 256] = {
     table
 };
 
-/// Writes the positions of the ones among `truths`, which are 0 or 1, to the start of `found` and returns their number.
+/// Writes the positions of the ones in `truths` (0 or 1 each) to the start of `found` and returns their number.
 fn true_positions(truths: &[u8], found: &mut [u16]) -> usize {
     assert!(truths.len() + 8 <= found.len());
     let (words, rest) = truths.as_chunks::<8>();
     let mut count = 0;
     for (k, word) in words.iter().enumerate() {
-        // The product gathers the lowest bits of eight bytes in its highest byte. Eight positions are written whatever their number.
+        // The product collects the lowest bits of eight bytes in its highest byte. Always writes eight positions, however many are valid.
         let byte = u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         let bits = &BITS[byte as usize];
-        // SAFETY: no more than `8 * k` were found before, and `found` has room for eight more than a piece.
+        // SAFETY: at most `8 * k` were found before, and `found` is eight longer than a piece.
         let to = unsafe { found.get_unchecked_mut(count..count + 8) };
         for (to, bit) in to.iter_mut().zip(bits) {
             *to = 8 * k as u16 + bit;
@@ -166,7 +166,8 @@ fn true_positions(truths: &[u8], found: &mut [u16]) -> usize {
     count
 }
 
-/// Writes the indices of the elements `at + found[0]`, `at + found[1]`, … of an array of `shape`, one target an axis, from result `to` on.
+/// Writes the multi-dimensional indices of the flat positions `at + found[0]`, `at + found[1]`, ... in `shape`, one target per axis, from result `to`
+/// on.
 ///
 /// # Safety
 /// Every target has room for these results; the elements exist.
@@ -183,12 +184,12 @@ unsafe fn write_positions(
     };
     if targets.is_empty() {
         for (i, &step) in found.iter().enumerate() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { *last.add(to + i) = (at + step as usize) as i64 };
         }
         return;
     }
-    // The row of the last axis that `position` lies in, and where it starts. Results ascend, and so do their rows.
+    // The row along the last axis that contains `position`, and its start. Positions ascend, so the row only moves forward.
     let (mut row, mut start) = (at / len.max(1), at / len.max(1) * len);
     for (i, &step) in found.iter().enumerate() {
         let position = at + step as usize;
@@ -196,11 +197,11 @@ unsafe fn write_positions(
             row = position / len;
             start = row * len;
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { *last.add(to + i) = (position - start) as i64 };
         let mut rest = row;
         for (k, (&target, &len)) in targets.iter().zip(shape).enumerate().rev() {
-            // The first axis takes what is left.
+            // The first axis takes the remaining quotient.
             let index = if k == 0 { rest } else { rest % len };
             // SAFETY: as above.
             unsafe { *target.add(to + i) = index as i64 };
@@ -209,7 +210,7 @@ unsafe fn write_positions(
     }
 }
 
-/// For every chunk of a dense mask, how many elements before it are true; and how many are in all.
+/// Number of true elements before each chunk of a dense mask, and in the whole mask.
 ///
 /// # Safety
 /// `mask` has `n` bytes.
@@ -231,10 +232,10 @@ pub unsafe fn mask_starts(threads: &dyn Threads, mask: *const u8, n: usize) -> (
     (starts, total)
 }
 
-/// Copies the elements under a dense mask, in order. `starts` is [`mask_starts`]' of the mask.
+/// Copies the elements of `x` where a dense mask is true, in order. `starts` is the result of [`mask_starts`] for the mask.
 ///
 /// # Safety
-/// `mask` has `n` bytes and `x` as many elements of `size` bytes; `out` has room for as many as the mask has true ones, apart from both.
+/// `mask` has `n` bytes and `x` has `n` elements of `size` bytes; `out` has room for one element per true one and overlaps neither.
 pub unsafe fn select(
     threads: &dyn Threads,
     size: usize,
@@ -251,11 +252,11 @@ pub unsafe fn select(
             let mut to = starts[chunk];
             let mut tile = [std::mem::MaybeUninit::<T>::uninit(); PIECE];
             for at in (at..end).step_by(PIECE) {
-                // SAFETY: the piece lies inside the mask and `x`; its true elements fit in the tile and have their places in `out`.
+                // SAFETY: the piece lies inside the mask and `x`; its true elements fit in the tile and in their part of `out`.
                 unsafe {
                     let mask = std::slice::from_raw_parts((mask as *const u8).add(at), PIECE.min(end - at));
                     let x = (x as *const T).add(at);
-                    // Every place is written, but only that of a true one is moved on from: no branch to guess.
+                    // Branch-free: every element is written, but the position advances only after a true one.
                     let mut count = 0;
                     for (i, &truth) in mask.iter().enumerate() {
                         tile.get_unchecked_mut(count).write(*x.add(i));
@@ -269,7 +270,7 @@ pub unsafe fn select(
     });
 }
 
-/// Writes `n` contiguous rows of `depth` elements: `off` everywhere, `on` at the row's index if that is in `0..depth`.
+/// Writes `n` contiguous rows of `depth` elements: `on` at the row's index, if that is in `0..depth`, and `off` elsewhere.
 ///
 /// # Safety
 /// `indices` holds `n` integers; `on` and `off` hold one element of type `elem`; `out` has room for `n * depth` elements.
@@ -287,7 +288,7 @@ pub unsafe fn one_hot(
     let (indices, on, off, out) = (indices as usize, on as usize, off as usize, out as usize);
     split(threads, n, n * depth, &|row| {
         with_size!(elem.size(), T => {
-            // SAFETY: row `row` is inside the output, and tasks write rows apart.
+            // SAFETY: row `row` is inside the output, and tasks write disjoint rows.
             unsafe {
                 let line = std::slice::from_raw_parts_mut((out as *mut T).add(row * depth), depth);
                 line.fill(*(off as *const T));

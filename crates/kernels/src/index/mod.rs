@@ -1,7 +1,7 @@
-//! Gather and scatter: reading and writing at positions held in arrays.
+//! Gather and scatter: reading and writing at positions given by index arrays.
 //!
-//! Index arrays come in any integer type and with any strides; [`resolve`] checks them once and makes them contiguous `i64` in range,
-//! which is all that the other kernels take. A boolean mask becomes index arrays by [`nonzero`]. Slices are views and need no kernel.
+//! Index arrays have any integer type and any strides. [`resolve`] checks them once and converts them to contiguous `i64` in range, the only form
+//! that the other kernels accept. A boolean mask becomes index arrays by [`nonzero`]. Slices are views and need no kernel.
 
 mod along;
 mod choose;
@@ -21,7 +21,7 @@ use crate::reduce::{Number, with_elem};
 /// What a scatter does with a value: overwrite, or add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Write {
-    /// Replace; of several writes to one place the last in C order stays.
+    /// Overwrite; if several values go to one element, the last one in C order wins.
     Set,
     /// Add in C order, in the element's own type (bool: or; f16 and bf16 round after every addition).
     Add,
@@ -31,7 +31,7 @@ pub enum Write {
 type Move = unsafe fn(*const u8, isize, *mut u8, isize, usize);
 
 unsafe fn copy<T: Copy>(src: *const u8, ss: isize, dst: *mut u8, ds: isize, n: usize) {
-    // SAFETY: the caller gives `n` readable and `n` writable items, apart from each other.
+    // SAFETY: the caller gives `n` readable and `n` writable items, which do not overlap.
     unsafe {
         if ss == size_of::<T>() as isize && ds == ss {
             return crate::copy::copy_row(src, dst, n * size_of::<T>());
@@ -43,7 +43,7 @@ unsafe fn copy<T: Copy>(src: *const u8, ss: isize, dst: *mut u8, ds: isize, n: u
 }
 
 unsafe fn add<T: Sum>(src: *const u8, ss: isize, dst: *mut u8, ds: isize, n: usize) {
-    // SAFETY: the caller gives `n` readable and `n` writable elements, apart from each other.
+    // SAFETY: the caller gives `n` readable and `n` writable elements, which do not overlap.
     unsafe {
         if ss == size_of::<T>() as isize && ds == ss {
             let (src, dst) = (
@@ -80,7 +80,7 @@ sums!(
     Cx<f32>, |a, b| Cx { re: a.re + b.re, im: a.im + b.im }; Cx<f64>, |a, b| Cx { re: a.re + b.re, im: a.im + b.im }
 );
 
-/// Runs `$body` with `$T` naming a plain type of `$size` bytes.
+/// Runs `$body` with `$T` as a plain type of `$size` bytes.
 macro_rules! with_size {
     ($size:expr, $T:ident => $body:expr) => {
         match $size {

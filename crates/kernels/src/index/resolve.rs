@@ -6,23 +6,23 @@ use crate::Threads;
 use crate::reduce::plan::{Axes, Axis, Walk, count, join, split};
 use crate::reduce::{Number, Source, with_elem};
 
-/// Treatment of an index out of range.
+/// What to do with an index that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Negative indices count from the end; anything else out of range is an error.
+    /// Negative indices count from the end; any other index out of range is an error.
     Raise,
     /// The index is taken modulo the length.
     Wrap,
-    /// The index becomes the nearest valid one; negative indices become 0.
+    /// The index is clipped to the valid range; negative indices become 0.
     Clip,
 }
 
 /// The first index out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadIndex {
-    /// Its number in C order.
+    /// Its flat position in C order.
     pub position: usize,
-    /// The index (a u64 above the largest i64 is clipped to that).
+    /// The index; a u64 above the largest i64 is clipped to the latter.
     pub value: i64,
 }
 
@@ -44,7 +44,7 @@ pub unsafe fn all_below(
         let values = unsafe {
             std::slice::from_raw_parts((from as *const u64).add(start), CHUNK.min(n - start))
         };
-        // The sign of either says no: negative, or not below the limit.
+        // The sign bit of either is set for a bad index: negative, or not below the limit.
         let signs = values
             .iter()
             .fold(0, |signs, &v| signs | v | !v.wrapping_sub(limit));
@@ -53,13 +53,13 @@ pub unsafe fn all_below(
     outside.into_inner() == 0
 }
 
-/// Indices handled by one task.
+/// Indices per task.
 const CHUNK: usize = 16 * 1024;
 
 /// Writes `indices` (any integer type, any strides) to `out` as contiguous `i64` in `0..limit`, in C order.
 ///
 /// # Errors
-/// The first index out of range under [`Mode::Raise`], or the first of all if `limit` is 0; `out` then holds nothing of use.
+/// The first index out of range under [`Mode::Raise`], or the first index if `limit` is 0. The contents of `out` are then unspecified.
 ///
 /// # Safety
 /// Every element of `indices` can be read and `out` has room for as many `i64`; they do not overlap.
@@ -88,7 +88,7 @@ pub unsafe fn resolve(
         while at < end {
             let (offset, left) = walk.run();
             let m = left.min(end - at);
-            // SAFETY: the run lies inside the indices; chunks of `out` are apart.
+            // SAFETY: the run lies inside the indices; chunks of `out` are disjoint.
             let bad = unsafe {
                 row(
                     mode,
@@ -126,7 +126,7 @@ pub unsafe fn resolve(
     }
 }
 
-/// Resolves one run; returns the number of the first bad index.
+/// Resolves one run; returns the position of the first bad index.
 unsafe fn row<T: Number>(
     mode: Mode,
     limit: usize,
@@ -139,7 +139,7 @@ unsafe fn row<T: Number>(
     let read = |i: usize| {
         // SAFETY: the caller gives `n` readable indices.
         let value = unsafe { *src.offset(i as isize * stride).cast::<T>() };
-        // Only u64 has values that i64 has not; they are out of range for any length.
+        // Only u64 has values that i64 lacks; they are out of range for any length.
         if value.to_i64() < 0 && value > T::ZERO {
             i64::MAX
         } else {
@@ -164,7 +164,7 @@ unsafe fn row<T: Number>(
             Mode::Clip => v.clamp(0, length - 1),
         };
         all_good &= (resolved as u64) < limit as u64;
-        // SAFETY: the caller gives room for `n` results.
+        // SAFETY: the caller's `out` has room for `n` results.
         unsafe { *out.add(i) = resolved };
     }
     if all_good {

@@ -113,7 +113,7 @@ fn gathered_and_scattered_blocks_agree_with_slow_loops() {
         let position_stride = dense.strides[place];
         let mut dense_strides = dense.strides.clone();
         dense_strides.remove(place);
-        // Where in the view an element of the dense side belongs.
+        // Index in the view of an element of the dense side.
         let home = |i: &[usize]| {
             let mut index = vec![0; view.shape.len()];
             picked
@@ -130,7 +130,7 @@ fn gathered_and_scattered_blocks_agree_with_slow_loops() {
         let before = dense.values();
         for write in [Write::Set, Write::Add] {
             let mut want = std::collections::HashMap::new();
-            // Positions are written in order, whatever axis of the dense side they lie on.
+            // Positions are written in order, whichever axis of the dense side they lie on.
             let mut order: Vec<usize> = (0..homes.len()).collect();
             let all: Vec<Vec<usize>> = indices(&shape).collect();
             order.sort_by_key(|&i| all[i][place]);
@@ -190,7 +190,7 @@ fn gathered_and_scattered_blocks_agree_with_slow_loops() {
     }
 }
 
-/// `value` as `elem` holds it.
+/// `value` rounded to `elem`.
 fn round_to(elem: Elem, value: f64) -> f64 {
     let mut bytes = [0; 16];
     let wrapped = match elem {

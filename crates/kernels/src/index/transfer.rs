@@ -8,22 +8,22 @@ use crate::reduce::with_elem;
 use crate::scratch;
 use crate::{Elem, Threads};
 
-/// One indexed axis of the picked view.
+/// One indexed axis of the view.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexAxis {
     /// One resolved index per position, contiguous.
     pub indices: *const i64,
-    /// Bytes between neighbours of the view along this axis.
+    /// Byte stride of the view along this axis.
     pub stride: isize,
 }
 
-/// A view of which blocks are picked: position p is at `sum(axes[k].indices[p] * axes[k].stride)`, and at every position there is a
-/// block over the axes that are not indexed.
+/// A view that is read or written in blocks. The block of position p starts at `sum(axes[k].indices[p] * axes[k].stride)` and spans the axes that are
+/// not indexed.
 #[derive(Clone, Copy, Debug)]
 pub struct Picked<'a> {
-    /// Element type; gathers and `Write::Set` look at its size only.
+    /// Element type; gathers and `Write::Set` use only its size.
     pub elem: Elem,
-    /// The indexed axes; with none, every position is the view's first element.
+    /// The indexed axes. If there are none, every position is the view's first element.
     pub axes: &'a [IndexAxis],
     /// Number of positions.
     pub positions: usize,
@@ -33,14 +33,14 @@ pub struct Picked<'a> {
     pub strides: &'a [isize],
 }
 
-/// Blocks with runs from here on are worth finding out whether a position repeats.
+/// From this length of a contiguous run on, it pays to check whether positions are distinct: they can then be written in parallel.
 const APART_BYTES: usize = 256;
-/// Positions whose offsets are worked out at once.
+/// Positions whose offsets are computed at once.
 const CHUNK: usize = 512;
-/// Block rows that one task of a gather treats with the same offsets.
+/// Rows of blocks for which one task of a gather reuses the same offsets.
 const ROWS: usize = 16;
 
-/// Copies the picked blocks of `view` to `out`, where position p is `p * position_stride` and the block has strides `out_strides`.
+/// Copies the blocks of `view` to `out`, where block p starts at `p * position_stride` and has strides `out_strides`.
 ///
 /// # Safety
 /// Every index is in range of its axis; the view can be read and `out` written; they do not overlap, nor do elements of `out` each other.
@@ -62,7 +62,7 @@ pub unsafe fn gather(
     if total == 0 {
         return;
     }
-    // Rows of the block along the axis on which the output is densest, unless positions lie denser still.
+    // Loop over the block along the axis with the smallest output stride, unless the stride between positions is smaller still.
     order(&mut axes, |a| a.dst);
     let run = take_run(&mut axes, |a| {
         a.dst.abs() < position_stride.abs() || positions == 1
@@ -73,8 +73,7 @@ pub unsafe fn gather(
     let (groups, chunks) = (rows.div_ceil(ROWS), positions.div_ceil(CHUNK));
     let (view, out) = (view as usize, out as usize);
     let (axes, indices) = (&axes[..], Indices(picked.axes));
-    // Tasks are chunks of positions times groups of rows; long runs are the bulk of the work and need no finer cut, but
-    // few positions with long runs do.
+    // Tasks are chunks of positions times groups of rows. Many positions with long runs need no finer split; few positions with long runs do.
     let chunk = if run.len >= 64 {
         CHUNK.min(positions.div_ceil(16)).max(1)
     } else {
@@ -99,7 +98,7 @@ pub unsafe fn gather(
                 let (src, dst) = offsets(axes, row);
                 let src = (view as *const u8).wrapping_offset(src);
                 let dst = (out as *mut u8).wrapping_offset(dst + first as isize * position_stride);
-                // SAFETY: every index is in range, so every source is inside the view; tasks write places apart.
+                // SAFETY: every index is in range, so every source is inside the view; tasks write disjoint elements.
                 unsafe {
                     if run.len == 1 {
                         pick(src, dst, position_stride, &at[..n]);
@@ -120,8 +119,8 @@ pub unsafe fn gather(
     );
 }
 
-/// Writes `values` into the picked blocks of `view`: position p's block is at `p * position_stride` and has strides `value_strides`
-/// (0 repeats a value). Results are as if positions were written one after the other, for any number of threads.
+/// Writes `values` into the blocks of `view`: the values of block p start at `p * position_stride` and have strides `value_strides`
+/// (0 repeats a value). The result is that of writing the positions in order, for any number of threads.
 ///
 /// # Safety
 /// Every index is in range of its axis; `values` can be read and the view written; they do not overlap; elements of one block of the
@@ -148,14 +147,15 @@ pub unsafe fn scatter(
     order(&mut axes, |a| a.dst);
     let run = take_run(&mut axes, |_| true);
     let rows = count(&axes);
-    // Tasks are runs of positions if none repeats, else parts of the block: a piece of it walks over all positions. No more of either than keep the
-    // threads busy, no piece shorter than some cache lines.
+    // If no position repeats, tasks are ranges of positions. Otherwise tasks are parts of the block, and each walks over all positions. There are no
+    // more
+    // tasks than keep the threads busy, and no part of a block is shorter than 256 bytes.
     let wanted = match threads.count() {
         1 => 1,
         count => (2 * count).div_ceil(rows),
     };
     let indices = Indices(picked.axes);
-    // SAFETY: so many positions exist.
+    // SAFETY: `positions` indices exist.
     let is_apart =
         wanted > 1 && run.len * size >= APART_BYTES && unsafe { indices.are_distinct(positions) };
     let segments = if is_apart { wanted.min(positions) } else { 1 };
@@ -188,7 +188,7 @@ pub unsafe fn scatter(
             for first in (from..to).step_by(CHUNK) {
                 let m = CHUNK.min(to - first);
                 let src = src.wrapping_offset(first as isize * position_stride);
-                // SAFETY: every index is in range, so every target is inside the view; tasks write parts of the block that are apart.
+                // SAFETY: every index is in range, so every target is inside the view; tasks write disjoint parts of the block.
                 unsafe {
                     indices.offsets(first, &mut at[..m]);
                     if n == 1 {
@@ -210,13 +210,13 @@ pub unsafe fn scatter(
     );
 }
 
-/// Drops axes of length 1, puts the densest last by `stride` and joins what continues. Source and target may have any sign.
+/// Drops axes of length 1, moves the one with the smallest `stride` to the end and merges contiguous axes. Source strides may have any sign.
 fn order(axes: &mut Axes, stride: fn(&Axis) -> isize) {
     axes.sort_by_key(|a| std::cmp::Reverse(stride(a).unsigned_abs()));
     crate::reduce::plan::join(axes);
 }
 
-/// Takes the last axis off as the run, if it `fits`; else the run is one element.
+/// Removes the last axis and returns it as the run if `fits` accepts it; otherwise the run is one element.
 fn take_run(axes: &mut Axes, fits: impl Fn(&Axis) -> bool) -> Axis {
     match axes.last() {
         Some(a) if fits(a) => axes.pop().expect("there is a last axis"),
@@ -234,16 +234,16 @@ struct Indices<'a>(&'a [IndexAxis]);
 unsafe impl Sync for Indices<'_> {}
 
 impl Indices<'_> {
-    /// Whether these positions along one axis are known to be all different.
+    /// Whether the indices are known to be distinct. May return false for distinct ones where finding out is expensive.
     unsafe fn are_distinct(&self, positions: usize) -> bool {
         let [axis] = self.0 else { return false };
-        // SAFETY: the caller's positions exist.
+        // SAFETY: the caller's `positions` indices exist.
         let indices = unsafe { std::slice::from_raw_parts(axis.indices, positions) };
         if indices.is_sorted_by(|a, b| a < b) || indices.is_sorted_by(|a, b| a > b) {
             return true;
         }
         let last = indices.iter().copied().max().unwrap_or(0) as usize;
-        // Positions are rows of an array in memory: their marks are a small part of it, if they are a fair part of its rows.
+        // A bit set over all rows up to the largest index must not be large in proportion to the number of positions.
         if last / 64 > positions {
             return false;
         }
@@ -276,7 +276,7 @@ impl Indices<'_> {
     }
 }
 
-/// One element at each of some offsets: `(src, dst, stride of the dense side, offsets)`.
+/// Moves one element at each of the given offsets: `(src, dst, stride of the dense side, offsets)`.
 type Pick = unsafe fn(*const u8, *mut u8, isize, &[isize]);
 
 unsafe fn pick_gather<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, at: &[isize]) {

@@ -1,6 +1,6 @@
-//! Arithmetic of two operands and of one: sums, products, quotients, remainders, extrema, signs.
+//! Elementwise arithmetic: sums, products, quotients, remainders, extrema, signs.
 //!
-//! Integers wrap; integer division by zero gives 0; quotients and remainders have Python's signs unless C's are named.
+//! Integers wrap; integer division by zero gives 0; quotients and remainders have Python's signs unless the comment says C's.
 
 #![allow(
     clippy::unnecessary_cast,
@@ -41,7 +41,7 @@ binary_rows! {
         [f32 f64] |a, b, _| -> T { a / b }
         [c64 c128] |a, b, _| -> T { super::complex::divide(a, b) }
     }
-    /// The largest integer not above `a / b`, of all but i64.
+    /// The largest integer not above `a / b`, for all types but i64.
     FLOOR_DIVIDE_OTHERS "floor_divide", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             let q = a.quotient(b);
@@ -53,7 +53,7 @@ binary_rows! {
         [u64] |a, b, _| -> T { a.checked_div(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).0 }
     }
-    /// What floor division leaves, of all but i64; its sign is `b`'s.
+    /// Remainder of floor division, for all types but i64; its sign is that of `b`.
     REMAINDER_OTHERS "remainder", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             let r = a.wrapping_sub(a.quotient(b).wrapping_mul(b));
@@ -64,7 +64,7 @@ binary_rows! {
         [u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::divmod::<L>(a, b).1 }
     }
-    /// What truncated division leaves, of all but i64; its sign is `a`'s.
+    /// Remainder of truncated division, for all types but i64; its sign is that of `a`.
     FMOD_OTHERS "fmod", Same, cost 8, params 0, heavy true, binary {
         [i8 i16 i32 u8 u16 u32] |a, b, _| -> T {
             if b == 0 { 0 } else { a.wrapping_sub(a.quotient(b).wrapping_mul(b)) }
@@ -72,28 +72,28 @@ binary_rows! {
         [u64] |a, b, _| -> T { a.checked_rem(b).unwrap_or(0) }
         [f32 f64] |a, b, _| -> T { Float::fmod::<L>(a, b) }
     }
-    /// The larger; NaN if either is.
+    /// The larger operand; NaN if either is.
     MAXIMUM "maximum", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.max(b) }
         [f32 f64] |a, b, _| -> T { if (a >= b) | a.is_nan() { a } else { b } }
         [c64 c128] |a, b, _| -> T { if super::complex::ge(a, b) | super::complex::is_nan(a) { a } else { b } }
         [bit] |a, b, _| -> bool { a.get() | b.get() }
     }
-    /// The smaller; NaN if either is.
+    /// The smaller operand; NaN if either is.
     MINIMUM "minimum", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.min(b) }
         [f32 f64] |a, b, _| -> T { if (a <= b) | a.is_nan() { a } else { b } }
         [c64 c128] |a, b, _| -> T { if super::complex::ge(b, a) | super::complex::is_nan(a) { a } else { b } }
         [bit] |a, b, _| -> bool { a.get() & b.get() }
     }
-    /// The larger; the other if one is NaN.
+    /// The larger operand; if one is NaN, the other one.
     FMAX "fmax", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.max(b) }
         [f32 f64] |a, b, _| -> T { if (a >= b) | b.is_nan() { a } else { b } }
         [c64 c128] |a, b, _| -> T { if super::complex::ge(a, b) | super::complex::is_nan(b) { a } else { b } }
         [bit] |a, b, _| -> bool { a.get() | b.get() }
     }
-    /// The smaller; the other if one is NaN.
+    /// The smaller operand; if one is NaN, the other one.
     FMIN "fmin", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a.min(b) }
         [f32 f64] |a, b, _| -> T { if (a <= b) | b.is_nan() { a } else { b } }
@@ -104,10 +104,10 @@ binary_rows! {
     COPYSIGN "copysign", Same, cost 1, params 0, heavy false, binary {
         [f32 f64] |a, b, _| -> T { a.copysign(b) }
     }
-    /// The next number from `a` towards `b`, of the types that compute.
+    /// The next f32 or f64 from `a` towards `b`.
     NEXTAFTER_WIDE "nextafter", Same, cost 4, params 0, heavy true, binary {
         [f32 f64] |a, b, _| -> T {
-            // Away from zero is one up in the bits, towards it one down.
+            // Away from zero adds 1 to the bits, towards zero subtracts 1.
             let outward = (a < b) == (a > 0.0);
             let bits = if outward { a.to_bits().wrapping_add(1) } else { a.to_bits().wrapping_sub(1) };
             let near_zero = T::from_bits(1).copysign(b);
@@ -116,7 +116,7 @@ binary_rows! {
             if a.is_nan() | b.is_nan() { a + b } else { value }
         }
     }
-    /// 0 below zero, `b` at zero, 1 above.
+    /// 0 for `a` below zero, `b` at zero, 1 above.
     HEAVISIDE "heaviside", Same, cost 1, params 0, heavy true, binary {
         [f32 f64] |a, b, _| -> T {
             let step = if a < 0.0 { 0.0 } else { 1.0 };
@@ -147,7 +147,7 @@ unary_rows! {
         [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128] |x, _| -> T { x }
         [bit] |x, _| -> bool { x.get() }
     }
-    /// Absolute value; of complex numbers the modulus.
+    /// Absolute value; for complex numbers the modulus.
     ABSOLUTE "absolute", super::OutElem::Real, cost 1, params 0, unary {
         [i8 i16 i32 i64] |x, _| -> T { x.wrapping_abs() }
         [u8 u16 u32 u64] |x, _| -> T { x }
@@ -160,7 +160,7 @@ unary_rows! {
     FABS "fabs", Same, cost 1, params 0, unary {
         [f32 f64] |x, _| -> T { x.abs() }
     }
-    /// -1, 0 or 1; NaN of NaN; of complex numbers `x / |x|`, 0 at 0.
+    /// -1, 0 or 1; NaN for NaN; for complex numbers `x / |x|`, and 0 at 0.
     SIGN "sign", Same, cost 1, params 0, unary {
         [i8 i16 i32 i64] |x, _| -> T { T::from(x > 0) - T::from(x < 0) }
         [u8 u16 u32 u64] |x, _| -> T { T::from(x > 0) }
@@ -170,7 +170,7 @@ unary_rows! {
         }
         [c64 c128] |x, _| -> T { super::complex::sign(x) }
     }
-    /// `1 / x`; integers truncate, and 1 / 0 is what x86 processors make of an infinity: the smallest int32 and int64, and 0 for others.
+    /// `1 / x`. Integers truncate; 1 / 0 is x86's conversion of infinity: the minimum for int32 and int64, 0 for other integers.
     RECIPROCAL "reciprocal", Same, cost 2, params 0, unary {
         [i8 i16] |x, _| -> T { if (x == 1) | (x == -1) { x } else { 0 } }
         [i32 i64] |x, _| -> T { if (x == 1) | (x == -1) { x } else if x == 0 { T::MIN } else { 0 } }
@@ -183,7 +183,7 @@ unary_rows! {
         [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x.wrapping_mul(x) }
         [f32 f64 c64 c128] |x, _| -> T { x * x }
     }
-    /// Complex conjugate; real numbers stay.
+    /// Complex conjugate; the identity for real numbers.
     CONJUGATE "conjugate", Same, cost 1, params 0, unary {
         [i8 i16 i32 i64 u8 u16 u32 u64 f32 f64] |x, _| -> T { x }
         [c64 c128] |x, _| -> T { T::new(x.re, -x.im) }
@@ -194,7 +194,7 @@ unary_rows! {
         [c64] |x, _| -> f32 { x.re }
         [c128] |x, _| -> f64 { x.re }
     }
-    /// Imaginary part, 0 of real numbers.
+    /// Imaginary part; 0 for real numbers.
     IMAG "imag", super::OutElem::Real, cost 1, params 0, unary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |_x, _| -> T { 0 }
         [f32 f64] |_x, _| -> T { 0.0 }
@@ -204,12 +204,12 @@ unary_rows! {
 }
 
 ternary_rows! {
-    /// `a * b + c`, rounded twice, so that it equals the two operators it stands for.
+    /// `a * b + c`, rounded twice, so that it equals `multiply` followed by `add`.
     MULTIPLY_ADD "multiply_add", cost 1 {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, c| { a.wrapping_mul(b).wrapping_add(c) }
         [f32 f64 c64 c128] |a, b, c| { a * b + c }
     }
-    /// `x` brought into `low..=high`; NaN stays, and `high` wins where `low > high`.
+    /// `x` clipped to `low..=high`; NaN stays NaN, and `high` wins where `low > high`.
     CLIP "clip", cost 1 {
         [i8 i16 i32 i64 u8 u16 u32 u64] |x, low, high| { x.max(low).min(high) }
         [f32 f64] |x, low, high| {
@@ -223,7 +223,7 @@ ternary_rows! {
     }
 }
 
-/// The next number of a half type with this exponent mask, on its bits: f32 would find a neighbour that rounds back.
+/// `nextafter` of a 16-bit float with this exponent mask, on its bits: the next f32 would round back to the same value.
 struct NextHalf<const EXPONENT: u16>;
 
 impl<const EXPONENT: u16> Binary<u16> for NextHalf<EXPONENT> {
@@ -248,7 +248,7 @@ impl<const EXPONENT: u16> Binary<u16> for NextHalf<EXPONENT> {
     }
 }
 
-/// The next number from `a` towards `b`. Defined on every float, f16 and bf16 too.
+/// The next number from `a` towards `b`. Defined on all floats, including f16 and bf16.
 pub static NEXTAFTER: InnerLoops = InnerLoops {
     name: "nextafter",
     outs: 1,
@@ -269,7 +269,7 @@ fn nextafter_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     }
 }
 
-/// The distance of a half with this exponent mask and so many bits of mantissa to the next one away from zero, on its bits.
+/// `spacing` of a 16-bit float with this exponent mask and number of mantissa bits, on its bits.
 struct SpacingHalf<const EXPONENT: u16, const MANTISSA: u16>;
 
 impl<const EXPONENT: u16, const MANTISSA: u16> Unary<u16> for SpacingHalf<EXPONENT, MANTISSA> {
@@ -279,7 +279,7 @@ impl<const EXPONENT: u16, const MANTISSA: u16> Unary<u16> for SpacingHalf<EXPONE
     fn apply<L: Level>(x: u16, _: Params) -> u16 {
         let (sign, size) = (x & 0x8000, x & 0x7fff);
         if size >= EXPONENT {
-            // Of infinities and NaN: a quiet NaN.
+            // Infinities and NaN give a quiet NaN.
             return EXPONENT | (1 << (MANTISSA - 1));
         }
         if size == EXPONENT - 1 {
@@ -296,13 +296,13 @@ impl<const EXPONENT: u16, const MANTISSA: u16> Unary<u16> for SpacingHalf<EXPONE
 }
 
 unary_rows! {
-    /// The same of f32 and f64.
+    /// `spacing` of f32 and f64.
     SPACING_WIDE "spacing", Same, cost 2, params 0, unary {
         [f32 f64] |x, _| -> T { T::from_bits(x.to_bits().wrapping_add(1)) - x }
     }
 }
 
-/// The distance to the next number away from zero, with the sign of `x`. Defined on every float, f16 and bf16 too.
+/// The distance to the next number away from zero, with the sign of `x`. Defined on all floats, including f16 and bf16.
 pub static SPACING: InnerLoops = InnerLoops {
     name: "spacing",
     outs: 1,
@@ -323,12 +323,13 @@ fn spacing_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     }
 }
 
-/// Integers whose truncated quotient is that of floats: processors divide vectors of these only.
+/// Integers whose truncated quotient can be computed in floating point, because CPUs have no vector division of integers.
 ///
-/// A quotient that is no whole number differs from the nearest one by at least one part in the product of both operands' ranges, more than
+/// A quotient `a / b` that is not an integer differs from every integer by at least `1 / b`. For 16-bit integers in f32 and 32-bit integers in f64,
+/// that is more than the rounding error.
 /// rounding moves it: 16 bits in f32, 32 bits in f64.
 trait Quotient: Copy {
-    /// The truncated quotient; anything if the divisor is 0.
+    /// The truncated quotient; unspecified if the divisor is 0.
     fn quotient(self, divisor: Self) -> Self;
 }
 
@@ -338,7 +339,7 @@ macro_rules! quotients {
             #[inline(always)]
             fn quotient(self, divisor: $t) -> $t {
                 let divisor = if divisor == 0 { 1 } else { divisor };
-                // SAFETY: the quotient lies in the range of the operands or, for the least by -1, next to it: inside that of the wider integer.
+                // SAFETY: the quotient is in the operands' range or, for the minimum divided by -1, one above it, which the wider integer type holds.
                 unsafe { (self as $float / divisor as $float).to_int_unchecked::<$whole>() as $t }
             }
         }
@@ -399,7 +400,7 @@ fn divmod_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     None
 }
 
-/// Fraction and whole part.
+/// Fractional and integral part.
 struct Modf;
 
 macro_rules! modf {
@@ -416,7 +417,7 @@ macro_rules! modf {
 }
 modf!(f32 f64);
 
-/// Fraction and whole part, both with the sign of `x`; of infinities the fraction is 0.
+/// Fractional and integral part, both with the sign of `x`; the fractional part of an infinity is 0.
 pub static MODF: InnerLoops = InnerLoops {
     name: "modf",
     outs: 2,
@@ -437,7 +438,7 @@ fn modf_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     }
 }
 
-/// Euclid's algorithm without divisions: shifts and subtractions.
+/// Binary GCD: shifts and subtractions instead of divisions.
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     if a == 0 || b == 0 {
         return a | b;

@@ -1,4 +1,4 @@
-//! Comparisons, logic, bits, and questions about floats.
+//! Comparisons, logical and bitwise operators, rounding, and classification of floats.
 
 use super::OutElem::{Bool, Fixed, Same};
 use super::complex;
@@ -44,49 +44,49 @@ binary_rows! {
         [c64 c128] |a, b, _| -> bool { complex::ge(a, b) }
         [bit] |a, b, _| -> bool { a.get() | !b.get() }
     }
-    /// Both are not zero.
+    /// Whether both are nonzero.
     LOGICAL_AND "logical_and", Bool, cost 1, params 0, heavy true, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> bool { (a != 0) & (b != 0) }
         [f32 f64] |a, b, _| -> bool { (a != 0.0) & (b != 0.0) }
         [c64 c128] |a, b, _| -> bool { complex::is_true(a) & complex::is_true(b) }
         [bit] |a, b, _| -> bool { a.get() & b.get() }
     }
-    /// One or both are not zero.
+    /// Whether at least one is nonzero.
     LOGICAL_OR "logical_or", Bool, cost 1, params 0, heavy true, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> bool { (a != 0) | (b != 0) }
         [f32 f64] |a, b, _| -> bool { (a != 0.0) | (b != 0.0) }
         [c64 c128] |a, b, _| -> bool { complex::is_true(a) | complex::is_true(b) }
         [bit] |a, b, _| -> bool { a.get() | b.get() }
     }
-    /// Exactly one is not zero.
+    /// Whether exactly one is nonzero.
     LOGICAL_XOR "logical_xor", Bool, cost 1, params 0, heavy true, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> bool { (a != 0) ^ (b != 0) }
         [f32 f64] |a, b, _| -> bool { (a != 0.0) ^ (b != 0.0) }
         [c64 c128] |a, b, _| -> bool { complex::is_true(a) ^ complex::is_true(b) }
         [bit] |a, b, _| -> bool { a.get() ^ b.get() }
     }
-    /// And of every bit.
+    /// Bitwise and.
     BITWISE_AND "bitwise_and", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a & b }
         [bit] |a, b, _| -> bool { a.get() & b.get() }
     }
-    /// Or of every bit.
+    /// Bitwise or.
     BITWISE_OR "bitwise_or", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a | b }
         [bit] |a, b, _| -> bool { a.get() | b.get() }
     }
-    /// Exclusive or of every bit.
+    /// Bitwise exclusive or.
     BITWISE_XOR "bitwise_xor", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T { a ^ b }
         [bit] |a, b, _| -> bool { a.get() ^ b.get() }
     }
-    /// `a << b`; 0 where `b` is negative or not below the width.
+    /// `a << b`; 0 where `b` is negative or at least the number of bits.
     LEFT_SHIFT "left_shift", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |a, b, _| -> T {
             if (b as u64) < u64::from(T::BITS) { a.wrapping_shl(b as u32) } else { 0 }
         }
     }
-    /// `a >> b` with the sign; all sign where `b` is negative or not below the width.
+    /// Arithmetic `a >> b`; 0 or -1, by the sign of `a`, where `b` is negative or at least the number of bits.
     RIGHT_SHIFT "right_shift", Same, cost 1, params 0, heavy false, binary {
         [i8 i16 i32 i64] |a, b, _| -> T {
             let within = (b as u64) < u64::from(T::BITS);
@@ -99,14 +99,14 @@ binary_rows! {
 }
 
 unary_rows! {
-    /// Is zero.
+    /// Whether the element is zero.
     LOGICAL_NOT "logical_not", Bool, cost 1, params 0, unary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> bool { x == 0 }
         [f32 f64] |x, _| -> bool { x == 0.0 }
         [c64 c128] |x, _| -> bool { !complex::is_true(x) }
         [bit] |x, _| -> bool { !x.get() }
     }
-    /// Every bit flipped; booleans: not.
+    /// Bitwise not; logical not for booleans.
     INVERT "invert", Same, cost 1, params 0, unary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { !x }
         [bit] |x, _| -> bool { !x.get() }
@@ -116,41 +116,41 @@ unary_rows! {
         [i8 i16 i32 i64] |x, _| -> u8 { x.unsigned_abs().count_ones() as u8 }
         [u8 u16 u32 u64] |x, _| -> u8 { x.count_ones() as u8 }
     }
-    /// Is not a number.
+    /// Whether the element is NaN.
     ISNAN "isnan", Bool, cost 1, params 0, unary {
         [bit i8 i16 i32 i64 u8 u16 u32 u64] |_x, _| -> bool { false }
         [f32 f64] |x, _| -> bool { x.is_nan() }
         [c64 c128] |x, _| -> bool { x.re.is_nan() | x.im.is_nan() }
     }
-    /// Is infinite.
+    /// Whether the element is infinite.
     ISINF "isinf", Bool, cost 1, params 0, unary {
         [bit i8 i16 i32 i64 u8 u16 u32 u64] |_x, _| -> bool { false }
         [f32 f64] |x, _| -> bool { x.is_infinite() }
         [c64 c128] |x, _| -> bool { x.re.is_infinite() | x.im.is_infinite() }
     }
-    /// Is neither infinite nor NaN.
+    /// Whether the element is neither infinite nor NaN.
     ISFINITE "isfinite", Bool, cost 1, params 0, unary {
         [bit i8 i16 i32 i64 u8 u16 u32 u64] |_x, _| -> bool { true }
         [f32 f64] |x, _| -> bool { x.is_finite() }
         [c64 c128] |x, _| -> bool { x.re.is_finite() & x.im.is_finite() }
     }
-    /// The sign bit is set.
+    /// Whether the sign bit is set.
     SIGNBIT "signbit", Bool, cost 1, params 0, unary {
         [f32 f64] |x, _| -> bool { x.is_sign_negative() }
     }
-    /// The largest integer not above.
+    /// The largest integer not above `x`.
     FLOOR "floor", Same, cost 1, params 0, unary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x }
         [f32 f64] |x, _| -> T { x.floor() }
         [bit] |x, _| -> bool { x.get() }
     }
-    /// The smallest integer not below.
+    /// The smallest integer not below `x`.
     CEIL "ceil", Same, cost 1, params 0, unary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x }
         [f32 f64] |x, _| -> T { x.ceil() }
         [bit] |x, _| -> bool { x.get() }
     }
-    /// The integer part.
+    /// `x` truncated towards zero.
     TRUNC "trunc", Same, cost 1, params 0, unary {
         [i8 i16 i32 i64 u8 u16 u32 u64] |x, _| -> T { x }
         [f32 f64] |x, _| -> T { x.trunc() }
@@ -162,7 +162,7 @@ unary_rows! {
         [f32 f64] |x, _| -> T { x.round_ties_even() }
         [c64 c128] |x, _| -> T { T::new(x.re.round_ties_even(), x.im.round_ties_even()) }
     }
-    /// The nearest integer to `x` times the scale, over the scale; if the second number is not 0, to `x` over the scale, times the scale.
+    /// `rint(x * p[0]) / p[0]` if `p[1]` is 0, else `rint(x / p[0]) * p[0]`.
     ROUND_SCALED "round_scaled", Same, cost 3, params 2, unary {
         [f32 f64] |x, p| -> T {
             let scale = p[0] as T;
@@ -187,7 +187,7 @@ macro_rules! choose {
 }
 choose!(u8 u16 u32 u64 c128);
 
-/// `b` where the condition (the first input, boolean) holds, else `c`. Defined on every element, f16 and bf16 too.
+/// `b` where the condition (the first input, boolean) holds, else `c`. Defined on every element type, including f16 and bf16.
 pub static WHERE: InnerLoops = InnerLoops {
     name: "where",
     outs: 1,

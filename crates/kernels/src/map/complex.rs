@@ -1,8 +1,9 @@
-//! Functions of complex numbers. All compute in f64; c64 operands are widened, so their results are within half an ulp or so
-//! of each part unless the part nearly cancels.
+//! Functions of complex numbers. All compute in f64. c64 operands are converted to c128, so each part of their results is accurate to about half an
+//! ulp,
+//! unless it nearly cancels.
 //!
-//! Branch cuts and signed zeros are those of C99 and NumPy. The inverse functions are Kahan's formulas
-//! (Source: W. Kahan, Branch cuts for complex elementary functions, 1987), which do not lose small parts.
+//! Branch cuts and signed zeros are those of C99 and NumPy. The inverse functions use Kahan's formulas, which keep small real and imaginary parts
+//! accurate (Source: W. Kahan, Branch cuts for complex elementary functions, 1987).
 
 use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
@@ -10,7 +11,7 @@ use num_complex::Complex;
 
 use super::row::c128;
 
-/// Reals that complex numbers are made of.
+/// Type of the real and imaginary parts.
 pub(crate) trait Part: Copy + PartialOrd {
     fn wide(self) -> f64;
     fn narrow(x: f64) -> Self;
@@ -54,13 +55,13 @@ pub(super) fn through<P: Part>(z: Complex<P>, f: fn(c128) -> c128) -> Complex<P>
     narrow(f(wide(z)))
 }
 
-/// Order by real, then imaginary part; false where NaN is compared.
+/// Lexicographic order, real part first; false for NaN.
 #[inline(always)]
 pub(super) fn lt<P: Part>(a: Complex<P>, b: Complex<P>) -> bool {
     (a.re < b.re && !is_nan_part(a.im) && !is_nan_part(b.im)) || (a.re == b.re && a.im < b.im)
 }
 
-/// As [`lt`].
+/// `a >= b` in the order of [`lt`].
 #[inline(always)]
 pub(super) fn ge<P: Part>(a: Complex<P>, b: Complex<P>) -> bool {
     (a.re > b.re && !is_nan_part(a.im) && !is_nan_part(b.im)) || (a.re == b.re && a.im >= b.im)
@@ -101,7 +102,7 @@ pub(super) fn sign<P: Part>(z: Complex<P>) -> Complex<P> {
     narrow(c128::new(w.re / modulus, w.im / modulus))
 }
 
-/// Quotient by Smith's method: the larger part of the divisor is divided by first, so that no square overflows.
+/// Quotient by Smith's method: scales by the larger part of the divisor, so that no square overflows.
 #[inline(always)]
 pub(super) fn divide<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
     let (a, b) = (wide(a), wide(b));
@@ -121,7 +122,7 @@ pub(super) fn divide<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
     })
 }
 
-/// `1 / z`; NaN of 0, whose argument is any.
+/// `1 / z`; NaN for 0, where the direction of the infinity is undefined.
 pub(crate) fn reciprocal<P: Part>(z: Complex<P>) -> Complex<P> {
     let z = wide(z);
     narrow(if z.re.abs() >= z.im.abs() {
@@ -157,7 +158,7 @@ pub(super) fn exp(z: c128) -> c128 {
         };
     }
     let (sin, cos) = libm::sincos(z.im);
-    // Where exp overflows but its product with a small sine does not.
+    // exp overflows here, but its product with a small sine may not.
     if z.re > 709.0 && z.re < 1500.0 {
         let (first, rest) = (libm::exp(709.0), libm::exp(z.re - 709.0));
         return c128::new(first * cos * rest, first * sin * rest);
@@ -239,7 +240,7 @@ pub(super) fn sqrt(z: c128) -> c128 {
             c128::new(side, f64::INFINITY.copysign(z.im))
         };
     }
-    // Scaled by powers of 4, whose roots are exact.
+    // Scaled by powers of 4, whose square roots are exact.
     let scale = if z.re.abs().max(z.im.abs()) > 1e300 {
         (0.25, 2.0)
     } else if z.re.abs().max(z.im.abs()) < 1e-290 {
@@ -258,7 +259,7 @@ pub(super) fn sqrt(z: c128) -> c128 {
     root * scale.1
 }
 
-/// `a^b`; small whole exponents by multiplication, as NumPy does.
+/// `a^b`; small integer exponents by multiplication, as in NumPy.
 pub(super) fn power<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
     let (a, b) = (wide(a), wide(b));
     if b.re == 0.0 && b.im == 0.0 {
@@ -287,7 +288,7 @@ pub(super) fn power<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
     narrow(exp(b * log(a)))
 }
 
-// Infinities, NaNs and the signs of zeros are those of C (ISO/IEC 9899, Annex G.6).
+// Infinities, NaNs and signs of zeros follow C (ISO/IEC 9899, Annex G.6).
 
 pub(super) fn sinh(z: c128) -> c128 {
     if z.im == 0.0 {
@@ -308,10 +309,10 @@ pub(super) fn sinh(z: c128) -> c128 {
     c128::new(libm::sinh(z.re) * cos, libm::cosh(z.re) * sin)
 }
 
-/// From here on exponentials leave the range, although their product with a sine need not.
+/// Above this, exp overflows, although its product with a sine may not.
 const LARGE: f64 = 709.0;
 
-/// exp |x| / 2 times a factor.
+/// `exp(|x|) / 2 * factor`, which overflows only if the result does.
 fn grown(x: f64, factor: f64) -> f64 {
     let half = libm::exp(0.5 * x.abs());
     0.5 * half * factor * half
@@ -345,7 +346,7 @@ pub(super) fn tanh(z: c128) -> c128 {
         return c128::new(re, f64::NAN);
     }
     if z.re.abs() > 22.0 {
-        // 1 up to 4 exp(-2 |x|) in the real part; that is also the imaginary part's size.
+        // The real part is 1 up to an error of 4 exp(-2 |x|), which is also the magnitude of the imaginary part.
         let (sin, cos) = if z.im.is_finite() {
             libm::sincos(z.im)
         } else {
@@ -433,7 +434,7 @@ pub(super) fn acosh(z: c128) -> c128 {
     )
 }
 
-/// `asinh` of what is not finite.
+/// `asinh` of non-finite numbers.
 fn asinh_beyond(z: c128) -> c128 {
     if z.im.is_infinite() {
         let angle = match z.re {
@@ -457,7 +458,7 @@ pub(super) fn asinh(z: c128) -> c128 {
 }
 
 pub(super) fn atanh(z: c128) -> c128 {
-    // Odd in the real part; with its size the logarithm's argument does not come near -1, where it would cancel.
+    // Odd in the real part. With |re| the argument of log1p stays away from -1, where it would cancel.
     let size = z.re.abs();
     if !z.is_finite() {
         let re = match z.re == 0.0 || z.re.is_infinite() || z.im.is_infinite() {
@@ -471,14 +472,14 @@ pub(super) fn atanh(z: c128) -> c128 {
         return c128::new(re, im);
     }
     if size > 1e100 || z.im.abs() > 1e100 {
-        // The squares leave the range; the real part is that of 1 / z.
+        // The squares would overflow; the real part is that of 1 / z.
         let modulus = libm::hypot(0.5 * size, 0.5 * z.im);
         let re = 0.25 * (size / modulus) / modulus;
         return c128::new(re.copysign(z.re), FRAC_PI_2.copysign(z.im));
     }
     let below = 1.0 - size;
     let re = match below == 0.0 && z.im.abs() < 1e-100 {
-        // The square would be zero.
+        // The square would underflow to zero.
         true => 0.5 * (LN_2 - libm::log(z.im.abs())),
         false => 0.25 * libm::log1p(4.0 * size / (below * below + z.im * z.im)),
     };

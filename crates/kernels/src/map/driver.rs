@@ -1,8 +1,9 @@
-//! The N-d driver: one loop for every operator, element type and layout.
+//! The elementwise N-d driver: one loop nest for every operator, element type and layout.
 //!
-//! The axes are simplified, the two innermost are cut into blocks, and blocks are dealt to threads. A row sees only
-//! contiguous or single-valued operands of its own element types; whatever differs (strided, of another element, aliased)
-//! goes through tiles in L1, gathered and converted before the row and scattered after it.
+//! Axes are merged where possible, the two innermost are split into blocks, and blocks are distributed to threads. An inner loop only handles
+//! operands
+//! of its own element types that are contiguous or a single value. All other operands (strided, of another type, aliased) go through tiles in L1:
+//! they are gathered and converted before the inner loop, and scattered after it.
 
 use std::mem::MaybeUninit;
 
@@ -17,7 +18,7 @@ use crate::elem::Elem;
 use crate::isa::isa;
 use crate::nd::{Axes, Axis, MAX_OPERANDS};
 
-/// An array as the driver sees it.
+/// An operand of the loop nest.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'a> {
     /// First element.
@@ -28,49 +29,49 @@ pub struct Operand<'a> {
     pub strides: &'a [isize],
 }
 
-/// Work below this, in f32 additions, stays on the calling thread: waking another costs about as much.
+/// A loop with less work than this, in f32 additions, runs on the calling thread: waking another costs about as much.
 const SERIAL_WORK: usize = 50_000;
 
-/// Work of one task, in f32 additions: 128 KiB of f32, well above the cost of dealing the task.
+/// Work per task, in f32 additions: 128 KiB of f32, well above the cost of scheduling a task.
 const TASK_WORK: usize = 32 * 1024;
 
-/// Bytes of one operand's tile. Five operands' tiles fill a good part of L1 and leave it none.
+/// Bytes of one operand's tile. The tiles of five operands fit in L1.
 const TILE_BYTES: usize = 8 * 1024;
 
-/// An inner axis shorter than this is tiled together with the next, lest calls cost more than elements.
+/// If the innermost axis is shorter than this, a tile spans the next axis too; otherwise the calls would cost more than the elements.
 const SHORT: usize = 64;
 
-/// Block sides where an operand runs across the others' order: wide enough for whole cache lines both ways.
+/// Sides of a block if an operand is contiguous along the outer axis: whole cache lines along both.
 const CROSS_ROWS: usize = 16;
 const CROSS_COLS: usize = 64;
 
-/// Blocks of operands that are turned: a pair of cache lines of each of so many source rows, since lines are fetched in pairs.
+/// Blocks of transposed operands: a pair of cache lines (lines are fetched in pairs) from each of `TURNED_COLS` source rows.
 const TURNED_BYTES: usize = 128;
 const TURNED_COLS: usize = 256;
-/// Turned operands of one operator at most, and the shortest axes that are worth it.
+/// Maximum number of transposed operands of an operator, and minimum length of both axes for which transposing blocks pays.
 const TURNED: usize = 2;
 const TURNED_LEAST: usize = 16;
 
 #[repr(C, align(64))]
 struct Tile([u8; TILE_BYTES]);
 
-/// Rows lie a cache line further apart than they are long, lest they compete for places in the cache.
+/// A transposed block. Its rows are padded by a cache line so that they do not map to the same cache sets.
 #[repr(C, align(64))]
 struct TurnedTile([u8; TURNED_BYTES * (TURNED_COLS + 64)]);
 
-/// One operand of a loop, without its address.
+/// One operand of the loop nest, without its address.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// Stored element.
+    /// Element type in memory.
     elem: Elem,
-    /// Element the row reads or writes.
+    /// Element type that the inner loop reads or writes.
     native: Elem,
-    /// An output that an input aliases and rows do not take so: written through a tile.
+    /// Whether this is an output that aliases an input in a way that the inner loop does not support: it is written through a tile.
     aliased: bool,
     cast: Option<Cast>,
 }
 
-/// The inner loop of a block: an operator's row, or nothing (a conversion is only gather, cast and scatter).
+/// What runs on a block: an operator's inner loop, or nothing (a conversion is only gather, cast and scatter).
 #[derive(Clone, Copy, Debug)]
 enum Kernel {
     Row(InnerLoop),
@@ -80,21 +81,21 @@ enum Kernel {
 /// Addresses of the operands of one run.
 type Ptrs = [*mut u8; MAX_OPERANDS];
 
-/// An elementwise operator prepared for operands of known shape, strides and element types: everything about the loop
-/// that does not depend on addresses. It can be run any number of times, from any thread.
+/// An elementwise operator prepared for operands of known shape, strides and element types: everything about the loop nest that does not depend on
+/// addresses. It can be run any number of times, from any thread.
 #[derive(Clone, Debug)]
 pub struct Loops {
     kernel: Kernel,
-    /// Number of outputs, which stand before the inputs in `lanes`.
+    /// Number of outputs; they precede the inputs in `lanes`.
     outs: usize,
     lanes: SmallVec<[Lane; 4]>,
-    /// Bytes to add to each operand's address: axes on which the first operand runs backwards are walked forwards.
+    /// Bytes to add to each operand's address, because axes with a negative stride of the first operand are reversed.
     shift: [isize; MAX_OPERANDS],
-    /// A bit for each operand, an input of another element, that has one value: it is converted once a run, not for every tile.
+    /// Bit set of the inputs of another type that are a single value: each is converted once per run, not once per tile.
     singles: u32,
-    /// The conversions of these.
+    /// Conversions of the `singles`.
     single_casts: [Option<Cast>; MAX_OPERANDS],
-    /// Elements for which the results of a function of one half are looked up in a table; 0 for all other calls.
+    /// Number of elements if the call uses a lookup table (a unary function of a 16-bit float); 0 for all other calls.
     table_len: usize,
     rows: Option<(&'static InnerLoops, Elem)>,
     outer: SmallVec<[Axis; 4]>,
@@ -104,13 +105,13 @@ pub struct Loops {
     block: [usize; 2],
     /// Number of blocks along `axes`.
     blocks: [usize; 2],
-    /// Number of blocks in all; 0 if there are no elements.
+    /// Number of blocks in total; 0 if there are no elements.
     units: usize,
-    /// Elements that fit in a tile for every lane.
+    /// Number of elements that fit in a tile of every operand.
     tile_len: usize,
-    /// A bit for each input that runs across the others' order and is turned in blocks; all others are taken as they lie.
+    /// Bit set of the inputs that are contiguous along the outer axis and transposed block by block. All other operands are then used in place.
     turned: u32,
-    /// Whether the whole loop is one row of operands as they lie.
+    /// Whether the whole loop nest is one call of the inner loop, with all operands used in place.
     is_row: bool,
     /// Time of one element, in f32 additions.
     cost: usize,
@@ -118,7 +119,7 @@ pub struct Loops {
     work: usize,
 }
 
-/// One run of loops: what its tasks share.
+/// One run of a loop nest: what its tasks share.
 struct Job<'a> {
     loops: &'a Loops,
     ptrs: Ptrs,
@@ -129,10 +130,10 @@ struct Job<'a> {
 // them valid until all tasks have returned.
 unsafe impl Sync for Job<'_> {}
 
-/// Applies an operator to arrays of `shape`: prepares the loops and runs them once.
+/// Applies an operator to arrays of `shape`: prepares the loop nest and runs it once.
 ///
 /// # Safety
-/// As for [`Loops::run`], with the addresses of the operands.
+/// Same as for [`Loops::run`], with the addresses of the operands.
 ///
 /// # Panics
 /// If the operator is not defined on `compute` (see [`InnerLoops::supports`]).
@@ -150,19 +151,20 @@ pub unsafe fn run(
     for (ptr, operand) in ptrs.iter_mut().zip(outs.iter().chain(ins)) {
         *ptr = operand.ptr;
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { loops.run(threads, ptrs, params) }
 }
 
 impl Loops {
-    /// The most operands of loops, outputs included.
+    /// The maximum number of operands, outputs included.
     pub const MAX_OPERANDS: usize = MAX_OPERANDS;
 
-    /// Prepares an operator for operands like these, over arrays of `shape`.
+    /// Prepares an operator for the given operands over arrays of `shape`.
     ///
-    /// Operands whose `elem` differs from what the row takes (`rows.in_elem`, `rows.out_elem`) are converted tile by tile.
-    /// An output may be exactly one of the inputs (same pointer and strides), or several; any other overlap the caller has
-    /// resolved. Addresses are only compared with each other.
+    /// Operands whose `elem` differs from the inner loop's type (`rows.in_elem`, `rows.out_elem`) are converted tile by tile. An output may be
+    /// exactly
+    /// one or several of the inputs (same pointer and strides). The caller must rule out any other overlap. Addresses are only compared with each
+    /// other.
     ///
     /// # Panics
     /// If the operator is not defined on `compute` (see [`InnerLoops::supports`]).
@@ -188,7 +190,7 @@ impl Loops {
         let mut lanes = SmallVec::<[Lane; 4]>::new();
         for out in outs {
             let native = rows.out_elem(compute);
-            // Not what the row's own loops take as it lies.
+            // Whether an output aliases an input in a way that the inner loop does not support.
             let aliased = ins.iter().enumerate().any(|(i, input)| {
                 let is_taken = i < rows.in_place as usize
                     && [input.elem, out.elem] == [native; 2]
@@ -246,12 +248,12 @@ impl Loops {
         )
     }
 
-    /// Runs the loops over operands at the addresses `at`, outputs first.
+    /// Runs the loop nest over operands at the addresses `at`, outputs first.
     ///
     /// # Safety
-    /// 1. Each operand has the element type and strides that the loops were prepared for, valid and aligned for all elements.
-    /// 2. Elements of an output are distinct; outputs overlap neither each other nor an input, except that an output may be
-    ///    exactly the inputs that it was when the loops were prepared.
+    /// 1. Each operand has the element type and strides that the loop nest was prepared for, valid and aligned for all elements.
+    /// 2. Elements of an output are distinct. Outputs overlap neither each other nor an input, except that an output may be exactly those inputs that
+    ///    it was when the loop nest was prepared.
     /// 3. `params` holds at least `rows.params` numbers.
     #[inline]
     pub unsafe fn run(
@@ -272,7 +274,7 @@ impl Loops {
                 if self.singles >> k & 1 == 1 {
                     let to = values[k].as_mut_ptr().cast::<u8>();
                     let cast = self.single_casts[k].expect("single values have a conversion");
-                    // SAFETY: the input has an element, as no axis is empty; `values[k]` has room for the widest.
+                    // SAFETY: the input has an element, as no axis is empty; `values[k]` has room for an element of any type.
                     unsafe { cast.row(at[k], to, 1) };
                     at[k] = to;
                 }
@@ -282,7 +284,7 @@ impl Loops {
             let Kernel::Row(row) = self.kernel else {
                 unreachable!("a conversion is no row")
             };
-            // SAFETY: every operand is dense or one value over the whole loop, which is what a row takes.
+            // SAFETY: every operand is contiguous or a single value over the whole loop, as the inner loop requires.
             return unsafe {
                 row(
                     at.as_ptr(),
@@ -292,20 +294,20 @@ impl Loops {
                 )
             };
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.run_blocks(threads, at, params) }
     }
 
-    /// The loops block by block, dealt to threads if that pays.
+    /// Runs block by block, on several threads if that pays.
     ///
     /// # Safety
-    /// As for [`Loops::run`].
+    /// Same as for [`Loops::run`].
     #[inline(never)]
     unsafe fn run_blocks(&self, threads: &dyn Threads, ptrs: Ptrs, params: &[f64]) {
         if self.table_len > 0 {
             let (rows, compute) = self.rows.expect("operators with tables have rows");
             let operand = |k: usize| (ptrs[k], self.lanes[k].elem);
-            // SAFETY: the caller's: dense halves on both sides.
+            // SAFETY: guaranteed by the caller; both sides are contiguous 16-bit floats.
             return unsafe {
                 looked_up(
                     threads,
@@ -324,19 +326,19 @@ impl Loops {
             params,
         };
         if threads.count() < 2 || self.work < SERIAL_WORK {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             return unsafe { job.units(0, self.units) };
         }
         let per_task = (TASK_WORK / (self.cost * self.block[0] * self.block[1])).max(1);
         let tasks = self.units.div_ceil(per_task);
         threads.run(tasks, &|t| {
-            // SAFETY: the caller's; tasks take disjoint units.
+            // SAFETY: guaranteed by the caller; tasks take disjoint units.
             unsafe { job.units(t * per_task, self.units.min((t + 1) * per_task)) }
         });
     }
 }
 
-/// Whether two operands of one start have their elements at the same places.
+/// Whether two operands that start at the same address have their elements at the same addresses.
 fn is_same_walk(shape: &[usize], a: &[isize], b: &[isize]) -> bool {
     (shape.iter().zip(a).zip(b)).all(|((&n, a), b)| n == 1 || a == b)
 }
@@ -344,7 +346,7 @@ fn is_same_walk(shape: &[usize], a: &[isize], b: &[isize]) -> bool {
 /// Converts one array into another of the same shape.
 ///
 /// # Safety
-/// As for [`run`], with one output and one input.
+/// Same as for [`run`], with one output and one input.
 pub(crate) unsafe fn convert(
     threads: &dyn Threads,
     shape: &[usize],
@@ -355,7 +357,7 @@ pub(crate) unsafe fn convert(
     if is_one && !shape.contains(&0) {
         let mut value = [0_u64; 2];
         let value = value.as_mut_ptr().cast::<u8>();
-        // SAFETY: the caller's; the input has an element, as no axis is empty, and `value` has room for the widest.
+        // SAFETY: guaranteed by the caller; the input has an element, as no axis is empty, and `value` has room for an element of any type.
         return unsafe {
             Cast::new(ins[0].elem, outs[0].elem).row(ins[0].ptr, value, 1);
             let size = outs[0].elem.size();
@@ -363,7 +365,7 @@ pub(crate) unsafe fn convert(
         };
     }
     let loops = Loops::converting(shape, &outs[0], &ins[0]);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut ptrs = [std::ptr::null_mut(); MAX_OPERANDS];
         (ptrs[0], ptrs[1]) = (outs[0].ptr, ins[0].ptr);
@@ -371,10 +373,10 @@ pub(crate) unsafe fn convert(
     }
 }
 
-/// Applies an operator to `n` elements when every operand has the row's element type and is contiguous or one value.
+/// Applies an operator to `n` elements if every operand has the inner loop's element type and is contiguous or a single value.
 ///
 /// # Safety
-/// As for [`run`]; `strides` (outputs, then inputs) are the element sizes, or 0 for an input that is one value.
+/// Same as for [`run`]; `strides` (outputs, then inputs) are the element sizes, or 0 for an input that is a single value.
 ///
 /// # Panics
 /// If the operator is not defined on `compute`.
@@ -407,9 +409,9 @@ pub unsafe fn run_row(
         rows.params
     );
     let aliased = ptrs[..outs].iter().any(|out| ptrs[outs..].contains(out));
-    // A row that meets its own output falls back to one element at a time but stays right; up to here tiles cost more.
+    // An inner loop whose output aliases an unsupported input is slow (one element at a time) but correct. Up to 16 elements tiles cost more.
     if !aliased || n <= 16 || rows.in_place == rows.ins {
-        // SAFETY: the caller's; the row was chosen for this machine.
+        // SAFETY: guaranteed by the caller; the inner loop was chosen for this CPU.
         return unsafe { row(ptrs.as_ptr(), strides.as_ptr(), n, params.as_ptr()) };
     }
     let shape = [n];
@@ -424,7 +426,7 @@ pub unsafe fn run_row(
     let in_list: SmallVec<[Operand; 4]> = (0..rows.ins as usize)
         .map(|i| operand(outs + i, rows.in_elem(i, compute)))
         .collect();
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         run(
             &crate::Serial,
@@ -457,7 +459,7 @@ impl Lane {
 }
 
 impl Loops {
-    /// Loops over `shape`, given every operand's strides.
+    /// The loop nest over `shape`, given every operand's strides.
     fn over(
         kernel: Kernel,
         cost: usize,
@@ -477,7 +479,7 @@ impl Loops {
             .max()
             .unwrap_or(1);
         let tile_len = TILE_BYTES / widest;
-        // Axes that are not there have one element, dense for every operand.
+        // Missing axes get length 1, contiguous for every operand.
         let mut one = Axis {
             len: 1,
             strides: [0; MAX_OPERANDS],
@@ -556,7 +558,7 @@ impl Loops {
         loops
     }
 
-    /// Whether operand `k` of a block can be handed to the row as it lies.
+    /// Whether the inner loop can use operand `k` of a block in place.
     fn is_direct(&self, k: usize, sides: [usize; 2]) -> bool {
         let lane = &self.lanes[k];
         let size = lane.elem.size() as isize;
@@ -579,7 +581,7 @@ impl Job<'_> {
     unsafe fn units(&self, from: usize, to: usize) {
         let lanes = self.loops.lanes.len();
         for unit in from..to {
-            // Blocks to be turned that follow one another read neighbouring lines of the same pages.
+            // Consecutive transposed blocks read neighbouring lines of the same pages.
             let first = usize::from(self.loops.turned == 0);
             let mut at = [0; 2];
             let mut rest = unit;
@@ -618,7 +620,7 @@ impl Job<'_> {
     unsafe fn run_block(&self, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
         let lanes = self.loops.lanes.len();
         match self.loops.kernel {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             Kernel::Row(row) if self.loops.turned != 0 => unsafe {
                 self.run_turned(row, ptrs, sides)
             },
@@ -627,7 +629,7 @@ impl Job<'_> {
                 for (k, s) in strides.iter_mut().enumerate().take(lanes) {
                     *s = self.loops.axes[1].strides[k];
                 }
-                // SAFETY: every operand is dense or one value over the block, which is what a row takes.
+                // SAFETY: every operand is contiguous or a single value over the block, as the inner loop requires.
                 unsafe {
                     row(
                         ptrs.as_ptr(),
@@ -637,15 +639,15 @@ impl Job<'_> {
                     )
                 }
             }
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             _ => unsafe { self.run_tiles(ptrs, sides) },
         }
     }
 
-    /// The block row by row, after what runs across was turned.
+    /// Runs a block row by row, after its transposed operands were copied to tiles.
     ///
     /// # Safety
-    /// As for `run_block`.
+    /// Same as for `run_block`.
     #[inline(never)]
     unsafe fn run_turned(&self, row: InnerLoop, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
         let mut tiles: [MaybeUninit<TurnedTile>; TURNED] =
@@ -666,12 +668,12 @@ impl Job<'_> {
             let size = self.loops.lanes[k].elem.size();
             let to = [(sides[1] * size) as isize + 64, size as isize];
             at[k] = tile.as_mut_ptr().cast();
-            // SAFETY: rows of the tile are `TURNED_COLS` elements and a line long at most; there are no more of them than fit `TURNED_BYTES`.
+            // SAFETY: rows of the tile are at most `TURNED_COLS` elements and a cache line long, and `TURNED_BYTES` limits their number.
             unsafe { copy_2d(size, sides[0], sides[1], at[k], to, ptrs[k], from) };
             (steps[k], strides[k]) = (to[0], to[1]);
         }
         for _ in 0..sides[0] {
-            // SAFETY: along a row every operand is dense or one value, which is what a row takes; the last step leads behind the block and is not used.
+            // SAFETY: along a row every operand is contiguous or a single value. The pointers after the last row are not used.
             unsafe {
                 row(
                     at.as_ptr(),
@@ -686,10 +688,10 @@ impl Job<'_> {
         }
     }
 
-    /// The block in pieces that fit in tiles. A block of several rows fits whole.
+    /// Runs a block in pieces that fit in tiles. A block of several rows fits as a whole.
     ///
     /// # Safety
-    /// As for `run_block`.
+    /// Same as for `run_block`.
     #[inline(never)]
     unsafe fn run_tiles(&self, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
         let mut tiles: [MaybeUninit<Tile>; MAX_OPERANDS] =
@@ -726,7 +728,7 @@ impl Job<'_> {
                     (row_ptrs[k], row_strides[k]) = (here, if steps[1] == 0 { 0 } else { native });
                     continue;
                 }
-                // A conversion into a dense output needs no tile between.
+                // A conversion into a contiguous output needs no tile in between.
                 let is_moved = k > 0
                     && matches!(self.loops.kernel, Kernel::Move)
                     && steps != [0, 0]
@@ -740,7 +742,7 @@ impl Job<'_> {
                 if k < self.loops.outs {
                     continue;
                 }
-                // SAFETY: the tile and the spare tile hold `n` elements of either type; the source is the block.
+                // SAFETY: the tile and the spare tile hold `n` elements of either type; the source is inside the block.
                 unsafe {
                     if steps == [0, 0] || n == 1 {
                         row_strides[k] = 0;
@@ -753,7 +755,7 @@ impl Job<'_> {
                     }
                 }
             }
-            // SAFETY: rows get dense tiles, dense blocks or single values; outputs are scattered from what the row wrote.
+            // SAFETY: the inner loop gets contiguous tiles, contiguous blocks or single values; outputs are scattered from what it wrote.
             unsafe {
                 match self.loops.kernel {
                     Kernel::Row(row) => row(
@@ -778,10 +780,10 @@ impl Job<'_> {
         }
     }
 
-    /// A conversion's "row": what was gathered is what the output gets.
+    /// The inner loop of a conversion: copies the gathered elements to the output.
     ///
     /// # Safety
-    /// As for `run_block`: both pointers hold `n` elements of the output's type, the input's one element if its stride is 0.
+    /// Same as for `run_block`: both pointers hold `n` elements of the output's type, or the input holds one if its stride is 0.
     unsafe fn move_piece(
         &self,
         row_ptrs: &mut [*mut u8; MAX_OPERANDS],
@@ -789,7 +791,7 @@ impl Job<'_> {
         n: usize,
     ) {
         let size = self.loops.lanes[0].native.size();
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             copy_2d(
                 size,
@@ -804,8 +806,8 @@ impl Job<'_> {
     }
 }
 
-/// The inputs that are dense along the outer of two axes, as a bit each, if there are any and everything else is dense or one value along the inner
-/// one: then blocks of them are turned, and nothing else is moved.
+/// Bit set of the inputs that are contiguous along `outer`, if there are any and all other operands are contiguous or a single value along `inner`.
+/// Blocks of these inputs are then transposed, and all other operands are used in place. Otherwise 0.
 fn turned(lanes: &[Lane], outs: usize, outer: &Axis, inner: &Axis) -> u32 {
     let mut found = 0_u32;
     for (k, lane) in lanes.iter().enumerate() {
@@ -830,13 +832,13 @@ fn turned(lanes: &[Lane], outs: usize, outer: &Axis, inner: &Axis) -> u32 {
     }
 }
 
-/// Whether a piece of `sides` with strides `steps` is dense.
+/// Whether a piece of `sides` with strides `steps` is contiguous.
 fn is_dense(size: usize, sides: [usize; 2], steps: [isize; 2]) -> bool {
     let size = size as isize;
     (sides[1] == 1 || steps[1] == size) && (sides[0] == 1 || steps[0] == size * sides[1] as isize)
 }
 
-/// Brings a piece of an input into a tile, dense and in the row's element type.
+/// Copies a piece of an input into a tile, contiguous and converted to the inner loop's element type.
 ///
 /// # Safety
 /// `from` is valid for the piece; `tile` and `spare` hold that many elements of either type.
@@ -850,7 +852,7 @@ unsafe fn gather(
 ) {
     let size = lane.elem.size();
     let dense = [size as isize * sides[1] as isize, size as isize];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match lane.cast {
             Some(cast) if is_dense(size, sides, steps) => cast.row(from, tile, sides[0] * sides[1]),
@@ -863,7 +865,7 @@ unsafe fn gather(
     }
 }
 
-/// Takes a piece of an output from a tile to its place.
+/// Copies a piece of an output from a tile to the output array.
 ///
 /// # Safety
 /// `to` is valid for the piece; `tile` and `spare` hold that many elements of either type.
@@ -877,7 +879,7 @@ unsafe fn scatter(
 ) {
     let size = lane.elem.size();
     let dense = [size as isize * sides[1] as isize, size as isize];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match lane.cast {
             Some(cast) if is_dense(size, sides, steps) => cast.row(tile, to, sides[0] * sides[1]),

@@ -11,7 +11,7 @@ use crate::isa::Isa;
 use crate::map::InnerLoop;
 
 unary_rows! {
-    /// Square root; NaN below zero.
+    /// Square root; NaN for negative numbers.
     SQRT "sqrt", Same, cost 2, params 0, unary {
         [f32 f64] |x, _| -> T { x.sqrt() }
         [c64 c128] |x, _| -> T { complex::through(x, complex::sqrt) }
@@ -85,7 +85,7 @@ binary_rows! {
     }
 }
 
-/// Square and multiply, modulo 2^64 (and so modulo every smaller width).
+/// Power by squaring, modulo 2^64 (and so modulo 2^bits of every smaller type).
 fn wrapping_power(mut base: u64, mut exponent: u64) -> u64 {
     let mut value = 1u64;
     while exponent > 0 {
@@ -98,7 +98,7 @@ fn wrapping_power(mut base: u64, mut exponent: u64) -> u64 {
     value
 }
 
-/// Equal operands, infinities among them, differ by 0.
+/// `log(e^a + e^b)`. The difference of equal operands is taken as 0, also for infinities.
 #[inline(always)]
 fn log_add_exp<L: Level>(a: f64, b: f64) -> f64 {
     let big = if (a >= b) | a.is_nan() { a } else { b };
@@ -106,7 +106,7 @@ fn log_add_exp<L: Level>(a: f64, b: f64) -> f64 {
     big + Float::log1p::<L>(Float::exp::<L>(-gap))
 }
 
-/// As [`log_add_exp`], to base 2.
+/// `log2(2^a + 2^b)`, see [`log_add_exp`].
 #[inline(always)]
 fn log_add_exp2<L: Level>(a: f64, b: f64) -> f64 {
     let big = if (a >= b) | a.is_nan() { a } else { b };
@@ -114,18 +114,18 @@ fn log_add_exp2<L: Level>(a: f64, b: f64) -> f64 {
     big + Float::log1p::<L>(Float::exp2::<L>(-gap)) * std::f64::consts::LOG2_E
 }
 
-/// The reciprocal root by two iterations from a guess, without a division, and a last step whose residual is exact. Error below 0.6 ulp.
+/// The reciprocal cube root by two iterations from an initial guess, without a division, and a last step with an exact residual. Error below 0.6 ulp.
 #[inline(always)]
 fn cbrt32<L: Level>(x: f32) -> f32 {
-    /// Four thirds of the exponent's bias, less what makes the guess best.
+    /// 4/3 of the exponent bias, minus a constant that minimises the error of the guess.
     const GUESS: i32 = 0x54a2_fa8c;
-    // Away from both ends, where the residual would be subnormal and the sums below overflow: by 2^24, and the root by 2^8.
+    // Very small and very large arguments are scaled by 2^24 (and the root by 2^8), where the residual would be subnormal or a sum would overflow.
     let (small, large) = (x.abs() < 1e-30, x.abs() > 1e36);
     let up = if small { 16_777_216.0 } else { 1.0 };
     let a = x.abs() * if large { 1.0 / 16_777_216.0 } else { up };
     let back = if small { 1.0 / 256.0 } else { 1.0 };
     let back = if large { 256.0 } else { back };
-    // SAFETY: a third of the bits of a positive float fits.
+    // SAFETY: a third of the bits of a positive float fits in an i32.
     let third = unsafe { (a.to_bits() as i32 as f32 * (1.0 / 3.0)).to_int_unchecked::<i32>() };
     let y = f32::from_bits(GUESS.wrapping_sub(third) as u32);
     // (1 - r)^(-1/3) = 1 + r/3 + 2/9 r^2 + 14/81 r^3 + …: |r| < 0.11, then 1e-4.
@@ -137,7 +137,7 @@ fn cbrt32<L: Level>(x: f32) -> f32 {
     let z = y * y;
     let t = a * z;
     let residual = if L::FMA {
-        // t^3 = cube + rest, the rest of the square times t among it.
+        // t^3 = cube + rest; the rest includes the rounding error of the square, times t.
         let square = t * t;
         let cube = square * t;
         let rest = t.mul_add(t, -square).mul_add(t, square.mul_add(t, -cube));
@@ -155,7 +155,7 @@ fn cbrt32<L: Level>(x: f32) -> f32 {
     }
 }
 
-/// Powers of every element but bool.
+/// `power` of every element type but bool.
 struct Power;
 
 macro_rules! powers {
@@ -211,7 +211,7 @@ macro_rules! float_powers {
 }
 float_powers!(f32 f64);
 
-/// `a^b`; integers wrap, and a negative integer exponent gives what truncation leaves of the power.
+/// `a^b`. Integers wrap; a negative integer exponent gives the truncated power.
 pub static POWER: InnerLoops = InnerLoops {
     name: "power",
     outs: 1,
@@ -224,7 +224,7 @@ pub static POWER: InnerLoops = InnerLoops {
     get: power_row,
 };
 
-/// `a^b` of floats and complex numbers.
+/// `a^b` for floats and complex numbers.
 pub static FLOAT_POWER: InnerLoops = InnerLoops {
     name: "float_power",
     get: float_power_row,
@@ -264,7 +264,7 @@ impl Binary<f32> for Ldexp {
     const HEAVY: bool = true;
     #[inline(always)]
     fn apply<L: Level>(a: f32, b: i64, _: Params) -> f32 {
-        // Exact in f64, whose exponents reach further than any of f32 by any of these.
+        // Exact in f64: its exponent range holds any f32 times any of these powers.
         let power = f64::from_bits(((b.clamp(-300, 300) + 1023) as u64) << 52);
         (f64::from(a) * power) as f32
     }
@@ -278,7 +278,7 @@ impl Binary<f64> for Ldexp {
     #[inline(always)]
     fn apply<L: Level>(a: f64, b: i64, _: Params) -> f64 {
         let power = |n: i32| f64::from_bits(((n + 1023) as u64) << 52);
-        // Downwards in steps that leave 53 bits above the subnormal numbers, so that only the last one rounds.
+        // Scales down in steps that leave 53 bits above the subnormal range, so that only the last step rounds.
         let step = |n: i32| {
             if n > 1023 {
                 1023

@@ -1,7 +1,9 @@
-//! Folds of any operator of two elements: along the leading axis of dense rows, at positions, and keeping every step.
+//! Generic folds with any binary operator: along the leading axis of dense rows (`ufunc.reduce`), at positions (`ufunc.at`), and with all
+//! intermediate
+//! results (`ufunc.accumulate`).
 //!
-//! Sums, products and extremes have kernels of their own in `reduce` and `scan`; here stands what serves all other operators, for which
-//! the order of the operands may matter.
+//! Sums, products and extrema have their own kernels in `reduce` and `scan`. The kernels here serve all other operators, for which the order of the
+//! operands may matter.
 
 use std::mem::MaybeUninit;
 
@@ -11,16 +13,16 @@ use crate::cast::Cast;
 use crate::elem::Elem;
 use crate::isa::isa;
 
-/// Bytes of the accumulators that are folded into at once: two such tiles and a row stay in L1.
+/// Bytes of accumulators that are folded into at once: two such tiles and a row stay in L1.
 const TILE_BYTES: usize = 4 * 1024;
 
 #[repr(C, align(64))]
 struct Tile([u8; TILE_BYTES]);
 
-/// Rows narrower than this are folded pairwise where the order does not matter: calls would cost more than elements.
+/// Rows shorter than this are folded pairwise if the order does not matter: calls would cost more than elements.
 const NARROW: usize = 64;
 
-/// The operator's row for one compute element.
+/// The operator's inner loop for a compute type.
 fn row_of(rows: &'static InnerLoops, compute: Elem) -> InnerLoop {
     let Some(row) = (rows.get)(isa(), compute) else {
         panic!(
@@ -39,11 +41,11 @@ fn row_of(rows: &'static InnerLoops, compute: Elem) -> InnerLoop {
     row
 }
 
-/// `acc[j] = op(acc[j], x[i][j])` for every row `i` in order. Where `mask` is given, elements of `x` whose mask is 0 are passed over.
+/// `acc[j] = op(acc[j], x[i][j])` for every row `i` in order. If `mask` is not null, elements of `x` whose mask is 0 are skipped.
 ///
 /// # Safety
-/// 1. `x` holds `rows_len` dense rows of `width` elements, `mask` (if not null) as many bytes, `acc` is `width` elements apart from both.
-/// 2. The operator takes two elements of `compute` and gives one of that type.
+/// 1. `x` holds `rows_len` dense rows of `width` elements, `mask` (if not null) as many bytes; `acc` holds `width` elements and overlaps neither.
+/// 2. The operator takes two elements of type `compute` and returns one of that type.
 ///
 /// # Panics
 /// If the operator is not defined on `compute`.
@@ -90,10 +92,10 @@ pub unsafe fn fold_rows(
     }
 }
 
-/// As [`fold_rows`] into the first row of `x`, in an order that suits the machine; the other rows are used up.
+/// [`fold_rows`] into the first row of `x`, in any order that is fast; overwrites the other rows.
 ///
 /// # Safety
-/// As for [`fold_rows`] without mask; `x` may be written and has at least one row.
+/// Same as for [`fold_rows`] without mask; `x` may be written and has at least one row.
 ///
 /// # Panics
 /// If the operator is not defined on `compute`.
@@ -107,7 +109,7 @@ pub unsafe fn fold_in_any_order(
     let size = compute.size();
     let strides = [size as isize; 3];
     let mut left = rows_len;
-    // Halves are laid over one another: row i meets row i + (left + 1) / 2.
+    // Combines the two halves: row i with row i + (left + 1) / 2.
     while left > 1 && width < NARROW {
         let upper = left.div_ceil(2);
         let n = (left - upper) * width;
@@ -119,7 +121,7 @@ pub unsafe fn fold_in_any_order(
         left = upper;
     }
     if left > 1 {
-        // SAFETY: rows 1 to `left` follow the first, which is the accumulator.
+        // SAFETY: rows 1 to `left` follow the first one, which is the accumulator.
         unsafe {
             fold_rows(
                 rows,
@@ -137,7 +139,7 @@ pub unsafe fn fold_in_any_order(
 /// `y[0] = x[0]`, `y[i] = op(y[i - 1], x[i])` for rows `i`.
 ///
 /// # Safety
-/// 1. `x` and `y` are `rows_len` dense rows of `width` elements, apart from each other.
+/// 1. `x` and `y` are `rows_len` dense rows of `width` elements, which do not overlap.
 /// 2. As for [`fold_rows`].
 ///
 /// # Panics
@@ -157,7 +159,7 @@ pub unsafe fn scan_rows(
     let size = compute.size();
     let bytes = width * size;
     let strides = [size as isize; 3];
-    // SAFETY: row `i` of either lies within it; row `i` of `y` is apart from row `i - 1`.
+    // SAFETY: row `i` lies within each array; row `i` of `y` does not overlap row `i - 1`.
     unsafe {
         crate::copy::copy_row(x, y, bytes);
         for i in 1..rows_len {
@@ -171,20 +173,20 @@ pub unsafe fn scan_rows(
     }
 }
 
-/// Right operand of an operator that is applied at positions.
+/// Right operands of an operator that is applied at positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Right {
-    /// The first operand, of the compute type.
+    /// The first operand, of type `compute`.
     pub ptr: *const u8,
-    /// Bytes from one operand to the next; 0 for one that serves all.
+    /// Bytes between operands; 0 if one operand serves all positions.
     pub stride: isize,
 }
 
-/// `a[p] = op(a[p], b[j])` for each position `p`, in order, so that repeated positions count repeatedly; `a[p] = op(a[p])` without `right`.
+/// `a[p] = op(a[p], b[j])` for each position `p`, in order and once per occurrence; `a[p] = op(a[p])` without `right`.
 ///
 /// # Safety
-/// 1. `positions` holds `n` numbers of elements from `a` on, which lie within it; `right` holds `n` elements.
-/// 2. The operator takes as many elements of `compute` and gives one of that type, or of one that converts to `elem`.
+/// 1. `positions` holds `n` element indices that are in range of `a`; `right` holds `n` elements.
+/// 2. The operator takes one or two elements of type `compute` and returns one of that type, or of a type that converts to `elem`.
 ///
 /// # Panics
 /// If the operator is not defined on `compute`.
@@ -199,7 +201,7 @@ pub unsafe fn at_positions(
 ) {
     if elem == compute
         && let Some(right) = right
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         && unsafe { fold_common(rows.name, elem, a, positions, n, right) }
     {
         return;
@@ -214,7 +216,7 @@ pub unsafe fn at_positions(
     let widen = (elem != compute).then(|| Cast::new(elem, compute));
     let narrow = (out != elem).then(|| Cast::new(out, elem));
     let strides = [0_isize; 3];
-    // One element of any type each: the result, the left operand in the compute type.
+    // Buffers for one element of any type each: the result, and the left operand in the compute type.
     let mut room = [[0_u64; 2]; 2];
     let [result, left] = &mut room;
     let (result, left) = (
@@ -222,8 +224,9 @@ pub unsafe fn at_positions(
         left.as_mut_ptr().cast::<u8>(),
     );
     for j in 0..n {
-        // SAFETY: 1. the position lies within `a`, `j` within `right`. 2. `result` and `left` have room for one element of any type, and a
-        // row of one element reads and writes one element.
+        // SAFETY: 1. the position lies within `a`, `j` within `right`. 2. `result` and `left` have room for one element of any type, and an inner
+        // loop of
+        // length 1 reads and writes one element.
         unsafe {
             let place = a.add(*positions.add(j) as usize * elem.size());
             let first = match widen {
@@ -246,10 +249,10 @@ pub unsafe fn at_positions(
     }
 }
 
-/// The common operators on the common types, inlined. Answers whether it was one of them.
+/// Inlined loops for common operators on common types. Returns whether this was one of them.
 ///
 /// # Safety
-/// As for [`at_positions`].
+/// Same as for [`at_positions`].
 unsafe fn fold_common(
     name: &str,
     elem: Elem,
@@ -262,15 +265,15 @@ unsafe fn fold_common(
         ($($elem:ident $t:ty: $add:expr, $sub:expr, $mul:expr, $max:expr, $min:expr;)*) => {
             match (elem, name) {
                 $(
-                // SAFETY: the caller's promise; `$t` is what `elem` stores.
+                // SAFETY: guaranteed by the caller; `$t` is what `elem` stores.
                 (Elem::$elem, "add") => unsafe { each::<$t>(a, positions, n, right, $add) },
-                // SAFETY: the caller's promise; `$t` is what `elem` stores.
+                // SAFETY: guaranteed by the caller; `$t` is what `elem` stores.
                 (Elem::$elem, "subtract") => unsafe { each::<$t>(a, positions, n, right, $sub) },
-                // SAFETY: the caller's promise; `$t` is what `elem` stores.
+                // SAFETY: guaranteed by the caller; `$t` is what `elem` stores.
                 (Elem::$elem, "multiply") => unsafe { each::<$t>(a, positions, n, right, $mul) },
-                // SAFETY: the caller's promise; `$t` is what `elem` stores.
+                // SAFETY: guaranteed by the caller; `$t` is what `elem` stores.
                 (Elem::$elem, "maximum") => unsafe { each::<$t>(a, positions, n, right, $max) },
-                // SAFETY: the caller's promise; `$t` is what `elem` stores.
+                // SAFETY: guaranteed by the caller; `$t` is what `elem` stores.
                 (Elem::$elem, "minimum") => unsafe { each::<$t>(a, positions, n, right, $min) },
                 )*
                 _ => return false,
@@ -289,7 +292,7 @@ unsafe fn fold_common(
 }
 
 /// # Safety
-/// As for [`at_positions`]; the elements are `T`.
+/// Same as for [`at_positions`]; the elements are of type `T`.
 #[inline(always)]
 unsafe fn each<T: Copy>(
     a: *mut u8,

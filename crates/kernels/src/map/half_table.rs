@@ -1,4 +1,4 @@
-//! Unary functions of float16 by table: there are 65,536 values, and for large arrays a lookup is faster than the function.
+//! Unary functions of 16-bit floats by lookup table: there are 65,536 values, and for large arrays a lookup is faster than the function.
 
 use super::driver::{Operand, run};
 use super::row::InnerLoops;
@@ -8,11 +8,11 @@ use crate::real::Shared;
 use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
-/// How many halves there are.
+/// Number of values of a 16-bit type.
 const ALL: usize = 1 << 16;
-/// Elements from which on a table, made for the call, pays.
+/// Number of elements from which on building a table for the call pays.
 const MANY: usize = 8 * ALL;
-/// A row that costs less is no slower than looking up, which is a load after a load for one element at a time.
+/// Minimum cost of an inner loop for a lookup to be faster: a lookup is two dependent loads per element and does not vectorise.
 fn costly() -> u8 {
     match isa() {
         Isa::Baseline => 4,
@@ -20,11 +20,11 @@ fn costly() -> u8 {
         Isa::Avx512 => 10,
     }
 }
-/// Elements of one task.
+/// Elements per task.
 const CHUNK: usize = 64 * 1024;
 
-/// How many elements a call has if it is a costly function of very many dense halves whose results are as wide: those are looked up. 0 for all
-/// other calls.
+/// The number of elements if the call should use a table: an expensive function of very many contiguous 16-bit floats with 16-bit float results.
+/// 0 for all other calls.
 pub(super) fn table_len(
     rows: &InnerLoops,
     shape: &[usize],
@@ -44,10 +44,10 @@ pub(super) fn table_len(
     if is_dense { n } else { 0 }
 }
 
-/// Computes the results of all halves, then looks up those of `n` dense ones. Operands are their first address in memory and their element.
+/// Computes the function of all 65,536 values, then looks up `n` contiguous elements. An operand is its address and element type.
 ///
 /// # Safety
-/// As for [`run`]; [`table_len`] has said that there are `n` elements.
+/// Same as for [`run`]; [`table_len`] returned `n`, which is not 0.
 pub(super) unsafe fn looked_up(
     threads: &dyn Threads,
     rows: &'static InnerLoops,
@@ -64,7 +64,7 @@ pub(super) unsafe fn looked_up(
         elem,
         strides: &[2],
     };
-    // SAFETY: as many halves on both sides, apart from each other; the operator and its numbers are the caller's.
+    // SAFETY: both sides have 65,536 elements and do not overlap; the caller guarantees the operator and its parameters.
     unsafe {
         let to = whole(table.as_mut_ptr().cast(), out_elem);
         let from = whole(halves.as_ptr().cast_mut().cast(), in_elem);
@@ -74,7 +74,7 @@ pub(super) unsafe fn looked_up(
     let from = Shared(input.cast::<u16>());
     split(threads, n.div_ceil(CHUNK), 2 * n, &|chunk| {
         for i in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
-            // SAFETY: both have `n` dense elements (the caller's); every number of 16 bits has its place in the table.
+            // SAFETY: both have `n` contiguous elements (the caller guarantees it); every 16-bit value is an index of the table.
             unsafe { *to.at(i) = *table.get_unchecked(*from.at(i) as usize) };
         }
     });

@@ -1,4 +1,4 @@
-//! Division of 64-bit integers through f64 where that is exact, because processors have no vector division of integers.
+//! Division of 64-bit integers through f64 where that is exact, because CPUs have no vector division of integers.
 
 use super::OutElem::Same;
 use super::arith::{FLOOR_DIVIDE_OTHERS, FMOD_OTHERS, REMAINDER_OTHERS};
@@ -13,14 +13,14 @@ pub static FLOOR_DIVIDE: InnerLoops = InnerLoops {
     ..DIVISION
 };
 
-/// What floor division leaves; its sign is `b`'s.
+/// Remainder of floor division; its sign is that of `b`.
 pub static REMAINDER: InnerLoops = InnerLoops {
     name: "remainder",
     get: |isa, elem| rows::<Remainder>(&REMAINDER_OTHERS, isa, elem),
     ..DIVISION
 };
 
-/// What truncated division leaves; its sign is `a`'s.
+/// Remainder of truncated division; its sign is that of `a`.
 pub static FMOD: InnerLoops = InnerLoops {
     name: "fmod",
     get: |isa, elem| rows::<Fmod>(&FMOD_OTHERS, isa, elem),
@@ -50,8 +50,8 @@ struct FloorDivide;
 struct Remainder;
 struct Fmod;
 
-/// Whether both are below 2^52 and the second one is not 0: the quotient of such integers, rounded to f64, lies on the same side of every integer as
-/// the exact one, from which it is farther away than roundings reach (the distance is at least 1/b, of a quotient of a/b).
+/// Whether both magnitudes are below 2^52 and the divisor is not 0. Then the floor of the quotient rounded to f64 is exact: a quotient that is not an
+/// integer differs from every integer by at least `1 / b`, which is more than the rounding error.
 #[inline(always)]
 fn are_short(a: i64, b: i64) -> bool {
     const BOUND: i64 = 1 << 52;
@@ -64,14 +64,14 @@ fn quotient(a: i64, b: i64) -> f64 {
     a as f64 / b as f64
 }
 
-/// The integer that a quotient of two integers of [`are_short`] was rounded to.
+/// Converts a quotient of operands that satisfy [`are_short`], after rounding to an integer.
 #[inline(always)]
 fn short_integer(x: f64) -> i64 {
     // SAFETY: its magnitude is below 2^52.
     unsafe { x.to_int_unchecked() }
 }
 
-/// The quotient of two integers of [`are_short`], rounded down.
+/// The floor of the quotient of operands that satisfy [`are_short`].
 #[inline(always)]
 fn floor_quotient(a: i64, b: i64) -> i64 {
     short_integer(quotient(a, b).floor())

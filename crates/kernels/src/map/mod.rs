@@ -1,4 +1,4 @@
-//! Elementwise rows and the N-d driver that feeds them.
+//! Elementwise operators: their inner loops, and the N-d driver that calls them.
 
 pub(crate) mod row;
 

@@ -1,4 +1,4 @@
-//! Activation functions of neural networks and what their gradients multiply.
+//! Activation functions of neural networks and their gradients.
 
 use super::OutElem::Same;
 use super::math::{Float, normal_tail_near32, normal_tail32};
@@ -8,7 +8,7 @@ use super::row::{
 use crate::elem::Elem;
 
 unary_rows! {
-    /// `max(x, 0)`; NaN stays.
+    /// `max(x, 0)`; NaN stays NaN.
     RELU "relu", Same, cost 1, params 0, unary {
         [i8 i16 i32 i64] |x, _| -> T { x.max(0) }
         [u8 u16 u32 u64] |x, _| -> T { x }
@@ -62,11 +62,11 @@ unary_rows! {
     LEAKY_RELU "leaky_relu", Same, cost 1, params 1, unary {
         [f32 f64] |x, p| -> T { if x > 0.0 { x } else { p[0] as T * x } }
     }
-    /// `alpha x + beta` brought into 0..=1.
+    /// `alpha x + beta` clipped to 0..=1.
     HARD_SIGMOID "hard_sigmoid", Same, cost 1, params 2, unary {
         [f32 f64] |x, p| -> T { unit(p[0] as T * x + p[1] as T) }
     }
-    /// `x` times `(x + 3) / 6` brought into 0..=1.
+    /// `x` times `(x + 3) / 6` clipped to 0..=1.
     HARD_SWISH "hard_swish", Same, cost 1, params 0, unary {
         [f32 f64] |x, _| -> T { x * unit((x + 3.0) / 6.0) }
     }
@@ -96,7 +96,7 @@ binary_rows! {
             dy * (s * (1.0 + x * (1.0 - s)))
         }
     }
-    /// The gradient of gelu by tanh.
+    /// The gradient of `gelu_tanh`.
     GELU_TANH_GRAD "gelu_tanh_grad", Same, cost 9, params 0, heavy true, binary {
         [f32 f64] |dy, x, _| -> T {
             let z = x * x;
@@ -105,7 +105,7 @@ binary_rows! {
             dy * (s * (1.0 + slope * (1.0 - s)))
         }
     }
-    /// `dy` above 0, `dy alpha exp(x)` below: elu's gradient from its input.
+    /// The gradient of elu from its input: `dy` above 0, `dy alpha exp(x)` below.
     ELU_GRAD "elu_grad", Same, cost 5, params 1, heavy true, binary {
         [f32 f64] |dy, x, p| -> T { if x > 0.0 { dy } else { dy * (p[0] as T * Float::exp::<L>(x)) } }
     }
@@ -117,14 +117,14 @@ binary_rows! {
 
 /// 2 sqrt(2 / pi).
 const TWICE_ROOT: f64 = 1.595_769_121_605_730_7;
-/// The cubic's coefficient in gelu by tanh (Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016).
+/// Coefficient of the cubic term in the tanh form of gelu (Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016).
 const CUBIC: f64 = 0.044_715;
 /// 1 / sqrt(2 pi).
 const ROOT_TWO_PI: f64 = 0.398_942_280_401_432_7;
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 
-/// Brought into 0..=1; NaN stays.
+/// `x` clipped to 0..=1; NaN stays NaN.
 #[inline(always)]
 fn unit<F: Float + From<u8>>(x: F) -> F {
     let (zero, one) = (F::from(0), F::from(1));
@@ -132,7 +132,7 @@ fn unit<F: Float + From<u8>>(x: F) -> F {
     if x > one { one } else { x }
 }
 
-/// Gelu by the error function, and its gradient.
+/// Gelu with the error function, and its gradient.
 struct Gelu;
 
 macro_rules! gelu {
@@ -179,7 +179,7 @@ macro_rules! gelu {
 }
 gelu!(f32 f64);
 
-/// `x Phi(x)` with the normal distribution function Phi, by the error function.
+/// `x Phi(x)` with the normal distribution function Phi, computed with the error function.
 pub static GELU_ERF: InnerLoops = InnerLoops {
     name: "gelu_erf",
     outs: 1,
@@ -198,7 +198,7 @@ pub static GELU_ERF: InnerLoops = InnerLoops {
     },
 };
 
-/// `dy (Phi(x) + x phi(x))`: the gradient of gelu by the error function.
+/// `dy (Phi(x) + x phi(x))`: the gradient of `GELU_ERF`.
 pub static GELU_ERF_GRAD: InnerLoops = InnerLoops {
     name: "gelu_erf_grad",
     ins: 2,
@@ -215,11 +215,11 @@ pub static GELU_ERF_GRAD: InnerLoops = InnerLoops {
 
 /// The normal distribution function.
 trait Normal: Copy {
-    /// Whether there is a cheaper way near 0.
+    /// Whether there is a cheaper function for arguments near 0.
     const HAS_NEAR: bool;
     fn cdf<L: Level>(self) -> Self;
     fn is_near(self) -> bool;
-    /// To the bit what `cdf` gives, of numbers near 0.
+    /// `cdf` of numbers near 0, bit for bit.
     fn cdf_near<L: Level>(self) -> Self;
 }
 
@@ -236,7 +236,8 @@ impl Normal for f64 {
     #[inline(always)]
     fn cdf<L: Level>(self) -> f64 {
         let t = self * -std::f64::consts::FRAC_1_SQRT_2;
-        // The tail falls by 2 t of itself for a unit of t, which makes much of what the product was rounded by. Beyond 30 it is 0.
+        // The derivative of the tail is about -2 t times the tail, so it amplifies the rounding error of t, which is corrected here. Beyond 30 the
+        // tail is 0.
         let fall = if (t > 0.0) & (t < 30.0) {
             2.0 * t * rounded_off::<L>(-self, t)
         } else {
@@ -246,13 +247,13 @@ impl Normal for f64 {
     }
 }
 
-/// y / sqrt(2) less `t`, its rounded value.
+/// The rounding error of `t`: y / sqrt(2) - t.
 #[inline(always)]
 fn rounded_off<L: Level>(y: f64, t: f64) -> f64 {
     const ROOT: f64 = std::f64::consts::FRAC_1_SQRT_2;
-    /// 1 / sqrt(2) less `ROOT`.
+    /// 1 / sqrt(2) - `ROOT`.
     const REST: f64 = -4.833_646_656_726_457e-17;
-    // Halves of 26 bits, whose products are exact.
+    // Splits a number into halves of 26 bits, whose products are exact.
     let halved = |v: f64| {
         let high = f64::from_bits(v.to_bits() & !0x07ff_ffff);
         (high, v - high)

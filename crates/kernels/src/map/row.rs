@@ -1,37 +1,36 @@
-//! Inner loops of elementwise operators: an operation on one element, compiled to loops for each instruction set and type.
+//! Inner loops of elementwise operators: a function of one element, compiled to loops for each instruction set and type.
 
 use std::mem::MaybeUninit;
 
 use crate::elem::Elem;
 use crate::isa::Isa;
 
-/// One row of an elementwise operator.
+/// The inner loop of an elementwise operator.
 ///
-/// `ptrs` are the outputs, then the inputs; `strides` their byte strides in the same order; `n` the number of elements;
-/// `params` the operator's numbers. An output's stride is its element size; an input's is its element size or 0 (one
-/// value for the whole row). Outputs overlap no input, but that the inputs of [`InnerLoops::in_place`] may be the output, exactly: the driver routes
-/// anything else through tiles.
+/// `ptrs` are the outputs, then the inputs; `strides` their byte strides in the same order; `n` the number of elements; `params` the operator's
+/// parameters. The stride of an output is its element size; that of an input is its element size, or 0 for a single value. Outputs overlap no input,
+/// except that an output may be exactly one of the first [`InnerLoops::in_place`] inputs. The driver handles everything else with tiles.
 ///
 /// # Safety
-/// Every pointer is valid for `n` elements at its stride and aligned for its element; `params` holds as many numbers as the
-/// operator takes; the instruction set that the row was chosen for is present.
+/// Every pointer is valid for `n` elements at its stride and aligned for its element type; `params` holds as many numbers as the
+/// operator takes; the CPU has the instruction set that the function was chosen for.
 pub type InnerLoop =
     unsafe fn(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64);
 
-/// Output element as a function of the compute element.
+/// Element type of the outputs as a function of the compute type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutElem {
-    /// The compute element.
+    /// The compute type.
     Same,
     /// Boolean.
     Bool,
-    /// The compute element, or a complex number's part.
+    /// The compute type; for a complex type, that of its real part.
     Real,
-    /// Always this one.
+    /// Always this type.
     Fixed(Elem),
 }
 
-/// An elementwise operator: its rows for every instruction set and compute element.
+/// An elementwise operator: its inner loops for every instruction set and compute type.
 #[derive(Clone, Copy, Debug)]
 pub struct InnerLoops {
     /// The operator's name, as NumPy spells it.
@@ -40,18 +39,19 @@ pub struct InnerLoops {
     pub outs: u8,
     /// Number of inputs.
     pub ins: u8,
-    /// Element of the outputs (all alike).
+    /// Element type of all outputs.
     pub out: OutElem,
-    /// Inputs whose element is not the compute element: `where`'s condition, `ldexp`'s exponent.
+    /// Types of those inputs that do not have the compute type: `where`'s condition, `ldexp`'s exponent.
     pub in_elems: [Option<Elem>; 3],
-    /// How many numbers the operator reads from `params`.
+    /// Length of `params`.
     pub params: u8,
-    /// Time for one element, in units of one f32 addition; decides when threads pay.
+    /// Time for one element, in units of one f32 addition; decides whether several threads pay.
     pub cost: u8,
-    /// So many of the first inputs may be the output (`x += y`): the row has loops for that, where those for separate operands would find that
-    /// they overlap and fall back to one element at a time.
+    /// An output may be any of this many first inputs (`x += y`): there are loops for this case. The loops for separate operands would be correct,
+    /// but fall
+    /// back to one element at a time when the compiler's overlap check fails.
     pub in_place: u8,
-    /// The row for an instruction set and a compute element, if the operator is defined on that element.
+    /// The inner loop for an instruction set and a compute type. `None` if the operator is not defined on that type.
     pub get: fn(Isa, Elem) -> Option<InnerLoop>,
 }
 
@@ -61,7 +61,7 @@ impl InnerLoops {
         (self.get)(Isa::Baseline, compute).is_some()
     }
 
-    /// Element of the outputs when computing in `compute`.
+    /// Element type of the outputs for a compute type.
     pub const fn out_elem(&self, compute: Elem) -> Elem {
         match (self.out, compute) {
             (OutElem::Same, e) => e,
@@ -73,7 +73,7 @@ impl InnerLoops {
         }
     }
 
-    /// Element the row reads as input `i` when computing in `compute`.
+    /// Element type that the inner loop reads as input `i` for a compute type.
     pub const fn in_elem(&self, i: usize, compute: Elem) -> Elem {
         match self.in_elems[i] {
             Some(e) => e,
@@ -82,7 +82,7 @@ impl InnerLoops {
     }
 }
 
-/// Whether an operator costs so little that an output which is an input is worth loops of its own, and all its types are one.
+/// Whether extra loops for in-place operation pay: the operator is cheap and all of its types are equal.
 pub(crate) const fn is_light(cost: u8, out: OutElem) -> bool {
     cost <= 2 && matches!(out, OutElem::Same)
 }
@@ -137,15 +137,15 @@ stored!(
 );
 stored!(f32 = F32, f64 = F64, c64 = C64, c128 = C128);
 
-/// Features of the processor that an inner loop may assume.
+/// CPU features that an inner loop may assume.
 pub(crate) trait Level: 'static {
-    /// Fused multiply-add is one instruction.
+    /// Whether fused multiply-add is one instruction.
     const FMA: bool;
 }
 
-/// The build's target.
+/// The features of the build's target.
 pub(crate) struct Base;
-/// AVX2 and FMA, or more.
+/// AVX2 and FMA, or higher.
 pub(crate) struct Fused;
 
 impl Level for Base {
@@ -155,36 +155,36 @@ impl Level for Fused {
     const FMA: bool = true;
 }
 
-/// The operator's numbers, read once per row.
+/// The operator's parameters, read once per row.
 pub(crate) type Params = [f64; 2];
 
 /// A function of one element.
 pub(crate) trait Unary<T: Copy> {
     type Out: Copy;
     const PARAMS: usize;
-    /// Has a loop in which the output is the input.
+    /// Whether there is a loop in which the output is the input.
     const IN_PLACE: bool = false;
-    /// Some arguments need a slow way that would keep the loop from vectorising: they are put right afterwards.
+    /// Whether some arguments need a slow path that would keep the loop from vectorising. Their results are corrected in a second pass.
     const MENDS: bool = false;
-    /// Most arguments are plain, and cost less where all of a stretch are: not with `MENDS`, nor with `IN_PLACE`.
+    /// Whether most arguments are "plain" and a cheaper function serves a chunk in which all are. Excludes `MENDS` and `IN_PLACE`.
     const HAS_PLAIN: bool = false;
     fn apply<L: Level>(x: T, p: Params) -> Self::Out;
-    /// Whether [`Unary::apply_plain`] may be called.
+    /// Whether [`Unary::apply_plain`] supports this argument.
     #[inline(always)]
     fn is_plain(_x: T) -> bool {
         false
     }
-    /// To the bit what `apply` gives.
+    /// The result of `apply`, bit for bit, for a plain argument.
     #[inline(always)]
     fn apply_plain<L: Level>(x: T, p: Params) -> Self::Out {
         Self::apply::<L>(x, p)
     }
-    /// Whether `apply` may be wrong for this argument.
+    /// Whether the result of `apply` may be wrong for this argument.
     #[inline(always)]
     fn needs_mending(_x: T) -> bool {
         false
     }
-    /// The right result for it, given `apply`'s.
+    /// The correct result for such an argument, given the result of `apply`.
     fn mend(_x: T, y: Self::Out) -> Self::Out {
         y
     }
@@ -195,19 +195,19 @@ pub(crate) trait Binary<T: Copy> {
     type Rhs: Copy;
     type Out: Copy;
     const PARAMS: usize;
-    /// One vector loop instead of three: a broadcast operand is spread over a small tile first.
+    /// Whether the function is expensive: then there is one vector loop instead of three, and broadcast operands are first copied into a small tile.
     const HEAVY: bool;
-    /// Has loops in which the output is one of the inputs, or both: not for `HEAVY`.
+    /// Whether there are loops in which the output is one of the inputs, or both. Not for `HEAVY`.
     const IN_PLACE: bool = false;
-    /// Most arguments are plain, and cost less where all of a stretch are: needs `HEAVY`.
+    /// Whether most arguments are "plain" and a cheaper function serves a chunk in which all are. Requires `HEAVY`.
     const HAS_PLAIN: bool = false;
     fn apply<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out;
-    /// Whether [`Binary::apply_plain`] may be called.
+    /// Whether [`Binary::apply_plain`] supports these arguments.
     #[inline(always)]
     fn is_plain(_a: T, _b: Self::Rhs) -> bool {
         false
     }
-    /// To the bit what `apply` gives.
+    /// The result of `apply`, bit for bit, for plain arguments.
     #[inline(always)]
     fn apply_plain<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out {
         Self::apply::<L>(a, b, p)
@@ -218,7 +218,7 @@ pub(crate) trait Binary<T: Copy> {
 pub(crate) trait Ternary<T: Copy> {
     type First: Copy;
     type Out: Copy;
-    /// Has a loop in which the output is the first input.
+    /// Whether there is a loop in which the output is the first input.
     const IN_PLACE: bool = false;
     fn apply<L: Level>(a: Self::First, b: T, c: T) -> Self::Out;
 }
@@ -246,7 +246,7 @@ unsafe fn load_params(params: *const f64, count: usize) -> Params {
 }
 
 /// # Safety
-/// As for [`InnerLoop`].
+/// Same as for [`InnerLoop`].
 #[inline(always)]
 unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
     ptrs: *const *mut u8,
@@ -254,8 +254,7 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
     n: usize,
     params: *const f64,
 ) {
-    // SAFETY: the contract of `InnerLoop`: two pointers, two strides, `O::PARAMS` numbers, n elements behind each pointer
-    // (one behind a pointer of stride 0).
+    // SAFETY: the contract of `InnerLoop`: two pointers, two strides, `O::PARAMS` numbers; n elements at each pointer, or one if its stride is 0.
     unsafe {
         let p = load_params(params, O::PARAMS);
         let y = (*ptrs).cast::<O::Out>();
@@ -310,7 +309,7 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
     }
 }
 
-/// Puts right the results that `apply` leaves to `mend`.
+/// Second pass: replaces the results of arguments that need `mend`.
 ///
 /// # Safety
 /// `y` and `x` are valid for `n` elements.
@@ -327,11 +326,11 @@ unsafe fn mend_row<T: Copy, O: Unary<T>>(y: *mut O::Out, x: *const T, n: usize) 
     }
 }
 
-/// Elements in a tile over which a broadcast operand is spread, and in a stretch that is asked whether all are plain.
+/// Elements in a tile for a broadcast operand, and in a chunk that is checked for being all plain.
 const SPREAD: usize = 256;
 
 /// # Safety
-/// As for [`InnerLoop`].
+/// Same as for [`InnerLoop`].
 #[inline(always)]
 unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
     ptrs: *const *mut u8,
@@ -339,8 +338,8 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
     n: usize,
     params: *const f64,
 ) {
-    // SAFETY: the contract of `InnerLoop`: three pointers and strides, n elements behind each pointer, one where the stride is 0.
-    // The spread tiles are filled up to the length that is read from them.
+    // SAFETY: the contract of `InnerLoop`: three pointers and strides, n elements at each pointer, one if the stride is 0.
+    // The tiles are filled up to the length that is read from them.
     unsafe {
         let p = load_params(params, O::PARAMS);
         let y = (*ptrs).cast::<O::Out>();
@@ -391,7 +390,7 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
                         plain &= O::is_plain(*a.add(i), *b.add(i));
                     }
                     if plain && one_a {
-                        // What depends on the one operand alone is computed once.
+                        // Lets the compiler hoist what depends only on this operand.
                         let a = *a;
                         for i in 0..m {
                             *y.add(i) = O::apply_plain::<L>(a, *b.add(i), p);
@@ -427,10 +426,10 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
     }
 }
 
-/// The loops of [`binary_body`] in which the output `y` is one of the inputs, or both. All of the operator's types are one.
+/// The loops of [`binary_body`] in which the output `y` is one of the inputs, or both. All of the operator's types are equal.
 ///
 /// # Safety
-/// As for [`InnerLoop`]; `one` says which inputs are one value, not both; one that is not is the output.
+/// Same as for [`InnerLoop`]; `one` says which inputs are single values, not both; an input that is none is the output.
 #[inline(always)]
 unsafe fn binary_in_place<L: Level, T: Copy, O: Binary<T>>(
     y: *mut O::Out,
@@ -442,7 +441,7 @@ unsafe fn binary_in_place<L: Level, T: Copy, O: Binary<T>>(
 ) {
     let is_a = !one[0] && y.cast_const().cast() == a;
     let is_b = !one[1] && y.cast_const().cast() == b;
-    // SAFETY: the caller's; an element is read before it is written, through the pointer that writes it.
+    // SAFETY: guaranteed by the caller; an element is read before it is written, through the pointer that writes it.
     unsafe {
         let (ya, yb) = (y.cast::<T>(), y.cast::<O::Rhs>());
         if one[0] {
@@ -472,7 +471,7 @@ unsafe fn binary_in_place<L: Level, T: Copy, O: Binary<T>>(
 }
 
 /// # Safety
-/// As for [`InnerLoop`].
+/// Same as for [`InnerLoop`].
 #[inline(always)]
 unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
     ptrs: *const *mut u8,
@@ -480,8 +479,8 @@ unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
     n: usize,
     _params: *const f64,
 ) {
-    // SAFETY: the contract of `InnerLoop`: four pointers and strides, n elements behind each pointer, one where the stride is 0.
-    // The spread tiles are filled up to the length that is read from them.
+    // SAFETY: the contract of `InnerLoop`: four pointers and strides, n elements at each pointer, one if the stride is 0.
+    // The tiles are filled up to the length that is read from them.
     unsafe {
         let y = (*ptrs).cast::<O::Out>();
         let a = (*ptrs.add(1)).cast::<O::First>().cast_const();
@@ -493,7 +492,7 @@ unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
             *strides.add(3) == 0,
         );
         if one_b && one_c && !one_a {
-            // Bounds, mostly: kept in registers.
+            // The usual case (clip bounds): both stay in registers.
             let (b, c) = (*b, *c);
             if O::IN_PLACE && y.cast_const().cast() == a {
                 let a = y.cast::<O::First>();
@@ -556,7 +555,7 @@ unsafe fn ternary_body<L: Level, T: Copy, O: Ternary<T>>(
 }
 
 /// # Safety
-/// As for [`InnerLoop`].
+/// Same as for [`InnerLoop`].
 #[inline(always)]
 unsafe fn binary2_body<L: Level, T: Copy, O: Binary2<T>>(
     ptrs: *const *mut u8,
@@ -564,7 +563,7 @@ unsafe fn binary2_body<L: Level, T: Copy, O: Binary2<T>>(
     n: usize,
     _params: *const f64,
 ) {
-    // SAFETY: the contract of `InnerLoop`: four pointers and strides, n elements behind each pointer, one where the stride is 0.
+    // SAFETY: the contract of `InnerLoop`: four pointers and strides, n elements at each pointer, one if the stride is 0.
     unsafe {
         let q = (*ptrs).cast::<T>();
         let r = (*ptrs.add(1)).cast::<T>();
@@ -579,7 +578,7 @@ unsafe fn binary2_body<L: Level, T: Copy, O: Binary2<T>>(
 }
 
 /// # Safety
-/// As for [`InnerLoop`].
+/// Same as for [`InnerLoop`].
 #[inline(always)]
 unsafe fn unary2_body<L: Level, T: Copy, O: Unary2<T>>(
     ptrs: *const *mut u8,
@@ -587,7 +586,7 @@ unsafe fn unary2_body<L: Level, T: Copy, O: Unary2<T>>(
     n: usize,
     _params: *const f64,
 ) {
-    // SAFETY: the contract of `InnerLoop`: three pointers and strides, n elements behind each pointer, one where the stride is 0.
+    // SAFETY: the contract of `InnerLoop`: three pointers and strides, n elements at each pointer, one if the stride is 0.
     unsafe {
         let first = (*ptrs).cast::<T>();
         let second = (*ptrs.add(1)).cast::<T>();
@@ -599,18 +598,18 @@ unsafe fn unary2_body<L: Level, T: Copy, O: Unary2<T>>(
     }
 }
 
-/// For one body: a function per instruction set, and the two ways to choose among them.
+/// Defines for one loop body: a function per instruction set, and the two functions that choose among them.
 macro_rules! dispatch {
     ($all:ident, $one:ident, $body:ident, $op:ident, $base:ident, $avx2:ident, $avx512:ident) => {
         /// # Safety
-        /// As for [`InnerLoop`].
+        /// Same as for [`InnerLoop`].
         unsafe fn $base<T: Copy, O: $op<T>>(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64) {
             // SAFETY: same contract.
             unsafe { $body::<Base, T, O>(ptrs, strides, n, params) }
         }
 
         /// # Safety
-        /// As for [`InnerLoop`].
+        /// Same as for [`InnerLoop`].
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt")]
         unsafe fn $avx2<T: Copy, O: $op<T>>(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64) {
@@ -619,7 +618,7 @@ macro_rules! dispatch {
         }
 
         /// # Safety
-        /// As for [`InnerLoop`].
+        /// Same as for [`InnerLoop`].
         #[cfg(target_arch = "x86_64")]
         #[target_feature(
             enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
@@ -629,7 +628,7 @@ macro_rules! dispatch {
             unsafe { $body::<Fused, T, O>(ptrs, strides, n, params) }
         }
 
-        /// The row for an instruction set.
+        /// The inner loop for an instruction set.
         #[cfg(target_arch = "x86_64")]
         pub(crate) fn $all<T: Copy, O: $op<T>>(isa: Isa) -> InnerLoop {
             match isa {
@@ -639,13 +638,13 @@ macro_rules! dispatch {
             }
         }
 
-        /// The row for an instruction set.
+        /// The inner loop for an instruction set.
         #[cfg(not(target_arch = "x86_64"))]
         pub(crate) fn $all<T: Copy, O: $op<T>>(_: Isa) -> InnerLoop {
             $base::<T, O>
         }
 
-        /// The same row for every instruction set: for functions that do not vectorise.
+        /// The same inner loop for every instruction set, for functions that do not vectorise.
         #[allow(dead_code, reason = "not every shape of operator has scalar-only members")]
         pub(crate) fn $one<T: Copy, O: $op<T>>(_: Isa) -> InnerLoop {
             $base::<T, O>
@@ -698,8 +697,8 @@ dispatch!(
     binary2_avx512
 );
 
-/// Declares unary operators: `NAME "name" -> out, cost, params, chooser { [types] |x| -> Type { expression } … }`.
-/// In the expressions `T` is the element type and `L` the processor [`Level`].
+/// Declares unary operators: `NAME "name" -> out, cost, params, chooser { [types] |x| -> Type { expression } ... }`.
+/// In the expressions `T` is the element type and `L` the CPU [`Level`].
 macro_rules! unary_rows {
     ($($(#[$doc:meta])* $name:ident $text:literal, $out:expr, cost $cost:literal, params $np:literal, $pick:ident {
         $([$($t:ident)*] |$x:ident, $p:pat_param| -> $r:ty $e:block)*
@@ -734,7 +733,7 @@ macro_rules! unary_rows {
     )* };
 }
 
-/// Declares binary operators: as [`unary_rows`], with `heavy true` for costly functions (one loop instead of three).
+/// Declares binary operators like [`unary_rows`], with `heavy true` for expensive functions (see [`Binary::HEAVY`]).
 macro_rules! binary_rows {
     ($($(#[$doc:meta])* $name:ident $text:literal, $out:expr, cost $cost:literal, params $np:literal, heavy $heavy:literal,
         $pick:ident {

@@ -5,17 +5,17 @@ use super::math::Float;
 use super::row::{Base, Level, unary_rows};
 
 unary_rows! {
-    /// The fraction in 0.5..1 that is left of a float without its power of two; zeros, infinities and NaN are their own.
+    /// `frexp`: the mantissa with magnitude in [0.5, 1). Zeros, infinities and NaN are returned as they are.
     MANTISSA "mantissa", Same, cost 2, params 0, unary {
         [f32] |x, _| -> T { parts_f32(x).0 }
         [f64] |x, _| -> T { parts_f64(x).0 }
     }
-    /// The exponent of that power of two; 0 of zeros, infinities and NaN.
+    /// `frexp`: the exponent; 0 for zeros, infinities and NaN.
     EXPONENT "exponent", Fixed(crate::Elem::I32), cost 2, params 0, unary {
         [f32] |x, _| -> i32 { parts_f32(x).1 }
         [f64] |x, _| -> i32 { parts_f64(x).1 }
     }
-    /// `sin(pi x) / (pi x)`, 1 at 0; the sine is taken of what is left of the nearest integer, which is exact.
+    /// `sin(pi x) / (pi x)`, 1 at 0. The sine is taken of the distance to the nearest integer, which is exact.
     SINC "sinc", Same, cost 6, params 0, unary {
         [f32 f64] |x, _| -> T {
             const PI: T = std::f64::consts::PI as T;
@@ -43,7 +43,7 @@ unary_rows! {
     ERFC "erfc", Same, cost 12, params 0, unary {
         [f32 f64] |x, _| -> T { Float::erfc::<L>(x) }
     }
-    /// The inverse of the error function; infinite at -1 and 1, NaN beyond.
+    /// The inverse of the error function; infinite at -1 and 1, NaN outside.
     ERFINV "erfinv", Same, cost 60, params 0, unary_one {
         [f32] |x, _| -> T { erfinv(f64::from(x)) as f32 }
         [f64] |x, _| -> T { erfinv(x) }
@@ -53,24 +53,24 @@ unary_rows! {
         [f32] |x, _| -> T { libm::tgammaf(x) }
         [f64] |x, _| -> T { libm::tgamma(x) }
     }
-    /// log |gamma(x)|; infinite at integers not above 0.
+    /// log |gamma(x)|; infinite at 0 and at negative integers.
     LGAMMA "lgamma", Same, cost 60, params 0, unary_one {
         [f32] |x, _| -> T { libm::lgamma(f64::from(x)) as f32 }
         [f64] |x, _| -> T { libm::lgamma(x) }
     }
-    /// The logarithm's derivative of gamma; NaN at integers not above 0.
+    /// The derivative of log gamma; NaN at 0 and at negative integers.
     DIGAMMA "digamma", Same, cost 60, params 0, unary_one {
         [f32] |x, _| -> T { digamma(f64::from(x)) as f32 }
         [f64] |x, _| -> T { digamma(x) }
     }
-    /// The derivative of digamma of order `p[0]`, which is at least 1; infinite or NaN at integers not above 0.
+    /// The derivative of digamma of order `p[0]`, at least 1; infinite or NaN at 0 and at negative integers.
     POLYGAMMA "polygamma", Same, cost 100, params 1, unary_one {
         [f32] |x, p| -> T { polygamma(p[0] as usize, f64::from(x)) as f32 }
         [f64] |x, p| -> T { polygamma(p[0] as usize, x) }
     }
 }
 
-/// Fraction and exponent of a float, without branches.
+/// Mantissa and exponent of a float (`frexp`), without branches.
 macro_rules! parts {
     ($name:ident, $t:ty, $bits:ty, $mantissa:literal) => {
         #[inline(always)]
@@ -78,10 +78,10 @@ macro_rules! parts {
             const FRACTION: $bits = (1 << $mantissa) - 1;
             const SIGN: $bits = 1 << (<$bits>::BITS - 1);
             const FIELD: $bits = <$bits>::MAX >> ($mantissa + 1);
-            // The exponent of numbers from 0.5 to 1.
+            // Biased exponent of numbers in [0.5, 1).
             const HALF: $bits = (FIELD >> 1) - 1;
             let is_tiny = x.abs() < <$t>::MIN_POSITIVE;
-            // Subnormal numbers become normal ones.
+            // Scales subnormal numbers to normal ones.
             let scaled = if is_tiny {
                 x * (1_u64 << ($mantissa + 1)) as $t
             } else {
@@ -102,14 +102,14 @@ macro_rules! parts {
 parts!(parts_f32, f32, u32, 23);
 parts!(parts_f64, f64, u64, 52);
 
-/// Terms of both series of [`bessel`]: what is left out is below 1e-18 of the sum, at [`MEET`] where it is largest 4e-16.
+/// Number of terms of both series of [`bessel`]. The truncation error is below 1e-18 of the sum, except at [`MEET`], where it reaches 4e-16.
 const TERMS: usize = 36;
 /// The square root of 2 pi.
 const SQRT_TAU: f64 = 2.506_628_274_631_000_5;
-/// Where the power series gives way to the asymptotic one.
+/// Argument at which the asymptotic series replaces the power series.
 const MEET: f64 = 20.0;
 
-/// 1 / (k (k + order)): the power series' terms, each over the one before and (x/2)^2 (DLMF 10.25.2).
+/// 1 / (k (k + order)): ratio of consecutive terms of the power series, divided by (x/2)^2 (DLMF 10.25.2).
 const fn rising(order: usize) -> [f64; TERMS] {
     let mut factors = [0.0; TERMS];
     let mut k = 1;
@@ -120,7 +120,7 @@ const fn rising(order: usize) -> [f64; TERMS] {
     factors
 }
 
-/// ((2k - 1)^2 - 4 order^2) / 8k: the asymptotic series' terms, each over the one before and 1/x (DLMF 10.40.1).
+/// ((2k - 1)^2 - 4 order^2) / 8k: ratio of consecutive terms of the asymptotic series, times x (DLMF 10.40.1).
 const fn falling(order: usize) -> [f64; TERMS] {
     let mut factors = [0.0; TERMS];
     let mut k = 1;
@@ -149,7 +149,7 @@ fn bessel<L: Level, const ORDER: usize>(x: f64) -> f64 {
     if ORDER == 1 {
         near *= 0.5 * size;
     }
-    // The exponential in two halves: it overflows before the result does.
+    // Multiplies twice by exp(x / 2), because exp(x) overflows before the result does.
     let half = Float::exp::<L>(0.5 * size);
     let far = half * (half * (far / (SQRT_TAU * size.sqrt())));
     let value = if is_near { near } else { far };
@@ -157,7 +157,7 @@ fn bessel<L: Level, const ORDER: usize>(x: f64) -> f64 {
     if x.is_nan() { x } else { value }
 }
 
-/// Solves `erf(y) = x` by Halley's method on erf near 0 and on erfc in the tails, so that each keeps its relative accuracy.
+/// Solves `erf(y) = x` by Halley's method, on erf near 0 and on erfc in the tails, so that both keep their relative accuracy.
 fn erfinv(x: f64) -> f64 {
     let a = x.abs();
     if a >= 1.0 || x.is_nan() {
@@ -167,12 +167,12 @@ fn erfinv(x: f64) -> f64 {
             f64::NAN
         };
     }
-    // sqrt(pi)/2: the slope's inverse at 0.
+    // sqrt(pi)/2: the derivative of erfinv at 0.
     const HALF_ROOT_PI: f64 = 0.886_226_925_452_758;
     if a < 1e-9 {
         return x * HALF_ROOT_PI;
     }
-    // Winitzki's approximation, good to 0.002 (Source: S. Winitzki, A handy approximation for the error function, 2008).
+    // Winitzki's approximation, accurate to 0.002 (Source: S. Winitzki, A handy approximation for the error function, 2008).
     let l = libm::log1p(-a * a);
     let b = 2.0 / (std::f64::consts::PI * 0.147) + 0.5 * l;
     let mut y = ((b * b - l / 0.147).sqrt() - b).sqrt();
@@ -188,8 +188,8 @@ fn erfinv(x: f64) -> f64 {
     y.copysign(x)
 }
 
-/// Upwards by recurrence to 10, then the asymptotic series; below 0 by reflection.
-/// (Source: DLMF 5.5.2, 5.5.4, 5.11.2.) The error is relative to the larger of 1 and the result: digamma has a root at 1.46.
+/// Recurrence up to 10, then the asymptotic series; reflection for negative arguments (Source: DLMF 5.5.2, 5.5.4, 5.11.2).
+/// The error is relative to the larger of 1 and the result, because digamma has a root at 1.46.
 pub(crate) fn digamma(x: f64) -> f64 {
     if x == f64::NEG_INFINITY || x.is_nan() {
         return f64::NAN;
@@ -201,7 +201,7 @@ pub(crate) fn digamma(x: f64) -> f64 {
         if x.trunc() == x {
             return f64::NAN;
         }
-        // The fraction keeps tan accurate for large arguments.
+        // The fractional part keeps tan accurate for large arguments.
         let fraction = x - libm::rint(x);
         return digamma(1.0 - x)
             - std::f64::consts::PI / libm::tan(std::f64::consts::PI * fraction);
@@ -211,7 +211,7 @@ pub(crate) fn digamma(x: f64) -> f64 {
         value -= 1.0 / x;
         x += 1.0;
     }
-    // Bernoulli numbers B(2k) / 2k.
+    // Bernoulli numbers: B(2k) / 2k.
     const SERIES: [f64; 7] = [
         1.0 / 12.0,
         -1.0 / 120.0,
@@ -226,8 +226,8 @@ pub(crate) fn digamma(x: f64) -> f64 {
     value + libm::log(x) - 0.5 / x - tail
 }
 
-/// Upwards by recurrence, then the asymptotic series; below 0 by reflection.
-/// (Source: DLMF 5.15.5, 5.15.6, 5.15.8, 24.2.)
+/// Recurrence to larger arguments, then the asymptotic series; reflection for negative arguments
+/// (Source: DLMF 5.15.5, 5.15.6, 5.15.8, 24.2).
 fn polygamma(n: usize, x: f64) -> f64 {
     if x.is_nan() || n == 0 || n > MAX_ORDER {
         return f64::NAN;
@@ -244,7 +244,7 @@ fn polygamma(n: usize, x: f64) -> f64 {
     let order = n as i32;
     let factorial: f64 = (1..=n).map(|k| k as f64).product();
     let (mut x, mut sum) = (x, 0.0);
-    // The series below is good to 1e-17 from 15 + n on.
+    // The series below is accurate to 1e-17 from 15 + n on.
     while x < 15.0 + n as f64 {
         sum += factorial * x.powi(-order - 1);
         x += 1.0;
@@ -269,7 +269,7 @@ fn polygamma(n: usize, x: f64) -> f64 {
     sign * (sum + factorial / n as f64 * x.powi(-order) * tail)
 }
 
-/// Orders beyond this overflow f64 for most arguments.
+/// Larger orders overflow f64 for most arguments.
 const MAX_ORDER: usize = 60;
 
 /// pi d^n/dx^n cot(pi x), as a polynomial in c = cot(pi x): d c/dx = -pi (1 + c^2).

@@ -1,4 +1,4 @@
-//! Trigonometric and hyperbolic functions and their inverses, angles.
+//! Trigonometric and hyperbolic functions, their inverses, and angle conversions.
 
 use super::OutElem::{Real, Same};
 use super::complex;
@@ -20,7 +20,7 @@ pub static TANH: InnerLoops = InnerLoops {
     ..PLAIN_TANH
 };
 
-/// The three circular functions: a vector loop for moderate arguments, the exact reduction for those beyond.
+/// sin, cos and tan: a vector loop for moderate arguments, and exact range reduction for large ones.
 macro_rules! circular {
     ($($(#[$doc:meta])* $name:ident $text:literal, $op:ident, $get:ident, $near:ident, $far:ident, $complex:path;)*) => { $(
         struct $op;
@@ -71,11 +71,11 @@ macro_rules! circular {
     )* };
 }
 circular! {
-    /// Sine of radians.
+    /// Sine; the argument is in radians.
     SIN "sin", Sin, sin_row, sin, sin_far, complex::sin;
-    /// Cosine of radians.
+    /// Cosine; the argument is in radians.
     COS "cos", Cos, cos_row, cos, cos_far, complex::cos;
-    /// Tangent of radians.
+    /// Tangent; the argument is in radians.
     TAN "tan", Tan, tan_row, tan, tan_far, complex::tan;
 }
 
@@ -105,7 +105,7 @@ unary_rows! {
         [f32 f64] |x, _| -> T { Float::cosh::<L>(x) }
         [c64 c128] |x, _| -> T { complex::through(x, complex::cosh) }
     }
-    /// [`TANH`], its f32 without a way of its own.
+    /// [`TANH`] without the AVX-512 table for f32.
     PLAIN_TANH "tanh", Same, cost 4, params 0, unary {
         [f32 f64] |x, _| -> T { Float::tanh::<L>(x) }
         [c64 c128] |x, _| -> T { complex::through(x, complex::tanh) }
@@ -135,7 +135,7 @@ unary_rows! {
         [f32] |x, _| -> T { x * (180.0 / std::f64::consts::PI) as f32 }
         [f64] |x, _| -> T { x * (180.0 / std::f64::consts::PI) }
     }
-    /// Angle of a complex number in radians; of real numbers 0 or, below zero, pi.
+    /// Angle of a complex number in radians; for real numbers 0, or pi below zero.
     ANGLE "angle", Real, cost 8, params 0, unary {
         [f32 f64] |x, _| -> T { Float::atan2::<L>(0.0, x) }
         [c64] |x, _| -> f32 { Float::atan2::<L>(x.im, x.re) }

@@ -4,36 +4,36 @@ use super::{columns, loops};
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads};
 
-/// Geometry of a batch normalisation. Any channel axis fits: `n` is the product of the axes before it, `inner` of those behind it.
+/// Geometry of a batch normalisation. Works for any channel axis: `n` is the product of the axes before it, `inner` of the axes after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchNorm {
-    /// `F32` or `F64`, of all operands.
+    /// Element type of all operands: `F32` or `F64`.
     pub elem: Elem,
-    /// Axes before the channel's.
+    /// Product of the axes before the channel axis.
     pub n: usize,
-    /// Channels.
+    /// Number of channels.
     pub c: usize,
-    /// Axes behind the channel's.
+    /// Product of the axes after the channel axis.
     pub inner: usize,
     /// Added to the variance.
     pub epsilon: f64,
 }
 
-/// Where the mean and variance of a gradient came from.
+/// Source of the mean and variance of a gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistics {
-    /// From the batch: they depend on the data.
+    /// Computed from the batch: they depend on the data.
     Batch,
-    /// Given, as running averages are: they do not.
+    /// Given, such as running averages: constants.
     Fixed,
 }
 
-/// The affine parameters of one channel, null pointers standing for 1 and 0.
+/// Element `c` of a parameter vector, or `otherwise` if the vector is null.
 pub(super) fn or<T: Real>(vector: Shared<T>, c: usize, otherwise: T) -> T {
     if vector.is_null() {
         return otherwise;
     }
-    // SAFETY: a vector that is not null has one element per channel.
+    // SAFETY: a non-null vector has one element per channel.
     unsafe { *vector.at(c) }
 }
 
@@ -42,9 +42,9 @@ impl BatchNorm {
         self.n * self.inner
     }
 
-    /// Calls `task` for all channels; alone where the data are few.
+    /// Calls `task` for all channels; on the calling thread if there is little data.
     fn each_channel(&self, threads: &dyn Threads, task: impl Fn(usize) + Sync) {
-        // Neighbouring channels share cache lines where `inner` is small, and are worth a task only together.
+        // With a small `inner`, neighbouring channels share cache lines and one channel is too little work for a task.
         let group = (1usize << 14)
             .div_ceil(self.len().max(1))
             .max(if self.inner < 16 { 16 } else { 1 });
@@ -62,8 +62,8 @@ impl BatchNorm {
     }
 }
 
-/// `y = (x - mean) / sqrt(var + epsilon) * gamma + beta` with the batch's own `mean` and biased `var`, which are written (one per channel).
-/// `gamma` and `beta` may be null, meaning 1 and 0. Without elements the mean is 0 and so is the variance.
+/// `y = (x - mean) / sqrt(var + epsilon) * gamma + beta` with the batch's `mean` and biased `var`, which are also written (one per channel).
+/// `gamma` and `beta` may be null, meaning 1 and 0. Without elements, mean and variance are 0.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -86,7 +86,7 @@ pub unsafe fn batch_norm_training(
         let (gamma, beta) = (Shared(gamma.cast_mut().cast::<T>()), Shared(beta.cast_mut().cast::<T>()));
         let (mean, var) = (Shared(mean.cast::<T>()), Shared(var.cast::<T>()));
         if g.inner == 1 {
-            // SAFETY: forwarded.
+            // SAFETY: same contract.
             return unsafe { columns::training(threads, g, x, [gamma, beta], y, [mean, var]) };
         }
         g.each_channel(threads, |c| {
@@ -117,7 +117,7 @@ unsafe fn statistics<T: Real>(g: &BatchNorm, x: Shared<T>, c: usize, count: f64)
         g.each_row(c, |at| {
             squares += loops::square_deviation(x.at(at).cast_const(), g.inner, mean)
         });
-        // The deviations are from the rounded mean: take the square of what rounding moved away.
+        // The deviations are from the rounded mean, so the square of the rounding error is subtracted.
         let moved = sum / count - mean.to_f64();
         (
             mean,
@@ -127,7 +127,7 @@ unsafe fn statistics<T: Real>(g: &BatchNorm, x: Shared<T>, c: usize, count: f64)
 }
 
 /// # Safety
-/// As [`batch_norm_training`]'s, for one channel.
+/// Same as for [`batch_norm_training`], for one channel.
 unsafe fn normalise<T: Real>(
     g: &BatchNorm,
     x: Shared<T>,
@@ -143,13 +143,13 @@ unsafe fn normalise<T: Real>(
     });
 }
 
-/// As [`batch_norm_training`] with given `mean` and `var` (one per channel).
+/// [`batch_norm_training`] with a given `mean` and `var` (one per channel).
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// As [`batch_norm_training`]'s.
+/// Same as for [`batch_norm_training`].
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn batch_norm_inference(
     threads: &dyn Threads,
@@ -165,7 +165,7 @@ pub unsafe fn batch_norm_inference(
         let shared = |p: *const u8| Shared(p.cast_mut().cast::<T>());
         let (x, y, gamma, beta, mean, var) = (shared(x), shared(y), shared(gamma), shared(beta), shared(mean), shared(var));
         if g.inner == 1 {
-            // SAFETY: forwarded.
+            // SAFETY: same contract.
             return unsafe { columns::inference(threads, g, x, [gamma, beta], [mean, var], y) };
         }
         g.each_channel(threads, |c| {
@@ -179,13 +179,13 @@ pub unsafe fn batch_norm_inference(
 }
 
 /// Gradients of [`batch_norm_training`] (`Statistics::Batch`) or [`batch_norm_inference`] (`Statistics::Fixed`), given the mean and variance
-/// that were used. `gamma` may be null (1), and so may `dx`, `dgamma` and `dbeta` where they are not wanted.
+/// that were used. `gamma` may be null, meaning 1. `dx`, `dgamma` and `dbeta` may be null if they are not wanted.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// Operands that are not null are dense, aligned and of the sizes that `g` says; results overlap none, but `dx` may be `dy`.
+/// Operands that are not null are dense, aligned and of the sizes that `g` says; results overlap nothing, except that `dx` may be `dy`.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn batch_norm_backward(
     threads: &dyn Threads,
@@ -205,7 +205,7 @@ pub unsafe fn batch_norm_backward(
         let (x, dy, gamma, mean, var) = (shared(x), shared(dy), shared(gamma), shared(mean), shared(var));
         let (dx, dgamma, dbeta) = (shared(dx), shared(dgamma), shared(dbeta));
         if g.inner == 1 {
-            // SAFETY: forwarded.
+            // SAFETY: same contract.
             return unsafe { columns::backward(threads, g, statistics, [x, dy, gamma, mean, var], [dx, dgamma, dbeta]) };
         }
         g.each_channel(threads, |c| {
@@ -235,8 +235,8 @@ pub unsafe fn batch_norm_backward(
     })
 }
 
-/// `[a, b, d]` of `dx = a dy + b (x - mean) + d`, which is gamma / sigma * (dy - mean(dy) - xhat * mean(dy * xhat)); the means vanish
-/// for fixed statistics. `sums` are those of `dy` and of `dy * (x - mean)`.
+/// `[a, b, d]` of `dx = a dy + b (x - mean) + d`, which equals gamma / sigma * (dy - mean(dy) - xhat * mean(dy * xhat)). Both means are 0 for fixed
+/// statistics. `sums` holds the sums of `dy` and of `dy * (x - mean)`.
 pub(super) fn slopes<T: Real>(
     g: &BatchNorm,
     statistics: Statistics,

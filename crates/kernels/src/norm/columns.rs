@@ -1,4 +1,4 @@
-//! Batch normalisation of `(n, c)` data, whose channels are columns: blocks of neighbouring columns go row by row.
+//! Batch normalisation of `(n, c)` data, whose channels are columns: blocks of adjacent columns are processed row by row.
 
 use super::batch::{BatchNorm, Statistics, or, slopes};
 use crate::Threads;
@@ -6,10 +6,10 @@ use crate::real::{Real, Shared, per_isa};
 
 /// Columns of one block.
 const WIDTH: usize = 64;
-/// Rows summed in `T` before they join the f64 totals.
+/// Rows summed in `T` before they are added to the f64 totals.
 const STRETCH: usize = 128;
 
-/// Calls `task(first column, columns)` for all blocks; alone where the data are few.
+/// Calls `task(first column, columns)` for all blocks; on the calling thread if there is little data.
 fn each_block(threads: &dyn Threads, g: &BatchNorm, task: impl Fn(usize, usize) + Sync) {
     let block = |b: usize| task(b * WIDTH, WIDTH.min(g.c - b * WIDTH));
     let blocks = g.c.div_ceil(WIDTH);
@@ -21,7 +21,7 @@ fn each_block(threads: &dyn Threads, g: &BatchNorm, task: impl Fn(usize, usize) 
 }
 
 /// # Safety
-/// As `batch_norm_training`'s, with `inner == 1`.
+/// Same as for `batch_norm_training`, with `inner == 1`.
 pub(super) unsafe fn training<T: Real>(
     threads: &dyn Threads,
     g: &BatchNorm,
@@ -32,7 +32,7 @@ pub(super) unsafe fn training<T: Real>(
 ) {
     let count = g.n.max(1) as f64;
     each_block(threads, g, |c0, width| {
-        // SAFETY: the block's own columns and parameters.
+        // SAFETY: the columns and parameters of this block.
         unsafe {
             let from = x.at(c0).cast_const();
             let mut centre = [T::ZERO; WIDTH];
@@ -40,7 +40,7 @@ pub(super) unsafe fn training<T: Real>(
             for l in 0..width {
                 centre[l] = T::from_f64(sums[l] / count);
             }
-            // The sum of deviations says by how much rounding moved the mean.
+            // The sum of deviations gives the rounding error of the mean.
             let [moved, squares] = self::sums(from, std::ptr::null(), g.c, g.n, width, &centre);
             for l in 0..width {
                 *mean.at(c0 + l) = centre[l];
@@ -49,12 +49,12 @@ pub(super) unsafe fn training<T: Real>(
             }
         }
     });
-    // SAFETY: forwarded; mean and variance are those just written.
+    // SAFETY: same contract; mean and variance are those just written.
     unsafe { inference(threads, g, x, [gamma, beta], [mean, var], y) }
 }
 
 /// # Safety
-/// As `batch_norm_inference`'s, with `inner == 1`.
+/// Same as for `batch_norm_inference`, with `inner == 1`.
 pub(super) unsafe fn inference<T: Real>(
     threads: &dyn Threads,
     g: &BatchNorm,
@@ -77,13 +77,13 @@ pub(super) unsafe fn inference<T: Real>(
             (vectors[0][l], vectors[1][l], vectors[2][l]) =
                 (mean, T::from_f64(scale), or(beta, c, T::ZERO));
         }
-        // SAFETY: the block's own columns.
+        // SAFETY: the columns of this block.
         unsafe { scale_shift(x.at(c0).cast_const(), g.c, g.n, width, &vectors, y.at(c0)) }
     });
 }
 
 /// # Safety
-/// As `batch_norm_backward`'s, with `inner == 1`.
+/// Same as for `batch_norm_backward`, with `inner == 1`.
 pub(super) unsafe fn backward<T: Real>(
     threads: &dyn Threads,
     g: &BatchNorm,
@@ -92,7 +92,7 @@ pub(super) unsafe fn backward<T: Real>(
     [dx, dgamma, dbeta]: [Shared<T>; 3],
 ) {
     each_block(threads, g, |c0, width| {
-        // SAFETY: the block's own columns and parameters.
+        // SAFETY: the columns and parameters of this block.
         unsafe {
             let mut vectors = [[T::ZERO; WIDTH]; 4];
             vectors[0][..width].copy_from_slice(std::slice::from_raw_parts(mean.at(c0), width));
@@ -152,7 +152,7 @@ pub(crate) unsafe fn sum_columns<T: Real>(
     let (x, out) = (Shared(x.cast_mut()), Shared(out));
     let block = |b: usize| {
         let (c0, width) = (b * WIDTH, WIDTH.min(columns - b * WIDTH));
-        // SAFETY: the block's own columns.
+        // SAFETY: the columns of this block.
         unsafe {
             let [first, _] = sums(
                 x.at(c0).cast_const(),
@@ -174,7 +174,7 @@ pub(crate) unsafe fn sum_columns<T: Real>(
 }
 
 per_isa! {
-    /// Per column the sums of `dy` and of `dy * (x - mean)`; where `dy` is null, of `x - mean` and its square.
+    /// Per column, the sums of `dy` and of `dy * (x - mean)`; if `dy` is null, of `x - mean` and its square.
     ///
     /// # Safety
     /// `width <= WIDTH` elements in each of `n` rows, `stride` elements apart, at the pointers that are not null.
@@ -196,7 +196,7 @@ unsafe fn sums_body<T: Real, const FMA: bool>(
         let (mut first, mut second) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
         let end = (row + STRETCH).min(n);
         for r in row..end {
-            // SAFETY: by the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let x = std::slice::from_raw_parts(x.add(r * stride), width);
                 if dy.is_null() {
@@ -224,10 +224,10 @@ unsafe fn sums_body<T: Real, const FMA: bool>(
 }
 
 per_isa! {
-    /// `y = (x - mean) * scale + shift`, the vectors in this order.
+    /// `y = (x - mean) * scale + shift`; `v` holds mean, scale and shift.
     ///
     /// # Safety
-    /// As [`sums`]'s; `y` is `x` or apart from it.
+    /// Same as for [`sums`]; `y` is `x` or does not overlap it.
     unsafe fn scale_shift<T>(x: *const T, stride: usize, n: usize, width: usize, v: &[[T; WIDTH]; 3], y: *mut T) = scale_shift_body
 }
 
@@ -243,17 +243,17 @@ unsafe fn scale_shift_body<T: Real, const FMA: bool>(
     for r in 0..n {
         for l in 0..width.min(WIDTH) {
             let at = r * stride + l;
-            // SAFETY: by the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe { *y.add(at) = (*x.add(at) - mean[l]).fma::<FMA>(scale[l], shift[l]) }
         }
     }
 }
 
 per_isa! {
-    /// `dx = a * dy + b * (x - mean) + d`, the vectors being mean, a, b, d.
+    /// `dx = a * dy + b * (x - mean) + d`; `v` holds mean, a, b and d.
     ///
     /// # Safety
-    /// As [`sums`]'s; `dx` is `dy` or apart from both.
+    /// Same as for [`sums`]; `dx` is `dy` or overlaps neither.
     unsafe fn combine<T>(x: *const T, dy: *const T, stride: usize, n: usize, width: usize, v: &[[T; WIDTH]; 4], dx: *mut T) = combine_body
 }
 
@@ -270,7 +270,7 @@ unsafe fn combine_body<T: Real, const FMA: bool>(
     for r in 0..n {
         for l in 0..width.min(WIDTH) {
             let at = r * stride + l;
-            // SAFETY: by the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 *dx.add(at) =
                     a[l].fma::<FMA>(*dy.add(at), b[l].fma::<FMA>(*x.add(at) - mean[l], d[l]))

@@ -2,7 +2,7 @@
 
 use crate::real::{LANES, Real, fold_lanes, per_isa};
 
-/// Elements summed in lanes before they join a total: bounds the error of long rows.
+/// Elements summed in SIMD lanes before they are added to a total, which bounds the error of long rows.
 const STRETCH: usize = 4096;
 
 per_isa! {
@@ -15,7 +15,7 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn square_deviation_body<T: Real, const FMA: bool>(x: *const T, n: usize, mean: T) -> f64 {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let x = unsafe { std::slice::from_raw_parts(x, n) };
     let mut total = 0.0;
     for x in x.chunks(STRETCH) {
@@ -39,7 +39,7 @@ per_isa! {
     /// `y = (x - mean) * scale + shift`.
     ///
     /// # Safety
-    /// `n` elements at `x` and `y`, equal or apart.
+    /// `n` elements at `x` and `y`, which are equal or do not overlap.
     pub(super) unsafe fn scale_shift<T>(x: *const T, n: usize, mean: T, scale: T, shift: T, y: *mut T) = scale_shift_body
 }
 
@@ -62,7 +62,7 @@ per_isa! {
     /// `y = (x - mean) * scale * gamma + beta` with vectors `gamma` and `beta`.
     ///
     /// # Safety
-    /// `n` elements at all pointers, `y` apart from the others or equal to `x`.
+    /// `n` elements at all pointers; `y` is `x` or overlaps nothing.
     pub(super) unsafe fn scale_shift_vectors<T>(x: *const T, n: usize, mean: T, scale: T, gamma: *const T, beta: *const T, y: *mut T) = scale_shift_vectors_body
 }
 
@@ -143,7 +143,7 @@ per_isa! {
     /// `dx = a * dy + b * (x - mean) + c`.
     ///
     /// # Safety
-    /// `n` elements at all pointers; `dx` equal to `dy` or apart from all.
+    /// `n` elements at all pointers; `dx` is `dy` or overlaps nothing.
     pub(super) unsafe fn combine<T>(x: *const T, dy: *const T, n: usize, mean: T, a: T, b: T, c: T, dx: *mut T) = combine_body
 }
 
@@ -172,7 +172,7 @@ per_isa! {
     /// `dx = a * dy * gamma + b * (x - mean) + c` with a vector `gamma`.
     ///
     /// # Safety
-    /// `n` elements at all pointers; `dx` equal to `dy` or apart from all.
+    /// `n` elements at all pointers; `dx` is `dy` or overlaps nothing.
     pub(super) unsafe fn combine_vector<T>(x: *const T, dy: *const T, gamma: *const T, n: usize, mean: T, a: T, b: T, c: T, dx: *mut T) = combine_vector_body
 }
 
@@ -202,10 +202,10 @@ unsafe fn combine_vector_body<T: Real, const FMA: bool>(
 }
 
 per_isa! {
-    /// `beta += dy`, `gamma += dy * (x - mean) * scale`: one row's share of the affine parameters' gradients.
+    /// `beta += dy`, `gamma += dy * (x - mean) * scale`: the contribution of one row to the gradients of the affine parameters.
     ///
     /// # Safety
-    /// `n` elements at all pointers, the two sums apart from the rest.
+    /// `n` elements at all pointers; the two sums overlap nothing.
     pub(super) unsafe fn add_affine<T>(x: *const T, dy: *const T, n: usize, mean: T, scale: T, gamma: *mut T, beta: *mut T) = add_affine_body
 }
 
@@ -219,7 +219,7 @@ unsafe fn add_affine_body<T: Real, const FMA: bool>(
     gamma: *mut T,
     beta: *mut T,
 ) {
-    // SAFETY: by the caller; as slices, so that the sums are known to be apart.
+    // SAFETY: guaranteed by the caller. Slices tell the compiler that the sums do not overlap.
     unsafe {
         let (gamma, beta) = (
             std::slice::from_raw_parts_mut(gamma, n),

@@ -1,25 +1,25 @@
-//! Normalisation of rows: layer norm, RMS norm, and group and instance norm, whose rows are the groups of one image.
+//! Normalisation of rows: layer norm, RMS norm, and group and instance norm, whose rows are the groups of each image.
 
 use super::loops;
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads};
 
-/// The centre that is subtracted from a row before it is scaled.
+/// What is subtracted from a row before it is scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Centre {
-    /// Its mean, as layer, group and instance norm do.
+    /// The row's mean: layer, group and instance norm.
     Mean,
-    /// Nothing, as RMS norm does.
+    /// Nothing: RMS norm.
     Zero,
 }
 
-/// Which affine parameter belongs to element `i` of row `r`.
+/// Which affine parameter applies to element `i` of row `r`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Affine {
-    /// Number `i`: layer and RMS norm. There are `len` parameters.
+    /// Parameter `i` of `len`: layer and RMS norm.
     PerElement,
-    /// Number `r % groups * (len / inner) + i / inner`: group norm of `(n, c, inner)` data, instance norm with `groups = c`.
-    /// There are `groups * len / inner` parameters.
+    /// Parameter `r % groups * (len / inner) + i / inner` of `groups * len / inner`: group norm of `(n, c, inner)` data, or instance norm with
+    /// `groups = c`.
     PerChannel {
         /// Rows per image.
         groups: usize,
@@ -28,18 +28,18 @@ pub enum Affine {
     },
 }
 
-/// Geometry of a row normalisation: dense rows.
+/// Geometry of the normalisation of dense rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowNorm {
-    /// `F32` or `F64`, of all operands.
+    /// Element type of all operands: `F32` or `F64`.
     pub elem: Elem,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Elements of a row.
+    /// Elements per row.
     pub len: usize,
-    /// The centre.
+    /// What is subtracted from a row.
     pub centre: Centre,
-    /// How parameters are shared.
+    /// Which affine parameter applies to which element.
     pub affine: Affine,
     /// Added to the variance.
     pub epsilon: f64,
@@ -54,7 +54,7 @@ impl RowNorm {
         }
     }
 
-    /// Rows of one task: about 16 K elements, whole images.
+    /// Rows per task: about 16 K elements, in whole images.
     fn block(&self) -> usize {
         let rows = ((1 << 14) / self.len.max(1)).max(1);
         match self.affine {
@@ -63,7 +63,7 @@ impl RowNorm {
         }
     }
 
-    /// Rows of one part of the parameters' gradients: a multiple of [`RowNorm::block`], so that there are at most 16 parts.
+    /// Rows per partial sum of the parameters' gradients: a multiple of [`RowNorm::block`] such that there are at most 16 parts.
     fn part(&self) -> usize {
         let block = self.block();
         self.rows.div_ceil(16).max(1).next_multiple_of(block)
@@ -73,7 +73,7 @@ impl RowNorm {
         self.rows.div_ceil(self.part()).max(1)
     }
 
-    /// Calls `f(first element, elements, parameter)` for the stretches of row `r` that share one parameter.
+    /// Calls `f(first element, elements, parameter)` for the runs of row `r` that share one parameter.
     #[inline(always)]
     fn each_channel(
         &self,
@@ -89,14 +89,14 @@ impl RowNorm {
     }
 }
 
-/// `y = (x - mean) * inverse * gamma + beta` per row, `inverse = 1 / sqrt(var + epsilon)` and `var` the mean square of `x - mean`.
-/// `gamma` and `beta` may be null, meaning 1 and 0; `mean` and `inverse` (one per row, for [`row_norm_backward`]) may be null if not wanted.
+/// `y = (x - mean) * inverse * gamma + beta` per row, with `inverse = 1 / sqrt(var + epsilon)` and `var` the mean square of `x - mean`.
+/// `gamma` and `beta` may be null, meaning 1 and 0. `mean` and `inverse` (one per row, for [`row_norm_backward`]) may be null if not wanted.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// Operands that are not null are dense, aligned and of the sizes that `g` says; results overlap none, but `y` may be `x`.
+/// Operands that are not null are dense, aligned and of the sizes that `g` says; results overlap nothing, except that `y` may be `x`.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn row_norm(
     threads: &dyn Threads,
@@ -111,7 +111,7 @@ pub unsafe fn row_norm(
     with_real!(g.elem, T => {
         let shared = |p: *const u8| Shared(p.cast_mut().cast::<T>());
         let (x, gamma, beta, y, mean, inverse) = (shared(x), shared(gamma), shared(beta), shared(y), shared(mean), shared(inverse));
-        // Vectors of 1 or 0 stand in for a parameter that is missing while the other is there.
+        // If only one of the parameters is given, a vector of 1 or 0 replaces the missing one.
         let mixed = gamma.is_null() != beta.is_null();
         let constant = if mixed && g.affine == Affine::PerElement {
             vec![if gamma.is_null() { T::ONE } else { T::ZERO }; g.len]
@@ -125,7 +125,7 @@ pub unsafe fn row_norm(
             _ => (gamma, beta),
         };
         blocks(threads, g, &|r| {
-            // SAFETY: the row's own elements, and parameters that are not null.
+            // SAFETY: the elements of this row, and parameters that are not null.
             unsafe {
                 let from = x.at(r * g.len).cast_const();
                 let to = y.at(r * g.len);
@@ -150,7 +150,7 @@ pub unsafe fn row_norm(
     })
 }
 
-/// Runs `row(r)` for all rows, blocks of them as tasks.
+/// Runs `row(r)` for all rows, one task per block of rows.
 fn blocks(threads: &dyn Threads, g: &RowNorm, row: &(dyn Fn(usize) + Sync)) {
     let block = g.block();
     let task = |t: usize| (t * block..((t + 1) * block).min(g.rows)).for_each(row);
@@ -161,13 +161,13 @@ fn blocks(threads: &dyn Threads, g: &RowNorm, row: &(dyn Fn(usize) + Sync)) {
     }
 }
 
-/// Mean (0 for [`Centre::Zero`]) and inverse deviation of a row.
+/// Mean (0 for [`Centre::Zero`]) and inverse standard deviation of a row.
 ///
 /// # Safety
 /// `x` has a row.
 unsafe fn statistics<T: Real>(g: &RowNorm, x: *const T) -> (T, T) {
     let count = g.len.max(1) as f64;
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mean = match g.centre {
             Centre::Mean => T::from_f64(sum_row(x, g.len).to_f64() / count),
@@ -183,14 +183,14 @@ pub fn row_norm_backward_scratch_bytes(g: &RowNorm) -> usize {
     2 * g.parts() * g.parameters() * g.elem.size()
 }
 
-/// Gradients of [`row_norm`], given the `mean` and `inverse` that it wrote. `gamma` may be null (1), and so may `dx`, `dgamma` and `dbeta` where
+/// Gradients of [`row_norm`], given the `mean` and `inverse` that it wrote. `gamma` may be null, meaning 1. `dx`, `dgamma` and `dbeta` may be null if
 /// they are not wanted; without the latter two `scratch` may be null.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// Operands that are not null are dense, aligned and of the sizes that `g` says; results overlap none, but `dx` may be `dy`;
+/// Operands that are not null are dense, aligned and of the sizes that `g` says; results overlap nothing, except that `dx` may be `dy`;
 /// `scratch` has [`row_norm_backward_scratch_bytes`] bytes, aligned to the element.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub unsafe fn row_norm_backward(
@@ -213,7 +213,7 @@ pub unsafe fn row_norm_backward(
         let (parts, part, parameters) = (g.parts(), g.part(), g.parameters());
         let affine_wanted = !dgamma.is_null() || !dbeta.is_null();
         let task = |t: usize| {
-            // SAFETY: the part's own rows and sums.
+            // SAFETY: the rows and sums of this part.
             unsafe {
                 let (gammas, betas) = (scratch.at(2 * t * parameters), scratch.at((2 * t + 1) * parameters));
                 if affine_wanted {
@@ -254,9 +254,9 @@ pub unsafe fn row_norm_backward(
 }
 
 /// One row of `dx = s * (gamma dy - mean(gamma dy) - xhat * mean(gamma dy * xhat))`; nothing but the last mean for [`Centre::Zero`].
-///
+/// One row of `dx = s * (gamma dy - mean(gamma dy) - xhat * mean(gamma dy * xhat))`; for [`Centre::Zero`] without the first mean.
 /// # Safety
-/// As [`row_norm_backward`]'s, for row `r`.
+/// Same as for [`row_norm_backward`], for row `r`.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 unsafe fn row_dx<T: Real>(
     g: &RowNorm,
@@ -270,7 +270,7 @@ unsafe fn row_dx<T: Real>(
 ) {
     let (count, inverse) = (g.len as f64, s.to_f64());
     let mut sums = [0.0; 2];
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match g.affine {
             Affine::PerElement => sums = loops::moments(x, dy, gamma.at(0).cast_const(), g.len, m),

@@ -21,7 +21,7 @@ fn standard(x: &[f64], centre: bool, epsilon: f64) -> (Vec<f64>, f64, f64) {
     )
 }
 
-/// `sum(weights * normalised)` over the whole problem: what the gradients are tested against by central differences.
+/// Derivative of `f` at 0. Gradients are compared with it, `f` being `sum(weights * normalised)` along a direction.
 fn slope(f: impl Fn(f64) -> f64) -> f64 {
     let h = 1e-4;
     // Fourth-order differences: error ~ h^4.
@@ -44,7 +44,7 @@ fn batch<T: Real>(tolerance: f64) {
         let mut values = Values((n + inner) as u64);
         let total = n * c * inner;
         let (mut x, dy): (Vec<T>, Vec<T>) = (values.take(total), values.take(total));
-        // A mean that is large beside the deviation.
+        // A mean that is large compared to the deviation.
         x.iter_mut().for_each(|x| *x += T::from_f64(8.0));
         let (gamma, beta): (Vec<T>, Vec<T>) = (values.take(c), values.take(c));
         let members =

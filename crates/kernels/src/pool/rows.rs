@@ -1,10 +1,10 @@
-//! Reductions over rows, compiled per instruction set. Loops are plain indices: iterator adapters may be compiled apart, without it.
+//! Reductions over rows, compiled per instruction set. They use index loops, because iterator adapters may be compiled without the instruction set.
 
 #![allow(clippy::needless_range_loop, reason = "see above")]
 
 use crate::real::{Real, per_isa};
 
-/// Defines a safe row over slices: `$name` checks lengths, the body runs under the instruction set in force.
+/// Defines a safe function over slices: `$name` checks lengths, the body is compiled for each instruction set.
 macro_rules! row {
     ($(#[$doc:meta])* $name:ident<T>($($arg:ident: $ty:ty),*) where $check:expr; $body:ident $block:block) => {
         $(#[$doc])*
@@ -13,13 +13,13 @@ macro_rules! row {
             #[inline(always)]
             unsafe fn $body<T: Real, const FMA: bool>($($arg: $ty),*) $block
             assert!($check, "rows of matching lengths");
-            // SAFETY: the body works on slices; the level's features are there.
+            // SAFETY: the body works on slices; the CPU has the level's features.
             unsafe { levels($($arg),*) }
         }
     };
 }
 
-/// Whether `x` takes the place of `best`: it is larger, or the first NaN.
+/// Whether `x` replaces `best` as the maximum: it is larger, or the first NaN.
 #[inline(always)]
 fn beats<T: Real>(x: T, best: T) -> bool {
     (x > best) | (x.is_nan() & !best.is_nan())
@@ -40,7 +40,7 @@ pub(super) fn power<T: Real>(x: T, p: u32) -> T {
 }
 
 row! {
-    /// `to = max(to, from)`, NaN winning.
+    /// `to = max(to, from)`, propagating NaN.
     fold_max<T>(to: &mut [T], from: &[T]) where to.len() == from.len(); fold_max_body {
         for i in 0..to.len() {
             to[i] = from[i].max_nan(to[i]);
@@ -66,8 +66,8 @@ row! {
     }
 }
 
-/// A padded row as windows see it: column `i` of it lies at `(i % step) * phase_len + i / step`, so that what one tap sees of
-/// neighbouring windows is contiguous.
+/// Layout of a padded row: column `i` is at `(i % step) * phase_len + i / step`, so that the elements that one tap reads for consecutive windows are
+/// contiguous.
 #[derive(Clone, Copy)]
 pub(super) struct Phases {
     pub step: usize,
@@ -86,7 +86,7 @@ impl Phases {
         self.step * self.phase_len
     }
 
-    /// Where tap `k` of the first window lies.
+    /// Position of tap `k` of the first window.
     #[inline(always)]
     fn tap(&self, k: usize) -> usize {
         k % self.step * self.phase_len + k / self.step
@@ -94,7 +94,7 @@ impl Phases {
 }
 
 row! {
-    /// Lays a row out by phases.
+    /// Rearranges a row by phases.
     split<T>(to: &mut [T], from: &[T], phases: Phases) where to.len() == phases.len() && from.len() <= to.len(); split_body {
         for p in 0..phases.step {
             let to = &mut to[p * phases.phase_len..][..phases.phase_len];
@@ -125,7 +125,7 @@ row! {
 }
 
 row! {
-    /// Undoes `split`.
+    /// The inverse of `split`.
     join<T>(to: &mut [T], from: &[T], phases: Phases) where from.len() == phases.len() && to.len() <= from.len(); join_body {
         for p in 0..phases.step.min(to.len()) {
             let from = &from[p * phases.phase_len..];
@@ -184,7 +184,7 @@ row! {
 }
 
 row! {
-    /// As `slide_max`, and notes in `place` the column (plus `base`, wrapping) of what became the largest.
+    /// `slide_max`, which also writes to `place` the column of each new maximum, plus `base` (wrapping).
     slide_place<T>(best: &mut [T], place: &mut [u32], from: &[T], kernel: usize, phases: Phases, base: u32)
         where best.len() == place.len() && from.len() == phases.len(); slide_place_body {
         for k in 0..kernel {
@@ -202,7 +202,7 @@ row! {
 }
 
 row! {
-    /// Windows of two by two side by side: `to[i]` is the largest of columns `2 i` and `2 i + 1` of both rows, NaN winning.
+    /// 2 x 2 windows with stride 2: `to[i]` is the maximum of columns `2 i` and `2 i + 1` of both rows, propagating NaN.
     squares_max<T>(to: &mut [T], top: &[T], low: &[T])
         where top.len() == low.len() && to.len() <= top.len() / 2; squares_max_body {
         let n = to.len();
@@ -215,7 +215,7 @@ row! {
 }
 
 row! {
-    /// The gradient of `squares_max`: `dy[i]` to the first of the largest of its window, 0 to the others.
+    /// The gradient of `squares_max`: `dy[i]` for the first of the largest elements of its window, 0 for the others.
     squares_place<T>(top_to: &mut [T], low_to: &mut [T], top: &[T], low: &[T], dy: &[T])
         where top.len() == low.len() && dy.len() <= top.len() / 2 && top_to.len() == top.len() && low_to.len() == top.len();
         squares_place_body {
@@ -228,7 +228,7 @@ row! {
             let third = beats(low[2 * i], best);
             let best = if third { low[2 * i] } else { best };
             let fourth = beats(low[2 * i + 1], best);
-            // What is left of the gradient when the later ones have had theirs.
+            // The gradient that remains after the later elements have got theirs.
             let left = dy[i];
             low_to[2 * i + 1] = if fourth { left } else { T::ZERO };
             let left = if fourth { T::ZERO } else { left };

@@ -70,7 +70,7 @@ fn geometries() -> Vec<Pool> {
             all.push(Pool { output, ..g });
         }
     }
-    // The last window lies wholly behind the data.
+    // The last window lies wholly after the input's end.
     all.push(Pool {
         output: [1, 5, 6],
         stride: [1, 3, 3],

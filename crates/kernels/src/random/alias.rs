@@ -1,4 +1,4 @@
-//! Draws from a finite list of weights in constant time.
+//! Alias method: samples from a discrete distribution in constant time.
 
 use super::Stream;
 use super::math::{half, long};
@@ -8,20 +8,20 @@ use crate::reduce::plan::split;
 use crate::scratch;
 use crate::{Elem, Threads};
 
-/// A table of as many equally likely cells as there are weights; each holds one outcome or is shared by two.
+/// A table with as many equally likely cells as there are weights; each cell holds one or two outcomes.
 ///
-/// Sources: Walker, 1977; construction by Vose, 1991. Errors are those of 64-bit fractions: a weight below 2^-64 of the mean is lost.
+/// Sources: Walker, 1977; construction by Vose, 1991. Probabilities are 64-bit fractions: a weight below 2^-64 of the mean is lost.
 pub(super) struct Alias(Vec<Cell>);
 
 #[derive(Clone, Copy)]
 struct Cell {
-    /// Fractions below it mean the cell's own outcome.
+    /// Fractions below `own` give the cell's own outcome, all others its alias.
     own: u64,
     other: u32,
 }
 
 impl Alias {
-    /// The table of weights that are not negative and not all 0.
+    /// The table for weights that are not negative and not all 0.
     pub(super) fn new(weights: &[f64]) -> Alias {
         let scale = weights.len() as f64 / weights.iter().sum::<f64>();
         let mut shares = scratch::collected(weights.len(), weights.iter().map(|w| w * scale));
@@ -50,7 +50,7 @@ impl Alias {
                 small.push(j);
             }
         }
-        // What rounding leaves over has a share of 1, or of nothing: a weight of 0 must not be drawn.
+        // Cells that remain because of rounding get their own outcome only, or, for a weight of 0, never: such an outcome must not be drawn.
         for i in small {
             if weights[i as usize] == 0.0 {
                 let heaviest =
@@ -64,7 +64,7 @@ impl Alias {
         Alias(cells)
     }
 
-    /// The outcome that 64 random bits stand for.
+    /// The outcome for 64 random bits.
     #[inline]
     pub(super) fn pick(&self, word: u64) -> usize {
         let product = word as u128 * self.0.len() as u128;
@@ -78,13 +78,13 @@ impl Alias {
     }
 }
 
-/// Blocks worked on at once.
+/// Counter blocks per tile.
 const TILE: usize = 128;
 
-/// The same for few elements, for which room for many costs more than they do.
+/// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
 const FEW: usize = 16;
 
-/// Fills `n` contiguous elements with `low` plus outcomes of the table and returns the counter blocks used, half of `n`.
+/// Fills `n` contiguous elements with `low` plus an outcome of the table and returns the number of counter blocks used, half of `n`.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
@@ -97,7 +97,7 @@ pub(super) unsafe fn fill(
     n: usize,
     out: *mut u8,
 ) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n <= 2 * FEW {
             in_tiles::<FEW>(threads, stream, table, low, elem, n, out);
@@ -109,7 +109,7 @@ pub(super) unsafe fn fill(
 }
 
 /// # Safety
-/// As [`fill`].
+/// Same as for [`fill`].
 unsafe fn in_tiles<const TILE: usize>(
     threads: &dyn Threads,
     stream: Stream,
@@ -126,7 +126,7 @@ unsafe fn in_tiles<const TILE: usize>(
         let count = (2 * TILE).min(n - 2 * first);
         let mut bits = [[0u32; 4]; TILE];
         let mut made = [[0i64; 2]; TILE];
-        // SAFETY: the words are our own.
+        // SAFETY: the buffer is a local array.
         unsafe { words(stream, first as u64, &mut bits[..count.div_ceil(2)]) };
         for (made, block) in made.iter_mut().zip(&bits).take(count.div_ceil(2)) {
             made[0] = low + table.pick(long(half(block, 0))) as i64;

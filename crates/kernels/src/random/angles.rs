@@ -1,4 +1,4 @@
-//! Angles of the von Mises distribution.
+//! Samples of the von Mises distribution.
 
 use std::f64::consts::PI;
 
@@ -6,8 +6,9 @@ use super::Stream;
 use super::source::{Source, fill_each};
 use crate::{Elem, Threads};
 
-/// Fills `n` contiguous elements of type `elem` with angles in [-pi, pi] around 0 and returns the counter blocks used, `n`. `concentrations` has one
-/// element for all, or `n`, none negative.
+/// Fills `n` contiguous elements of type `elem` with angles in [-pi, pi] around 0 and returns the number of counter blocks used, `n`.
+/// `concentrations` has
+/// one element for all, or `n`; none is negative.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
@@ -23,7 +24,7 @@ pub unsafe fn fill_angles(
         [one] => *one,
         all => all[i],
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         fill_each(threads, stream, 80, elem, n, out, &|i, source| {
             von_mises(source, of(i))
@@ -31,13 +32,14 @@ pub unsafe fn fill_angles(
     }
 }
 
-/// Wrapped Cauchy numbers, some rejected. Source: Best and Fisher, "Efficient simulation of the von Mises distribution", 1979; their r is
-/// 1 + e here and their cosines are half-angle tangents, so that no digits are lost for small and large concentrations.
+/// Rejection from the wrapped Cauchy distribution. Source: Best and Fisher, "Efficient simulation of the von Mises distribution", 1979. Here e = r -
+/// 1
+/// replaces their r, and tangents of half angles replace their cosines, so that no digits are lost for small and large concentrations.
 fn von_mises(source: &mut Source, kappa: f64) -> f64 {
     if kappa == 0.0 {
         return PI * (2.0 * source.unit() - 1.0);
     }
-    // The distribution is normal to within the rounding of the result.
+    // The distribution equals a normal one to within the rounding of the result.
     if kappa > 1e10 {
         return source.normals().0 / kappa.sqrt();
     }

@@ -1,4 +1,4 @@
-//! Random choices: orders, draws without replacement and draws from weights.
+//! Random choices: permutations, samples without replacement, and categorical samples.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,13 @@ use crate::Threads;
 use crate::reduce::plan::split;
 use crate::scratch;
 
-/// Blocks worked on at once.
+/// Counter blocks per tile.
 const TILE: usize = 256;
 
-/// Writes a random order of `0..n` to each of `rows` rows of `out` and returns the counter blocks used, half of `n` (rounded up) a row.
+/// Writes a random permutation of `0..n` to each of `rows` rows of `out` and returns the number of counter blocks used, half of `n` (rounded up) per
+/// row.
 ///
-/// Fisher and Yates' exchange; the bias of its 64-bit products is below n / 2^64.
+/// Fisher-Yates shuffle; the bias of its 64-bit products is below n / 2^64.
 ///
 /// # Safety
 /// `out` has room for `rows * n` integers.
@@ -39,19 +40,19 @@ pub unsafe fn permutations(
             (0..n).for_each(|i| *out.add(i) = i as i64);
             std::slice::from_raw_parts_mut(out, n)
         };
-        // From the end on, so that each position is chosen among those before it.
+        // From the end, so that each position is exchanged with one before it or itself.
         exchanges(stream, n, n, |last, other| out.swap(last, other));
     });
     rows as u64 * blocks
 }
 
-/// Puts `n` contiguous elements of `size` bytes (1, 2, 4, 8 or 16) into the order that [`permutations`] gives one row, and returns the counter
+/// Shuffles `n` contiguous elements of `size` bytes (1, 2, 4, 8 or 16) into the order of one row of [`permutations`]. Returns the number of counter
 /// blocks used, half of `n`.
 ///
 /// # Safety
 /// There are `n` elements at `data`.
 pub unsafe fn shuffle(stream: Stream, n: usize, size: usize, data: *mut u8) -> u64 {
-    // SAFETY: the caller's; elements are moved as bytes, so that any alignment will do.
+    // SAFETY: guaranteed by the caller; elements are moved as byte arrays, which have no alignment.
     unsafe {
         match size {
             1 => shuffle_as::<1>(stream, n, data),
@@ -67,17 +68,17 @@ pub unsafe fn shuffle(stream: Stream, n: usize, size: usize, data: *mut u8) -> u
 /// # Safety
 /// There are `n` elements of `SIZE` bytes at `data`.
 unsafe fn shuffle_as<const SIZE: usize>(stream: Stream, n: usize, data: *mut u8) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let data = unsafe { std::slice::from_raw_parts_mut(data.cast::<[u8; SIZE]>(), n) };
     exchanges(stream, n, n, |last, other| data.swap(last, other));
 }
 
-/// Calls `exchange(last, other)` for `last` from `n - 1` down, `count` times, with `other` one of `0..=last`, each equally likely.
+/// Calls `exchange(last, other)` `count` times, for `last` from `n - 1` down, with a uniformly distributed `other` in `0..=last`.
 fn exchanges(stream: Stream, n: usize, count: usize, mut exchange: impl FnMut(usize, usize)) {
     let mut bits = [[0u32; 4]; TILE];
     for first in (0..count.div_ceil(2)).step_by(TILE) {
         let drawn = count.min(2 * (first + TILE)) - 2 * first;
-        // SAFETY: the words are our own.
+        // SAFETY: the buffer is a local array.
         unsafe { words(stream, first as u64, &mut bits[..drawn.div_ceil(2)]) };
         for draw in 0..drawn {
             let last = n - 1 - (2 * first + draw);
@@ -87,21 +88,21 @@ fn exchanges(stream: Stream, n: usize, count: usize, mut exchange: impl FnMut(us
     }
 }
 
-/// Writes `count` different integers of `0..n` in random order to `out` and returns the counter blocks used, half of `count`. Every ordered
-/// choice is equally likely. What [`permutations`] does for the first `count` of its exchanges; if they are few, without the other integers.
+/// Writes `count` distinct integers of `0..n` in random order to `out` and returns the number of counter blocks used, half of `count`. Every ordered
+/// choice is equally likely. The result is that of the first `count` exchanges of [`permutations`]; a small `count` does not need memory for all `n`.
 ///
 /// # Safety
 /// `count <= n`; `out` has room for `count` integers.
 pub unsafe fn different(stream: Stream, n: usize, count: usize, out: *mut i64) -> u64 {
     debug_assert!(count <= n);
-    // SAFETY: the caller's; every element is written before it is read.
+    // SAFETY: guaranteed by the caller; every element is written before it is read.
     let out = unsafe {
         std::ptr::write_bytes(out, 0, count);
         std::slice::from_raw_parts_mut(out, count)
     };
     let mut made = out.iter_mut();
     if count < n / 16 {
-        // Only the positions that have been exchanged differ from their number.
+        // Only the positions that took part in an exchange are stored; any other holds its own index.
         let mut moved: HashMap<usize, usize> = HashMap::new();
         scratch::reserve_map(&mut moved, 2 * count);
         exchanges(stream, n, count, |last, other| {
@@ -128,7 +129,7 @@ pub unsafe fn different(stream: Stream, n: usize, count: usize, out: *mut i64) -
 }
 
 /// Draws `draws` indices for each of `rows` rows of `k` weights (contiguous f64, not negative, at least one positive in each row), with
-/// replacement, each with the probability its weight has in the row's sum. Returns the counter blocks used, half of `rows * draws`.
+/// replacement. Probabilities are proportional to the row's weights. Returns the number of counter blocks used, half of `rows * draws`.
 ///
 /// # Safety
 /// `weights` holds `rows * k` numbers and `out` has room for `rows * draws`.
@@ -141,10 +142,10 @@ pub unsafe fn categorical(
     draws: usize,
     out: *mut i64,
 ) -> u64 {
-    // A row's draws are cut into pieces: one row alone is then no single task.
+    // The draws of a row are split into pieces, so that a single row also gives several tasks.
     const PIECE: usize = 8192;
     let pieces = draws.div_ceil(PIECE);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let weights = unsafe { std::slice::from_raw_parts(weights, rows * k) };
     let out = out as usize;
     let mut of_one_row = None;
@@ -159,7 +160,7 @@ pub unsafe fn categorical(
         // SAFETY: the draws of this piece, which no other task writes.
         let out = unsafe { std::slice::from_raw_parts_mut((out as *mut i64).add(first), count) };
         let own;
-        // A table costs about as much as a few draws by halving the sums.
+        // Building an alias table costs about as much as a few draws by binary search in the cumulative sums.
         if k <= draws {
             let table = match &of_one_row {
                 Some(table) => table,
@@ -183,9 +184,9 @@ pub unsafe fn categorical(
             .collect();
         drawn(stream, first, count, |i, word| {
             let u = f64::unit([word as u32, (word >> 32) as u32]);
-            // The first sum above u: its weight is not 0, as the sum before it is not above.
+            // The first cumulative sum above u. Its weight is not 0, because the sum before it is not above u.
             let found = sums.partition_point(|&s| s <= u * sum);
-            // u * sum may round up to the last sum; then the last weight that is not 0 is meant.
+            // u * sum may round up to the last sum; then the last nonzero weight is drawn.
             out[i] = if found < k {
                 found
             } else {
@@ -196,13 +197,13 @@ pub unsafe fn categorical(
     (rows * draws).div_ceil(2) as u64
 }
 
-/// Calls `take(i, word)` with the words of draws `first..first + count`, two to a block.
+/// Calls `take(i, word)` with the random words of draws `first..first + count`, two per counter block.
 fn drawn(stream: Stream, first: usize, count: usize, mut take: impl FnMut(usize, u64)) {
     let mut bits = [[0u32; 4]; TILE];
     let end = first + count;
     for block in (first / 2..end.div_ceil(2)).step_by(TILE) {
         let blocks = TILE.min(end.div_ceil(2) - block);
-        // SAFETY: the words are our own.
+        // SAFETY: the buffer is a local array.
         unsafe { words(stream, block as u64, &mut bits[..blocks]) };
         for i in (2 * block).max(first)..(2 * (block + blocks)).min(end) {
             take(i - first, long(half(&bits[i / 2 - block], i % 2)));

@@ -1,4 +1,4 @@
-//! Poisson, binomial, negative binomial and hypergeometric numbers, one at a time. `fill_counts` chooses how.
+//! Discrete distributions: Poisson, binomial, negative binomial, hypergeometric, Zipf and logarithmic series.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,16 +10,16 @@ use super::series::{log_series, zipf};
 use super::source::{Source, fill_each};
 use crate::{Elem, Threads};
 
-/// Distributions of counts, with the order of their parameters.
+/// Discrete distributions; the comments give the parameters in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
     /// Mean.
     Poisson,
-    /// Tries, probability of success.
+    /// Number of trials, probability of success.
     Binomial,
-    /// Successes waited for (any positive number), probability of success.
+    /// Required number of successes (any positive number), probability of success.
     NegativeBinomial,
-    /// Good ones, bad ones, sample.
+    /// Good items, bad items, size of the sample.
     Hypergeometric,
     /// Exponent above 1.
     Zipf,
@@ -27,11 +27,12 @@ pub enum Counts {
     LogSeries,
 }
 
-/// Fills `n` contiguous elements of type `elem` at `out` and returns the counter blocks used. Each parameter has one element for all, or `n`;
-/// their values must be in range.
+/// Fills `n` contiguous elements of type `elem` at `out` and returns the number of counter blocks used. Each parameter has one element for all, or
+/// `n`;
+/// the values must be in range.
 ///
-/// One set of parameters for all whose distribution has up to 256 values worth a table is drawn from such a table; everything else takes
-/// inversion by sequential search for small means, rejection for large ones, one counter's low half for each element.
+/// If one set of parameters serves all elements and the distribution has at most 256 values of non-negligible probability, elements are drawn from an
+/// alias table. Otherwise each element uses one counter, with inversion by sequential search for small means and rejection for large ones.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
@@ -48,14 +49,14 @@ pub unsafe fn fill_counts(
         && let Some(table) = cached_table(what, parameters)
     {
         let (low, table) = &*table;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         return unsafe { fill(threads, stream, table, *low, elem, n, out) };
     }
     let of = |p: usize, i: usize| match parameters[p] {
         [one] => *one,
         all => all[i],
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         fill_each(threads, stream, 80, elem, n, out, &|i, source| match what {
             Counts::Poisson => poisson(source, of(0, i)),
@@ -72,18 +73,18 @@ pub unsafe fn fill_counts(
     }
 }
 
-/// The table of the last parameters, if they are worth one.
+/// The table for the parameters used last, if a table pays for them.
 struct CachedTable {
     parameters: [f64; 3],
     table: Option<Rc<(i64, Alias)>>,
 }
 
 thread_local! {
-    /// Of each distribution that has tables. A table costs as much as dozens of draws from it, and programs draw from the same one again and again.
+    /// One per distribution that has tables. Building a table costs as much as dozens of samples, and programs often repeat the same parameters.
     static LAST_TABLES: RefCell<[Option<CachedTable>; 4]> = const { RefCell::new([const { None }; 4]) };
 }
 
-/// The smallest value and the table of those from it on; `None` if there are too many.
+/// The smallest tabulated value and the table of the values from it on; `None` if there are too many.
 fn cached_table(what: Counts, given: &[&[f64]]) -> Option<Rc<(i64, Alias)>> {
     let at = match what {
         Counts::Poisson => 0,
@@ -110,7 +111,7 @@ fn cached_table(what: Counts, given: &[&[f64]]) -> Option<Rc<(i64, Alias)>> {
     })
 }
 
-/// The smallest value worth a place and the weights from it on, in units of the mode's; `None` if there are too many.
+/// The smallest value of non-negligible weight and the weights from it on, relative to the mode's; `None` if there are too many.
 fn table(what: Counts, parameter: &dyn Fn(usize) -> f64) -> Option<(f64, Vec<f64>)> {
     let (a, b) = match what {
         Counts::Zipf | Counts::LogSeries => return None,
@@ -143,10 +144,10 @@ fn table(what: Counts, parameter: &dyn Fn(usize) -> f64) -> Option<(f64, Vec<f64
     }
 }
 
-/// Weights by the ratio of each to the one before, outwards from the mode.
+/// Computes weights outwards from the mode; `ratio(k)` is the ratio of consecutive weights.
 fn around(mode: f64, low: f64, high: f64, ratio: &dyn Fn(f64) -> f64) -> Option<(f64, Vec<f64>)> {
     const MOST: usize = 256;
-    // 2^-76: all that is left out together is below 2^-64 of the whole.
+    // 2^-76: the sum of all omitted weights is below 2^-64 of the total.
     const LEAST: f64 = 1.3e-23;
     let (mut below, mut k, mut weight) = (Vec::new(), mode, 1.0);
     while k > low {
@@ -179,7 +180,7 @@ fn around(mode: f64, low: f64, high: f64, ratio: &dyn Fn(f64) -> f64) -> Option<
     Some((first, weights))
 }
 
-/// Gamma of scale 1. Source: Marsaglia and Tsang, 2000.
+/// Gamma sample of scale 1. Source: Marsaglia and Tsang, 2000.
 fn gamma(source: &mut Source, shape: f64) -> f64 {
     let (shape, boost) = if shape < 1.0 {
         (shape + 1.0, source.positive().powf(1.0 / shape))
@@ -200,10 +201,11 @@ fn gamma(source: &mut Source, shape: f64) -> f64 {
     }
 }
 
-/// Sequential search: the smallest k whose probabilities up to it exceed a uniform number. `first` is that of 0, `ratio(k)` that of k + 1 to that of k.
+/// Inversion by sequential search: the smallest k whose cumulative probability exceeds a uniform number. `first` is P(0), `ratio(k)` is P(k + 1) /
+/// P(k).
 fn search(source: &mut Source, first: f64, ratio: impl Fn(f64) -> f64) -> f64 {
     let (mut u, mut weight, mut k) = (source.unit(), first, 0.0);
-    // Rounding may leave a little of u when the probabilities have become nothing.
+    // Rounding may leave a positive u after the weights have become 0.
     while u >= weight && weight > 0.0 {
         u -= weight;
         weight *= ratio(k);
@@ -212,7 +214,8 @@ fn search(source: &mut Source, first: f64, ratio: impl Fn(f64) -> f64) -> f64 {
     k
 }
 
-/// Poisson: search below a mean of 10, above it PTRS (Hörmann, "The transformed rejection method for generating Poisson random variables", 1993).
+/// Poisson sample: sequential search for means below 10, otherwise PTRS (Hörmann, "The transformed rejection method for generating Poisson random
+/// variables", 1993).
 pub(super) fn poisson(source: &mut Source, mean: f64) -> f64 {
     if mean < 10.0 {
         return search(source, (-mean).exp(), |k| mean / (k + 1.0));
@@ -239,10 +242,10 @@ pub(super) fn poisson(source: &mut Source, mean: f64) -> f64 {
     }
 }
 
-/// A probability of success and what is worth computing once for it.
+/// A probability of success and values derived from it that are computed once.
 #[derive(Clone, Copy)]
 pub(super) struct Binomial {
-    /// The smaller of the probabilities of success and failure, and whether it is that of failure.
+    /// The smaller of the probabilities of success and failure; and whether that is failure.
     p: f64,
     is_flipped: bool,
     odds: f64,
@@ -261,7 +264,7 @@ impl Binomial {
         }
     }
 
-    /// Successes of `tries`.
+    /// Number of successes in `tries` trials.
     pub(super) fn draw(&self, source: &mut Source, tries: f64) -> f64 {
         if tries == 0.0 {
             return 0.0;
@@ -279,7 +282,7 @@ impl Binomial {
         }
     }
 
-    /// BTRS, for means from 10 on. Source: Hörmann, "The generation of binomial random variates", 1993.
+    /// BTRS, for means of at least 10. Source: Hörmann, "The generation of binomial random variates", 1993.
     fn reject(&self, source: &mut Source, tries: f64) -> f64 {
         let p = self.p;
         let spread = (tries * p * (1.0 - p)).sqrt();
@@ -309,10 +312,11 @@ impl Binomial {
     }
 }
 
-/// Good ones in a sample drawn without replacement.
+/// Number of good items in a sample drawn without replacement.
 ///
-/// Symmetry leaves a sample of at most half of all and good ones that are not the majority. Sequential search below a mean of 10, above it the ratio of
-/// uniforms (HRUA; Stadlober, "The ratio of uniforms approach for generating discrete random variates", 1990).
+/// By symmetry, the sample is reduced to at most half of the population, and the good items to at most half of it. Sequential search for means below
+/// 10,
+/// otherwise ratio of uniforms (HRUA; Stadlober, "The ratio of uniforms approach for generating discrete random variates", 1990).
 pub(super) fn hypergeometric(source: &mut Source, good: f64, bad: f64, sample: f64) -> f64 {
     let all = good + bad;
     if sample > all - sample {

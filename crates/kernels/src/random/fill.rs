@@ -1,4 +1,4 @@
-//! Fills whose every element takes a fixed share of one counter block.
+//! Distributions for which every element uses a fixed share of one counter block.
 
 use super::Stream;
 use super::math::SampleFloat;
@@ -13,7 +13,7 @@ use crate::{Elem, Threads};
 pub enum Distribution {
     /// `low + (high - low) u`, u uniform in [0, 1) with 24 (f32) or 53 (f64) bits. Rounding may give `high` if the ends are not 0 and 1.
     Uniform {
-        /// Lower end, included.
+        /// Lower end, inclusive.
         low: f64,
         /// Upper end.
         high: f64,
@@ -50,11 +50,11 @@ pub enum Distribution {
         /// Scale.
         scale: f64,
     },
-    /// Density that rises in a line from `left` to `mode` and falls in a line to `right`: the inverse of its distribution function.
+    /// Triangular: the density rises linearly from `left` to `mode` and falls linearly to `right`. Inversion.
     Triangular {
         /// Lower end.
         left: f64,
-        /// Upper end, above the lower one.
+        /// Upper end, above `left`.
         right: f64,
         /// Where the density is largest.
         mode: f64,
@@ -62,13 +62,13 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Counter blocks that `n` elements of type `elem` take.
+    /// Number of counter blocks for `n` elements of type `elem`.
     pub fn blocks(self, elem: Elem, n: usize) -> u64 {
         n.div_ceil(per_block(elem)) as u64
     }
 }
 
-/// F64 outputs are computed in f64, two to a block; all others in f32, four to a block.
+/// Elements per counter block. F64 outputs are computed in f64, two per block; all others in f32, four per block.
 fn per_block(elem: Elem) -> usize {
     if elem == Elem::F64 {
         f64::PER_BLOCK
@@ -77,13 +77,13 @@ fn per_block(elem: Elem) -> usize {
     }
 }
 
-/// Blocks worked on at once.
+/// Counter blocks per tile.
 const TILE: usize = 256;
 
-/// The same for few samples, for which room for many costs more than they do.
+/// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
 const FEW: usize = 32;
 
-/// Fills `n` contiguous elements of type `elem` at `out`. Types other than f64 receive the f32 sample, converted.
+/// Fills `n` contiguous elements of type `elem` at `out`. Types other than f64 get the f32 sample, converted.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
@@ -95,7 +95,7 @@ pub unsafe fn fill(
     n: usize,
     out: *mut u8,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n <= per_block(elem) {
             by_tiles::<1>(threads, stream, what, elem, n, out);
@@ -108,7 +108,7 @@ pub unsafe fn fill(
 }
 
 /// # Safety
-/// As [`fill`].
+/// Same as for [`fill`].
 unsafe fn by_tiles<const TILE: usize>(
     threads: &dyn Threads,
     stream: Stream,
@@ -137,7 +137,7 @@ unsafe fn by_tiles<const TILE: usize>(
         let mut bits = [[0u32; 4]; TILE];
         let bits = &mut bits[..count.div_ceil(per_block)];
         let to = (out as *mut u8).wrapping_add(first * per_block * elem.size());
-        // SAFETY: tile `tile` of the output is inside it; a block makes 16 bytes of samples, for which `samples` has room.
+        // SAFETY: tile `tile` of the output is inside it; a counter block gives 16 bytes of samples, for which `samples` has room.
         unsafe {
             words(stream, first as u64, bits);
             if computed == elem && bits.len() * per_block == count {
@@ -151,7 +151,7 @@ unsafe fn by_tiles<const TILE: usize>(
 }
 
 by_isa! {
-    /// All samples of some blocks.
+    /// Computes all samples of some counter blocks.
     unsafe fn samples [T: SampleFloat] [T] (bits: &[[u32; 4]], what: Distribution, out: *mut u8) {
         let n = bits.len() * T::PER_BLOCK;
         // SAFETY: the caller gives room for the samples of all blocks; the type's alignment is that of the output's elements.
@@ -179,7 +179,7 @@ by_isa! {
                 });
             }
             Distribution::Logistic { scale } => {
-                // Both u and 1 - u have all their bits near 0, so that both tails reach as far.
+                // Both u and 1 - u have full precision near 0, so both tails extend equally far.
                 let scale = T::of(scale);
                 map(words, out, |w| scale * (T::inner(w).ln() + -T::inner(T::complement(w)).ln()));
             }
@@ -187,7 +187,7 @@ by_isa! {
                 let [left, right, mode, one] = [left, right, mode, 1.0].map(T::of);
                 let (width, before, behind) = (right + -left, mode + -left, right + -mode);
                 map(words, out, |w| {
-                    // One root for both sides: which number it is taken of is chosen before.
+                    // One square root for both sides: its argument is selected first.
                     let u = T::unit(w);
                     let rises = u * width < before;
                     let (part, side) = if rises { (u, before) } else { (one + -u, behind) };
@@ -196,7 +196,7 @@ by_isa! {
                 });
             }
             Distribution::Gumbel { scale } => {
-                // u = 1 would give infinity: the exponential is kept above the smallest step that u has below 1.
+                // u = 1 would give infinity, so the exponential variate is clamped to at least half of the smallest step of u below 1.
                 let (scale, least) = (T::of(-scale), T::of(if T::PER_BLOCK == 4 { 2f64.powi(-25) } else { 2f64.powi(-54) }));
                 map(words, out, |w| {
                     let e = -T::positive(w).ln();
@@ -214,12 +214,12 @@ fn map<T: SampleFloat>(words: &[T::Word], out: &mut [T], f: impl Fn(T::Word) -> 
     }
 }
 
-/// Neighbours are the cosine and the sine of one pair of words.
+/// Box-Muller: consecutive samples are the cosine and the sine of one pair of words.
 ///
-/// Words are taken apart, worked on and put together in separate short loops, each of which vectorises; one loop would not.
+/// Words are unpacked, transformed and interleaved in separate short loops, each of which vectorises; a single loop would not.
 #[inline(always)]
 fn normal<T: SampleFloat>(words: &[T::Word], out: &mut [T], mean: T, deviation: T) {
-    // One block, which a single number takes: padding it would cost more than it does.
+    // A single block (for a single number): padding it to a full vector would cost more than it saves.
     if words.len() == T::PER_BLOCK {
         return pairs::<T, 2>(words, out, mean, deviation);
     }

@@ -1,4 +1,4 @@
-//! Gamma numbers, and how they move with their shape parameter.
+//! Gamma samples and their derivatives with respect to the shape parameter.
 #![allow(
     clippy::needless_range_loop,
     reason = "iterator adapters may be compiled apart, without the instruction set"
@@ -13,17 +13,17 @@ use crate::reduce::by_isa;
 use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
-/// Whether a gamma number or its logarithm is meant. The logarithm of a number whose shape is small is finite where the number is 0.
+/// Whether to return the sample or its logarithm. For small shapes the sample may underflow to 0 while its logarithm is finite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// The number.
+    /// The sample.
     Linear,
     /// Its natural logarithm.
     Log,
 }
 
-/// Fills `n` contiguous elements of type `elem` with gamma numbers of scale 1 and returns the counter blocks used, `n`. `shapes` has one
-/// element for all, or `n`; NaN where it is negative. Source: Marsaglia and Tsang, 2000, computed in f64.
+/// Fills `n` contiguous elements of type `elem` with gamma samples of scale 1 and returns the number of counter blocks used, `n`. `shapes` has one
+/// element for all, or `n`; a negative shape gives NaN. Source: Marsaglia and Tsang, 2000, computed in f64.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
@@ -37,7 +37,7 @@ pub unsafe fn fill_gamma(
     out: *mut u8,
 ) -> u64 {
     debug_assert!(shapes.len() == 1 || shapes.len() == n);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n <= LANES {
             in_tiles::<LANES>(threads, stream, scale, shapes, elem, n, out);
@@ -51,7 +51,7 @@ pub unsafe fn fill_gamma(
 }
 
 /// # Safety
-/// As [`fill_gamma`].
+/// Same as for [`fill_gamma`].
 unsafe fn in_tiles<const TILE: usize>(
     threads: &dyn Threads,
     stream: Stream,
@@ -62,7 +62,7 @@ unsafe fn in_tiles<const TILE: usize>(
     out: *mut u8,
 ) {
     let one = [shapes.first().copied().unwrap_or(1.0); TILE];
-    // SAFETY: the caller's; `samples` writes the tile it is given.
+    // SAFETY: guaranteed by the caller; `samples` writes the tile that it is given.
     unsafe {
         tiles::<TILE>(threads, 60, elem, n, out, &|first, made| {
             let shapes = match shapes.len() {
@@ -74,17 +74,17 @@ unsafe fn in_tiles<const TILE: usize>(
     };
 }
 
-/// Upper half of the counters whose numbers raise shapes below 1; tries have smaller ones.
+/// Upper half of the counters that provide u for shapes below 1; the attempts use smaller ones.
 const BOOST: u64 = 1 << 32;
 
 by_isa! {
-    /// One tile, of at most `TILE`. All elements try at once; those that reject try again, packed together.
+    /// Samples of one tile of at most `TILE` elements. All elements attempt at once; those rejected are packed together and attempt again.
     unsafe fn samples [const TILE: usize] [TILE] (stream: Stream, first: u64, shapes: &[f64], scale: Scale, out: &mut [f64]) {
         let n = shapes.len();
         let base = stream.offset.wrapping_add(first);
         let mut pending = counted::<TILE>();
         let (mut d, mut bits) = ([1.0; TILE], [[0u32; TILE]; 4]);
-        // A shape below 1 is that of shape + 1 times u^(1 / shape). Impossible shapes draw as 1 and are overwritten below.
+        // For a shape below 1: a sample of shape + 1 times u^(1 / shape). Invalid shapes sample as 1 and are overwritten below.
         for (d, &a) in d.iter_mut().zip(shapes) {
             let a = if (0.0..f64::INFINITY).contains(&a) { a } else { 1.0 };
             *d = if a < 1.0 { a + 1.0 } else { a } - 1.0 / 3.0;
@@ -93,7 +93,7 @@ by_isa! {
         let mut radius = [0.0; TILE];
         let (mut left, mut round) = (n, 0);
         while left > 0 {
-            // SAFETY: it has no premises: the words are our own.
+            // SAFETY: `bits` holds the words of `TILE` blocks.
             unsafe { apart(stream.seed, base, &pending[..left], round, &mut bits) };
             if TILE <= FEW {
                 for at in (0..left).step_by(LANES) {
@@ -103,7 +103,7 @@ by_isa! {
                     fits[at..at + LANES].copy_from_slice(&taken);
                 }
             } else {
-                // Each of the short loops vectorises; one loop would not.
+                // Each of these short loops vectorises; a single loop would not.
                 let [first, second, third, fourth] = &bits;
                 for ((r, &a), &b) in radius[..left].iter_mut().zip(first).zip(second) {
                     *r = length(a, b);
@@ -127,7 +127,7 @@ by_isa! {
         }
         if shapes.iter().any(|&a| a < 1.0) {
             pending = counted::<TILE>();
-            // SAFETY: it has no premises: the words are our own.
+            // SAFETY: `bits` holds the words of `TILE` blocks.
             unsafe { apart(stream.seed, base, &pending[..n], BOOST, &mut bits) };
             let [first, second, ..] = &bits;
             for (((x, &a), &low), &high) in out.iter_mut().zip(shapes).zip(first).zip(second) {
@@ -140,17 +140,17 @@ by_isa! {
             if a > 0.0 && a < f64::INFINITY {
                 continue;
             }
-            // The limits of ever smaller and larger shapes, and what is no shape.
+            // The limits for shape 0 and infinity; NaN for invalid shapes.
             let limit = if a == 0.0 || a == f64::INFINITY { a } else { f64::NAN };
             *x = if scale == Scale::Log { limit.ln() } else { limit };
         }
     }
 }
 
-/// Lanes of the widest register; [`FEW`] is a multiple of it.
+/// f64 lanes of the widest vector register; [`FEW`] is a multiple of it.
 const LANES: usize = 8;
 
-/// The integers below `N`.
+/// The integers `0..N`.
 #[inline(always)]
 fn counted<const N: usize>() -> [u32; N] {
     let mut all = [0; N];
@@ -160,26 +160,26 @@ fn counted<const N: usize>() -> [u32; N] {
     all
 }
 
-/// Length of a normal vector in the plane.
+/// Radius of a two-dimensional normal vector (Box-Muller).
 #[inline(always)]
 fn length(a: u32, b: u32) -> f64 {
     (-2.0 * log(f64::positive([a, b]))).sqrt()
 }
 
-/// Cosine of its angle.
+/// Cosine of the vector's angle.
 #[inline(always)]
 fn cosine(c: u32) -> f64 {
     (c as f64 * 2f64.powi(-32)).cos_sin_turns().0
 }
 
-/// What the normal number `x` makes, and whether it is taken: 0 or 1.
+/// The sample that the normal number `x` gives, and whether it is accepted (0 or 1).
 #[inline(always)]
 fn attempt(scale: Scale, d: f64, x: f64, u: u32) -> (f64, u64) {
     let t = 1.0 + x / (9.0 * d).sqrt();
     let cube = t * t * t;
     let log_v = log(if cube > 0.0 { cube } else { 1.0 });
     let log_u = log((u as f64 + 0.5) * 2f64.powi(-32));
-    // For large shapes the difference loses its digits, and nearly nothing is rejected.
+    // For large shapes the difference loses its digits, but almost nothing is rejected there.
     let is_below = log_u < 0.5 * x * x + d - d * cube + d * log_v;
     let made = if scale == Scale::Log {
         log(d) + log_v
@@ -189,7 +189,7 @@ fn attempt(scale: Scale, d: f64, x: f64, u: u32) -> (f64, u64) {
     (made, (cube > 0.0 && (is_below || d > 1e10)) as u64)
 }
 
-/// Elements from `at` on.
+/// `LANES` elements from `at` on.
 #[inline(always)]
 fn lanes<T: Copy, const N: usize>(all: &[T; N], at: usize) -> [T; LANES] {
     let mut few = [all[at]; LANES];
@@ -197,7 +197,7 @@ fn lanes<T: Copy, const N: usize>(all: &[T; N], at: usize) -> [T; LANES] {
     few
 }
 
-/// The tries of one register's elements. Few elements go so, the last of them padded: a loop of unknown length would take them one by one.
+/// Attempts of one vector register of elements. A short tile is padded to registers: a loop of unknown length would be scalar.
 #[inline(always)]
 fn in_lanes(
     words: [[u32; LANES]; 4],
@@ -218,12 +218,14 @@ fn in_lanes(
     (made, taken)
 }
 
-/// For gamma numbers (or their logarithms) how fast each moves with its shape parameter when its probability of being less stays the same:
-/// `dx / da`, or `d ln x / da`. Implicit differentiation of the distribution function F: minus dF/da over the density.
+/// Derivatives of gamma samples, `dx / da`, or of their logarithms, `d ln x / da`, with respect to the shape parameter at constant quantile. Implicit
+/// differentiation of the distribution function F: minus dF/da over the density.
 ///
-/// Source: Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients", 2018. F is a power series below the shape (DLMF 8.7.1), 1 minus
-/// a continued fraction above it (DLMF 8.9.2), both differentiated term by term; for shapes above 5000 the Cornish-Fisher expansion of the
-/// quantile (Abramowitz and Stegun 26.2.49) is. Relative errors are below 1e-8. A number that has underflowed to 0 has the slope 0.
+/// Source: Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients", 2018. For x below the shape, F is a power series (DLMF 8.7.1); above
+/// it,
+/// 1 - F is a continued fraction (DLMF 8.9.2); both are differentiated term by term. For shapes above 5000 the Cornish-Fisher expansion of the
+/// quantile
+/// (Abramowitz and Stegun 26.2.49) is differentiated. Relative errors are below 1e-8. A sample that has underflowed to 0 has derivative 0.
 ///
 /// # Panics
 /// If the three slices differ in length.
@@ -250,7 +252,7 @@ pub fn gamma_slopes(
     });
 }
 
-/// `d ln x / da` of a gamma number of shape `a`.
+/// `d ln x / da` of a gamma sample with shape `a`.
 fn log_slope(a: f64, log_x: f64) -> f64 {
     let x = log_x.exp();
     if a.is_nan() || a <= 0.0 || log_x.is_nan() {
@@ -280,10 +282,10 @@ fn series(a: f64, x: f64, log_x: f64) -> f64 {
     -(sum * (log_x - digamma(a + 1.0)) + slope) / a
 }
 
-/// 1 - F = x^a e^-x / Gamma(a) * h with the continued fraction h = 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / …)), whose
-/// derivative by a is carried along Lentz' algorithm.
+/// 1 - F = x^a e^-x / Gamma(a) * h with the continued fraction h = 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...)). Lentz' algorithm
+/// also propagates the derivative with respect to a.
 fn fraction(a: f64, x: f64, log_x: f64) -> f64 {
-    // Pairs of a value and its derivative by a.
+    // Pairs of a value and its derivative with respect to a.
     let mut b = x + 1.0 - a;
     let (mut c, mut dc) = (1e300, 0.0);
     let (mut d, mut dd) = (1.0 / b, 1.0 / (b * b));
@@ -292,7 +294,7 @@ fn fraction(a: f64, x: f64, log_x: f64) -> f64 {
         let i = i as f64;
         let (term, term_slope) = (-i * (i - a), i);
         b += 2.0;
-        // d = 1 / (term * d + b), c = b + term / c; b moves by -1 with a.
+        // d = 1 / (term * d + b), c = b + term / c; the derivative of b is -1.
         let below = term * d + b;
         let below_slope = term_slope * d + term * dd - 1.0;
         (d, dd) = (1.0 / below, -below_slope / (below * below));
@@ -306,7 +308,7 @@ fn fraction(a: f64, x: f64, log_x: f64) -> f64 {
     h * (log_x - digamma(a)) + dh
 }
 
-/// `dx / da` from x = a + sqrt(a) z + (z^2 - 1) / 3 + (z^3 - 7 z) / (36 sqrt(a)) - (3 z^4 + 7 z^2 - 16) / (810 a) + …, z fixed.
+/// `dx / da` from x = a + sqrt(a) z + (z^2 - 1) / 3 + (z^3 - 7 z) / (36 sqrt(a)) - (3 z^4 + 7 z^2 - 16) / (810 a) + ... at constant z.
 fn expanded(a: f64, x: f64) -> f64 {
     let root = a.sqrt();
     let quantile = |z: f64| {

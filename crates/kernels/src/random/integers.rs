@@ -1,5 +1,5 @@
-//! Integers of a range, each equally likely. Source: Lemire, "Fast random integer generation in an interval", 2019: multiply, and
-//! reject the few low products that bias.
+//! Uniform integers of a range. Source: Lemire, "Fast random integer generation in an interval", 2019: multiplication, with rejection of the few
+//! low products that would cause a bias.
 
 use super::Stream;
 use super::math::{half, long};
@@ -9,14 +9,14 @@ use crate::reduce::kernel::store_of;
 use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
-/// Blocks worked on at once.
+/// Counter blocks per tile.
 const TILE: usize = 256;
 
-/// The same for few integers, for which room for many costs more than they do.
+/// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
 const FEW: usize = 16;
 
-/// Fills `n` contiguous elements of the integer (or float) type `elem` at `out` with integers of `low..high`, each equally likely, and
-/// returns how many counter blocks that took: a quarter of `n` for ranges up to 2^32, else half.
+/// Fills `n` contiguous elements of the integer (or float) type `elem` at `out` with uniform integers of `low..high`. Returns the number of counter
+/// blocks used: a quarter of `n` for ranges up to 2^32, otherwise half of `n`.
 ///
 /// # Safety
 /// `low < high`; `out` has room for `n` elements.
@@ -30,12 +30,12 @@ pub unsafe fn integers(
     out: *mut u8,
 ) -> u64 {
     debug_assert!((low as i128) < high && high - low as i128 <= 1 << 64);
-    // 0 stands for 2^64.
+    // 0 represents 2^64.
     let range = (high - low as i128) as u64;
     let is_narrow = range != 0 && range <= 1 << 32;
     let per_block = if is_narrow { 4 } else { 2 };
     let bounds = (low, range, is_narrow);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n <= FEW * per_block {
             in_tiles::<FEW>(threads, stream, bounds, elem, n, out);
@@ -46,10 +46,10 @@ pub unsafe fn integers(
     n.div_ceil(per_block) as u64
 }
 
-/// `range` integers from `low` on, and whether they take one word each.
+/// Samples of `low..low + range`; says whether each takes one word instead of two.
 ///
 /// # Safety
-/// As [`integers`].
+/// Same as for [`integers`].
 unsafe fn in_tiles<const TILE: usize>(
     threads: &dyn Threads,
     stream: Stream,
@@ -68,7 +68,7 @@ unsafe fn in_tiles<const TILE: usize>(
         let mut made = [[0i64; 4]; TILE];
         let made = &mut made.as_flattened_mut()[..count];
         let to = (out as *mut u8).wrapping_add(first * per_block * elem.size());
-        // SAFETY: the words are our own; tile `tile` of the output is inside it.
+        // SAFETY: the words go to a local buffer; tile `tile` of the output is inside it.
         unsafe {
             words(stream, first as u64, &mut bits[..count.div_ceil(per_block)]);
             if is_narrow {
@@ -82,7 +82,7 @@ unsafe fn in_tiles<const TILE: usize>(
 }
 
 by_isa! {
-    /// Ranges up to 2^32, a word each. `first` is the block the bits start with.
+    /// Samples of ranges up to 2^32, one word each. `first` is the index of the first counter block in `bits`.
     unsafe fn narrow [] [] (stream: Stream, first: u64, bits: &[[u32; 4]], range: u64, low: i64, out: &mut [i64]) {
         let words = bits.as_flattened();
         let mut least = u32::MAX;
@@ -91,7 +91,7 @@ by_isa! {
             least = least.min(product as u32);
             *x = low.wrapping_add((product >> 32) as i64);
         }
-        // The threshold is below `range`, so that the division is only done where it may matter.
+        // The threshold is below `range`, so the division is computed only where it can matter.
         if least as u64 >= range {
             return;
         }
@@ -109,7 +109,7 @@ by_isa! {
 }
 
 by_isa! {
-    /// All other ranges, two words each.
+    /// Samples of larger ranges, two words each.
     unsafe fn wide [] [] (stream: Stream, first: u64, bits: &[[u32; 4]], range: u64, low: i64, out: &mut [i64]) {
         let words = bits.as_flattened().as_chunks().0;
         if range == 0 {
@@ -122,7 +122,7 @@ by_isa! {
             least = least.min(product as u64);
             *x = low.wrapping_add((product >> 64) as i64);
         }
-        // The threshold is below `range`, so that the division is only done where it may matter.
+        // The threshold is below `range`, so the division is computed only where it can matter.
         if least >= range {
             return;
         }
@@ -134,7 +134,7 @@ by_isa! {
     }
 }
 
-/// Products below it are rejected.
+/// Threshold below which a product is rejected.
 fn bias(range: u64) -> u64 {
     if range == 0 {
         0
@@ -143,7 +143,7 @@ fn bias(range: u64) -> u64 {
     }
 }
 
-/// An integer below `range` (0: 2^64) from the word that is half `lane` of block `block`, or from further tries.
+/// An integer below `range` (0 represents 2^64) from `word`, which is half `lane` of counter block `block`, or from further attempts.
 #[inline(always)]
 fn below(range: u64, threshold: u64, mut word: u64, seed: u64, block: u64, lane: usize) -> u64 {
     if range == 0 {
@@ -160,8 +160,9 @@ fn below(range: u64, threshold: u64, mut word: u64, seed: u64, block: u64, lane:
     }
 }
 
-/// Writes an integer of `low[i]..=last[i]` to each of the contiguous elements of type `elem`, as the bits of 64-bit integers, and returns the
-/// counter blocks used, half of them. `low` and `last` are the bits of integers of either sign, `low` not above `last`.
+/// Writes a uniform integer of `low[i]..=last[i]` to each of the contiguous elements of type `elem` and returns the number of counter blocks used,
+/// half
+/// of the number of elements. `low` and `last` hold integers of either sign as 64-bit patterns, with `low` not above `last`.
 ///
 /// # Safety
 /// `out` has room for as many elements as `low` and `last` have.
@@ -182,14 +183,14 @@ pub unsafe fn integers_between(
         let count = (2 * TILE).min(n - 2 * first);
         let mut bits = [[0u32; 4]; TILE];
         let mut made = [0u64; 2 * TILE];
-        // SAFETY: the words are our own.
+        // SAFETY: the buffer is a local array.
         unsafe { words(stream, first as u64, &mut bits[..count.div_ceil(2)]) };
         for (i, made) in made[..count].iter_mut().enumerate() {
             let (low, last) = (low[2 * first + i], last[2 * first + i]);
             let range = last.wrapping_sub(low).wrapping_add(1);
             let block = stream.offset.wrapping_add((first + i / 2) as u64);
             let word = long(half(&bits[i / 2], i % 2));
-            // The division is only done where the product is low enough to matter.
+            // The division is computed only where the product is small enough for it to matter.
             let product = word as u128 * range as u128;
             *made = low.wrapping_add(if range != 0 && product as u64 >= range {
                 (product >> 64) as u64

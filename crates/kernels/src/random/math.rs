@@ -1,6 +1,6 @@
-//! Logarithm, sine and cosine without branches, for loops that vectorise.
+//! Branch-free logarithm, exponential, sine and cosine for loops that vectorise.
 
-/// A float samples are computed in.
+/// A floating-point type in which samples are computed.
 pub(super) trait SampleFloat:
     Copy
     + PartialOrd
@@ -19,19 +19,19 @@ pub(super) trait SampleFloat:
     fn cos_sin_turns(self) -> (Self, Self);
     /// The random word of one sample.
     type Word: Copy;
-    /// The words of some blocks, in order.
+    /// The words of some counter blocks, in order.
     fn word_list(bits: &[[u32; 4]]) -> &[Self::Word];
     /// A number in [0, 1), with all the bits of the type's mantissa.
     fn unit(word: Self::Word) -> Self;
-    /// A number in (0, 1], with all the word's bits where they count, near 0.
+    /// A number in (0, 1]. Near 0, where precision matters, all bits of the word are used.
     fn positive(word: Self::Word) -> Self;
-    /// A number in (0, 1): that of the word's complement is 1 less it, before rounding.
+    /// A number x in (0, 1); the complement of the word gives 1 - x, up to rounding.
     fn inner(word: Self::Word) -> Self;
-    /// The word with all its bits changed.
+    /// The word with all bits inverted.
     fn complement(word: Self::Word) -> Self::Word;
-    /// The lowest bit.
+    /// The lowest bit as a random sign.
     fn sign(word: Self::Word) -> bool;
-    /// The word without what [`SampleFloat::sign`] looks at.
+    /// The word without the bit that [`SampleFloat::sign`] uses.
     fn without_sign(word: Self::Word) -> Self::Word;
 }
 
@@ -57,7 +57,7 @@ macro_rules! real {
                 $( p = p * z + 2.0 / $l; )*
                 e as i32 as $t * std::$t::consts::LN_2 + s * p
             }
-            // The nearest quarter turn is taken off; Taylor series on the eighth of a turn to either side.
+            // Subtracts the nearest quarter turn; Taylor series up to an eighth of a turn on both sides.
             #[inline(always)]
             fn cos_sin_turns(self) -> (Self, Self) {
                 let quarter = (self * 4.0 + 0.5) as i32;
@@ -121,22 +121,22 @@ const FACTORIALS: [f64; 14] = [
     6227020800.0,
 ];
 
-/// [`SampleFloat::ln`], which a plain `ln` of an f64 does not mean.
+/// [`SampleFloat::ln`] of an f64. A method call `x.ln()` would resolve to the inherent method.
 #[inline(always)]
 pub(super) fn log(x: f64) -> f64 {
     SampleFloat::ln(x)
 }
 
-/// `e^x` for x of at most 0, within 2 ulp; 0 below the normal numbers.
+/// `e^x` for x <= 0, within 2 ulp; 0 where the result would be subnormal.
 #[inline(always)]
 pub(super) fn exp(x: f64) -> f64 {
     let x = if x < -709.0 { -800.0 } else { x };
-    // Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
+    // Adding 1.5 * 2^52 rounds to an integer, which is then in the low bits.
     let shifted = x * std::f64::consts::LOG2_E + 6_755_399_441_055_744.0;
     let n = shifted - 6_755_399_441_055_744.0;
     // ln 2 in two parts: the product of the first with n is exact.
     let r = x - n * 0.693_147_180_369_123_8 - n * 1.908_214_929_270_587_7e-10;
-    // Taylor's series on |r| <= 0.35: the first term left out is below 2^-57.
+    // Taylor series on |r| <= 0.35: the first omitted term is below 2^-57.
     let mut p = 0.0;
     for factorial in FACTORIALS.iter().rev() {
         p = p * r + 1.0 / factorial;
@@ -148,7 +148,7 @@ pub(super) fn exp(x: f64) -> f64 {
     if x < -709.0 { 0.0 } else { p * power }
 }
 
-/// `ln k!`. Exact factorials up to 18, Stirling's series above (DLMF 5.11.1): errors below 1e-15 of the result.
+/// `ln k!`. Exact factorials up to 18, above that Stirling's series (DLMF 5.11.1): errors below 1e-15 of the result.
 pub(super) fn log_factorial(k: f64) -> f64 {
     if k < 19.0 {
         return ((2..=k as u64).product::<u64>() as f64).ln();
@@ -158,13 +158,13 @@ pub(super) fn log_factorial(k: f64) -> f64 {
     (k + 0.5) * k.ln() - k + 0.918_938_533_204_672_8 + tail
 }
 
-/// Two words as one of 64 bits.
+/// Two 32-bit words as one 64-bit word.
 #[inline(always)]
 pub(super) fn long(words: [u32; 2]) -> u64 {
     words[0] as u64 | (words[1] as u64) << 32
 }
 
-/// Half `i` of a block as one 64-bit word.
+/// The two words of half `i` of a counter block.
 #[inline(always)]
 pub(super) fn half(block: &[u32; 4], i: usize) -> [u32; 2] {
     [block[2 * i], block[2 * i + 1]]

@@ -1,8 +1,8 @@
-//! Samplers. Element i of a fill depends on (seed, offset, i) and on nothing else: not on threads, not on the instruction set's width.
+//! Samplers. Element i of a result depends only on (seed, offset, i), not on the number of threads or on the instruction set.
 //!
-//! The generator is Philox 4x32-10 (`philox`). A fill of n elements uses the counters `offset .. offset + blocks`, as it says; the caller
-//! moves its offset on by that. Samplers that reject draw their next try from the same counter with a higher upper half, so they never run
-//! into other elements' numbers.
+//! The generator is Philox 4x32-10 (`philox`). A sampler uses the counters `offset .. offset + blocks` and returns `blocks`; the caller advances its
+//! offset by that. Samplers with rejection take further attempts from the same counter with a larger upper half, so they never use the counters of
+//! other elements.
 
 mod alias;
 mod angles;
@@ -26,7 +26,7 @@ pub use integers::{integers, integers_between};
 pub use philox::philox;
 pub use rows::{multinomial, multivariate_hypergeometric};
 
-/// Where random numbers come from.
+/// State of the generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
     /// The key.

@@ -30,7 +30,7 @@ pub fn philox(counter: [u64; 2], key: u64) -> [u32; 4] {
 }
 
 by_isa! {
-    /// Words of the blocks `first..first + blocks` of a stream.
+    /// Computes the words of the counter blocks `first..first + out.len()` of a stream.
     pub(super) unsafe fn words [] [] (stream: Stream, first: u64, out: &mut [[u32; 4]]) {
         let base = stream.offset.wrapping_add(first);
         for (i, block) in out.iter_mut().enumerate() {
@@ -40,7 +40,7 @@ by_isa! {
 }
 
 by_isa! {
-    /// The words of the blocks with counters (`base` plus one of `picked`, `high`): word w of block j goes to `out[w][j]`.
+    /// The words of the counter blocks `(base + picked[j], high)`: word w of block j goes to `out[w][j]`.
     pub(super) unsafe fn apart [const N: usize] [N] (key: u64, base: u64, picked: &[u32], high: u64, out: &mut [[u32; N]; 4]) {
         let n = picked.len().min(N);
         let [a, b, c, d] = out;

@@ -1,12 +1,13 @@
-//! Rows of counts that belong together: multinomial and multivariate hypergeometric ones, one conditional count after the other.
+//! Multivariate discrete distributions (multinomial, multivariate hypergeometric): each count is drawn conditional on those before it.
 
 use super::Stream;
 use super::counts::{Binomial, hypergeometric};
 use super::source::{Source, each};
 use crate::Threads;
 
-/// Fills `rows` rows of `k` contiguous integers with how often each of `k` categories comes up, and returns the counter blocks used, `rows`.
-/// `tries` has one element for all rows or one for each, `p` one row of `k` probabilities or one for each; the last is what others leave of 1.
+/// Fills `rows` rows of `k` contiguous integers with multinomial counts and returns the number of counter blocks used, `rows`. `tries` has one
+/// element for
+/// all rows or one per row; `p` has one row of `k` probabilities or one per row. The last probability is taken as 1 minus the others.
 ///
 /// # Safety
 /// `out` has room for `rows * k` integers.
@@ -19,7 +20,7 @@ pub unsafe fn multinomial(
     k: usize,
     out: *mut i64,
 ) -> u64 {
-    // The probability of each category when those before it have not come up.
+    // The probability of each category, given that none before it came up.
     let conditional = |p: &[f64], into: &mut Vec<Binomial>| {
         let mut rest = 1.0;
         into.clear();
@@ -48,11 +49,11 @@ pub unsafe fn multinomial(
         }
         out[k - 1] = left as i64;
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { by_row(threads, stream, rows, k, out, &fill) }
 }
 
-/// Fills `rows` rows of `k` contiguous integers with how many of each color are in a sample drawn without replacement, and returns the
+/// Fills `rows` rows of `k` contiguous integers with the number of items of each color in a sample drawn without replacement. Returns the number of
 /// counter blocks used, `rows`. The sample is not larger than the sum of the colors.
 ///
 /// # Safety
@@ -75,7 +76,7 @@ pub unsafe fn multivariate_hypergeometric(
             left -= drawn;
         }
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { by_row(threads, stream, rows, colors.len(), out, &fill) }
 }
 
@@ -91,7 +92,7 @@ unsafe fn by_row(
 ) -> u64 {
     let out = out as usize;
     each(threads, stream, 60 * k, rows, &|row, source| {
-        // SAFETY: row `row` exists, and each call has the row of its own number.
+        // SAFETY: row `row` exists, and each task has a different row.
         let out = unsafe { std::slice::from_raw_parts_mut((out as *mut i64).add(row * k), k) };
         fill(row, source, out);
     })

@@ -1,14 +1,15 @@
-//! Counts whose weights are a power or a logarithmic series.
+//! Zipf and logarithmic series distributions.
 
 use super::source::Source;
 
-/// Largest value: counts are kept in 64-bit integers.
+/// Largest value, because results are 64-bit integers.
 const MOST: f64 = 9_223_372_036_854_774_784.0;
 
-/// Weights k^-a, a above 1. Source: Devroye, "Non-uniform random variate generation", 1986, X.6.1; the tail beyond the largest integer is cut off
-/// before the inversion.
+/// Zipf: probabilities proportional to k^-a with a > 1. Source: Devroye, "Non-uniform random variate generation", 1986, X.6.1. The tail above the
+/// largest
+/// integer is cut off before the inversion.
 pub(super) fn zipf(source: &mut Source, a: f64) -> f64 {
-    // 2^-(a - 1) is 0 in f64: everything above 1 has no weight.
+    // 2^-(a - 1) is 0 in f64: all values above 1 have probability 0.
     if a > 1070.0 {
         return 1.0;
     }
@@ -28,7 +29,9 @@ pub(super) fn zipf(source: &mut Source, a: f64) -> f64 {
     }
 }
 
-/// Weights p^k / k, k from 1 on. Source: Kemp, "Efficient generation of logarithmically distributed pseudo-random variables", 1981, algorithm LK.
+/// Logarithmic series: probabilities proportional to p^k / k, k >= 1. Source: Kemp, "Efficient generation of logarithmically distributed
+/// pseudo-random
+/// variables", 1981, algorithm LK.
 pub(super) fn log_series(source: &mut Source, p: f64) -> f64 {
     if p == 0.0 {
         return 1.0;
@@ -47,7 +50,7 @@ pub(super) fn log_series(source: &mut Source, p: f64) -> f64 {
             return 2.0;
         }
         let k = (1.0 + v.ln() / q.ln()).floor();
-        // q rounds to 1 where p nearly is: the quotient is then no number worth having.
+        // q rounds to 1 where it is very close to 1; the quotient is then not meaningful.
         if k >= 1.0 {
             return k.min(MOST);
         }

@@ -1,4 +1,4 @@
-//! The random words of one element, for samplers that need a varying number of them, and the loop over elements.
+//! The random words of one element, for samplers that need a varying number of them, and the loop over the elements.
 
 use super::Stream;
 use super::math::{SampleFloat, half, long};
@@ -7,13 +7,13 @@ use crate::reduce::kernel::store_of;
 use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
-/// Elements worked on at once.
+/// Elements per tile.
 pub(super) const TILE: usize = 256;
 
-/// The same for few elements, for which room for many costs more than they do.
+/// Elements per tile for short outputs, where initialising a large tile would dominate.
 pub(super) const FEW: usize = 32;
 
-/// Element i's own numbers: the blocks of the counters with low half `offset + i` and any upper half.
+/// The random numbers of element i: the counter blocks whose low half is `offset + i`, with any upper half.
 pub(super) struct Source {
     seed: u64,
     counter: [u64; 2],
@@ -22,7 +22,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The numbers of element `i`; `block` is its first block.
+    /// The random numbers of element `i`; `block` is its first counter block.
     fn new(stream: Stream, i: u64, block: [u32; 4]) -> Source {
         Source {
             seed: stream.seed,
@@ -51,13 +51,13 @@ impl Source {
         (self.word() >> 11) as f64 * 2f64.powi(-53)
     }
 
-    /// A uniform number in (0, 1], with all the bits where they count, near 0.
+    /// A uniform number in (0, 1]. Near 0, where precision matters, all bits of the word are used.
     #[inline]
     pub(super) fn positive(&mut self) -> f64 {
         (self.word() as f64 + 1.0) * 2f64.powi(-64)
     }
 
-    /// Two independent normal numbers. Source: Box and Muller, 1958.
+    /// Two independent standard normal numbers. Source: Box and Muller, 1958.
     pub(super) fn normals(&mut self) -> (f64, f64) {
         let radius = (-2.0 * self.positive().ln()).sqrt();
         let (cos, sin) = self.unit().cos_sin_turns();
@@ -65,7 +65,7 @@ impl Source {
     }
 }
 
-/// Calls `draw` with the numbers 0 to `n` and each one's own random numbers, and returns the counter blocks used. A draw costs about as much
+/// Calls `draw` for each of `0..n` with the random numbers of that element, and returns the number of counter blocks used. A draw costs about as much
 /// as `work` additions.
 pub(super) fn each(
     threads: &dyn Threads,
@@ -93,7 +93,7 @@ fn each_in_tiles<const TILE: usize>(
         let first = tile * TILE;
         let mut bits = [[0u32; 4]; TILE];
         let bits = &mut bits[..TILE.min(n - first)];
-        // SAFETY: the words are our own.
+        // SAFETY: the buffer is a local array.
         unsafe { words(stream, first as u64, bits) };
         for (i, block) in (first..).zip(bits) {
             draw(i, &mut Source::new(stream, i as u64, *block));
@@ -101,7 +101,7 @@ fn each_in_tiles<const TILE: usize>(
     });
 }
 
-/// [`each`] that keeps what is drawn in the `n` contiguous elements of type `elem` at `out`.
+/// [`each`] that stores the results in the `n` contiguous elements of type `elem` at `out`.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
@@ -114,7 +114,7 @@ pub(super) unsafe fn fill_each(
     out: *mut u8,
     draw: &(dyn Fn(usize, &mut Source) -> f64 + Sync),
 ) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n <= FEW {
             fill_in_tiles::<FEW>(threads, stream, work, elem, n, out, draw);
@@ -126,7 +126,7 @@ pub(super) unsafe fn fill_each(
 }
 
 /// # Safety
-/// As [`fill_each`].
+/// Same as for [`fill_each`].
 unsafe fn fill_in_tiles<const TILE: usize>(
     threads: &dyn Threads,
     stream: Stream,
@@ -136,7 +136,7 @@ unsafe fn fill_in_tiles<const TILE: usize>(
     out: *mut u8,
     draw: &(dyn Fn(usize, &mut Source) -> f64 + Sync),
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         tiles::<TILE>(threads, work, elem, n, out, &|first, made| {
             let mut bits = [[0u32; 4]; TILE];
@@ -149,7 +149,7 @@ unsafe fn fill_in_tiles<const TILE: usize>(
     };
 }
 
-/// Fills `n` contiguous elements of type `elem` in tiles of `TILE`: `make` gets the number of a tile's first element and the tile.
+/// Fills `n` contiguous elements of type `elem` in tiles of `TILE`: `make` gets the index of a tile's first element, and the tile.
 ///
 /// # Safety
 /// `out` has room for `n` elements.

@@ -25,7 +25,7 @@ fn read(elem: Elem, n: usize, words: &[u64]) -> Vec<f64> {
 
 #[test]
 fn known_answers_of_the_generator() {
-    // Known-answer vectors that the authors of Philox publish with Random123.
+    // Known-answer vectors published by the authors of Philox with Random123.
     assert_eq!(
         philox([0, 0], 0),
         [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]
@@ -62,7 +62,7 @@ fn elements_depend_on_their_number_alone() {
             for n in [0, 1, 3, 1024, 1025] {
                 assert_eq!(all[..n], sample(&Serial, what, elem, n));
             }
-            // The stream of a later offset is the rest of this one.
+            // A stream with a later offset continues this one.
             let skip = if elem == Elem::F64 { 2 } else { 4 };
             let mut out = [0u64; 4];
             let stream = Stream {
@@ -76,7 +76,7 @@ fn elements_depend_on_their_number_alone() {
     }
 }
 
-/// Kolmogorov and Smirnov's distance times sqrt(n) stays below 1.95 with probability 0.999.
+/// Checks the Kolmogorov-Smirnov distance: times sqrt(n) it is below 1.95 with probability 0.999.
 fn follows(what: &str, mut x: Vec<f64>, distribution: impl Fn(f64) -> f64) {
     x.sort_by(f64::total_cmp);
     let n = x.len() as f64;
@@ -119,7 +119,7 @@ fn samples_follow_their_distributions() {
         // Four standard deviations.
         assert!((ones - 0.3 * n as f64).abs() < 4.0 * (n as f64 * 0.21).sqrt());
     }
-    // Neighbours, which share a block, are not correlated: the sum of products has standard deviation sqrt(n).
+    // Neighbours share a counter block but are uncorrelated: the sum of products has standard deviation sqrt(n).
     let z = sample(
         &Serial,
         Distribution::Normal {
@@ -175,7 +175,8 @@ fn gammas(threads: &dyn Threads, scale: Scale, shapes: &[f64], elem: Elem, n: us
     read(elem, n, &out)
 }
 
-/// Mean and variance are the parameter's, within four standard errors; the variance's is sqrt((kurtosis - 1) / n) of it.
+/// Checks that mean and variance are the given ones within four standard errors; the relative standard error of the variance is
+/// sqrt((kurtosis - 1) / n).
 fn has_moments(what: &str, x: &[f64], mean: f64, variance: f64, excess: f64) {
     let n = x.len() as f64;
     let m = x.iter().sum::<f64>() / n;
@@ -196,7 +197,7 @@ fn gamma_numbers_have_their_distribution() {
     for shape in [0.3, 1.0, 4.5, 30.0, 1000.0, 1e12] {
         let x = gammas(&Serial, Scale::Linear, &[shape], Elem::F64, n);
         assert_eq!(x, gammas(&Spawn(3), Scale::Linear, &[shape], Elem::F64, n));
-        // One shape for all and one for each give the same.
+        // One shape for all elements and one per element give the same samples.
         assert_eq!(
             x[..500],
             gammas(&Serial, Scale::Linear, &[shape; 500], Elem::F64, 500)
@@ -219,14 +220,14 @@ fn gamma_numbers_have_their_distribution() {
     let odd = [0.0, f64::INFINITY, f64::NAN, -1.0, 2.0];
     let x = gammas(&Serial, Scale::Linear, &odd, Elem::F64, 5);
     assert!(x[0] == 0.0 && x[1] == f64::INFINITY && x[2].is_nan() && x[3].is_nan() && x[4] > 0.0);
-    // A number far below the smallest float has a finite logarithm.
+    // A sample far below the smallest float has a finite logarithm.
     let tiny = gammas(&Serial, Scale::Log, &[1e-5], Elem::F64, 1000);
     assert!(tiny.iter().all(|x| x.is_finite()) && tiny.iter().any(|&x| x < -1e4));
 }
 
-/// The place of the probability `f(x)` among gamma numbers of shape `a`, by bisection.
+/// The quantile of `probability` for gamma samples of shape `a`, by bisection.
 fn quantile(a: f64, probability: f64) -> f64 {
-    // Lower incomplete gamma function by its series, for a and x of moderate size.
+    // Lower incomplete gamma function by its series, for moderate a and x.
     let below = |x: f64| {
         let (mut t, mut sum) = (1.0 / a, 1.0 / a);
         for n in 1..2000 {
@@ -253,9 +254,9 @@ fn gamma_slopes_are_those_of_the_quantile() {
         for probability in [0.01, 0.3, 0.7, 0.99] {
             let x = quantile(a, probability);
             let h = 1e-3 * a;
-            // Differences of logarithms: the numbers of small shapes span hundreds of decades.
+            // Differences of logarithms: samples of small shapes span hundreds of decades.
             let at = |k: f64| quantile(a + k * h, probability).ln();
-            // Five points: the error of the difference is of the order of h^4.
+            // Five-point stencil: the error is of order h^4.
             let want = (at(-2.0) - 8.0 * at(-1.0) + 8.0 * at(1.0) - at(2.0)) / (12.0 * h);
             let mut found = [0.0; 2];
             gamma_slopes(&Serial, Scale::Linear, &[a], &[x], &mut found[..1]);
@@ -268,7 +269,7 @@ fn gamma_slopes_are_those_of_the_quantile() {
             assert!((found[1] * x / found[0] - 1.0).abs() < 1e-9);
         }
     }
-    // The two sides of the border between iteration and expansion agree.
+    // Iteration and expansion agree at the shape where one replaces the other.
     for z in [-3.0, 0.1, 3.0] {
         let slope = |a: f64| {
             let mut found = [0.0];
@@ -333,7 +334,7 @@ fn counts_have_their_moments_from_tables_and_one_by_one() {
             let x = counts(&Serial, what, given, Elem::I64, n);
             assert_eq!(x, counts(&Spawn(3), what, given, Elem::I64, n));
             assert!(x.iter().all(|&x| x >= 0.0));
-            // The few heavy tails among them have excess kurtosis below 300.
+            // Zipf samples are heavy-tailed: their excess kurtosis is below 300.
             let excess = if what == Counts::Zipf { 300.0 } else { 20.0 };
             has_moments(
                 &format!("{what:?} {parameters:?}"),
@@ -383,7 +384,7 @@ fn integers_are_equally_likely() {
         let x = run(&Serial);
         assert_eq!(x, run(&Spawn(2)));
         assert!(x.iter().all(|&x| x >= low as f64 && x < high as f64));
-        // Ten classes: the sum of squared deviations over the mean is below 28 with probability 0.999 (nine degrees of freedom).
+        // Chi-squared test with ten classes: the statistic is below 28 with probability 0.999 (nine degrees of freedom).
         let classes = (high - low as i128).min(10) as usize;
         let mut counts = vec![0f64; classes];
         x.iter().for_each(|&x| {
@@ -411,7 +412,7 @@ fn choices() {
         out.sort();
         assert_eq!(out, (0..n as i64).collect::<Vec<_>>());
     }
-    // Every order of three is as likely as any other.
+    // All orders of three are equally likely.
     let mut counts = std::collections::HashMap::new();
     for offset in 0..6000 {
         let mut out = [0i64; 3];

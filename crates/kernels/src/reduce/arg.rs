@@ -1,4 +1,4 @@
-//! Positions of extremes.
+//! `argmin` and `argmax`: positions of extrema.
 
 use std::mem::MaybeUninit;
 
@@ -19,23 +19,24 @@ pub enum Extreme {
 
 /// Bytes of one block of a row, and of one row of columns.
 const BLOCK_BYTES: usize = 8 * 1024;
-/// Values that are looked at one after the other.
+/// Rows with at most this many values are searched one value at a time.
 const FEW: usize = 16;
-/// Columns looked at side by side.
+/// Columns searched together.
 const COLUMNS: usize = 256;
 /// Elements of one segment of a long row.
 const SEGMENT: usize = 64 * 1024;
 
-/// Aligned room for one block.
+/// Aligned buffer for one block.
 type Block = MaybeUninit<[[u64; 8]; BLOCK_BYTES / 64]>;
-/// Room for one value of any type.
+/// Buffer for one value of any type.
 type Value = [u64; 2];
 
 #[derive(Clone, Copy)]
 struct Kernel {
-    /// `(values, n, best, has_best)`: where in a block the first value better than `best` that is the block's best stands, kept in `best`.
+    /// `(values, n, best, has_best)`: searches a block for a value better than `best`. Returns the position of the first best one, which replaces
+    /// `best`.
     row: unsafe fn(*const u8, usize, *mut u8, bool) -> Option<usize>,
-    /// `(best, positions, values, row number, n)`: one more row of columns.
+    /// `(best, positions, values, row number, n)`: updates the best values and positions of `n` columns with one more row.
     columns: unsafe fn(*mut u8, *mut i64, *const u8, i64, usize),
 }
 
@@ -81,7 +82,7 @@ fn replaces<A: Number, O: Fold<A>>(a: A, b: A) -> bool {
     !a.is_nan() & (b.is_nan() | ((O::apply(a, b) == b) & (a != b)))
 }
 
-/// The first element for which a condition holds: without branches until the block that has it.
+/// The first index for which a condition holds: without branches up to the block that contains it.
 macro_rules! first {
     ($x:ident, |$v:ident| $holds:expr) => {{
         const BLOCK: usize = 64;
@@ -102,13 +103,13 @@ macro_rules! first {
     }};
 }
 
-/// Values whose extreme is found with its position in one pass: each lane keeps its best value and the number of the step it came in.
+/// Types whose extremum and its position are found in one pass: each lane stores its best value and the step at which it was found.
 trait Stepped: Lane {
-    /// Where the best of at most [`STEPS`] steps' values stands, and that value; `None` if that takes the other way: few values, or NaN among them.
+    /// Position and value of the best element. `None` if another loop must be used: too few or more than [`STEPS`] steps of values, or a NaN.
     fn best<O: Fold<Self>>(x: &[Self]) -> Option<(usize, Self)>;
 }
 
-/// Steps that a lane counts at most, and values are looked at in stretches of as many.
+/// Maximum number of steps of a lane (the counter is narrow); longer rows are searched in chunks.
 const STEPS: usize = 32;
 
 macro_rules! stepped {
@@ -130,7 +131,8 @@ macro_rules! stepped {
             let full = x.len() / LANES;
             for step in 1..full {
                 let values = &x[step * LANES..][..LANES];
-                // Arrays of this step's own: selections written back where they were read become masked stores, which the next step's loads wait for.
+                // New arrays per step: a selection written back to its source becomes a masked store, and the loads of the next step would wait for
+                // it.
                 let (mut better, mut at, mut nans) = (best, steps, is_nan);
                 for l in 0..LANES {
                     let is_better = O::is_better(best[l], values[l]);
@@ -140,7 +142,7 @@ macro_rules! stepped {
                 }
                 (best, steps, is_nan) = (better, at, nans);
             }
-            // What is left, and behind it what is no better than what is there.
+            // The remaining values, padded with the lanes' own best values, which do not replace themselves.
             let rest = &x[full * LANES..];
             let mut last = best;
             last[..rest.len()].copy_from_slice(rest);
@@ -154,7 +156,7 @@ macro_rules! stepped {
             if any_nan {
                 return None;
             }
-            // The best of all lanes, then the first of those that have it.
+            // The best of all lanes, then the earliest position among those that have it.
             let mut lanes = best;
             let mut width = LANES;
             while width > 1 {
@@ -191,7 +193,7 @@ by_isa! {
         // SAFETY: the caller gives `n` values and room for one.
         let (x, best) = unsafe { (std::slice::from_raw_parts(x.cast::<A>(), n), &mut *best.cast::<A>()) };
         if n <= FEW {
-            // Finding out how to go over few values takes longer than to go over them.
+            // For so few values, choosing among the loops below costs more than a scalar loop.
             let (mut at, mut has_best) = (None, has_best);
             for (i, &value) in x.iter().enumerate() {
                 if !has_best || replaces::<A, O>(*best, value) {
@@ -218,7 +220,7 @@ by_isa! {
 
 by_isa! {
     unsafe fn columns [A: Lane, O: Fold<A>] [A, O] (best: *mut u8, positions: *mut i64, x: *const u8, r: i64, n: usize) {
-        // SAFETY: the caller gives `n` values, bests and positions, apart from each other.
+        // SAFETY: the caller gives `n` values, bests and positions, which do not overlap.
         unsafe {
             let (best, positions) = (std::slice::from_raw_parts_mut(best.cast::<A>(), n), std::slice::from_raw_parts_mut(positions, n));
             let x = std::slice::from_raw_parts(x.cast::<A>(), n);
@@ -231,13 +233,14 @@ by_isa! {
     }
 }
 
-/// Writes to `out` (I64) where the extreme of every row along `axis` stands, or of the whole array in C order if `axis` is `None`.
+/// Writes the index of the extremum of every row along `axis` to `out` (I64), or the flat index in C order of the whole array if `axis` is `None`.
 ///
-/// The first of equals wins and NaN counts as extreme, as in NumPy; complex numbers order by real, then by imaginary part.
+/// The first of equal values wins and NaN counts as extremum, as in NumPy; complex numbers compare by real, then by imaginary part.
 ///
 /// # Safety
-/// Every element of `src` can be read and every element of `out` (not looking at the stride of `axis`, or at any stride if `None`)
-/// can be written; they do not overlap; the searched length is not 0; all strides have one entry per axis of `src`.
+/// Every element of `src` can be read and every element of `out` can be written; they do not overlap; the searched length is not 0; all strides have
+/// one
+/// entry per axis of `src`. The stride of `out` along `axis` (all of its strides if `None`) is ignored.
 pub unsafe fn arg_reduce(
     threads: &dyn Threads,
     which: Extreme,
@@ -320,7 +323,7 @@ pub unsafe fn arg_reduce(
         let base = found.as_mut_ptr() as usize;
         split(threads, segments, work, &|s| {
             let (start, end) = (s * SEGMENT, n.min((s + 1) * SEGMENT));
-            // SAFETY: every task writes its own entry; places lie inside the source.
+            // SAFETY: every task writes its own entry; offsets lie inside the source.
             unsafe {
                 *(base as *mut (Value, usize)).add(s) = search.row(from as *const u8, start, end)
             };
@@ -341,7 +344,7 @@ pub unsafe fn arg_reduce(
     }
     split(threads, units, work, &|unit| {
         let (src, dst, width) = place(unit);
-        // SAFETY: places lie inside the caller's arrays.
+        // SAFETY: offsets lie inside the caller's arrays.
         unsafe {
             if side_by_side {
                 return search.columns(src, dst, inner, width);
@@ -354,11 +357,11 @@ pub unsafe fn arg_reduce(
     });
 }
 
-/// [`arg_reduce`] along the middle of three axes of a small array in C order. Answers whether it was done: it is not for elements that are not
-/// compared as they lie in memory, and not where there are many columns.
+/// [`arg_reduce`] along the middle one of three axes of a small array in C order. Returns whether it was done. It is not done for element types that
+/// need a conversion before they are compared, nor for many columns.
 ///
 /// # Safety
-/// `src` has `outer * n * inner` elements, `n > 0`, and `out` room for `outer * inner`; they do not overlap.
+/// `src` has `outer * n * inner` elements, `n > 0`, and `out` has room for `outer * inner`; they do not overlap.
 pub unsafe fn arg_reduce_small(
     which: Extreme,
     elem: Elem,
@@ -379,7 +382,7 @@ pub unsafe fn arg_reduce_small(
     let best = best.as_mut_ptr().cast::<u8>();
     for i in 0..outer {
         // SAFETY: 1. block `i` of `n * inner` elements lies inside the source, its `inner` positions inside the output. 2. `best` has room
-        // for `MOST` values of every element. 3. the first row is never compared with `best`.
+        // for `MOST` values of any type. 3. the first row is not compared with `best`, which is uninitialised then.
         unsafe {
             let (src, out) = (src.add(i * n * inner * size), out.add(i * inner));
             if inner == 1 {
@@ -404,7 +407,7 @@ struct Search {
 }
 
 impl Search {
-    /// The extreme among elements `start..end` and its number.
+    /// The extremum of elements `start..end` of a row, and its index.
     unsafe fn row(&self, src: *const u8, start: usize, end: usize) -> (Value, usize) {
         let mut best: Value = [0; 2];
         let mut at = start;
@@ -437,7 +440,7 @@ impl Search {
         (best, at)
     }
 
-    /// `width` outputs side by side.
+    /// Computes `width` neighbouring outputs together.
     unsafe fn columns(&self, src: *const u8, dst: *mut u8, inner: Axis, width: usize) {
         let (mut best, mut buffer, mut positions) =
             (Block::uninit(), Block::uninit(), [0i64; COLUMNS]);
@@ -447,7 +450,7 @@ impl Search {
         );
         let direct = self.plain && inner.src == self.size as isize;
         let mut walk = Walk::new(&self.red, 0);
-        // SAFETY: rows lie inside the source; `width` values fit each buffer. The first row is never compared with `best`.
+        // SAFETY: rows lie inside the source; `width` values fit each buffer. The first row is not compared with `best`, which is uninitialised then.
         unsafe {
             std::ptr::write_bytes(best, 0, BLOCK_BYTES);
             for r in 0..self.n {

@@ -1,10 +1,10 @@
-//! Fixtures for tests: threads, random numbers, strided buffers and a slow reader of them.
+//! Fixtures for tests: threads, random numbers, strided buffers and a scalar reader of them.
 
 use super::number::{Number, with_elem};
 use super::{Source, Target};
 use crate::{Elem, Threads};
 
-/// Lends `0` fresh threads at every call.
+/// Test threads: starts `0` new threads at every call.
 pub(crate) struct Spawn(pub usize);
 
 impl Threads for Spawn {
@@ -60,7 +60,7 @@ pub(crate) struct Strided {
 }
 
 impl Strided {
-    /// A view of `shape` whose axes lie in memory in the order `order` (outermost first), every step times `steps[axis]` (0 and
+    /// A view of `shape` whose axes are in memory order `order` (outermost first), with every stride multiplied by `steps[axis]` (0 and
     /// negative allowed), filled by `value`.
     pub fn new(
         elem: Elem,

@@ -1,4 +1,4 @@
-//! Reductions by one associative operator.
+//! Reductions with one associative operator.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,39 +11,39 @@ use super::types::Types;
 use super::{Source, Target};
 use crate::{Elem, Serial, Threads};
 
-/// What a reduction computes of the elements `x` that fall together.
+/// What a reduction computes of the elements `x` of each output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reduce {
-    /// Sum; 0 if there are none.
+    /// Sum; 0 if there are no elements.
     Sum,
-    /// Product; 1 if there are none.
+    /// Product; 1 if there are no elements.
     Prod,
-    /// Smallest, NaN if any is NaN; the largest value of the type if there are none. Complex by real, then imaginary part.
+    /// Minimum, NaN if any element is NaN; the type's maximum if there are no elements. Complex numbers compare by real, then imaginary part.
     Min,
-    /// Largest, NaN if any is NaN; the smallest value of the type if there are none. Complex by real, then imaginary part.
+    /// Maximum, NaN if any element is NaN; the type's minimum if there are no elements. Complex numbers compare by real, then imaginary part.
     Max,
-    /// Whether any is not zero (NaN is not zero).
+    /// Whether any element is nonzero (NaN is nonzero).
     Any,
-    /// Whether none is zero.
+    /// Whether all elements are nonzero.
     All,
-    /// Sum divided by the number of elements; NaN if there are none.
+    /// Sum divided by the number of elements; NaN if there are no elements.
     Mean,
-    /// Sum of |x|^2, real for complex x.
+    /// Sum of |x|^2; real for complex x.
     SumSquares,
-    /// Sum of |x|, real for complex x.
+    /// Sum of |x|; real for complex x.
     SumAbs,
-    /// Number of elements that are not zero.
+    /// Number of nonzero elements.
     CountNonzero,
-    /// Sum of the elements that are no NaN; 0 if there are none.
+    /// Sum of the elements that are not NaN; 0 if there are none.
     NanSum,
-    /// Smallest of the real elements that are no NaN; NaN if all are, the largest value of an integer type if there are none.
+    /// Minimum of the real elements that are not NaN; NaN if all are NaN; an integer type's maximum if there are no elements.
     NanMin,
-    /// Largest of the real elements that are no NaN; NaN if all are, the smallest value of an integer type if there are none.
+    /// Maximum of the real elements that are not NaN; NaN if all are NaN; an integer type's minimum if there are no elements.
     NanMax,
 }
 
 impl Reduce {
-    /// The reduction that is the same where no element is NaN.
+    /// The reduction that gives the same result if no element is NaN.
     pub(super) fn without_nan(self) -> Reduce {
         match self {
             Reduce::NanSum => Reduce::Sum,
@@ -54,27 +54,27 @@ impl Reduce {
     }
 }
 
-/// Bytes of one block of a row: a converted copy of it and what it came from stay in the first-level cache.
+/// Bytes of one block of a row: its source and its converted copy fit in L1.
 const BLOCK_BYTES: usize = 16 * 1024;
-/// Bytes of accumulators that columns are reduced into at once.
+/// Bytes of column accumulators that are reduced into at once.
 const COLUMN_BYTES: usize = 2048;
-/// Rows folded into one set of column accumulators before these are set aside.
+/// Rows folded into one set of column accumulators before the set goes to the summation tree.
 const BLOCK_ROWS: usize = 64;
-/// About the number of elements in one segment of a divided reduction.
+/// Approximate number of elements in one segment of a reduction that is split.
 const SEGMENT: usize = 64 * 1024;
 
-/// Elements that `any` and `all` look at before they look at all.
+/// Number of elements that `any` and `all` check first, before they scan the whole array.
 const HEAD: usize = 4096;
 
-/// Aligned room for one block.
+/// Aligned buffer for one block.
 type Block = MaybeUninit<[[u64; 8]; BLOCK_BYTES / 64]>;
-/// Aligned room for one set of column accumulators.
+/// Aligned buffer for one set of column accumulators.
 type Columns = MaybeUninit<[[u64; 8]; COLUMN_BYTES / 64]>;
 
-/// [`super::reduce`], but for products that leave the range of their type.
+/// [`super::reduce`] without the correction of products that leave the range of their type.
 ///
 /// # Safety
-/// As of [`super::reduce`].
+/// Same as for [`super::reduce`].
 pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bool], out: &Target) {
     debug_assert!(
         src.shape.len() == axes.len()
@@ -119,7 +119,7 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
         && out.elem == Elem::Bool
         && matches!(op, Reduce::Any | Reduce::All)
     {
-        // Often the first elements decide.
+        // The first elements often decide the result.
         let size = src.elem.size() as isize;
         let head = Source {
             ptr: from,
@@ -142,7 +142,7 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
     }
     let counts = op == Reduce::CountNonzero || (op == Reduce::Sum && src.elem == Elem::Bool);
     if outputs == 1 && dense && counts && out.elem == Elem::I64 {
-        // SAFETY: `n` elements from `from` on; the output is one integer.
+        // SAFETY: `from` has `n` elements; the output is one integer.
         unsafe { *to.cast::<i64>() = count_dense(threads, src.elem, from, n) as i64 };
         return;
     }
@@ -174,12 +174,12 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
         dst: 0,
     });
     let plan = Plan::new(op, src.elem, out.elem, keep, inner, red, n, columns);
-    // SAFETY: the caller's; `from` and `to` moved to the first elements of the flipped axes.
+    // SAFETY: guaranteed by the caller; `from` and `to` are at the first elements of the reversed axes.
     unsafe { plan.run(threads, from, to) }
 }
 
 by_isa! {
-    /// Whether one of `n` bytes is not zero, or is zero if that is `wanted`: looks no farther than to the end of a stretch that has one.
+    /// Whether one of `n` bytes is nonzero (`wanted`), or is zero (not `wanted`). Stops after the first chunk that contains one.
     ///
     /// # Safety
     /// `bytes` has `n` bytes.
@@ -187,7 +187,7 @@ by_isa! {
         const STRETCH: usize = 512;
         let mut at = 0;
         while at < n {
-            // The first stretch is short: often the first elements decide.
+            // The first chunk is short, because the first elements often decide.
             let end = n.min(at + if at == 0 { 64 } else { STRETCH });
             let mut found = false;
             for i in at..end {
@@ -203,7 +203,7 @@ by_isa! {
     }
 }
 
-/// How many of `n` dense elements are not zero.
+/// Number of nonzero elements among `n` dense ones.
 ///
 /// # Safety
 /// `from` has `n` elements.
@@ -240,14 +240,14 @@ unsafe fn count_dense(threads: &dyn Threads, elem: Elem, from: *const u8, n: usi
 }
 
 by_isa! {
-    /// How many of `n` bytes are not zero.
+    /// Number of nonzero bytes among `n`.
     #[allow(clippy::needless_range_loop, reason = "lanes of a register; iterator adapters may be compiled apart from it")]
     ///
     /// # Safety
     /// `bytes` has `n` bytes.
     pub(crate) unsafe fn count_bytes[][](bytes: *const u8, n: usize) -> usize {
         const LANES: usize = 64;
-        // A counter of one byte holds 255.
+        // A one-byte counter holds at most 255.
         const ROWS: usize = 255;
         let (mut total, mut at) = (0, 0);
         while at + LANES <= n {
@@ -255,7 +255,7 @@ by_isa! {
             let rows = ((n - at) / LANES).min(ROWS);
             for _ in 0..rows {
                 for lane in 0..LANES {
-                    // SAFETY: a whole row of lanes lies before `n`.
+                    // SAFETY: a whole row of lanes ends before `n`.
                     counts[lane] += (unsafe { *bytes.add(at + lane) } != 0) as u8;
                 }
                 at += LANES;
@@ -277,24 +277,24 @@ struct Plan {
     types: Types,
     /// Bytes of an accumulator.
     size: usize,
-    /// Kept axes but the innermost.
+    /// Kept axes except the innermost one.
     outer: Axes,
-    /// The innermost kept axis, cut into units of `width`.
+    /// The innermost kept axis, split into units of `width`.
     inner: Axis,
     width: usize,
-    /// Reduced axes, `n` elements per output, cut into `segments`.
+    /// Reduced axes, `n` elements per output, split into `segments`.
     red: Axes,
     n: usize,
     segments: usize,
-    /// Whether `width` neighbours along `inner` are reduced side by side.
+    /// Whether `width` neighbouring outputs along `inner` are reduced together.
     columns: bool,
-    /// Elements need no conversion.
+    /// Whether elements need no conversion.
     plain: bool,
-    /// Folds neighbours of the source where they lie, if there is such a loop.
+    /// Folds contiguous source elements without loading them into a buffer first. `None` if there is no such loop.
     in_place: Option<unsafe fn(*const u8, usize, *mut u8)>,
     /// Bytes of an element of the source.
     step: isize,
-    /// What a mean divides by.
+    /// Divisor of a mean.
     divisor: Option<f64>,
 }
 
@@ -315,7 +315,7 @@ impl Plan {
     ) -> Plan {
         let types = Types::new(op, src, out);
         let size = types.acc.size();
-        // Rows of few elements are grouped so that a unit is worth its overhead; one set of accumulators bounds the width.
+        // Short rows are grouped so that a unit is worth its overhead; the size of the accumulators limits the group.
         let most = COLUMN_BYTES / size;
         let most = if columns {
             most
@@ -370,7 +370,7 @@ impl Plan {
                 let (from, to, width) = place(unit);
                 let mut acc = Columns::uninit();
                 let acc = acc.as_mut_ptr().cast::<u8>();
-                // SAFETY: `width` accumulators fit `acc` by the choice of `width`; places lie inside the caller's arrays.
+                // SAFETY: `width` was chosen such that the accumulators fit in `acc`; offsets lie inside the caller's arrays.
                 unsafe {
                     self.unit(from, width, 0, self.n, acc);
                     self.finish(acc, to, width);
@@ -390,7 +390,7 @@ impl Plan {
                 self.n * segment / self.segments,
                 self.n * (segment + 1) / self.segments,
             );
-            // SAFETY: every task has its own partial accumulators; places lie inside the caller's arrays.
+            // SAFETY: every task has its own partial accumulators; offsets lie inside the caller's arrays.
             unsafe { self.unit(from, width, start, end, partial(unit, segment)) };
         });
         for unit in 0..units {
@@ -398,7 +398,7 @@ impl Plan {
             let mut step = 1;
             while step < self.segments {
                 for segment in (0..self.segments - step).step_by(2 * step) {
-                    // SAFETY: both partials are complete and apart.
+                    // SAFETY: both partial results are complete and do not overlap.
                     unsafe {
                         (self.types.kernel.rows)(
                             partial(unit, segment),
@@ -418,7 +418,7 @@ impl Plan {
 
     /// Reduces elements `start..end` of each of `width` neighbouring outputs into `acc`.
     unsafe fn unit(&self, src: *const u8, width: usize, start: usize, end: usize, acc: *mut u8) {
-        // SAFETY: the caller's, for each output alone or for all side by side.
+        // SAFETY: guaranteed by the caller, for each output on its own or for all together.
         unsafe {
             if self.columns {
                 return self.column_segment(src, width, start, end, acc);
@@ -449,7 +449,7 @@ impl Plan {
         let mut buffer = Block::uninit();
         let buffer = buffer.as_mut_ptr().cast::<u8>();
         let mut at = start;
-        // Long runs are read in place where they can be, a block never leaving its run; else a block is filled from run after run.
+        // Long contiguous runs are read in place where possible, with blocks that end with their run. Otherwise a block is filled from several runs.
         let direct = self
             .in_place
             .filter(|_| (self.red.last()).is_none_or(|r| r.src == self.step && r.len >= 128));
@@ -470,14 +470,14 @@ impl Plan {
             };
             at += taken;
         }
-        // SAFETY: the caller gives room for one accumulator.
+        // SAFETY: the caller's `acc` has room for one accumulator.
         unsafe { tree.finish(1, acc) };
     }
 
-    /// Loads the next `n` elements of a walk.
+    /// Loads the next `n` elements of a walk into a buffer.
     unsafe fn fill(&self, src: *const u8, walk: &mut Walk, n: usize, buffer: *mut u8) -> usize {
         let stride = self.red.last().map_or(0, |r| r.src);
-        // Truth values are loaded as bytes and become integers after the whole block is loaded.
+        // Truth values are loaded as bytes and converted to integers after the whole block is loaded.
         let item = if self.types.counts { 1 } else { self.size };
         let mut filled = 0;
         while filled < n {
@@ -550,13 +550,13 @@ impl Plan {
             });
             at += rows;
         }
-        // SAFETY: the caller gives room for `width` accumulators.
+        // SAFETY: the caller's `acc` has room for `width` accumulators.
         unsafe { tree.finish(width, acc) };
     }
 
-    /// Divides a mean and writes `width` outputs.
+    /// Divides by the divisor (means only) and writes `width` outputs.
     unsafe fn finish(&self, acc: *mut u8, to: *mut u8, width: usize) {
-        // SAFETY: the caller gives `width` accumulators of the type named by `acc` and as many writable outputs.
+        // SAFETY: the caller gives `width` accumulators of type `acc` and as many writable outputs.
         unsafe {
             if let Some(n) = self.divisor {
                 let parts = if matches!(self.types.acc, Elem::C64 | Elem::C128) {
@@ -576,12 +576,12 @@ impl Plan {
     }
 }
 
-/// Joins results of equal blocks in a binary tree: block 0 with 1, 2 with 3, then pairs with pairs, as they come.
+/// Combines the results of equal blocks in a binary tree as they arrive: block 0 with 1, 2 with 3, then pairs with pairs.
 struct Tree<'a> {
     kernel: &'a Kernel,
-    /// One set of accumulators per level, and one for the newest block.
+    /// One set of accumulators per level, and one for the latest block.
     levels: SmallVec<[[u64; 8]; 8]>,
-    /// Lines of 64 bytes per set.
+    /// Cache lines (64 bytes) per set.
     lines: usize,
     pushed: usize,
 }
@@ -602,19 +602,19 @@ impl<'a> Tree<'a> {
         self.levels[k * self.lines..].as_mut_ptr().cast()
     }
 
-    /// Adds the block that `make` writes, as `n` accumulators.
+    /// Adds a block, which `make` writes as `n` accumulators.
     fn push(&mut self, n: usize, make: impl FnOnce(*mut u8)) {
         let level = self.pushed.trailing_ones() as usize;
-        // Blocks that end with their runs are more than the estimate.
+        // Blocks that end with their runs can be more than were estimated.
         let needed = (level + 1) * self.lines;
         if self.levels.len() < needed {
             self.levels.resize(needed, [0; 8]);
         }
         make(self.level(level));
-        // Levels below are full: the newest joins them from the right, the oldest ends in `level`.
+        // All levels below are occupied: each is combined with the latest block as its right operand, and the result goes to `level`.
         for k in 0..level {
             let (newest, older) = (self.level(level), self.level(k));
-            // SAFETY: both sets are complete, apart and `n` long.
+            // SAFETY: both sets are complete, have length `n` and do not overlap.
             unsafe {
                 (self.kernel.rows)(older, newest, 0, 1, n);
                 std::ptr::copy_nonoverlapping(older, newest, self.lines * 64);
@@ -623,14 +623,14 @@ impl<'a> Tree<'a> {
         self.pushed += 1;
     }
 
-    /// Writes the result of all blocks; the neutral element if there were none.
+    /// Writes the result of all blocks; the neutral element if there are none.
     unsafe fn finish(mut self, n: usize, acc: *mut u8) {
-        // SAFETY: the caller gives room for `n` accumulators.
+        // SAFETY: the caller's `acc` has room for `n` accumulators.
         unsafe { (self.kernel.fill)(acc, n) };
         let mut full = self.pushed;
         while full != 0 {
             let k = full.ilog2() as usize;
-            // SAFETY: the level is complete and apart from `acc`.
+            // SAFETY: the level is complete and does not overlap `acc`.
             unsafe { (self.kernel.rows)(acc, self.level(k), 0, 1, n) };
             full &= !(1 << k);
         }

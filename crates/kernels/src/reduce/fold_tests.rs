@@ -2,7 +2,7 @@ use super::*;
 use crate::Serial;
 use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
 
-/// Reduced shape (length 1 at reduced axes) and the slow result of every output.
+/// Shape of the result (length 1 at reduced axes), and every output by a scalar loop.
 fn slow(op: Reduce, x: &Strided, axes: &[bool]) -> (Vec<usize>, Vec<(f64, f64)>) {
     let shape: Vec<usize> = x
         .shape
@@ -92,7 +92,7 @@ fn check(op: Reduce, x: &Strided, out: Elem, axes: &[bool], threads: &dyn Thread
     let (shape, want) = slow(op, x, axes);
     let order: Vec<usize> = (0..shape.len()).rev().collect();
     let mut y = Strided::new(out, &shape, &order, &vec![-2; shape.len()], || (77.0, 0.0));
-    // SAFETY: the views lie in their buffers, which are apart.
+    // SAFETY: the views lie in their buffers, which do not overlap.
     unsafe { reduce(threads, op, &x.source(), axes, &y.target()) };
     let n = x
         .shape
@@ -100,7 +100,7 @@ fn check(op: Reduce, x: &Strided, out: Elem, axes: &[bool], threads: &dyn Thread
         .zip(axes)
         .map(|(&n, &a)| if a { n } else { 1 })
         .product::<usize>() as f64;
-    // Roundings of n values around 1, in the type that accumulates or stores, add up as a random walk.
+    // The rounding errors of n values around 1, in the accumulator's or the output's type, add up like a random walk.
     let eps = match out {
         Elem::F16 => 2f64.powi(-10),
         Elem::BF16 => 2f64.powi(-7),
@@ -142,7 +142,7 @@ const OPS: [Reduce; 10] = [
     Reduce::CountNonzero,
 ];
 
-/// Values that every element type holds exactly, few enough that products stay small.
+/// Values that every element type represents exactly, of few different magnitudes, so that products stay small.
 fn value(elem: Elem, noise: &mut Noise) -> (f64, f64) {
     let small = |noise: &mut Noise, low: i64| (noise.below(3) as i64 + low) as f64;
     match elem {
@@ -249,7 +249,7 @@ fn nan_is_left_out_where_it_is_to_lose() {
     let mut noise = Noise(23);
     for elem in [Elem::F32, Elem::F64, Elem::F16, Elem::BF16, Elem::I16] {
         let mut i = 0;
-        // Column 4 is all NaN, others here and there.
+        // Column 4 is all NaN; other columns contain some.
         let x = Strided::new(elem, &[5, 70], &[0, 1], &[1, 1], || {
             i += 1;
             if elem >= Elem::F16 && (noise.below(4) == 0 || i % 70 == 4) {

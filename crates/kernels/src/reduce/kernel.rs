@@ -1,9 +1,9 @@
-//! Inner loops of reductions: fold a contiguous row, add rows to a row of accumulators, convert rows.
+//! Inner loops of reductions: fold a contiguous row, fold rows into a row of accumulators, convert rows.
 
 use super::number::{Bit, Cx, Number, with_elem};
 use crate::Elem;
 
-/// Makes an `unsafe fn` whose body is compiled once per instruction set and chosen by `isa()` at each call.
+/// Defines an `unsafe fn` whose body is compiled once per instruction set; each call selects with `isa()`.
 ///
 /// The two bracketed lists are the generic parameters with and without their bounds.
 macro_rules! by_isa {
@@ -40,7 +40,7 @@ macro_rules! by_isa {
 }
 pub(crate) use by_isa;
 
-/// An accumulator and how many of them one fold keeps apart: 256 bytes, four of the widest registers.
+/// An accumulator type with the number of independent lanes of a fold: 256 bytes, four of the widest registers.
 pub(crate) trait Lane: Number {
     type Lanes: AsMut<[Self]>;
     fn lanes(value: Self) -> Self::Lanes;
@@ -53,19 +53,19 @@ macro_rules! lanes {
         fn lanes(value: Self) -> Self::Lanes { [value; $n] }
     })* };
 }
-// C128 keeps 16, I8 and U8 256.
+// C128 has 16 lanes, I8 and U8 have 256.
 lanes!(Bit, 256; i8, 256; u8, 256; i16, 128; u16, 128; i32, 64; u32, 64; f32, 64; i64, 32; u64, 32; f64, 32; Cx<f32>, 32; Cx<f64>, 16);
 
 /// An associative operator with its neutral element.
 pub(crate) trait Fold<A>: Copy + 'static {
     fn neutral() -> A;
     fn apply(a: A, b: A) -> A;
-    /// Of an operator that chooses: whether `b` takes the place of `a`, neither being NaN.
+    /// For operators that select an operand: whether `b` replaces `a`; neither is NaN.
     #[inline(always)]
     fn is_better(_a: A, _b: A) -> bool {
         false
     }
-    /// Whether a result that is NaN must be the first one of the row, where lanes have lost which came first.
+    /// Whether a NaN result must be the first NaN of the row, which lanes alone cannot determine.
     const FIRST_NAN: bool = false;
 }
 
@@ -104,7 +104,8 @@ sum_prod!(
         Cx { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re }
 );
 
-// NaN wins: an accumulator that is NaN never compares, a new value that is NaN replaces: of a complex accumulator only what is none.
+// NaN propagates: a NaN accumulator compares false with everything, and a new NaN replaces it. For complex numbers the first NaN must remain, so a
+// new NaN replaces only an accumulator that is not NaN.
 impl<A: Number> Fold<A> for Min {
     const FIRST_NAN: bool = A::IS_COMPLEX;
     #[inline(always)]
@@ -144,10 +145,10 @@ impl<A: Number> Fold<A> for Max {
     }
 }
 
-/// As [`Min`], but NaN loses: it is the neutral element, and comes out of nothing else.
+/// [`Min`] that ignores NaN: NaN is the neutral element, so the result is NaN only without other values.
 #[derive(Clone, Copy)]
 pub(crate) struct NanMin;
-/// As [`Max`], but NaN loses.
+/// [`Max`] that ignores NaN.
 #[derive(Clone, Copy)]
 pub(crate) struct NanMax;
 
@@ -169,7 +170,7 @@ macro_rules! nan_loses {
 }
 nan_loses!(f32, f64);
 
-/// The loops of one operator over one accumulator type, pointers untyped.
+/// The loops of one operator over one accumulator type, on untyped pointers.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel {
     /// Folds `n` contiguous values into one: `(values, n, result)`.
@@ -178,13 +179,15 @@ pub(crate) struct Kernel {
     pub rows: unsafe fn(*mut u8, *const u8, isize, usize, usize),
     /// Writes the neutral element `n` times.
     pub fill: unsafe fn(*mut u8, usize),
-    /// The fold of `carry` and all values up to each of `n`, in their places or elsewhere; leaves the last in `carry`: `(values, results, n, carry)`.
+    /// Running folds, in place or not: `(values, results, n, carry)`. Result `i` is the fold of `carry` and the values up to `i`; the last one
+    /// becomes
+    /// `carry`.
     pub prefix: unsafe fn(*const u8, *mut u8, usize, *mut u8),
-    /// Replaces the values of [`CHAINS`] rows of `n`, one behind the other, by theirs, with a carry each: `(values, n, carries)`.
+    /// Replaces the values of [`CHAINS`] consecutive rows of length `n` by their running folds, with one carry per row: `(values, n, carries)`.
     pub prefixes: unsafe fn(*mut u8, usize, *mut u8),
 }
 
-/// Rows whose running folds are computed side by side: that of one row waits for every one of its steps.
+/// Number of rows whose running folds are computed together, because each step of a single row waits for the one before.
 pub(crate) const CHAINS: usize = 8;
 
 impl Kernel {
@@ -206,12 +209,12 @@ by_isa! {
     }
 }
 
-/// What becomes of an element before it is folded. A trait and no closure: that might be compiled without the loop's instruction set.
+/// Conversion of an element before it is folded. A trait, because a closure might be compiled without the loop's instruction set.
 pub(crate) trait Prepare<S, A>: 'static {
     fn of(x: S) -> A;
 }
 
-/// The number itself, in the accumulator's type.
+/// Converts the number to the accumulator's type.
 pub(crate) struct AsNumber;
 
 impl<S: Number, A: Number> Prepare<S, A> for AsNumber {
@@ -222,14 +225,14 @@ impl<S: Number, A: Number> Prepare<S, A> for AsNumber {
 }
 
 by_isa! {
-    /// As `fold`, of elements that are prepared on the way: the same lanes as after a pass of its own.
+    /// `fold` of elements that are converted on the way. Same lanes, and so the same result, as converting in a separate pass.
     pub(crate) unsafe fn fold_prepared [S: Number, A: Lane, O: Fold<A>, P: Prepare<S, A>] [S, A, O, P] (x: *const u8, n: usize, out: *mut u8) {
         // SAFETY: the caller gives `n` readable elements and one writable value.
         unsafe { *out.cast::<A>() = fold_row_of::<S, A, O, P>(std::slice::from_raw_parts(x.cast::<S>(), n)) }
     }
 }
 
-/// Lanes in a fixed order: the result depends on the length alone, not on the instruction set.
+/// Folds a row in lanes, in a fixed order: the result depends only on the length, not on the instruction set.
 #[inline(always)]
 pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
     let value = fold_row_of::<A, A, O, Itself>(x);
@@ -239,7 +242,7 @@ pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
     value
 }
 
-/// The value as it is, complex ones without a detour.
+/// The unchanged value.
 struct Itself;
 
 impl<A> Prepare<A, A> for Itself {
@@ -267,7 +270,8 @@ fn fold_row_of<S: Copy, A: Lane, O: Fold<A>, P: Prepare<S, A>>(x: &[S]) -> A {
             lanes[i] = O::apply(lanes[i], P::of(chunk[i]));
         }
     }
-    // What is left goes to the lanes all at once, with neutral elements behind it: one by one it would take as long as the rest of a short row.
+    // The remaining values are padded with neutral elements and folded into all lanes at once; one by one they would dominate the time of a short
+    // row.
     let rest = &x[full..];
     let mut last = A::lanes(O::neutral());
     let last = last.as_mut();
@@ -289,12 +293,12 @@ fn fold_row_of<S: Copy, A: Lane, O: Fold<A>, P: Prepare<S, A>>(x: &[S]) -> A {
 
 by_isa! {
     unsafe fn rows [A: Lane, O: Fold<A>] [A, O] (acc: *mut u8, x: *const u8, stride: isize, rows: usize, n: usize) {
-        // SAFETY: the caller gives `n` accumulators and `rows` rows of `n` readable values, apart from the accumulators.
+        // SAFETY: the caller gives `n` accumulators and `rows` rows of `n` readable values, which do not overlap the accumulators.
         unsafe {
             let acc = std::slice::from_raw_parts_mut(acc.cast::<A>(), n);
             let row = |r: usize| std::slice::from_raw_parts(x.offset(r as isize * stride).cast::<A>(), n);
             let mut r = 0;
-            // Four rows a pass: the accumulators are read and written a quarter as often.
+            // Four rows per pass, so that the accumulators are read and written a quarter as often.
             while r + 4 <= rows {
                 let (a, b, c, d) = (row(r), row(r + 1), row(r + 2), row(r + 3));
                 for j in 0..n {
@@ -321,7 +325,7 @@ unsafe fn fill<A: Lane, O: Fold<A>>(acc: *mut u8, n: usize) {
 
 unsafe fn prefix<A: Lane, O: Fold<A>>(x: *const u8, y: *mut u8, n: usize, carry: *mut u8) {
     let (x, y, carry) = (x.cast::<A>(), y.cast::<A>(), carry.cast::<A>());
-    // SAFETY: the caller gives `n` values, room for as many (the values themselves, or apart from them) and a carry of its own.
+    // SAFETY: the caller gives `n` values, room for `n` results (the values themselves or separate memory), and a separate carry.
     unsafe {
         let mut last = *carry;
         for i in 0..n {
@@ -334,7 +338,7 @@ unsafe fn prefix<A: Lane, O: Fold<A>>(x: *const u8, y: *mut u8, n: usize, carry:
 
 unsafe fn prefixes<A: Lane, O: Fold<A>>(x: *mut u8, n: usize, carries: *mut u8) {
     let (x, carries) = (x.cast::<A>(), carries.cast::<A>());
-    // SAFETY: the caller gives `CHAINS` rows of `n` values and as many carries, apart from them.
+    // SAFETY: the caller gives `CHAINS` rows of `n` values and `CHAINS` separate carries.
     unsafe {
         let mut last: [A; CHAINS] = std::array::from_fn(|r| *carries.add(r));
         for i in 0..n {
@@ -373,7 +377,7 @@ by_isa! {
     }
 }
 
-/// Moves a strided row of items into a contiguous one.
+/// Copies a strided row of items to a contiguous one.
 pub(crate) unsafe fn gather<T: Copy>(src: *const u8, stride: isize, n: usize, dst: *mut u8) {
     // SAFETY: the caller gives `n` readable items and room for `n`.
     unsafe {
@@ -386,7 +390,7 @@ pub(crate) unsafe fn gather<T: Copy>(src: *const u8, stride: isize, n: usize, ds
     }
 }
 
-/// The move of items of one element type.
+/// The gather of items of one element type.
 pub(crate) fn gather_of(elem: Elem) -> Load {
     match elem.size() {
         1 => gather::<u8>,
@@ -397,7 +401,7 @@ pub(crate) fn gather_of(elem: Elem) -> Load {
     }
 }
 
-/// Conversion of `src` to the accumulator type `acc`, which is `src` itself, I64, F32 or F64 or the wider complex type.
+/// Conversion from `src` to the accumulator type `acc`, which is `src` itself, I64, F32, F64 or C128.
 pub(crate) fn load_of(src: Elem, acc: Elem) -> Load {
     match acc {
         _ if src == acc => gather_of(src),
@@ -415,7 +419,7 @@ pub(crate) fn load_of(src: Elem, acc: Elem) -> Load {
     }
 }
 
-/// As [`load`], for pairs too rare to be worth three instances.
+/// [`load`] compiled for the baseline only, for pairs of types too rare to be worth three instances.
 unsafe fn load_plain<S: Number, A: Number>(src: *const u8, stride: isize, n: usize, dst: *mut u8) {
     for i in 0..n {
         // SAFETY: the caller gives `n` readable elements and room for `n` results.
@@ -431,7 +435,7 @@ pub(crate) fn truth_of(src: Elem) -> Load {
 }
 
 by_isa! {
-    /// Squared magnitudes, or magnitudes if `ROOT`, of complex numbers: a strided row of `Cx<S>` to a contiguous one of `A`.
+    /// Squared magnitudes, or magnitudes if `ROOT`, of complex numbers: from a strided row of `Cx<S>` to a contiguous one of `A`.
     pub(crate) unsafe fn magnitude [S: Number, A: Number, const ROOT: bool] [S, A, ROOT]
         (src: *const u8, stride: isize, n: usize, dst: *mut u8)
     {
@@ -446,7 +450,7 @@ by_isa! {
     }
 }
 
-/// Length of (x, y) that neither overflows nor underflows early; infinite if either is, even beside NaN.
+/// Magnitude of (x, y) without intermediate overflow or underflow; infinite if either is, even if the other is NaN.
 #[inline(always)]
 fn hypot(x: f64, y: f64) -> f64 {
     libm::hypot(x, y)
@@ -466,7 +470,7 @@ unsafe fn store<A: Number, O: Number>(src: *const u8, dst: *mut u8, stride: isiz
 
 unsafe fn scatter<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, n: usize) {
     if stride == size_of::<T>() as isize {
-        // SAFETY: the caller gives `n` values and `n` writable elements, apart from each other.
+        // SAFETY: the caller gives `n` values and `n` writable elements, which do not overlap.
         return unsafe { crate::copy::copy_row(src, dst, n * size_of::<T>()) };
     }
     for i in 0..n {
@@ -475,12 +479,12 @@ unsafe fn scatter<T: Copy>(src: *const u8, dst: *mut u8, stride: isize, n: usize
     }
 }
 
-/// Truth values of bytes: 1 for any but 0.
+/// Conversion of bytes to truth values: 1 for nonzero.
 pub(crate) fn truth_to_store() -> Store {
     store::<Bit, Bit>
 }
 
-/// Conversion of accumulators to the output's type, or `None` where the pair goes through F64 or C128 first.
+/// Conversion from accumulators to the output's type. `None` if the pair needs an intermediate F64 or C128.
 pub(crate) fn store_of(acc: Elem, out: Elem) -> Option<Store> {
     Some(match acc {
         _ if acc == out => match acc.size() {

@@ -1,6 +1,6 @@
-//! Reductions over any set of axes of a strided view, with a blocking that depends on the sizes alone.
+//! Reductions over any set of axes of a strided view. The blocking depends only on the sizes.
 //!
-//! [`reduce`] folds with one associative operator, [`arg_reduce`] finds positions, [`moments`] and [`log_sum_exp`] carry
+//! [`reduce`] folds with one associative operator, [`arg_reduce`] finds positions, [`moments`] and [`log_sum_exp`] have
 //! two numbers per output. Scans are in `scan`, reductions over windows in `pool`.
 
 mod arg;
@@ -27,18 +27,18 @@ use crate::{Elem, Threads};
 /// Reduces `src` over the axes marked in `axes` into `out`.
 ///
 /// Sums and products of bool and integers accumulate in 64 bits (in f64 for a float output and for the mean), f16, bf16 and f32 in
-/// f32, or in f64 if `out` is f64, complex in the wider of the two types. Floating sums keep lanes apart and join blocks in a
-/// fixed binary tree, so that rounding errors grow with the logarithm of the length; products of floats that leave the range of the
-/// type that way are computed again in the order of the elements. Results do not depend on `threads`.
+/// f32, or in f64 if `out` is f64, complex in the wider of the two types. Floating-point sums use independent lanes and combine blocks in a
+/// fixed binary tree, so that rounding errors grow with the logarithm of the length. A product of floats that over- or underflows in this
+/// order is computed again in the order of the elements. Results do not depend on `threads`.
 ///
 /// # Safety
-/// Every element of `src` can be read and every element of `out` (at the kept axes) can be written; `out` does not overlap `src`
+/// Every element of `src` can be read and every element of `out` (along the kept axes) can be written; `out` does not overlap `src`
 /// and its elements do not overlap each other; `axes` and both strides have one entry per axis of `src`.
 pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bool], out: &Target) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { fold::reduce(threads, op, src, axes, out) };
     if op == Reduce::Prod {
-        // SAFETY: the caller's; the products are written.
+        // SAFETY: guaranteed by the caller; the products are written.
         unsafe { product::mend(threads, src, axes, out) };
     }
 }
@@ -52,22 +52,22 @@ pub struct Source<'a> {
     pub elem: Elem,
     /// Length of every axis.
     pub shape: &'a [usize],
-    /// Bytes between neighbours on every axis; negative and zero are allowed.
+    /// Byte strides; negative and zero are allowed.
     pub strides: &'a [isize],
 }
 
-/// Where a reduction writes.
+/// Output of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// The element with index 0 on every axis.
     pub ptr: *mut u8,
     /// Element type; the result is converted to it.
     pub elem: Elem,
-    /// Bytes between neighbours, one per axis of the *source*; those of reduced axes are not looked at.
+    /// Byte strides, one per axis of the *source*; those of reduced axes are ignored.
     pub strides: &'a [isize],
 }
 
-// SAFETY: a `Source` is only read through, and the caller of every kernel keeps its memory alive and unwritten.
+// SAFETY: a `Source` is only read, and the caller of every kernel keeps its memory alive and unchanged.
 unsafe impl Sync for Source<'_> {}
 // SAFETY: the drivers give every task its own outputs, so that no two threads write the same element.
 unsafe impl Sync for Target<'_> {}

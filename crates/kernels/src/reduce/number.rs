@@ -1,13 +1,13 @@
-//! How elements are read as numbers and made from them, and the choice of a Rust type by `Elem`.
+//! Conversions between element types, and the dispatch from `Elem` to a Rust type.
 
 use half::{bf16, f16};
 
-/// A boolean element: any non-zero byte reads as true, only 0 and 1 are written.
+/// A boolean element: any nonzero byte reads as true; only 0 and 1 are written.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 #[repr(transparent)]
 pub(crate) struct Bit(pub u8);
 
-/// A complex element. The order is NumPy's: by real part, then by imaginary part; NaN in either part compares with nothing.
+/// A complex element with NumPy's order: by real part, then by imaginary part. If any part is NaN, comparisons are false.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Cx<T> {
@@ -18,20 +18,20 @@ pub(crate) struct Cx<T> {
 impl<T: PartialOrd> PartialOrd for Cx<T> {
     #[inline(always)]
     fn partial_cmp(&self, other: &Cx<T>) -> Option<std::cmp::Ordering> {
-        // Both parts are asked for even where the real parts decide: an imaginary part may be NaN.
+        // The imaginary parts are compared even if the real parts decide, because one of them may be NaN.
         let imaginary = self.im.partial_cmp(&other.im)?;
         Some(self.re.partial_cmp(&other.re)?.then(imaginary))
     }
 }
 
-/// An element that converts to and from every other as NumPy's `astype` does.
+/// An element type that converts to and from every other as NumPy's `astype` does.
 pub(crate) trait Number: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     const ZERO: Self;
-    /// The value after which nothing sorts except NaN.
+    /// The largest value in sorting order, except NaN.
     const TOP: Self;
-    /// The value before which nothing sorts.
+    /// The smallest value in sorting order.
     const BOTTOM: Self;
-    /// Whether it has two parts, so that one NaN is not as good as another.
+    /// Whether it has two parts. Then NaNs differ in the other part.
     const IS_COMPLEX: bool = false;
     fn to_i64(self) -> i64;
     fn to_u64(self) -> u64;
@@ -45,7 +45,7 @@ pub(crate) trait Number: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
         self != Self::ZERO
     }
 
-    /// True for NaN (for complex: in either part) and for nothing else.
+    /// Whether the value is NaN (for complex numbers: either part).
     #[inline(always)]
     #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
     fn is_nan(self) -> bool {
@@ -159,16 +159,16 @@ macro_rules! complex {
 }
 complex!(f32; f64);
 
-/// binary16 to binary32 without a branch, so that loops over it vectorise; `half`'s own asks the processor at every call.
+/// binary16 to binary32 without branches, so that loops over it vectorise; `half`'s own conversion checks the CPU's features at every call.
 #[inline(always)]
 pub(crate) fn widen_f16(h: u16) -> f32 {
-    // Exponent and mantissa land 112 below their place; the multiplication by 2^112 moves them there, subnormals included.
+    // The shifted exponent is 112 too small. Multiplying by 2^112 corrects it, for subnormals too.
     let magnitude = f32::from_bits(((h & 0x7fff) as u32) << 13) * f32::from_bits((127 + 112) << 23);
     let special = if h & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
     f32::from_bits(magnitude.to_bits() | special | (((h & 0x8000) as u32) << 16))
 }
 
-/// Runs `$body` with `$T` naming the Rust type of `$elem`.
+/// Runs `$body` with `$T` as the Rust type of `$elem`.
 macro_rules! with_elem {
     ($elem:expr, $T:ident => $body:expr) => {{
         use $crate::reduce::number::{Bit, Cx};

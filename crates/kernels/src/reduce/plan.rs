@@ -1,10 +1,10 @@
-//! Axes of a reduction: dropped, flipped, ordered and joined, and walked in linear order.
+//! Axes of a reduction: length-1 axes dropped, negative strides reversed, sorted, merged, and iterated in linear order.
 
 use smallvec::SmallVec;
 
 use crate::Threads;
 
-/// One loop: its length and the bytes one step moves in the source and in the target.
+/// One loop: its length and its byte strides in source and target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
     pub len: usize,
@@ -14,8 +14,8 @@ pub(crate) struct Axis {
 
 pub(crate) type Axes = SmallVec<[Axis; 6]>;
 
-/// Axes longer than 1 with non-negative source strides (the pointers move to the new first elements), longest stride first,
-/// neighbours joined where one stride continues the other. For loops whose order does not matter.
+/// Drops axes of length 1, makes source strides non-negative (the pointers move to the new first elements), sorts by descending stride and merges
+/// contiguous neighbours. For loops whose order does not matter.
 pub(crate) fn normalise(axes: &mut Axes, src: &mut *const u8, dst: &mut *mut u8) {
     axes.retain(|a| a.len != 1);
     for a in axes.iter_mut() {
@@ -30,7 +30,7 @@ pub(crate) fn normalise(axes: &mut Axes, src: &mut *const u8, dst: &mut *mut u8)
     join(axes);
 }
 
-/// Joins neighbours where one stride continues the other, keeping the order.
+/// Merges contiguous neighbours, preserving the order.
 pub(crate) fn join(axes: &mut Axes) {
     if matches!(axes[..], [] | [Axis { len: 2.., .. }]) {
         return;
@@ -50,12 +50,12 @@ pub(crate) fn join(axes: &mut Axes) {
     *axes = kept;
 }
 
-/// Number of index combinations.
+/// Number of iterations.
 pub(crate) fn count(axes: &[Axis]) -> usize {
     axes.iter().map(|a| a.len).product()
 }
 
-/// Byte offsets (source, target) of the combination with linear number `at`.
+/// Byte offsets (source, target) of iteration number `at`.
 pub(crate) fn offsets(axes: &[Axis], mut at: usize) -> (isize, isize) {
     let (mut src, mut dst) = (0, 0);
     for a in axes.iter().rev() {
@@ -70,7 +70,7 @@ pub(crate) fn offsets(axes: &[Axis], mut at: usize) -> (isize, isize) {
     (src, dst)
 }
 
-/// Walks the combinations of some axes in linear order, in runs along the last axis.
+/// Iterates over some axes in linear order, in runs along the last axis.
 pub(crate) struct Walk<'a> {
     axes: &'a [Axis],
     index: SmallVec<[usize; 6]>,
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Source offset of the present element and how many elements its run still has.
+    /// Source offset of the current element, and the number of elements left in its run.
     #[inline]
     pub fn run(&self) -> (isize, usize) {
         match (self.axes.last(), self.index.last()) {
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Moves on by `n`, at most to the end of the present run.
+    /// Advances by `n`, at most to the end of the current run.
     #[inline]
     pub fn advance(&mut self, n: usize) {
         let mut step = n;
@@ -122,11 +122,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Runs `task(i)` for `i < n`, in groups of neighbours, on as many threads as `work` (elements in all) is worth.
+/// Runs `task(i)` for `i < n`, in groups of consecutive tasks, on as many threads as `work` (the total number of elements) is worth.
 ///
-/// Which thread runs what never changes a result: tasks are fixed by the caller.
+/// The assignment of tasks to threads does not change results, because the caller fixes the tasks.
 pub(crate) fn split(threads: &dyn Threads, n: usize, work: usize, task: &(dyn Fn(usize) + Sync)) {
-    // About 10 µs of work: less is not worth waking anyone.
+    // About 10 µs of work: less is not worth waking a thread.
     const WORTH: usize = 32 * 1024;
     let groups = (work / WORTH).min(8 * threads.count()).min(n);
     if groups < 2 || threads.count() < 2 {

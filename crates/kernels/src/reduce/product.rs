@@ -1,18 +1,19 @@
-//! Products of floats whose parts left the range of the type: lanes that are multiplied apart may overflow, or become zero, though the product
-//! of all elements in their order does not.
+//! Recomputes products of floats that over- or underflowed. Independent lanes may leave the range of the type although the product in the order of
+//! the
+//! elements does not.
 
 use super::plan::split;
 use super::{Source, Target};
 use crate::cast::Cast;
 use crate::{Elem, Threads};
 
-/// Elements that are converted at once.
+/// Elements converted at once.
 const CHUNK: usize = 256;
 
 /// Real and imaginary part.
 type Complex = [f64; 2];
 
-/// One axis: its length, and the bytes between neighbours of the source and of the result.
+/// One axis: its length and its byte strides in source and result.
 #[derive(Clone, Copy)]
 struct Axis {
     len: usize,
@@ -20,10 +21,10 @@ struct Axis {
     dst: isize,
 }
 
-/// Computes again, in the order of the elements and in f64, every product that is zero, subnormal, infinite or NaN.
+/// Recomputes every product that is zero, subnormal, infinite or NaN, in the order of the elements and in f64.
 ///
 /// # Safety
-/// As of [`super::reduce`], which has written the products.
+/// Same as for [`super::reduce`], which has written the products.
 pub(super) unsafe fn mend(threads: &dyn Threads, src: &Source, axes: &[bool], out: &Target) {
     let Some(lowest) = smallest_normal(out.elem) else {
         return;
@@ -44,7 +45,7 @@ pub(super) unsafe fn mend(threads: &dyn Threads, src: &Source, axes: &[bool], ou
     if factors < 2 {
         return;
     }
-    // Rows of results, each along the last axis that is kept.
+    // Rows of results along the last kept axis.
     let row = kept.pop().unwrap_or(Axis {
         len: 1,
         src: 0,
@@ -61,7 +62,7 @@ pub(super) unsafe fn mend(threads: &dyn Threads, src: &Source, axes: &[bool], ou
         }
         for j in 0..row.len as isize {
             let target = (to as *mut u8).wrapping_offset(at.1 + j * row.dst);
-            // SAFETY: a result inside the target, which only this task looks at; its factors are read only.
+            // SAFETY: a result inside the target, which only this task accesses; the factors are only read.
             unsafe {
                 if is_doubtful(target, out.elem, lowest) {
                     let first = (from as *const u8).wrapping_offset(at.0 + j * row.src);
@@ -72,8 +73,9 @@ pub(super) unsafe fn mend(threads: &dyn Threads, src: &Source, axes: &[bool], ou
     });
 }
 
-/// Whether the product of what came before and a part gives what multiplying the part's elements one by one gives: it does while the part is within
-/// the range of the type, and if it fell out of it on the side where the whole product is, too. Integers always do.
+/// Whether `before * part` equals the product of `before` and the elements of `part` one by one, `part` being a product already. True if `part` is in
+/// the
+/// range of its type, or if it underflowed and the whole product is then 0 as well. Always true for integers.
 ///
 /// # Safety
 /// Both point to elements.
@@ -81,7 +83,7 @@ pub(crate) unsafe fn joins(before: *const u8, part: *const u8, elem: Elem) -> bo
     let Some(lowest) = smallest_normal(elem) else {
         return true;
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !is_doubtful(part, elem, lowest) {
             return true;
@@ -94,7 +96,7 @@ pub(crate) unsafe fn joins(before: *const u8, part: *const u8, elem: Elem) -> bo
     }
 }
 
-/// The smallest positive number with all digits, of floats and of complex numbers' parts.
+/// Smallest positive normal number of a float type, or of a complex type's parts.
 fn smallest_normal(elem: Elem) -> Option<f64> {
     match elem {
         Elem::F16 => Some(2_f64.powi(-14)),
@@ -111,7 +113,7 @@ fn is_complex(elem: Elem) -> bool {
 /// # Safety
 /// `ptr` points to an element.
 unsafe fn is_doubtful(ptr: *const u8, elem: Elem, lowest: f64) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let parts = unsafe {
         match elem {
             Elem::F32 => [f64::from(*ptr.cast::<f32>()); 2],
@@ -132,7 +134,7 @@ unsafe fn read(ptr: *const u8, elem: Elem) -> Complex {
     } else {
         Elem::F64
     };
-    // SAFETY: the caller's; there is room for one element.
+    // SAFETY: guaranteed by the caller; there is room for one element.
     unsafe { Cast::new(elem, wide).row(ptr, parts.as_mut_ptr().cast(), 1) };
     parts
 }
@@ -145,11 +147,11 @@ unsafe fn write(ptr: *mut u8, elem: Elem, parts: Complex) {
     } else {
         Elem::F64
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { Cast::new(wide, elem).row(parts.as_ptr().cast(), ptr, 1) };
 }
 
-/// The product of all elements along the axes, one after the other.
+/// The product of all elements along the axes, in their order.
 ///
 /// # Safety
 /// The elements can be read.
@@ -173,7 +175,7 @@ unsafe fn product(first: *const u8, elem: Elem, axes: &[Axis]) -> Complex {
         for start in (0..last.len).step_by(CHUNK) {
             let n = CHUNK.min(last.len - start);
             let at = |i: usize| row.wrapping_offset((start + i) as isize * last.src);
-            // SAFETY: elements of the source; the buffer has room for a chunk of the widest type.
+            // SAFETY: elements of the source; the buffer has room for a chunk of any type.
             unsafe {
                 if last.src == elem.size() as isize {
                     cast.row(at(0), buffer.as_mut_ptr().cast(), n);
@@ -219,7 +221,7 @@ mod tests {
             elem: Elem::F32,
             strides: &steps,
         };
-        // SAFETY: both arrays have the shapes that are said.
+        // SAFETY: both arrays have the given shapes.
         unsafe { reduce(&Serial, Reduce::Prod, &source, &axes, &target) };
         out
     }

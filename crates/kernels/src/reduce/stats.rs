@@ -1,4 +1,4 @@
-//! Reductions that carry more than one number per output: mean with variance, and log-sum-exp.
+//! Reductions with more than one number per output: mean with variance, and log-sum-exp.
 
 use std::mem::MaybeUninit;
 
@@ -7,38 +7,38 @@ use super::plan::{Axes, Axis, Walk, count, normalise, offsets, split};
 use super::{Source, Target};
 use crate::{Elem, Threads};
 
-/// What [`moments`] writes, and how.
+/// Outputs and options of [`moments`].
 #[derive(Clone, Copy, Debug)]
 pub struct Moments<'a> {
-    /// Receives the mean.
+    /// Target of the mean.
     pub mean: Option<Target<'a>>,
-    /// Receives the variance: the squared distances from the mean, summed and divided by `n - ddof`. Real for complex input.
+    /// Target of the variance: the sum of squared deviations divided by `n - ddof`. Real for complex input.
     pub variance: Option<Target<'a>>,
-    /// Receives the square root of the variance.
+    /// Target of the standard deviation.
     pub deviation: Option<Target<'a>>,
-    /// Delta degrees of freedom; a divisor at or below 0 is taken as 0, as NumPy does.
+    /// Delta degrees of freedom; a divisor below 0 is taken as 0, as in NumPy.
     pub ddof: f64,
-    /// Whether distances of complex numbers are those from the real part of their mean: what NumPy makes of a real dtype.
+    /// Whether deviations of complex numbers are from the real part of their mean, as in NumPy with a real dtype.
     pub about_real: bool,
 }
 
-/// What is known of some elements: (count, mean, squared distances from it) or (count, largest, sum of exp(x - largest)).
+/// Partial result for some elements: (count, mean, sum of squared deviations) or (count, maximum, sum of exp(x - maximum)).
 type State = [f64; 3];
 
 const BLOCK_BYTES: usize = 16 * 1024;
 const SEGMENT: usize = 64 * 1024;
-/// Outputs that share cache lines are worked on together.
+/// Outputs that share cache lines and are processed together.
 const GROUP: usize = 16;
 
 type Block = MaybeUninit<[[u64; 8]; BLOCK_BYTES / 64]>;
 
 /// Mean and variance of `src` over the axes marked in `axes`, in one pass over memory.
 ///
-/// Every block is centred on its own mean and blocks are joined by the update of Chan, Golub and LeVeque (1979) in f64, so that a
-/// large common offset costs no digits. Integers are read as f64, f16 and bf16 as f32.
+/// Every block is centred on its own mean, and blocks are combined in f64 by the update of Chan, Golub and LeVeque (1979), so that a
+/// large common offset loses no digits. Integers are read as f64, f16 and bf16 as f32.
 ///
 /// # Safety
-/// As for [`reduce`](super::reduce), for every target.
+/// Same as for [`reduce`](super::reduce), for every target.
 pub unsafe fn moments(threads: &dyn Threads, src: &Source, axes: &[bool], what: &Moments) {
     let tile = |elem| {
         if elem == Elem::F32 {
@@ -47,7 +47,7 @@ pub unsafe fn moments(threads: &dyn Threads, src: &Source, axes: &[bool], what: 
             centre::<f64>
         }
     };
-    // A complex variance is the sum of those of the parts, which are two real views.
+    // A complex variance is the sum of the variances of both parts, which are two real views.
     let complex = matches!(src.elem, Elem::C64 | Elem::C128);
     let part = if src.elem == Elem::C64 {
         Elem::F32
@@ -86,7 +86,7 @@ pub unsafe fn moments(threads: &dyn Threads, src: &Source, axes: &[bool], what: 
             }
         }
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         run(
             threads,
@@ -100,10 +100,10 @@ pub unsafe fn moments(threads: &dyn Threads, src: &Source, axes: &[bool], what: 
     }
 }
 
-/// log(sum(exp(x))) of `src` (real) over the axes marked in `axes`, without overflow; -inf for no elements, NaN if any is NaN.
+/// log(sum(exp(x))) of `src` (real) over the axes marked in `axes`, without overflow; -inf without elements, NaN if any element is NaN.
 ///
 /// # Safety
-/// As for [`reduce`](super::reduce).
+/// Same as for [`reduce`](super::reduce).
 pub unsafe fn log_sum_exp(threads: &dyn Threads, src: &Source, axes: &[bool], out: &Target) {
     debug_assert!(!matches!(src.elem, Elem::C64 | Elem::C128));
     let tile = |elem| {
@@ -124,11 +124,11 @@ pub unsafe fn log_sum_exp(threads: &dyn Threads, src: &Source, axes: &[bool], ou
         // SAFETY: the caller's target has an element for every output.
         unsafe { write(out, src.shape, axes, output, [value, 0.0]) };
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { run(threads, src, None, axes, tile, join_exponentials, &finish) }
 }
 
-/// Writes output number `output` (in C order over the kept axes).
+/// Writes output `output` (in C order over the kept axes).
 unsafe fn write(
     target: &Target,
     shape: &[usize],
@@ -150,7 +150,8 @@ unsafe fn write(
 
 type Tile = unsafe fn(*const u8, usize) -> State;
 
-/// The N-d driver: `tile` makes a state of a block, `join` joins states in order of position, `finish(n, output, state, second)` writes.
+/// The N-d driver: `tile` computes the partial result of a block, `join` combines partial results in order of position, and
+/// `finish(n, output, state, second)` writes an output.
 unsafe fn run(
     threads: &dyn Threads,
     src: &Source,
@@ -173,7 +174,7 @@ unsafe fn run(
                 },
             );
         } else {
-            // The "target" is the output's number.
+            // The "target" stride is the output's index.
             keep.insert(
                 0,
                 Axis {
@@ -195,7 +196,7 @@ unsafe fn run(
     if n > 0 {
         normalise(&mut red, &mut from, &mut std::ptr::null_mut());
     }
-    // From one part of a complex number to the other.
+    // Byte offset between the parts of a complex number.
     let part = second.map(|s| s.ptr as isize - src.ptr as isize);
     let first = first as isize;
     let inner = keep.pop().unwrap_or(Axis {
@@ -236,7 +237,7 @@ unsafe fn run(
     let unit_states = |unit: usize, start: usize, end: usize| {
         let (src, _, width) = place(unit);
         let mut states = [[[0.0; 3]; GROUP]; 2];
-        // SAFETY: places lie inside the caller's source, in either part.
+        // SAFETY: offsets lie inside the caller's source, in either part.
         unsafe {
             job.states(src, inner.src, start, end, &mut states[0][..width]);
             if let Some(part) = part {
@@ -267,7 +268,7 @@ unsafe fn run(
     let base = partials.as_mut_ptr() as usize;
     split(threads, units * segments, n * outputs, &|task| {
         let (unit, s) = (task / segments, task % segments);
-        // SAFETY: every task writes its own partial states.
+        // SAFETY: every task writes its own partial results.
         unsafe {
             *(base as *mut [[State; GROUP]; 2]).add(task) =
                 unit_states(unit, n * s / segments, n * (s + 1) / segments)
@@ -294,7 +295,7 @@ struct Job {
 }
 
 impl Job {
-    /// States of elements `start..end` of neighbouring outputs, `step` bytes apart.
+    /// Partial results of elements `start..end` of neighbouring outputs, `step` bytes apart.
     unsafe fn states(
         &self,
         src: *const u8,
@@ -307,7 +308,7 @@ impl Job {
         let buffer = buffer.as_mut_ptr().cast::<u8>();
         let stride = self.red.last().map_or(self.size as isize, |r| r.src);
         let direct = self.plain && stride == self.size as isize;
-        // Columns are read one after the other; fewer rows at a time keep their shared cache lines close.
+        // Columns are read one after the other; fewer rows at a time keep the cache lines that they share in L1.
         let block = if states.len() > 1 && !direct {
             512
         } else {
@@ -322,7 +323,7 @@ impl Job {
             for (j, state) in states.iter_mut().enumerate() {
                 let mut walk = Walk::new(&self.red, at);
                 let src = src.wrapping_offset(j as isize * step);
-                // SAFETY: runs lie inside the source, `block` values fit the buffer.
+                // SAFETY: runs lie inside the source; `block` values fit the buffer.
                 let new = unsafe {
                     if direct {
                         (self.tile)(src.offset(walk.run().0), n)
@@ -383,7 +384,7 @@ fn join_exponentials(a: State, b: State) -> State {
     ]
 }
 
-/// A float that statistics are taken of.
+/// A float type in which statistics are computed.
 trait StatFloat:
     Lane + std::ops::Add<Output = Self> + std::ops::Sub<Output = Self> + std::ops::Mul<Output = Self>
 {
@@ -394,8 +395,8 @@ trait StatFloat:
 macro_rules! real {
     ($t:ident, $bits:ident, $shift:literal, $bias:literal, $magic:expr, $low:expr, $ln2_high:expr, $ln2_low:expr, $($c:literal)*) => {
         impl StatFloat for $t {
-            // exp(x) = 2^k exp(r), |r| <= ln 2 / 2, exp(r) by its Taylor polynomial. Adding `magic` rounds to an integer and
-            // leaves it in the low bits. ln 2 is split so that k times its high part is exact.
+            // exp(x) = 2^k exp(r), |r| <= ln 2 / 2, exp(r) by its Taylor polynomial. Adding `magic` rounds to an integer, which is then in
+            // the low bits. ln 2 is split so that k times its high part is exact.
             #[inline(always)]
             fn exp_negative(x: Self) -> Self {
                 let kept = if x > $low { x } else { $low };
@@ -420,17 +421,17 @@ by_isa! {
         // SAFETY: the caller gives `n` values.
         let x = unsafe { std::slice::from_raw_parts(x.cast::<A>(), n) };
         let about = |pivot: A| {
-            // The pivot is rounded: the distances' own mean corrects for that.
+            // The pivot is rounded; the mean of the deviations corrects for that.
             let shift = sum(x, |v| v - pivot) / n as f64;
             let squares = sum(x, |v| (v - pivot) * (v - pivot));
             (pivot, shift, squares - shift * shift * n as f64)
         };
         let (mut pivot, mut shift, mut spread) = about(A::from_number(sum::<A>(x, |v| v) / n as f64));
         if spread.is_nan() && shift.is_finite() {
-            // Squares of the rounding of a very large mean have overflowed.
+            // With a very large mean, the squares of its rounding error have overflowed.
             (pivot, shift, spread) = about(A::from_number(pivot.to_f64() + shift));
         }
-        // NaN stays; squares that overflowed are infinite.
+        // NaN stays NaN; squares that overflowed give infinity.
         [n as f64, pivot.to_f64() + shift, if spread < 0.0 { 0.0 } else { spread }]
     }
 }
@@ -445,7 +446,7 @@ by_isa! {
     }
 }
 
-/// Sum of f(x) in the lanes of [`fold_row`], joined in f64.
+/// Sum of f(x) in the lanes of [`fold_row`], combined in f64.
 #[inline(always)]
 fn sum<A: StatFloat>(x: &[A], f: impl Fn(A) -> A) -> f64 {
     let mut lanes = A::lanes(A::ZERO);
@@ -487,7 +488,7 @@ mod tests {
                 Elem::C128,
                 Elem::F16,
             ][round % 7];
-            // A large common offset: naive sums of squares would lose all digits.
+            // A large common offset, with which naive sums of squares would lose all digits.
             let offset = if matches!(elem, Elem::BF16 | Elem::F16) {
                 0.0
             } else {
@@ -542,7 +543,7 @@ mod tests {
                     .map(|v| (v.0 - m.0).powi(2) + if complex { (v.1 - m.1).powi(2) } else { 0.0 })
                     .sum();
                 let single = matches!(elem, Elem::F32 | Elem::C64 | Elem::BF16 | Elem::F16);
-                // Distances are below 16 and exact to one rounding each; the slow loop itself rounds at 1000.
+                // Deviations are below 16 and exact to one rounding each; the scalar loop itself rounds at 1000.
                 let eps = if single {
                     2f64.powi(-22)
                 } else {

@@ -1,4 +1,4 @@
-//! Which type a reduction accumulates in, and the loops that read, fold and write it.
+//! The accumulator type of a reduction, and the loops that load, fold and store it.
 
 use super::fold::Reduce;
 use super::kernel::{
@@ -8,16 +8,16 @@ use super::kernel::{
 use super::number::{Bit, Cx, Number};
 use crate::Elem;
 
-/// What accumulates, how it is read, and how it is written.
+/// Accumulator type with the loops that load, fold and store.
 pub(crate) struct Types {
     pub acc: Elem,
     pub load: Load,
-    /// A second pass over the loaded block.
+    /// A second pass over a loaded block.
     pub polish: Option<unsafe fn(*mut u8, usize)>,
-    /// Whether truth values are loaded and `polish` makes them integers.
+    /// Whether truth values are loaded, which `polish` converts to integers.
     pub counts: bool,
     pub kernel: Kernel,
-    /// Folds neighbouring elements of the source as they are, where loading them first would be a pass more.
+    /// Folds contiguous source elements directly where loading them first would be an additional pass.
     pub straight: Option<unsafe fn(*const u8, usize, *mut u8)>,
     pub store: Store,
 }
@@ -50,7 +50,7 @@ impl Types {
                 } as unsafe fn(*mut u8, usize));
                 (sum_acc, load_of(src, sum_acc))
             }
-            // Of bytes as they are, the largest or the smallest says whether any or all are true; `store` makes it 0 or 1.
+            // The maximum (minimum) of the bytes as they are tells whether any (all) are true; `store` converts it to 0 or 1.
             Reduce::Any | Reduce::All if src == Bool => (Bool, load_of(Bool, Bool)),
             Reduce::Any | Reduce::All => (Bool, truth_of(src)),
             Reduce::CountNonzero => (I64, truth_of(src)),
@@ -137,7 +137,7 @@ impl Types {
             Reduce::Max | Reduce::Any => ordering::<Max>(acc),
             _ => arithmetic::<Sum>(acc),
         };
-        // Accumulators of a narrow type are only chosen where the output has that type.
+        // Accumulators smaller than 32 bits are only chosen if the output has the same type.
         let store = match op {
             Reduce::Any | Reduce::All if out == Bool => truth_to_store(),
             _ => store_of(acc, out).expect("a narrow accumulator has its output's type"),
@@ -154,7 +154,7 @@ impl Types {
     }
 }
 
-/// The fold of neighbours of the pairs of operator and type that are common and not plain.
+/// The direct fold of contiguous elements for common pairs of operator and type that need a conversion.
 fn straight(op: Reduce, src: Elem, acc: Elem) -> Option<unsafe fn(*const u8, usize, *mut u8)> {
     macro_rules! sums {
         ($p:ty; $($elem:ident $s:ty, $acc:ident $a:ty);*) => {
@@ -174,7 +174,7 @@ fn straight(op: Reduce, src: Elem, acc: Elem) -> Option<unsafe fn(*const u8, usi
     }
 }
 
-/// Zero in the place of NaN.
+/// Replaces NaN by zero.
 struct Numbers;
 
 impl<A: Number> Prepare<A, A> for Numbers {
@@ -212,7 +212,7 @@ where
     }
 }
 
-/// The kernel of [`NanMin`] or [`NanMax`] for elements that may be NaN: f16 and bf16 accumulate as f32.
+/// The kernel of [`NanMin`] or [`NanMax`] for types with NaN; f16 and bf16 accumulate in f32.
 fn nan_loses<O: Fold<f32> + Fold<f64>>(acc: Elem) -> Kernel {
     match acc {
         Elem::F64 => Kernel::of::<f64, O>(),
@@ -245,7 +245,7 @@ macro_rules! extremum {
                 Elem::F64 => Kernel::of::<f64, $o>(),
                 Elem::C64 => Kernel::of::<Cx<f32>, $o>(),
                 Elem::C128 => Kernel::of::<Cx<f64>, $o>(),
-                // f16 and bf16 accumulate as f32.
+                // f16 and bf16 accumulate in f32.
                 _ => Kernel::of::<f32, $o>(),
             }
         }
@@ -282,10 +282,10 @@ super::kernel::by_isa! {
     }
 }
 
-/// Spreads `n` truth values at the start of a block over `n` 64-bit integers, in place.
+/// Converts the `n` truth values at the start of a block to `n` 64-bit integers, in place.
 unsafe fn widen_truth(x: *mut u8, n: usize) {
     for i in (0..n).rev() {
-        // SAFETY: the caller's block has room for `n` integers; going down, no byte is overwritten before it is read.
+        // SAFETY: the caller's block has room for `n` integers. The loop goes backwards, so no byte is overwritten before it is read.
         unsafe { *x.cast::<i64>().add(i) = *x.add(i) as i64 };
     }
 }

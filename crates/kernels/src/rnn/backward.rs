@@ -1,4 +1,4 @@
-//! The backward pass. The gates kept by the forward pass are replaced, step by step, by the cotangents of their sums.
+//! The backward pass. The gate activations stored by the forward pass are replaced, step by step, by the cotangents of their pre-activations.
 
 use super::{Cell, Cotangents, Gradients, Parameters, Rnn, gates, hold, product};
 use crate::Threads;
@@ -6,7 +6,7 @@ use crate::gemm::{self, GemmFloat, Tile};
 use crate::norm::sum_columns;
 use crate::real::{Real, Shared};
 
-/// Cotangents of what `wh` was multiplied into: rows of `width` elements `stride` apart, for gates from `gate` on.
+/// Cotangents of products with `wh`: rows of `width` elements, `stride` apart, for the gates from column `gate * hidden` on.
 struct Share<T> {
     from: Shared<T>,
     stride: usize,
@@ -15,7 +15,7 @@ struct Share<T> {
 }
 
 /// # Safety
-/// As `rnn::backward`'s.
+/// Same as for `rnn::backward`.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
@@ -32,7 +32,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     let (dh, dc) = (scratch, Shared(scratch.at(state)));
     let typed = |p: *const u8| Shared(p.cast_mut().cast::<T>());
     let (wh, dy) = (typed(p.wh), typed(cotangents.dy));
-    // From here on `sums` are called by what they become.
+    // From here on, the array `sums` gradually becomes the cotangents of the pre-activations.
     let shares = |t: usize| -> [Option<Share<T>>; 2] {
         let all = Share {
             from: Shared(sums.at(t * g.batch * width)),
@@ -43,7 +43,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
         if g.cell != Cell::Gru {
             return [Some(all), None];
         }
-        // The reset gate stood between n and the state's share of it.
+        // For n, the reset gate multiplies the hidden product, whose cotangent is therefore stored separately.
         let of_n = Share {
             from: Shared(beside.at(t * state)),
             stride: hidden,
@@ -58,10 +58,10 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
             Some(of_n),
         ]
     };
-    // dh (units of a block) += what step t's sums send back through wh.
+    // dh (units of a block) += cotangents of step t's pre-activations @ wh.
     let through_wh = |t: usize, first: usize, units: usize| {
         for share in shares(t).into_iter().flatten() {
-            // SAFETY: step t's sums are finished, the units of `dh` are the task's own.
+            // SAFETY: the cotangents of step t are complete; only this task writes these units of `dh`.
             unsafe {
                 gemm::dense(&Tile {
                     m: g.batch,
@@ -94,7 +94,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     }
     for (b, &length) in lengths.unwrap_or_default().iter().enumerate() {
         for t in length..g.time {
-            // From the last step to the first, the first real step has found the initial state before it.
+            // Reverse direction: the first valid step was preceded by the initial state, so it is stored in the padding.
             // SAFETY: a row of the result.
             unsafe { hold(h0, b * hidden, y.at(t * state + b * hidden), hidden) }
         }
@@ -108,7 +108,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
             if s + 1 < g.time {
                 through_wh(g.step(s + 1), first, units);
             }
-            // SAFETY: the units' own gates, cells and cotangents of step t.
+            // SAFETY: gates, cells and cotangents of step t for the units of this task.
             unsafe {
                 for b in 0..g.batch {
                     let (row, own) = (
@@ -117,7 +117,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                     );
                     let at = t * state + own;
                     if lengths.is_some_and(|lengths| t >= lengths[b]) {
-                        // Nothing was computed: the cotangents of the states go on as they are.
+                        // A step of the padding: the cotangents of the states pass unchanged.
                         let zero = Shared(std::ptr::null_mut());
                         for gate in 0..g.cell.gates() {
                             hold(zero, 0, row.add(gate * hidden), units);
@@ -169,7 +169,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                             }
                         }
                     }
-                    // All but the GRU reach the old state through wh only.
+                    // Except in the GRU, the old state is used only through wh.
                     if g.cell != Cell::Gru {
                         std::slice::from_raw_parts_mut(dh_row, units).fill(T::ZERO);
                     }
@@ -206,7 +206,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
 /// # Safety
 /// `n` elements at each that is not null.
 unsafe fn start<T: Real>(to: Shared<T>, from: Shared<T>, n: usize) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if from.is_null() {
             std::slice::from_raw_parts_mut(to.at(0), n).fill(T::ZERO);
@@ -216,10 +216,10 @@ unsafe fn start<T: Real>(to: Shared<T>, from: Shared<T>, n: usize) {
     }
 }
 
-/// The gradients that are products over all steps at once.
+/// Gradients of the parameters and of the data, which are products over all steps at once.
 ///
 /// # Safety
-/// As `rnn::backward`'s; `sums` and `beside` hold the cotangents of all steps.
+/// Same as for `rnn::backward`; `sums` and `beside` hold the cotangents of all steps.
 unsafe fn parameters<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Rnn,
@@ -231,7 +231,7 @@ unsafe fn parameters<T: Real + GemmFloat>(
 ) {
     let (width, hidden, rows) = (g.width(), g.hidden, g.time * g.batch);
     let d = sums.at(0).cast_const();
-    // SAFETY: whole operands; results that are null are skipped.
+    // SAFETY: whole operands; null results are skipped.
     unsafe {
         if !to.dx.is_null() {
             product(
@@ -259,7 +259,7 @@ unsafe fn parameters<T: Real + GemmFloat>(
                 0.0,
             );
         }
-        // The GRU's n is multiplied into `wh` with its own cotangent.
+        // In the GRU, the gate n has a separate cotangent for the product with `wh`.
         let split = if g.cell == Cell::Gru {
             2 * hidden
         } else {
@@ -273,7 +273,7 @@ unsafe fn parameters<T: Real + GemmFloat>(
                 continue;
             }
             if !to.dwh.is_null() {
-                // Steps after the first saw results; those of the steps before them lie one step away.
+                // All steps but the first used the result of the step before as hidden state; it lies one step away in `y`.
                 let (later, seen) = match g.direction {
                     super::Direction::Forward => (g.batch, 0),
                     super::Direction::Reverse => (0, g.batch),

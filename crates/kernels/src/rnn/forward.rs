@@ -6,7 +6,7 @@ use crate::gemm::{self, GemmFloat, Tile};
 use crate::real::{Real, Shared};
 
 /// # Safety
-/// As `rnn::forward`'s.
+/// Same as for `rnn::forward`.
 pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Rnn,
@@ -42,12 +42,12 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
             1.0,
         );
     }
-    // (gate unit, hidden) -> (hidden, gate unit): the product then reads neighbouring units together, at every step.
+    // (gate unit, hidden) -> (hidden, gate unit): the products of all steps then read neighbouring units together.
     let (wh, turned) = (
         Shared(p.wh.cast_mut().cast::<T>()),
         Shared(scratch.at(width)),
     );
-    // Square blocks, so that the lines of both sides stay in the cache until they are used up.
+    // Square blocks, so that the cache lines of both sides stay in the cache until they are used completely.
     const BLOCK: usize = 16;
     for first in (0..hidden).step_by(BLOCK) {
         for unit in (0..width).step_by(BLOCK) {
@@ -66,15 +66,15 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
         let h_prev = before.map_or(h0, |b| Shared(y.at(b * state)));
         let c_prev = before.map_or(c0, |b| Shared(beside.at(b * state)));
         g.each_block(threads, |first, units| {
-            // SAFETY: the units' own gates, cells and states of step t; the step before is finished.
+            // SAFETY: gates, cells and states of step t for the units of this task; the step before is complete.
             unsafe {
-                // Gates of all units lie side by side: one product then, else one for each gate.
+                // If one task has all units, the gates are contiguous: one product for all, otherwise one per gate.
                 let joined = match units == hidden && g.cell != Cell::Gru {
                     true => g.cell.gates(),
                     false => 1,
                 };
                 for gate in (0..g.cell.gates()).step_by(joined) {
-                    // The GRU's reset gate acts on the state's share of n alone, bias included.
+                    // In the GRU, the reset gate multiplies only the hidden product of n, including its bias, so it is stored separately.
                     let apart = g.cell == Cell::Gru && gate == 2;
                     let (c, c_stride) = if apart {
                         let share = Shared(beside.at(t * state + first));
@@ -119,7 +119,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                         }
                     };
                     if lengths.is_some_and(|lengths| t >= lengths[b]) {
-                        // Not yet begun, from the last step to the first: what the first real step finds before it.
+                        // Reverse direction, in the padding before the first valid step: the initial state is stored for it.
                         hold(h_prev, b * hidden + first, y.at(at), units);
                         if g.cell == Cell::Lstm {
                             hold(c_prev, b * hidden + first, beside.at(at), units);
@@ -178,7 +178,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     }
 }
 
-/// `bi + bh`, but only `bi` for the GRU's n.
+/// `bi + bh`; only `bi` for the GRU's gate n.
 ///
 /// # Safety
 /// The biases that are not null have `g.width()` elements.
@@ -187,7 +187,7 @@ unsafe fn joint_bias<T: Real>(g: &Rnn, p: &Parameters, bias: &mut [T]) {
         if b.is_null() {
             return T::ZERO;
         }
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { *b.cast::<T>().add(u) }
     };
     for (u, bias) in bias.iter_mut().enumerate() {

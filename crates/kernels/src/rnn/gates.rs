@@ -1,11 +1,11 @@
-//! The cells' arithmetic on one row of hidden units, compiled per instruction set.
+//! The cells' elementwise arithmetic on one row of hidden units, compiled per instruction set.
 //!
-//! `gates` points to the first gate's row; the next gate's is `apart` elements further.
+//! `gates` points to the row of the first gate; the row of the next gate is `apart` elements further.
 
 use crate::real::{Real, per_isa};
 
 per_isa! {
-    /// LSTM step. `gates` holds the four sums and gets the activations; a null `c_prev` is 0.
+    /// LSTM step. `gates` holds the four pre-activations and receives the activations; a null `c_prev` means 0.
     ///
     /// # Safety
     /// `n` elements in each gate and at `c_prev` (unless null), `c` and `h`.
@@ -21,7 +21,7 @@ unsafe fn lstm_body<T: Real, const FMA: bool>(
     c: *mut T,
     h: *mut T,
 ) {
-    // SAFETY: by the caller; as slices so that they are known to be apart.
+    // SAFETY: guaranteed by the caller. Slices tell the compiler that the operands do not overlap.
     unsafe {
         let gate = |k: usize| std::slice::from_raw_parts_mut(gates.add(k * apart), n);
         let (i_row, f_row, g_row, o_row) = (gate(0), gate(1), gate(2), gate(3));
@@ -50,11 +50,11 @@ unsafe fn lstm_body<T: Real, const FMA: bool>(
 }
 
 per_isa! {
-    /// Gradient of [`lstm`]: `gates` holds the activations and gets the cotangents of the sums; `dh` is the hidden state's cotangent;
-    /// `dc` holds the new cell's cotangent and gets the old one's.
+    /// Gradient of [`lstm`]. `gates` holds the activations and receives the cotangents of the pre-activations; `dh` is the hidden state's cotangent;
+    /// `dc` holds the new cell state's cotangent and receives the old one's.
     ///
     /// # Safety
-    /// As [`lstm`]'s, with `n` elements at `dh` and `dc`.
+    /// Same as for [`lstm`], with `n` elements at `dh` and `dc`.
     pub(super) unsafe fn lstm_slope<T>(gates: *mut T, apart: usize, n: usize, c_prev: *const T, c: *const T, dh: *const T, dc: *mut T) = lstm_slope_body
 }
 
@@ -68,7 +68,7 @@ unsafe fn lstm_slope_body<T: Real, const FMA: bool>(
     dh: *const T,
     dc: *mut T,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let gate = |k: usize| std::slice::from_raw_parts_mut(gates.add(k * apart), n);
         let (i_row, f_row, g_row, o_row) = (gate(0), gate(1), gate(2), gate(3));
@@ -89,7 +89,8 @@ unsafe fn lstm_slope_body<T: Real, const FMA: bool>(
 }
 
 per_isa! {
-    /// GRU step. `gates` holds r and z's sums and the input's share of n's, and gets the activations; `hidden` is the state's share of n's.
+    /// GRU step. `gates` holds the pre-activations of r and z and the input product of n, and receives the activations; `hidden` is the hidden
+    /// product of n.
     ///
     /// # Safety
     /// `n` elements in each gate and at `hidden`, `h_prev` (unless null, meaning 0) and `h`.
@@ -105,7 +106,7 @@ unsafe fn gru_body<T: Real, const FMA: bool>(
     h_prev: *const T,
     h: *mut T,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let gate = |k: usize| std::slice::from_raw_parts_mut(gates.add(k * apart), n);
         let (r_row, z_row, n_row) = (gate(0), gate(1), gate(2));
@@ -122,11 +123,12 @@ unsafe fn gru_body<T: Real, const FMA: bool>(
 }
 
 per_isa! {
-    /// Gradient of [`gru`]: `gates` gets the cotangents of the sums, `hidden` that of the state's share of n's; `dh` holds the hidden state's
-    /// cotangent and gets what goes to the old state directly.
+    /// Gradient of [`gru`]. `gates` receives the cotangents of the pre-activations, `hidden` that of the hidden product of n. `dh` holds the new
+    /// hidden
+    /// state's cotangent and receives what flows to the old state directly.
     ///
-    /// # Safety
-    /// As [`gru`]'s, with `n` elements at `dh`.
+    /// Same as for [`gru`], with `n` elements at `dh`.
+    /// Same as for [`gru`], with `n` elements at `dh`.
     pub(super) unsafe fn gru_slope<T>(gates: *mut T, apart: usize, n: usize, hidden: *mut T, h_prev: *const T, dh: *mut T) = gru_slope_body
 }
 
@@ -139,7 +141,7 @@ unsafe fn gru_slope_body<T: Real, const FMA: bool>(
     h_prev: *const T,
     dh: *mut T,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let gate = |k: usize| std::slice::from_raw_parts_mut(gates.add(k * apart), n);
         let (r_row, z_row, n_row) = (gate(0), gate(1), gate(2));
@@ -165,7 +167,7 @@ per_isa! {
     /// `h = tanh(sums)`.
     ///
     /// # Safety
-    /// `n` elements at both, apart.
+    /// `n` elements at both, which do not overlap.
     pub(super) unsafe fn tanh<T>(sums: *const T, n: usize, h: *mut T) = tanh_body
 }
 

@@ -5,7 +5,7 @@ use crate::scoped::{Scoped, Values, close};
 /// Operands in the order x, h0, c0, wi, wh, bi, bh.
 type Operands = [Vec<f64>; 7];
 
-/// The layer in f64 loops: `(y, hn, cn)`.
+/// The layer as f64 loops: `(y, hn, cn)`.
 fn slow(
     g: &Rnn,
     lengths: Option<&[usize]>,
@@ -83,7 +83,7 @@ fn layers() -> Vec<(Rnn, bool, Option<&'static [usize]>)> {
             ));
             all.push((Rnn { time: 1, ..small }, true, None));
         }
-        // Enough work for blocks of units, the last one shorter.
+        // Enough work for several blocks of units, with a shorter last one.
         all.push((
             Rnn {
                 elem: Elem::F64,
@@ -224,7 +224,7 @@ fn check<T: Real>(tolerance: f64) {
                     .iter()
                     .enumerate()
                 {
-                    // The slow layer is too slow to be nudged for every gradient of the large one.
+                    // The f64 loops are too slow for finite differences of every gradient of the large layer.
                     if large && *name != "dx" && *name != "dwh" {
                         continue;
                     }

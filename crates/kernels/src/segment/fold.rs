@@ -1,23 +1,23 @@
-//! Sums, products and extremes of segments.
+//! Sums, products and extrema of segments.
 
 use super::Segments;
 use crate::real::{LANES, Real, Shared, per_isa, sum_row};
 use crate::{Elem, Threads};
 
-/// What becomes of the rows of a segment.
+/// Reduction of the rows of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// Their sum; 0 of none.
+    /// Sum; 0 for an empty segment.
     Sum,
-    /// Their product; 1 of none.
+    /// Product; 1 for an empty segment.
     Product,
-    /// The largest of each column, NaN being larger than all; the lowest value of none.
+    /// Maximum of each column, propagating NaN; the type's minimum for an empty segment.
     Max,
-    /// The smallest of each column, NaN being smaller than all; the highest value of none.
+    /// Minimum of each column, propagating NaN; the type's maximum for an empty segment.
     Min,
 }
 
-/// Element types that are folded here.
+/// Element types of these reductions.
 trait Number: Copy + Send + Sync + 'static {
     fn identity(fold: Fold) -> Self;
     fn join(fold: Fold, a: Self, b: Self) -> Self;
@@ -43,7 +43,7 @@ macro_rules! real {
                 join_real(fold, a, b)
             }
             unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self) {
-                // SAFETY: forwarded.
+                // SAFETY: same contract.
                 unsafe {
                     match inner {
                         1 => *acc = join_real(fold, *acc, column::<$t>(fold, x, n)),
@@ -77,7 +77,7 @@ macro_rules! integer {
                 }
             }
             unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self) {
-                // SAFETY: by the contract.
+                // SAFETY: guaranteed by the caller.
                 let (x, acc) = unsafe {
                     (
                         std::slice::from_raw_parts(x, n * inner),
@@ -116,13 +116,13 @@ per_isa! {
 #[inline(always)]
 unsafe fn column_body<T: Real, const FMA: bool>(fold: Fold, x: *const T, n: usize) -> T {
     let start = match fold {
-        // SAFETY: by the caller.
+        // SAFETY: guaranteed by the caller.
         Fold::Sum => return unsafe { sum_row(x, n) },
         Fold::Product => T::ONE,
         Fold::Max => T::NEG_INFINITY,
         Fold::Min => -T::NEG_INFINITY,
     };
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let x = unsafe { std::slice::from_raw_parts(x, n) };
     let mut lanes = [start; LANES];
     let blocks = x.chunks_exact(LANES);
@@ -143,7 +143,7 @@ unsafe fn column_body<T: Real, const FMA: bool>(fold: Fold, x: *const T, n: usiz
 }
 
 per_isa! {
-    /// `acc = fold(acc, rows)`; sums go by blocks of rows, which bounds their error.
+    /// `acc = fold(acc, rows)`; sums are computed in blocks of rows, which bounds their error.
     ///
     /// # Safety
     /// `n * inner` elements at `x`, `inner` at `acc`.
@@ -152,7 +152,7 @@ per_isa! {
 
 /// Columns summed at once.
 const WIDTH: usize = 64;
-/// Rows summed before they join the total.
+/// Rows summed before they are added to the total.
 const BLOCK: usize = 64;
 
 #[inline(always)]
@@ -163,7 +163,7 @@ unsafe fn table_body<T: Real, const FMA: bool>(
     inner: usize,
     acc: *mut T,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let (x, acc) = unsafe {
         (
             std::slice::from_raw_parts(x, n * inner),
@@ -215,7 +215,7 @@ pub unsafe fn fold(
     x: *const u8,
     out: *mut u8,
 ) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     unsafe {
         match elem {
             Elem::F32 => typed::<f32>(threads, g, what, x.cast(), out.cast()),
@@ -228,7 +228,7 @@ pub unsafe fn fold(
 }
 
 /// # Safety
-/// As [`fold`]'s.
+/// Same as for [`fold`].
 unsafe fn typed<T: Number>(
     threads: &dyn Threads,
     g: &Segments,
@@ -242,13 +242,13 @@ unsafe fn typed<T: Number>(
     }
     let (x, out) = (Shared(x.cast_mut()), Shared(out));
     let tasks = g.rows().div_ceil(g.task_rows());
-    // A segment that starts in a task and ends in another is folded in parts: the first part goes to the output, later ones here, one a task.
+    // A segment that spans tasks is folded in parts: the first part goes to the output, later ones to `parts`, one per task.
     let mut parts = vec![T::identity(what); tasks * inner];
     let parts_at = Shared(parts.as_mut_ptr());
     g.each_task(threads, &|t, rows| {
         g.pieces(rows, |s, piece| {
             let starts = g.offsets[s] as usize == piece.start;
-            // SAFETY: rows of the data; the segment's own output, or the task's own part, which one piece of it uses at most.
+            // SAFETY: rows of the data; the output of the segment, or the part of this task, which at most one of its pieces uses.
             unsafe {
                 let to = if starts {
                     let to = out.at(s * inner);
@@ -273,7 +273,7 @@ unsafe fn typed<T: Number>(
         let s = g.of_row(first);
         if (g.offsets[s] as usize) < first {
             for j in 0..inner {
-                // SAFETY: one output for each segment, one part for each task.
+                // SAFETY: one output per segment, one part per task.
                 unsafe {
                     *out.at(s * inner + j) =
                         T::join(what, *out.at(s * inner + j), parts[t * inner + j]);
@@ -283,7 +283,7 @@ unsafe fn typed<T: Number>(
     }
     for s in 0..g.count() {
         if g.range(s).is_empty() {
-            // SAFETY: one output for each segment.
+            // SAFETY: one output per segment.
             unsafe {
                 std::slice::from_raw_parts_mut(out.at(s * inner), inner).fill(T::identity(what))
             };

@@ -1,7 +1,7 @@
-//! Rows in groups of different sizes: segment reductions, softmax, sorting, products, and moves to and from padded form.
+//! Ragged rows: reductions, softmax, sorting and products of segments, and conversions to and from padded form.
 //!
-//! Segment `s` is the rows `offsets[s]..offsets[s + 1]` of dense `(rows, inner)` data. Work is cut by rows and not by segments, so that one long
-//! segment keeps all threads busy; the cut depends on the sizes alone, so results do not depend on the number of threads.
+//! Segment `s` is the rows `offsets[s]..offsets[s + 1]` of dense `(rows, inner)` data. Work is split by rows, not by segments, so that one long
+//! segment uses all threads. The partition depends only on the sizes, so results do not depend on the number of threads.
 
 mod fold;
 mod order;
@@ -20,35 +20,35 @@ pub use softmax::{softmax, softmax_backward};
 
 use crate::Threads;
 
-/// Elements of one task: enough to be worth a hand-over, few enough to balance.
+/// Elements per task: enough to be worth scheduling, few enough to balance.
 const TASK: usize = 1 << 14;
 
 /// Dense rows in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Segments<'a> {
-    /// First row of each segment, then the number of rows: starts with 0 and does not decrease.
+    /// Index of the first row of each segment, then the number of rows: starts with 0 and does not decrease.
     pub offsets: &'a [i64],
     /// Elements of a row.
     pub inner: usize,
 }
 
-/// What is wrong with offsets.
+/// Why offsets are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// There is none: even without segments there is the offset 0.
+    /// They are empty; even without segments there is the offset 0.
     Empty,
-    /// The first one is not 0.
+    /// The first offset, given here, is not 0.
     First(i64),
-    /// The one at this place is below the one before it.
+    /// The offset at this position is smaller than the one before.
     Decreases(usize),
-    /// The last one is not the number of rows.
+    /// The last offset, given here, is not the number of rows.
     Last(i64),
 }
 
-/// Finds the first defect of offsets into `rows` rows.
+/// Checks offsets into `rows` rows.
 ///
 /// # Errors
-/// The defect.
+/// The first reason why they are invalid.
 pub fn check(offsets: &[i64], rows: usize) -> Result<(), Malformed> {
     let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
         return Err(Malformed::Empty);
@@ -81,12 +81,12 @@ impl Segments<'_> {
         self.offsets[s] as usize..self.offsets[s + 1] as usize
     }
 
-    /// The segment that holds row `r`.
+    /// The segment that contains row `r`.
     fn of_row(&self, r: usize) -> usize {
         self.offsets.partition_point(|&o| o <= r as i64) - 1
     }
 
-    /// Rows of one task.
+    /// Rows per task.
     fn task_rows(&self) -> usize {
         (TASK / self.inner.max(1)).max(1)
     }
@@ -112,7 +112,7 @@ impl Segments<'_> {
         }
     }
 
-    /// Runs `task(first row.. end)` for all tasks.
+    /// Runs `task(first row..end)` for all tasks.
     fn each_task(
         &self,
         threads: &dyn Threads,
@@ -124,7 +124,7 @@ impl Segments<'_> {
         });
     }
 
-    /// Segments whose rows are worth several tasks each, and, as ranges of segments, groups of the others with about the rows of a task.
+    /// Segments that are large enough for several tasks each; and ranges of the other segments with about the rows of one task.
     fn groups(&self, rows: usize) -> (Vec<usize>, Vec<std::ops::Range<usize>>) {
         let (mut long, mut groups) = (Vec::new(), Vec::new());
         let (mut start, mut taken) = (0, 0);
@@ -151,7 +151,7 @@ impl Segments<'_> {
     }
 }
 
-/// Runs `n` tasks, a single one without a hand-over.
+/// Runs `n` tasks; a single task runs on the calling thread.
 fn run(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
     match n {
         0 => {}

@@ -1,4 +1,4 @@
-//! Rows of each segment in order.
+//! Sorting within segments.
 
 use super::{Segments, run};
 use crate::real::Shared;
@@ -6,10 +6,11 @@ use crate::scratch;
 use crate::sort::{self, Order, Rows};
 use crate::{Elem, Serial, Threads};
 
-/// `out[r, j]`: which row of all stands at place `r` when column `j` of each segment is sorted; stable, NaN last.
+/// Segment-wise argsort: `out[r, j]` is the row that column `j` of its segment has at position `r` in sorted order; stable, NaN last.
 ///
 /// # Safety
-/// The offsets passed [`super::check`]; `x` and `out` have `rows * inner` elements, dense, aligned and apart; a segment has fewer than 2^32 rows.
+/// The offsets passed [`super::check`]; `x` and `out` have `rows * inner` elements, dense, aligned and not overlapping; a segment has fewer than 2^32
+/// rows.
 pub unsafe fn argsort(
     threads: &dyn Threads,
     g: &Segments,
@@ -41,12 +42,12 @@ pub unsafe fn argsort(
         if inner == 1 {
             let to = out.at(range.start);
             sorted(x.at(range.start * size), to);
-            // SAFETY: the segment's own positions, just written.
+            // SAFETY: the positions of this segment, which were just written.
             let to = unsafe { std::slice::from_raw_parts_mut(to, n) };
             to.iter_mut().for_each(|p| *p += range.start as i64);
             return;
         }
-        // Words of 8 bytes are aligned for every element type of at most that size.
+        // 8-byte words are aligned for every element type of at most 8 bytes.
         let mut column = scratch::filled((n * size).div_ceil(8), 0u64);
         let mut order = scratch::filled(n, 0i64);
         for j in 0..inner {
@@ -60,7 +61,7 @@ pub unsafe fn argsort(
             }
             sorted(column.as_ptr().cast(), order.as_mut_ptr());
             for (i, &p) in order.iter().enumerate() {
-                // SAFETY: the segment's own positions.
+                // SAFETY: the positions of this segment.
                 unsafe { *out.at((range.start + i) * inner + j) = range.start as i64 + p }
             }
         }

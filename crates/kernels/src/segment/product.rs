@@ -1,11 +1,12 @@
-//! Products of segments with matrices of their own.
+//! Matrix products of segments, each with its own matrix.
 
 use super::{Segments, run};
 use crate::gemm::{self, Epilogue, GemmFloat, Matrix, Problem, Tile};
 use crate::real::{Real, Shared, with_real};
 use crate::{Elem, Threads};
 
-/// `out[r] = x[r] @ w[s]` for the rows of each segment `s`; `x` is `(rows, inner)`, `w` `(segments, inner, columns)`, or `(segments, columns, inner)`
+/// `out[r] = x[r] @ w[s]` for the rows of each segment `s`. `x` is `(rows, inner)`; `w` is `(segments, inner, columns)`, or `(segments, columns,
+/// inner)`
 /// if `is_transposed`.
 ///
 /// # Panics
@@ -32,12 +33,12 @@ pub unsafe fn matmul(
     with_real!(elem, T => {
         let (x, w) = (Shared(x.cast_mut().cast::<T>()), Shared(w.cast_mut().cast::<T>()));
         let out = Shared(out.cast::<T>());
-        // Blocks of rows with about a million multiply-adds.
+        // Blocks of rows with about a million multiply-adds each.
         let step = ((1 << 20) / (inner * columns).max(1)).max(16);
         let rows = g.rows();
         run(threads, rows.div_ceil(step), &|t| {
             g.pieces(t * step..((t + 1) * step).min(rows), |s, piece| {
-                // SAFETY: rows of the piece and the segment's matrix.
+                // SAFETY: rows of the piece and the matrix of its segment.
                 unsafe {
                     multiply::<T>(&Tile {
                         m: piece.len(),
@@ -59,19 +60,19 @@ pub unsafe fn matmul(
 }
 
 /// # Safety
-/// As `gemm::dense`'s.
+/// Same as for `gemm::dense`.
 unsafe fn multiply<T: Real + GemmFloat>(tile: &Tile<T>) {
-    // SAFETY: forwarded.
+    // SAFETY: same contract.
     unsafe { gemm::dense(tile) }
 }
 
-/// `out[s] = x[rows of s].T @ y[rows of s]`, `(segments, inner, columns)`; zeros for empty segments.
+/// `out[s] = x[rows of s].T @ y[rows of s]`, shape `(segments, inner, columns)`; zeros for empty segments.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// As [`matmul`]'s.
+/// Same as for [`matmul`].
 pub unsafe fn outer(
     threads: &dyn Threads,
     g: &Segments,
@@ -103,7 +104,7 @@ pub unsafe fn outer(
             alpha: 1.0,
             beta: 0.0,
         };
-        // SAFETY: rows of the segment and its own output.
+        // SAFETY: rows of the segment and its output.
         unsafe {
             gemm::gemm(
                 threads,

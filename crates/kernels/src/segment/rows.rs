@@ -1,10 +1,10 @@
-//! Moves of whole rows: one row for each row of a segment, segments to equal lengths and back.
+//! Copies of whole rows: one row repeated for all rows of a segment, and conversion between ragged and padded form.
 
 use super::{Segments, run};
 use crate::Threads;
 use crate::real::Shared;
 
-/// `out` row `r` is row `s` of `x`, where `s` is the segment that holds `r`. `g.inner` counts bytes.
+/// Copies row `s` of `x` to every row of segment `s` of `out`. `g.inner` is in bytes.
 ///
 /// # Safety
 /// The offsets passed [`super::check`]; `x` has a row for each segment, `out` for each row; they do not overlap.
@@ -12,7 +12,7 @@ pub unsafe fn expand(threads: &dyn Threads, g: &Segments, x: *const u8, out: *mu
     let (x, out, size) = (Shared(x.cast_mut()), Shared(out), g.inner);
     g.each_task(threads, &|_, rows| {
         g.pieces(rows, |s, piece| {
-            // SAFETY: a row of `x` and the piece's own rows of `out`.
+            // SAFETY: a row of `x`, and the rows of `out` of this piece.
             unsafe {
                 repeat(
                     x.at(s * size),
@@ -25,12 +25,12 @@ pub unsafe fn expand(threads: &dyn Threads, g: &Segments, x: *const u8, out: *mu
     });
 }
 
-/// Writes an item of `size` bytes `n` times.
+/// Writes `n` copies of an item of `size` bytes.
 ///
 /// # Safety
-/// `size` bytes at `item`, `n * size` at `out`, apart.
+/// `size` bytes at `item`, `n * size` at `out`, which do not overlap.
 unsafe fn repeat(item: *const u8, size: usize, n: usize, out: *mut u8) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match size {
             4 => {
@@ -46,10 +46,11 @@ unsafe fn repeat(item: *const u8, size: usize, n: usize, out: *mut u8) {
     }
 }
 
-/// `out` `(segments, len, inner)` gets the first `len` rows of each segment, then `fill`, an element of some bytes. `g.inner` counts bytes.
+/// Ragged to padded: writes the first `len` rows of each segment to `out`, shape `(segments, len, inner)`, then `fill`, one element. `g.inner` is in
+/// bytes.
 ///
 /// # Safety
-/// The offsets passed [`super::check`]; `x` has all rows, `out` `segments * len` rows; rows are whole elements; nothing overlaps.
+/// The offsets passed [`super::check`]; `x` has all rows, `out` has `segments * len` rows; a row is a whole number of elements; nothing overlaps.
 pub unsafe fn pad(
     threads: &dyn Threads,
     g: &Segments,
@@ -69,7 +70,7 @@ pub unsafe fn pad(
             let count = (len - first).min(rows.end - r);
             let segment = g.range(s);
             let real = segment.len().saturating_sub(first).min(count);
-            // SAFETY: rows of the segment, and this block's own rows of `out`.
+            // SAFETY: rows of the segment, and the rows of `out` of this block.
             unsafe {
                 let to = out.at(r * size);
                 std::ptr::copy_nonoverlapping(
@@ -90,17 +91,18 @@ pub unsafe fn pad(
     });
 }
 
-/// `out` gets the rows of each segment out of `x` `(segments, len, inner)`; rows from `len` on become 0. `g.inner` counts bytes.
+/// Padded to ragged: writes the rows of each segment of `x`, shape `(segments, len, inner)`, to `out`; rows from `len` on become 0. `g.inner` is in
+/// bytes.
 ///
 /// # Safety
-/// As [`pad`]'s, with `x` and `out` exchanged.
+/// Same as for [`pad`], with `x` and `out` exchanged.
 pub unsafe fn unpad(threads: &dyn Threads, g: &Segments, len: usize, x: *const u8, out: *mut u8) {
     let (x, out, size) = (Shared(x.cast_mut()), Shared(out), g.inner);
     g.each_task(threads, &|_, rows| {
         g.pieces(rows, |s, piece| {
             let first = piece.start - g.offsets[s] as usize;
             let real = len.saturating_sub(first).min(piece.len());
-            // SAFETY: rows of the padded segment, and the piece's own rows of `out`.
+            // SAFETY: rows of the padded segment, and the rows of `out` of this piece.
             unsafe {
                 let to = out.at(piece.start * size);
                 std::ptr::copy_nonoverlapping(x.at((s * len + first) * size), to, real * size);

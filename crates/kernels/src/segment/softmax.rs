@@ -1,11 +1,11 @@
-//! Softmax and log-softmax of the columns of each segment, with gradients.
+//! Softmax and log-softmax over the rows of each segment, per column, with gradients.
 
 use super::{Segments, run};
 use crate::real::{Real, Shared, per_isa, with_real};
 use crate::softmax::{Kind, loops};
 use crate::{Elem, Threads};
 
-/// `y`: softmax or log-softmax of each column of each segment.
+/// Writes the softmax or log-softmax of each column of each segment to `y`.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -23,16 +23,16 @@ pub unsafe fn softmax(
     with_real!(elem, T => {
         let (x, y) = (Shared(x.cast_mut().cast::<T>()), Shared(y.cast::<T>()));
         let largest = |at: usize, n: usize, inner: usize, _: &[T], acc: &mut [T]| {
-            // SAFETY: rows of the data, a number for each column.
+            // SAFETY: rows of the data; `acc` has one number per column.
             unsafe { max::<T>(x.at(at), n, inner, acc.as_mut_ptr()) }
         };
-        // The exponentials lie in the output until the last step.
+        // The output holds the exponentials until the last step.
         let sums = |at: usize, n: usize, inner: usize, found: &[T], acc: &mut [T]| {
-            // SAFETY: as above; the rows of the output are this part's own.
+            // SAFETY: as above; only this task accesses these rows of the output.
             unsafe { exp_sum::<T>(kind, x.at(at), n, inner, found.as_ptr(), y.at(at), acc.as_mut_ptr()) }
         };
         let last = |at: usize, n: usize, inner: usize, found: &[T]| {
-            // SAFETY: as above; the sums stand behind the largest.
+            // SAFETY: as above; in `found`, the sums follow the maxima.
             unsafe { finish::<T>(kind, n, inner, found[inner..].as_ptr(), y.at(at)) }
         };
         let pass = Pass {
@@ -44,13 +44,13 @@ pub unsafe fn softmax(
     })
 }
 
-/// `dx`: the gradient of [`softmax`] from its result `y`.
+/// Writes the gradient of [`softmax`] to `dx`, given the result `y`.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// As [`softmax`]'s; `dx` may be `dy` or `y`.
+/// Same as for [`softmax`]; `dx` may be `dy` or `y`.
 pub unsafe fn softmax_backward(
     threads: &dyn Threads,
     g: &Segments,
@@ -64,11 +64,11 @@ pub unsafe fn softmax_backward(
         let (y, dy) = (Shared(y.cast_mut().cast::<T>()), Shared(dy.cast_mut().cast::<T>()));
         let dx = Shared(dx.cast::<T>());
         let sums = |at: usize, n: usize, inner: usize, _: &[T], acc: &mut [T]| {
-            // SAFETY: rows of the data, a number for each column.
+            // SAFETY: rows of the data; `acc` has one number per column.
             unsafe { products::<T>(kind, y.at(at), dy.at(at), n, inner, acc.as_mut_ptr()) }
         };
         let last = |at: usize, n: usize, inner: usize, found: &[T]| {
-            // SAFETY: as above; the rows of the output are this part's own.
+            // SAFETY: as above; only this task accesses these rows of the output.
             unsafe { slope::<T>(kind, y.at(at), dy.at(at), n, inner, found.as_ptr(), dx.at(at)) }
         };
         let pass = Pass {
@@ -80,13 +80,13 @@ pub unsafe fn softmax_backward(
     })
 }
 
-/// Accumulates a number for each column: `(first element, rows, inner, numbers found by the steps before, accumulator)`.
+/// Computes one number per column: `(first element, rows, inner, numbers of the steps before, accumulator)`.
 type Step<'a, T> = &'a (dyn Fn(usize, usize, usize, &[T], &mut [T]) + Sync);
 
-/// Uses the numbers: `(first element, rows, inner, numbers)`.
+/// Uses these numbers: `(first element, rows, inner, numbers)`.
 type Last<'a, T> = &'a (dyn Fn(usize, usize, usize, &[T]) + Sync);
 
-/// Steps over the rows of a segment that each find a number for each column, and a last one that uses them.
+/// Several passes over the rows of a segment: each of `steps` computes a number per column, and `last` uses all of them.
 struct Pass<'a, T> {
     columns: usize,
     steps: &'a [Step<'a, T>],
@@ -94,7 +94,7 @@ struct Pass<'a, T> {
 }
 
 impl<T: Real> Pass<'_, T> {
-    /// What step `k` starts from, and how parts are joined: the first of two steps finds extremes.
+    /// Whether step `k` computes a maximum rather than a sum: the first of two steps does.
     fn is_max(&self, k: usize) -> bool {
         self.columns == 2 && k == 0
     }
@@ -133,7 +133,7 @@ impl<T: Real> Pass<'_, T> {
         }
     }
 
-    /// One segment on all threads.
+    /// Runs all steps for one long segment, on all threads.
     fn run_long(&self, threads: &dyn Threads, g: &Segments, rows: std::ops::Range<usize>) {
         let (inner, step_rows) = (g.inner, g.task_rows());
         let tasks = rows.len().div_ceil(step_rows);
@@ -149,7 +149,7 @@ impl<T: Real> Pass<'_, T> {
             let at = Shared(parts.as_mut_ptr());
             run(threads, tasks, &|t| {
                 let (first, n) = part(t);
-                // SAFETY: the task's own numbers.
+                // SAFETY: the numbers of this task.
                 let acc = unsafe { std::slice::from_raw_parts_mut(at.at(t * inner), inner) };
                 step(first, n, inner, before, acc);
             });
@@ -171,7 +171,7 @@ impl<T: Real> Pass<'_, T> {
 /// # Safety
 /// `n * inner` elements at `x`, `inner` at `acc`.
 unsafe fn max<T: Real>(x: *const T, n: usize, inner: usize, acc: *mut T) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match inner {
             1 => *acc = loops::max(x, n),
@@ -180,7 +180,7 @@ unsafe fn max<T: Real>(x: *const T, n: usize, inner: usize, acc: *mut T) {
     }
 }
 
-/// Softmax: `y = exp(x - max)`. Its logarithm: `y = x - max`. Adds the exponentials of each column.
+/// Softmax: `y = exp(x - max)`. Log-softmax: `y = x - max`. Adds the exponentials of each column to `acc`.
 ///
 /// # Safety
 /// `n * inner` elements at `x` and `y`, `inner` at `max` and `acc`.
@@ -193,7 +193,7 @@ unsafe fn exp_sum<T: Real>(
     y: *mut T,
     acc: *mut T,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match (inner, kind) {
             (1, Kind::Softmax) => *acc = T::from_f64(loops::exp_row(x, n, *max, T::ONE, y)),
@@ -206,12 +206,12 @@ unsafe fn exp_sum<T: Real>(
     }
 }
 
-/// Softmax: divides by the sums. Its logarithm: subtracts their logarithms.
+/// Softmax: divides by the sums. Log-softmax: subtracts their logarithms.
 ///
 /// # Safety
 /// `n * inner` elements at `y`, `inner` at `sums`.
 unsafe fn finish<T: Real>(kind: Kind, n: usize, inner: usize, sums: *const T, y: *mut T) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match inner {
             1 => {
@@ -238,7 +238,7 @@ unsafe fn finish<T: Real>(kind: Kind, n: usize, inner: usize, sums: *const T, y:
     }
 }
 
-/// Softmax: sums of `y dy`. Its logarithm: sums of `dy`.
+/// Softmax: sums of `y dy`. Log-softmax: sums of `dy`.
 ///
 /// # Safety
 /// `n * inner` elements at `y` and `dy`, `inner` at `acc`.
@@ -250,7 +250,7 @@ unsafe fn products<T: Real>(
     inner: usize,
     acc: *mut T,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match (inner, kind) {
             (1, Kind::Softmax) => *acc = T::from_f64(loops::dot(y, dy, n)),
@@ -260,7 +260,7 @@ unsafe fn products<T: Real>(
     }
 }
 
-/// Softmax: `dx = y (dy - sum)`. Its logarithm: `dx = dy - exp(y) sum`.
+/// Softmax: `dx = y (dy - sum)`. Log-softmax: `dx = dy - exp(y) sum`.
 ///
 /// # Safety
 /// `n * inner` elements at `y`, `dy` and `dx`, `inner` at `sums`.
@@ -274,7 +274,7 @@ unsafe fn slope<T: Real>(
     sums: *const T,
     dx: *mut T,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match (inner, kind) {
             (1, Kind::Softmax) => {
@@ -287,7 +287,7 @@ unsafe fn slope<T: Real>(
 }
 
 per_isa! {
-    /// The largest of each column, NaN not counting.
+    /// The maximum of each column, ignoring NaN.
     ///
     /// # Safety
     /// `n * inner` elements at `x`, `inner` at `acc`.
@@ -301,7 +301,7 @@ unsafe fn max_table_body<T: Real, const FMA: bool>(
     inner: usize,
     acc: *mut T,
 ) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let (x, acc) = unsafe {
         (
             std::slice::from_raw_parts(x, n * inner),
@@ -317,7 +317,7 @@ unsafe fn max_table_body<T: Real, const FMA: bool>(
 
 per_isa! {
     /// # Safety
-    /// As [`exp_sum`]'s.
+    /// Same as for [`exp_sum`].
     unsafe fn exp_table<T>(kind: Kind, x: *const T, n: usize, inner: usize, max: *const T, y: *mut T, acc: *mut T) = exp_table_body
 }
 
@@ -333,7 +333,7 @@ unsafe fn exp_table_body<T: Real, const FMA: bool>(
 ) {
     for i in 0..n {
         for j in 0..inner {
-            // SAFETY: (i, j) is inside, by the caller.
+            // SAFETY: (i, j) is inside (the caller guarantees it).
             unsafe {
                 let x = *x.add(i * inner + j) - *max.add(j);
                 let e = x.exp::<FMA>();
@@ -349,7 +349,7 @@ unsafe fn exp_table_body<T: Real, const FMA: bool>(
 
 per_isa! {
     /// # Safety
-    /// As [`finish`]'s.
+    /// Same as for [`finish`].
     unsafe fn finish_table<T>(kind: Kind, n: usize, inner: usize, factors: *const T, y: *mut T) = finish_table_body
 }
 
@@ -363,7 +363,7 @@ unsafe fn finish_table_body<T: Real, const FMA: bool>(
 ) {
     for i in 0..n {
         for j in 0..inner {
-            // SAFETY: (i, j) is inside, by the caller.
+            // SAFETY: (i, j) is inside (the caller guarantees it).
             unsafe {
                 let (y, f) = (y.add(i * inner + j), *factors.add(j));
                 *y = match kind {
@@ -377,7 +377,7 @@ unsafe fn finish_table_body<T: Real, const FMA: bool>(
 
 per_isa! {
     /// # Safety
-    /// As [`products`]'s.
+    /// Same as for [`products`].
     unsafe fn products_table<T>(kind: Kind, y: *const T, dy: *const T, n: usize, inner: usize, acc: *mut T) = products_table_body
 }
 
@@ -392,7 +392,7 @@ unsafe fn products_table_body<T: Real, const FMA: bool>(
 ) {
     for i in 0..n {
         for j in 0..inner {
-            // SAFETY: (i, j) is inside, by the caller.
+            // SAFETY: (i, j) is inside (the caller guarantees it).
             unsafe {
                 let (y, dy) = (*y.add(i * inner + j), *dy.add(i * inner + j));
                 *acc.add(j) += match kind {
@@ -406,7 +406,7 @@ unsafe fn products_table_body<T: Real, const FMA: bool>(
 
 per_isa! {
     /// # Safety
-    /// As [`slope`]'s.
+    /// Same as for [`slope`].
     unsafe fn slope_table<T>(kind: Kind, y: *const T, dy: *const T, n: usize, inner: usize, sums: *const T, dx: *mut T) = slope_table_body
 }
 
@@ -422,7 +422,7 @@ unsafe fn slope_table_body<T: Real, const FMA: bool>(
 ) {
     for i in 0..n {
         for j in 0..inner {
-            // SAFETY: (i, j) is inside, by the caller.
+            // SAFETY: (i, j) is inside (the caller guarantees it).
             unsafe {
                 let at = i * inner + j;
                 let (y, dy, sum) = (*y.add(at), *dy.add(at), *sums.add(j));

@@ -36,7 +36,7 @@ fn sums_do_not_depend_on_the_number_of_threads() {
         };
         let run = |threads: usize| {
             let mut out = vec![f32::NAN; g.count() * inner];
-            // SAFETY: sizes as the contract says.
+            // SAFETY: the sizes match the contract.
             unsafe {
                 fold(
                     &Scoped(threads),
@@ -55,7 +55,7 @@ fn sums_do_not_depend_on_the_number_of_threads() {
             for j in 0..inner {
                 let want: f64 = g.range(s).map(|r| f64::from(x[r * inner + j])).sum();
                 let got = f64::from(one[s * inner + j]);
-                // Lanes and blocks of rows: about sqrt(n) roundings of sums below 500 n.
+                // Lanes and blocks of rows: about sqrt(n) rounding errors of sums below 500 n.
                 let bound = 1e-6 * 500.0 * (g.range(s).len() as f64 + 1.0);
                 assert!((got - want).abs() <= bound, "{got} {want}");
             }
@@ -74,7 +74,7 @@ fn exponentials_of_a_long_segment_add_up_to_one() {
             inner,
         };
         let mut y = vec![f64::NAN; x.len()];
-        // SAFETY: sizes as the contract says.
+        // SAFETY: the sizes match the contract.
         unsafe {
             softmax(
                 &Scoped(3),

@@ -2,10 +2,10 @@
 
 use crate::real::{LANES, Real, fold_lanes, per_isa};
 
-/// Elements summed in lanes before they join a total.
+/// Elements summed in SIMD lanes before they are added to a total.
 const STRETCH: usize = 4096;
 
-/// Defines `$name`: folds `term(i)` into lanes, stretch by stretch, and returns the f64 total.
+/// Defines `$name`: sums `term(i)` in lanes, chunk by chunk, and returns the f64 total.
 macro_rules! lane_sum {
     ($n:expr, |$i:ident| $term:expr) => {{
         let mut total = 0.0;
@@ -32,7 +32,7 @@ macro_rules! lane_sum {
 }
 
 per_isa! {
-    /// The largest element, NaN not counting; -inf for none.
+    /// The maximum, ignoring NaN; -inf without elements.
     ///
     /// # Safety
     /// `n` elements are readable at `x`.
@@ -41,7 +41,7 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn max_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     let x = unsafe { std::slice::from_raw_parts(x, n) };
     let mut lanes = [T::NEG_INFINITY; LANES];
     let blocks = x.chunks_exact(LANES);
@@ -62,7 +62,7 @@ per_isa! {
     /// `y = exp((x - max) * scale)`; returns the sum.
     ///
     /// # Safety
-    /// `n` elements at `x` and `y`, equal or apart.
+    /// `n` elements at `x` and `y`, which are equal or do not overlap.
     pub(crate) unsafe fn exp_row<T>(x: *const T, n: usize, max: T, scale: T, y: *mut T) -> f64 = exp_row_body
 }
 
@@ -100,7 +100,7 @@ per_isa! {
     /// `y = factor * exp(x * scale - shift)`.
     ///
     /// # Safety
-    /// `n` elements at `x` and `y`, equal or apart.
+    /// `n` elements at `x` and `y`, which are equal or do not overlap.
     pub(crate) unsafe fn exp_scaled<T>(x: *const T, n: usize, shift: T, scale: T, factor: T, y: *mut T) = exp_scaled_body
 }
 
@@ -123,7 +123,7 @@ per_isa! {
     /// `y = (x - max) * scale - log`.
     ///
     /// # Safety
-    /// `n` elements at `x` and `y`, equal or apart.
+    /// `n` elements at `x` and `y`, which are equal or do not overlap.
     pub(crate) unsafe fn shift<T>(x: *const T, n: usize, max: T, scale: T, log: T, y: *mut T) = shift_body
 }
 
@@ -152,14 +152,14 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn multiply_body<T: Real, const FMA: bool>(y: *mut T, n: usize, factor: T) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts_mut(y, n) }
         .iter_mut()
         .for_each(|y| *y *= factor);
 }
 
 per_isa! {
-    /// Inner product.
+    /// Dot product.
     ///
     /// # Safety
     /// `n` elements at `a` and `b`.
@@ -176,7 +176,7 @@ per_isa! {
     /// `dx = y * (dy - dot) * scale`.
     ///
     /// # Safety
-    /// `n` elements at all pointers; `dx` equal to one of the others or apart.
+    /// `n` elements at all pointers; `dx` is one of the others or does not overlap them.
     pub(crate) unsafe fn softmax_slope<T>(y: *const T, dy: *const T, n: usize, dot: f64, scale: T, dx: *mut T) = softmax_slope_body
 }
 
@@ -200,7 +200,7 @@ per_isa! {
     /// `dx = (dy - exp(y) * sum) * scale`.
     ///
     /// # Safety
-    /// `n` elements at all pointers; `dx` equal to one of the others or apart.
+    /// `n` elements at all pointers; `dx` is one of the others or does not overlap them.
     pub(crate) unsafe fn log_softmax_slope<T>(y: *const T, dy: *const T, n: usize, sum: T, scale: T, dx: *mut T) = log_softmax_slope_body
 }
 

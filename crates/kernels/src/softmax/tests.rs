@@ -2,7 +2,7 @@ use super::*;
 use crate::Serial;
 use crate::scoped::{Scoped, Values, close};
 
-/// Softmax and log-softmax of the first `n` elements in f64, 0 behind them.
+/// Softmax or log-softmax of the first `n` elements in f64, followed by zeros.
 fn slow(x: &[f64], n: usize, kind: Kind, temperature: f64) -> Vec<f64> {
     let max = x[..n].iter().fold(f64::NEG_INFINITY, |m, &x| m.max(x));
     let sum: f64 = x[..n].iter().map(|x| ((x - max) / temperature).exp()).sum();
@@ -92,7 +92,7 @@ fn check<T: Real>(tolerance: f64) {
                         );
                         log_sum_exp(threads, &g, x.as_ptr().cast(), lse.as_mut_ptr().cast());
                     }
-                    // Log-probabilities reach 80, and dx multiplies their error by sums of `dy`.
+                    // Log-probabilities reach 80, and dx multiplies their errors by sums of `dy`.
                     close(&format!("y of {g:?}"), &y, &want_y, tolerance * 32.0);
                     close(&format!("dx of {g:?}"), &dx, &want_dx, tolerance * 1024.0);
                     close(&format!("lse of {g:?}"), &lse, &want_lse, tolerance * 4.0);

@@ -1,4 +1,4 @@
-//! Counting: how often integers occur, and into which bins numbers fall.
+//! Counting: occurrences of integers (`bincount`), and numbers per bin (`histogram`, `digitize`).
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -9,14 +9,14 @@ use crate::reduce::plan::split;
 use crate::scratch;
 use crate::{Elem, Threads};
 
-/// Numbers that one task counts at least.
+/// Minimum number of elements per task.
 const PIECE: usize = 64 * 1024;
-/// Tasks count into tables of their own up to this many counters; more would not stay in the first-level cache.
+/// With at most this many counters, each task counts into its own table; a larger table would not fit in L1.
 const TABLE: usize = 2048;
-/// Tables that a task counts into in turn: the next number need not wait until an equal one was counted.
+/// A task alternates between this many tables, so that counting a number need not wait until an equal one before it is stored.
 const TABLES: usize = 4;
 
-/// The smallest and the largest of `n` integers; the type's largest and smallest if there are none.
+/// The minimum and the maximum of `n` integers; `(i64::MAX, i64::MIN)` if there are none.
 ///
 /// # Safety
 /// `x` has `n` integers.
@@ -37,7 +37,7 @@ by_isa! {
     unsafe fn extremes_of [] [] (x: *const i64, n: usize) -> (i64, i64) {
         let (mut low, mut high) = (i64::MAX, i64::MIN);
         for i in 0..n {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let value = unsafe { *x.add(i) };
             low = if value < low { value } else { low };
             high = if value > high { value } else { high };
@@ -46,7 +46,7 @@ by_isa! {
     }
 }
 
-/// Adds to `counts[i]` how often `least + i` stands among `n` integers, all of which have a counter.
+/// Adds the number of occurrences of `least + i` among `n` integers to `counts[i]`. Every integer must have a counter.
 ///
 /// # Safety
 /// `x` has `n` integers.
@@ -57,7 +57,7 @@ pub unsafe fn occurrences(
     least: i64,
     counts: &mut [i64],
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let x = unsafe { std::slice::from_raw_parts(x, n) };
     if counts.len() > TABLE {
         for &value in x {
@@ -70,7 +70,7 @@ pub unsafe fn occurrences(
     });
 }
 
-/// Adds to `sums[i]` the weights of those of some integers that are `i`, in order.
+/// Adds the weights of the integers equal to `i` to `sums[i]`, in order.
 pub fn weighted(x: &[i64], weights: &[f64], sums: &mut [f64]) {
     for (&i, weight) in x.iter().zip(weights) {
         sums[i as usize] += weight;
@@ -79,7 +79,7 @@ pub fn weighted(x: &[i64], weights: &[f64], sums: &mut [f64]) {
 
 /// Counters of one task.
 struct Tables {
-    /// [`TABLES`] tables one behind the other.
+    /// [`TABLES`] consecutive tables.
     counters: Vec<i64>,
     len: usize,
 }
@@ -103,7 +103,7 @@ impl Tables {
     }
 }
 
-/// Counts `n` things in pieces, `task(start, end, tables)` each, and adds up. Sums of integers do not depend on how they are divided.
+/// Counts `n` elements in pieces with `task(start, end, tables)`, and adds up. Integer sums do not depend on the partition.
 fn counted(
     threads: &dyn Threads,
     n: usize,
@@ -131,35 +131,35 @@ fn counted(
     }
 }
 
-/// How the edges of bins lie.
+/// Spacing of the edges of bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spacing {
-    /// As evenly as rounding allows: a bin is computed, then compared with its edges.
+    /// Evenly spaced up to rounding: the bin is computed, then checked against its edges.
     Even,
-    /// Ascending: a bin is searched.
+    /// Ascending: the bin is found by binary search.
     Any,
 }
 
-/// Bins with their left edges, the last one with its right edge too: one bin less than there are edges.
+/// Half-open bins that include their left edge; the last one also includes its right edge. There is one bin less than there are edges.
 #[derive(Clone, Copy, Debug)]
 pub struct Bins {
-    /// Element type of edges and numbers, real.
+    /// Element type of the edges and of the numbers; real.
     pub elem: Elem,
     /// Ascending edges.
     pub edges: *const u8,
-    /// How many edges there are, at least 1.
+    /// Number of edges, at least 1.
     pub len: usize,
-    /// How they lie.
+    /// Spacing of the edges.
     pub spacing: Spacing,
 }
 
 // SAFETY: the edges are only read, and the caller of every kernel keeps them alive.
 unsafe impl Sync for Bins {}
 
-/// Numbers that are assigned to bins at once.
+/// Numbers assigned to bins at once.
 const TILE: usize = 1024;
 
-/// Adds to `counts` how many of `n` numbers fall into each bin.
+/// Counts how many of `n` numbers fall into each bin; adds to `counts`.
 ///
 /// # Safety
 /// `x` has `n` elements of the bins' type, `bins.edges` has `bins.len`; `counts` has `bins.len - 1` counters.
@@ -174,7 +174,7 @@ pub unsafe fn histogram(
     let mut outside = scratch::filled(bins.len + 1, 0);
     let size = bins.elem.size();
     let x = x as usize;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let assign = unsafe { bins.assign() };
     if outside.len() > TABLE {
         let mut numbers = [0_i64; TILE];
@@ -202,10 +202,10 @@ pub unsafe fn histogram(
     }
 }
 
-/// Writes for each of `n` numbers 0 before the first edge, then the bins from 1 on; behind all and for NaN the number of edges.
+/// Writes the bin of each of `n` numbers, counted from 1; 0 before the first edge, the number of edges after the last one and for NaN.
 ///
 /// # Safety
-/// As for [`histogram`]; `out` has room for `n` integers.
+/// Same as for [`histogram`]; `out` has room for `n` integers.
 pub unsafe fn bin_numbers(
     threads: &dyn Threads,
     bins: &Bins,
@@ -214,12 +214,12 @@ pub unsafe fn bin_numbers(
     out: *mut i64,
 ) {
     let size = bins.elem.size();
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let assign = unsafe { bins.assign() };
     let (x, out) = (x as usize, out as usize);
     split(threads, n.div_ceil(TILE), 8 * n, &|tile| {
         let (start, end) = (tile * TILE, n.min((tile + 1) * TILE));
-        // SAFETY: tiles lie inside the caller's arrays, those of the output apart from each other.
+        // SAFETY: tiles lie inside the caller's arrays; those of the output are disjoint.
         unsafe {
             let numbers = std::slice::from_raw_parts_mut((out as *mut i64).add(start), end - start);
             assign.numbers((x as *const u8).add(start * size), numbers);
@@ -236,13 +236,13 @@ trait Numbering: Sync {
 
 impl Bins {
     /// # Safety
-    /// The edges are there as long as what is returned.
+    /// The edges live as long as the result.
     unsafe fn assign<'a>(&'a self) -> Box<dyn Numbering + 'a> {
         let (edges, len) = (self.edges, self.len);
         let even = self.spacing == Spacing::Even && len >= 2 && i32::try_from(len).is_ok();
         macro_rules! edges {
             ($t:ty) => {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { std::slice::from_raw_parts(edges.cast::<$t>(), len) }
             };
         }
@@ -258,7 +258,7 @@ impl Bins {
     }
 }
 
-/// Bins that are searched.
+/// Bins found by binary search.
 struct Searched<T: OrderedWord> {
     sorted: Sorted<T>,
     last: T::Word,
@@ -283,7 +283,7 @@ where
     T::Word: Wide,
 {
     unsafe fn numbers(&self, x: *const u8, numbers: &mut [i64]) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let x = unsafe { std::slice::from_raw_parts(x.cast::<T>(), numbers.len()) };
         self.sorted.places(Side::Right, x, numbers);
         for (number, x) in numbers.iter_mut().zip(x) {
@@ -294,10 +294,10 @@ where
     }
 }
 
-/// Bins of equal width, which are computed.
+/// Bins of equal width, found by computation.
 struct Computed<'a, T: OrderedWord> {
     edges: &'a [T],
-    /// For where rounding of a number or of an edge gives another bin.
+    /// Used if rounding of a number or of an edge gave a wrong bin.
     searched: Searched<T>,
 }
 
@@ -318,7 +318,7 @@ where
     T::Word: Wide,
 {
     unsafe fn numbers(&self, x: *const u8, numbers: &mut [i64]) {
-        // SAFETY: the caller's; there are at least two edges, and as many as an i32 counts.
+        // SAFETY: guaranteed by the caller; there are at least two edges, and their number fits in an i32.
         unsafe {
             if !compute(self.edges, x.cast::<T>(), numbers) {
                 self.searched.numbers(x, numbers);
@@ -327,9 +327,9 @@ where
     }
 }
 
-/// A float that bins are computed with.
+/// A float type in which bins are computed.
 trait BinFloat: OrderedWord + PartialOrd {
-    /// How many of `bins` bins from `first` to `last` a number is away from `first`, truncated.
+    /// The distance of a number from `first` in bins, truncated.
     fn bin(self, first: Self, density: Self) -> i32;
     fn density(bins: usize, first: Self, last: Self) -> Self;
 }
@@ -345,7 +345,7 @@ macro_rules! floats {
 floats!(f32, f64);
 
 by_isa! {
-    /// Whether all bins are right: rounding may have missed some.
+    /// Computes the bins. Returns whether all are right; rounding may have moved a number to the wrong bin.
     ///
     /// # Safety
     /// `x` has as many elements as `numbers`; there are at least two edges.
@@ -356,7 +356,7 @@ by_isa! {
         let edges = edges.as_ptr();
         let mut is_wrong = false;
         for i in 0..numbers.len() {
-            // SAFETY: the caller's; `at` is one of the bins.
+            // SAFETY: guaranteed by the caller; `at` is one of the bins.
             unsafe {
                 let x = *x.add(i);
                 let at = x.bin(first, density).clamp(0, end);
@@ -442,7 +442,7 @@ mod tests {
             let cubes: Vec<f64> = edges.iter().map(|x| x * x * x).collect();
             check(&cubes, &x);
         }
-        // Edges so close together that several are equal.
+        // Edges so close together that some of them are equal.
         let coarse: Vec<f64> = (0..=40)
             .map(|i| 1e16 + (f64::from(i) * 0.25).round())
             .collect();

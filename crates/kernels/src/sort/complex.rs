@@ -1,4 +1,4 @@
-//! Rows of complex numbers: compared part by part, but for pairs of f32 that one integer can stand for.
+//! Rows of complex numbers: compared part by part, except for pairs of f32 that can be packed into one integer.
 
 use super::key::{Keyed, OrderedWord, Parts};
 use super::quicksort;
@@ -9,9 +9,9 @@ use crate::scratch;
 
 /// A complex element.
 pub(super) trait Complex: Keyed<Key = Parts> {
-    /// One integer with the order of the numbers; `None` for NaN and negative zeros, whose order is not that of their parts' words, and for wider parts.
+    /// One integer with the order of the numbers. `None` for NaN, for negative zeros, whose order is not that of their bit patterns, and for c128.
     fn packed(self) -> Option<i64>;
-    /// The number that `packed` stands for.
+    /// The number from its packed form.
     fn unpacked(packed: i64) -> Self;
 }
 
@@ -36,7 +36,7 @@ impl Complex for Cx<f64> {
         None
     }
     fn unpacked(packed: i64) -> Self {
-        // Nothing is packed; the value's bits as a number keep the function total.
+        // c128 is never packed; the bits of the value keep this function total.
         Cx {
             re: f64::from_exact(packed),
             im: 0.0,
@@ -44,7 +44,7 @@ impl Complex for Cx<f64> {
     }
 }
 
-/// Keys with numbers, in the row's order.
+/// Keys with positions, in the order of the row.
 pub(super) fn items<T: Complex>(order: Order, row: &[T]) -> Vec<(Parts, usize)> {
     let directed = |(class, re, im): Parts| match order {
         Order::Ascending => (class, re, im),
@@ -54,10 +54,10 @@ pub(super) fn items<T: Complex>(order: Order, row: &[T]) -> Vec<(Parts, usize)> 
     scratch::collected(row.len(), items.map(|(i, x)| (directed(x.key()), i)))
 }
 
-/// As [`super::sort`].
+/// [`super::sort`] for complex numbers.
 ///
 /// # Safety
-/// As there.
+/// The same as there.
 pub(super) unsafe fn sort<T: Complex>(
     threads: &dyn Threads,
     order: Order,
@@ -68,7 +68,7 @@ pub(super) unsafe fn sort<T: Complex>(
     each_group(threads, rows, &|group, threads| {
         let mut spare = Vec::new();
         for row in group {
-            // SAFETY: row `row` exists; nothing is written before the copies are made.
+            // SAFETY: row `row` exists; nothing is written before its elements are copied.
             let x = unsafe { slice::<T>(from, row, n) };
             let mut packed = scratch::collected(
                 n,
@@ -96,10 +96,10 @@ pub(super) unsafe fn sort<T: Complex>(
     });
 }
 
-/// As [`super::argsort`].
+/// [`super::argsort`] for complex numbers.
 ///
 /// # Safety
-/// As there.
+/// The same as there.
 pub(super) unsafe fn argsort<T: Complex>(
     threads: &dyn Threads,
     order: Order,
@@ -109,7 +109,7 @@ pub(super) unsafe fn argsort<T: Complex>(
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
     each_group(threads, rows, &|group, _| {
         for row in group {
-            // SAFETY: row `row` exists in both arrays, which are apart.
+            // SAFETY: row `row` exists in both arrays, which do not overlap.
             let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
             let mut items = items(order, x);
             items.sort_unstable();
@@ -120,10 +120,10 @@ pub(super) unsafe fn argsort<T: Complex>(
     });
 }
 
-/// As [`super::topk`].
+/// [`super::topk`] for complex numbers.
 ///
 /// # Safety
-/// As there.
+/// The same as there.
 pub(super) unsafe fn topk<T: Complex>(
     threads: &dyn Threads,
     order: Order,
@@ -148,10 +148,10 @@ pub(super) unsafe fn topk<T: Complex>(
     });
 }
 
-/// As [`super::partition`].
+/// [`super::partition`] for complex numbers.
 ///
 /// # Safety
-/// As there.
+/// The same as there.
 pub(super) unsafe fn partition<T: Complex>(
     threads: &dyn Threads,
     kth: usize,
@@ -161,7 +161,7 @@ pub(super) unsafe fn partition<T: Complex>(
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
     each_group(threads, rows, &|group, _| {
         for row in group {
-            // SAFETY: row `row` exists, and what was read has been copied before it is written.
+            // SAFETY: row `row` exists; its elements are copied before anything is written.
             let x = unsafe { slice::<T>(from, row, n) };
             let x = scratch::collected(n, x.iter().copied());
             let mut items = items(Order::Ascending, &x);
@@ -175,10 +175,10 @@ pub(super) unsafe fn partition<T: Complex>(
     });
 }
 
-/// As [`super::argpartition`].
+/// [`super::argpartition`] for complex numbers.
 ///
 /// # Safety
-/// As there.
+/// The same as there.
 pub(super) unsafe fn argpartition<T: Complex>(
     threads: &dyn Threads,
     kth: usize,
@@ -188,7 +188,7 @@ pub(super) unsafe fn argpartition<T: Complex>(
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
     each_group(threads, rows, &|group, _| {
         for row in group {
-            // SAFETY: row `row` exists in both arrays, which are apart.
+            // SAFETY: row `row` exists in both arrays, which do not overlap.
             let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
             let mut items = items(Order::Ascending, x);
             items.select_nth_unstable(kth);

@@ -6,24 +6,24 @@ use crate::reduce::with_elem;
 use crate::scratch;
 use crate::{Elem, Threads};
 
-/// Method of lookup.
+/// Method of the lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lookup {
-    /// By one flag for each value between the smallest member and the largest where there are not too many, else by hashing.
+    /// A table of flags over the range of the members if that is small enough, otherwise hashing.
     Auto,
-    /// By hashing.
+    /// Hashing.
     Hash,
-    /// Side by side: values and members are in ascending order, NaNs last.
+    /// Merging: values and members are in ascending order, NaNs last.
     Ascending,
 }
 
-/// Flags are worth it up to this many for each element there is.
+/// A table of flags is used for up to this many flags per element.
 const FLAGS: usize = 8;
 
-/// Writes to `out`, for each of `m` values, whether it equals one of the `n` members. NaN equals nothing.
+/// Writes for each of `m` values whether it equals one of the `n` members. NaN equals nothing.
 ///
 /// # Safety
-/// `values` and `members` hold `m` and `n` contiguous elements of type `elem`; `out` has room for `m` bytes, apart from them.
+/// `values` and `members` hold `m` and `n` contiguous elements of type `elem`; `out` has room for `m` bytes and overlaps neither.
 #[expect(clippy::too_many_arguments, reason = "plain data of one small kernel")]
 pub unsafe fn contains(
     threads: &dyn Threads,
@@ -37,18 +37,18 @@ pub unsafe fn contains(
 ) {
     const CHUNK: usize = 4096;
     if lookup == Lookup::Ascending {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         return unsafe { contains_ascending(threads, elem, values, m, members, n, out) };
     }
     let (values, out) = (values as usize, out as usize);
     with_elem!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let members = unsafe { std::slice::from_raw_parts(members.cast::<T>(), n) };
         let keys = scratch::collected(n, members.iter().filter(|x| !Keyed::is_nan(**x)).map(|x| x.key()));
         let set = Set::new(lookup, &keys, m);
         split(threads, m.div_ceil(CHUNK), m * 8, &|chunk| {
             let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
-            // SAFETY: the caller's arrays; chunks of the output are apart.
+            // SAFETY: the caller's arrays; chunks of the output are disjoint.
             let (values, out) = unsafe {
                 (
                     std::slice::from_raw_parts((values as *const T).add(start), end - start),
@@ -63,7 +63,7 @@ pub unsafe fn contains(
 }
 
 /// # Safety
-/// As for [`contains`].
+/// Same as for [`contains`].
 unsafe fn contains_ascending(
     threads: &dyn Threads,
     elem: Elem,
@@ -76,11 +76,11 @@ unsafe fn contains_ascending(
     const CHUNK: usize = 32 * 1024;
     let (values, out) = (values as usize, out as usize);
     with_elem!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let members = unsafe { std::slice::from_raw_parts(members.cast::<T>(), n) };
         split(threads, m.div_ceil(CHUNK), 4 * m, &|chunk| {
             let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
-            // SAFETY: the caller's arrays; chunks of the output are apart.
+            // SAFETY: the caller's arrays; chunks of the output are disjoint.
             let (values, out) = unsafe {
                 (
                     std::slice::from_raw_parts((values as *const T).add(start), end - start),
@@ -90,11 +90,11 @@ unsafe fn contains_ascending(
             let (first, last) = (values[0].key(), values[values.len() - 1].key());
             let start = members.partition_point(|x| x.key() < first);
             let near = &members[start..][..members[start..].partition_point(|x| x.key() <= last)];
-            // Keys made beforehand: every step of the comparison waits for the one before it.
+            // Keys are computed beforehand, because every step of the merge waits for the one before it.
             let wanted: Vec<_> = values.iter().map(|x| x.key()).collect();
             let keys: Vec<_> = near.iter().map(|x| x.key()).collect();
             let (mut i, mut j) = (0, 0);
-            // One step along one of both each time, without a branch that depends on elements.
+            // Each iteration advances one of both, without a branch that depends on elements.
             while i < wanted.len() && j < keys.len() {
                 let (value, member) = (wanted[i], keys[j]);
                 out[i] = u8::from(value == member);
@@ -103,7 +103,7 @@ unsafe fn contains_ascending(
                 i += 1 - passed;
             }
             out[i..].fill(0);
-            // NaNs are last, and equal nothing.
+            // NaNs are last and equal nothing.
             for (out, _) in out.iter_mut().zip(values).rev().take_while(|(_, x)| Keyed::is_nan(**x)) {
                 *out = 0;
             }
@@ -114,12 +114,12 @@ unsafe fn contains_ascending(
 /// Keys to look up.
 enum Set<K> {
     Empty,
-    /// A flag for each key from `least` on.
+    /// One flag per key from `least` on.
     Flags {
         least: K,
         flags: Vec<bool>,
     },
-    /// Open addressing; a slot with the greatest key is free.
+    /// Open addressing; an empty slot has the greatest key.
     Hash {
         slots: Vec<K>,
         has_greatest: bool,

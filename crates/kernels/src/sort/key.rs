@@ -1,39 +1,39 @@
-//! Integer keys with the order of the elements.
+//! Integer sort keys that have the order of the elements.
 
 use super::quicksort::Word;
 use crate::reduce::number::{Bit, Cx};
 
-/// An element that compares with others.
+/// An element with a sort key.
 pub(super) trait Keyed: Copy + Send + Sync + 'static {
     type Key: Key;
-    /// Equal for elements that compare equal (both zeros, all NaNs).
+    /// The key; equal for elements that compare equal (both zeros, all NaNs).
     fn key(self) -> Self::Key;
     fn is_nan(self) -> bool;
 }
 
-/// An element that a signed integer can stand for: every real one.
+/// An element whose key is a signed integer: every real type.
 pub(super) trait OrderedWord: Keyed {
     type Word: Word + Key;
-    /// A key that still tells zeros apart, and the element back from it (every NaN as the same NaN).
+    /// A key that also distinguishes the two zeros, so that the element can be restored (every NaN as the same NaN).
     fn exact(self) -> Self::Word;
     fn from_exact(word: Self::Word) -> Self;
-    /// The key of elements that compare equal, as a word.
+    /// The key as an integer; equal for elements that compare equal.
     fn word(self) -> Self::Word;
 }
 
 /// The sort key of an element.
 pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
-    /// The key before all others.
+    /// The smallest key.
     const LEAST: Self;
-    /// The key after all others.
+    /// The largest key.
     const GREATEST: Self;
-    /// How far the key is behind another, if such distances say how many keys lie between.
+    /// Distance from `least`, if distances of this key type count the keys in between.
     fn beyond(self, least: Self) -> Option<usize>;
-    /// A number whose upper bits differ for most keys that differ.
+    /// A hash: its upper bits differ for most different keys.
     fn mixed(self) -> u64;
 }
 
-/// Two rounds of multiplying and folding: floats of few digits differ in their upper bits only, integers in their lower ones.
+/// Two rounds of multiply and fold, because floats with few digits differ only in their upper bits and integers only in their lower ones.
 #[inline(always)]
 fn mixed(x: u64) -> u64 {
     let x = (x ^ (x >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -56,7 +56,7 @@ macro_rules! keys {
 }
 keys!(i32, u32; i64, u64);
 
-/// Complex: which parts are NaN, then the parts.
+/// Key of a complex number: which parts are NaN, then the parts.
 pub(super) type Parts = (u8, i64, i64);
 
 impl Key for Parts {
@@ -90,7 +90,7 @@ macro_rules! integers {
         }
     )* };
 }
-// Unsigned numbers as wide as their words change sign, so that the smallest is the most negative.
+// Unsigned integers of 32 and 64 bits flip their sign bit, so that the smallest becomes the most negative.
 integers!(u8, i32, 0; u16, i32, 0; u32, i32, i32::MIN; u64, i64, i64::MIN; i8, i32, 0; i16, i32, 0; i32, i32, 0; i64, i64, 0);
 
 impl Keyed for Bit {
@@ -122,7 +122,7 @@ macro_rules! floats {
             type Key = $word;
             #[inline(always)]
             fn key(self) -> $word {
-                // -0 is the key just below +0.
+                // The key of -0 is one below that of +0.
                 let word = self.exact();
                 if word == -1 { 0 } else { word }
             }
@@ -131,7 +131,7 @@ macro_rules! floats {
         }
         impl OrderedWord for $t {
             type Word = $word;
-            // Positive numbers order as their bits; of negative ones all bits but the sign are complemented.
+            // Positive floats order like their bits; for negative ones all bits but the sign are inverted.
             #[inline(always)]
             fn exact(self) -> $word {
                 let bits = self.to_bits() as $signed;
@@ -153,7 +153,7 @@ floats!(half::f16, u16, i16, i32; half::bf16, u16, i16, i32; f32, u32, i32, i32;
 macro_rules! complex {
     ($($t:ty),*) => { $(impl Keyed for Cx<$t> {
         type Key = Parts;
-        // All with a NaN imaginary part come after all numbers, all with a NaN real part after those.
+        // Numbers with a NaN imaginary part come after all others, those with a NaN real part after these.
         #[inline(always)]
         fn key(self) -> Parts {
             ((self.re.is_nan() as u8) << 1 | self.im.is_nan() as u8, self.re.key() as i64, self.im.key() as i64)
@@ -164,7 +164,7 @@ macro_rules! complex {
 }
 complex!(f32, f64);
 
-/// Evaluates `$real` with `$T` naming the type of a real element, `$complex` with that of a complex one.
+/// Evaluates `$real` with `$T` as the type of a real element, or `$complex` with that of a complex one.
 macro_rules! with_keys {
     ($elem:expr, $T:ident => $real:expr, $C:ident => $complex:expr) => {{
         match $elem {

@@ -1,11 +1,11 @@
-//! Vectors of signed keys: what sorting networks and partitions need of AVX2 and AVX-512.
+//! Vectors of signed keys: the AVX2 and AVX-512 operations that sorting networks and partitions need.
 //!
-//! The methods are `#[inline(always)]` bodies without target features of their own: they are only called from functions that
+//! The methods are `#[inline(always)]` bodies without target features: they are only called from functions that
 //! `quicksort` compiles for the instruction set in question.
 
 use std::arch::x86_64::*;
 
-/// A register full of keys.
+/// A vector register of keys.
 ///
 /// # Safety
 /// Every method needs the instruction set of the type; pointers are valid for [`Lanes::LEN`] keys, at any alignment.
@@ -19,12 +19,13 @@ pub(super) trait Lanes {
     unsafe fn splat(key: Self::Key) -> Self::Vector;
     unsafe fn min(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn max(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// The lanes in reverse.
+    /// The lanes in reverse order.
     unsafe fn backwards(v: Self::Vector) -> Self::Vector;
-    /// Compares lane i with lane `i ^ X`; the smaller key goes to the lower lane. `X` is below `LEN`.
+    /// Compare-exchange of lane i with lane `i ^ X`; the smaller key goes to the lower lane. `X` is below `LEN`.
     unsafe fn ordered<const X: usize>(v: Self::Vector) -> Self::Vector;
-    /// Writes the keys below the pivot (`EQUAL`: and those equal to it) to `below` and the others to `rest`, in their order, each time a
-    /// whole register of which only the first keys mean something. Returns how many are below.
+    /// Writes the keys below the pivot (`EQUAL`: and those equal to it) to `below` and the others to `rest`, in their order. Both stores write a
+    /// whole
+    /// register, of which only the first keys are meaningful. Returns how many keys are below.
     unsafe fn split<const EQUAL: bool>(
         v: Self::Vector,
         pivot: Self::Vector,
@@ -33,20 +34,20 @@ pub(super) trait Lanes {
     ) -> usize;
 }
 
-/// Sixteen 32-bit keys.
+/// Sixteen 32-bit keys, AVX-512.
 pub(super) struct Wide32;
-/// Eight 64-bit keys.
+/// Eight 64-bit keys, AVX-512.
 pub(super) struct Wide64;
 /// Eight 32-bit keys, AVX2.
 pub(super) struct Half32;
 /// Four 64-bit keys, AVX2.
 pub(super) struct Half64;
 
-/// Constants of the exchange with lane `i ^ X`.
+/// Constants of the compare-exchange with lane `i ^ X`.
 struct Exchange<const X: usize>;
 
 impl<const X: usize> Exchange<X> {
-    /// Whether lane i is the upper of its pair: it has the highest bit of `X`.
+    /// Whether lane i is the upper one of its pair: it has the highest bit of `X`.
     const UPPER: [bool; 16] = {
         let mut upper = [false; 16];
         let mut i = 0;
@@ -64,7 +65,7 @@ impl<const X: usize> Exchange<X> {
         }
         mask
     };
-    /// Sources of 32-bit lanes, and of the halves of 64-bit lanes.
+    /// Source indices of the permutation of 32-bit lanes, and of the halves of 64-bit lanes.
     const FROM32: [i32; 16] = {
         let (mut from, mut i) = ([0; 16], 0);
         while i < 16 {
@@ -142,12 +143,12 @@ macro_rules! wide {
             }
             #[inline(always)]
             unsafe fn backwards(v: __m512i) -> __m512i {
-                // SAFETY: the trait's contract; the constant fills a register.
+                // SAFETY: the trait's contract; the constant has the size of a register.
                 unsafe { $permute($load(Exchange::<{ $len - 1 }>::$from.as_ptr()), v) }
             }
             #[inline(always)]
             unsafe fn ordered<const X: usize>(v: __m512i) -> __m512i {
-                // SAFETY: the trait's contract; the constant fills a register.
+                // SAFETY: the trait's contract; the constant has the size of a register.
                 unsafe {
                     let other = $permute($load(Exchange::<X>::$from.as_ptr()), v);
                     $mask_max($min(v, other), Exchange::<X>::MASK as $mask, v, other)
@@ -210,7 +211,7 @@ wide!(
     _mm512_maskz_compress_epi64
 );
 
-/// For every set of eight lanes the order that brings them to the front: eight lane numbers, the lanes of the set first.
+/// For every set of eight lanes, the permutation that moves them to the front: eight lane numbers, those of the set first.
 static FRONT32: [[u8; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut set = 0;
@@ -230,7 +231,7 @@ static FRONT32: [[u8; 8]; 256] = {
     table
 };
 
-/// The same for four 64-bit lanes, as numbers of 32-bit lanes.
+/// The same for four 64-bit lanes, as indices of 32-bit lanes.
 static FRONT64: [[u8; 8]; 16] = {
     let mut table = [[0; 8]; 16];
     let mut set = 0;
@@ -250,13 +251,13 @@ static FRONT64: [[u8; 8]; 16] = {
     table
 };
 
-/// The lanes in the order that a row of these tables gives.
+/// Permutes the lanes by a row of these tables.
 ///
 /// # Safety
-/// AVX2.
+/// The CPU has AVX2.
 #[inline(always)]
 unsafe fn arranged(v: __m256i, order: &[u8; 8]) -> __m256i {
-    // SAFETY: AVX2; the row has the eight bytes that are read.
+    // SAFETY: AVX2; the row has eight bytes.
     unsafe {
         let order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(order.as_ptr().cast()));
         _mm256_permutevar8x32_epi32(v, order)
@@ -298,7 +299,7 @@ macro_rules! half {
             }
             #[inline(always)]
             unsafe fn backwards(v: __m256i) -> __m256i {
-                // SAFETY: the trait's contract; the constant fills a register.
+                // SAFETY: the trait's contract; the constant has the size of a register.
                 unsafe {
                     let from = _mm256_loadu_si256(Exchange::<{ $len - 1 }>::$from.as_ptr().cast());
                     _mm256_permutevar8x32_epi32(v, from)
@@ -306,7 +307,7 @@ macro_rules! half {
             }
             #[inline(always)]
             unsafe fn ordered<const X: usize>(v: __m256i) -> __m256i {
-                // SAFETY: the trait's contract; the constants fill a register.
+                // SAFETY: the trait's contract; the constants have the size of a register.
                 unsafe {
                     let from = _mm256_loadu_si256(Exchange::<X>::$from.as_ptr().cast());
                     let other = _mm256_permutevar8x32_epi32(v, from);
@@ -322,7 +323,7 @@ macro_rules! half {
                 rest: *mut $key,
             ) -> usize {
                 const ALL: usize = (1 << $len) - 1;
-                // SAFETY: the trait's contract; a mask has `LEN` bits, as many as the table's index.
+                // SAFETY: the trait's contract; a mask has `LEN` bits, so the table has a row for each.
                 unsafe {
                     let less = if EQUAL {
                         $bits($cast($greater(v, pivot))) as usize & ALL ^ ALL

@@ -1,8 +1,10 @@
 //! Sorting, selecting and searching in contiguous rows; the caller moves the axis to the end.
 //!
-//! Elements become signed integers whose order is theirs (`key`): NaN after everything, descending as complements. Rows of these are sorted
-//! by a quicksort in registers (`quicksort`, `lanes`), one row per task or one long row on all threads; positions are sorted as parts of such integers
-//! (`numbered`), bytes by counting, complex numbers as NumPy orders them (`complex`).
+//! Elements are mapped to signed integer keys with the same order (`key`): NaN is largest, and descending order complements the bits. Rows of keys
+//! are
+//! sorted by a vectorised quicksort (`quicksort`, `lanes`), one row per task or one long row on all threads. For argsort, the position is packed into
+//! the
+//! integer (`numbered`). Bytes are sorted by counting, complex numbers in NumPy's order (`complex`).
 
 mod bins;
 mod complex;

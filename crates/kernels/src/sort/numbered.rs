@@ -5,8 +5,9 @@ use super::quicksort::{self, Word};
 use super::rows::{Order, directed};
 use crate::Threads;
 
-/// How the elements of one row are packed: the distance from the smallest word above, the position below. Where both together have more than
-/// 64 bits the lowest bits of the distance are `lost`, and runs of what then looks equal are ordered by the elements themselves.
+/// How the elements of one row are packed: the distance from the smallest key in the upper bits, the position in the lower ones. If both need more
+/// than
+/// 64 bits, the `lost` lowest bits of the distance are dropped; runs that then look equal are ordered by the elements themselves.
 pub(super) struct Numbered<'a, T> {
     order: Order,
     x: &'a [T],
@@ -48,29 +49,29 @@ impl<'a, T: OrderedWord> Numbered<'a, T> {
         }
     }
 
-    /// Whether the items alone have the elements' order.
+    /// Whether the items alone have the order of the elements.
     pub(super) fn is_exact(&self) -> bool {
         self.lost == 0
     }
 
-    /// The position that an item carries.
+    /// The position in an item.
     #[inline(always)]
     pub(super) fn number(&self, item: i64) -> usize {
         (item & ((1 << self.number_bits) - 1)) as usize
     }
 
-    /// The part of an item that belongs to the element.
+    /// The upper bits of an item, which belong to the element.
     fn above(&self, item: i64) -> i64 {
         item >> self.number_bits
     }
 
-    /// The element's order in full.
+    /// The full sort key of an item: the element's key, then its position.
     fn exactly(&self, item: i64) -> (T::Word, usize) {
         let i = self.number(item);
         (directed(self.order, self.x[i].word()), i)
     }
 
-    /// Puts items of the row in order.
+    /// Sorts items of the row.
     pub(super) fn sort(&self, threads: &dyn Threads, items: &mut [i64], spare: &mut Vec<i64>) {
         quicksort::sort(threads, items, spare);
         if self.lost > 0 {
@@ -81,11 +82,11 @@ impl<'a, T: OrderedWord> Numbered<'a, T> {
         }
     }
 
-    /// Brings the item that belongs at `kth` there, those before it to its front.
+    /// Partitions the items so that item `kth` is the one that sorting would put there.
     pub(super) fn select(&self, items: &mut [i64], kth: usize, spare: &mut Vec<i64>) {
         quicksort::select(items, kth, spare);
         if self.lost > 0 {
-            // What looks like item `kth` may stand on either side of it.
+            // Items whose upper bits equal those of item `kth` may be on either side of it.
             let above = self.above(items[kth]);
             let places: Vec<usize> = (0..items.len())
                 .filter(|&i| self.above(items[i]) == above)

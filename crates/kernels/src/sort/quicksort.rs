@@ -1,5 +1,4 @@
-//! Quicksort and selection of signed keys in registers: stable partitions between two arrays, sorting networks for what
-//! eight registers hold.
+//! Vectorised quicksort and quickselect of signed keys: stable partitions between two arrays, and sorting networks for up to eight registers.
 //!
 //! The order of keys is total, so results depend neither on the instruction set nor on threads or pivots.
 
@@ -17,50 +16,50 @@ use crate::Threads;
 use crate::isa::{Isa, isa};
 use crate::scratch;
 
-/// Keys from which on one row is worth several threads.
+/// Number of keys from which on one row is sorted by several threads.
 const LONG: usize = 64 * 1024;
 
-/// A signed key, 32 or 64 bits wide.
+/// A signed key of 32 or 64 bits.
 pub(super) trait Word: Copy + Ord + Send + Sync + 'static {
     /// # Safety
-    /// `x` has `n` keys, `spare` room for `n`; both are this call's alone.
+    /// `x` has `n` keys, `spare` has room for `n`; nothing else accesses them during the call.
     unsafe fn sort_run(x: *mut Self, n: usize, spare: *mut Self);
-    /// Brings the key that belongs at `kth` there, no larger one before it and no smaller one after it.
+    /// Partitions such that the key at `kth` is the one that sorting would put there: no key before it is larger, none after it smaller.
     ///
     /// # Safety
-    /// As for `sort_run`; `kth < n`.
+    /// Same as for `sort_run`; `kth < n`.
     unsafe fn select_run(x: *mut Self, n: usize, spare: *mut Self, kth: usize);
-    /// Brings the keys below one of them to the front and answers how many they are.
+    /// Moves the keys below a pivot to the front and returns how many there are.
     ///
     /// # Safety
-    /// As for `sort_run`; `n > 0`.
+    /// Same as for `sort_run`; `n > 0`.
     unsafe fn split_run(x: *mut Self, n: usize, spare: *mut Self) -> usize;
     fn wide(self) -> i64;
     fn reversed(self) -> Self;
 }
 
-/// Room for `n` keys, its contents unspecified.
+/// An uninitialised buffer for `n` keys.
 fn room<W: Word>(spare: &mut Vec<W>, n: usize) -> *mut W {
     spare.clear();
     scratch::reserve(spare, n);
     spare.as_mut_ptr()
 }
 
-/// Brings the key that belongs at `kth` there, no larger one before it and no smaller one after it.
+/// Partitions such that the key at `kth` is the one that sorting would put there: no key before it is larger, none after it smaller.
 pub(super) fn select<W: Word>(x: &mut [W], kth: usize, spare: &mut Vec<W>) {
     assert!(kth < x.len(), "position {kth} of {}", x.len());
-    // SAFETY: `room` made the room.
+    // SAFETY: `room` reserved the memory.
     unsafe { W::select_run(x.as_mut_ptr(), x.len(), room(spare, x.len()), kth) }
 }
 
-/// Puts the keys in order. `spare` is memory that calls in a row can share.
+/// Sorts the keys. `spare` is working memory that consecutive calls can share.
 pub(super) fn sort<W: Word>(threads: &dyn Threads, x: &mut [W], spare: &mut Vec<W>) {
     let spare = room(spare, x.len());
     if x.len() < LONG || threads.count() < 2 {
-        // SAFETY: `room` made the room.
+        // SAFETY: `room` reserved the memory.
         return unsafe { W::sort_run(x.as_mut_ptr(), x.len(), spare) };
     }
-    // Halves of halves until there are enough for all threads; the parts of a level are halved at the same time.
+    // Splits recursively until there are enough parts for all threads; the parts of one level are split in parallel.
     let (base, spare) = (x.as_mut_ptr() as usize, spare as usize);
     let mut parts = vec![(0, x.len())];
     for _ in 0..(2 * threads.count()).ilog2() {
@@ -69,7 +68,7 @@ pub(super) fn sort<W: Word>(threads: &dyn Threads, x: &mut [W], spare: &mut Vec<
         threads.run(parts.len(), &|p| {
             let (start, len) = parts[p];
             if len >= LONG / 4 {
-                // SAFETY: parts lie apart in `x` and in the spare array; every task writes its own count.
+                // SAFETY: parts are disjoint in `x` and in the spare array; every task writes its own count.
                 unsafe {
                     let (x, spare) = ((base as *mut W).add(start), (spare as *mut W).add(start));
                     *(found as *mut usize).add(p) = W::split_run(x, len, spare);
@@ -96,19 +95,19 @@ pub(super) fn sort<W: Word>(threads: &dyn Threads, x: &mut [W], spare: &mut Vec<
     });
 }
 
-/// Functions `avx512` and `avx2` that run `$body` on the registers of these instruction sets.
+/// Defines functions `avx512` and `avx2` that run `$body` on the registers of these instruction sets.
 macro_rules! compiled {
     ($wide:ident, $half:ident, $body:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
         unsafe fn avx512($($arg: $ty),*) -> $ret {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { $body::<$wide>($($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt")]
         unsafe fn avx2($($arg: $ty),*) -> $ret {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { $body::<$half>($($arg),*) }
         }
     };
@@ -121,12 +120,12 @@ macro_rules! word {
                 compiled!($wide, $half, quicksort(x: *mut $word, n: usize, spare: *mut $word) -> ());
                 match isa() {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the caller's; `isa()` found the features.
+                    // SAFETY: guaranteed by the caller; `isa()` found the features.
                     Isa::Avx512 => unsafe { avx512(x, n, spare) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as above.
                     Isa::Avx2 => unsafe { avx2(x, n, spare) },
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     _ => unsafe { std::slice::from_raw_parts_mut(x, n) }.sort_unstable(),
                 }
             }
@@ -134,13 +133,13 @@ macro_rules! word {
                 compiled!($wide, $half, quickselect(x: *mut $word, n: usize, spare: *mut $word, kth: usize) -> ());
                 match isa() {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the caller's; `isa()` found the features.
+                    // SAFETY: guaranteed by the caller; `isa()` found the features.
                     Isa::Avx512 => unsafe { avx512(x, n, spare, kth) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as above.
                     Isa::Avx2 => unsafe { avx2(x, n, spare, kth) },
                     _ => {
-                        // SAFETY: the caller's.
+                        // SAFETY: guaranteed by the caller.
                         unsafe { std::slice::from_raw_parts_mut(x, n) }.select_nth_unstable(kth);
                     }
                 }
@@ -149,13 +148,13 @@ macro_rules! word {
                 compiled!($wide, $half, halve(x: *mut $word, n: usize, spare: *mut $word) -> usize);
                 match isa() {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the caller's; `isa()` found the features.
+                    // SAFETY: guaranteed by the caller; `isa()` found the features.
                     Isa::Avx512 => unsafe { avx512(x, n, spare) },
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: as above.
                     Isa::Avx2 => unsafe { avx2(x, n, spare) },
                     _ => {
-                        // SAFETY: the caller's.
+                        // SAFETY: guaranteed by the caller.
                         unsafe { std::slice::from_raw_parts_mut(x, n) }.select_nth_unstable(n / 2);
                         n / 2
                     }
@@ -176,15 +175,15 @@ macro_rules! word {
 word!(i32, Wide32, Half32);
 word!(i64, Wide64, Half64);
 
-/// Registers that a sorting network fills.
+/// Number of registers in a sorting network.
 #[cfg(target_arch = "x86_64")]
 const NETWORK: usize = 8;
 
-/// Parts that wait for their turn: the smaller ones are done first, so that there are never more than the length has bits.
+/// Capacity of the stack of parts. Smaller parts are sorted first, so it never holds more parts than the length has bits.
 #[cfg(target_arch = "x86_64")]
 const WAITING: usize = 64;
 
-/// Some keys that are to be sorted: `home` is where they end up, and they lie there or in `away`, which has room for as many.
+/// Keys to be sorted: the result goes to `home`; the keys are now there or in `away`, which has the same size.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct Part<K> {
@@ -192,12 +191,12 @@ struct Part<K> {
     away: *mut K,
     is_home: bool,
     n: usize,
-    /// How many bad pivots it may still have; then it is left to a sort with a bound.
+    /// Number of bad pivots left; at 0 the part is sorted by an algorithm with a worst-case bound.
     patience: u32,
 }
 
 /// # Safety
-/// As for [`Word::sort_run`]; the instruction set of `L`.
+/// Same as for [`Word::sort_run`]; the CPU has the instruction set of `L`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
@@ -212,7 +211,7 @@ unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
     let mut count = 0;
     loop {
         let from = if part.is_home { part.home } else { part.away };
-        // SAFETY: the homes of parts lie apart inside `x`, their other places apart inside the spare array.
+        // SAFETY: the homes of parts are disjoint in `x`, their other arrays are disjoint in the spare array.
         unsafe {
             if part.n <= NETWORK * L::LEN {
                 small::<L>(from, part.home, part.n);
@@ -227,7 +226,7 @@ unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
                 let mut below = partition::<L, false>(from, part.n, part.home, part.away, pivot);
                 let mut done = 0;
                 if below == 0 {
-                    // The pivot is the smallest key: what equals it is in place once it stands in front.
+                    // The pivot is the smallest key: once the keys equal to it are in front, they are in place.
                     done = partition::<L, true>(part.away, part.n, part.home, part.away, pivot);
                     below = done;
                 }
@@ -259,19 +258,19 @@ unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
             return;
         }
         count -= 1;
-        // SAFETY: parts `0..count` were written.
+        // SAFETY: parts `0..count` are initialised.
         part = unsafe { waiting[count].assume_init() };
     }
 }
 
 /// # Safety
-/// As for [`Word::select_run`]; the instruction set of `L`.
+/// Same as for [`Word::select_run`]; the CPU has the instruction set of `L`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn quickselect<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key, kth: usize) {
     let (mut x, mut n, mut kth) = (x, n, kth);
     for _ in 0..2 * (n | 1).ilog2() + 4 {
-        // SAFETY: the part lies inside the caller's, and the spare array is as long.
+        // SAFETY: the part lies inside the caller's, and the spare array has the same length.
         unsafe {
             if n <= NETWORK * L::LEN {
                 return small::<L>(x, x, n);
@@ -291,11 +290,11 @@ unsafe fn quickselect<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key, kt
 }
 
 /// # Safety
-/// As for [`Word::split_run`]; the instruction set of `L`.
+/// Same as for [`Word::split_run`]; the CPU has the instruction set of `L`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn halve<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> usize {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n <= NETWORK * L::LEN {
             small::<L>(x, x, n);
@@ -306,15 +305,16 @@ unsafe fn halve<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> usize
     }
 }
 
-/// Cuts a part in two: smaller keys, then perhaps keys that are in place since they are all equal, then others. Answers how many are smaller and
-/// how many in place; never are all keys on one side.
+/// Partitions a part: smaller keys, then possibly keys that are all equal and so in place, then the others. Returns the number of smaller keys and
+/// the
+/// number of keys in place. Never are all keys on one side.
 ///
 /// # Safety
-/// `x` has `n > NETWORK * LEN` keys, `spare` room for as many.
+/// `x` has `n > NETWORK * LEN` keys, `spare` has room for `n`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn cut<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> (usize, usize) {
-    // SAFETY: the caller's; the keys that are not below go back behind those that are.
+    // SAFETY: guaranteed by the caller; the keys that are not below are copied back after those that are.
     unsafe {
         let pivot = pivot::<L>(x, n);
         let below = partition::<L, false>(x, n, x, spare, pivot);
@@ -322,14 +322,14 @@ unsafe fn cut<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> (usize,
             std::ptr::copy_nonoverlapping(spare, x.add(below), n - below);
             return (below, 0);
         }
-        // The pivot is the smallest key: what equals it is in place once it stands in front.
+        // The pivot is the smallest key: once the keys equal to it are in front, they are in place.
         let equal = partition::<L, true>(spare, n, x, spare, pivot);
         std::ptr::copy_nonoverlapping(spare, x.add(equal), n - equal);
         (0, equal)
     }
 }
 
-/// The median of some keys at even distances.
+/// The median of a sample of keys at regular distances.
 ///
 /// # Safety
 /// `x` has `n > NETWORK * LEN` keys.
@@ -345,7 +345,7 @@ unsafe fn pivot<L: Lanes>(x: *const L::Key, n: usize) -> L::Key {
         } else {
             n / (NETWORK * L::LEN)
         };
-        // Two loops, so that each has a length that is known.
+        // Two calls, so that each sample has a constant length.
         if n < 2048 {
             for i in 0..L::LEN {
                 *sample.add(i) = *x.add(i * step + step / 2);
@@ -362,11 +362,10 @@ unsafe fn pivot<L: Lanes>(x: *const L::Key, n: usize) -> L::Key {
     }
 }
 
-/// Writes the keys below the pivot (`EQUAL`: and those equal to it) to `low`, the others to `high`, and answers how many are below. Keys of either
-/// side keep their order.
+/// Stable partition: writes the keys below the pivot (`EQUAL`: and those equal to it) to `low`, the others to `high`. Returns how many are below.
 ///
 /// # Safety
-/// `from` has `n` keys, `low` and `high` have room for as many and lie apart; `from` may be one of them.
+/// `from` has `n` keys; `low` and `high` have room for `n` and do not overlap; `from` may be one of them.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn partition<L: Lanes, const EQUAL: bool>(
@@ -377,7 +376,7 @@ unsafe fn partition<L: Lanes, const EQUAL: bool>(
     pivot: L::Key,
 ) -> usize {
     let (mut below, mut rest, mut i) = (0, 0, 0);
-    // SAFETY: `below` and `rest` never exceed `i`: whole registers stored there end before the one that was read ends.
+    // SAFETY: `below` and `rest` never exceed `i`, so registers stored there end before the end of the register that was read.
     unsafe {
         let bound = L::splat(pivot);
         while i + L::LEN <= n {
@@ -400,14 +399,14 @@ unsafe fn partition<L: Lanes, const EQUAL: bool>(
     below
 }
 
-/// Sorts what eight registers hold, on the way from one place to another or the same.
+/// Sorts up to eight registers of keys.
 ///
 /// # Safety
-/// `from` has `n <= NETWORK * LEN` keys, `to` room for as many; they are the same or lie apart.
+/// `from` has `n <= NETWORK * LEN` keys, `to` has room for `n`; they are equal or do not overlap.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn small<L: Lanes>(from: *const L::Key, to: *mut L::Key, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match n.div_ceil(L::LEN) {
             0 => {}
@@ -419,14 +418,14 @@ unsafe fn small<L: Lanes>(from: *const L::Key, to: *mut L::Key, n: usize) {
     }
 }
 
-/// Bitonic sort of `N` registers; those beyond `n` hold copies of the largest key, which stay behind.
+/// Bitonic sort of `N` registers. Lanes after `n` are padded with the largest key and sort to the end.
 ///
 /// # Safety
-/// `from` has `n <= N * LEN` keys, `to` room for as many; they are the same or lie apart.
+/// `from` has `n <= N * LEN` keys, `to` has room for `n`; they are equal or do not overlap.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn network<L: Lanes, const N: usize>(from: *const L::Key, to: *mut L::Key, n: usize) {
-    // SAFETY: whole registers are loaded and stored inside the places, the last one through an array of its own.
+    // SAFETY: whole registers are loaded and stored inside the arrays; the last one goes through a local array.
     unsafe {
         let (full, left) = (n / L::LEN, n % L::LEN);
         let mut last = [L::LARGEST; 16];
@@ -463,13 +462,13 @@ unsafe fn network<L: Lanes, const N: usize>(from: *const L::Key, to: *mut L::Key
 /// Sorts every register.
 ///
 /// # Safety
-/// The instruction set of `L`.
+/// The CPU has the instruction set of `L`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn sort_each<L: Lanes, const N: usize>(v: &mut [L::Vector; N]) {
     macro_rules! step {
         ($($x:literal)*) => {
-            // SAFETY: the caller's; pairs lie inside a register.
+            // SAFETY: guaranteed by the caller; pairs lie inside a register.
             unsafe { $(for i in 0..N { v[i] = L::ordered::<$x>(v[i]); })* }
         };
     }
@@ -482,17 +481,17 @@ unsafe fn sort_each<L: Lanes, const N: usize>(v: &mut [L::Vector; N]) {
     }
 }
 
-/// Merges each sorted run of `W` registers with the next.
+/// Merges each sorted run of `W` registers with the next one.
 ///
 /// # Safety
-/// The instruction set of `L`; `2 * W` divides `N`.
+/// The CPU has the instruction set of `L`; `2 * W` divides `N`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn merge<L: Lanes, const N: usize, const W: usize>(v: &mut [L::Vector; N]) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        // The second run backwards: the pairs' smaller keys are the smaller half of all, and either half is bitonic. Pairs i and
-        // W - 1 - i of a run read each other's places and are done together.
+        // The second run is reversed: the minima of the pairs are then the smaller half of all keys, and both halves are bitonic. Pairs i and
+        // W - 1 - i of a run exchange registers and are processed together.
         for i in 0..N {
             if i & W == 0 && i % W < W.div_ceil(2) {
                 let j = (i | (W - 1)) - i % W;
@@ -528,17 +527,17 @@ unsafe fn merge<L: Lanes, const N: usize, const W: usize>(v: &mut [L::Vector; N]
     }
 }
 
-/// Orders the registers that are `APART`.
+/// Compare-exchange of registers at distance `APART`.
 ///
 /// # Safety
-/// The instruction set of `L`.
+/// The CPU has the instruction set of `L`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn halves<L: Lanes, const N: usize, const APART: usize>(v: &mut [L::Vector; N]) {
     for i in 0..N {
         if i & APART == 0 {
             let (a, b) = (v[i], v[i + APART]);
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 v[i] = L::min(a, b);
                 v[i + APART] = L::max(a, b);

@@ -1,4 +1,4 @@
-//! Whole rows: sort, argsort, topk, partition.
+//! Operations on whole rows: sort, argsort, topk, partition.
 
 use super::complex;
 use super::key::{OrderedWord, with_keys};
@@ -10,7 +10,7 @@ use crate::reduce::plan::split;
 use crate::scratch;
 use crate::{Elem, Serial, Threads};
 
-/// Direction. NaN counts as the largest value: last ascending, first descending. Equals keep the order of their indices in both.
+/// Direction. NaN counts as the largest value: last if ascending, first if descending. Equal elements keep the order of their indices in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Smallest first.
@@ -19,7 +19,7 @@ pub enum Order {
     Descending,
 }
 
-/// Contiguous rows to read.
+/// Input: contiguous rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
     /// The first element.
@@ -32,7 +32,7 @@ pub struct Rows {
     pub n: usize,
 }
 
-/// Outputs of [`topk`]; null pointers are not computed.
+/// Outputs of [`topk`]; those that are null are not computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen {
     /// `rows` x `k` values.
@@ -43,13 +43,13 @@ pub struct Chosen {
     pub mask: *mut u8,
 }
 
-/// Elements from which on one row is worth all threads.
+/// Number of elements from which on one row is sorted by several threads.
 const LONG: usize = 64 * 1024;
 
-/// Rows that share their working memory: few elements make a group, lest memory be asked for at every row.
+/// Rows are grouped to about this many elements. The rows of a group share their working memory, so that it is not allocated for every row.
 const GROUP: usize = 4096;
 
-/// Bytes from which on a row of one-byte elements is counted.
+/// Minimum length of a row of one-byte elements for sorting by counting.
 const COUNTED: usize = 64;
 
 /// Runs `task(rows, threads for a row)` for groups of rows.
@@ -62,7 +62,7 @@ pub(super) fn each_group(
         return task(0..rows.rows, threads);
     }
     let (count, height) = (rows.rows, (GROUP / rows.n.max(1)).max(1));
-    // Sorting costs some eight times what adding does.
+    // Sorting costs about eight times as much as adding.
     split(
         threads,
         count.div_ceil(height),
@@ -85,18 +85,18 @@ pub(super) fn each_row(
 /// Row `row` as a slice.
 ///
 /// # Safety
-/// `base` has `n` elements at that row, which nobody writes for as long as the slice lives.
+/// `base` has `n` elements at that row, which nobody writes during the lifetime of the slice.
 pub(super) unsafe fn slice<'a, T>(base: usize, row: usize, n: usize) -> &'a [T] {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts((base as *const T).add(row * n), n) }
 }
 
-/// Row `row` as a slice to write.
+/// Row `row` as a mutable slice.
 ///
 /// # Safety
-/// `base` has room for `n` elements at that row, which nobody else touches for as long as the slice lives.
+/// `base` has room for `n` elements at that row, which nobody else accesses during the lifetime of the slice.
 pub(super) unsafe fn slice_mut<'a, T>(base: usize, row: usize, n: usize) -> &'a mut [T] {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts_mut((base as *mut T).add(row * n), n) }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn directed<W: Word>(order: Order, word: W) -> W {
 
 by_isa! {
     /// # Safety
-    /// `x` and `words` have `n` elements; they may be the same memory if elements are as wide as words.
+    /// `x` and `words` have `n` elements; they may be the same memory if elements have the size of words.
     unsafe fn encode[T: OrderedWord][T](order: Order, x: *const T, words: *mut T::Word, n: usize) {
         for i in 0..n {
             // SAFETY: i < n.
@@ -122,7 +122,7 @@ by_isa! {
 
 by_isa! {
     /// # Safety
-    /// As for [`encode`].
+    /// Same as for [`encode`].
     unsafe fn decode[T: OrderedWord][T](order: Order, words: *const T::Word, x: *mut T, n: usize) {
         for i in 0..n {
             // SAFETY: i < n.
@@ -132,10 +132,10 @@ by_isa! {
 }
 
 by_isa! {
-    /// Turns words into the elements that they stand for, in their place: one pointer, so that the compiler sees that nothing else is written.
+    /// Converts words to elements in place. A single pointer tells the compiler that nothing else is written.
     ///
     /// # Safety
-    /// `words` has `n` words, as wide as elements.
+    /// `words` has `n` words of the size of elements.
     unsafe fn decode_in_place[T: OrderedWord][T](order: Order, words: *mut T::Word, n: usize) {
         for i in 0..n {
             // SAFETY: i < n; an element takes the place of its word.
@@ -157,10 +157,10 @@ fn in_chunks(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize, usize) + Syn
 /// Rearranges the words of a row; the vector is working memory that rows share.
 type Arrange<'a, W> = dyn Fn(&dyn Threads, &mut [W], &mut Vec<W>) + Sync + 'a;
 
-/// Rearranges every row as `arrange` does with its words, which are in place where elements are as wide as these.
+/// Applies `arrange` to the words of every row. If elements have the size of words, this is done in the output.
 ///
 /// # Safety
-/// As for [`sort`].
+/// Same as for [`sort`].
 unsafe fn rearrange<T: OrderedWord>(
     threads: &dyn Threads,
     order: Order,
@@ -176,7 +176,7 @@ unsafe fn rearrange<T: OrderedWord>(
             scratch::reserve(&mut words, n);
         }
         for row in group {
-            // SAFETY: row `row` exists in both arrays; the words have room for it, as the output has if these are as wide.
+            // SAFETY: row `row` exists in both arrays; `words` has room for it, as has the output if elements have the size of words.
             unsafe {
                 let (x, out) = ((from as *const T).add(row * n), (to as *mut T).add(row * n));
                 let words = if fits { out.cast() } else { words.as_mut_ptr() };
@@ -205,38 +205,38 @@ unsafe fn rearrange<T: OrderedWord>(
     });
 }
 
-/// Writes every row, sorted, to the contiguous rows at `out`, which may be the input itself. NaNs lose sign and payload.
+/// Sorts every row into the contiguous rows at `out`, which may be the input itself. NaNs lose sign and payload.
 ///
 /// # Safety
-/// The rows can be read, `out` has room for as many; they are the same or do not overlap.
+/// The rows can be read, `out` has room for them; they are the same memory or do not overlap.
 pub unsafe fn sort(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut u8) {
     if matches!(rows.elem, Elem::Bool | Elem::I8 | Elem::U8) && rows.n >= COUNTED {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         return unsafe { sort_bytes(threads, order, rows, out) };
     }
     with_keys!(rows.elem,
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         T => unsafe { rearrange::<T>(threads, order, rows, out, &|threads, words, spare| quicksort::sort(threads, words, spare)) },
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         C => unsafe { complex::sort::<C>(threads, order, rows, out) })
 }
 
 /// Sorts rows of one-byte elements by counting.
 ///
 /// # Safety
-/// As for [`sort`].
+/// Same as for [`sort`].
 unsafe fn sort_bytes(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut u8) {
     const TABLES: usize = 4;
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
-    // The bytes' order as that of unsigned numbers.
+    // XOR with `flip` gives unsigned numbers in the required order.
     let flip = (if rows.elem == Elem::I8 { 0x80 } else { 0 })
         ^ (if order == Order::Descending { 0xff } else { 0 });
     let is_bool = rows.elem == Elem::Bool;
     each_group(threads, rows, &|group, _| {
         for row in group {
-            // Neighbours count in different tables: the same counter twice in a row would wait for itself.
+            // Consecutive bytes use different tables, because incrementing one counter twice in a row waits for the first store.
             let mut counts = [[0_u32; 256]; TABLES];
-            // SAFETY: row `row` exists; what is read is read before anything is written.
+            // SAFETY: row `row` exists; all of it is read before anything is written.
             for (i, &byte) in unsafe { slice::<u8>(from, row, n) }.iter().enumerate() {
                 counts[i % TABLES][if is_bool {
                     (byte != 0) as usize
@@ -260,31 +260,31 @@ unsafe fn sort_bytes(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut
     });
 }
 
-/// Writes to `out`, row by row, the positions that sort each row. Stable.
+/// Writes the positions that sort each row to `out`. Stable.
 ///
 /// # Safety
-/// The rows can be read, `out` has room for `rows * n` integers and does not overlap them.
+/// The rows can be read; `out` has room for `rows * n` integers and does not overlap them.
 pub unsafe fn argsort(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut i64) {
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
     with_keys!(rows.elem,
         T => each_group(threads, rows, &|group, threads| {
             let mut spare = Vec::new();
             for row in group {
-                // SAFETY: row `row` exists in both arrays, which are apart.
+                // SAFETY: row `row` exists in both arrays, which do not overlap.
                 let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
                 let numbered = Numbered::new(order, x, out);
                 numbered.sort(threads, out, &mut spare);
                 out.iter_mut().for_each(|item| *item = numbered.number(*item) as i64);
             }
         }),
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         C => unsafe { complex::argsort::<C>(threads, order, rows, out) })
 }
 
-/// Finds the first `k` (at most `n`) elements of each row in the given order, equals in the order of their indices.
+/// Finds the first `k` (at most `n`) elements of each row in the given order; equal elements in the order of their indices.
 ///
 /// # Safety
-/// The rows can be read; the pointers of `chosen` that are not null have the room they say, apart from the rows and each other.
+/// The rows can be read; the pointers of `chosen` that are not null have the documented sizes and overlap neither the rows nor each other.
 pub unsafe fn topk(threads: &dyn Threads, order: Order, k: usize, rows: &Rows, chosen: &Chosen) {
     let (from, n) = (rows.ptr as usize, rows.n);
     let chosen = Shared(*chosen);
@@ -306,11 +306,11 @@ pub unsafe fn topk(threads: &dyn Threads, order: Order, k: usize, rows: &Rows, c
                 unsafe { chosen.write(row, x, items[..k].iter().map(|&item| numbered.number(item))) };
             }
         }),
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         C => unsafe { complex::topk::<C>(threads, order, k, rows, &chosen) })
 }
 
-/// Outputs that tasks write row by row.
+/// Outputs shared by tasks, each of which writes its rows.
 pub(super) struct Shared(Chosen);
 
 // SAFETY: tasks write different rows.
@@ -318,7 +318,7 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     /// # Safety
-    /// Row `row` of every output that is not null exists and is nobody else's; `numbers` are positions in `x`.
+    /// Row `row` of every output that is not null exists, and only this task accesses it; `numbers` are positions in `x`.
     pub(super) unsafe fn write<T: Copy>(
         &self,
         row: usize,
@@ -331,7 +331,7 @@ impl Shared {
             self.0.indices as usize,
             self.0.mask as usize,
         );
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if values != 0 {
                 let values = slice_mut::<T>(values, row, k);
@@ -356,41 +356,41 @@ impl Shared {
     }
 }
 
-/// Writes every row to `out` so that element `kth` is the one that sorting would put there, none before it is larger and none after it
-/// is smaller. `out` may be the input itself.
+/// Partitions every row into `out` such that element `kth` is the one that sorting would put there, no element before it is larger and none after
+/// it is smaller. `out` may be the input itself.
 ///
 /// # Safety
-/// As for [`sort`]; `kth < n`.
+/// Same as for [`sort`]; `kth < n`.
 pub unsafe fn partition(threads: &dyn Threads, kth: usize, rows: &Rows, out: *mut u8) {
     let order = Order::Ascending;
     if matches!(rows.elem, Elem::Bool | Elem::I8 | Elem::U8) && rows.n >= COUNTED {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         return unsafe { sort_bytes(threads, order, rows, out) };
     }
     with_keys!(rows.elem,
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         T => unsafe { rearrange::<T>(threads, order, rows, out, &|_, words, spare| quicksort::select(words, kth, spare)) },
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         C => unsafe { complex::partition::<C>(threads, kth, rows, out) })
 }
 
-/// Writes to `out` the positions of a [`partition`] of every row.
+/// Writes the positions of a [`partition`] of every row to `out`.
 ///
 /// # Safety
-/// As for [`argsort`]; `kth < n`.
+/// Same as for [`argsort`]; `kth < n`.
 pub unsafe fn argpartition(threads: &dyn Threads, kth: usize, rows: &Rows, out: *mut i64) {
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
     with_keys!(rows.elem,
         T => each_group(threads, rows, &|group, _| {
             let mut spare = Vec::new();
             for row in group {
-                // SAFETY: row `row` exists in both arrays, which are apart.
+                // SAFETY: row `row` exists in both arrays, which do not overlap.
                 let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, n)) };
                 let numbered = Numbered::new(Order::Ascending, x, out);
                 numbered.select(out, kth, &mut spare);
                 out.iter_mut().for_each(|item| *item = numbered.number(*item) as i64);
             }
         }),
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         C => unsafe { complex::argpartition::<C>(threads, kth, rows, out) })
 }

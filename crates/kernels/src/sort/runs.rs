@@ -1,4 +1,4 @@
-//! Runs of equal elements in sorted rows.
+//! Runs of equal elements in sorted rows (`unique`).
 
 use std::mem::MaybeUninit;
 
@@ -8,39 +8,39 @@ use crate::reduce::plan::split;
 use crate::reduce::{by_isa, with_elem};
 use crate::{Elem, Threads};
 
-/// Whether NaNs make one run or one each.
+/// Whether NaNs are equal to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Nans {
-    /// One run for all.
+    /// All NaNs are one run.
     Equal,
-    /// A run for each.
+    /// Each NaN is a run.
     Distinct,
 }
 
-/// Elements of one task, and those that are looked at together.
+/// Elements per task, and elements processed together.
 const CHUNK: usize = 16 * 1024;
 const PIECE: usize = 1024;
 
-/// Sorted elements and how many runs of equals they are.
+/// Sorted elements with the number of runs of equal elements.
 #[derive(Debug)]
 pub struct Runs {
     elem: Elem,
     nans: Nans,
     sorted: *const u8,
     n: usize,
-    /// How many runs begin before each chunk.
+    /// Number of runs that begin before each chunk.
     before: Vec<usize>,
     count: usize,
 }
 
-// SAFETY: the elements are only read, and the caller of `Runs::of` keeps them as they are.
+// SAFETY: the elements are only read, and the caller of `Runs::of` keeps them unchanged.
 unsafe impl Sync for Runs {}
 
 impl Runs {
-    /// The runs of the `n` elements at `sorted`.
+    /// Finds the runs of the `n` elements at `sorted`.
     ///
     /// # Safety
-    /// `sorted` holds `n` contiguous elements of type `elem`, and will as long as what is returned.
+    /// `sorted` holds `n` contiguous elements of type `elem` during the lifetime of the result.
     pub unsafe fn of(
         threads: &dyn Threads,
         elem: Elem,
@@ -71,22 +71,22 @@ impl Runs {
         runs
     }
 
-    /// How many there are.
+    /// Number of runs.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Writes the first element of each run to `values` and where it stands to `positions`; either may be null.
+    /// Writes the first element of each run to `values` and its position to `positions`; either may be null.
     ///
     /// # Safety
-    /// What is not null has room for [`Runs::count`] elements or integers, apart from all else.
+    /// Outputs that are not null have room for [`Runs::count`] elements or integers, and overlap nothing.
     pub unsafe fn write(&self, threads: &dyn Threads, values: *mut u8, positions: *mut i64) {
         let (values, positions) = (Shared(values), Shared(positions));
         split(threads, self.before.len(), self.n, &|chunk| {
             let mut to = self.before[chunk];
             let mut found = [0_u16; PIECE];
             self.pieces(chunk, &mut |at, starts| {
-                // Every place is written, but only that of a start is moved on from: no branch to guess.
+                // Branch-free: every element is written, but the position advances only after the start of a run.
                 let mut count = 0;
                 for (i, &start) in starts.iter().enumerate() {
                     found[count] = i as u16;
@@ -95,7 +95,7 @@ impl Runs {
                 let found = &found[..count];
                 if !positions.is_null() {
                     for (k, &i) in found.iter().enumerate() {
-                        // SAFETY: runs `to..to + count` begin in this piece, and there is room for all.
+                        // SAFETY: runs `to..to + count` begin in this piece, and the output has room for all runs.
                         unsafe { *positions.at(to + k) = (at + i as usize) as i64 };
                     }
                 }
@@ -108,7 +108,7 @@ impl Runs {
         });
     }
 
-    /// Calls `each` for pieces of a chunk: where they begin, and for each element whether a run begins there.
+    /// Calls `each` for the pieces of a chunk, with the start of the piece and, for each element, whether a run begins there.
     fn pieces(&self, chunk: usize, each: &mut dyn FnMut(usize, &[u8])) {
         let (first, end) = (chunk * CHUNK, self.n.min((chunk + 1) * CHUNK));
         let mut starts = [0_u8; PIECE];
@@ -118,7 +118,7 @@ impl Runs {
             let skipped = usize::from(at == 0);
             let nans_differ = self.nans == Nans::Distinct;
             starts[0] = 1;
-            // SAFETY: the piece lies inside the elements (the caller's), and all but the very first have one before them.
+            // SAFETY: the piece lies inside the caller's elements, and all but the very first have one before them.
             with_elem!(self.elem, T => unsafe {
                 let x = self.sorted.cast::<T>().add(at + skipped);
                 starts_of::<T>(x, len - skipped, nans_differ, starts.as_mut_ptr().add(skipped));
@@ -127,15 +127,15 @@ impl Runs {
         }
     }
 
-    /// Copies the elements `at + found[0]`, `at + found[1]`, … to `to`.
+    /// Copies the elements `at + found[0]`, `at + found[1]`, ... to `to`.
     ///
     /// # Safety
-    /// They exist, and `to` has room for them.
+    /// The elements exist, and `to` has room for them.
     unsafe fn copy(&self, at: usize, found: &[u16], to: *mut u8) {
         macro_rules! copy {
             ($t:ty) => {{
                 let to = to.cast::<$t>();
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let x = self.sorted.cast::<$t>().add(at);
                     for (k, &i) in found.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Runs {
             1 => copy!(u8),
             2 => copy!(u16),
             4 => copy!(u32),
-            // Complex numbers of two f32 are aligned to four bytes only.
+            // c64 is only aligned to four bytes.
             8 => copy!([u32; 2]),
             _ => copy!([u64; 2]),
         }
@@ -159,14 +159,14 @@ by_isa! {
     /// Whether each of `n` elements differs from the one before it.
     ///
     /// # Safety
-    /// `x` has `n` elements and one before the first, `starts` room for `n` bytes.
+    /// `x` has `n` elements and one before the first; `starts` has room for `n` bytes.
     unsafe fn starts_of [T: Keyed] [T] (x: *const T, n: usize, nans_differ: bool, starts: *mut u8) {
         let starts = starts.cast::<MaybeUninit<u8>>();
         for i in 0..n {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let (x, before) = (*x.add(i), *x.add(i).sub(1));
-                // Complex NaNs differ in their other part; as one run they do not.
+                // Complex NaNs may differ in their other part, but as one run they are equal.
                 let both = x.is_nan() & before.is_nan();
                 let differs = (x.key() != before.key()) & !both | (nans_differ & x.is_nan());
                 (*starts.add(i)).write(u8::from(differs));

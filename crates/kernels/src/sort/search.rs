@@ -6,7 +6,7 @@ use crate::reduce::plan::split;
 use crate::scratch;
 use crate::{Elem, Threads};
 
-/// Where a value goes among its equals.
+/// Insertion position among equal elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// Before them.
@@ -15,13 +15,13 @@ pub enum Side {
     Right,
 }
 
-/// Values that are looked up one after the other.
+/// With at most this many values, each is searched on its own.
 const FEW: usize = 16;
 
-/// Writes to `out`, for each of `m` values, the position in the `n` ascending elements at `sorted` where it would be inserted.
+/// For each of `m` values, writes the position at which it would be inserted into the `n` ascending elements at `sorted`.
 ///
 /// # Safety
-/// `sorted` and `values` hold `n` and `m` contiguous elements of type `elem`; `out` has room for `m` integers, apart from them.
+/// `sorted` and `values` hold `n` and `m` contiguous elements of type `elem`; `out` has room for `m` integers and overlaps neither.
 #[expect(clippy::too_many_arguments, reason = "plain data of one small kernel")]
 pub unsafe fn search_sorted(
     threads: &dyn Threads,
@@ -35,8 +35,8 @@ pub unsafe fn search_sorted(
 ) {
     with_keys!(elem, T => {
         if m <= FEW {
-            // Making keys of all elements takes longer than to look at some.
-            // SAFETY: the caller's.
+            // For so few values, computing the keys of all elements would take longer than the searches.
+            // SAFETY: guaranteed by the caller.
             let (sorted, values, out) = unsafe {
                 (
                     std::slice::from_raw_parts(sorted.cast::<T>(), n),
@@ -53,11 +53,11 @@ pub unsafe fn search_sorted(
             }
             return;
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let sorted = unsafe { Sorted::new(std::slice::from_raw_parts(sorted.cast::<T>(), n)) };
         each_chunk(threads, values.cast::<T>(), m, out, &|values, out| sorted.places(side, values, out));
     }, C => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let sorted = unsafe { std::slice::from_raw_parts(sorted.cast::<C>(), n) };
         each_chunk(threads, values.cast::<C>(), m, out, &|values, out| {
             for (value, out) in values.iter().zip(out) {
@@ -71,7 +71,7 @@ pub unsafe fn search_sorted(
     });
 }
 
-/// Calls `task` with the values and the results of one chunk after the other.
+/// Calls `task` with the values and results of each chunk.
 fn each_chunk<T: Sync>(
     threads: &dyn Threads,
     values: *const T,
@@ -83,7 +83,7 @@ fn each_chunk<T: Sync>(
     let (values, out) = (values as usize, out as usize);
     split(threads, m.div_ceil(CHUNK), m * 16, &|chunk| {
         let (start, end) = (chunk * CHUNK, m.min((chunk + 1) * CHUNK));
-        // SAFETY: `search_sorted`'s caller gives `m` values and room for `m` results; chunks of the output are apart.
+        // SAFETY: `search_sorted`'s caller gives `m` values and room for `m` results; chunks of the output are disjoint.
         let (values, out) = unsafe {
             (
                 std::slice::from_raw_parts((values as *const T).add(start), end - start),
@@ -94,12 +94,12 @@ fn each_chunk<T: Sync>(
     });
 }
 
-/// Ascending real elements that values are looked for in.
+/// Keys of ascending real elements, to search in.
 pub(super) struct Sorted<T: OrderedWord> {
     keys: Vec<T::Word>,
 }
 
-/// Values looked for in step: their halvings are the lanes of registers, and while some wait for memory the others go on.
+/// Values searched together: each step of their binary searches is vectorised, and cache misses overlap.
 const TOGETHER: usize = 64;
 
 impl<T: OrderedWord> Sorted<T>
@@ -108,7 +108,7 @@ where
 {
     pub(super) fn new(elements: &[T]) -> Sorted<T> {
         let mut keys = scratch::filled(elements.len(), T::Word::LEAST);
-        // SAFETY: as many keys as elements.
+        // SAFETY: there are as many keys as elements.
         unsafe { make_keys(elements.as_ptr(), elements.len(), keys.as_mut_ptr()) };
         Sorted { keys }
     }
@@ -119,7 +119,7 @@ where
         let mut wanted = [T::Word::LEAST; TOGETHER];
         let mut found = [0_i64; TOGETHER];
         for (values, out) in values.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
-            // SAFETY: at most `TOGETHER` values; `n` keys; as many results as values wanted.
+            // SAFETY: at most `TOGETHER` values; `n` keys; as many results as values.
             unsafe {
                 make_keys(values.as_ptr(), values.len(), wanted.as_mut_ptr());
                 match (side, i32::try_from(n)) {
@@ -161,7 +161,7 @@ by_isa! {
     }
 }
 
-/// A key, and the type of positions of which a register holds as many (if there are fewer elements than that type counts).
+/// A key with the position type of the same size, so that both have equally many lanes (if that type can count the elements).
 pub(super) trait Wide: Key {
     type At: Position;
 }
@@ -174,7 +174,7 @@ impl Wide for i64 {
     type At = i64;
 }
 
-/// A number of elements.
+/// A position among the elements.
 pub(super) trait Position: Copy {
     const ZERO: Self;
     fn of(n: usize) -> Self;
@@ -196,14 +196,14 @@ macro_rules! positions {
 positions!(i32, i64);
 
 by_isa! {
-    /// How many of the `n` ascending keys come before each wanted one (or equal it, if `RIGHT`), by halving without branches.
+    /// Branch-free binary search: how many of the `n` ascending keys are less than each wanted one (or equal to it, if `RIGHT`).
     unsafe fn halve [K: Key, P: Position, const RIGHT: bool] [K, P, RIGHT]
         (keys: *const K, n: usize, wanted: &[K; TOGETHER], found: &mut [i64; TOGETHER])
     {
         let mut base = [P::ZERO; TOGETHER];
         let mut len = n;
         while len > 0 {
-            // The last round, with one key left, decides whether that one comes before, too.
+            // The last round, with one key left, decides whether that one counts too.
             let half = len.div_ceil(2);
             let (step, middle) = (P::of(half), keys.wrapping_add(half - 1));
             for i in 0..TOGETHER {

@@ -1,4 +1,4 @@
-//! Order statistics: the elements that sorting would put at some ranks of each row.
+//! Order statistics: the elements at given ranks of each row (`quantile`, `median`).
 
 use std::sync::Mutex;
 
@@ -9,26 +9,26 @@ use super::rows::{Order, Rows, each_row, slice, slice_mut};
 use crate::Threads;
 use crate::scratch;
 
-/// Rows from this length on are narrowed down by a sample before anything is moved.
+/// Rows of at least this length use a sample to find the relevant elements before anything is moved.
 const LONG: usize = 16 * 1024;
-/// Elements of a long row that one task looks at.
+/// Elements of a long row per task.
 const CHUNK: usize = 64 * 1024;
-/// Keys made and compared at a time.
+/// Keys computed and compared at a time.
 const BLOCK: usize = 1024;
-/// More ranges than this to be looked for are not worth a pass each.
+/// Maximum number of ranges, because each needs a pass over the row.
 const MOST_RANGES: usize = 6;
 
-/// Writes to `out`, row by row, the elements that sorting would put at `ranks`, which ascend and lie within the rows. A row with a NaN gives
+/// Writes the elements of each row at `ranks`, their positions in sorted order. `ranks` ascends and lies within the rows. A row with a NaN gives
 /// NaN for every rank.
 ///
 /// # Safety
-/// The rows can be read; `out` has room for `rows.rows * ranks.len()` elements, apart from them.
+/// The rows can be read; `out` has room for `rows.rows * ranks.len()` elements and does not overlap them.
 pub unsafe fn select(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out: *mut u8) {
     debug_assert!(ranks.is_sorted() && ranks.iter().all(|&r| r < rows.n));
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
     with_keys!(rows.elem,
     T => each_row(threads, rows, &|row, threads| {
-        // SAFETY: row `row` exists in both arrays, which are apart.
+        // SAFETY: row `row` exists in both arrays, which do not overlap.
         let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<T>(to, row, ranks.len())) };
         if let Some(found) = first_nan(x) {
             out.fill(found);
@@ -60,25 +60,25 @@ fn first_nan<T: Keyed>(x: &[T]) -> Option<T> {
     block.iter().copied().find(|x| Keyed::is_nan(*x))
 }
 
-/// Ranks of each row of its own: `k` of them a row, in any order.
+/// Separate ranks for each row: `k` per row, in any order.
 #[derive(Clone, Copy, Debug)]
 pub struct RowRanks {
     /// `rows` x `k` integers, each within the row.
     pub ptr: *const i64,
-    /// How many there are of a row.
+    /// Number of ranks per row.
     pub k: usize,
 }
 
-/// As [`select`] with ranks of each row's own. NaN stands behind everything else.
+/// [`select`] with separate ranks for each row. NaN sorts after everything else.
 ///
 /// # Safety
-/// The rows and the ranks can be read, and ranks lie within the rows; `out` has room for `rows.rows * ranks.k` elements, apart from them.
+/// The rows and the ranks can be read, and ranks lie within the rows; `out` has room for `rows.rows * ranks.k` elements and overlaps neither.
 pub unsafe fn select_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Rows, out: *mut u8) {
     let (from, to, at) = (rows.ptr as usize, out as usize, ranks.ptr as usize);
     let (n, k) = (rows.n, ranks.k);
     with_keys!(rows.elem,
     T => each_row(threads, rows, &|row, threads| {
-        // SAFETY: row `row` exists in all three arrays, which are apart.
+        // SAFETY: row `row` exists in all three arrays, which do not overlap.
         let (x, ranks, out) = unsafe { (slice::<T>(from, row, n), slice::<i64>(at, row, k), slice_mut::<T>(to, row, k)) };
         let ascending = ascending(ranks);
         let keys = keys_at(threads, x, &ascending);
@@ -103,15 +103,15 @@ fn ascending(ranks: &[i64]) -> Vec<usize> {
     ranks
 }
 
-/// Writes to `out`, row by row, where the elements stand that sorting would put at `ranks`, NaN last.
+/// Writes the positions of the elements of each row at `ranks`, NaN last.
 ///
 /// # Safety
-/// As for [`select`], with integers at `out`.
+/// Same as for [`select`], with integers at `out`.
 pub unsafe fn argselect(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out: *mut i64) {
     let (from, to, n) = (rows.ptr as usize, out as usize, rows.n);
     with_keys!(rows.elem,
     T => each_row(threads, rows, &|row, _| {
-        // SAFETY: row `row` exists in both arrays, which are apart.
+        // SAFETY: row `row` exists in both arrays, which do not overlap.
         let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, ranks.len())) };
         places(x, ranks, out.iter_mut().zip(ranks.iter().copied()));
     }),
@@ -124,16 +124,16 @@ pub unsafe fn argselect(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out
     }))
 }
 
-/// As [`argselect`] with ranks of each row's own.
+/// [`argselect`] with separate ranks for each row.
 ///
 /// # Safety
-/// As for [`select_each`], with integers at `out`.
+/// Same as for [`select_each`], with integers at `out`.
 pub unsafe fn argselect_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Rows, out: *mut i64) {
     let (from, to, at) = (rows.ptr as usize, out as usize, ranks.ptr as usize);
     let (n, k) = (rows.n, ranks.k);
     with_keys!(rows.elem,
     T => each_row(threads, rows, &|row, _| {
-        // SAFETY: row `row` exists in all three arrays, which are apart.
+        // SAFETY: row `row` exists in all three arrays, which do not overlap.
         let (x, ranks, out) = unsafe { (slice::<T>(from, row, n), slice::<i64>(at, row, k), slice_mut::<i64>(to, row, k)) };
         places(x, &ascending(ranks), out.iter_mut().zip(ranks.iter().map(|&rank| rank as usize)));
     }),
@@ -146,7 +146,7 @@ pub unsafe fn argselect_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Row
     }))
 }
 
-/// Writes where the elements of `x` stand that sorting would put at the ranks of `wanted`, which `ascending` has in order.
+/// Writes the positions of the elements of `x` at the ranks `wanted`, which `ascending` has in ascending order.
 fn places<'a, T: OrderedWord>(
     x: &[T],
     ascending: &[usize],
@@ -165,13 +165,13 @@ fn places<'a, T: OrderedWord>(
     wanted.for_each(|(out, rank)| *out = items[rank].1 as i64);
 }
 
-/// Puts the items of ascending `ranks` where sorting would put them; `skipped` items stood before these.
+/// Partially sorts the items so that those at the ascending `ranks` are in place; ranks count from `skipped`.
 fn arrange<I: Ord>(items: &mut [I], ranks: &[usize], skipped: usize) {
     let middle = ranks.len() / 2;
     let Some(&rank) = ranks.get(middle) else {
         return;
     };
-    // The same rank may be asked for several times.
+    // The same rank may occur several times.
     let first = ranks.partition_point(|&r| r < rank);
     let end = ranks.partition_point(|&r| r <= rank);
     let (below, _, above) = items.select_nth_unstable(rank - skipped);
@@ -191,15 +191,15 @@ fn keys_at<T: OrderedWord>(threads: &dyn Threads, x: &[T], ranks: &[usize]) -> V
     scratch::collected(ranks.len(), ranks.iter().map(|&rank| keys[rank]))
 }
 
-/// Keys that ranks are looked for in, and how many ranks these are.
+/// A range of keys, and the number of ranks that it should contain.
 struct Range<K> {
     least: K,
     greatest: K,
     ranks: usize,
 }
 
-/// Keys of the elements at `ranks`, found among the few elements of the ranges in which a sample expects them (Floyd and Rivest 1975).
-/// `None` if there are too many ranges, or the sample was wrong.
+/// Keys of the elements at `ranks`. Sorts only the elements in the ranges in which a sample expects the ranks (Floyd and Rivest 1975).
+/// `None` if there are too many ranges, or if the sample was wrong.
 fn narrowed<T: OrderedWord>(
     threads: &dyn Threads,
     x: &[T],
@@ -239,7 +239,7 @@ fn narrowed<T: OrderedWord>(
 fn ranges<T: OrderedWord>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Word>> {
     let n = x.len();
     let len = (n as f64).powf(2.0 / 3.0) as usize;
-    // One element of each of `len` equal pieces, by the fractions of the golden ratio so that no period of the data is met.
+    // One element of each of `len` equal pieces, at golden-ratio fractions of the piece so that the sample is not in phase with a period of the data.
     let mut sample: Vec<_> = (0..len)
         .map(|i| {
             let (start, end) = (n * i / len, n * (i + 1) / len);
@@ -248,7 +248,7 @@ fn ranges<T: OrderedWord>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Word>> {
         })
         .collect();
     sample.sort_unstable();
-    // Four standard deviations of a rank in the sample at the median, the widest there is.
+    // Four standard deviations of a rank in the sample, for the median, where the deviation is largest.
     let margin = 2 * len.isqrt();
     let mut ranges: Vec<Range<T::Word>> = Vec::new();
     let mut reached = 0;
@@ -272,7 +272,7 @@ fn ranges<T: OrderedWord>(x: &[T], ranks: &[usize]) -> Vec<Range<T::Word>> {
     ranges
 }
 
-/// How many keys are below a range, and those in it.
+/// The number of keys below a range, and the keys inside it.
 fn within<T: OrderedWord>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Word>) {
     let (least, greatest) = (range.least, range.greatest);
     let (mut below, mut inside) = (0, Vec::new());
@@ -288,7 +288,7 @@ fn within<T: OrderedWord>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Wor
             .map(|key| usize::from(*key < least))
             .sum::<usize>();
         let mut len = 0;
-        // No branch: which elements are in the range cannot be foreseen.
+        // Branch-free, because it is unpredictable which elements are in the range.
         for &key in keys.iter() {
             kept[len] = key;
             len += usize::from(key >= least) & usize::from(key <= greatest);

@@ -2,7 +2,7 @@ use super::*;
 use crate::reduce::fixtures::{Noise, Spawn, Strided};
 use crate::{Elem, Serial, Threads};
 
-/// NumPy's order: by which parts are NaN, then by value.
+/// NumPy's order: first by which parts are NaN, then by value.
 fn compare(a: (f64, f64), b: (f64, f64)) -> std::cmp::Ordering {
     let class = |v: (f64, f64)| (v.0.is_nan(), v.1.is_nan());
     let part = |a: f64, b: f64| {
@@ -21,7 +21,7 @@ fn compare(a: (f64, f64), b: (f64, f64)) -> std::cmp::Ordering {
 fn data(noise: &mut Noise, elem: Elem, rows: usize, n: usize) -> Strided {
     let spread = if noise.below(2) == 0 { 5.0 } else { 1e6 };
     Strided::contiguous(elem, &[rows, n], || {
-        // Not negative for U64, whose wrapped values f64 does not tell apart.
+        // Not negative for U64, whose wrapped values f64 cannot distinguish.
         let real = (noise.unit() * spread).round();
         let real = if elem == Elem::U64 { real.abs() } else { real };
         let special = |noise: &mut Noise, x: f64| match noise.below(12) {
@@ -59,7 +59,7 @@ fn same(a: (f64, f64), b: (f64, f64)) -> bool {
     compare(a, b).is_eq()
 }
 
-/// The stable order of a row, slowly.
+/// The stable argsort of a row by comparison.
 fn slow_order(order: Order, row: &[(f64, f64)]) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..row.len()).collect();
     numbers.sort_by(|&a, &b| {
@@ -92,7 +92,7 @@ fn rows_are_sorted_and_selected_in_numpys_order() {
                     vec![-1i64; rows * k],
                     vec![7u8; rows * n],
                 );
-                // SAFETY: every output has its room.
+                // SAFETY: every output has the required size.
                 unsafe {
                     sort(threads, order, &view(&x), sorted.target().ptr);
                     argsort(threads, order, &view(&x), at.as_mut_ptr());
@@ -145,7 +145,7 @@ fn partitions_put_one_element_in_place() {
             let kth = noise.below(n);
             let mut y = Strided::contiguous(elem, &[2, n], || (0.0, 0.0));
             let mut at = vec![-1i64; 2 * n];
-            // SAFETY: both outputs have room.
+            // SAFETY: both outputs have the required size.
             unsafe {
                 partition(&Serial, kth, &view(&x), y.target().ptr);
                 argpartition(&Serial, kth, &view(&x), at.as_mut_ptr());
@@ -212,7 +212,7 @@ fn searches_and_runs() {
             (Nans::Distinct, vec![0, 1, 3, 5, 6, 7]),
         ] {
             let mut out = [-1i64; 8];
-            // SAFETY: eight elements, and room for as many positions.
+            // SAFETY: eight elements, and room for eight positions.
             let count = unsafe {
                 let runs = Runs::of(&Serial, elem, nans, x.source().ptr, 8);
                 runs.write(&Serial, std::ptr::null_mut(), out.as_mut_ptr());
@@ -242,7 +242,7 @@ fn sorting_in_place_keeps_zeros() {
 
 #[test]
 fn positions_of_wide_elements_that_differ_in_low_bits_only() {
-    // One far element makes the span of the keys so wide that positions take the place of their lowest bits.
+    // One far element makes the span of the keys so large that their lowest bits are dropped to hold the positions.
     let mut noise = Noise(11);
     let mut x: Vec<f64> = (0..3000)
         .map(|_| 1.0 + noise.below(50) as f64 * f64::EPSILON)

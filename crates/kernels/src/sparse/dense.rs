@@ -1,4 +1,4 @@
-//! Products of a sparse matrix with a dense one, and products of dense rows at stored places.
+//! Products of a sparse matrix with a dense one, and products of dense rows at stored positions.
 
 use super::pattern::{Fault, OutOfRange, Pattern};
 use super::value::{Operand, Value, output, per_isa_value, with_value};
@@ -6,7 +6,7 @@ use super::vector::vector_rows;
 use crate::real::Shared;
 use crate::{Elem, Threads};
 
-/// How rows of features are cut: `heads` parts of `width` elements. A stored element has one value for each head.
+/// Partition of the rows of features: `heads` parts of `width` elements. A stored element has one value per head.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
     /// Number of parts.
@@ -23,17 +23,19 @@ impl Heads {
 
 /// Elements of a row that are summed in registers.
 const TILE: usize = 32;
-/// How many stored elements ahead rows are asked for from memory.
+/// Prefetch distance, in stored elements.
 const AHEAD: usize = 8;
 
-/// `out[i, h] = sum of data[k, h] * x[indices[k], h]` over the stored elements k of row i. `x` and `out` have rows of `cut.heads * cut.width`.
+/// `out[i, h] = sum of data[k, h] * x[indices[k], h]` over the stored elements k of row i. Rows of `x` and `out` have `cut.heads * cut.width`
+/// elements.
 ///
 /// # Errors
-/// An index that is no row of `x`.
+/// An index that is not a row of `x`.
 ///
 /// # Safety
-/// `data` holds `cut.heads` elements of `elem` for each stored one, `x` whole rows; at `out` a row for each row of the pattern can be written. `elem`
-/// is one of those that sparse kernels compute in.
+/// `data` holds `cut.heads` elements of `elem` for each stored one; `x` holds whole rows; `out` has room for a row per row of the pattern. `elem` is
+/// one
+/// of the types that sparse kernels compute in.
 pub unsafe fn matmul_dense(
     threads: &dyn Threads,
     elem: Elem,
@@ -49,13 +51,13 @@ pub unsafe fn matmul_dense(
     }
     let found = OutOfRange::below(x.len / len);
     with_value!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (data, x) = unsafe { (data.as_slice::<T>(), x.as_slice::<T>()) };
         assert_eq!(data.len(), pattern.indices.len() * cut.heads);
         let to = Shared(out.cast::<T>());
         pattern.for_rows(threads, len, &|rows| {
             let (start, count) = (rows.start, rows.len());
-            // SAFETY: runs of rows lie apart.
+            // SAFETY: runs of rows are disjoint.
             let out = unsafe { std::slice::from_raw_parts_mut(to.at(start * len), count * len) };
             if len == 1 {
                 vector_rows::<T>(pattern, start, data, x, out, &found);
@@ -123,7 +125,7 @@ fn matrix_body<T: Value>(
     }
 }
 
-/// Asks for a row that will be needed soon: the rows of a sparse product lie anywhere in memory.
+/// Prefetches a row, because the rows of a sparse product may be anywhere in memory.
 #[inline(always)]
 fn ahead<T>(pattern: &Pattern, k: usize, x: &[T], len: usize, first: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -132,7 +134,7 @@ fn ahead<T>(pattern: &Pattern, k: usize, x: &[T], len: usize, first: usize) {
         let at = x
             .as_ptr()
             .wrapping_add((j as usize).wrapping_mul(len) + first);
-        // SAFETY: a hint; it faults nowhere, whatever the address is.
+        // SAFETY: a prefetch is a hint; it does not fault for any address.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(at.cast());
             _mm_prefetch::<_MM_HINT_T0>(at.wrapping_byte_add(64).cast());
@@ -142,14 +144,14 @@ fn ahead<T>(pattern: &Pattern, k: usize, x: &[T], len: usize, first: usize) {
     let _ = (pattern, k, x, len, first, AHEAD);
 }
 
-/// `out[k, h] = sum of x[i, h] * y[indices[k], h]` for the stored elements k of each row i: products of dense rows at stored places.
+/// Sampled product: `out[k, h] = sum of x[i, h] * y[indices[k], h]` for the stored elements k of each row i.
 ///
 /// # Errors
-/// An index that is no row of `y`.
+/// An index that is not a row of `y`.
 ///
 /// # Safety
-/// `x` holds a row of `cut.heads * cut.width` elements of `elem` for each row of the pattern, `y` whole rows; at `out` `cut.heads` elements for each
-/// stored one can be written. `elem` is one of those that sparse kernels compute in.
+/// `x` holds a row of `cut.heads * cut.width` elements of `elem` for each row of the pattern; `y` holds whole rows; `out` has room for `cut.heads`
+/// elements per stored one. `elem` is one of the types that sparse kernels compute in.
 pub unsafe fn sampled_dense(
     threads: &dyn Threads,
     elem: Elem,
@@ -163,18 +165,18 @@ pub unsafe fn sampled_dense(
     let stored = pattern.indices.len() * cut.heads;
     with_value!(elem, T => {
         if len == 0 {
-            // SAFETY: the caller's: `stored` elements.
+            // SAFETY: guaranteed by the caller: `stored` elements.
             unsafe { output::<T>(out, stored) }.fill(T::ZERO);
             return Ok(());
         }
         let found = OutOfRange::below(y.len / len);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (x, y) = unsafe { (x.as_slice::<T>(), y.as_slice::<T>()) };
         assert_eq!(x.len(), pattern.num_rows() * len);
         let to = Shared(out.cast::<T>());
         pattern.for_rows(threads, len, &|rows| {
             let (first, end) = (pattern.row(rows.start).start, pattern.row(rows.end - 1).end);
-            // SAFETY: runs of rows have stored elements that lie apart.
+            // SAFETY: the stored elements of different runs of rows are disjoint.
             let out = unsafe {
                 std::slice::from_raw_parts_mut(to.at(first * cut.heads), (end - first) * cut.heads)
             };
@@ -185,7 +187,7 @@ pub unsafe fn sampled_dense(
 }
 
 per_isa_value! {
-    /// Products at the stored places of some rows.
+    /// The sampled product for some rows.
     fn sampled_rows<T>(pattern: &Pattern, rows: std::ops::Range<usize>, cut: Heads, x: &[T], y: &[T], out: &mut [T], found: &OutOfRange) = sampled_body
 }
 

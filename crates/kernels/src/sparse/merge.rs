@@ -1,24 +1,24 @@
-//! Two patterns side by side: unions, intersections, elements of one found in the other. Rows ascend in both.
+//! Two patterns at a time: unions, intersections, and elements of one looked up in the other. The columns of every row ascend in both.
 
 use super::pattern::Pattern;
 use crate::Threads;
 use crate::real::Shared;
 use crate::scratch;
 
-/// Which columns a merge keeps.
+/// Which positions a merge returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Union {
-    /// Those of either pattern.
+    /// Those in either pattern.
     Either,
-    /// Those of both.
+    /// Those in both patterns.
     Both,
 }
 
-/// A merged pattern; for each of its elements the positions in both, -1 where one has none.
+/// A merged pattern. For each of its elements, the positions in both patterns; -1 if it is not in a pattern.
 pub struct Merged {
-    /// Columns.
+    /// Column indices.
     pub indices: Vec<i64>,
-    /// Where rows begin.
+    /// Row offsets.
     pub indptr: Vec<i64>,
     /// Positions in the first pattern.
     pub lhs: Vec<i64>,
@@ -26,7 +26,7 @@ pub struct Merged {
     pub rhs: Vec<i64>,
 }
 
-/// Merges two patterns of as many rows.
+/// Merges two patterns with equally many rows.
 pub fn merge(threads: &dyn Threads, a: &Pattern, b: &Pattern, union: Union) -> Merged {
     assert_eq!(a.num_rows(), b.num_rows());
     let num_rows = a.num_rows();
@@ -36,7 +36,7 @@ pub fn merge(threads: &dyn Threads, a: &Pattern, b: &Pattern, union: Union) -> M
         for i in rows {
             let mut count = 0;
             walk(a, b, i, union, |_, _, _| count += 1);
-            // SAFETY: each row is one task's.
+            // SAFETY: each row belongs to one task.
             unsafe { *to.at(i + 1) = count };
         }
     });
@@ -60,7 +60,7 @@ pub fn merge(threads: &dyn Threads, a: &Pattern, b: &Pattern, union: Union) -> M
         for i in rows {
             let mut at = indptr[i] as usize;
             walk(a, b, i, union, |column, left, right| {
-                // SAFETY: each row has as many places as were counted, apart from those of other rows.
+                // SAFETY: each row has as many entries as were counted, disjoint from those of other rows.
                 unsafe {
                     *indices.at(at) = column;
                     *lhs.at(at) = left;
@@ -104,7 +104,7 @@ fn walk(a: &Pattern, b: &Pattern, i: usize, union: Union, mut visit: impl FnMut(
     }
 }
 
-/// For each element of `wanted` its position in `pattern`, -1 where that has none.
+/// For each element of `wanted`, its position in `pattern`, or -1 if it is not there.
 pub fn find_entries(threads: &dyn Threads, wanted: &Pattern, pattern: &Pattern, out: &mut [i64]) {
     assert!(wanted.num_rows() == pattern.num_rows() && out.len() == wanted.indices.len());
     let to = Shared(out.as_mut_ptr());
@@ -123,14 +123,14 @@ pub fn find_entries(threads: &dyn Threads, wanted: &Pattern, pattern: &Pattern, 
                 } else {
                     -1
                 };
-                // SAFETY: rows lie apart.
+                // SAFETY: rows are disjoint.
                 unsafe { *to.at(k) = position };
             }
         }
     });
 }
 
-/// For each point (row, column) its position in `pattern`, -1 where that has none. Rows that are none give -1.
+/// For each point (row, column), its position in `pattern`, or -1 if it is not there. Invalid rows give -1.
 pub fn find_points(pattern: &Pattern, rows: &[i64], columns: &[i64], out: &mut [i64]) {
     assert!(rows.len() == columns.len() && out.len() == rows.len());
     for ((&i, &j), to) in rows.iter().zip(columns).zip(out) {

@@ -1,10 +1,10 @@
-//! Orders of stored elements: the transposed pattern, and positions sorted by row and column.
+//! Sorting of stored elements: the transposed pattern, and positions sorted by row and column.
 
 use super::pattern::{Fault, OutOfRange, Pattern, run_all, runs};
 use crate::real::Shared;
 use crate::{Threads, scratch};
 
-/// The pattern of the transposed matrix: for each column its rows, and for each new place the position of the element before.
+/// The pattern of the transposed matrix: the rows of each column, and for each new element its position in the original.
 ///
 /// Blocks of rows count their columns and then write to the places that the counts give them. An element's place depends on the pattern alone.
 ///
@@ -80,7 +80,7 @@ pub fn transpose(
     Ok(())
 }
 
-/// Where the elements of each key begin, for `starts.len() - 1` keys, and the end.
+/// Offsets of the elements of each key, for `starts.len() - 1` keys.
 fn starts(keys: &[i64], starts: &mut [i64]) -> Result<(), Fault> {
     starts.fill(0);
     let found = OutOfRange::below(starts.len() - 1);
@@ -102,7 +102,7 @@ fn starts(keys: &[i64], starts: &mut [i64]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Positions of elements in the order of their `rows`, then of their `columns`; equal ones stay in their order. Writes where each row begins, too.
+/// Positions of the elements sorted by `rows`, then by `columns`; stable. Also writes the row offsets.
 ///
 /// # Errors
 /// An index outside its axis.
@@ -128,7 +128,7 @@ pub fn order(
     }
     for bounds in indptr.windows(2) {
         let row = &mut positions[bounds[0] as usize..bounds[1] as usize];
-        // Positions ascend so far: a stable sort keeps equal columns in their order.
+        // Positions ascend so far, so a stable sort keeps equal columns in their order.
         if !row.is_sorted_by_key(|&k| columns[k as usize]) {
             row.sort_by_key(|&k| columns[k as usize]);
         }

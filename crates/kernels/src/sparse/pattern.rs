@@ -1,4 +1,4 @@
-//! Patterns: which columns of each row are stored.
+//! Sparsity patterns: which columns of each row are stored.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,31 +6,31 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use crate::Threads;
 use crate::real::Shared;
 
-/// What is wrong with index arrays.
+/// Why index arrays are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// There is no offset at all.
+    /// There are no offsets.
     NoOffsets,
-    /// The first offset is not 0.
+    /// The first offset, given here, is not 0.
     FirstOffset(i64),
-    /// The offset at this position is smaller than the one before it: position, offset before, offset.
+    /// An offset is smaller than the one before it: position, offset before, offset.
     Decreasing(usize, i64, i64),
-    /// The last offset is not the number of stored elements: offset, number.
+    /// The last offset is not the number of stored elements: offset, number of elements.
     LastOffset(i64, usize),
-    /// An index lies outside its axis: position, or `None` if it is not known, and index.
+    /// An index is outside its axis: position (`None` if it is not known), index.
     OutOfRange(Option<usize>, i64),
 }
 
 /// The stored columns of each row, one row after the other.
 #[derive(Clone, Copy)]
 pub struct Pattern<'a> {
-    /// Columns.
+    /// Column indices.
     pub indices: &'a [i64],
     /// Row `i` is `indices[indptr[i]..indptr[i + 1]]`.
     indptr: &'a [i64],
 }
 
-/// Elements of work that one task does, about.
+/// Approximate work per task, in elements.
 const TASK: usize = 16 * 1024;
 
 impl<'a> Pattern<'a> {
@@ -126,33 +126,33 @@ pub(crate) fn run_all(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + S
 pub(crate) struct OutOfRange(AtomicI64, i64);
 
 impl OutOfRange {
-    /// Nothing found yet; indices must be below `len`.
+    /// No index found yet; indices must be below `len`.
     pub(crate) fn below(len: usize) -> OutOfRange {
         OutOfRange(AtomicI64::new(0), len as i64)
     }
 
-    /// The index as a position, if it is in range.
+    /// The index as a position, or `None` if it is out of range, in which case it is stored.
     #[inline(always)]
     pub(crate) fn check(&self, index: i64) -> Option<usize> {
         if (index as u64) < self.1 as u64 {
             return Some(index as usize);
         }
-        // In range values mean that nothing was found, so a length of 0 must not look so.
+        // A stored value in range means that no index was found, so the value for "none" must be in range even for length 0.
         self.0.store(index, Ordering::Relaxed);
         None
     }
 
-    /// Whether all of these indices are in range; one that is not is remembered.
+    /// Whether all of these indices are in range; stores one that is not.
     #[inline(always)]
     pub(crate) fn are_in_range(&self, indices: &[i64]) -> bool {
-        // As unsigned numbers negative indices are large.
+        // As unsigned numbers, negative indices are large.
         let largest = indices
             .iter()
             .fold(0, |largest, &j| (j as u64).max(largest));
         indices.is_empty() || self.check(largest as i64).is_some()
     }
 
-    /// The fault, if there was one.
+    /// An error if an index was out of range.
     pub(crate) fn result(&self) -> Result<(), Fault> {
         let found = self.0.load(Ordering::Relaxed);
         if self.1 == 0 || (found as u64) < self.1 as u64 {
@@ -162,7 +162,7 @@ impl OutOfRange {
     }
 }
 
-/// Checks all indices of a pattern. Answers whether they ascend in each row, and whether none is there twice in a row as well.
+/// Checks all indices of a pattern. Returns whether they ascend in each row, and whether they ascend strictly (without duplicates).
 ///
 /// # Errors
 /// The first fault.
@@ -186,7 +186,7 @@ pub fn row_numbers(threads: &dyn Threads, pattern: &Pattern, out: &mut [i64]) {
     pattern.for_rows(threads, 1, &|rows| {
         for i in rows {
             let range = pattern.row(i);
-            // SAFETY: the pattern's rows lie apart, within as many elements as `out` has.
+            // SAFETY: the pattern's rows are disjoint and end within the elements of `out`.
             unsafe { std::slice::from_raw_parts_mut(to.at(range.start), range.len()) }
                 .fill(i as i64);
         }

@@ -32,7 +32,7 @@ impl Columns {
         self.summary[column / 4096] |= 1 << (column / 64 % 64);
     }
 
-    /// Visits the columns in ascending order and forgets them.
+    /// Visits the columns in ascending order and removes them.
     #[inline(always)]
     fn drain(&mut self, mut visit: impl FnMut(usize)) {
         for (s, summary) in self.summary.iter_mut().enumerate() {
@@ -55,7 +55,7 @@ struct Row<T> {
     sums: Vec<T>,
 }
 
-/// What one run of rows gives.
+/// Result of one run of rows.
 struct Part<T> {
     indices: Vec<i64>,
     data: Vec<T>,
@@ -75,14 +75,15 @@ impl<T> Part<T> {
 /// `a @ b`, where `b` has `num_columns` columns. Writes where rows begin to `indptr`. `place` is told the number of stored elements and gives memory
 /// for them.
 ///
-/// Rows of the result ascend. A row is summed in the order of storage (Gustavson, ACM TOMS 4 (1978), 250-269).
+/// Columns ascend in each row of the result. A row is summed in storage order (Gustavson, ACM TOMS 4 (1978), 250-269).
 ///
 /// # Errors
 /// An index of `a` that is no row of `b`, or one of `b` beyond `num_columns`; those of `place`.
 ///
 /// # Safety
-/// `a_data` and `b_data` hold one element of `elem` for each stored one; at what `place` gives as many as it was told can be written. `elem` is one of
-/// those that sparse kernels compute in.
+/// `a_data` and `b_data` hold one element of `elem` per stored one; the memory that `place` returns has room for the requested number. `elem` is one
+/// of
+/// the types that sparse kernels compute in.
 pub unsafe fn matmul<E>(
     threads: &dyn Threads,
     elem: Elem,
@@ -101,7 +102,7 @@ pub unsafe fn matmul<E>(
         return Ok(rows_found.result().and_then(|()| columns_found.result()));
     }
     with_value!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (a_data, b_data) = unsafe { (a_data.as_slice::<T>(), b_data.as_slice::<T>()) };
         assert!(a_data.len() == a.indices.len() && b_data.len() == b.indices.len());
         // Numbers of products in the rows before each row; no row of the result has more elements than that, nor than columns.
@@ -143,7 +144,7 @@ pub unsafe fn matmul<E>(
                         part.indices.push(c as i64);
                         part.data.push(std::mem::replace(&mut sums[c], T::ZERO));
                     });
-                    // SAFETY: each row is one task's.
+                    // SAFETY: each row belongs to one task.
                     unsafe { *counts.at(i + 1) = (part.indices.len() - before) as i64 };
                 }
                 *parts[t].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(part);
@@ -159,7 +160,7 @@ pub unsafe fn matmul<E>(
             let part = parts[t].lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
             if let Some(part) = part {
                 let at = indptr[runs[t]] as usize;
-                // SAFETY: runs of rows have places that lie apart, as many as the part has elements.
+                // SAFETY: runs of rows have disjoint ranges of the result, as long as the part has elements.
                 unsafe {
                     output::<i64>(indices.at(at).cast(), part.indices.len()).copy_from_slice(&part.indices);
                     output::<T>(data.at(at).cast(), part.data.len()).copy_from_slice(&part.data);
@@ -173,7 +174,7 @@ pub unsafe fn matmul<E>(
 /// Products that a task computes, about.
 const TASK: usize = 32 * 1024;
 
-/// Working memory that tasks hand to one another.
+/// A pool of working memory for tasks.
 struct Scratch<S>(Mutex<Vec<S>>);
 
 impl<S> Scratch<S> {
@@ -194,14 +195,14 @@ impl<S> Scratch<S> {
     }
 }
 
-/// `out[k] = sum over j of a[i, j] * b[indices[k], j]` for the stored elements k of each row i of `pattern`: the product of `a` with the transposed `b`
-/// at stored places. It is the gradient of a sparse product.
+/// Sampled sparse product: `out[k] = sum over j of a[i, j] * b[indices[k], j]` for the stored elements k of each row i of `pattern`, that is
+/// `a @ b.T` at the stored positions. It is the gradient of a sparse product.
 ///
 /// # Errors
-/// An index of `pattern` that is no row of `b`, or one of `a` or `b` beyond `num_columns`.
+/// An index of `pattern` that is not a row of `b`, or one of `a` or `b` that is not below `num_columns`.
 ///
 /// # Safety
-/// As for [`matmul`]; at `out` one element for each stored one of `pattern` can be written.
+/// Same as for [`matmul`]; `out` has room for one element per stored one of `pattern`.
 pub unsafe fn sampled_matmul(
     threads: &dyn Threads,
     elem: Elem,
@@ -213,7 +214,7 @@ pub unsafe fn sampled_matmul(
 ) -> Result<(), Fault> {
     assert_eq!(a.num_rows(), pattern.num_rows());
     with_value!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (a_data, b_data) = unsafe { (a_data.as_slice::<T>(), b_data.as_slice::<T>()) };
         assert!(a_data.len() == a.indices.len() && b_data.len() == b.indices.len());
         let (rows_found, columns_found) =
@@ -238,7 +239,7 @@ pub unsafe fn sampled_matmul(
                                 }
                             }
                         }
-                        // SAFETY: rows lie apart.
+                        // SAFETY: rows are disjoint.
                         unsafe { *to.at(k) = sum };
                     }
                     for k in a.row(i) {

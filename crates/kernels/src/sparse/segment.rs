@@ -1,29 +1,31 @@
-//! Reductions of segments: runs of rows that follow one another, as the stored elements of each row of a matrix do.
+//! Reductions of segments: runs of consecutive rows, such as the stored elements of each row of a matrix.
 
 use super::pattern::Pattern;
 use super::value::{Operand, Value, output, per_isa_value, with_value};
 use crate::real::Shared;
 use crate::{Elem, Threads};
 
-/// What is made of the elements of a segment. An empty one gives the value of an empty sum or product, and 0 for extremes.
+/// Reduction of the elements of a segment. An empty segment gives the value of an empty sum or product, and 0 for extrema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// Their sum.
+    /// Sum.
     Sum,
-    /// Their product.
+    /// Product.
     Prod,
-    /// The largest; NaN wherever there is one.
+    /// Maximum, propagating NaN.
     Max,
-    /// The smallest; NaN wherever there is one.
+    /// Minimum, propagating NaN.
     Min,
 }
 
-/// `out[i] = fold of x[k]` over the rows k of segment i, element by element of rows of `width`. For extremes `arg`, if given, gets the row each came
-/// from, -1 for empty segments.
+/// `out[i] = fold of x[k]` over the rows k of segment i, for each of the `width` columns. For extrema, the row of each extremum is written to `arg`
+/// if
+/// that is given; -1 for empty segments.
 ///
 /// # Safety
-/// `x` holds a row of `width` elements of `elem` for each row of the segments; at `out` (and `arg`) a row for each segment can be written. `elem` is
-/// one of those that sparse kernels compute in, and is real for extremes.
+/// `x` holds a row of `width` elements of `elem` for each row of the segments; `out` (and `arg`) have room for a row per segment. `elem` is one of
+/// the
+/// types that sparse kernels compute in, and is real for extrema.
 pub unsafe fn fold_segments(
     threads: &dyn Threads,
     elem: Elem,
@@ -37,14 +39,14 @@ pub unsafe fn fold_segments(
         return;
     }
     with_value!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let x = unsafe { x.as_slice::<T>() };
         assert_eq!(x.len(), segments.indices.len() * width);
         let (to, arg) = (Shared(out.cast::<T>()), Shared(arg.unwrap_or(std::ptr::null_mut())));
         segments.for_rows(threads, width, &|rows| {
             for i in rows {
                 let range = segments.row(i);
-                // SAFETY: segments have rows of their own.
+                // SAFETY: segments have disjoint rows of the output.
                 let out = unsafe { std::slice::from_raw_parts_mut(to.at(i * width), width) };
                 let x = &x[range.start * width..range.end * width];
                 match fold {
@@ -79,7 +81,7 @@ per_isa_value! {
 #[inline(always)]
 fn sum_body<T: Value>(x: &[T], out: &mut [T]) {
     if let [out] = out {
-        // Four sums at a time: one would wait for itself.
+        // Four independent sums, because the additions of a single one would wait for each other.
         let (chunks, rest) = x.as_chunks::<4>();
         let mut lanes = [T::ZERO; 4];
         for x in chunks {
@@ -133,11 +135,11 @@ fn extreme_rows<T: Value>(
     }
 }
 
-/// Zeros in `num_rows` rows of `width`, to which row `k` of `x` is added at `positions[k]`, one after the other; negative positions are left out.
+/// Sets `num_rows` rows of `width` to zero, then adds row `k` of `x` to row `positions[k]`, in order; negative positions are skipped.
 ///
 /// # Safety
-/// `x` holds a row of `elem` for each position, which are below `num_rows`; at `out` so many rows can be written. `elem` is one of those that sparse
-/// kernels compute in.
+/// `x` holds a row of `elem` for each position; positions are below `num_rows`; `out` has room for `num_rows` rows. `elem` is one of the types that
+/// sparse kernels compute in.
 pub unsafe fn add_rows(
     threads: &dyn Threads,
     elem: Elem,
@@ -147,11 +149,11 @@ pub unsafe fn add_rows(
     out: *mut u8,
     num_rows: usize,
 ) {
-    // Tasks are parts of the rows' width, so that each sums in the order of positions.
+    // Tasks are ranges of columns, so that each adds in the order of positions.
     const PART: usize = 64;
     let parts = width.div_ceil(PART);
     with_value!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (x, y) = unsafe { (x.as_slice::<T>(), output::<T>(out, num_rows * width)) };
         y.fill(T::ZERO);
         let to = Shared(y.as_mut_ptr());
@@ -159,7 +161,7 @@ pub unsafe fn add_rows(
             let (first, n) = (part * PART, PART.min(width - part * PART));
             for (k, &at) in positions.iter().enumerate() {
                 let Ok(at) = usize::try_from(at) else { continue };
-                // SAFETY: the position is in range; tasks write parts of rows that are apart.
+                // SAFETY: the position is in range; tasks write disjoint ranges of columns.
                 let y = unsafe { std::slice::from_raw_parts_mut(to.at(at * width + first), n) };
                 for (y, &x) in y.iter_mut().zip(&x[k * width + first..]) {
                     *y = y.plus(x);

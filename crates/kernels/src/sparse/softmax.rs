@@ -1,14 +1,14 @@
-//! Softmax over segments: scores of the stored elements of each row, as attention over the edges of a graph takes it.
+//! Softmax over segments: of the stored elements of each row, as in attention over the edges of a graph.
 
 use super::pattern::Pattern;
 use super::value::Operand;
 use crate::real::{Real, Shared, per_isa, with_real};
 use crate::{Elem, Threads};
 
-/// Softmax over each segment, column by column of rows of `width`.
+/// Softmax over each segment, separately for each of the `width` columns.
 ///
 /// # Safety
-/// `x` holds, and at `out` can be written, a row of `width` elements (f32 or f64) for each row of the segments.
+/// `x` holds a row of `width` elements (f32 or f64) for each row of the segments; `out` has room for as many.
 pub unsafe fn softmax_segments(
     threads: &dyn Threads,
     elem: Elem,
@@ -21,14 +21,14 @@ pub unsafe fn softmax_segments(
         return;
     }
     with_real!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let x = unsafe { x.as_slice::<T>() };
         assert_eq!(x.len(), segments.indices.len() * width);
         let to = Shared(out.cast::<T>());
         segments.for_rows(threads, 2 * width, &|rows| {
             let first = segments.row(rows.start).start * width;
             let end = segments.row(rows.end - 1).end * width;
-            // SAFETY: runs of segments have rows of their own.
+            // SAFETY: runs of segments have disjoint rows of the output.
             let y = unsafe { std::slice::from_raw_parts_mut(to.at(first), end - first) };
             let of = |i: usize| {
                 let range = segments.row(i);
@@ -89,7 +89,7 @@ pub unsafe fn softmax_segments(
 }
 
 per_isa! {
-    /// Exponentials in place.
+    /// Exponential function, in place.
     ///
     /// # Safety
     /// `n` elements can be read and written at `x`.
@@ -98,7 +98,7 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn exp_body<T: Real, const FMA: bool>(x: *mut T, n: usize) {
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     for x in unsafe { std::slice::from_raw_parts_mut(x, n) } {
         *x = x.exp::<FMA>();
     }
@@ -107,7 +107,7 @@ unsafe fn exp_body<T: Real, const FMA: bool>(x: *mut T, n: usize) {
 /// The gradient of [`softmax_segments`] from its result `y`: `y * (dy - sum of y * dy over the segment)`.
 ///
 /// # Safety
-/// As for [`softmax_segments`], for `y`, `dy` and `out`.
+/// Same as for [`softmax_segments`], for `y`, `dy` and `out`.
 pub unsafe fn softmax_segments_gradient(
     threads: &dyn Threads,
     elem: Elem,
@@ -120,7 +120,7 @@ pub unsafe fn softmax_segments_gradient(
         return;
     }
     with_real!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (y, dy) = unsafe { (y.as_slice::<T>(), dy.as_slice::<T>()) };
         assert!(y.len() == segments.indices.len() * width && dy.len() == y.len());
         let to = Shared(out.cast::<T>());
@@ -130,7 +130,7 @@ pub unsafe fn softmax_segments_gradient(
                 let range = segments.row(i);
                 let all = range.start * width..range.end * width;
                 let (y, dy) = (&y[all.clone()], &dy[all.clone()]);
-                // SAFETY: segments have rows of their own.
+                // SAFETY: segments have disjoint rows of the output.
                 let dx = unsafe { std::slice::from_raw_parts_mut(to.at(all.start), all.len()) };
                 total.fill(0.0);
                 for (y, dy) in y.chunks_exact(width).zip(dy.chunks_exact(width)) {

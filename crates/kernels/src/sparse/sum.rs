@@ -5,12 +5,12 @@ use super::value::{Operand, Output, Value, output, with_value};
 use crate::real::Shared;
 use crate::{Elem, Threads};
 
-/// How the second matrix takes part.
+/// Sign of the second matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// It is added.
+    /// Addition.
     Plus,
-    /// It is subtracted.
+    /// Subtraction.
     Minus,
 }
 
@@ -20,7 +20,7 @@ pub enum Sign {
 /// Runs of rows are merged once, into `scratch`, and copied to where they belong when the lengths of all rows are known.
 ///
 /// # Errors
-/// Those of `place`.
+/// The error that `place` returns.
 ///
 /// # Safety
 /// Each operand holds one element of `elem` for each stored one; at what `place` gives as many as it was told can be written, in `scratch` as many as
@@ -36,7 +36,7 @@ pub unsafe fn add<E>(
 ) -> Result<(), E> {
     assert!(a.num_rows() == b.num_rows() && indptr.len() == a.num_rows() + 1);
     with_value!(elem, T => {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (a_data, b_data) = unsafe { (a_data.as_slice::<T>(), b_data.as_slice::<T>()) };
         assert!(a_data.len() == a.indices.len() && b_data.len() == b.indices.len());
         // Where rows begin in `scratch`: as if the operands shared no column.

@@ -1,9 +1,9 @@
-//! The types that sparse kernels compute in, and the choice of one by `Elem`.
+//! The types that sparse kernels compute in, and the dispatch from `Elem`.
 
 use super::vector::{LANES, add_first};
 use crate::reduce::number::Cx;
 
-/// A number that products and sums are made of. Integers wrap.
+/// A number type with products and sums. Integers wrap.
 pub(crate) trait Value: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     const ZERO: Self;
     const ONE: Self;
@@ -85,7 +85,7 @@ macro_rules! complex {
 }
 complex!(f32, f64);
 
-/// Dense elements that a kernel reads, of the type it computes in.
+/// Dense input of a kernel, in the type that it computes in.
 #[derive(Clone, Copy)]
 pub struct Operand {
     /// First element.
@@ -96,25 +96,25 @@ pub struct Operand {
 
 impl Operand {
     /// # Safety
-    /// `len` elements of `T` can be read at `ptr`, aligned, for as long as the slice is used.
+    /// `len` elements of `T` can be read at `ptr`, aligned, during the lifetime of the slice.
     pub(crate) unsafe fn as_slice<'a, T>(self) -> &'a [T] {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { std::slice::from_raw_parts(self.ptr.cast(), self.len) }
     }
 }
 
-/// `len` elements of `T` at `ptr`, to be written.
+/// `len` elements of `T` at `ptr` as a mutable slice.
 ///
 /// # Safety
-/// They can be written, aligned, by nobody else.
+/// The elements are aligned and nobody else accesses them.
 pub(crate) unsafe fn output<'a, T>(ptr: *mut u8, len: usize) -> &'a mut [T] {
     if len == 0 {
         return &mut [];
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts_mut(ptr.cast(), len) }
 }
 
@@ -161,7 +161,7 @@ macro_rules! with_value {
 }
 pub(crate) use with_value;
 
-/// Defines `$name`, which runs the generic `$body` compiled for the instruction set in force.
+/// Defines `$name`, which runs the generic `$body` compiled for the CPU's instruction set.
 macro_rules! per_isa_value {
     ($(#[$doc:meta])* fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) = $body:ident) => {
         $(#[$doc])*

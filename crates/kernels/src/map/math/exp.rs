@@ -4,11 +4,11 @@ use super::Float;
 use super::poly;
 use crate::map::row::Level;
 
-/// Adding and subtracting it rounds to an integer, whose value then stands in the low mantissa bits.
+/// Adding this constant rounds to an integer, whose value is then in the low mantissa bits. Subtracting it again gives the integer as a float.
 pub(super) const MAGIC64: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 pub(super) const MAGIC32: f32 = 12_582_912.0; // 1.5 * 2^23
 
-/// ln 2 in two parts: the high one has few enough bits that its product with any exponent is exact.
+/// ln 2 in two parts: the high part has few enough bits for its product with any exponent to be exact.
 pub(super) const LN2_HI64: f64 = 0.693_147_180_369_123_8;
 pub(super) const LN2_LO64: f64 = 1.908_214_929_270_587_7e-10;
 pub(super) const LN2_HI32: f32 = 0.693_145_75;
@@ -23,7 +23,7 @@ pub(super) fn scale64(p: f64, n: i64) -> f64 {
     p * power(half) * power(n.wrapping_sub(half))
 }
 
-/// As [`scale64`]; |n| < 252.
+/// [`scale64`] for f32; |n| < 252.
 #[inline(always)]
 fn scale32(p: f32, n: i32) -> f32 {
     let half = n >> 1;
@@ -103,7 +103,7 @@ pub(super) fn exp_near_zero32<L: Level>(r: f32) -> f32 {
 /// `p * 2^n` for `k = n + MAGIC32`, where neither `p` nor the result is subnormal or infinite.
 #[inline(always)]
 pub(super) fn scaled32(p: f32, k: f32) -> f32 {
-    // The shift leaves n of k, at the place of the exponent.
+    // The shift moves n from k's low bits to the exponent's bits.
     f32::from_bits(p.to_bits().wrapping_add(k.to_bits() << 23))
 }
 
@@ -135,7 +135,7 @@ pub(super) fn exp2_32<L: Level>(x: f32) -> f32 {
     let x = clamp32(x, -151.0, 129.0);
     let k = x + MAGIC32;
     let r = x - (k - MAGIC32);
-    // As above; error 2^-29.
+    // Polynomial for (2^r - 1) / r on |r| <= 1/2: error 2^-29.
     let q = poly!(L, r; 0.693_147_2, 0.240_226_5, 0.055_503_275, 0.009_618_004, 0.001_340_033_3, 1.547_638_1e-4);
     scale32(
         r.mul_sum::<L>(q, 1.0),
@@ -146,7 +146,7 @@ pub(super) fn exp2_32<L: Level>(x: f32) -> f32 {
 /// `exp(x) - 1` without cancellation. Error below 2 ulp.
 #[inline(always)]
 pub(super) fn expm1_64<L: Level>(x: f64) -> f64 {
-    // Beyond 709.8 the result is infinite; from 711 on the power below would leave the exponent's bits.
+    // Above 709.8 the result is infinite; from 711 on the power below would overflow the exponent bits.
     let y = clamp64(x, -50.0, 710.0);
     let k = y.mul_sum::<L>(std::f64::consts::LOG2_E, MAGIC64);
     let n = k - MAGIC64;
@@ -158,11 +158,11 @@ pub(super) fn expm1_64<L: Level>(x: f64) -> f64 {
         1.984_126_988_604_367_5e-4, 2.480_158_717_258_193_7e-5, 2.755_724_428_178_272_8e-6, 2.755_740_252_856_738_4e-7,
         2.510_901_550_073_615_4e-8, 2.087_539_352_743_375e-9);
     let p = (r * r).mul_sum::<L>(q, r);
-    // 2^n (1 + p) - 1 with half the power, lest 2^1024 overflow before its time.
+    // 2^n (1 + p) - 1 with half the power, so that 2^1024 does not overflow before the result does.
     let n = (k.to_bits() as i64).wrapping_sub(MAGIC64.to_bits() as i64);
     let half = f64::from_bits((n.wrapping_add(1022) as u64) << 52);
     let value = 2.0 * half.mul_sum::<L>(p, half - 0.5);
-    // Tiny arguments are their own result, and -0 keeps its sign.
+    // For tiny arguments the result is x itself; this also keeps the sign of -0.
     if x.abs() < 1e-17 { x } else { value }
 }
 
@@ -182,13 +182,13 @@ pub(super) fn expm1_32<L: Level>(x: f32) -> f32 {
     if x.abs() < 1e-9 { x } else { value }
 }
 
-/// `(exp(r) - 1 - r) / r^2` on |r| <= ln2/2, good to 2^-32 of `exp(r) - 1`.
+/// `(exp(r) - 1 - r) / r^2` on |r| <= ln2/2, with an error of 2^-32 of `exp(r) - 1`.
 #[inline(always)]
 fn expm1_poly32<L: Level>(r: f32) -> f32 {
     poly!(L, r; 0.5, 0.166_666_66, 0.041_666_362, 0.008_333_39, 0.001_394_065_4, 1.984_593_4e-4)
 }
 
-/// `2^x` for a result of f32, whose range `x` is kept to. Relative error 2^-34.
+/// `2^x` for a result that is rounded to f32; `x` is clamped to f32's range. Relative error 2^-34.
 #[inline(always)]
 pub(super) fn exp2_rough<L: Level>(x: f64) -> f64 {
     let x = clamp64(x, -152.0, 130.0);

@@ -34,11 +34,11 @@ pub(super) fn cosh<L: Level>(x: f64) -> f64 {
 #[inline(always)]
 pub(super) fn tanh64<L: Level>(x: f64) -> f64 {
     let a = x.abs();
-    // 1 to all bits from 19.1 on; NaN passes the comparison.
+    // tanh is 1 in f64 from 19.1 on; NaN passes the comparison.
     let a = if a > 20.0 { 20.0 } else { a };
     let e = expm1_64::<L>(2.0 * a);
     let z = a * a;
-    // (tanh x - x) / x^3 on [0, 0.4], where the quotient would lose two bits: error 2^-59.
+    // Polynomial for (tanh x - x) / x^3 on [0, 0.4], where the quotient would lose two bits: error 2^-59.
     let p = poly!(L, z;
         -0.333_333_333_333_332_15, 0.133_333_333_333_030_82, -0.053_968_253_941_784_027, 0.021_869_487_401_986_586,
         -0.008_863_208_021_673_157, 0.003_591_724_063_853_815_6, -0.001_452_159_455_499_738_8, 5.696_415_385_210_905e-4,
@@ -56,7 +56,7 @@ pub(super) fn tanh32<L: Level>(x: f32) -> f32 {
     (e / (e + 2.0)).copysign(x)
 }
 
-/// From here on, 1 does not change x, and the inverse functions are log(2 x).
+/// From here on x + 1 rounds to x, and the inverse functions are log(2 x).
 const HUGE: f64 = 18_014_398_509_481_984.0; // 2^54
 
 /// Error below 2 ulp.
@@ -85,7 +85,7 @@ pub(super) fn acosh<L: Level>(x: f64) -> f64 {
 pub(super) fn atanh<L: Level>(x: f64) -> f64 {
     let a = x.abs();
     let value = 0.5 * log1p_64::<L>(2.0 * a / (1.0 - a));
-    // Beyond 1 the ratio is negative and below -1 -1/x: not a number, which log1p gives below -1.
+    // For |x| > 1 the ratio is below -1, where log1p gives NaN. For tiny x the result is x.
     (if a < 1e-9 { a } else { value }).copysign(x)
 }
 
@@ -109,7 +109,7 @@ pub(super) fn cosh32<L: Level>(x: f32) -> f32 {
     half + 0.25 / half
 }
 
-/// From here on the square may overflow, and 1 does not change it.
+/// Above this the square may overflow, and adding 1 to it has no effect.
 const HUGE32: f32 = 1e9;
 
 /// Error below 3 ulp.
@@ -138,6 +138,6 @@ pub(super) fn acosh32<L: Level>(x: f32) -> f32 {
 pub(super) fn atanh32<L: Level>(x: f32) -> f32 {
     let a = x.abs();
     let value = 0.5 * log1p_32::<L>(2.0 * a / (1.0 - a));
-    // Beyond 1 the ratio is below -1, where log1p is NaN. Up to 1e-4 the cube is less than half an ulp.
+    // For |x| > 1 the ratio is below -1, where log1p gives NaN. Up to 1e-4 the cubic term is less than half an ulp.
     (if a < 1e-4 { a } else { value }).copysign(x)
 }

@@ -6,13 +6,13 @@ use super::log::rough_reciprocal32;
 use super::{Float, poly};
 use crate::map::row::Level;
 
-/// The difference between pi/2 and its nearest f64.
+/// pi/2 minus its nearest f64.
 const FRAC_PI_2_LO: f64 = 6.123_233_995_736_766e-17;
 
 /// atan(lo / hi) for 0 <= lo <= hi, hi > 0 or NaN. Error below 1 ulp.
 #[inline(always)]
 fn atan_ratio<L: Level>(lo: f64, hi: f64) -> f64 {
-    // Above tan(pi/8): atan(t) = pi/4 + atan((t - 1) / (t + 1)). Halves keep the sum finite.
+    // Above tan(pi/8): atan(t) = pi/4 + atan((t - 1) / (t + 1)). Halved operands keep the sum finite.
     let upper = lo > 0.414_213_562_373_095_03 * hi;
     let num = if upper { 0.5 * lo - 0.5 * hi } else { lo };
     let den = if upper { 0.5 * lo + 0.5 * hi } else { hi };
@@ -53,7 +53,7 @@ pub(super) fn atan2<L: Level>(y: f64, x: f64) -> f64 {
     let steep = ay > ax;
     let hi = if steep { ay } else { ax };
     let lo = if steep { ax } else { ay };
-    // Two infinities are as far out as each other; at the origin the ratio is taken as 0.
+    // The ratio of two infinities is taken as 1, that at the origin as 0.
     let lo = if lo == f64::INFINITY { 1.0 } else { lo };
     let hi = if (hi == f64::INFINITY) & (lo == 1.0) & (ax == ay) {
         1.0
@@ -87,12 +87,12 @@ fn asin_rest<L: Level>(z: f64) -> f64 {
         0.032_654_662_229_278_77)
 }
 
-/// sqrt((1 - a) / 2) as a sum of two, and the asin series' rest there: asin(a) = pi/2 - 2 asin(root).
+/// `sqrt((1 - a) / 2)` as the sum of two numbers, and the higher terms of the asin series at that root: asin(a) = pi/2 - 2 asin(root).
 #[inline(always)]
 fn far_part<L: Level>(a: f64) -> (f64, f64, f64) {
     let z = 0.5 * (1.0 - a);
     let root = z.sqrt();
-    // The root's first half of bits squares exactly; the other part follows from z - head^2.
+    // The square of the root's upper half of bits is exact; the lower half follows from z - head^2.
     let head = f64::from_bits(root.to_bits() & !0xffff_ffff);
     let low = (z - head * head) / (root + head);
     let low = if z == 0.0 { 0.0 } else { low };
@@ -123,14 +123,14 @@ pub(super) fn acos<L: Level>(x: f64) -> f64 {
 
 const FRAC_PI_2_32: f32 = std::f32::consts::FRAC_PI_2;
 const FRAC_PI_4_32: f32 = std::f32::consts::FRAC_PI_4;
-/// The difference between pi/2 and its nearest f32.
+/// pi/2 minus its nearest f32.
 const FRAC_PI_2_LO32: f32 = -4.371_139e-8;
 
 /// Error below 2 ulp.
 #[inline(always)]
 pub(super) fn atan32<L: Level>(x: f32) -> f32 {
     let a = x.abs();
-    // tan(3 pi/8) and tan(pi/8): beyond, the angle from pi/2 or pi/4. One division serves all.
+    // tan(3 pi/8) and tan(pi/8): above these the angle is measured from pi/2 or pi/4. One division serves all cases.
     let (far, middle) = (a > 2.414_213_6, a > 0.414_213_57);
     let num = if middle { a - 1.0 } else { a };
     let den = if middle { a + 1.0 } else { 1.0 };
@@ -152,11 +152,11 @@ pub(super) fn atan2_32<L: Level>(y: f32, x: f32) -> f32 {
     let steep = ay > ax;
     let hi = if steep { ay } else { ax };
     let lo = if steep { ax } else { ay };
-    // Two infinities are as far out as each other; at the origin the ratio is taken as 0. The sum of the largest numbers stays finite,
-    // and of the smallest all bits are kept.
+    // The ratio of two infinities is taken as 1, that at the origin as 0. Scaling keeps the sum of the largest numbers finite and all bits of the
+    // smallest.
     let both = lo == f32::INFINITY;
     let scale = if hi > 1e38 { 0.25 } else { 1.0 };
-    // A power of two.
+    // The scale is a power of two.
     let scale = if hi < 1e-30 {
         (1_u64 << 50) as f32
     } else {
@@ -197,14 +197,14 @@ fn asin_rest32<L: Level>(z: f32) -> f32 {
     z * poly!(L, z; 0.166_666_6, 0.075_005_04, 0.044_516_955, 0.031_807_737, 0.014_438_592, 0.037_516_482)
 }
 
-/// As [`far_part`], but below 1/2 the series' rest is that at `a` itself: (head, low, rest).
+/// [`far_part`] for f32; below 1/2 the series terms are those at `a` itself. Returns (head, low, rest).
 #[inline(always)]
 fn asin_parts32<L: Level>(a: f32) -> (f32, f32, f32) {
     let far = a >= 0.5;
     let z = 0.5 * (1.0 - a);
     let root = z.sqrt();
     let head = f32::from_bits(root.to_bits() & !0xfff);
-    // The quotient is the lower half of the root's bits: one more step gives as many of its own, and four to spare.
+    // The quotient is the lower half of the root's bits. One Newton step makes the rough reciprocal accurate enough, with four bits to spare.
     let sum = root + head;
     let r = rough_reciprocal32::<L>(sum);
     let r = r * (-sum).mul_sum::<L>(r, 2.0);

@@ -1,8 +1,9 @@
-//! Elementary functions on f32 and f64: branch-free, so that the row loops around them vectorise.
+//! Elementary functions on f32 and f64: branch-free, so that the inner loops around them vectorise.
 //!
-//! Polynomials are minimax (Remez exchange in 200-bit arithmetic, relative error weights), coefficients rounded to the type;
-//! the error named beside each is that of the exact polynomial. `L::FMA` says whether products fuse: where it does not, sums
-//! are arranged so that the products that must be exact are.
+//! Polynomials are minimax (Remez exchange in 200-bit arithmetic, weighted for relative error) with coefficients rounded to the type. The error in
+//! the
+//! comment is that of the exact polynomial. `L::FMA` says whether multiply-add is fused: where it is not, sums are arranged such that the products
+//! that must be exact are.
 
 #![allow(
     clippy::approx_constant,
@@ -31,7 +32,7 @@ macro_rules! poly {
 }
 use poly;
 
-/// f32 or f64 with the functions that the operator tables name.
+/// f32 or f64 with the functions that the operator tables use.
 pub(crate) trait Float: Copy + PartialOrd {
     /// `self * b + c`, fused where that is one instruction.
     fn mul_sum<L: Level>(self, b: Self, c: Self) -> Self;
@@ -46,17 +47,17 @@ pub(crate) trait Float: Copy + PartialOrd {
     fn log10<L: Level>(self) -> Self;
     fn log1p<L: Level>(self) -> Self;
     fn pow<L: Level>(self, y: Self) -> Self;
-    /// Whether [`Float::pow_plain`] may be asked.
+    /// Whether [`Float::pow_plain`] supports these operands.
     fn is_plain_power(self, y: Self) -> bool;
-    /// The power of a positive finite number with an exponent that is neither NaN nor beyond reason: to the bit as `pow`.
+    /// Power of a positive finite number with an exponent in the range that [`Float::is_plain_power`] checks: bit for bit the result of `pow`.
     fn pow_plain<L: Level>(self, y: Self) -> Self;
-    /// Sine where [`Float::is_far`] does not hold.
+    /// Sine; [`Float::is_far`] must be false.
     fn sin<L: Level>(self) -> Self;
-    /// Cosine where [`Float::is_far`] does not hold.
+    /// Cosine; [`Float::is_far`] must be false.
     fn cos<L: Level>(self) -> Self;
-    /// Tangent where [`Float::is_far`] does not hold.
+    /// Tangent; [`Float::is_far`] must be false.
     fn tan<L: Level>(self) -> Self;
-    /// Whether the argument is beyond the reach of the fast reduction by multiples of pi/2.
+    /// Whether the argument is too large for the fast reduction by multiples of pi/2.
     fn is_far(self) -> bool;
     fn sin_far(self) -> Self;
     fn cos_far(self) -> Self;

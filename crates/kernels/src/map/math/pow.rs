@@ -1,11 +1,11 @@
-//! Powers: the logarithm in two f64 (a high and a low part) for f64, in one for f32.
+//! Powers. The logarithm is computed as the sum of two f64 for f64, and as one f64 for f32.
 
 use super::exp::{clamp32, clamp64, exp2_rough, exp2_tail64};
 use super::log::{log2_rough, split64};
 use super::poly;
 use crate::map::row::Level;
 
-/// The exact product as a rounded part and what it lacks.
+/// Exact product: the rounded product and its rounding error.
 #[inline(always)]
 fn product<L: Level>(a: f64, b: f64) -> (f64, f64) {
     let p = a * b;
@@ -22,14 +22,14 @@ fn product<L: Level>(a: f64, b: f64) -> (f64, f64) {
     }
 }
 
-/// The exact sum of numbers of which the first is the larger, or zero.
+/// Exact sum: the rounded sum and its rounding error. `a` has the larger magnitude, or is zero.
 #[inline(always)]
 fn sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
     (s, (a - s) + b)
 }
 
-/// log2 of a positive finite number in two parts; relative error about 2^-66.
+/// log2 of a positive finite number as the sum of two f64; relative error about 2^-66.
 #[inline(always)]
 fn log2_parts<L: Level>(x: f64) -> (f64, f64) {
     const TWO_THIRDS_LO: f64 = 3.700_743_415_417_188e-17;
@@ -43,7 +43,7 @@ fn log2_parts<L: Level>(x: f64) -> (f64, f64) {
     let s = f * reciprocal;
     let (back, back_lo) = product::<L>(s, d);
     let s_lo = ((f - back) - back_lo - s * d_lo) * reciprocal;
-    // z = s^2; 2/3 z + z^2 R(z) in two parts. R: log((1+s)/(1-s)) = 2 s + 2/3 s^3 + s^5 R(s^2), error 2^-65.
+    // z = s^2; 2/3 z + z^2 R(z) as the sum of two f64. R: log((1+s)/(1-s)) = 2 s + 2/3 s^3 + s^5 R(s^2), error 2^-65.
     let (z, z_lo) = product::<L>(s, s);
     let z_lo = z_lo + 2.0 * s * s_lo;
     let r = poly!(L, z;
@@ -64,7 +64,7 @@ fn log2_parts<L: Level>(x: f64) -> (f64, f64) {
     sum(t, t_lo + q_lo)
 }
 
-/// Everything about a power that is not the logarithm's: signs, zeros, infinities, NaN. `value` is |x|^y for finite x != 0.
+/// The special cases of a power: signs, zeros, infinities, NaN. `value` is |x|^y for finite x != 0.
 #[inline(always)]
 fn edges(x: f64, y: f64, value: f64) -> f64 {
     let a = x.abs();
@@ -92,7 +92,7 @@ fn edges(x: f64, y: f64, value: f64) -> f64 {
     if (y == 0.0) | (x == 1.0) { 1.0 } else { value }
 }
 
-/// Nothing above this as an exponent changes a result: the smallest logarithm but 0 is 2^-53 in f64.
+/// Larger exponents change no result: the smallest nonzero |log| is 2^-53 in f64, so the power has over- or underflowed before.
 const FAR: f64 = 3.7e19;
 
 /// Error below 1 ulp.
@@ -101,7 +101,7 @@ pub(super) fn pow64<L: Level>(x: f64, y: f64) -> f64 {
     edges(x, y, pow64_plain::<L>(x.abs(), clamp64(y, -FAR, FAR)))
 }
 
-/// Whether [`pow64_plain`] may be asked.
+/// Whether [`pow64_plain`] supports these operands.
 #[inline(always)]
 pub(super) fn is_plain64(x: f64, y: f64) -> bool {
     (x > 0.0) & (x < f64::INFINITY) & (y.abs() <= FAR)
@@ -127,7 +127,7 @@ pub(super) fn pow32<L: Level>(x: f32, y: f32) -> f32 {
     edges(f64::from(x), f64::from(y), f64::from(value)) as f32
 }
 
-/// Whether [`pow32_plain`] may be asked.
+/// Whether [`pow32_plain`] supports these operands.
 #[inline(always)]
 pub(super) fn is_plain32(x: f32, y: f32) -> bool {
     (x > 0.0) & (x < f32::INFINITY) & (y.abs() <= FAR as f32)

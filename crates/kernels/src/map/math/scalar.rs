@@ -1,15 +1,15 @@
-//! hypot and the remainder of division. Long quotients take the exact, slow way.
+//! hypot and the remainder of division. Large quotients use the slow exact algorithm.
 
 use super::Float;
 use crate::map::row::Level;
 
-/// Error below 1.5 ulp; no overflow or underflow on the way.
+/// Error below 1.5 ulp; no intermediate overflow or underflow.
 #[inline(always)]
 pub(super) fn hypot<L: Level>(a: f64, b: f64) -> f64 {
     let (a, b) = (a.abs(), b.abs());
     let big = if a > b { a } else { b };
     let small = if a > b { b } else { a };
-    // Powers of two, far enough from both ends for the square.
+    // Powers of two that keep the squares far from overflow and underflow.
     let scale = if big > 1e150 {
         f64::from_bits((1023 - 600) << 52)
     } else if big < 1e-150 {
@@ -32,7 +32,7 @@ pub(super) fn hypot<L: Level>(a: f64, b: f64) -> f64 {
 #[inline(always)]
 pub(super) fn fmod<L: Level>(a: f64, b: f64) -> f64 {
     let q = (a / b).trunc();
-    // With one rounding in `a - q b` and a quotient of at most 53 bits, the difference is exact, or one `b` too far.
+    // With a fused `a - q b` and a quotient of at most 53 bits, the difference is exact, or off by exactly one `b`.
     if L::FMA && q.abs() < 4_503_599_627_370_496.0 && b.abs() < 1e300 && b.abs() > 1e-290 {
         let r = (-q).mul_add(b, a);
         let r = if (r != 0.0) & ((r < 0.0) != (a < 0.0)) {
@@ -63,7 +63,7 @@ macro_rules! divmod {
             } else {
                 (q, r)
             };
-            // q is a whole number but for rounding.
+            // q is an integer except for rounding.
             let floor = q.floor();
             let floor = if q - floor > 0.5 { floor + 1.0 } else { floor };
             (
