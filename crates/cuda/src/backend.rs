@@ -1,4 +1,4 @@
-//! The backend: what tensors and the engine see of the devices.
+//! Implements the device backend interface of the tensor and engine crates.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -17,10 +17,10 @@ use crate::error::check;
 use crate::stream::{self, Queue};
 use crate::{kernels, pinned, pool};
 
-/// Makes the devices `gpu(0)`, ... available, for the rest of the process. Nothing is loaded before one is looked for.
+/// Registers the devices `gpu(0)`, ... for the rest of the process. Driver and libraries are loaded when a device is first used.
 ///
 /// # Errors
-/// [`mxnet_core::Error::Device`] if the kind has a backend.
+/// [`mxnet_core::Error::Device`] if this device kind already has a backend.
 pub fn register() -> Result<()> {
     static REGISTERED: OnceLock<Result<()>> = OnceLock::new();
     REGISTERED
@@ -28,18 +28,18 @@ pub fn register() -> Result<()> {
         .clone()
 }
 
-/// What is known of a device.
+/// Properties of a device.
 #[derive(Clone, Debug)]
 pub struct CudaDevice {
-    /// Its name, as NVIDIA sells it.
+    /// Product name.
     pub name: String,
-    /// Major and minor number of the compute capability.
+    /// Major and minor version of the compute capability.
     pub compute_capability: (i32, i32),
-    /// Bytes of memory.
+    /// Total memory in bytes.
     pub total_bytes: usize,
 }
 
-/// All devices.
+/// The properties of all devices.
 ///
 /// # Errors
 /// [`mxnet_core::Error::Device`] if one cannot be used.
@@ -67,7 +67,7 @@ impl Backend for Cuda {
         let count = driver::count();
         if count > 0 {
             static KERNELS: Once = Once::new();
-            // The kernels' operators are those of this build: a name that is none is a fault of ours, which the tests find.
+            // The names of the kernels' operators are constants of this build. A wrong name is a bug, which the tests find.
             KERNELS.call_once(|| {
                 if let Err(error) = kernels::register(DeviceKind::Gpu) {
                     eprintln!("mxnet: kernels of gpu are not complete: {error}");
@@ -126,7 +126,7 @@ impl Backend for Cuda {
                 &own
             }
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match (is_ours(to), is_ours(from)) {
                 (true, true) => between_devices(&transfer, queue)?,
@@ -142,7 +142,7 @@ impl Backend for Cuda {
     }
 
     fn stream(&self, id: u32) -> Option<Arc<dyn Stream>> {
-        // What is wrong is said by the kernel that finds no stream.
+        // Without a stream, the kernel that needs it reports the error.
         Some(stream::for_kernels(id).ok()?)
     }
 
@@ -170,7 +170,7 @@ impl Backend for Cuda {
 /// Copies within a device or between two.
 ///
 /// # Safety
-/// As for [`Backend::copy`].
+/// Same as for [`Backend::copy`].
 unsafe fn between_devices(
     transfer: &Transfer,
     queue: &Queue,
@@ -182,9 +182,9 @@ unsafe fn between_devices(
     if to != from {
         allow_direct_copies(from, to)?;
     }
-    // The stream's own device is current while work is added to it.
+    // The device of the stream must be current while work is enqueued.
     let (driver, _) = Context::enter(queue.id())?;
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let status = unsafe {
         match to == from {
             true => (driver.cuMemcpyDtoDAsync)(dst, src, transfer.len_bytes, queue.handle()),
@@ -201,7 +201,7 @@ unsafe fn between_devices(
     check(to, "copying between devices", status)
 }
 
-/// Lets device `to` read the memory of device `from`, where the machine connects them; copies go through main memory otherwise.
+/// Enables peer access from device `to` to the memory of device `from`, if the hardware has it; otherwise copies go through main memory.
 fn allow_direct_copies(from: u32, to: u32) -> std::result::Result<(), TensorError> {
     static ALLOWED: parking_lot::Mutex<Vec<(u32, u32)>> = parking_lot::Mutex::new(Vec::new());
     /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
@@ -213,7 +213,7 @@ fn allow_direct_copies(from: u32, to: u32) -> std::result::Result<(), TensorErro
     let (_, of_memory) = Context::enter(from)?;
     let (driver, reader) = Context::enter(to)?;
     let mut can = 0;
-    // SAFETY: `can` may be written; both contexts are valid, and the reader's is current.
+    // SAFETY: `can` is writable; both contexts are valid, and that of the reader is current.
     let status = unsafe {
         match (driver.cuDeviceCanAccessPeer)(&raw mut can, reader.device, of_memory.device) {
             0 if can != 0 => (driver.cuCtxEnablePeerAccess)(of_memory.handle, 0),
@@ -230,10 +230,10 @@ fn allow_direct_copies(from: u32, to: u32) -> std::result::Result<(), TensorErro
     Ok(())
 }
 
-/// Copies from main memory, part by part through pinned memory: the source is free when this returns.
+/// Copies from main memory, in parts through pinned memory. The source may be reused when this returns.
 ///
 /// # Safety
-/// As for [`Backend::copy`].
+/// Same as for [`Backend::copy`].
 unsafe fn upload(transfer: &Transfer, queue: &Queue) -> std::result::Result<(), TensorError> {
     let id = transfer.dst_device.id();
     let mut done = 0;
@@ -241,7 +241,7 @@ unsafe fn upload(transfer: &Transfer, queue: &Queue) -> std::result::Result<(), 
         let part_bytes = (transfer.len_bytes - done).min(pinned::PART_BYTES);
         let block = pinned::take(id, part_bytes)?;
         let (driver, _) = Context::enter(id)?;
-        // SAFETY: the caller promises both ranges; the block has as many bytes, and nobody else uses it before the mark.
+        // SAFETY: the caller guarantees both ranges; the block has that many bytes, and nobody else uses it before the mark is reached.
         let status = unsafe {
             let from = transfer.src.add(done);
             std::ptr::copy_nonoverlapping(from, block.ptr(), part_bytes);
@@ -255,11 +255,11 @@ unsafe fn upload(transfer: &Transfer, queue: &Queue) -> std::result::Result<(), 
     Ok(())
 }
 
-/// Copies to main memory: when this returns, the copy is done. Of two parts one is copied by the device while the host takes the other one out of
-/// pinned memory.
+/// Copies to main memory and waits until the copy is done. While the device copies one part to pinned memory, the host copies the part before out of
+/// it.
 ///
 /// # Safety
-/// As for [`Backend::copy`].
+/// Same as for [`Backend::copy`].
 unsafe fn download(transfer: &Transfer, queue: &Queue) -> std::result::Result<(), TensorError> {
     let id = transfer.src_device.id();
     let mut waiting = None;
@@ -272,7 +272,7 @@ unsafe fn download(transfer: &Transfer, queue: &Queue) -> std::result::Result<()
             let block = pinned::take(id, part_bytes)?;
             let (driver, _) = Context::enter(id)?;
             let from = transfer.src as Address + done as Address;
-            // SAFETY: the caller promises the source; the block has as many bytes, and nobody else uses it.
+            // SAFETY: the caller guarantees the source; the block has that many bytes, and nobody else uses it.
             let status = unsafe {
                 (driver.cuMemcpyDtoHAsync)(block.ptr().cast(), from, part_bytes, queue.handle())
             };
@@ -281,9 +281,9 @@ unsafe fn download(transfer: &Transfer, queue: &Queue) -> std::result::Result<()
             done += part_bytes;
         }
         if let Some((block, mark, start, part_bytes)) = waiting.replace(next).flatten() {
-            // A failure becomes that of the event behind the copy, which the destination's reader waits for.
+            // A failure is also reported by the event after the copy, for which the reader of the destination waits.
             if mark.wait().is_ok() {
-                // SAFETY: the caller promises the destination; the device has filled the block.
+                // SAFETY: the caller guarantees the destination; the device has filled the block.
                 unsafe {
                     std::ptr::copy_nonoverlapping(block.ptr(), transfer.dst.add(start), part_bytes);
                 }

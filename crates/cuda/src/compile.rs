@@ -1,4 +1,4 @@
-//! Kernel texts become functions: NVRTC compiles a text for the architecture of the device, and the result is kept on disk for other processes.
+//! Compiles kernel sources with NVRTC for the architecture of the device, and caches the result on disk for other processes.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -47,22 +47,22 @@ struct Table {
     ptx: unsafe extern "C" fn(Program, *mut c_char) -> Status,
 }
 
-/// NVRTC, loaded.
+/// NVRTC, after loading.
 pub struct Compiler {
     table: Table,
     version: (i32, i32),
-    /// Architectures that it knows, rising.
+    /// Supported architectures, ascending.
     archs: Vec<i32>,
 }
 
 /// The compiler, loaded at the first call.
 ///
 /// # Errors
-/// Why there is none, and how to get one.
+/// Why NVRTC is missing, and how to get it.
 pub fn compiler() -> std::result::Result<&'static Compiler, &'static str> {
     static COMPILER: OnceLock<std::result::Result<Compiler, String>> = OnceLock::new();
     let compiler = COMPILER.get_or_init(|| {
-        // A driver takes what compilers of its own major version and of older ones make.
+        // A driver accepts the output of compilers of its own or an older major version.
         let newest = driver::get().map_or(13, |driver| driver.version() / 1000);
         let names: &[&str] = match newest {
             ..13 => &["libnvrtc.so.12", "libnvrtc.so"],
@@ -90,7 +90,7 @@ pub fn compiler() -> std::result::Result<&'static Compiler, &'static str> {
 
 impl Compiler {
     fn new(library: Opened) -> std::result::Result<Compiler, String> {
-        // Its functions stay valid: it is never closed.
+        // The library is never closed, so its functions stay valid.
         let library = ManuallyDrop::new(library);
         macro_rules! symbol {
             ($name:literal) => {
@@ -115,7 +115,7 @@ impl Compiler {
         };
         let (mut major, mut minor, mut count) = (0, 0, 0);
         let mut archs = Vec::new();
-        // SAFETY: all may be written; the list has room for as many as the compiler said.
+        // SAFETY: all are writable; the list has the length that the compiler returned.
         unsafe {
             (table.version)(&raw mut major, &raw mut minor);
             if (table.num_archs)(&raw mut count) == 0 && count > 0 {
@@ -131,8 +131,9 @@ impl Compiler {
         })
     }
 
-    /// The option that names the architecture, and whether the result is machine code: of an architecture that is younger than the compiler, the
-    /// driver makes it from PTX of the youngest one that the compiler knows.
+    /// The option that selects the architecture, and whether the result is machine code. For an architecture that is newer than the compiler, the
+    /// result is
+    /// PTX for the newest supported one, which the driver compiles.
     fn target(&self, arch: i32) -> (String, bool) {
         match self.archs.last() {
             Some(&newest) if newest < arch => {
@@ -142,10 +143,10 @@ impl Compiler {
         }
     }
 
-    /// Compiles a text.
+    /// Compiles a source.
     ///
     /// # Errors
-    /// What the compiler says.
+    /// The messages of the compiler.
     fn compile(
         &self,
         text: &str,
@@ -158,7 +159,7 @@ impl Compiler {
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let table = &self.table;
         let mut program = ptr::null_mut();
-        // SAFETY: the texts end with a zero byte; `program` may be written.
+        // SAFETY: the strings end with a zero byte; `program` is writable.
         let status = unsafe {
             (table.create)(
                 &raw mut program,
@@ -194,7 +195,7 @@ impl Compiler {
         result
     }
 
-    /// The output of the compiler for a program.
+    /// The output (code or messages) of the compiler for a program.
     fn output(
         &self,
         program: Program,
@@ -202,11 +203,11 @@ impl Compiler {
         get: unsafe extern "C" fn(Program, *mut c_char) -> Status,
     ) -> std::result::Result<Vec<u8>, String> {
         let mut len = 0;
-        // SAFETY: the program is valid; `len` may be written.
+        // SAFETY: the program is valid; `len` is writable.
         let mut status = unsafe { size(program, &raw mut len) };
         let mut bytes = vec![0_u8; len];
         if status == 0 {
-            // SAFETY: the program is valid; there is room for as many bytes as the compiler said.
+            // SAFETY: the program is valid; the buffer has the length that the compiler returned.
             status = unsafe { get(program, bytes.as_mut_ptr().cast()) };
         }
         match status {
@@ -216,31 +217,31 @@ impl Compiler {
     }
 
     fn words(&self, status: Status) -> String {
-        // SAFETY: the compiler returns a constant text.
+        // SAFETY: the compiler returns a constant string.
         let text = unsafe { (self.table.error_text)(status) };
         if text.is_null() {
             return format!("NVRTC error {status}");
         }
-        // SAFETY: it ends with a zero byte.
+        // SAFETY: the string ends with a zero byte.
         unsafe { CStr::from_ptr(text) }
             .to_string_lossy()
             .into_owned()
     }
 }
 
-/// A function that is loaded, on a device.
+/// A function that is loaded on a device.
 struct Loaded(Handle);
 
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Loaded {}
 
-/// Functions by device and key.
+/// Loaded functions by device and key.
 static LOADED: Mutex<Option<HashMap<(u32, String), Loaded>>> = Mutex::new(None);
 
-/// The function `kernel` of a text on the device of `context`, which is current.
+/// The function `kernel` of a source on the device of `context`, which is current.
 ///
 /// # Errors
-/// [`Error::Device`] if the compiler is missing or the device refuses the code; [`Error::Internal`] if the text does not compile.
+/// [`Error::Device`] if the compiler is missing or the device refuses the code; [`Error::Internal`] if the source does not compile.
 pub fn function(
     op: &'static str,
     context: &Context,
@@ -255,7 +256,7 @@ pub fn function(
     if let Some(found) = LOADED.lock().get_or_insert_default().get(&of_key) {
         return Ok(loaded(found.0));
     }
-    // No lock meanwhile: threads compile at the same time. Of two that compile the same text, the second one's result is dropped.
+    // The lock is not held, so that threads compile at the same time. If two compile the same source, the second result is dropped.
     let text = format!("{PRELUDE}\n{}", source());
     let compiler = compiler().map_err(|problem| Error::device(op, problem))?;
     if let Some(&oldest) = compiler.archs.first()
@@ -297,14 +298,14 @@ pub fn function(
     Ok(loaded(entry.or_insert(Loaded(handle)).0))
 }
 
-/// Loads code on the device of `context`, which is current: its function `kernel`.
+/// Loads code on the device of `context`, which is current, and returns its function `kernel`.
 fn load(context: &Context, code: &[u8]) -> Result<Handle> {
     let (driver, _) = Context::enter(context.id)?;
     let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-    // PTX is a text, which ends with a zero byte.
+    // PTX is text and must end with a zero byte.
     let mut image = code.to_vec();
     image.push(0);
-    // SAFETY: the image is output of the compiler, and was verified if it came from disk; both handles may be written. The module is never unloaded.
+    // SAFETY: the image is output of the compiler (verified if it came from disk); both handles are writable. The module is never unloaded.
     let status = unsafe {
         match (driver.cuModuleLoadData)(&raw mut module, image.as_ptr().cast()) {
             0 => (driver.cuModuleGetFunction)(&raw mut function, module, c"kernel".as_ptr()),
@@ -315,17 +316,17 @@ fn load(context: &Context, code: &[u8]) -> Result<Handle> {
     Ok(function)
 }
 
-/// What the code of a kernel depends on. The file that keeps it has all of this in it.
+/// The inputs of a compilation; they identify its file in the cache, which contains all of them.
 struct CacheName<'a> {
     version: (i32, i32),
     target: &'a str,
     text: &'a str,
 }
 
-/// Begins every file, with a number that changes when the format does.
+/// First bytes of every cache file; the last ones are the version of the format.
 const MAGIC: &[u8; 8] = b"mxkern\x00\x01";
 
-/// FNV-1a, 64 bits: names files, and finds damage. What decides is the text in the file.
+/// FNV-1a, 64 bits: for file names and as a checksum. A match is decided by the text in the file, not by the hash.
 fn hash(parts: &[&[u8]]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.iter());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
@@ -334,7 +335,7 @@ fn hash(parts: &[&[u8]]) -> u64 {
 }
 
 impl CacheName<'_> {
-    /// Everything that the code depends on, as text.
+    /// All inputs of the compilation as text.
     fn describe(&self) -> String {
         let (major, minor) = self.version;
         format!("nvrtc {major}.{minor} {}\n{}", self.target, self.text)
@@ -348,12 +349,12 @@ impl CacheName<'_> {
         Some(folder()?.join(name))
     }
 
-    /// The code of a file that is whole and was made from the same text.
+    /// The code from the cache, if the file is intact and was compiled from the same inputs.
     fn read(&self) -> Option<Vec<u8>> {
         unpack(&fs::read(self.file()?).ok()?, &self.describe())
     }
 
-    /// Keeps the code. Nothing depends on it: what cannot be written is compiled again by the next process.
+    /// Writes the code to the cache. Errors are ignored: the next process compiles again.
     fn write(&self, code: &[u8]) {
         let Some(path) = self.file() else { return };
         let written = || -> std::result::Result<(), Box<dyn std::error::Error>> {
@@ -366,7 +367,7 @@ impl CacheName<'_> {
     }
 }
 
-/// `mxnet/kernels` in the user's cache folder; `None` for a user without one.
+/// `mxnet/kernels` in the user's cache folder; `None` if there is no such folder.
 fn folder() -> Option<PathBuf> {
     let absolute = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);
@@ -376,7 +377,7 @@ fn folder() -> Option<PathBuf> {
     Some(cache.join("mxnet").join("kernels"))
 }
 
-/// A file: magic, checksum of the rest, length of the description, description, code.
+/// A cache file: magic, checksum of what follows, length of the description, description, code.
 fn pack(code: &[u8], description: &str) -> Vec<u8> {
     let len = (description.len() as u64).to_le_bytes();
     let parts = [&len[..], description.as_bytes(), code];
@@ -384,7 +385,7 @@ fn pack(code: &[u8], description: &str) -> Vec<u8> {
     [&[MAGIC, &sum[..]], &parts[..]].concat().concat()
 }
 
-/// The code of a file, if it is whole and has this description.
+/// The code in a cache file, if the file is intact and has this description.
 fn unpack(file: &[u8], description: &str) -> Option<Vec<u8>> {
     let rest = file.strip_prefix(MAGIC)?;
     let (sum, rest) = rest.split_first_chunk::<8>()?;

@@ -1,4 +1,4 @@
-//! The driver's functions: a table that is filled from `libcuda` when a device is first looked for.
+//! Bindings of the CUDA driver: a function table that is filled from `libcuda` when a device is first used.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -19,18 +19,18 @@ pub type Address = u64;
 /// `CUstream`, `CUevent`, `CUcontext`, `CUmodule`, `CUfunction`, `CUmemoryPool`, `CUgraph`, `CUgraphExec`.
 pub type Handle = *mut c_void;
 
-/// `CUmemAccessDesc`: which device may use the memory of a pool.
+/// `CUmemAccessDesc`: access of a device to the memory of a pool.
 #[repr(C)]
 pub struct PoolAccess {
-    /// 1: a device.
+    /// 1 (`CU_MEM_LOCATION_TYPE_DEVICE`).
     location_type: c_int,
     device: c_int,
-    /// 3: it may read and write.
+    /// 3 (`CU_MEM_ACCESS_FLAGS_PROT_READWRITE`).
     access: c_int,
 }
 
 impl PoolAccess {
-    /// A device may read and write.
+    /// Read and write access for a device.
     pub fn of(device: c_int) -> PoolAccess {
         PoolAccess {
             location_type: 1,
@@ -40,11 +40,12 @@ impl PoolAccess {
     }
 }
 
-/// Builds the table: each function has the name of its symbol, or another one after `=`. Those under `optional` are younger than CUDA 11.0, or
-/// not needed by a program that does without what they do.
+/// Defines the table. The symbol of a function has its name, or the one after `=`. Those under `optional` may be missing: they are newer than CUDA
+/// 11.0,
+/// or the crate can work without them.
 macro_rules! functions {
     (required { $($name:ident $(= $symbol:literal)? : fn($($arg:ty),*);)* } optional { $($other:ident $(= $other_symbol:literal)? : fn($($other_arg:ty),*);)* }) => {
-        /// The functions of the driver.
+        /// The function table of the driver.
         #[allow(non_snake_case, reason = "the driver's names")]
         pub struct Driver {
             $(pub $name: unsafe extern "C" fn($($arg),*) -> Status,)*
@@ -52,7 +53,7 @@ macro_rules! functions {
             version: c_int,
         }
 
-        /// Looks up every function.
+        /// Resolves the symbols of all functions.
         ///
         /// # Safety
         /// The library is NVIDIA's driver.
@@ -68,7 +69,7 @@ macro_rules! functions {
     };
 }
 
-/// The name of a symbol: the one that was written, else that of the function.
+/// The symbol of a function: the explicit one if given, otherwise its name.
 fn symbol(name: &'static str, written: &[&'static str]) -> &'static str {
     written.first().copied().unwrap_or(name)
 }
@@ -120,23 +121,23 @@ functions! {
     }
 }
 
-/// Set in a process that was forked from one that uses the driver: the driver does not work there.
+/// Set in a process that was forked after the driver was initialised: the driver does not work there.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn forked() {
     IS_FORKED.store(true, Ordering::Relaxed);
 }
 
-/// Whether this process was forked from one that had begun to use the driver.
+/// Whether this process was forked after its parent had initialised the driver.
 #[inline]
 pub fn is_forked() -> bool {
     IS_FORKED.load(Ordering::Relaxed)
 }
 
-/// Refuses to work in a forked process.
+/// Fails in a forked process.
 ///
 /// # Errors
-/// `Device`, there.
+/// `Device` in a forked process.
 #[inline]
 pub fn check_process(id: u32) -> Result<(), TensorError> {
     match is_forked() {
@@ -150,7 +151,7 @@ pub fn check_process(id: u32) -> Result<(), TensorError> {
 }
 
 impl Driver {
-    /// `CUDA_VERSION` of the driver: 1000 times the major number, plus 10 times the minor one.
+    /// `CUDA_VERSION` of the driver: 1000 times the major version plus 10 times the minor one.
     pub fn version(&self) -> i32 {
         self.version
     }
@@ -161,7 +162,7 @@ impl Driver {
         ask: unsafe extern "C" fn(Status, *mut *const c_char) -> Status,
     ) -> String {
         let mut text = ptr::null();
-        // SAFETY: the driver writes a pointer to a constant text, or leaves null.
+        // SAFETY: the driver stores a pointer to a constant string, or leaves null.
         let words = unsafe {
             ask(status, &raw mut text);
             (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -174,7 +175,7 @@ impl Driver {
         self.words(status, self.cuGetErrorName)
     }
 
-    /// What a status means.
+    /// Description of a status.
     pub fn error_text(&self, status: Status) -> String {
         self.words(status, self.cuGetErrorString)
     }
@@ -183,7 +184,7 @@ impl Driver {
 /// The driver, loaded at the first call.
 ///
 /// # Errors
-/// Why there is none, and what is needed.
+/// Why there is no driver, and what is needed.
 pub fn get() -> Result<&'static Driver, &'static str> {
     static DRIVER: OnceLock<Result<Driver, String>> = OnceLock::new();
     let driver = DRIVER.get_or_init(|| {
@@ -210,13 +211,13 @@ pub fn get() -> Result<&'static Driver, &'static str> {
 
 /// Initialises the driver. The library is never unloaded.
 fn start(library: libloading::Library) -> Result<Driver, String> {
-    // The functions in the table are valid as long as the library is loaded: for the rest of the process.
+    // The library stays loaded, so the functions in the table are valid for the rest of the process.
     let library = ManuallyDrop::new(library);
     // SAFETY: the names are those of NVIDIA's driver.
     let mut driver = unsafe { look_up(&library) }
         .map_err(|problem| format!("NVIDIA's driver is too old: {problem}"))?;
     let mut version = 0;
-    // SAFETY: `version` may be written.
+    // SAFETY: `version` is writable.
     let status = unsafe {
         match (driver.cuInit)(0) {
             0 => (driver.cuDriverGetVersion)(&raw mut version),
@@ -236,17 +237,17 @@ fn start(library: libloading::Library) -> Result<Driver, String> {
     Ok(driver)
 }
 
-/// A device that is in use: its context, which all libraries of the process share.
+/// A device in use, with its primary context, which all libraries of the process share.
 pub struct Context {
-    /// Its number.
+    /// Index of the device.
     pub id: u32,
     /// `CUdevice`.
     pub device: c_int,
     /// `CUcontext`.
     pub handle: Handle,
-    /// 10 times the major number of the compute capability, plus the minor one: 90 for `sm_90`.
+    /// Compute capability: 10 times the major version plus the minor one, 90 for `sm_90`.
     pub arch: i32,
-    /// Largest dynamic shared memory of a block, in bytes.
+    /// Maximum dynamic shared memory of a block, in bytes.
     pub max_shared_bytes: u32,
 }
 
@@ -255,16 +256,16 @@ unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
-/// More devices than any machine has.
+/// Upper limit of the number of devices.
 const MAX_DEVICES: usize = 64;
 
-/// How many devices there are; 0 without a driver.
+/// Number of devices; 0 without a driver.
 pub fn count() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
     *COUNT.get_or_init(|| {
         let Ok(driver) = get() else { return 0 };
         let mut count = 0;
-        // SAFETY: `count` may be written.
+        // SAFETY: `count` is writable.
         let status = unsafe { (driver.cuDeviceGetCount)(&raw mut count) };
         match status {
             0 => (count.max(0) as usize).min(MAX_DEVICES),
@@ -274,7 +275,7 @@ pub fn count() -> usize {
 }
 
 impl Context {
-    /// The context of device `id`, made at the first call, and current on the calling thread when this returns.
+    /// The context of device `id`, created at the first call. It is current on the calling thread when this returns.
     ///
     /// # Errors
     /// `Device` if there is no such device, if it cannot be used, or in a forked process.
@@ -295,7 +296,7 @@ impl Context {
             }
         };
         let mut current = ptr::null_mut();
-        // SAFETY: `current` may be written; the context is valid for the rest of the process. Other libraries may have made theirs current.
+        // SAFETY: `current` is writable; the context is valid for the rest of the process. Other libraries may have made theirs current.
         let status = unsafe {
             (driver.cuCtxGetCurrent)(&raw mut current);
             match current == context.handle {
@@ -310,7 +311,7 @@ impl Context {
     #[cold]
     fn new(driver: &Driver, id: u32) -> Result<Context, TensorError> {
         let (mut device, mut handle) = (0, ptr::null_mut());
-        // SAFETY: both may be written; the primary context is retained for the rest of the process.
+        // SAFETY: both are writable; the primary context is retained for the rest of the process.
         let status = unsafe {
             match (driver.cuDeviceGet)(&raw mut device, id as c_int) {
                 0 => (driver.cuDevicePrimaryCtxRetain)(&raw mut handle, device),
@@ -331,10 +332,10 @@ impl Context {
     }
 }
 
-/// An attribute of a device, by the number that `cuda.h` gives it.
+/// An attribute of a device, by its number in `cuda.h`.
 fn attribute(driver: &Driver, id: u32, device: c_int, number: c_int) -> Result<i32, TensorError> {
     let mut value = 0;
-    // SAFETY: `value` may be written.
+    // SAFETY: `value` is writable.
     let status = unsafe { (driver.cuDeviceGetAttribute)(&raw mut value, number, device) };
     check(id, "asking for an attribute", status)?;
     Ok(value)
@@ -347,7 +348,7 @@ fn attribute(driver: &Driver, id: u32, device: c_int, number: c_int) -> Result<i
 pub fn device_name(id: u32) -> Result<String, TensorError> {
     let (driver, context) = Context::enter(id)?;
     let mut name = [0; 128];
-    // SAFETY: so many bytes may be written; the driver ends the text with a zero.
+    // SAFETY: the buffer has the given length; the driver ends the string with a zero byte.
     let status = unsafe {
         (driver.cuDeviceGetName)(name.as_mut_ptr(), name.len() as c_int - 1, context.device)
     };

@@ -1,4 +1,4 @@
-//! Failures of the driver, as errors.
+//! Conversion of driver failures to errors.
 
 use mxnet_tensor::error::DeviceError;
 use mxnet_tensor::{Device, TensorError};
@@ -10,7 +10,7 @@ pub const OUT_OF_MEMORY: Status = 2;
 /// `CUDA_ERROR_NOT_READY`.
 pub const NOT_READY: Status = 600;
 
-/// What the driver says of a status: its name and its sentence.
+/// Name and description of a status.
 pub fn message(status: Status) -> String {
     let Ok(driver) = driver::get() else {
         return format!("CUDA error {status}");
@@ -22,13 +22,13 @@ pub fn message(status: Status) -> String {
     )
 }
 
-/// The error of a status of device `id`; `action` says what was tried.
+/// The error for a status of device `id`; `action` says what was attempted.
 #[cold]
 pub fn failed(id: u32, action: &'static str, status: Status) -> TensorError {
     refused(id, action, message(status))
 }
 
-/// The error of something that device `id` does not do.
+/// The error for something that device `id` does not support.
 #[cold]
 pub fn refused(id: u32, action: &'static str, problem: impl Into<Box<str>>) -> TensorError {
     DeviceError::Failed {
@@ -39,10 +39,10 @@ pub fn refused(id: u32, action: &'static str, problem: impl Into<Box<str>>) -> T
     .into()
 }
 
-/// `Ok` for the status of success.
+/// `Ok` for the status 0.
 ///
 /// # Errors
-/// `Device` for every other one.
+/// `Device` for every other status.
 #[inline]
 pub fn check(id: u32, action: &'static str, status: Status) -> Result<(), TensorError> {
     match status {

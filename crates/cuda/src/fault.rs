@@ -1,5 +1,6 @@
-//! Reports from kernels: a kernel that finds a wrong value, such as an index out of range, writes it to memory that the host reads when the work has
-//! ended. The result of the kernel, and what is computed from it, then fails with an error.
+//! Errors found by kernels: a kernel that finds an invalid value, such as an index out of range, writes a report to memory that the host reads after
+//! the
+//! work has ended. The results of the kernel, and everything computed from them, then fail with an error.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -13,9 +14,9 @@ use parking_lot::Mutex;
 use crate::driver::{self, Address};
 use crate::pinned::{self, Pinned};
 
-/// Words of a slot: whether there is a report, and three numbers.
+/// Words per slot: whether there is a report, and three numbers.
 const WORDS: usize = 4;
-/// Slots of a page of memory.
+/// Slots per page of memory.
 const SLOTS: usize = 256;
 
 /// Memory for one report.
@@ -33,7 +34,7 @@ fn take_slot(id: u32) -> Result<Slot, TensorError> {
         let page: Pinned = pinned::allocate(id, SLOTS * WORDS * 8)?;
         for i in 0..SLOTS {
             let offset = i * WORDS * 8;
-            // SAFETY: the page has room for the slot, is aligned, is never freed, and the device writes to it as the host does: by words.
+            // SAFETY: the page contains the slot, is aligned and never freed; host and device write it by atomic words.
             let words = unsafe { &*page.ptr().add(offset).cast::<[AtomicU64; WORDS]>() };
             let address = page.address() + offset as u64;
             idle.push(Slot { words, address });
@@ -48,9 +49,9 @@ fn take_slot(id: u32) -> Result<Slot, TensorError> {
 
 type Describe = Box<dyn Fn([i64; 3]) -> Error + Send + Sync>;
 
-/// What a kernel may report.
+/// A report that a kernel may make, or a failure that is already known.
 pub struct Fault {
-    /// `None` if the failure is known.
+    /// `None` for a known failure.
     slot: Option<(Slot, Describe)>,
     origin: String,
     failure: OnceLock<Failure>,
@@ -58,10 +59,10 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A slot for a kernel of this call; `describe` makes the error of three numbers that the kernel reports.
+    /// A slot for a kernel of this call; `describe` converts the three numbers that the kernel reports into an error.
     ///
     /// # Errors
-    /// `Memory` if there is none for the slot.
+    /// `Memory` if there is no memory for the slot.
     pub fn new(
         cx: &KernelCx,
         describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
@@ -90,13 +91,13 @@ impl Fault {
         self.slot.as_ref().map_or(0, |(slot, _)| slot.address)
     }
 
-    /// [`Fault::failure`] for somebody who waits: a failure is new to the first one.
+    /// [`Fault::failure`], and whether this is the first call that returns it. The first waiter raises the failure.
     pub fn see(&self) -> Option<(Failure, bool)> {
         let failure = self.failure()?;
         Some((failure, !self.is_seen.swap(true, Ordering::Relaxed)))
     }
 
-    /// What was reported, if anything was, by the work that has ended.
+    /// The failure, if the work has reported one. The work must have ended.
     pub fn failure(&self) -> Option<Failure> {
         if let Some(failure) = self.failure.get() {
             return Some(failure.clone());
@@ -115,7 +116,7 @@ impl Fault {
 
 impl Drop for Fault {
     fn drop(&mut self) {
-        // The stream of the work has kept it until the work ended.
+        // The stream of the work holds a reference until the work has ended.
         if let Some((slot, _)) = self.slot.take()
             && !driver::is_forked()
         {

@@ -1,4 +1,4 @@
-//! All kernels, by family. A family's file has its texts beside the functions that launch them.
+//! All kernels by family. The file of a family contains its sources and the functions that launch them.
 
 use mxnet_core::Result;
 use mxnet_tensor::DeviceKind;
@@ -35,7 +35,7 @@ mod update;
 /// Adds the kernels of all families.
 ///
 /// # Errors
-/// [`mxnet_core::Error::Value`] if a kernel is of no operator.
+/// [`mxnet_core::Error::Value`] if a kernel names an unknown operator.
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     along::register(kind)?;
     attention::register(kind)?;
@@ -64,7 +64,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     Ok(())
 }
 
-/// Every text, for every dtype it is made for, under its key: for tests that compile them all.
+/// All kernel sources for all of their dtypes, under their keys, for tests that compile them.
 pub fn texts() -> Vec<(String, String)> {
     let mut texts = Vec::new();
     along::texts(&mut texts);
@@ -92,7 +92,7 @@ pub fn texts() -> Vec<(String, String)> {
     sparse::texts(&mut texts);
     ufunc::texts(&mut texts);
     update::texts(&mut texts);
-    // Halves and float32 share texts.
+    // f16, bf16 and float32 share sources.
     texts.sort();
     texts.dedup();
     texts

@@ -1,4 +1,4 @@
-//! Launching kernels.
+//! Kernel launches.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -16,24 +16,24 @@ use crate::error::check;
 use crate::fault::Fault;
 use crate::stream::Queue;
 
-/// How many threads run a kernel. It is chosen from sizes alone, never from the card, so that results do not depend on it.
+/// Grid of a launch. It depends only on sizes, never on the GPU, so that results do not either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
     /// Blocks along x, y and z: up to 2^31 - 1, 65535 and 65535.
     pub blocks: [u32; 3],
-    /// Threads of a block along x, y and z: 1024 in all at most.
+    /// Threads per block along x, y and z; at most 1024 in total.
     pub threads: [u32; 3],
     /// Bytes of `extern __shared__` memory.
     pub shared_bytes: u32,
 }
 
-/// Threads of a block for elementwise work.
+/// Threads per block for elementwise kernels.
 const BLOCK: u32 = 256;
-/// More blocks than this do not make it faster: the threads of each then take several elements.
+/// Maximum number of blocks of elementwise kernels; with more elements, each thread computes several.
 const MAX_BLOCKS: usize = 1 << 16;
 
 impl Grid {
-    /// Blocks of 256 threads for `len` elements; with many elements each thread takes several, in steps of the grid.
+    /// Blocks of 256 threads for `len` elements; with many elements each thread computes several (grid-stride loop).
     pub fn of_len(len: usize) -> Grid {
         Grid::of_blocks(
             len.div_ceil(BLOCK as usize).clamp(1, MAX_BLOCKS) as u32,
@@ -41,7 +41,7 @@ impl Grid {
         )
     }
 
-    /// So many blocks of so many threads.
+    /// A one-dimensional grid.
     pub fn of_blocks(blocks: u32, threads: u32) -> Grid {
         Grid {
             blocks: [blocks, 1, 1],
@@ -61,13 +61,14 @@ pub(crate) enum Arg<'a> {
     I64(i64),
     U64(u64),
     F64(f64),
-    /// A struct by value: the bytes of a `#[repr(C)]` struct that the text declares alike.
+    /// A struct by value: the bytes of a `#[repr(C)]` struct that the kernel source declares identically.
     Bytes(&'a [u8]),
 }
 
-/// Where a kernel reports a wrong value, such as an index out of range: the text calls `report_fault(slot, first, second, third)` of the prelude with
-/// the address that this returns ([`Arg::Pointer`]). Then the result of this call fails with the error that `describe` makes of
-/// the three numbers, and so does whatever is computed from it; it is raised where a value is read.
+/// The argument through which a kernel reports an invalid value, such as an index out of range: the kernel calls
+/// `report_fault(slot, first, second, third)` of the prelude with the address that this returns ([`Arg::Pointer`]). The results of this call then
+/// fail
+/// with the error that `describe` makes of the three numbers, and so does everything computed from them. The error is raised where a value is read.
 ///
 /// # Errors
 /// [`Error::Device`] if there is no memory for the report.
@@ -94,27 +95,27 @@ pub(crate) fn queue_of<'a>(cx: &KernelCx<'a>) -> Result<&'a Queue> {
     })
 }
 
-/// A function of a text, loaded on a device.
+/// A function of a kernel source, loaded on a device.
 #[derive(Clone, Copy)]
 pub(crate) struct Function {
     pub handle: Handle,
-    /// Dynamic shared memory that it may have, in bytes.
+    /// Maximum dynamic shared memory that is enabled for it, in bytes.
     pub shared_bytes: u32,
 }
 
 thread_local! {
-    /// Functions that this thread has launched, by device and key: looked up without a lock.
+    /// Functions that this thread has launched, by device and key: a lookup needs no lock.
     static LAUNCHED: RefCell<Vec<HashMap<String, Function>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Without opting in, a kernel has this much dynamic shared memory.
+/// Maximum dynamic shared memory of a kernel without opting in.
 const SHARED_BYTES: u32 = 48 << 10;
 
-/// Launches the function `kernel` of a text on the stream of the call. `key` names the text with all it was generated for (`add:f32:contiguous`);
-/// `source` is called once per key and process. The prelude is put before it.
+/// Launches the function `kernel` of a source on the stream of the call. `key` identifies the source with all parameters of its generation
+/// (`add:f32:contiguous`); `source` is called once per key and process. The prelude is prepended.
 ///
 /// # Errors
-/// [`Error::Device`] if the compiler is missing or the device refuses the launch; [`Error::Internal`] if the text does not compile.
+/// [`Error::Device`] if the compiler is missing or the device refuses the launch; [`Error::Internal`] if the source does not compile.
 pub(crate) fn launch(
     cx: &KernelCx,
     key: &str,
@@ -156,7 +157,7 @@ pub(crate) fn launch(
         devices[place].insert(key.to_owned(), function);
         Ok::<_, Error>(function)
     })?;
-    // Numbers and addresses lie here; structs where the caller has them.
+    // Storage of numbers and addresses; structs are passed from the caller's memory.
     let mut words = SmallVec::<[u64; 16]>::new();
     for arg in args {
         words.push(match *arg {
@@ -176,8 +177,9 @@ pub(crate) fn launch(
         });
     }
     let ([x, y, z], [tx, ty, tz]) = (grid.blocks, grid.threads);
-    // SAFETY: 1. the function is loaded in this context, the stream is of it. 2. each parameter points to as many bytes as the text declares: who
-    // writes a text and its launch side by side promises that. 3. the driver copies the parameters before it returns.
+    // SAFETY: 1. the function is loaded in this context, to which the stream belongs. 2. each parameter points to as many bytes as the kernel
+    // declares;
+    // a kernel and its launch are written side by side to ensure that. 3. the driver copies the parameters before it returns.
     let status = unsafe {
         (driver.cuLaunchKernel)(
             function.handle,

@@ -1,9 +1,10 @@
 //! CUDA devices: `gpu(0)`, `gpu(1)`, ...
 //!
-//! The driver and NVIDIA's libraries are found and loaded when a device is first looked for; without them there are no devices, and nothing else is
-//! missing. Kernels are texts of CUDA C++ that NVRTC compiles for the device at their first launch, and that are kept on disk.
+//! The driver and NVIDIA's libraries are loaded when a device is first used; without them there are no devices, and everything else works. Kernels
+//! are
+//! CUDA C++ sources that NVRTC compiles for the device at their first launch; the results are cached on disk.
 //!
-//! Who writes a kernel needs [`launch`] and `mxnet_core::variants`; the list of all is in [`kernels`].
+//! To write a kernel, use [`launch`] and `mxnet_core::variants`; [`kernels`] lists all of them.
 
 mod backend;
 mod compile;

@@ -1,4 +1,4 @@
-//! Finds NVIDIA's libraries and opens them: by their names where the system looks, then in the folders of pip's packages, then where a toolkit is.
+//! Finds and opens NVIDIA's libraries: by name in the system's search path, then in the folders of pip packages, then in CUDA toolkits.
 #![allow(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 use libloading::Library as Handle;
 use parking_lot::Mutex;
 
-/// Folders of Python packages that may have NVIDIA's packages in them.
+/// Folders of Python packages that may contain NVIDIA's pip packages.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// What was looked for, in the order of looking.
+/// Results of all searches, in their order.
 static LOOKED_FOR: Mutex<Vec<Library>> = Mutex::new(Vec::new());
 
-/// A library of NVIDIA's: whether it was found, where, and which version it has.
+/// Result of the search for a library of NVIDIA: whether it was found, its path and version.
 #[derive(Clone, Debug)]
 pub struct Library {
-    /// Its name: `driver`, `nvrtc`.
+    /// `driver` or `nvrtc`.
     pub name: &'static str,
-    /// The file, or its name where the system has found it; `None` if nothing was found.
+    /// The file, or its name if the system found it; `None` if it was not found.
     pub path: Option<String>,
-    /// Major and minor number.
+    /// Major and minor version.
     pub version: Option<(i32, i32)>,
-    /// Why it is not there, and how to get it.
+    /// Why it was not found, and how to get it.
     pub reason: String,
 }
 
-/// Names folders that may hold pip's packages of NVIDIA: those in which Python looks for packages.
+/// Adds folders that may contain NVIDIA's pip packages: Python's package folders.
 pub fn add_folders(folders: impl IntoIterator<Item = PathBuf>) {
     let mut known = FOLDERS.lock();
     for folder in folders {
@@ -35,9 +35,9 @@ pub fn add_folders(folders: impl IntoIterator<Item = PathBuf>) {
     }
 }
 
-/// The libraries that are used, each looked for if nobody has yet.
+/// The libraries that this crate uses. Searches for those that were not needed so far.
 pub fn libraries() -> Vec<Library> {
-    // Both are looked for at their first use; what is wrong with them is in the list.
+    // The first use searches for them; errors are in the list.
     let _ = crate::driver::get();
     let _ = crate::compile::compiler();
     let mut found = LOOKED_FOR.lock().clone();
@@ -45,17 +45,17 @@ pub fn libraries() -> Vec<Library> {
     found
 }
 
-/// Keeps what became of a library.
+/// Stores the result of a search.
 pub fn report(library: Library) {
     let mut known = LOOKED_FOR.lock();
     known.retain(|other| other.name != library.name);
     known.push(library);
 }
 
-/// The first of the files that can be opened, and its path.
+/// Opens the first file that can be opened; returns its handle and path.
 ///
 /// # Errors
-/// What the system says of the last one that exists, else of the last name.
+/// The system's message for the last file that exists, otherwise for the last name.
 pub fn open(names: &[&str], packages: &[&str]) -> Result<(Handle, String), String> {
     let mut problem = String::new();
     let mut try_to_open = |file: &str| {
@@ -85,7 +85,7 @@ pub fn open(names: &[&str], packages: &[&str]) -> Result<(Handle, String), Strin
     Err(problem)
 }
 
-/// Where a library may lie: in the packages `nvidia/<package>/lib` of Python's folders, and in toolkits.
+/// Folders that may contain a library: the packages `nvidia/<package>/lib` in Python's folders, and toolkits.
 fn candidate_folders(packages: &[&str]) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for folder in FOLDERS.lock().iter() {

@@ -1,4 +1,4 @@
-//! Main memory that a device copies from and to without staging, and keeps for the next copy.
+//! Pinned (page-locked) main memory for copies from and to devices, in reusable blocks.
 #![allow(unsafe_code)]
 
 use std::ptr;
@@ -11,39 +11,39 @@ use crate::driver::{Address, Context};
 use crate::error::check;
 use crate::stream::Mark;
 
-/// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`: for all devices, and with an address there.
+/// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`: pinned for all devices, and mapped into their address space.
 const FOR_ALL_DEVICES: u32 = 3;
 
-/// A block of main memory that is known to the driver.
+/// A block of pinned main memory.
 pub struct Pinned {
     ptr: *mut u8,
     address: Address,
     len_bytes: usize,
 }
 
-// SAFETY: the block is owned; nothing of it belongs to a thread.
+// SAFETY: the block is owned and not tied to a thread.
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    /// The first byte, for the host.
+    /// Address of the first byte for the host.
     pub fn ptr(&self) -> *mut u8 {
         self.ptr
     }
 
-    /// The first byte, for devices.
+    /// Address of the first byte for devices.
     pub fn address(&self) -> Address {
         self.address
     }
 }
 
-/// A new block, which is never given back to the system.
+/// Allocates a new block, which is never freed.
 ///
 /// # Errors
 /// `Device` if the driver refuses it.
 pub fn allocate(id: u32, len_bytes: usize) -> Result<Pinned, TensorError> {
     let (driver, _) = Context::enter(id)?;
     let (mut start, mut address) = (ptr::null_mut(), 0);
-    // SAFETY: both may be written.
+    // SAFETY: both are writable.
     let status = unsafe {
         match (driver.cuMemHostAlloc)(&raw mut start, len_bytes, FOR_ALL_DEVICES) {
             0 => (driver.cuMemHostGetDevicePointer)(&raw mut address, start, 0),
@@ -58,14 +58,14 @@ pub fn allocate(id: u32, len_bytes: usize) -> Result<Pinned, TensorError> {
     })
 }
 
-/// Blocks for copies are as long as this; longer copies are done in parts.
+/// Size of the blocks for copies; longer copies are split into parts of this size.
 pub const PART_BYTES: usize = 4 << 20;
-/// Parts of this length serve short copies.
+/// Size of the blocks for short copies.
 const SHORT_BYTES: usize = 64 << 10;
-/// So many blocks of a length are in flight at most.
+/// Maximum number of blocks of one size in flight.
 const MAX_BLOCKS: usize = 16;
 
-/// Blocks that are not in use, or that a device still copies from.
+/// Blocks that are not in use, and those from which a device still copies.
 struct Blocks {
     idle: Vec<Pinned>,
     in_flight: Vec<(Pinned, Mark)>,
@@ -87,7 +87,7 @@ fn blocks_of(len_bytes: usize) -> (&'static Mutex<Blocks>, usize) {
     }
 }
 
-/// A block of at least `len_bytes`, which are at most [`PART_BYTES`]. Waits for copies in flight if there are many.
+/// A block of at least `len_bytes`, which is at most [`PART_BYTES`]. If many copies are in flight, waits for one of them.
 ///
 /// # Errors
 /// `Device` if the driver refuses it.
@@ -109,7 +109,7 @@ pub fn take(id: u32, len_bytes: usize) -> Result<Pinned, TensorError> {
     };
     match oldest {
         Some((block, mark)) => {
-            // The failure is that of who reads the result.
+            // A failure is reported to the reader of the result.
             let _ = mark.wait();
             Ok(block)
         }
@@ -117,7 +117,7 @@ pub fn take(id: u32, len_bytes: usize) -> Result<Pinned, TensorError> {
     }
 }
 
-/// Gives a block back that a device copies from until `mark` is reached, or that nobody uses.
+/// Returns a block. A device may still copy from it until `mark` is reached.
 pub fn give_back(block: Pinned, mark: Option<Mark>) {
     let mut blocks = blocks_of(block.len_bytes).0.lock();
     match mark {

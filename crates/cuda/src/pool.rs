@@ -1,6 +1,6 @@
-//! Memory of a device: blocks that were given back are kept by size, with the marks of the work that still uses them, and handed on in that order.
+//! Caching allocator of device memory: freed blocks are cached by size, with the events of the work that still uses them, and reused in stream order.
 //!
-//! The blocks come from the driver's stream-ordered pool, or one by one where the driver has none.
+//! The blocks come from the driver's stream-ordered pool, or from `cuMemAlloc` if the device has no such pool.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -17,19 +17,19 @@ use crate::driver::{self, Address, Context, Driver, Handle, PoolAccess};
 use crate::error::{OUT_OF_MEMORY, check, failed};
 use crate::stream::{self, Mark, Queue};
 
-/// Every block is a multiple of this.
+/// Granularity of block sizes.
 const GRAIN_BYTES: usize = 512;
 
-/// So many of the blocks of a size are looked at, the last ones first, for one whose work has ended.
+/// Maximum number of cached blocks of a size, most recent first, that are checked for one that is free.
 const MAX_LOOKS: usize = 16;
 
-/// So many of the largest blocks are listed when memory runs out.
+/// Number of the largest blocks that an out-of-memory error lists.
 const NUM_HOLDERS: usize = 8;
 
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
 const RELEASE_THRESHOLD: i32 = 4;
 
-/// The length of the block for `len_bytes`: an eighth of a power of two more at most, so that blocks fit arrays of similar sizes.
+/// Size class of `len_bytes`: rounded up by at most an eighth of a power of two, so that arrays of similar sizes reuse blocks.
 fn class_bytes(len_bytes: usize) -> usize {
     let len = len_bytes.max(1);
     let step = (len.next_power_of_two() / 16).max(GRAIN_BYTES);
@@ -40,17 +40,17 @@ fn class_bytes(len_bytes: usize) -> usize {
 struct Used {
     len_bytes: usize,
     class_bytes: usize,
-    /// The line that made it, if lines are kept.
+    /// Source line that allocated it, if lines are recorded.
     line: Option<Arc<str>>,
 }
 
-/// A block that was given back.
+/// A freed block in the cache.
 struct Kept {
     address: usize,
     in_flight: Vec<Arc<dyn Event>>,
 }
 
-/// The memory of a device.
+/// The allocator state of a device.
 #[derive(Default)]
 struct Pool {
     used: HashMap<usize, Used>,
@@ -58,9 +58,9 @@ struct Pool {
     stats: MemoryStats,
 }
 
-/// What the driver's pool needs.
+/// Where new blocks come from.
 struct Source {
-    /// The stream in which blocks are taken and given back.
+    /// The stream in which blocks are allocated and freed.
     queue: Queue,
     /// `CUmemoryPool`; null if the driver has none.
     pool: Handle,
@@ -71,7 +71,7 @@ unsafe impl Send for Source {}
 // SAFETY: as above.
 unsafe impl Sync for Source {}
 
-/// More devices than any machine has.
+/// Upper limit of the number of devices.
 const MAX_DEVICES: usize = 64;
 static POOLS: [OnceLock<Mutex<Pool>>; MAX_DEVICES] = [const { OnceLock::new() }; MAX_DEVICES];
 static SOURCES: [OnceLock<Source>; MAX_DEVICES] = [const { OnceLock::new() }; MAX_DEVICES];
@@ -93,7 +93,7 @@ fn source(id: u32) -> Result<&'static Source, TensorError> {
     Ok(slot.get_or_init(|| made))
 }
 
-/// The device's default pool, which keeps what is given back until it is trimmed; `None` if the device has none.
+/// The device's default pool, configured to keep freed memory until it is trimmed; `None` if the device has no pool.
 fn driver_pool(driver: &Driver, context: &Context) -> Option<Handle> {
     let (ask, set) = (
         driver.cuDeviceGetDefaultMemPool?,
@@ -101,7 +101,7 @@ fn driver_pool(driver: &Driver, context: &Context) -> Option<Handle> {
     );
     driver.cuMemAllocFromPoolAsync.and(driver.cuMemFreeAsync)?;
     let (mut pool, mut threshold) = (ptr::null_mut(), u64::MAX);
-    // SAFETY: `pool` may be written; the attribute is a number of 64 bits.
+    // SAFETY: `pool` is writable; the attribute is a 64-bit number.
     let status = unsafe {
         match ask(&raw mut pool, context.device) {
             0 => set(pool, RELEASE_THRESHOLD, (&raw mut threshold).cast()),
@@ -112,11 +112,11 @@ fn driver_pool(driver: &Driver, context: &Context) -> Option<Handle> {
 }
 
 impl Source {
-    /// A new block, and what comes before its first use. `Ok(None)`: there is not enough memory.
+    /// A new block with the events that precede its first use. `Ok(None)`: not enough memory.
     fn allocate(&self, id: u32, len_bytes: usize) -> Result<Option<Allocation>, TensorError> {
         let (driver, _) = Context::enter(id)?;
         let mut address: Address = 0;
-        // SAFETY: `address` may be written; pool and stream are of this device.
+        // SAFETY: `address` is writable; pool and stream belong to this device.
         let status = unsafe {
             match driver.cuMemAllocFromPoolAsync {
                 Some(allocate) if !self.pool.is_null() => {
@@ -138,7 +138,7 @@ impl Source {
         }
     }
 
-    /// Gives a block back to the driver, behind the work in flight on it.
+    /// Returns a block to the driver after the work in flight on it.
     fn free(&self, id: u32, block: &Kept) -> Result<(), TensorError> {
         let (driver, _) = Context::enter(id)?;
         let address = block.address as Address;
@@ -147,12 +147,12 @@ impl Source {
                 for event in &block.in_flight {
                     self.queue.wait(event, false);
                 }
-                // SAFETY: the block came from the pool, and the stream waits for who uses it.
+                // SAFETY: the block came from the pool, and the stream waits for its users.
                 unsafe { free(address, self.queue.handle()) }
             }
             _ => {
                 for event in &block.in_flight {
-                    // A failure is that of who reads the result.
+                    // A failure is reported to the reader of the result.
                     let _ = event.wait();
                 }
                 // SAFETY: the block came from the driver, and nobody uses it any more.
@@ -164,7 +164,8 @@ impl Source {
 }
 
 impl Pool {
-    /// A kept block of a size: one that is free now, or behind work of the calling thread, in whose stream it will be used.
+    /// A cached block of a size class that can be used now: its work has ended, or is in the stream of the calling thread, which will use the block
+    /// next.
     fn reuse(&mut self, class_bytes: usize, own: Option<&Queue>) -> Option<Kept> {
         let kept = self.kept.get_mut(&class_bytes)?;
         let is_near = |event: &Arc<dyn Event>| {
@@ -194,7 +195,7 @@ impl Pool {
         stats.allocations += 1;
     }
 
-    /// The text of an error for lack of memory.
+    /// The message of an out-of-memory error.
     fn report(&self, info: MemoryInfo) -> String {
         let mebibytes = |bytes: usize| bytes as f64 / f64::from(1 << 20);
         let mut lines = vec![format!(
@@ -229,10 +230,10 @@ impl Pool {
     }
 }
 
-/// A block of device `id`.
+/// Allocates memory on device `id`.
 ///
 /// # Errors
-/// `Memory` if there is not enough, even after the kept blocks were given back; `Device` if the device fails.
+/// `Memory` if there is not enough, even after the cached blocks were returned to the driver; `Device` if the device fails.
 pub fn allocate(id: u32, len_bytes: usize) -> Result<Allocation, TensorError> {
     driver::check_process(id)?;
     let own = stream::for_kernels(id)?;
@@ -278,10 +279,10 @@ pub fn allocate(id: u32, len_bytes: usize) -> Result<Allocation, TensorError> {
     Ok(block)
 }
 
-/// A block whose bytes are zero for whoever comes after its events.
+/// Allocates memory that is zero once its events are complete.
 ///
 /// # Errors
-/// As [`allocate`].
+/// Same as for [`allocate`].
 pub fn allocate_zeroed(id: u32, len_bytes: usize) -> Result<Allocation, TensorError> {
     let mut block = allocate(id, len_bytes)?;
     let queue = stream::for_kernels(id)?;
@@ -290,7 +291,7 @@ pub fn allocate_zeroed(id: u32, len_bytes: usize) -> Result<Allocation, TensorEr
     }
     let (driver, _) = Context::enter(id)?;
     let address = block.ptr.as_ptr() as Address;
-    // SAFETY: the block has so many bytes, and the stream comes after all who use them.
+    // SAFETY: the block has `len_bytes` bytes, and the stream waits for all of its former users.
     let status = unsafe { (driver.cuMemsetD8Async)(address, 0, len_bytes, queue.handle()) };
     block.in_flight = vec![Arc::new(queue.mark())];
     if let Err(error) = check(id, "filling memory", status) {
@@ -300,7 +301,7 @@ pub fn allocate_zeroed(id: u32, len_bytes: usize) -> Result<Allocation, TensorEr
     Ok(block)
 }
 
-/// Keeps a block for later arrays.
+/// Puts a block into the cache.
 pub fn free(id: u32, block: NonNull<u8>, in_flight: &[Arc<dyn Event>]) {
     if driver::is_forked() {
         return;
@@ -317,7 +318,7 @@ pub fn free(id: u32, block: NonNull<u8>, in_flight: &[Arc<dyn Event>]) {
     kept.push(Kept { address, in_flight });
 }
 
-/// Gives the kept blocks back to the driver, and what the driver keeps to the system.
+/// Returns the cached blocks to the driver, and the driver's unused memory to the system.
 ///
 /// # Errors
 /// `Device` if the device fails.
@@ -334,14 +335,14 @@ pub fn empty_cache(id: u32) -> Result<(), TensorError> {
     }
     source.queue.synchronize()?;
     if let (Some(trim), false) = (driver.cuMemPoolTrimTo, source.pool.is_null()) {
-        // SAFETY: the pool is the device's.
+        // SAFETY: the pool belongs to the device.
         let status = unsafe { trim(source.pool, 0) };
         check(id, "trimming its memory pool", status)?;
     }
     Ok(())
 }
 
-/// Lets another device use the memory of device `id`.
+/// Gives another device access to the memory of device `id`.
 ///
 /// # Errors
 /// `Device` if the driver refuses it.
@@ -349,20 +350,20 @@ pub fn allow_access(id: u32, other: &Context) -> Result<(), TensorError> {
     let source = source(id)?;
     let (driver, _) = Context::enter(id)?;
     let (Some(allow), false) = (driver.cuMemPoolSetAccess, source.pool.is_null()) else {
-        // Without a pool, access between contexts is all there is.
+        // Without a pool, peer access between contexts is sufficient.
         return Ok(());
     };
     let access = PoolAccess::of(other.device);
-    // SAFETY: the pool is the device's; one description is given.
+    // SAFETY: the pool belongs to the device; one descriptor is passed.
     let status = unsafe { allow(source.pool, &raw const access, 1) };
     check(id, "sharing its memory pool", status)
 }
 
-/// Free and total memory, as the driver counts; zeros if it does not answer.
+/// Free and total memory according to the driver; zeros if the query fails.
 pub fn info(id: u32) -> MemoryInfo {
     let (mut free, mut total) = (0, 0);
     if let Ok((driver, _)) = Context::enter(id) {
-        // SAFETY: both may be written.
+        // SAFETY: both are writable.
         let status = unsafe { (driver.cuMemGetInfo)(&raw mut free, &raw mut total) };
         if status != 0 {
             (free, total) = (0, 0);
@@ -371,12 +372,12 @@ pub fn info(id: u32) -> MemoryInfo {
     MemoryInfo { free, total }
 }
 
-/// What the pool has.
+/// Statistics of the allocator.
 pub fn stats(id: u32) -> MemoryStats {
     pool(id).lock().stats
 }
 
-/// Makes `peak_bytes` start again from what is in use.
+/// Resets `peak_bytes` to the memory in use.
 pub fn reset_peak(id: u32) {
     let stats = &mut pool(id).lock().stats;
     stats.peak_bytes = stats.in_use_bytes;

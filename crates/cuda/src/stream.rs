@@ -1,7 +1,7 @@
-//! Streams: queues of work of one device, and marks in them, which are the engine's events.
+//! CUDA streams, and marks in them, which implement the engine's events.
 //!
-//! A mark is a number. The driver records an event only when somebody asks for a mark or waits for it elsewhere: then for all work that is in the
-//! stream by then, so that a launch does not pay for it.
+//! A mark is a number. A driver event is recorded only when somebody queries a mark or waits for it on another stream, and then covers all work that
+//! has been enqueued so far. So a launch does not pay for an event.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -25,7 +25,7 @@ const NON_BLOCKING: u32 = 1;
 /// `CU_EVENT_DISABLE_TIMING`.
 const WITHOUT_TIMING: u32 = 2;
 
-/// A stream or an event that nobody uses, of a device.
+/// An unused stream or driver event of a device, for reuse.
 struct Idle(u32, Handle);
 
 // SAFETY: the driver's handles may be used from any thread.
@@ -40,7 +40,7 @@ fn take_idle(idle: &Mutex<Vec<Idle>>, id: u32) -> Option<Handle> {
     Some(idle.swap_remove(found).1)
 }
 
-/// An event of the driver.
+/// A driver event.
 struct DriverEvent {
     id: u32,
     handle: Handle,
@@ -52,17 +52,17 @@ unsafe impl Send for DriverEvent {}
 unsafe impl Sync for DriverEvent {}
 
 impl DriverEvent {
-    /// An event behind the work in a stream.
+    /// Records an event after the work in a stream.
     fn record(id: u32, stream: Handle) -> Result<DriverEvent, TensorError> {
         let (driver, _) = Context::enter(id)?;
         let mut handle = take_idle(&IDLE_EVENTS, id).unwrap_or(ptr::null_mut());
         if handle.is_null() {
-            // SAFETY: `handle` may be written.
+            // SAFETY: `handle` is writable.
             let status = unsafe { (driver.cuEventCreate)(&raw mut handle, WITHOUT_TIMING) };
             check(id, "making an event", status)?;
         }
         let event = DriverEvent { id, handle };
-        // SAFETY: both are valid, of one context.
+        // SAFETY: both are valid and belong to the same context.
         let status = unsafe { (driver.cuEventRecord)(handle, stream) };
         check(id, "recording an event", status)?;
         Ok(event)
@@ -77,21 +77,21 @@ impl Drop for DriverEvent {
     }
 }
 
-/// A stream.
+/// State of a stream.
 struct Inner {
     id: u32,
     handle: Handle,
-    /// How many marks there are.
+    /// Number of marks so far.
     issued: AtomicU64,
     /// The last mark whose work is known to have ended.
     completed: AtomicU64,
-    /// Events that the driver has recorded, each with the last mark that it covers, in order.
+    /// Recorded driver events, each with the last mark that it covers, in order.
     recorded: Mutex<VecDeque<(u64, Arc<DriverEvent>)>>,
-    /// What the operation that is being enqueued may report: it and those whose results it reads.
+    /// Faults that the operation being enqueued may report: its own, and those of the results that it reads.
     faults: Mutex<Vec<Arc<Fault>>>,
-    /// What work in flight may report, with the marks behind it.
+    /// Faults that work in flight may report, with the mark after that work.
     reporting: Mutex<Vec<(u64, Arc<Fault>)>>,
-    /// Why nothing of the device works any more.
+    /// The failure after which the device no longer works.
     failure: OnceLock<Failure>,
 }
 
@@ -101,7 +101,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Inner {
-    /// The event that covers a mark; `None` if its work has ended.
+    /// The driver event that covers a mark, recorded if necessary; `None` if the work has ended.
     fn cover(&self, mark: u64) -> Result<Option<Arc<DriverEvent>>, TensorError> {
         let mut recorded = self.recorded.lock();
         if self.is_known_complete(mark) {
@@ -110,7 +110,7 @@ impl Inner {
         if let Some((_, event)) = recorded.iter().find(|(last, _)| *last >= mark) {
             return Ok(Some(event.clone()));
         }
-        // What is counted now has been enqueued before: the event comes behind it.
+        // All marks counted here were enqueued before, so the event covers them.
         let last = self.issued.load(Ordering::Acquire);
         let event = Arc::new(DriverEvent::record(self.id, self.handle)?);
         recorded.push_back((last, event.clone()));
@@ -122,7 +122,7 @@ impl Inner {
         self.completed.load(Ordering::Acquire) >= mark
     }
 
-    /// Says that the work up to the event that covers `mark` has ended.
+    /// Notes that the work up to the event that covers `mark` has ended.
     fn complete(&self, mark: u64) {
         let mut recorded = self.recorded.lock();
         let mut dropped = Vec::new();
@@ -143,7 +143,7 @@ impl Inner {
             .get_or_init(|| Failure::new(Box::new(error), ""));
     }
 
-    /// Whether the work before a mark has ended, well or not.
+    /// Whether the work before a mark has ended, successfully or not.
     fn query(&self, mark: u64) -> bool {
         if self.is_known_complete(mark) || self.failure.get().is_some() || driver::is_forked() {
             return true;
@@ -161,7 +161,7 @@ impl Inner {
         }
     }
 
-    /// Asks the driver about the event that covers a mark.
+    /// Queries the driver about the event that covers a mark.
     fn ended(&self, mark: u64, ask: impl FnOnce(&Driver) -> driver::Status) -> bool {
         let status = match Context::enter(self.id) {
             Ok((driver, _)) => ask(driver),
@@ -209,7 +209,7 @@ impl Drop for Inner {
         }
         for (mark, fault) in std::mem::take(self.reporting.get_mut()) {
             if self.completed.load(Ordering::Acquire) < mark {
-                // The device may still write to it.
+                // Leaked, because the device may still write to it.
                 std::mem::forget(fault);
             }
         }
@@ -217,22 +217,22 @@ impl Drop for Inner {
     }
 }
 
-/// A point in a stream.
+/// A point in a stream: the end of the work enqueued before it.
 pub struct Mark {
     stream: Arc<Inner>,
     number: u64,
-    /// What the work before it may have reported, and the work whose results that work has read.
+    /// Faults that the work before the mark may have reported, and those of the results that this work has read.
     faults: Vec<Arc<Fault>>,
 }
 
 impl Mark {
-    /// Whether it is of this stream.
+    /// Whether the mark belongs to this stream.
     #[inline]
     pub fn is_of(&self, queue: &Queue) -> bool {
         Arc::ptr_eq(&self.stream, &queue.0)
     }
 
-    /// Whether its work is known to have ended, without asking the driver.
+    /// Whether the work is known to have ended, without querying the driver.
     #[inline]
     pub fn is_known_complete(&self) -> bool {
         self.stream.is_known_complete(self.number)
@@ -257,11 +257,11 @@ impl Event for Mark {
     }
 }
 
-/// A stream of one thread on one device.
+/// A stream that one thread uses on one device.
 pub struct Queue(Arc<Inner>);
 
 impl Queue {
-    /// A stream of device `id`.
+    /// Creates a stream on device `id`.
     ///
     /// # Errors
     /// `Device` if the driver refuses it.
@@ -269,7 +269,7 @@ impl Queue {
         let (driver, _) = Context::enter(id)?;
         let mut handle = take_idle(&IDLE_STREAMS, id).unwrap_or(ptr::null_mut());
         if handle.is_null() {
-            // SAFETY: `handle` may be written.
+            // SAFETY: `handle` is writable.
             let status = unsafe { (driver.cuStreamCreate)(&raw mut handle, NON_BLOCKING) };
             check(id, "making a stream", status)?;
         }
@@ -295,18 +295,18 @@ impl Queue {
         self.0.handle
     }
 
-    /// The device.
+    /// Index of the device.
     #[inline]
     pub fn id(&self) -> u32 {
         self.0.id
     }
 
-    /// Adds what the operation that is being enqueued may report.
+    /// Adds a fault that the operation being enqueued may report.
     pub fn add_fault(&self, fault: Arc<Fault>) {
         self.0.faults.lock().push(fault);
     }
 
-    /// A mark behind all work enqueued so far, which carries none of its reports.
+    /// A mark after all work enqueued so far, without faults.
     pub fn mark(&self) -> Mark {
         Mark {
             stream: self.0.clone(),
@@ -315,13 +315,13 @@ impl Queue {
         }
     }
 
-    /// What the operation that is being enqueued may report, up to `mark`.
+    /// The faults of the operation being enqueued, which ends at `mark`.
     fn faults_before(&self, mark: u64) -> Vec<Arc<Fault>> {
         let faults = self.0.faults.lock().clone();
         if faults.is_empty() {
             return faults;
         }
-        // The device writes to these until the mark is reached, whoever forgets it.
+        // The device may write to these slots until the mark is reached, even if nobody holds the fault any more.
         let mut reporting = self.0.reporting.lock();
         reporting.extend(faults.iter().map(|fault| (mark, fault.clone())));
         let oldest = reporting.first().map_or(0, |(mark, _)| *mark);
@@ -349,7 +349,7 @@ impl Queue {
         let waited = mark.stream.cover(mark.number).and_then(|event| {
             let Some(event) = event else { return Ok(()) };
             let (driver, _) = Context::enter(self.0.id)?;
-            // SAFETY: both are valid; the event may be of another device.
+            // SAFETY: both are valid; the event may belong to another device.
             let status = unsafe { (driver.cuStreamWaitEvent)(self.0.handle, event.handle, 0) };
             check(self.0.id, "waiting for an event", status)
         });
@@ -359,7 +359,7 @@ impl Queue {
     }
 }
 
-/// With more reports outstanding than this, those of ended work are looked for.
+/// With more outstanding faults than this, those of ended work are dropped.
 const MANY_FAULTS: usize = 64;
 
 impl Stream for Queue {
@@ -378,7 +378,7 @@ impl Stream for Queue {
 
     fn wait(&self, event: &Arc<dyn Event>, uses_result: bool) {
         let Some(mark) = event.as_any().downcast_ref::<Mark>() else {
-            // Of another kind of device. A failure is that of who reads the result, below.
+            // An event of another kind of device: wait for it here. Its failure is passed on to the readers of the result.
             let ended = event.wait();
             if let (true, Err(failure)) = (uses_result, ended) {
                 self.add_fault(Arc::new(Fault::known(failure)));
@@ -409,13 +409,13 @@ impl Stream for Queue {
     }
 }
 
-/// Every stream.
+/// All streams.
 static ALL: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
 
 /// Blocks until the work in all streams has ended.
 ///
 /// # Errors
-/// A failure of that work which nobody has seen yet.
+/// A failure of that work that has not been raised yet.
 pub fn wait_all() -> Result<(), Failure> {
     if driver::is_forked() {
         return Ok(());
@@ -437,7 +437,7 @@ pub fn wait_all() -> Result<(), Failure> {
     result
 }
 
-/// The streams of a thread on a device: for kernels, and for copies.
+/// The streams of a thread on a device: one for kernels, one for copies.
 #[derive(Clone)]
 struct OfThread {
     kernels: Arc<Queue>,
@@ -484,7 +484,7 @@ pub fn for_copies(id: u32) -> Result<Arc<Queue>, TensorError> {
     of_thread(id, |streams| streams.copies.clone())
 }
 
-/// Makes another library's stream of device `id` wait for work in flight. `foreign` is a `CUstream` as a number; 1 and 2 are the default streams.
+/// Makes another library's stream of device `id` wait for work in flight. `foreign` is a `CUstream` as an integer; 1 and 2 are the default streams.
 ///
 /// # Errors
 /// `Device` if the driver refuses it.
@@ -500,7 +500,7 @@ pub fn order_before(
         };
         if let Some(recorded) = mark.stream.cover(mark.number)? {
             let (driver, _) = Context::enter(id)?;
-            // SAFETY: the event is valid; who gave the stream says that it is one.
+            // SAFETY: the event is valid; the caller guarantees that `foreign` is a stream.
             let status =
                 unsafe { (driver.cuStreamWaitEvent)(foreign as Handle, recorded.handle, 0) };
             check(id, "waiting for an event", status)?;
@@ -509,7 +509,7 @@ pub fn order_before(
     Ok(())
 }
 
-/// Makes the calling thread's stream wait for the work in another library's stream, and returns an event behind that.
+/// Makes the calling thread's stream wait for the work in another library's stream, and returns an event after that work.
 ///
 /// # Errors
 /// `Device` if the driver refuses it.
@@ -525,7 +525,7 @@ pub fn order_after(id: u32, foreign: Option<u64>) -> Result<Arc<dyn Event>, Tens
     Ok(Arc::new(queue.mark()))
 }
 
-/// The calling thread's stream on device `id` as a number, for other libraries to order their work before it.
+/// The calling thread's stream on device `id` as an integer (`CUstream`), so that other libraries can order their work before it.
 ///
 /// # Errors
 /// `Device` if the driver refuses it.

@@ -1,14 +1,14 @@
-//! What kernel texts are made of: the prelude, which stands before each of them, functions of one element, and the names of types.
+//! Common parts of kernel sources: the prelude, functions of one element, and the names of types.
 
 use mxnet_tensor::DType;
 
-/// Types and functions that all kernels share.
+/// Types and functions that all kernels share. Prepended to every kernel source.
 pub const PRELUDE: &str = include_str!("text/prelude.cuh");
 
-/// Functions of one element, for texts that compute: they name it themselves.
+/// Functions of one element, for kernels that compute; these include it explicitly.
 pub(crate) const MATH: &str = include_str!("text/math.cuh");
 
-/// The element type of a dtype in texts. It is in `namespace mx`.
+/// The C++ element type of a dtype, in `namespace mx`.
 pub(crate) const fn type_name(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool => "boolean",

@@ -1,4 +1,4 @@
-//! An index or a number for every element: `gather_along`, `scatter_along`, `chosen`, `resolve_indices`, `wrapped_indices`, `one_hot_rows`.
+//! Operators with an index or a number per element: `gather_along`, `scatter_along`, `chosen`, `resolve_indices`, `wrapped_indices`, `one_hot_rows`.
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -107,7 +107,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     })
 }
 
-/// A walk over `shape` with the strides of `view` but for the indexed axis, and those of the other side; size and stride of the indexed axis.
+/// A walk over `shape` with the strides of `view` (0 along the indexed axis) and of the dense side; size and stride of the indexed axis.
 fn others(view: &Operand, dense: &Strides, shape: &[usize], axis: usize) -> (Walk, i64, i64) {
     let mut strides = view.strides.clone();
     let stride = std::mem::replace(&mut strides[axis], 0);
@@ -123,7 +123,7 @@ fn outside(cx: &KernelCx) -> Result<Arg<'static>> {
     report(cx, move |[size, at, _]| index::outside(op, at, size))
 }
 
-/// Positions on an axis.
+/// Launches the conversion of indices to positions on an axis.
 fn resolve(cx: &KernelCx, mode: i64) -> Result<()> {
     let (x, out) = (Operand::input(cx, 0)?, Operand::of(cx.output(0)));
     if x.is_empty() {

@@ -1,4 +1,4 @@
-//! Attention and its gradients, without a matrix of scores in memory (`attention.cuh`).
+//! Attention and its gradients, without storing the matrix of scores (`attention.cuh`).
 
 use mxnet_core::Result;
 use mxnet_core::cx::KernelCx;
@@ -32,7 +32,7 @@ struct Attention {
     mask_batch: Walk,
 }
 
-/// The dtype that a dtype is computed in.
+/// The compute type of a dtype.
 pub(super) fn computed(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -40,7 +40,7 @@ pub(super) fn computed(dtype: DType) -> DType {
     }
 }
 
-/// Sizes of a call, and its mask, which has to live until the launch.
+/// Sizes of a call, and its mask, which must live until the launch.
 fn geometry<'a>(cx: &KernelCx<'a>, dtype: DType) -> Result<(Attention, Option<Operand<'a>>)> {
     let (q, k, v) = (
         cx.input(0).shape(),
@@ -80,7 +80,7 @@ fn geometry<'a>(cx: &KernelCx<'a>, dtype: DType) -> Result<(Attention, Option<Op
     Ok((g, Some(mask)))
 }
 
-/// Blocks of 256 threads: tiles of `rows` rows, and along y parts of 64 elements of `width`.
+/// Grid of blocks of 256 threads: along x tiles of `tile` rows, along y parts of 64 elements of `width`.
 fn grid(batches: i64, rows: i64, tile: i64, width: i64) -> Grid {
     let tiles = batches * ((rows + tile - 1) / tile);
     Grid {

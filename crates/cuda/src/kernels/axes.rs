@@ -2,34 +2,34 @@
 
 use smallvec::SmallVec;
 
-/// The most axes a launch walks over: `MAX_AXES` of the prelude.
+/// Maximum number of axes in a launch: `MAX_AXES` of the prelude.
 pub(super) const MAX_AXES: usize = 8;
 
 /// Strides of the operands along one axis, in elements.
 pub(super) type AxisStrides = SmallVec<[isize; 6]>;
 
-/// One axis: its length, and the stride of every operand along it.
+/// One axis: its length, and its stride in every operand.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
     pub len: usize,
     pub strides: AxisStrides,
 }
 
-/// Axes of a launch, slowest first. None has length 1.
+/// Axes of a launch, outermost first. None has length 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axes(pub SmallVec<[Axis; 6]>);
 
-/// In which order elements are visited.
+/// Order in which elements are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visit {
-    /// C order of the shape: for texts that look at the number of an element.
+    /// C order of the shape, for kernels that use the index of an element.
     InOrder,
-    /// As the elements of the first operands lie in memory.
+    /// Memory order of the first operands.
     AsTheyLie,
 }
 
 impl Axes {
-    /// Axes of these lengths, with the strides of every operand.
+    /// Axes with these lengths, and the strides of every operand.
     pub fn new<'a>(
         shape: &[usize],
         strides: impl Iterator<Item = &'a [isize]> + Clone,
@@ -54,7 +54,7 @@ impl Axes {
         self.0.iter().map(|axis| axis.len).product()
     }
 
-    /// Stride of operand `k` if all elements lie along one axis; 0 for a single element.
+    /// Stride of operand `k` if there is only one axis; 0 for a single element.
     pub fn only_stride(&self, k: usize) -> Option<isize> {
         match &self.0[..] {
             [] => Some(0),
@@ -85,7 +85,7 @@ impl Axes {
     }
 }
 
-/// Whether `outer` must stand inside of `inner`: decided by the first operand that moves on both and not equally far.
+/// Whether `outer` must be nested inside `inner`. The first operand with different nonzero strides along the two decides.
 fn belongs_inside(outer: &Axis, inner: &Axis) -> bool {
     for (a, b) in outer.strides.iter().zip(&inner.strides) {
         let (a, b) = (a.unsigned_abs(), b.unsigned_abs());
@@ -96,7 +96,7 @@ fn belongs_inside(outer: &Axis, inner: &Axis) -> bool {
     false
 }
 
-/// Stable insertion sort: arrays have few axes, and in C order none moves.
+/// Stable insertion sort, because arrays have few axes and those in C order need no moves.
 fn sort(axes: &mut [Axis]) {
     for i in 1..axes.len() {
         let mut j = i;
@@ -107,7 +107,7 @@ fn sort(axes: &mut [Axis]) {
     }
 }
 
-/// Joins neighbours that all operands walk in equal steps.
+/// Merges neighbouring axes that are contiguous in all operands.
 fn merge(axes: &mut SmallVec<[Axis; 6]>) {
     let mut merged: SmallVec<[Axis; 6]> = SmallVec::new();
     for axis in axes.drain(..) {
@@ -142,7 +142,7 @@ mod tests {
             axes(&[2, 3, 4], &[&[12, 4, 1], &[12, 4, 1]], Visit::InOrder),
             [(24, vec![1, 1])]
         );
-        // Fortran order is dense, too.
+        // Fortran order is also contiguous.
         assert_eq!(
             axes(&[2, 3, 4], &[&[1, 2, 6], &[1, 2, 6]], Visit::AsTheyLie),
             [(24, vec![1, 1])]

@@ -1,4 +1,4 @@
-//! Boxes and regions of images: matching, non-maximum suppression, the parts of region pooling (`boxes.cuh`).
+//! Boxes and regions of images: bipartite matching, non-maximum suppression, and region pooling (`boxes.cuh`).
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -166,7 +166,7 @@ struct Regions {
     regions: u64,
 }
 
-/// The regions of a call, which are its second argument, in images of this shape.
+/// The regions of a call (its second argument), in images of this shape.
 fn regions<'a>(
     cx: &KernelCx<'a>,
     images: &[usize],
@@ -196,7 +196,7 @@ fn regions<'a>(
     Ok((g, rois))
 }
 
-/// The error of a region of an image beyond the last.
+/// The fault argument for a region whose image index is out of range.
 fn beyond(cx: &KernelCx, images: usize) -> Result<Arg<'static>> {
     let op = cx.op.name;
     report(cx, move |[region, image, _]| {

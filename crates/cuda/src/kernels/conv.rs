@@ -1,5 +1,5 @@
-//! Convolution and its two gradients over one to three spatial axes, groups and dilation included: products whose operands are read in place
-//! (`conv.cuh`, `tile.cuh`).
+//! Convolution and its two gradients over one to three spatial axes, with groups and dilation: implicit matrix products whose operands are read in
+//! place (`conv.cuh`, `tile.cuh`).
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -69,11 +69,11 @@ struct Operands {
     bias: u64,
 }
 
-/// Sizes of a convolution, spatial axes as `[d, h, w]`. Inference has checked them.
+/// Sizes of a convolution; spatial axes are `[d, h, w]`. Shape inference has checked them.
 struct Geometry {
     images: usize,
     groups: usize,
-    /// Of a group.
+    /// Input channels per group.
     channels: usize,
     filters: usize,
     input: [usize; 3],
@@ -83,7 +83,7 @@ struct Geometry {
     pad: [usize; 3],
     dilation: [usize; 3],
     channels_last: bool,
-    /// Whether negative results become 0.
+    /// Whether ReLU is applied.
     relu: bool,
 }
 
@@ -117,7 +117,7 @@ impl Geometry {
         }
         let [in_len, out_len, taps] =
             [geometry.input, geometry.output, geometry.kernel].map(|x| x.iter().product::<usize>());
-        // Positions and terms within an image are 32-bit numbers in the text.
+        // Positions and terms within an image are 32-bit numbers in the kernel.
         let largest = [
             in_len,
             out_len,
@@ -133,7 +133,7 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Input `i` dense with the channels first.
+    /// Input `i` as a dense array with the channels first.
     fn first<'a>(&self, cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
         let x = Operand::input(cx, i)?;
         let (shape, strides) = (
@@ -157,14 +157,14 @@ fn channels_first(shape: &[usize], channels_last: bool) -> SmallVec<[usize; 8]> 
     turned(shape, channels_last)
 }
 
-/// Sizes of spatial axes as `[d, h, w]`, absent ones being 1.
+/// Sizes of spatial axes as `[d, h, w]`; missing ones are 1.
 pub(super) fn extents(found: &[usize]) -> [usize; 3] {
     let mut all = [1; 3];
     all[3 - found.len()..].copy_from_slice(found);
     all
 }
 
-/// Attribute `name`, one number for each spatial axis or one for all, as `[d, h, w]`.
+/// Attribute `name`, one number per spatial axis or one for all, as `[d, h, w]`.
 pub(super) fn spread(cx: &KernelCx, name: &str, spatial: usize, default: usize) -> [usize; 3] {
     let mut all = [default; 3];
     let given = cx.ints(name);
@@ -174,7 +174,7 @@ pub(super) fn spread(cx: &KernelCx, name: &str, spatial: usize, default: usize) 
     all
 }
 
-/// The result in the layout of a call with the channels first: the output itself, or a buffer that is copied there in the end.
+/// The result with the channels first: the output itself, or a buffer that is copied to the output at the end.
 pub(super) fn staged<'a>(
     cx: &KernelCx<'a>,
     y: &Tensor,

@@ -1,4 +1,4 @@
-//! Copies, conversions and fills, and the operators that are made of them: joins, borders, rotations, repetitions.
+//! Copies, conversions and fills, and the operators that are composed of them: concatenate, pad, roll, repeat.
 
 use mxnet_core::{KernelCx, Result, variants};
 use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Strides, Tensor};
@@ -21,7 +21,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     variants::register("complex_of", kind, 0, complex_of)
 }
 
-/// The dtype whose elements stand for all of this size, where elements are only moved.
+/// The dtype that stands for all dtypes of its size in kernels that only move elements.
 fn mover(dtype: DType) -> DType {
     match dtype.size() {
         1 => DType::U8,
@@ -32,7 +32,7 @@ fn mover(dtype: DType) -> DType {
     }
 }
 
-/// Elements moved, or converted to another dtype as they are loaded.
+/// The identity function, with conversion to another dtype.
 fn moving(to: DType) -> Function<'static> {
     Function {
         name: "move",
@@ -44,13 +44,13 @@ fn moving(to: DType) -> Function<'static> {
     }
 }
 
-/// Copies elements that are broadcast to the shape of `to`, converted to its dtype.
+/// Copies `from`, broadcast to the shape of `to` and converted to its dtype.
 pub(super) fn copy(cx: &KernelCx, from: &Tensor, to: &Tensor) -> Result<()> {
     let from = Operand::seen(from, from.layout().broadcast_to(to.shape())?);
     copy_operand(cx, from, Operand::of(to))
 }
 
-/// Copies elements of one shape, converted to the dtype of `to`.
+/// Copies elements between operands of equal shape, converted to the dtype of `to`.
 pub(super) fn copy_operand(cx: &KernelCx, mut from: Operand, mut to: Operand) -> Result<()> {
     if from.dtype == to.dtype {
         let dtype = mover(to.dtype);
@@ -67,7 +67,7 @@ pub(super) fn copy_operand(cx: &KernelCx, mut from: Operand, mut to: Operand) ->
     )
 }
 
-/// Writes one number over all elements.
+/// Sets all elements to a number.
 pub(super) fn fill(cx: &KernelCx, to: &Tensor, number: Scalar) -> Result<()> {
     let function = moving(to.dtype());
     map::run(
@@ -80,7 +80,7 @@ pub(super) fn fill(cx: &KernelCx, to: &Tensor, number: Scalar) -> Result<()> {
     )
 }
 
-/// Copies input `i`, which may be a number.
+/// Copies input `i`, which may be a scalar.
 fn copy_input(cx: &KernelCx, i: usize, to: &Tensor) -> Result<()> {
     match cx.number(i) {
         Some(number) => fill(cx, to, number),
@@ -107,7 +107,7 @@ fn concatenate(cx: &KernelCx) -> Result<()> {
     for (i, x) in cx.inputs.iter().enumerate() {
         let Some(x) = x else { continue };
         let place = match cx.is_none("axis") {
-            // The output has one axis.
+            // The flattened output has one axis.
             true => {
                 let stop = start + x.len();
                 let part =
@@ -142,7 +142,7 @@ fn widths(cx: &KernelCx) -> SmallVec<[(usize, usize); 4]> {
     pairs.map(|p| (p[0] as usize, p[1] as usize)).collect()
 }
 
-/// The box of a layout from `first` on, of these lengths, along each axis.
+/// The sub-box of a layout with these (first, length) ranges along the axes.
 fn part(full: &Layout, ranges: impl Iterator<Item = (usize, usize)>) -> Result<Layout> {
     let mut layout = full.clone();
     for (axis, (first, len)) in ranges.enumerate() {
@@ -160,7 +160,7 @@ fn part(full: &Layout, ranges: impl Iterator<Item = (usize, usize)>) -> Result<L
 fn pad_constant(cx: &KernelCx) -> Result<()> {
     let (x, out, widths) = (cx.input(0), cx.output(0), widths(cx));
     let value = cx.scalar("value").unwrap_or(Scalar::I64(0));
-    // The borders of each axis span the whole of the axes behind it and the middle of those before it, so that every element is written once.
+    // The borders of an axis span all later axes completely and the middle of the earlier ones, so that every element is written once.
     for (axis, &(before, after)) in widths.iter().enumerate() {
         let n = x.shape()[axis];
         for (first, len) in [(0, before), (before + n, after)] {
@@ -176,7 +176,7 @@ fn pad_constant(cx: &KernelCx) -> Result<()> {
     copy_input(cx, 0, &out.with_layout(part(out.layout(), ranges)?))
 }
 
-/// Which of `n` elements stands at position `at`, counted from the first of them.
+/// Which of `n` elements a padded position `at` copies; positions count from the first element.
 fn source(mode: &str, at: i64, n: i64) -> i64 {
     match mode {
         "wrap" => at.rem_euclid(n),
@@ -192,7 +192,7 @@ fn source(mode: &str, at: i64, n: i64) -> i64 {
     }
 }
 
-/// A piece of a border: `len` elements from `to` on are those at `from`, `from + step`, ...
+/// A piece of a border: `len` elements from `to` on are copies of those at `from`, `from + step`, ...
 struct Run {
     to: usize,
     from: usize,
@@ -225,13 +225,15 @@ fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4
     runs
 }
 
-/// Copies the array to its place, then the borders within the output: those of an axis span what is complete, so that corners follow.
+/// Copies the array into the output, then fills the borders within the output. Those of an axis include the borders that are already filled, which
+/// gives
+/// the corners.
 fn pad_border(cx: &KernelCx) -> Result<()> {
     let (x, out, widths) = (cx.input(0), cx.output(0), widths(cx));
     if out.is_empty() {
         return Ok(());
     }
-    // The part of the output along each axis that is complete: first element and number of them.
+    // The range along each axis that is filled: first element and length.
     let mut done: SmallVec<[(usize, usize); 4]> = widths
         .iter()
         .zip(x.shape())
@@ -281,7 +283,7 @@ fn rotate(cx: &KernelCx) -> Result<()> {
     }
 }
 
-/// Copies both parts of the axes from `axis` on between views that are cut along those before.
+/// Swaps the two parts of the axes from `axis` on, recursively, between views that are already split along the earlier axes.
 fn swap_parts(
     cx: &KernelCx,
     starts: &[i64],
@@ -314,7 +316,7 @@ fn swap_parts(
     Ok(())
 }
 
-/// Each element several times: a copy of elements that are broadcast along a new axis, for every stretch of equal counts.
+/// Repeats each element: for every run of equal counts, a copy of elements that are broadcast along a new axis.
 fn repeat(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
     if out.is_empty() {
@@ -342,7 +344,7 @@ fn repeat(cx: &KernelCx) -> Result<()> {
         while end < n && count(end) == times {
             end += 1;
         }
-        // (block, element, repetition, row): repetitions stand in one place.
+        // (block, element, repetition, row), where the repetitions have stride 0.
         let (len, width_step) = (end - first, width as isize);
         let shape = [blocks, len, times, width];
         let from = [(n * width) as isize, width_step, 0, 1];

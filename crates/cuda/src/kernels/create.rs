@@ -1,4 +1,4 @@
-//! Arrays that are made from numbers: constants, ranges, identities, positions.
+//! Arrays generated from numbers: constants, ranges, identity matrices, positions.
 
 use mxnet_core::{Args, KernelCx, Result, variants};
 use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Tensor};
@@ -10,7 +10,7 @@ use super::operand::Operand;
 use crate::launch::{Arg, Grid, launch};
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
-    // New outputs of these are zeros, or nobody looks at what they are.
+    // New outputs of these are zeros, or their contents are unspecified.
     for op in ["zeros", "zeroed", "empty"] {
         variants::register(op, kind, 0, |_| Ok(()))?;
     }
@@ -29,17 +29,16 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     variants::register("triangle_positions", kind, 0, triangle_positions)
 }
 
-/// Functions of the number `i` of an element and of numbers `a`, `b`, ...: what they are called, what they compute in, how many numbers, and the
-/// expression.
+/// Functions of the index `i` of an element and of numbers `a`, `b`, ...: name, compute type, number of numbers, and expression.
 const GENERATED: &[(&str, DType, usize, &[&str])] = &[
-    // On the diagonal `b` of a matrix of `a` columns.
+    // On diagonal `b` of a matrix with `a` columns.
     (
         "diagonal",
         DType::I64,
         2,
         &["(i64)(i % (u64)a) - (i64)(i / (u64)a) == b ? 1 : 0"],
     ),
-    // At and below that diagonal.
+    // On and below that diagonal.
     (
         "triangle",
         DType::I64,
@@ -48,18 +47,18 @@ const GENERATED: &[(&str, DType, usize, &[&str])] = &[
     ),
     ("steps", DType::I64, 2, &["add(a, multiply(b, (i64)i))"]),
     ("float_steps", DType::F64, 2, &["sum(a, mul(b, (f64)i))"]),
-    // From `a` in steps of `b`; number `c` is `d` itself.
+    // From `a` in steps of `b`; element `c` is exactly `d`.
     (
         "ramp",
         DType::F64,
         4,
         &["(f64)i == c ? d : sum(mul((f64)i, b), a)"],
     ),
-    // Along an axis of `b` elements behind which axes of `a` elements follow.
+    // Index along an axis of length `b`, where the later axes have `a` elements.
     ("positions", DType::I64, 2, &["(i64)(i / (u64)a % (u64)b)"]),
 ];
 
-/// A function of [`GENERATED`].
+/// The entry of [`GENERATED`] with this name.
 fn generated(name: &str) -> Option<Function<'static>> {
     let &(name, compute, count, results) = GENERATED.iter().find(|f| f.0 == name)?;
     Some(Function {
@@ -72,7 +71,7 @@ fn generated(name: &str) -> Option<Function<'static>> {
     })
 }
 
-/// Fills the dense elements of `out` with a function of their numbers.
+/// Fills the dense elements of `out` with a function of their indices.
 fn generate(cx: &KernelCx, out: &Tensor, name: &str, numbers: &[Scalar]) -> Result<()> {
     let function = generated(name).ok_or_else(|| {
         mxnet_core::Error::internal(cx.op.name, "there is no function of this name")
@@ -88,7 +87,8 @@ fn generate(cx: &KernelCx, out: &Tensor, name: &str, numbers: &[Scalar]) -> Resu
     )
 }
 
-/// Numbers of columns and diagonal of a matrix, for functions of both; diagonals far outside are brought to where the result is the same.
+/// Number of columns and diagonal of a matrix, as numbers for [`generate`]. The diagonal is clamped to a range outside of which the result is
+/// constant.
 fn matrix(out: &Tensor, k: i64) -> [Scalar; 2] {
     let (rows, columns) = (out.shape()[0] as i64, out.shape()[1] as i64);
     [
@@ -107,12 +107,12 @@ fn triangle(cx: &KernelCx) -> Result<()> {
     generate(cx, out, "triangle", &matrix(out, cx.int("k")))
 }
 
-/// Whether a number is an integer of 64 bits.
+/// Whether a number is a 64-bit integer.
 fn is_whole(x: Scalar) -> bool {
     matches!(x, Scalar::U64(_)) || x.to_i64().is_some()
 }
 
-/// An integer, or a float without its fraction, modulo 2^64.
+/// An integer, or the integral part of a float, modulo 2^64.
 fn bits(x: Scalar) -> i64 {
     match x {
         Scalar::F64(x) if x > 0.0 => x as u64 as i64,
@@ -120,7 +120,7 @@ fn bits(x: Scalar) -> i64 {
     }
 }
 
-/// As on the CPU: integers from the first number in steps of the distance to the second one; floats likewise.
+/// As on the CPU: the step is the difference of the first two numbers, computed in the dtype of the result.
 fn arange(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
     let step = cx.scalar("step").unwrap_or(Scalar::I64(1));
@@ -159,7 +159,7 @@ fn arange(cx: &KernelCx) -> Result<()> {
     }
 }
 
-/// How many steps lead to the end; one if there is none.
+/// Number of steps from start to end; at least 1.
 fn gaps(num: usize, ends_at_stop: bool) -> f64 {
     (num - usize::from(ends_at_stop && num > 0)).max(1) as f64
 }
@@ -168,7 +168,7 @@ fn ramp(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
     let (start, stop, endpoint) = (cx.float("start"), cx.float("stop"), cx.bool("endpoint"));
     let (n, step) = (out.len(), (stop - start) / gaps(out.len(), endpoint));
-    // No element has number -1.
+    // No element has index -1.
     let last = if endpoint && n > 1 {
         (n - 1) as f64
     } else {
@@ -177,7 +177,7 @@ fn ramp(cx: &KernelCx) -> Result<()> {
     generate(cx, out, "ramp", &[start, step, last, stop].map(Scalar::F64))
 }
 
-/// Numbers between arrays: `i` is the row.
+/// Numbers between arrays: `i` is the row index.
 const RAMPS: Function<'static> = Function {
     name: "ramps",
     results: &["c == p1 ? b : sum(mul(c, (b - a) / p0), a)"],
@@ -194,7 +194,7 @@ fn ramps(cx: &KernelCx) -> Result<()> {
         return Ok(());
     }
     let endpoint = cx.bool("endpoint");
-    // The number of each row, broadcast along the others.
+    // The row indices, broadcast along the other axes.
     let numbers = Operand::new(cx, &[rows], DType::F64)?;
     let function = generated("float_steps").ok_or_else(|| {
         mxnet_core::Error::internal(cx.op.name, "there is no function of this name")
@@ -247,12 +247,12 @@ fn grid_positions(cx: &KernelCx) -> Result<()> {
     Ok(())
 }
 
-/// Rows and columns of the elements of a triangle: a thread for each row, which finds where its elements begin.
+/// Row and column indices of the elements of a triangle. One thread per row computes where its elements begin.
 const TRIANGLE: &str = "
 namespace mx {
-// The sum of q + d, brought into 0..=m, for q < r.
+// The sum over q < r of q + d, clamped to 0..=m.
 MX_FN i64 sum_up_to(i64 r, i64 d, i64 m) {
-    // From `from` on numbers are above 0, from `to` on they are m.
+    // The terms are positive from `from` on, and m from `to` on.
     i64 from = between64(1 - d, 0, r), to = between64(m - d, from, r);
     i64 rising = (to - from) * (from + d) + (to - from) * (to - from - 1) / 2;
     return rising + (r - to) * m;

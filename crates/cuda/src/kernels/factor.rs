@@ -1,5 +1,5 @@
-//! Linear algebra by kernels of our own (`factor.cuh`): Cholesky factors, systems, inverses, determinants. They serve batches of small and
-//! middle-sized matrices; for single large ones NVIDIA's library would be faster.
+//! Linear algebra (`factor.cuh`): Cholesky, solve, inverse, determinants. The kernels are made for batches of small and medium matrices; for a single
+//! large one NVIDIA's library would be faster.
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -30,13 +30,13 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("slogdet", kind, 0, |cx| determinants(cx, true))
 }
 
-/// Number of matrices, and of their rows.
+/// Number of matrices, and of rows per matrix.
 fn size(shape: &[usize]) -> (usize, usize) {
     let (lead, n) = (&shape[..shape.len() - 2], shape[shape.len() - 1]);
     (lead.iter().product(), n)
 }
 
-/// The argument by which kernels name a matrix of the first operand that is no good.
+/// The fault argument with which kernels report an invalid matrix of the first operand.
 fn faulty(cx: &KernelCx, describe: fn(&str, i64) -> String) -> Result<Arg<'static>> {
     let (op, shape) = (cx.op.name, cx.input(0).shape().to_vec());
     report(cx, move |[index, number, _]| {
@@ -62,7 +62,7 @@ fn singular(which: &str, number: i64) -> String {
     )
 }
 
-/// A block of threads for each of some matrices of `n` rows.
+/// A block of threads per matrix of `n` rows.
 fn blocks(count: usize, n: usize) -> Grid {
     let threads = (n * n).next_power_of_two().clamp(32, 256) as u32;
     Grid::of_blocks(count.clamp(1, 1 << 20) as u32, threads)
@@ -112,7 +112,7 @@ fn triangular(cx: &KernelCx) -> Result<()> {
     )
 }
 
-/// Factors of matrices, the exchanges of their rows, and which are singular.
+/// LU factors of matrices, their row permutations, and which are singular.
 struct Factors<'a> {
     lu: Operand<'a>,
     rows: Operand<'a>,
@@ -147,7 +147,7 @@ fn factors<'a>(cx: &KernelCx<'a>, a: &Operand) -> Result<Factors<'a>> {
     Ok(factors)
 }
 
-/// Writes the solutions for the right-hand sides, or for the identity.
+/// Writes the solutions for the right-hand sides; without these, for the identity matrix.
 fn solve(
     cx: &KernelCx,
     a: &Operand,

@@ -1,8 +1,10 @@
-//! Reductions of expressions: texts that compute a value from one element of each input and combine the values over some axes.
+//! Reductions of expressions: generated kernels that compute a value from one element of each input and combine the values over some axes.
 //!
-//! Either a block of threads folds the elements of an output (where neighbours in memory are folded), or each thread folds those of its own (where
-//! neighbours belong to different outputs). Long folds are cut into parts, whose values are folded by a second launch. All of this depends on
-//! shapes and strides alone, and nothing is combined in an order that depends on time: results are the same at every run.
+//! If the reduced axes are contiguous in memory, a block of threads reduces the elements of an output; otherwise each thread reduces those of one
+//! output.
+//! Long reductions are split into parts, whose results are combined by a second launch. All of this depends only on shapes and strides, and the order
+//! of
+//! combination is fixed: results are the same at every run.
 
 use std::fmt::Write;
 
@@ -19,46 +21,47 @@ use crate::text::{MATH, type_name};
 /// A reduction.
 #[derive(Clone, Debug)]
 pub(super) struct Fold<'a> {
-    /// Names the texts in keys.
+    /// Name of the reduction in kernel keys.
     pub name: &'a str,
-    /// What it computes in: `T` of the texts. It names `Acc`, the type of what is combined, too, unless `define` does.
+    /// Compute type, `T` in the kernel. It is also the type `Acc` of the combined values, unless `define` defines that.
     pub compute: DType,
     /// Definitions of types and functions.
     pub define: &'a str,
-    /// What changes nothing: an `Acc`.
+    /// The neutral element, an `Acc`.
     pub neutral: &'a str,
-    /// The value of one element: an `Acc`, of the inputs `a`, `b`, ..., the numbers `p0`, `p1`, ... and `i`, the number of the element in its fold.
+    /// The value of one element, an `Acc`, from the inputs `a`, `b`, ..., the numbers `p0`, `p1`, ... and `i`, the index of the element in its
+    /// reduction.
     pub lift: &'a str,
-    /// Two values combined: an `Acc` of `s`, which comes first, and `t`.
+    /// Combination of two values `s` and `t`, an `Acc`; `s` comes first.
     pub combine: &'a str,
-    /// An expression for each output, of `s`, the number of elements `n` (f64), and `p0`, `p1`, ...
+    /// One expression per output, of `s`, the number of elements `n` (f64), and `p0`, `p1`, ...
     pub results: &'a [&'a str],
-    /// What the expressions take the inputs as.
+    /// Types of the inputs in the expressions.
     pub natives: DTypes,
-    /// What the results are.
+    /// Types of the results.
     pub out_natives: DTypes,
-    /// Bytes of an `Acc`, or more.
+    /// Upper bound of the size of an `Acc` in bytes.
     pub acc_bytes: usize,
-    /// Whether `lift` names `i`: it counts the folded axes in C order.
+    /// Whether `lift` uses `i`; the index counts the reduced axes in C order.
     pub counts: bool,
 }
 
-/// Folds up to this many elements at a time into one value before that is combined with others: the rounding errors of sums stay small.
+/// Number of elements that are folded into one value before it is combined with others, which keeps the rounding errors of sums small.
 const STRETCH: u64 = 64;
 
-/// Who folds the elements of an output.
+/// Whether a block or a thread reduces the elements of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Block,
     Thread,
 }
 
-/// How a fold is cut.
+/// How a reduction is split.
 struct Plan {
     by: By,
     num_outs: u64,
     len: u64,
-    /// Parts of each fold, and elements of each but the last.
+    /// Number of parts of each reduction, and elements per part (the last may be shorter).
     parts: u64,
     part_len: u64,
 }
@@ -79,7 +82,7 @@ impl Plan {
             true => By::Thread,
             false => By::Thread,
         };
-        // A block takes 64 elements a thread, unless there are blocks enough without more cuts.
+        // A block takes 64 elements per thread, unless there are enough blocks without more splitting.
         let longest = match by {
             By::Block if num_outs >= 2048 => 1 << 20,
             By::Block => 256 * STRETCH,
@@ -114,8 +117,8 @@ impl Plan {
     }
 }
 
-/// Folds inputs of `shape` over the axes that are marked into `outs`, which have an element for each position along the others. Strides of all
-/// operands are those along the axes of `shape`; outputs are not looked at along folded axes.
+/// Reduces inputs of `shape` over the marked axes into `outs`, which have an element for each position along the other axes. Strides of all
+/// operands are along the axes of `shape`; those of outputs along reduced axes are ignored.
 pub(super) fn run(
     cx: &KernelCx,
     fold: &Fold,
@@ -137,7 +140,7 @@ pub(super) fn run(
             .iter()
             .map(|&n| n as usize)
             .collect();
-        // Inputs first: they are larger, so their order in memory counts.
+        // Inputs first: they are larger, so their memory order decides.
         let strides: SmallVec<[SmallVec<[isize; 8]>; 8]> = (ins.iter())
             .chain(if is_folded { &[] } else { outs })
             .map(|x| pick(is_folded, &x.strides))
@@ -176,7 +179,8 @@ struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Launches over these axes; operands begin at `starts`, inputs first. Leading kept axes beyond what a text takes are walked here.
+    /// Launches over these axes; `starts` are the addresses of the operands, inputs first. Outer kept axes beyond the kernel's limit are looped over
+    /// here.
     fn over(&self, mut kept: Axes, folded: &Axes, starts: SmallVec<[u64; 8]>) -> Result<()> {
         if folded.0.len() > MAX_AXES {
             return Err(mxnet_core::Error::value(
@@ -255,7 +259,7 @@ impl Launch<'_> {
         let Some(partial) = &partial else {
             return Ok(());
         };
-        // The partial values of an output, one for each part, are those of a row.
+        // The partial values of an output, one per part, are contiguous.
         let over_outs = kept.bytes(num_ins..starts.len());
         let mut args: SmallVec<[Arg; 12]> = starts[num_ins..]
             .iter()
@@ -283,7 +287,7 @@ impl Launch<'_> {
 /// The names of the inputs in expressions.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// Functions of a fold: `neutral`, `lift`, `Combine` and `finish`.
+/// Writes the functions `neutral`, `lift`, `Combine` and `finish`.
 fn write_functions(text: &mut String, fold: &Fold, num_params: usize) -> std::fmt::Result {
     writeln!(
         text,
@@ -327,7 +331,7 @@ fn write_functions(text: &mut String, fold: &Fold, num_params: usize) -> std::fm
     writeln!(text, "}}\n}}")
 }
 
-/// Lines that store the results of `acc` at `at[first + k]`.
+/// Statements that store the results of `acc` at `at[first + k]`.
 fn store(fold: &Fold, outs: &DTypes, num_params: usize, first: usize, margin: &str) -> String {
     let mut text = String::new();
     for (k, native) in fold.out_natives.iter().enumerate() {
@@ -356,7 +360,7 @@ fn parameters(num_params: usize) -> String {
     (0..num_params).map(|p| format!("double p{p}, ")).collect()
 }
 
-/// The text of the first launch.
+/// Source of the first launch.
 fn text(fold: &Fold, by: By, ins: &DTypes, outs: &DTypes, num_params: usize) -> String {
     let mut text = String::from(MATH);
     let _ = write_functions(&mut text, fold, num_params);
@@ -439,7 +443,7 @@ fn write_text(
     writeln!(text, "    }}\n}}")
 }
 
-/// The text of the second launch.
+/// Source of the second launch, which combines the parts.
 fn parts_text(fold: &Fold, _ins: &DTypes, outs: &DTypes, num_params: usize) -> String {
     let mut text = String::from(MATH);
     let _ = write_functions(&mut text, fold, num_params);
@@ -468,7 +472,7 @@ fn parts_text(fold: &Fold, _ins: &DTypes, outs: &DTypes, num_params: usize) -> S
     text
 }
 
-/// Texts for tests, of operands in the types that are computed with.
+/// Sources for tests, with operands in the compute types.
 pub(super) fn texts(fold: &Fold, num_params: usize, all: &mut Vec<(String, String)>) {
     let (ins, outs) = (&fold.natives, &fold.out_natives);
     let key = |part: &str| format!("fold:{}:{}:{part}", fold.name, fold.compute.name());

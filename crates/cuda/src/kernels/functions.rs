@@ -1,4 +1,4 @@
-//! Elementwise operators: an expression for each of their outputs, of C++ functions in `math.cuh`.
+//! Elementwise operators: one expression per output, with C++ functions of `math.cuh`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use super::map::{self, Function, Input};
 use super::operand::{Operand, for_each, report};
 use crate::launch::{Arg, launch};
 
-/// Operators by name. Inputs are `a`, `b`, `c` in the type `T` that is computed in, or in that of the operator's rows on the CPU; numbers among the
+/// Operators by name. The inputs `a`, `b`, `c` have the compute type `T`, or the type that the operator's inner loop on the CPU reads; numeric
 /// attributes are `p0`, `p1`.
 const FUNCTIONS: &[(&str, &[&str])] = &[
     // Arithmetic.
@@ -171,7 +171,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     Ok(())
 }
 
-/// The rows of an elementwise operator on the CPU, which say what its inputs and outputs are.
+/// The CPU inner loops of an elementwise operator, which define the types of its inputs and outputs.
 fn rows_of(op: &OpDef) -> Result<&'static InnerLoops> {
     match op.cpu {
         Cpu::Map(rows) => Ok(rows),
@@ -183,7 +183,7 @@ fn dtype_of(elem: Elem) -> DType {
     DType::ALL[elem as usize]
 }
 
-/// The function of an operator that computes in `dtype`.
+/// The function of an operator with compute type `dtype`.
 pub(super) fn function(op: &OpDef, dtype: DType) -> Result<Function<'static>> {
     let rows = rows_of(op)?;
     let results = results_of(op.name)
@@ -220,7 +220,7 @@ fn kernel(cx: &KernelCx) -> Result<()> {
     map::run(cx, &function, shape, &outs, &ins, &params)
 }
 
-/// Looks at the exponents of integers before they are used: the result fails if one is negative.
+/// Checks the exponents of an integer power: the result fails if one is negative.
 const EXPONENTS: &str = "
 extern \"C\" __global__ void kernel(const mx::i64 *x, mx::u64 *slot, mx::u64 n) {
     for (mx::u64 i = mx::thread_index(); i < n; i += mx::num_threads())
@@ -228,7 +228,7 @@ extern \"C\" __global__ void kernel(const mx::i64 *x, mx::u64 *slot, mx::u64 n) 
 }
 ";
 
-/// Integers have no negative powers that are integers, but for 1 and -1.
+/// Negative powers of integers are not integers (except for 1 and -1), so they are errors.
 fn refuse_negative_exponents(cx: &KernelCx) -> Result<()> {
     let op = cx.op.name;
     let error = move || {
@@ -252,7 +252,7 @@ fn refuse_negative_exponents(cx: &KernelCx) -> Result<()> {
     launch(cx, "exponents", || EXPONENTS.to_owned(), for_each(n), &args)
 }
 
-/// An attribute that is a number.
+/// A numeric attribute.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Float(x) => Some(*x),
@@ -263,7 +263,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// The dtypes that an operator computes in.
+/// The compute types of an operator.
 pub(super) fn dtypes(op: &OpDef) -> impl Iterator<Item = DType> {
     let accepts = match op.types {
         Types::Promote { accepts, .. } | Types::Counted { accepts, .. } => accepts,
@@ -272,7 +272,7 @@ pub(super) fn dtypes(op: &OpDef) -> impl Iterator<Item = DType> {
     accepts.iter()
 }
 
-/// The operators of two arrays.
+/// The operators with two arrays.
 pub(super) fn binary() -> impl Iterator<Item = &'static OpDef> {
     let ops = FUNCTIONS
         .iter()

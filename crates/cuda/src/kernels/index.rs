@@ -1,8 +1,9 @@
-//! Index arrays between the brackets, and what writes through a key: `gather`, `scatter_add`, `index_assign`, `index_accumulate`, `index_spread`,
+//! Indexing with arrays, and writes through an index: `gather`, `scatter_add`, `index_assign`, `index_accumulate`, `index_spread`,
 //! `diagonal_spread`, `window_spread`, `window_assign`.
 //!
-//! Sums of repeated places do not depend on the order in which threads run: positions are sorted by their place, and one thread adds all of a
-//! place. Of repeated assignments the last position is found by the maximum of integers.
+//! Sums into repeated elements do not depend on the order in which threads run: positions are sorted by their target, and one thread adds all values
+//! of
+//! one target. For repeated assignments the last position wins, which is found by an integer maximum.
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -75,7 +76,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     })
 }
 
-/// Zeros with input 0 at the places of a view of the output.
+/// Fills the output with zeros, then writes input 0 into a view of it.
 fn spread(cx: &KernelCx, view: Layout) -> Result<()> {
     operand::fill(cx, &Operand::of(cx.output(0)), Scalar::I64(0))?;
     write(cx, &Operand::input(cx, 0)?, view)
@@ -89,14 +90,14 @@ fn write(cx: &KernelCx, value: &Operand, view: Layout) -> Result<()> {
     operand::copy(cx, &from, &to)
 }
 
-/// The layout that `strides` and `offset` of the call name for the elements of input `i`.
+/// The layout that the attributes `strides` and `offset` describe for the elements of input `i`.
 fn window(cx: &KernelCx, i: usize) -> Result<Layout> {
     let strides: SmallVec<[isize; 4]> = cx.ints("strides").iter().map(|&s| s as isize).collect();
     let offset = cx.int("offset") as usize + cx.output(0).layout().offset();
     Ok(Layout::strided(cx.input(i).shape(), &strides, offset)?)
 }
 
-/// A canonical key applied to a tensor, as `ops` has it for the CPU: index arrays of one shape with a position for each indexed axis.
+/// An index applied to a tensor, as in `ops` for the CPU: index arrays of equal shape, one per indexed axis.
 struct Plan<'a> {
     indexed: Indexed,
     indices: SmallVec<[Operand<'a>; 4]>,
@@ -104,7 +105,7 @@ struct Plan<'a> {
     positions: usize,
 }
 
-/// One index array, or the offsets of all (`index.cuh`).
+/// Argument of the kernels: one index array, or the combined offsets of all (`index.cuh`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Places {
@@ -130,7 +131,7 @@ impl Blocks {
 }
 
 impl<'a> Plan<'a> {
-    /// The key of the call applied to `x`; index arrays are inputs from `first` on.
+    /// The index of the call applied to `x`; index arrays are inputs from `first` on.
     fn new(cx: &KernelCx<'a>, x: &Tensor, first: usize) -> Result<Plan<'a>> {
         let key = cx.index_items("key");
         let given = &cx.inputs[first..];
@@ -177,12 +178,12 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// The first element of the view.
+    /// Address of the first element of the view.
     fn base(&self) -> Arg<'static> {
         Arg::Pointer(self.view.data_ptr() as u64)
     }
 
-    /// Size and stride of the axis of index array `i`.
+    /// Size and stride of the axis that index array `i` indexes.
     fn axis(&self, i: usize) -> (i64, i64) {
         let axis = self
             .indexed
@@ -193,7 +194,7 @@ impl<'a> Plan<'a> {
         (layout.shape()[axis] as i64, layout.strides()[axis] as i64)
     }
 
-    /// The places of one index array; with `numbered`, by their number.
+    /// The argument for one index array; with `numbered`, offsets are in units of the axis instead of elements.
     fn one(&self, i: usize, numbered: bool) -> Places {
         let (size, stride) = self.axis(i);
         Places {
@@ -203,14 +204,14 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// How many places the index arrays can name.
+    /// Number of distinct positions that the index arrays can select.
     fn num_places(&self) -> usize {
         (0..self.indices.len())
             .map(|i| self.axis(i).0 as usize)
             .product()
     }
 
-    /// Offsets and numbers of all positions, by all index arrays.
+    /// Element offsets and target numbers of all positions, combined from all index arrays.
     fn resolved(&self, cx: &KernelCx<'a>) -> Result<[Operand<'a>; 2]> {
         let offsets = Operand::new(cx, &[self.positions], DType::I64)?;
         let numbers = Operand::new(cx, &[self.positions], DType::I64)?;
@@ -232,7 +233,7 @@ impl<'a> Plan<'a> {
         Ok([offsets, numbers])
     }
 
-    /// Values of the result's shape so that their positions have a single stride.
+    /// The operand in the shape of the result, copied if the axes of its positions cannot be merged into one stride.
     fn dense_side(&self, cx: &KernelCx<'a>, x: Operand<'a>) -> Result<Operand<'a>> {
         let (axis, count) = self.at();
         let own = Layout::strided(
@@ -249,12 +250,12 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// First and number of the result's axes that index arrays made.
+    /// First axis and number of axes of the result that come from the index arrays.
     fn at(&self) -> (usize, usize) {
         (self.indexed.advanced.as_ref()).map_or((0, 0), |a| (a.axis, a.shape.len()))
     }
 
-    /// The block at every position, beside a dense side of the result's shape.
+    /// Argument of the kernels: the block at every position, with a dense side in the shape of the result.
     fn blocks(&self, dense: &Operand, places: Places) -> Result<Blocks> {
         let (axis, count) = self.at();
         let of_block = |x: &[isize]| -> SmallVec<[isize; 4]> {
@@ -272,7 +273,7 @@ impl<'a> Plan<'a> {
         let shape: SmallVec<[usize; 4]> = kept.iter().map(|&a| layout.shape()[a]).collect();
         let strides: SmallVec<[isize; 4]> = kept.iter().map(|&a| layout.strides()[a]).collect();
         let block = Walk::new(&shape, &of_block(&dense.strides), &strides);
-        // The positions' axes as one.
+        // Merges the axes of the positions.
         let own = Layout::strided(
             &dense.shape[axis..axis + count],
             &dense.strides[axis..axis + count],
@@ -295,7 +296,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The places of resolved offsets or numbers.
+/// The argument for combined offsets or target numbers.
 fn resolved(x: &Operand) -> Places {
     Places {
         indices: x.ptr,
@@ -304,7 +305,7 @@ fn resolved(x: &Operand) -> Places {
     }
 }
 
-/// Writes input 1 through the key into the output.
+/// Writes input 1 into the indexed elements of the output.
 fn assign(cx: &KernelCx) -> Result<()> {
     let (value, out) = (Operand::input(cx, 1)?, cx.output(0));
     if cx.inputs.len() == 2 {
@@ -347,7 +348,7 @@ fn assign(cx: &KernelCx) -> Result<()> {
     run(cx, "SET", moved(out.dtype()), blocks.len(), &args)
 }
 
-/// Adds input `value` through the key to the output; index arrays are inputs from `first` on.
+/// Adds input `value` to the indexed elements of the output; index arrays are inputs from `first` on.
 fn accumulate(cx: &KernelCx, value: usize, first: usize) -> Result<()> {
     let out = cx.output(0);
     let value = Operand::typed(cx, value, out.dtype())?;
@@ -358,7 +359,7 @@ fn accumulate(cx: &KernelCx, value: usize, first: usize) -> Result<()> {
     add_at(cx, &value, plan.view.data_ptr() as u64, &blocks, &numbers)
 }
 
-/// Adds values to the places that `numbers` tells apart, those of one place in the order of their positions.
+/// Adds values to the targets in `numbers`; values for one target are added in the order of their positions.
 fn add_at(
     cx: &KernelCx,
     values: &Operand,
@@ -381,7 +382,7 @@ fn add_at(
     run(cx, "ADD", c_type(values.dtype), blocks.len(), &args)
 }
 
-/// Adds dense `values` to elements of the output with the offsets `at`.
+/// Adds dense `values` to the elements of the output at offsets `at`.
 pub(super) fn add_elements(cx: &KernelCx, values: &Operand, at: &Operand) -> Result<()> {
     let blocks = Blocks {
         block: Walk::new(&[], &[], &[]),
@@ -393,7 +394,7 @@ pub(super) fn add_elements(cx: &KernelCx, values: &Operand, at: &Operand) -> Res
     add_at(cx, values, cx.output(0).data_ptr() as u64, &blocks, at)
 }
 
-/// The slices of `x` along its first axis at the positions `at`, to `out`.
+/// Copies the slices of `x` along its first axis at positions `at` to `out`.
 pub(super) fn take_first(cx: &KernelCx, x: &Operand, at: &Operand, out: &Operand) -> Result<()> {
     let blocks = Blocks {
         block: Walk::new(&out.shape[1..], &out.strides[1..], &x.strides[1..]),
@@ -414,7 +415,7 @@ pub(super) fn take_first(cx: &KernelCx, x: &Operand, at: &Operand, out: &Operand
     run(cx, "GATHER", moved(x.dtype), blocks.len(), &args)
 }
 
-/// Launches a function of `index.cuh` with faults behind its arguments.
+/// Launches a kernel of `index.cuh`; the fault argument is the last one.
 fn run(cx: &KernelCx, function: &str, name: &str, n: usize, args: &[Arg]) -> Result<()> {
     let mut args: SmallVec<[Arg; 8]> = args.iter().cloned().collect();
     if function != "LAST" {
@@ -430,7 +431,7 @@ fn run(cx: &KernelCx, function: &str, name: &str, n: usize, args: &[Arg]) -> Res
     )
 }
 
-/// The error of a position that an axis does not have.
+/// The error for a position outside of an axis.
 pub(super) fn outside(op: &'static str, at: i64, size: i64) -> Error {
     Error::index(
         op,

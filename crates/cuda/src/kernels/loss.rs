@@ -1,4 +1,4 @@
-//! Cross entropy and its gradient (`loss.cuh`), and the sums over paths of `ctc_loss` (`ctc.cuh`).
+//! Cross entropy and its gradient (`loss.cuh`), and `ctc_loss` (`ctc.cuh`).
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -20,7 +20,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("ctc_paths_gradient", kind, 0, |cx| paths(cx, true))
 }
 
-/// Elements of `x` with the axis of the classes moved to the end.
+/// `x` with the axis of the classes moved to the end.
 fn axis_last<'a>(cx: &KernelCx, x: Operand<'a>) -> Result<Operand<'a>> {
     let axis = cx.axis("axis", 0)?;
     let (mut shape, mut strides) = (x.shape.clone(), x.strides.clone());
@@ -117,7 +117,7 @@ fn text(which: &str, dtype: DType) -> String {
     source(&[MATH, WALK, &head, LOSS])
 }
 
-/// What stands for the loss of a sequence that no path spells.
+/// Loss of a sequence without a valid alignment.
 const NEVER: f64 = 1e30;
 
 #[repr(C)]
@@ -125,7 +125,7 @@ const NEVER: f64 = 1e30;
 struct Ctc {
     batch: i64,
     states: i64,
-    /// Rows of padded samples; 0 without padding.
+    /// Rows per padded sample; 0 without padding.
     padded: i64,
     rows: i64,
     emitted: u64,
@@ -162,7 +162,7 @@ fn paths(cx: &KernelCx, is_gradient: bool) -> Result<()> {
     if batch == 0 {
         return operand::fill(cx, &Operand::of(cx.output(0)), mxnet_tensor::Scalar::I64(0));
     }
-    // Sums over beginnings and, for gradients, over ends of paths.
+    // Forward variables and, for gradients, backward variables.
     let alpha = Operand::new(cx, &[rows.max(1), states], DType::F64)?;
     let beta = Operand::new(
         cx,
@@ -190,7 +190,7 @@ fn paths(cx: &KernelCx, is_gradient: bool) -> Result<()> {
         Arg::F64(NEVER),
         faults,
     ];
-    // A block for each sample, a thread for each state.
+    // One block per sample, one thread per state.
     let grid = Grid {
         blocks: [batch.clamp(1, 1 << 20) as u32, 1, 1],
         threads: [states.next_multiple_of(32).clamp(32, 256) as u32, 1, 1],

@@ -1,7 +1,8 @@
-//! Launches over every element: texts that are generated from expressions, for any dtypes and layouts of the operands.
+//! Elementwise launches: kernels generated from expressions, for any dtypes and layouts of the operands.
 //!
-//! Operands are loaded, converted to what the function computes in, and results are converted to the dtype of the output, as on the CPU. Where all
-//! operands lie alike, 16 bytes are loaded and stored at once. The expressions of elementwise operators are in `functions.rs`.
+//! Operands are loaded and converted to the function's types, and results are converted to the dtype of the output, as on the CPU. If all operands
+//! are
+//! contiguous, each thread loads and stores 16 bytes at once. The expressions of elementwise operators are in `functions.rs`.
 
 use std::fmt::Write;
 
@@ -20,26 +21,27 @@ pub(super) type DTypes = SmallVec<[DType; 6]>;
 /// A function of one element of each input.
 #[derive(Clone, Debug)]
 pub(super) struct Function<'a> {
-    /// Names the expressions in keys.
+    /// Name of the function in kernel keys.
     pub name: &'a str,
-    /// An expression for each output, of the inputs `a`, `b`, ... in their native types, the numbers `p0`, `p1`, ... (f64), the type `T` that the
-    /// function computes in, and `i`, the number of the element.
+    /// One expression per output, of the inputs `a`, `b`, ... in their `natives` types, the numbers `p0`, `p1`, ... (f64), the compute type `T`, and
+    /// `i`, the
+    /// index of the element.
     pub results: &'a [&'a str],
-    /// What it computes in.
+    /// Compute type.
     pub compute: DType,
-    /// What the expressions take the inputs as.
+    /// Types of the inputs in the expressions.
     pub natives: DTypes,
-    /// What the results are.
+    /// Types of the results.
     pub out_natives: DTypes,
-    /// Whether an expression names `i`: elements are visited in C order.
+    /// Whether an expression uses `i`: elements are then visited in C order.
     pub counts: bool,
 }
 
 /// An input of a launch.
 pub(super) enum Input<'a> {
-    /// Elements on the device; strides of 0 along axes on which it is broadcast.
+    /// Elements on the device; strides are 0 along broadcast axes.
     Array(Operand<'a>),
-    /// A number, an argument of the launch.
+    /// A scalar, passed as an argument of the launch.
     Number(Scalar),
 }
 
@@ -53,32 +55,32 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Input `i` of a call, which is no number, broadcast to `shape`.
+/// Input `i` of a call, which is not a scalar, broadcast to `shape`.
 fn broadcast<'a>(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<Operand<'a>> {
     let x = cx.input(i);
     Ok(Operand::seen(x, x.layout().broadcast_to(shape)?))
 }
 
-/// How a text reads an operand.
+/// How a kernel reads an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Elements that lie one behind the other.
+    /// Contiguous elements.
     Dense,
-    /// One element for all.
+    /// A single element for all.
     Single,
-    /// Elements at strides.
+    /// Strided elements.
     Strided,
-    /// An argument of the launch.
+    /// A scalar argument of the launch.
     Number,
 }
 
-/// What a text is generated for.
+/// Parameters of the generated source.
 struct Shape {
     outs: DTypes,
     ins: SmallVec<[(DType, Form); 6]>,
-    /// Elements that a thread handles at once; 0 for strided operands.
+    /// Elements per thread and step; 0 for strided operands.
     vector: usize,
-    /// Whether numbers of elements need 64 bits.
+    /// Whether element indices need 64 bits.
     is_long: bool,
 }
 
@@ -136,19 +138,19 @@ pub(super) fn run(
     call.over(axes, starts)
 }
 
-/// A launch but for its axes.
+/// A launch without its axes.
 struct Launch<'a> {
     cx: &'a KernelCx<'a>,
     function: &'a Function<'a>,
     outs: &'a [Operand<'a>],
     ins: &'a [Input<'a>],
     params: &'a [f64],
-    /// Bytes of an element of each array.
+    /// Element size of each array.
     sizes: &'a [usize],
 }
 
 impl Launch<'_> {
-    /// Launches over these axes; arrays begin at `starts`. Leading axes beyond what a text takes are walked here.
+    /// Launches over these axes; `starts` are the addresses of the arrays. Outer axes beyond the kernel's limit are looped over here.
     fn over(&self, mut axes: Axes, starts: SmallVec<[u64; 6]>) -> Result<()> {
         if axes.0.len() <= MAX_AXES {
             return self.launch(&axes, &starts);
@@ -201,7 +203,7 @@ impl Launch<'_> {
         )
     }
 
-    /// How the operands are read. Numbers of the arrays follow those of the outputs.
+    /// How the operands are read. Arrays are numbered with the outputs first.
     fn shape(&self, axes: &Axes, starts: &[u64]) -> Shape {
         let outs: DTypes = self.outs.iter().map(|y| y.dtype).collect();
         let is_dense = (0..starts.len()).all(|k| match axes.only_stride(k) {
@@ -236,7 +238,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Elements at once: the widest one's 16 bytes, if all arrays begin where so many can be loaded.
+    /// Elements per step: 16 bytes of the largest element type, if all arrays are sufficiently aligned.
     fn vector(&self, axes: &Axes, starts: &[u64]) -> usize {
         let widest = self.sizes.iter().copied().max().unwrap_or(1);
         let vector = (16 / widest).max(1);
@@ -254,7 +256,7 @@ impl Launch<'_> {
 /// The names of the inputs in expressions.
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// Writes a text.
+/// Generates a kernel source.
 fn text(function: &Function, shape: &Shape, num_params: usize) -> String {
     let mut text = String::from(MATH);
     // Writing to a string never fails.
@@ -263,7 +265,7 @@ fn text(function: &Function, shape: &Shape, num_params: usize) -> String {
     text
 }
 
-/// The function `apply` of one element.
+/// Writes the function `apply`, which computes one element.
 pub(super) fn write_function(
     text: &mut String,
     function: &Function,
@@ -423,7 +425,7 @@ fn elements(
         .collect()
 }
 
-/// One call of `apply`, and its results converted to where they belong.
+/// One call of `apply`, followed by the conversion and the stores of its results.
 #[expect(
     clippy::too_many_arguments,
     reason = "the parts of a few lines of text"
@@ -463,7 +465,7 @@ fn write_element(
     Ok(())
 }
 
-/// Texts of a function for tests: operands in the types that it computes with, dense and, if `with_strided`, at strides.
+/// Sources of a function for tests: operands in the compute types, contiguous and, if `with_strided`, strided.
 pub(super) fn texts(
     function: &Function,
     num_params: usize,
@@ -496,7 +498,7 @@ pub(super) fn texts(
     }
 }
 
-/// Texts for tests of a function of one element that is converted from another dtype.
+/// Sources for tests of a unary function whose input is converted from another dtype.
 pub(super) fn conversion_texts(function: &Function, from: DType, all: &mut Vec<(String, String)>) {
     let widest = from.size().max(function.out_natives[0].size());
     let shape = Shape {

@@ -1,6 +1,8 @@
-//! Products of matrices: `matmul`, `conjugated_dot` and fully connected layers, by tiles of our own for every dtype (`tile.cuh`).
+//! Matrix products: `matmul`, `conjugated_dot` and fully connected layers, with a tiled kernel for every dtype (`tile.cuh`).
 //!
-//! A product of few tiles and many terms is cut into splits of terms, whose sums are added in order: the result depends on the sizes alone.
+//! A product with few tiles and many terms (k) is split along k; the partial sums are added in order. The splits depend only on the sizes, and so
+//! does
+//! the result.
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -34,18 +36,18 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("fully_connected_relu", kind, 0, |cx| affine(cx, true))
 }
 
-/// What is done with a product beside the sum.
+/// Operations on a product besides the sum.
 #[derive(Default)]
 pub(super) struct Epilogue {
-    /// Address of a dense element for each column, or 0.
+    /// Address of dense elements, one per column, or 0.
     pub bias: u64,
-    /// Whether negative results become 0.
+    /// Whether ReLU is applied.
     pub relu: bool,
     /// Whether the left operand is conjugated.
     pub conjugates_left: bool,
 }
 
-/// Input `i` as `dtype`; a vector as the row (input 0) or column (input 1) that it is in a product.
+/// Input `i` as `dtype`; a vector becomes a matrix with one row (input 0) or one column (input 1).
 fn as_matrix<'a>(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
     let x = Operand::typed(cx, i, dtype)?;
     let (&[n], &[stride]) = (&x.shape[..], &x.strides[..]) else {
@@ -84,7 +86,7 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
     )
 }
 
-/// The most batch axes of a product, after those that continue each other are joined.
+/// Maximum number of batch axes after merging.
 const BATCH: usize = 8;
 
 #[repr(C)]
@@ -112,7 +114,7 @@ struct Problem {
     epilogue: i64,
 }
 
-/// `c = a @ b`: `a` (..., m, k), `b` (..., k, n) of any strides, `c` dense, with the elements of the product in C order. All have one dtype.
+/// `c = a @ b` for `a` (..., m, k) and `b` (..., k, n) with any strides; `c` is dense in C order. All have the same dtype.
 pub(super) fn multiply<'a>(
     cx: &KernelCx<'a>,
     a: Operand<'a>,
@@ -125,7 +127,7 @@ pub(super) fn multiply<'a>(
     }
     let (mut a, mut b) = (a, b);
     let (k, n) = (b.shape[b.shape.len() - 2], b.shape[b.shape.len() - 1]);
-    // One matrix for the whole batch: the batch is so many more rows, if they lie evenly.
+    // If one `b` serves the whole batch and the batch of `a` has a single stride, the batch is merged into the rows.
     if a.shape.len() > 2 && b.shape[..b.shape.len() - 2].iter().all(|&len| len == 1) {
         let rows = a.layout()?.reshape(&[(c.len() / n) as isize, k as isize])?;
         if let Some(rows) = rows {
@@ -199,7 +201,7 @@ pub(super) fn multiply<'a>(
     )
 }
 
-/// Launches a product whose splits are not chosen yet.
+/// Chooses the tiles and splits of a product, and launches it.
 fn start(cx: &KernelCx, dtype: DType, problem: &mut Problem, conjugates: bool) -> Result<()> {
     let sizes = [problem.batches, problem.m, problem.n, problem.k].map(|x| x as usize);
     let tiles = Tiles::of(dtype, sizes);
@@ -212,7 +214,7 @@ fn start(cx: &KernelCx, dtype: DType, problem: &mut Problem, conjugates: bool) -
     })
 }
 
-/// An operand of [`product`]: where it begins, and the strides of rows and columns in elements.
+/// An operand of [`product`]: its address, and the strides of rows and columns in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix {
     pub at: u64,
@@ -220,7 +222,7 @@ pub(super) struct Matrix {
     pub column: usize,
 }
 
-/// `c = a @ b`, added to what is there if `adds`, for kernels that are made of products. The columns of `c` are dense.
+/// `c = a @ b`, or `c += a @ b` if `adds`, for kernels that are composed of products. The columns of `c` are contiguous.
 pub(super) fn product(
     cx: &KernelCx,
     dtype: DType,
@@ -256,7 +258,7 @@ pub(super) fn product(
     start(cx, dtype, &mut problem, false)
 }
 
-/// Batch axes without those of length 1, the ones that continue each other joined: length and strides of the two operands.
+/// Batch axes after dropping those of length 1 and merging contiguous ones: length and strides of the two operands.
 fn joined(shape: &[usize], left: &[isize], right: &[isize]) -> SmallVec<[(i64, i64, i64); 8]> {
     let mut axes = SmallVec::<[(i64, i64, i64); 8]>::new();
     for (i, &len) in shape.iter().enumerate() {
@@ -272,18 +274,18 @@ fn joined(shape: &[usize], left: &[isize], right: &[isize]) -> SmallVec<[(i64, i
     axes
 }
 
-/// The tiles of a product.
+/// Tiling of a product.
 pub(super) struct Tiles {
-    /// Rows and columns of a tile, and the terms that are read at once.
+    /// Rows and columns of a tile, and terms read at once.
     pub size: [usize; 3],
-    /// Terms of a split.
+    /// Terms per split.
     pub depth: usize,
     pub splits: usize,
     tiles: usize,
     elements: usize,
 }
 
-/// Rows, columns and terms of tiles of the type that sums have: small, medium and large.
+/// Rows, columns and terms of the tile sizes for the sums of a dtype: small, medium and large.
 pub(super) fn sizes(dtype: DType) -> &'static [[usize; 3]] {
     match dtype {
         DType::C128 => &[[16, 16, 16], [64, 64, 8]],
@@ -293,10 +295,10 @@ pub(super) fn sizes(dtype: DType) -> &'static [[usize; 3]] {
 }
 
 impl Tiles {
-    /// The tiles of `batches` products of these numbers of rows, columns and terms.
+    /// The tiling of `batches` products with these numbers of rows, columns and terms.
     pub fn of(dtype: DType, [batches, m, n, k]: [usize; 4]) -> Tiles {
         let count = |size: [usize; 3]| batches * m.div_ceil(size[0]) * n.div_ceil(size[1]);
-        // The largest tiles that are mostly filled and enough for all processors of a large card.
+        // The largest tiles that are mostly filled and numerous enough for all multiprocessors of a large GPU.
         let fits = |size: &&[usize; 3]| {
             size[0] == 16 || (2 * m > size[0] && 2 * n > size[1] && count(**size) >= 128)
         };
@@ -306,7 +308,7 @@ impl Tiles {
             .find(fits)
             .unwrap_or(&[16, 16, 16]);
         let tiles = count(size);
-        // Splits of at least 256 terms, as many as fill a card.
+        // As many splits as fill a GPU, with at least 256 terms each.
         let splits = (256 / tiles.max(1)).min(k / 256).max(1);
         let depth = k.div_ceil(splits).next_multiple_of(size[2]).max(size[2]);
         let splits = k.div_ceil(depth).max(1);
@@ -320,14 +322,14 @@ impl Tiles {
     }
 }
 
-/// Which function of a product's texts.
+/// Which kernel of a product's source.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Part {
     Tiles,
     Finish,
 }
 
-/// Launches the tiles of a product, and what adds the sums of splits.
+/// Launches the tiles of a product and, if it is split, the addition of the partial sums.
 pub(super) fn run(
     cx: &KernelCx,
     tiles: &Tiles,
@@ -373,7 +375,7 @@ fn key(name: &str, dtype: DType, size: [usize; 3], part: Part) -> String {
     }
 }
 
-/// What stands before a product's own text.
+/// Definitions that precede a product's source.
 pub(super) fn definitions(dtype: DType, size: [usize; 3], part: Part) -> String {
     let finish = if part == Part::Finish {
         "#define FINISH\n"

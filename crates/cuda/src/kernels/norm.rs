@@ -1,6 +1,6 @@
 //! Normalisation of rows and over batches, and the gradients of both.
 //!
-//! Rows have texts of their own, `norm.cuh`. Statistics over batches are folds of expressions, what is done with them maps.
+//! Row normalisation has its own kernels, `norm.cuh`. Batch normalisation is composed of reductions (`fold`) and elementwise maps.
 
 use mxnet_core::{KernelCx, Result, variants};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
@@ -23,7 +23,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     variants::register("batch_norm_gradient", kind, 0, batch_norm_gradient)
 }
 
-/// The dtype that a dtype is computed in.
+/// The compute type of a dtype.
 fn compute(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -31,7 +31,7 @@ fn compute(dtype: DType) -> DType {
     }
 }
 
-/// The dtype that data are read as: their own if it is a float, else what is computed in.
+/// The dtype in which data are read: their own for floats, otherwise the compute type.
 fn read_as(dtype: DType, compute: DType) -> DType {
     if dtype.is_float() { dtype } else { compute }
 }
@@ -95,7 +95,7 @@ impl RowSizes {
     }
 }
 
-/// The address of an operand that may be absent.
+/// The address of an optional operand; 0 if it is absent.
 fn address(x: Option<&Operand>) -> Arg<'static> {
     Arg::Pointer(x.map_or(0, |x| x.ptr))
 }
@@ -139,7 +139,8 @@ fn row_norm(cx: &KernelCx) -> Result<()> {
     inverse.finish(cx)
 }
 
-/// Gradients of scale and shift, in one fold: of `b` = dy, times (`a` - `c`) `d` = (x - mean) inverse, and alone.
+/// Gradients of scale and shift in one reduction: with `b` = dy, the sums of `b` (`a` - `c`) `d`, where (`a` - `c`) `d` = (x - mean) inverse, and of
+/// `b`.
 fn affine_fold(compute: DType) -> Fold<'static> {
     Fold {
         name: "affine_gradients",
@@ -189,7 +190,7 @@ fn row_norm_gradient(cx: &KernelCx) -> Result<()> {
             &args,
         )?;
     }
-    // (sample, group, channel of the group, element): rows are (sample, group).
+    // (sample, group, channel of the group, element); a row is one (sample, group).
     let groups = sizes.groups.max(1);
     let inner = if sizes.groups == 0 { 1 } else { sizes.inner };
     let channels = sizes.len / inner.max(1);
@@ -228,16 +229,16 @@ fn row_norm_gradient(cx: &KernelCx) -> Result<()> {
     dx.finish(cx)
 }
 
-/// Data of channels: (n, c, inner).
+/// Data with channels: (n, c, inner).
 struct Channels {
     shape: [usize; 3],
     compute: DType,
     from: DType,
 }
 
-/// Strides of one number for each channel, along the axes of the data.
+/// Strides of an array with one number per channel, along the axes of the data.
 const PER_CHANNEL: [isize; 3] = [0, 1, 0];
-/// The axes that statistics are taken over.
+/// The axes over which statistics are computed.
 const ALL_BUT_CHANNELS: [bool; 3] = [true, false, true];
 
 impl Channels {
@@ -260,7 +261,7 @@ impl Channels {
         (self.shape[0] * self.shape[2]) as f64
     }
 
-    /// Dense data as they are walked here.
+    /// Input `i` as dense (n, c, inner) data.
     fn data<'a>(&self, cx: &KernelCx<'a>, i: usize) -> Result<Operand<'a>> {
         Ok(self.dense(Operand::dense(cx, i, self.from)?))
     }
@@ -270,7 +271,7 @@ impl Channels {
         x.with(&self.shape, &[c * inner, inner, 1])
     }
 
-    /// One number for each channel, seen along the axes of the data. The memory is that of `x`.
+    /// An array with one number per channel, broadcast along the axes of the data. It shares the memory of `x`.
     fn spread<'a>(&self, x: &Operand) -> Operand<'a> {
         Operand::at(x.ptr, &self.shape, &PER_CHANNEL, x.dtype)
     }
@@ -279,12 +280,12 @@ impl Channels {
         [self.shape[1]]
     }
 
-    /// An output of one number for each channel, where it is, or in memory of its own until it is moved there.
+    /// An output with one number per channel: in place, or in a buffer that is copied there later.
     fn output<'a>(&self, x: &Staged, dtype: DType) -> Operand<'a> {
         Operand::at(x.ptr(), &self.channels(), &[1], dtype)
     }
 
-    /// Argument `i` for each channel, dense; `otherwise` if it is absent.
+    /// Argument `i` per channel, dense; the number `otherwise` if it is absent.
     fn vector<'a>(&self, cx: &KernelCx<'a>, i: usize, otherwise: f64) -> Result<Input<'a>> {
         Ok(match Operand::dense_or_none(cx, i, self.compute)? {
             Some(x) => Input::Array(x),
@@ -293,9 +294,9 @@ impl Channels {
     }
 }
 
-/// Maps of this family: name, how many inputs and outputs, expressions.
+/// Elementwise functions of this family: name, number of inputs, expressions.
 const MAPS: &[(&str, usize, &[&str])] = &[
-    // Inverse deviation and scale of each channel: variance, gamma; epsilon.
+    // Inverse standard deviation and scale of each channel, from variance and gamma; number: epsilon.
     (
         "batch_scale",
         2,
@@ -304,23 +305,24 @@ const MAPS: &[(&str, usize, &[&str])] = &[
             "(T)((f64)b / ::sqrt((f64)a + p0))",
         ],
     ),
-    // x, mean, scale, beta.
+    // From x, mean, scale, beta.
     ("batch_normalise", 4, &["(a - b) * c + d"]),
-    // Running and new statistics; momentum.
+    // From running and new statistics; number: momentum.
     (
         "batch_running",
         2,
         &["(T)(p0 * (f64)a + (1 - p0) * (f64)b)"],
     ),
-    // Inverse deviation, gradients of gamma and of beta; number of elements: what dy loses, and what the distance from the mean is multiplied by.
+    // From inverse standard deviation and gradients of gamma and beta: what is subtracted from dy, and the factor of x - mean. Number: number of
+    // elements.
     (
         "batch_parts",
         3,
         &["(T)((f64)c / p0)", "(T)((f64)b * (f64)a / p0)"],
     ),
-    // x, dy, mean, scale and both parts.
+    // From x, dy, mean, scale and the two results above.
     ("batch_slope", 6, &["d * (b - e - (a - c) * f)"]),
-    // dy, scale.
+    // From dy and scale.
     ("batch_fixed_slope", 2, &["a * b"]),
 ];
 
@@ -340,7 +342,7 @@ fn function(name: &'static str, compute: DType) -> Function<'static> {
     }
 }
 
-/// Mean of each channel; 0 without elements.
+/// Mean of each channel; 0 if there are no elements.
 fn mean_fold(compute: DType) -> Fold<'static> {
     Fold {
         name: "batch_mean",
@@ -357,7 +359,7 @@ fn mean_fold(compute: DType) -> Fold<'static> {
     }
 }
 
-/// Mean squared distance from the mean `b` of each channel.
+/// Mean squared deviation from the mean `b` of each channel.
 fn variance_fold(compute: DType) -> Fold<'static> {
     Fold {
         name: "batch_variance",
@@ -367,7 +369,7 @@ fn variance_fold(compute: DType) -> Fold<'static> {
     }
 }
 
-/// `y = (x - mean) * scale + beta`, `scale` in memory of the call.
+/// `y = (x - mean) * scale + beta`; `scale` is a temporary of the call.
 fn normalise<'a>(
     cx: &KernelCx<'a>,
     channels: &Channels,
@@ -396,7 +398,7 @@ fn normalise<'a>(
     y.finish(cx)
 }
 
-/// Inverse deviation, written to `inverse`, and scale of each channel.
+/// Computes the inverse standard deviation, written to `inverse`, and the scale of each channel.
 fn scales<'a>(
     cx: &KernelCx<'a>,
     channels: &Channels,

@@ -1,5 +1,4 @@
-//! Operands of kernels: tensors as they are, or copies in memory of the call where a kernel needs another dtype, a dense layout, or an operand that
-//! is a number.
+//! Operands of kernels: tensors as they are, or temporary copies where a kernel needs another dtype, a dense layout, or an array instead of a scalar.
 
 use mxnet_core::cx::{KernelCx, Workspace};
 use mxnet_core::{Error, OperandFacts, Param, ParamKind, Result};
@@ -7,12 +6,12 @@ use mxnet_tensor::{DType, Dims, Layout, Scalar, Strides, Tensor};
 
 use crate::launch::{Arg, Grid, fault, launch};
 
-/// Elements on the device of a call. What was allocated for them is given back behind the work that is enqueued by the time this is dropped.
+/// Elements on the device of a call. A temporary allocation is freed, in stream order, after the work that is enqueued when the operand is dropped.
 pub(super) struct Operand<'a> {
     /// Address of the first element.
     pub ptr: u64,
     pub shape: Dims,
-    /// In elements.
+    /// Strides in elements.
     pub strides: Strides,
     pub dtype: DType,
     _held: Option<Workspace<'a>>,
@@ -30,7 +29,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Elements of other memory.
+    /// Elements at an address.
     pub fn at(ptr: u64, shape: &[usize], strides: &[isize], dtype: DType) -> Operand<'a> {
         Operand {
             ptr,
@@ -41,12 +40,12 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The storage of a tensor seen through another layout.
+    /// The storage of a tensor with another layout.
     pub fn seen(x: &Tensor, layout: Layout) -> Operand<'a> {
         Operand::of(&x.with_layout(layout))
     }
 
-    /// Input `i` as it is; a number becomes an array without axes.
+    /// Input `i`; a scalar becomes a 0-d array.
     pub fn input(cx: &KernelCx<'a>, i: usize) -> Result<Operand<'a>> {
         match cx.number(i) {
             Some(number) => Operand::filled(cx, &[], cx.input(i).dtype(), number),
@@ -54,22 +53,22 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Input `i` as `dtype`, of any layout.
+    /// Input `i` converted to `dtype`, with any layout.
     pub fn typed(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
         Operand::input(cx, i)?.into_typed(cx, dtype)
     }
 
-    /// Input `i` as `dtype` in C order.
+    /// Input `i` converted to `dtype`, in C order.
     pub fn dense(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
         Operand::input(cx, i)?.into_dense(cx, dtype)
     }
 
-    /// [`Operand::dense`] of an input that may be absent.
+    /// [`Operand::dense`] of an optional input.
     pub fn dense_or_none(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Option<Operand<'a>>> {
         cx.opt(i).map(|_| Operand::dense(cx, i, dtype)).transpose()
     }
 
-    /// New dense elements, undefined.
+    /// A new dense array, uninitialised.
     pub fn new(cx: &KernelCx<'a>, shape: &[usize], dtype: DType) -> Result<Operand<'a>> {
         let len: usize = shape.iter().product();
         let held = cx.workspace((len * dtype.size()).max(1))?;
@@ -82,7 +81,7 @@ impl<'a> Operand<'a> {
         })
     }
 
-    /// New dense elements that are one number.
+    /// A new dense array filled with a number.
     pub fn filled(
         cx: &KernelCx<'a>,
         shape: &[usize],
@@ -94,7 +93,7 @@ impl<'a> Operand<'a> {
         Ok(x)
     }
 
-    /// As `dtype`, of any layout.
+    /// Converted to `dtype`, with any layout.
     pub fn into_typed(self, cx: &KernelCx<'a>, dtype: DType) -> Result<Operand<'a>> {
         if self.dtype == dtype {
             Ok(self)
@@ -103,7 +102,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// As `dtype` in C order.
+    /// Converted to `dtype`, in C order.
     pub fn into_dense(self, cx: &KernelCx<'a>, dtype: DType) -> Result<Operand<'a>> {
         if self.dtype == dtype && self.is_dense() {
             Ok(self)
@@ -118,7 +117,7 @@ impl<'a> Operand<'a> {
         Ok(to)
     }
 
-    /// Whether the elements lie in C order.
+    /// Whether the elements are contiguous in C order.
     pub fn is_dense(&self) -> bool {
         let mut step = 1;
         let mut is_dense = true;
@@ -141,7 +140,7 @@ impl<'a> Operand<'a> {
         Ok(Layout::strided(&self.shape, &self.strides, 0)?)
     }
 
-    /// The same elements in another shape and with other strides, which the caller derived from those of the operand.
+    /// The same elements with another shape and strides; the caller must derive valid ones.
     pub fn with(mut self, shape: &[usize], strides: &[isize]) -> Operand<'a> {
         self.shape = Dims::from_slice(shape);
         self.strides = Strides::from_slice(strides);
@@ -149,7 +148,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// Shape and two lists of strides for a kernel (`walk.cuh`): axes of length 1 left out, those that continue each other joined.
+/// Shape and two sets of strides for a kernel (`walk.cuh`), without axes of length 1 and with contiguous axes merged.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Walk {
@@ -195,9 +194,9 @@ impl Walk {
     }
 }
 
-/// The bytes of a `#[repr(C)]` struct of numbers without gaps.
+/// The bytes of a `#[repr(C)]` struct of numbers without padding.
 pub(super) fn bytes<T: Copy>(x: &T) -> &[u8] {
-    // SAFETY: the bytes of a value that lives as long; callers give structs without gaps, so that all are initialised.
+    // SAFETY: the slice borrows the value; callers pass structs without padding, so all bytes are initialised.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(x).cast::<u8>(), size_of::<T>()) }
 }
 
@@ -212,7 +211,7 @@ pub(super) fn moved(dtype: DType) -> &'static str {
     }
 }
 
-/// The bits of a number as an element of `dtype`, behind them zeros.
+/// The bits of a number as an element of `dtype`, padded with zeros.
 pub(super) fn pattern(number: Scalar, dtype: DType) -> [u8; 16] {
     let mut bits = [0; 16];
     // SAFETY: 16 bytes are enough for every dtype.
@@ -220,14 +219,14 @@ pub(super) fn pattern(number: Scalar, dtype: DType) -> [u8; 16] {
     bits
 }
 
-/// What kernels of these families are made of.
+/// Source of the struct `Walk`.
 pub(super) const WALK: &str = include_str!("../text/walk.cuh");
 
-/// How a kernel says that a value is wrong.
+/// Source of the function by which kernels report invalid values.
 pub(super) const FAULT: &str = include_str!("../text/fault.cuh");
 
-/// The argument of a kernel that may say that a value is wrong: the results of the call then fail with the error that `describe` makes of the three
-/// numbers that it reports.
+/// The fault argument of a kernel that may find an invalid value: the results of the call then fail with the error that `describe` makes of the three
+/// reported numbers.
 pub(super) fn report(
     cx: &KernelCx,
     describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
@@ -238,12 +237,12 @@ pub(super) fn report(
     })
 }
 
-/// How errors show the operands of a call.
+/// The operands of a call as errors show them.
 fn facts(cx: &KernelCx) -> Vec<OperandFacts> {
     let params: Vec<_> = cx.op.array_params().collect();
     let is_list = |param: &Param| param.kind == ParamKind::Arrays;
     let num_lists = params.iter().filter(|param| is_list(param)).count();
-    // Lists of one call have the same length.
+    // The lists of a call have equal length.
     let num_others = params.len() - num_lists;
     let length = cx.inputs.len().saturating_sub(num_others) / num_lists.max(1);
     let names = params.iter().flat_map(|param| match is_list(param) {
@@ -264,7 +263,7 @@ fn facts(cx: &KernelCx) -> Vec<OperandFacts> {
     given.map(fact).collect()
 }
 
-/// The source of a kernel: definitions, then texts.
+/// The source of a kernel: definitions followed by source files.
 pub(super) fn source(parts: &[&str]) -> String {
     let mut text = String::from("using namespace mx;\n");
     for part in parts {
@@ -274,7 +273,7 @@ pub(super) fn source(parts: &[&str]) -> String {
     text
 }
 
-/// A launch of a thread for each of `n` elements, or of fewer that take several: kernels stride over the grid.
+/// A grid with one thread per element, or fewer threads that loop over several elements (grid-stride loops).
 pub(super) fn for_each(n: usize) -> Grid {
     let threads = 256.min(n.next_multiple_of(32)).max(32);
     Grid {
@@ -284,7 +283,7 @@ pub(super) fn for_each(n: usize) -> Grid {
     }
 }
 
-/// Copies elements of one shape, converted to the dtype of `to`.
+/// Copies elements between operands of equal shape, converted to the dtype of `to`.
 pub(super) fn copy(cx: &KernelCx, from: &Operand, to: &Operand) -> Result<()> {
     if to.is_empty() {
         return Ok(());
@@ -322,7 +321,7 @@ fn copy_text(from: &str, to: &str) -> String {
     ])
 }
 
-/// Fills with one number.
+/// Fills with a number.
 pub(super) fn fill(cx: &KernelCx, x: &Operand, number: Scalar) -> Result<()> {
     if x.is_empty() {
         return Ok(());
@@ -358,13 +357,13 @@ fn fill_text(to: &str) -> String {
     ])
 }
 
-/// An element of 16 bytes that is only moved.
+/// A 16-byte element in kernels that only move elements.
 pub(super) const PAIR: &str = "struct alignas(16) Pair { u64 words[2]; };";
 
-/// The types that elements are moved as.
+/// The element types of such kernels.
 pub(super) const MOVED: [&str; 5] = ["u8", "u16", "u32", "u64", "Pair"];
 
-/// The element type of a dtype in texts.
+/// The C++ element type of a dtype.
 pub(super) fn c_type(dtype: DType) -> &'static str {
     crate::text::type_name(dtype)
 }

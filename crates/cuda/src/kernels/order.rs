@@ -1,4 +1,4 @@
-//! Sorting, selecting, searching and counting: rows along the last axis, in the order of NumPy (`sort.cuh`).
+//! Sorting, selecting, searching and counting of rows along the last axis, in NumPy's order (`sort.cuh`).
 
 use mxnet_core::Result;
 use mxnet_core::cx::KernelCx;
@@ -23,7 +23,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         )
     })?;
     add("partition_rows", kind, 0, |cx| {
-        // A sorted row is partitioned at every place.
+        // A sorted row is partitioned at every position.
         let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
         sort(
             cx,
@@ -129,7 +129,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("bin_counts", kind, 0, |cx| bins(cx, true))
 }
 
-/// Direction of an order. NaN counts as the largest value.
+/// Sort direction. NaN counts as the largest value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Ascending,
@@ -160,7 +160,7 @@ pub(super) fn argsorted<'a>(
     Ok(order)
 }
 
-/// Sorts dense rows of `n` elements: elements to the address `keys`, positions to `positions`, unless they are 0.
+/// Sorts dense rows of `n` elements: writes elements to address `keys` and positions to `positions`, unless these are 0.
 fn sort(
     cx: &KernelCx,
     x: &Operand,
@@ -178,7 +178,7 @@ fn sort(
         .find(|&tile| tile >= n)
         .unwrap_or(LARGEST_TILE);
     let merges = n.div_ceil(tile).next_power_of_two().ilog2();
-    // Runs alternate between two places; the last merge writes to the caller's.
+    // Runs alternate between two buffers; the last merge writes to the caller's.
     let place = |is_there: bool| -> Result<Option<Operand>> {
         is_there
             .then(|| Operand::new(cx, &[len], x.dtype))
@@ -234,11 +234,11 @@ fn sort(
     Ok(())
 }
 
-/// How many elements one block sorts in shared memory.
+/// Number of elements that one block sorts in shared memory.
 const TILES: [usize; 3] = [32, 256, LARGEST_TILE];
 const LARGEST_TILE: usize = 1024;
 
-/// Sorts by each key in turn, the primary one last.
+/// Sorts by each key in turn, with the primary key last.
 fn lexsort(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
     if out.is_empty() {
@@ -263,7 +263,7 @@ fn lexsort(cx: &KernelCx) -> Result<()> {
     }
 }
 
-/// Elements of dense rows at positions of each row's own.
+/// Elements of dense rows at separate positions for each row.
 pub(super) fn picked<'a>(cx: &KernelCx<'a>, x: &Operand, at: &Operand) -> Result<Operand<'a>> {
     let to = Operand::new(cx, &at.shape, x.dtype)?;
     pick(
@@ -305,7 +305,7 @@ fn pick(cx: &KernelCx, sorted: &Operand, ranks: &Operand, out: u64, how: Ranks) 
     run(cx, Function::Pick, sorted.dtype, rows * how.count, &args)
 }
 
-/// Elements of sorted rows, or their positions, at ranks: those of the call, or of each row.
+/// Elements of sorted rows, or their positions, at ranks, which are the same for all rows or separate for each.
 fn select(cx: &KernelCx, positions: bool) -> Result<()> {
     let out = cx.output(0);
     if out.is_empty() {
@@ -350,7 +350,7 @@ fn select(cx: &KernelCx, positions: bool) -> Result<()> {
     )
 }
 
-/// Numbers of bins, or counts of the numbers in each.
+/// Bin numbers, or the number of elements in each bin.
 fn bins(cx: &KernelCx, counts: bool) -> Result<()> {
     let dtypes = [cx.input(0).dtype(), cx.input(1).dtype()].map(Of::Array);
     let dtype = result_type(&dtypes, promotion());
@@ -371,7 +371,7 @@ fn bins(cx: &KernelCx, counts: bool) -> Result<()> {
     run(cx, Function::Bins, dtype, x.len(), &args)
 }
 
-/// A function of `sort.cuh`.
+/// A kernel of `sort.cuh`.
 #[derive(Clone, Copy)]
 enum Function {
     Tile(usize, Direction),

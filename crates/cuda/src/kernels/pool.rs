@@ -1,4 +1,4 @@
-//! Pooling, its gradient, and the gradient of that for maxima (`pool.cuh`).
+//! Pooling, its gradient, and the second gradient of max pooling (`pool.cuh`).
 
 use mxnet_core::Result;
 use mxnet_core::cx::KernelCx;
@@ -36,7 +36,7 @@ struct Pool {
     pad_end: [i64; 3],
 }
 
-/// Launches a function of the text for the inputs, of which number `data` are the data.
+/// Launches a kernel of the source for the inputs; `data` is the index of the data.
 fn run(cx: &KernelCx, which: &'static str, inputs: &[usize], data: usize) -> Result<()> {
     let channels_last = cx.str("layout").ends_with('C');
     let shape = turned(cx.input(data).shape(), channels_last);
@@ -55,7 +55,7 @@ fn run(cx: &KernelCx, which: &'static str, inputs: &[usize], data: usize) -> Res
     if out.is_empty() {
         return Ok(());
     }
-    // Inference has checked that windows fit: the extents of results are those of the operands.
+    // Shape inference has checked that windows fit, so the extents of results are those of the operands.
     let results = match which {
         "GRADIENT" => turned(cx.input(0).shape(), channels_last),
         _ => turned(cx.output(0).shape(), channels_last),

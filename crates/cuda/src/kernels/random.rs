@@ -77,10 +77,10 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     })
 }
 
-/// `a`, `b`, `c` of standard distributions.
+/// `a`, `b`, `c` of the standard distributions.
 const STANDARD: [f64; 3] = [0.0, 1.0, 0.5];
 
-/// Registers a sampler that may be made of others, and then needs no kernel.
+/// Registers a sampler, unless it is composed of others and needs no kernel.
 fn add_standard(name: &str, kind: DeviceKind, kernel: fn(&KernelCx) -> Result<()>) -> Result<()> {
     let has_kernel = mxnet_core::registry::find(name)
         .is_some_and(|op| matches!(op.cpu, mxnet_core::Cpu::Kernel(_)));
@@ -149,7 +149,7 @@ fn fill_text(distribution: &str, dtype: DType) -> String {
     source(&[WALK, operand::FAULT, &head, RANDOM, DRAW])
 }
 
-/// An integer of either sign.
+/// An integer attribute of any sign and up to 64 bits.
 fn wide(x: Option<Scalar>) -> i128 {
     match x {
         Some(Scalar::U64(x)) => x.into(),
@@ -159,7 +159,7 @@ fn wide(x: Option<Scalar>) -> i128 {
     }
 }
 
-/// What a parameter may be, in the words of the operator: least and largest number, whether these are excluded, whether it is whole.
+/// Valid ranges of parameters, in the operator's words: minimum and maximum, whether these are excluded, whether the parameter is an integer.
 const RULES: [(&str, [f64; 2], [bool; 3]); 9] = [
     ("at least 0", [0.0, f64::INFINITY], [false, false, false]),
     (
@@ -184,7 +184,7 @@ const RULES: [(&str, [f64; 2], [bool; 3]); 9] = [
     ),
 ];
 
-/// Copies a parameter, and reports an element that is not what the rule of the call says.
+/// Copies a parameter, and reports an element that violates the rule of the call.
 fn checked(cx: &KernelCx) -> Result<()> {
     operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))?;
     let rule = cx.str("rule").to_owned();
@@ -195,7 +195,7 @@ fn checked(cx: &KernelCx) -> Result<()> {
     };
     let x = Operand::dense(cx, 0, DType::F64)?;
     let name = cx.str("parameter").to_owned();
-    // The error is that of the function that users called.
+    // The error names the function that the user called.
     let of = mxnet_core::registry::find(cx.str("of")).map_or(cx.op.name, |op| op.name);
     let faults = report(cx, move |[at, value, _]| {
         let value = f64::from_bits(value as u64);
@@ -218,7 +218,7 @@ fn checked(cx: &KernelCx) -> Result<()> {
 fn integers(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
     let (low, last) = (wide(cx.scalar("low")), wide(cx.scalar("last")));
-    // 0 stands for 2^64; integers above the range of i64 are drawn as their bits.
+    // 0 represents 2^64; integers above the range of i64 are drawn as bit patterns.
     let range = (last - low + 1) as u64;
     let draws = stream(cx);
     let args = [
@@ -284,7 +284,7 @@ fn between(cx: &KernelCx) -> Result<()> {
     run(cx, "BETWEEN", &names, out.len(), &args)
 }
 
-/// The least and the largest integer of a dtype; all of 64 bits for floats.
+/// Minimum and maximum of a dtype; the range of 64-bit integers for floats.
 fn bounds(dtype: DType) -> (i64, u64) {
     match dtype {
         DType::Bool => (0, 1),
@@ -300,7 +300,7 @@ fn bounds(dtype: DType) -> (i64, u64) {
     }
 }
 
-/// A random order of `0..n` in each row of `len` integers.
+/// A random permutation of `0..n` in each row of `len` integers.
 fn permutations(cx: &KernelCx, to: u64, len: usize, n: usize) -> Result<()> {
     if len == 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Reductions over axes, `argmax` and `argmin`: folds of expressions (`fold.rs`).
+//! Reductions over axes, `argmax` and `argmin`, by generated kernels (`fold.rs`).
 
 use mxnet_core::{KernelCx, Result, variants};
 use mxnet_tensor::{DType, DeviceKind, Dims, Strides};
@@ -7,18 +7,18 @@ use smallvec::{SmallVec, smallvec};
 use super::fold::{self, Fold};
 use super::operand::Operand;
 
-/// What an operator combines.
+/// Accumulation of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Numbers that add up or multiply: small integers in 64 bits, halves in f32.
+    /// Sums and products: small integers accumulate in 64 bits, f16 and bf16 in f32.
     Arithmetic,
-    /// As `Arithmetic`; the result is real.
+    /// Like `Arithmetic`, with a real result.
     Squares,
     /// Truth values.
     Truth,
-    /// Truth values that are counted.
+    /// The number of true values.
     Count,
-    /// Elements that are compared.
+    /// Comparisons.
     Order,
 }
 
@@ -106,7 +106,7 @@ const REDUCTIONS: &[Reduction] = &[
         combine: "minimum(s, t)",
         ..ADD
     },
-    // Of NaN alone the result is NaN.
+    // If all elements are NaN, the result is NaN.
     Reduction {
         op: "nan_max",
         kind: Kind::Order,
@@ -133,7 +133,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     variants::register("argmin", kind, 0, |cx| position(cx, false))
 }
 
-/// What elements of `from` are combined in for a result of `to`.
+/// The accumulator type for elements of `from` and a result of `to`.
 pub(super) fn accumulator(kind: Kind, op: &str, from: DType, to: DType) -> DType {
     use DType::{BF16, Bool, C64, C128, F16, F32, F64, I64, U64};
     let is_wide = matches!(to, F64 | C128);
@@ -175,14 +175,14 @@ impl Reduction {
     }
 }
 
-/// Which axes of input 0 a call folds.
+/// Which axes of input 0 a call reduces.
 fn folded_axes(cx: &KernelCx) -> Result<SmallVec<[bool; 8]>> {
     let axes = cx.axes("axis", 0)?;
     let ndim = cx.input(0).layout().ndim();
     Ok((0..ndim).map(|i| axes.contains(&i)).collect())
 }
 
-/// Strides of a result along the axes of what was folded.
+/// Strides of a result along the axes of the input; 0 along reduced ones.
 pub(super) fn result_strides(strides: &[isize], folded: &[bool]) -> Strides {
     if strides.len() == folded.len() {
         return Strides::from_slice(strides);
@@ -195,7 +195,7 @@ pub(super) fn result_strides(strides: &[isize], folded: &[bool]) -> Strides {
     folded.iter().map(along).collect()
 }
 
-/// Output `i` as folds see it.
+/// Output `i` with strides along the axes of the input.
 fn result<'a>(cx: &KernelCx<'a>, i: usize, shape: &[usize], folded: &[bool]) -> Operand<'a> {
     let y = Operand::of(cx.output(i));
     let strides = result_strides(&y.strides, folded);
@@ -207,7 +207,7 @@ fn reduce(cx: &KernelCx) -> Result<()> {
         .ok_or_else(|| mxnet_core::Error::internal(cx.op.name, "it is no reduction"))?;
     let to = cx.output(0).dtype();
     let mut x = Operand::input(cx, 0)?;
-    // Floats that are asked for as integers become integers before they are folded, as in NumPy.
+    // With an integer result dtype, floats are converted to integers before the reduction, as in NumPy.
     if reduction.kind == Kind::Arithmetic
         && reduction.op != "nan_sum"
         && x.dtype.is_inexact()
@@ -222,7 +222,7 @@ fn reduce(cx: &KernelCx) -> Result<()> {
     fold::run(cx, &fold, &shape, &folded, &[y], &[x], &[])
 }
 
-/// Means in f64, as [`moments`] needs them.
+/// Mean in f64, for [`moments`].
 fn mean_fold(compute: DType) -> Fold<'static> {
     Fold {
         name: "mean_of_moments",
@@ -239,7 +239,7 @@ fn mean_fold(compute: DType) -> Fold<'static> {
     }
 }
 
-/// Squared distances from the mean `b`. Numbers: what their count is reduced by, and whether distances are those from the real part of the mean.
+/// Squared deviations from the mean `b`. Numbers: `ddof`, and whether deviations are from the real part of the mean.
 fn distance_fold(compute: DType, root: bool) -> Fold<'static> {
     let is_complex = compute.is_complex();
     Fold {
@@ -266,7 +266,7 @@ fn distance_fold(compute: DType, root: bool) -> Fold<'static> {
     }
 }
 
-/// Variance or its root: the mean, then squared distances from it, both in f64.
+/// Variance or standard deviation: first the mean, then squared deviations from it, both in f64.
 fn moments(cx: &KernelCx, root: bool) -> Result<()> {
     let x = Operand::input(cx, 0)?;
     let folded = folded_axes(cx)?;
@@ -279,7 +279,7 @@ fn moments(cx: &KernelCx, root: bool) -> Result<()> {
         .map(|(&n, &is_folded)| if is_folded { 1 } else { n })
         .collect();
     let mean = Operand::new(cx, &kept, compute)?;
-    // Broadcast along the folded axes.
+    // Broadcast along the reduced axes.
     let strides: Strides = (mean.strides.iter().zip(&folded))
         .map(|(&stride, &is_folded)| if is_folded { 0 } else { stride })
         .collect();
@@ -309,7 +309,7 @@ fn moments(cx: &KernelCx, root: bool) -> Result<()> {
     )
 }
 
-/// The first of the largest or smallest elements. NaN counts as both.
+/// Position of the first maximum or minimum. NaN counts as either.
 fn position_fold(from: DType, of_largest: bool) -> Fold<'static> {
     let compute = match from {
         DType::F16 | DType::BF16 => DType::F32,

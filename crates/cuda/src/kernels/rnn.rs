@@ -1,6 +1,7 @@
-//! Recurrent layers: the input's share of all gates is one product, then every step multiplies the state and applies the gates (`rnn.cuh`).
+//! Recurrent layers: the input's contribution to all gates is one matrix product; each step then multiplies the hidden state and applies the gates
+//! (`rnn.cuh`).
 //!
-//! The workspace is the CPU's: all gates, then the LSTM's cells or the GRU's share of the state of n.
+//! The workspace has the layout of the CPU kernels: all gates, then the LSTM's cell states or the GRU's hidden products of n.
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -36,7 +37,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     })
 }
 
-/// Numbers of cells in the text.
+/// Numbers of the cells in the kernel source.
 const LSTM: usize = 0;
 const GRU: usize = 1;
 
@@ -82,12 +83,12 @@ impl Layer {
         self.batch * self.hidden
     }
 
-    /// The `s`-th step taken.
+    /// Time index of the `s`-th step in processing order.
     fn step(&self, s: usize) -> usize {
         if self.reverse { self.time - 1 - s } else { s }
     }
 
-    /// Elements of the gates of all steps, and of what is kept beside them.
+    /// Elements of the workspace: those of the gates of all steps, and those of one extra vector per step.
     fn kept(&self) -> (usize, usize) {
         let beside = if self.cell <= GRU {
             self.time * self.state()
@@ -101,7 +102,7 @@ impl Layer {
         (elements * self.dtype.size()) as u64
     }
 
-    /// A dense matrix `elements` behind an address.
+    /// A dense matrix at an offset of `elements` from an address.
     fn matrix(&self, at: u64, elements: usize, row: usize, column: usize) -> Matrix {
         Matrix {
             at: at + self.bytes(elements),
@@ -115,12 +116,12 @@ fn pointer(x: Option<&Operand>) -> u64 {
     x.map_or(0, |x| x.ptr)
 }
 
-/// Input `i` dense as `dtype`, if it is there and has elements.
+/// Input `i` dense as `dtype`; `None` if it is absent or empty.
 fn given<'a>(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Option<Operand<'a>>> {
     Ok(Operand::dense_or_none(cx, i, dtype)?.filter(|x| !x.is_empty()))
 }
 
-/// The lengths of the sequences, if they differ. One outside of `0..=time` is reported.
+/// The lengths of the sequences, if they are given. A length outside of `0..=time` is reported.
 fn lengths<'a>(cx: &KernelCx<'a>, g: &Layer) -> Result<Option<Operand<'a>>> {
     let Some(lengths) = given(cx, 7, DType::I64)? else {
         return Ok(None);
@@ -140,7 +141,7 @@ fn lengths<'a>(cx: &KernelCx<'a>, g: &Layer) -> Result<Option<Operand<'a>>> {
     Ok(Some(lengths))
 }
 
-/// Writes the first state, or 0, to the results behind the ends of sequences.
+/// Writes the initial state, or 0, to the results after the ends of sequences.
 fn fill_ends(cx: &KernelCx, g: &Layer, lengths: &Operand, state: u64, y: u64) -> Result<()> {
     let args = [
         Arg::Pointer(lengths.ptr),
@@ -196,7 +197,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
         );
         let own = sums + g.bytes(t * g.batch * width);
         if h != 0 {
-            // (hidden, gate unit) from (gate unit, hidden).
+            // (gate unit, hidden) -> (hidden, gate unit)
             let wh = |gate: usize| {
                 g.matrix(
                     pointer(wh.as_ref()),
@@ -272,7 +273,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     let (dhn, dcn) = (dense(11)?, dense(12)?);
     let lengths = lengths(cx, &g)?;
     if let (Some(lengths), Some(found)) = (&lengths, &y) {
-        // From the last step to the first, the first real step has found the first state before it.
+        // Reverse direction: the first valid step was preceded by the initial state, so it is stored in the padding.
         let own = Operand::new(cx, cx.input(8).shape(), g.dtype)?;
         operand::copy(cx, found, &own)?;
         fill_ends(cx, &g, lengths, pointer(h0.as_ref()), own.ptr)?;
@@ -288,7 +289,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         );
         return Err(Error::value(cx.op.name, problem));
     }
-    // The steps overwrite it, but the graph may be walked again.
+    // The steps overwrite the workspace, but the backward pass may run again: use a copy.
     let space = Operand::new(cx, &kept.shape, g.dtype)?;
     operand::copy(cx, &kept, &space)?;
     let (sums, beside) = (space.ptr, space.ptr + g.bytes(all));
@@ -302,7 +303,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     };
     let dh = begin(dhn.as_ref())?;
     let dc = begin(dcn.as_ref().filter(|_| g.cell == LSTM))?;
-    // dh += what the sums of step t send back through wh.
+    // dh += cotangents of step t's pre-activations @ wh.
     let through = |t: usize| -> Result<()> {
         let to = g.matrix(dh.ptr, 0, hidden, 1);
         let from = g.matrix(sums, t * g.batch * width, width, 1);
@@ -362,7 +363,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     if !cx.output(6).is_empty() {
         operand::copy(cx, &states(&dc), &Operand::of(cx.output(6)))?;
     }
-    // The gradients that are products over all steps at once.
+    // The gradients of the parameters and of the data: products over all steps at once.
     let made = |i: usize| Operand::new(cx, cx.output(i).shape(), g.dtype);
     let [dx, dwi, dwh, dbi, dbh] = [made(0)?, made(1)?, made(2)?, made(3)?, made(4)?];
     let d = |row: usize, column: usize| g.matrix(sums, 0, row, column);
@@ -399,7 +400,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         if count == 0 {
             continue;
         }
-        // Steps after the first saw results; those of the steps before them lie one step away.
+        // All steps but the first used the result of the step before as hidden state; it lies one step away in `y`.
         let (later, seen) = if g.reverse {
             (0, g.batch)
         } else {

@@ -1,4 +1,4 @@
-//! Running sums, products and extremes along an axis.
+//! Cumulative sums, products and extrema along an axis.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use super::reduce::{Kind, accumulator};
 use crate::launch::{Arg, Grid, launch};
 use crate::text::{MATH, type_name};
 
-/// Operators: what is combined, what the running value begins with, and the combination of `s`, which comes first, and `t`.
+/// Operators: kind, initial value, and the combination of `s` and `t`, of which `s` comes first.
 const SCANS: &[(&str, Kind, &str, &str)] = &[
     ("cumsum", Kind::Arithmetic, "convert<T>(0)", "add(s, t)"),
     (
@@ -25,18 +25,18 @@ const SCANS: &[(&str, Kind, &str, &str)] = &[
     ("cummin", Kind::Order, "highest<T>()", "minimum(s, t)"),
 ];
 
-/// Who computes a line.
+/// Whether a block or a thread scans a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// A block of threads, a tile after the other.
+    /// A block of threads, one tile after the other.
     Block,
     /// One thread: for many lines.
     Thread,
 }
 
-/// Threads of a block that computes a line.
+/// Threads of a block that scans a line.
 const THREADS: usize = 256;
-/// Elements that each of them takes at once.
+/// Elements per thread and tile.
 const ITEMS: usize = 4;
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
@@ -54,11 +54,11 @@ fn scan(cx: &KernelCx) -> Result<()> {
     let &(op, kind, neutral, combine) = (SCANS.iter().find(|s| s.0 == cx.op.name))
         .ok_or_else(|| Error::internal(cx.op.name, "it is no running fold"))?;
     let mut x = Operand::input(cx, 0)?;
-    // Floats that are asked for as integers become integers before they are folded, as in NumPy.
+    // With an integer result dtype, floats are converted to integers before the scan, as in NumPy.
     if x.dtype.is_inexact() && !y.dtype.is_inexact() {
         x = x.into_typed(cx, y.dtype)?;
     }
-    // Without an axis the elements are taken in C order.
+    // Without an axis, the elements are scanned in C order.
     let flat = cx.is_none("axis") || x.shape.is_empty();
     if flat {
         let (dtype, len) = (x.dtype, x.len());
@@ -167,7 +167,7 @@ extern \"C\" __global__ void kernel(const mx::{from} *x, mx::{to} *y, mx::Stride
 }
 "
         .to_owned(),
-        // Each thread folds its items; the values of all threads up to each one are found by doubling distances.
+        // Each thread folds its items; the prefixes of all threads are computed in log2(threads) steps with doubling distances.
         By::Block => format!(
             "    __shared__ Vector<T, {THREADS}> totals;
     const i64 me = threadIdx.x, count = blockDim.x;

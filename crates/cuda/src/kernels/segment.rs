@@ -1,4 +1,4 @@
-//! Rows in segments: the operators of ragged arrays, and the reductions of segments of sparse ones (`segment.cuh`).
+//! Rows in segments: the operators of ragged arrays, and segment reductions of sparse arrays (`segment.cuh`).
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::{Error, Result, registry, variants};
@@ -14,14 +14,14 @@ use crate::text::MATH;
 
 pub(super) const SEGMENT: &str = include_str!("../text/segment.cuh");
 
-/// What rows are folded to in the text.
+/// Numbers of the reductions in the kernel source.
 const SUM: i64 = 0;
 const PRODUCT: i64 = 1;
 const MAX: i64 = 2;
 const MIN: i64 = 3;
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    // The operators are of crates that a program need not have.
+    // The operators belong to crates that may not be linked into the program.
     let add = |name: &str, kernel: variants::DeviceKernel| match registry::find(name) {
         Some(_) => variants::register(name, kind, 0, kernel),
         None => Ok(()),
@@ -110,7 +110,7 @@ pub(super) struct Segments {
     inner: i64,
 }
 
-/// Offsets of a call, checked on the device.
+/// Segment offsets of a call, checked on the device.
 pub(super) struct Cut<'a> {
     pub segments: Segments,
     _offsets: Option<Operand<'a>>,
@@ -159,7 +159,7 @@ impl<'a> Cut<'a> {
         })
     }
 
-    /// No segments, of so many rows.
+    /// `rows` rows without segments.
     pub fn uncut(rows: usize) -> Cut<'a> {
         let segments = Segments {
             offsets: 0,
@@ -173,7 +173,7 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// Writes the segment of each row.
+    /// Writes the segment index of each row.
     pub fn numbers(&self, cx: &KernelCx, to: u64) -> Result<()> {
         let args = [Arg::Pointer(to), Arg::Bytes(bytes(&self.segments))];
         run(cx, "NUMBERS", "u8", self.segments.rows as usize, &args)
@@ -184,7 +184,7 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Folds the rows of segments. Of no row an extreme is 0 if `is_zero_of_none`.
+/// Reduces the rows of segments. The extremum of an empty segment is 0 if `is_zero_of_none`.
 fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
     let (x, out) = (Operand::input(cx, 0)?, Operand::of(cx.output(0)));
     let cut = Cut::read(cx, 1, cx.input(0).shape())?;
@@ -196,7 +196,7 @@ fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
     };
     let dtype = x.dtype;
     let x = x.into_dense(cx, dtype)?;
-    // What is summed in another dtype than the result's is converted behind it.
+    // If the accumulator type differs from the result's dtype, the sums are converted afterwards.
     let is_direct = out.dtype == wide && out.is_dense();
     let to = if is_direct {
         Operand::at(out.ptr, &out.shape, &out.strides, wide)
@@ -263,7 +263,7 @@ fn pad(cx: &KernelCx, which: &str, x: &Operand, cut: &Cut, length: usize, fill: 
     run(cx, which, moved(out.dtype()), out.len(), &args)
 }
 
-/// Sorts each column by its elements, then, keeping that order, by the segments of the rows.
+/// Sorts each column by its elements, then stably by the segments of the rows.
 fn argsort(cx: &KernelCx) -> Result<()> {
     let x = Operand::input(cx, 0)?;
     let cut = Cut::read(cx, 1, cx.input(0).shape())?;
@@ -310,7 +310,7 @@ fn key(which: &str, name: &str) -> String {
 }
 
 fn text(which: &str, name: &str) -> String {
-    // Integers are summed in 64 bits, halves in f32.
+    // Integers are summed in 64 bits, f16 and bf16 in f32.
     let wide = match name {
         "boolean" | "i8" | "i16" | "i32" | "i64" if which == "FOLD" => "i64",
         "u8" | "u16" | "u32" | "u64" if which == "FOLD" => "u64",

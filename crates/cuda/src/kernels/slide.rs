@@ -1,4 +1,4 @@
-//! Sums of products over short distances: convolutions of sequences, and attention to neighbours (`slide.cuh`).
+//! Sums of products over short distances: correlation of sequences, and sliding-window attention (`slide.cuh`).
 
 use mxnet_core::Result;
 use mxnet_core::cx::KernelCx;
@@ -35,20 +35,20 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
 }
 
 struct Shifts {
-    /// How many elements of the second sequence lie in front of the first one at the first shift.
+    /// Number of elements of the second sequence that precede the first one at the first shift.
     before: usize,
     reversed: bool,
     conjugated: bool,
 }
 
 impl Shifts {
-    /// Those of the call's mode.
+    /// The shifts for the call's mode.
     fn of(cx: &KernelCx, is_convolution: bool) -> Shifts {
         let (n, m) = (cx.input(0).len(), cx.input(1).len());
         let least = n.min(m);
         let start = match cx.str("mode") {
             "full" => 0,
-            // The middle; of a correlation in which the second sequence is the longer one, that of the mirrored one.
+            // The centre; for a correlation whose second sequence is the longer one, that of the reversed correlation.
             "same" if m > n && !is_convolution => least / 2,
             "same" => (least - 1) / 2,
             _ => least - 1,
@@ -91,7 +91,7 @@ struct Window {
     dilations: u64,
 }
 
-/// Scores of the rows of input `rows` with those in their windows; or sums of these, scattered or not.
+/// Scores of the rows of input `rows` with those in their windows; or weighted sums of these, gathered or scattered.
 fn window(cx: &KernelCx, rows: usize, scatter: Option<bool>) -> Result<()> {
     let out = cx.output(0);
     let dtype = out.dtype();

@@ -1,4 +1,4 @@
-//! Softmax, its logarithm and their gradient, and cross entropy with labels.
+//! Softmax, log-softmax and their gradients, and cross entropy with labels.
 
 use mxnet_core::{KernelCx, Result, variants};
 use mxnet_tensor::{DType, DeviceKind};
@@ -17,7 +17,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     variants::register("cross_entropy_gradient", kind, 0, cross_entropy_gradient)
 }
 
-/// Rows of data: `len` elements, `inner` apart, of which there are `outer * inner`.
+/// Rows of data: `outer * inner` rows of `len` elements with stride `inner`.
 struct Rows {
     outer: usize,
     len: usize,
@@ -37,7 +37,7 @@ impl Rows {
         self.outer * self.inner
     }
 
-    /// Whether each thread takes a row of its own: short rows, and those whose neighbours lie beside them.
+    /// Whether each thread computes a row: for short rows, and for rows that are adjacent in memory.
     fn by_thread(&self) -> bool {
         self.len <= 32 || self.inner >= 32 && self.count() >= 4096
     }
@@ -65,7 +65,7 @@ impl Rows {
     }
 }
 
-/// A text: the types of the data and of the result, what it computes in, who computes a row, and what is called.
+/// A kernel source for the types of data, result and computation; `way` says whether a block or a thread computes a row.
 fn text(function: &str, types: [DType; 3], way: &str) -> String {
     let [x, y, compute] = types.map(type_name);
     format!(
@@ -86,7 +86,7 @@ fn key(function: &str, types: [DType; 3], way: &str) -> String {
     format!("{function}:{x}:{y}:{compute}:{way}")
 }
 
-/// The dtype that a dtype is computed in.
+/// The compute type of a dtype.
 fn compute(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -94,7 +94,7 @@ fn compute(dtype: DType) -> DType {
     }
 }
 
-/// What is called, by name.
+/// Names and calls of the functions.
 const FUNCTIONS: &[(&str, &str)] = &[
     (
         "softmax",
@@ -150,14 +150,14 @@ fn run(cx: &KernelCx, function: &str, types: [DType; 3], rows: &Rows, args: &[Ar
     launch(cx, &key(function, types, way), source, rows.grid(), args)
 }
 
-/// The address of an operand that may be absent.
+/// The address of an optional operand; 0 if it is absent.
 fn address(x: Option<&Operand>) -> Arg<'static> {
     Arg::Pointer(x.map_or(0, |x| x.ptr))
 }
 
 fn softmax(cx: &KernelCx, function: &str) -> Result<()> {
     let to = cx.output(0).dtype();
-    // Exact dtypes become what is computed in; halves are read as they are.
+    // Integers are converted to the compute type first; f16 and bf16 are read as they are.
     let from = match cx.input(0).dtype() {
         dtype if dtype.is_float() => dtype,
         _ => compute(to),
@@ -207,7 +207,7 @@ fn gradient(cx: &KernelCx) -> Result<()> {
     dx.finish(cx)
 }
 
-/// The label that counts for nothing: whether there is one, and which.
+/// The label to ignore: whether there is one, and its value.
 fn ignored(cx: &KernelCx) -> [Arg<'static>; 2] {
     let ignored = cx.opt_int("ignore");
     [
@@ -276,7 +276,7 @@ fn cross_entropy_gradient(cx: &KernelCx) -> Result<()> {
     dx.finish(cx)
 }
 
-/// A place to write an output in C order: the output itself, or memory that is copied there.
+/// Destination of an output in C order: the output itself, or a buffer that is copied there.
 pub(super) struct Staged<'a> {
     target: Operand<'a>,
     buffer: Option<Operand<'a>>,

@@ -1,4 +1,4 @@
-//! Sparse matrices in compressed rows: orders of patterns, rows at positions, products with dense arrays (`sparse.cuh`).
+//! Sparse matrices in compressed rows: sorting of patterns, rows at positions, products with dense arrays (`sparse.cuh`).
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::{Error, Result, registry, variants};
@@ -14,7 +14,7 @@ use crate::text::MATH;
 const SPARSE: &str = include_str!("../text/sparse.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    // The operators are of a crate that a program need not have.
+    // The operators belong to a crate that may not be linked into the program.
     let add = |name: &str, kernel: variants::DeviceKernel| match registry::find(name) {
         Some(_) => variants::register(name, kind, 0, kernel),
         None => Ok(()),
@@ -41,7 +41,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         let order = picked(cx, &by_column, &by_row)?;
         operand::copy(cx, &order, &Operand::of(cx.output(0)))?;
         let cut = Cut::uncut(rows.len());
-        // Columns out of bounds are found as rows are: by the offsets that they would make.
+        // Columns out of range are found like invalid rows, from the offsets that they would give.
         let counts = Operand::new(cx, &[cx.int("num_columns") as usize + 1], DType::I64)?;
         inverted(
             cx,
@@ -159,7 +159,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     })
 }
 
-/// The error of an index that its axis does not have.
+/// The fault argument for an index outside of its axis.
 fn outside(cx: &KernelCx, name: &'static str) -> Result<Arg<'static>> {
     let op = cx.op.name;
     report(cx, move |[at, index, size]| {
@@ -170,7 +170,7 @@ fn outside(cx: &KernelCx, name: &'static str) -> Result<Arg<'static>> {
     })
 }
 
-/// Rows of the elements in an order of their columns to output `outputs[0]`, the first of each column to `outputs[1]`.
+/// Writes the rows of the elements, sorted by column, to output `outputs[0]`, and the offset of each column to `outputs[1]`.
 fn invert(
     cx: &KernelCx,
     indices: &Operand,
@@ -208,7 +208,7 @@ fn inverted(
     )
 }
 
-/// Positions of points in the pattern of inputs `pattern` and `pattern + 1`.
+/// Finds the positions of points in the pattern given by the inputs `pattern` and `pattern + 1`.
 fn find(
     cx: &KernelCx,
     columns: &Operand,

@@ -1,5 +1,5 @@
-//! Folds by any elementwise function of two arrays, which an attribute names: `reduce`, `accumulate` and `reduceat` of functions that have no kernels
-//! of their own. The order may matter, so one thread folds the elements of a result, one after the other.
+//! Folds by any binary elementwise function, which an attribute names: `reduce`, `accumulate` and `reduceat` of functions that have no kernels
+//! of their own. The order may matter, so one thread folds the elements of a result sequentially.
 
 use mxnet_core::{Error, KernelCx, Result, registry, variants};
 use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Strides};
@@ -18,7 +18,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     variants::register("fold_segments", kind, 0, segments)
 }
 
-/// What follows the function: `X` is the type of the elements, `Y` that of the results, `T` what is computed in.
+/// Source after the function: `X` is the type of the elements, `Y` that of the results, `T` the compute type.
 const KERNEL: &str = "
 extern \"C\" __global__ void kernel(const mx::X *x, const mx::boolean *mask, mx::Y *y, mx::Number initial, mx::i64 has_initial, mx::Strided<3> kept, mx::Strided<2> folded, mx::u64 num_outs, mx::u64 len, mx::i64 step) {
     using namespace mx;
@@ -35,7 +35,7 @@ extern \"C\" __global__ void kernel(const mx::X *x, const mx::boolean *mask, mx:
                 else value = next;
                 begun = true;
             }
-            // Every step has a place of its own.
+            // Each step is stored (`accumulate`).
             if (step != 0) y[at[2] + (i64)i * step] = convert<Y>(value);
         }
         if (step == 0) y[at[2]] = convert<Y>(value);
@@ -70,14 +70,14 @@ fn key(function: &Function, from: DType, to: DType) -> String {
     format!("fold_function:{}:{compute}:{from}:{to}", function.name)
 }
 
-/// A fold of one call: input, mask, result along the axes of the input, and which of these are folded.
+/// A fold of one call: input, mask, result along the axes of the input, and which of these are reduced.
 struct Fold<'a> {
     x: Operand<'a>,
     mask: Option<Operand<'a>>,
     y: Operand<'a>,
     folded: SmallVec<[bool; 8]>,
     initial: Option<Scalar>,
-    /// Distance of the results of all steps; 0 if there is one result.
+    /// Stride between the results of all steps; 0 if there is one result.
     step: isize,
 }
 
@@ -144,7 +144,7 @@ fn fold(cx: &KernelCx) -> Result<()> {
     let folded: SmallVec<[bool; 8]> = (0..x.shape.len()).map(|i| axes.contains(&i)).collect();
     let mask = match cx.opt(1) {
         Some(mask) => {
-            // Its own shape first: converted elements are as many.
+            // Converted in its own shape before it is broadcast, because it has fewer elements then.
             let dense = Operand::dense(cx, 1, DType::Bool)?;
             let layout = Layout::contiguous(mask.shape()).broadcast_to(&x.shape)?;
             Some(dense.with(layout.shape(), layout.strides()))

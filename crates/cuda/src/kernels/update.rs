@@ -1,4 +1,4 @@
-//! Optimizer steps of many weights in few launches (`update.cuh`): numbers of a step stay on the device.
+//! Optimizer steps of many weights in few launches (`update.cuh`). Rates and decays stay on the device.
 
 use mxnet_core::cpu;
 use mxnet_core::cx::KernelCx;
@@ -13,10 +13,10 @@ use crate::text::MATH;
 
 const UPDATE: &str = include_str!("../text/update.cuh");
 
-/// The most weights of a launch.
+/// Maximum number of weights per launch.
 const MANY: usize = 24;
 
-/// Numbers of rules in the text.
+/// Numbers of the rules in the kernel source.
 const SGD: i64 = 0;
 const MOMENTUM: i64 = 1;
 const NAG: i64 = 2;
@@ -134,11 +134,11 @@ struct Step {
     counts: Rates,
 }
 
-/// The lists of a call.
+/// The array arguments of a call, which are lists with one entry per weight.
 struct Lists<'a, 'b> {
     cx: &'b KernelCx<'a>,
     n: usize,
-    /// Weights, gradients, states, master copies.
+    /// Number of lists: weights, gradients, states, master copies.
     lists: usize,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Lists<'a, '_> {
         self.cx.opt(k * self.n + i)
     }
 
-    /// The arrays that are written for weight `i`.
+    /// The arrays that the update of weight `i` writes.
     fn written(&self, i: usize) -> impl Iterator<Item = &'a Tensor> {
         (0..self.lists)
             .filter(|&k| k != 1)
@@ -178,7 +178,7 @@ impl<'a> Lists<'a, '_> {
         false
     }
 
-    /// The numbers in array `j` behind the lists.
+    /// The numbers in array argument `j` after the lists.
     fn numbers(&self, j: usize) -> Result<(Option<Operand<'a>>, Rates)> {
         let i = self.lists * self.n + j;
         let x = Operand::dense_or_none(self.cx, i, DType::F64)?;
@@ -190,7 +190,7 @@ impl<'a> Lists<'a, '_> {
     }
 }
 
-/// One step. `rule` gives the rule's number for how many of at most `max_states` states a weight has; `numbers` are two factors and epsilon.
+/// One step. `rule` returns the rule's number for the number of states of a weight, at most `max_states`; `numbers` are two factors and epsilon.
 fn update(
     cx: &KernelCx,
     max_states: usize,
@@ -238,7 +238,7 @@ fn update(
     };
     let is_f64 = |i: usize| given.entry(0, i).is_some_and(|x| x.dtype() == DType::F64);
     if !given.share_memory() {
-        // Weights of one rule and one type together.
+        // Weights with equal rule and type are updated together.
         let mut left: Vec<usize> = (0..n).collect();
         while let Some(&first) = left.first() {
             let belongs = |i: &usize| {
@@ -266,14 +266,14 @@ fn update(
             }
         }
     }
-    // One after the other: a weight that is named twice is updated twice, and a gradient may be what an earlier weight has become.
+    // Sequentially: a weight that occurs twice is updated twice, and a gradient may share memory with an earlier weight.
     (0..n).try_for_each(|i| update_group(&given, &[i], &step(rule(num_states(i)), 1), is_f64(i)))
 }
 
 fn update_group(given: &Lists, group: &[usize], step: &Step, is_f64: bool) -> Result<()> {
     let cx = given.cx;
     let mut weights = [Weight::default(); MANY];
-    // Copies that the launch reads, and those that are copied back behind it.
+    // Temporary copies that the launch reads, and those that are copied back after it.
     let (mut read, mut staged) = (Vec::new(), Vec::new());
     let mut written = |x: &Tensor| -> Result<Buffer> {
         let own = Operand::of(x);

@@ -1,7 +1,7 @@
-// What has an index or a number for every element. T: an unsigned integer of the elements' size.
+// Operators with an index or a number per element. T: an unsigned integer of the elements' size.
 
 #ifdef GATHER
-// `walk.from` are places in x but for the indexed axis, `walk.to` those in the result; indices are dense, in the order of the walk.
+// `walk.from` are offsets in x without the indexed axis, `walk.to` those in the result; indices are dense, in the order of the walk.
 extern "C" __global__ void kernel(const T* x, const i64* indices, T* out, Walk walk, i64 size, i64 stride, u64* faults) {
     EACH(e, walk.n) {
         i64 from, to, i = indices[e];
@@ -14,7 +14,7 @@ extern "C" __global__ void kernel(const T* x, const i64* indices, T* out, Walk w
 #endif
 
 #ifdef NUMBER
-// Offsets in the target of a scatter along an axis: those of the other axes and of the index; OUTSIDE for an index out of bounds.
+// Element offsets in the target of a scatter along an axis; OUTSIDE for an index out of range.
 extern "C" __global__ void kernel(const i64* indices, i64* offsets, Walk walk, i64 size, i64 stride, u64* faults) {
     EACH(e, walk.n) {
         i64 from, to, i = indices[e];
@@ -28,7 +28,7 @@ extern "C" __global__ void kernel(const i64* indices, i64* offsets, Walk walk, i
 #endif
 
 #ifdef CHOOSE
-// Elements of one of several arrays where its number stands. Negative `count`: other numbers are for other arrays.
+// Elements of one of several arrays, selected by `numbers`. This launch copies those of array `own`. Numbers outside of 0..count are errors.
 extern "C" __global__ void kernel(const i64* numbers, const T* x, T* out, Walk walk, i64 own, i64 count, u64* faults) {
     EACH(e, walk.n) {
         i64 from, to;
@@ -41,13 +41,13 @@ extern "C" __global__ void kernel(const i64* numbers, const T* x, T* out, Walk w
 #endif
 
 #ifdef RESOLVE
-// Positions on an axis of `size`. T: the type of the indices. Mode 0: negative ones count from the end; 1: modulo the size; 2: the nearest there is.
+// Positions on an axis of `size`. T: the type of the indices. Mode 0: negative indices count from the end; 1: modulo the size; 2: clipped.
 extern "C" __global__ void kernel(const T* indices, i64* out, Walk walk, i64 size, i64 mode, u64* faults) {
     EACH(e, walk.n) {
         i64 from, to;
         walk.at(e, from, to);
         const T given = indices[from];
-        // Numbers above the largest int64 are outside of every axis.
+        // Unsigned numbers above the largest int64 are out of range for any axis.
         const bool is_huge = same<T, u64> && (u64)given >> 63 != 0;
         i64 i = is_huge ? 0x7fffffffffffffffLL : (i64)given;
         if (mode == 1) {

@@ -1,6 +1,8 @@
-// Attention, tile by tile, without a matrix of scores in memory. T: elements; R: what is computed in.
+// Attention, tile by tile, without storing the matrix of scores. T: elements; R: compute type.
 //
-// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022. Gradients need no sum over
+// Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022. Gradients need no sums
+// across
+// blocks: in one pass each block has its own queries, in the other its own keys.
 // threads of different blocks: one pass has queries, the other keys as its own.
 
 struct Attention {
@@ -16,7 +18,7 @@ struct Attention {
         mask_batch.at(batch, from, to);
         return mask + from;
     }
-    // A scaled product with its mask; -infinity for what a query does not see.
+    // A scaled product plus the mask; -infinity for keys that the query does not attend to.
     __device__ R score(R product, const R* of_batch, i64 query, i64 key) const {
         if (key >= keys || query >= queries || (is_causal && key > query)) return -infinity<R>();
         R score = product * (R)scale;
@@ -25,7 +27,7 @@ struct Attention {
     }
 };
 
-// Products of the rows of two tiles, 16 elements of the rows at a time: `sums[i][j]` is that of rows ty + 16 i of a and tx + 16 j of b.
+// Dot products of the rows of two tiles, 16 elements at a time: `sums[i][j]` is that of rows ty + 16 i of a and tx + 16 j of b.
 template <int ROWS, int COLUMNS>
 MX_FN void products(
     const T* a, i64 first_a, i64 rows_a, const T* b, i64 first_b, i64 rows_b, i64 dim,
@@ -56,7 +58,7 @@ MX_FN void products(
 }
 
 #ifdef FORWARD
-// 64 queries and a part of 64 elements of the values a block; blocks along y are parts.
+// Each block computes 64 queries and a part of 64 elements of the values; blocks along y are parts.
 extern "C" __global__ void __launch_bounds__(256) kernel(const T* q, const T* k, const T* v, T* out, R* lse, Attention g) {
     __shared__ R tile_q[64][17], tile_k[32][17], weights[64][33], values[32][64], most[64], total[64], factor[64];
     const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
@@ -84,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const T* q, const T* k,
                 values[e / 64][e % 64] = key < g.keys && at < g.value_dim ? convert<R>(v[(batch * g.keys + key) * g.value_dim + at]) : (R)0;
             }
             __syncthreads();
-            // Four threads a row.
+            // Four threads per row.
             const int row = threadIdx.x / 4, own = threadIdx.x % 4 * 8;
             R largest = most[row];
             for (int j = 0; j < 8; j++) largest = weights[row][own + j] > largest || weights[row][own + j] != weights[row][own + j] ? weights[row][own + j] : largest;
@@ -127,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel(const T* q, const T* k,
 #endif
 
 #ifdef SHARES
-// The sum of each row's result times its cotangent: one warp a row.
+// The dot product of each row's result and its cotangent; one warp per row.
 extern "C" __global__ void kernel(const T* out, const T* dout, R* shares, i64 rows, i64 dim) {
     const int lane = threadIdx.x % 32;
     for (i64 row = blockIdx.x * (i64)(blockDim.x / 32) + threadIdx.x / 32; row < rows; row += gridDim.x * (i64)(blockDim.x / 32)) {
@@ -140,7 +142,7 @@ extern "C" __global__ void kernel(const T* out, const T* dout, R* shares, i64 ro
 #endif
 
 #ifdef BACKWARD
-// Weights and slopes of the scores of 32 queries and 32 keys.
+// Weights and gradients of the scores of 32 queries and 32 keys.
 MX_FN void slopes_of(
     const T* q, const T* k, const T* v, const T* dout, const R* lse, const R* shares, const Attention& g, i64 batch, i64 query0, i64 key0, const R* mask,
     R (&tile_a)[32][17], R (&tile_b)[32][17], R (&weights)[32][33], R (&slopes)[32][33]
@@ -159,7 +161,7 @@ MX_FN void slopes_of(
             slopes[ty + 16 * i][tx + 16 * j] = score == -infinity<R>() ? (R)0 : weight * (falls[i][j] - share) * (R)g.scale;
         }
 }
-// A part of 64 elements of 32 rows.
+// Loads a part of 64 elements of 32 rows.
 MX_FN void load(R (&to)[32][64], const T* x, i64 first, i64 rows, i64 part, i64 dim) {
     __syncthreads();
     for (int e = threadIdx.x; e < 32 * 64; e += 256) {
@@ -176,7 +178,7 @@ MX_FN void store(const R (&sums)[2][4], T* x, i64 first, i64 rows, i64 part, i64
             if (row < rows && at < dim) x[row * dim + at] = convert<T>(sums[i][j]);
         }
 }
-// Blocks along y are parts of 64 elements. `own_keys`: gradients of keys and values, else of queries.
+// Blocks along y are parts of 64 elements. `own_keys`: gradients of keys and values, otherwise of queries.
 extern "C" __global__ void __launch_bounds__(256) kernel(
     const T* q, const T* k, const T* v, const T* dout, const R* lse, const R* shares, T* dq, T* dk, T* dv, Attention g, i64 own_keys
 ) {

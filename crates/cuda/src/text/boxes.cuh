@@ -1,10 +1,12 @@
-// Boxes and regions of images. T: elements of images; R: what is computed in.
+// Boxes and regions of images. T: elements of images; R: compute type.
 
 MX_FN f64 larger(f64 a, f64 b) { return a > b || b != b ? a : b; }
 MX_FN f64 smaller(f64 a, f64 b) { return a < b || b != b ? a : b; }
 
 #ifdef PAIRS
-// Rows and columns by the order of their scores, each at most once: one thread a matrix. `order` sorts the scores of each, the best first.
+// Greedy matching of rows and columns in the order of their scores, each at most once: one thread per matrix. `order` sorts the scores of each
+// matrix,
+// best first.
 extern "C" __global__ void kernel(
     const f64* scores, const i64* order, i64* columns, i64* rows, i64 batch, i64 n, i64 m, f64 threshold, i64 is_ascend, i64 limit
 ) {
@@ -26,7 +28,7 @@ extern "C" __global__ void kernel(
 #endif
 
 #ifdef SCORES
-// The scores by which boxes are taken; -infinity for those that are no candidates.
+// The scores for sorting boxes; -infinity for those that are not candidates.
 extern "C" __global__ void kernel(const f64* boxes, f64* scores, i64 count, i64 k, i64 score, i64 of_class, i64 background, f64 valid) {
     EACH(e, count) {
         const f64* box = boxes + e * k;
@@ -44,13 +46,13 @@ MX_FN Corners corners_of(const f64* box, i64 at, i64 is_center) {
     return Corners{x - z / 2, y - w / 2, x + z / 2, y + w / 2};
 }
 MX_FN f64 area(f64 left, f64 top, f64 right, f64 bottom) { return mul(larger(right - left, 0.0), larger(bottom - top, 0.0)); }
-// Intersection over union; 0 for boxes without an area.
+// Intersection over union; 0 for boxes without area.
 MX_FN f64 overlap(const Corners& a, const Corners& b) {
     const f64 shared = area(larger(a.left, b.left), larger(a.top, b.top), smaller(a.right, b.right), smaller(a.bottom, b.bottom));
     const f64 both = sum(sum(area(a.left, a.top, a.right, a.bottom), area(b.left, b.top, b.right, b.bottom)), -shared);
     return both > 0 ? shared / both : 0.0;
 }
-// One block an image: boxes in the order of their scores take those out that overlap them too much.
+// Non-maximum suppression, one block per image: boxes in the order of their scores remove those that overlap them too much.
 extern "C" __global__ void kernel(
     const f64* boxes, const f64* scores, const i64* order, i64* kept, u8* gone, i64 batch, i64 n, i64 k, i64 first, i64 of_class, i64 is_one_class,
     i64 is_center, f64 limit, i64 most
@@ -89,7 +91,7 @@ struct Regions {
     f64 scale;
     const f64* regions;
 
-    // The image of a region, -1 for one that belongs to none.
+    // The image of a region; -1 if the index is out of range.
     __device__ i64 image(i64 r) const {
         const f64 image = regions[5 * r];
         return image >= 0 && image < (f64)images ? (i64)image : -1;
@@ -141,7 +143,7 @@ extern "C" __global__ void kernel(const T* data, i64* positions, Regions g, u64*
 #endif
 
 #ifdef MEANS
-// The first of the samples of a bin along an axis, their distance and their number.
+// First sample of a bin along an axis, distance between samples, number of samples.
 MX_FN void samples_of(const Regions& g, i64 r, int axis, i64 b, f64& start, f64& step, i64& count) {
     const f64 first = g.edge(r, axis == 0 ? 2 : 1), last = g.edge(r, axis == 0 ? 4 : 3), extent = last - first;
     const f64 size = g.is_aligned ? extent : larger(extent, 1.0), bin = size / (f64)(axis == 0 ? g.down : g.right);
@@ -151,7 +153,7 @@ MX_FN void samples_of(const Regions& g, i64 r, int axis, i64 b, f64& start, f64&
     start = sum(first - (g.is_aligned ? 0.5 : 0.0), mul((f64)b, bin));
 }
 MX_FN f64 sample(f64 start, f64 bin, i64 i, i64 count) { return sum(start, mul((f64)i + 0.5, bin) / (f64)count); }
-// The weight of pixel `at` of an axis for a value between pixels; 0 for one more than a pixel outside.
+// Pixel and weight for linear interpolation at x on an axis; false if x is more than a pixel outside.
 MX_FN bool between(f64 x, i64 len, i64& low, f64& part) {
     if (len == 0 || !(x >= -1.0 && x <= (f64)len)) return false;
     x = x < 0 ? 0 : x > (f64)(len - 1) ? (f64)(len - 1) : x;
@@ -196,7 +198,7 @@ extern "C" __global__ void kernel(const T* data, T* out, Regions g, i64 channels
 #endif
 
 #ifdef SPREAD
-// Weight of one pixel of an axis in a bin.
+// Weight of one pixel in a bin, along one axis.
 MX_FN f64 weight_of(const Regions& g, i64 r, int axis, i64 b, i64 pixel) {
     f64 start, bin, total = 0;
     i64 count;
@@ -211,7 +213,7 @@ MX_FN f64 weight_of(const Regions& g, i64 r, int axis, i64 b, i64 pixel) {
     }
     return total / (f64)count;
 }
-// Each pixel collects from the bins of all regions of its image, in their order.
+// Each pixel sums over the bins of all regions of its image, in their order.
 extern "C" __global__ void kernel(const T* dy, T* out, Regions g, i64 channels, u64* faults) {
     EACH(e, g.images * g.channels * g.height * g.width) {
         const i64 x = e % g.width, y = e / g.width % g.height, channel = e / g.width / g.height % g.channels, image = e / g.width / g.height / g.channels;

@@ -1,4 +1,4 @@
-// Convolution and its gradients as products whose operands are read where they lie. T: elements; one of FORWARD, DATA, WEIGHT.
+// Convolution and its gradients as implicit matrix products: operands are read in place. T: elements; one of FORWARD, DATA, WEIGHT.
 //   FORWARD  y  = w x:   (filters, channels * taps) x (channels * taps, positions of the result), for each image and group
 //   DATA     dx = w' dy: (channels, filters * taps) x (filters * taps, positions of the data), for each image and group
 //   WEIGHT   dw = dy x': (filters, images * positions) x (images * positions, channels * taps), for each group
@@ -26,7 +26,7 @@ struct Problem {
         return Place{batch / groups, batch % groups};
 #endif
     }
-    // An element of the data of a channel that a tap of the kernel meets at a position of the result; 0 outside.
+    // The input element of a channel that a tap of the kernel reads for a position of the result; 0 outside.
     __device__ A data(const Place& place, i64 image, i64 channel, u32 tap, u32 at) const {
         i64 offset = ((image * groups + place.group) * channels + channel) * input[0];
         u32 taps_left = (u32)taps(), positions_left = (u32)out_len();
@@ -42,7 +42,7 @@ struct Problem {
         }
         return convert<A>(x[offset]);
     }
-    // The element of the result that a tap leads to from a position of the data; 0 where there is none.
+    // The element of the result to which an input position contributes through a tap; 0 if there is none.
     __device__ A result(const Place& place, i64 filter, u32 tap, u32 at) const {
         i64 offset = ((place.image * groups + place.group) * filters + filter) * output[0];
         u32 taps_left = (u32)taps(), positions_left = (u32)in_len();

@@ -1,4 +1,4 @@
-// Sums over the paths of connectionist temporal classification, in f64 and log space; one block a sample, one thread a state.
+// Forward and backward variables of connectionist temporal classification, in f64 and log space; one block per sample, one thread per state.
 // Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 16.
 
 struct Ctc {

@@ -1,4 +1,4 @@
-// Fills: every thread makes the samples of whole counter blocks. T: elements; R: what samples are computed in; DISTRIBUTION: a function below.
+// Random fills: every thread computes the samples of whole counter blocks. T: elements; R: compute type; DISTRIBUTION: a function below.
 
 struct Stream {
     u64 seed, offset;
@@ -13,7 +13,7 @@ struct Numbers { f64 a, b, c; };
 
 MX_FN E uniform(S::Word w, Numbers n) { return E((R)n.a) + E((R)(n.b - n.a)) * S::unit(w); }
 MX_FN E bernoulli(S::Word w, Numbers n) { return S::unit(w).x < (R)n.a ? (R)1 : (R)0; }
-// What is kept is multiplied by `b`.
+// Dropout: elements that remain are multiplied by `b`.
 MX_FN E mask(S::Word w, Numbers n) { return S::unit(w).x < (R)n.a ? (R)n.b : (R)0; }
 MX_FN E exponential(S::Word w, Numbers n) { return E((R)-n.b) * ln(S::positive(w)); }
 MX_FN E laplace(S::Word w, Numbers n) {
@@ -31,7 +31,7 @@ MX_FN E triangular(S::Word w, Numbers n) {
     const E part = rises ? u : E(1) + -u, side = rises ? before : behind, root = S::root(part * width * side);
     return rises ? left + root : right + -root;
 }
-// Box and Muller, 1958: neighbours are the cosine and the sine of one pair of words.
+// Box and Muller, 1958: consecutive samples are the cosine and the sine of one pair of words.
 MX_FN void normal(S::Word first, S::Word second, Numbers n, E& a, E& b) {
     const E radius = E((R)n.b) * S::root(E(-2) * ln(S::positive(first)));
     E cos, sin;
@@ -61,7 +61,7 @@ extern "C" __global__ void kernel(T* out, i64 n, Stream stream, Numbers numbers)
 }
 #endif
 
-// An integer below `range` (0: 2^64) from a word of 64 bits, or from further tries of the same place. Source: Lemire, 2019.
+// An integer below `range` (0 represents 2^64) from a 64-bit word, or from further attempts of the same counter. Source: Lemire, 2019.
 MX_FN u64 below(u64 range, const Stream& stream, u64 block, int half) {
     u64 word = stream.block(block).half(half);
     if (range == 0) return word;
@@ -73,7 +73,7 @@ MX_FN u64 below(u64 range, const Stream& stream, u64 block, int half) {
 }
 
 #ifdef INTEGERS
-// `range` integers from `low` on: a word each if the range is up to 2^32, else two.
+// Integers of `low..low + range`: one word each if the range is up to 2^32, otherwise two.
 extern "C" __global__ void kernel(T* out, i64 n, Stream stream, i64 low, u64 range) {
     const bool is_narrow = range != 0 && range <= 1ull << 32;
     EACH(e, n) {
@@ -105,7 +105,7 @@ struct Wide {
         return is_negative != other.is_negative ? is_negative : bits < other.bits;
     }
 };
-// L, H: types of the bounds. `least` and `most` are the bounds of the result's type.
+// L, H: types of the bounds. `least` and `most` are the limits of the result's type.
 extern "C" __global__ void kernel(const L* low, const H* high, T* out, i64 n, Stream stream, i64 endpoint, i64 least, u64 most, u64* faults) {
     EACH(e, n) {
         const Wide a = low[e], b = high[e];
@@ -130,7 +130,7 @@ extern "C" __global__ void kernel(i64* out, i64 n, i64 length) {
 #endif
 
 #ifdef EXCHANGE
-// Fisher and Yates' exchanges, from the end of each row on: each depends on those before, so that a row is the work of one thread.
+// Fisher-Yates shuffle from the end of each row. Each exchange depends on those before, so one thread does a row.
 extern "C" __global__ void kernel(i64* all, i64 rows, i64 n, i64 count, Stream stream, i64* taken) {
     EACH(row, rows) {
         i64* own = all + row * n;
@@ -148,7 +148,7 @@ extern "C" __global__ void kernel(i64* all, i64 rows, i64 n, i64 count, Stream s
 #endif
 
 #ifdef CHECK
-// Whether parameters are what a rule says: not below `low` (or at it, if `is_above`), not above `high` (or at it, if `is_below`), whole if `is_whole`.
+// Checks that parameters are not below `low` (or at it, if `is_above`), not above `high` (or at it, if `is_below`), and integers if `is_whole`.
 extern "C" __global__ void kernel(const f64* x, i64 n, f64 low, f64 high, i64 is_above, i64 is_below, i64 is_whole, u64* faults) {
     EACH(e, n) {
         const f64 value = x[e];

@@ -1,4 +1,4 @@
-// Factors of small and middle-sized matrices, one block each; columns of right-hand sides one thread each. T: f32, f64, c64 or c128.
+// Factorisations of small and medium matrices: one block per matrix, one thread per column of the right-hand sides. T: f32, f64, c64 or c128.
 
 MX_FN f32 size_of(f32 x) { return abs_of(x); }
 MX_FN f64 size_of(f64 x) { return abs_of(x); }
@@ -11,7 +11,7 @@ MX_FN f64 real_of(f64 x) { return x; }
 template <class R> MX_FN R real_of(complex<R> x) { return x.re; }
 MX_FN f32 over(f32 a, f32 b) { return a / b; }
 MX_FN f64 over(f64 a, f64 b) { return a / b; }
-// Smith's quotient.
+// Complex quotient by Smith's method.
 template <class R> MX_FN complex<R> over(complex<R> a, complex<R> b) {
     if (abs_of(b.re) >= abs_of(b.im)) {
         const R q = b.im / b.re, d = b.re + b.im * q;
@@ -51,8 +51,8 @@ extern "C" __global__ void kernel(const T* all, T* factors, i64 count, i64 n, u6
 #endif
 
 #ifdef LU
-// Factors with row exchanges, in place of `a`: `rows` says where each row of the product came from; `signs` is -1 for an odd number of exchanges.
-// `singular` is the number of the first pivot that is 0, from 1 on, or 0; the columns behind it are factored on.
+// LU factorisation with row exchanges, in place of `a`: `rows` is the permutation; `signs` is -1 for an odd number of exchanges.
+// `singular` is the number of the first zero pivot, counted from 1, or 0; the factorisation continues with the columns after it.
 extern "C" __global__ void kernel(T* all, i64* all_rows, i64* signs, i64* singular, i64 count, i64 n) {
     __shared__ real<T> most[256];
     __shared__ i64 places[256];
@@ -125,7 +125,7 @@ extern "C" __global__ void kernel(T* all, i64* all_rows, i64* signs, i64* singul
 #endif
 
 #ifdef SOLVE
-// Solutions by factors. Without `b` those of the identity: the inverse. A singular matrix is an error, or has NaNs if `allows_singular`.
+// Solutions from LU factors; without `b`, for the identity (the inverse). A singular matrix is an error, or gives NaN if `allows_singular`.
 extern "C" __global__ void kernel(
     const T* all, const i64* all_rows, const i64* singular, const T* b, T* x, i64 count, i64 n, i64 columns, i64 allows_singular, u64* faults
 ) {
@@ -172,7 +172,7 @@ extern "C" __global__ void kernel(const T* all, const T* b, T* x, i64 count, i64
 #endif
 
 #ifdef DET
-// Determinants from factors; with `logs` their signs and the logarithms of their sizes.
+// Determinants from LU factors; with `logs`, their signs and the logarithms of their magnitudes.
 extern "C" __global__ void kernel(const T* all, const i64* signs, const i64* singular, T* out, real<T>* logs, i64 count, i64 n) {
     EACH(at, count) {
         const T* lu = all + at * n * n;

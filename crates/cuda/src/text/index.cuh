@@ -1,7 +1,8 @@
 // Gather and scatter of blocks at positions.
 //
-// A position's offset in the indexed array is that of `Places`. The elements of the block are those of a `Walk`: `from` is the side that positions
-// are dense on, `to` the indexed one. An element of all is numbered (outer part of the block, position, inner part of the block).
+// The offset of a position in the indexed array comes from `Places`. The elements of the block come from a `Walk`: `from` is the side that is dense
+// in
+// positions, `to` the indexed side. Elements are numbered by (outer part of the block, position, inner part of the block).
 
 #define OUTSIDE ((i64)(1ull << 63))
 
@@ -24,7 +25,7 @@ struct Blocks {
     Places places;
     i64 positions, step, inner;     // how many, the distance of two on their dense side, and elements of the inner part
 
-    // Position of element `e`, and its offsets on both sides but for the position on the indexed one.
+    // Position of element `e`, and its offsets on both sides; the offset of the position itself on the indexed side is not included.
     __device__ i64 at(i64 e, i64& dense, i64& indexed) const {
         const i64 p = e / inner % positions;
         block.at(e / inner / positions * inner + e % inner, dense, indexed);
@@ -45,7 +46,8 @@ extern "C" __global__ void kernel(const T* x, T* out, Blocks blocks, u64* faults
 #endif
 
 #ifdef SET
-// Of several positions for one place the last one is written: `last` has its number plus 1 for each place, `numbers` the place of each position.
+// If several positions have one target, the last one is written: `last` has its position plus 1 for each target, `numbers` the target of each
+// position.
 extern "C" __global__ void kernel(const T* values, T* out, Blocks blocks, Places numbers, const u64* last, u64* faults) {
     EACH(e, blocks.block.n * blocks.positions) {
         i64 dense, indexed;
@@ -63,10 +65,10 @@ extern "C" __global__ void kernel(Places numbers, u64* last, i64 positions) {
 #endif
 
 #ifdef ADD
-// `order` sorts the positions by their places. The first one of a place adds all of them, one after the other in their own order.
+// `order` sorts the positions by target. The first position of a target adds all of its values, in their original order.
 extern "C" __global__ void kernel(const T* values, T* out, Blocks blocks, Places numbers, const i64* order, u64* faults) {
     EACH(e, blocks.block.n * blocks.positions) {
-        // Neighbouring threads have neighbouring elements of the block.
+        // Neighbouring threads process neighbouring elements of the block.
         const i64 slot = e / blocks.block.n, first = order[slot];
         if (!numbers.is_inside(first)) {
             refuse(faults, blocks.places.size, blocks.places.indices[first]);
@@ -89,7 +91,7 @@ extern "C" __global__ void kernel(const T* values, T* out, Blocks blocks, Places
 #endif
 
 #ifdef NUMBER
-// Adds what one index array contributes to the offset and the number of each position.
+// Adds the contribution of one index array to the offset and the target number of each position.
 extern "C" __global__ void kernel(Places places, i64 count_behind, i64* offsets, i64* numbers, i64 positions, i64 is_first, u64* faults) {
     EACH(p, positions) {
         i64 offset = is_first ? 0 : offsets[p], number = is_first ? 0 : numbers[p];

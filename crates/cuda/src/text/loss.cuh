@@ -1,7 +1,7 @@
-// Cross entropy of rows, dense with the classes last. T: elements; R: what is computed in.
+// Cross entropy of dense rows with the classes last. T: elements; R: compute type.
 
 #ifdef FORWARD
-// One warp a row.
+// One warp per row.
 extern "C" __global__ void kernel(const T* x, const i64* labels, T* loss, T* lse, i64 rows, i64 len, i64 has_ignore, i64 ignore) {
     const int lane = threadIdx.x % 32;
     for (i64 row = blockIdx.x * (i64)(blockDim.x / 32) + threadIdx.x / 32; row < rows; row += gridDim.x * (i64)(blockDim.x / 32)) {

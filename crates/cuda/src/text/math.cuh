@@ -1,6 +1,6 @@
-// Functions of one element for every type that computes: what the rows of elementwise operators are on the CPU.
+// Functions of one element for every compute type; they correspond to the inner loops of elementwise operators on the CPU.
 //
-// Integers wrap; their division by zero gives 0. Complex functions compute in f64.
+// Integers wrap; integer division by zero gives 0. Complex functions compute in f64.
 
 namespace mx {
 
@@ -76,14 +76,14 @@ template <class T> MX_FN bool is_negative(T x) {
     else return bits_as<u64>(x) >> 63;
 }
 
-// ---- Functions of complex numbers. Branch cuts and signed zeros are those of C99 (Annex G.6) and NumPy; the inverse functions are Kahan's formulas
+// ---- Functions of complex numbers. Branch cuts and signed zeros are those of C99 (Annex G.6) and NumPy; the inverse functions use Kahan's formulas
 // (Source: W. Kahan, Branch cuts for complex elementary functions, 1987).
 
 MX_FN c128 wide(c64 z) { return c128(z.re, z.im); }
 MX_FN c128 wide(c128 z) { return z; }
 template <class C> MX_FN C narrow(c128 z) { return convert<C>(z); }
 
-// Order by real, then imaginary part; false where NaN is compared.
+// Lexicographic order, real part first; false for NaN.
 template <class R> MX_FN bool complex_less(complex<R> a, complex<R> b) {
     return (a.re < b.re && a.im == a.im && b.im == b.im) || (a.re == b.re && a.im < b.im);
 }
@@ -94,7 +94,7 @@ template <class R> MX_FN bool is_nan_of(complex<R> z) { return z.re != z.re || z
 
 namespace of_complex {
 
-// Smith's method: the larger part of the divisor is divided by first, so that no square overflows.
+// Smith's method: scales by the larger part of the divisor, so that no square overflows.
 MX_FN c128 divide(c128 a, c128 b) {
     f64 re = abs_of(b.re), im = abs_of(b.im);
     if (re >= im) {
@@ -132,7 +132,7 @@ MX_FN c128 exp(c128 z) {
     if (is_infinite(z.re) && !is_finite(z.im))
         return z.re < 0 ? c128(0, 0) : c128(z.re, not_a_number<f64>());
     f64 s = sin_of(z.im), c = cos_of(z.im);
-    // Where exp overflows but its product with a small sine does not.
+    // exp overflows here, but its product with a small sine may not.
     if (z.re > 709 && z.re < 1500) {
         f64 first = exp_of(709.0), rest = exp_of(z.re - 709);
         return c128(first * c * rest, first * s * rest);
@@ -175,7 +175,7 @@ MX_FN c128 sqrt(c128 z) {
         if (z.re > 0) return c128(z.re, is_nan_of(z.im) ? z.im : copysign_of(0.0, z.im));
         return c128(is_nan_of(z.im) ? z.im : 0.0, copysign_of(infinity<f64>(), z.im));
     }
-    // Scaled by powers of 4, whose roots are exact.
+    // Scaled by powers of 4, whose square roots are exact.
     f64 scale = 1, back = 1, size = abs_of(z.re) > abs_of(z.im) ? abs_of(z.re) : abs_of(z.im);
     if (size > 1e300) {
         scale = 0.25;
@@ -190,7 +190,7 @@ MX_FN c128 sqrt(c128 z) {
     return root * back;
 }
 
-// Small whole exponents by multiplication, as NumPy does.
+// Small integer exponents by multiplication, as in NumPy.
 MX_FN c128 power(c128 a, c128 b) {
     if (b.re == 0 && b.im == 0) return c128(1, 0);
     if (a.re == 0 && a.im == 0)
@@ -208,10 +208,10 @@ MX_FN c128 power(c128 a, c128 b) {
     return exp(b * log(a));
 }
 
-// From here on exponentials leave the range, although their product with a sine need not.
+// Above this, exp overflows, although its product with a sine may not.
 constexpr f64 LARGE = 709;
 
-// exp |x| / 2 times a factor.
+// exp(|x|) / 2 * factor, which overflows only if the result does.
 MX_FN f64 grown(f64 x, f64 factor) {
     f64 half = exp_of(0.5 * abs_of(x));
     return 0.5 * half * factor * half;
@@ -239,7 +239,7 @@ MX_FN c128 tanh(c128 z) {
     if (z.im == 0 && is_nan_of(z.re)) return z;
     if (!is_finite(z.im) && !is_infinite(z.re)) return c128(z.re == 0 ? z.re : not_a_number<f64>(), not_a_number<f64>());
     if (abs_of(z.re) > 22) {
-        // 1 up to 4 exp(-2 |x|) in the real part; that is also the imaginary part's size.
+        // The real part is 1 up to an error of 4 exp(-2 |x|), which is also the magnitude of the imaginary part.
         f64 s = is_finite(z.im) ? sin_of(z.im) : copysign_of(0.0, z.im), c = is_finite(z.im) ? cos_of(z.im) : 1.0;
         return c128(copysign_of(1.0, z.re), 4 * s * c * exp_of(-2 * abs_of(z.re)));
     }
@@ -253,7 +253,7 @@ MX_FN c128 sin(c128 z) { return turn_back(sinh(turn(z))); }
 MX_FN c128 cos(c128 z) { return cosh(turn(z)); }
 MX_FN c128 tan(c128 z) { return turn_back(tanh(turn(z))); }
 
-// `asinh` of what is not finite.
+// `asinh` of non-finite numbers.
 MX_FN c128 asinh_beyond(c128 z) {
     if (is_infinite(z.im)) {
         if (is_nan_of(z.re)) return c128(infinity<f64>(), not_a_number<f64>());
@@ -300,7 +300,7 @@ MX_FN c128 acosh(c128 z) {
 MX_FN c128 asinh(c128 z) { return turn_back(asin(turn(z))); }
 
 MX_FN c128 atanh(c128 z) {
-    // Odd in the real part; with its size the logarithm's argument does not come near -1, where it would cancel.
+    // Odd in the real part. With |re| the argument of log1p stays away from -1, where it would cancel.
     f64 size = abs_of(z.re);
     if (!is_finite(z.re) || !is_finite(z.im)) {
         f64 re = z.re == 0 || is_infinite(z.re) || is_infinite(z.im) ? copysign_of(0.0, z.re) : not_a_number<f64>();
@@ -308,12 +308,12 @@ MX_FN c128 atanh(c128 z) {
         return c128(re, is_right ? copysign_of(HALF_PI, z.im) : not_a_number<f64>());
     }
     if (size > 1e100 || abs_of(z.im) > 1e100) {
-        // The squares leave the range; the real part is that of 1 / z.
+        // The squares would overflow; the real part is that of 1 / z.
         f64 modulus = hypot_of(0.5 * size, 0.5 * z.im), re = 0.25 * (size / modulus) / modulus;
         return c128(copysign_of(re, z.re), copysign_of(HALF_PI, z.im));
     }
     f64 below = 1 - size;
-    // Where both are tiny the square would be zero.
+    // If both are tiny, the square would underflow to zero.
     f64 re = below == 0 && abs_of(z.im) < 1e-100 ? 0.5 * (LN_2 - log_of(abs_of(z.im)))
                                                  : 0.25 * log1p_of(4 * size / (below * below + z.im * z.im));
     return c128(copysign_of(re, z.re), 0.5 * atan2_of(2 * z.im, below * (1 + size) - z.im * z.im));
@@ -323,7 +323,7 @@ MX_FN c128 atan(c128 z) { return turn_back(atanh(turn(z))); }
 
 } // namespace of_complex
 
-// ---- One function of real and of complex numbers.
+// ---- Functions of real and of complex numbers.
 
 #define MX_BOTH(name, of_real)                                                                                           \
     template <class T> MX_FN T name(T x) {                                                                               \
@@ -376,7 +376,7 @@ template <class T> MX_FN T negative(T x) {
     if constexpr (is_integer<T>) return (T)(0 - (wrapping<T>)x);
     else return -x;
 }
-// Truncated quotient and remainder of integers; 0 of 0. The least one by -1 wraps.
+// Truncated quotient and remainder of integers; 0 for a zero divisor. The minimum divided by -1 wraps.
 template <class T> MX_FN T quotient(T a, T b) {
     if (b == 0) return 0;
     if constexpr (is_signed<T>)
@@ -389,7 +389,7 @@ template <class T> MX_FN T left_over(T a, T b) {
         if (b == -1) return 0;
     return (T)(a % b);
 }
-// Floor quotient and what it leaves, with the sign of the divisor.
+// Floor quotient, and the remainder with the sign of the divisor.
 template <class T> struct Divided {
     T quotient, rest;
 };
@@ -408,7 +408,7 @@ template <class T> MX_FN Divided<T> divmod(T a, T b) {
             q -= 1;
             r += b;
         }
-        // q is a whole number but for rounding.
+        // q is an integer except for rounding.
         T whole = floor_of(q);
         if (q - whole > (T)0.5) whole += 1;
         return {q == 0 ? copysign_of((T)0, a / b) : whole, r};
@@ -421,7 +421,7 @@ template <class T> MX_FN T fmod(T a, T b) {
     else return fmod_of(a, b);
 }
 
-// ---- Extremes.
+// ---- Extrema.
 
 template <class T> MX_FN bool not_less(T a, T b) {
     if constexpr (is_complex<T>) return complex_not_less(a, b);
@@ -457,7 +457,7 @@ template <class T> MX_FN T bound(T x, T low, T high) {
     }
 }
 
-// What no element is below, and above: what folds of extremes begin with.
+// The smallest and the largest value of a type: neutral elements of extrema.
 template <class T> MX_FN T lowest() {
     if constexpr (is_complex<T>) return T(-infinity<real<T>>(), -infinity<real<T>>());
     else if constexpr (is_real<T>) return -infinity<T>();
@@ -470,7 +470,7 @@ template <class T> MX_FN T highest() {
     else if constexpr (is_boolean<T>) return T(true);
     else return (T)~lowest<T>();
 }
-// NaN, of types that have it: what folds begin with that leave NaN out.
+// NaN for types that have it, else `otherwise`: neutral element of extrema that ignore NaN.
 template <class T> MX_FN T nothing(T otherwise) {
     if constexpr (is_real<T>) return not_a_number<T>();
     else return otherwise;
@@ -490,7 +490,7 @@ template <class T> MX_FN T sign(T x) {
     else if constexpr (is_signed<T>) return (T)((x > 0) - (x < 0));
     else return (T)(x > 0);
 }
-// Of integers truncated; of 0 what x86 processors make of an infinity: the least int32 and int64, and 0 for others.
+// Integers truncate; 1 / 0 is x86's conversion of infinity: the minimum for int32 and int64, 0 for other integers.
 template <class T> MX_FN T reciprocal(T x) {
     if constexpr (is_complex<T>) return narrow<T>(of_complex::reciprocal(wide(x)));
     else if constexpr (is_real<T>) return 1 / x;
@@ -503,7 +503,7 @@ template <class T> MX_FN real<T> squared_size(T x) {
     if constexpr (is_complex<T>) return x.re * x.re + x.im * x.im;
     else return multiply(x, x);
 }
-// Divided by a count.
+// Division by a count.
 template <class T> MX_FN T over(T x, f64 count) {
     if constexpr (is_complex<T>) return T(x.re / (real<T>)count, x.im / (real<T>)count);
     else return (T)(x / (T)count);
@@ -544,7 +544,7 @@ template <class T> MX_FN T rsqrt(T x) {
     else return 1 / ::sqrt(x);
 }
 template <class T> MX_FN T rcbrt(T x) { return (T)(1 / (f64)cbrt_of(x)); }
-// Equal operands, infinities among them, differ by 0.
+// The difference of equal operands is taken as 0, also for infinities.
 MX_FN f64 log_add_exp(f64 a, f64 b) {
     return maximum(a, b) + log1p_of(exp_of(-(a == b ? 0.0 : abs_of(a - b))));
 }
@@ -570,7 +570,7 @@ template <class T> MX_FN T rint(T x) {
     else if constexpr (is_real<T>) return rint_of(x);
     else return x;
 }
-// The nearest integer to `x` times the scale, over the scale; if `before` is not 0, to `x` over the scale, times the scale.
+// rint(x * scale) / scale if `before` is 0, else rint(x / scale) * scale.
 template <class T> MX_FN T round_scaled(T x, f64 scale, f64 before) {
     T s = (T)scale;
     return before == 0 ? rint_of(x * s) / s : rint_of(x / s) * s;
@@ -675,7 +675,7 @@ template <> struct Bits<f16> {
 template <> struct Bits<bf16> {
     typedef u16 type;
 };
-// The next number from `a` towards `b`. Of halves on their own bits: f32 would find a neighbour that rounds back.
+// The next number from `a` towards `b`. For 16-bit floats on their own bits: the next f32 would round back to the same value.
 template <class T> MX_FN T nextafter(T a, T b) {
     typedef typename Bits<T>::type B;
     constexpr B SIGN = (B)((B)1 << (sizeof(B) * 8 - 1)), SIZE = (B)(SIGN - 1);
@@ -691,7 +691,7 @@ template <class T> MX_FN T nextafter(T a, T b) {
         if (is_nan_of(a) || is_nan_of(b)) return a + b;
         if (a == b) return b;
         if (a == 0) return copysign_of(bits_as<T>((B)1), b);
-        // Away from zero is one up in the bits, towards it one down.
+        // Away from zero adds 1 to the bits, towards zero subtracts 1.
         bool outward = (a < b) == (a > 0);
         return bits_as<T>((B)(outward ? bits_as<B>(a) + 1 : bits_as<B>(a) - 1));
     }
@@ -712,7 +712,7 @@ template <class T> MX_FN T spacing(T x) {
         return bits_as<T>((B)(bits_as<B>(x) + 1)) - x;
     }
 }
-// Fraction in 0.5..1 and exponent; zeros, infinities and NaN are their own fraction.
+// frexp: mantissa with magnitude in [0.5, 1) and exponent; zeros, infinities and NaN are returned as they are.
 template <class T> MX_FN T mantissa(T x, i32 &exponent) {
     typedef typename Bits<T>::type B;
     constexpr int MANTISSA = same<T, f32> ? 23 : 52;
@@ -723,7 +723,7 @@ template <class T> MX_FN T mantissa(T x, i32 &exponent) {
     B bits = bits_as<B>(x);
     int shift = 0;
     if ((bits >> MANTISSA & FIELD) == 0) {
-        // Subnormal numbers become normal ones.
+        // Scales subnormal numbers to normal ones.
         shift = MANTISSA + 1;
         bits = bits_as<B>((T)(x * (T)(1ull << (MANTISSA + 1))));
     }
@@ -744,10 +744,10 @@ MX_FN i32 between(i64 x, i32 low, i32 high) { return x < low ? low : x > high ? 
 // `a` times 2^`b`.
 template <class T> MX_FN T ldexp(T a, i64 b) {
     if constexpr (same<T, f32>) {
-        // Exact in f64, whose exponents reach further than any of f32 by any of these.
+        // Exact in f64: its exponent range holds any f32 times any of these powers.
         return (f32)((f64)a * power_of_two(between(b, -300, 300)));
     } else {
-        // Downwards in steps that leave 53 bits above the subnormal numbers, so that only the last one rounds.
+        // Scales down in steps that leave 53 bits above the subnormal range, so that only the last step rounds.
         i32 left = between(b, -3000, 3100);
         f64 x = a;
         for (int k = 0; k < 2; k++) {
@@ -766,7 +766,7 @@ template <class T> MX_FN T sinc(T x) {
     T sine = sin_of((T)PI * (x - nearest)) * (1 - 2 * odd);
     return x == 0 ? (T)1 : sine / ((T)PI * x);
 }
-// The modified Bessel function of the first kind of order 0 or 1: the power series (DLMF 10.25.2) up to 20, the asymptotic one (10.40.1) beyond.
+// The modified Bessel function of the first kind of order 0 or 1: power series (DLMF 10.25.2) up to 20, asymptotic series (10.40.1) above.
 template <int ORDER> MX_FN f64 bessel(f64 x) {
     constexpr int TERMS = 36;
     if (is_nan_of(x)) return x;
@@ -781,19 +781,19 @@ template <int ORDER> MX_FN f64 bessel(f64 x) {
             f64 odd = 2 * k - 1;
             value = value * inverse * ((odd * odd - 4 * ORDER * ORDER) / (8 * k)) + 1;
         }
-        // The exponential in two halves: it overflows before the result does. 2.5066... is the square root of 2 pi.
+        // Multiplies twice by exp(x / 2), because exp(x) overflows before the result does. 2.5066... is the square root of 2 pi.
         f64 half = exp_of(0.5 * size);
         value = half * (half * (value / (2.5066282746310005 * sqrt_of(size))));
     }
     return ORDER == 1 ? copysign_of(value, x) : value;
 }
-// Solves erf(y) = x by Halley's method on erf near 0 and on erfc in the tails, so that each keeps its relative accuracy.
+// Solves erf(y) = x by Halley's method, on erf near 0 and on erfc in the tails, so that both keep their relative accuracy.
 MX_FN f64 erfinv_of(f64 x) {
     constexpr f64 HALF_ROOT_PI = 0.886226925452758; // sqrt(pi)/2: the slope's inverse at 0
     f64 a = abs_of(x);
     if (!(a < 1)) return a == 1 ? copysign_of(infinity<f64>(), x) : not_a_number<f64>();
     if (a < 1e-9) return x * HALF_ROOT_PI;
-    // Winitzki's approximation, good to 0.002 (Source: S. Winitzki, A handy approximation for the error function, 2008).
+    // Winitzki's approximation, accurate to 0.002 (Source: S. Winitzki, A handy approximation for the error function, 2008).
     f64 l = log1p_of(-a * a), b = 2 / (PI * 0.147) + 0.5 * l;
     f64 y = sqrt_of(sqrt_of(b * b - l / 0.147) - b);
     for (int k = 0; k < 3; k++) {
@@ -803,14 +803,14 @@ MX_FN f64 erfinv_of(f64 x) {
     }
     return copysign_of(y, x);
 }
-// Upwards by recurrence to 10, then the asymptotic series; below 0 by reflection (DLMF 5.5.2, 5.5.4, 5.11.2).
+// Recurrence up to 10, then the asymptotic series; reflection for negative arguments (DLMF 5.5.2, 5.5.4, 5.11.2).
 MX_FN f64 digamma_of(f64 x) {
     if (is_nan_of(x) || x == -infinity<f64>()) return not_a_number<f64>();
     f64 value = 0;
     if (x <= 0) {
         if (x == 0) return copysign_of(infinity<f64>(), -x);
         if (trunc_of(x) == x) return not_a_number<f64>();
-        // The fraction keeps tan accurate for large arguments.
+        // The fractional part keeps tan accurate for large arguments.
         value = -PI / tan_of(PI * (x - rint_of(x)));
         x = 1 - x;
     }
@@ -818,13 +818,13 @@ MX_FN f64 digamma_of(f64 x) {
         value -= 1 / x;
         x += 1;
     }
-    // Bernoulli numbers B(2k) / 2k.
+    // Bernoulli numbers: B(2k) / 2k.
     const f64 series[7] = {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12};
     f64 z = 1 / (x * x), tail = 0;
     for (int k = 6; k >= 0; k--) tail = tail * z + series[k];
     return value + log_of(x) - 0.5 / x - tail * z;
 }
-// Orders beyond this overflow f64 for most arguments.
+// Larger orders overflow f64 for most arguments.
 constexpr int MAX_ORDER = 60;
 // pi d^n/dx^n cot(pi x), as a polynomial in c = cot(pi x): d c/dx = -pi (1 + c^2).
 MX_FN f64 cotangent_derivative(int n, f64 x) {
@@ -850,7 +850,9 @@ MX_FN f64 whole_power(f64 x, int n) {
     }
     return n < 0 ? 1 / value : value;
 }
-// The derivative of digamma of order n: upwards by recurrence, then the asymptotic series; below 0 by reflection (DLMF 5.15.5, 5.15.6, 5.15.8, 24.2).
+// The derivative of digamma of order n: recurrence to larger arguments, then the asymptotic series; reflection for negative ones (DLMF 5.15.5,
+// 5.15.6,
+// 5.15.8, 24.2).
 MX_FN f64 polygamma_of(int n, f64 x) {
     if (is_nan_of(x) || n <= 0 || n > MAX_ORDER) return not_a_number<f64>();
     // (-1)^(n+1): the sign of the result for positive x.
@@ -864,7 +866,7 @@ MX_FN f64 polygamma_of(int n, f64 x) {
     }
     f64 factorial = 1, total = 0;
     for (int k = 2; k <= n; k++) factorial *= k;
-    // The series below is good to 1e-17 from 15 + n on.
+    // The series below is accurate to 1e-17 from 15 + n on.
     while (x < 15.0 + n) {
         total += factorial * whole_power(x, -n - 1);
         x += 1;
@@ -890,11 +892,11 @@ template <class T> MX_FN T relu(T x) {
 template <class T> MX_FN T sigmoid(T x) { return 1 / (1 + exp_of(-x)); }
 // log(1 + exp(x)).
 template <class T> MX_FN T softplus(T x) { return (x > 0 ? x : is_nan_of(x) ? x : (T)0) + log1p_of(exp_of(-abs_of(x))); }
-// Into 0..=1; NaN stays.
+// Clips to 0..=1; NaN stays NaN.
 template <class T> MX_FN T unit(T x) { return x < 0 ? (T)0 : x > 1 ? (T)1 : x; }
 // The normal distribution function.
 template <class T> MX_FN T normal_cdf(T x) {
-    // Of f32 in f64: the error function's argument is rounded once.
+    // f32 is computed in f64, so that the argument of erfc is rounded only once.
     return (T)(0.5 * erfc_of(-(f64)x * 0.70710678118654752440));
 }
 constexpr f64 TWICE_ROOT = 1.5957691216057308;  // 2 sqrt(2 / pi)

@@ -1,4 +1,4 @@
-// Products of matrices of any strides, which may be zero: batches, transposes and broadcast operands need no copies.
+// Matrix products with any strides, including zero: batches, transposes and broadcast operands need no copies.
 
 struct Place {
     const T *a, *b;
@@ -11,8 +11,7 @@ struct Problem {
     const T *a, *b, *bias;
     T* c;
     i64 axes, c_row;
-    // What is done with a sum: bit 0, a bias for each column is added; bit 1, negative results become 0; bit 2, the old element
-    // is added.
+    // Operations on a sum: bit 0, add a bias per column; bit 1, ReLU; bit 2, add the old element.
     i64 epilogue;
 
     __device__ i64 at(i64 batch, const i64* strides) const {

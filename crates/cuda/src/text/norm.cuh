@@ -1,13 +1,13 @@
-// Normalisation of rows of `len` elements. `X` is the type of the data, `Y` that of the result, `T` what is computed in.
+// Normalisation of rows of `len` elements. `X` is the type of the data, `Y` that of the result, `T` the compute type.
 
 namespace mx {
 
-// Which affine parameter belongs to element `i` of a row: one for each element, or one for each `inner` elements of the row's group.
+// The affine parameter of element `i` of a row: one per element, or one per `inner` elements (a channel) of the row's group.
 MX_FN i64 parameter_of(i64 row, i64 i, i64 len, i64 groups, i64 inner) {
     return groups == 0 ? i : row % groups * (len / inner) + i / inner;
 }
 
-// y = (x - mean) * inverse * gamma + beta, inverse = 1 / sqrt(var + epsilon), var the mean square of x - mean. A block computes a row.
+// y = (x - mean) * inverse * gamma + beta, inverse = 1 / sqrt(var + epsilon), var the mean square of x - mean. One block per row.
 MX_FN void row_norm(const X *x, const T *gamma, const T *beta, Y *y, T *mean, T *inverse, i64 rows, i64 len, i64 groups, i64 inner, bool is_centred, f64 epsilon) {
     for (i64 row = blockIdx.x; row < rows; row += gridDim.x) {
         const i64 start = row * len;

@@ -1,5 +1,4 @@
-// Pooling over one to three spatial axes, one thread for each element that is written. T: elements; R: what it computes in; one of FORWARD, GRADIENT,
-// SELECT.
+// Pooling over one to three spatial axes, one thread per output element. T: elements; R: compute type; one of FORWARD, GRADIENT, SELECT.
 
 enum { MAX, SUM, AVERAGE, AVERAGE_WITH_PAD, NORM };
 
@@ -7,14 +6,14 @@ struct Pool {
     i64 planes, kind, p;
     i64 input[3], output[3], kernel[3], stride[3], pad[3], pad_end[3];
 
-    // Positions of the data that window `i` along an axis covers.
+    // Range of input positions that window `i` along an axis covers.
     __device__ void span(int axis, i64 i, i64& start, i64& end) const {
         start = i * stride[axis] - pad[axis];
         end = start + kernel[axis];
         start = start < 0 ? 0 : start > input[axis] ? input[axis] : start;
         end = end < 0 ? 0 : end > input[axis] ? input[axis] : end;
     }
-    // By how much window `i` along an axis divides.
+    // Divisor of window `i` along an axis.
     __device__ i64 count(int axis, i64 i) const {
         i64 start, end;
         span(axis, i, start, end);
@@ -33,7 +32,7 @@ struct Pool {
     }
     __device__ i64 in_len() const { return input[0] * input[1] * input[2]; }
     __device__ i64 out_len() const { return output[0] * output[1] * output[2]; }
-    // The first largest element of a window, a NaN winning; -1 of no element.
+    // Position of the first maximum of a window (NaN counts as maximum); -1 for an empty window.
     __device__ i64 largest(const T* x, const i64 (&at)[3]) const {
         i64 start[3], end[3], best = -1;
         R most = 0;
@@ -57,7 +56,7 @@ MX_FN void split(i64 e, const i64 (&shape)[3], i64 (&at)[3]) {
     at[1] = e / shape[2] % shape[1];
     at[0] = e / shape[2] / shape[1] % shape[0];
 }
-// x to a power of at least 1, by repeated squaring.
+// x^p for p >= 1, by repeated squaring.
 MX_FN R power(R x, i64 p) {
     R result = 1;
     for (; p > 0; p >>= 1) {
@@ -93,7 +92,7 @@ extern "C" __global__ void kernel(const T* data, T* out, Pool pool) {
 #endif
 
 #ifdef GRADIENT
-// Each element of the data collects from the windows that cover it, in their order.
+// Each input element sums over the windows that cover it, in their order.
 extern "C" __global__ void kernel(const T* dy, const T* data, T* out, Pool pool) {
     EACH(e, pool.planes * pool.in_len()) {
         i64 at[3], first[3], last[3];

@@ -1,7 +1,7 @@
-// What every kernel text starts with: element types, exact conversions between them, index arithmetic, and sums of a block.
+// Prepended to every kernel source: element types, exact conversions between them, index arithmetic, and reductions of a block.
 //
-// No header of CUDA is included: NVRTC has the functions of C's <math.h> and of the warps built in. Everything is in `namespace mx`. With
-// MXNET_EMULATED the text is compiled for the host.
+// No CUDA header is included: NVRTC has the functions of C's <math.h> and of warps built in. Everything is in `namespace mx`. With
+// MXNET_EMULATED the source is compiled for the host.
 
 namespace mx {
 
@@ -20,7 +20,7 @@ typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
 
-// A stored truth value. Memory of other libraries may hold bytes other than 0 and 1.
+// A stored boolean. Memory of other libraries may hold bytes other than 0 and 1.
 struct boolean {
     u8 byte;
     boolean() = default;
@@ -56,14 +56,14 @@ MX_FN f32 f16_to_f32(u16 bits) { return (f32)bits_as<_Float16>(bits); }
 MX_FN u16 f32_to_f16(f32 x) { return bits_as<u16>((_Float16)x); }
 #endif
 
-// Nearest bfloat16, ties to even; a NaN stays one.
+// Nearest bfloat16, ties to even; NaN stays NaN.
 MX_FN u16 f32_to_bf16(f32 x) {
     u32 bits = bits_as<u32>(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u) return (u16)(bits >> 16 | 0x40u);
     return (u16)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-// IEEE binary16. It computes as f32.
+// IEEE binary16; computes in f32.
 struct f16 {
     u16 bits;
     f16() = default;
@@ -71,7 +71,7 @@ struct f16 {
     __device__ operator f32() const { return f16_to_f32(bits); }
 };
 
-// The upper half of binary32. It computes as f32.
+// The upper half of binary32; computes in f32.
 struct bf16 {
     u16 bits;
     bf16() = default;
@@ -87,7 +87,7 @@ template <class R> struct alignas(2 * sizeof(R)) complex {
 typedef complex<f32> c64;
 typedef complex<f64> c128;
 
-// Products and sums that are rounded each by itself: never one fused operation.
+// Products and sums that are rounded separately, never fused.
 #ifndef MXNET_EMULATED
 MX_FN f32 mul(f32 a, f32 b) { return __fmul_rn(a, b); }
 MX_FN f64 mul(f64 a, f64 b) { return __dmul_rn(a, b); }
@@ -128,24 +128,24 @@ template <class T> constexpr bool is_signed = same<T, i8> || same<T, i16> || sam
 template <class T> constexpr bool is_integer =
     is_signed<T> || same<T, u8> || same<T, u16> || same<T, u32> || same<T, u64>;
 
-// The real type of a complex one, else the same.
+// The real type of a complex type; other types are unchanged.
 template <class T> struct Real { typedef T type; };
 template <class R> struct Real<complex<R>> { typedef R type; };
 template <class T> using real = typename Real<T>::type;
 
-// The type that an element computes in: halves in f32.
+// The compute type of an element type: f32 for f16 and bf16.
 template <class T> struct Compute { typedef T type; };
 template <> struct Compute<f16> { typedef f32 type; };
 template <> struct Compute<bf16> { typedef f32 type; };
 template <class T> using compute = typename Compute<T>::type;
 
-// The unsigned type that integers wrap around in.
+// The unsigned type for wrapping integer arithmetic.
 template <bool IS_LONG> struct Wrapping { typedef u32 type; };
 template <> struct Wrapping<true> { typedef u64 type; };
 template <class T> using wrapping = typename Wrapping<sizeof(T) == 8>::type;
 
-// ---- Conversions. The rules are those of the CPU and of NumPy: floats to integers truncate, what does not fit and NaN give what x86 gives (the
-// least integer of 32 or 64 bits, then wrapped); complex to real drops the imaginary part; to bool is `!= 0`.
+// ---- Conversions. The rules are those of the CPU and of NumPy: floats to integers truncate; out-of-range values and NaN give what x86 gives (the
+// minimum of 32 or 64 bits, then wrapped); complex to real drops the imaginary part; conversion to bool is `!= 0`.
 
 MX_FN i64 truncate64(f64 x) {
     return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (i64)x : (i64)(1ull << 63);
@@ -157,7 +157,7 @@ MX_FN u64 truncate_u64(f64 x) {
     return (u64)truncate64(x);
 }
 
-// f64 to f32, rounded to odd, so that a second rounding to 16 bits is as good as one from the f64.
+// f64 to f32 with rounding to odd, so that a later rounding to 16 bits gives the same result as a single rounding from f64.
 MX_FN f32 to_odd(f64 x) {
     f32 near = (f32)x;
     f64 back = near;
@@ -198,7 +198,7 @@ template <class To, class From> MX_FN To convert(From x) {
     }
 }
 
-// An operand that is a number, in the bits of its dtype: an argument of the launch.
+// A scalar operand, as the bits of its dtype: an argument of the launch.
 struct Number {
     u64 words[2];
     template <class T> __device__ T as() const {
@@ -213,23 +213,23 @@ struct Number {
     }
 };
 
-// ---- Vectors in memory: `V` elements that are loaded and stored at once, in 16 bytes where they fill them.
+// ---- Vectors in memory: `V` elements that are loaded and stored at once, aligned to their size up to 16 bytes.
 
 template <class T, int V> struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) Vector { T at[V]; };
 
 // ---- Index arithmetic.
 
-// The most axes of an array that a launch walks over. Hosts peel off more.
+// Maximum number of axes of an array in a launch. The host loops over further ones.
 constexpr int MAX_AXES = 8;
 
-// Sizes and strides (in elements) of `N` operands over the same axes; axes are merged where all operands allow it. The last axis is the fastest.
+// Shape and strides (in elements) of `N` operands; axes are merged where all operands allow it. The last axis is the fastest.
 template <int N> struct Strided {
     i64 shape[MAX_AXES];
     i64 strides[N][MAX_AXES];
     i64 num_axes;
 };
 
-// Offsets of all operands at element `i` in C order. `I` is u32 where all numbers fit.
+// Offsets of all operands at element `i` in C order. `I` is u32 if all values fit.
 template <class I, int N> MX_FN void offsets_of(const Strided<N> &over, u64 i, i64 (&offsets)[N]) {
     for (int k = 0; k < N; k++) offsets[k] = 0;
     I left = (I)i;
@@ -243,11 +243,11 @@ template <class I, int N> MX_FN void offsets_of(const Strided<N> &over, u64 i, i
         for (int k = 0; k < N; k++) offsets[k] += (i64)left * over.strides[k][0];
 }
 
-// The number of this thread and of all threads, of launches over one axis.
+// Index of this thread, and number of all threads, of one-dimensional launches.
 MX_FN u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 MX_FN u64 num_threads() { return (u64)gridDim.x * blockDim.x; }
 
-// Reports a wrong value to the host; the first report counts. `slot` comes from `launch::fault`.
+// Reports an invalid value to the host; only the first report is stored. `slot` comes from `launch::fault`.
 MX_FN void report_fault(u64 *slot, i64 first, i64 second, i64 third) {
     if (atomicCAS(slot, 0ull, 1ull) == 0ull) {
         slot[1] = (u64)first;
@@ -256,7 +256,7 @@ MX_FN void report_fault(u64 *slot, i64 first, i64 second, i64 third) {
     }
 }
 
-// ---- Folds over the threads of a warp and of a block. All threads take part. The order is fixed.
+// ---- Reductions over the threads of a warp and of a block. All threads must take part. The order is fixed.
 
 template <class T> MX_FN T shuffle_down(T x, int distance) {
     if constexpr (sizeof(T) < 4) {
@@ -275,7 +275,7 @@ template <class T> MX_FN T shuffle_down(T x, int distance) {
     }
 }
 
-// `combine` of the values of all threads of a block of one axis, a multiple of 32 threads; thread 0 gets it. `neutral` does not change others.
+// Combines the values of all threads of a one-dimensional block, whose size is a multiple of 32; thread 0 gets the result.
 template <class T, class F> MX_FN T fold_block(T x, T neutral, F combine) {
     __shared__ Vector<T, 32> partial;
     int lane = (int)(threadIdx.x % 32u), warp = (int)(threadIdx.x / 32u), num_warps = (int)((blockDim.x + 31u) / 32u);
@@ -290,7 +290,7 @@ template <class T, class F> MX_FN T fold_block(T x, T neutral, F combine) {
     return x;
 }
 
-// As `fold_block`; every thread gets the result.
+// `fold_block` whose result every thread gets.
 template <class T, class F> MX_FN T fold_block_all(T x, T neutral, F combine) {
     __shared__ Vector<T, 1> result;
     x = fold_block(x, neutral, combine);

@@ -1,5 +1,5 @@
-// The CPU's streams of random numbers: Philox 4x32-10, and samples that take a fixed share of one counter block. Every sum and product is rounded
-// by itself, so that samples have the CPU's bits.
+// The CPU's random streams: Philox 4x32-10, and samples that use a fixed share of one counter block. Every sum and product is rounded separately, so
+// that samples equal the CPU's bit for bit.
 // Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
 struct Words {
@@ -52,7 +52,7 @@ MX_FN e64 ln(e64 x) {
     return e64((f64)(i32)e) * e64(0.693147180559945309417) + s * p;
 }
 
-// Cosine and sine of 2 pi x for x in [0, 1): the nearest quarter turn is taken off, Taylor series on the rest.
+// Cosine and sine of 2 pi x for x in [0, 1): subtracts the nearest quarter turn, then Taylor series.
 template <class R, int LAST, int SHIFT> MX_FN Exact<R> series(Exact<R> z) {
     Exact<R> sum = (R)0;
 #pragma unroll
@@ -77,7 +77,7 @@ template <class R, int SIN, int COS> MX_FN void cos_sin_turns(Exact<R> x, Exact<
     sin_out = b;
 }
 
-// Words of one sample as numbers: [0, 1) with all bits of the mantissa, (0, 1] and (0, 1) with all bits near 0.
+// Words of one sample as numbers: [0, 1) with all bits of the mantissa, (0, 1] and (0, 1) with full precision near 0.
 template <class R> struct Sample;
 template <> struct Sample<f32> {
     typedef u32 Word;

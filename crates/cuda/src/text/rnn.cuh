@@ -1,10 +1,10 @@
-// Steps of recurrent layers: what happens between the products. T: f32 or f64. One thread for each hidden unit of each sequence; gates lie side by
-// side, `hidden` apart. CELL: LSTM 0, GRU 1, tanh 2, relu 3.
+// Steps of recurrent layers between the matrix products. T: f32 or f64. One thread per hidden unit and sequence; the gates of a unit are `hidden`
+// elements apart. CELL: LSTM 0, GRU 1, tanh 2, relu 3.
 
 MX_FN T sigmoid(T x) { return (T)1 / ((T)1 + exp_of(-x)); }
 
 #ifdef BIAS
-// Every row of the sums begins with both biases; the GRU's n with that of the input alone, its share of the state with that of the state.
+// Initialises every row of the pre-activations with both biases; for the GRU's n, with that of the input only, and its hidden product with the other.
 extern "C" __global__ void kernel(const T* bi, const T* bh, T* sums, T* beside, i64 rows, i64 width, i64 hidden) {
     EACH(e, rows * width) {
         const i64 unit = e % width;
@@ -25,7 +25,7 @@ extern "C" __global__ void kernel(u64* report, const i64* lengths, i64 batch, i6
 #endif
 
 #ifdef ENDS
-// Results behind the ends of sequences become the state, or 0 if it is null.
+// Sets the results after the ends of sequences to the state, or to 0 if it is null.
 extern "C" __global__ void kernel(const i64* lengths, const T* state, T* y, i64 time, i64 batch, i64 hidden) {
     EACH(e, time * batch * hidden) {
         const i64 own = e % (batch * hidden);
@@ -35,12 +35,12 @@ extern "C" __global__ void kernel(const i64* lengths, const T* state, T* y, i64 
 #endif
 
 #ifdef FORWARD
-// `beside`: the cells of this step (LSTM), or the state's share of n (GRU). Null for what is 0.
+// `beside`: the cell states of this step (LSTM), or the hidden product of n (GRU). Null operands are 0.
 extern "C" __global__ void kernel(T* sums, T* beside, const T* h_before, const T* c_before, T* y, const i64* lengths, i64 t,
                                   i64 batch, i64 hidden) {
     EACH(e, batch * hidden) {
         if (lengths && t >= lengths[e / hidden]) {
-            // Behind the end: the states stay.
+            // After the end of the sequence the state is unchanged.
             y[e] = h_before ? h_before[e] : (T)0;
             if (CELL == 0) beside[e] = c_before ? c_before[e] : (T)0;
             continue;
@@ -71,7 +71,7 @@ extern "C" __global__ void kernel(T* sums, T* beside, const T* h_before, const T
 #endif
 
 #ifdef BACKWARD
-// The gates become the cotangents of their sums, `dh` and `dc` those of the old states as far as no product is needed.
+// Replaces the gates by the cotangents of their pre-activations, and `dh` and `dc` by the part of the old states' cotangents that needs no product.
 extern "C" __global__ void kernel(
     T* sums, T* beside, const T* h_before, const T* c_before, const T* y, const T* dy, T* dh, T* dc, const i64* lengths, i64 t,
     i64 batch, i64 hidden
@@ -79,7 +79,7 @@ extern "C" __global__ void kernel(
     EACH(e, batch * hidden) {
         T* gates = sums + e / hidden * hidden * (CELL == 0 ? 4 : CELL == 1 ? 3 : 1) + e % hidden;
         if (lengths && t >= lengths[e / hidden]) {
-            // Nothing was computed: the cotangents of the states go on as they are.
+            // After the end of the sequence: the cotangents of the states pass unchanged.
             for (i64 gate = 0; gate < (CELL == 0 ? 4 : CELL == 1 ? 3 : 1); ++gate) gates[gate * hidden] = 0;
             if (CELL == 1) beside[e] = 0;
             continue;

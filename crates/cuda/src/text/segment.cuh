@@ -1,10 +1,10 @@
-// Rows in segments of different sizes: segment s has the rows offsets[s]..offsets[s + 1] of dense rows. T: elements; R: what is computed in.
+// Rows in segments of different sizes: segment s has the rows offsets[s]..offsets[s + 1] of dense rows. T: elements; R: compute type.
 
 struct Segments {
     const i64* offsets;
     i64 count, rows, inner;
 
-    // Wrong offsets are reported by the text with CHECK; here they lead nowhere outside.
+    // Invalid offsets are reported by the kernel with CHECK; here they are clamped, so that no access is out of bounds.
     __device__ i64 at(i64 s) const {
         const i64 offset = offsets[s];
         return offset < 0 ? 0 : offset > rows ? rows : offset;
@@ -17,7 +17,7 @@ struct Segments {
             if (offsets[middle] <= row) low = middle;
             else high = middle;
         }
-        // Behind empty segments.
+        // `low` is now after empty segments.
         return low;
     }
 };
@@ -41,8 +41,9 @@ template <class V> MX_FN bool is_better(V x, V y, i64 what) {
         return x != x || (what == MAX ? x > y : x < y);
     }
 }
-// One thread a column of a segment, in the order of rows. `is_zero_of_none`: an extreme of no row is 0, else the bound of the type. `positions`, if
-// given, gets the row of each extreme, -1 for none. For integers of 64 bits and halves R is wider than T.
+// One thread per column of a segment; rows are combined in order. `is_zero_of_none`: the extremum of an empty segment is 0, else the limit of the
+// type.
+// `positions`, if not null, gets the row of each extremum, -1 if there is none. For 64-bit integers, f16 and bf16, R is larger than T.
 extern "C" __global__ void kernel(const T* x, R* out, i64* positions, Segments g, i64 what, i64 is_zero_of_none) {
     EACH(e, g.count * g.inner) {
         const i64 s = e / g.inner, first = g.at(s), end = g.at(s + 1);

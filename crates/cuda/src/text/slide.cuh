@@ -1,7 +1,7 @@
-// Sums of products over short distances. T: elements; A: what sums are kept in.
+// Sums of products over short distances. T: elements; A: type of the sums.
 
 #ifdef SLIDE
-// y[k] = sum of x[k + j - before] * w[j], the elements of w from the last to the first if `reversed`, conjugated if `conjugated`.
+// y[k] = sum over j of x[k + j - before] * w[j]; w in reverse order if `reversed`, conjugated if `conjugated`.
 extern "C" __global__ void kernel(const T* x, i64 n, const T* w, i64 m, T* y, i64 count, i64 before, i64 reversed, i64 conjugated) {
     EACH(k, count) {
         A sum = convert<A>(0);
@@ -21,10 +21,10 @@ struct Window {
     i64 batch, length, heads, dim, before, width;
     const i64* dilations;
 
-    // The row of score j of a row, or for `scatter` the row whose score j belongs to it; -1 outside of the sequence.
+    // The row of score j of a row; for `scatter`, the row whose score j belongs to it. -1 outside of the sequence.
     __device__ i64 other(i64 row, i64 j, bool scatter) const {
         const i64 i = row / heads % length, steps = scatter ? before - j : j - before, dilation = dilations[row % heads];
-        // Farther than any row: no product overflows.
+        // Larger than any distance of rows; excluded so that no product overflows.
         if (dilation > length || dilation < -length) return steps == 0 ? row : -1;
         const i64 away = dilation * steps;
         return i + away >= 0 && i + away < length ? row + away * heads : -1;

@@ -1,9 +1,9 @@
 // Softmax and cross entropy of rows. Row `r` is the `len` elements at (r / inner, ., r % inner). `X` is the type of the data, `Y` that of the
-// result, `T` what is computed in.
+// result, `T` the compute type.
 
 namespace mx {
 
-// A block of threads computes a row.
+// A block of threads per row.
 struct ByBlock {
     static __device__ i64 first_row() { return blockIdx.x; }
     static __device__ i64 rows_apart() { return gridDim.x; }
@@ -13,7 +13,7 @@ struct ByBlock {
     static __device__ bool writes() { return threadIdx.x == 0; }
 };
 
-// Each thread computes a row.
+// A thread per row.
 struct ByThread {
     static __device__ i64 first_row() { return (i64)thread_index(); }
     static __device__ i64 rows_apart() { return (i64)num_threads(); }
@@ -35,7 +35,7 @@ MX_FN i64 length_of(const i64 *lengths, i64 row, i64 len) {
     return n < 0 ? 0 : n < len ? n : len;
 }
 
-// The elements whose exponentials count: divided by a negative temperature, the smallest one is the largest.
+// The maximum of the scaled elements. With a negative scale (temperature) this is the minimum of the elements.
 template <class By> MX_FN T largest(const X *x, i64 n, i64 inner, T scale) {
     T most = -infinity<T>();
     for (i64 i = By::first(); i < n; i += By::apart()) {
@@ -71,7 +71,7 @@ MX_FN void softmax(const X *x, const i64 *lengths, Y *y, f64 temperature, i64 ro
     }
 }
 
-// dx = y (dy - sum(dy y)) / temperature; of the logarithm dx = (dy - exp(y) sum(dy)) / temperature.
+// dx = y (dy - sum(dy y)) / temperature; for log-softmax dx = (dy - exp(y) sum(dy)) / temperature.
 template <class By, bool LOG>
 MX_FN void softmax_gradient(const X *y, const X *dy, const i64 *lengths, Y *dx, f64 temperature, i64 rows, i64 len, i64 inner) {
     const T scale = (T)(1 / temperature);
@@ -94,7 +94,7 @@ MX_FN void softmax_gradient(const X *y, const X *dy, const i64 *lengths, Y *dx, 
     }
 }
 
-// Minus the logarithm of the softmax at the label, and the logarithm of the sum of exponentials. A label that is none gives NaN.
+// Minus the log-softmax at the label, and the log-sum-exp. An invalid label gives NaN.
 template <class By>
 MX_FN void cross_entropy(const X *x, const i64 *labels, Y *loss, Y *lse, bool has_ignored, i64 ignored, i64 rows, i64 len, i64 inner) {
     for (i64 row = By::first_row(); row < rows; row += By::rows_apart()) {

@@ -1,7 +1,7 @@
-// Sorts rows by merging: tiles of TILE elements in shared memory, then pairs of sorted runs. T: keys. With POSITIONS, positions in the row move
+// Merge sort of rows: tiles of TILE elements in shared memory, then pairs of sorted runs. T: keys. With POSITIONS, positions in the row are moved
 // along. Equal elements keep their order, so the result is unique.
 
-// Whether a comes before b; NaN is above all numbers, complex numbers are compared by their real parts first.
+// Whether a comes before b; NaN is above all numbers; complex numbers compare by their real parts first.
 template <class R> MX_FN bool is_nan_key(R x) {
     if constexpr (is_half<R>) return (f32)x != (f32)x;
     else if constexpr (is_real<R>) return x != x;
@@ -13,7 +13,7 @@ template <class R> MX_FN bool less(R a, R b) {
     else return a < b || (is_nan_key(b) && !is_nan_key(a));
 }
 template <class R> MX_FN bool less(complex<R> a, complex<R> b) {
-    // Numbers, then those with a NaN: imaginary part only, real part only, both.
+    // Classes: numbers, then those with a NaN imaginary part only, real part only, both.
     const int class_a = (a.re != a.re ? 2 : 0) + (a.im != a.im ? 1 : 0), class_b = (b.re != b.re ? 2 : 0) + (b.im != b.im ? 1 : 0);
     if (class_a != class_b) return class_a < class_b;
     if (class_a == 0) return a.re < b.re || (a.re == b.re && a.im < b.im);
@@ -21,19 +21,19 @@ template <class R> MX_FN bool less(complex<R> a, complex<R> b) {
     if (class_a == 2) return a.im < b.im;
     return false;
 }
-// Whether it is a NaN, or a complex number with one.
+// Whether it is NaN, or a complex number with a NaN part.
 template <class R> MX_FN bool is_nan_element(R x) { return is_nan_key(x); }
 template <class R> MX_FN bool is_nan_element(complex<R> x) { return x.re != x.re || x.im != x.im; }
 MX_FN bool before(T a, T b) { return DESCENDING ? less(b, a) : less(a, b); }
 
 #ifdef TILE
-// Sorts each tile of each row by Batcher's bitonic network. `positions` are those of the elements in their row, if there are any.
+// Sorts each tile of each row by Batcher's bitonic network. `positions` are those of the elements in their row, or null.
 struct Slot {
     T key;
     i64 position;
 };
 MX_FN bool comes_before(const Slot& a, const Slot& b) {
-    // Behind the end of a row stands nothing: position -1.
+    // Padding after the end of a row has position -1.
     if (a.position < 0 || b.position < 0) return b.position < 0 && a.position >= 0;
     if (before(a.key, b.key)) return true;
     if (before(b.key, a.key)) return false;
@@ -73,7 +73,7 @@ extern "C" __global__ void kernel(const T* x, T* keys, i64* positions, i64 rows,
 #endif
 
 #ifdef MERGE
-// Merges neighbouring runs of `width`: an element's place is its own number in its run and how many of the other run come before it.
+// Merges neighbouring runs of `width`: the new position of an element is its index in its run plus the number of elements of the other run before it.
 extern "C" __global__ void kernel(const T* keys, const i64* positions, T* to_keys, i64* to_positions, i64 rows, i64 n, i64 width) {
     EACH(e, rows * n) {
         const i64 row = e / n * n, i = e % n, run = i / width, first = run / 2 * 2 * width;
@@ -97,7 +97,7 @@ extern "C" __global__ void kernel(const T* keys, const i64* positions, T* to_key
 #endif
 
 #ifdef PICK
-// Elements of sorted rows at ranks: those of `ranks`, or of each row's own. With `spreads_nan` a row with a NaN gives it for each.
+// Elements of sorted rows at `ranks`, which are the same for all rows or separate for each. With `spreads_nan`, a row with a NaN gives NaN for all.
 extern "C" __global__ void kernel(const T* sorted, const i64* ranks, T* out, i64 rows, i64 n, i64 count, i64 is_each, i64 spreads_nan, u64* faults) {
     EACH(e, rows * count) {
         const i64 row = e / count;
@@ -114,7 +114,7 @@ extern "C" __global__ void kernel(const T* sorted, const i64* ranks, T* out, i64
 #endif
 
 #ifdef SEARCH
-// Positions where values would be inserted in ascending keys: before their equals, or behind them.
+// Insertion positions of values in ascending keys: before equal keys, or after them if `right`.
 extern "C" __global__ void kernel(const T* sorted, i64 n, const T* values, i64* out, i64 m, i64 right) {
     EACH(e, m) {
         const T value = values[e];
@@ -146,7 +146,7 @@ extern "C" __global__ void kernel(const T* sorted, i64 n, const T* values, boole
 #endif
 
 #ifdef BINS
-// Numbers of bins between ascending edges, or counts of numbers in each: 0 before the first edge, the number of edges behind the last and for NaN.
+// Bin numbers between ascending edges, or the number of elements per bin: 0 before the first edge, the number of edges after the last and for NaN.
 extern "C" __global__ void kernel(const T* x, i64 m, const T* edges, i64 n, i64* numbers, u64* counts) {
     EACH(e, m) {
         const T value = x[e];
@@ -156,7 +156,7 @@ extern "C" __global__ void kernel(const T* x, i64 m, const T* edges, i64 n, i64*
             if (!less(value, edges[middle])) low = middle + 1;
             else high = middle;
         }
-        // The last bin has its right edge, too.
+        // The last bin includes its right edge.
         if (low == n && !is_nan_element(value) && !less(edges[n - 1], value)) low = n - 1;
         if (numbers) numbers[e] = low;
         else if (low > 0 && low < n) atomicAdd(&counts[low - 1], 1ull);

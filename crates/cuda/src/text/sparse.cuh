@@ -1,8 +1,9 @@
-// Compressed rows: row i has the stored elements offsets[i]..offsets[i + 1], each with a column in `indices`. Follows `segment.cuh`, whose `Segments`
-// are the rows. T: elements, or an unsigned integer of their size; A: what sums are kept in.
+// Compressed rows: row i has the stored elements offsets[i]..offsets[i + 1], each with a column in `indices`. Requires `segment.cuh`, whose
+// `Segments`
+// are the rows. T: elements, or an unsigned integer of their size; A: type of the sums.
 
 #ifdef INVERT
-// Rows of stored elements in the order `order`, which sorts their columns, and the first of each column.
+// Rows of the stored elements in the order `order`, which sorts them by column, and the offset of each column.
 extern "C" __global__ void kernel(const i64* indices, const i64* order, Segments g, i64* rows, i64* starts, i64 columns, u64* faults) {
     EACH(e, g.rows + columns + 1) {
         if (e < g.rows) {
@@ -24,7 +25,8 @@ extern "C" __global__ void kernel(const i64* indices, const i64* order, Segments
 #endif
 
 #ifdef FIND
-// Positions of elements in a pattern with ascending rows, -1 where it has none. Without `rows` the elements are those of the first pattern.
+// Positions of elements in a pattern with ascending columns per row, -1 if they are not there. Without `rows`, the elements are those of the first
+// pattern.
 extern "C" __global__ void kernel(const i64* columns, const i64* rows, Segments own, const i64* in_indices, Segments in, i64* out, i64 n) {
     EACH(e, n) {
         const i64 row = rows ? rows[e] : own.of(e), column = columns[e];
@@ -54,7 +56,7 @@ extern "C" __global__ void kernel(const T* x, const i64* positions, T* y, i64 n,
 #endif
 
 #ifdef SCATTER_OR_SKIP
-// `order` sorts the positions; the first of a position adds all of its rows, in their own order.
+// `order` sorts the positions; the first occurrence of a position adds all of its rows, in their original order.
 extern "C" __global__ void kernel(const T* x, const i64* positions, const i64* order, T* y, i64 n, i64 rows, i64 width, u64* faults) {
     EACH(e, n * width) {
         const i64 slot = e / width, at = positions[order[slot]];
@@ -72,7 +74,7 @@ extern "C" __global__ void kernel(const T* x, const i64* positions, const i64* o
 #endif
 
 #ifdef MATMUL_DENSE
-// Rows of x have `heads` parts of `width` elements; each stored element has a factor for each part, or one for all if `heads` is 1.
+// Rows of x have `heads` parts of `width` elements; each stored element has one factor per part, or one for all if `heads` is 1.
 extern "C" __global__ void kernel(const T* data, const i64* indices, Segments g, const T* x, T* y, i64 x_rows, i64 heads, i64 width, u64* faults) {
     EACH(e, g.count * heads * width) {
         const i64 row = e / (heads * width), at = e % (heads * width);

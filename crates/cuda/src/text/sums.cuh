@@ -1,4 +1,4 @@
-// Sums of products. Integers wrap; truth values are or-ed; halves are summed in f32.
+// Sums of products. Integers wrap; booleans are or-ed; f16 and bf16 are summed in f32.
 // T: elements. A: sums, `Sums<T>`.
 
 template <class T> struct SumOf { typedef wrapping<T> type; };
@@ -26,6 +26,6 @@ template <class R> MX_FN R added(R a, R b) {
 }
 template <class R> MX_FN complex<R> conjugate(complex<R> x) { return complex<R>(x.re, -x.im); }
 template <class R> MX_FN R conjugate(R x) { return x; }
-// Negative numbers and -0 become 0, NaN stays.
+// ReLU: negative numbers and -0 become 0, NaN stays NaN.
 template <class R> MX_FN complex<R> positive(complex<R> x) { return x; }
 template <class R> MX_FN R positive(R x) { return x <= 0 ? (R)0 : x; }

@@ -1,9 +1,11 @@
-// A matrix product tile by tile. The text before it defines T (elements), A (what sums are kept in), TILE_M, TILE_N, DEPTH, and `Problem` with
+// A tiled matrix product. The source before it defines T (elements), A (type of the sums), TILE_M, TILE_N, DEPTH, and `Problem` with
 //   i64 m, n, k, batches, splits, depth        depth: terms of a split, a multiple of DEPTH
-//   Place place(i64 batch)                     what concerns one product of the batch
+//   Place place(i64 batch)                     data of one product of the batch
 //   A left(Place, i64 row, i64 term), A right(Place, i64 term, i64 column), bool terms_are_near_left(), terms_are_near_right()
 //   void put(i64 batch, i64 row, i64 column, A sum)
-// `added` and `multiply_add` are those of `sums.cuh`. With several splits the sums of each go to `partial`, (split, batch, row, column); the text with FINISH adds them in order.
+// `added` and `multiply_add` are those of `sums.cuh`. With several splits, the sums of each go to `partial`, (split, batch, row, column); the kernel
+// with
+// FINISH adds them in order.
 
 #ifdef FINISH
 
@@ -21,7 +23,7 @@ extern "C" __global__ void kernel(Problem p, const A* partial) {
 #define THREADS 256
 #define ROWS (TILE_M / 16)
 #define COLUMNS (TILE_N / 16)
-// Neighbouring columns of a thread: so many are read at once.
+// Number of neighbouring columns that a thread reads at once.
 #define WIDTH (COLUMNS < 4 ? COLUMNS : 4)
 #define LOADS_M (TILE_M * DEPTH / THREADS)
 #define LOADS_N (TILE_N * DEPTH / THREADS)
@@ -45,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(Problem p, A* parti
             for (int j = 0; j < COLUMNS; j++) sums[i][j] = convert<A>(0);
         A next_left[LOADS_M], next_right[LOADS_N];
         for (i64 term = first - DEPTH; term < last; term += DEPTH) {
-            // The next pieces are on their way while the present ones are multiplied.
+            // The next pieces are loaded while the current ones are multiplied.
             const i64 ahead = term + DEPTH;
             if (ahead < last) {
 #pragma unroll

@@ -1,8 +1,8 @@
-// One optimizer step of many weights. R: what is computed in, f64 for weights of f64 and f32 for all others. MANY: the most weights of a launch.
+// One optimizer step of many weights. R: compute type, f64 for f64 weights and f32 for all others. MANY: maximum number of weights per launch.
 
 enum { SGD, MOMENTUM, NAG, ADAM, ADAMW, RMSPROP, RMSPROP_CENTERED, ADAGRAD };
 
-// Elements of any floating type: number of the dtype in `type`.
+// Elements of any floating-point type; `type` is the number of the dtype.
 struct Buffer {
     void* at;
     i64 type;
@@ -32,7 +32,7 @@ struct Weight {
 // Weights of one launch.
 struct Weights { Weight weights[MANY]; };
 
-// Numbers of f64, one for each weight or one for all.
+// f64 numbers: one per weight, or one for all.
 struct Rates {
     const f64* at;
     i64 is_single;

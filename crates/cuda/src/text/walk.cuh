@@ -1,4 +1,4 @@
-// Places of element number `e`, counted in C order, in two arrays of one shape and any strides.
+// Offsets of element number `e`, in C order, in two arrays of one shape and any strides.
 struct Walk {
     i64 n, axes, shape[64], from[64], to[64];
 
