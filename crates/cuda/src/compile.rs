@@ -403,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_are_damaged_or_of_another_text_are_not_used() {
+    fn damaged_or_foreign_cache_files_are_ignored() {
         let file = pack(b"code", "text");
         assert_eq!(unpack(&file, "text").as_deref(), Some(&b"code"[..]));
         assert_eq!(unpack(&file, "texT"), None);

@@ -41,8 +41,7 @@ impl PoolAccess {
 }
 
 /// Defines the table. The symbol of a function has its name, or the one after `=`. Those under `optional` may be missing: they are newer than CUDA
-/// 11.0,
-/// or the crate can work without them.
+/// 11.0, or the crate can work without them.
 macro_rules! functions {
     (required { $($name:ident $(= $symbol:literal)? : fn($($arg:ty),*);)* } optional { $($other:ident $(= $other_symbol:literal)? : fn($($other_arg:ty),*);)* }) => {
         /// The function table of the driver.

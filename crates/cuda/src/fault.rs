@@ -1,6 +1,5 @@
 //! Errors found by kernels: a kernel that finds an invalid value, such as an index out of range, writes a report to memory that the host reads after
-//! the
-//! work has ended. The results of the kernel, and everything computed from them, then fail with an error.
+//! the work has ended. The results of the kernel, and everything computed from them, then fail with an error.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;

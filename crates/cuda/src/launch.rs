@@ -67,8 +67,8 @@ pub(crate) enum Arg<'a> {
 
 /// The argument through which a kernel reports an invalid value, such as an index out of range: the kernel calls
 /// `report_fault(slot, first, second, third)` of the prelude with the address that this returns ([`Arg::Pointer`]). The results of this call then
-/// fail
-/// with the error that `describe` makes of the three numbers, and so does everything computed from them. The error is raised where a value is read.
+/// fail with the error that `describe` makes of the three numbers, and so does everything computed from them. The error is raised where a value is
+/// read.
 ///
 /// # Errors
 /// [`Error::Device`] if there is no memory for the report.
@@ -127,11 +127,11 @@ pub(crate) fn launch(
     let id = queue.id();
     let (driver, context) = Context::enter(id)?;
     let function = LAUNCHED.with_borrow_mut(|devices| {
-        let place = id as usize;
-        if devices.len() <= place {
-            devices.resize_with(place + 1, HashMap::new);
+        let index = id as usize;
+        if devices.len() <= index {
+            devices.resize_with(index + 1, HashMap::new);
         }
-        if let Some(function) = devices[place].get(key)
+        if let Some(function) = devices[index].get(key)
             && function.shared_bytes >= grid.shared_bytes
         {
             return Ok(*function);
@@ -154,7 +154,7 @@ pub(crate) fn launch(
             check(id, "asking for shared memory", status)?;
             function.shared_bytes = most;
         }
-        devices[place].insert(key.to_owned(), function);
+        devices[index].insert(key.to_owned(), function);
         Ok::<_, Error>(function)
     })?;
     // Storage of numbers and addresses; structs are passed from the caller's memory.
@@ -178,8 +178,7 @@ pub(crate) fn launch(
     }
     let ([x, y, z], [tx, ty, tz]) = (grid.blocks, grid.threads);
     // SAFETY: 1. the function is loaded in this context, to which the stream belongs. 2. each parameter points to as many bytes as the kernel
-    // declares;
-    // a kernel and its launch are written side by side to ensure that. 3. the driver copies the parameters before it returns.
+    // declares; a kernel and its launch are written side by side to ensure that. 3. the driver copies the parameters before it returns.
     let status = unsafe {
         (driver.cuLaunchKernel)(
             function.handle,

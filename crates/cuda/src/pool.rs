@@ -45,7 +45,7 @@ struct Used {
 }
 
 /// A freed block in the cache.
-struct Kept {
+struct FreeBlock {
     address: usize,
     in_flight: Vec<Arc<dyn Event>>,
 }
@@ -54,7 +54,7 @@ struct Kept {
 #[derive(Default)]
 struct Pool {
     used: HashMap<usize, Used>,
-    kept: HashMap<usize, Vec<Kept>>,
+    free_blocks: HashMap<usize, Vec<FreeBlock>>,
     stats: MemoryStats,
 }
 
@@ -139,7 +139,7 @@ impl Source {
     }
 
     /// Returns a block to the driver after the work in flight on it.
-    fn free(&self, id: u32, block: &Kept) -> Result<(), TensorError> {
+    fn free(&self, id: u32, block: &FreeBlock) -> Result<(), TensorError> {
         let (driver, _) = Context::enter(id)?;
         let address = block.address as Address;
         let status = match driver.cuMemFreeAsync {
@@ -166,19 +166,19 @@ impl Source {
 impl Pool {
     /// A cached block of a size class that can be used now: its work has ended, or is in the stream of the calling thread, which will use the block
     /// next.
-    fn reuse(&mut self, class_bytes: usize, own: Option<&Queue>) -> Option<Kept> {
-        let kept = self.kept.get_mut(&class_bytes)?;
+    fn reuse(&mut self, class_bytes: usize, own: Option<&Queue>) -> Option<FreeBlock> {
+        let free_blocks = self.free_blocks.get_mut(&class_bytes)?;
         let is_near = |event: &Arc<dyn Event>| {
             let mark = event.as_any().downcast_ref::<Mark>();
             let is_own = matches!((mark, own), (Some(mark), Some(own)) if mark.is_of(own));
             is_own || event.query()
         };
-        let candidates = kept.iter().enumerate().rev().take(MAX_LOOKS);
+        let candidates = free_blocks.iter().enumerate().rev().take(MAX_LOOKS);
         let found = candidates
             .filter(|(_, block)| block.in_flight.iter().all(is_near))
             .map(|(i, _)| i)
             .next()?;
-        Some(kept.remove(found))
+        Some(free_blocks.remove(found))
     }
 
     fn enter(&mut self, address: usize, len_bytes: usize, class_bytes: usize) {
@@ -314,8 +314,8 @@ pub fn free(id: u32, block: NonNull<u8>, in_flight: &[Arc<dyn Event>]) {
     pool.stats.in_use_bytes -= used.class_bytes;
     pool.stats.cached_bytes += used.class_bytes;
     let in_flight = in_flight.to_vec();
-    let kept = pool.kept.entry(used.class_bytes).or_default();
-    kept.push(Kept { address, in_flight });
+    let free_blocks = pool.free_blocks.entry(used.class_bytes).or_default();
+    free_blocks.push(FreeBlock { address, in_flight });
 }
 
 /// Returns the cached blocks to the driver, and the driver's unused memory to the system.
@@ -324,13 +324,13 @@ pub fn free(id: u32, block: NonNull<u8>, in_flight: &[Arc<dyn Event>]) {
 /// `Device` if the device fails.
 pub fn empty_cache(id: u32) -> Result<(), TensorError> {
     let (driver, _) = Context::enter(id)?;
-    let kept = {
+    let free_blocks = {
         let mut pool = pool(id).lock();
         pool.stats.cached_bytes = 0;
-        std::mem::take(&mut pool.kept)
+        std::mem::take(&mut pool.free_blocks)
     };
     let source = source(id)?;
-    for block in kept.values().flatten() {
+    for block in free_blocks.values().flatten() {
         source.free(id, block)?;
     }
     source.queue.synchronize()?;
@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_at_most_an_eighth_longer() {
+    fn size_classes_waste_at_most_an_eighth() {
         for len in (1..200_000).chain([1 << 20, (1 << 20) + 1, (1 << 33) + 12345]) {
             let class = class_bytes(len);
             assert!(
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_lists_the_largest_holders_first() {
+    fn memory_report_lists_the_largest_blocks_first() {
         let mut pool = Pool::default();
         for (address, len) in [(1, 1 << 20), (2, 5 << 20), (3, 3 << 20), (4, 3 << 20)] {
             pool.enter(address, len, class_bytes(len));

@@ -102,7 +102,7 @@ unsafe impl Sync for Inner {}
 
 impl Inner {
     /// The driver event that covers a mark, recorded if necessary; `None` if the work has ended.
-    fn cover(&self, mark: u64) -> Result<Option<Arc<DriverEvent>>, TensorError> {
+    fn event_of(&self, mark: u64) -> Result<Option<Arc<DriverEvent>>, TensorError> {
         let mut recorded = self.recorded.lock();
         if self.is_known_complete(mark) {
             return Ok(None);
@@ -148,7 +148,7 @@ impl Inner {
         if self.is_known_complete(mark) || self.failure.get().is_some() || driver::is_forked() {
             return true;
         }
-        match self.cover(mark) {
+        match self.event_of(mark) {
             Ok(None) => true,
             Ok(Some(event)) => self.ended(mark, |driver| {
                 // SAFETY: the event is valid.
@@ -184,7 +184,7 @@ impl Inner {
             return Err(Failure::new(Box::new(Error::from(error)), ""));
         }
         if !self.is_known_complete(mark) && self.failure.get().is_none() {
-            match self.cover(mark) {
+            match self.event_of(mark) {
                 Ok(None) => {}
                 Ok(Some(event)) => {
                     self.ended(mark, |driver| {
@@ -346,7 +346,7 @@ impl Queue {
         if mark.is_of(self) {
             return;
         }
-        let waited = mark.stream.cover(mark.number).and_then(|event| {
+        let waited = mark.stream.event_of(mark.number).and_then(|event| {
             let Some(event) = event else { return Ok(()) };
             let (driver, _) = Context::enter(self.0.id)?;
             // SAFETY: both are valid; the event may belong to another device.
@@ -451,11 +451,11 @@ thread_local! {
 fn of_thread<R>(id: u32, choose: impl FnOnce(&OfThread) -> R) -> Result<R, TensorError> {
     driver::check_process(id)?;
     STREAMS.with_borrow_mut(|streams| {
-        let place = id as usize;
-        if streams.len() <= place {
-            streams.resize(place + 1, None);
+        let index = id as usize;
+        if streams.len() <= index {
+            streams.resize(index + 1, None);
         }
-        let slot = &mut streams[place];
+        let slot = &mut streams[index];
         if let Some(streams) = slot {
             return Ok(choose(streams));
         }
@@ -498,7 +498,7 @@ pub fn order_before(
             let _ = event.wait();
             continue;
         };
-        if let Some(recorded) = mark.stream.cover(mark.number)? {
+        if let Some(recorded) = mark.stream.event_of(mark.number)? {
             let (driver, _) = Context::enter(id)?;
             // SAFETY: the event is valid; the caller guarantees that `foreign` is a stream.
             let status =

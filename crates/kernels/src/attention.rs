@@ -78,7 +78,7 @@ impl Attention<'_> {
     }
 
     /// Number of keys that at least one of the first `queries` queries attends to.
-    fn seen(&self, queries: usize, keys: usize) -> usize {
+    fn num_visible(&self, queries: usize, keys: usize) -> usize {
         match self.sight {
             Sight::All => keys,
             Sight::Causal => keys.min(queries),
@@ -157,7 +157,7 @@ pub unsafe fn backward(
 ///
 /// # Safety
 /// `scores` has `rows` rows of `cols`; the mask covers the block.
-unsafe fn cover<T: Real>(
+unsafe fn add_mask<T: Real>(
     g: &Attention,
     mask: Option<&Mask>,
     segment: usize,
@@ -179,11 +179,14 @@ unsafe fn cover<T: Real>(
     }
     if g.sight == Sight::Causal {
         for i in 0..rows {
-            let seen = (first_row + i + 1).saturating_sub(first_col).min(cols);
+            let num_visible = (first_row + i + 1).saturating_sub(first_col).min(cols);
             // SAFETY: the last elements of row i of the block.
             unsafe {
-                std::slice::from_raw_parts_mut(scores.add(i * cols + seen), cols - seen)
-                    .fill(T::NEG_INFINITY);
+                std::slice::from_raw_parts_mut(
+                    scores.add(i * cols + num_visible),
+                    cols - num_visible,
+                )
+                .fill(T::NEG_INFINITY);
             }
         }
     }

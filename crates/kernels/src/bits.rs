@@ -125,7 +125,7 @@ mod tests {
     use crate::reduce::fixtures::{Noise, Spawn};
 
     #[test]
-    fn bits_go_where_a_slow_loop_puts_them_and_come_back() {
+    fn packed_bits_match_a_scalar_loop_and_round_trip() {
         let mut noise = Noise(3);
         for (rows, n) in [(1, 0), (1, 1), (3, 7), (2, 8), (5, 29), (1, 9 * CHUNK + 3)] {
             let values: Vec<u8> = (0..rows * n)

@@ -52,13 +52,13 @@ use with_item;
 
 /// A pointer shared with worker threads: tasks touch disjoint bytes.
 #[derive(Clone, Copy)]
-struct Lent(*mut u8);
+struct SharedPtr(*mut u8);
 // SAFETY: every task writes its own part of the destination and only reads the source.
-unsafe impl Send for Lent {}
+unsafe impl Send for SharedPtr {}
 // SAFETY: as above.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for SharedPtr {}
 
-impl Lent {
+impl SharedPtr {
     fn ptr(self) -> *mut u8 {
         self.0
     }
@@ -114,7 +114,7 @@ pub unsafe fn copy_nd(
     let per_task = (grain / (rows * cols)).max(1);
     let tasks = units.div_ceil(per_task);
 
-    let ends = (Lent(dst), Lent(src.cast_mut()));
+    let ends = (SharedPtr(dst), SharedPtr(src.cast_mut()));
     let task = |t: usize| {
         for unit in t * per_task..units.min((t + 1) * per_task) {
             let (mut rest, col) = (unit / num_cols, unit % num_cols);
@@ -181,9 +181,9 @@ pub(crate) unsafe fn copy_2d(
 }
 
 /// Blocks with at most this many columns are copied column by column.
-const FEW_COLS: usize = 8;
+const MAX_COLUMNWISE_COLS: usize = 8;
 /// Rows per step of a column-by-column copy: few enough to stay in L1.
-const ROWS_TOGETHER: usize = 512;
+const ROWS_PER_STEP: usize = 512;
 
 /// # Safety
 /// Same as for [`copy_nd`].
@@ -198,11 +198,11 @@ unsafe fn block<T: Copy>(
     let transposed = rows > 1 && ss[0] != 0 && ss[0].unsigned_abs() < ss[1].unsigned_abs();
     // SAFETY: items stay inside the block, which the caller guarantees.
     unsafe {
-        if !transposed && cols < FEW_COLS && rows > FEW_COLS {
+        if !transposed && cols < MAX_COLUMNWISE_COLS && rows > MAX_COLUMNWISE_COLS {
             // With few items in a row, the overhead of a row would exceed its copy: lines run along the columns instead.
             let mut first = 0;
             while first < rows {
-                let n = ROWS_TOGETHER.min(rows - first);
+                let n = ROWS_PER_STEP.min(rows - first);
                 for j in 0..cols as isize {
                     let (d, s) = (
                         ds[0] * first as isize + ds[1] * j,
@@ -324,7 +324,7 @@ pub unsafe fn fill_nd(
 /// `dst` is valid for writes of `len_bytes` bytes.
 pub unsafe fn zero(threads: &dyn Threads, dst: *mut u8, len_bytes: usize) {
     let tasks = len_bytes.div_ceil(GRAIN_BYTES);
-    let end = Lent(dst);
+    let end = SharedPtr(dst);
     let task = |t: usize| {
         let at = t * GRAIN_BYTES;
         // SAFETY: the part lies inside the caller's bytes.
@@ -380,7 +380,7 @@ pub unsafe fn repeat_rows(
         }
     };
     let all = blocks * rows;
-    let (src, dst) = (Lent(src.cast_mut()), Lent(dst));
+    let (src, dst) = (SharedPtr(src.cast_mut()), SharedPtr(dst));
     let task = |t: usize| {
         let (first, end) = (t * ROWS, all.min((t + 1) * ROWS));
         let (block, mut row) = (first / rows, first % rows);
@@ -461,7 +461,7 @@ mod repeat_tests {
     }
 
     #[test]
-    fn rows_stand_as_often_as_their_counts_say() {
+    fn rows_are_repeated_by_their_counts() {
         let x = [1_i32, 2, 3, 4];
         assert_eq!(
             repeated(&x, 1, 1, Counts::All(4, 2), 0),

@@ -1,8 +1,7 @@
 //! Connectionist temporal classification: the sum over all alignments of a label sequence and its gradient, in float64 and log space.
 //!
 //! An alignment passes through the states `blank, l1, blank, l2, ..., blank`. At each frame it stays, advances by one state, or by two where the
-//! blank
-//! may be skipped. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 16.
+//! blank may be skipped. Source: A. Graves et al., "Connectionist Temporal Classification", 2006, equations 6 to 16.
 
 use crate::Threads;
 use crate::real::Shared;

@@ -132,9 +132,9 @@ pub unsafe fn transform(
 /// Bytes of complex numbers in a block of lines: what fits in a core's private cache.
 const BLOCK_BYTES: usize = 64 * 1024;
 /// A thread keeps its working memory up to this size.
-const KEPT_BYTES: usize = 1024 * 1024;
+const MAX_CACHED_BYTES: usize = 1024 * 1024;
 /// Minimum number of lines per block if the elements of a line are not adjacent: every fetched cache line is then used completely.
-const APART: usize = 8;
+const MIN_STRIDED_LINES: usize = 8;
 
 /// # Safety
 /// Same as for [`transform`].
@@ -153,7 +153,7 @@ unsafe fn lines<T: Sample>(
     let (src_size, dst_size) = what.sizes();
     let dense = src.stride == src_size && dst.stride == dst_size;
     let line_bytes = what.n * size_of::<Complex<T>>();
-    let least = if dense { 1 } else { APART };
+    let least = if dense { 1 } else { MIN_STRIDED_LINES };
     let width = (BLOCK_BYTES / line_bytes).clamp(least, 256).min(count);
     let blocks = count.div_ceil(width);
     let (from, to) = (src.ptr as usize, dst.ptr as usize);
@@ -164,8 +164,8 @@ unsafe fn lines<T: Sample>(
     split(threads, blocks, work, &|block| {
         let first = block * width;
         let size = width.min(count - first);
-        let (mut src_at, mut dst_at) = (Places::new(), Places::new());
-        places(shape, &outer, first, size, |at| {
+        let (mut src_at, mut dst_at) = (Offsets::new(), Offsets::new());
+        line_offsets(shape, &outer, first, size, |at| {
             src_at.push(at[0]);
             dst_at.push(at[1]);
         });
@@ -185,7 +185,7 @@ unsafe fn lines<T: Sample>(
             },
         };
         let len = block.workspace();
-        if len * size_of::<T>() <= KEPT_BYTES {
+        if len * size_of::<T>() <= MAX_CACHED_BYTES {
             // SAFETY: guaranteed by the caller; the workspace has the requested length.
             scratch::with::<T, _>(len, |memory| unsafe { block.run(memory) });
             return;
@@ -198,10 +198,10 @@ unsafe fn lines<T: Sample>(
     });
 }
 
-type Places = SmallVec<[isize; 64]>;
+type Offsets = SmallVec<[isize; 64]>;
 
 /// Calls `each` with the byte offsets of the lines `first..first + size` on both sides, in C order.
-fn places(
+fn line_offsets(
     shape: &[usize],
     strides: &[&[isize]; 2],
     first: usize,

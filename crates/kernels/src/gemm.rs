@@ -5,6 +5,7 @@
 //! integers and bool have an exact loop (`int`). A library may compute tiles in place of the micro-kernels (`library`).
 
 mod conjugated;
+mod half_float;
 mod int;
 mod library;
 mod narrow;
@@ -174,7 +175,7 @@ macro_rules! float {
                 unsafe {
                     if t.m == 1 || t.n == 1 {
                         vector::matvec(t)
-                    } else if small::wins(t) {
+                    } else if small::is_faster(t) {
                         small::multiply(t)
                     } else if !library::multiply(t) && !padded::multiply(t, blocked) {
                         blocked(t)
@@ -229,18 +230,18 @@ struct Cut {
 
 impl Cut {
     /// Multiply-adds that take one core about 30 us: enough to be worth scheduling a task.
-    const WORTH: usize = 1 << 22;
+    const MIN_TASK_WORK: usize = 1 << 22;
     /// The same for matrix-vector products, which are bound by memory bandwidth.
-    const WORTH_VECTOR: usize = 1 << 17;
+    const MIN_TASK_WORK_VECTOR: usize = 1 << 17;
     /// Tiles are split further only while their sides stay at least this long.
     const SIDE: usize = 512;
 
     fn of(p: &Problem, batch: usize) -> Cut {
         let vector = p.m == 1 || p.n == 1;
         let worth = if vector {
-            Cut::WORTH_VECTOR
+            Cut::MIN_TASK_WORK_VECTOR
         } else {
-            Cut::WORTH
+            Cut::MIN_TASK_WORK
         };
         let work = |m: usize, n: usize| m.saturating_mul(n).saturating_mul(p.k.max(1));
         if work(p.m, p.n) < 2 * worth || batch >= 64 {
@@ -373,8 +374,8 @@ impl Block<'_> {
                 Elem::F64 => self.real::<f64>(),
                 Elem::C64 => Complex::<f32>::multiply(&self.typed()),
                 Elem::C128 => Complex::<f64>::multiply(&self.typed()),
-                Elem::F16 => narrow::multiply::<half::f16>(self),
-                Elem::BF16 => narrow::multiply::<half::bf16>(self),
+                Elem::F16 => half_float::multiply::<half::f16>(self),
+                Elem::BF16 => half_float::multiply::<half::bf16>(self),
                 Elem::I8 | Elem::U8 => int::multiply::<u8>(self),
                 Elem::I16 | Elem::U16 => int::multiply::<u16>(self),
                 Elem::I32 | Elem::U32 => int::multiply::<u32>(self),

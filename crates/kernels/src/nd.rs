@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn broadcast_axes_stay_apart() {
+    fn broadcast_axes_are_not_merged() {
         let a = Axes::new(&[3, 5], &[&[20, 4], &[4, 0]]);
         assert_eq!(a.axes.len(), 2);
         assert_eq!((a.axes[1].len, a.axes[1].strides[1]), (5, 0));
     }
 
     #[test]
-    fn a_backward_output_is_flipped() {
+    fn negative_output_strides_are_reversed() {
         let a = Axes::new(&[4], &[&[-8], &[4]]);
         assert_eq!(a.shift[..2], [-24, 12]);
         assert_eq!(a.axes[0].strides[..2], [8, -4]);

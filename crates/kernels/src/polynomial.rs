@@ -30,8 +30,7 @@ coefficients!(
 );
 
 /// Divides the polynomial with the `n` coefficients at `rest`, highest power first, by the one with the `m` coefficients at `divisor`. Overwrites
-/// `rest`
-/// with the `n - m + 1` coefficients of the quotient, followed by the `m - 1` of the remainder.
+/// `rest` with the `n - m + 1` coefficients of the quotient, followed by the `m - 1` of the remainder.
 ///
 /// # Safety
 /// `elem` is F32, F64, C64 or C128; `1 <= m <= n`; both are contiguous and do not overlap.

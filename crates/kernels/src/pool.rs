@@ -367,7 +367,7 @@ unsafe fn max_plane<T: Real>(g: &Pool, x: *const T, dy: *const T, dx: &mut [T]) 
             unsafe {
                 let data = |from| std::slice::from_raw_parts(x.add(from), iw);
                 let dy = std::slice::from_raw_parts(dy.add(row * ow), ow);
-                rows::squares_place(top_to, low_to, data(top), data(low), dy);
+                rows::squares_max_gradient(top_to, low_to, data(top), data(low), dy);
             }
         });
         return;
@@ -380,7 +380,7 @@ unsafe fn max_plane<T: Real>(g: &Pool, x: *const T, dy: *const T, dx: &mut [T]) 
             let buffer = std::slice::from_raw_parts_mut(memory, padded);
             let split = std::slice::from_raw_parts_mut(memory.add(padded), phases.len());
             let best = std::slice::from_raw_parts_mut(memory.add(padded + phases.len()), ow);
-            let place = std::slice::from_raw_parts_mut(
+            let positions = std::slice::from_raw_parts_mut(
                 memory.add(padded + phases.len() + ow).cast::<u32>(),
                 ow,
             );
@@ -390,27 +390,27 @@ unsafe fn max_plane<T: Real>(g: &Pool, x: *const T, dy: *const T, dx: &mut [T]) 
                 // If all elements are -inf, the first one is the maximum. A window that is wholly outside has none.
                 let mut first = None;
                 g.each_source(at, |from| first = first.or(Some(from)));
-                for (i, place) in place.iter_mut().enumerate() {
+                for (i, position) in positions.iter_mut().enumerate() {
                     let (start, end) = g.span(2, i);
-                    *place = first
+                    *position = first
                         .filter(|_| start < end)
                         .map_or(OUTSIDE, |from| (from + start) as u32);
                 }
                 g.each_source(at, |from| {
                     std::ptr::copy_nonoverlapping(x.add(from), buffer[g.pad[2]..].as_mut_ptr(), iw);
                     rows::split(split, buffer, phases);
-                    rows::slide_place(
+                    rows::slide_argmax(
                         best,
-                        place,
+                        positions,
                         split,
                         g.kernel[2],
                         phases,
                         (from as u32).wrapping_sub(g.pad[2] as u32),
                     );
                 });
-                for (i, &place) in place.iter().enumerate() {
-                    if place != OUTSIDE {
-                        dx[place as usize] += *dy.add(row * ow + i);
+                for (i, &position) in positions.iter().enumerate() {
+                    if position != OUTSIDE {
+                        dx[position as usize] += *dy.add(row * ow + i);
                     }
                 }
             });

@@ -43,8 +43,7 @@ impl Regions<'_> {
 }
 
 /// Pixels `start..stop` of bin `b` of `bins` along an axis of `len` pixels, for a region from pixel `first` to pixel `last` inclusive. Bins have
-/// equal
-/// real lengths; where these are not integers, neighbouring bins overlap.
+/// equal real lengths; where these are not integers, neighbouring bins overlap.
 fn pixels([first, last]: [f64; 2], b: usize, bins: usize, len: usize) -> [usize; 2] {
     // Integers beyond this range lie outside of any image.
     let whole = |x: f64| x.round().clamp(-1e9, 1e9) as i64;

@@ -121,7 +121,7 @@ impl Rnn {
     }
 
     /// Elements of the workspace: those of the gates of all steps, and those of one extra vector per step (LSTM: cell state; GRU: `Uh + d` of n).
-    fn kept(&self) -> (usize, usize) {
+    fn workspace_lens(&self) -> (usize, usize) {
         let beside = matches!(self.cell, Cell::Lstm | Cell::Gru) as usize;
         (
             self.time * self.batch * self.width(),
@@ -164,7 +164,7 @@ impl Rnn {
 
 /// Bytes of the workspace, which [`forward`] fills for [`backward`].
 pub fn workspace_bytes(g: &Rnn) -> usize {
-    let (gates, beside) = g.kept();
+    let (gates, beside) = g.workspace_lens();
     (gates + beside) * g.elem.size()
 }
 
@@ -174,8 +174,7 @@ pub fn scratch_bytes(g: &Rnn) -> usize {
 }
 
 /// Runs the layer. Writes the hidden state after every step to `y`, and the last states to `hn` and `cn`, which may be null. `c0` and `cn` are used
-/// by
-/// the LSTM only; `h0` and `c0` may be null, meaning 0.
+/// by the LSTM only; `h0` and `c0` may be null, meaning 0.
 ///
 /// With `lengths`, sequence `b` has `lengths[b]` steps. Steps after its end leave the states unchanged and have result 0.
 ///
@@ -249,7 +248,7 @@ pub unsafe fn backward(
 ///
 /// # Safety
 /// `units` elements at both.
-unsafe fn hold<T: Real>(state: Shared<T>, own: usize, to: *mut T, units: usize) {
+unsafe fn copy_state<T: Real>(state: Shared<T>, own: usize, to: *mut T, units: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if state.is_null() {

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use crate::reduce::kernel::CHAINS;
 use crate::reduce::plan::{Axes, Axis, count, normalise, offsets, split};
-use crate::reduce::product::joins;
+use crate::reduce::product::multiplies_exactly;
 use crate::reduce::{Reduce, Source, Target, Types};
 use crate::{Elem, Threads};
 
@@ -189,8 +189,9 @@ pub unsafe fn scan(
             let total = std::mem::replace(carry, before);
             if is_product {
                 // SAFETY: as above.
-                is_sound &=
-                    unsafe { joins(before.as_ptr().cast(), total.as_ptr().cast(), job.types.acc) };
+                is_sound &= unsafe {
+                    multiplies_exactly(before.as_ptr().cast(), total.as_ptr().cast(), job.types.acc)
+                };
             }
             // SAFETY: as above.
             unsafe {
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_side_by_side_are_scanned_as_each_alone() {
+    fn adjacent_rows_scan_like_single_rows() {
         let mut noise = Noise(23);
         for (round, elem) in [Elem::F32, Elem::F16, Elem::C128, Elem::I8]
             .into_iter()

@@ -111,16 +111,16 @@ unsafe fn slide_of<T: Term>(
             std::slice::from_raw_parts(w.cast::<T>(), m),
         )
     };
-    let mut turned;
+    let mut prepared;
     let w = if how.reversed || how.conjugated {
-        turned = smallvec::SmallVec::<[T; 16]>::from_slice(w);
+        prepared = smallvec::SmallVec::<[T; 16]>::from_slice(w);
         if how.reversed {
-            turned.reverse();
+            prepared.reverse();
         }
         if how.conjugated {
-            turned.iter_mut().for_each(|w| *w = w.conjugate());
+            prepared.iter_mut().for_each(|w| *w = w.conjugate());
         }
-        &turned[..]
+        &prepared[..]
     } else {
         w
     };
@@ -156,10 +156,10 @@ by_isa! {
         };
         let mut j = 0;
         while j < w.len() {
-            let few = (w.len() - j).min(4);
+            let count = (w.len() - j).min(4);
             // The ranges of later weights start and end earlier.
-            let (from, to) = (reach(j).0, reach(j + few - 1).1);
-            if few == 4 && from < to {
+            let (from, to) = (reach(j).0, reach(j + count - 1).1);
+            if count == 4 && from < to {
                 for (t, &w) in w[j..j + 4].iter().enumerate() {
                     let own = reach(j + t);
                     for k in (own.0..from.min(own.1)).chain(to.max(own.0)..own.1) {
@@ -172,7 +172,7 @@ by_isa! {
                     *y = y.plus_product(p, a).plus_product(q, b).plus_product(r, c).plus_product(s, d);
                 }
             } else {
-                for (t, &w) in w[j..j + few].iter().enumerate() {
+                for (t, &w) in w[j..j + count].iter().enumerate() {
                     let own = reach(j + t);
                     if own.0 < own.1 {
                         let x = &x[start + own.0 + j + t - before..];
@@ -180,7 +180,7 @@ by_isa! {
                     }
                 }
             }
-            j += few;
+            j += count;
         }
     }
 }
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_at_every_shift_are_those_of_the_definition() {
+    fn correlation_matches_the_definition() {
         let mut values = Values(3);
         for (n, m, before, len) in [
             (16, 5, 0, 12),
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn values_between_points_lie_on_their_lines() {
+    fn interpolation_is_linear_between_points() {
         let (xp, fp) = ([0.0, 1.0, 1.0, 3.0], [0.0, 2.0, 4.0, f64::INFINITY]);
         let x = [-1.0, 0.0, 0.5, 1.0, 3.0, 4.0, f64::NAN];
         let mut out = [0.0; 7];

@@ -260,8 +260,7 @@ unsafe fn row_log_sum_exp<T: Real>(x: *const T, n: usize, scale: T) -> T {
 }
 
 /// Softmax cross-entropy with integer labels; rows must be dense (`inner` is 1). `loss[r] = lse[r] - x[r, labels[r]] / temperature`, where `lse[r]`
-/// is
-/// the log-sum-exp that [`cross_entropy_backward`] needs. A label outside `0..len` gives NaN, the label `ignore` gives 0.
+/// is the log-sum-exp that [`cross_entropy_backward`] needs. A label outside `0..len` gives NaN, the label `ignore` gives 0.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`, or `inner` is not 1.

@@ -165,8 +165,7 @@ impl Work<'_> {
 /// Takes one optimizer step of every weight in place, in F64 for F64 weights and in F32 for all others.
 ///
 /// Tiles of all weights are distributed to the threads: large weights are split, and small ones share a thread. Every element is computed
-/// independently,
-/// so the result does not depend on the number of threads.
+/// independently, so the result does not depend on the number of threads.
 ///
 /// # Safety
 /// All buffers have `n` elements and can be read and, except gradients, written. No written buffer overlaps any other.

@@ -580,7 +580,7 @@ fn integers_wrap_shift_and_count() {
 }
 
 #[test]
-fn nan_is_kept_or_passed_over_as_the_name_says() {
+fn maximum_propagates_and_fmax_ignores_nan() {
     let (a, b) = (
         [1f32, f32::NAN, 3.0, f32::NAN],
         [2f32, 2.0, f32::NAN, f32::NAN],
@@ -736,7 +736,7 @@ fn gelu_of_an_element_does_not_depend_on_its_neighbours() {
 }
 
 #[test]
-fn where_chooses_and_clip_bounds() {
+fn where_selects_and_clip_limits() {
     let (c, a, b) = ([1u8, 0, 2, 0], [1u16, 2, 3, 4], [5u16, 6, 7, 8]);
     let mut y = [0u16; 4];
     let ptrs = [

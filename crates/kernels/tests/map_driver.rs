@@ -268,7 +268,7 @@ fn laid_out(shape: &[usize], order: &[usize], backwards: Option<usize>, elem: El
 }
 
 #[test]
-fn operands_across_the_others_order_are_turned() {
+fn operands_in_transposed_order_are_tiled() {
     let (shape, along, across) = ([3, 37, 301], [0, 1, 2], [0, 2, 1]);
     for elem in [Elem::U8, Elem::I16, Elem::F32, Elem::F64, Elem::C128] {
         for (first, second, backwards) in [
@@ -368,7 +368,7 @@ unsafe fn row_at(
 }
 
 #[test]
-fn rows_that_write_their_inputs_give_what_they_give_elsewhere() {
+fn in_place_rows_match_out_of_place_rows() {
     let operators = [
         &map::ADD,
         &map::SUBTRACT,

@@ -23,9 +23,9 @@ pub(super) struct Axes(pub SmallVec<[Axis; 6]>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visit {
     /// C order of the shape, for kernels that use the index of an element.
-    InOrder,
+    COrder,
     /// Memory order of the first operands.
-    AsTheyLie,
+    MemoryOrder,
 }
 
 impl Axes {
@@ -42,7 +42,7 @@ impl Axes {
                 strides: strides.clone().map(|strides| strides[i]).collect(),
             })
             .collect();
-        if visit == Visit::AsTheyLie {
+        if visit == Visit::MemoryOrder {
             sort(&mut axes);
         }
         merge(&mut axes);
@@ -139,21 +139,21 @@ mod tests {
     #[test]
     fn dense_operands_have_one_axis() {
         assert_eq!(
-            axes(&[2, 3, 4], &[&[12, 4, 1], &[12, 4, 1]], Visit::InOrder),
+            axes(&[2, 3, 4], &[&[12, 4, 1], &[12, 4, 1]], Visit::COrder),
             [(24, vec![1, 1])]
         );
         // Fortran order is also contiguous.
         assert_eq!(
-            axes(&[2, 3, 4], &[&[1, 2, 6], &[1, 2, 6]], Visit::AsTheyLie),
+            axes(&[2, 3, 4], &[&[1, 2, 6], &[1, 2, 6]], Visit::MemoryOrder),
             [(24, vec![1, 1])]
         );
-        assert_eq!(axes(&[1, 1], &[&[5, 7]], Visit::InOrder), []);
+        assert_eq!(axes(&[1, 1], &[&[5, 7]], Visit::COrder), []);
     }
 
     #[test]
-    fn broadcast_axes_stay_apart() {
+    fn broadcast_axes_are_not_merged() {
         assert_eq!(
-            axes(&[2, 3, 4], &[&[12, 4, 1], &[0, 0, 1]], Visit::AsTheyLie),
+            axes(&[2, 3, 4], &[&[12, 4, 1], &[0, 0, 1]], Visit::MemoryOrder),
             [(6, vec![4, 0]), (4, vec![1, 1])]
         );
     }
@@ -163,7 +163,7 @@ mod tests {
         let axes = Axes::new(
             &[2, 4],
             [&[4_isize, 1][..], &[0, 1]].into_iter(),
-            Visit::InOrder,
+            Visit::COrder,
         );
         let bytes = axes.bytes(1..2);
         let words: Vec<i64> = (bytes.chunks(8))

@@ -23,7 +23,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         let data = Operand::dense(cx, 0, dtype)?;
         let shape = data.shape.clone();
         let (g, _rois) = regions(cx, &shape, false)?;
-        let faults = beyond(cx, shape[0])?;
+        let faults = invalid_image(cx, shape[0])?;
         let args = [
             Arg::Pointer(data.ptr),
             Arg::Output(0),
@@ -38,7 +38,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         let shape = data.shape.clone();
         let (g, _rois) = regions(cx, &shape, true)?;
         let channels = out.shape()[1] as i64;
-        let faults = beyond(cx, shape[0])?;
+        let faults = invalid_image(cx, shape[0])?;
         let args = [
             Arg::Pointer(data.ptr),
             Arg::Output(0),
@@ -53,7 +53,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         let dy = Operand::dense(cx, 0, out.dtype())?;
         let (g, _rois) = regions(cx, out.shape(), true)?;
         let channels = dy.shape[1] as i64;
-        let faults = beyond(cx, out.shape()[0])?;
+        let faults = invalid_image(cx, out.shape()[0])?;
         let args = [
             Arg::Pointer(dy.ptr),
             Arg::Output(0),
@@ -197,7 +197,7 @@ fn regions<'a>(
 }
 
 /// The fault argument for a region whose image index is out of range.
-fn beyond(cx: &KernelCx, images: usize) -> Result<Arg<'static>> {
+fn invalid_image(cx: &KernelCx, images: usize) -> Result<Arg<'static>> {
     let op = cx.op.name;
     report(cx, move |[region, image, _]| {
         let image = f64::from_bits(image as u64);

@@ -137,24 +137,24 @@ impl Geometry {
     fn first<'a>(&self, cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
         let x = Operand::input(cx, i)?;
         let (shape, strides) = (
-            turned(&x.shape, self.channels_last),
-            turned(&x.strides, self.channels_last),
+            channels_to_front(&x.shape, self.channels_last),
+            channels_to_front(&x.strides, self.channels_last),
         );
         x.with(&shape, &strides).into_dense(cx, dtype)
     }
 }
 
 /// (n, spatial.., c) as (n, c, spatial..), if the channels are last.
-pub(super) fn turned<T: Copy>(x: &[T], channels_last: bool) -> SmallVec<[T; 8]> {
-    let mut turned: SmallVec<[T; 8]> = x.iter().copied().collect();
-    if channels_last && let Some(channels) = turned.pop() {
-        turned.insert(1, channels);
+pub(super) fn channels_to_front<T: Copy>(x: &[T], channels_last: bool) -> SmallVec<[T; 8]> {
+    let mut moved: SmallVec<[T; 8]> = x.iter().copied().collect();
+    if channels_last && let Some(channels) = moved.pop() {
+        moved.insert(1, channels);
     }
-    turned
+    moved
 }
 
 fn channels_first(shape: &[usize], channels_last: bool) -> SmallVec<[usize; 8]> {
-    turned(shape, channels_last)
+    channels_to_front(shape, channels_last)
 }
 
 /// Sizes of spatial axes as `[d, h, w]`; missing ones are 1.
@@ -182,8 +182,8 @@ pub(super) fn staged<'a>(
 ) -> Result<(Operand<'a>, Option<Operand<'a>>)> {
     let target = Operand::of(y);
     let (shape, strides) = (
-        turned(&target.shape, channels_last),
-        turned(&target.strides, channels_last),
+        channels_to_front(&target.shape, channels_last),
+        channels_to_front(&target.strides, channels_last),
     );
     let target = target.with(&shape, &strides);
     if target.is_dense() {

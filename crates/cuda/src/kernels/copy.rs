@@ -22,7 +22,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
 }
 
 /// The dtype that stands for all dtypes of its size in kernels that only move elements.
-fn mover(dtype: DType) -> DType {
+fn copy_dtype(dtype: DType) -> DType {
     match dtype.size() {
         1 => DType::U8,
         2 => DType::U16,
@@ -33,7 +33,7 @@ fn mover(dtype: DType) -> DType {
 }
 
 /// The identity function, with conversion to another dtype.
-fn moving(to: DType) -> Function<'static> {
+fn copy_function(to: DType) -> Function<'static> {
     Function {
         name: "move",
         results: &["a"],
@@ -46,20 +46,20 @@ fn moving(to: DType) -> Function<'static> {
 
 /// Copies `from`, broadcast to the shape of `to` and converted to its dtype.
 pub(super) fn copy(cx: &KernelCx, from: &Tensor, to: &Tensor) -> Result<()> {
-    let from = Operand::seen(from, from.layout().broadcast_to(to.shape())?);
+    let from = Operand::with_layout(from, from.layout().broadcast_to(to.shape())?);
     copy_operand(cx, from, Operand::of(to))
 }
 
 /// Copies elements between operands of equal shape, converted to the dtype of `to`.
 pub(super) fn copy_operand(cx: &KernelCx, mut from: Operand, mut to: Operand) -> Result<()> {
     if from.dtype == to.dtype {
-        let dtype = mover(to.dtype);
+        let dtype = copy_dtype(to.dtype);
         (from.dtype, to.dtype) = (dtype, dtype);
     }
     let shape = to.shape.clone();
     map::run(
         cx,
-        &moving(to.dtype),
+        &copy_function(to.dtype),
         &shape,
         &[to],
         &[Input::Array(from)],
@@ -69,7 +69,7 @@ pub(super) fn copy_operand(cx: &KernelCx, mut from: Operand, mut to: Operand) ->
 
 /// Sets all elements to a number.
 pub(super) fn fill(cx: &KernelCx, to: &Tensor, number: Scalar) -> Result<()> {
-    let function = moving(to.dtype());
+    let function = copy_function(to.dtype());
     map::run(
         cx,
         &function,
@@ -226,8 +226,7 @@ fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4
 }
 
 /// Copies the array into the output, then fills the borders within the output. Those of an axis include the borders that are already filled, which
-/// gives
-/// the corners.
+/// gives the corners.
 fn pad_border(cx: &KernelCx) -> Result<()> {
     let (x, out, widths) = (cx.input(0), cx.output(0), widths(cx));
     if out.is_empty() {
@@ -387,7 +386,7 @@ fn complex_of(cx: &KernelCx) -> Result<()> {
 pub(crate) fn texts(all: &mut Vec<(String, String)>) {
     for to in DType::ALL {
         for from in DType::ALL {
-            map::conversion_texts(&moving(to), from, all);
+            map::conversion_texts(&copy_function(to), from, all);
         }
     }
 }

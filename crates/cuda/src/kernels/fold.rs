@@ -3,8 +3,7 @@
 //! If the reduced axes are contiguous in memory, a block of threads reduces the elements of an output; otherwise each thread reduces those of one
 //! output.
 //! Long reductions are split into parts, whose results are combined by a second launch. All of this depends only on shapes and strides, and the order
-//! of
-//! combination is fixed: results are the same at every run.
+//! of combination is fixed: results are the same at every run.
 
 use std::fmt::Write;
 
@@ -47,7 +46,7 @@ pub(super) struct Fold<'a> {
 }
 
 /// Number of elements that are folded into one value before it is combined with others, which keeps the rounding errors of sums small.
-const STRETCH: u64 = 64;
+const CHUNK: u64 = 64;
 
 /// Whether a block or a thread reduces the elements of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +84,7 @@ impl Plan {
         // A block takes 64 elements per thread, unless there are enough blocks without more splitting.
         let longest = match by {
             By::Block if num_outs >= 2048 => 1 << 20,
-            By::Block => 256 * STRETCH,
+            By::Block => 256 * CHUNK,
             By::Thread if num_outs >= 1 << 14 => 1 << 13,
             By::Thread => 512,
         };
@@ -147,13 +146,13 @@ pub(super) fn run(
             .collect();
         Axes::new(&shape, strides.iter().map(|strides| &strides[..]), visit)
     };
-    let kept = axes(false, Visit::AsTheyLie);
+    let kept = axes(false, Visit::MemoryOrder);
     let over = axes(
         true,
         if fold.counts {
-            Visit::InOrder
+            Visit::COrder
         } else {
-            Visit::AsTheyLie
+            Visit::MemoryOrder
         },
     );
     if kept.0.iter().any(|axis| axis.len == 0) {
@@ -407,9 +406,9 @@ fn write_text(
         i64 at[{num_all}], in[{num_ins}];
         offsets_of<u64>(kept, o, at);
         Acc acc = neutral();
-        for (u64 stretch = {begin}; stretch < end; stretch += (u64){stride} * {STRETCH}) {{
+        for (u64 stretch = {begin}; stretch < end; stretch += (u64){stride} * {CHUNK}) {{
             Acc some = neutral();
-            for (u64 i = stretch, k = 0; i < end && k < {STRETCH}; i += {stride}, k++) {{
+            for (u64 i = stretch, k = 0; i < end && k < {CHUNK}; i += {stride}, k++) {{
                 offsets_of<u64>(folded, i, in);"
     )?;
     write!(text, "                some = combine(some, lift(i")?;

@@ -2,8 +2,7 @@
 //! `diagonal_spread`, `window_spread`, `window_assign`.
 //!
 //! Sums into repeated elements do not depend on the order in which threads run: positions are sorted by their target, and one thread adds all values
-//! of
-//! one target. For repeated assignments the last position wins, which is found by an integer maximum.
+//! of one target. For repeated assignments the last position wins, which is found by an integer maximum.
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
@@ -35,7 +34,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         };
         let places = held
             .as_ref()
-            .map_or_else(|| plan.one(0, false), |[offsets, _]| resolved(offsets));
+            .map_or_else(|| plan.of_axis(0, false), |[offsets, _]| resolved(offsets));
         let blocks = plan.blocks(&dense, places)?;
         let name = moved(x.dtype());
         let args = [
@@ -84,7 +83,7 @@ fn spread(cx: &KernelCx, view: Layout) -> Result<()> {
 
 /// Copies a value, broadcast, to a view of the output.
 fn write(cx: &KernelCx, value: &Operand, view: Layout) -> Result<()> {
-    let to = Operand::seen(cx.output(0), view);
+    let to = Operand::with_layout(cx.output(0), view);
     let layout = value.layout()?.broadcast_to(&to.shape)?;
     let from = Operand::at(value.ptr, layout.shape(), layout.strides(), value.dtype);
     operand::copy(cx, &from, &to)
@@ -195,7 +194,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The argument for one index array; with `numbered`, offsets are in units of the axis instead of elements.
-    fn one(&self, i: usize, numbered: bool) -> Places {
+    fn of_axis(&self, i: usize, numbered: bool) -> Places {
         let (size, stride) = self.axis(i);
         Places {
             indices: self.indices[i].ptr,
@@ -219,7 +218,7 @@ impl<'a> Plan<'a> {
             let behind: i64 = (i + 1..self.indices.len())
                 .map(|k| self.axis(k).0)
                 .product();
-            let places = self.one(i, false);
+            let places = self.of_axis(i, false);
             let args = [
                 Arg::Bytes(bytes(&places)),
                 Arg::I64(behind),
@@ -321,7 +320,7 @@ fn assign(cx: &KernelCx) -> Result<()> {
     };
     let (places, numbers) = match &held {
         Some([offsets, numbers]) => (resolved(offsets), resolved(numbers)),
-        None => (plan.one(0, false), plan.one(0, true)),
+        None => (plan.of_axis(0, false), plan.of_axis(0, true)),
     };
     let blocks = plan.blocks(&value, places)?;
     if blocks.len() == 0 {

@@ -1,8 +1,7 @@
 //! Elementwise launches: kernels generated from expressions, for any dtypes and layouts of the operands.
 //!
 //! Operands are loaded and converted to the function's types, and results are converted to the dtype of the output, as on the CPU. If all operands
-//! are
-//! contiguous, each thread loads and stores 16 bytes at once. The expressions of elementwise operators are in `functions.rs`.
+//! are contiguous, each thread loads and stores 16 bytes at once. The expressions of elementwise operators are in `functions.rs`.
 
 use std::fmt::Write;
 
@@ -24,8 +23,7 @@ pub(super) struct Function<'a> {
     /// Name of the function in kernel keys.
     pub name: &'a str,
     /// One expression per output, of the inputs `a`, `b`, ... in their `natives` types, the numbers `p0`, `p1`, ... (f64), the compute type `T`, and
-    /// `i`, the
-    /// index of the element.
+    /// `i`, the index of the element.
     pub results: &'a [&'a str],
     /// Compute type.
     pub compute: DType,
@@ -58,7 +56,7 @@ impl<'a> Input<'a> {
 /// Input `i` of a call, which is not a scalar, broadcast to `shape`.
 fn broadcast<'a>(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<Operand<'a>> {
     let x = cx.input(i);
-    Ok(Operand::seen(x, x.layout().broadcast_to(shape)?))
+    Ok(Operand::with_layout(x, x.layout().broadcast_to(shape)?))
 }
 
 /// How a kernel reads an operand.
@@ -121,8 +119,8 @@ pub(super) fn run(
         }))
         .collect();
     let visit = match function.counts {
-        true => Visit::InOrder,
-        false => Visit::AsTheyLie,
+        true => Visit::COrder,
+        false => Visit::MemoryOrder,
     };
     let axes = Axes::new(shape, arrays.iter().map(|x| &x.strides[..]), visit);
     let starts: SmallVec<[u64; 6]> = arrays.iter().map(|x| x.ptr).collect();

@@ -1,8 +1,7 @@
 //! Matrix products: `matmul`, `conjugated_dot` and fully connected layers, with a tiled kernel for every dtype (`tile.cuh`).
 //!
 //! A product with few tiles and many terms (k) is split along k; the partial sums are added in order. The splits depend only on the sizes, and so
-//! does
-//! the result.
+//! does the result.
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;

@@ -41,7 +41,7 @@ impl<'a> Operand<'a> {
     }
 
     /// The storage of a tensor with another layout.
-    pub fn seen(x: &Tensor, layout: Layout) -> Operand<'a> {
+    pub fn with_layout(x: &Tensor, layout: Layout) -> Operand<'a> {
         Operand::of(&x.with_layout(layout))
     }
 

@@ -5,7 +5,7 @@ use mxnet_core::cx::KernelCx;
 use mxnet_core::variants::register as add;
 use mxnet_tensor::{DType, DeviceKind};
 
-use super::conv::{extents, spread, staged, turned};
+use super::conv::{channels_to_front, extents, spread, staged};
 use super::operand::{self, Operand, WALK, bytes, c_type, for_each, source};
 use crate::launch::{Arg, launch};
 use crate::text::MATH;
@@ -39,15 +39,15 @@ struct Pool {
 /// Launches a kernel of the source for the inputs; `data` is the index of the data.
 fn run(cx: &KernelCx, which: &'static str, inputs: &[usize], data: usize) -> Result<()> {
     let channels_last = cx.str("layout").ends_with('C');
-    let shape = turned(cx.input(data).shape(), channels_last);
+    let shape = channels_to_front(cx.input(data).shape(), channels_last);
     let spatial = shape.len() - 2;
     let dtype = cx.output(0).dtype();
     let mut operands = Vec::new();
     for &i in inputs {
         let x = Operand::input(cx, i)?;
         let (shape, strides) = (
-            turned(&x.shape, channels_last),
-            turned(&x.strides, channels_last),
+            channels_to_front(&x.shape, channels_last),
+            channels_to_front(&x.strides, channels_last),
         );
         operands.push(x.with(&shape, &strides).into_dense(cx, dtype)?);
     }
@@ -57,8 +57,8 @@ fn run(cx: &KernelCx, which: &'static str, inputs: &[usize], data: usize) -> Res
     }
     // Shape inference has checked that windows fit, so the extents of results are those of the operands.
     let results = match which {
-        "GRADIENT" => turned(cx.input(0).shape(), channels_last),
-        _ => turned(cx.output(0).shape(), channels_last),
+        "GRADIENT" => channels_to_front(cx.input(0).shape(), channels_last),
+        _ => channels_to_front(cx.output(0).shape(), channels_last),
     };
     let numbers = |x: [usize; 3]| x.map(|x| x as i64);
     let input = extents(&shape[2..]);

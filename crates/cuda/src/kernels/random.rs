@@ -150,7 +150,7 @@ fn fill_text(distribution: &str, dtype: DType) -> String {
 }
 
 /// An integer attribute of any sign and up to 64 bits.
-fn wide(x: Option<Scalar>) -> i128 {
+fn to_i128(x: Option<Scalar>) -> i128 {
     match x {
         Some(Scalar::U64(x)) => x.into(),
         Some(Scalar::Wide(x)) => x as i128,
@@ -217,7 +217,7 @@ fn checked(cx: &KernelCx) -> Result<()> {
 
 fn integers(cx: &KernelCx) -> Result<()> {
     let out = cx.output(0);
-    let (low, last) = (wide(cx.scalar("low")), wide(cx.scalar("last")));
+    let (low, last) = (to_i128(cx.scalar("low")), to_i128(cx.scalar("last")));
     // 0 represents 2^64; integers above the range of i64 are drawn as bit patterns.
     let range = (last - low + 1) as u64;
     let draws = stream(cx);

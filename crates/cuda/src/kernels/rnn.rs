@@ -89,7 +89,7 @@ impl Layer {
     }
 
     /// Elements of the workspace: those of the gates of all steps, and those of one extra vector per step.
-    fn kept(&self) -> (usize, usize) {
+    fn workspace_lens(&self) -> (usize, usize) {
         let beside = if self.cell <= GRU {
             self.time * self.state()
         } else {
@@ -162,10 +162,10 @@ fn forward(cx: &KernelCx) -> Result<()> {
     let (x, wi, wh) = (dense(0)?, dense(1)?, dense(2)?);
     let (bi, bh, h0, c0) = (dense(3)?, dense(4)?, dense(5)?, dense(6)?);
     let sums = cx.output(3).data_ptr() as u64;
-    if cx.output(3).len() < g.kept().0 + g.kept().1 {
+    if cx.output(3).len() < g.workspace_lens().0 + g.workspace_lens().1 {
         return Err(Error::internal(cx.op.name, "the workspace is too small"));
     }
-    let beside = sums + g.bytes(g.kept().0);
+    let beside = sums + g.bytes(g.workspace_lens().0);
     let y = Operand::new(cx, cx.output(0).shape(), g.dtype)?;
     if rows * width > 0 {
         let args = [
@@ -279,19 +279,19 @@ fn backward(cx: &KernelCx) -> Result<()> {
         fill_ends(cx, &g, lengths, pointer(h0.as_ref()), own.ptr)?;
         y = Some(own);
     }
-    let (all, beside_len) = g.kept();
-    let kept = Operand::input(cx, 9)?;
-    if kept.len() < all + beside_len {
+    let (all, beside_len) = g.workspace_lens();
+    let workspace = Operand::input(cx, 9)?;
+    if workspace.len() < all + beside_len {
         let problem = format!(
             "a workspace of {} elements, needs {}",
-            kept.len(),
+            workspace.len(),
             all + beside_len
         );
         return Err(Error::value(cx.op.name, problem));
     }
     // The steps overwrite the workspace, but the backward pass may run again: use a copy.
-    let space = Operand::new(cx, &kept.shape, g.dtype)?;
-    operand::copy(cx, &kept, &space)?;
+    let space = Operand::new(cx, &workspace.shape, g.dtype)?;
+    operand::copy(cx, &workspace, &space)?;
     let (sums, beside) = (space.ptr, space.ptr + g.bytes(all));
     let begin = |from: Option<&Operand>| -> Result<Operand> {
         let to = Operand::new(cx, &[state], g.dtype)?;

@@ -76,7 +76,7 @@ fn scan(cx: &KernelCx) -> Result<()> {
         .map(|(_, &n)| n)
         .collect();
     let strides = [others(&x.strides), others(&y.strides)];
-    let lines = Axes::new(&shape, strides.iter().map(|s| &s[..]), Visit::AsTheyLie);
+    let lines = Axes::new(&shape, strides.iter().map(|s| &s[..]), Visit::MemoryOrder);
     let (len, mut steps) = (x.shape[axis], [x.strides[axis], y.strides[axis]]);
     let mut starts = [x.ptr, y.ptr];
     if cx.bool("reverse") {

@@ -104,7 +104,7 @@ impl Fold<'_> {
                 .collect();
             Axes::new(&shape, strides.iter().map(|s| &s[..]), visit)
         };
-        let (kept, folded) = (axes(false, Visit::AsTheyLie), axes(true, Visit::InOrder));
+        let (kept, folded) = (axes(false, Visit::MemoryOrder), axes(true, Visit::COrder));
         if kept.0.len() > MAX_AXES || folded.0.len() > MAX_AXES {
             let problem =
                 format!("more than {MAX_AXES} axes that do not follow one another in memory");

@@ -14,7 +14,7 @@ use crate::text::MATH;
 const UPDATE: &str = include_str!("../text/update.cuh");
 
 /// Maximum number of weights per launch.
-const MANY: usize = 24;
+const MAX_WEIGHTS: usize = 24;
 
 /// Numbers of the rules in the kernel source.
 const SGD: i64 = 0;
@@ -244,7 +244,12 @@ fn update(
             let belongs = |i: &usize| {
                 rule(num_states(*i)) == rule(num_states(first)) && is_f64(*i) == is_f64(first)
             };
-            let group: Vec<usize> = left.iter().copied().filter(belongs).take(MANY).collect();
+            let group: Vec<usize> = left
+                .iter()
+                .copied()
+                .filter(belongs)
+                .take(MAX_WEIGHTS)
+                .collect();
             left.retain(|i| !group.contains(i));
             update_group(
                 &given,
@@ -272,7 +277,7 @@ fn update(
 
 fn update_group(given: &Lists, group: &[usize], step: &Step, is_f64: bool) -> Result<()> {
     let cx = given.cx;
-    let mut weights = [Weight::default(); MANY];
+    let mut weights = [Weight::default(); MAX_WEIGHTS];
     // Temporary copies that the launch reads, and those that are copied back after it.
     let (mut read, mut staged) = (Vec::new(), Vec::new());
     let mut written = |x: &Tensor| -> Result<Buffer> {
@@ -353,7 +358,7 @@ fn text(computed: &str) -> String {
     source(&[
         MATH,
         WALK,
-        &format!("typedef {computed} R;\n#define MANY {MANY}"),
+        &format!("typedef {computed} R;\n#define MAX_WEIGHTS {MAX_WEIGHTS}"),
         UPDATE,
     ])
 }

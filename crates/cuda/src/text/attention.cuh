@@ -1,8 +1,7 @@
 // Attention, tile by tile, without storing the matrix of scores. T: elements; R: compute type.
 //
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022. Gradients need no sums
-// across
-// blocks: in one pass each block has its own queries, in the other its own keys.
+// across blocks: in one pass each block has its own queries, in the other its own keys.
 // threads of different blocks: one pass has queries, the other keys as its own.
 
 struct Attention {

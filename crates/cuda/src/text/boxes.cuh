@@ -5,8 +5,7 @@ MX_FN f64 smaller(f64 a, f64 b) { return a < b || b != b ? a : b; }
 
 #ifdef PAIRS
 // Greedy matching of rows and columns in the order of their scores, each at most once: one thread per matrix. `order` sorts the scores of each
-// matrix,
-// best first.
+// matrix, best first.
 extern "C" __global__ void kernel(
     const f64* scores, const i64* order, i64* columns, i64* rows, i64 batch, i64 n, i64 m, f64 threshold, i64 is_ascend, i64 limit
 ) {

@@ -1,8 +1,7 @@
 // Gather and scatter of blocks at positions.
 //
 // The offset of a position in the indexed array comes from `Places`. The elements of the block come from a `Walk`: `from` is the side that is dense
-// in
-// positions, `to` the indexed side. Elements are numbered by (outer part of the block, position, inner part of the block).
+// in positions, `to` the indexed side. Elements are numbered by (outer part of the block, position, inner part of the block).
 
 #define OUTSIDE ((i64)(1ull << 63))
 

@@ -124,8 +124,8 @@ MX_FN c128 sign(c128 z) {
 }
 
 // `i z` and `-i z`.
-MX_FN c128 turn(c128 z) { return c128(-z.im, z.re); }
-MX_FN c128 turn_back(c128 z) { return c128(z.im, -z.re); }
+MX_FN c128 times_i(c128 z) { return c128(-z.im, z.re); }
+MX_FN c128 times_minus_i(c128 z) { return c128(z.im, -z.re); }
 
 MX_FN c128 exp(c128 z) {
     if (z.im == 0) return c128(exp_of(z.re), z.im);
@@ -212,7 +212,7 @@ MX_FN c128 power(c128 a, c128 b) {
 constexpr f64 LARGE = 709;
 
 // exp(|x|) / 2 * factor, which overflows only if the result does.
-MX_FN f64 grown(f64 x, f64 factor) {
+MX_FN f64 half_exp(f64 x, f64 factor) {
     f64 half = exp_of(0.5 * abs_of(x));
     return 0.5 * half * factor * half;
 }
@@ -222,7 +222,7 @@ MX_FN c128 sinh(c128 z) {
     f64 s = sin_of(z.im), c = cos_of(z.im);
     if (z.re == 0) return c128(is_finite(z.im) ? z.re * c : z.re, s);
     if (is_infinite(z.re) && !is_finite(z.im)) return c128(infinity<f64>(), not_a_number<f64>());
-    if (abs_of(z.re) > LARGE) return c128(grown(z.re, c) * copysign_of(1.0, z.re), grown(z.re, s));
+    if (abs_of(z.re) > LARGE) return c128(half_exp(z.re, c) * copysign_of(1.0, z.re), half_exp(z.re, s));
     return c128(sinh_of(z.re) * c, cosh_of(z.re) * s);
 }
 
@@ -231,7 +231,7 @@ MX_FN c128 cosh(c128 z) {
     f64 s = sin_of(z.im), c = cos_of(z.im);
     if (z.re == 0) return c128(c, is_finite(z.im) ? z.re * s : 0.0);
     if (is_infinite(z.re) && !is_finite(z.im)) return c128(infinity<f64>(), not_a_number<f64>());
-    if (abs_of(z.re) > LARGE) return c128(grown(z.re, c), grown(z.re, s) * copysign_of(1.0, z.re));
+    if (abs_of(z.re) > LARGE) return c128(half_exp(z.re, c), half_exp(z.re, s) * copysign_of(1.0, z.re));
     return c128(cosh_of(z.re) * c, sinh_of(z.re) * s);
 }
 
@@ -249,12 +249,12 @@ MX_FN c128 tanh(c128 z) {
     return c128(beta * rho * s * scale, t * scale);
 }
 
-MX_FN c128 sin(c128 z) { return turn_back(sinh(turn(z))); }
-MX_FN c128 cos(c128 z) { return cosh(turn(z)); }
-MX_FN c128 tan(c128 z) { return turn_back(tanh(turn(z))); }
+MX_FN c128 sin(c128 z) { return times_minus_i(sinh(times_i(z))); }
+MX_FN c128 cos(c128 z) { return cosh(times_i(z)); }
+MX_FN c128 tan(c128 z) { return times_minus_i(tanh(times_i(z))); }
 
 // `asinh` of non-finite numbers.
-MX_FN c128 asinh_beyond(c128 z) {
+MX_FN c128 asinh_non_finite(c128 z) {
     if (is_infinite(z.im)) {
         if (is_nan_of(z.re)) return c128(infinity<f64>(), not_a_number<f64>());
         f64 angle = is_infinite(z.re) ? 0.5 * HALF_PI : HALF_PI;
@@ -266,7 +266,7 @@ MX_FN c128 asinh_beyond(c128 z) {
 }
 
 MX_FN c128 asin(c128 z) {
-    if (!is_finite(z.re) || !is_finite(z.im)) return turn_back(asinh_beyond(turn(z)));
+    if (!is_finite(z.re) || !is_finite(z.im)) return times_minus_i(asinh_non_finite(times_i(z)));
     c128 a = sqrt(c128(1 - z.re, -z.im)), b = sqrt(c128(1 + z.re, z.im));
     return c128(atan2_of(z.re, (a * b).re), asinh_of(a.re * b.im - a.im * b.re));
 }
@@ -297,7 +297,7 @@ MX_FN c128 acosh(c128 z) {
     return c128(asinh_of(a.re * b.re + a.im * b.im), 2 * atan2_of(a.im, b.re));
 }
 
-MX_FN c128 asinh(c128 z) { return turn_back(asin(turn(z))); }
+MX_FN c128 asinh(c128 z) { return times_minus_i(asin(times_i(z))); }
 
 MX_FN c128 atanh(c128 z) {
     // Odd in the real part. With |re| the argument of log1p stays away from -1, where it would cancel.
@@ -319,7 +319,7 @@ MX_FN c128 atanh(c128 z) {
     return c128(copysign_of(re, z.re), 0.5 * atan2_of(2 * z.im, below * (1 + size) - z.im * z.im));
 }
 
-MX_FN c128 atan(c128 z) { return turn_back(atanh(turn(z))); }
+MX_FN c128 atan(c128 z) { return times_minus_i(atanh(times_i(z))); }
 
 } // namespace of_complex
 

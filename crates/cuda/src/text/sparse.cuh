@@ -1,6 +1,5 @@
 // Compressed rows: row i has the stored elements offsets[i]..offsets[i + 1], each with a column in `indices`. Requires `segment.cuh`, whose
-// `Segments`
-// are the rows. T: elements, or an unsigned integer of their size; A: type of the sums.
+// `Segments` are the rows. T: elements, or an unsigned integer of their size; A: type of the sums.
 
 #ifdef INVERT
 // Rows of the stored elements in the order `order`, which sorts them by column, and the offset of each column.

@@ -1,4 +1,4 @@
-// One optimizer step of many weights. R: compute type, f64 for f64 weights and f32 for all others. MANY: maximum number of weights per launch.
+// One optimizer step of many weights. R: compute type, f64 for f64 weights and f32 for all others. MAX_WEIGHTS: maximum number of weights per launch.
 
 enum { SGD, MOMENTUM, NAG, ADAM, ADAMW, RMSPROP, RMSPROP_CENTERED, ADAGRAD };
 
@@ -30,7 +30,7 @@ struct Weight {
 };
 
 // Weights of one launch.
-struct Weights { Weight weights[MANY]; };
+struct Weights { Weight weights[MAX_WEIGHTS]; };
 
 // f64 numbers: one per weight, or one for all.
 struct Rates {

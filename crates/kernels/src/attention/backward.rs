@@ -1,6 +1,6 @@
 //! The backward pass: one task for each segment and head. It recomputes the weights of each block instead of storing them.
 
-use super::{Attention, KEYS, Kept, Mask, QUERIES, cover};
+use super::{Attention, KEYS, Kept, Mask, QUERIES, add_mask};
 use crate::Threads;
 use crate::gemm::{self, GemmFloat, Tile};
 use crate::real::{Real, Shared};
@@ -22,7 +22,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     let task = |t: usize| {
         // SAFETY: same contract; only this task writes the gradients of its segment and head.
         unsafe {
-            one(
+            segment_head(
                 g,
                 mask,
                 operands,
@@ -41,7 +41,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
 
 /// # Safety
 /// Same as for [`run`].
-unsafe fn one<T: Real + GemmFloat>(
+unsafe fn segment_head<T: Real + GemmFloat>(
     g: &Attention,
     mask: Option<&Mask>,
     [q, k, v, out, dout]: [Shared<T>; 5],
@@ -89,11 +89,11 @@ unsafe fn one<T: Real + GemmFloat>(
         let (weights, slopes) = (memory, memory.wrapping_add(size));
         for first in (0..queries.len()).step_by(QUERIES) {
             let rows = QUERIES.min(queries.len() - first);
-            let seen = g.seen(first + rows, keys.len());
-            for column in (0..seen).step_by(KEYS) {
-                let cols = KEYS.min(seen - column);
+            let num_visible = g.num_visible(first + rows, keys.len());
+            for column in (0..num_visible).step_by(KEYS) {
+                let cols = KEYS.min(num_visible - column);
                 let block = (cols as isize, 1);
-                let turned = (1, cols as isize);
+                let transposed_strides = (1, cols as isize);
                 tile(
                     rows,
                     cols,
@@ -109,7 +109,7 @@ unsafe fn one<T: Real + GemmFloat>(
                 );
                 // SAFETY: the block's scores; rows of the operands.
                 unsafe {
-                    cover(g, mask, s, (first, rows), (column, cols), weights);
+                    add_mask(g, mask, s, (first, rows), (column, cols), weights);
                     for i in 0..rows {
                         let row = weights.add(i * cols);
                         let shift = *lse.at((queries.start + first + i) * g.heads + head);
@@ -138,7 +138,7 @@ unsafe fn one<T: Real + GemmFloat>(
                     g.value_dim,
                     rows,
                     weights.cast_const(),
-                    turned,
+                    transposed_strides,
                     result(dout, first).cast_const(),
                     (value_width, 1),
                     value(dv, column),
@@ -182,7 +182,7 @@ unsafe fn one<T: Real + GemmFloat>(
                     g.dim,
                     rows,
                     slopes.cast_const(),
-                    turned,
+                    transposed_strides,
                     query(q, first).cast_const(),
                     (width, 1),
                     key(dk, column),

@@ -1,6 +1,6 @@
 //! The forward pass: one task for each block of queries of each segment and head.
 
-use super::{Attention, KEYS, Mask, QUERIES, cover};
+use super::{Attention, KEYS, Mask, QUERIES, add_mask};
 use crate::Threads;
 use crate::gemm::{self, GemmFloat, Tile};
 use crate::real::{Real, Shared};
@@ -8,7 +8,7 @@ use crate::scratch;
 use crate::softmax::loops;
 
 /// Multiply-adds that a task should have at least.
-const WORTH: usize = 1 << 19;
+const MIN_TASK_WORK: usize = 1 << 19;
 
 /// # Safety
 /// Same as for `attention::forward`.
@@ -30,7 +30,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
             blocks.push((s, first));
             let rows = QUERIES.min(queries - first);
             work += rows * keys.max(1) * (g.dim + g.value_dim) * g.heads;
-            if work >= WORTH {
+            if work >= MIN_TASK_WORK {
                 groups.push(blocks.len());
                 work = 0;
             }
@@ -68,19 +68,19 @@ unsafe fn block<T: Real + GemmFloat>(
     let rows = QUERIES.min(queries.len() - first);
     let start = queries.start + first;
     let (width, value_width) = (g.heads * g.dim, g.heads * g.value_dim);
-    let seen = g.seen(first + rows, keys.len());
-    let cols = KEYS.min(seen.max(1));
+    let num_visible = g.num_visible(first + rows, keys.len());
+    let cols = KEYS.min(num_visible.max(1));
     let result = |i: usize| out.at(((start + i) * g.heads + head) * g.value_dim);
     scratch::with::<T, _>(rows * cols + 2 * rows, |memory| {
         let scores = memory;
         // SAFETY: the scratch holds the scores and two numbers per row; rows of the operands are in bounds (the caller guarantees it).
         unsafe {
-            let most = std::slice::from_raw_parts_mut(memory.add(rows * cols), rows);
+            let maxima = std::slice::from_raw_parts_mut(memory.add(rows * cols), rows);
             let sums = std::slice::from_raw_parts_mut(memory.add(rows * cols + rows), rows);
-            most.fill(T::NEG_INFINITY);
+            maxima.fill(T::NEG_INFINITY);
             sums.fill(T::ZERO);
-            for column in (0..seen).step_by(KEYS) {
-                let cols = KEYS.min(seen - column);
+            for column in (0..num_visible).step_by(KEYS) {
+                let cols = KEYS.min(num_visible - column);
                 let key = (keys.start + column) * g.heads + head;
                 gemm::dense(&Tile {
                     m: rows,
@@ -95,23 +95,23 @@ unsafe fn block<T: Real + GemmFloat>(
                     alpha: T::from_f64(g.scale),
                     beta: T::ZERO,
                 });
-                cover(g, mask, s, (first, rows), (column, cols), scores);
+                add_mask(g, mask, s, (first, rows), (column, cols), scores);
                 for i in 0..rows {
                     let row = scores.add(i * cols);
                     let max = loops::max(row, cols);
-                    let max = if max > most[i] { max } else { most[i] };
+                    let max = if max > maxima[i] { max } else { maxima[i] };
                     if max == T::NEG_INFINITY {
                         std::slice::from_raw_parts_mut(row, cols).fill(T::ZERO);
                         continue;
                     }
                     let sum = T::from_f64(loops::exp_row(row, cols, max, T::ONE, row));
-                    if column > 0 && max != most[i] {
-                        let factor = T::from_f64((most[i] - max).to_f64().exp());
+                    if column > 0 && max != maxima[i] {
+                        let factor = T::from_f64((maxima[i] - max).to_f64().exp());
                         sums[i] *= factor;
                         loops::multiply(result(i), g.value_dim, factor);
                     }
                     sums[i] += sum;
-                    most[i] = max;
+                    maxima[i] = max;
                 }
                 gemm::dense(&Tile {
                     m: rows,
@@ -135,7 +135,7 @@ unsafe fn block<T: Real + GemmFloat>(
                     continue;
                 }
                 loops::multiply(result(i), g.value_dim, T::from_f64(1.0 / sums[i].to_f64()));
-                *at = T::from_f64(most[i].to_f64() + sums[i].to_f64().ln());
+                *at = T::from_f64(maxima[i].to_f64() + sums[i].to_f64().ln());
             }
         }
     });

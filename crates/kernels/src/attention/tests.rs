@@ -24,7 +24,7 @@ fn reference(q: &[f64], keys: &[&[f64]], values: &[&[f64]], scale: f64) -> Vec<f
 }
 
 #[test]
-fn blocks_give_what_the_definition_gives() {
+fn attention_matches_the_definition() {
     let (q_offsets, k_offsets) = ([0, 2, 2, 130], [0, 3, 9, 700]);
     let (heads, dim, value_dim) = (2, 5, 3);
     let number = |i: usize| ((i * 7919 % 1000) as f64 - 500.0) / 200.0;
@@ -62,8 +62,8 @@ fn blocks_give_what_the_definition_gives() {
         for s in 0..3 {
             for (i, row) in g.queries(s).enumerate() {
                 for h in 0..heads {
-                    let seen = g.seen(i + 1, g.keys(s).len());
-                    let rows = g.keys(s).take(seen);
+                    let num_visible = g.num_visible(i + 1, g.keys(s).len());
+                    let rows = g.keys(s).take(num_visible);
                     let key = |r: usize, n: usize| (r * heads + h) * n..(r * heads + h + 1) * n;
                     let keys: Vec<&[f64]> = rows.clone().map(|r| &k[key(r, dim)]).collect();
                     let values: Vec<&[f64]> = rows.map(|r| &v[key(r, value_dim)]).collect();

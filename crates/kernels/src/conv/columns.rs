@@ -108,17 +108,17 @@ struct Run {
 }
 
 /// The range of positions that a tile takes from each of its images.
-struct Stretch {
+struct Range {
     len: usize,
     /// `[d, h, w]` of the first position.
     first: [usize; 3],
 }
 
-impl Stretch {
-    fn of(g: &Conv, tile: &Tile) -> Stretch {
+impl Range {
+    fn of(g: &Conv, tile: &Tile) -> Range {
         let [_, oh, ow] = g.output;
         let row = tile.start / ow;
-        Stretch {
+        Range {
             len: tile.end - tile.start,
             first: [row / oh, row % oh, tile.start % ow],
         }
@@ -153,13 +153,13 @@ impl Tap {
 
     /// Calls `f` for every run of a range. The loop has no divisions, because a run may have only two or three elements.
     #[inline(always)]
-    fn runs(&self, g: &Conv, stretch: &Stretch, mut f: impl FnMut(Run)) {
+    fn runs(&self, g: &Conv, range: &Range, mut f: impl FnMut(Run)) {
         let [_, oh, ow] = g.output;
         let [id, ih, iw] = g.input;
-        let [mut row_d, mut row_h, mut x] = stretch.first;
+        let [mut row_d, mut row_h, mut x] = range.first;
         let mut p = 0;
-        while p < stretch.len {
-            let len = (ow - x).min(stretch.len - p);
+        while p < range.len {
+            let len = (ow - x).min(range.len - p);
             let d = (row_d * g.stride[0]) as isize + self.shift[0];
             let h = (row_h * g.stride[1]) as isize + self.shift[1];
             let (mut inside, mut outside, mut from) = (0, 0, 0);
@@ -244,17 +244,17 @@ unsafe fn gather_body<T: Real, const FMA: bool>(
     channels: usize,
     columns: *mut T,
 ) {
-    let (stretch, step) = (Stretch::of(g, tile), g.stride[2]);
+    let (range, step) = (Range::of(g, tile), g.stride[2]);
     let mut row = columns;
     for c in 0..channels {
         for tap in taps(g) {
             let tap = Tap::of(g, tap);
             for image in 0..tile.images {
                 let plane = x.wrapping_add((image * g.in_channels + c) * g.in_len());
-                let to = row.wrapping_add(image * stretch.len);
+                let to = row.wrapping_add(image * range.len);
                 tap.runs(
                     g,
-                    &stretch,
+                    &range,
                     #[inline(always)]
                     |r| {
                         // SAFETY: `runs` stays inside the plane and inside the row of the stretch's columns.
@@ -299,17 +299,17 @@ unsafe fn scatter_body<T: Real, const FMA: bool>(
     channels: usize,
     dx: *mut T,
 ) {
-    let (stretch, step) = (Stretch::of(g, tile), g.stride[2]);
+    let (range, step) = (Range::of(g, tile), g.stride[2]);
     let mut row = columns;
     for c in 0..channels {
         for tap in taps(g) {
             let tap = Tap::of(g, tap);
             for image in 0..tile.images {
                 let plane = dx.wrapping_add((image * g.in_channels + c) * g.in_len());
-                let from = row.wrapping_add(image * stretch.len);
+                let from = row.wrapping_add(image * range.len);
                 tap.runs(
                     g,
-                    &stretch,
+                    &range,
                     #[inline(always)]
                     |r| {
                         // SAFETY: `runs` stays inside the plane and inside the row of the stretch's columns.

@@ -5,7 +5,7 @@ use crate::real::{Real, Shared, per_isa};
 use crate::scratch;
 
 /// Output positions computed together.
-const WIDE: usize = 32;
+const POSITIONS: usize = 32;
 /// Largest number of taps that these loops support.
 const MAX_TAPS: usize = 128;
 
@@ -19,7 +19,7 @@ pub(super) fn fits(g: &Conv) -> bool {
         && Plane::of(g).len() <= 1 << 17
 }
 
-/// The padded plane: every position that a tap reads, plus slack so that a row can be read `WIDE` positions past its end.
+/// The padded plane: every position that a tap reads, plus slack so that a row can be read `POSITIONS` positions past its end.
 #[derive(Clone, Copy)]
 struct Plane {
     rows: usize,
@@ -36,7 +36,7 @@ impl Plane {
         };
         Plane {
             rows: reach(1),
-            width: reach(2) + WIDE * g.stride[2],
+            width: reach(2) + POSITIONS * g.stride[2],
         }
     }
 
@@ -224,8 +224,8 @@ pub(super) unsafe fn weight_gradient<T: Real>(
                     for o in 0..multiple {
                         let from = dy.at(((image * g.groups + group) * multiple + o) * oh * ow);
                         let step = (g.stride[1] * plane.width, g.stride[2]);
-                        for first in (0..taps).step_by(TOGETHER) {
-                            let count = TOGETHER.min(taps - first);
+                        for first in (0..taps).step_by(TAPS) {
+                            let count = TAPS.min(taps - first);
                             // Taps past the end repeat the last one and are dropped.
                             let b = std::array::from_fn(|t| {
                                 padded.add(offsets[first + t.min(count - 1)]).cast_const()
@@ -262,14 +262,14 @@ unsafe fn taps_row_body<T: Real, const FMA: bool>(
 ) {
     let mut i = 0;
     while i < n {
-        let mut sums = [start; WIDE];
+        let mut sums = [start; POSITIONS];
         for (t, &offset) in offsets.iter().enumerate() {
-            // SAFETY: the plane's rows have `WIDE * step` elements of slack after the last one that positions below `n` read.
+            // SAFETY: the plane's rows have `POSITIONS * step` elements of slack after the last one that positions below `n` read.
             unsafe {
                 let (w, from) = (*w.add(t), from.add(offset + i * step));
                 if step == 1 {
-                    let from = from.cast::<[T; WIDE]>().read();
-                    for l in 0..WIDE {
+                    let from = from.cast::<[T; POSITIONS]>().read();
+                    for l in 0..POSITIONS {
                         sums[l] = w.fma::<FMA>(from[l], sums[l]);
                     }
                 } else {
@@ -279,7 +279,7 @@ unsafe fn taps_row_body<T: Real, const FMA: bool>(
                 }
             }
         }
-        let len = WIDE.min(n - i);
+        let len = POSITIONS.min(n - i);
         // SAFETY: i + len <= n.
         unsafe { std::ptr::copy_nonoverlapping(sums.as_ptr(), to.add(i), len) }
         i += len;
@@ -319,25 +319,25 @@ unsafe fn axpy_row_body<T: Real, const FMA: bool>(
 }
 
 /// Taps summed at the same time.
-const TOGETHER: usize = 4;
+const TAPS: usize = 4;
 
 per_isa! {
     /// Sums of `a[row, i] * b[t][row * step.0 + i * step.1]` over a plane of `rows x n`.
     ///
     /// # Safety
     /// `rows * n` elements at `a`; around each of `b` the padded plane.
-    unsafe fn dot_planes<T>(a: *const T, b: [*const T; TOGETHER], step: (usize, usize), rows: usize, n: usize) -> [T; TOGETHER] = dot_planes_body
+    unsafe fn dot_planes<T>(a: *const T, b: [*const T; TAPS], step: (usize, usize), rows: usize, n: usize) -> [T; TAPS] = dot_planes_body
 }
 
 #[inline(always)]
 unsafe fn dot_planes_body<T: Real, const FMA: bool>(
     a: *const T,
-    b: [*const T; TOGETHER],
+    b: [*const T; TAPS],
     step: (usize, usize),
     rows: usize,
     n: usize,
-) -> [T; TOGETHER] {
-    let mut sums = [[T::ZERO; LANES]; TOGETHER];
+) -> [T; TAPS] {
+    let mut sums = [[T::ZERO; LANES]; TAPS];
     for row in 0..rows {
         let (a, b) = (
             a.wrapping_add(row * n),
@@ -357,7 +357,7 @@ unsafe fn dot_planes_body<T: Real, const FMA: bool>(
                 }
             }
             while i < n {
-                for t in 0..TOGETHER {
+                for t in 0..TAPS {
                     let sum = &mut sums[t][i % LANES];
                     *sum = (*a.add(i)).fma::<FMA>(*b[t].add(i * step.1), *sum);
                 }
@@ -380,12 +380,12 @@ const LANES: usize = 16;
 #[inline(always)]
 unsafe fn block<T: Real, const N: usize, const FMA: bool>(
     a: *const T,
-    b: [*const T; TOGETHER],
-    sums: &mut [[T; LANES]; TOGETHER],
+    b: [*const T; TAPS],
+    sums: &mut [[T; LANES]; TAPS],
 ) {
     // SAFETY: guaranteed by the caller.
     let a = unsafe { a.cast::<[T; N]>().read() };
-    for t in 0..TOGETHER {
+    for t in 0..TAPS {
         // SAFETY: guaranteed by the caller.
         let b = unsafe { b[t].cast::<[T; N]>().read() };
         for l in 0..N {

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_arrive_whatever_lies_between_them() {
+    fn rows_are_copied_at_every_relative_offset() {
         let src: Vec<u8> = (0..40_000u32).map(|i| (i * 7 + i / 256) as u8).collect();
         for len in [0, 1, 63, 1023, 2047, 2048, 2049, 5000, 20_000] {
             for ahead in [0, 1, 12, 63, 64, 4000] {

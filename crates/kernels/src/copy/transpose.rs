@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Lent, with_item};
+use super::{SharedPtr, with_item};
 use crate::Threads;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::{Isa, isa};
@@ -116,7 +116,7 @@ impl Plan {
         let per_task = (4 * LINE_PAIR_BYTES * BLOCK_COLS)
             .div_ceil(self.size * self.sides.iter().product::<usize>());
         let tasks = blocks.div_ceil(per_task);
-        let ends = (Lent(dst), Lent(src.cast_mut()));
+        let ends = (SharedPtr(dst), SharedPtr(src.cast_mut()));
         let task = |t: usize| {
             let mut block = Block(MaybeUninit::uninit());
             for unit in t * per_task..blocks.min((t + 1) * per_task) {
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn transposed_copies_have_every_item_in_its_place() {
+    fn transposed_copies_move_every_item() {
         for size in [1, 2, 4, 8, 16] {
             for shape in [
                 [17, 33],

@@ -106,24 +106,24 @@ pub(super) fn plan<T: Sample>(spectrum: Spectrum, direction: Direction, n: usize
     // A panic cannot leave the list half-changed: entries are added and removed by single calls.
     let lock = || T::plans().lock().unwrap_or_else(PoisonError::into_inner);
     {
-        let mut kept = lock();
-        if let Some(i) = kept.iter().rposition(|e| e.n == n && e.kind == kind) {
-            kept[i..].rotate_left(1);
-            let plan = &kept[kept.len() - 1].plan;
+        let mut plans = lock();
+        if let Some(i) = plans.iter().rposition(|e| e.n == n && e.kind == kind) {
+            plans[i..].rotate_left(1);
+            let plan = &plans[plans.len() - 1].plan;
             return plan.clone();
         }
     }
     // Planning is slow, so the lock is not held. If two threads make the same plan, the duplicate is evicted later.
     let plan = Plan::new(kind, n);
-    let mut kept = lock();
-    kept.push(Entry {
+    let mut plans = lock();
+    plans.push(Entry {
         kind,
         n,
         plan: plan.clone(),
     });
-    let mut planned: usize = kept.iter().map(|e| e.n).sum();
-    while kept.len() > 1 && (kept.len() > PLANS || planned > PLANNED_LEN) {
-        planned -= kept.remove(0).n;
+    let mut planned: usize = plans.iter().map(|e| e.n).sum();
+    while plans.len() > 1 && (plans.len() > PLANS || planned > PLANNED_LEN) {
+        planned -= plans.remove(0).n;
     }
     plan
 }
@@ -133,12 +133,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plans_are_kept_up_to_a_bound() {
+    fn plan_cache_is_bounded() {
         for n in 1..200 {
             plan::<f64>(Spectrum::Complex, Direction::Forward, n);
         }
-        let kept = f64::plans().lock().expect("no test panics with the lock");
-        assert!(kept.len() <= PLANS);
-        assert!(kept.iter().any(|e| e.n == 199));
+        let plans = f64::plans().lock().expect("no test panics with the lock");
+        assert!(plans.len() <= PLANS);
+        assert!(plans.iter().any(|e| e.n == 199));
     }
 }

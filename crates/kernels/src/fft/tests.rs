@@ -182,7 +182,7 @@ fn half_spectra_give_real_lines() {
 }
 
 #[test]
-fn the_middle_is_what_stands_for_two() {
+fn middle_factor_applies_to_elements_that_stand_for_two() {
     let ones = |spectrum, n, middle| Transform {
         middle,
         scale: 1.0,

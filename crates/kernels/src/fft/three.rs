@@ -16,8 +16,8 @@ impl Three {
         };
         let (sum, difference) = (b + c, b - c);
         let middle = a + sum * T::of(-0.5);
-        let turned = Complex::new(-(difference.im * sine), difference.re * sine);
-        [a + sum, middle + turned, middle - turned]
+        let rotated = Complex::new(-(difference.im * sine), difference.re * sine);
+        [a + sum, middle + rotated, middle - rotated]
     }
 
     fn lines<T: Sample>(&self, from: &[Complex<T>], to: &mut [Complex<T>]) {

@@ -19,7 +19,7 @@ thread_local! {
 }
 
 /// Whether copying pays for `rows` rows of `len` elements, `stride` elements apart and used `uses` times each.
-fn pays<T>(rows: usize, len: usize, (step, stride): (isize, isize), uses: usize) -> bool {
+fn is_worthwhile<T>(rows: usize, len: usize, (step, stride): (isize, isize), uses: usize) -> bool {
     let bytes = stride.unsigned_abs() * size_of::<T>();
     step == 1
         && stride > 0
@@ -36,8 +36,10 @@ fn pays<T>(rows: usize, len: usize, (step, stride): (isize, isize), uses: usize)
 /// Same as for `dense`.
 pub(super) unsafe fn multiply<T: GemmFloat>(t: &Tile<T>, multiply: unsafe fn(&Tile<T>)) -> bool {
     let (rows_of_b, rows_of_a) = (t.c_strides.1 == 1, t.c_strides.0 == 1);
-    let of_b = rows_of_b && pays::<T>(t.n, t.k, t.b_strides, t.m);
-    let of_a = !rows_of_b && rows_of_a && pays::<T>(t.m, t.k, (t.a_strides.1, t.a_strides.0), t.n);
+    let of_b = rows_of_b && is_worthwhile::<T>(t.n, t.k, t.b_strides, t.m);
+    let of_a = !rows_of_b
+        && rows_of_a
+        && is_worthwhile::<T>(t.m, t.k, (t.a_strides.1, t.a_strides.0), t.n);
     if !of_a && !of_b {
         return false;
     }
@@ -64,8 +66,7 @@ pub(super) unsafe fn multiply<T: GemmFloat>(t: &Tile<T>, multiply: unsafe fn(&Ti
         for first in (0..rows).step_by(part) {
             let count = part.min(rows - first);
             // SAFETY: rows `first..first + count` belong to the operand and their copies are in the buffer; the part of C has the rows or columns of
-            // the same
-            // indices.
+            // the same indices.
             unsafe {
                 for row in 0..count {
                     let from = from.offset((first + row) as isize * apart);

@@ -42,7 +42,7 @@ const WIDTH: usize = 8;
 
 /// Whether [`multiply`] is faster than the blocked product.
 #[inline]
-pub(super) fn wins<T>(t: &Tile<T>) -> bool {
+pub(super) fn is_faster<T>(t: &Tile<T>) -> bool {
     t.m * t.n * t.k <= 512 || t.k == 0
 }
 

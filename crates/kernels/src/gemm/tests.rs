@@ -188,7 +188,7 @@ fn rows_a_power_of_two_apart_are_copied_in_every_stride_order() {
 }
 
 #[test]
-fn narrow_floats_round_once() {
+fn half_floats_round_once() {
     for size in SIZES {
         // One final rounding; the sums are in f32.
         check::<f16>(size, 1.0, 0.0, 1.01 / 2048.0);
@@ -409,7 +409,7 @@ fn epilogue_adds_bias_and_clamps() {
 }
 
 #[test]
-fn batch_axes_broadcast_apart() {
+fn batch_axes_broadcast_independently() {
     // (2, 3) batch; A varies over the first axis only, B over the second only.
     let mut values = Values(9);
     let (m, n, k) = (3, 4, 5);

@@ -80,11 +80,11 @@ impl<T: Scalar> MatVec<T> {
 /// Same as for [`matvec`].
 unsafe fn by_columns<T: Scalar>(v: &MatVec<T>) {
     /// Rows per range: 4096 f32 are 16 KiB, so the sums stay in L1 while the columns stream through.
-    const STRETCH: usize = 4096;
-    let mut sums = [T::from_real(0.0); STRETCH];
+    const RANGE: usize = 4096;
+    let mut sums = [T::from_real(0.0); RANGE];
     let mut top = 0;
     while top < v.rows {
-        let len = STRETCH.min(v.rows - top);
+        let len = RANGE.min(v.rows - top);
         let sums = &mut sums[..len];
         sums.fill(T::from_real(0.0));
         let mut p = 0;

@@ -84,7 +84,7 @@ mod tests {
     use crate::Serial;
 
     #[test]
-    fn each_element_comes_from_the_choice_that_is_named_there() {
+    fn choose_selects_by_number() {
         let (full, row, one) = ([0_i32, 1, 2, 3, 4, 5], [10_i32, 11, 12], [100_i32]);
         let choices = [
             Choice {

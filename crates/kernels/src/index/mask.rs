@@ -14,7 +14,7 @@ const CHUNK: usize = 16 * 1024;
 /// Elements whose truth values are loaded together.
 const PIECE: usize = 1024;
 /// Arrays with at most this many elements are read only once; longer ones are counted first, then read again.
-const FEW: usize = 256;
+const SINGLE_PASS_LEN: usize = 256;
 
 /// Destinations of the results, one pointer per axis.
 pub type Places = SmallVec<[*mut i64; 4]>;
@@ -68,10 +68,10 @@ pub unsafe fn nonzero<E>(
                 at += filled;
             }
         };
-    if n <= FEW {
+    if n <= SINGLE_PASS_LEN {
         // One pass finds all, without allocating.
-        let (mut found, mut total) = ([0_u16; FEW + 8], 0);
-        let mut truths = [0; FEW];
+        let (mut found, mut total) = ([0_u16; SINGLE_PASS_LEN + 8], 0);
+        let mut truths = [0; SINGLE_PASS_LEN];
         if axes.len() < 2 {
             // SAFETY: the elements of one axis; `truths` has room for all of their truth values.
             unsafe { load(src.ptr, stride, n, truths.as_mut_ptr()) };
@@ -101,7 +101,7 @@ pub unsafe fn nonzero<E>(
     for start in &mut starts {
         total += std::mem::replace(start, total);
     }
-    let places = Lent(places(total)?);
+    let places = SharedPlaces(places(total)?);
     if places.0.is_empty() || total == 0 {
         return Ok(total);
     }
@@ -120,10 +120,10 @@ pub unsafe fn nonzero<E>(
 }
 
 /// Destinations shared by several threads; each writes its own results.
-struct Lent(Places);
+struct SharedPlaces(Places);
 
 // SAFETY: no two tasks write one result.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for SharedPlaces {}
 
 /// For every byte, the positions of its one bits, lowest first, padded with zeros.
 const BITS: [[u16; 8]; 256] = {

@@ -34,7 +34,7 @@ pub struct Picked<'a> {
 }
 
 /// From this length of a contiguous run on, it pays to check whether positions are distinct: they can then be written in parallel.
-const APART_BYTES: usize = 256;
+const MIN_PARALLEL_RUN_BYTES: usize = 256;
 /// Positions whose offsets are computed at once.
 const CHUNK: usize = 512;
 /// Rows of blocks for which one task of a gather reuses the same offsets.
@@ -148,19 +148,23 @@ pub unsafe fn scatter(
     let run = take_run(&mut axes, |_| true);
     let rows = count(&axes);
     // If no position repeats, tasks are ranges of positions. Otherwise tasks are parts of the block, and each walks over all positions. There are no
-    // more
-    // tasks than keep the threads busy, and no part of a block is shorter than 256 bytes.
+    // more tasks than keep the threads busy, and no part of a block is shorter than 256 bytes.
     let wanted = match threads.count() {
         1 => 1,
         count => (2 * count).div_ceil(rows),
     };
     let indices = Indices(picked.axes);
     // SAFETY: `positions` indices exist.
-    let is_apart =
-        wanted > 1 && run.len * size >= APART_BYTES && unsafe { indices.are_distinct(positions) };
-    let segments = if is_apart { wanted.min(positions) } else { 1 };
+    let is_distinct = wanted > 1
+        && run.len * size >= MIN_PARALLEL_RUN_BYTES
+        && unsafe { indices.are_distinct(positions) };
+    let segments = if is_distinct {
+        wanted.min(positions)
+    } else {
+        1
+    };
     let segment = positions.div_ceil(segments);
-    let piece = match is_apart {
+    let piece = match is_distinct {
         true => run.len,
         false => run.len.div_ceil((run.len * size / 256).clamp(1, wanted)),
     };

@@ -105,7 +105,7 @@ binary_rows! {
         [f32 f64] |a, b, _| -> T { a.copysign(b) }
     }
     /// The next f32 or f64 from `a` towards `b`.
-    NEXTAFTER_WIDE "nextafter", Same, cost 4, params 0, heavy true, binary {
+    NEXTAFTER_F32_F64 "nextafter", Same, cost 4, params 0, heavy true, binary {
         [f32 f64] |a, b, _| -> T {
             // Away from zero adds 1 to the bits, towards zero subtracts 1.
             let outward = (a < b) == (a > 0.0);
@@ -265,7 +265,7 @@ fn nextafter_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     match elem {
         Elem::F16 => Some(binary::<u16, NextHalf<0x7c00>>(isa)),
         Elem::BF16 => Some(binary::<u16, NextHalf<0x7f80>>(isa)),
-        _ => (NEXTAFTER_WIDE.get)(isa, elem),
+        _ => (NEXTAFTER_F32_F64.get)(isa, elem),
     }
 }
 
@@ -297,7 +297,7 @@ impl<const EXPONENT: u16, const MANTISSA: u16> Unary<u16> for SpacingHalf<EXPONE
 
 unary_rows! {
     /// `spacing` of f32 and f64.
-    SPACING_WIDE "spacing", Same, cost 2, params 0, unary {
+    SPACING_F32_F64 "spacing", Same, cost 2, params 0, unary {
         [f32 f64] |x, _| -> T { T::from_bits(x.to_bits().wrapping_add(1)) - x }
     }
 }
@@ -319,7 +319,7 @@ fn spacing_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
     match elem {
         Elem::F16 => Some(unary::<u16, SpacingHalf<0x7c00, 10>>(isa)),
         Elem::BF16 => Some(unary::<u16, SpacingHalf<0x7f80, 7>>(isa)),
-        _ => (SPACING_WIDE.get)(isa, elem),
+        _ => (SPACING_F32_F64.get)(isa, elem),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Functions of complex numbers. All compute in f64. c64 operands are converted to c128, so each part of their results is accurate to about half an
-//! ulp,
-//! unless it nearly cancels.
+//! ulp, unless it nearly cancels.
 //!
 //! Branch cuts and signed zeros are those of C99 and NumPy. The inverse functions use Kahan's formulas, which keep small real and imaginary parts
 //! accurate (Source: W. Kahan, Branch cuts for complex elementary functions, 1987).
@@ -13,46 +12,46 @@ use super::row::c128;
 
 /// Type of the real and imaginary parts.
 pub(crate) trait Part: Copy + PartialOrd {
-    fn wide(self) -> f64;
-    fn narrow(x: f64) -> Self;
+    fn to_f64(self) -> f64;
+    fn from_f64(x: f64) -> Self;
 }
 
 impl Part for f32 {
     #[inline(always)]
-    fn wide(self) -> f64 {
+    fn to_f64(self) -> f64 {
         f64::from(self)
     }
     #[inline(always)]
-    fn narrow(x: f64) -> f32 {
+    fn from_f64(x: f64) -> f32 {
         x as f32
     }
 }
 
 impl Part for f64 {
     #[inline(always)]
-    fn wide(self) -> f64 {
+    fn to_f64(self) -> f64 {
         self
     }
     #[inline(always)]
-    fn narrow(x: f64) -> f64 {
+    fn from_f64(x: f64) -> f64 {
         x
     }
 }
 
 #[inline(always)]
-fn wide<P: Part>(z: Complex<P>) -> c128 {
-    c128::new(z.re.wide(), z.im.wide())
+fn to_c128<P: Part>(z: Complex<P>) -> c128 {
+    c128::new(z.re.to_f64(), z.im.to_f64())
 }
 
 #[inline(always)]
-fn narrow<P: Part>(z: c128) -> Complex<P> {
-    Complex::new(P::narrow(z.re), P::narrow(z.im))
+fn from_c128<P: Part>(z: c128) -> Complex<P> {
+    Complex::new(P::from_f64(z.re), P::from_f64(z.im))
 }
 
 /// A function of c128 applied to either complex type.
 #[inline(always)]
 pub(super) fn through<P: Part>(z: Complex<P>, f: fn(c128) -> c128) -> Complex<P> {
-    narrow(f(wide(z)))
+    from_c128(f(to_c128(z)))
 }
 
 /// Lexicographic order, real part first; false for NaN.
@@ -69,7 +68,7 @@ pub(super) fn ge<P: Part>(a: Complex<P>, b: Complex<P>) -> bool {
 
 #[inline(always)]
 fn is_nan_part<P: Part>(x: P) -> bool {
-    x.wide().is_nan()
+    x.to_f64().is_nan()
 }
 
 #[inline(always)]
@@ -79,12 +78,12 @@ pub(super) fn is_nan<P: Part>(z: Complex<P>) -> bool {
 
 #[inline(always)]
 pub(super) fn is_true<P: Part>(z: Complex<P>) -> bool {
-    (z.re.wide() != 0.0) | (z.im.wide() != 0.0)
+    (z.re.to_f64() != 0.0) | (z.im.to_f64() != 0.0)
 }
 
 /// `z / |z|`, 0 at 0.
 pub(super) fn sign<P: Part>(z: Complex<P>) -> Complex<P> {
-    let w = wide(z);
+    let w = to_c128(z);
     if !is_true(z) {
         return z;
     }
@@ -96,18 +95,18 @@ pub(super) fn sign<P: Part>(z: Complex<P>) -> Complex<P> {
                 0f64.copysign(x)
             }
         };
-        return narrow(c128::new(part(w.re), part(w.im)));
+        return from_c128(c128::new(part(w.re), part(w.im)));
     }
     let modulus = libm::hypot(w.re, w.im);
-    narrow(c128::new(w.re / modulus, w.im / modulus))
+    from_c128(c128::new(w.re / modulus, w.im / modulus))
 }
 
 /// Quotient by Smith's method: scales by the larger part of the divisor, so that no square overflows.
 #[inline(always)]
 pub(super) fn divide<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
-    let (a, b) = (wide(a), wide(b));
+    let (a, b) = (to_c128(a), to_c128(b));
     let (re, im) = (b.re.abs(), b.im.abs());
-    narrow(if re >= im {
+    from_c128(if re >= im {
         if re == 0.0 && im == 0.0 {
             c128::new(a.re / re, a.im / re)
         } else {
@@ -124,8 +123,8 @@ pub(super) fn divide<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
 
 /// `1 / z`; NaN for 0, where the direction of the infinity is undefined.
 pub(crate) fn reciprocal<P: Part>(z: Complex<P>) -> Complex<P> {
-    let z = wide(z);
-    narrow(if z.re.abs() >= z.im.abs() {
+    let z = to_c128(z);
+    from_c128(if z.re.abs() >= z.im.abs() {
         let ratio = z.im / z.re;
         let size = z.re + z.im * ratio;
         c128::new(1.0 / size, -ratio / size)
@@ -137,12 +136,12 @@ pub(crate) fn reciprocal<P: Part>(z: Complex<P>) -> Complex<P> {
 }
 
 /// `i z`.
-fn turn(z: c128) -> c128 {
+fn times_i(z: c128) -> c128 {
     c128::new(-z.im, z.re)
 }
 
 /// `-i z`.
-fn turn_back(z: c128) -> c128 {
+fn times_minus_i(z: c128) -> c128 {
     c128::new(z.im, -z.re)
 }
 
@@ -261,13 +260,13 @@ pub(super) fn sqrt(z: c128) -> c128 {
 
 /// `a^b`; small integer exponents by multiplication, as in NumPy.
 pub(super) fn power<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
-    let (a, b) = (wide(a), wide(b));
+    let (a, b) = (to_c128(a), to_c128(b));
     if b.re == 0.0 && b.im == 0.0 {
-        return narrow(c128::new(1.0, 0.0));
+        return from_c128(c128::new(1.0, 0.0));
     }
     if a.re == 0.0 && a.im == 0.0 {
         let nan = c128::new(f64::NAN, f64::NAN);
-        return narrow(if b.re > 0.0 { c128::new(0.0, 0.0) } else { nan });
+        return from_c128(if b.re > 0.0 { c128::new(0.0, 0.0) } else { nan });
     }
     if b.im == 0.0 && b.re.abs() < 100.0 && b.re.trunc() == b.re {
         let mut count = b.re.abs() as u32;
@@ -279,13 +278,13 @@ pub(super) fn power<P: Part>(a: Complex<P>, b: Complex<P>) -> Complex<P> {
             square *= square;
             count >>= 1;
         }
-        return narrow(if b.re < 0.0 {
+        return from_c128(if b.re < 0.0 {
             divide(c128::new(1.0, 0.0), value)
         } else {
             value
         });
     }
-    narrow(exp(b * log(a)))
+    from_c128(exp(b * log(a)))
 }
 
 // Infinities, NaNs and signs of zeros follow C (ISO/IEC 9899, Annex G.6).
@@ -303,7 +302,7 @@ pub(super) fn sinh(z: c128) -> c128 {
         return c128::new(f64::INFINITY, f64::NAN);
     }
     if z.re.abs() > LARGE {
-        let (re, im) = (grown(z.re, cos), grown(z.re, sin));
+        let (re, im) = (half_exp(z.re, cos), half_exp(z.re, sin));
         return c128::new(re * 1f64.copysign(z.re), im);
     }
     c128::new(libm::sinh(z.re) * cos, libm::cosh(z.re) * sin)
@@ -313,7 +312,7 @@ pub(super) fn sinh(z: c128) -> c128 {
 const LARGE: f64 = 709.0;
 
 /// `exp(|x|) / 2 * factor`, which overflows only if the result does.
-fn grown(x: f64, factor: f64) -> f64 {
+fn half_exp(x: f64, factor: f64) -> f64 {
     let half = libm::exp(0.5 * x.abs());
     0.5 * half * factor * half
 }
@@ -331,7 +330,7 @@ pub(super) fn cosh(z: c128) -> c128 {
         return c128::new(f64::INFINITY, f64::NAN);
     }
     if z.re.abs() > LARGE {
-        let (re, im) = (grown(z.re, cos), grown(z.re, sin));
+        let (re, im) = (half_exp(z.re, cos), half_exp(z.re, sin));
         return c128::new(re, im * 1f64.copysign(z.re));
     }
     c128::new(libm::cosh(z.re) * cos, libm::sinh(z.re) * sin)
@@ -369,15 +368,15 @@ pub(super) fn tanh(z: c128) -> c128 {
 }
 
 pub(super) fn sin(z: c128) -> c128 {
-    turn_back(sinh(turn(z)))
+    times_minus_i(sinh(times_i(z)))
 }
 
 pub(super) fn cos(z: c128) -> c128 {
-    cosh(turn(z))
+    cosh(times_i(z))
 }
 
 pub(super) fn tan(z: c128) -> c128 {
-    turn_back(tanh(turn(z)))
+    times_minus_i(tanh(times_i(z)))
 }
 
 /// sqrt(1 - z) and sqrt(1 + z), keeping the sign of a zero imaginary part.
@@ -390,7 +389,7 @@ fn roots(z: c128) -> (c128, c128) {
 
 pub(super) fn asin(z: c128) -> c128 {
     if !z.is_finite() {
-        return turn_back(asinh_beyond(turn(z)));
+        return times_minus_i(asinh_non_finite(times_i(z)));
     }
     let (a, b) = roots(z);
     c128::new(
@@ -435,7 +434,7 @@ pub(super) fn acosh(z: c128) -> c128 {
 }
 
 /// `asinh` of non-finite numbers.
-fn asinh_beyond(z: c128) -> c128 {
+fn asinh_non_finite(z: c128) -> c128 {
     if z.im.is_infinite() {
         let angle = match z.re {
             re if re.is_nan() => return c128::new(f64::INFINITY, f64::NAN),
@@ -454,7 +453,7 @@ fn asinh_beyond(z: c128) -> c128 {
 }
 
 pub(super) fn asinh(z: c128) -> c128 {
-    turn_back(asin(turn(z)))
+    times_minus_i(asin(times_i(z)))
 }
 
 pub(super) fn atanh(z: c128) -> c128 {
@@ -490,5 +489,5 @@ pub(super) fn atanh(z: c128) -> c128 {
 }
 
 pub(super) fn atan(z: c128) -> c128 {
-    turn_back(atanh(turn(z)))
+    times_minus_i(atanh(times_i(z)))
 }

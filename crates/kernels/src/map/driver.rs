@@ -1,15 +1,14 @@
 //! The elementwise N-d driver: one loop nest for every operator, element type and layout.
 //!
 //! Axes are merged where possible, the two innermost are split into blocks, and blocks are distributed to threads. An inner loop only handles
-//! operands
-//! of its own element types that are contiguous or a single value. All other operands (strided, of another type, aliased) go through tiles in L1:
-//! they are gathered and converted before the inner loop, and scattered after it.
+//! operands of its own element types that are contiguous or a single value. All other operands (strided, of another type, aliased) go through tiles
+//! in L1: they are gathered and converted before the inner loop, and scattered after it.
 
 use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::half_table::{looked_up, table_len};
+use super::half_table::{run_by_lookup, table_len};
 use super::row::{InnerLoop, InnerLoops};
 use crate::Threads;
 use crate::cast::Cast;
@@ -39,25 +38,25 @@ const TASK_WORK: usize = 32 * 1024;
 const TILE_BYTES: usize = 8 * 1024;
 
 /// If the innermost axis is shorter than this, a tile spans the next axis too; otherwise the calls would cost more than the elements.
-const SHORT: usize = 64;
+const MIN_INNER_LEN: usize = 64;
 
 /// Sides of a block if an operand is contiguous along the outer axis: whole cache lines along both.
 const CROSS_ROWS: usize = 16;
 const CROSS_COLS: usize = 64;
 
-/// Blocks of transposed operands: a pair of cache lines (lines are fetched in pairs) from each of `TURNED_COLS` source rows.
-const TURNED_BYTES: usize = 128;
-const TURNED_COLS: usize = 256;
+/// Blocks of transposed operands: a pair of cache lines (lines are fetched in pairs) from each of `TRANSPOSED_COLS` source rows.
+const TRANSPOSED_BYTES: usize = 128;
+const TRANSPOSED_COLS: usize = 256;
 /// Maximum number of transposed operands of an operator, and minimum length of both axes for which transposing blocks pays.
-const TURNED: usize = 2;
-const TURNED_LEAST: usize = 16;
+const MAX_TRANSPOSED: usize = 2;
+const MIN_TRANSPOSED_LEN: usize = 16;
 
 #[repr(C, align(64))]
 struct Tile([u8; TILE_BYTES]);
 
 /// A transposed block. Its rows are padded by a cache line so that they do not map to the same cache sets.
 #[repr(C, align(64))]
-struct TurnedTile([u8; TURNED_BYTES * (TURNED_COLS + 64)]);
+struct TransposedTile([u8; TRANSPOSED_BYTES * (TRANSPOSED_COLS + 64)]);
 
 /// One operand of the loop nest, without its address.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +109,7 @@ pub struct Loops {
     /// Number of elements that fit in a tile of every operand.
     tile_len: usize,
     /// Bit set of the inputs that are contiguous along the outer axis and transposed block by block. All other operands are then used in place.
-    turned: u32,
+    transposed: u32,
     /// Whether the whole loop nest is one call of the inner loop, with all operands used in place.
     is_row: bool,
     /// Time of one element, in f32 additions.
@@ -162,9 +161,8 @@ impl Loops {
     /// Prepares an operator for the given operands over arrays of `shape`.
     ///
     /// Operands whose `elem` differs from the inner loop's type (`rows.in_elem`, `rows.out_elem`) are converted tile by tile. An output may be
-    /// exactly
-    /// one or several of the inputs (same pointer and strides). The caller must rule out any other overlap. Addresses are only compared with each
-    /// other.
+    /// exactly one or several of the inputs (same pointer and strides). The caller must rule out any other overlap. Addresses are only compared with
+    /// each other.
     ///
     /// # Panics
     /// If the operator is not defined on `compute` (see [`InnerLoops::supports`]).
@@ -309,7 +307,7 @@ impl Loops {
             let operand = |k: usize| (ptrs[k], self.lanes[k].elem);
             // SAFETY: guaranteed by the caller; both sides are contiguous 16-bit floats.
             return unsafe {
-                looked_up(
+                run_by_lookup(
                     threads,
                     rows,
                     compute,
@@ -489,8 +487,8 @@ impl Loops {
         }
         let inner = outer.pop().unwrap_or(one);
         let next = outer.pop().unwrap_or(one);
-        let turned = match kernel {
-            Kernel::Row(_) => turned(&lanes, outs, &next, &inner),
+        let transposed = match kernel {
+            Kernel::Row(_) => transposed(&lanes, outs, &next, &inner),
             Kernel::Move => 0,
         };
         let crosses = next.len > 1
@@ -506,10 +504,10 @@ impl Loops {
         } else {
             inner.len.min(TASK_WORK / cost)
         };
-        let rows = if crosses || inner.len < SHORT {
+        let rows = if crosses || inner.len < MIN_INNER_LEN {
             let fit = (tile_len / cols).max(1);
             if crosses && fit > CROSS_ROWS {
-                fit.min(CROSS_ROWS * SHORT / cols.min(SHORT))
+                fit.min(CROSS_ROWS * MIN_INNER_LEN / cols.min(MIN_INNER_LEN))
             } else {
                 fit
             }
@@ -517,11 +515,11 @@ impl Loops {
             1
         };
         let mut block = [rows.min(next.len), cols];
-        if turned != 0 {
+        if transposed != 0 {
             let widest = lanes.iter().map(|lane| lane.elem.size()).max().unwrap_or(1);
             block = [
-                (TURNED_BYTES / widest).min(next.len),
-                TURNED_COLS.min(inner.len),
+                (TRANSPOSED_BYTES / widest).min(next.len),
+                TRANSPOSED_COLS.min(inner.len),
             ];
         }
         let blocks = [next.len.div_ceil(block[0]), inner.len.div_ceil(block[1])];
@@ -544,14 +542,14 @@ impl Loops {
             blocks,
             units,
             tile_len,
-            turned,
+            transposed,
             is_row: false,
             cost,
             work: len.saturating_mul(cost),
         };
         let sides = [next.len, inner.len];
         loops.is_row = matches!(kernel, Kernel::Row(_))
-            && turned == 0
+            && transposed == 0
             && next.len == 1
             && loops.outer.is_empty()
             && (0..loops.lanes.len()).all(|k| loops.is_direct(k, sides));
@@ -582,7 +580,7 @@ impl Job<'_> {
         let lanes = self.loops.lanes.len();
         for unit in from..to {
             // Consecutive transposed blocks read neighbouring lines of the same pages.
-            let first = usize::from(self.loops.turned == 0);
+            let first = usize::from(self.loops.transposed == 0);
             let mut at = [0; 2];
             let mut rest = unit;
             for axis in [first, 1 - first] {
@@ -621,8 +619,8 @@ impl Job<'_> {
         let lanes = self.loops.lanes.len();
         match self.loops.kernel {
             // SAFETY: guaranteed by the caller.
-            Kernel::Row(row) if self.loops.turned != 0 => unsafe {
-                self.run_turned(row, ptrs, sides)
+            Kernel::Row(row) if self.loops.transposed != 0 => unsafe {
+                self.run_transposed(row, ptrs, sides)
             },
             Kernel::Row(row) if (0..lanes).all(|k| self.loops.is_direct(k, sides)) => {
                 let mut strides = [0isize; MAX_OPERANDS];
@@ -649,26 +647,34 @@ impl Job<'_> {
     /// # Safety
     /// Same as for `run_block`.
     #[inline(never)]
-    unsafe fn run_turned(&self, row: InnerLoop, ptrs: &[*mut u8; MAX_OPERANDS], sides: [usize; 2]) {
-        let mut tiles: [MaybeUninit<TurnedTile>; TURNED] =
-            [const { MaybeUninit::uninit() }; TURNED];
+    unsafe fn run_transposed(
+        &self,
+        row: InnerLoop,
+        ptrs: &[*mut u8; MAX_OPERANDS],
+        sides: [usize; 2],
+    ) {
+        let mut tiles: [MaybeUninit<TransposedTile>; MAX_TRANSPOSED] =
+            [const { MaybeUninit::uninit() }; MAX_TRANSPOSED];
         let mut tiles = tiles.iter_mut();
         let (mut at, mut steps, mut strides) =
             (*ptrs, [0isize; MAX_OPERANDS], [0isize; MAX_OPERANDS]);
         for k in 0..self.loops.lanes.len() {
             let from = [self.loops.axes[0].strides[k], self.loops.axes[1].strides[k]];
             (steps[k], strides[k]) = (from[0], from[1]);
-            if self.loops.turned >> k & 1 == 0 {
+            if self.loops.transposed >> k & 1 == 0 {
                 continue;
             }
             let Some(tile) = tiles.next() else {
-                debug_assert!(false, "no more than {TURNED} operands are turned");
+                debug_assert!(
+                    false,
+                    "no more than {MAX_TRANSPOSED} operands are transposed"
+                );
                 return;
             };
             let size = self.loops.lanes[k].elem.size();
             let to = [(sides[1] * size) as isize + 64, size as isize];
             at[k] = tile.as_mut_ptr().cast();
-            // SAFETY: rows of the tile are at most `TURNED_COLS` elements and a cache line long, and `TURNED_BYTES` limits their number.
+            // SAFETY: rows of the tile are at most `TRANSPOSED_COLS` elements and a cache line long, and `TRANSPOSED_BYTES` limits their number.
             unsafe { copy_2d(size, sides[0], sides[1], at[k], to, ptrs[k], from) };
             (steps[k], strides[k]) = (to[0], to[1]);
         }
@@ -808,7 +814,7 @@ impl Job<'_> {
 
 /// Bit set of the inputs that are contiguous along `outer`, if there are any and all other operands are contiguous or a single value along `inner`.
 /// Blocks of these inputs are then transposed, and all other operands are used in place. Otherwise 0.
-fn turned(lanes: &[Lane], outs: usize, outer: &Axis, inner: &Axis) -> u32 {
+fn transposed(lanes: &[Lane], outs: usize, outer: &Axis, inner: &Axis) -> u32 {
     let mut found = 0_u32;
     for (k, lane) in lanes.iter().enumerate() {
         let size = lane.elem.size() as isize;
@@ -824,8 +830,8 @@ fn turned(lanes: &[Lane], outs: usize, outer: &Axis, inner: &Axis) -> u32 {
         }
         found |= 1 << k;
     }
-    let is_worth = outer.len >= TURNED_LEAST && inner.len >= TURNED_LEAST;
-    if is_worth && found.count_ones() as usize <= TURNED {
+    let is_worth = outer.len >= MIN_TRANSPOSED_LEN && inner.len >= MIN_TRANSPOSED_LEN;
+    if is_worth && found.count_ones() as usize <= MAX_TRANSPOSED {
         found
     } else {
         0

@@ -1,6 +1,5 @@
 //! Generic folds with any binary operator: along the leading axis of dense rows (`ufunc.reduce`), at positions (`ufunc.at`), and with all
-//! intermediate
-//! results (`ufunc.accumulate`).
+//! intermediate results (`ufunc.accumulate`).
 //!
 //! Sums, products and extrema have their own kernels in `reduce` and `scan`. The kernels here serve all other operators, for which the order of the
 //! operands may matter.
@@ -225,8 +224,7 @@ pub unsafe fn at_positions(
     );
     for j in 0..n {
         // SAFETY: 1. the position lies within `a`, `j` within `right`. 2. `result` and `left` have room for one element of any type, and an inner
-        // loop of
-        // length 1 reads and writes one element.
+        // loop of length 1 reads and writes one element.
         unsafe {
             let place = a.add(*positions.add(j) as usize * elem.size());
             let first = match widen {

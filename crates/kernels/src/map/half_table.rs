@@ -9,11 +9,11 @@ use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
 /// Number of values of a 16-bit type.
-const ALL: usize = 1 << 16;
+const NUM_VALUES: usize = 1 << 16;
 /// Number of elements from which on building a table for the call pays.
-const MANY: usize = 8 * ALL;
+const MIN_LEN: usize = 8 * NUM_VALUES;
 /// Minimum cost of an inner loop for a lookup to be faster: a lookup is two dependent loads per element and does not vectorise.
-fn costly() -> u8 {
+fn min_cost() -> u8 {
     match isa() {
         Isa::Baseline => 4,
         Isa::Avx2 => 6,
@@ -32,11 +32,11 @@ pub(super) fn table_len(
     input: &Operand,
 ) -> usize {
     let is_half = |elem: Elem| matches!(elem, Elem::F16 | Elem::BF16);
-    if rows.cost < costly() || !is_half(input.elem) || !is_half(out.elem) {
+    if rows.cost < min_cost() || !is_half(input.elem) || !is_half(out.elem) {
         return 0;
     }
     let n: usize = shape.iter().product();
-    if n < MANY {
+    if n < MIN_LEN {
         return 0;
     }
     let axes = Axes::new(shape, &[out.strides, input.strides]);
@@ -48,7 +48,7 @@ pub(super) fn table_len(
 ///
 /// # Safety
 /// Same as for [`run`]; [`table_len`] returned `n`, which is not 0.
-pub(super) unsafe fn looked_up(
+pub(super) unsafe fn run_by_lookup(
     threads: &dyn Threads,
     rows: &'static InnerLoops,
     compute: Elem,
@@ -58,17 +58,25 @@ pub(super) unsafe fn looked_up(
     params: &[f64],
 ) {
     let halves: Vec<u16> = (0..=u16::MAX).collect();
-    let mut table = vec![0_u16; ALL];
-    let whole = |ptr: *mut u8, elem: Elem| Operand {
+    let mut table = vec![0_u16; NUM_VALUES];
+    let all_values = |ptr: *mut u8, elem: Elem| Operand {
         ptr,
         elem,
         strides: &[2],
     };
     // SAFETY: both sides have 65,536 elements and do not overlap; the caller guarantees the operator and its parameters.
     unsafe {
-        let to = whole(table.as_mut_ptr().cast(), out_elem);
-        let from = whole(halves.as_ptr().cast_mut().cast(), in_elem);
-        run(threads, rows, compute, &[ALL], &[to], &[from], params);
+        let to = all_values(table.as_mut_ptr().cast(), out_elem);
+        let from = all_values(halves.as_ptr().cast_mut().cast(), in_elem);
+        run(
+            threads,
+            rows,
+            compute,
+            &[NUM_VALUES],
+            &[to],
+            &[from],
+            params,
+        );
     }
     let to = Shared(out.cast::<u16>());
     let from = Shared(input.cast::<u16>());

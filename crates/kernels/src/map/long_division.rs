@@ -53,10 +53,10 @@ struct Fmod;
 /// Whether both magnitudes are below 2^52 and the divisor is not 0. Then the floor of the quotient rounded to f64 is exact: a quotient that is not an
 /// integer differs from every integer by at least `1 / b`, which is more than the rounding error.
 #[inline(always)]
-fn are_short(a: i64, b: i64) -> bool {
+fn are_exact_in_f64(a: i64, b: i64) -> bool {
     const BOUND: i64 = 1 << 52;
-    let is_short = |x: i64| (x.wrapping_add(BOUND - 1) as u64) < 2 * BOUND as u64 - 1;
-    is_short(a) & is_short(b) & (b != 0)
+    let is_exact = |x: i64| (x.wrapping_add(BOUND - 1) as u64) < 2 * BOUND as u64 - 1;
+    is_exact(a) & is_exact(b) & (b != 0)
 }
 
 #[inline(always)]
@@ -64,17 +64,17 @@ fn quotient(a: i64, b: i64) -> f64 {
     a as f64 / b as f64
 }
 
-/// Converts a quotient of operands that satisfy [`are_short`], after rounding to an integer.
+/// Converts a quotient of operands that satisfy [`are_exact_in_f64`], after rounding to an integer.
 #[inline(always)]
-fn short_integer(x: f64) -> i64 {
+fn exact_integer(x: f64) -> i64 {
     // SAFETY: its magnitude is below 2^52.
     unsafe { x.to_int_unchecked() }
 }
 
-/// The floor of the quotient of operands that satisfy [`are_short`].
+/// The floor of the quotient of operands that satisfy [`are_exact_in_f64`].
 #[inline(always)]
 fn floor_quotient(a: i64, b: i64) -> i64 {
-    short_integer(quotient(a, b).floor())
+    exact_integer(quotient(a, b).floor())
 }
 
 macro_rules! divisions {
@@ -90,7 +90,7 @@ macro_rules! divisions {
         }
         #[inline(always)]
         fn is_plain(a: i64, b: i64) -> bool {
-            are_short(a, b)
+            are_exact_in_f64(a, b)
         }
         #[inline(always)]
         fn apply_plain<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
@@ -107,5 +107,5 @@ divisions! {
         let r = a.wrapping_rem(b);
         if (r != 0) & ((r < 0) != (b < 0)) { r + b } else { r }
     }, a.wrapping_sub(floor_quotient(a, b).wrapping_mul(b));
-    Fmod: |a, b| { a.wrapping_rem(b) }, a.wrapping_sub(short_integer(quotient(a, b).trunc()).wrapping_mul(b));
+    Fmod: |a, b| { a.wrapping_rem(b) }, a.wrapping_sub(exact_integer(quotient(a, b).trunc()).wrapping_mul(b));
 }

@@ -48,8 +48,7 @@ pub struct InnerLoops {
     /// Time for one element, in units of one f32 addition; decides whether several threads pay.
     pub cost: u8,
     /// An output may be any of this many first inputs (`x += y`): there are loops for this case. The loops for separate operands would be correct,
-    /// but fall
-    /// back to one element at a time when the compiler's overlap check fails.
+    /// but fall back to one element at a time when the compiler's overlap check fails.
     pub in_place: u8,
     /// The inner loop for an instruction set and a compute type. `None` if the operator is not defined on that type.
     pub get: fn(Isa, Elem) -> Option<InnerLoop>,
@@ -165,8 +164,8 @@ pub(crate) trait Unary<T: Copy> {
     /// Whether there is a loop in which the output is the input.
     const IN_PLACE: bool = false;
     /// Whether some arguments need a slow path that would keep the loop from vectorising. Their results are corrected in a second pass.
-    const MENDS: bool = false;
-    /// Whether most arguments are "plain" and a cheaper function serves a chunk in which all are. Excludes `MENDS` and `IN_PLACE`.
+    const HAS_CORRECTION: bool = false;
+    /// Whether most arguments are "plain" and a cheaper function serves a chunk in which all are. Excludes `HAS_CORRECTION` and `IN_PLACE`.
     const HAS_PLAIN: bool = false;
     fn apply<L: Level>(x: T, p: Params) -> Self::Out;
     /// Whether [`Unary::apply_plain`] supports this argument.
@@ -181,11 +180,11 @@ pub(crate) trait Unary<T: Copy> {
     }
     /// Whether the result of `apply` may be wrong for this argument.
     #[inline(always)]
-    fn needs_mending(_x: T) -> bool {
+    fn needs_correction(_x: T) -> bool {
         false
     }
     /// The correct result for such an argument, given the result of `apply`.
-    fn mend(_x: T, y: Self::Out) -> Self::Out {
+    fn correct(_x: T, y: Self::Out) -> Self::Out {
         y
     }
 }
@@ -261,8 +260,8 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
         let x = (*ptrs.add(1)).cast::<T>().cast_const();
         if *strides.add(1) == 0 {
             let value = O::apply::<L>(*x, p);
-            let value = if O::MENDS && O::needs_mending(*x) {
-                O::mend(*x, value)
+            let value = if O::HAS_CORRECTION && O::needs_correction(*x) {
+                O::correct(*x, value)
             } else {
                 value
             };
@@ -296,31 +295,31 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
             for i in 0..n {
                 *y.add(i) = O::apply::<L>(*x.add(i), p);
             }
-            if O::MENDS {
+            if O::HAS_CORRECTION {
                 let mut any = false;
                 for i in 0..n {
-                    any |= O::needs_mending(*x.add(i));
+                    any |= O::needs_correction(*x.add(i));
                 }
                 if any {
-                    mend_row::<T, O>(y, x, n);
+                    correct_row::<T, O>(y, x, n);
                 }
             }
         }
     }
 }
 
-/// Second pass: replaces the results of arguments that need `mend`.
+/// Second pass: replaces the results of arguments that need `correct`.
 ///
 /// # Safety
 /// `y` and `x` are valid for `n` elements.
 #[cold]
 #[inline(never)]
-unsafe fn mend_row<T: Copy, O: Unary<T>>(y: *mut O::Out, x: *const T, n: usize) {
+unsafe fn correct_row<T: Copy, O: Unary<T>>(y: *mut O::Out, x: *const T, n: usize) {
     for i in 0..n {
         // SAFETY: i < n.
         unsafe {
-            if O::needs_mending(*x.add(i)) {
-                *y.add(i) = O::mend(*x.add(i), *y.add(i));
+            if O::needs_correction(*x.add(i)) {
+                *y.add(i) = O::correct(*x.add(i), *y.add(i));
             }
         }
     }

@@ -1,8 +1,7 @@
 //! tanh of f32 with AVX-512: one of 32 polynomials per element, with coefficients looked up in registers, and no division.
 //!
 //! There are four intervals per octave from 1/16 to 16; the first one extends down to 0. The polynomials interpolate tanh in the Chebyshev nodes of
-//! their
-//! interval (the first one is odd, so that its relative error is small). The expansion points are chosen such that tanh there is almost an f32.
+//! their interval (the first one is odd, so that its relative error is small). The expansion points are chosen such that tanh there is almost an f32.
 
 use std::arch::x86_64::*;
 

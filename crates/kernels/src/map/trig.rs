@@ -41,16 +41,16 @@ macro_rules! circular {
         impl Unary<$t> for $op {
             type Out = $t;
             const PARAMS: usize = 0;
-            const MENDS: bool = true;
+            const HAS_CORRECTION: bool = true;
             #[inline(always)]
             fn apply<L: Level>(x: $t, _: Params) -> $t {
                 Float::$near::<L>(x)
             }
             #[inline(always)]
-            fn needs_mending(x: $t) -> bool {
+            fn needs_correction(x: $t) -> bool {
                 x.is_far()
             }
-            fn mend(x: $t, _: $t) -> $t {
+            fn correct(x: $t, _: $t) -> $t {
                 x.$far()
             }
         }

@@ -7,7 +7,7 @@ use crate::real::{Real, Shared, per_isa};
 /// Columns of one block.
 const WIDTH: usize = 64;
 /// Rows summed in `T` before they are added to the f64 totals.
-const STRETCH: usize = 128;
+const CHUNK_ROWS: usize = 128;
 
 /// Calls `task(first column, columns)` for all blocks; on the calling thread if there is little data.
 fn each_block(threads: &dyn Threads, g: &BatchNorm, task: impl Fn(usize, usize) + Sync) {
@@ -194,7 +194,7 @@ unsafe fn sums_body<T: Real, const FMA: bool>(
     let mut row = 0;
     while row < n {
         let (mut first, mut second) = ([T::ZERO; WIDTH], [T::ZERO; WIDTH]);
-        let end = (row + STRETCH).min(n);
+        let end = (row + CHUNK_ROWS).min(n);
         for r in row..end {
             // SAFETY: guaranteed by the caller.
             unsafe {

@@ -3,7 +3,7 @@
 use crate::real::{LANES, Real, fold_lanes, per_isa};
 
 /// Elements summed in SIMD lanes before they are added to a total, which bounds the error of long rows.
-const STRETCH: usize = 4096;
+const CHUNK: usize = 4096;
 
 per_isa! {
     /// Sum of `(x - mean)^2`.
@@ -18,7 +18,7 @@ unsafe fn square_deviation_body<T: Real, const FMA: bool>(x: *const T, n: usize,
     // SAFETY: guaranteed by the caller.
     let x = unsafe { std::slice::from_raw_parts(x, n) };
     let mut total = 0.0;
-    for x in x.chunks(STRETCH) {
+    for x in x.chunks(CHUNK) {
         let mut lanes = [T::ZERO; LANES];
         let blocks = x.chunks_exact(LANES);
         for (l, &x) in blocks.remainder().iter().enumerate() {
@@ -101,7 +101,7 @@ unsafe fn moments_body<T: Real, const FMA: bool>(
     let mut totals = [0.0; 2];
     let mut start = 0;
     while start < n {
-        let end = (start + STRETCH).min(n);
+        let end = (start + CHUNK).min(n);
         let (mut first, mut second) = ([T::ZERO; LANES], [T::ZERO; LANES]);
         let mut add = |i: usize, l: usize, weighted: bool| {
             // SAFETY: i < n.

@@ -145,11 +145,11 @@ row! {
     /// `to[i] = max(to[i], taps of window i)`.
     slide_max<T>(to: &mut [T], from: &[T], kernel: usize, phases: Phases) where from.len() == phases.len(); slide_max_body {
         for k in 0..kernel {
-            let seen = &from[phases.tap(k)..];
-            let n = to.len().min(seen.len());
-            let (to, seen) = (&mut to[..n], &seen[..n]);
+            let taps = &from[phases.tap(k)..];
+            let n = to.len().min(taps.len());
+            let (to, taps) = (&mut to[..n], &taps[..n]);
             for i in 0..n {
-                to[i] = seen[i].max_nan(to[i]);
+                to[i] = taps[i].max_nan(to[i]);
             }
         }
     }
@@ -159,11 +159,11 @@ row! {
     /// `to[i] += sum of the taps of window i`.
     slide_sum<T>(to: &mut [T], from: &[T], kernel: usize, phases: Phases) where from.len() == phases.len(); slide_sum_body {
         for k in 0..kernel {
-            let seen = &from[phases.tap(k)..];
-            let n = to.len().min(seen.len());
-            let (to, seen) = (&mut to[..n], &seen[..n]);
+            let taps = &from[phases.tap(k)..];
+            let n = to.len().min(taps.len());
+            let (to, taps) = (&mut to[..n], &taps[..n]);
             for i in 0..n {
-                to[i] += seen[i];
+                to[i] += taps[i];
             }
         }
     }
@@ -184,18 +184,18 @@ row! {
 }
 
 row! {
-    /// `slide_max`, which also writes to `place` the column of each new maximum, plus `base` (wrapping).
-    slide_place<T>(best: &mut [T], place: &mut [u32], from: &[T], kernel: usize, phases: Phases, base: u32)
-        where best.len() == place.len() && from.len() == phases.len(); slide_place_body {
+    /// `slide_max`, which also writes to `positions` the column of each new maximum, plus `base` (wrapping).
+    slide_argmax<T>(best: &mut [T], positions: &mut [u32], from: &[T], kernel: usize, phases: Phases, base: u32)
+        where best.len() == positions.len() && from.len() == phases.len(); slide_argmax_body {
         for k in 0..kernel {
-            let seen = &from[phases.tap(k)..];
-            let n = best.len().min(seen.len());
-            let (best, place, seen) = (&mut best[..n], &mut place[..n], &seen[..n]);
+            let taps = &from[phases.tap(k)..];
+            let n = best.len().min(taps.len());
+            let (best, positions, taps) = (&mut best[..n], &mut positions[..n], &taps[..n]);
             for i in 0..n {
-                let wins = beats(seen[i], best[i]);
-                best[i] = if wins { seen[i] } else { best[i] };
+                let wins = beats(taps[i], best[i]);
+                best[i] = if wins { taps[i] } else { best[i] };
                 let column = base.wrapping_add((k + i * phases.step) as u32);
-                place[i] = if wins { column } else { place[i] };
+                positions[i] = if wins { column } else { positions[i] };
             }
         }
     }
@@ -216,9 +216,9 @@ row! {
 
 row! {
     /// The gradient of `squares_max`: `dy[i]` for the first of the largest elements of its window, 0 for the others.
-    squares_place<T>(top_to: &mut [T], low_to: &mut [T], top: &[T], low: &[T], dy: &[T])
+    squares_max_gradient<T>(top_to: &mut [T], low_to: &mut [T], top: &[T], low: &[T], dy: &[T])
         where top.len() == low.len() && dy.len() <= top.len() / 2 && top_to.len() == top.len() && low_to.len() == top.len();
-        squares_place_body {
+        squares_max_gradient_body {
         let n = dy.len();
         let (top, low) = (&top[..2 * n], &low[..2 * n]);
         let (top_to, low_to) = (&mut top_to[..2 * n], &mut low_to[..2 * n]);

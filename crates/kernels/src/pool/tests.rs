@@ -213,7 +213,7 @@ fn f32_matches_slow_loops() {
 }
 
 #[test]
-fn nan_wins_and_takes_the_gradient_and_minus_infinity_keeps_it_inside() {
+fn max_pool_propagates_nan_and_keeps_gradients_inside() {
     let g = Pool {
         planes: 1,
         input: [1, 1, 6],
@@ -243,7 +243,7 @@ fn nan_wins_and_takes_the_gradient_and_minus_infinity_keeps_it_inside() {
 }
 
 #[test]
-fn squares_choose_as_any_other_window_does() {
+fn two_by_two_pooling_matches_general_pooling() {
     let inf = f32::INFINITY;
     let nan = f32::NAN;
     // Two rows of windows; one column and one row belong to none.

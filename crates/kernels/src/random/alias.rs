@@ -82,7 +82,7 @@ impl Alias {
 const TILE: usize = 128;
 
 /// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
-const FEW: usize = 16;
+const SMALL_TILE: usize = 16;
 
 /// Fills `n` contiguous elements with `low` plus an outcome of the table and returns the number of counter blocks used, half of `n`.
 ///
@@ -99,8 +99,8 @@ pub(super) unsafe fn fill(
 ) -> u64 {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if n <= 2 * FEW {
-            in_tiles::<FEW>(threads, stream, table, low, elem, n, out);
+        if n <= 2 * SMALL_TILE {
+            in_tiles::<SMALL_TILE>(threads, stream, table, low, elem, n, out);
         } else {
             in_tiles::<TILE>(threads, stream, table, low, elem, n, out);
         }

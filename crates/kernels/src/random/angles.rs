@@ -7,8 +7,7 @@ use super::source::{Source, fill_each};
 use crate::{Elem, Threads};
 
 /// Fills `n` contiguous elements of type `elem` with angles in [-pi, pi] around 0 and returns the number of counter blocks used, `n`.
-/// `concentrations` has
-/// one element for all, or `n`; none is negative.
+/// `concentrations` has one element for all, or `n`; none is negative.
 ///
 /// # Safety
 /// `out` has room for `n` elements.
@@ -33,8 +32,7 @@ pub unsafe fn fill_angles(
 }
 
 /// Rejection from the wrapped Cauchy distribution. Source: Best and Fisher, "Efficient simulation of the von Mises distribution", 1979. Here e = r -
-/// 1
-/// replaces their r, and tangents of half angles replace their cosines, so that no digits are lost for small and large concentrations.
+/// 1 replaces their r, and tangents of half angles replace their cosines, so that no digits are lost for small and large concentrations.
 fn von_mises(source: &mut Source, kappa: f64) -> f64 {
     if kappa == 0.0 {
         return PI * (2.0 * source.unit() - 1.0);

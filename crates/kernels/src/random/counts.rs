@@ -28,8 +28,7 @@ pub enum Counts {
 }
 
 /// Fills `n` contiguous elements of type `elem` at `out` and returns the number of counter blocks used. Each parameter has one element for all, or
-/// `n`;
-/// the values must be in range.
+/// `n`; the values must be in range.
 ///
 /// If one set of parameters serves all elements and the distribution has at most 256 values of non-negligible probability, elements are drawn from an
 /// alias table. Otherwise each element uses one counter, with inversion by sequential search for small means and rejection for large ones.
@@ -146,19 +145,19 @@ fn table(what: Counts, parameter: &dyn Fn(usize) -> f64) -> Option<(f64, Vec<f64
 
 /// Computes weights outwards from the mode; `ratio(k)` is the ratio of consecutive weights.
 fn around(mode: f64, low: f64, high: f64, ratio: &dyn Fn(f64) -> f64) -> Option<(f64, Vec<f64>)> {
-    const MOST: usize = 256;
+    const MAX_TABLE_LEN: usize = 256;
     // 2^-76: the sum of all omitted weights is below 2^-64 of the total.
-    const LEAST: f64 = 1.3e-23;
+    const MIN_WEIGHT: f64 = 1.3e-23;
     let (mut below, mut k, mut weight) = (Vec::new(), mode, 1.0);
     while k > low {
         k -= 1.0;
         weight /= ratio(k);
-        if weight < LEAST {
+        if weight < MIN_WEIGHT {
             k += 1.0;
             break;
         }
         below.push(weight);
-        if below.len() == MOST {
+        if below.len() == MAX_TABLE_LEN {
             return None;
         }
     }
@@ -169,11 +168,11 @@ fn around(mode: f64, low: f64, high: f64, ratio: &dyn Fn(f64) -> f64) -> Option<
     while k < high {
         weight *= ratio(k);
         k += 1.0;
-        if weight < LEAST {
+        if weight < MIN_WEIGHT {
             break;
         }
         weights.push(weight);
-        if weights.len() > MOST {
+        if weights.len() > MAX_TABLE_LEN {
             return None;
         }
     }
@@ -315,8 +314,7 @@ impl Binomial {
 /// Number of good items in a sample drawn without replacement.
 ///
 /// By symmetry, the sample is reduced to at most half of the population, and the good items to at most half of it. Sequential search for means below
-/// 10,
-/// otherwise ratio of uniforms (HRUA; Stadlober, "The ratio of uniforms approach for generating discrete random variates", 1990).
+/// 10, otherwise ratio of uniforms (HRUA; Stadlober, "The ratio of uniforms approach for generating discrete random variates", 1990).
 pub(super) fn hypergeometric(source: &mut Source, good: f64, bad: f64, sample: f64) -> f64 {
     let all = good + bad;
     if sample > all - sample {

@@ -81,7 +81,7 @@ fn per_block(elem: Elem) -> usize {
 const TILE: usize = 256;
 
 /// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
-const FEW: usize = 32;
+const SMALL_TILE: usize = 32;
 
 /// Fills `n` contiguous elements of type `elem` at `out`. Types other than f64 get the f32 sample, converted.
 ///
@@ -99,8 +99,8 @@ pub unsafe fn fill(
     unsafe {
         if n <= per_block(elem) {
             by_tiles::<1>(threads, stream, what, elem, n, out);
-        } else if n <= FEW * per_block(elem) {
-            by_tiles::<FEW>(threads, stream, what, elem, n, out);
+        } else if n <= SMALL_TILE * per_block(elem) {
+            by_tiles::<SMALL_TILE>(threads, stream, what, elem, n, out);
         } else {
             by_tiles::<TILE>(threads, stream, what, elem, n, out);
         }

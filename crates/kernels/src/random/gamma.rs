@@ -1,13 +1,13 @@
 //! Gamma samples and their derivatives with respect to the shape parameter.
 #![allow(
     clippy::needless_range_loop,
-    reason = "iterator adapters may be compiled apart, without the instruction set"
+    reason = "iterator adapters may be compiled without the instruction set"
 )]
 
 use super::Stream;
 use super::math::{SampleFloat, exp, log};
-use super::philox::apart;
-use super::source::{FEW, TILE, tiles};
+use super::philox::words_at;
+use super::source::{SMALL_TILE, TILE, tiles};
 use crate::map::digamma;
 use crate::reduce::by_isa;
 use crate::reduce::plan::split;
@@ -41,8 +41,8 @@ pub unsafe fn fill_gamma(
     unsafe {
         if n <= LANES {
             in_tiles::<LANES>(threads, stream, scale, shapes, elem, n, out);
-        } else if n <= FEW {
-            in_tiles::<FEW>(threads, stream, scale, shapes, elem, n, out);
+        } else if n <= SMALL_TILE {
+            in_tiles::<SMALL_TILE>(threads, stream, scale, shapes, elem, n, out);
         } else {
             in_tiles::<TILE>(threads, stream, scale, shapes, elem, n, out);
         }
@@ -82,7 +82,7 @@ by_isa! {
     unsafe fn samples [const TILE: usize] [TILE] (stream: Stream, first: u64, shapes: &[f64], scale: Scale, out: &mut [f64]) {
         let n = shapes.len();
         let base = stream.offset.wrapping_add(first);
-        let mut pending = counted::<TILE>();
+        let mut pending = iota::<TILE>();
         let (mut d, mut bits) = ([1.0; TILE], [[0u32; TILE]; 4]);
         // For a shape below 1: a sample of shape + 1 times u^(1 / shape). Invalid shapes sample as 1 and are overwritten below.
         for (d, &a) in d.iter_mut().zip(shapes) {
@@ -94,8 +94,8 @@ by_isa! {
         let (mut left, mut round) = (n, 0);
         while left > 0 {
             // SAFETY: `bits` holds the words of `TILE` blocks.
-            unsafe { apart(stream.seed, base, &pending[..left], round, &mut bits) };
-            if TILE <= FEW {
+            unsafe { words_at(stream.seed, base, &pending[..left], round, &mut bits) };
+            if TILE <= SMALL_TILE {
                 for at in (0..left).step_by(LANES) {
                     let words = [lanes(&bits[0], at), lanes(&bits[1], at), lanes(&bits[2], at), lanes(&bits[3], at)];
                     let (made, taken) = in_lanes(words, lanes(&d, at), scale);
@@ -116,19 +116,19 @@ by_isa! {
                     (*v, *fits) = attempt(scale, d, x, u);
                 }
             }
-            let mut kept = 0;
+            let mut num_rejected = 0;
             for j in 0..left {
                 out[pending[j] as usize] = tried[j];
-                (pending[kept], d[kept]) = (pending[j], d[j]);
-                kept += 1 - fits[j] as usize;
+                (pending[num_rejected], d[num_rejected]) = (pending[j], d[j]);
+                num_rejected += 1 - fits[j] as usize;
             }
-            left = kept;
+            left = num_rejected;
             round += 1;
         }
         if shapes.iter().any(|&a| a < 1.0) {
-            pending = counted::<TILE>();
+            pending = iota::<TILE>();
             // SAFETY: `bits` holds the words of `TILE` blocks.
-            unsafe { apart(stream.seed, base, &pending[..n], BOOST, &mut bits) };
+            unsafe { words_at(stream.seed, base, &pending[..n], BOOST, &mut bits) };
             let [first, second, ..] = &bits;
             for (((x, &a), &low), &high) in out.iter_mut().zip(shapes).zip(first).zip(second) {
                 let boost = log(f64::positive([low, high])) / a;
@@ -147,12 +147,12 @@ by_isa! {
     }
 }
 
-/// f64 lanes of the widest vector register; [`FEW`] is a multiple of it.
+/// f64 lanes of the widest vector register; [`SMALL_TILE`] is a multiple of it.
 const LANES: usize = 8;
 
 /// The integers `0..N`.
 #[inline(always)]
-fn counted<const N: usize>() -> [u32; N] {
+fn iota<const N: usize>() -> [u32; N] {
     let mut all = [0; N];
     for i in 0..N {
         all[i] = i as u32;
@@ -192,9 +192,9 @@ fn attempt(scale: Scale, d: f64, x: f64, u: u32) -> (f64, u64) {
 /// `LANES` elements from `at` on.
 #[inline(always)]
 fn lanes<T: Copy, const N: usize>(all: &[T; N], at: usize) -> [T; LANES] {
-    let mut few = [all[at]; LANES];
-    few.copy_from_slice(&all[at..at + LANES]);
-    few
+    let mut values = [all[at]; LANES];
+    values.copy_from_slice(&all[at..at + LANES]);
+    values
 }
 
 /// Attempts of one vector register of elements. A short tile is padded to registers: a loop of unknown length would be scalar.

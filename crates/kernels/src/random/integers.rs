@@ -13,7 +13,7 @@ use crate::{Elem, Threads};
 const TILE: usize = 256;
 
 /// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
-const FEW: usize = 16;
+const SMALL_TILE: usize = 16;
 
 /// Fills `n` contiguous elements of the integer (or float) type `elem` at `out` with uniform integers of `low..high`. Returns the number of counter
 /// blocks used: a quarter of `n` for ranges up to 2^32, otherwise half of `n`.
@@ -32,13 +32,13 @@ pub unsafe fn integers(
     debug_assert!((low as i128) < high && high - low as i128 <= 1 << 64);
     // 0 represents 2^64.
     let range = (high - low as i128) as u64;
-    let is_narrow = range != 0 && range <= 1 << 32;
-    let per_block = if is_narrow { 4 } else { 2 };
-    let bounds = (low, range, is_narrow);
+    let is_one_word = range != 0 && range <= 1 << 32;
+    let per_block = if is_one_word { 4 } else { 2 };
+    let bounds = (low, range, is_one_word);
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if n <= FEW * per_block {
-            in_tiles::<FEW>(threads, stream, bounds, elem, n, out);
+        if n <= SMALL_TILE * per_block {
+            in_tiles::<SMALL_TILE>(threads, stream, bounds, elem, n, out);
         } else {
             in_tiles::<TILE>(threads, stream, bounds, elem, n, out);
         }
@@ -53,12 +53,12 @@ pub unsafe fn integers(
 unsafe fn in_tiles<const TILE: usize>(
     threads: &dyn Threads,
     stream: Stream,
-    (low, range, is_narrow): (i64, u64, bool),
+    (low, range, is_one_word): (i64, u64, bool),
     elem: Elem,
     n: usize,
     out: *mut u8,
 ) {
-    let per_block = if is_narrow { 4 } else { 2 };
+    let per_block = if is_one_word { 4 } else { 2 };
     let store = store_of(Elem::I64, elem).expect("I64 converts to all");
     let out = out as usize;
     split(threads, n.div_ceil(TILE * per_block), 2 * n, &|tile| {
@@ -71,10 +71,10 @@ unsafe fn in_tiles<const TILE: usize>(
         // SAFETY: the words go to a local buffer; tile `tile` of the output is inside it.
         unsafe {
             words(stream, first as u64, &mut bits[..count.div_ceil(per_block)]);
-            if is_narrow {
-                narrow(stream, first as u64, &bits, range, low, made);
+            if is_one_word {
+                one_word(stream, first as u64, &bits, range, low, made);
             } else {
-                wide(stream, first as u64, &bits, range, low, made);
+                two_words(stream, first as u64, &bits, range, low, made);
             }
             store(made.as_ptr().cast(), to, elem.size() as isize, count);
         }
@@ -83,7 +83,7 @@ unsafe fn in_tiles<const TILE: usize>(
 
 by_isa! {
     /// Samples of ranges up to 2^32, one word each. `first` is the index of the first counter block in `bits`.
-    unsafe fn narrow [] [] (stream: Stream, first: u64, bits: &[[u32; 4]], range: u64, low: i64, out: &mut [i64]) {
+    unsafe fn one_word [] [] (stream: Stream, first: u64, bits: &[[u32; 4]], range: u64, low: i64, out: &mut [i64]) {
         let words = bits.as_flattened();
         let mut least = u32::MAX;
         for (x, &word) in out.iter_mut().zip(words) {
@@ -110,7 +110,7 @@ by_isa! {
 
 by_isa! {
     /// Samples of larger ranges, two words each.
-    unsafe fn wide [] [] (stream: Stream, first: u64, bits: &[[u32; 4]], range: u64, low: i64, out: &mut [i64]) {
+    unsafe fn two_words [] [] (stream: Stream, first: u64, bits: &[[u32; 4]], range: u64, low: i64, out: &mut [i64]) {
         let words = bits.as_flattened().as_chunks().0;
         if range == 0 {
             out.iter_mut().zip(words).for_each(|(x, &word)| *x = low.wrapping_add(long(word) as i64));
@@ -161,8 +161,7 @@ fn below(range: u64, threshold: u64, mut word: u64, seed: u64, block: u64, lane:
 }
 
 /// Writes a uniform integer of `low[i]..=last[i]` to each of the contiguous elements of type `elem` and returns the number of counter blocks used,
-/// half
-/// of the number of elements. `low` and `last` hold integers of either sign as 64-bit patterns, with `low` not above `last`.
+/// half of the number of elements. `low` and `last` hold integers of either sign as 64-bit patterns, with `low` not above `last`.
 ///
 /// # Safety
 /// `out` has room for as many elements as `low` and `last` have.

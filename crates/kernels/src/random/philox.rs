@@ -41,7 +41,7 @@ by_isa! {
 
 by_isa! {
     /// The words of the counter blocks `(base + picked[j], high)`: word w of block j goes to `out[w][j]`.
-    pub(super) unsafe fn apart [const N: usize] [N] (key: u64, base: u64, picked: &[u32], high: u64, out: &mut [[u32; N]; 4]) {
+    pub(super) unsafe fn words_at [const N: usize] [N] (key: u64, base: u64, picked: &[u32], high: u64, out: &mut [[u32; N]; 4]) {
         let n = picked.len().min(N);
         let [a, b, c, d] = out;
         let words = a[..n].iter_mut().zip(&mut b[..n]).zip(&mut c[..n]).zip(&mut d[..n]);

@@ -6,8 +6,7 @@ use super::source::{Source, each};
 use crate::Threads;
 
 /// Fills `rows` rows of `k` contiguous integers with multinomial counts and returns the number of counter blocks used, `rows`. `tries` has one
-/// element for
-/// all rows or one per row; `p` has one row of `k` probabilities or one per row. The last probability is taken as 1 minus the others.
+/// element for all rows or one per row; `p` has one row of `k` probabilities or one per row. The last probability is taken as 1 minus the others.
 ///
 /// # Safety
 /// `out` has room for `rows * k` integers.

@@ -11,7 +11,7 @@ use crate::{Elem, Threads};
 pub(super) const TILE: usize = 256;
 
 /// Elements per tile for short outputs, where initialising a large tile would dominate.
-pub(super) const FEW: usize = 32;
+pub(super) const SMALL_TILE: usize = 32;
 
 /// The random numbers of element i: the counter blocks whose low half is `offset + i`, with any upper half.
 pub(super) struct Source {
@@ -74,8 +74,8 @@ pub(super) fn each(
     n: usize,
     draw: &(dyn Fn(usize, &mut Source) + Sync),
 ) -> u64 {
-    if n <= FEW {
-        each_in_tiles::<FEW>(threads, stream, work, n, draw);
+    if n <= SMALL_TILE {
+        each_in_tiles::<SMALL_TILE>(threads, stream, work, n, draw);
     } else {
         each_in_tiles::<TILE>(threads, stream, work, n, draw);
     }
@@ -116,8 +116,8 @@ pub(super) unsafe fn fill_each(
 ) -> u64 {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if n <= FEW {
-            fill_in_tiles::<FEW>(threads, stream, work, elem, n, out, draw);
+        if n <= SMALL_TILE {
+            fill_in_tiles::<SMALL_TILE>(threads, stream, work, elem, n, out, draw);
         } else {
             fill_in_tiles::<TILE>(threads, stream, work, elem, n, out, draw);
         }

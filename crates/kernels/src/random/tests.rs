@@ -24,7 +24,7 @@ fn read(elem: Elem, n: usize, words: &[u64]) -> Vec<f64> {
 }
 
 #[test]
-fn known_answers_of_the_generator() {
+fn philox_matches_known_answers() {
     // Known-answer vectors published by the authors of Philox with Random123.
     assert_eq!(
         philox([0, 0], 0),
@@ -45,7 +45,7 @@ fn known_answers_of_the_generator() {
 }
 
 #[test]
-fn elements_depend_on_their_number_alone() {
+fn samples_depend_only_on_seed_and_index() {
     for what in [
         Distribution::Uniform {
             low: -1.0,
@@ -192,7 +192,7 @@ fn has_moments(what: &str, x: &[f64], mean: f64, variance: f64, excess: f64) {
 }
 
 #[test]
-fn gamma_numbers_have_their_distribution() {
+fn gamma_samples_follow_their_distribution() {
     let n = 100_000;
     for shape in [0.3, 1.0, 4.5, 30.0, 1000.0, 1e12] {
         let x = gammas(&Serial, Scale::Linear, &[shape], Elem::F64, n);
@@ -249,7 +249,7 @@ fn quantile(a: f64, probability: f64) -> f64 {
 }
 
 #[test]
-fn gamma_slopes_are_those_of_the_quantile() {
+fn gamma_gradients_match_quantile_differences() {
     for a in [0.05, 0.5, 1.0, 3.0, 20.0, 150.0] {
         for probability in [0.01, 0.3, 0.7, 0.99] {
             let x = quantile(a, probability);
@@ -292,7 +292,7 @@ fn gamma_slopes_are_those_of_the_quantile() {
 }
 
 #[test]
-fn counts_have_their_moments_from_tables_and_one_by_one() {
+fn discrete_samples_have_the_right_moments() {
     let n = 60_000;
     let cases: [(Counts, &[f64], f64, f64); 14] = [
         (Counts::Poisson, &[0.3], 0.3, 0.3),
@@ -458,7 +458,7 @@ fn choices() {
 }
 
 #[test]
-fn different_integers_are_the_end_of_a_permutation() {
+fn samples_without_replacement_match_permutations() {
     for (n, count) in [(10, 10), (10, 3), (1000, 7), (1000, 999), (1, 1), (5, 0)] {
         let (mut all, mut some) = (vec![0i64; n], vec![0i64; count]);
         // SAFETY: there is room for `n` and for `count` integers.
@@ -472,7 +472,7 @@ fn different_integers_are_the_end_of_a_permutation() {
 }
 
 #[test]
-fn elements_are_shuffled_as_their_numbers_are() {
+fn shuffle_matches_permutations() {
     let mut order = vec![0i64; 999];
     // SAFETY: there is room for 999 integers.
     unsafe { permutations(&Serial, STREAM, 1, 999, order.as_mut_ptr()) };
@@ -488,7 +488,7 @@ fn elements_are_shuffled_as_their_numbers_are() {
 }
 
 #[test]
-fn rows_of_counts_add_up() {
+fn multivariate_counts_add_up() {
     let p = [0.2, 0.0, 0.5, 0.3];
     let mut out = vec![0i64; 4 * 20_000];
     // SAFETY: there is room for 20000 rows of four.
@@ -518,7 +518,7 @@ fn rows_of_counts_add_up() {
 }
 
 #[test]
-fn integers_between_bounds_of_their_own() {
+fn integers_with_elementwise_bounds() {
     let low: Vec<u64> = (0..3000u64).map(|i| i.wrapping_sub(1500)).collect();
     let last: Vec<u64> = low.iter().map(|l| l.wrapping_add(6)).collect();
     let mut out = vec![0i64; 3000];

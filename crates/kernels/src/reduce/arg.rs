@@ -20,7 +20,7 @@ pub enum Extreme {
 /// Bytes of one block of a row, and of one row of columns.
 const BLOCK_BYTES: usize = 8 * 1024;
 /// Rows with at most this many values are searched one value at a time.
-const FEW: usize = 16;
+const SCALAR_LEN: usize = 16;
 /// Columns searched together.
 const COLUMNS: usize = 256;
 /// Elements of one segment of a long row.
@@ -192,7 +192,7 @@ by_isa! {
     unsafe fn row [A: Stepped, O: Fold<A>] [A, O] (x: *const u8, n: usize, best: *mut u8, has_best: bool) -> Option<usize> {
         // SAFETY: the caller gives `n` values and room for one.
         let (x, best) = unsafe { (std::slice::from_raw_parts(x.cast::<A>(), n), &mut *best.cast::<A>()) };
-        if n <= FEW {
+        if n <= SCALAR_LEN {
             // For so few values, choosing among the loops below costs more than a scalar loop.
             let (mut at, mut has_best) = (None, has_best);
             for (i, &value) in x.iter().enumerate() {
@@ -239,8 +239,7 @@ by_isa! {
 ///
 /// # Safety
 /// Every element of `src` can be read and every element of `out` can be written; they do not overlap; the searched length is not 0; all strides have
-/// one
-/// entry per axis of `src`. The stride of `out` along `axis` (all of its strides if `None`) is ignored.
+/// one entry per axis of `src`. The stride of `out` along `axis` (all of its strides if `None`) is ignored.
 pub unsafe fn arg_reduce(
     threads: &dyn Threads,
     which: Extreme,
@@ -369,8 +368,8 @@ pub unsafe fn arg_reduce_small(
     [outer, n, inner]: [usize; 3],
     out: *mut i64,
 ) -> bool {
-    const MOST: usize = 64;
-    if elem.compute() != elem || elem == Elem::Bool || inner > MOST {
+    const MAX_COLUMNS: usize = 64;
+    if elem.compute() != elem || elem == Elem::Bool || inner > MAX_COLUMNS {
         return false;
     }
     let kernel = match which {
@@ -378,11 +377,11 @@ pub unsafe fn arg_reduce_small(
         Extreme::Max => kernel::<Max>(elem),
     };
     let size = elem.size();
-    let mut best = MaybeUninit::<[Value; MOST]>::uninit();
+    let mut best = MaybeUninit::<[Value; MAX_COLUMNS]>::uninit();
     let best = best.as_mut_ptr().cast::<u8>();
     for i in 0..outer {
         // SAFETY: 1. block `i` of `n * inner` elements lies inside the source, its `inner` positions inside the output. 2. `best` has room
-        // for `MOST` values of any type. 3. the first row is not compared with `best`, which is uninitialised then.
+        // for `MAX_COLUMNS` values of any type. 3. the first row is not compared with `best`, which is uninitialised then.
         unsafe {
             let (src, out) = (src.add(i * n * inner * size), out.add(i * inner));
             if inner == 1 {

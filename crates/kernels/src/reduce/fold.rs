@@ -184,11 +184,11 @@ by_isa! {
     /// # Safety
     /// `bytes` has `n` bytes.
     unsafe fn has [] [] (bytes: *const u8, n: usize, wanted: bool) -> bool {
-        const STRETCH: usize = 512;
+        const CHUNK: usize = 512;
         let mut at = 0;
         while at < n {
             // The first chunk is short, because the first elements often decide.
-            let end = n.min(at + if at == 0 { 64 } else { STRETCH });
+            let end = n.min(at + if at == 0 { 64 } else { CHUNK });
             let mut found = false;
             for i in at..end {
                 // SAFETY: `i` is below `n`.
@@ -337,7 +337,7 @@ impl Plan {
             in_place: if plain {
                 Some(types.kernel.fold)
             } else {
-                types.straight
+                types.direct_fold
             },
             step: src.size() as isize,
             divisor: (op == Reduce::Mean).then_some(n as f64),

@@ -219,7 +219,7 @@ fn outputs_of_another_type_are_converted() {
 }
 
 #[test]
-fn nan_wins_in_extremes() {
+fn min_and_max_propagate_nan() {
     for elem in [Elem::F32, Elem::F64, Elem::F16, Elem::BF16, Elem::C64] {
         for at in [0, 1, 63, 64, 200, 299] {
             let mut i = 0;
@@ -245,7 +245,7 @@ fn nan_wins_in_extremes() {
 }
 
 #[test]
-fn nan_is_left_out_where_it_is_to_lose() {
+fn nan_reductions_ignore_nan() {
     let mut noise = Noise(23);
     for elem in [Elem::F32, Elem::F64, Elem::F16, Elem::BF16, Elem::I16] {
         let mut i = 0;

@@ -39,7 +39,7 @@ pub unsafe fn reduce(threads: &dyn Threads, op: Reduce, src: &Source, axes: &[bo
     unsafe { fold::reduce(threads, op, src, axes, out) };
     if op == Reduce::Prod {
         // SAFETY: guaranteed by the caller; the products are written.
-        unsafe { product::mend(threads, src, axes, out) };
+        unsafe { product::recompute(threads, src, axes, out) };
     }
 }
 

@@ -35,19 +35,19 @@ pub(crate) fn join(axes: &mut Axes) {
     if matches!(axes[..], [] | [Axis { len: 2.., .. }]) {
         return;
     }
-    let mut kept: Axes = SmallVec::new();
+    let mut joined: Axes = SmallVec::new();
     for &a in axes.iter().filter(|a| a.len != 1) {
-        match kept.last_mut() {
+        match joined.last_mut() {
             Some(k) if k.src == a.src * a.len as isize && k.dst == a.dst * a.len as isize => {
                 *k = Axis {
                     len: k.len * a.len,
                     ..a
                 }
             }
-            _ => kept.push(a),
+            _ => joined.push(a),
         }
     }
-    *axes = kept;
+    *axes = joined;
 }
 
 /// Number of iterations.
@@ -127,8 +127,8 @@ impl<'a> Walk<'a> {
 /// The assignment of tasks to threads does not change results, because the caller fixes the tasks.
 pub(crate) fn split(threads: &dyn Threads, n: usize, work: usize, task: &(dyn Fn(usize) + Sync)) {
     // About 10 µs of work: less is not worth waking a thread.
-    const WORTH: usize = 32 * 1024;
-    let groups = (work / WORTH).min(8 * threads.count()).min(n);
+    const MIN_TASK_WORK: usize = 32 * 1024;
+    let groups = (work / MIN_TASK_WORK).min(8 * threads.count()).min(n);
     if groups < 2 || threads.count() < 2 {
         return (0..n).for_each(task);
     }

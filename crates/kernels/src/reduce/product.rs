@@ -1,6 +1,5 @@
 //! Recomputes products of floats that over- or underflowed. Independent lanes may leave the range of the type although the product in the order of
-//! the
-//! elements does not.
+//! the elements does not.
 
 use super::plan::split;
 use super::{Source, Target};
@@ -25,7 +24,7 @@ struct Axis {
 ///
 /// # Safety
 /// Same as for [`super::reduce`], which has written the products.
-pub(super) unsafe fn mend(threads: &dyn Threads, src: &Source, axes: &[bool], out: &Target) {
+pub(super) unsafe fn recompute(threads: &dyn Threads, src: &Source, axes: &[bool], out: &Target) {
     let Some(lowest) = smallest_normal(out.elem) else {
         return;
     };
@@ -74,12 +73,11 @@ pub(super) unsafe fn mend(threads: &dyn Threads, src: &Source, axes: &[bool], ou
 }
 
 /// Whether `before * part` equals the product of `before` and the elements of `part` one by one, `part` being a product already. True if `part` is in
-/// the
-/// range of its type, or if it underflowed and the whole product is then 0 as well. Always true for integers.
+/// the range of its type, or if it underflowed and the whole product is then 0 as well. Always true for integers.
 ///
 /// # Safety
 /// Both point to elements.
-pub(crate) unsafe fn joins(before: *const u8, part: *const u8, elem: Elem) -> bool {
+pub(crate) unsafe fn multiplies_exactly(before: *const u8, part: *const u8, elem: Elem) -> bool {
     let Some(lowest) = smallest_normal(elem) else {
         return true;
     };
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_that_overflow_do_not_spoil_the_product() {
+    fn overflowing_lanes_are_recomputed() {
         let mut values: Vec<f32> = (0..2400).map(|i| [1e-3, 1e3][i % 2]).collect();
         let found = products(&values, [1, 2400], [true, true])[0];
         assert!((found - 1.0).abs() < 1e-4, "{found}");
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nan_in_its_order_stays_nan() {
+    fn products_that_are_nan_in_order_stay_nan() {
         let values = [f32::MAX, f32::INFINITY, 0.0, 1.0];
         assert!(products(&values, [1, 4], [true, true])[0].is_nan());
     }

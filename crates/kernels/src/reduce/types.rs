@@ -18,7 +18,7 @@ pub(crate) struct Types {
     pub counts: bool,
     pub kernel: Kernel,
     /// Folds contiguous source elements directly where loading them first would be an additional pass.
-    pub straight: Option<unsafe fn(*const u8, usize, *mut u8)>,
+    pub direct_fold: Option<unsafe fn(*const u8, usize, *mut u8)>,
     pub store: Store,
 }
 
@@ -147,7 +147,7 @@ impl Types {
             load,
             polish,
             counts: op == Reduce::CountNonzero,
-            straight: straight(op, src, acc),
+            direct_fold: direct_fold(op, src, acc),
             kernel,
             store,
         }
@@ -155,7 +155,7 @@ impl Types {
 }
 
 /// The direct fold of contiguous elements for common pairs of operator and type that need a conversion.
-fn straight(op: Reduce, src: Elem, acc: Elem) -> Option<unsafe fn(*const u8, usize, *mut u8)> {
+fn direct_fold(op: Reduce, src: Elem, acc: Elem) -> Option<unsafe fn(*const u8, usize, *mut u8)> {
     macro_rules! sums {
         ($p:ty; $($elem:ident $s:ty, $acc:ident $a:ty);*) => {
             match (src, acc) {

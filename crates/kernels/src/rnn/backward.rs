@@ -1,6 +1,6 @@
 //! The backward pass. The gate activations stored by the forward pass are replaced, step by step, by the cotangents of their pre-activations.
 
-use super::{Cell, Cotangents, Gradients, Parameters, Rnn, gates, hold, product};
+use super::{Cell, Cotangents, Gradients, Parameters, Rnn, copy_state, gates, product};
 use crate::Threads;
 use crate::gemm::{self, GemmFloat, Tile};
 use crate::norm::sum_columns;
@@ -28,7 +28,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     [workspace, scratch]: [Shared<T>; 2],
 ) {
     let (width, state, hidden) = (g.width(), g.state(), g.hidden);
-    let (sums, beside) = (workspace, Shared(workspace.at(g.kept().0)));
+    let (sums, beside) = (workspace, Shared(workspace.at(g.workspace_lens().0)));
     let (dh, dc) = (scratch, Shared(scratch.at(state)));
     let typed = |p: *const u8| Shared(p.cast_mut().cast::<T>());
     let (wh, dy) = (typed(p.wh), typed(cotangents.dy));
@@ -96,7 +96,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
         for t in length..g.time {
             // Reverse direction: the first valid step was preceded by the initial state, so it is stored in the padding.
             // SAFETY: a row of the result.
-            unsafe { hold(h0, b * hidden, y.at(t * state + b * hidden), hidden) }
+            unsafe { copy_state(h0, b * hidden, y.at(t * state + b * hidden), hidden) }
         }
     }
     for s in (0..g.time).rev() {
@@ -120,10 +120,10 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                         // A step of the padding: the cotangents of the states pass unchanged.
                         let zero = Shared(std::ptr::null_mut());
                         for gate in 0..g.cell.gates() {
-                            hold(zero, 0, row.add(gate * hidden), units);
+                            copy_state(zero, 0, row.add(gate * hidden), units);
                         }
                         if g.cell == Cell::Gru {
-                            hold(zero, 0, beside.at(at), units);
+                            copy_state(zero, 0, beside.at(at), units);
                         }
                         continue;
                     }

@@ -1,6 +1,6 @@
 //! The forward pass.
 
-use super::{Cell, Parameters, Rnn, gates, hold, product};
+use super::{Cell, Parameters, Rnn, copy_state, gates, product};
 use crate::Threads;
 use crate::gemm::{self, GemmFloat, Tile};
 use crate::real::{Real, Shared};
@@ -17,7 +17,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     [workspace, scratch]: [Shared<T>; 2],
 ) {
     let (width, state, hidden) = (g.width(), g.state(), g.hidden);
-    let (sums, beside) = (workspace, Shared(workspace.at(g.kept().0)));
+    let (sums, beside) = (workspace, Shared(workspace.at(g.workspace_lens().0)));
     if state == 0 {
         return;
     }
@@ -43,7 +43,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
         );
     }
     // (gate unit, hidden) -> (hidden, gate unit): the products of all steps then read neighbouring units together.
-    let (wh, turned) = (
+    let (wh, transposed) = (
         Shared(p.wh.cast_mut().cast::<T>()),
         Shared(scratch.at(width)),
     );
@@ -54,7 +54,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
             for u in unit..(unit + BLOCK).min(width) {
                 for k in first..(first + BLOCK).min(hidden) {
                     // SAFETY: inside the weights and the scratch.
-                    unsafe { *turned.at(k * width + u) = *wh.at(u * hidden + k) }
+                    unsafe { *transposed.at(k * width + u) = *wh.at(u * hidden + k) }
                 }
             }
         }
@@ -75,8 +75,8 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                 };
                 for gate in (0..g.cell.gates()).step_by(joined) {
                     // In the GRU, the reset gate multiplies only the hidden product of n, including its bias, so it is stored separately.
-                    let apart = g.cell == Cell::Gru && gate == 2;
-                    let (c, c_stride) = if apart {
+                    let is_separate = g.cell == Cell::Gru && gate == 2;
+                    let (c, c_stride) = if is_separate {
                         let share = Shared(beside.at(t * state + first));
                         for b in 0..g.batch {
                             for u in 0..units {
@@ -100,7 +100,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                         k: hidden,
                         a: h_prev.at(0).cast_const(),
                         a_strides: (hidden as isize, 1),
-                        b: turned.at(gate * hidden + first).cast_const(),
+                        b: transposed.at(gate * hidden + first).cast_const(),
                         b_strides: (width as isize, 1),
                         c,
                         c_strides: (c_stride as isize, 1),
@@ -120,9 +120,9 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                     };
                     if lengths.is_some_and(|lengths| t >= lengths[b]) {
                         // Reverse direction, in the padding before the first valid step: the initial state is stored for it.
-                        hold(h_prev, b * hidden + first, y.at(at), units);
+                        copy_state(h_prev, b * hidden + first, y.at(at), units);
                         if g.cell == Cell::Lstm {
-                            hold(c_prev, b * hidden + first, beside.at(at), units);
+                            copy_state(c_prev, b * hidden + first, beside.at(at), units);
                         }
                         continue;
                     }
@@ -167,7 +167,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
         for t in length..g.time {
             // SAFETY: a row of the result.
             unsafe {
-                hold(
+                copy_state(
                     Shared(std::ptr::null_mut()),
                     0,
                     y.at(t * state + b * hidden),
@@ -191,7 +191,7 @@ unsafe fn joint_bias<T: Real>(g: &Rnn, p: &Parameters, bias: &mut [T]) {
         unsafe { *b.cast::<T>().add(u) }
     };
     for (u, bias) in bias.iter_mut().enumerate() {
-        let apart = g.cell == Cell::Gru && u >= 2 * g.hidden;
-        *bias = of(p.bi, u) + if apart { T::ZERO } else { of(p.bh, u) };
+        let is_separate = g.cell == Cell::Gru && u >= 2 * g.hidden;
+        *bias = of(p.bi, u) + if is_separate { T::ZERO } else { of(p.bh, u) };
     }
 }

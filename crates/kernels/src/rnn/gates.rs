@@ -124,8 +124,7 @@ unsafe fn gru_body<T: Real, const FMA: bool>(
 
 per_isa! {
     /// Gradient of [`gru`]. `gates` receives the cotangents of the pre-activations, `hidden` that of the hidden product of n. `dh` holds the new
-    /// hidden
-    /// state's cotangent and receives what flows to the old state directly.
+    /// hidden state's cotangent and receives what flows to the old state directly.
     ///
     /// Same as for [`gru`], with `n` elements at `dh`.
     /// Same as for [`gru`], with `n` elements at `dh`.

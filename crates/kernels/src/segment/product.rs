@@ -6,8 +6,7 @@ use crate::real::{Real, Shared, with_real};
 use crate::{Elem, Threads};
 
 /// `out[r] = x[r] @ w[s]` for the rows of each segment `s`. `x` is `(rows, inner)`; `w` is `(segments, inner, columns)`, or `(segments, columns,
-/// inner)`
-/// if `is_transposed`.
+/// inner)` if `is_transposed`.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.

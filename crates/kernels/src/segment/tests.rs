@@ -4,7 +4,7 @@ use crate::scoped::Scoped;
 use crate::softmax::Kind;
 
 #[test]
-fn defects_of_offsets_are_named() {
+fn invalid_offsets_are_reported() {
     assert_eq!(check(&[], 0), Err(Malformed::Empty));
     assert_eq!(check(&[1, 2], 2), Err(Malformed::First(1)));
     assert_eq!(check(&[0, 3, 2, 4], 4), Err(Malformed::Decreases(2)));

@@ -3,7 +3,7 @@
 use crate::real::{LANES, Real, fold_lanes, per_isa};
 
 /// Elements summed in SIMD lanes before they are added to a total.
-const STRETCH: usize = 4096;
+const CHUNK: usize = 4096;
 
 /// Defines `$name`: sums `term(i)` in lanes, chunk by chunk, and returns the f64 total.
 macro_rules! lane_sum {
@@ -11,7 +11,7 @@ macro_rules! lane_sum {
         let mut total = 0.0;
         let mut start = 0;
         while start < $n {
-            let end = (start + STRETCH).min($n);
+            let end = (start + CHUNK).min($n);
             let mut lanes = [T::ZERO; LANES];
             let mut first = start;
             while first + LANES <= end {

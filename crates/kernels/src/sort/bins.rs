@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::key::{Key, OrderedWord, with_keys};
-use super::search::{Side, Sorted, Wide};
+use super::search::{SearchKey, Side, Sorted};
 use crate::reduce::by_isa;
 use crate::reduce::plan::split;
 use crate::scratch;
@@ -65,7 +65,7 @@ pub unsafe fn occurrences(
         }
         return;
     }
-    counted(threads, n, counts, &|start, end, tables| {
+    count_in_pieces(threads, n, counts, &|start, end, tables| {
         tables.count(&x[start..end], |value| value.wrapping_sub(least) as usize);
     });
 }
@@ -104,7 +104,7 @@ impl Tables {
 }
 
 /// Counts `n` elements in pieces with `task(start, end, tables)`, and adds up. Integer sums do not depend on the partition.
-fn counted(
+fn count_in_pieces(
     threads: &dyn Threads,
     n: usize,
     counts: &mut [i64],
@@ -187,7 +187,7 @@ pub unsafe fn histogram(
             }
         }
     } else {
-        counted(threads, n, &mut outside, &|start, end, tables| {
+        count_in_pieces(threads, n, &mut outside, &|start, end, tables| {
             let mut numbers = [0_i64; TILE];
             for start in (start..end).step_by(TILE) {
                 let m = TILE.min(end - start);
@@ -267,7 +267,7 @@ struct Searched<T: OrderedWord> {
 
 impl<T: OrderedWord> Searched<T>
 where
-    T::Word: Wide,
+    T::Word: SearchKey,
 {
     fn new(edges: &[T]) -> Searched<T> {
         Searched {
@@ -280,12 +280,12 @@ where
 
 impl<T: OrderedWord> Numbering for Searched<T>
 where
-    T::Word: Wide,
+    T::Word: SearchKey,
 {
     unsafe fn numbers(&self, x: *const u8, numbers: &mut [i64]) {
         // SAFETY: guaranteed by the caller.
         let x = unsafe { std::slice::from_raw_parts(x.cast::<T>(), numbers.len()) };
-        self.sorted.places(Side::Right, x, numbers);
+        self.sorted.positions(Side::Right, x, numbers);
         for (number, x) in numbers.iter_mut().zip(x) {
             if x.word() == self.last && !x.is_nan() {
                 *number = self.len as i64 - 1;
@@ -303,7 +303,7 @@ struct Computed<'a, T: OrderedWord> {
 
 impl<'a, T: OrderedWord> Computed<'a, T>
 where
-    T::Word: Wide,
+    T::Word: SearchKey,
 {
     fn new(edges: &'a [T]) -> Computed<'a, T> {
         Computed {
@@ -315,7 +315,7 @@ where
 
 impl<T: BinFloat> Numbering for Computed<'_, T>
 where
-    T::Word: Wide,
+    T::Word: SearchKey,
 {
     unsafe fn numbers(&self, x: *const u8, numbers: &mut [i64]) {
         // SAFETY: guaranteed by the caller; there are at least two edges, and their number fits in an i32.
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_fall_where_a_slow_loop_puts_them() {
+    fn bins_match_a_scalar_loop() {
         let mut noise = Noise(9);
         let special = [
             f64::NAN,

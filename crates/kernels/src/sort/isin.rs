@@ -136,12 +136,12 @@ impl<K: Key> Set<K> {
             Lookup::Auto => FLAGS * (keys.len() + lookups),
             Lookup::Hash | Lookup::Ascending => 0,
         };
-        if let Some(span) = greatest.beyond(least)
+        if let Some(span) = greatest.distance_from(least)
             && span < most
         {
             let mut flags = scratch::filled(span + 1, false);
             for key in keys {
-                if let Some(i) = key.beyond(least) {
+                if let Some(i) = key.distance_from(least) {
                     flags[i] = true;
                 }
             }
@@ -169,7 +169,7 @@ impl<K: Key> Set<K> {
         match self {
             Set::Empty => false,
             Set::Flags { least, flags } => {
-                key >= *least && key.beyond(*least).and_then(|i| flags.get(i)) == Some(&true)
+                key >= *least && key.distance_from(*least).and_then(|i| flags.get(i)) == Some(&true)
             }
             Set::Hash { has_greatest, .. } if key == K::GREATEST => *has_greatest,
             Set::Hash { slots, shift, .. } => {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_looking_up_gives_what_a_search_gives() {
+    fn lookup_methods_agree_with_a_search() {
         let mut noise = Noise(5);
         for spread in [10, 1000, 1_000_000] {
             let mut draw =
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_the_range_zeros_and_nan() {
+    fn isin_of_range_ends_zeros_and_nan() {
         let ends = [i64::MIN, i64::MAX, 0];
         let all = [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX];
         let wanted = [true, false, false, true, false, true];

@@ -28,7 +28,7 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
     /// The largest key.
     const GREATEST: Self;
     /// Distance from `least`, if distances of this key type count the keys in between.
-    fn beyond(self, least: Self) -> Option<usize>;
+    fn distance_from(self, least: Self) -> Option<usize>;
     /// A hash: its upper bits differ for most different keys.
     fn mixed(self) -> u64;
 }
@@ -45,7 +45,7 @@ macro_rules! keys {
         const LEAST: $t = <$t>::MIN;
         const GREATEST: $t = <$t>::MAX;
         #[inline(always)]
-        fn beyond(self, least: $t) -> Option<usize> {
+        fn distance_from(self, least: $t) -> Option<usize> {
             usize::try_from(self.wrapping_sub(least) as $bits).ok()
         }
         #[inline(always)]
@@ -62,7 +62,7 @@ pub(super) type Parts = (u8, i64, i64);
 impl Key for Parts {
     const LEAST: Parts = (0, i64::MIN, i64::MIN);
     const GREATEST: Parts = (u8::MAX, i64::MAX, i64::MAX);
-    fn beyond(self, _: Parts) -> Option<usize> {
+    fn distance_from(self, _: Parts) -> Option<usize> {
         None
     }
     fn mixed(self) -> u64 {

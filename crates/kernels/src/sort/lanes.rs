@@ -24,8 +24,7 @@ pub(super) trait Lanes {
     /// Compare-exchange of lane i with lane `i ^ X`; the smaller key goes to the lower lane. `X` is below `LEN`.
     unsafe fn ordered<const X: usize>(v: Self::Vector) -> Self::Vector;
     /// Writes the keys below the pivot (`EQUAL`: and those equal to it) to `below` and the others to `rest`, in their order. Both stores write a
-    /// whole
-    /// register, of which only the first keys are meaningful. Returns how many keys are below.
+    /// whole register, of which only the first keys are meaningful. Returns how many keys are below.
     unsafe fn split<const EQUAL: bool>(
         v: Self::Vector,
         pivot: Self::Vector,
@@ -35,13 +34,13 @@ pub(super) trait Lanes {
 }
 
 /// Sixteen 32-bit keys, AVX-512.
-pub(super) struct Wide32;
+pub(super) struct Avx512Keys32;
 /// Eight 64-bit keys, AVX-512.
-pub(super) struct Wide64;
+pub(super) struct Avx512Keys64;
 /// Eight 32-bit keys, AVX2.
-pub(super) struct Half32;
+pub(super) struct Avx2Keys32;
 /// Four 64-bit keys, AVX2.
-pub(super) struct Half64;
+pub(super) struct Avx2Keys64;
 
 /// Constants of the compare-exchange with lane `i ^ X`.
 struct Exchange<const X: usize>;
@@ -177,7 +176,7 @@ macro_rules! wide {
     };
 }
 wide!(
-    Wide32,
+    Avx512Keys32,
     i32,
     16,
     __mmask16,
@@ -194,7 +193,7 @@ wide!(
     _mm512_maskz_compress_epi32
 );
 wide!(
-    Wide64,
+    Avx512Keys64,
     i64,
     8,
     __mmask8,
@@ -339,7 +338,7 @@ macro_rules! half {
     };
 }
 half!(
-    Half32,
+    Avx2Keys32,
     i32,
     8,
     FROM32,
@@ -353,7 +352,7 @@ half!(
     _mm256_max_epi32
 );
 half!(
-    Half64,
+    Avx2Keys64,
     i64,
     4,
     HALVES,

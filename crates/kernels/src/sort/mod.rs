@@ -1,10 +1,8 @@
 //! Sorting, selecting and searching in contiguous rows; the caller moves the axis to the end.
 //!
 //! Elements are mapped to signed integer keys with the same order (`key`): NaN is largest, and descending order complements the bits. Rows of keys
-//! are
-//! sorted by a vectorised quicksort (`quicksort`, `lanes`), one row per task or one long row on all threads. For argsort, the position is packed into
-//! the
-//! integer (`numbered`). Bytes are sorted by counting, complex numbers in NumPy's order (`complex`).
+//! are sorted by a vectorised quicksort (`quicksort`, `lanes`), one row per task or one long row on all threads. For argsort, the position is packed
+//! into the integer (`numbered`). Bytes are sorted by counting, complex numbers in NumPy's order (`complex`).
 
 mod bins;
 mod complex;

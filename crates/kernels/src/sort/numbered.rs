@@ -18,7 +18,7 @@ pub(super) struct Numbered<'a, T> {
 impl<'a, T: OrderedWord> Numbered<'a, T> {
     /// Packs the row `x` into `items`.
     pub(super) fn new(order: Order, x: &'a [T], items: &mut [i64]) -> Self {
-        let word = |x: T| directed(order, x.word()).wide();
+        let word = |x: T| directed(order, x.word()).to_i64();
         if size_of::<T::Word>() == 4 {
             for (i, (item, &x)) in items.iter_mut().zip(x).enumerate() {
                 *item = word(x) << 32 | i as i64;

@@ -11,7 +11,7 @@
 use std::mem::MaybeUninit;
 
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{Half32, Half64, Lanes, Wide32, Wide64};
+use super::lanes::{Avx2Keys32, Avx2Keys64, Avx512Keys32, Avx512Keys64, Lanes};
 use crate::Threads;
 use crate::isa::{Isa, isa};
 use crate::scratch;
@@ -34,12 +34,12 @@ pub(super) trait Word: Copy + Ord + Send + Sync + 'static {
     /// # Safety
     /// Same as for `sort_run`; `n > 0`.
     unsafe fn split_run(x: *mut Self, n: usize, spare: *mut Self) -> usize;
-    fn wide(self) -> i64;
+    fn to_i64(self) -> i64;
     fn reversed(self) -> Self;
 }
 
 /// An uninitialised buffer for `n` keys.
-fn room<W: Word>(spare: &mut Vec<W>, n: usize) -> *mut W {
+fn buffer<W: Word>(spare: &mut Vec<W>, n: usize) -> *mut W {
     spare.clear();
     scratch::reserve(spare, n);
     spare.as_mut_ptr()
@@ -48,15 +48,15 @@ fn room<W: Word>(spare: &mut Vec<W>, n: usize) -> *mut W {
 /// Partitions such that the key at `kth` is the one that sorting would put there: no key before it is larger, none after it smaller.
 pub(super) fn select<W: Word>(x: &mut [W], kth: usize, spare: &mut Vec<W>) {
     assert!(kth < x.len(), "position {kth} of {}", x.len());
-    // SAFETY: `room` reserved the memory.
-    unsafe { W::select_run(x.as_mut_ptr(), x.len(), room(spare, x.len()), kth) }
+    // SAFETY: `buffer` reserved the memory.
+    unsafe { W::select_run(x.as_mut_ptr(), x.len(), buffer(spare, x.len()), kth) }
 }
 
 /// Sorts the keys. `spare` is working memory that consecutive calls can share.
 pub(super) fn sort<W: Word>(threads: &dyn Threads, x: &mut [W], spare: &mut Vec<W>) {
-    let spare = room(spare, x.len());
+    let spare = buffer(spare, x.len());
     if x.len() < LONG || threads.count() < 2 {
-        // SAFETY: `room` reserved the memory.
+        // SAFETY: `buffer` reserved the memory.
         return unsafe { W::sort_run(x.as_mut_ptr(), x.len(), spare) };
     }
     // Splits recursively until there are enough parts for all threads; the parts of one level are split in parallel.
@@ -97,27 +97,27 @@ pub(super) fn sort<W: Word>(threads: &dyn Threads, x: &mut [W], spare: &mut Vec<
 
 /// Defines functions `avx512` and `avx2` that run `$body` on the registers of these instruction sets.
 macro_rules! compiled {
-    ($wide:ident, $half:ident, $body:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+    ($keys512:ident, $keys256:ident, $body:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
         unsafe fn avx512($($arg: $ty),*) -> $ret {
             // SAFETY: guaranteed by the caller.
-            unsafe { $body::<$wide>($($arg),*) }
+            unsafe { $body::<$keys512>($($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,movbe,popcnt")]
         unsafe fn avx2($($arg: $ty),*) -> $ret {
             // SAFETY: guaranteed by the caller.
-            unsafe { $body::<$half>($($arg),*) }
+            unsafe { $body::<$keys256>($($arg),*) }
         }
     };
 }
 
 macro_rules! word {
-    ($word:ty, $wide:ident, $half:ident) => {
+    ($word:ty, $keys512:ident, $keys256:ident) => {
         impl Word for $word {
             unsafe fn sort_run(x: *mut Self, n: usize, spare: *mut Self) {
-                compiled!($wide, $half, quicksort(x: *mut $word, n: usize, spare: *mut $word) -> ());
+                compiled!($keys512, $keys256, quicksort(x: *mut $word, n: usize, spare: *mut $word) -> ());
                 match isa() {
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: guaranteed by the caller; `isa()` found the features.
@@ -130,7 +130,7 @@ macro_rules! word {
                 }
             }
             unsafe fn select_run(x: *mut Self, n: usize, spare: *mut Self, kth: usize) {
-                compiled!($wide, $half, quickselect(x: *mut $word, n: usize, spare: *mut $word, kth: usize) -> ());
+                compiled!($keys512, $keys256, quickselect(x: *mut $word, n: usize, spare: *mut $word, kth: usize) -> ());
                 match isa() {
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: guaranteed by the caller; `isa()` found the features.
@@ -145,7 +145,7 @@ macro_rules! word {
                 }
             }
             unsafe fn split_run(x: *mut Self, n: usize, spare: *mut Self) -> usize {
-                compiled!($wide, $half, halve(x: *mut $word, n: usize, spare: *mut $word) -> usize);
+                compiled!($keys512, $keys256, halve(x: *mut $word, n: usize, spare: *mut $word) -> usize);
                 match isa() {
                     #[cfg(target_arch = "x86_64")]
                     // SAFETY: guaranteed by the caller; `isa()` found the features.
@@ -161,7 +161,7 @@ macro_rules! word {
                 }
             }
             #[inline(always)]
-            fn wide(self) -> i64 {
+            fn to_i64(self) -> i64 {
                 self as i64
             }
             #[inline(always)]
@@ -172,8 +172,8 @@ macro_rules! word {
     };
 }
 
-word!(i32, Wide32, Half32);
-word!(i64, Wide64, Half64);
+word!(i32, Avx512Keys32, Avx2Keys32);
+word!(i64, Avx512Keys64, Avx2Keys64);
 
 /// Number of registers in a sorting network.
 #[cfg(target_arch = "x86_64")]
@@ -192,7 +192,7 @@ struct Part<K> {
     is_home: bool,
     n: usize,
     /// Number of bad pivots left; at 0 the part is sorted by an algorithm with a worst-case bound.
-    patience: u32,
+    bad_pivots_left: u32,
 }
 
 /// # Safety
@@ -206,7 +206,7 @@ unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
         away: spare,
         is_home: true,
         n,
-        patience: 2 * (n | 1).ilog2() + 4,
+        bad_pivots_left: 2 * (n | 1).ilog2() + 4,
     };
     let mut count = 0;
     loop {
@@ -215,13 +215,13 @@ unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
         unsafe {
             if part.n <= NETWORK * L::LEN {
                 small::<L>(from, part.home, part.n);
-            } else if part.patience == 0 {
+            } else if part.bad_pivots_left == 0 {
                 if !part.is_home {
                     std::ptr::copy_nonoverlapping(from, part.home, part.n);
                 }
                 std::slice::from_raw_parts_mut(part.home, part.n).sort_unstable();
             } else {
-                part.patience -= 1;
+                part.bad_pivots_left -= 1;
                 let pivot = pivot::<L>(from, part.n);
                 let mut below = partition::<L, false>(from, part.n, part.home, part.away, pivot);
                 let mut done = 0;
@@ -306,8 +306,7 @@ unsafe fn halve<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> usize
 }
 
 /// Partitions a part: smaller keys, then possibly keys that are all equal and so in place, then the others. Returns the number of smaller keys and
-/// the
-/// number of keys in place. Never are all keys on one side.
+/// the number of keys in place. Never are all keys on one side.
 ///
 /// # Safety
 /// `x` has `n > NETWORK * LEN` keys, `spare` has room for `n`.
@@ -338,8 +337,8 @@ unsafe fn cut<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> (usize,
 unsafe fn pivot<L: Lanes>(x: *const L::Key, n: usize) -> L::Key {
     // SAFETY: the positions lie inside `x`; the array has room for the sample.
     unsafe {
-        let mut room = MaybeUninit::<[L::Key; 128]>::uninit();
-        let sample = room.as_mut_ptr().cast::<L::Key>();
+        let mut buffer = MaybeUninit::<[L::Key; 128]>::uninit();
+        let sample = buffer.as_mut_ptr().cast::<L::Key>();
         let step = if n < 2048 {
             n / L::LEN
         } else {
@@ -527,20 +526,20 @@ unsafe fn merge<L: Lanes, const N: usize, const W: usize>(v: &mut [L::Vector; N]
     }
 }
 
-/// Compare-exchange of registers at distance `APART`.
+/// Compare-exchange of registers at distance `DISTANCE`.
 ///
 /// # Safety
 /// The CPU has the instruction set of `L`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn halves<L: Lanes, const N: usize, const APART: usize>(v: &mut [L::Vector; N]) {
+unsafe fn halves<L: Lanes, const N: usize, const DISTANCE: usize>(v: &mut [L::Vector; N]) {
     for i in 0..N {
-        if i & APART == 0 {
-            let (a, b) = (v[i], v[i + APART]);
+        if i & DISTANCE == 0 {
+            let (a, b) = (v[i], v[i + DISTANCE]);
             // SAFETY: guaranteed by the caller.
             unsafe {
                 v[i] = L::min(a, b);
-                v[i + APART] = L::max(a, b);
+                v[i + DISTANCE] = L::max(a, b);
             }
         }
     }

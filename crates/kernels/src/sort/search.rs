@@ -16,7 +16,7 @@ pub enum Side {
 }
 
 /// With at most this many values, each is searched on its own.
-const FEW: usize = 16;
+const DIRECT_LEN: usize = 16;
 
 /// For each of `m` values, writes the position at which it would be inserted into the `n` ascending elements at `sorted`.
 ///
@@ -34,7 +34,7 @@ pub unsafe fn search_sorted(
     out: *mut i64,
 ) {
     with_keys!(elem, T => {
-        if m <= FEW {
+        if m <= DIRECT_LEN {
             // For so few values, computing the keys of all elements would take longer than the searches.
             // SAFETY: guaranteed by the caller.
             let (sorted, values, out) = unsafe {
@@ -55,7 +55,7 @@ pub unsafe fn search_sorted(
         }
         // SAFETY: guaranteed by the caller.
         let sorted = unsafe { Sorted::new(std::slice::from_raw_parts(sorted.cast::<T>(), n)) };
-        each_chunk(threads, values.cast::<T>(), m, out, &|values, out| sorted.places(side, values, out));
+        each_chunk(threads, values.cast::<T>(), m, out, &|values, out| sorted.positions(side, values, out));
     }, C => {
         // SAFETY: guaranteed by the caller.
         let sorted = unsafe { std::slice::from_raw_parts(sorted.cast::<C>(), n) };
@@ -100,11 +100,11 @@ pub(super) struct Sorted<T: OrderedWord> {
 }
 
 /// Values searched together: each step of their binary searches is vectorised, and cache misses overlap.
-const TOGETHER: usize = 64;
+const BATCH: usize = 64;
 
 impl<T: OrderedWord> Sorted<T>
 where
-    T::Word: Wide,
+    T::Word: SearchKey,
 {
     pub(super) fn new(elements: &[T]) -> Sorted<T> {
         let mut keys = scratch::filled(elements.len(), T::Word::LEAST);
@@ -114,17 +114,17 @@ where
     }
 
     /// Writes for each value how many elements come before it.
-    pub(super) fn places(&self, side: Side, values: &[T], out: &mut [i64]) {
+    pub(super) fn positions(&self, side: Side, values: &[T], out: &mut [i64]) {
         let n = self.keys.len();
-        let mut wanted = [T::Word::LEAST; TOGETHER];
-        let mut found = [0_i64; TOGETHER];
-        for (values, out) in values.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
-            // SAFETY: at most `TOGETHER` values; `n` keys; as many results as values.
+        let mut wanted = [T::Word::LEAST; BATCH];
+        let mut found = [0_i64; BATCH];
+        for (values, out) in values.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            // SAFETY: at most `BATCH` values; `n` keys; as many results as values.
             unsafe {
                 make_keys(values.as_ptr(), values.len(), wanted.as_mut_ptr());
                 match (side, i32::try_from(n)) {
                     (Side::Left, Ok(_)) => {
-                        halve::<T::Word, <T::Word as Wide>::At, false>(
+                        halve::<T::Word, <T::Word as SearchKey>::At, false>(
                             self.keys.as_ptr(),
                             n,
                             &wanted,
@@ -132,7 +132,7 @@ where
                         );
                     }
                     (Side::Right, Ok(_)) => {
-                        halve::<T::Word, <T::Word as Wide>::At, true>(
+                        halve::<T::Word, <T::Word as SearchKey>::At, true>(
                             self.keys.as_ptr(),
                             n,
                             &wanted,
@@ -162,15 +162,15 @@ by_isa! {
 }
 
 /// A key with the position type of the same size, so that both have equally many lanes (if that type can count the elements).
-pub(super) trait Wide: Key {
+pub(super) trait SearchKey: Key {
     type At: Position;
 }
 
-impl Wide for i32 {
+impl SearchKey for i32 {
     type At = i32;
 }
 
-impl Wide for i64 {
+impl SearchKey for i64 {
     type At = i64;
 }
 
@@ -198,15 +198,15 @@ positions!(i32, i64);
 by_isa! {
     /// Branch-free binary search: how many of the `n` ascending keys are less than each wanted one (or equal to it, if `RIGHT`).
     unsafe fn halve [K: Key, P: Position, const RIGHT: bool] [K, P, RIGHT]
-        (keys: *const K, n: usize, wanted: &[K; TOGETHER], found: &mut [i64; TOGETHER])
+        (keys: *const K, n: usize, wanted: &[K; BATCH], found: &mut [i64; BATCH])
     {
-        let mut base = [P::ZERO; TOGETHER];
+        let mut base = [P::ZERO; BATCH];
         let mut len = n;
         while len > 0 {
             // The last round, with one key left, decides whether that one counts too.
             let half = len.div_ceil(2);
             let (step, middle) = (P::of(half), keys.wrapping_add(half - 1));
-            for i in 0..TOGETHER {
+            for i in 0..BATCH {
                 // SAFETY: `base + len` never exceeds `n`, the number of keys.
                 let key = unsafe { *middle.offset(base[i].offset()) };
                 let before = if RIGHT { key <= wanted[i] } else { key < wanted[i] };
@@ -214,7 +214,7 @@ by_isa! {
             }
             len -= half;
         }
-        for i in 0..TOGETHER {
+        for i in 0..BATCH {
             found[i] = base[i].offset() as i64;
         }
     }

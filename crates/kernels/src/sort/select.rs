@@ -113,7 +113,7 @@ pub unsafe fn argselect(threads: &dyn Threads, ranks: &[usize], rows: &Rows, out
     T => each_row(threads, rows, &|row, _| {
         // SAFETY: row `row` exists in both arrays, which do not overlap.
         let (x, out) = unsafe { (slice::<T>(from, row, n), slice_mut::<i64>(to, row, ranks.len())) };
-        places(x, ranks, out.iter_mut().zip(ranks.iter().copied()));
+        positions(x, ranks, out.iter_mut().zip(ranks.iter().copied()));
     }),
     C => each_row(threads, rows, &|row, _| {
         // SAFETY: as above.
@@ -135,7 +135,7 @@ pub unsafe fn argselect_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Row
     T => each_row(threads, rows, &|row, _| {
         // SAFETY: row `row` exists in all three arrays, which do not overlap.
         let (x, ranks, out) = unsafe { (slice::<T>(from, row, n), slice::<i64>(at, row, k), slice_mut::<i64>(to, row, k)) };
-        places(x, &ascending(ranks), out.iter_mut().zip(ranks.iter().map(|&rank| rank as usize)));
+        positions(x, &ascending(ranks), out.iter_mut().zip(ranks.iter().map(|&rank| rank as usize)));
     }),
     C => each_row(threads, rows, &|row, _| {
         // SAFETY: as above.
@@ -147,7 +147,7 @@ pub unsafe fn argselect_each(threads: &dyn Threads, ranks: &RowRanks, rows: &Row
 }
 
 /// Writes the positions of the elements of `x` at the ranks `wanted`, which `ascending` has in ascending order.
-fn places<'a, T: OrderedWord>(
+fn positions<'a, T: OrderedWord>(
     x: &[T],
     ascending: &[usize],
     wanted: impl Iterator<Item = (&'a mut i64, usize)>,
@@ -277,7 +277,7 @@ fn within<T: OrderedWord>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Wor
     let (least, greatest) = (range.least, range.greatest);
     let (mut below, mut inside) = (0, Vec::new());
     let mut keys = [least; BLOCK];
-    let mut kept = [least; BLOCK + 1];
+    let mut selected = [least; BLOCK + 1];
     for block in x.chunks(BLOCK) {
         let keys = &mut keys[..block.len()];
         for (key, x) in keys.iter_mut().zip(block) {
@@ -290,10 +290,10 @@ fn within<T: OrderedWord>(x: &[T], range: &Range<T::Word>) -> (usize, Vec<T::Wor
         let mut len = 0;
         // Branch-free, because it is unpredictable which elements are in the range.
         for &key in keys.iter() {
-            kept[len] = key;
+            selected[len] = key;
             len += usize::from(key >= least) & usize::from(key <= greatest);
         }
-        inside.extend_from_slice(&kept[..len]);
+        inside.extend_from_slice(&selected[..len]);
     }
     (below, inside)
 }

@@ -241,7 +241,7 @@ fn sorting_in_place_keeps_zeros() {
 }
 
 #[test]
-fn positions_of_wide_elements_that_differ_in_low_bits_only() {
+fn argsort_of_64_bit_elements_that_differ_in_low_bits() {
     // One far element makes the span of the keys so large that their lowest bits are dropped to hold the positions.
     let mut noise = Noise(11);
     let mut x: Vec<f64> = (0..3000)
@@ -306,7 +306,7 @@ fn runs_of_many_elements_are_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn long_rows_of_every_width_are_sorted() {
+fn long_rows_of_every_element_size_are_sorted() {
     let mut noise = Noise(21);
     for n in [129, 1000, 70_000, 200_001] {
         for spread in [5, 1 << 20] {

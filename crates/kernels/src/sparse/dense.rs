@@ -34,8 +34,7 @@ const AHEAD: usize = 8;
 ///
 /// # Safety
 /// `data` holds `cut.heads` elements of `elem` for each stored one; `x` holds whole rows; `out` has room for a row per row of the pattern. `elem` is
-/// one
-/// of the types that sparse kernels compute in.
+/// one of the types that sparse kernels compute in.
 pub unsafe fn matmul_dense(
     threads: &dyn Threads,
     elem: Elem,

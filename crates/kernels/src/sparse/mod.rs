@@ -1,9 +1,8 @@
 //! Kernels on compressed sparse rows: products, merges, sorting, reductions of segments.
 //!
 //! A pattern ([`Pattern`]) holds the stored columns of each row, one row after the other. Its offsets are checked when it is created. Every loop
-//! checks
-//! the columns that it reads, because index arrays belong to users, who may have overwritten them. Each output element is computed by one task in
-//! storage order, so results do not depend on the number of threads.
+//! checks the columns that it reads, because index arrays belong to users, who may have overwritten them. Each output element is computed by one task
+//! in storage order, so results do not depend on the number of threads.
 
 mod dense;
 mod merge;

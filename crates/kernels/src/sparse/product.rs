@@ -82,8 +82,7 @@ impl<T> Part<T> {
 ///
 /// # Safety
 /// `a_data` and `b_data` hold one element of `elem` per stored one; the memory that `place` returns has room for the requested number. `elem` is one
-/// of
-/// the types that sparse kernels compute in.
+/// of the types that sparse kernels compute in.
 pub unsafe fn matmul<E>(
     threads: &dyn Threads,
     elem: Elem,

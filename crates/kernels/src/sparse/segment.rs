@@ -19,13 +19,11 @@ pub enum Fold {
 }
 
 /// `out[i] = fold of x[k]` over the rows k of segment i, for each of the `width` columns. For extrema, the row of each extremum is written to `arg`
-/// if
-/// that is given; -1 for empty segments.
+/// if that is given; -1 for empty segments.
 ///
 /// # Safety
 /// `x` holds a row of `width` elements of `elem` for each row of the segments; `out` (and `arg`) have room for a row per segment. `elem` is one of
-/// the
-/// types that sparse kernels compute in, and is real for extrema.
+/// the types that sparse kernels compute in, and is real for extrema.
 pub unsafe fn fold_segments(
     threads: &dyn Threads,
     elem: Elem,

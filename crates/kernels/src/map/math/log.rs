@@ -114,8 +114,7 @@ pub(super) fn log10_64<L: Level>(x: f64) -> f64 {
 }
 
 /// 1/x within 0.3 % for positive normal x: a guess by integer arithmetic on the bits, which negates the exponent, and one Newton step. It costs a
-/// fifth
-/// of a division.
+/// fifth of a division.
 #[inline(always)]
 fn rough_reciprocal64<L: Level>(x: f64) -> f64 {
     let r = f64::from_bits(0x7fde_6238_22fc_16e6_u64.wrapping_sub(x.to_bits()));
@@ -263,8 +262,7 @@ pub(super) fn log2_rough<L: Level>(x: f32) -> f64 {
     let e = f64::from_bits(MAGIC64.to_bits().wrapping_add(biased)) - (MAGIC64 + 1024.0);
     let f = m - 1.0;
     // Polynomial for log2(1 + f) / f on [sqrt(1/2) - 1, sqrt(2) - 1], error 2^-38.5. Its degree is higher than with the usual quotient, but it needs
-    // no
-    // division. Even and odd powers are summed separately, which halves the dependency chain.
+    // no division. Even and odd powers are summed separately, which halves the dependency chain.
     let z = f * f;
     let even = poly!(L, z;
         1.442_695_040_886_575_5, 0.480_898_348_802_189_6, 0.288_538_795_792_145_2, 0.206_107_121_155_473_03,

@@ -1,9 +1,8 @@
 //! Elementary functions on f32 and f64: branch-free, so that the inner loops around them vectorise.
 //!
 //! Polynomials are minimax (Remez exchange in 200-bit arithmetic, weighted for relative error) with coefficients rounded to the type. The error in
-//! the
-//! comment is that of the exact polynomial. `L::FMA` says whether multiply-add is fused: where it is not, sums are arranged such that the products
-//! that must be exact are.
+//! the comment is that of the exact polynomial. `L::FMA` says whether multiply-add is fused: where it is not, sums are arranged such that the
+//! products that must be exact are.
 
 #![allow(
     clippy::approx_constant,

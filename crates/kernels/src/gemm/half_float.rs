@@ -6,16 +6,16 @@ use half::{bf16, f16};
 use std::cell::RefCell;
 
 /// A 16-bit float.
-pub(super) trait Narrow: Copy + 'static {
+pub(super) trait HalfFloat: Copy + 'static {
     fn widen(self) -> f32;
     fn widen_row(from: &[Self], to: &mut [f32]);
     fn round(x: f32) -> Self;
     fn round_row(from: &[f32], to: &mut [Self]);
 }
 
-macro_rules! narrow {
+macro_rules! half_float {
     ($($t:ty),*) => {$(
-        impl Narrow for $t {
+        impl HalfFloat for $t {
             #[inline(always)]
             fn widen(self) -> f32 {
                 self.to_f32()
@@ -33,7 +33,7 @@ macro_rules! narrow {
         }
     )*};
 }
-narrow!(f16, bf16);
+half_float!(f16, bf16);
 
 /// Depth (k) converted at once: with tiles of 512, at most 1 MiB each of A and B.
 const DEPTH: usize = 512;
@@ -47,7 +47,7 @@ thread_local! {
 
 /// # Safety
 /// The block is in bounds and `T` is the element type.
-pub(super) unsafe fn multiply<T: Narrow>(block: &Block) {
+pub(super) unsafe fn multiply<T: HalfFloat>(block: &Block) {
     PIECES.with(|pieces| {
         let [a, b, c] = &mut *pieces.borrow_mut();
         for top in (0..block.m).step_by(SIDE) {
@@ -62,7 +62,7 @@ pub(super) unsafe fn multiply<T: Narrow>(block: &Block) {
 
 /// # Safety
 /// Rows `top..top + m` and columns `left..left + n` are inside the block.
-unsafe fn piece<T: Narrow>(
+unsafe fn piece<T: HalfFloat>(
     block: &Block,
     (top, left): (usize, usize),
     (m, n): (usize, usize),
@@ -111,7 +111,12 @@ unsafe fn piece<T: Narrow>(
 ///
 /// # Safety
 /// The `sums.len() / n` rows from `top` and `n` columns from `left` are inside the block.
-unsafe fn store<T: Narrow>(block: &Block, (top, left): (usize, usize), n: usize, sums: &mut [f32]) {
+unsafe fn store<T: HalfFloat>(
+    block: &Block,
+    (top, left): (usize, usize),
+    n: usize,
+    sums: &mut [f32],
+) {
     let (p, c, e) = (block.job.p, block.job.c, block.job.epilogue);
     let (alpha, beta) = (p.alpha as f32, p.beta as f32);
     let plain = e.is_none() && alpha == 1.0 && beta == 0.0;
@@ -157,7 +162,7 @@ unsafe fn store<T: Narrow>(block: &Block, (top, left): (usize, usize), n: usize,
 ///
 /// # Safety
 /// `rows x cols` elements are readable at `from` with byte strides.
-unsafe fn widen<T: Narrow>(
+unsafe fn widen<T: HalfFloat>(
     from: *const u8,
     (rs, cs): (isize, isize),
     (rows, cols): (usize, usize),
