@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 
 static CHECK: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// How often [`ask_beside`] and [`run_beside`] ask.
-const ASK_EVERY: Duration = Duration::from_millis(10);
+/// How often [`run_interruptibly`] and [`run_beside`] ask.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Estimated cost of work from which on a thread of its own is worth it.
 pub(crate) const BESIDE_NS: u64 = 5_000_000;
@@ -24,11 +24,11 @@ pub(crate) const BESIDE_NS: u64 = 5_000_000;
 static NUM_BESIDE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Used on this thread instead of the installed check, if set.
+    /// What answers on this thread instead of the question.
     static ANSWER_OF_CALLER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Installs the check. If one is installed already, that one stays.
+/// Installs the question; later calls keep the first one.
 pub fn install(question: fn() -> bool) {
     let _ = CHECK.set(question);
 }
@@ -44,7 +44,7 @@ pub(crate) fn is_requested() -> bool {
     answer.unwrap_or_else(|| CHECK.get().is_some_and(|ask| ask()))
 }
 
-/// For functions of the host, between two steps of work. Not under a read guard (see [`ask_beside`]).
+/// For functions of the host, between two steps of work. Not under a read guard (see [`run_interruptibly`]).
 ///
 /// # Errors
 /// [`Error::Interrupted`] if the user asked to stop.
@@ -57,10 +57,10 @@ pub fn check() -> Result<()> {
 
 /// What this thread may ask: nothing within work that it was given by another thread, and under a read guard.
 fn question() -> Option<fn() -> bool> {
-    let is_answered = ANSWER.with(|answer| answer.borrow().is_some());
+    let is_answered = ANSWER_OF_CALLER.with(|answer| answer.borrow().is_some());
     match is_answered || holds_read_guard() {
         true => None,
-        false => QUESTION.get().copied(),
+        false => CHECK.get().copied(),
     }
 }
 
@@ -71,17 +71,17 @@ pub(crate) fn can_ask() -> bool {
 
 /// Runs `work` on a thread of its own, where [`is_requested`] gives the answer that this thread gets meanwhile.
 ///
-/// Use it for long work that holds read guards. The check takes Python's global lock, whose holder may be waiting for these guards. So a thread that
-/// holds guards must not check.
+/// That is for work which holds read guards for long. To answer takes the interpreter's lock, and who has that may wait for what the guards
+/// hold back, so a thread that holds guards must not ask.
 ///
 /// # Errors
-/// [`Error::Interrupted`] if the user asked to stop, also if the work has finished.
-pub(crate) fn ask_beside<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R> {
+/// [`Error::Interrupted`] if the user asked to stop, also if the work was done by then.
+pub(crate) fn run_interruptibly<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R> {
     let Some(ask) = question() else {
         return Ok(work());
     };
     let answer = Arc::new(AtomicBool::new(false));
-    // Behind a lock, so that the work can still run here if the system refuses to start a thread.
+    // A place from which it is taken, since the system may refuse the thread.
     let work = Mutex::new(Some(work));
     let run = || {
         let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -126,7 +126,7 @@ pub fn num_beside() -> usize {
 /// stopped in the middle. After an interruption the thread finishes for itself what it does, and its result is dropped.
 ///
 /// Where it is estimated to take less than [`BESIDE_NS`], and where nobody can be asked, `work` runs on this thread: without a question, within other such work, and under a read guard, whose holder must not
-/// ask (see [`ask_beside`]).
+/// ask (see [`run_interruptibly`]).
 ///
 /// # Errors
 /// [`Error::Interrupted`] if the user asked to stop.
@@ -156,7 +156,7 @@ pub fn run_beside<R: Send + 'static>(
         .name("mxnet-beside".to_owned())
         .spawn(move || {
             let _counted = counted;
-            ANSWER.with(|answer| *answer.borrow_mut() = Some(on_thread));
+            ANSWER_OF_CALLER.with(|answer| *answer.borrow_mut() = Some(on_thread));
             let work = given.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(work) = work {
                 // Nobody waits for it after an interruption.
@@ -169,7 +169,7 @@ pub fn run_beside<R: Send + 'static>(
         return work.map(|work| work()).ok_or_else(missing);
     }
     loop {
-        match result.recv_timeout(ASK_EVERY) {
+        match result.recv_timeout(CHECK_INTERVAL) {
             Ok(result) => return Ok(result.unwrap_or_else(|payload| resume_unwind(payload))),
             Err(RecvTimeoutError::Disconnected) => return Err(missing()),
             Err(RecvTimeoutError::Timeout) if ask() => {

@@ -77,7 +77,7 @@ impl Array {
         let here = self.on_host()?;
         if self.len() * self.dtype().size() > TILE_BYTES {
             drop(here.read()?);
-            return interrupt::ask_beside(|| copy_in_tiles(&here, to, threads))?;
+            return interrupt::run_interruptibly(|| copy_in_tiles(&here, to, threads))?;
         }
         let held = here.read()?;
         cpu::copy(held.tensor(), to.tensor(), threads)
