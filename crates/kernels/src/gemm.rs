@@ -1,14 +1,13 @@
 //! Matrix multiplication, batched, any strides: `C = alpha * A @ B + beta * C`, then optionally bias and ReLU.
 //!
 //! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task; vectors and matrices of a few
-//! elements have loops of their own (`vector`, `small`). `f16` and `bf16` pass through f32 tiles (`narrow`),
+//! elements have loops of their own (`vector`, `small`). `f16` and `bf16` pass through f32 tiles (`half_float`),
 //! integers and bool have an exact loop (`int`). A library may compute tiles in place of the micro-kernels (`library`).
 
 mod conjugated;
 mod half_float;
 mod int;
 mod library;
-mod narrow;
 mod padded;
 mod small;
 mod vector;
