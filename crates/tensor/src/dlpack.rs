@@ -420,7 +420,11 @@ impl Parts {
         let malformed =
             |field, value| TensorError::from(Unsupported::DLPackMalformed { field, value });
         let (device, dtype) = (device(dl.device)?, dtype(dl.dtype)?);
-        let ndim = usize::try_from(dl.ndim).map_err(|_| malformed("ndim", dl.ndim.into()))?;
+        // Checked before so many numbers are read or stored.
+        let ndim = usize::try_from(dl.ndim)
+            .ok()
+            .filter(|&ndim| ndim <= crate::MAX_NDIM)
+            .ok_or_else(|| malformed("ndim", dl.ndim.into()))?;
         // SAFETY: the caller's promise.
         let sizes = unsafe { numbers(dl.shape, ndim) }.ok_or_else(|| malformed("shape", 0))?;
         let mut shape = Dims::with_capacity(ndim);
