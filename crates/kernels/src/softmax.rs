@@ -265,8 +265,8 @@ unsafe fn row_log_sum_exp<T: Real>(x: *const T, n: usize, scale: T) -> T {
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`, or `inner` is not 1.
 ///
+/// # Safety
 /// `x` has the size that `g` says; `labels`, `loss` and `lse` have one element per row; all are dense and aligned; the results overlap nothing.
-/// `x` has the size that `g` says; `labels`, `loss` and `lse` one element per row; all are dense and aligned, results overlap none.
 pub unsafe fn cross_entropy(
     threads: &dyn Threads,
     g: &Softmax,
