@@ -547,7 +547,8 @@ int32_t mx_record_end(mx_handle scope);
  # Safety
  `grad_req` is null or a zero-terminated string.
  */
-int32_t mx_mark(mx_handle array, const char *grad_req);
+int32_t mx_mark(mx_handle array,
+                const char *grad_req);
 
 /*
  The gradient of a variable: an array to which later backward passes write.
