@@ -489,7 +489,7 @@ def test_misuse_of_graphs_is_an_error(shared: Library, tmp_path: Path) -> None:
         run_graph(shared, graph.value, other)
     with pytest.raises(Failed, match="a graph is needed"):
         run_graph(shared, given, given)
-    with pytest.raises(Failed, match="room for 0"):
+    with pytest.raises(Failed, match="capacity is 0"):
         run_graph(shared, graph.value, given, capacity=0)
     for handle in (given, other, graph.value):
         shared.free(handle)

@@ -62,7 +62,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
             }
             if shape.is_empty() && x.ndim() > 0 {
                 return Err(cx.value_error(format!(
-                    "multiple indices are not supported for a 0-d array, found {} axes in `indices`",
+                    "multiple indices are not supported for a 0d array, found {} axes in `indices`",
                     x.ndim()
                 )));
             }
