@@ -1,8 +1,9 @@
 //! Convolution and its gradients over one to three spatial axes: dense `(n, c, d, h, w)` data, `(o, c / groups, kd, kh, kw)` weights.
 //!
-//! Tiles of bounded size are unfolded (im2col, `columns`) and multiplied (GEMM). Depthwise convolution (one channel per group) has its own loops
-//! (`depthwise`).
+//! Tiles of bounded size are unfolded (im2col, `columns`) and multiplied (GEMM). Batches of small images are convolved in blocks
+//! (`blocked`). Depthwise convolution (one channel per group) has its own loops (`depthwise`).
 
+mod blocked;
 mod columns;
 mod crop;
 mod depthwise;
@@ -13,6 +14,7 @@ mod tests;
 use crate::gemm::{self, GemmFloat};
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
+use blocked::Blocked;
 use columns::Tile;
 use crop::Crop;
 
@@ -252,7 +254,7 @@ fn run(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + Sync)) {
 
 /// # Safety
 /// Same as for [`forward`].
-unsafe fn forward_of<T: Real + GemmFloat>(
+unsafe fn forward_of<T: Blocked + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     x: *const T,
@@ -288,6 +290,10 @@ unsafe fn forward_of<T: Real + GemmFloat>(
     if depthwise::fits(g) {
         // SAFETY: same contract.
         return unsafe { depthwise::forward(threads, g, x, w, bias, y, relu) };
+    }
+    if blocked::fits::<T>(g) {
+        // SAFETY: same contract.
+        return unsafe { blocked::forward(threads, g, x, w, bias, y, relu) };
     }
     let depth = ic * g.taps();
     let taps = g.taps();
@@ -384,7 +390,7 @@ unsafe fn forward_of<T: Real + GemmFloat>(
 
 /// # Safety
 /// Same as for [`data_gradient`].
-unsafe fn data_gradient_of<T: Real + GemmFloat>(
+unsafe fn data_gradient_of<T: Blocked + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     dy: *const T,
@@ -405,6 +411,10 @@ unsafe fn data_gradient_of<T: Real + GemmFloat>(
     if !g.is_empty() && depthwise::fits(g) {
         // SAFETY: same contract.
         return unsafe { depthwise::data_gradient(threads, g, dy, w, bias, dx) };
+    }
+    if !g.is_empty() && blocked::fits::<T>(g) {
+        // SAFETY: same contract.
+        return unsafe { blocked::data_gradient(threads, g, dy, w, bias, dx) };
     }
     // A task owns some channels of some images, so no other task adds to the same elements of `dx`.
     let images = Tile::images(g, 256);
@@ -505,7 +515,12 @@ impl WeightCut {
             .div_ceil(blocks * g.groups.max(1))
             .min(g.n.div_ceil(images))
             .max(1);
-        let parts = if depthwise::fits(g) { 1 } else { parts };
+        let is_blocked = with_real!(g.elem, T => blocked::fits_weights::<T>(g));
+        let parts = if depthwise::fits(g) || is_blocked {
+            1
+        } else {
+            parts
+        };
         WeightCut {
             channels,
             blocks,
@@ -517,7 +532,7 @@ impl WeightCut {
 
 /// # Safety
 /// Same as for [`weight_gradient`].
-unsafe fn weight_gradient_of<T: Real + GemmFloat>(
+unsafe fn weight_gradient_of<T: Blocked + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     x: *const T,
@@ -542,6 +557,10 @@ unsafe fn weight_gradient_of<T: Real + GemmFloat>(
     if depthwise::fits(g) {
         // SAFETY: same contract.
         return unsafe { depthwise::weight_gradient(threads, g, x, dy, dw) };
+    }
+    if blocked::fits_weights::<T>(g) {
+        // SAFETY: same contract.
+        return unsafe { blocked::weight_gradient(threads, g, x, dy, dw) };
     }
     let cut = WeightCut::of(g);
     let per_part = g.n.div_ceil(cut.images).div_ceil(cut.parts) * cut.images;
@@ -622,7 +641,7 @@ unsafe fn weight_gradient_of<T: Real + GemmFloat>(
 
 /// # Safety
 /// Same as for [`bias_gradient`].
-unsafe fn bias_gradient_of<T: Real + GemmFloat>(
+unsafe fn bias_gradient_of<T: Blocked + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     dy: *const T,

@@ -99,6 +99,51 @@ fn geometries() -> Vec<Conv> {
             n: 5,
             ..BASE
         },
+        // Blocks of images and channels: full ones, partly filled ones, groups, steps, and more positions than one chunk.
+        Conv {
+            n: 16,
+            in_channels: 16,
+            out_channels: 32,
+            input: [1, 2, 3],
+            pad: [0, 1, 1],
+            ..BASE
+        },
+        Conv {
+            n: 29,
+            groups: 2,
+            in_channels: 28,
+            out_channels: 26,
+            input: [1, 3, 5],
+            pad: [0, 1, 2],
+            stride: [1, 2, 1],
+            dilation: [1, 1, 2],
+            ..BASE
+        },
+        Conv {
+            n: 7,
+            in_channels: 15,
+            out_channels: 16,
+            input: [1, 4, 4],
+            pad: [0, 1, 1],
+            ..BASE
+        },
+        Conv {
+            n: 14,
+            in_channels: 12,
+            out_channels: 14,
+            pad: [0, 2, 0],
+            stride: [1, 1, 3],
+            ..BASE
+        },
+        Conv {
+            n: 16,
+            in_channels: 8,
+            out_channels: 8,
+            input: [3, 4, 2],
+            kernel: [2, 3, 1],
+            pad: [1, 1, 0],
+            ..BASE
+        },
         Conv {
             groups: 4,
             in_channels: 4,

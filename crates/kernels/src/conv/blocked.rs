@@ -1,0 +1,699 @@
+//! Convolutions of batches of small images without columns: the data are laid out in blocks of images, and a micro-kernel sums over the taps that read
+//! data, so taps in the padding cost nothing.
+//!
+//! A micro-kernel computes a block of `rows x lanes` results in registers, `out[r][l] = sum of a[i][r] * b[i][l]`. For results, the rows are output
+//! channels and the lanes are images; for gradients of weights, the rows are output channels and the lanes are input channels.
+
+use super::{Conv, relu_row, run};
+use crate::copy::copy_nd;
+use crate::isa::{Isa, isa};
+use crate::real::{Real, Shared};
+use crate::{Serial, Threads, scratch};
+
+/// Products after which a sum in a register is added to the result: shorter chains of additions round less.
+const MAX_CHAIN: usize = 256;
+
+/// The operands of one tap: `a` of the first step and `b` of the first step.
+#[derive(Clone, Copy)]
+struct Segment<T> {
+    a: *const T,
+    b: *const T,
+}
+
+/// A micro-kernel and the size of its block.
+#[derive(Clone, Copy)]
+pub(super) struct Micro<T> {
+    rows: usize,
+    lanes: usize,
+    /// `(segments, steps of each, elements from one step of a to the next, result, elements from one row of the result to the next)`; the steps of `b`
+    /// are `lanes` elements apart.
+    run: unsafe fn(&[Segment<T>], usize, usize, *mut T, usize),
+}
+
+/// Element types with micro-kernels.
+pub(super) trait Blocked: Real {
+    /// The micro-kernels of an instruction set that the processor has: with the widest rows, and with rows of half as many lanes.
+    fn micros_of(isa: Isa) -> [Micro<Self>; 2];
+
+    /// The micro-kernel with the widest rows.
+    fn micro() -> Micro<Self> {
+        Self::micros_of(isa())[0]
+    }
+
+    /// The micro-kernel for a batch of `n` images. `None`: too many lanes would be empty.
+    fn micro_for(n: usize) -> Option<Micro<Self>> {
+        Self::micros_of(isa())
+            .into_iter()
+            .find(|micro| fills(n, micro.lanes))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! micro {
+    ($name:ident, $t:ty, $features:literal, $rows:literal x $lanes:literal, $zero:ident, $load:ident, $splat:ident, $fma:ident, $add:ident, $store:ident) => {
+        /// # Safety
+        /// The processor has the features. Every segment has `steps` steps of both operands; `out` has the rows of a block, `stride` elements apart.
+        #[target_feature(enable = $features)]
+        unsafe fn $name(
+            segments: &[Segment<$t>],
+            steps: usize,
+            step: usize,
+            out: *mut $t,
+            stride: usize,
+        ) {
+            use std::arch::x86_64::*;
+            let mut acc = [$zero(); $rows];
+            let mut pending = 0;
+            // SAFETY: the caller's promise.
+            unsafe {
+                for r in 0..$rows {
+                    $store(out.add(r * stride), acc[r]);
+                }
+                for (i, &Segment { mut a, mut b }) in segments.iter().enumerate() {
+                    for _ in 0..steps {
+                        let lanes = $load(b);
+                        for (r, acc) in acc.iter_mut().enumerate() {
+                            *acc = $fma($splat(*a.add(r)), lanes, *acc);
+                        }
+                        a = a.wrapping_add(step);
+                        b = b.wrapping_add($lanes);
+                    }
+                    pending += steps;
+                    if pending >= MAX_CHAIN || i + 1 == segments.len() {
+                        for (r, acc) in acc.iter_mut().enumerate() {
+                            let out = out.add(r * stride);
+                            $store(out, $add($load(out), *acc));
+                            *acc = $zero();
+                        }
+                        pending = 0;
+                    }
+                }
+            }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+micro!(f32_avx512, f32, "avx512f", 16 x 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_storeu_ps);
+#[cfg(target_arch = "x86_64")]
+micro!(f32_avx512_half, f32, "avx512f,avx512vl,fma", 16 x 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_storeu_ps);
+#[cfg(target_arch = "x86_64")]
+micro!(f64_avx512_half, f64, "avx512f,avx512vl,fma", 16 x 4, _mm256_setzero_pd, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_add_pd, _mm256_storeu_pd);
+#[cfg(target_arch = "x86_64")]
+micro!(f64_avx512, f64, "avx512f", 16 x 8, _mm512_setzero_pd, _mm512_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_add_pd, _mm512_storeu_pd);
+#[cfg(target_arch = "x86_64")]
+micro!(f32_avx2, f32, "avx2,fma", 8 x 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_storeu_ps);
+#[cfg(target_arch = "x86_64")]
+micro!(f32_avx2_half, f32, "avx2,fma", 8 x 4, _mm_setzero_ps, _mm_loadu_ps, _mm_set1_ps, _mm_fmadd_ps, _mm_add_ps, _mm_storeu_ps);
+#[cfg(target_arch = "x86_64")]
+micro!(f64_avx2_half, f64, "avx2,fma", 8 x 2, _mm_setzero_pd, _mm_loadu_pd, _mm_set1_pd, _mm_fmadd_pd, _mm_add_pd, _mm_storeu_pd);
+#[cfg(target_arch = "x86_64")]
+micro!(f64_avx2, f64, "avx2,fma", 8 x 4, _mm256_setzero_pd, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_add_pd, _mm256_storeu_pd);
+
+/// The micro-kernel of other instruction sets, 8 x 4.
+///
+/// # Safety
+/// Every segment has `steps` steps of both operands; `out` has the rows of a block, `stride` elements apart.
+unsafe fn portable<T: Real>(
+    segments: &[Segment<T>],
+    steps: usize,
+    step: usize,
+    out: *mut T,
+    stride: usize,
+) {
+    let mut acc = [[T::ZERO; 4]; 8];
+    let mut pending = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        for r in 0..8 {
+            out.add(r * stride).cast::<[T; 4]>().write(acc[r]);
+        }
+        for (i, &Segment { mut a, mut b }) in segments.iter().enumerate() {
+            for _ in 0..steps {
+                let (rows, lanes) = (a.cast::<[T; 8]>().read(), b.cast::<[T; 4]>().read());
+                for r in 0..8 {
+                    for l in 0..4 {
+                        acc[r][l] = rows[r].fma::<false>(lanes[l], acc[r][l]);
+                    }
+                }
+                a = a.wrapping_add(step);
+                b = b.wrapping_add(4);
+            }
+            pending += steps;
+            if pending >= MAX_CHAIN || i + 1 == segments.len() {
+                for (r, acc) in acc.iter_mut().enumerate() {
+                    let out = out.add(r * stride).cast::<[T; 4]>();
+                    let before = out.read();
+                    out.write(std::array::from_fn(|l| before[l] + acc[l]));
+                    *acc = [T::ZERO; 4];
+                }
+                pending = 0;
+            }
+        }
+    }
+}
+
+macro_rules! blocked {
+    ($t:ty, $avx512:ident $lanes512:literal $half512:ident, $avx2:ident $lanes2:literal $half2:ident) => {
+        impl Blocked for $t {
+            fn micros_of(isa: Isa) -> [Micro<$t>; 2] {
+                let micro = |rows, lanes, run| Micro { rows, lanes, run };
+                match isa {
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512 => [
+                        micro(16, $lanes512, $avx512 as _),
+                        micro(16, $lanes512 / 2, $half512 as _),
+                    ],
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx2 => [
+                        micro(8, $lanes2, $avx2 as _),
+                        micro(8, $lanes2 / 2, $half2 as _),
+                    ],
+                    _ => [micro(8, 4, portable::<$t> as _); 2],
+                }
+            }
+        }
+    };
+}
+blocked!(f32, f32_avx512 16 f32_avx512_half, f32_avx2 8 f32_avx2_half);
+blocked!(f64, f64_avx512 8 f64_avx512_half, f64_avx2 4 f64_avx2_half);
+
+/// Result positions whose block of results is written at once.
+const CHUNK: usize = 64;
+/// Smallest batch: fewer images would fill too few lanes.
+const MIN_IMAGES: usize = 6;
+/// Largest number of pairs of a position and a tap.
+const MAX_PAIRS: usize = 1 << 16;
+
+/// Whether `n` fills blocks of `block` to three quarters.
+fn fills(n: usize, block: usize) -> bool {
+    n * 4 >= n.next_multiple_of(block) * 3
+}
+
+/// Whether results and gradients of the data are computed here.
+pub(super) fn fits<T: Blocked>(g: &Conv) -> bool {
+    let (ic, oc) = g.group();
+    let pairs = g.in_len().max(g.out_len()) * g.taps();
+    g.taps() > 1
+        && pairs <= MAX_PAIRS
+        && ic.min(oc) >= 8
+        && g.n >= MIN_IMAGES
+        && T::micro_for(g.n).is_some_and(|micro| fills(ic, micro.rows) && fills(oc, micro.rows))
+}
+
+/// Whether gradients of the weights are computed here.
+pub(super) fn fits_weights<T: Blocked>(g: &Conv) -> bool {
+    let micro = T::micro();
+    let (ic, oc) = g.group();
+    let pairs = g.out_len() * g.taps();
+    g.taps() > 1
+        && pairs <= MAX_PAIRS
+        && g.n >= 4
+        && fills(ic, micro.lanes)
+        && fills(oc, micro.rows)
+}
+
+/// Which source position each tap reads at each result position: `(tap, source)`, by result position.
+struct Reads {
+    pairs: Vec<(usize, usize)>,
+    /// The pairs of position `p` are `pairs[starts[p]..starts[p + 1]]`.
+    starts: Vec<usize>,
+}
+
+impl Reads {
+    /// Of [`super::forward`]: output positions read input positions.
+    fn of_output(g: &Conv) -> Reads {
+        Reads::new(g, g.output, |axis, p, k| {
+            (p * g.stride[axis] + k * g.dilation[axis])
+                .checked_sub(g.pad[axis])
+                .filter(|&i| i < g.input[axis])
+                .map(|i| (i, g.input[axis]))
+        })
+    }
+
+    /// Of the gradient with respect to the data: input positions read output positions.
+    fn of_input(g: &Conv) -> Reads {
+        Reads::new(g, g.input, |axis, p, k| {
+            (p + g.pad[axis])
+                .checked_sub(k * g.dilation[axis])
+                .filter(|i| i % g.stride[axis] == 0 && i / g.stride[axis] < g.output[axis])
+                .map(|i| (i / g.stride[axis], g.output[axis]))
+        })
+    }
+
+    /// `read(axis, position, tap)`: the source position along an axis and the source's extent.
+    fn new(
+        g: &Conv,
+        [d, h, w]: [usize; 3],
+        read: impl Fn(usize, usize, usize) -> Option<(usize, usize)>,
+    ) -> Reads {
+        let mut pairs = Vec::new();
+        let mut starts = Vec::new();
+        scratch::reserve(&mut pairs, d * h * w * g.taps());
+        scratch::reserve(&mut starts, d * h * w + 1);
+        starts.push(0);
+        for p in 0..d * h * w {
+            let at = [p / (h * w), p / w % h, p % w];
+            for tap in 0..g.taps() {
+                let k = [
+                    tap / (g.kernel[1] * g.kernel[2]),
+                    tap / g.kernel[2] % g.kernel[1],
+                    tap % g.kernel[2],
+                ];
+                let source = (0..3).try_fold(0, |source, axis| {
+                    read(axis, at[axis], k[axis]).map(|(i, len)| source * len + i)
+                });
+                pairs.extend(source.map(|source| (tap, source)));
+            }
+            starts.push(pairs.len());
+        }
+        Reads { pairs, starts }
+    }
+
+    fn at(&self, position: usize) -> &[(usize, usize)] {
+        &self.pairs[self.starts[position]..self.starts[position + 1]]
+    }
+}
+
+/// Memory for `len` elements that are all written before they are read; zeros if blocks have padding, which nobody writes.
+fn memory<T: Real>(len: usize, has_padding: bool) -> Vec<T> {
+    let mut all = Vec::new();
+    scratch::reserve(&mut all, len);
+    if has_padding {
+        all.resize(len, T::ZERO);
+    }
+    all
+}
+
+/// [`copy_nd`] with strides in elements.
+///
+/// # Safety
+/// As [`copy_nd`]'s.
+unsafe fn copy<T, const N: usize>(
+    threads: &dyn Threads,
+    shape: [usize; N],
+    dst: *mut T,
+    ds: [usize; N],
+    src: *const T,
+    ss: [usize; N],
+) {
+    let bytes = |strides: [usize; N]| strides.map(|s| (s * size_of::<T>()) as isize);
+    // SAFETY: forwarded.
+    unsafe {
+        copy_nd(
+            threads,
+            size_of::<T>(),
+            &shape,
+            dst.cast(),
+            &bytes(ds),
+            src.cast(),
+            &bytes(ss),
+        )
+    }
+}
+
+/// A convolution over blocks of images: `m` result channels and `k` source channels per group.
+struct Product<'a, T> {
+    micro: Micro<T>,
+    n: usize,
+    groups: usize,
+    m: usize,
+    k: usize,
+    taps: usize,
+    source_len: usize,
+    result_len: usize,
+    reads: &'a Reads,
+}
+
+impl<T: Blocked> Product<'_, T> {
+    /// Computes the results. `weights(panel, group, first row, rows)` writes the weights of one panel of result channels as `[channel][tap][row]`.
+    ///
+    /// # Safety
+    /// The operands are dense and of the sizes that the fields say; `y` overlaps none.
+    unsafe fn run(
+        &self,
+        threads: &dyn Threads,
+        x: Shared<T>,
+        bias: Shared<T>,
+        y: Shared<T>,
+        relu: bool,
+        weights: &(dyn Fn(*mut T, usize, usize, usize) + Sync),
+    ) {
+        let Micro {
+            rows,
+            lanes,
+            run: micro,
+        } = self.micro;
+        let (blocks, panels) = (self.n.div_ceil(lanes), self.m.div_ceil(rows));
+        let depth = self.k * self.taps;
+        // [group][block of images][position][channel][image]
+        let block_len = self.source_len * self.k * lanes;
+        let mut source = memory::<T>(self.groups * blocks * block_len, self.n % lanes != 0);
+        let source = Shared(source.as_mut_ptr());
+        run(threads, self.groups * blocks, &|task| {
+            let (group, block) = (task / blocks, task % blocks);
+            let count = lanes.min(self.n - block * lanes);
+            // SAFETY: the block is this task's own; the images are inside the data.
+            unsafe {
+                copy(
+                    &Serial,
+                    [count, self.k, self.source_len],
+                    source.at(task * block_len),
+                    [1, lanes, self.k * lanes],
+                    x.at((block * lanes * self.groups + group) * self.k * self.source_len),
+                    [self.groups * self.k * self.source_len, self.source_len, 1],
+                );
+            }
+        });
+        // [group][panel][channel][tap][row]
+        let mut packed = memory::<T>(self.groups * panels * depth * rows, self.m % rows != 0);
+        let packed = Shared(packed.as_mut_ptr());
+        run(threads, self.groups * panels, &|task| {
+            let (group, panel) = (task / panels, task % panels);
+            weights(
+                packed.at(task * depth * rows),
+                group,
+                panel * rows,
+                rows.min(self.m - panel * rows),
+            );
+        });
+        // With few blocks and chunks the panels are divided too.
+        let chunks = self.result_len.div_ceil(CHUNK);
+        let tasks = self.groups * blocks * chunks;
+        let parts = 16usize.div_ceil(tasks).min(panels);
+        let per_part = panels.div_ceil(parts);
+        run(threads, tasks * parts, &|task| {
+            let (part, task) = (task % parts, task / parts);
+            let (chunk, task) = (task % chunks, task / chunks);
+            let (block, group) = (task % blocks, task / blocks);
+            let first = chunk * CHUNK;
+            let len = CHUNK.min(self.result_len - first);
+            let count = lanes.min(self.n - block * lanes);
+            let source = source.at((group * blocks + block) * block_len);
+            scratch::with::<T, _>(rows * len * lanes, |out| {
+                let mut segments = Vec::new();
+                scratch::reserve(&mut segments, self.taps);
+                for panel in (part * per_part)..((part + 1) * per_part).min(panels) {
+                    let a = packed.at((group * panels + panel) * depth * rows);
+                    for p in 0..len {
+                        segments.clear();
+                        segments.extend(self.reads.at(first + p).iter().map(|&(tap, from)| {
+                            Segment {
+                                a: a.wrapping_add(tap * rows).cast_const(),
+                                b: source.wrapping_add(from * self.k * lanes).cast_const(),
+                            }
+                        }));
+                        // SAFETY: panel and block hold the steps of every tap; `out` holds rows of `len * lanes` elements.
+                        unsafe {
+                            micro(
+                                &segments,
+                                self.k,
+                                self.taps * rows,
+                                out.add(p * lanes),
+                                len * lanes,
+                            )
+                        };
+                    }
+                    let row = panel * rows;
+                    let count_rows = rows.min(self.m - row);
+                    // SAFETY: the results of these channels, images and positions are this task's own.
+                    unsafe {
+                        for r in 0..count_rows {
+                            let out = out.add(r * len * lanes);
+                            if !bias.is_null() {
+                                let bias = *bias.at(group * self.m + row + r);
+                                for x in std::slice::from_raw_parts_mut(out, len * lanes) {
+                                    *x += bias;
+                                }
+                            }
+                            if relu {
+                                relu_row(out, len * lanes);
+                            }
+                        }
+                        copy(
+                            &Serial,
+                            [count, count_rows, len],
+                            y.at(((block * lanes * self.groups + group) * self.m + row)
+                                * self.result_len
+                                + first),
+                            [self.groups * self.m * self.result_len, self.result_len, 1],
+                            out.cast_const(),
+                            [1, len * lanes, lanes],
+                        );
+                    }
+                }
+            });
+        });
+    }
+}
+
+/// [`super::forward`] and [`super::forward_relu`].
+///
+/// # Safety
+/// As theirs, and [`fits`].
+pub(super) unsafe fn forward<T: Blocked>(
+    threads: &dyn Threads,
+    g: &Conv,
+    x: Shared<T>,
+    w: Shared<T>,
+    bias: Shared<T>,
+    y: Shared<T>,
+    relu: bool,
+) {
+    let ((ic, oc), taps) = (g.group(), g.taps());
+    let micro = T::micro_for(g.n).unwrap_or_else(T::micro);
+    let rows = micro.rows;
+    let product = Product {
+        micro,
+        n: g.n,
+        groups: g.groups,
+        m: oc,
+        k: ic,
+        taps,
+        source_len: g.in_len(),
+        result_len: g.out_len(),
+        reads: &Reads::of_output(g),
+    };
+    let weights = |panel: *mut T, group: usize, row: usize, count: usize| {
+        let from = w.at((group * oc + row) * ic * taps);
+        // SAFETY: rows of this group's weights; a panel has room for them.
+        unsafe {
+            copy(
+                &Serial,
+                [ic * taps, count],
+                panel,
+                [rows, 1],
+                from.cast_const(),
+                [1, ic * taps],
+            )
+        }
+    };
+    // SAFETY: the geometry's operands.
+    unsafe { product.run(threads, x, bias, y, relu, &weights) }
+}
+
+/// [`super::data_gradient`].
+///
+/// # Safety
+/// As its, and [`fits`].
+pub(super) unsafe fn data_gradient<T: Blocked>(
+    threads: &dyn Threads,
+    g: &Conv,
+    dy: Shared<T>,
+    w: Shared<T>,
+    bias: Shared<T>,
+    dx: Shared<T>,
+) {
+    let ((ic, oc), taps) = (g.group(), g.taps());
+    let micro = T::micro_for(g.n).unwrap_or_else(T::micro);
+    let rows = micro.rows;
+    let product = Product {
+        micro,
+        n: g.n,
+        groups: g.groups,
+        m: ic,
+        k: oc,
+        taps,
+        source_len: g.out_len(),
+        result_len: g.in_len(),
+        reads: &Reads::of_input(g),
+    };
+    let weights = |panel: *mut T, group: usize, row: usize, count: usize| {
+        let from = w.at((group * oc * ic + row) * taps);
+        // SAFETY: columns of this group's weights; a panel has room for them.
+        unsafe {
+            copy(
+                &Serial,
+                [oc, taps, count],
+                panel,
+                [taps * rows, rows, 1],
+                from.cast_const(),
+                [ic * taps, 1, taps],
+            )
+        }
+    };
+    // SAFETY: the geometry's operands.
+    unsafe { product.run(threads, dy, bias, dx, false, &weights) }
+}
+
+/// [`super::weight_gradient`].
+///
+/// # Safety
+/// As its, and [`fits`].
+pub(super) unsafe fn weight_gradient<T: Blocked>(
+    threads: &dyn Threads,
+    g: &Conv,
+    x: Shared<T>,
+    dy: Shared<T>,
+    dw: Shared<T>,
+) {
+    let ((ic, oc), taps) = (g.group(), g.taps());
+    let Micro {
+        rows,
+        lanes,
+        run: micro,
+    } = T::micro();
+    let (panels, blocks) = (oc.div_ceil(rows), ic.div_ceil(lanes));
+    // [group][block of channels][position][image][channel]
+    let blocked = |from: Shared<T>, channels: usize, width: usize, len: usize| {
+        let count = channels.div_ceil(width);
+        let mut all = memory::<T>(g.groups * count * len * g.n * width, channels % width != 0);
+        let to = Shared(all.as_mut_ptr());
+        run(threads, g.groups * count, &|task| {
+            let (group, first) = (task / count, task % count * width);
+            // SAFETY: the block is this task's own; the channels are inside the operand.
+            unsafe {
+                copy(
+                    &Serial,
+                    [g.n, width.min(channels - first), len],
+                    to.at(task * len * g.n * width),
+                    [width, 1, g.n * width],
+                    from.at((group * channels + first) * len),
+                    [g.groups * channels * len, len, 1],
+                );
+            }
+        });
+        all
+    };
+    let mut a = blocked(dy, oc, rows, g.out_len());
+    let mut b = blocked(x, ic, lanes, g.in_len());
+    let (a, b) = (Shared(a.as_mut_ptr()), Shared(b.as_mut_ptr()));
+    let (a_len, b_len) = (g.out_len() * g.n * rows, g.in_len() * g.n * lanes);
+    let reads = Reads::of_output(g);
+    // (output position, input position) by tap
+    let mut by_tap = Vec::new();
+    scratch::reserve(&mut by_tap, taps);
+    by_tap.resize_with(taps, Vec::new);
+    for all in &mut by_tap {
+        scratch::reserve(all, g.out_len());
+    }
+    for p in 0..g.out_len() {
+        for &(tap, from) in reads.at(p) {
+            by_tap[tap].push((p, from));
+        }
+    }
+    run(threads, g.groups * panels, &|task| {
+        let (group, row) = (task / panels, task % panels * rows);
+        let a = a.at(task * a_len);
+        let mut segments = Vec::new();
+        scratch::reserve(&mut segments, g.out_len());
+        scratch::with::<T, _>(rows * lanes * (taps + 1), |memory| {
+            let sums = memory.wrapping_add(rows * lanes);
+            for block in 0..blocks {
+                let b = b.at((group * blocks + block) * b_len);
+                let (count_rows, count) = (rows.min(oc - row), lanes.min(ic - block * lanes));
+                for (tap, reads) in by_tap.iter().enumerate() {
+                    segments.clear();
+                    segments.extend(reads.iter().map(|&(p, from)| Segment {
+                        a: a.wrapping_add(p * g.n * rows).cast_const(),
+                        b: b.wrapping_add(from * g.n * lanes).cast_const(),
+                    }));
+                    // SAFETY: both blocks hold the images of every position; `memory` holds a block, and `sums` one of every tap.
+                    unsafe {
+                        micro(&segments, g.n, rows, memory, lanes);
+                        for i in 0..count_rows * lanes {
+                            *sums.add(i * taps + tap) = *memory.add(i);
+                        }
+                    }
+                }
+                // SAFETY: the weights of these channels are this task's own.
+                unsafe {
+                    for r in 0..count_rows {
+                        let to = dw.at(((group * oc + row + r) * ic + block * lanes) * taps);
+                        std::ptr::copy_nonoverlapping(sums.add(r * lanes * taps), to, count * taps);
+                    }
+                }
+            }
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scoped::Values;
+
+    /// Small integers, whose sums and products are exact in any order.
+    fn every_micro_kernel_sums_its_segments<T: Blocked>() {
+        for level in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {
+            if level > isa() {
+                continue;
+            }
+            let [wide, half] = T::micros_of(level);
+            for (Micro { rows, lanes, run }, taps, steps) in [
+                (wide, 0, 5),
+                (wide, 1, 1),
+                (wide, 3, 7),
+                (wide, 2, 300),
+                (half, 0, 5),
+                (half, 3, 7),
+                (half, 2, 300),
+            ] {
+                let (step, stride) = (taps.max(1) * rows, lanes + 3);
+                let mut values = Values(steps as u64);
+                let mut whole = |n: usize| -> Vec<T> {
+                    let all: Vec<T> = values.take(n);
+                    all.iter()
+                        .map(|x| T::from_f64((x.to_f64() * 4.0).round()))
+                        .collect()
+                };
+                let (a, b) = (whole(steps * step), whole(taps * steps * lanes));
+                let segments: Vec<_> = (0..taps)
+                    .map(|tap| Segment {
+                        a: a[tap * rows..].as_ptr(),
+                        b: b[tap * steps * lanes..].as_ptr(),
+                    })
+                    .collect();
+                let mut out = vec![T::from_f64(f64::NAN); rows * stride];
+                // SAFETY: the processor has the features; the vectors hold all steps, and `out` the rows.
+                unsafe { run(&segments, steps, step, out.as_mut_ptr(), stride) };
+                for r in 0..rows {
+                    for l in 0..lanes {
+                        let want: f64 = (0..taps * steps)
+                            .map(|i| {
+                                let (tap, step_of) = (i / steps, i % steps);
+                                a[step_of * step + tap * rows + r].to_f64()
+                                    * b[i * lanes + l].to_f64()
+                            })
+                            .sum();
+                        assert_eq!(
+                            out[r * stride + l].to_f64(),
+                            want,
+                            "{level:?} {taps} {steps} {r} {l}"
+                        );
+                    }
+                    assert!(out[r * stride + lanes..][..3].iter().all(|x| x.is_nan()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn micro_kernels_of_f32() {
+        every_micro_kernel_sums_its_segments::<f32>();
+    }
+
+    #[test]
+    fn micro_kernels_of_f64() {
+        every_micro_kernel_sums_its_segments::<f64>();
+    }
+}
