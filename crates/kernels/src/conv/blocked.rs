@@ -66,8 +66,8 @@ macro_rules! micro {
             let mut pending = 0;
             // SAFETY: the caller's promise.
             unsafe {
-                for r in 0..$rows {
-                    $store(out.add(r * stride), acc[r]);
+                for (r, &zeros) in acc.iter().enumerate() {
+                    $store(out.add(r * stride), zeros);
                 }
                 for (i, &Segment { mut a, mut b }) in segments.iter().enumerate() {
                     for _ in 0..steps {
@@ -124,8 +124,8 @@ unsafe fn portable<T: Real>(
     let mut pending = 0;
     // SAFETY: the caller's promise.
     unsafe {
-        for r in 0..8 {
-            out.add(r * stride).cast::<[T; 4]>().write(acc[r]);
+        for (r, &zeros) in acc.iter().enumerate() {
+            out.add(r * stride).cast::<[T; 4]>().write(zeros);
         }
         for (i, &Segment { mut a, mut b }) in segments.iter().enumerate() {
             for _ in 0..steps {
@@ -347,7 +347,10 @@ impl<T: Blocked> Product<'_, T> {
         let depth = self.k * self.taps;
         // [group][block of images][position][channel][image]
         let block_len = self.source_len * self.k * lanes;
-        let mut source = memory::<T>(self.groups * blocks * block_len, self.n % lanes != 0);
+        let mut source = memory::<T>(
+            self.groups * blocks * block_len,
+            !self.n.is_multiple_of(lanes),
+        );
         let source = Shared(source.as_mut_ptr());
         run(threads, self.groups * blocks, &|task| {
             let (group, block) = (task / blocks, task % blocks);
@@ -365,7 +368,10 @@ impl<T: Blocked> Product<'_, T> {
             }
         });
         // [group][panel][channel][tap][row]
-        let mut packed = memory::<T>(self.groups * panels * depth * rows, self.m % rows != 0);
+        let mut packed = memory::<T>(
+            self.groups * panels * depth * rows,
+            !self.m.is_multiple_of(rows),
+        );
         let packed = Shared(packed.as_mut_ptr());
         run(threads, self.groups * panels, &|task| {
             let (group, panel) = (task / panels, task % panels);
@@ -556,7 +562,10 @@ pub(super) unsafe fn weight_gradient<T: Blocked>(
     // [group][block of channels][position][image][channel]
     let blocked = |from: Shared<T>, channels: usize, width: usize, len: usize| {
         let count = channels.div_ceil(width);
-        let mut all = memory::<T>(g.groups * count * len * g.n * width, channels % width != 0);
+        let mut all = memory::<T>(
+            g.groups * count * len * g.n * width,
+            !channels.is_multiple_of(width),
+        );
         let to = Shared(all.as_mut_ptr());
         run(threads, g.groups * count, &|task| {
             let (group, first) = (task / count, task % count * width);
