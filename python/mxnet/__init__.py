@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mxnet import base as base
     from mxnet import callback as callback
     from mxnet import context as context
+    from mxnet import contrib as contrib
     from mxnet import device as device
     from mxnet import dlpack as dlpack
     from mxnet import engine as engine
@@ -80,6 +81,7 @@ _MODULES = {
     "base": "mxnet.base",
     "callback": "mxnet.callback",
     "context": "mxnet.context",
+    "contrib": "mxnet.contrib",
     "device": "mxnet.device",
     "dlpack": "mxnet.dlpack",
     "engine": "mxnet.engine",

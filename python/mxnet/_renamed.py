@@ -37,7 +37,6 @@ REMOVED: dict[str, dict[str, str]] = {
         "AttrScope": _NAMES,
         "attribute": _NAMES,
         "name": _NAMES,
-        "contrib": "what remains of it is in `mx.gluon.contrib`, `mx.npx` and `mx.optimizer.contrib`",
         "cpu_pinned": _PINNED,
         "executor": "`hybridize` or `mx.jit` make compiled graphs, which are called like functions",
         "libinfo": "the library is the module `mxnet._core`; `mx.runtime.Features` lists what it was built with",
@@ -54,15 +53,18 @@ REMOVED: dict[str, dict[str, str]] = {
         "log_train_metric": "`LoggingHandler` of `mx.gluon.contrib.estimator`, or `Speedometer` in a loop of one's own",
         "module_checkpoint": _CHECKPOINT,
     },
+    "mxnet.contrib": {
+        "io": "`mx.io`, or a loop over a `mx.gluon.data.DataLoader`, which is an iterator itself",
+        "ndarray": _NUMPY,
+        "nd": _NUMPY,
+        "sym": _GRAPHS,
+        "symbol": _GRAPHS,
+    },
     "mxnet.gluon.contrib": {
         "cnn": "`mx.gluon.nn.DeformableConvolution` and `mx.gluon.nn.ModulatedDeformableConvolution`",
         "nn": "its layers are in `mx.gluon.nn`",
         "rnn": "its cells are in `mx.gluon.rnn`",
     },
-    "mxnet.gluon.contrib.data.vision": dict.fromkeys(
-        ("ImageBboxDataLoader", "ImageDataLoader", "create_bbox_augment", "create_image_augment"),
-        "`mx.gluon.data.DataLoader` of an `ImageRecordDataset` or `ImageListDataset` with a chain of transforms",
-    ),
     "mxnet.gluon.metric": dict.fromkeys(("Caffe", "Torch"), "`mx.gluon.metric.Loss` averages any values"),
     "mxnet.gluon.nn": {"BatchNormReLU": "`BatchNorm` and `Activation('relu')` become one operator in a compiled graph"},
     "mxnet.image": {
@@ -75,18 +77,18 @@ REMOVED: dict[str, dict[str, str]] = {
             ),
             "augmenters are the transforms of `mx.gluon.data.vision.transforms`",
         ),
-        "ImageIter": "`mx.gluon.data.DataLoader` of an `ImageListDataset` or `ImageRecordDataset`",
+        "ImageIter": "`mx.gluon.contrib.data.vision.ImageDataLoader`",
         **dict.fromkeys(
             (
                 *("CreateDetAugmenter", "CreateMultiRandCropAugmenter", "DetAugmenter", "DetBorrowAug"),
                 *("DetHorizontalFlipAug", "DetRandomCropAug", "DetRandomPadAug", "DetRandomSelectAug", "ImageDetIter"),
             ),
-            "`mx.gluon.data.DataLoader`, with the transforms of `mx.gluon.contrib.data.vision.transforms.bbox`",
+            "`mx.gluon.contrib.data.vision.ImageBboxDataLoader` and the transforms beside it",
         ),
     },
     "mxnet.io": {
         "DataBatch": "batches are tuples of arrays, data first, then labels",
-        "ImageDetRecordIter": "`mx.gluon.data.DataLoader` of an `ImageRecordDataset`",
+        "ImageDetRecordIter": "`mx.gluon.contrib.data.vision.ImageBboxDataLoader`",
         "ImageRecordInt8Iter": "`ImageRecordIter` with `dtype`",
         "ImageRecordIter_v1": "`ImageRecordIter`",
         "ImageRecordUInt8Iter": "`ImageRecordIter` with `dtype`",

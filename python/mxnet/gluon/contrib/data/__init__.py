@@ -1,4 +1,4 @@
-"""Data for detection."""
+"""Loaders of images, and of images with rectangles."""
 
 from mxnet.gluon.contrib.data import vision
 

@@ -1,7 +1,13 @@
-"""Transforms of images together with the rectangles in them."""
+"""Loaders of images from record files and lists, and transforms of images together with the rectangles in them."""
 
 from mxnet._renamed import attribute_finder
-from mxnet.gluon.contrib.data.vision import transforms
+from mxnet.gluon.contrib.data.vision import dataloader, transforms
+from mxnet.gluon.contrib.data.vision.dataloader import (
+    ImageBboxDataLoader,
+    ImageDataLoader,
+    create_bbox_augment,
+    create_image_augment,
+)
 from mxnet.gluon.contrib.data.vision.transforms.bbox import (
     ImageBboxCrop,
     ImageBboxRandomCropWithConstraints,
@@ -12,10 +18,15 @@ from mxnet.gluon.contrib.data.vision.transforms.bbox import (
 
 __all__ = [
     "ImageBboxCrop",
+    "ImageBboxDataLoader",
     "ImageBboxRandomCropWithConstraints",
     "ImageBboxRandomExpand",
     "ImageBboxRandomFlipLeftRight",
     "ImageBboxResize",
+    "ImageDataLoader",
+    "create_bbox_augment",
+    "create_image_augment",
+    "dataloader",
     "transforms",
 ]
 
