@@ -45,7 +45,9 @@ impl<'a> Pattern<'a> {
         if first != 0 {
             return Err(Fault::FirstOffset(first));
         }
-        if !indptr.is_sorted() {
+        // No branch for each offset: the loop is vectorised.
+        let pairs = indptr.iter().zip(&indptr[1..]);
+        if !pairs.fold(true, |ascend, (a, b)| ascend & (a <= b)) {
             let at = indptr.windows(2).position(|w| w[1] < w[0]).unwrap_or(0);
             return Err(Fault::Decreasing(at + 1, indptr[at], indptr[at + 1]));
         }
@@ -58,6 +60,12 @@ impl<'a> Pattern<'a> {
     /// Number of rows.
     pub fn num_rows(&self) -> usize {
         self.indptr.len() - 1
+    }
+
+    /// Where each row begins, and the end.
+    #[inline(always)]
+    pub(crate) fn offsets(&self) -> &'a [i64] {
+        self.indptr
     }
 
     /// Positions of the stored elements of row `i`.

@@ -1,6 +1,9 @@
 //! The types that sparse kernels compute in, and the dispatch from `Elem`.
 
-use super::vector::{LANES, add_first};
+#[cfg(target_arch = "x86_64")]
+use super::vector::avx512;
+#[cfg(target_arch = "x86_64")]
+use super::vector::sum_rows;
 use crate::reduce::number::Cx;
 
 /// A number type with products and sums. Integers wrap.
@@ -11,19 +14,20 @@ pub(crate) trait Value: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
 
-    /// [`add_first`] with masked loads, where the type has them.
+    /// [`sum_rows`] with masked loads, where the type has them.
     ///
     /// # Safety
-    /// The processor has AVX-512.
+    /// The processor has AVX-512 (F, DQ, VL) and BMI2.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn add_first_avx512(lanes: &mut [Self; LANES], part: &[Self; LANES], n: usize) {
-        add_first(lanes, part, n);
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,bmi2")]
+    unsafe fn sum_rows_avx512(offsets: &[i64], products: &[Self], out: &mut [Self]) {
+        sum_rows(offsets, products, out);
     }
 }
 
 macro_rules! floats {
-    ($($t:ty, $load:ident, $store:ident, $masked:ident, $add:ident, $mask:ty);*) => { $(impl Value for $t {
+    ($($t:ty: $sum_rows:ident),*) => { $(impl Value for $t {
         const ZERO: Self = 0.0;
         const ONE: Self = 1.0;
         #[inline(always)]
@@ -35,25 +39,13 @@ macro_rules! floats {
 
         #[cfg(target_arch = "x86_64")]
         #[inline]
-        #[target_feature(enable = "avx512f")]
-        unsafe fn add_first_avx512(lanes: &mut [Self; LANES], part: &[Self; LANES], n: usize) {
-            use std::arch::x86_64::{$add, $load, $masked, $store};
-            const WIDTH: usize = 64 / size_of::<$t>();
-            for first in (0..LANES).step_by(WIDTH) {
-                let mask = (1_u32 << n.saturating_sub(first).min(WIDTH)).wrapping_sub(1) as $mask;
-                // SAFETY: `WIDTH` elements from `first` on lie within both arrays.
-                unsafe {
-                    let (lanes, part) = (lanes.as_mut_ptr().add(first), part.as_ptr().add(first));
-                    $store(lanes, $add($load(lanes), $masked(mask, part)));
-                }
-            }
+        #[target_feature(enable = "avx512f,avx512dq,avx512vl,bmi2")]
+        unsafe fn sum_rows_avx512(offsets: &[i64], products: &[Self], out: &mut [Self]) {
+            avx512::$sum_rows(offsets, products, out);
         }
     })* };
 }
-floats!(
-    f32, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_maskz_loadu_ps, _mm512_add_ps, u16;
-    f64, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_maskz_loadu_pd, _mm512_add_pd, u8
-);
+floats!(f32: sum_rows_f32, f64: sum_rows_f64);
 
 macro_rules! integers {
     ($($t:ty),*) => { $(impl Value for $t {
