@@ -68,18 +68,20 @@ def _plain(rest: Any) -> Any:
     return [_plain(item) for item in rest] if isinstance(rest, tuple | list) else rest
 
 
-def arguments_of(x: Any) -> Parts:
+def arguments_of(x: Any, has_steps: bool = False) -> Parts:
     """The parts of an argument, brought to canonical form if it is sparse.
 
     Parameters
     ----------
     x : sparray or RaggedArray
+    has_steps : bool
+        Whether the graph has shapes made of the longest rows of a ragged array, and so an argument of that length.
 
     Returns
     -------
     Parts
     """
-    rest, arrays = x._file_parts(True)
+    rest, arrays = x._file_parts(True, has_steps=True) if has_steps else x._file_parts(True)
     return Parts(type(x).__name__, _plain(rest), arrays)
 
 
@@ -171,7 +173,7 @@ def flattened(forms: list[Any], arguments: tuple[Any, ...], name: str) -> list[n
         if form is None:
             found.append(x)
             continue
-        parts = arguments_of(x)
+        parts = arguments_of(x, has_steps=kind == "RaggedArray" and form[1][1:] == [True])
         if parts.rest != form[1] or len(parts.arrays) != form[2]:
             raise ShapeError(f"{name}: argument {number}, a {kind} of shape {x.shape}, is not of the graph's shape")
         found.extend(parts.arrays)

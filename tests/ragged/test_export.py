@@ -164,13 +164,116 @@ def test_loaded_blocks_can_be_trained(tmp_path):
         numpy.testing.assert_allclose(grads[1][name], grad, rtol=1e-4, atol=1e-6)
 
 
-def test_what_needs_the_lengths_is_refused_by_name(tmp_path):
-    class Padded(gluon.HybridBlock):
-        def forward(self, x):
-            return x.to_dense()
+class Function(gluon.HybridBlock):
+    """A function of its arguments as a network."""
 
-    with pytest.raises(UnsupportedError, match="lengths of the rows"):
-        exported(Padded(), tmp_path / "padded", words(2, 1))
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *arguments):
+        return self.function(*arguments)
+
+
+FUNCTIONS = {
+    "to_dense": lambda x: x.to_dense(fill=-1),
+    "to_dense of a length": lambda x: x.to_dense(length=2),
+    "sum over axis 0": lambda x: np.sum(x, axis=0),
+    "mean over axis 0": lambda x: np.mean(x, axis=0),
+    "variance of all": np.var,
+    "argmax": lambda x: np.argmax(x, axis=1),
+    "sort": lambda x: np.sort(x, axis=1),
+    "argsort": lambda x: np.argsort(x, axis=1),
+    "flip": lambda x: np.flip(x, axis=1),
+    "first": lambda x: ragged.pool(x, "first"),
+    "last": lambda x: x[:, -1],
+    "a uniform axis": lambda x: x[:, :, ::2],
+    "joined rows": lambda x: np.concatenate([x, np.exp(x), x], axis=1),
+    "joined": lambda x: np.concatenate([x, np.exp(x)], axis=0),
+    "a matrix for each row": lambda x: np.matmul(x, np.expand_dims(np.mean(x, axis=1), 2)),
+    "padded attention": lambda x: npx.softmax(np.matmul(x.to_dense(), np.swapaxes(x.to_dense(), 1, 2)), axis=-1),
+    "ctc": lambda x: npx.ctc_loss(x, np.ones((x.shape[0], 1))),
+}
+
+
+def rows(*lengths, channels=4):
+    return ragged.array([RNG.normal(size=(n, channels)).astype("float32") for n in lengths])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_positions_and_shapes_of_any_lengths(name, tmp_path):
+    net = Function(FUNCTIONS[name])
+    symbol, _ = exported(net, tmp_path / "net", rows(3, 1, 2))
+    graph = mx.graph.load(symbol)
+    for lengths in ((3, 1, 2), (5,), (1, 9, 4, 2, 2)):
+        x = rows(*lengths)
+        assert_same(graph(x), net(x))
+
+
+class Labelled(gluon.HybridBlock):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.out = gluon.nn.Dense(3, flatten=False)
+
+    def forward(self, x):
+        y = self.layer(x)
+        return self.out(y), np.mean(y, axis=1)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda: gluon.rnn.LSTM(5, num_layers=2, layout="NTC", bidirectional=True),
+        lambda: gluon.rnn.GRU(5, layout="NTC"),
+        lambda: gluon.nn.Conv1D(5, 3, padding=2, dilation=2),
+    ],
+    ids=["lstm", "gru", "convolution"],
+)
+def test_layers_over_rows_of_any_lengths(layer, tmp_path):
+    net = Labelled(layer())
+    symbol, params = exported(net, tmp_path / "net", rows(3, 1, 2))
+    block = gluon.SymbolBlock.imports(symbol, ["x"], params)
+    for lengths in ((3, 1, 2), (5,), (1, 9, 4, 2, 2)):
+        x = rows(*lengths)
+        grads = []
+        for run in (net, block):
+            with autograd.record():
+                every, mean = run(x)
+                loss = np.square(every.values).sum() + mean.sum()
+            loss.backward()
+            found = run.collect_params()
+            grads.append({key: p.grad().asnumpy() for key, p in found.items() if p.grad_req != "null"})
+        for found, want in zip(block(x), net(x), strict=True):
+            assert_same(found, want)
+        assert grads[0].keys() == grads[1].keys()
+        for key, grad in grads[0].items():
+            # Float32 sums over all steps in another order.
+            numpy.testing.assert_allclose(grads[1][key], grad, rtol=1e-4, atol=1e-5)
+
+
+def test_graphs_with_the_longest_row_take_its_numbers_from_other_languages(tmp_path):
+    symbol, _ = exported(Function(FUNCTIONS["to_dense"]), tmp_path / "net", rows(2, 1))
+    graph, x = mx.graph.load(symbol), rows(1, 4, 0)
+    assert len(graph.arguments) == 3 and graph.num_arguments == 1
+    assert_same(graph(x.values, x.lengths(), np.arange(4)), x.to_dense(fill=-1))
+    assert graph(ragged.array([numpy.zeros((0, 4), "float32")] * 2)).shape == (2, 0, 4)
+
+
+def test_rows_that_are_too_short_are_found_when_the_graph_runs(tmp_path):
+    symbol, _ = exported(Function(FUNCTIONS["last"]), tmp_path / "net", rows(2, 1))
+    with pytest.raises(IndexError):
+        mx.graph.load(symbol)(rows(2, 0, 1))
+
+
+def test_what_makes_a_number_of_rows_of_the_lengths_is_refused_by_name(tmp_path):
+    with pytest.raises(UnsupportedError, match="number of rows of its result"):
+        exported(Function(lambda x: x[:, 1:]), tmp_path / "tail", rows(2, 1))
+    with pytest.raises(UnsupportedError, match=r"stride 1 and padding .* found kernel 3, stride 1, dilate 1 .*ing 0"):
+        exported(Labelled(gluon.nn.Conv1D(5, 3)), tmp_path / "convolution", rows(4, 3))
+    joined = Function(lambda x: np.concatenate([x, x], axis=0).to_dense())
+    with pytest.raises(UnsupportedError, match="give `to_dense` a `length`"):
+        exported(joined, tmp_path / "joined", rows(4, 3))
 
     class Sum(gluon.HybridBlock):
         def forward(self, x, y):

@@ -12,6 +12,8 @@ from mxnet._jit import Compiled, InputSpec
 from mxnet.base import PathLike
 from mxnet.error import UnsupportedError
 from mxnet.numpy import zeros
+from mxnet.ragged._array import RaggedArray
+from mxnet.ragged._traced import LongestUnknownError
 
 if TYPE_CHECKING:
     from mxnet.gluon.block import Block
@@ -41,7 +43,7 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     RuntimeError
         If the block is not hybridized or was not called yet, or shapes of its results depend on values.
     UnsupportedError
-        If its last call was with ragged arrays and it makes shapes or positions of their lengths.
+        If its last call was with ragged arrays and the number of rows of a result is made of their lengths.
     """
     from mxnet import graph as graphs
 
@@ -55,7 +57,10 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     forms = None
     with autograd.pause(), autograd.predict_mode():
         if any(map(has_parts, (*args, *kwargs.values()))):
-            found, forms = _graph_of_parts(compiled, args, kwargs, name)
+            try:
+                found, forms = _graph_of_parts(compiled, args, kwargs, name, has_steps=False)
+            except LongestUnknownError:
+                found, forms = _graph_of_parts(compiled, args, kwargs, name, has_steps=True)
         else:
             found = compiled.graph_for(args, kwargs, graphs.slot)
     if found is None:
@@ -68,12 +73,13 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     return files
 
 
-def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str) -> tuple[Any, list[Any]]:
+def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str, *, has_steps: bool) -> tuple[Any, list[Any]]:
     """The graph of a function of the parts of sparse and ragged arrays, and the forms of the function's arguments.
 
     It serves ragged arrays of any lengths and any number of rows, and sparse arrays of one shape and any number of
     stored elements. The first axis of other arguments, if it is as long as a ragged one has rows in the last call, is
-    so in all calls; their other axes keep their lengths.
+    so in all calls; their other axes keep their lengths. With `has_steps` the graph has an argument as long as the
+    longest row for each ragged axis.
     """
     from mxnet import graph as graphs
 
@@ -88,12 +94,13 @@ def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str) -> tu
     beside: list[int] = []
     for number, x in enumerate(args):
         if has_parts(x):
-            parts = arguments_of(x)
+            steps = {"has_steps": True} if has_steps and isinstance(x, RaggedArray) else {}
+            parts = arguments_of(x, **steps)
             numbers = tuple(range(len(plain), len(plain) + len(parts.arrays)))
             forms.append([parts.kind, parts.rest, len(numbers)])
             known.append(parts._replace(arrays=numbers))
             plain += parts.arrays
-            names = x._file_lengths()
+            names = x._file_lengths(**steps)
             lengths += [
                 n if n is None or (n.startswith("rows ") and n[5:].isdigit()) else f"{n} of {number}" for n in names
             ]

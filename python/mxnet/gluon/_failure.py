@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 
+from mxnet._graph_parts import has_parts
 from mxnet.numpy import ndarray
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def foreign_inputs(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 def _shown(value: Any) -> str:
     """A short description of an argument."""
-    if isinstance(value, ndarray | onp.ndarray):
+    if isinstance(value, ndarray | onp.ndarray) or has_parts(value):
         return f"{tuple(value.shape)} {value.dtype}"
     if isinstance(value, list | tuple):
         shown = ", ".join(map(_shown, value[:4]))

@@ -11,7 +11,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from mxnet import _core, autograd, error
 from mxnet._core import ndarray
-from mxnet.ragged._partition import Partition, TracedPartition
+from mxnet.ragged._partition import Partition
 
 _op = _core.namespaces["op"]
 
@@ -121,7 +121,7 @@ class RaggedArray(NDArrayOperatorsMixin):
     def shape(self) -> tuple[int | None, ...]:
         """Sizes of the axes; None for ragged ones."""
         ragged: tuple[int | None, ...] = (None,) * self.num_ragged
-        return (len(self), *ragged, *self._values.shape[1:])
+        return (self._partitions[0].count, *ragged, *self._values.shape[1:])
 
     @property
     def ndim(self) -> int:
@@ -468,24 +468,34 @@ class RaggedArray(NDArrayOperatorsMixin):
 
     # In graphs of files values and lengths are arguments.
 
-    def _file_parts(self, is_argument: bool) -> tuple[Any, tuple[ndarray, ...]]:
-        return (self.num_ragged,), (self._values, *(partition.sizes for partition in self._partitions))
+    def _file_parts(self, is_argument: bool, has_steps: bool = False) -> tuple[Any, tuple[ndarray, ...]]:
+        """Values and lengths; with `has_steps` also as many numbers as the longest rows have elements."""
+        parts = (self._values, *(partition.sizes for partition in self._partitions))
+        if not has_steps:
+            return (self.num_ragged,), parts
+        numbers = (_core.array(onp.arange(partition.longest), dtype="int64") for partition in self._partitions)
+        return (self.num_ragged, True), (*parts, *(x.to_device(self.device) for x in numbers))
 
-    def _file_lengths(self) -> list[str]:
+    def _file_lengths(self, has_steps: bool = False) -> list[str]:
         """Names of the lengths of the first axes of the parts: those with one name are equal."""
-        return ["elements", f"rows {len(self)}", *(f"rows of axis {i}" for i in range(1, self.num_ragged))]
+        axes = range(1, self.num_ragged + 1)
+        steps = [f"longest of axis {i}" for i in axes] if has_steps else []
+        return ["elements", f"rows {len(self)}", *(f"rows of axis {i}" for i in axes[:-1]), *steps]
 
     @classmethod
     def _of_file_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> RaggedArray:
-        return cls(arrays[0], *map(Partition.of_lengths, arrays[1:]))
+        return cls(arrays[0], *map(Partition.of_lengths, arrays[1 : 1 + rest[0]]))
 
     @classmethod
     def _of_traced_parts(cls, rest: Any, arrays: tuple[ndarray, ...]) -> RaggedArray:
-        values, *sizes = arrays
+        from mxnet.ragged._traced import TracedPartition
+
+        values, sizes, steps = arrays[0], arrays[1 : 1 + rest[0]], arrays[1 + rest[0] :]
         made = cls.__new__(cls)
         made._values = values
         made._partitions = tuple(
-            TracedPartition(own, inner.shape[0]) for own, inner in zip(sizes, [*sizes[1:], values], strict=True)
+            TracedPartition(own, inner.shape[0], steps[i] if steps else None)
+            for i, (own, inner) in enumerate(zip(sizes, [*sizes[1:], values], strict=True))
         )
         return made
 

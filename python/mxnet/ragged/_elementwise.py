@@ -8,6 +8,7 @@ from typing import Any
 import numpy as onp
 
 from mxnet import _core, error
+from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
 
@@ -28,12 +29,17 @@ def beside(r: RaggedArray, x: Any, name: str) -> Any:
                 f"{name}: axis {axis} is ragged in shape {r.shape}, so it must be 1 in the dense operand, found {size}"
                 f"; ragged.from_dense makes a ragged array of it"
             )
-    # First of all, so that a graph for any number of rows serves one row, too.
-    if lead[0] != r._partitions[0].count:
-        if lead[0] == 1:
-            return x.reshape(shape[1 + r.num_ragged :])
-        raise error.ShapeError(f"{name}: {lead[0]} rows of the dense operand for {len(r)} ragged rows")
-    x = x.reshape((lead[0], *shape[1 + r.num_ragged :]))
+    tail = shape[1 + r.num_ragged :]
+    count = r._partitions[0].count
+    if r._partitions[0].is_traced:
+        # Without a condition on the number of rows, so that a graph for any number serves one row, too.
+        x = np.broadcast_to(x.reshape((lead[0], *tail)), (count, *tail))
+    elif lead[0] == count:
+        x = x.reshape((count, *tail))
+    elif lead[0] == 1:
+        return x.reshape(tail)
+    else:
+        raise error.ShapeError(f"{name}: {lead[0]} rows of the dense operand for {count} ragged rows")
     for partition in r._partitions:
         x = partition.expand(x)
     return x

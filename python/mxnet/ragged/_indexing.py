@@ -57,6 +57,10 @@ def _number(key: Any, size: int, axis: int) -> int:
     return i % size
 
 
+def _is_whole(key: slice) -> bool:
+    return (key.start, key.stop, key.step) == (None, None, None)
+
+
 def _first(r: RaggedArray, key: Any) -> Any:
     """Applies the key of axis 0."""
     if _is_integer(key):
@@ -67,6 +71,8 @@ def _first(r: RaggedArray, key: Any) -> Any:
             return r.values[start:stop]
         return rows_between(_build(r.values, tuple(rest)), start, stop)
     if isinstance(key, slice):
+        if _is_whole(key):
+            return r
         start, stop, step = key.indices(len(r))
         if step == 1:
             return rows_between(r, start, max(start, stop))
@@ -91,21 +97,15 @@ def _first(r: RaggedArray, key: Any) -> Any:
 def _along(r: RaggedArray, key: Any) -> Any:
     """Applies the key of axis 1, if that is ragged, to all rows."""
     first, *rest = r._partitions
-    lengths = first.lengths
     if _is_integer(key):
-        i = operator.index(key)
-        bad = onp.flatnonzero((i >= lengths) | (i < -lengths))
-        if bad.size:
-            raise error.IndexError(f"index {i} is out of bounds for row {bad[0]}, which has {lengths[bad[0]]} elements")
-        chosen = first.host[:-1] + onp.where(i < 0, lengths + i, i)
-        if rest:
-            return rows_at(_build(r.values, tuple(rest)), chosen)
-        return np.take(r.values, np.array(chosen, dtype="int64"), axis=0)
+        chosen = first.nth(operator.index(key), "getitem")
+        return rows_at(_build(r.values, tuple(rest)), chosen.asnumpy()) if rest else np.take(r.values, chosen, axis=0)
     if not isinstance(key, slice):
         raise error.IndexError(f"a ragged axis is indexed by an integer or a slice, found {key!r}; use np.take")
-    step = 1 if key.step is None else operator.index(key.step)
-    if step == 1 and key.start is None and key.stop is None:
+    if _is_whole(key):
         return r
+    step = 1 if key.step is None else operator.index(key.step)
+    lengths = first.lengths
     if step == 0:
         raise error.ValueError("slice step cannot be zero")
     bounds = [slice(key.start, key.stop, step).indices(int(n)) for n in lengths]
@@ -152,8 +152,7 @@ def get(r: RaggedArray, key: Any) -> Any:
             found = _along(found, one)
             done = 1 if is_number else 2
         else:
-            whole = isinstance(one, slice) and (one.start, one.stop, one.step) == (None, None, None)
-            if not whole:
+            if not (isinstance(one, slice) and _is_whole(one)):
                 raise error.IndexError(f"axis {axis} is indexed after an integer or a whole slice of axis {axis - 1}")
     if not keys:
         return found

@@ -11,8 +11,7 @@ from mxnet import _core, autograd, error
 from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
-from mxnet.ragged._partition import Partition
-from mxnet.ragged._rows import _index, reversed_rows
+from mxnet.ragged._partition import Partition, _index
 
 _op, _npx = _core.namespaces["op"], _core.namespaces["npx"]
 
@@ -42,7 +41,7 @@ def matmul(a: RaggedArray, b: Any, out: Any = None, **other: Any) -> Any:
         if w.ndim > x.ndim:
             raise error.ShapeError(f"matmul: shapes {a.shape} and {w.shape}")
         return a.with_values(np.matmul(x, w))
-    if w.ndim != 3 or a.num_ragged != 1 or w.shape[0] != len(a):
+    if w.ndim != 3 or a.num_ragged != 1 or w.shape[0] != a.shape[0]:
         raise error.ShapeError(
             f"matmul: a ragged array of shape {a.shape} is multiplied by a matrix (k, m), or by one for each row "
             f"({len(a)}, k, m); found {w.shape}"
@@ -240,16 +239,11 @@ def convolution(
     apart = _one(dilate or 1, name, "dilate")
     border = _one(pad or 0, name, "pad")
     partition = data._partitions[0]
-    reach = apart * (size - 1) + 1
-    counts = onp.maximum((partition.lengths + 2 * border - reach) // step + 1, 0)
-    result = Partition.of_lengths(counts)
-    # The data row that each tap of each result reads; the row after the last one is zero.
-    taps = result.places[:, None] * step - border + onp.arange(size) * apart
-    inside = (taps >= 0) & (taps < onp.repeat(partition.lengths, counts)[:, None])
-    rows = onp.where(inside, taps + onp.repeat(partition.host[:-1], counts)[:, None], partition.total)
+    result, rows = _windows(partition, size, step, apart, border)
     x = data.values
+    # The row after the last one is zero.
     zero = np.zeros((1, channels), dtype=x.dtype, device=x.device)
-    windows = np.take(np.concatenate([x, zero]), _index(rows), axis=0)
+    windows = np.take(np.concatenate([x, zero]), rows, axis=0)
     parts = []
     for group in range(num_group):
         own = windows[:, :, group * per_group : (group + 1) * per_group].reshape((result.total, size * per_group))
@@ -260,6 +254,26 @@ def convolution(
     if bias is not None and not no_bias:
         y = y + bias
     return RaggedArray(y, result)
+
+
+def _windows(partition: Partition, size: int, step: int, apart: int, border: int) -> tuple[Partition, ndarray]:
+    """Segments of a convolution's results, and the row that each tap of each result reads: `total` outside."""
+    reach = apart * (size - 1) + 1
+    if partition.is_traced:
+        if step != 1 or 2 * border != reach - 1:
+            raise error.UnsupportedError(
+                "convolution: in a graph for a file rows must keep their lengths: stride 1 and padding "
+                f"dilate * (kernel - 1) / 2, found kernel {size}, stride {step}, dilate {apart} and padding {border}"
+            )
+        taps = np.expand_dims(partition.row_places - border, 1) + np.arange(size, dtype="int64") * apart
+        sizes = np.expand_dims(partition.expand(partition.sizes), 1)
+        inside = np.logical_and(taps >= 0, taps < sizes)
+        return partition, np.where(inside, taps + np.expand_dims(partition.row_starts, 1), partition.total)
+    counts = onp.maximum((partition.lengths + 2 * border - reach) // step + 1, 0)
+    result = Partition.of_lengths(counts)
+    taps = result.places[:, None] * step - border + onp.arange(size) * apart
+    inside = (taps >= 0) & (taps < onp.repeat(partition.lengths, counts)[:, None])
+    return result, _index(onp.where(inside, taps + onp.repeat(partition.host[:-1], counts)[:, None], partition.total))
 
 
 class _Packed:
@@ -328,7 +342,7 @@ def rnn(
         raise error.ValueError("rnn: `mode`, `state_size` and `num_layers` must be given")
     gates = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}[mode]
     directions = 1 + bool(bidirectional)
-    shape = (num_layers * directions, len(data), state_size)
+    shape = (num_layers * directions, data.shape[0], state_size)
     for what, given in (("state", state), ("state_cell", state_cell)):
         if given is not None and tuple(given.shape) != shape:
             raise error.ShapeError(f"rnn: `{what}` has shape {given.shape}, needs {shape}")
@@ -342,12 +356,29 @@ def rnn(
     sizes += [rows] * (2 * num_layers * directions)
     if tuple(parameters.shape) != (sum(sizes),):
         raise error.ShapeError(f"rnn: `parameters` has shape {parameters.shape}, these layers have {sum(sizes)}")
+    partition = data._partitions[0]
+    if partition.is_traced:
+        # The lengths are known only when the graph runs, so steps cannot be packed: rows are padded.
+        padded = np.swapaxes(data.to_dense(), 0, 1)
+        shared = {"mode": mode, "state_size": state_size, "num_layers": num_layers, "bidirectional": bidirectional}
+        every, *ends = _npx["rnn"](
+            padded,
+            parameters,
+            state,
+            state_cell,
+            partition.sizes,
+            p=p,
+            state_outputs=True,
+            use_sequence_length=True,
+            **shared,
+        )
+        y = _op["ragged_unpad"](np.swapaxes(every, 0, 1), partition.offsets, partition.total)
+        return (data.with_values(y), *ends) if state_outputs else data.with_values(y)
     parts = _op["cut"](parameters, tuple(sizes))
     matrices, biases = parts[: 2 * num_layers * directions], parts[2 * num_layers * directions :]
-    partition = data._partitions[0]
     packed = _Packed(partition)
     order, rank = _index(packed.order), _index(packed.rank)
-    back = reversed_rows(partition)
+    back = partition.mirrored
     x = data.values
     hs, cs = [], []
     for layer in range(num_layers):
@@ -402,7 +433,7 @@ def ctc_loss(
             raise error.ShapeError(f"ctc_loss: `data` must have one ragged axis, found shape {data.shape}")
         partition = data._partitions[0]
         given = label_lengths if use_label_lengths else None
-        return _ctc.of_rows(data.values, _index(partition.owners), partition.offsets, label, given, blank_label)
+        return _ctc.of_rows(data.values, partition.row_owners, partition.offsets, label, given, blank_label)
     found: ndarray = npx.ctc_loss(
         data, label, data_lengths, label_lengths, use_data_lengths, use_label_lengths, blank_label
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +14,18 @@ from mxnet._core import ndarray
 _op = _core.namespaces["op"]
 
 
+def _index(positions: Any) -> ndarray:
+    made: ndarray = _core.array(onp.ascontiguousarray(positions), dtype="int64")
+    return made
+
+
 class Partition:
     """Segments of consecutive rows: segment ``s`` is the rows ``offsets[s]`` to ``offsets[s + 1]``.
 
     The offsets are kept twice: as an array for the operators, and on the host, where shapes are made of them.
     """
+
+    is_traced = False  # whether the offsets are unknown, in a graph for a file
 
     def __init__(self, host: Any, rows: int | None = None, what: str = "offsets") -> None:
         found = onp.asarray(host.asnumpy() if isinstance(host, ndarray) else host)
@@ -105,6 +113,51 @@ class Partition:
         """The position of each row in its segment, on the host."""
         return onp.arange(self.total, dtype=onp.int64) - onp.repeat(self.host[:-1], self.lengths)
 
+    @property
+    def row_owners(self) -> ndarray:
+        """The segment of each row, int64."""
+        return _index(self.owners)
+
+    @property
+    def row_starts(self) -> ndarray:
+        """The first row of the segment of each row, int64."""
+        return _index(onp.repeat(self.host[:-1], self.lengths))
+
+    @property
+    def row_places(self) -> ndarray:
+        """The position of each row in its segment, int64."""
+        return _index(self.places)
+
+    @property
+    def mirrored(self) -> Any:
+        """Row numbers with each segment reversed, on the host."""
+        return onp.repeat(self.host[1:] - 1, self.lengths) - self.places
+
+    @property
+    def row_mirrored(self) -> ndarray:
+        """Row numbers with each segment reversed, int64."""
+        return _index(self.mirrored)
+
+    def nth(self, i: int, name: str) -> ndarray:
+        """The row number of row `i` of each segment, from the end if negative; an error if a segment is too short."""
+        bad = onp.flatnonzero((i >= self.lengths) | (i < -self.lengths))
+        if bad.size:
+            raise error.IndexError(
+                f"{name}: index {i} is out of bounds for row {bad[0]}, which has {self.lengths[bad[0]]} elements"
+            )
+        return _index(self.host[:-1] + onp.where(i < 0, self.lengths + i, i))
+
+    def columns(self) -> tuple[ndarray, ndarray]:
+        """Row numbers ordered by the position in the segment, and the offsets of the positions."""
+        counts = onp.bincount(self.places, minlength=self.longest) if self.total else onp.zeros(0, dtype=onp.int64)
+        order = onp.argsort(self.places, kind="stable")
+        return _index(order), _index(onp.concatenate([[0], onp.cumsum(counts)]))
+
+    @classmethod
+    def joined(cls, partitions: Sequence[Partition]) -> Partition:
+        """The segments of several partitions, one partition after the other."""
+        return cls.of_lengths(onp.concatenate([partition.lengths for partition in partitions]))
+
     def is_even(self) -> bool:
         """Whether all segments have the same length."""
         return bool((self.lengths == self.lengths[0]).all()) if self.count else True
@@ -127,7 +180,7 @@ class Partition:
         """An error for another partition, which names the first difference of the offsets."""
         if self is other:
             return
-        if isinstance(other, TracedPartition):
+        if other.is_traced:
             return other.check_same(self, name)
         if self.count != other.count:
             raise error.ShapeError(f"{name}: ragged arrays of {self.count} and {other.count} rows")
@@ -150,70 +203,3 @@ class Partition:
         rows = onp.asarray(rows, dtype=onp.int64)
         chosen = Partition.of_lengths(self.lengths[rows])
         return chosen, onp.repeat(self.host[rows], chosen.lengths) + chosen.places
-
-
-class TracedPartition(Partition):
-    """Segments of any lengths in a graph for a file: the lengths are an argument of it, not known on the host.
-
-    Parameters
-    ----------
-    sizes : ndarray, shape (count,), int64
-        Rows of each segment.
-    rows : int
-        Number of rows.
-    """
-
-    def __init__(self, sizes: ndarray, rows: int) -> None:
-        from mxnet import numpy as np
-
-        self._sizes = sizes
-        self._rows = rows
-        start = np.zeros(1, dtype="int64", device=sizes.device)
-        self._offsets = np.concatenate([start, np.cumsum(sizes, dtype="int64")])
-
-    @property
-    def host(self) -> Any:  # type: ignore[override]  # there is nothing to write to
-        """Not known: raises `UnsupportedError`."""
-        raise error.UnsupportedError(
-            "export: a graph in a file is for ragged arrays of any lengths, and this function makes shapes or "
-            "positions of the lengths of the rows\n  hint: export the part of the network that does not"
-        )
-
-    @property
-    def count(self) -> int:
-        """Number of segments."""
-        found: int = self._sizes.shape[0]
-        return found
-
-    @property
-    def total(self) -> int:
-        """Number of rows."""
-        return self._rows
-
-    @property
-    def offsets(self) -> ndarray:
-        """The offsets, computed in the graph."""
-        return self._offsets
-
-    @property
-    def sizes(self) -> ndarray:
-        """The lengths, an argument of the graph."""
-        return self._sizes
-
-    def has_empty(self) -> bool:
-        """False: rows without elements are not known to a graph."""
-        return False
-
-    def same(self, other: Partition) -> bool:
-        """Whether both are the same argument."""
-        return self is other or (isinstance(other, TracedPartition) and other._sizes is self._sizes)
-
-    def check_same(self, other: Partition, name: str) -> None:
-        """Refuse offsets that are another argument of the graph, whose values are not known."""
-        if not self.same(other):
-            raise error.UnsupportedError(
-                f"{name}: in a graph for a file two ragged arguments cannot be told to have the same lengths\n"
-                "  hint: join their values along a uniform axis, to one argument"
-            )
-
-    __hash__ = object.__hash__

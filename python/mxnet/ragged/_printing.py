@@ -34,6 +34,8 @@ def _rows(r: RaggedArray, margin: str) -> str:
 
 def shown(r: RaggedArray) -> str:
     """The array as nested lists, with elisions."""
+    if any(partition.is_traced for partition in r._partitions):
+        return f"<ragged array of shape {r.shape} and dtype {r.dtype} in a trace>"
     text = _HEAD + _rows(r, " " * len(_HEAD))
     if not r.size:
         text += f", shape={r.shape}"

@@ -34,11 +34,8 @@ def _columns(r: RaggedArray, name: str) -> tuple[ndarray, ndarray]:
         raise error.UnsupportedError(
             f"{name}: axis 0 of {r.num_ragged} ragged axes cannot be reduced; reduce the ragged axes first"
         )
-    partition = r._partitions[0]
-    order = onp.argsort(partition.places, kind="stable")
-    counts = onp.bincount(partition.places, minlength=partition.longest) if partition.total else onp.zeros(0)
-    offsets = onp.concatenate([[0], onp.cumsum(counts)]).astype(onp.int64)
-    return np.take(r.values, np.array(order, dtype="int64"), axis=0), _core.array(offsets, dtype="int64")
+    order, offsets = r._partitions[0].columns()
+    return np.take(r.values, order, axis=0), offsets
 
 
 def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
@@ -135,7 +132,7 @@ def _counts(r: RaggedArray, axis: Any, dtype: Any, keepdims: bool, shown: str) -
         if one > r.num_ragged:
             uniform *= r.values.shape[one - r.num_ragged]
     if len(axes) == r.ndim:
-        return max(r.size, 0)
+        return r.size
     ragged = tuple(one for one in axes if one <= r.num_ragged)
     if not ragged:
         return uniform
@@ -221,9 +218,9 @@ def _position(name: str) -> Callable[..., Any]:
         is_best = x.values == spread
         if x.dtype.kind in "fV":
             is_best = np.logical_or(is_best, np.isnan(x.values))
-        places = _core.array(partition.places, dtype="int64").reshape((-1,) + (1,) * (x.values.ndim - 1))
-        far = partition.longest
-        found = _op["ragged_min"](np.where(is_best, places, far), partition.offsets)
+        places = partition.row_places.reshape((partition.total,) + (1,) * (x.values.ndim - 1))
+        # Every place is below the number of rows.
+        found = _op["ragged_min"](np.where(is_best, places, partition.total), partition.offsets)
         if keepdims:
             found = np.expand_dims(found, 1)
         return found if a.num_ragged == 1 else RaggedArray(found, *a._partitions[:-1])

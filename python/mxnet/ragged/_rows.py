@@ -13,13 +13,10 @@ from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
 from mxnet.ragged._indexing import rows_at, rows_between
-from mxnet.ragged._partition import Partition
+from mxnet.ragged._partition import Partition, _index
+from mxnet.ragged._traced import TracedPartition
 
 _op = _core.namespaces["op"]
-
-
-def _index(positions: Any) -> ndarray:
-    return _core.array(onp.ascontiguousarray(positions), dtype="int64")
 
 
 def _all_ragged(arrays: Sequence[Any], name: str) -> list[RaggedArray]:
@@ -47,20 +44,25 @@ def concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: 
             first._check_same(x, "concatenate")
         return first.with_values(np.concatenate([x.values for x in found], axis=at - first.num_ragged))
     if at == 0:
-        partitions = [
-            Partition.of_lengths(onp.concatenate([x._partitions[i].lengths for x in found]))
-            for i in range(first.num_ragged)
-        ]
+        partitions = []
+        for i in range(first.num_ragged):
+            parts = [x._partitions[i] for x in found]
+            kind = TracedPartition if any(part.is_traced for part in parts) else Partition
+            partitions.append(kind.joined(parts))
         return RaggedArray(np.concatenate([x.values for x in found], axis=0), *partitions)
     if at > 1:
         raise error.UnsupportedError(f"concatenate: over axis {at} of shape {first.shape} there is no operator")
     for x in found[1:]:
         if len(x) != len(first):
             raise error.ShapeError(f"concatenate: arrays of {len(first)} and {len(x)} rows")
+    parts = [x._partitions[0] for x in found]
+    if first.num_ragged == 1 and any(part.is_traced for part in parts):
+        beside, order = TracedPartition.beside(parts)
+        return RaggedArray(np.take(np.concatenate([x.values for x in found], axis=0), order, axis=0), beside)
     # Row i of the result consists of row i of each array.
     rows = onp.arange(len(first) * len(found)).reshape(len(found), len(first)).T.ravel()
     together = rows_at(concatenate(found, 0), rows)
-    lengths = onp.sum([x._partitions[0].lengths for x in found], axis=0)
+    lengths = onp.sum([part.lengths for part in parts], axis=0)
     return RaggedArray(together.values, Partition.of_lengths(lengths), *together._partitions[1:])
 
 
@@ -144,9 +146,8 @@ def argsort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None,
     at, found = _order(a, axis, "argsort")
     if found is None:
         return a.with_values(np.argsort(a.values, axis=at - a.num_ragged))
-    partition = a._partitions[-1]
-    starts = _index(onp.repeat(partition.host[:-1], partition.lengths))
-    return a.with_values(found - starts.reshape((-1,) + (1,) * (a.values.ndim - 1)))
+    starts = a._partitions[-1].row_starts
+    return a.with_values(found - starts.reshape((starts.shape[0],) + (1,) * (a.values.ndim - 1)))
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
@@ -242,12 +243,7 @@ def flip(m: RaggedArray, axis: Any = None) -> Any:
         return m[::-1]
     if at != m.num_ragged:
         raise error.UnsupportedError(f"flip: over axis {at} of shape {m.shape} there is no operator")
-    return m.with_values(np.take(m.values, _index(reversed_rows(m._partitions[-1])), axis=0))
-
-
-def reversed_rows(partition: Partition) -> Any:
-    """Row numbers with each segment reversed."""
-    return onp.repeat(partition.host[1:] - 1, partition.lengths) - partition.places
+    return m.with_values(np.take(m.values, m._partitions[-1].row_mirrored, axis=0))
 
 
 def reshape(a: RaggedArray, shape: Any = None, order: str = "C", **other: Any) -> Any:

@@ -10,7 +10,6 @@ from mxnet import _core, error
 from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
-from mxnet.ragged._rows import _index
 
 _op = _core.namespaces["op"]
 
@@ -218,9 +217,8 @@ def pool(x: RaggedArray, mode: str = "mean") -> Any:
     if mode not in ("first", "last"):
         raise error.ValueError(f"pool: there is no mode {mode!r}, but mean, max, min, sum, first, last")
     partition = x._partitions[-1]
-    empty = onp.flatnonzero(partition.lengths == 0)
-    if empty.size:
-        raise error.ValueError(f"pool: row {empty[0]} has no element, so none is the {mode}")
-    at = partition.host[:-1] if mode == "first" else partition.host[1:] - 1
-    found = np.take(x.values, _index(at), axis=0)
+    if not partition.is_traced and partition.has_empty():
+        row = onp.flatnonzero(partition.lengths == 0)[0]
+        raise error.ValueError(f"pool: row {row} has no element, so none is the {mode}")
+    found = np.take(x.values, partition.nth(0 if mode == "first" else -1, "pool"), axis=0)
     return found if axis == 1 else RaggedArray(found, *x._partitions[:-1])
