@@ -256,13 +256,23 @@ def test_logging_tells_epochs_batches_and_metrics():
             lines.append(record.getMessage())
 
     estimator.logger.handlers = [Collecting()]
+    trainer = repr(estimator.trainer)
     estimator.fit(loader(), epochs=1, event_handlers=[est.LoggingHandler(2, estimator.train_metrics)])
     assert [line.split(",")[0].split(" in ")[0] for line in lines] == [
-        "training begins: optimizer Adam",
+        "training begins: Estimator(\n  net: HybridSequential",
         "batch 2",
         "batch 4",
         "epoch 1",
         "training ends after 1 epochs",
+    ]
+    assert lines[0].splitlines()[1:] == [
+        "  net: HybridSequential, 50 parameters",  # (3 + 1) * 8 + (8 + 1) * 2
+        "  loss: SoftmaxCrossEntropyLoss(batch_axis=0, w=None)",
+        f"  trainer: {trainer}",
+        "  devices: cpu(0)",
+        "  training metrics: Accuracy, Loss",
+        "  validation metrics: Accuracy, Loss",
+        ")",
     ]
     value = estimator.train_metrics[0].get()[1]
     assert f"training accuracy: {value:.4f}, training loss: " in lines[-2]

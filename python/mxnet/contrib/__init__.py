@@ -1,10 +1,10 @@
-"""What MXNet keeps under this name and has no other place: vocabularies and vectors of words."""
+"""What MXNet keeps under this name and has no other place: vectors of words, and files for TensorBoard."""
 
 from __future__ import annotations
 
 from mxnet._renamed import attribute_finder
-from mxnet.contrib import text
+from mxnet.contrib import tensorboard, text
 
-__all__ = ["text"]
+__all__ = ["tensorboard", "text"]
 
 __getattr__ = attribute_finder(__name__)

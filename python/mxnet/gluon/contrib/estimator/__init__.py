@@ -17,20 +17,31 @@ from mxnet.gluon.contrib.estimator.event_handler import (
     TrainEnd,
     ValidationHandler,
 )
+from mxnet.gluon.contrib.estimator.predefined import (
+    ClassificationEstimator,
+    LanguageModelEstimator,
+    RegressionEstimator,
+)
+from mxnet.gluon.contrib.estimator.progress_handler import ProgressBarHandler, TensorBoardHandler
 
 __all__ = [
     "BatchBegin",
     "BatchEnd",
     "BatchProcessor",
     "CheckpointHandler",
+    "ClassificationEstimator",
     "EarlyStoppingHandler",
     "EpochBegin",
     "EpochEnd",
     "Estimator",
     "GradientUpdateHandler",
+    "LanguageModelEstimator",
     "LoggingHandler",
     "MetricHandler",
+    "ProgressBarHandler",
+    "RegressionEstimator",
     "StoppingHandler",
+    "TensorBoardHandler",
     "TrainBegin",
     "TrainEnd",
     "ValidationHandler",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 import logging
+import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any
 
 from mxnet import numpy as np
@@ -60,6 +61,18 @@ def _renamed(metric: EvalMetric, prefix: str) -> EvalMetric:
     return twin
 
 
+def _numbers(net: Block) -> str:
+    """How many parameters a network has, and whether all sizes are known."""
+    parameters = dict.fromkeys(net.collect_params().values())
+    known = [
+        parameter.shape
+        for parameter in parameters
+        if parameter.shape is not None and min(parameter.shape, default=1) > 0
+    ]
+    waiting = len(parameters) - len(known)
+    return f"{sum(map(math.prod, known)):,} parameters" + (f", {waiting} of unknown size" if waiting else "")
+
+
 class Estimator:
     """A training loop: batches, losses, updates, metrics, validation and logging, each as an event handler.
 
@@ -90,6 +103,8 @@ class Estimator:
         Number of whole epochs and of batches that are done, those before a checkpoint included.
     batch_in_epoch : int
         Number of batches of the current epoch that are done.
+    num_batches : int or None
+        Number of batches of an epoch, if the data tells, while it is trained.
 
     Raises
     ------
@@ -146,16 +161,39 @@ class Estimator:
                 waiting = {p for p in block.collect_params().values() if not p._data and not p.is_deferred}
                 for parameter in waiting:
                     parameter.initialize(None, self.device, initializer)
-        self.trainer = Trainer(net.collect_params(), "sgd", {"learning_rate": 0.001}) if trainer is None else trainer
+        self.trainer = self._default_trainer() if trainer is None else trainer
         self._logger = logging.Logger("mxnet.estimator", logging.INFO)
         self._logger.addHandler(logging.StreamHandler(sys.stdout))
         self.batch_axis = 0
+        self.num_batches: int | None = None
         self.is_training = False
         self._start()
 
+    def _default_trainer(self) -> Trainer:
+        return Trainer(self.net.collect_params(), "sgd", {"learning_rate": 0.001})
+
+    def _default_metrics(self) -> list[EvalMetric]:
+        return [make() for kind, make in _METRICS.items() if isinstance(self.loss, kind)]
+
+    def __repr__(self) -> str:
+        return "\n".join((f"{type(self).__name__}(", *(f"  {line}" for line in self._configuration()), ")"))
+
+    def _configuration(self) -> list[str]:
+        lines = [f"net: {type(self.net).__name__}, {_numbers(self.net)}"]
+        if self.val_net is not self.net:
+            lines.append(f"validation net: {type(self.val_net).__name__}, {_numbers(self.val_net)}")
+        lines.append(f"loss: {self.loss!r}")
+        if self.val_loss is not self.loss:
+            lines.append(f"validation loss: {self.val_loss!r}")
+        lines.append(f"trainer: {self.trainer!r}")
+        lines.append(f"devices: {', '.join(map(str, self.device))}")
+        for name, found in (("training", self._train_metrics), ("validation", self._val_metrics)):
+            lines.append(f"{name} metrics: {', '.join(type(metric).__name__ for metric in found)}")
+        return lines
+
     def _set_metrics(self, train: Any, val: Any) -> None:
         if train is None:
-            basic = [make() for kind, make in _METRICS.items() if isinstance(self.loss, kind)]
+            basic = self._default_metrics()
             self._train_metrics = [_renamed(metric, "training") for metric in basic]
         else:
             basic = _as_metrics(train, "train_metrics")
@@ -273,6 +311,7 @@ class Estimator:
         if (epochs is None) == (batches is None):
             raise ValueError(f"fit: exactly one of `epochs` and `batches` must be given, found {epochs} and {batches}")
         self.batch_axis = batch_axis
+        self.num_batches = len(train_data) if isinstance(train_data, Sized) else None
         handlers = self._handlers(val_data, epochs, batches, event_handlers)
         self._start()
         self.is_training = True

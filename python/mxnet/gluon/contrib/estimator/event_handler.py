@@ -374,7 +374,7 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
 
 
 class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, BatchEnd):
-    """Logs the metrics and the time of training by the logger of the estimator.
+    """Logs the configuration, the metrics and the time of training by the logger of the estimator.
 
     Parameters
     ----------
@@ -416,9 +416,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
     def train_begin(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         self._train_start = time.perf_counter()
-        rate = estimator.trainer.learning_rate
-        name = type(estimator.trainer.optimizer).__name__
-        estimator.logger.info("training begins: optimizer %s, learning rate %.4g", name, rate)
+        estimator.logger.info("training begins: %r", estimator)
 
     def train_end(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         seconds = time.perf_counter() - self._train_start
