@@ -4,6 +4,8 @@ All numbers are little-endian:
 
     list     u64 0x112, u64 0, u64 n, n arrays, u64 m, m names (u64 length, letters); m is n or 0
     array    version 3, 2: u32 0xF993FACA or 0xF993FAC9, i32 storage (0 is dense), shape, place, elements
+                           storage 1 (rows) and 2 (csr): before the shape that of the stored elements, and after the
+                           place i32 type, i32 type and shape of each index array, elements, index arrays
              version 1:    u32 0xF993FAC8, shape, place, elements
              version 0:    u32 number of axes, u32 sizes, place, elements
     shape    i32 number of axes (version 1: u32), i64 sizes
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Any
 
 import numpy as onp
 
@@ -33,6 +36,8 @@ _TYPES = {
     9: "uint16", 10: "uint32", 11: "uint64", 12: "bfloat16",
 }  # fmt: skip
 _MOST_AXES = 32
+# How many arrays of indices there are, by the number of the storage: rows; pointers and columns.
+_INDEX_ARRAYS = {1: 1, 2: 2}
 
 
 class _Reader:
@@ -57,13 +62,15 @@ class _Reader:
             raise FileFormatError(f"an array of {count} axes at byte {self._at}")
         return struct.unpack(f"<{count}{kind}", self.take(count * struct.calcsize(f"<{kind}")))
 
-    def array(self) -> ndarray | None:
+    def array(self) -> Any:
         """The next array; None if it was saved without elements."""
         version = self.number("I")
         if version in (_V2, _V3):
             storage = self.number("i")
+            if storage in _INDEX_ARRAYS:
+                return self.sparse(storage)
             if storage != 0:
-                raise FileFormatError(f"an array of storage {storage} at byte {self._at}; dense arrays are read only")
+                raise FileFormatError(f"an array of storage {storage} at byte {self._at}")
             shape = self.numbers("q", self.number("i"))
             # For an array without elements, version 2 writes no axes, version 3 a negative size.
             if (version == _V2 and not shape) or any(size < 0 for size in shape):
@@ -77,10 +84,15 @@ class _Reader:
             if not shape:
                 return None
         self.take(8)
+        return self.elements(self.type(), shape)
+
+    def type(self) -> str:
         kind = self.number("i")
         if kind not in _TYPES:
             raise FileFormatError(f"an array of type number {kind} at byte {self._at}")
-        name = _TYPES[kind]
+        return _TYPES[kind]
+
+    def elements(self, name: str, shape: tuple[int, ...]) -> ndarray:
         stored = onp.dtype("uint16" if name == "bfloat16" else name).newbyteorder("<")
         elements = onp.frombuffer(self.take(math.prod(shape) * stored.itemsize), stored).reshape(shape)
         if name == "bfloat16":
@@ -89,11 +101,30 @@ class _Reader:
             return np.array(wide, dtype="bfloat16")
         return np.array(elements, dtype=name)
 
+    def sparse(self, storage: int) -> Any:
+        """The rest of a sparse array."""
+        from mxnet import sparse  # a program without sparse arrays need not import it
+
+        stored, shape = (self.numbers("q", self.number("i")) for _ in range(2))
+        self.take(8)
+        name = self.type()
+        kinds = [(self.type(), self.numbers("q", self.number("i"))) for _ in range(_INDEX_ARRAYS[storage])]
+        if any(size < 0 for sizes in (stored, shape, *(sizes for _, sizes in kinds)) for size in sizes):
+            raise FileFormatError(f"a sparse array with a negative size at byte {self._at}")
+        data = self.elements(name, stored)
+        indices = [self.elements(*kind) for kind in kinds]
+        try:
+            if storage == 1:
+                return sparse.row_sparse_array((data, indices[0]), shape=shape)
+            return sparse.csr_array((data, indices[1], indices[0]), shape=shape)
+        except (ValueError, TypeError, IndexError) as error:
+            raise FileFormatError(f"a sparse array before byte {self._at} does not fit: {error}") from error
+
     def text(self) -> str:
         return bytes(self.take(self.number("Q"))).decode()
 
 
-def load_legacy(path: PathLike) -> dict[str, ndarray] | list[ndarray]:
+def load_legacy(path: PathLike) -> dict[str, Any] | list[Any]:
     """Read a binary list of arrays.
 
     Parameters
@@ -102,7 +133,7 @@ def load_legacy(path: PathLike) -> dict[str, ndarray] | list[ndarray]:
 
     Returns
     -------
-    dict of str to ndarray, or list of ndarray
+    dict of str to ndarray or sparse array, or list of them
         A list if the arrays have no names.
 
     Raises
@@ -110,7 +141,7 @@ def load_legacy(path: PathLike) -> dict[str, ndarray] | list[ndarray]:
     OSError
         If the file cannot be read.
     FileFormatError
-        If it is truncated, damaged, or holds sparse arrays.
+        If it is truncated or damaged.
     """
     with open(path, "rb") as file:
         reader = _Reader(file.read())
@@ -118,7 +149,7 @@ def load_legacy(path: PathLike) -> dict[str, ndarray] | list[ndarray]:
         if bytes(reader.take(8)) != _LIST_MAGIC:
             raise FileFormatError("no list of arrays")
         reader.take(8)
-        arrays: list[ndarray] = []
+        arrays: list[Any] = []
         for number in range(reader.number("Q")):
             array = reader.array()
             if array is None:

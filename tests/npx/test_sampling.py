@@ -103,11 +103,11 @@ def test_deformable_layers_begin_as_convolutions_and_learn(kind):
         net.cast("float64")
     x = GENERATOR.normal(size=(2, 2, 4, 3))
     layer(np.array(x)), plain(np.array(x))
-    plain.weight.set_data(layer.weight.data())
+    plain.weight.set_data(layer.deformable_conv_weight.data())
     onp.testing.assert_allclose(layer(np.array(x)).asnumpy(), plain(np.array(x)).asnumpy(), rtol=1e-12, atol=1e-12)
     # Places stay between the same pixels, as the slope jumps where they cross one.
-    layer.offset.weight.set_data(GENERATOR.uniform(-0.01, 0.01, size=layer.offset.weight.shape))
-    layer.offset.bias.set_data(onp.full(layer.offset.bias.shape, 0.3))
+    layer.offset_weight.set_data(GENERATOR.uniform(-0.01, 0.01, size=layer.offset_weight.shape))
+    layer.offset_bias.set_data(onp.full(layer.offset_bias.shape, 0.3))
     check_numeric_gradient(layer, [x], rtol=1e-5, atol=1e-7)
     assert repr(layer).startswith(f"{kind.__name__}(2 -> 3, kernel_size=(3, 3)")
 

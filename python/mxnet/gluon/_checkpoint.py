@@ -42,7 +42,8 @@ def load_arrays(path: PathLike) -> dict[str, ndarray]:
     Returns
     -------
     dict of str to ndarray
-        Without ``arg:`` and ``aux:``, which files of symbols have in front of names.
+        Without ``arg:`` and ``aux:``, which files of symbols have in front of names. Sparse arrays of older files are
+        made dense.
 
     Raises
     ------
@@ -60,4 +61,7 @@ def load_arrays(path: PathLike) -> dict[str, ndarray]:
         raise FileFormatError(f"{os.fspath(path)!r} is damaged or no parameter file: {error}") from error
     if not isinstance(arrays, dict):
         raise FileFormatError(f"{os.fspath(path)!r} is no parameter file: its arrays have no names")
-    return {name.removeprefix("arg:").removeprefix("aux:"): array for name, array in arrays.items()}
+    return {
+        name.removeprefix("arg:").removeprefix("aux:"): array.todense() if hasattr(array, "todense") else array
+        for name, array in arrays.items()
+    }

@@ -43,9 +43,15 @@ def load_parameters(block: Block, arrays: Mapping[str, ndarray], options: LoadOp
         If parameters are missing or extra, or a shape differs.
     TypeError
         If a dtype differs and the options do not allow to convert.
+
+    Notes
+    -----
+    MXNet 2.0 beta stored one vector ``rnn_param`` for all parameters of a recurrent layer; it is cut into these.
     """
     if options.dtype_source not in ("current", "saved"):
         raise ValueError(f"`dtype_source` must be 'current' or 'saved', found {options.dtype_source!r}")
+    if any(name.split(".")[-1] == _PACKED for name in arrays):
+        arrays = _unpacked(block, dict(arrays), "")
     params = block.collect_params()
     names: dict[int, list[str]] = {}
     for name, parameter in params.items():
@@ -64,3 +70,16 @@ def load_parameters(block: Block, arrays: Mapping[str, ndarray], options: LoadOp
         parameter._check_loadable(array, options.cast_dtype, f"{source}, {name!r}")
     for parameter, _, array in wanted:
         parameter._load_init(array, options.device, options.dtype_source)
+
+
+_PACKED = "rnn_param"
+
+
+def _unpacked(block: Block, arrays: dict[str, ndarray], prefix: str) -> dict[str, ndarray]:
+    """The arrays with the vectors of recurrent layers in and below a block cut into their parameters."""
+    cut = getattr(block, "_cut_packed", None)
+    if cut is not None and prefix + _PACKED in arrays:
+        arrays |= {prefix + name: part for name, part in cut(arrays.pop(prefix + _PACKED)).items()}
+    for name, child in block._children.items():
+        arrays = _unpacked(child, arrays, f"{prefix}{name}.")
+    return arrays

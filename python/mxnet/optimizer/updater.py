@@ -153,6 +153,11 @@ class Updater:
         ValueError
             If an optimizer of another class was saved.
         """
+        if states.startswith(b"\x80"):
+            raise FileFormatError(
+                f"states that were pickled ({len(states)} bytes), as MXNet 1.x and 2.0 beta wrote them, are not read: "
+                "unpickling runs code; begin with new states"
+            )
         try:
             with onp.load(io.BytesIO(states), allow_pickle=False) as archive:
                 members = {name: archive[name] for name in archive.files}

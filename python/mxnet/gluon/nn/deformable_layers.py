@@ -8,7 +8,7 @@ from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.nn.activations import optional_activation
-from mxnet.gluon.nn.conv_layers import Conv2D, Size, sizes
+from mxnet.gluon.nn.conv_layers import Size, sizes
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
 
@@ -88,30 +88,29 @@ class DeformableConvolution(HybridBlock):
         self._dilation = sizes(dilation, 2, "dilation")
         self._groups = groups
         self._deformable_groups = num_deformable_group
-        self.offset = Conv2D(
-            num_deformable_group * self._per_tap * self._kernel[0] * self._kernel[1],
-            self._kernel,
-            self._strides,
-            self._padding,
-            self._dilation,
-            use_bias=offset_use_bias,
-            weight_initializer=offset_weight_initializer,
-            bias_initializer=offset_bias_initializer,
-            in_channels=in_channels,
+        self._offsets = offsets = num_deformable_group * self._per_tap * self._kernel[0] * self._kernel[1]
+        self.offset_weight = Parameter(
+            "offset_weight",
+            shape=(offsets, in_channels or -1, *self._kernel),
+            init=offset_weight_initializer,
+            allow_deferred_init=True,
         )
-        self.weight = Parameter(
-            "weight",
+        self.offset_bias: Parameter | None = None
+        if offset_use_bias:
+            self.offset_bias = Parameter("offset_bias", shape=(offsets,), init=offset_bias_initializer)
+        self.deformable_conv_weight = Parameter(
+            "deformable_conv_weight",
             shape=(channels, in_channels // groups or -1, *self._kernel),
             init=weight_initializer,
             allow_deferred_init=True,
         )
-        self.bias: Parameter | None = None
+        self.deformable_conv_bias: Parameter | None = None
         if use_bias:
-            self.bias = Parameter("bias", shape=(channels,), init=bias_initializer)
+            self.deformable_conv_bias = Parameter("deformable_conv_bias", shape=(channels,), init=bias_initializer)
         self.act = optional_activation(activation)
 
     def __repr__(self) -> str:
-        known = max(self.weight.shape[1] * self._groups, 0) if self.weight.shape else 0
+        known = max(self.offset_weight.shape[1], 0) if self.offset_weight.shape else 0
         parts = [f"{known or None} -> {self._channels}", f"kernel_size={self._kernel}", f"stride={self._strides}"]
         if any(self._padding):
             parts.append(f"padding={self._padding}")
@@ -126,12 +125,29 @@ class DeformableConvolution(HybridBlock):
         ----------
         x : ndarray, shape (n, c, h, w)
         """
-        self.weight.shape = (self._channels, x.shape[1] // self._groups, *self._kernel)
+        self.offset_weight.shape = (self._offsets, x.shape[1], *self._kernel)
+        self.deformable_conv_weight.shape = (self._channels, x.shape[1] // self._groups, *self._kernel)
+
+    def _offset(self, x: ndarray) -> ndarray:
+        """What the other convolution says of each tap."""
+        bias = None if self.offset_bias is None else self.offset_bias.data(x.device)
+        found: ndarray = npx.convolution(
+            x,
+            self.offset_weight.data(x.device),
+            bias,
+            kernel=self._kernel,
+            stride=self._strides,
+            dilate=self._dilation,
+            pad=self._padding,
+            num_filter=self._offsets,
+            no_bias=bias is None,
+        )
+        return found
 
     def _arguments(self, x: ndarray) -> dict[str, Any]:
         return {
-            "weight": self.weight.data(x.device),
-            "bias": None if self.bias is None else self.bias.data(x.device),
+            "weight": self.deformable_conv_weight.data(x.device),
+            "bias": None if self.deformable_conv_bias is None else self.deformable_conv_bias.data(x.device),
             "kernel": self._kernel,
             "stride": self._strides,
             "dilate": self._dilation,
@@ -156,7 +172,7 @@ class DeformableConvolution(HybridBlock):
         -------
         ndarray, shape (n, channels, out_h, out_w)
         """
-        out: ndarray = npx.deformable_convolution(x, self.offset(x), **self._arguments(x))
+        out: ndarray = npx.deformable_convolution(x, self._offset(x), **self._arguments(x))
         return self._activated(out)
 
 
@@ -197,7 +213,7 @@ class ModulatedDeformableConvolution(DeformableConvolution):
         -------
         ndarray, shape (n, channels, out_h, out_w)
         """
-        found = self.offset(x)
+        found = self._offset(x)
         taps = found.shape[1] // 3
         offset, mask = np.split(found, [2 * taps], axis=1)
         out: ndarray = npx.modulated_deformable_convolution(x, offset, npx.sigmoid(mask) * 2, **self._arguments(x))

@@ -7,9 +7,11 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
+from mxnet._rnn_layout import packed_input_size
 from mxnet.base import DTypeLike
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.parameter import Parameter
+from mxnet.gluon.utils import split_rnn_params
 from mxnet.numpy import ndarray
 
 __all__ = ["GRU", "LSTM", "RNN"]
@@ -80,6 +82,12 @@ class _RNNLayer(HybridBlock):
     def _make(self, name: str, shape: tuple[int, ...], init: Any, dtype: DTypeLike) -> None:
         setattr(self, name, Parameter(name, shape=shape, init=init, dtype=dtype, allow_deferred_init=True))
         self._names.append(name)
+
+    def _cut_packed(self, vector: ndarray) -> dict[str, ndarray]:
+        """Parameters of a packed vector, by their names."""
+        sizes = (self._hidden_size, self._directions == 2, self._projection_size)
+        input_size = packed_input_size(vector.size, self._mode, self._num_layers, *sizes)
+        return split_rnn_params(vector, self._mode, self._num_layers, input_size, *sizes)
 
     def __repr__(self) -> str:
         parts = [f"{self._input_size or None} -> {self._hidden_size}", self._layout]

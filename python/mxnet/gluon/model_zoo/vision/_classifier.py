@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from typing import Any, TypeVar
 
@@ -52,13 +53,14 @@ class Classifier(HybridBlock):
 
 
 def load_pretrained(net: _Net, name: str, root: PathLike, device: DeviceLike) -> _Net:
-    """Read the weights of a network from ``<root>/<name>.safetensors``.
+    """Read the weights of a network from ``<root>/<name>.safetensors``, or ``.params`` as MXNet 1.x and 2.x wrote it.
 
     Parameters
     ----------
     net : Block
     name : str
-        Name of the model, as in `get_model`.
+        Name of the model, as in `get_model`. A file of older programs may have a hash behind it,
+        ``<name>-0a1b2c3d.params``.
     root : path
         A folder; ``~`` stands for the home folder.
     device : Device or sequence of Device
@@ -76,10 +78,14 @@ def load_pretrained(net: _Net, name: str, root: PathLike, device: DeviceLike) ->
     FileFormatError, ValueError, TypeError
         See `Block.load_parameters`.
     """
-    path = os.path.join(os.path.expanduser(os.fspath(root)), f"{name}.safetensors")
-    if not os.path.isfile(path):
+    start = os.path.join(os.path.expanduser(os.fspath(root)), name)
+    hashed = sorted(glob.glob(f"{glob.escape(start)}-{'[0-9a-f]' * 8}.params"))
+    candidates = [f"{start}.safetensors", f"{start}.params", *hashed]
+    path = next((path for path in candidates if os.path.isfile(path)), None)
+    if path is None:
         raise FileNotFoundError(
-            f"{name}: `pretrained=True` reads the local file {path!r}, which does not exist; nothing is downloaded"
+            f"{name}: `pretrained=True` reads the local file {candidates[0]!r}, which does not exist; nothing is "
+            "downloaded"
         )
     net.load_parameters(path, device=device)
     return net

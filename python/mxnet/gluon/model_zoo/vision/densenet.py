@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mxnet import numpy as np
 from mxnet.base import PathLike
-from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
 from mxnet.gluon.nn import (
     Activation,
@@ -17,11 +15,12 @@ from mxnet.gluon.nn import (
     Dense,
     Dropout,
     Flatten,
+    HybridConcatenate,
     HybridSequential,
+    Identity,
     MaxPool2D,
 )
 from mxnet.gluon.parameter import DeviceLike
-from mxnet.numpy import ndarray
 
 __all__ = ["DenseNet", "get_densenet", "densenet121", "densenet161", "densenet169", "densenet201"]
 
@@ -34,26 +33,22 @@ _SIZES = {
 }
 
 
-class _DenseLayer(HybridBlock):
-    """Appends the channels that it computes to its input."""
-
-    def __init__(self, growth_rate: int, bn_size: int, dropout: float) -> None:
-        super().__init__()
-        self.body = HybridSequential()
-        self.body.add(
-            BatchNorm(),
-            Activation("relu"),
-            Conv2D(bn_size * growth_rate, kernel_size=1, use_bias=False),
-            BatchNorm(),
-            Activation("relu"),
-            Conv2D(growth_rate, kernel_size=3, padding=1, use_bias=False),
-        )
-        if dropout:
-            self.body.add(Dropout(dropout))
-
-    def forward(self, x: ndarray) -> ndarray:
-        """Images (n, c, h, w) to (n, c + growth_rate, h, w)."""
-        return np.concatenate([x, self.body(x)], axis=1)
+def _dense_layer(growth_rate: int, bn_size: int, dropout: float) -> HybridConcatenate:
+    """Appends the channels that it computes to its input: (n, c, h, w) to (n, c + growth_rate, h, w)."""
+    body = HybridSequential()
+    body.add(
+        BatchNorm(),
+        Activation("relu"),
+        Conv2D(bn_size * growth_rate, kernel_size=1, use_bias=False),
+        BatchNorm(),
+        Activation("relu"),
+        Conv2D(growth_rate, kernel_size=3, padding=1, use_bias=False),
+    )
+    if dropout:
+        body.add(Dropout(dropout))
+    layer = HybridConcatenate(axis=1)
+    layer.add(Identity(), body)
+    return layer
 
 
 class DenseNet(Classifier):
@@ -108,7 +103,7 @@ class DenseNet(Classifier):
         for number, num_layers in enumerate(block_config):
             block = HybridSequential()
             for _ in range(num_layers):
-                block.add(_DenseLayer(growth_rate, bn_size, dropout))
+                block.add(_dense_layer(growth_rate, bn_size, dropout))
             self.features.add(block)
             channels += num_layers * growth_rate
             if number + 1 < len(block_config):

@@ -101,8 +101,8 @@ def _of_8() -> HybridConcatenate:
     """For images of 8 by 8: a row and a column side by side."""
 
     def split(convolutions: Sequence[_Convolution]) -> HybridSequential:
-        block = _branch(*convolutions)
-        block.add(_beside(_convolution(384, (1, 3), 1, (0, 1)), _convolution(384, (3, 1), 1, (1, 0))))
+        block = HybridSequential()
+        block.add(_branch(*convolutions), _beside(_branch((384, (1, 3), 1, (0, 1))), _branch((384, (3, 1), 1, (1, 0)))))
         return block
 
     return _beside(

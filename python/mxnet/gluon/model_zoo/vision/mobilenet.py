@@ -159,14 +159,14 @@ class _LinearBottleneck(HybridBlock):
         super().__init__()
         self._adds = strides == 1 and in_channels == channels
         inner = in_channels * factor
-        self.body = HybridSequential()
-        _convolution(self.body, inner, activation=_Bounded())
-        _convolution(self.body, inner, 3, strides, groups=inner, activation=_Bounded())
-        _convolution(self.body, channels)
+        self.out = HybridSequential()
+        _convolution(self.out, inner, activation=_Bounded())
+        _convolution(self.out, inner, 3, strides, groups=inner, activation=_Bounded())
+        _convolution(self.out, channels)
 
     def forward(self, x: ndarray) -> ndarray:
         """Images (n, c, h, w)."""
-        y: ndarray = self.body(x)
+        y: ndarray = self.out(x)
         return x + y if self._adds else y
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from mxnet import numpy as np
 from mxnet.base import PathLike
-from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.model_zoo.vision._classifier import CPU, ROOT, Classifier, load_pretrained
-from mxnet.gluon.nn import Activation, Conv2D, Dropout, Flatten, GlobalAvgPool2D, HybridSequential, MaxPool2D
+from mxnet.gluon.nn import (
+    Activation,
+    Conv2D,
+    Dropout,
+    Flatten,
+    GlobalAvgPool2D,
+    HybridConcatenate,
+    HybridSequential,
+    MaxPool2D,
+)
 from mxnet.gluon.parameter import DeviceLike
-from mxnet.numpy import ndarray
 
 __all__ = ["SqueezeNet", "get_squeezenet", "squeezenet1_0", "squeezenet1_1"]
 
@@ -21,19 +27,19 @@ _LAYERS: dict[str, tuple[int, int, tuple[int | None, ...]]] = {
 }
 
 
-class _Fire(HybridBlock):
+def _convolution(channels: int, kernel_size: int) -> HybridSequential:
+    block = HybridSequential()
+    block.add(Conv2D(channels, kernel_size, padding=kernel_size // 2), Activation("relu"))
+    return block
+
+
+def _fire(squeezed: int) -> HybridSequential:
     """Few channels, then two convolutions of them side by side, each of four times as many."""
-
-    def __init__(self, squeezed: int) -> None:
-        super().__init__()
-        self.squeeze = Conv2D(squeezed, kernel_size=1, activation="relu")
-        self.expand1 = Conv2D(4 * squeezed, kernel_size=1, activation="relu")
-        self.expand3 = Conv2D(4 * squeezed, kernel_size=3, padding=1, activation="relu")
-
-    def forward(self, x: ndarray) -> ndarray:
-        """Images (n, c, h, w) to (n, 8 * squeezed, h, w)."""
-        x = self.squeeze(x)
-        return np.concatenate([self.expand1(x), self.expand3(x)], axis=1)
+    expanded = HybridConcatenate(axis=1)
+    expanded.add(_convolution(4 * squeezed, 1), _convolution(4 * squeezed, 3))
+    block = HybridSequential()
+    block.add(_convolution(squeezed, 1), expanded)
+    return block
 
 
 class SqueezeNet(Classifier):
@@ -70,10 +76,10 @@ class SqueezeNet(Classifier):
             raise ValueError(f"SqueezeNet: `version` must be one of {list(_LAYERS)}, found {version!r}")
         super().__init__(**kwargs)
         channels, kernel, layers = _LAYERS[version]
-        self.features.add(Conv2D(channels, kernel_size=kernel, strides=2, activation="relu"))
+        self.features.add(Conv2D(channels, kernel_size=kernel, strides=2), Activation("relu"))
         for squeezed in layers:
             self.features.add(
-                MaxPool2D(pool_size=3, strides=2, ceil_mode=True) if squeezed is None else _Fire(squeezed)
+                MaxPool2D(pool_size=3, strides=2, ceil_mode=True) if squeezed is None else _fire(squeezed)
             )
         self.features.add(Dropout(0.5))
         output = HybridSequential()
