@@ -44,6 +44,27 @@ def test_last_batches(ending, runs, pads):
     assert run(batches)[0] == [[0, 1, 2]]
 
 
+def test_a_reset_behind_a_loop_keeps_what_is_left():
+    # A loop resets at its end by itself; programs that reset too, as MXNet asks for, lose nothing.
+    batches = io.NDArrayIter(onp.arange(10), batch_size=4, last_batch_handle="roll_over")
+    seen = []
+    for _ in range(3):
+        seen.append([x.tolist() for (x,) in batches])
+        batches.reset()
+    assert seen == [[[0, 1, 2, 3], [4, 5, 6, 7]], [[8, 9, 0, 1], [2, 3, 4, 5], [6, 7, 8, 9]], seen[0]]
+
+
+def test_a_reset_behind_a_loop_over_a_file_keeps_the_round(tmp_path):
+    batches = io.CSVIter(csv(tmp_path), (1, 2), 2)
+    first, second = ([x.tolist() for x, *_ in batches] for _ in range(2))
+    batches = io.CSVIter(csv(tmp_path), (1, 2), 2)
+    seen = []
+    for _ in range(2):
+        seen.append([x.tolist() for x, *_ in batches])
+        batches.reset()
+    assert seen == [first, second]
+
+
 def test_hard_reset_forgets_what_is_left():
     batches = io.NDArrayIter(onp.arange(5), batch_size=2, last_batch_handle="roll_over")
     run(batches)

@@ -214,3 +214,22 @@ def test_variational_dropout_drops_the_same_in_every_step():
     assert (cell.unroll(3, x)[0].asnumpy() == 1).all()
     with pytest.raises(ValueError, match="`drop_states`"):
         rnn.VariationalDropoutCell(Copy(), drop_states=1.0)
+
+
+@pytest.mark.parametrize("layout", ["TNC", "NTC"])
+def test_dynamic_unroll_is_unroll(layout):
+    cell = rnn.LSTMCell(HIDDEN)
+    cell.initialize(mx.init.Normal(0.5))
+    x = mx.np.array(X if layout == "TNC" else X.swapaxes(0, 1))
+    begin, lengths = [mx.np.ones((BATCH, HIDDEN))] * 2, mx.np.array([1, 4, 2])
+    outputs, states = rnn.rnn_cell.dynamic_unroll(cell, x, begin, layout=layout, valid_length=lengths)
+    expected, last = cell.unroll(LENGTH, x, begin, layout, True, lengths)
+    for found, wanted in zip([outputs, *states], [expected, *last], strict=True):
+        assert (found == wanted).all()
+    with autograd.train_mode():
+        dropped, _ = rnn.rnn_cell.dynamic_unroll(cell, x, begin, drop_outputs=0.5, layout=layout)
+        same, _ = rnn.rnn_cell.dynamic_unroll(cell, x, begin, drop_inputs=1e-9, layout=layout)
+    # A feature is dropped at all steps or at none.
+    is_zero = (dropped.asnumpy() == 0).sum(axis=layout.find("T"))
+    assert set(is_zero.ravel().tolist()) == {0, LENGTH}
+    assert_almost_equal(same, rnn.rnn_cell.dynamic_unroll(cell, x, begin, layout=layout)[0], **TOLERANCE)

@@ -94,7 +94,12 @@ class NDArrayIter(DataIter):
         self._begin([])
 
     def reset(self) -> None:
-        """Begin anew; after the last batch of a run that rolls over, with the samples that are left."""
+        """Begin anew; after the last batch of a run that rolls over, with the samples that are left.
+
+        A run that has just begun stays as it is: the end of a loop over the batches resets too.
+        """
+        if self._batch is None:
+            return
         rolls_over = self.last_batch_handle == "roll_over" and self._is_at_end()
         self._begin(self._order[self._start :].tolist() if rolls_over else [])
 

@@ -20,6 +20,7 @@ __all__ = [
     "RecurrentCell",
     "StateInfo",
     "States",
+    "dynamic_unroll",
     "steps_of",
 ]
 
@@ -507,3 +508,51 @@ class GRUCell(_GatedCell):
         candidate = npx.activation(self._part(x, 2) + reset * self._part(h, 2), act_type=self._activation)
         output = (1.0 - update) * candidate + update * hidden
         return output, [output]
+
+
+def dynamic_unroll(
+    cell: RecurrentCell,
+    inputs: ndarray,
+    begin_state: Sequence[ndarray],
+    drop_inputs: float = 0,
+    drop_outputs: float = 0,
+    layout: str = "TNC",
+    valid_length: ndarray | None = None,
+) -> tuple[ndarray, States]:
+    """Run a cell over a sequence.
+
+    Parameters
+    ----------
+    cell : RecurrentCell
+    inputs : ndarray, shape (t, n, c) or (n, t, c)
+    begin_state : sequence of ndarray
+    drop_inputs, drop_outputs : float
+        Probability that a feature of the inputs and of the outputs is zero, at all steps alike, while training.
+    layout : {"TNC", "NTC"}
+        Axes of the inputs and outputs.
+    valid_length : ndarray, shape (n,), optional
+        Where sequences end; outputs behind are zero, and states are those of the last valid step.
+
+    Returns
+    -------
+    outputs : ndarray, shape (t, n, c) or (n, t, c)
+    states : list of ndarray
+
+    Raises
+    ------
+    ValueError
+        If `layout` is unknown or there are no steps.
+
+    Examples
+    --------
+    >>> cell = mx.gluon.rnn.GRUCell(4)
+    >>> cell.initialize()
+    >>> x = np.ones((3, 2, 5))
+    >>> outputs, states = mx.gluon.rnn.rnn_cell.dynamic_unroll(cell, x, cell.begin_state(2))
+    >>> outputs.shape, states[0].shape
+    ((3, 2, 4), (2, 4))
+    """
+    axes = (layout.find("T"),)
+    x = npx.dropout(inputs, drop_inputs, axes=axes) if drop_inputs else inputs
+    outputs, states = cell.unroll(None, x, begin_state, layout, True, valid_length)
+    return (npx.dropout(outputs, drop_outputs, axes=axes) if drop_outputs else outputs), states
