@@ -68,7 +68,7 @@ class SqueezeNet(Classifier):
     --------
     >>> net = mx.gluon.model_zoo.vision.SqueezeNet("1.1", classes=10)
     >>> len(net.features)
-    13
+    14
     """
 
     def __init__(self, version: str, classes: int = 1000, **kwargs: Any) -> None:
