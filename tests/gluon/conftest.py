@@ -15,6 +15,7 @@ TWICE = {
     "test_checkpoint",
     "test_conv_rnn",
     "test_estimator",
+    "test_estimator_tasks",
     "test_layer_options",
     "test_layers",
     "test_loss",
