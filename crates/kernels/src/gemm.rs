@@ -228,8 +228,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// Multiply-adds that take one core about 30 us: enough to be worth scheduling a task.
-    const MIN_TASK_WORK: usize = 1 << 22;
+    /// Multiply-adds that take one core about 20 us: enough to be worth scheduling a task.
+    const MIN_TASK_WORK: usize = 1 << 20;
     /// The same for matrix-vector products, which are bound by memory bandwidth.
     const MIN_TASK_WORK_VECTOR: usize = 1 << 17;
     /// Tiles are split further only while their sides stay at least this long.
