@@ -184,6 +184,14 @@ impl Var {
         fence(Ordering::Release);
     }
 
+    /// The number of write accesses granted so far, modulo 2^32, if the variable is held for reading: as long as it is the same, so are the elements.
+    /// `None` if nobody holds the variable, or if it is held for writing.
+    pub fn writes_if_read(&self) -> Option<u32> {
+        let state = self.state.load(Ordering::Acquire);
+        let is_read = state & READERS != 0 && state & WRITER == 0;
+        is_read.then_some((state / WRITE) as u32)
+    }
+
     /// The failure of the operation that should have written it.
     pub fn failure(&self) -> Option<Failure> {
         if self.state.load(Ordering::Acquire) & (POISONED | EVENTS) == 0 {

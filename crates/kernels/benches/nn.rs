@@ -284,8 +284,17 @@ fn conv_section() {
             dy.as_mut_ptr().cast::<u8>(),
         );
         // SAFETY: vectors of the geometry's sizes.
-        let forward =
-            |t: &dyn Threads| unsafe { conv::forward(t, &g, px, pw, std::ptr::null(), pdy) };
+        let forward = |t: &dyn Threads| unsafe {
+            conv::forward(
+                t,
+                &g,
+                px,
+                conv::Weights::Dense(pw),
+                std::ptr::null(),
+                pdy,
+                false,
+            )
+        };
         report(&format!("conv {name} fwd"), flops, "GF/s", forward);
         // SAFETY: as above.
         let data =

@@ -7,16 +7,19 @@ mod blocked;
 mod columns;
 mod crop;
 mod depthwise;
+mod direct;
 
 #[cfg(test)]
 mod tests;
 
 use crate::gemm::{self, GemmFloat};
+use crate::panels::Panels;
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
 use blocked::Blocked;
 use columns::Tile;
 use crop::Crop;
+use direct::Direct;
 
 /// Geometry of a convolution. Spatial axes are `[d, h, w]`. An axis that the data do not have gets extent, kernel, stride and dilation 1 and pad 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,58 +97,108 @@ impl Conv {
 /// Elements in one tile of columns: 512 KiB of f32, half of a common L2 cache.
 const TILE: usize = 1 << 17;
 
-/// `y = conv(x, w) + bias`; `bias` (one per output channel) may be null.
+/// The weights of a convolution.
+#[derive(Clone, Copy, Debug)]
+pub enum Weights {
+    /// Dense.
+    Dense(*const u8),
+    /// Packed by [`pack`] for a geometry with the same [`packed_form`].
+    Packed(*const u8),
+}
+
+/// What packed weights of a geometry look like. Weights of the same sizes may be packed once for all geometries whose `key` is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackedForm {
+    /// Groups, channels, the extents of the kernel, the taps that are kept, lanes.
+    pub key: [usize; 13],
+    /// Size.
+    pub len_bytes: usize,
+}
+
+/// The form in which [`forward`] wants its weights; `None` if it takes them as they are.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+pub fn packed_form(g: &Conv) -> Option<PackedForm> {
+    with_real!(g.elem, T => Direct::of::<T>(g).map(|direct| direct.form::<T>()))
+}
+
+/// Packs weights. They are then in [`packed_form`].
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// All operands are dense, aligned and of the sizes that `g` says; `y` overlaps none.
-pub unsafe fn forward(
-    threads: &dyn Threads,
-    g: &Conv,
-    x: *const u8,
-    w: *const u8,
-    bias: *const u8,
-    y: *mut u8,
-) {
-    // SAFETY: same contract; the cropped weights have the sizes of the cropped geometry.
-    with_real!(g.elem, T => unsafe {
-        match Crop::of(g) {
-            None => forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), false),
-            Some(crop) => {
-                let w = crop.weights::<T>(threads, w.cast());
-                forward_of::<T>(threads, &crop.inner, x.cast(), w.as_ptr(), bias.cast(), y.cast(), false)
-            }
+/// `w` is dense and has the weights of `g`; `to` has the bytes of [`packed_form`], aligned to the element.
+pub unsafe fn pack(threads: &dyn Threads, g: &Conv, w: *const u8, to: *mut u8) {
+    with_real!(g.elem, T => {
+        if let Some(direct) = Direct::of::<T>(g) {
+            // SAFETY: same contract.
+            unsafe { direct.pack::<T>(threads, Shared(w.cast_mut().cast()), Shared(to.cast())) }
         }
     })
 }
 
-/// [`forward`] followed by ReLU, which is applied to each tile of the result while it is in cache.
+/// `y = conv(x, w) + bias`; `bias` (one per output channel) may be null. With `relu`, ReLU is applied to each tile of the result while it is in cache.
 ///
 /// # Panics
-/// Same as for [`forward`].
+/// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// Same as for [`forward`].
-pub unsafe fn forward_relu(
+/// All operands are dense, aligned and of the sizes that `g` says; `y` overlaps none. Packed weights are in [`packed_form`].
+pub unsafe fn forward(
     threads: &dyn Threads,
     g: &Conv,
     x: *const u8,
-    w: *const u8,
+    w: Weights,
     bias: *const u8,
     y: *mut u8,
+    relu: bool,
 ) {
-    // SAFETY: same contract; the cropped weights have the sizes of the cropped geometry.
+    // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
+        whole::<T>(threads, g, x.cast(), w, bias.cast(), y.cast(), relu)
+    })
+}
+
+/// # Safety
+/// Same as for [`forward`].
+unsafe fn whole<T: Blocked + Panels + GemmFloat>(
+    threads: &dyn Threads,
+    g: &Conv,
+    x: *const T,
+    w: Weights,
+    bias: *const T,
+    y: *mut T,
+    relu: bool,
+) {
+    let direct = Direct::of::<T>(g);
+    // SAFETY: same contract; packed and cropped weights have the sizes that the kernels expect.
+    unsafe {
+        if let Some(direct) = &direct {
+            let mut memory = Vec::new();
+            let packed = match w {
+                Weights::Packed(packed) => Shared(packed.cast_mut().cast()),
+                Weights::Dense(w) => {
+                    memory = scratch::memory::<T>(direct.packed_len::<T>(), false);
+                    let packed = Shared(memory.as_mut_ptr());
+                    direct.pack(threads, Shared(w.cast_mut().cast()), packed);
+                    packed
+                }
+            };
+            let [x, bias] = [x, bias].map(|p| Shared(p.cast_mut()));
+            direct.forward(threads, x, packed, bias, Shared(y), relu);
+            return drop(memory);
+        }
+        let (Weights::Dense(w) | Weights::Packed(w)) = w;
         match Crop::of(g) {
-            None => forward_of::<T>(threads, g, x.cast(), w.cast(), bias.cast(), y.cast(), true),
+            None => forward_of::<T>(threads, g, x, w.cast(), bias, y, relu),
             Some(crop) => {
                 let w = crop.weights::<T>(threads, w.cast());
-                forward_of::<T>(threads, &crop.inner, x.cast(), w.as_ptr(), bias.cast(), y.cast(), true)
+                forward_of::<T>(threads, &crop.inner, x, w.as_ptr(), bias, y, relu)
             }
         }
-    })
+    }
 }
 
 /// ReLU of `n` elements with the operator's semantics: NaN stays NaN, -0.0 becomes 0.0.
@@ -291,7 +344,7 @@ unsafe fn forward_of<T: Blocked + GemmFloat>(
         // SAFETY: same contract.
         return unsafe { depthwise::forward(threads, g, x, w, bias, y, relu) };
     }
-    if blocked::fits::<T>(g) {
+    if blocked::fits_forward::<T>(g) {
         // SAFETY: same contract.
         return unsafe { blocked::forward(threads, g, x, w, bias, y, relu) };
     }

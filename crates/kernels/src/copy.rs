@@ -152,6 +152,33 @@ pub unsafe fn copy_nd(
     }
 }
 
+/// [`copy_nd`] with strides in elements.
+///
+/// # Safety
+/// As [`copy_nd`]'s.
+pub(crate) unsafe fn copy_elements<T, const N: usize>(
+    threads: &dyn Threads,
+    shape: [usize; N],
+    dst: *mut T,
+    ds: [usize; N],
+    src: *const T,
+    ss: [usize; N],
+) {
+    let bytes = |strides: [usize; N]| strides.map(|s| (s * size_of::<T>()) as isize);
+    // SAFETY: forwarded.
+    unsafe {
+        copy_nd(
+            threads,
+            size_of::<T>(),
+            &shape,
+            dst.cast(),
+            &bytes(ds),
+            src.cast(),
+            &bytes(ss),
+        )
+    }
+}
+
 /// Whether the source's stride along `outer` is smaller than along `inner`, the destination's contiguous axis.
 fn is_transposed(outer: &Axis, inner: &Axis) -> bool {
     let (o, i) = (

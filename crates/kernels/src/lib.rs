@@ -25,6 +25,7 @@ pub mod sequence;
 pub mod sort;
 pub mod update;
 
+mod panels;
 mod real;
 #[cfg(test)]
 mod scoped;
@@ -35,6 +36,7 @@ pub mod conv;
 pub mod ctc;
 pub mod fft;
 pub mod gemm;
+pub mod linear;
 pub mod norm;
 pub mod pool;
 pub mod regions;

@@ -50,6 +50,16 @@ pub fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
     all
 }
 
+/// Memory for `len` elements that are all written before they are read; zeros if blocks have padding, which nobody writes.
+pub(crate) fn memory<T: crate::real::Real>(len: usize, has_padding: bool) -> Vec<T> {
+    let mut all = Vec::new();
+    reserve(&mut all, len);
+    if has_padding {
+        all.resize(len, T::ZERO);
+    }
+    all
+}
+
 /// Collects `of`, at most `most` values, and panics if there is no memory, whereas `collect` aborts the process.
 ///
 /// # Panics

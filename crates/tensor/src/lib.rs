@@ -10,6 +10,7 @@ pub mod error;
 mod index;
 mod layout;
 pub mod memory;
+mod packed;
 mod promotion;
 mod scalar;
 mod storage;
@@ -28,6 +29,7 @@ pub use layout::{
     Cut, Dims, Layout, MAX_NDIM, Strides, broadcast_shapes, checked_len, normalize_axes,
     normalize_axis, reshape_dims,
 };
+pub use packed::PackedForms;
 pub use promotion::{
     Casting, Operand, Promotion, UnknownCasting, can_cast, default_float, default_int, promote,
     promotion, result_type, set_promotion, with_weak,

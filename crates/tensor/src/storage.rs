@@ -12,6 +12,7 @@ use mxnet_engine::{Access, Failure, Resource, Var};
 
 use crate::backend::{Allocation, Backend, backend_of};
 use crate::error::TensorError;
+use crate::packed::PackedForms;
 use crate::{Device, DeviceKind, memory};
 
 /// Bytes on one device. Small ones are inside the storage itself. Arrays that are views of each other share one storage, which never moves.
@@ -28,6 +29,7 @@ pub struct Storage {
     version: AtomicU64,
     var: Var,
     owner: Owner,
+    packed: OnceLock<Box<PackedForms>>,
     inside: UnsafeCell<SmallBuffer>,
 }
 
@@ -173,6 +175,7 @@ impl Storage {
             version: AtomicU64::new(0),
             var: Var::new(),
             owner,
+            packed: OnceLock::new(),
             inside: UnsafeCell::new(SmallBuffer([MaybeUninit::uninit(); SmallBuffer::BYTES])),
         }
     }
@@ -314,6 +317,11 @@ impl Storage {
     pub fn mark_shared(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+    }
+
+    /// Other forms of the elements, such as packed weights, which kernels keep for the next call.
+    pub fn packed_forms(&self) -> &PackedForms {
+        self.packed.get_or_init(Box::default)
     }
 
     /// Whether another library owns the bytes.

@@ -5,10 +5,11 @@
 //! channels and the lanes are images; for gradients of weights, the rows are output channels and the lanes are input channels.
 
 use super::{Conv, relu_row, run};
-use crate::copy::copy_nd;
+use crate::copy::copy_elements as copy;
 use crate::isa::{Isa, isa};
 use crate::real::{Real, Shared};
-use crate::{Serial, Threads, scratch};
+use crate::scratch::{self, memory};
+use crate::{Serial, Threads};
 
 /// Products after which a sum in a register is added to the result: shorter chains of additions round less.
 const MAX_CHAIN: usize = 256;
@@ -189,7 +190,7 @@ fn fills(n: usize, block: usize) -> bool {
     n * 4 >= n.next_multiple_of(block) * 3
 }
 
-/// Whether results and gradients of the data are computed here.
+/// Whether gradients of the data are computed here.
 pub(super) fn fits<T: Blocked>(g: &Conv) -> bool {
     let (ic, oc) = g.group();
     let pairs = g.in_len().max(g.out_len()) * g.taps();
@@ -198,6 +199,11 @@ pub(super) fn fits<T: Blocked>(g: &Conv) -> bool {
         && ic.min(oc) >= 8
         && g.n >= MIN_IMAGES
         && T::micro_for(g.n).is_some_and(|micro| fills(ic, micro.rows) && fills(oc, micro.rows))
+}
+
+/// Whether results are computed here. With a position for each lane `direct` is faster, unless taps in the padding are many.
+pub(super) fn fits_forward<T: Blocked>(g: &Conv) -> bool {
+    fits::<T>(g) && (fills(g.n, T::micro().lanes) || g.out_len() <= T::micro().lanes)
 }
 
 /// Whether gradients of the weights are computed here.
@@ -271,43 +277,6 @@ impl Reads {
 
     fn at(&self, position: usize) -> &[(usize, usize)] {
         &self.pairs[self.starts[position]..self.starts[position + 1]]
-    }
-}
-
-/// Memory for `len` elements that are all written before they are read; zeros if blocks have padding, which nobody writes.
-fn memory<T: Real>(len: usize, has_padding: bool) -> Vec<T> {
-    let mut all = Vec::new();
-    scratch::reserve(&mut all, len);
-    if has_padding {
-        all.resize(len, T::ZERO);
-    }
-    all
-}
-
-/// [`copy_nd`] with strides in elements.
-///
-/// # Safety
-/// As [`copy_nd`]'s.
-unsafe fn copy<T, const N: usize>(
-    threads: &dyn Threads,
-    shape: [usize; N],
-    dst: *mut T,
-    ds: [usize; N],
-    src: *const T,
-    ss: [usize; N],
-) {
-    let bytes = |strides: [usize; N]| strides.map(|s| (s * size_of::<T>()) as isize);
-    // SAFETY: forwarded.
-    unsafe {
-        copy_nd(
-            threads,
-            size_of::<T>(),
-            &shape,
-            dst.cast(),
-            &bytes(ds),
-            src.cast(),
-            &bytes(ss),
-        )
     }
 }
 

@@ -10,9 +10,9 @@ pub(super) struct Crop {
     /// The convolution with the cropped kernel.
     pub inner: Conv,
     /// Number of taps removed at the beginning of each axis.
-    first: [usize; 3],
+    pub first: [usize; 3],
     /// Extents of the full kernel.
-    whole: [usize; 3],
+    pub whole: [usize; 3],
 }
 
 /// The weights are copied only if a channel has at least this many results to use them for.
@@ -23,9 +23,11 @@ const ROWS: usize = 4096;
 impl Crop {
     /// The crop for `g`. `None` if every tap reads input, if none does, or if the weights are used too seldom to be worth copying.
     pub fn of(g: &Conv) -> Option<Crop> {
-        if g.n * g.out_len() < MIN_USES {
-            return None;
-        }
+        (g.n * g.out_len() >= MIN_USES).then(|| Crop::any(g))?
+    }
+
+    /// The crop for `g`, however seldom the weights are used. `None` if every tap reads input, or if none does.
+    pub fn any(g: &Conv) -> Option<Crop> {
         let (mut inner, mut first) = (*g, [0; 3]);
         for (axis, first) in first.iter_mut().enumerate() {
             let (pad, step) = (g.pad[axis], g.dilation[axis]);

@@ -108,6 +108,45 @@ fn geometries() -> Vec<Conv> {
             pad: [0, 1, 1],
             ..BASE
         },
+        // Few images, output channels as lanes: slabs, tiles and chunks, positions of several images, steps, groups, cropped kernels.
+        Conv {
+            n: 3,
+            in_channels: 33,
+            out_channels: 48,
+            input: [1, 7, 9],
+            pad: [0, 1, 1],
+            ..BASE
+        },
+        Conv {
+            n: 1,
+            groups: 2,
+            in_channels: 14,
+            out_channels: 60,
+            input: [3, 17, 6],
+            kernel: [2, 2, 3],
+            stride: [1, 2, 1],
+            pad: [1, 0, 2],
+            dilation: [2, 1, 2],
+            ..BASE
+        },
+        Conv {
+            n: 2,
+            in_channels: 24,
+            out_channels: 32,
+            input: [1, 5, 6],
+            kernel: [1, 1, 1],
+            stride: [1, 2, 3],
+            pad: [0, 1, 2],
+            ..BASE
+        },
+        Conv {
+            n: 1,
+            in_channels: 300,
+            out_channels: 31,
+            input: [1, 1, 2],
+            pad: [0, 1, 1],
+            ..BASE
+        },
         Conv {
             n: 29,
             groups: 2,
@@ -306,14 +345,26 @@ fn check<T: Real>(tolerance: f64) {
             let mut scratch = nan(weight_gradient_scratch_bytes(&g) / size_of::<T>());
             // SAFETY: dense vectors of the geometry's sizes.
             unsafe {
-                forward(
-                    threads,
-                    &g,
-                    bytes(&x),
-                    bytes(&w),
-                    bytes(&b),
-                    y.as_mut_ptr().cast(),
-                );
+                let dense = Weights::Dense(bytes(&w));
+                let to = y.as_mut_ptr().cast();
+                forward(threads, &g, bytes(&x), dense, bytes(&b), to, false);
+                let mut with_packed = nan(ys);
+                if let Some(form) = packed_form(&g) {
+                    let mut packed = nan(form.len_bytes / size_of::<T>());
+                    pack(threads, &g, bytes(&w), packed.as_mut_ptr().cast());
+                    let packed = Weights::Packed(bytes(&packed));
+                    let to = with_packed.as_mut_ptr().cast();
+                    forward(threads, &g, bytes(&x), packed, bytes(&b), to, false);
+                    assert!(
+                        y == with_packed,
+                        "packed weights change the result of {g:?}"
+                    );
+                }
+                let to = with_packed.as_mut_ptr().cast();
+                forward(threads, &g, bytes(&x), dense, bytes(&b), to, true);
+                for (y, found) in y.iter().zip(&with_packed) {
+                    assert_eq!(found.to_f64(), y.to_f64().max(0.0), "relu of {g:?}");
+                }
                 data_gradient(
                     threads,
                     &g,
@@ -384,17 +435,19 @@ fn without_bias_nothing_is_added_and_empty_sums_are_zero() {
             &Serial,
             &g,
             x.as_ptr().cast(),
-            w.as_ptr().cast(),
+            Weights::Dense(w.as_ptr().cast()),
             std::ptr::null(),
             y.as_mut_ptr().cast(),
+            false,
         );
         forward(
             &Serial,
             &g,
             x.as_ptr().cast(),
-            w.as_ptr().cast(),
+            Weights::Dense(w.as_ptr().cast()),
             zero.as_ptr().cast(),
             with_zero.as_mut_ptr().cast(),
+            false,
         );
     }
     assert_eq!(y, with_zero);
@@ -405,9 +458,10 @@ fn without_bias_nothing_is_added_and_empty_sums_are_zero() {
             &Serial,
             &g,
             x.as_ptr().cast(),
-            w.as_ptr().cast(),
+            Weights::Dense(w.as_ptr().cast()),
             std::ptr::null(),
             y.as_mut_ptr().cast(),
+            false,
         )
     };
     assert!(y.iter().all(|&y| y == 0.0));

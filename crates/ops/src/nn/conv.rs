@@ -1,8 +1,7 @@
 //! Convolution in one to three dimensions, its transpose, and the two gradients, which are each other's gradients too.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::Threads;
-use mxnet_kernels::conv::{self, Conv};
+use mxnet_kernels::conv::{self, Conv, Weights};
 use mxnet_tensor::{Dims, Layout, Tensor};
 use smallvec::SmallVec;
 
@@ -122,7 +121,7 @@ pub static CONVOLUTION: OpDef = OpDef {
         check_bias(cx, 2, weight[0])?;
         case.output()
     },
-    cpu: Cpu::Kernel(|cx| convolve(cx, conv::forward)),
+    cpu: Cpu::Kernel(|cx| convolve(cx, false)),
     grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
     onnx: Onnx::Node {
         ty: "Conv",
@@ -147,7 +146,7 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     params: CONVOLUTION.params,
     doc: "`relu(convolution(data, weight, bias))`, to the bit as by the two operators.",
     infer: CONVOLUTION.infer,
-    cpu: Cpu::Kernel(|cx| convolve(cx, conv::forward_relu)),
+    cpu: Cpu::Kernel(|cx| convolve(cx, true)),
     grad: Grad::Rule(
         Keep {
             inputs: 0b11,
@@ -163,30 +162,53 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     ..CONV
 };
 
-/// A convolution kernel. Arguments: threads, geometry, data, weights, bias or null, result.
-type Kernel = unsafe fn(&dyn Threads, &Conv, *const u8, *const u8, *const u8, *mut u8);
+/// Distinguishes packed weights of convolutions from other forms of an array.
+const FORM: usize = 1;
 
-fn convolve(cx: &KernelCx, kernel: Kernel) -> Result<()> {
+fn convolve(cx: &KernelCx, relu: bool) -> Result<()> {
     let case = Case::of(&cx.args, cx.input(0).shape(), cx.input(1).shape())?;
     let y = cx.output(0);
     let dtype = operand::compute(y.dtype());
-    let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
-    let w = operand::dense(&case.first(cx.input(1))?, dtype, cx.threads)?;
-    let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
-    let out = Staged::new(&case.first(y)?, dtype)?;
     let geometry = Conv {
         elem: elem(dtype),
         ..case.conv
     };
-    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result overlaps none of them.
+    let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
+    let dense = || operand::dense(&case.first(cx.input(1))?, dtype, cx.threads);
+    let packed = match conv::packed_form(&geometry) {
+        None => None,
+        Some(form) => {
+            let mut key: SmallVec<[usize; 16]> = SmallVec::from_slice(&form.key);
+            key.extend([FORM, dtype as usize]);
+            cx.packed(1, &key, form.len_bytes, |to| {
+                let w = dense()?;
+                // SAFETY: the weights are dense and of the geometry's extents; `to` has the size of the form.
+                unsafe { conv::pack(cx.threads, &geometry, w.data_ptr(), to) };
+                Ok(())
+            })?
+        }
+    };
+    let w = match &packed {
+        Some(_) => None,
+        None => Some(dense()?),
+    };
+    let weights = match (&packed, &w) {
+        (Some(packed), _) => Weights::Packed(packed.ptr()),
+        (None, w) => Weights::Dense(operand::pointer(w.as_ref())),
+    };
+    let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+    let out = Staged::new(&case.first(y)?, dtype)?;
+    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; packed weights are in its form. 2. the result
+    // overlaps none of them.
     unsafe {
-        kernel(
+        conv::forward(
             cx.threads,
             &geometry,
             x.data_ptr(),
-            w.data_ptr(),
+            weights,
             operand::pointer(bias.as_ref()),
             out.ptr(),
+            relu,
         );
     }
     out.finish(cx.threads)

@@ -1,7 +1,9 @@
 //! Fully connected layers: `x @ weight.T + bias`.
+#![allow(unsafe_code)]
 
-use mxnet_kernels::gemm::{Bias, Epilogue};
-use mxnet_tensor::Dims;
+use mxnet_kernels::gemm::{Bias, Epilogue, current_library};
+use mxnet_kernels::linear::Linear;
+use mxnet_tensor::{DType, Dims, Storage, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind, Value};
@@ -10,8 +12,9 @@ use crate::batching::{Batch, BatchCx};
 use crate::cx::{CallCx, KernelCx};
 use crate::elementwise::network::RELU_GRAD;
 use crate::error::Result;
+use crate::launch::elem;
 use crate::linalg::{flops_ns, multiply};
-use crate::nn::operand;
+use crate::nn::operand::{self, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
 use crate::types::Types;
 use crate::{Array, Outputs};
@@ -106,6 +109,17 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
         }
     };
     let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+    if matches!(dtype, DType::F32 | DType::F64) {
+        let layer = Linear {
+            elem: elem(dtype),
+            rows,
+            outputs: hidden,
+            inputs: k,
+        };
+        if layer.fits() && current_library().is_none() {
+            return few_rows(cx, &layer, &x, &weight, bias.as_ref(), relu);
+        }
+    }
     let epilogue = Epilogue {
         bias: bias
             .as_ref()
@@ -114,6 +128,61 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
     };
     let transposed = weight.with_layout(weight.layout().transpose(None)?);
     multiply(cx.threads, &x, &transposed, y, &epilogue)
+}
+
+/// Distinguishes packed weights of fully connected layers from other forms of an array.
+const FORM: usize = 2;
+
+/// The affine map of few rows, with packed weights.
+fn few_rows(
+    cx: &KernelCx,
+    layer: &Linear,
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    relu: bool,
+) -> Result<()> {
+    let (dtype, threads) = (weight.dtype(), cx.threads);
+    let is_usable = |x: &Tensor| x.layout().strides()[1] == 1 && x.layout().strides()[0] >= 0;
+    let x = match is_usable(x) {
+        true => x.clone(),
+        false => operand::dense(x, dtype, threads)?,
+    };
+    let pack = |to: *mut u8| {
+        let strides = weight.layout().strides();
+        let weight = match strides.iter().all(|&stride| stride >= 0) {
+            true => weight.clone(),
+            false => operand::dense(weight, dtype, threads)?,
+        };
+        let strides = weight.layout().strides();
+        let strides = (strides[0].unsigned_abs(), strides[1].unsigned_abs());
+        // SAFETY: the weights have the layer's sizes; `to` has the bytes of their form.
+        unsafe { layer.pack(threads, weight.data_ptr(), strides, to) };
+        Ok(())
+    };
+    let key = [FORM, layer.lanes(), dtype as usize];
+    let packed = match cx.packed(1, &key, layer.packed_bytes(), pack)? {
+        Some(packed) => packed,
+        None => {
+            let packed = Storage::allocate(layer.packed_bytes(), cx.device)?;
+            pack(packed.ptr())?;
+            packed
+        }
+    };
+    let y = Staged::new(cx.output(0), dtype)?;
+    // SAFETY: the operands have the layer's sizes, and the result overlaps none.
+    unsafe {
+        layer.run(
+            threads,
+            x.data_ptr(),
+            x.layout().strides()[0].unsigned_abs(),
+            packed.ptr(),
+            operand::pointer(bias),
+            y.ptr(),
+            relu,
+        );
+    }
+    y.finish(threads)
 }
 
 /// The gradients, given the cotangent of the affine map.

@@ -1,0 +1,375 @@
+//! Convolutions without columns, with output channels as lanes: for few images, where [`super::blocked`] has too few lanes.
+//!
+//! The data are copied with their padding and channels last, so the elements that a row of taps reads for one position are contiguous. Weights are
+//! packed in panels of output channels, `[panel][tap][channel][lane]`. The rows of a product are positions, of any images.
+
+use super::crop::Crop;
+use super::{Conv, PackedForm, blocked, depthwise, run};
+use crate::conv::blocked::Blocked;
+use crate::copy::copy_elements as copy;
+use crate::panels::{MAX_LANES, MAX_POSITIONS, Panels, Part, SLAB, TASK_WORK, finish, multiply};
+use crate::real::{Real, Shared};
+use crate::scratch::{self, memory};
+use crate::{Serial, Threads};
+
+/// A convolution whose results are computed here.
+pub(super) struct Direct {
+    /// The convolution without the taps that only read padding.
+    g: Conv,
+    crop: Option<Crop>,
+}
+
+impl Direct {
+    /// `None`: others compute it.
+    pub(super) fn of<T: Panels + Blocked>(g: &Conv) -> Option<Direct> {
+        if g.is_empty() {
+            return None;
+        }
+        let crop = Crop::any(g);
+        let inner = crop.as_ref().map_or(*g, |crop| crop.inner);
+        let ((ic, oc), lanes) = (inner.group(), T::kernels().lanes);
+        let fits = oc * 4 >= oc.next_multiple_of(lanes) * 3
+            && ic * inner.kernel[2] >= MIN_STEPS
+            && !depthwise::fits(&inner)
+            && (!inner.is_pointwise() || ic >= MIN_POINTWISE)
+            && !blocked::fits_forward::<T>(&inner);
+        fits.then_some(Direct { g: inner, crop })
+    }
+
+    /// Panels of a group, and steps of a panel.
+    fn panels<T: Panels>(&self) -> (usize, usize) {
+        let (ic, oc) = self.g.group();
+        (oc.div_ceil(T::kernels().lanes), self.g.taps() * ic)
+    }
+
+    /// Number of elements in the packed weights.
+    pub(super) fn packed_len<T: Panels>(&self) -> usize {
+        let (panels, steps) = self.panels::<T>();
+        self.g.groups * panels * steps * T::kernels().lanes
+    }
+
+    /// The form of the packed weights.
+    pub(super) fn form<T: Panels>(&self) -> PackedForm {
+        let (g, (ic, oc)) = (&self.g, self.g.group());
+        let (first, whole) = match &self.crop {
+            Some(crop) => (crop.first, crop.whole),
+            None => ([0; 3], g.kernel),
+        };
+        let [a, b, c] = [g.kernel, first, whole];
+        PackedForm {
+            key: [
+                g.groups,
+                ic,
+                oc,
+                a[0],
+                a[1],
+                a[2],
+                b[0],
+                b[1],
+                b[2],
+                c[0],
+                c[1],
+                c[2],
+                T::kernels().lanes,
+            ],
+            len_bytes: self.packed_len::<T>() * size_of::<T>(),
+        }
+    }
+
+    /// Packs the weights.
+    ///
+    /// # Safety
+    /// `w` has the weights of the whole kernel and `to` room for [`Direct::packed_len`].
+    pub(super) unsafe fn pack<T: Panels>(
+        &self,
+        threads: &dyn Threads,
+        w: Shared<T>,
+        to: Shared<T>,
+    ) {
+        let ((ic, oc), lanes) = (self.g.group(), T::kernels().lanes);
+        let (panels, steps) = self.panels::<T>();
+        let kernel = self.g.kernel;
+        let (first, whole) = match &self.crop {
+            Some(crop) => (crop.first, crop.whole),
+            None => ([0; 3], kernel),
+        };
+        let taps: usize = whole.iter().product();
+        // The place of each tap in a panel.
+        let mut kept = scratch::filled(taps, None);
+        for i in 0..kernel.iter().product() {
+            let [_, h, w] = kernel;
+            let k = [i / (h * w), i / w % h, i % w];
+            let at: [usize; 3] = std::array::from_fn(|a| first[a] + k[a]);
+            kept[(at[0] * whole[1] + at[1]) * whole[2] + at[2]] = Some(i);
+        }
+        run(threads, self.g.groups * panels, &|task| {
+            let (group, o) = (task / panels, task % panels * lanes);
+            let count = lanes.min(oc - o);
+            let to = to.at(task * steps * lanes);
+            // SAFETY: the panel is this task's own; the channels are inside the weights.
+            unsafe {
+                let from = w.at((group * oc + o) * ic * taps).cast_const();
+                pack_panel(from, count, ic, taps, &kept, to, lanes);
+            }
+        });
+    }
+
+    /// [`super::forward`] and [`super::forward_relu`].
+    ///
+    /// # Safety
+    /// As theirs, with the packed weights.
+    pub(super) unsafe fn forward<T: Panels + Blocked>(
+        &self,
+        threads: &dyn Threads,
+        x: Shared<T>,
+        packed: Shared<T>,
+        bias: Shared<T>,
+        y: Shared<T>,
+        relu: bool,
+    ) {
+        let g = &self.g;
+        let ((_, oc), sp, micro) = (g.group(), g.out_len(), T::kernels());
+        let (lanes, (panels, steps)) = (micro.lanes, self.panels::<T>());
+        let data = Padded::of(g);
+        // SAFETY: the geometry's data.
+        let mut padded = unsafe { data.copy(threads, g, x) };
+        let padded = Shared(padded.as_mut_ptr());
+        let parts = data.parts(g);
+        let positions = g.n * sp;
+        let wanted = (TASK_WORK / (steps * lanes)).next_multiple_of(micro.rows());
+        let chunk = wanted.clamp(micro.rows(), MAX_POSITIONS);
+        let chunks = positions.div_ceil(chunk);
+        run(threads, g.groups * panels * chunks, &|task| {
+            let (chunk_of, task) = (task % chunks, task / chunks);
+            let (group, o) = (task / panels, task % panels * lanes);
+            let first = chunk_of * chunk;
+            let len = chunk.min(positions - first);
+            let panel = packed.at(task * steps * lanes);
+            let source = padded.at(group * data.group_len(g));
+            let mut rows = [0; MAX_POSITIONS];
+            data.offsets(g, first, &mut rows[..len]);
+            scratch::with::<T, _>(len * lanes, |out| {
+                // SAFETY: the panel has all steps; the data have the elements of all taps of each position; `out` holds `len` rows.
+                unsafe { multiply(&micro, &parts, source, panel, &rows[..len], out) };
+                let channels = lanes.min(oc - o);
+                let channel = group * oc + o;
+                let mut addends = [T::ZERO; MAX_LANES];
+                let bias = (!bias.is_null()).then(|| {
+                    for (l, to) in addends[..channels].iter_mut().enumerate() {
+                        // SAFETY: one element for each channel.
+                        *to = unsafe { *bias.at(channel + l) };
+                    }
+                    addends.as_ptr()
+                });
+                // SAFETY: `out` holds `len` rows; the results of these channels and positions are this task's own.
+                unsafe {
+                    finish(out, len, lanes, bias.unwrap_or(std::ptr::null()), relu);
+                    let mut p = 0;
+                    while p < len {
+                        let (image, at) = ((first + p) / sp, (first + p) % sp);
+                        let count = (sp - at).min(len - p);
+                        copy(
+                            &Serial,
+                            [channels, count],
+                            y.at((image * g.out_channels + channel) * sp + at),
+                            [sp, 1],
+                            out.add(p * lanes).cast_const(),
+                            [1, lanes],
+                        );
+                        p += count;
+                    }
+                }
+            });
+        });
+    }
+}
+
+/// Packs the weights of `count` output channels, `[lane][channel][tap]`, as `[tap][channel][lane]`. `kept` has the new place of each tap.
+///
+/// # Safety
+/// Both sides have the elements.
+unsafe fn pack_panel<T: Real>(
+    from: *const T,
+    count: usize,
+    channels: usize,
+    taps: usize,
+    kept: &[Option<usize>],
+    to: *mut T,
+    lanes: usize,
+) {
+    /// Weights of a lane that are transposed at once.
+    const BLOCK: usize = 64;
+    let row = channels * taps;
+    let mut block = [[T::ZERO; MAX_LANES]; BLOCK];
+    let (mut channel, mut tap) = (0, 0);
+    for first in (0..row).step_by(BLOCK) {
+        let len = BLOCK.min(row - first);
+        // SAFETY: inside the weights and the block.
+        unsafe {
+            copy(
+                &Serial,
+                [len, count],
+                block.as_mut_ptr().cast(),
+                [MAX_LANES, 1],
+                from.add(first),
+                [1, row],
+            );
+        }
+        for block in &block[..len] {
+            if let Some(place) = kept[tap] {
+                let to = to.wrapping_add((place * channels + channel) * lanes);
+                // SAFETY: inside the panel.
+                unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to, lanes) };
+            }
+            tap += 1;
+            if tap == taps {
+                (tap, channel) = (0, channel + 1);
+            }
+        }
+    }
+}
+
+/// Fewer contiguous steps than these cost more than columns.
+const MIN_STEPS: usize = 4;
+/// Products of fewer channels at single positions cost more to copy than without it: they need no columns.
+const MIN_POINTWISE: usize = 256;
+
+/// The copy of the data: `[group][image][position][channel]`.
+struct Padded {
+    /// Extents.
+    extent: [usize; 3],
+    /// Distance of the data's elements that are copied.
+    step: [usize; 3],
+    /// Distance of the windows in the copy.
+    stride: [usize; 3],
+}
+
+impl Padded {
+    fn of(g: &Conv) -> Padded {
+        let axis = |a: usize| match g.kernel[a] {
+            // Only what the single tap reads is copied.
+            1 => (g.output[a], g.stride[a], 1),
+            k => (
+                (g.output[a] - 1) * g.stride[a] + (k - 1) * g.dilation[a] + 1,
+                1,
+                g.stride[a],
+            ),
+        };
+        let axes = [axis(0), axis(1), axis(2)];
+        Padded {
+            extent: axes.map(|axis| axis.0),
+            step: axes.map(|axis| axis.1),
+            stride: axes.map(|axis| axis.2),
+        }
+    }
+
+    fn image_len(&self, g: &Conv) -> usize {
+        self.extent.iter().product::<usize>() * g.group().0
+    }
+
+    fn group_len(&self, g: &Conv) -> usize {
+        g.n * self.image_len(g)
+    }
+
+    /// # Safety
+    /// `x` has the geometry's data.
+    unsafe fn copy<T: Blocked>(&self, threads: &dyn Threads, g: &Conv, x: Shared<T>) -> Vec<T> {
+        let ic = g.group().0;
+        // The range of each axis of the copy that has data: position i has element `i * step - pad`.
+        let range: [(usize, usize); 3] = std::array::from_fn(|a| {
+            let (step, pad) = (self.step[a], g.pad[a]);
+            let end = (pad + g.input[a]).div_ceil(step).min(self.extent[a]);
+            let first = pad.div_ceil(step).min(end);
+            (first, end)
+        });
+        let is_padded = (0..3).any(|a| range[a] != (0, self.extent[a]));
+        let mut all = memory::<T>(g.groups * self.group_len(g), is_padded);
+        let len = |a: usize| range[a].1 - range[a].0;
+        let count = [len(0), len(1), len(2)];
+        if count.contains(&0) {
+            return all;
+        }
+        let [_, h, w] = self.extent;
+        let to = [h * w * ic, w * ic, ic];
+        let from = [g.input[1] * g.input[2], g.input[2], 1];
+        let sum = |f: &dyn Fn(usize) -> usize| f(0) + f(1) + f(2);
+        let at = sum(&|a| range[a].0 * to[a]);
+        let source = sum(&|a| (range[a].0 * self.step[a] - g.pad[a]) * from[a]);
+        // SAFETY: the ranges are inside both sides.
+        unsafe {
+            copy(
+                threads,
+                [g.groups, g.n, count[0], count[1], count[2], ic],
+                all.as_mut_ptr().add(at),
+                [self.group_len(g), self.image_len(g), to[0], to[1], to[2], 1],
+                x.at(source).cast_const(),
+                [
+                    ic * g.in_len(),
+                    g.in_channels * g.in_len(),
+                    from[0] * self.step[0],
+                    from[1] * self.step[1],
+                    from[2] * self.step[2],
+                    g.in_len(),
+                ],
+            );
+        }
+        all
+    }
+
+    /// The first elements that the positions of the results from `first` on read.
+    fn offsets(&self, g: &Conv, first: usize, to: &mut [usize]) {
+        let (ic, sp, [od, oh, ow]) = (g.group().0, g.out_len(), g.output);
+        let [_, h, w] = self.extent;
+        let [d_len, h_len, w_len] = [h * w * ic, w * ic, ic];
+        let [sd, sh, sw] = self.stride;
+        let p = first % sp;
+        let (mut image, [mut i, mut j, mut k]) = (first / sp, [p / (oh * ow), p / ow % oh, p % ow]);
+        let mut row = image * self.image_len(g) + i * sd * d_len + j * sh * h_len;
+        for to in to {
+            *to = row + k * sw * w_len;
+            k += 1;
+            if k == ow {
+                (k, j) = (0, j + 1);
+                if j == oh {
+                    (j, i) = (0, i + 1);
+                    if i == od {
+                        (i, image) = (0, image + 1);
+                    }
+                }
+                row = image * self.image_len(g) + i * sd * d_len + j * sh * h_len;
+            }
+        }
+    }
+
+    /// The parts of a sum, by slab.
+    fn parts(&self, g: &Conv) -> Vec<Vec<Part>> {
+        let (ic, [kd, kh, kw]) = (g.group().0, g.kernel);
+        let [_, h, w] = self.extent;
+        // Taps that read neighbours are one run.
+        let (runs, run_len) = match g.dilation[2] {
+            1 => (1, kw * ic),
+            _ => (kw, ic),
+        };
+        let mut all: Vec<Vec<Part>> = Vec::new();
+        scratch::reserve(&mut all, (g.taps() * ic).div_ceil(SLAB));
+        let (mut step, mut room) = (0, 0);
+        for tap in 0..kd * kh * runs {
+            let k = [tap / (kh * runs), tap / runs % kh, tap % runs];
+            let i: [usize; 3] = std::array::from_fn(|a| k[a] * g.dilation[a]);
+            let mut data = ((i[0] * h + i[1]) * w + i[2]) * ic;
+            let mut left = run_len;
+            while left > 0 {
+                if room == 0 {
+                    all.push(Vec::new());
+                    room = SLAB;
+                }
+                let steps = left.min(room);
+                if let Some(slab) = all.last_mut() {
+                    slab.push(Part { data, step, steps });
+                }
+                (data, step, left, room) = (data + steps, step + steps, left - steps, room - steps);
+            }
+        }
+        all
+    }
+}
