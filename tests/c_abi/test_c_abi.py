@@ -482,7 +482,7 @@ def test_misuse_of_graphs_is_an_error(shared: Library, tmp_path: Path) -> None:
     with pytest.raises(Failed, match="cannot be read"):
         shared.check(shared.c.mx_graph_load(str(tmp_path / "bad.json").encode(), params.encode(), ctypes.byref(graph)))
     shared.check(shared.c.mx_graph_load(symbol.encode(), params.encode(), ctypes.byref(graph)))
-    given, other = shared.array(x), shared.array(x[:1])
+    given, other = shared.array(x), shared.array(x[..., :1])
     with pytest.raises(Failed, match="takes 1 arrays, found 2"):
         run_graph(shared, graph.value, given, other)
     with pytest.raises(Failed, match="must have shape"):

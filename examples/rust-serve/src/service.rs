@@ -115,9 +115,17 @@ async fn predict(
 }
 
 async fn model(State(service): State<Arc<Service>>) -> Json {
-    let form =
-        |(shape, dtype): (Vec<usize>, DType)| json!({"shape": shape, "dtype": dtype.to_string()});
-    let inputs: Vec<Value> = service.graph.arguments().into_iter().map(form).collect();
+    let form = |(i, (shape, dtype)): (usize, (Vec<usize>, DType))| {
+        // Null for an axis of any length.
+        let dynamic = service.graph.dynamic_axes(i);
+        let shape = shape.into_iter().enumerate();
+        let shape: Vec<Option<usize>> = shape
+            .map(|(axis, n)| (!dynamic.contains(&axis)).then_some(n))
+            .collect();
+        json!({"shape": shape, "dtype": dtype.to_string()})
+    };
+    let arguments = service.graph.arguments().into_iter().enumerate();
+    let inputs: Vec<Value> = arguments.map(form).collect();
     Json(json!({ "inputs": inputs }))
 }
 

@@ -62,7 +62,7 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
             except LongestUnknownError:
                 found, forms = _graph_of_parts(compiled, args, kwargs, name, has_steps=True)
         else:
-            found = compiled.graph_for(args, kwargs, graphs.slot)
+            found = _graph_of_any_batch(block, compiled, args, kwargs) or compiled.graph_for(args, kwargs, graphs.slot)
     if found is None:
         raise RuntimeError(f"{name}.export: shapes of its results depend on values")
     parameters = block.collect_params()
@@ -71,6 +71,27 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     graph, results = found
     graphs.write(graph, results, names, parameters, files, name, forms)
     return files
+
+
+def _graph_of_any_batch(block: Block, compiled: Compiled, args: Any, kwargs: Any) -> Any:
+    """A graph for any number of samples, which are along the first axis of the arguments; None if there is none.
+
+    Arguments whose first axis is not as long as that of the first array keep their shapes. There is none either if the
+    block was told which axes may have any length.
+    """
+    from mxnet import graph as graphs
+
+    options = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
+    if options.dynamic is not None:
+        return None
+    arrays = [x for x in args if isinstance(x, ndarray)]
+    if kwargs or len(arrays) < len(args) or not arrays or not arrays[0].ndim:
+        return None
+    batch = arrays[0].shape[0]
+    specs = [InputSpec("n", *x.shape[1:]) if x.ndim and x.shape[0] == batch else None for x in arrays]
+    made = Compiled(compiled.__wrapped__, (), specs, options.backend, options.memory_budget)  # type: ignore[attr-defined]
+    found = made.graph_for(args, kwargs, graphs.slot)
+    return found if found is not None and "num_sizes" in made.trace_report()[0] else None
 
 
 def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str, *, has_steps: bool) -> tuple[Any, list[Any]]:

@@ -351,16 +351,18 @@ class CustomEmbedding(_TokenEmbedding):
 class _NamedEmbedding(CustomEmbedding):
     """Files of one collection, in a folder of its name."""
 
+    _default_name: str
+
     def __init__(
         self,
-        pretrained_file_name: str,
+        pretrained_file_name: str | None = None,
         embedding_root: PathLike | None = None,
         init_unknown_vec: Callable[..., Any] = np.zeros,
         vocabulary: Vocabulary | None = None,
         **kwargs: Any,
     ) -> None:
         name = type(self).__name__.lower()
-        path = os.path.join(_folder(name, embedding_root), pretrained_file_name)
+        path = os.path.join(_folder(name, embedding_root), pretrained_file_name or self._default_name)
         if not os.path.isfile(path):
             raise FileNotFoundError(
                 f"{type(self).__name__}: there is no file {path}, and nothing is downloaded; put it there, unpacked. "
@@ -375,8 +377,8 @@ class GloVe(_NamedEmbedding):
 
     Parameters
     ----------
-    pretrained_file_name : str
-        A file in the folder ``glove`` of `embedding_root`.
+    pretrained_file_name : str, optional
+        A file in the folder ``glove`` of `embedding_root`; ``glove.840B.300d.txt`` by default.
     embedding_root : path, optional
         ``embeddings`` in `mx.base.data_dir()` by default.
     init_unknown_vec, vocabulary, **kwargs
@@ -401,15 +403,7 @@ class GloVe(_NamedEmbedding):
     FileNotFoundError: GloVe: there is no file nowhere/glove/glove.6B.50d.txt, ...
     """
 
-    def __init__(
-        self,
-        pretrained_file_name: str = "glove.840B.300d.txt",
-        embedding_root: PathLike | None = None,
-        init_unknown_vec: Callable[..., Any] = np.zeros,
-        vocabulary: Vocabulary | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pretrained_file_name, embedding_root, init_unknown_vec, vocabulary, **kwargs)
+    _default_name = "glove.840B.300d.txt"
 
 
 @register
@@ -418,8 +412,8 @@ class FastText(_NamedEmbedding):
 
     Parameters
     ----------
-    pretrained_file_name : str
-        A text file in the folder ``fasttext`` of `embedding_root`.
+    pretrained_file_name : str, optional
+        A text file in the folder ``fasttext`` of `embedding_root`; ``wiki.simple.vec`` by default.
     embedding_root : path, optional
         ``embeddings`` in `mx.base.data_dir()` by default.
     init_unknown_vec, vocabulary, **kwargs
@@ -444,15 +438,7 @@ class FastText(_NamedEmbedding):
     FileNotFoundError: FastText: there is no file nowhere/fasttext/wiki.simple.vec, ...
     """
 
-    def __init__(
-        self,
-        pretrained_file_name: str = "wiki.simple.vec",
-        embedding_root: PathLike | None = None,
-        init_unknown_vec: Callable[..., Any] = np.zeros,
-        vocabulary: Vocabulary | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(pretrained_file_name, embedding_root, init_unknown_vec, vocabulary, **kwargs)
+    _default_name = "wiki.simple.vec"
 
 
 class CompositeEmbedding(_TokenEmbedding):

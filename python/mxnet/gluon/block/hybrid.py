@@ -273,6 +273,11 @@ class HybridBlock(Block):
             If the block returns something that a file cannot hold.
         UnsupportedError
             If its last call was with ragged or sparse arrays.
+
+        Notes
+        -----
+        The graph serves any number of samples, the length of the first axis of the arguments, if the network does
+        (see `mx.jit`). Other lengths are those of the last call, unless ``hybridize(dynamic=...)`` says more.
         """
         return write_graph(self, self._compiled, path, epoch)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mxnet import npx
@@ -26,7 +26,27 @@ _Devices = Device | Sequence[Device] | None
 
 
 class _TaskEstimator(Estimator):
-    """With Adam by default."""
+    """With a loss, and with Adam, where none is given."""
+
+    _default_loss: Callable[[], losses.Loss]
+
+    @old_keywords(context="device", ctx="device")
+    def __init__(
+        self,
+        net: Block,
+        train_metrics: _Metrics = None,
+        val_metrics: _Metrics = None,
+        initializer: Any = None,
+        trainer: Trainer | None = None,
+        device: _Devices = None,
+        val_net: Block | None = None,
+        batch_processor: BatchProcessor | None = None,
+        loss: losses.Loss | None = None,
+    ) -> None:
+        loss = self._default_loss() if loss is None else loss
+        super().__init__(
+            net, loss, train_metrics, val_metrics, initializer, trainer, device, val_net, None, batch_processor
+        )
 
     def _default_trainer(self) -> Trainer:
         return Trainer(self.net.collect_params(), "adam", {"learning_rate": 0.001})
@@ -63,23 +83,7 @@ class ClassificationEstimator(_TaskEstimator):
     ('training accuracy', 1.0)
     """
 
-    @old_keywords(context="device", ctx="device")
-    def __init__(
-        self,
-        net: Block,
-        train_metrics: _Metrics = None,
-        val_metrics: _Metrics = None,
-        initializer: Any = None,
-        trainer: Trainer | None = None,
-        device: _Devices = None,
-        val_net: Block | None = None,
-        batch_processor: BatchProcessor | None = None,
-        loss: losses.Loss | None = None,
-    ) -> None:
-        loss = losses.SoftmaxCrossEntropyLoss() if loss is None else loss
-        super().__init__(
-            net, loss, train_metrics, val_metrics, initializer, trainer, device, val_net, None, batch_processor
-        )
+    _default_loss = losses.SoftmaxCrossEntropyLoss
 
     def _default_metrics(self) -> list[EvalMetric]:
         return [metrics.Accuracy()]
@@ -114,23 +118,7 @@ class RegressionEstimator(_TaskEstimator):
     [('training mae', 2.0), ('training rmse', 2.236), ('training loss', 2.5)]
     """
 
-    @old_keywords(context="device", ctx="device")
-    def __init__(
-        self,
-        net: Block,
-        train_metrics: _Metrics = None,
-        val_metrics: _Metrics = None,
-        initializer: Any = None,
-        trainer: Trainer | None = None,
-        device: _Devices = None,
-        val_net: Block | None = None,
-        batch_processor: BatchProcessor | None = None,
-        loss: losses.Loss | None = None,
-    ) -> None:
-        loss = losses.L2Loss() if loss is None else loss
-        super().__init__(
-            net, loss, train_metrics, val_metrics, initializer, trainer, device, val_net, None, batch_processor
-        )
+    _default_loss = losses.L2Loss
 
     def _default_metrics(self) -> list[EvalMetric]:
         return [metrics.MAE(), metrics.RMSE()]
@@ -227,7 +215,7 @@ class LanguageModelEstimator(_TaskEstimator):
     ) -> None:
         self._ignore_label = ignore_label
         loss, processor = _TokenLoss(ignore_label), _TokenProcessor(ignore_label)
-        super().__init__(net, loss, train_metrics, val_metrics, initializer, trainer, device, val_net, None, processor)
+        super().__init__(net, train_metrics, val_metrics, initializer, trainer, device, val_net, processor, loss)
 
     def _default_metrics(self) -> list[EvalMetric]:
         return [metrics.Perplexity(ignore_label=self._ignore_label, from_logits=True)]
