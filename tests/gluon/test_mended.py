@@ -8,7 +8,7 @@ import scipy.special
 import scipy.stats
 
 import mxnet as mx
-from mxnet import gluon
+from mxnet import autograd, gluon
 from mxnet.gluon import metric, nn
 
 GENERATOR = onp.random.default_rng(17)
@@ -129,3 +129,20 @@ def test_sum_of_a_pcc_is_its_value_times_the_samples():
     assert measure.sum_metric == 0.0
     with pytest.raises(AttributeError, match="cannot be set"):
         measure.sum_metric = 2.0
+
+
+def test_only_blocks_are_added():
+    net = nn.Sequential()
+    with pytest.raises(TypeError, match="`blocks` must be blocks, found int"):
+        net.add(nn.Dense(2), 3)
+    assert len(net) == 0
+
+
+def test_instance_norm_of_no_channels_is_empty():
+    x, gamma, beta = mx.np.ones((2, 0, 3)), mx.np.ones(0), mx.np.zeros(0)
+    for y in (x, gamma, beta):
+        y.attach_grad()
+    with autograd.record():
+        found = mx.npx.instance_norm(x, gamma, beta)
+    found.backward()
+    assert (found.shape, x.grad.shape, gamma.grad.shape) == ((2, 0, 3), (2, 0, 3), (0,))
