@@ -42,7 +42,7 @@ FAMILIES = {
         ragged_outer
     """,
     "sparse": """
-        segment_sum segment_prod segment_max segment_min segment_softmax segment_softmax_gradient
+        segment_max segment_min
         csr_rows csr_transpose coo_order csr_find csr_find_points gather_or_zero scatter_or_skip
         csr_matmul_dense csr_sampled_dense
     """,

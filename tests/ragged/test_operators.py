@@ -67,6 +67,20 @@ def test_complex_numbers_and_halves_are_summed():
         OP["ragged_max"](np.array(x), np.array(at))
 
 
+def test_complex_products_and_their_gradients():
+    at = offsets(2, 0, 3)
+    x = RNG.normal(size=(5, 2)) + 1j * RNG.normal(size=(5, 2))
+    x[2, 0] = 0
+    v = np.array(x)
+    v.attach_grad()
+    with mx.autograd.record():
+        y = OP["ragged_prod"](v, np.array(at))
+    y.backward(np.ones_like(y))
+    onp.testing.assert_allclose(y.asnumpy(), [p.prod(0) for p in rows(x, at)], rtol=1e-14)
+    others = [onp.delete(p, i, axis=0).prod(0) for p in rows(x, at) for i in range(len(p))]
+    onp.testing.assert_allclose(v.grad.asnumpy(), onp.conj(others), rtol=1e-13)
+
+
 def test_nan_is_the_extreme_of_its_segment():
     x = np.array([1.0, onp.nan, 2.0, 3.0])
     for name in ("ragged_max", "ragged_min"):
@@ -96,7 +110,7 @@ def test_elements_that_tie_share_the_gradient():
 
 @pytest.mark.parametrize("name", ["ragged_softmax", "ragged_log_softmax"])
 @pytest.mark.parametrize("tail", [(), (3,)])
-@pytest.mark.parametrize("lengths", [(3, 0, 4), (2, 70000, 1)])
+@pytest.mark.parametrize("lengths", [(3, 0, 4), (2, 70000, 1), (63, 64, 65, 1, 0, 700)])
 def test_softmax_of_segments(name, tail, lengths):
     at = offsets(*lengths)
     x = RNG.normal(size=(at[-1], *tail)) * 5

@@ -9,12 +9,13 @@ import pytest
 import scipy.sparse
 
 import mxnet as mx
-from mxnet import np, sparse
+from mxnet import _core, np, sparse
 from mxnet.error import IndexError as OutOfRange
 
 # Rows with more stored elements than a block of products (4096), empty rows, and rows whose ends share a block.
 LENGTHS = [0, 4095, 1, 0, 4097, 16, 17, 15, 8193, 0, 4096, 3, *([7] * 900), 0]
 NUM_COLUMNS = 9000
+OP = _core.namespaces["op"]
 
 
 def long_rows(dtype):
@@ -52,6 +53,22 @@ def test_sums_of_a_row_do_not_depend_on_the_rows_before_it():
         a, b = indptr[i : i + 2]
         row = sparse.csr_array((data[a:b], indices[a:b], [0, b - a]), shape=(1, NUM_COLUMNS))
         assert (row @ x).item() == whole[i]
+
+
+@pytest.mark.parametrize("width", [1, 3, 15, 16, 40])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_extrema_of_segments_are_the_first_ones(dtype, width):
+    lengths = [3, 0, 50, 1, 700]
+    indptr = numpy.concatenate([[0], numpy.cumsum(lengths)])
+    x = numpy.random.default_rng(0).integers(-9, 9, (indptr[-1], width)).astype(dtype)
+    if dtype == "float32":
+        x[[5, 9], 0] = numpy.nan
+    for name, best, at in (("max", numpy.max, numpy.argmax), ("min", numpy.min, numpy.argmin)):
+        found, where = OP[f"segment_{name}"](np.array(x), np.array(indptr))
+        for i, (a, b) in enumerate(zip(indptr, indptr[1:], strict=False)):
+            want, row = (0, -1) if a == b else (best(x[a:b], axis=0), a + at(x[a:b], axis=0))
+            numpy.testing.assert_array_equal(found[i].asnumpy(), numpy.broadcast_to(want, width))
+            numpy.testing.assert_array_equal(where[i].asnumpy(), numpy.broadcast_to(row, width))
 
 
 @pytest.mark.parametrize("at", [0, 5000, -1])

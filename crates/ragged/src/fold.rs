@@ -81,7 +81,7 @@ fn shape(cx: &CallCx, what: Fold) -> Result<Inferred> {
     shape[0] = count(cx, 1)?;
     let dtype = cx.dtype_of(0);
     let out = match (what, dtype.kind()) {
-        (Fold::Sum, Kind::Complex) => dtype,
+        (Fold::Sum | Fold::Product, Kind::Complex) => dtype,
         (_, Kind::Complex) => {
             return Err(cx.dtype_error(format!("no kernel for dtype {}", dtype.name())));
         }
@@ -111,8 +111,8 @@ fn run(cx: &KernelCx, what: Fold) -> Result<()> {
     let inner = row_len(x.shape());
     // A complex sum is the sum of the real parts and that of the imaginary parts.
     let (elem, inner) = match dtype {
-        DType::C64 => (elem(DType::F32), 2 * inner),
-        DType::C128 => (elem(DType::F64), 2 * inner),
+        DType::C64 if what == Fold::Sum => (elem(DType::F32), 2 * inner),
+        DType::C128 if what == Fold::Sum => (elem(DType::F64), 2 * inner),
         _ => (elem(dtype), inner),
     };
     let g = Segments {
@@ -148,7 +148,8 @@ fn product_slope(g: &GradCx) -> Result<Grads> {
     let zeros = sum(&is_zero.astype(x.dtype())?, offsets)?;
     let factors = choose(&is_zero, &one, x)?;
     let product = invoke1(&RAGGED_PROD, &[&factors, offsets], &Attrs::none())?;
-    let slope = expand(&g.dy(0).mul(&product)?, offsets, total)?.div(&factors)?;
+    let slope = expand(&product, offsets, total)?.div(&factors)?.conj()?;
+    let slope = expand(g.dy(0), offsets, total)?.mul(&slope)?;
     // The zeros of the segment other than the element itself.
     let others = expand(&zeros, offsets, total)?.sub(&is_zero.astype(x.dtype())?)?;
     let dx = choose(&others.binary(&EQUAL, &zero)?, &slope, &zero)?;

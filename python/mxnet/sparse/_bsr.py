@@ -8,7 +8,7 @@ from mxnet import error
 from mxnet._core import asarray, ndarray
 from mxnet.sparse import _parts
 from mxnet.sparse._array import sparray
-from mxnet.sparse._parts import Shape, flags, gathered, integers, op, values
+from mxnet.sparse._parts import Shape, flags, gathered, integers, op, segment_sum, values
 
 __all__ = ["bsr_array"]
 
@@ -191,8 +191,8 @@ class bsr_array(sparray):  # noqa: N801  # SciPy's name
         c = self.blocksize[1]
         width = 1 if b.ndim == 1 else b.shape[1]
         blocks = gathered(b.reshape(-1, c, width), self.indices)
-        product = op["segment_sum"](op["matmul"](self.data, blocks), self.indptr)
-        return product.reshape(self._shape[0], *b.shape[1:])  # type: ignore[no-any-return]
+        product = segment_sum(op["matmul"](self.data, blocks), self.indptr)
+        return product.reshape(self._shape[0], *b.shape[1:])
 
     def __getitem__(self, key: Any) -> Any:
         return self.tocsr()[key]

@@ -8,7 +8,7 @@ from mxnet import error
 from mxnet._core import ndarray
 from mxnet.sparse import _indexing, _parts
 from mxnet.sparse._array import sparray
-from mxnet.sparse._parts import Shape, arange, flags, gathered, integers, masked, op, values
+from mxnet.sparse._parts import Shape, arange, flags, gathered, integers, masked, op, segment_sum, values
 
 __all__ = ["csc_array", "csr_array"]
 
@@ -177,7 +177,7 @@ class _Compressed(sparray):
         )
         starts = masked(is_first)
         cuts = op["concatenate"]([starts, op["full"](1, majors.size, dtype="int64")])
-        data = op["segment_sum"](ordered.data, cuts)
+        data = segment_sum(ordered.data, cuts)
         rows = gathered(majors, starts)
         indptr = _parts.offsets(rows, self._major(self._shape)[0])
         return self._of(data, gathered(minors, starts), indptr, self._shape)

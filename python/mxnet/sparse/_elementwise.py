@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mxnet import error
+from mxnet import _core, error
 from mxnet._core import asarray, ndarray
 from mxnet.sparse._indexing import flat_of
 from mxnet.sparse._parts import arange, gathered, op
@@ -158,6 +160,66 @@ def over_dense(name: str, x: Any, dense: Any) -> Any:
     """A quotient by a dense array, on the pattern of the sparse one; as in SciPy, 0 / 0 is zero elsewhere."""
     matrix, found = _at_places(name, x, dense)
     return _finished(x, matrix, matrix.data / found)
+
+
+def on_pattern(name: str, a: Any, b: Any) -> Any:
+    """A function that is zero wherever the sparse operand is, such as `logical_and`, of a sparse and a dense array."""
+    is_left = hasattr(a, "format")
+    x, dense = (a, b) if is_left else (b, a)
+    matrix, found = _at_places(name, x, dense)
+    data = op[name](matrix.data, found) if is_left else op[name](found, matrix.data)
+    return _finished(x, matrix, data)
+
+
+def with_dense(name: str, a: Any, b: Any) -> ndarray:
+    """Any other function of a sparse and a dense array, which has the shape of the result. The result is dense."""
+    is_left = hasattr(a, "format")
+    x, dense = (a, asarray(b)) if is_left else (b, asarray(a))
+    matrix, found = _at_places(name, x, dense)
+    if dense.size != math.prod(matrix.shape):
+        raise error.UnsupportedError(
+            f"{name}: the result is dense, so the dense operand must have its shape {matrix.shape}, found {dense.shape}"
+            "; `np.broadcast_to` or `x.todense()` makes such arrays"
+        )
+
+    def of(values: ndarray, others: ndarray) -> ndarray:
+        result: ndarray = op[name](values, others) if is_left else op[name](others, values)
+        return result
+
+    coo = matrix.tocoo(copy=False)
+    flat = coo._flat()
+    # The number of the stored element at each place, -1 where there is none.
+    number = op["scatter_or_skip"](arange(flat.size) + 1, flat, dense.size) - 1
+    beside = of(op["zeros"](1, dtype=x.dtype), dense.ravel())
+    result = op["where"](number >= 0, gathered(of(matrix.data, found), number), beside)
+    return result.reshape(x.shape if x.ndim > dense.ndim else dense.shape)  # type: ignore[no-any-return]
+
+
+def of_values(name: str) -> Callable[..., Any]:
+    """A function of one array that is computed at the stored elements, if it maps zero to zero."""
+
+    def function(x: Any, *arguments: Any, **keywords: Any) -> Any:
+        from mxnet import numpy, numpy_extension
+
+        call = getattr(numpy, name, None) or getattr(numpy_extension, name)
+        if not _core.outside_trace(lambda: bool(call(op["zeros"](1, dtype=x.dtype), *arguments, **keywords) == 0)):
+            raise error.UnsupportedError(
+                f"{name}({type(x).__name__}): no operator serves these kinds: it is not zero at zero"
+                "; `x.todense()` makes a dense array"
+            )
+        x = x._canonical()
+        return x._with_data(call(x.data, *arguments, **keywords))
+
+    return function
+
+
+def dropout(x: Any, p: float = 0.5, axes: Any = (), mode: str = "training", **other: Any) -> Any:
+    """Dropout of stored elements."""
+    from mxnet import numpy_extension as npx
+
+    if axes or other:
+        raise error.UnsupportedError("dropout: sparse arrays take no `axes` and no `cudnn_off`")
+    return x._with_data(npx.dropout(x.data, p, mode=mode))
 
 
 def _added(name: str, dense: Any, x: coo_array, data: ndarray) -> ndarray:

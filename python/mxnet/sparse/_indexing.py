@@ -35,7 +35,7 @@ def resolved(item: Any, n: int, axis: int) -> Any:
     """A non-negative integer, a slice, or an int64 array of non-negative positions."""
     if isinstance(item, slice):
         return item
-    if hasattr(item, "__index__") and not isinstance(item, ndarray):
+    if hasattr(item, "__index__") and getattr(item, "ndim", 0) == 0 and not isinstance(item, ndarray | bool):
         at = operator.index(item)
         if not -n <= at < n:
             raise error.IndexError(f"index {at} is out of bounds for axis {axis} of size {n}")
@@ -70,8 +70,8 @@ def get(x: Any, key: Any) -> Any:
     """`x[key]` of a CSR or CSC array."""
     if hasattr(key, "format") and hasattr(key, "nonzero"):
         key = key.nonzero()
-    if isinstance(key, ndarray) and key.dtype == "bool" and key.ndim == 2:
-        key = key.nonzero()
+    if getattr(key, "ndim", 0) == 2 and getattr(key, "dtype", None) == "bool":
+        key = asarray(key).nonzero()
     shape = x.shape
     row, column = (resolved(item, n, axis) for axis, (item, n) in enumerate(zip(expanded(key, 2), shape, strict=True)))
     is_int = [isinstance(item, int) for item in (row, column)]
@@ -157,12 +157,16 @@ def columns(x: Any, item: Any) -> Any:
 
 
 def get_coordinates(x: coo_array, key: Any) -> Any:
-    """`x[key]` of a COO array: integers, slices, and one array of positions for one axis."""
+    """`x[key]` of a COO array, with integers, slices and arrays of positions."""
     from mxnet.sparse._coo import coo_array
 
     items = [resolved(item, n, axis) for axis, (item, n) in enumerate(zip(expanded(key, x.ndim), x.shape, strict=True))]
     if x.ndim == 2:
         return _as_coo(x.tocsr()[tuple(items)])
+    chosen_axes = [axis for axis, item in enumerate(items) if not isinstance(item, slice)]
+    arrays = [item for item in items if isinstance(item, ndarray)]
+    if arrays and (len(chosen_axes) > 1 or arrays[0].ndim != 1):
+        return _at_several(x, items, chosen_axes)
     source = x._canonical()
     coords, data = list(source.coords), source.data
     sizes: list[int | None] = []
@@ -203,6 +207,27 @@ def get_coordinates(x: coo_array, key: Any) -> Any:
         return data.sum()
     shape = tuple(size for size in sizes if size is not None)
     return coo_array._of(data, [coords[axis] for axis in left], shape)
+
+
+def _at_several(x: coo_array, items: list[Any], axes: list[int]) -> Any:
+    """Indexes several axes by arrays that are broadcast together, as one axis of their flat positions."""
+    from mxnet.numpy import broadcast_arrays
+    from mxnet.sparse._coo import coo_array
+
+    chosen = broadcast_arrays(*(asarray(items[a], dtype="int64") for a in axes))
+    shape, count = chosen[0].shape, math.prod(x.shape[a] for a in axes)
+    at, merged = chosen[0].ravel(), x.coords[axes[0]]
+    for a, item in zip(axes[1:], chosen[1:], strict=True):
+        at, merged = at * x.shape[a] + item.ravel(), merged * x.shape[a] + x.coords[a]
+    # As in NumPy: where the axes were if they follow one another, else in front.
+    first = axes[0] if axes[-1] - axes[0] + 1 == len(axes) else 0
+    others = [a for a in range(x.ndim) if a not in axes]
+    coords, sizes, rest = [x.coords[a] for a in others], [x.shape[a] for a in others], [items[a] for a in others]
+    coords.insert(first, merged)
+    sizes.insert(first, count)
+    rest.insert(first, at)
+    found = get_coordinates(coo_array._of(x.data, coords, tuple(sizes)), tuple(rest))
+    return found.reshape((*found.shape[:first], *shape, *found.shape[first + 1 :]))
 
 
 def _as_coo(found: Any) -> Any:

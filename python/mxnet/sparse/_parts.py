@@ -94,6 +94,16 @@ def zeros(n: int | Sequence[int], dtype: Any = "int64") -> ndarray:
     return op["zeros"](n, dtype=dtype)  # type: ignore[no-any-return]
 
 
+def segment_sum(x: ndarray, indptr: ndarray) -> ndarray:
+    """Sums of the rows of segments, in the dtype of `x`: integers wrap."""
+    return op["ragged_sum"](x, indptr).astype(x.dtype, copy=False)  # type: ignore[no-any-return]
+
+
+def segment_prod(x: ndarray, indptr: ndarray) -> ndarray:
+    """Products of the rows of segments, in the dtype of `x`: integers wrap."""
+    return op["ragged_prod"](x, indptr).astype(x.dtype, copy=False)  # type: ignore[no-any-return]
+
+
 def axis_of(axis: int, ndim: int, what: str) -> int:
     """The axis as a non-negative number."""
     at = operator.index(axis)

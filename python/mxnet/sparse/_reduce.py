@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet import error
 from mxnet._core import ndarray
-from mxnet.sparse._parts import axis_of, gathered, op
+from mxnet.sparse._parts import axis_of, gathered, op, segment_prod, segment_sum
 
 
 def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
@@ -75,12 +75,12 @@ def _grouped(x: Any, kept: list[int]) -> tuple[ndarray, ndarray | None]:
 def _folded(name: str, data: ndarray, indptr: ndarray, counted: int) -> ndarray:
     """Reduces segments of stored elements, each of which represents `counted` elements."""
     if name == "sum":
-        return op["segment_sum"](data, indptr)  # type: ignore[no-any-return]
+        return segment_sum(data, indptr)
     if name == "mean":
-        return op["segment_sum"](data, indptr) / counted  # type: ignore[no-any-return]
+        return segment_sum(data, indptr) / counted
     is_full = indptr[1:] - indptr[:-1] == counted
     if name == "prod":
-        product = op["segment_prod"](data, indptr)
+        product = segment_prod(data, indptr)
         return op["where"](is_full, product, op["zeros_like"](product))  # type: ignore[no-any-return]
     found = op[f"segment_{name}"](data, indptr)[0]
     beside = op["maximum" if name == "max" else "minimum"](found, op["zeros_like"](found))
@@ -105,7 +105,7 @@ def extreme_position(x: Any, name: str, axis: int | None) -> ndarray:
     column = gathered(m.indices, where)
     # The first column that is not stored: the number of stored ones whose column equals their ordinal.
     rank = op["arange"](data.size, dtype="int64") - gathered(m.indptr, m._majors())
-    free = op["segment_sum"]((m.indices == rank).astype("int64"), m.indptr)
+    free = segment_sum((m.indices == rank).astype("int64"), m.indptr)
     zero = op["zeros_like"](best)
     is_full = m.indptr[1:] - m.indptr[:-1] == n
     is_better = (best > zero) if name == "max" else (best < zero)

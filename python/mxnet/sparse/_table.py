@@ -41,7 +41,8 @@ def keeping_zero() -> frozenset[str]:
     return frozenset(e["name"] for e in _core.registry() if e["keeps_zero"] and e["elementwise"])
 
 
-# Elementwise functions of two operands. "*" stands for all functions that are zero where both operands are zero.
+# Elementwise functions of two operands. "*" stands for all other functions; of sparse arrays
+# and numbers, for those that are zero where both operands are zero.
 BINARY: dict[tuple[str, str, str], Operator] = {
     ("multiply", "sparse", "sparse"): _elementwise.product,
     ("multiply", "sparse", "dense"): _elementwise.times_dense,
@@ -57,7 +58,14 @@ BINARY: dict[tuple[str, str, str], Operator] = {
     ("subtract", "dense", "sparse"): _elementwise.dense_minus,
     ("add", "sparse", "sparse"): _elementwise.added,
     ("subtract", "sparse", "sparse"): _elementwise.added,
+    **{
+        (name, a, b): _elementwise.on_pattern
+        for name in ("logical_and", "bitwise_and")
+        for a, b in (("sparse", "dense"), ("dense", "sparse"))
+    },
     ("*", "sparse", "sparse"): _elementwise.union,
+    ("*", "sparse", "dense"): _elementwise.with_dense,
+    ("*", "dense", "sparse"): _elementwise.with_dense,
     ("*", "sparse", "number"): _elementwise.with_number,
     ("*", "number", "sparse"): _elementwise.with_number,
 }
@@ -83,6 +91,13 @@ FUNCTIONS: dict[str, Operator] = {
     **{name: _method(name) for name in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")},
     **{name: _method(name) for name in ("count_nonzero", "nonzero", "transpose", "swapaxes", "reshape", "diagonal")},
     **{name: _method(name) for name in ("trace", "copy", "astype")},
+    **{
+        name: _elementwise.of_values(name)
+        for name in ("real", "imag", "angle", "fix", "nan_to_num", "isposinf", "isneginf", "iscomplex")
+    },
+    **{name: _elementwise.of_values(name) for name in ("activation", "leaky_relu", "gelu", "smooth_l1")},
+    "dropout": _elementwise.dropout,
+    "copy_of": _method("copy"),
     "amax": _method("max"),
     "amin": _method("min"),
     "matrix_transpose": _method("transpose"),

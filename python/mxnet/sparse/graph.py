@@ -131,7 +131,7 @@ def out_degrees(g: csr_array) -> ndarray:
 
 
 def _spread(x: ndarray, g: csr_array) -> ndarray:
-    return op["segment_spread"](x, g.indptr, g.indices.size)  # type: ignore[no-any-return]
+    return op["ragged_expand"](x, g.indptr, g.indices.size)  # type: ignore[no-any-return]
 
 
 def _features(x: Any, count: int, what: str) -> ndarray:
@@ -206,18 +206,19 @@ def gspmm(g: csr_array, op: str, reduce_op: str, lhs_data: Any = None, rhs_data:
 def _folded(messages: ndarray, indptr: ndarray, reduction: str) -> ndarray:
     if reduction in ("max", "min"):
         return op[f"segment_{reduction}"](messages, indptr)[0]  # type: ignore[no-any-return]
-    product = op["segment_prod"](messages, indptr)
+    product = _parts.segment_prod(messages, indptr)
     is_empty = (indptr[1:] == indptr[:-1]).reshape(-1, *(1,) * (product.ndim - 1))
     return op["where"](is_empty, op["zeros_like"](product), product)  # type: ignore[no-any-return]
 
 
 def _summed(g: csr_array, name: str, u: ndarray | None, e: ndarray | None) -> ndarray:
     if u is None:
-        return op["segment_sum"](e, g.indptr)  # type: ignore[no-any-return]
+        assert e is not None, "`copy_rhs` has features of edges"
+        return _parts.segment_sum(e, g.indptr)
     if e is None:
         return op["csr_matmul_dense"](op["ones"](g.nnz, dtype=u.dtype), g.indices, g.indptr, u)  # type: ignore[no-any-return]
     if name in ("add", "sub"):
-        of_edges = op["segment_sum"](e, g.indptr)
+        of_edges = _parts.segment_sum(e, g.indptr)
         of_nodes, of_edges = _aligned(_summed(g, "copy_lhs", u, None), of_edges)
         return of_nodes + of_edges if name == "add" else of_nodes - of_edges
     factor = e if name == "mul" else 1 / e
@@ -227,7 +228,7 @@ def _summed(g: csr_array, name: str, u: ndarray | None, e: ndarray | None) -> nd
         return found  # type: ignore[no-any-return]
     if factor.shape[1] == u.shape[1] and factor.size == g.nnz * u.shape[1]:
         return op["csr_matmul_dense"](factor.reshape(g.nnz, -1), g.indices, g.indptr, u)  # type: ignore[no-any-return]
-    return op["segment_sum"](gathered(u, g.indices) * factor, g.indptr)  # type: ignore[no-any-return]
+    return _parts.segment_sum(gathered(u, g.indices) * factor, g.indptr)
 
 
 def _combined(name: str, x: ndarray, y: ndarray) -> ndarray:
@@ -336,11 +337,11 @@ def edge_softmax(g: csr_array, logits: Any, norm_by: str = "dst") -> ndarray:
     g = _checked(g, "edge_softmax")
     x = _features(logits, g.nnz, "edge_softmax: logits")
     if norm_by == "dst":
-        return op["segment_softmax"](x, g.indptr)  # type: ignore[no-any-return]
+        return op["ragged_softmax"](x, g.indptr)  # type: ignore[no-any-return]
     if norm_by != "src":
         raise error.ValueError(f"edge_softmax: `norm_by` must be 'dst' or 'src', found {norm_by!r}")
     _, indptr, order = op["csr_transpose"](g.indices, g.indptr, g.shape[1])
-    y = op["segment_softmax"](gathered(x, order), indptr)
+    y = op["ragged_softmax"](gathered(x, order), indptr)
     return op["scatter_or_skip"](y, order, g.nnz)  # type: ignore[no-any-return]
 
 
@@ -384,7 +385,7 @@ def segment_reduce(seglen: Any, value: Any, reducer: str = "sum") -> ndarray:
         raise error.ValueError(f"segment_reduce: `reducer` must be one of {', '.join(_REDUCTIONS)}, found {reducer!r}")
     if reducer not in ("sum", "mean"):
         return _folded(x, indptr, reducer)
-    total: ndarray = op["segment_sum"](x, indptr)
+    total: ndarray = _parts.segment_sum(x, indptr)
     if reducer == "sum":
         return total
     count = op["maximum"](indptr[1:] - indptr[:-1], 1).reshape(-1, *(1,) * (x.ndim - 1))
@@ -418,7 +419,7 @@ def segment_softmax(seglen: Any, value: Any) -> ndarray:
     array([1. , 0.5, 0.5])
     """
     x = asarray(value)
-    return op["segment_softmax"](x, _offsets(seglen, x.shape[0], "segment_softmax"))  # type: ignore[no-any-return]
+    return op["ragged_softmax"](x, _offsets(seglen, x.shape[0], "segment_softmax"))  # type: ignore[no-any-return]
 
 
 def sample_neighbors(

@@ -1,4 +1,4 @@
-//! Rows in segments: the operators of ragged arrays, and segment reductions of sparse arrays (`segment.cuh`).
+//! Rows in segments: the operators of ragged arrays, and extrema of segments of sparse arrays (`segment.cuh`).
 
 use mxnet_core::cx::KernelCx;
 use mxnet_core::{Error, Result, registry, variants};
@@ -30,17 +30,13 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("ragged_prod", |cx| fold(cx, PRODUCT, false))?;
     add("ragged_max", |cx| fold(cx, MAX, false))?;
     add("ragged_min", |cx| fold(cx, MIN, false))?;
-    add("segment_sum", |cx| fold(cx, SUM, true))?;
-    add("segment_prod", |cx| fold(cx, PRODUCT, true))?;
     add("segment_max", |cx| fold(cx, MAX, true))?;
     add("segment_min", |cx| fold(cx, MIN, true))?;
     add("ragged_softmax", |cx| softmax(cx, 0))?;
     add("ragged_log_softmax", |cx| softmax(cx, 1))?;
-    add("segment_softmax", |cx| softmax(cx, 0))?;
     add("ragged_softmax_gradient", |cx| {
         softmax_gradient(cx, i64::from(cx.bool("log")))
     })?;
-    add("segment_softmax_gradient", |cx| softmax_gradient(cx, 0))?;
     add("ragged_expand", |cx| {
         let out = cx.output(0);
         let x = Operand::dense(cx, 0, out.dtype())?;

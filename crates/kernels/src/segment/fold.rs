@@ -2,6 +2,7 @@
 
 use super::Segments;
 use crate::real::{LANES, Real, Shared, per_isa, sum_row};
+use crate::reduce::number::Cx;
 use crate::{Elem, Threads};
 
 /// Reduction of the rows of a segment.
@@ -77,23 +78,52 @@ macro_rules! integer {
                 }
             }
             unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self) {
-                // SAFETY: guaranteed by the caller.
-                let (x, acc) = unsafe {
-                    (
-                        std::slice::from_raw_parts(x, n * inner),
-                        std::slice::from_raw_parts_mut(acc, inner),
-                    )
-                };
-                for row in x.chunks_exact(inner.max(1)) {
-                    for (acc, &x) in acc.iter_mut().zip(row) {
-                        *acc = <$t as Number>::join(fold, *acc, x);
-                    }
-                }
+                // SAFETY: same contract.
+                unsafe { each_row(fold, x, n, inner, acc) }
             }
         }
     )* };
 }
 integer!(i64, u64);
+
+macro_rules! complex {
+    ($($t:ty),*) => { $(
+        // Sums are those of the real and of the imaginary parts; complex numbers have no extrema.
+        impl Number for Cx<$t> {
+            fn identity(_: Fold) -> Self {
+                Cx { re: 1.0, im: 0.0 }
+            }
+            #[inline(always)]
+            fn join(_: Fold, a: Self, b: Self) -> Self {
+                Cx { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re }
+            }
+            unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self) {
+                // SAFETY: same contract.
+                unsafe { each_row(fold, x, n, inner, acc) }
+            }
+        }
+    )* };
+}
+complex!(f32, f64);
+
+/// `acc = fold(acc, rows)`, row by row.
+///
+/// # Safety
+/// `n * inner` elements at `x`, `inner` at `acc`.
+unsafe fn each_row<T: Number>(fold: Fold, x: *const T, n: usize, inner: usize, acc: *mut T) {
+    // SAFETY: guaranteed by the caller.
+    let (x, acc) = unsafe {
+        (
+            std::slice::from_raw_parts(x, n * inner),
+            std::slice::from_raw_parts_mut(acc, inner),
+        )
+    };
+    for row in x.chunks_exact(inner.max(1)) {
+        for (acc, &x) in acc.iter_mut().zip(row) {
+            *acc = T::join(fold, *acc, x);
+        }
+    }
+}
 
 #[inline(always)]
 fn join_real<T: Real>(fold: Fold, a: T, b: T) -> T {
@@ -203,7 +233,7 @@ unsafe fn table_body<T: Real, const FMA: bool>(
 /// `out[s] = fold(rows of segment s)`, `(segments, inner)`.
 ///
 /// # Panics
-/// If `elem` is none of `F32`, `F64`, `I64`, `U64`.
+/// If `elem` is none of `F32`, `F64`, `I64`, `U64`, nor `C64` or `C128` for products.
 ///
 /// # Safety
 /// The offsets passed [`super::check`]; `x` has `rows * inner` elements and `out` `segments * inner`; both are dense and aligned and do not overlap.
@@ -222,6 +252,12 @@ pub unsafe fn fold(
             Elem::F64 => typed::<f64>(threads, g, what, x.cast(), out.cast()),
             Elem::I64 => typed::<i64>(threads, g, what, x.cast(), out.cast()),
             Elem::U64 => typed::<u64>(threads, g, what, x.cast(), out.cast()),
+            Elem::C64 if what == Fold::Product => {
+                typed::<Cx<f32>>(threads, g, what, x.cast(), out.cast());
+            }
+            Elem::C128 if what == Fold::Product => {
+                typed::<Cx<f64>>(threads, g, what, x.cast(), out.cast());
+            }
             other => panic!("segments of {other:?} are not folded"),
         }
     }

@@ -1,5 +1,7 @@
 //! Softmax and log-softmax over the rows of each segment, per column, with gradients.
 
+use std::ops::Range;
+
 use super::{Segments, run};
 use crate::real::{Real, Shared, per_isa, with_real};
 use crate::softmax::{Kind, loops};
@@ -35,10 +37,13 @@ pub unsafe fn softmax(
             // SAFETY: as above; in `found`, the sums follow the maxima.
             unsafe { finish::<T>(kind, n, inner, found[inner..].as_ptr(), y.at(at)) }
         };
+        // SAFETY: as above.
+        let group = |segments| unsafe { softmax_group::<T>(g, segments, x, y) };
         let pass = Pass {
             columns: 2,
             steps: &[&largest, &sums],
             last: &last,
+            group: (g.inner == 1 && kind == Kind::Softmax).then_some(&group),
         };
         pass.run(threads, g);
     })
@@ -75,6 +80,7 @@ pub unsafe fn softmax_backward(
             columns: 1,
             steps: &[&sums],
             last: &last,
+            group: None,
         };
         pass.run(threads, g);
     })
@@ -91,6 +97,8 @@ struct Pass<'a, T> {
     columns: usize,
     steps: &'a [Step<'a, T>],
     last: Last<'a, T>,
+    /// Does all of that for a range of segments, none of which is long.
+    group: Option<&'a (dyn Fn(Range<usize>) + Sync)>,
 }
 
 impl<T: Real> Pass<'_, T> {
@@ -113,6 +121,9 @@ impl<T: Real> Pass<'_, T> {
         }
         let (long, groups) = g.groups(g.task_rows());
         run(threads, groups.len(), &|t| {
+            if let Some(group) = self.group {
+                return group(groups[t].clone());
+            }
             let mut found = vec![T::ZERO; self.columns * inner];
             for s in groups[t].clone() {
                 let rows = g.range(s);
@@ -165,6 +176,63 @@ impl<T: Real> Pass<'_, T> {
             let (first, n) = part(t);
             (self.last)(first, n, inner, &found);
         });
+    }
+}
+
+/// Elements up to which a plain loop is faster than a call for the instruction set in force.
+const SHORT: usize = 64;
+
+/// Softmax of a range of segments of one column. The exponentials of all segments are computed in one loop, because many segments have a few elements.
+///
+/// # Safety
+/// The rows of the segments at `x` and `y`.
+unsafe fn softmax_group<T: Real>(g: &Segments, segments: Range<usize>, x: Shared<T>, y: Shared<T>) {
+    let rows = g.offsets[segments.start] as usize..g.offsets[segments.end] as usize;
+    for rows in segments.clone().map(|s| g.range(s)) {
+        // SAFETY: rows of a segment.
+        unsafe {
+            let (x, y) = (x.at(rows.start).cast_const(), y.at(rows.start));
+            let largest = match rows.len() {
+                n @ SHORT.. => loops::max(x, n),
+                n => (0..n)
+                    .map(|i| *x.add(i))
+                    .fold(
+                        T::NEG_INFINITY,
+                        |largest, x| {
+                            if x > largest { x } else { largest }
+                        },
+                    ),
+            };
+            (0..rows.len()).for_each(|i| *y.add(i) = *x.add(i) - largest);
+        }
+    }
+    // SAFETY: the rows of all segments.
+    unsafe { exp_in_place::<T>(y.at(rows.start), rows.len()) };
+    for rows in segments.map(|s| g.range(s)) {
+        // SAFETY: rows of a segment.
+        unsafe {
+            let y = y.at(rows.start);
+            let sum = match rows.len() {
+                n @ SHORT.. => crate::real::sum_row(y, n),
+                n => (0..n).fold(T::ZERO, |sum, i| sum + *y.add(i)),
+            };
+            let scale = T::ONE / sum;
+            (0..rows.len()).for_each(|i| *y.add(i) *= scale);
+        }
+    }
+}
+
+per_isa! {
+    /// # Safety
+    /// `n` elements can be read and written at `x`.
+    unsafe fn exp_in_place<T>(x: *mut T, n: usize) = exp_in_place_body
+}
+
+#[inline(always)]
+unsafe fn exp_in_place_body<T: Real, const FMA: bool>(x: *mut T, n: usize) {
+    // SAFETY: guaranteed by the caller.
+    for x in unsafe { std::slice::from_raw_parts_mut(x, n) } {
+        *x = x.exp::<FMA>();
     }
 }
 

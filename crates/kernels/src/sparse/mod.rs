@@ -1,4 +1,4 @@
-//! Kernels on compressed sparse rows: products, merges, sorting, reductions of segments.
+//! Kernels on compressed sparse rows: products, merges, sorting, extrema of segments.
 //!
 //! A pattern ([`Pattern`]) holds the stored columns of each row, one row after the other. Its offsets are checked when it is created. Every loop
 //! checks the columns that it reads, because index arrays belong to users, who may have overwritten them. Each output element is computed by one task
@@ -10,7 +10,6 @@ mod order;
 mod pattern;
 mod product;
 mod segment;
-mod softmax;
 mod sum;
 mod value;
 mod vector;
@@ -20,7 +19,6 @@ pub use merge::{Merged, Union, find_entries, find_points, merge};
 pub use order::{order, transpose};
 pub use pattern::{Fault, Pattern, check, row_numbers};
 pub use product::{matmul, sampled_matmul};
-pub use segment::{Fold, add_rows, fold_segments};
-pub use softmax::{softmax_segments, softmax_segments_gradient};
+pub use segment::{Extremum, add_rows, extreme_segments};
 pub use sum::{Sign, add};
 pub use value::{Operand, Output};

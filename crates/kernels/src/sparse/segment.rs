@@ -1,37 +1,34 @@
-//! Reductions of segments: runs of consecutive rows, such as the stored elements of each row of a matrix.
+//! Extrema of segments, which are runs of consecutive rows such as the stored elements of each row of a matrix, with their positions; sums of rows
+//! that have the same position. Sums, products and softmax of segments are in [`crate::segment`].
 
 use super::pattern::Pattern;
 use super::value::{Operand, Value, output, per_isa_value, with_value};
 use crate::real::Shared;
 use crate::{Elem, Threads};
 
-/// Reduction of the elements of a segment. An empty segment gives the value of an empty sum or product, and 0 for extrema.
+/// Which extremum of a segment. That of an empty one is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fold {
-    /// Sum.
-    Sum,
-    /// Product.
-    Prod,
-    /// Maximum, propagating NaN.
+pub enum Extremum {
+    /// Maximum; NaN is larger than all numbers.
     Max,
-    /// Minimum, propagating NaN.
+    /// Minimum; NaN is smaller than all numbers.
     Min,
 }
 
-/// `out[i] = fold of x[k]` over the rows k of segment i, for each of the `width` columns. For extrema, the row of each extremum is written to `arg`
-/// if that is given; -1 for empty segments.
+/// `out[i]` is the extremum of `x[k]` over the rows k of segment i, for each of the `width` columns, and `arg[i]` the first row with it; -1 for empty
+/// segments.
 ///
 /// # Safety
-/// `x` holds a row of `width` elements of `elem` for each row of the segments; `out` (and `arg`) have room for a row per segment. `elem` is one of
-/// the types that sparse kernels compute in, and is real for extrema.
-pub unsafe fn fold_segments(
+/// `x` holds a row of `width` elements of `elem` for each row of the segments; `out` and `arg` have room for a row per segment. `elem` is one of the
+/// real types that sparse kernels compute in.
+pub unsafe fn extreme_segments(
     threads: &dyn Threads,
     elem: Elem,
-    fold: Fold,
+    extremum: Extremum,
     segments: &Pattern,
     width: usize,
     x: Operand,
-    (out, arg): (*mut u8, Option<*mut i64>),
+    (out, arg): (*mut u8, *mut i64),
 ) {
     if width == 0 {
         return;
@@ -40,94 +37,78 @@ pub unsafe fn fold_segments(
         // SAFETY: guaranteed by the caller.
         let x = unsafe { x.as_slice::<T>() };
         assert_eq!(x.len(), segments.indices.len() * width);
-        let (to, arg) = (Shared(out.cast::<T>()), Shared(arg.unwrap_or(std::ptr::null_mut())));
+        let (to, arg) = (Shared(out.cast::<T>()), Shared(arg));
         segments.for_rows(threads, width, &|rows| {
-            for i in rows {
-                let range = segments.row(i);
-                // SAFETY: segments have disjoint rows of the output.
-                let out = unsafe { std::slice::from_raw_parts_mut(to.at(i * width), width) };
-                let x = &x[range.start * width..range.end * width];
-                match fold {
-                    Fold::Sum => sum_rows::<T>(x, out),
-                    Fold::Prod => {
-                        out.fill(T::ONE);
-                        for x in x.chunks_exact(width) {
-                            for (y, &x) in out.iter_mut().zip(x) {
-                                *y = y.times(x);
-                            }
-                        }
-                    }
-                    Fold::Max | Fold::Min => {
-                        let arg = match arg.is_null() {
-                            true => None,
-                            // SAFETY: as above.
-                            false => Some(unsafe { std::slice::from_raw_parts_mut(arg.at(i * width), width) }),
-                        };
-                        extreme_rows(fold, range.start, x, out, arg);
-                    }
-                }
-            }
+            let (first, n) = (rows.start * width, rows.len() * width);
+            // SAFETY: runs of segments have disjoint rows of the outputs.
+            let (out, arg) = unsafe {
+                (
+                    std::slice::from_raw_parts_mut(to.at(first), n),
+                    std::slice::from_raw_parts_mut(arg.at(first), n),
+                )
+            };
+            extreme_rows::<T>(extremum, segments, rows.start, width, x, out, arg);
         });
     });
 }
 
 per_isa_value! {
-    /// The sum of rows.
-    fn sum_rows<T>(x: &[T], out: &mut [T]) = sum_body
+    /// The extrema of the columns of the segments from `start` on, one for each row of `out`, and their rows.
+    fn extreme_rows<T>(extremum: Extremum, segments: &Pattern, start: usize, width: usize, x: &[T], out: &mut [T], arg: &mut [i64]) = extreme_body
 }
 
 #[inline(always)]
-fn sum_body<T: Value>(x: &[T], out: &mut [T]) {
-    if let [out] = out {
-        // Four independent sums, because the additions of a single one would wait for each other.
-        let (chunks, rest) = x.as_chunks::<4>();
-        let mut lanes = [T::ZERO; 4];
-        for x in chunks {
-            for l in 0..4 {
-                lanes[l] = lanes[l].plus(x[l]);
-            }
-        }
-        for (l, &x) in rest.iter().enumerate() {
-            lanes[l] = lanes[l].plus(x);
-        }
-        *out = lanes[0].plus(lanes[1]).plus(lanes[2].plus(lanes[3]));
-        return;
-    }
-    out.fill(T::ZERO);
-    for x in x.chunks_exact(out.len()) {
-        for (y, &x) in out.iter_mut().zip(x) {
-            *y = y.plus(x);
+fn extreme_body<T: Value>(
+    extremum: Extremum,
+    segments: &Pattern,
+    start: usize,
+    width: usize,
+    x: &[T],
+    out: &mut [T],
+    arg: &mut [i64],
+) {
+    let outputs = out.chunks_exact_mut(width).zip(arg.chunks_exact_mut(width));
+    for (i, (out, arg)) in (start..).zip(outputs) {
+        let range = segments.row(i);
+        let x = &x[range.start * width..range.end * width];
+        match extremum {
+            Extremum::Max => best_rows(|x, y| x > y, range.start, x, out, arg),
+            Extremum::Min => best_rows(|x, y| x < y, range.start, x, out, arg),
         }
     }
 }
 
-fn extreme_rows<T: Value>(
-    fold: Fold,
+/// Columns from which on all are compared without branches, in vectors. Of a few columns hardly any element is a new extremum.
+const VECTOR: usize = 16;
+
+#[inline(always)]
+fn best_rows<T: Value>(
+    beats: impl Fn(T, T) -> bool,
     first: usize,
     x: &[T],
     out: &mut [T],
-    mut arg: Option<&mut [i64]>,
+    arg: &mut [i64],
 ) {
     let width = out.len();
-    out.fill(T::ZERO);
-    if let Some(arg) = &mut arg {
+    let mut rows = x.chunks_exact(width);
+    let Some(row) = rows.next() else {
+        out.fill(T::ZERO);
         arg.fill(-1);
-    }
-    for (r, x) in x.chunks_exact(width).enumerate() {
-        for (d, &x) in x.iter().enumerate() {
+        return;
+    };
+    out.copy_from_slice(row);
+    arg.fill(first as i64);
+    for (r, row) in (first as i64 + 1..).zip(rows) {
+        for ((best, at), &x) in out.iter_mut().zip(arg.iter_mut()).zip(row) {
             #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-            let is_better = match fold {
-                _ if r == 0 => true,
-                _ if out[d] != out[d] => false,
-                _ if x != x => true,
-                Fold::Max => x > out[d],
-                _ => x < out[d],
-            };
-            if is_better {
-                out[d] = x;
-                if let Some(arg) = &mut arg {
-                    arg[d] = (first + r) as i64;
+            let is_better = (*best == *best) & ((x != x) | beats(x, *best));
+            if width < VECTOR {
+                if is_better {
+                    (*best, *at) = (x, r);
                 }
+            } else {
+                *best = if is_better { x } else { *best };
+                *at = if is_better { r } else { *at };
             }
         }
     }

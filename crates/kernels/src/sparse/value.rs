@@ -9,7 +9,6 @@ use crate::reduce::number::Cx;
 /// A number type with products and sums. Integers wrap.
 pub(crate) trait Value: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     const ZERO: Self;
-    const ONE: Self;
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -29,7 +28,6 @@ pub(crate) trait Value: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
 macro_rules! floats {
     ($($t:ty: $sum_rows:ident),*) => { $(impl Value for $t {
         const ZERO: Self = 0.0;
-        const ONE: Self = 1.0;
         #[inline(always)]
         fn plus(self, other: Self) -> Self { self + other }
         #[inline(always)]
@@ -50,7 +48,6 @@ floats!(f32: sum_rows_f32, f64: sum_rows_f64);
 macro_rules! integers {
     ($($t:ty),*) => { $(impl Value for $t {
         const ZERO: Self = 0;
-        const ONE: Self = 1;
         #[inline(always)]
         fn plus(self, other: Self) -> Self { self.wrapping_add(other) }
         #[inline(always)]
@@ -64,7 +61,6 @@ integers!(i64, u64);
 macro_rules! complex {
     ($($t:ty),*) => { $(impl Value for Cx<$t> {
         const ZERO: Self = Cx { re: 0.0, im: 0.0 };
-        const ONE: Self = Cx { re: 1.0, im: 0.0 };
         #[inline(always)]
         fn plus(self, other: Self) -> Self { Cx { re: self.re + other.re, im: self.im + other.im } }
         #[inline(always)]

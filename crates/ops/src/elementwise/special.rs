@@ -519,6 +519,7 @@ pub static ISNAN: OpDef = OpDef {
         array([False,  True, False])
     ",
     cpu: Cpu::Map(&map::ISNAN),
+    sparse: Sparse::KeepsZero,
     onnx: Onnx::Node {
         ty: "IsNaN",
         since: 9,
@@ -536,6 +537,7 @@ pub static ISINF: OpDef = OpDef {
         array([False, False,  True])
     ",
     cpu: Cpu::Map(&map::ISINF),
+    sparse: Sparse::KeepsZero,
     onnx: Onnx::Node {
         ty: "IsInf",
         since: 10,
