@@ -49,6 +49,24 @@ def test_nested_rows_give_more_ragged_axes():
     assert ragged.array([ragged.array([[1], [2, 3]])] * 2).tolist() == [[[1], [2, 3]]] * 2
 
 
+@pytest.mark.parametrize(
+    ("rows", "shape"),
+    [
+        ([[[1.0, 2.0]], [[3.0]]], (2, None, None)),
+        ([[[[1, 2]], [[3]]]], (1, None, None, None)),
+        ([[[[1, 2], [3, 4]]], [[[5, 6]], []]], (2, None, None, 2)),
+        ([[[1], [2]], [[3], [4]]], (2, None, 1)),
+        ([[], [[1, 2], []]], (2, None, None)),
+        (((1, 2.5), [3]), (2, None)),
+    ],
+)
+def test_nested_lists_are_ragged_down_to_the_last_axis_that_differs(rows, shape):
+    r = ragged.array(rows)
+    assert r.shape == shape
+    assert r.tolist() == [list(row) for row in rows]
+    assert ragged.array(rows, dtype="float64").dtype == "float64"
+
+
 def test_rows_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match="row 1 is a number"):
         ragged.array([np.ones(2), np.array(3.0)])
@@ -168,6 +186,28 @@ def test_parts_of_deep_rows():
     assert r[[0, 2], 0].tolist() == [[1, 2], [4, 5, 6]]
     assert r[::2, 0:2, ...].tolist() == [DEEP[0][:2], DEEP[2][:2]]
     assert r[0, :, :1].tolist() == [row[:1] for row in DEEP[0]]
+
+
+def test_the_last_of_two_ragged_axes_is_indexed():
+    r = ragged.array([[[1.0, 2.0], [3.0]], [[4.0, 5.0, 6.0]], []])
+    assert r[:, :, 0].tolist() == [[1.0, 3.0], [4.0], []]
+    assert r[:, :, -1].tolist() == [[2.0, 3.0], [6.0], []]
+    assert r[:, :, 1:].tolist() == [[[2.0], []], [[5.0, 6.0]], []]
+    assert r[1:, :, ::-1].tolist() == [[[6.0, 5.0, 4.0]], []]
+    assert r[:, :1, :2].tolist() == [[[1.0, 2.0]], [[4.0, 5.0]], []]
+    with pytest.raises(IndexError, match="index 1 is out of bounds for row 1, which has 1 elements"):
+        r[:, :, 1]
+
+
+def test_masks_select_elements_of_rows():
+    r = ragged.array([[3.0, -1.0], [], [2.0, -5.0, 4.0]])
+    assert r[r > 0].tolist() == [[3.0], [], [2.0, 4.0]]
+    deep = ragged.array([[[1.0, -2.0], [-3.0]], [[4.0]]])
+    assert deep[deep > 0].tolist() == [[[1.0], []], [[4.0]]]
+    with pytest.raises(mx.error.ShapeError, match="offsets first differ at element 1"):
+        r[ragged.array([[True], [True], [True, False, False]])]
+    with pytest.raises(IndexError, match="a ragged index is a mask"):
+        r[r]
 
 
 def test_rows_are_views_and_can_be_written():

@@ -143,8 +143,99 @@ def test_reductions_of_deep_arrays(name):
     both = getattr(np, name)(r, axis=(1, 2)).asnumpy() if name != "var" else None
     if both is not None:
         onp.testing.assert_allclose(both, [getattr(onp, name)(onp.concatenate(p)) for p in x])
-    with pytest.raises(error.UnsupportedError, match="cannot be reduced while axis 2 is ragged"):
+
+
+DEEP = [[[1.0, 2.0], [3.0], [-1.0, 7.0, 2.0]], [[4.0, 6.0, 8.0]], [[], [5.0]]]
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min", "var", "any", "count_nonzero", "ptp"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_reductions_before_the_last_ragged_axis(name, axis):
+    r = ragged.array(DEEP)
+    # The inner rows that are reduced together.
+    groups = DEEP if axis == 1 else [[row[i] for row in DEEP if len(row) > i] for i in range(3)]
+    want = [
+        [getattr(onp, name)(onp.array([row[j] for row in group if len(row) > j])) for j in range(max(map(len, group)))]
+        for group in groups
+    ]
+    found = getattr(np, name)(r, axis=axis)
+    assert found.num_ragged == 1
+    for got, row in zip(found.tolist(), want, strict=True):
+        onp.testing.assert_allclose(got, row, atol=1e-14)
+    if name in ("sum", "max"):
+        kept = getattr(np, name)(r, axis=axis, keepdims=True)
+        assert kept.shape == ((1, None, None) if axis == 0 else (3, None, None))
+        assert kept.values.tolist() == found.values.tolist()
+
+
+def test_reductions_before_several_ragged_axes_are_refused():
+    r = ragged.array([[[[1.0, 2.0]], [[3.0]]]])
+    with pytest.raises(error.UnsupportedError, match="after the ragged axes from 2 on"):
         np.sum(r, axis=1)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_spread_over_the_rows(name):
+    x = rows(2)
+    got = getattr(np, name)(of(x), axis=0).asnumpy()
+    for place in range(max(LENGTHS)):
+        there = onp.stack([p[place] for p in x if len(p) > place])
+        onp.testing.assert_allclose(got[place], getattr(onp, name)(there, axis=0), atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_the_row_with_the_extreme_at_each_place(name):
+    x = rows(2)
+    got = getattr(np, name)(of(x), axis=0).asnumpy()
+    far = -onp.inf if name == "argmax" else onp.inf
+    padded = onp.full((len(x), max(LENGTHS), x[0].shape[1]), far)
+    for i, p in enumerate(x):
+        padded[i, : len(p)] = p
+    onp.testing.assert_array_equal(got, getattr(onp, name)(padded, axis=0))
+
+
+def test_softmax_before_the_last_ragged_axis():
+    r = ragged.array([[[1.0, 2.0], [3.0]], [[4.0]]], dtype="float64")
+    r.attach_grad()
+    with mx.autograd.record():
+        y = npx.softmax(r, axis=1)
+        z = np.sum(y * y)
+    z.backward()
+    e = onp.exp([1.0, 3.0])
+    p = e / e.sum()
+    onp.testing.assert_allclose(y.values.asnumpy(), [p[0], 1, p[1], 1], rtol=1e-14)
+    slope = p * (2 * p - (2 * p * p).sum())
+    onp.testing.assert_allclose(r.grad.values.asnumpy(), [slope[0], 0, slope[1], 0], atol=1e-14)
+
+
+def test_deep_rows_are_joined_cut_and_reversed():
+    r = ragged.array([[[1.0, 2.0], [3.0]], [[4.0, 5.0, 6.0]], []])
+    assert np.concatenate([r, r * 10], axis=2).tolist() == [
+        [[1.0, 2.0, 10.0, 20.0], [3.0, 30.0]],
+        [[4.0, 5.0, 6.0, 40.0, 50.0, 60.0]],
+        [],
+    ]
+    assert np.flip(r, axis=1).tolist() == [[[3.0], [1.0, 2.0]], [[4.0, 5.0, 6.0]], []]
+    assert np.flip(r, axis=2).tolist() == [[[2.0, 1.0], [3.0]], [[6.0, 5.0, 4.0]], []]
+    first, rest = np.split(r, [1], axis=2)
+    assert first.tolist() == [[[1.0], [3.0]], [[4.0]], []] and rest.tolist() == [[[2.0], []], [[5.0, 6.0]], []]
+    assert np.stack([r, r], axis=2).tolist()[1] == [[[4.0, 5.0, 6.0], [4.0, 5.0, 6.0]]]
+    with pytest.raises(
+        error.ShapeError, match="concatenate: the raggedness differs: offsets first differ at element 1"
+    ):
+        np.concatenate([r, r[[1, 0, 2]]], axis=2)
+
+
+def test_uniform_axes_move():
+    x = [p[:, :, None] * onp.array([1.0, 2.0, 3.0]) for p in rows(2)]
+    a = of(x)
+    same(np.transpose(a, (0, 1, 3, 2)), [p.transpose(0, 2, 1) for p in x])
+    same(np.moveaxis(a, 2, 3), [onp.moveaxis(p, 1, 2) for p in x])
+    same(np.cumsum(a, axis=3), [onp.cumsum(p, axis=2) for p in x])
+    same(np.vstack([a, a]), [*x, *x])
+    same(np.copy(a), x)
+    with pytest.raises(error.UnsupportedError, match=r"axes 0 to 1 .* stay"):
+        np.transpose(a)
 
 
 def test_reductions_of_empty_rows():

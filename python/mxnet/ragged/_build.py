@@ -31,6 +31,20 @@ def _row(x: Any, dtype: Any) -> Any:
     return _core.array(x, dtype=dtype) if dtype is not None else _core.array(x)
 
 
+def _of_lists(rows: list[Any], dtype: Any) -> RaggedArray | None:
+    """The array of nested lists of numbers: axes behind the last one whose lengths differ are uniform."""
+    level, lengths = rows, []
+    while level and all(isinstance(x, list | tuple) for x in level):
+        lengths.append([len(x) for x in level])
+        level = [item for x in level for item in x]
+    if not lengths or not level or any(isinstance(x, list | tuple) or getattr(x, "ndim", 0) for x in level):
+        return None
+    last = max((i for i, found in enumerate(lengths) if len(set(found)) > 1), default=0)
+    values = _core.array(level) if dtype is None else _core.array(level, dtype=dtype)
+    values = values.reshape((sum(lengths[last]), *(found[0] for found in lengths[last + 1 :])))
+    return RaggedArray(values, *(Partition.of_lengths(found) for found in lengths[: last + 1]))
+
+
 def array(rows: Iterable[Any], dtype: Any = None) -> RaggedArray:
     """A ragged array of rows.
 
@@ -62,7 +76,11 @@ def array(rows: Iterable[Any], dtype: Any = None) -> RaggedArray:
     >>> mx.ragged.array([[[1, 2], [3]], [[4]]]).shape
     (2, None, None)
     """
-    made = [_row(x, dtype) for x in rows]
+    given = list(rows)
+    nested = _of_lists(given, dtype)
+    if nested is not None:
+        return nested
+    made = [_row(x, dtype) for x in given]
     some = [x for x in made if x is not None]
     if not made:
         raise error.ValueError("ragged.array: there are no rows; RaggedArray(values, [0]) has none")

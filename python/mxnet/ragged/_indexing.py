@@ -10,7 +10,7 @@ import numpy as onp
 from mxnet import error
 from mxnet import numpy as np
 from mxnet._core import ndarray
-from mxnet.ragged._partition import Partition
+from mxnet.ragged._partition import Partition, _index
 
 if TYPE_CHECKING:
     from mxnet.ragged._array import RaggedArray
@@ -119,8 +119,24 @@ def _along(r: RaggedArray, key: Any) -> Any:
     return _build(np.take(r.values, np.array(chosen, dtype="int64"), axis=0), (partition,))
 
 
+def _masked(r: RaggedArray, mask: RaggedArray) -> Any:
+    """The elements of each row where a mask of the same rows is true."""
+    if mask.dtype != "bool" or mask.values.ndim != 1:
+        raise error.IndexError(
+            f"a ragged index is a mask (n, length) of bool, found {mask.dtype} of shape {mask.shape}"
+        )
+    r._check_same(mask, "getitem")
+    partition = r._partitions[-1]
+    chosen = onp.flatnonzero(mask.values.asnumpy())
+    lengths = onp.bincount(partition.owners[chosen], minlength=partition.count)
+    values = np.take(r.values, _index(chosen), axis=0)
+    return _build(values, (*r._partitions[:-1], Partition.of_lengths(lengths)))
+
+
 def get(r: RaggedArray, key: Any) -> Any:
     """``r[key]``."""
+    if hasattr(key, "num_ragged"):
+        return _masked(r, key)
     keys = list(key) if isinstance(key, tuple) else [key]
     given = sum(k is not None and k is not Ellipsis for k in keys)
     if given > r.ndim:
@@ -152,8 +168,13 @@ def get(r: RaggedArray, key: Any) -> Any:
             found = _along(found, one)
             done = 1 if is_number else 2
         else:
-            if not (isinstance(one, slice) and _is_whole(one)):
-                raise error.IndexError(f"axis {axis} is indexed after an integer or a whole slice of axis {axis - 1}")
+            # The axes before stay as they are.
+            depth = done - 1
+            is_number = _is_integer(one)
+            inner = _along(_build(found.values, found._partitions[depth:]), one)
+            values, rest = (inner, ()) if isinstance(inner, ndarray) else (inner.values, inner._partitions)
+            found = _build(values, (*found._partitions[:depth], *rest))
+            done += 0 if is_number else 1
     if not keys:
         return found
     if isinstance(found, ndarray):

@@ -12,6 +12,7 @@ from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
 from mxnet.ragged._partition import Partition, _index
+from mxnet.ragged._reductions import Across
 
 _op, _npx = _core.namespaces["op"], _core.namespaces["npx"]
 
@@ -71,15 +72,21 @@ def _axis_of(data: RaggedArray, axis: int, name: str) -> tuple[int, bool]:
 
 
 def _softmax(name: str, data: RaggedArray, axis: int, temperature: Any, dtype: Any) -> Any:
-    at, is_ragged = _axis_of(data, axis, name)
-    if not is_ragged:
-        return data.with_values(_npx[name](data.values, axis=at, temperature=temperature, dtype=dtype))
+    at = data._axis(axis, name)
+    if at > data.num_ragged:
+        values = _npx[name](data.values, axis=at - data.num_ragged, temperature=temperature, dtype=dtype)
+        return data.with_values(values)
     x = data.values
     if temperature is not None:
         if not temperature:
             raise error.ValueError(f"{name}: `temperature` is {temperature}")
         x = x / temperature
-    y = _op[f"ragged_{name}"](x, data._partitions[-1].offsets)
+    if at == data.num_ragged:
+        y = _op[f"ragged_{name}"](x, data._partitions[-1].offsets)
+    else:
+        across = Across(data, at, name)
+        y = _op[f"ragged_{name}"](np.take(x, across.order, axis=0), across.offsets)
+        y = np.take(y, np.argsort(across.order), axis=0)
     return data.with_values(y if dtype is None else y.astype(dtype))
 
 
@@ -91,7 +98,7 @@ def softmax(
     use_length: bool = False,
     dtype: Any = None,
 ) -> Any:
-    """Softmax along a uniform axis or the innermost ragged one."""
+    """Softmax along an axis."""
     _refuse("softmax", length=length, use_length=use_length)
     return _softmax("softmax", data, axis, temperature, dtype)
 
@@ -104,7 +111,7 @@ def log_softmax(
     use_length: bool = False,
     dtype: Any = None,
 ) -> Any:
-    """Logarithm of softmax along a uniform axis or the innermost ragged one."""
+    """Logarithm of softmax along an axis."""
     _refuse("log_softmax", length=length, use_length=use_length)
     return _softmax("log_softmax", data, axis, temperature, dtype)
 

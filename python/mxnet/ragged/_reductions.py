@@ -11,6 +11,7 @@ from mxnet import _core, error
 from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
+from mxnet.ragged._partition import Partition, _index
 
 _op = _core.namespaces["op"]
 
@@ -28,14 +29,43 @@ def _axes(r: RaggedArray, axis: Any, name: str) -> list[int]:
     return found
 
 
-def _columns(r: RaggedArray, name: str) -> tuple[ndarray, ndarray]:
-    """Values ordered by their position in the row, and the offsets of the positions."""
-    if r.num_ragged > 1:
-        raise error.UnsupportedError(
-            f"{name}: axis 0 of {r.num_ragged} ragged axes cannot be reduced; reduce the ragged axes first"
-        )
-    order, offsets = r._partitions[0].columns()
-    return np.take(r.values, order, axis=0), offsets
+class Across:
+    """Rows of the values that differ in their index along an axis before the innermost ragged one.
+
+    Those that are reduced to row ``at`` of the result follow one another in `order`, as segments with `offsets`. If the
+    array has two ragged axes, the result has rows of its own (`partition`): as long as the longest that are reduced.
+    """
+
+    def __init__(self, r: RaggedArray, axis: int, name: str) -> None:
+        self.axis = axis
+        self.partition: Partition | None = None
+        if r.num_ragged == 1:
+            self.at = r._partitions[0].row_places
+            self.order, self.offsets = r._partitions[0].columns()
+            return
+        if r.num_ragged > 2:
+            raise error.UnsupportedError(
+                f"{name}: axis {axis} of {r.shape} is reduced after the ragged axes from 2 on: reduce those first"
+            )
+        outer, inner = r._partitions
+        rows = outer.places if axis == 0 else outer.owners
+        lengths = onp.zeros(outer.longest if axis == 0 else outer.count, dtype=onp.int64)
+        onp.maximum.at(lengths, rows, inner.lengths)
+        self.partition = Partition.of_lengths(lengths)
+        at = onp.repeat(self.partition.host[:-1][rows], inner.lengths) + inner.places
+        counts = onp.bincount(at, minlength=self.partition.total)
+        self.at, self.order = _index(at), _index(onp.argsort(at, kind="stable"))
+        self.offsets = _index(onp.concatenate([[0], onp.cumsum(counts)]))
+
+    def result(self, values: ndarray, keepdims: bool) -> Any:
+        """The array with these rows."""
+        if self.partition is None:
+            return np.expand_dims(values, 0) if keepdims else values
+        if not keepdims:
+            return RaggedArray(values, self.partition)
+        count = self.partition.count
+        outer = Partition.even(count, 1) if self.axis else Partition.even(1, count)
+        return RaggedArray(values, outer, self.partition)
 
 
 def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
@@ -45,14 +75,10 @@ def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
     ragged = x.num_ragged
     if axis > ragged:
         return x.with_values(getattr(np, name)(x.values, axis=axis - ragged, keepdims=keepdims))
-    if axis == 0:
-        values, offsets = _columns(x, shown)
-        found = _op[_SEGMENTS[name]](values, offsets)
-        return np.expand_dims(found, 0) if keepdims else found
     if axis != ragged:
-        raise error.UnsupportedError(
-            f"{shown}: axis {axis} of {x.shape} cannot be reduced while axis {ragged} is ragged; reduce that one first"
-        )
+        across = Across(x, axis, shown)
+        found = _op[_SEGMENTS[name]](np.take(x.values, across.order, axis=0), across.offsets)
+        return across.result(found, keepdims)
     partition = x._partitions[-1]
     if name in ("max", "min") and partition.has_empty():
         row = int(onp.flatnonzero(partition.lengths == 0)[0])
@@ -171,14 +197,20 @@ def var(
     """Variance: sum of squared distances from the mean, divided by the number of elements less `ddof`."""
     _check("var", out, other)
     x = _float(a, dtype)
-    centred = x - _stretched(x, mean(x, axis, keepdims=True))
+    centred = x - _stretched(x, mean(x, axis, keepdims=True), _axes(x, axis, "var"))
     squares: Any = np.square(np.abs(centred)) if x.dtype.kind == "c" else np.square(centred)
     total = _reduce(squares, axis, "sum", "var", bool(keepdims))
     return total / (_counts(x, axis, squares.dtype, bool(keepdims), "var") - ddof)
 
 
-def _stretched(r: RaggedArray, mean: Any) -> Any:
-    """A mean with axes of length 1, so that it broadcasts to `r`."""
+def _stretched(r: RaggedArray, mean: Any, axes: list[int]) -> Any:
+    """A mean over axes, which have length 1, so that it broadcasts to `r`."""
+    before = [axis for axis in axes if axis < r.num_ragged]
+    if before and r.num_ragged not in axes:
+        if len(before) > 1:
+            raise error.UnsupportedError(f"var: over axes {before} of {r.shape} there is no operator")
+        rows = mean.values if isinstance(mean, RaggedArray) else mean[0]
+        return r.with_values(np.take(rows, Across(r, before[0], "var").at, axis=0))
     if isinstance(mean, RaggedArray) and mean.num_ragged < r.num_ragged:
         values = mean.values.reshape((mean.values.shape[0], *mean.values.shape[2:]))
         return r.with_values(r._partitions[-1].expand(values))
@@ -209,9 +241,11 @@ def _position(name: str) -> Callable[..., Any]:
         if at > a.num_ragged:
             return a.with_values(getattr(np, name)(a.values, axis=at - a.num_ragged, keepdims=keepdims))
         x = a.detach()
-        best = _fold(x, at, extreme, name, False)
-        if at == 0 or at != a.num_ragged:
+        if at == 0 and a.num_ragged == 1:
+            return _across_rows(function, x, keepdims)
+        if at != a.num_ragged:
             raise error.UnsupportedError(f"{name}: over axis {at} of shape {a.shape} there is no operator")
+        best = _fold(x, at, extreme, name, False)
         partition = a._partitions[-1]
         best = best.values if isinstance(best, RaggedArray) else best
         spread = partition.expand(best)
@@ -226,6 +260,25 @@ def _position(name: str) -> Callable[..., Any]:
         return found if a.num_ragged == 1 else RaggedArray(found, *a._partitions[:-1])
 
     return function
+
+
+def _across_rows(function: Callable[..., Any], x: RaggedArray, keepdims: bool) -> ndarray:
+    """The row with the extreme among those that are long enough, for each position: (longest, ...)."""
+    order, offsets = x._partitions[0].columns()
+    place = function(RaggedArray(np.take(x.values, order, axis=0), offsets), 1)
+    first = offsets[:-1].reshape((place.shape[0],) + (1,) * (place.ndim - 1))
+    found: ndarray = np.take(np.take(x._partitions[0].row_owners, order), place + first)
+    return np.expand_dims(found, 0) if keepdims else found
+
+
+def count_nonzero(a: RaggedArray, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Number of elements that are not zero."""
+    return _reduce(a != 0, axis, "sum", "count_nonzero", bool(keepdims))
+
+
+def ptp(a: RaggedArray, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Spread of the values: largest minus smallest."""
+    return max_(a, axis, keepdims=keepdims) - min_(a, axis, keepdims=keepdims)
 
 
 argmax, argmin = _position("argmax"), _position("argmin")

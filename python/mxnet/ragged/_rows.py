@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -51,7 +51,7 @@ def concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: 
             partitions.append(kind.joined(parts))
         return RaggedArray(np.concatenate([x.values for x in found], axis=0), *partitions)
     if at > 1:
-        raise error.UnsupportedError(f"concatenate: over axis {at} of shape {first.shape} there is no operator")
+        return _within_rows(found, "concatenate", lambda inner: concatenate(inner, at - 1))
     for x in found[1:]:
         if len(x) != len(first):
             raise error.ShapeError(f"concatenate: arrays of {len(first)} and {len(x)} rows")
@@ -64,6 +64,17 @@ def concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: 
     together = rows_at(concatenate(found, 0), rows)
     lengths = onp.sum([part.lengths for part in parts], axis=0)
     return RaggedArray(together.values, Partition.of_lengths(lengths), *together._partitions[1:])
+
+
+def _within_rows(arrays: list[RaggedArray], name: str, function: Callable[[list[RaggedArray]], Any]) -> Any:
+    """A function of the arrays without their first ragged axis, which all must have in common and the result has."""
+    first = arrays[0]._partitions[0]
+    for x in arrays[1:]:
+        if x.num_ragged != arrays[0].num_ragged:
+            raise error.ShapeError(f"{name}: arrays of shapes {arrays[0].shape} and {x.shape}")
+        first.check_same(x._partitions[0], name)
+    inner = function([RaggedArray(x.values, *x._partitions[1:]) for x in arrays])
+    return RaggedArray(inner.values, first, *inner._partitions)
 
 
 def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -> Any:
@@ -82,7 +93,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -
             first._check_same(x, "stack")
         return first.with_values(np.stack([x.values for x in found], axis=at - first.num_ragged))
     if at > 1:
-        raise error.UnsupportedError(f"stack: at axis {at} of shape {first.shape} there is no operator")
+        return _within_rows(found, "stack", lambda inner: stack(inner, at - 1))
     if at == 1 and any(len(x) != len(first) for x in found):
         raise error.ShapeError(f"stack: arrays of {[len(x) for x in found]} rows")
     together = concatenate(found, 0)
@@ -100,7 +111,8 @@ def split(ary: RaggedArray, indices_or_sections: Any, axis: int = 0) -> list[Any
         parts = np.split(ary.values, indices_or_sections, axis=at - ary.num_ragged)
         return [ary.with_values(part) for part in parts]
     if at > 1:
-        raise error.UnsupportedError(f"split: over axis {at} of shape {ary.shape} there is no operator")
+        inner = split(RaggedArray(ary.values, *ary._partitions[1:]), indices_or_sections, at - 1)
+        return [RaggedArray(part.values, ary._partitions[0], *part._partitions) for part in inner]
     if at == 1:
         if isinstance(indices_or_sections, int):
             raise error.UnsupportedError("split: a ragged axis is cut at positions, not into a number of parts")
@@ -241,9 +253,41 @@ def flip(m: RaggedArray, axis: Any = None) -> Any:
         return m.with_values(np.flip(m.values, axis=at - m.num_ragged))
     if at == 0:
         return m[::-1]
-    if at != m.num_ragged:
-        raise error.UnsupportedError(f"flip: over axis {at} of shape {m.shape} there is no operator")
+    if at > 1:
+        return _within_rows([m], "flip", lambda inner: flip(inner[0], at - 1))
+    if m.num_ragged > 1:
+        return _within_rows([m], "flip", lambda inner: rows_at(inner[0], m._partitions[0].mirrored))
     return m.with_values(np.take(m.values, m._partitions[-1].row_mirrored, axis=0))
+
+
+def transpose(a: RaggedArray, axes: Any = None) -> Any:
+    """Uniform axes in another order; the others must stay in front."""
+    lead = 1 + a.num_ragged
+    found = [a._axis(axis, "transpose") for axis in (range(a.ndim)[::-1] if axes is None else axes)]
+    if found[:lead] != list(range(lead)):
+        raise error.UnsupportedError(f"transpose: the axes 0 to {lead - 1} of shape {a.shape} stay, found {axes}")
+    return a.with_values(np.transpose(a.values, (0, *(axis - a.num_ragged for axis in found[lead:]))))
+
+
+def moveaxis(a: RaggedArray, source: Any, destination: Any) -> Any:
+    """Uniform axes moved to other places among them."""
+    places = [
+        [_uniform(a, axis, "moveaxis") for axis in (given if isinstance(given, tuple | list) else (given,))]
+        for given in (source, destination)
+    ]
+    return a.with_values(np.moveaxis(a.values, *places))
+
+
+def vstack(tup: Sequence[Any], **other: Any) -> Any:
+    """Joins arrays along axis 0."""
+    return concatenate(tup, 0, **other)
+
+
+def cumsum(a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """Sums of the elements so far, along a uniform axis."""
+    if axis is None or out is not None:
+        raise error.UnsupportedError("cumsum: ragged arrays take a uniform `axis` and no `out`")
+    return a.with_values(np.cumsum(a.values, axis=_uniform(a, axis, "cumsum"), dtype=dtype))
 
 
 def reshape(a: RaggedArray, shape: Any = None, order: str = "C", **other: Any) -> Any:

@@ -20,7 +20,7 @@ ELEMENTWISE = {
     "zeros_like": 1, "ones_like": 1, "full_like": 1, "real": 1, "imag": 1, "angle": 1,
     "activation": 1, "relu": 1, "sigmoid": 1, "leaky_relu": 1, "gelu": 1, "softsign": 1, "dropout": 1, "erf": 1,
     "erfinv": 1, "gamma": 1, "gammaln": 1, "digamma": 1, "rsqrt": 1, "rcbrt": 1, "reciprocal": 1, "smooth_l1": 1,
-    "one_hot": 1, "stop_gradient": 1, "cast": 1,
+    "one_hot": 1, "stop_gradient": 1, "cast": 1, "hard_sigmoid": 1,
 }  # fmt: skip
 
 _R, _D, _N = "ragged", "dense", "none"
@@ -40,8 +40,11 @@ TABLE: dict[str, tuple[Callable[..., Any], tuple[str, ...], set[Kinds]]] = {
     "std": (_reductions.std, ("a",), {(_R,)}),
     "argmax": (_reductions.argmax, ("a",), {(_R,)}),
     "argmin": (_reductions.argmin, ("a",), {(_R,)}),
+    "count_nonzero": (_reductions.count_nonzero, ("a",), {(_R,)}),
+    "ptp": (_reductions.ptp, ("a",), {(_R,)}),
     "concatenate": (_rows.concatenate, ("arrays",), {(_R,)}),
     "concat": (_rows.concatenate, ("arrays",), {(_R,)}),
+    "vstack": (_rows.vstack, ("tup",), {(_R,)}),
     "stack": (_rows.stack, ("arrays",), {(_R,)}),
     "split": (_rows.split, ("ary",), {(_R,)}),
     "sort": (_rows.sort, ("a",), {(_R,)}),
@@ -51,6 +54,9 @@ TABLE: dict[str, tuple[Callable[..., Any], tuple[str, ...], set[Kinds]]] = {
     "expand_dims": (_rows.expand_dims, ("a",), {(_R,)}),
     "squeeze": (_rows.squeeze, ("a",), {(_R,)}),
     "flip": (_rows.flip, ("m",), {(_R,)}),
+    "transpose": (_rows.transpose, ("a",), {(_R,)}),
+    "moveaxis": (_rows.moveaxis, ("a",), {(_R,)}),
+    "cumsum": (_rows.cumsum, ("a",), {(_R,)}),
     "reshape": (_rows.reshape, ("a",), {(_R,)}),
     "matmul": (_networks.matmul, ("x1", "x2"), {(_R, _D), (_R, _R)}),
     "dot": (_networks.matmul, ("a", "b"), {(_R, _D)}),
@@ -111,7 +117,7 @@ def _ours(name: str) -> Any:
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``function(*args, **kwargs)`` with a ragged array among the operands."""
-    name = function.__name__
+    name = {"copy_of": "copy"}.get(function.__name__, function.__name__)
     if isinstance(function, np.ufunc) and name not in TABLE:
         return call_ufunc(function, "__call__", args, kwargs)
     if name in ELEMENTWISE:
