@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 import mxnet as mx
-from mxnet import autograd, np, sparse
+from mxnet import autograd, np, npx, sparse
 
 RNG = numpy.random.default_rng(0)
 
@@ -69,6 +69,29 @@ def test_gradients_flow_to_stored_values_and_dense_operands():
         found.append((x.grad.data.asnumpy(), v.grad.asnumpy()))
     for eager, compiled in zip(*found, strict=True):
         numpy.testing.assert_allclose(compiled, eager, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, y: np.maximum(a, a.T.T * 2),
+        lambda a, y: np.maximum(a, y),
+        lambda a, y: np.fmod(a, 2),
+        lambda a, y: a[np.array([0, 2, -1])],
+        lambda a, y: a[:, [1, 0]],
+        lambda a, y: npx.leaky_relu(a),
+    ],
+)
+def test_checks_of_values_are_made_while_a_function_is_traced(function):
+    rng = numpy.random.default_rng(0)
+    x = rng.normal(size=(4, 5)) * (rng.random((4, 5)) < 0.5)
+    a, y = sparse.csr_array(np.array(x)), np.array(rng.normal(size=(4, 5)))
+    want, compiled = function(a, y), mx.jit(function)
+    for _ in range(2):
+        found = compiled(a, y)
+        assert sparse.issparse(found) == sparse.issparse(want)
+        dense = [z.todense() if sparse.issparse(z) else z for z in (found, want)]
+        numpy.testing.assert_array_equal(*(z.asnumpy() for z in dense))
 
 
 def test_functions_whose_number_of_elements_depends_on_values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -65,17 +66,22 @@ def _merged(a: Any, b: Any, both: bool) -> tuple[ndarray, ndarray, ndarray, ndar
     return gathered(a.data, left), gathered(b.data, right), indices, indptr
 
 
-def _gives_zero(name: str, *numbers: Any) -> bool:
+def _gives_zero(call: Callable[..., Any], *operands: Any) -> bool:
+    """Whether a function is zero at these numbers, and at 0 in place of sparse arrays, also while it is traced."""
     from mxnet.numpy import errstate
 
-    with errstate(all="ignore"):
-        return bool(op[name](*numbers) == 0)
+    def at_zero() -> bool:
+        with errstate(all="ignore"):
+            return bool(
+                call(*(op["zeros"](1, dtype=x.dtype) if hasattr(x, "_with_data") else x for x in operands)) == 0
+            )
+
+    return _core.outside_trace(at_zero)  # type: ignore[no-any-return]
 
 
 def union(name: str, a: Any, b: Any) -> Any:
     """A function that is zero where both operands are, on the union of the patterns."""
-    zeros = [op["zeros"](1, dtype=x.dtype) for x in (a, b)]
-    if not _gives_zero(name, *zeros):
+    if not _gives_zero(op[name], a, b):
         return NotImplemented
     left, right, finish = _matrices(name, a, b)
     x, y, indices, indptr = _merged(left, right, both=False)
@@ -202,7 +208,7 @@ def of_values(name: str) -> Callable[..., Any]:
         from mxnet import numpy, numpy_extension
 
         call = getattr(numpy, name, None) or getattr(numpy_extension, name)
-        if not _core.outside_trace(lambda: bool(call(op["zeros"](1, dtype=x.dtype), *arguments, **keywords) == 0)):
+        if not _gives_zero(functools.partial(call, **keywords), x, *arguments):
             raise error.UnsupportedError(
                 f"{name}({type(x).__name__}): no operator serves these kinds: it is not zero at zero"
                 "; `x.todense()` makes a dense array"
@@ -282,8 +288,7 @@ def with_number(name: str, a: Any, b: Any) -> Any:
     """A function of a sparse array and a number that maps zero to zero."""
     x, is_left = (a, True) if hasattr(a, "format") else (b, False)
     number = b if is_left else a
-    zero = op["zeros"](1, dtype=x.dtype)
-    if not _gives_zero(name, *((zero, number) if is_left else (number, zero))):
+    if not _gives_zero(op[name], a, b):
         return NotImplemented
     x = x._canonical()
     return x._with_data(op[name](x.data, number) if is_left else op[name](number, x.data))

@@ -6,8 +6,8 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from mxnet import error
-from mxnet._core import asarray, ndarray
+from mxnet import _core, error
+from mxnet._core import asarray, is_abstract, ndarray
 from mxnet.sparse._parts import arange, gathered, masked, op
 
 if TYPE_CHECKING:
@@ -51,9 +51,12 @@ def resolved(item: Any, n: int, axis: int) -> Any:
         raise error.IndexError(f"index arrays must be integers or truth values, found {array.dtype}")
     if array.ndim == 0:
         return resolved(int(array), n, axis)
-    if array.size and not -n <= int(array.min()) <= int(array.max()) < n:
-        bad = int(array.min()) if int(array.min()) < -n else int(array.max())
-        raise error.IndexError(f"index {bad} is out of bounds for axis {axis} of size {n}")
+    # In a trace the positions may not be known; the operators that read them check them.
+    if array.size and not is_abstract(array):
+        least, most = _core.outside_trace(lambda: (int(array.min()), int(array.max())))
+        if not -n <= least <= most < n:
+            bad = least if least < -n else most
+            raise error.IndexError(f"index {bad} is out of bounds for axis {axis} of size {n}")
     array = array.astype("int64")
     return op["where"](array < 0, array + n, array)
 
