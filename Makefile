@@ -5,7 +5,6 @@
 SHELL := /bin/sh
 VENV := .venv
 PY := $(VENV)/bin/python
-WHEEL_LIMIT_BYTES := 25000000
 # The Python of `make test-gpu`: any that has the wheel, NumPy and pytest.
 GPU_TESTS := $(filter-out test_cuda_emulator.py,$(notdir $(wildcard tests/device/test_cuda_*.py)))
 GPU_PYTHON ?= $(if $(wildcard $(PY)),$(abspath $(PY)),python3)
@@ -13,7 +12,7 @@ GPU_PYTHON ?= $(if $(wildcard $(PY)),$(abspath $(PY)),python3)
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-gpu lint texts bench races soak build sdist check-targets docs gen develop env env-docs rust clean distclean
+.PHONY: help demo test test-gpu lint texts bench races soak build sdist check-targets docs gen develop env env-docs env-wheel rust clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -46,14 +45,10 @@ soak: develop ## attacks that take long: forks, exits, killed saves, damaged fil
 	$(PY) tests/soak/leaks.py
 	$(PY) tests/soak/interrupts.py
 
-build: env rust ## the wheel, in dist/
+build: env-wheel rust ## the wheel, in dist/, for systems with glibc 2.28 or later
 	rm -f dist/*.whl
-	$(PY) -m maturin build --release --locked --out dist
-	@for wheel in dist/*.whl; do \
-	    size=$$(wc -c < "$$wheel"); \
-	    echo "$$wheel: $$size bytes of $(WHEEL_LIMIT_BYTES) allowed"; \
-	    test "$$size" -le $(WHEEL_LIMIT_BYTES) || { echo "the wheel is too large" >&2; exit 1; }; \
-	done
+	$(PY) -m maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
+	$(PY) tools/wheels.py dist
 
 sdist: env rust ## the sources with all crates, in dist/: builds without a network
 	$(PY) tools/sdist.py dist
@@ -75,6 +70,9 @@ env: $(PY)
 
 env-docs: $(PY)
 	@$(PY) tools/setup_env.py dev docs
+
+env-wheel: $(PY)
+	@$(PY) tools/setup_env.py dev wheel
 
 # The first Python that answers and is new enough; a launcher that only pretends to be there is passed over.
 $(PY):
