@@ -63,6 +63,10 @@ class Library:
             arg.name = name.encode() if name else None
             if isinstance(x, Array):
                 arg.kind, arg.value.array = 9, x.handle
+            elif isinstance(x, list) and isinstance(x[0], float):
+                keep.append((ctypes.c_double * len(x))(*x))
+                arg.kind, arg.len = 8, len(x)
+                arg.value.reals = ctypes.cast(keep[-1], ctypes.POINTER(ctypes.c_double))
             elif isinstance(x, list):
                 keep.append((ctypes.c_uint64 * len(x))(*(y.handle for y in x)))
                 arg.kind, arg.len = 10, len(x)
@@ -162,6 +166,39 @@ def test_arguments_by_position_and_by_name_give_what_python_gives(lib: Library) 
         numpy.testing.assert_array_equal(lib.read(part), X[:, i : i + 1])
         lib.free(part)
     lib.free(x.handle)
+
+
+def test_statistics_are_those_of_numpy(lib: Library) -> None:
+    values = numpy.random.default_rng(3).normal(size=(4, 6)).astype("float32")
+    holed = numpy.where(values > 1, numpy.nan, values)
+    holed[1, 2] = numpy.nan
+    scales = numpy.arange(1, 7, dtype="float32")
+    x, y, w = (Array(lib.array(a)) for a in (values, holed, scales))
+    edges = numpy.histogram(values, 5, (-2.0, 2.0))
+    for op, operands, named, expected in [
+        ("median", (x,), {"axis": 1}, [numpy.median(values, 1)]),
+        ("trapezoid", (x,), {"axis": 1}, [numpy.trapezoid(values, axis=1)]),
+        ("average", (x,), {"axis": 1, "weights": w}, [numpy.average(values, 1, scales)]),
+        ("cov", (x,), {"bias": True}, [numpy.cov(values, bias=True)]),
+        ("corrcoef", (x,), {}, [numpy.corrcoef(values)]),
+        ("histogram", (x,), {"bins": 5, "range": [-2.0, 2.0]}, edges),
+        ("nanmean", (y,), {"axis": 0}, [numpy.nanmean(holed, 0)]),
+        ("nanvar", (y,), {"axis": 1, "ddof": 1.0}, [numpy.nanvar(holed, 1, ddof=1)]),
+        ("nanstd", (y,), {}, [numpy.nanstd(holed)]),
+        ("nan_max", (y,), {"axis": 1}, [numpy.nanmax(holed, 1)]),
+        ("nanmedian", (y,), {"axis": 1}, [numpy.nanmedian(holed, 1)]),
+        ("quantile", (x,), {"q": [0.25, 0.5], "axis": 1}, [numpy.quantile(values, [0.25, 0.5], 1)]),
+        ("nanquantile", (y,), {"q": [0.1, 0.9], "axis": 1}, [numpy.nanquantile(holed, [0.1, 0.9], 1)]),
+    ]:
+        found = lib.invoke(op, *operands, **named)
+        assert len(found) == len(expected), op
+        for handle, wanted in zip(found, expected, strict=True):
+            dtype = "int64" if wanted.dtype == "int64" else "float32"
+            # Sums of at most 24 numbers of size 1 to 4, each rounded to float32.
+            numpy.testing.assert_allclose(lib.read(handle, dtype), wanted, rtol=24 * 2**-23, atol=2**-20, err_msg=op)
+            lib.free(handle)
+    for each in (x, y, w):
+        lib.free(each.handle)
 
 
 def test_out_is_written_and_its_own_handle_returned(lib: Library) -> None:

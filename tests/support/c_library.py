@@ -52,6 +52,7 @@ class Value(ctypes.Union):
         ("ints", ctypes.POINTER(ctypes.c_int64)),
         ("array", ctypes.c_uint64),
         ("arrays", ctypes.POINTER(ctypes.c_uint64)),
+        ("reals", ctypes.POINTER(ctypes.c_double)),
         ("pointer", ctypes.c_void_p),
     )
 

@@ -1,7 +1,7 @@
 //! The Rust API from the view of a user's program.
 
 use mxnet::optimizer::{Optimizer, Sgd};
-use mxnet::{Array, DType, Error, NewAxis, Result, call, grad, load, random, record, save};
+use mxnet::{Array, DType, Error, Given, NewAxis, Result, call, grad, load, random, record, save};
 
 fn array(values: &[f32], shape: &[usize]) -> Array {
     Array::from_slice(values, shape).expect("the shape fits")
@@ -92,6 +92,49 @@ fn calls_by_name_report_what_is_wrong() {
         let error = call(name, &[x.arg()], &named).expect_err(name);
         assert!(error.to_string().contains(message), "{error}");
     }
+}
+
+#[test]
+fn statistics_are_operators() -> Result<()> {
+    let x = array(&[1.0, 2.0, 4.0, 8.0], &[4]);
+    let holed = array(&[1.0, f32::NAN, 4.0, 7.0], &[4]);
+    let weights = array(&[1.0, 1.0, 1.0, 5.0], &[4]);
+    let first = |name: &str, x: &Array, named: &[(&str, Given)]| -> Result<Vec<f32>> {
+        call(name, &[x.arg()], named)?[0].to_vec()
+    };
+    let halves = Given::Floats(&[0.0, 0.5]);
+    for (name, operand, named, expected) in [
+        (
+            "average",
+            &x,
+            vec![("weights", weights.arg())],
+            vec![47.0 / 8.0],
+        ),
+        ("cov", &x, vec![], vec![28.75 / 3.0]),
+        ("corrcoef", &x, vec![], vec![1.0]),
+        ("median", &x, vec![], vec![3.0]),
+        ("quantile", &x, vec![("q", halves)], vec![1.0, 3.0]),
+        ("trapezoid", &x, vec![], vec![10.5]),
+        ("nanmean", &holed, vec![], vec![4.0]),
+        ("nanvar", &holed, vec![], vec![6.0]),
+        ("nanmedian", &holed, vec![], vec![4.0]),
+        ("nanquantile", &holed, vec![("q", halves)], vec![1.0, 4.0]),
+    ] {
+        let found = first(name, operand, &named)?;
+        let fits = found.len() == expected.len()
+            && (found.iter().zip(&expected)).all(|(a, b)| (a - b).abs() <= 8.0 * f32::EPSILON);
+        assert!(fits, "{name}: {found:?} instead of {expected:?}");
+    }
+    let histogram = call("histogram", &[x.arg()], &[("bins", 2_i64.into())])?;
+    assert_eq!(histogram[0].to_vec::<i64>()?, [3, 1]);
+    assert_eq!(histogram[1].to_vec::<f32>()?, [1.0, 4.5, 8.0]);
+    let wrong = call(
+        "average",
+        &[x.arg()],
+        &[("weights", array(&[1.0], &[1]).arg())],
+    );
+    assert!(matches!(wrong, Err(Error::DType(_))));
+    Ok(())
 }
 
 #[test]

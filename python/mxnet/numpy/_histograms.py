@@ -137,15 +137,15 @@ def _estimated(a: ndarray, method: str, limits: Range, is_weighted: bool) -> int
     return max(math.ceil((last - first) / width), 1) if width else 1
 
 
-def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool) -> tuple[ndarray, bool]:
-    """The edges, and whether they are evenly spaced."""
+def _bins(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool) -> int | ndarray:
+    """The number of bins, or their edges."""
     if isinstance(bins, str):
-        bins = _estimated(a, bins, limits, is_weighted)
+        return _estimated(a, bins, limits, is_weighted)
     given = asarray(bins)
     if given.ndim == 1:
         if not bool(_np["all"](given[:-1] <= given[1:])):
             raise ValueError("`bins` must increase monotonically, when an array")
-        return given, False
+        return given
     if given.ndim > 1:
         raise ValueError(f"`bins` must be 1d, when an array, found {given.ndim} axes")
     try:
@@ -154,11 +154,19 @@ def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: 
         raise TypeError(f"`bins` must be an integer, a string, or an array, found {bins!r}") from None
     if count < 1:
         raise ValueError(f"`bins` must be positive, when an integer, found {count}")
+    return count
+
+
+def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool) -> tuple[ndarray, bool]:
+    """The edges, and whether they are evenly spaced."""
+    count = _bins(a, bins, limits, is_weighted)
+    if isinstance(count, ndarray):
+        return count, False
+    if not (_is_complex(a) or _has_complex(limits)):
+        return _op["histogram_bin_edges"](a, count, limits), True
     first, last = _outer_edges(a, limits)
-    floating = "float" in spelled(a.dtype) or _is_complex(a)
-    dtype = a.dtype if floating else ("float64" if _core.numpy_promotion() else "float32")
-    edges: ndarray = _np["linspace"](first, last, count + 1, dtype=dtype)
-    if (floating or _core.numpy_promotion()) and not bool(_np["all"](edges[:-1] < edges[1:])):
+    edges: ndarray = _np["linspace"](first, last, count + 1, dtype=a.dtype)
+    if not bool(_np["all"](edges[:-1] < edges[1:])):
         raise ValueError(
             f"Too many bins for data range. Cannot create {count} finite-sized bins between {first!r} and {last!r}"
         )
@@ -167,6 +175,10 @@ def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: 
 
 def _is_complex(x: ndarray) -> bool:
     return "complex" in spelled(x.dtype)
+
+
+def _has_complex(limits: Range) -> bool:
+    return limits is not None and any(isinstance(limit, complex) for limit in limits)
 
 
 def _numbers(x: ndarray, edges: ndarray, even: bool) -> ndarray:
@@ -297,12 +309,16 @@ def histogram(
             raise ValueError(f"weights should have the same shape as a, found {scales.shape} and {asarray(a).shape}")
         scales = scales.reshape(-1)
     x = _data(a)
-    edges, even = _edges(x, bins, range, weights is not None)
+    found = _bins(x, bins, range, weights is not None)
+    if not (_is_complex(x) or _has_complex(range) or (scales is not None and _is_complex(scales))):
+        if not isinstance(found, ndarray):
+            counts, edges = _op["histogram"](x, found, range, bool(density), scales)
+            return counts, edges
+        if not _is_complex(found):
+            return _op["histogram"](x, 1, None, bool(density), scales, found)[0], found
+    edges, even = _edges(x, found, range, weights is not None)
     n = edges.size - 1
-    if scales is None and not (_is_complex(x) or _is_complex(edges)):
-        counts = _op["bin_counts"](x, edges, even)
-    else:
-        counts = _counted(_numbers(x, edges, even), n + 2, scales)[1 : n + 1]
+    counts = _counted(_numbers(x, edges, even), n + 2, scales)[1 : n + 1]
     if density:
         widths = _np["diff"](edges)
         # Imaginary parts of widths are discarded, with a warning.

@@ -347,52 +347,20 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: ndarray | None = None,
     return _position("nanargmin", a, axis, out, keepdims)
 
 
-def _moments(
-    x: ndarray, axis: Axes, dtype: DTypeLike | None, keepdims: bool, where: Any
-) -> tuple[ndarray, ndarray | None, ndarray | float]:
-    """The elements in the dtype of their mean, the mask of those that take part, and their number."""
-    values = x if dtype is None else x.astype(dtype)
-    if not _has_nan(values):
-        if _has_nan(x):
-            raise TypeError(f"means that leave NaN out are floats, found dtype {values.dtype}")
-        values = values.astype(_core.default_dtype("f"))
-    counted = _counted(x, where)
-    if counted is None:
-        number: ndarray | float = _length(x, axis)
-    else:
-        number = _op["sum"](counted, _axes(axis), keepdims=keepdims).astype(_real_of(values))
-    return values, counted, number
-
-
-def _half(x: ndarray, dtype: DTypeLike | None) -> DTypeLike | None:
-    """The result dtype if that is a 16-bit float: sums and counts are float32 then."""
-    kind = x.dtype if dtype is None else dtype
-    return kind if _has_nan(x) and spelled(_core.result_type([kind])) in ("float16", "bfloat16") else None
-
-
-def _all_axes(x: ndarray, axis: Axes) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(range(x.ndim))
-    return tuple(axis_of(i, x.ndim) for i in ((axis,) if isinstance(axis, int) else axis))
-
-
 def _length(x: ndarray, axis: Axes) -> int:
     """Number of elements that are reduced to one result."""
-    return math.prod(x.shape[i] for i in _all_axes(x, axis))
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return math.prod(x.shape[axis_of(i, x.ndim)] for i in axes)
 
 
-def _real_of(x: ndarray) -> Any:
-    return {"complex64": "float32", "complex128": "float64"}.get(spelled(x.dtype), x.dtype)
+def _has_at_most(x: ndarray, axis: Axes, where: Any, most: float) -> bool:
+    """Whether some result is made of at most `most` elements. Waits for them."""
+    counted = _counted(x, where)
+    return counted is not None and bool(_op["any"](_op["less_equal"](_op["sum"](counted, axis), most)))
 
 
-def _ratio(total: ndarray, number: ndarray | float) -> ndarray:
-    # 0 / 0 is NaN: the mean of no elements.
-    return total / (asarray(number).astype(_real_of(total)) if isinstance(number, (int, float)) else number)
-
-
-def _as_asked(x: ndarray, dtype: DTypeLike | None) -> ndarray:
-    """Means may be requested as integers."""
-    return x if dtype is None else x.astype(dtype, copy=False)
+def _mask(where: Any) -> ndarray | None:
+    return None if where is True else asarray(where)
 
 
 def nanmean(
@@ -442,17 +410,11 @@ def nanmean(
     >>> mx.np.nanmean([[1.0, mx.np.nan], [3.0, 4.0]], axis=0)
     array([2., 4.])
     """
-    x, kind = asarray(a), dtype
-    half = _half(x, dtype)
-    if half is not None:
-        x, kind = x.astype("float32"), None
+    x = asarray(a)
     with silent() as is_asked:
-        values, counted, number = _moments(x, axis, kind, keepdims, where)
-        total = _op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=keepdims)
-        is_empty = _length(x, axis) == 0
-        if total.size and (is_empty or (is_asked and bool(_op["any"](asarray(number) == 0)))):
+        result = _op["nanmean"](x, _axes(axis), dtype, keepdims, _mask(where))
+        if result.size and (_length(x, axis) == 0 or (is_asked and _has_at_most(x, axis, where, 0))):
             warn_of("Mean of empty slice")
-        result = _as_asked(_ratio(total, number), kind if half is None else half)
     return deliver("nanmean", result, out)
 
 
@@ -471,53 +433,14 @@ def _variance(
         if ddof != 0:
             raise ValueError(f"{name}: ddof and correction can't be provided simultaneously.")
         ddof = correction
+    x = asarray(a)
+    center = None if mean is None else asarray(mean)
     with silent() as is_asked:
-        x = asarray(a)
-        result, is_degenerate = _spread(x, axis, dtype, ddof, keepdims, where, mean)
+        result: ndarray = _op[name](x, _axes(axis), dtype, float(ddof), keepdims, _mask(where), center)
         too_short = _length(x, axis) <= ddof
-        if result.size and (too_short or (is_asked and bool(_op["any"](is_degenerate)))):
+        if result.size and (too_short or (is_asked and _has_at_most(x, axis, where, ddof))):
             warn_of("Degrees of freedom <= 0 for slice.")
     return result
-
-
-def _spread(
-    x: ndarray,
-    axis: Axes,
-    dtype: DTypeLike | None,
-    ddof: float,
-    keepdims: bool,
-    where: Any,
-    mean: ArrayLike | None,
-) -> tuple[ndarray, ndarray]:
-    """The variances, and where there are too few elements for one."""
-    half = _half(x, dtype)
-    if half is not None:
-        found, is_degenerate = _spread(x.astype("float32"), axis, None, ddof, keepdims, where, mean)
-        return found.astype(half), is_degenerate
-    values, counted, number = _moments(x, axis, dtype, True, where)
-    if mean is None:
-        center = _ratio(_op["sum"](_filled(values, counted, 0), _axes(axis), keepdims=True), number)
-    else:
-        center = asarray(mean)
-    # NaN times 0 would be NaN in the gradient, so NaN is replaced before the computation.
-    if spelled(x.dtype)[0] == "c" and spelled(values.dtype)[0] != "c":
-        # As in NumPy, the mean loses its imaginary part in a real dtype, while the distances from it keep theirs.
-        values = x.astype(_core.result_type([values.dtype, "complex64"]))
-    distance = _filled(values, counted, 0) - center
-    square = (
-        _op["square"](distance) if spelled(values.dtype)[0] != "c" else (distance * _op["conjugate"](distance)).real
-    )
-    total = _op["sum"](_filled(square, counted, 0), _axes(axis), keepdims=True)
-    freedom = (
-        number - ddof if not isinstance(number, (int, float)) else asarray(float(number - ddof)).astype(total.dtype)
-    )
-    if _has_nan(x):
-        result = _op["where"](freedom > 0, total / _op["where"](freedom > 0, freedom, 1), math.nan)
-    else:
-        # With too few integers the result is that of the division, as for `var`.
-        result = total / _op["maximum"](freedom, 0)
-    result = _as_asked(result, dtype)
-    return (result if keepdims else cast(ndarray, _op["squeeze"](result, _all_axes(x, axis)))), freedom <= 0
 
 
 def nanvar(
@@ -613,5 +536,4 @@ def nanstd(
     >>> np.nanstd([1.0, np.nan, 3.0])
     array(1.)
     """
-    variance = _variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean, correction)
-    return deliver("nanstd", _op["sqrt"](variance).astype(variance.dtype, copy=False), out)
+    return deliver("nanstd", _variance("nanstd", a, axis, dtype, ddof, keepdims, where, mean, correction), out)

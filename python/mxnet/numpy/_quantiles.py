@@ -188,32 +188,6 @@ def _is_real_float(x: ndarray) -> bool:
     return _dtypes.isdtype(x.dtype, "real floating")
 
 
-def _without_nan(rows: ndarray, method: str, values: list[float], dtype: Any, takes: bool) -> list[ndarray]:
-    """Quantiles of the elements that are not NaN, whose number differs from row to row."""
-    if rows.size == 0:
-        return [_nans(rows.shape[:-1], dtype)] * len(values)
-    counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
-    # There are only a few distinct counts: the ranks are computed once for each.
-    different = _op["unique_runs"](counts.reshape(-1))[0]
-    number = _op["searchsorted"](different, counts)
-    ranks, parts = [], []
-    for q in values:
-        table = [_core.quantile_bracket(method, n, q) if n else (0, 0, math.nan) for n in different.tolist()]
-        ranks += [_op["take"](asarray([entry[i] for entry in table]), number) for i in range(2)]
-        part = _op["take"](_core.array([entry[2] for entry in table], dtype="float64"), number)
-        parts.append(part.astype(dtype)[..., 0])
-    if not values:
-        return []
-    found = _op["select_each"](rows, _op["concatenate"](ranks, -1)).astype(dtype)
-    results = []
-    for i, part in enumerate(parts):
-        low, high = found[..., 2 * i], found[..., 2 * i + 1]
-        # The weights are 0 and 1 there, and NaN where there is no element.
-        line = _op["where"](part == 1.0, high, low) if takes else _between(low, high, part)
-        results.append(_op["where"](_op["isnan"](part), part, line) if takes else line)
-    return results
-
-
 def _quantile(
     name: str,
     a: ArrayLike,
@@ -275,12 +249,11 @@ def _quantile(
             found = [_op["where"](everything, math.nan, each) for each in _weighted(name, rows, weight_rows, values)]
         else:
             found = _weighted(name, rows, weight_rows, values)
-    elif ignore_nan and _is_real_float(x):
-        found = _without_nan(rows, method, values, dtype, discrete)
     else:
         # Where integers name the first and the last element, every method takes these.
         way = "lower" if method == "linear" and discrete else method
-        found = list(_op["quantile"](rows, tuple(values), -1, way, False, dtype)) if values else []
+        function = _op["nanquantile" if ignore_nan else "quantile"]
+        found = list(function(rows, tuple(values), -1, way, False, dtype)) if values else []
     if shape == ():
         result, leading = found[0], 0
     elif found:
@@ -517,17 +490,7 @@ def nanmedian(
     if not _dtypes.isdtype(x.dtype, ("real floating", "complex floating")):
         return median(x, axis, out, overwrite_input, keepdims)
     rows, axes = _rows(x, axis)
-    n = rows.shape[-1]
     with silent() as is_asked:
-        if n == 0:
-            result = _nans(rows.shape[:-1], x.dtype)
-        else:
-            counts = _op["sum"](~_op["isnan"](rows), -1, keepdims=True)
-            ends = _op["concatenate"]([_op["maximum"](counts - 1, 0) // 2, _op["minimum"](counts // 2, n - 1)], -1)
-            if _is_real_float(x):
-                found = _op["select_each"](rows, ends)
-            else:
-                found = _op["gather_along"](_op["sort"](rows, -1), ends, rows.ndim - 1)
-            result = _op["mean"](found, -1)
+        result = _op["nanmedian"](rows, -1)
         _warn_of_nothing(rows, is_asked)
     return deliver("nanmedian", _kept(result, 0, axes, x.ndim, keepdims), out)

@@ -2,51 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-import numpy
 from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import is_exact, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
 
 Axes = int | tuple[int, ...] | None
-
-
-def _floating(x: ndarray) -> ndarray:
-    """The array itself if its dtype is inexact, else converted to the default float."""
-    if "float" in spelled(x.dtype) or "complex" in spelled(x.dtype):
-        return x
-    return _op["astype"](x, "float64" if _core.numpy_promotion() else "float32")  # type: ignore[no-any-return]
-
-
-def _weights_along(weights: ndarray, a: ndarray, axis: Axes) -> ndarray:
-    """Weights with the shape of `a`, or of its shape along `axis`, shaped to broadcast with it."""
-    if weights.shape == a.shape:
-        return weights
-    if axis is None:
-        raise TypeError(
-            f"average: Axis must be specified when shapes of a and weights differ, found {a.shape} and {weights.shape}"
-        )
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    for i in given:
-        if not -a.ndim <= i < a.ndim:
-            raise numpy.exceptions.AxisError(i, a.ndim)
-    axes = [i % a.ndim for i in given]
-    expected = tuple(a.shape[i] for i in axes)
-    if weights.shape != expected:
-        raise ValueError(
-            "average: Shape of weights must be consistent with shape of a along specified axis: "
-            f"{expected} along {axis}, found {weights.shape}"
-        )
-    order = sorted(range(len(axes)), key=axes.__getitem__)
-    turned = _np["transpose"](weights, order) if len(order) > 1 else weights
-    return turned.reshape(tuple(n if i in axes else 1 for i, n in enumerate(a.shape)))
 
 
 def average(
@@ -98,44 +64,24 @@ def average(
     if isinstance(given, list):
         axis = tuple(given)
     if weights is None:
-        mean: ndarray = _np["mean"](_floating(values), axis=axis, keepdims=keepdims)
-        if not returned:
-            return mean
-        return mean, _np["full_like"](mean, values.size // max(mean.size, 1))
-    scales = _weights_along(asarray(weights), values, axis)
-    if _core.numpy_promotion() and not is_exact(values.dtype):
-        scales = _op["astype"](scales, _core.result_type([values.dtype, scales.dtype]))
-    values, scales = _floating(values), _floating(scales)
-    # Every element is counted: weights along some axes are repeated over the others.
-    total = _np["sum"](_np["broadcast_to"](scales, values.shape), axis=axis, keepdims=keepdims)
+        found = _op["average"](values, axis, None, returned, keepdims)
+        return tuple(found) if returned else found
+    mean, total = _op["average"](values, axis, asarray(weights), True, keepdims)
     if bool(_np["any"](_np["equal"](total.detach(), 0))):
         raise ZeroDivisionError("average: weights sum to zero, so that they cannot be normalised")
-    mean = _np["sum"](values * scales, axis=axis, keepdims=keepdims) / total
-    return (mean, _op["astype"](total, mean.dtype)) if returned else mean
+    return (mean, total) if returned else mean
 
 
-def _observations(m: ArrayLike, rowvar: bool, dtype: DTypeLike | None) -> ndarray:
-    """The observations with variables as rows."""
-    x = _floating(asarray(m))
-    if dtype is None and _core.numpy_promotion():
-        dtype = _core.result_type([x.dtype, "float64"])
-    if dtype is not None:
-        x = _op["astype"](x, dtype)
-    if x.ndim > 2:
-        raise ValueError(f"cov: an array has 1 or 2 axes, found {x.ndim}")
-    if x.ndim < 2:
-        return x.reshape((1, x.size))
-    return x if rowvar else x.T
-
-
-def _counts(weights: ArrayLike, n: int, name: str) -> ndarray:
+def _weights(weights: ArrayLike | None, m: ndarray, rowvar: bool, name: str) -> ndarray | None:
+    """Weights of the observations, with the errors that NumPy has for their shapes."""
+    if weights is None:
+        return None
     x = asarray(weights)
+    n = m.shape[-1 if rowvar or m.ndim < 2 else 0] if m.ndim else 1
     if x.ndim > 1:
         raise RuntimeError(f"cov: `{name}` must have 1 axis, found {x.ndim}")
     if x.shape != (n,):
         raise RuntimeError(f"cov: `{name}` must have {n} elements, as many as there are observations, found {x.size}")
-    if bool(_np["any"](_np["less"](x, 0))):
-        raise ValueError(f"cov: `{name}` must not be negative")
     return x
 
 
@@ -197,48 +143,11 @@ def cov(
     """
     if ddof is not None and ddof != int(ddof):
         raise ValueError(f"cov: `ddof` must be an integer, found {ddof}")
-    x = _observations(m, rowvar, dtype)
-    if x.shape[0] == 0 and y is None:
-        return _np["zeros"]((0, 0), dtype=x.dtype)  # type: ignore[no-any-return]
-    if y is not None:
-        x = _np["concatenate"]([x, _observations(y, rowvar, dtype)], 0)
-    n = x.shape[1]
-    if ddof is None:
-        ddof = 0 if bias else 1
-    if n > 1:
-        # A constant that all observations share is subtracted exactly: its rounding would count as variance, and may
-        # overflow.
-        x = x - x[:, :1]
-    weights: ndarray | None = None
-    if fweights is not None:
-        counts = _counts(fweights, n, "fweights")
-        if "int" not in spelled(counts.dtype):
-            whole = _np["equal"](counts, _np["rint"](counts))
-            if not bool(_np["all"](whole)):
-                raise TypeError(f"cov: `fweights` must be integers, found {counts.dtype}")
-        weights = _floating(counts)
-    if aweights is not None:
-        scales = _floating(_counts(aweights, n, "aweights"))
-        weights = scales if weights is None else weights * scales
-    if weights is None:
-        centred = x - _np["mean"](x, axis=1, keepdims=True)
-        weighted, divisor = centred, float(n - ddof)
-    else:
-        total = _np["sum"](weights)
-        centred = x - _np["sum"](x * weights, axis=1, keepdims=True) / total
-        weighted = centred * weights
-        if ddof == 0:
-            divisor = float(total)
-        elif aweights is None:
-            divisor = float(total) - ddof
-        else:
-            divisor = float(total - ddof * _np["sum"](weights * scales) / total)
-    if divisor <= 0:
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
-        divisor = 0.0
-    result = _np["matmul"](weighted, _np["conj"](centred.T))
-    result = result / divisor if divisor else result * float("inf")
-    return result.reshape(()) if result.size == 1 else result  # type: ignore[no-any-return]
+    x = asarray(m)
+    counts, scales = (_weights(w, x, rowvar, name) for w, name in ((fweights, "fweights"), (aweights, "aweights")))
+    more = None if y is None else asarray(y)
+    whole = None if ddof is None else int(ddof)
+    return _op["cov"](x, more, bool(rowvar), bool(bias), whole, counts, scales, dtype=dtype)  # type: ignore[no-any-return]
 
 
 def corrcoef(
@@ -273,11 +182,5 @@ def corrcoef(
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    c = cov(x, y, rowvar, dtype=dtype)
-    if c.ndim == 0:
-        return c / c
-    deviations = _np["sqrt"](_np["real"](_np["diagonal"](c)))
-    scaled = c / deviations.reshape((-1, 1)) / deviations.reshape((1, -1))
-    if "complex" not in spelled(scaled.dtype):
-        return _np["clip"](scaled, -1, 1)  # type: ignore[no-any-return]
-    return _np["clip"](_np["real"](scaled), -1, 1) + 1j * _np["clip"](_np["imag"](scaled), -1, 1)  # type: ignore[no-any-return]
+    more = None if y is None else asarray(y)
+    return _op["corrcoef"](asarray(x), more, bool(rowvar), dtype=dtype)  # type: ignore[no-any-return]

@@ -33,7 +33,6 @@ mod numpy_abi;
 mod once_box;
 mod op_hook;
 mod operators;
-mod quantiles;
 mod random;
 mod reading;
 mod registry;
@@ -108,8 +107,6 @@ mod _core {
     use crate::modules::{blas_libraries, load_module, loaded_modules, served_operators};
     #[pymodule_export]
     use crate::op_hook::with_op_hook;
-    #[pymodule_export]
-    use crate::quantiles::quantile_bracket;
     #[pymodule_export]
     use crate::random::{GeneratorBase, RandomStream, add_distribution};
     #[pymodule_export]

@@ -5,8 +5,10 @@
 
 mod bins;
 mod extreme;
+mod histogram;
 mod isin;
 mod lexsort;
+mod nan_quantile;
 mod quantile;
 mod rows;
 mod search;
@@ -16,9 +18,11 @@ mod unique;
 
 pub use bins::{BIN_COUNTS, BIN_NUMBERS};
 pub use extreme::{ARGMAX, ARGMIN};
+pub use histogram::{HISTOGRAM, HISTOGRAM_BIN_EDGES};
 pub use isin::CONTAINS;
 pub use lexsort::{LEXSORT, LEXSORT_ROWS};
-pub use quantile::{MEDIAN, QUANTILE, bracket};
+pub use nan_quantile::{NANMEDIAN, NANQUANTILE};
+pub use quantile::{MEDIAN, QUANTILE};
 pub use rows::{
     ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS,
     sort_small_in_place,
@@ -62,4 +66,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ARGSELECT_EACH,
     &MEDIAN,
     &QUANTILE,
+    &NANMEDIAN,
+    &NANQUANTILE,
+    &HISTOGRAM_BIN_EDGES,
+    &HISTOGRAM,
 ];

@@ -13,7 +13,7 @@ use crate::invoke::invoke1;
 use crate::opdef::{Cpu, OpDef, Probe};
 use crate::shape::{concatenate, narrow};
 use crate::types::default_dtype;
-use crate::{Array, creation};
+use crate::{Array, Outputs, creation};
 
 /// Ways to read a quantile off sorted elements: those of Hyndman and Fan (1996), then NumPy's own.
 const METHODS: &[&str] = &[
@@ -33,7 +33,7 @@ const METHODS: &[&str] = &[
 ];
 
 /// Methods whose results are elements.
-const DISCRETE: &[&str] = &[
+pub(super) const DISCRETE: &[&str] = &[
     "inverted_cdf",
     "closest_observation",
     "lower",
@@ -51,16 +51,7 @@ pub static MEDIAN: OpDef = OpDef {
     ],
     doc: "Middle of the sorted elements over `axis` (all axes for None), the mean of the two middle ones if their number is even. Integers become the \
           default float. NaN where there is one among the elements, or no element.",
-    cpu: Cpu::Composite(|cx| {
-        let rows = Rows::new(cx)?;
-        let n = rows.len();
-        let middle = match n {
-            0 => inexact(&rows.x)?.sum(Some(&[-1]), false)?.scale(f64::NAN)?,
-            _ if n % 2 == 1 => rows.at(&[n / 2])?.reshape(&rows.shape(&[]))?,
-            _ => rows.at(&[n / 2 - 1, n / 2])?.mean(Some(&[-1]), false)?,
-        };
-        cx.done(rows.kept(&inexact(&middle)?, 0)?)
-    }),
+    cpu: Cpu::Composite(median),
     probe: Probe::calls(&[
         "f((3, 5))",
         "f((3, 4)), 1",
@@ -86,62 +77,7 @@ pub static QUANTILE: OpDef = OpDef {
     doc: "Quantiles of the probabilities `q` over `axis` (all axes for None): of shape (len(q), ...). `method` says what lies between elements, as \
           in NumPy. NaN where there is one among the elements. The result has `dtype`, or that of `a`, where results are no elements the default float.\n\n\
           Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996.",
-    cpu: Cpu::Composite(|cx| {
-        let (x, method) = (cx.input(0), cx.str("method"));
-        if x.dtype().is_complex() {
-            return Err(cx.dtype_error("`a` must be real"));
-        }
-        let is_discrete = DISCRETE.contains(&method);
-        if x.dtype() == DType::Bool && !is_discrete {
-            let problem = "truth values have no differences: convert them to numbers";
-            return Err(cx.dtype_error(problem));
-        }
-        let probabilities = cx.floats("q");
-        if let Some(wrong) = probabilities.iter().find(|q| !(0.0..=1.0).contains(*q)) {
-            let problem = format!("`q` must lie in [0, 1], found {wrong}");
-            return Err(cx.value_error(problem));
-        }
-        let rows = Rows::new(cx)?;
-        if rows.len() == 0 {
-            let problem = "there is no element to take a quantile of";
-            return Err(Error::index(cx.op.name, problem));
-        }
-        let dtype = match cx.dtype("dtype") {
-            Some(dtype) => dtype,
-            None if is_discrete || x.dtype().is_inexact() => x.dtype(),
-            None => default_dtype(Kind::Float),
-        };
-        // Lines between integers are exact at their ends; of infinite elements they are NaN, as in NumPy.
-        let takes = is_discrete || !x.dtype().is_inexact();
-        let brackets: Vec<_> = (probabilities.iter())
-            .map(|&q| bracket(method, rows.len(), q))
-            .collect();
-        let ranks: BTreeSet<usize> = brackets.iter().flat_map(|b| [b.0, b.1]).collect();
-        let ranks: Vec<usize> = ranks.into_iter().collect();
-        if ranks.is_empty() {
-            let none = creation::full(&rows.shape(&[0]), Scalar::I64(0), dtype, x.device())?;
-            return cx.done(rows.kept(&none, 1)?);
-        }
-        let found = rows.at(&ranks)?.astype(dtype)?;
-        let shape = rows.shape(&[1]);
-        let element = |rank: usize| -> Result<Array> {
-            let at = ranks.partition_point(|&other| other < rank);
-            narrow(&found, found.ndim() - 1, at, at + 1)?.reshape(&shape)
-        };
-        let mut quantiles = Vec::new();
-        for (low, high, part) in brackets {
-            let is_element = part == 0.0 || part == 1.0 || low == high;
-            quantiles.push(match takes && is_element {
-                true => element(if part == 1.0 { high } else { low })?,
-                false => between(&element(low)?, &element(high)?, part)?,
-            });
-        }
-        let all = match &quantiles[..] {
-            [one] => one.clone(),
-            several => concatenate(&several.iter().collect::<SmallVec<[&Array; 4]>>(), 0)?,
-        };
-        cx.done(rows.kept(&all, 1)?)
-    }),
+    cpu: Cpu::Composite(quantile),
     probe: Probe::calls(&[
         "f((3, 5)), (0.25, 0.5)",
         "f((3, 4)), (0.1,), 1",
@@ -154,8 +90,78 @@ pub static QUANTILE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
+/// The body of [`MEDIAN`].
+pub(super) fn median(cx: &CompositeCx) -> Result<Outputs> {
+    let rows = Rows::new(cx)?;
+    let n = rows.len();
+    let middle = match n {
+        0 => inexact(&rows.x)?.sum(Some(&[-1]), false)?.scale(f64::NAN)?,
+        _ if n % 2 == 1 => rows.at(&[n / 2])?.reshape(&rows.shape(&[]))?,
+        _ => rows.at(&[n / 2 - 1, n / 2])?.mean(Some(&[-1]), false)?,
+    };
+    cx.done(rows.kept(&inexact(&middle)?, 0)?)
+}
+
+/// The body of [`QUANTILE`].
+pub(super) fn quantile(cx: &CompositeCx) -> Result<Outputs> {
+    let (x, method) = (cx.input(0), cx.str("method"));
+    if x.dtype().is_complex() {
+        return Err(cx.dtype_error("`a` must be real"));
+    }
+    let is_discrete = DISCRETE.contains(&method);
+    if x.dtype() == DType::Bool && !is_discrete {
+        let problem = "truth values have no differences: convert them to numbers";
+        return Err(cx.dtype_error(problem));
+    }
+    let probabilities = cx.floats("q");
+    if let Some(wrong) = probabilities.iter().find(|q| !(0.0..=1.0).contains(*q)) {
+        let problem = format!("`q` must lie in [0, 1], found {wrong}");
+        return Err(cx.value_error(problem));
+    }
+    let rows = Rows::new(cx)?;
+    if rows.len() == 0 {
+        let problem = "there is no element to take a quantile of";
+        return Err(Error::index(cx.op.name, problem));
+    }
+    let dtype = match cx.dtype("dtype") {
+        Some(dtype) => dtype,
+        None if is_discrete || x.dtype().is_inexact() => x.dtype(),
+        None => default_dtype(Kind::Float),
+    };
+    // Lines between integers are exact at their ends; of infinite elements they are NaN, as in NumPy.
+    let takes = is_discrete || !x.dtype().is_inexact();
+    let brackets: Vec<_> = (probabilities.iter())
+        .map(|&q| bracket(method, rows.len(), q))
+        .collect();
+    let ranks: BTreeSet<usize> = brackets.iter().flat_map(|b| [b.0, b.1]).collect();
+    let ranks: Vec<usize> = ranks.into_iter().collect();
+    if ranks.is_empty() {
+        let none = creation::full(&rows.shape(&[0]), Scalar::I64(0), dtype, x.device())?;
+        return cx.done(rows.kept(&none, 1)?);
+    }
+    let found = rows.at(&ranks)?.astype(dtype)?;
+    let shape = rows.shape(&[1]);
+    let element = |rank: usize| -> Result<Array> {
+        let at = ranks.partition_point(|&other| other < rank);
+        narrow(&found, found.ndim() - 1, at, at + 1)?.reshape(&shape)
+    };
+    let mut quantiles = Vec::new();
+    for (low, high, part) in brackets {
+        let is_element = part == 0.0 || part == 1.0 || low == high;
+        quantiles.push(match takes && is_element {
+            true => element(if part == 1.0 { high } else { low })?,
+            false => between(&element(low)?, &element(high)?, part)?,
+        });
+    }
+    let all = match &quantiles[..] {
+        [one] => one.clone(),
+        several => concatenate(&several.iter().collect::<SmallVec<[&Array; 4]>>(), 0)?,
+    };
+    cx.done(rows.kept(&all, 1)?)
+}
+
 /// The ranks between which quantile `q` of `n` elements (at least 1) lies by a method of [`QUANTILE`], and how far it is from the first one.
-pub fn bracket(method: &str, n: usize, q: f64) -> (usize, usize, f64) {
+pub(super) fn bracket(method: &str, n: usize, q: f64) -> (usize, usize, f64) {
     let (count, last) = (n as f64, n as f64 - 1.0);
     // Plotting positions (alpha, beta) of the continuous methods.
     let continuous = match method {
@@ -217,8 +223,8 @@ fn inexact(x: &Array) -> Result<Array> {
 }
 
 /// An array with the reduced axes as one last axis.
-struct Rows {
-    x: Array,
+pub(super) struct Rows {
+    pub(super) x: Array,
     /// The axes that were reduced, of `ndim`.
     axes: SmallVec<[usize; 4]>,
     ndim: usize,
@@ -226,7 +232,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(cx: &CompositeCx) -> Result<Rows> {
+    pub(super) fn new(cx: &CompositeCx) -> Result<Rows> {
         let (x, axes) = (cx.input(0), cx.axes("axis", 0)?);
         let (ndim, keepdims) = (x.ndim(), cx.bool("keepdims"));
         let order: SmallVec<[i64; 4]> = (0..ndim)
@@ -260,7 +266,7 @@ impl Rows {
     }
 
     /// Elements of a row.
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.x.shape()[self.x.ndim() - 1]
     }
 
@@ -271,13 +277,13 @@ impl Rows {
     }
 
     /// The shape of one result a row, behind axes of its own.
-    fn shape(&self, leading: &[usize]) -> Dims {
+    pub(super) fn shape(&self, leading: &[usize]) -> Dims {
         let kept = &self.x.shape()[..self.x.ndim() - 1];
         leading.iter().chain(kept).copied().collect()
     }
 
     /// Puts reduced axes back with length 1, behind `leading` axes of the result's own, if the call asks for it.
-    fn kept(&self, result: &Array, leading: usize) -> Result<Array> {
+    pub(super) fn kept(&self, result: &Array, leading: usize) -> Result<Array> {
         if !self.keepdims {
             return Ok(result.clone());
         }

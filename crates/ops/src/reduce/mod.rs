@@ -1,16 +1,20 @@
 //! Reductions over axes. `argmax` and `argmin` are in `order`.
 
+mod covariance;
 mod extreme;
 mod fold;
 mod masked;
 mod moments;
+mod nan_moments;
 mod nans;
 mod scan;
 
+pub use covariance::*;
 pub use extreme::*;
 pub use fold::*;
 pub use masked::*;
 pub use moments::*;
+pub use nan_moments::*;
 pub use nans::*;
 pub use scan::*;
 
@@ -50,4 +54,10 @@ pub(crate) static OPS: &[&OpDef] = &[
     &MASKED_MEAN,
     &MASKED_VAR,
     &MASKED_STD,
+    &NANMEAN,
+    &NANVAR,
+    &NANSTD,
+    &AVERAGE,
+    &COV,
+    &CORRCOEF,
 ];

@@ -1,0 +1,209 @@
+//! Histograms of real numbers. Composed of bin numbers and counts.
+
+use mxnet_tensor::{DType, Kind, Promotion, Scalar, promotion};
+
+use super::bins::{BIN_COUNTS, BIN_NUMBERS};
+use super::search::BINCOUNT;
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::creation::LINSPACE;
+use crate::cx::CompositeCx;
+use crate::elementwise::comparison::GREATER_EQUAL;
+use crate::error::Result;
+use crate::invoke::invoke1;
+use crate::opdef::{Cpu, Grad, OpDef, Probe};
+use crate::reduce::{ANY, MAX, MIN};
+use crate::shape::narrow;
+use crate::{Array, Outputs, Tuple};
+
+/// Edges of bins of equal width.
+pub static HISTOGRAM_BIN_EDGES: OpDef = OpDef {
+    name: "histogram_bin_edges",
+    params: &[
+        Param::array("a"),
+        Param::int("bins", 10),
+        Param::optional("range", ParamKind::Floats),
+    ],
+    doc: "Edges of `bins` bins of equal width, one more than there are bins, over `range` (the first and the last edge). Without it they span the \
+          real numbers of `a`, which are waited for. Of the dtype of `a`; integers give the default float.",
+    cpu: Cpu::Composite(|cx| cx.done(even_edges(cx)?)),
+    grad: Grad::Stop("edges depend on two elements, which are read"),
+    probe: Probe::calls(&[
+        "f((40,)), 5",
+        "f((3, 4))",
+        "i((30,), 9), 4, (2.0, 8.0)",
+        "f((0,)), 3",
+        "np.array([2.0, 2.0]), 2",
+    ])
+    .against("np.histogram_bin_edges")
+    .ulp(4),
+    ..OpDef::COMPOSITE
+};
+
+/// Number of elements in each bin, and the edges of the bins.
+pub static HISTOGRAM: OpDef = OpDef {
+    name: "histogram",
+    params: &[
+        Param::array("a"),
+        Param::int("bins", 10),
+        Param::optional("range", ParamKind::Floats),
+        Param::bool("density", false),
+        Param::optional_array("weights"),
+        Param::optional_array("edges"),
+    ],
+    doc: "How many of the real numbers of `a` fall into each bin, int64, or the sums of the real `weights` there; then the edges: those of \
+          `histogram_bin_edges`, or the ascending `edges` that are given. `density` divides by the sum and by the widths. A bin holds its left edge, the last \
+          one its right edge, too.",
+    cpu: Cpu::Composite(histogram),
+    grad: Grad::Stop("counts are integers, and edges are not differentiated"),
+    probe: Probe::calls(&[
+        "f((40,)), 5",
+        "f((3, 4)), 4, (-1.0, 0.5)",
+        "f((40,)), 5, (-1.0, 1.0), True",
+        "f((40,)), 5, None, False, f((40,))",
+        "i((30,), 9), 3, None, False, i((30,), 5)",
+    ])
+    .against("np.histogram")
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+fn even_edges(cx: &CompositeCx) -> Result<Array> {
+    let (a, bins) = (cx.input(0), cx.int("bins"));
+    if a.dtype().is_complex() {
+        return Err(cx.dtype_error("complex numbers cannot be binned"));
+    }
+    if bins < 1 {
+        let problem = format!("`bins` must be positive, when an integer, found {bins}");
+        return Err(cx.value_error(problem));
+    }
+    let (first, last) = outer_edges(cx)?;
+    let is_float = a.dtype().is_inexact();
+    let dtype = match is_float {
+        true => a.dtype(),
+        false => mxnet_tensor::default_float(),
+    };
+    let attrs: Attrs = [
+        Value::Int(bins + 1),
+        Value::Bool(true),
+        Value::Bool(false),
+        Value::DType(dtype),
+        Value::Int(0),
+        Value::Device(a.device()),
+    ]
+    .into_iter()
+    .collect();
+    let ends = [Array::weak_scalar(first)?, Array::weak_scalar(last)?];
+    let edges = invoke1(&LINSPACE, &[&ends[0], &ends[1]], &attrs)?;
+    if is_float || promotion() == Promotion::NumPy {
+        let n = edges.len();
+        let (left, right) = (narrow(&edges, 0, 0, n - 1)?, narrow(&edges, 0, 1, n)?);
+        if is_any(&left.binary(&GREATER_EQUAL, &right)?)? {
+            let (first, last) = (real(first), real(last));
+            return Err(cx.value_error(format!(
+                "Too many bins for data range. Cannot create {bins} finite-sized bins between {first:?} and {last:?}"
+            )));
+        }
+    }
+    Ok(edges)
+}
+
+/// The first and the last edge.
+fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
+    let a = cx.input(0);
+    let (first, last) = match cx.floats("range") {
+        [] if a.is_empty() => (Scalar::I64(0), Scalar::I64(1)),
+        [] => {
+            let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
+            let (first, last) = (invoke1(&MIN, &[a], &attrs)?, invoke1(&MAX, &[a], &attrs)?);
+            let (first, last) = (first.item()?, last.item()?);
+            if !(real(first).is_finite() && real(last).is_finite()) {
+                let (first, last) = (real(first), real(last));
+                let problem = format!("autodetected range of [{first:?}, {last:?}] is not finite");
+                return Err(cx.value_error(problem));
+            }
+            (first, last)
+        }
+        &[first, last] => {
+            if first > last {
+                let problem = format!(
+                    "max must be larger than min in range parameter, found ({first:?}, {last:?})"
+                );
+                return Err(cx.value_error(problem));
+            }
+            if !(first.is_finite() && last.is_finite()) {
+                let problem = format!("supplied range of [{first:?}, {last:?}] is not finite");
+                return Err(cx.value_error(problem));
+            }
+            (Scalar::F64(first), Scalar::F64(last))
+        }
+        other => {
+            let problem = format!("`range` must have 2 numbers, found {}", other.len());
+            return Err(cx.value_error(problem));
+        }
+    };
+    match first == last {
+        true => Ok((
+            Scalar::F64(real(first) - 0.5),
+            Scalar::F64(real(last) + 0.5),
+        )),
+        false => Ok((first, last)),
+    }
+}
+
+fn real(x: Scalar) -> f64 {
+    match x {
+        Scalar::Bool(x) => f64::from(u8::from(x)),
+        Scalar::I64(x) => x as f64,
+        Scalar::U64(x) => x as f64,
+        Scalar::Wide(x) | Scalar::F64(x) => x,
+        Scalar::C128(x) => x.re,
+    }
+}
+
+fn is_any(x: &Array) -> Result<bool> {
+    let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
+    Ok(invoke1(&ANY, &[x], &attrs)?.item()? == Scalar::Bool(true))
+}
+
+fn histogram(cx: &CompositeCx) -> Result<Outputs> {
+    let a = cx.input(0);
+    let (edges, is_even) = match cx.opt(2) {
+        Some(edges) => (edges.clone(), false),
+        None => (even_edges(cx)?, true),
+    };
+    let attrs: Attrs = [Value::Bool(is_even)].into_iter().collect();
+    let counts = match cx.opt(1) {
+        None => invoke1(&BIN_COUNTS, &[a, &edges], &attrs)?,
+        Some(weights) => {
+            if weights.shape() != a.shape() {
+                return Err(cx.shape_error(format!(
+                    "weights should have the same shape as a, found {} and {}",
+                    Tuple(weights.shape()),
+                    Tuple(a.shape())
+                )));
+            }
+            if weights.dtype().is_complex() {
+                return Err(cx.dtype_error("`weights` must be real"));
+            }
+            let numbers = invoke1(&BIN_NUMBERS, &[a, &edges], &attrs)?.reshape(&[a.len()])?;
+            let scales = weights.reshape(&[a.len()])?;
+            // Integers below 2^53 are added exactly.
+            let scales = match scales.dtype().kind() {
+                Kind::Float => scales,
+                _ => scales.astype(DType::F64)?,
+            };
+            let minlength: Attrs = [Value::Int(edges.len() as i64 + 1)].into_iter().collect();
+            let sums = invoke1(&BINCOUNT, &[&numbers, &scales], &minlength)?;
+            narrow(&sums.astype(weights.dtype())?, 0, 1, edges.len())?
+        }
+    };
+    let counts = match cx.bool("density") {
+        true => {
+            let n = edges.len();
+            let widths = narrow(&edges, 0, 1, n)?.sub(&narrow(&edges, 0, 0, n - 1)?)?;
+            counts.div(&widths)?.div(&counts.sum(None, false)?)?
+        }
+        false => counts,
+    };
+    Ok([counts, edges].into_iter().collect())
+}

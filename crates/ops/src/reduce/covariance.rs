@@ -1,0 +1,394 @@
+//! Weighted means, covariances and correlations. Composed of sums and products.
+
+use mxnet_tensor::{
+    DType, Dims, Operand, Promotion, Scalar, normalize_axis, promotion, result_type,
+};
+use num_complex::Complex;
+use smallvec::SmallVec;
+
+use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::cx::{CallCx, CompositeCx};
+use crate::elementwise::comparison::{LESS, NOT_EQUAL};
+use crate::elementwise::explog::SQRT;
+use crate::elementwise::parts::IMAG;
+use crate::elementwise::rounding::RINT;
+use crate::elementwise::select::CLIP;
+use crate::error::Result;
+use crate::index::DIAGONAL;
+use crate::interp::Flags;
+use crate::invoke::{invoke_with, invoke1, only};
+use crate::opdef::{Cpu, OpDef, Probe, Warned};
+use crate::reduce::fold::{ANY, averaged};
+use crate::shape::{concatenate, narrow};
+use crate::{Array, Outputs, Tuple, creation, floats, interp};
+
+/// Weighted mean.
+pub static AVERAGE: OpDef = OpDef {
+    name: "average",
+    params: &[
+        Param::array("a"),
+        Param::reduced("axis"),
+        Param::optional_array("weights"),
+        Param::bool("returned", false),
+        Param::bool("keepdims", false),
+    ],
+    doc: "Mean over `axis` (all axes for None), of elements times `weights` (of the shape of `a`, or of its shape along `axis`) over the sums of the \
+          weights, which `returned` asks for, too. Weights that sum to 0 give NaN or infinity.",
+    cpu: Cpu::Composite(average),
+    probe: Probe::calls(&[
+        "f((3, 4))",
+        "f((3, 4)), 1, f((4,))",
+        "f((3, 4)), None, f((3, 4)), True",
+        "f((2, 3, 4)), (2, 0), f((4, 2)), False, keepdims=True",
+        "i((3, 4), 9), 0, np.array([1, 2, 3])",
+    ])
+    .against("np.average")
+    .within(0.25..2.0)
+    .ulp(16),
+    ..OpDef::COMPOSITE
+};
+
+/// Covariance matrix.
+pub static COV: OpDef = OpDef {
+    name: "cov",
+    params: &[
+        Param::array("m"),
+        Param::optional_array("y"),
+        Param::bool("rowvar", true),
+        Param::bool("bias", false),
+        Param::optional("ddof", ParamKind::Int),
+        Param::optional_array("fweights"),
+        Param::optional_array("aweights"),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+    ],
+    doc: "Covariance matrix of the rows of `m` (columns if `rowvar` is false) and of `y`: products of distances from the mean, divided by the number of \
+          observations less `ddof` (1, or 0 with `bias`). `fweights` are how often each observation was made, `aweights` how much it weighs. Computed in \
+          `dtype`.",
+    cpu: Cpu::Composite(|cx| cx.done(covariance(cx)?)),
+    warns: Some(no_freedom),
+    probe: Probe::calls(&[
+        "f((3, 8))",
+        "f((8,))",
+        "f((8, 2)), f((8, 1)), False",
+        "f((2, 8)), None, True, True",
+        "f((2, 4)), None, True, False, 1, np.array([1, 2, 3, 1])",
+        "f((2, 4)), None, True, False, None, None, np.array([0.5, 1.0, 0.25, 2.0])",
+        "f((2, 4)), None, True, False, 0, np.array([1, 2, 3, 1]), np.array([0.5, 1.0, 0.25, 2.0])",
+        "c((2, 5))",
+    ])
+    .against("np.cov")
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// Correlation coefficients.
+pub static CORRCOEF: OpDef = OpDef {
+    name: "corrcoef",
+    params: &[
+        Param::array("x"),
+        Param::optional_array("y"),
+        Param::bool("rowvar", true),
+        Param::optional("dtype", ParamKind::DType).keyword(),
+    ],
+    doc: "Pearson's correlation coefficients of the rows of `x` (columns if `rowvar` is false) and of `y`: covariances over the products of standard \
+          deviations, in [-1, 1].",
+    cpu: Cpu::Composite(correlations),
+    warns: Some(no_freedom),
+    probe: Probe::calls(&[
+        "f((3, 8))",
+        "f((8,))",
+        "f((8, 2)), f((8, 1)), False",
+        "c((2, 5))",
+    ])
+    .against("np.corrcoef")
+    .ulp(64),
+    ..OpDef::COMPOSITE
+};
+
+/// The array itself if its dtype is inexact, else converted to the default float.
+fn inexact(x: &Array) -> Result<Array> {
+    x.astype(averaged(x.dtype()))
+}
+
+fn average(cx: &CompositeCx) -> Result<Outputs> {
+    let (a, axes, keepdims) = (cx.input(0), cx.opt_ints("axis"), cx.bool("keepdims"));
+    let Some(weights) = cx.opt(1) else {
+        let mean = inexact(a)?.mean(axes, keepdims)?;
+        if !cx.bool("returned") {
+            return cx.done(mean);
+        }
+        let number = Scalar::I64((a.len() / mean.len().max(1)) as i64);
+        let number = creation::full(mean.shape(), number, mean.dtype(), mean.device())?;
+        return Ok([mean, number].into_iter().collect());
+    };
+    let mut scales = along(cx, weights)?;
+    if promotion() == Promotion::NumPy && a.dtype().is_inexact() {
+        let operands = [Operand::Array(a.dtype()), Operand::Array(scales.dtype())];
+        scales = scales.astype(result_type(&operands, promotion()))?;
+    }
+    let (values, scales) = (inexact(a)?, inexact(&scales)?);
+    // Every element is counted: weights along some axes are repeated over the others.
+    let total = scales.broadcast_to(values.shape())?.sum(axes, keepdims)?;
+    let mean = values.mul(&scales)?.sum(axes, keepdims)?.div(&total)?;
+    if !cx.bool("returned") {
+        return cx.done(mean);
+    }
+    let total = total.astype(mean.dtype())?;
+    Ok([mean, total].into_iter().collect())
+}
+
+/// Weights with the shape of `a`, or of its shape along `axis`, shaped to broadcast with it.
+fn along(cx: &CompositeCx, weights: &Array) -> Result<Array> {
+    let a = cx.input(0);
+    if weights.shape() == a.shape() {
+        return Ok(weights.clone());
+    }
+    let Some(given) = cx.opt_ints("axis") else {
+        return Err(cx.dtype_error(format!(
+            "Axis must be specified when shapes of a and weights differ, found {} and {}",
+            Tuple(a.shape()),
+            Tuple(weights.shape())
+        )));
+    };
+    let axes = (given.iter())
+        .map(|&axis| Ok(normalize_axis(axis as isize, a.ndim())?))
+        .collect::<Result<SmallVec<[usize; 4]>>>()?;
+    let expected: Dims = axes.iter().map(|&axis| a.shape()[axis]).collect();
+    if weights.shape() != &expected[..] {
+        return Err(cx.shape_error(format!(
+            "Shape of weights must be consistent with shape of a along specified axis: {} along {}, found {}",
+            Tuple(&expected),
+            Tuple(given),
+            Tuple(weights.shape())
+        )));
+    }
+    let mut order: SmallVec<[i64; 4]> = (0..axes.len() as i64).collect();
+    order.sort_by_key(|&i| axes[i as usize]);
+    let turned = match order.is_sorted() {
+        true => weights.clone(),
+        false => weights.transpose(Some(&order))?,
+    };
+    let shape: Dims = (a.shape().iter().enumerate())
+        .map(|(axis, &n)| if axes.contains(&axis) { n } else { 1 })
+        .collect();
+    turned.reshape(&shape)
+}
+
+/// The observations with variables as rows.
+fn observations(cx: &CompositeCx, m: &Array) -> Result<Array> {
+    let x = inexact(m)?;
+    let dtype = match cx.dtype("dtype") {
+        None if promotion() == Promotion::NumPy => {
+            let operands = [Operand::Array(x.dtype()), Operand::Array(DType::F64)];
+            result_type(&operands, promotion())
+        }
+        dtype => dtype.unwrap_or(x.dtype()),
+    };
+    let x = x.astype(dtype)?;
+    if x.ndim() > 2 {
+        return Err(cx.shape_error(format!("an array has 1 or 2 axes, found {}", x.ndim())));
+    }
+    match x.ndim() {
+        2 if cx.bool("rowvar") => Ok(x),
+        2 => x.transpose(None),
+        _ => x.reshape(&[1, x.len()]),
+    }
+}
+
+/// The weights of observations, and what products of distances are divided by, if there are any: sums over elements.
+struct Weights {
+    each: Array,
+    total: Array,
+    divisor: Array,
+}
+
+/// Of `corrcoef` there are none.
+fn takes_weights(cx: &CallCx) -> bool {
+    cx.inputs.len() > 2
+}
+
+fn degrees_lost(cx: &CallCx) -> i64 {
+    match takes_weights(cx) {
+        true => cx.opt_int("ddof").unwrap_or(i64::from(!cx.bool("bias"))),
+        false => 1,
+    }
+}
+
+fn weights(cx: &CallCx, n: usize) -> Result<Option<Weights>> {
+    if !takes_weights(cx) {
+        return Ok(None);
+    }
+    let counts = match cx.opt(2) {
+        Some(counts) => {
+            check_weights(cx, counts, n, "fweights")?;
+            let is_fractional = counts.dtype().is_inexact()
+                && is_any(&counts.binary(&NOT_EQUAL, &counts.unary(&RINT)?)?)?;
+            if is_fractional {
+                let found = counts.dtype().name();
+                return Err(cx.dtype_error(format!("`fweights` must be integers, found {found}")));
+            }
+            Some(inexact(counts)?)
+        }
+        None => None,
+    };
+    let scales = match cx.opt(3) {
+        Some(scales) => {
+            check_weights(cx, scales, n, "aweights")?;
+            Some(inexact(scales)?)
+        }
+        None => None,
+    };
+    let each = match (&counts, &scales) {
+        (Some(counts), Some(scales)) => counts.mul(scales)?,
+        (Some(one), None) | (None, Some(one)) => one.clone(),
+        (None, None) => return Ok(None),
+    };
+    let total = each.sum(None, false)?;
+    let ddof = degrees_lost(cx) as f64;
+    let divisor = match &scales {
+        _ if ddof == 0.0 => total.clone(),
+        None => total.shift(-ddof)?,
+        Some(scales) => {
+            let lost = each.mul(scales)?.sum(None, false)?.scale(ddof)?;
+            total.sub(&lost.div(&total)?)?
+        }
+    };
+    Ok(Some(Weights {
+        each,
+        total,
+        divisor,
+    }))
+}
+
+fn check_weights(cx: &CallCx, weights: &Array, n: usize, name: &str) -> Result<()> {
+    if weights.ndim() > 1 {
+        let problem = format!("`{name}` must have 1 axis, found {}", weights.ndim());
+        return Err(cx.shape_error(problem));
+    }
+    if weights.shape() != [n] {
+        let problem = format!(
+            "`{name}` must have {n} elements, as many as there are observations, found {}",
+            weights.len()
+        );
+        return Err(cx.shape_error(problem));
+    }
+    if is_any(&weights.with_scalar(&LESS, 0.0)?)? {
+        return Err(cx.value_error(format!("`{name}` must not be negative")));
+    }
+    Ok(())
+}
+
+fn is_any(x: &Array) -> Result<bool> {
+    let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
+    Ok(invoke1(&ANY, &[x], &attrs)?.item()? == Scalar::Bool(true))
+}
+
+/// Number of observations; `None` if `m` has too many axes.
+fn num_observations(cx: &CallCx) -> Option<usize> {
+    match cx.shape(0) {
+        [] => Some(1),
+        [n] => Some(*n),
+        [rows, columns] => Some(if cx.bool("rowvar") { *columns } else { *rows }),
+        _ => None,
+    }
+}
+
+/// NumPy's warning for a covariance without degrees of freedom. Waits for weights, if there are any.
+fn no_freedom(cx: &CallCx) -> Result<Option<Warned>> {
+    let Some(n) = num_observations(cx) else {
+        return Ok(None);
+    };
+    let is_empty = cx.opt(1).is_none() && cx.shape(0).len() == 2 && {
+        let [rows, columns] = [cx.shape(0)[0], cx.shape(0)[1]];
+        (if cx.bool("rowvar") { rows } else { columns }) == 0
+    };
+    let is_weighted = takes_weights(cx) && (cx.opt(2).is_some() || cx.opt(3).is_some());
+    let none_left = match is_weighted {
+        _ if is_empty => false,
+        false => n as i64 <= degrees_lost(cx),
+        true if Flags::current().is_stacked() => false,
+        true => floats::unwatched(|| -> Result<bool> {
+            let _scope = interp::Scope::enter(false, interp::is_training());
+            match weights(cx, n)? {
+                Some(weights) => Ok(weights.divisor.astype(DType::F64)?.to_vec::<f64>()?[0] <= 0.0),
+                None => Ok(false),
+            }
+        })?,
+    };
+    Ok(none_left.then_some(Warned::Runtime("Degrees of freedom <= 0 for slice")))
+}
+
+fn covariance(cx: &CompositeCx) -> Result<Array> {
+    let mut x = observations(cx, cx.input(0))?;
+    match cx.opt(1) {
+        Some(y) => x = concatenate(&[&x, &observations(cx, y)?], 0)?,
+        None if x.shape()[0] == 0 => return creation::zeros(&[0, 0], x.dtype(), x.device()),
+        None => {}
+    }
+    let n = x.shape()[1];
+    if n > 1 {
+        // A constant that all observations share is subtracted exactly: its rounding would count as variance, and may overflow.
+        x = x.sub(&narrow(&x, 1, 0, 1)?)?;
+    }
+    let product =
+        |weighted: &Array, centred: &Array| weighted.matmul(&centred.transpose(None)?.conj()?);
+    let result = match weights(cx, n)? {
+        None => {
+            let centred = x.sub(&x.mean(Some(&[1]), true)?)?;
+            let product = product(&centred, &centred)?;
+            match n as i64 - degrees_lost(cx) {
+                left if left > 0 => product.div(&Array::weak_scalar(Scalar::F64(left as f64))?)?,
+                _ => product.scale(f64::INFINITY)?,
+            }
+        }
+        Some(weights) => {
+            let mean = x
+                .mul(&weights.each)?
+                .sum(Some(&[1]), true)?
+                .div(&weights.total)?;
+            let centred = x.sub(&mean)?;
+            let product = product(&centred.mul(&weights.each)?, &centred)?;
+            let none = Array::weak_scalar(Scalar::F64(0.0))?;
+            // The product's dtype decides, as if the divisor were a number.
+            let divisor = weights.divisor.maximum(&none)?.astype(product.dtype())?;
+            product.div(&divisor)?
+        }
+    };
+    match result.len() {
+        1 => result.reshape(&[]),
+        _ => Ok(result),
+    }
+}
+
+fn correlations(cx: &CompositeCx) -> Result<Outputs> {
+    let c = covariance(cx)?;
+    if c.ndim() == 0 {
+        return cx.done(c.div(&c)?);
+    }
+    let k = c.shape()[0];
+    let attrs: Attrs = [Value::Int(0), Value::Int(0), Value::Int(1)]
+        .into_iter()
+        .collect();
+    let deviations = invoke1(&DIAGONAL, &[&c], &attrs)?
+        .real_part()?
+        .unary(&SQRT)?;
+    let scaled = c
+        .div(&deviations.reshape(&[k, 1])?)?
+        .div(&deviations.reshape(&[1, k])?)?;
+    if !scaled.dtype().is_complex() {
+        return cx.done(clipped(&scaled)?);
+    }
+    let unit = Array::weak_scalar(Scalar::C128(Complex::new(0.0, 1.0)))?;
+    let imaginary = clipped(&scaled.unary(&IMAG)?)?.mul(&unit)?;
+    cx.done(clipped(&scaled.real_part()?)?.add(&imaginary)?)
+}
+
+/// Elements clipped to [-1, 1].
+fn clipped(x: &Array) -> Result<Array> {
+    let (low, high) = (
+        Array::weak_scalar(Scalar::I64(-1))?,
+        Array::weak_scalar(Scalar::I64(1))?,
+    );
+    let bounds = [Some(x), Some(&low), Some(&high), None, None];
+    only(&CLIP, invoke_with(&CLIP, &bounds, &Attrs::none())?)
+}
