@@ -81,6 +81,7 @@ class Backend(NamedTuple):
     version: str
     reason: str  # why it is not loaded, and how to get it; empty if it is
     path: str = ""  # the file, of a library that was found
+    serves: tuple[str, ...] = ()  # what it computes now: names of operators, or 'matrix products'
 
 
 def feature_list() -> list[Feature]:
@@ -124,6 +125,8 @@ def backends() -> list[Backend]:
     --------
     >>> [backend.name for backend in mx.runtime.backends() if backend.is_loaded][:1]
     ['cpu']
+    >>> [backend.name for backend in mx.runtime.backends() if 'matrix products' in backend.serves]
+    ['builtin']
     """
     found = []
     libraries = [
@@ -136,11 +139,20 @@ def backends() -> list[Backend]:
         if missing and not reason:
             reason = "the driver finds no device"
         found.append(Backend(name, "device", not missing, "" if missing else _core.__version__, reason))
-    found.append(Backend("builtin", "blas", True, _core.__version__, ""))
-    for name, is_loaded, path, version, reason in _core.blas_libraries():
-        found.append(Backend(name, "blas", is_loaded, version, reason, path or ""))
+    blas = _core.blas_libraries()
+    chosen = _core.config_get("blas")[0]
+    if chosen == "auto":
+        chosen = "openblas" if any(name == "openblas" and is_loaded for name, is_loaded, *_ in blas) else "builtin"
+    own = [("builtin", True, None, _core.__version__, "")]
+    for name, is_loaded, path, version, reason in own + blas:
+        products = ("matrix products",) if name == chosen else ()
+        found.append(Backend(name, "blas", is_loaded, version, reason, path or "", products))
     found += libraries
-    found += [Backend(name, "module", True, version, "") for name, version, *_ in _core.loaded_modules()]
+    by_module: dict[str, list[str]] = {}
+    for op, _, _, module in _core.served_operators():
+        by_module.setdefault(module, []).append(op)
+    for name, version, *_ in _core.loaded_modules():
+        found.append(Backend(name, "module", True, version, "", serves=tuple(by_module.get(name, ()))))
     return found
 
 

@@ -85,7 +85,8 @@ print("integer", ratio(np.matmul, make(20, 30, dtype="int64"), make(30, 25, dtyp
 before, mx.config.blas = mx.config.blas, "auto"
 print("auto", abs((np.ones((20, 30)) @ np.ones((30, 25))).asnumpy()).max().item() / 30)
 found = {backend.name: backend for backend in mx.runtime.backends()}["openblas"]
-print("backend", found.kind, found.is_loaded, found.version, os.path.basename(found.path), repr(found.reason))
+print("backend", found.kind, found.is_loaded, found.version, os.path.basename(found.path), found.reason or "fine")
+print("serves", *found.serves)
 """
 
 
@@ -123,7 +124,8 @@ def test_products_of_every_kind_run_in_the_library(twice: Path) -> None:
     # No axis of neighbours in memory, vectors, integers: the built-in kernels.
     for name in ["strided", "vector", "integer"]:
         assert float(lines[name]) == 1, name
-    assert lines["backend"] == "blas True 7.8.9 libscipy_openblas.so ''"
+    assert lines["backend"] == "blas True 7.8.9 libscipy_openblas.so fine"
+    assert lines["serves"] == "matrix products"
 
 
 def test_the_environment_names_a_library(twice: Path) -> None:

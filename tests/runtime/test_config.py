@@ -96,3 +96,5 @@ def test_features_and_backends() -> None:
     assert not named["gpu"].is_loaded
     assert named["gpu"].reason
     assert named["builtin"].kind == "blas"
+    assert named["builtin"].serves == ("matrix products",)
+    assert named["cpu"].serves == ()
