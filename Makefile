@@ -5,6 +5,9 @@
 SHELL := /bin/sh
 VENV := .venv
 PY := $(VENV)/bin/python
+# For which systems `make library` and `make serve` build: the shell finds the processor.
+LIBRARY_TARGET := "$$(uname -m)-unknown-linux-gnu"
+STATIC_TARGET := "$$(uname -m)-unknown-linux-musl"
 # The Python of `make test-gpu`: any that has the wheel, NumPy and pytest.
 GPU_TESTS := $(filter-out test_cuda_emulator.py,$(notdir $(wildcard tests/device/test_cuda_*.py)))
 GPU_PYTHON ?= $(if $(wildcard $(PY)),$(abspath $(PY)),python3)
@@ -12,7 +15,7 @@ GPU_PYTHON ?= $(if $(wildcard $(PY)),$(abspath $(PY)),python3)
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-gpu lint texts bench races soak build sdist check-targets docs gen develop env env-docs env-wheel rust clean distclean
+.PHONY: help demo test test-gpu lint texts bench races soak build library serve sdist check-targets docs gen develop env env-docs env-wheel rust clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -47,8 +50,21 @@ soak: develop ## attacks that take long: forks, exits, killed saves, damaged fil
 
 build: env-wheel rust ## the wheel, in dist/, for systems with glibc 2.28 or later
 	rm -f dist/*.whl
-	$(PY) -m maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
 	$(PY) tools/wheels.py dist
+
+library: env-wheel rust ## the C library and its header, in dist/, for systems with glibc 2.28 or later
+	PATH="$(abspath $(VENV))/bin:$$PATH" cargo zigbuild --release --locked -p mxnet-c --target $(LIBRARY_TARGET).2.28
+	mkdir -p dist
+	cp target/$(LIBRARY_TARGET)/release/libmxnet.so target/$(LIBRARY_TARGET)/release/libmxnet.a crates/ffi/c/include/*.h dist
+	cp LICENSE THIRD_PARTY_LICENSES.txt sbom.cdx.json dist
+	$(PY) tools/wheels.py dist
+
+serve: env rust ## the serving example as one static file, in dist/; needs: rustup target add x86_64-unknown-linux-musl
+	cargo build --release --locked -p rust-serve --target $(STATIC_TARGET)
+	mkdir -p dist
+	cp target/$(STATIC_TARGET)/release/rust-serve dist
+	@ls -l dist/rust-serve
 
 sdist: env rust ## the sources with all crates, in dist/: builds without a network
 	$(PY) tools/sdist.py dist

@@ -1,9 +1,11 @@
-"""Check wheels: `python tools/wheels.py dist`. Size, the oldest system they run on, licences.
+"""Check what `make build` and `make library` made: `python tools/wheels.py dist`. Size, the oldest system, licences.
 
-`auditwheel` says which libraries and symbols an extension needs, and so on which systems it runs.
+`auditwheel` says which libraries and symbols an extension needs, and so on which systems it runs. It knows wheels only:
+the versions that the C library needs are read from its ELF file.
 """
 
 import re
+import struct
 import subprocess
 import sys
 import zipfile
@@ -41,13 +43,59 @@ def problems(wheel: Path, report: str) -> list[str]:
     return found
 
 
+def versions_needed(library: Path) -> list[str]:
+    """The symbol versions, such as 'GLIBC_2.17', that an ELF file (64 bits, little-endian) needs of other libraries."""
+    data = library.read_bytes()
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise ValueError(f"{library} is no ELF file of 64 bits, little-endian")
+    start, size, count = (*struct.unpack_from("<Q", data, 0x28), *struct.unpack_from("<HH", data, 0x3A))
+    # Of each section: type, offset in the file, section that it refers to, number of entries.
+    sections = []
+    for i in range(count):
+        header = struct.unpack_from("<IIQQQQIIQQ", data, start + i * size)
+        sections.append((header[1], header[4], header[6], header[7]))
+    found = []
+    for kind, offset, texts, number in sections:
+        if kind != 0x6FFFFFFE:  # SHT_GNU_verneed
+            continue
+        for _ in range(number):
+            _, num_versions, _, first, following = struct.unpack_from("<HHIII", data, offset)
+            at = offset + first
+            for _ in range(num_versions):
+                *_, name, next_version = struct.unpack_from("<IHHII", data, at)
+                begin = sections[texts][1] + name
+                found.append(data[begin : data.index(b"\0", begin)].decode())
+                at += next_version
+            offset += following
+    return sorted(set(found))
+
+
+def library_problems(library: Path) -> list[str]:
+    """What is wrong with a shared library that lies beside its licences."""
+    versions = versions_needed(library)
+    newer = [
+        version
+        for version in versions
+        if (match := re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", version))
+        and (int(match[1]), int(match[2])) > NEWEST_GLIBC
+    ]
+    found = [f"it needs {', '.join(newer)}"] if newer else []
+    missing = [name for name in LICENCES if not library.with_name(name).exists()]
+    return [*found, f"beside it are not {', '.join(missing)}"] if missing else found
+
+
 def main(folder: str) -> int:
-    """Check all wheels of a folder."""
+    """Check all wheels and the C library of a folder."""
     wheels = sorted(Path(folder).glob("*.whl"))
-    if not wheels:
-        print(f"there is no wheel in {folder}", file=sys.stderr)
+    libraries = sorted(Path(folder).glob("libmxnet.so"))
+    if not wheels + libraries:
+        print(f"there is no wheel and no libmxnet.so in {folder}", file=sys.stderr)
         return 1
     failed = False
+    for library in libraries:
+        wrong = library_problems(library)
+        failed = failed or bool(wrong)
+        print(f"{library.name}: {library.stat().st_size} bytes: {'; '.join(wrong) or 'fine'}")
     for wheel in wheels:
         command = [sys.executable, "-m", "auditwheel", "show", str(wheel)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,10 +1,14 @@
 """`tools/wheels.py`: which wheels may be published."""
 
+import re
+import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
 
+import mxnet as mx
 import wheels
 
 FINE = 'mxnet-2.0.0.whl is consistent with the following platform tag: "manylinux_2_28_x86_64".'
@@ -40,6 +44,40 @@ def test_size_and_licences_are_checked(wheel: Path, monkeypatch: pytest.MonkeyPa
     size, licences = wheels.problems(wheel, FINE)
     assert "10 are allowed" in size
     assert licences == "it lacks THIRD_PARTY_LICENSES.txt, sbom.cdx.json"
+
+
+def test_versions_that_a_library_needs_are_those_that_readelf_shows() -> None:
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("readelf is not installed")
+    path = Path(mx._core.__file__)
+    shown = subprocess.check_output([readelf, "--version-info", "--wide", str(path)], text=True)
+    needs = shown[shown.index("Version needs section") :]
+    expected = re.findall(r"Name: (\S+)\s+Flags", needs)
+    assert "GLIBC_2.2.5" in expected
+    assert wheels.versions_needed(path) == sorted(set(expected))
+
+
+def test_a_library_for_new_systems_or_without_licences_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "libmxnet.so"
+    for name in wheels.LICENCES:
+        library.with_name(name).touch()
+    monkeypatch.setattr(wheels, "versions_needed", lambda _: ["GCC_3.0", "GLIBC_2.2.5", "GLIBC_2.28"])
+    assert wheels.library_problems(library) == []
+    library.with_name("LICENSE").unlink()
+    assert wheels.library_problems(library) == ["beside it are not LICENSE"]
+    library.with_name("LICENSE").touch()
+    monkeypatch.setattr(wheels, "versions_needed", lambda _: ["GLIBC_2.28", "GLIBC_2.29", "GLIBC_2.34"])
+    assert wheels.library_problems(library) == ["it needs GLIBC_2.29, GLIBC_2.34"]
+
+
+def test_another_file_is_no_library(tmp_path: Path) -> None:
+    library = tmp_path / "libmxnet.so"
+    library.write_bytes(b"MZ" + bytes(100))
+    with pytest.raises(ValueError, match="no ELF file"):
+        wheels.versions_needed(library)
 
 
 def test_a_folder_without_wheels_fails(tmp_path: Path) -> None:
