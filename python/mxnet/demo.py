@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> float:
     symbol, params = again.export(chosen.output / "digits")
     if not onp.array_equal(mx.graph.load(symbol, params)(first).asnumpy(), scores.asnumpy()):
         raise RuntimeError(f"the graph of {symbol} predicts otherwise than the network")
-    print(f"graph: {symbol} (for one image; runs without Python, see examples/rust-serve)")
+    print(f"graph: {symbol} (for any number of images; runs without Python, see examples/rust-serve)")
     drawing = chosen.output / "digits.svg"
     drawing.write_text(picture(losses, images, labels, probabilities), encoding="utf-8")
     print(f"picture: {drawing}")

@@ -95,6 +95,40 @@ def test_exported_networks_take_any_number_of_samples(build, tmp_path):
         assert bits(block(batch)) == expected
 
 
+def test_sequences_may_have_any_number_of_steps_and_samples(tmp_path):
+    class Tagger(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.dense = gluon.rnn.LSTM(4), nn.Dense(2, flatten=False)
+
+        def forward(self, x, hidden, cell):
+            outputs, states = self.lstm(x, [hidden, cell])
+            return self.dense(outputs), states
+
+    def inputs(steps, samples):
+        return np.random.normal(0, 1, (steps, samples, 3)), *(np.ones((1, samples, 4)) for _ in range(2))
+
+    net = Tagger()
+    net.initialize()
+    net.hybridize()
+    net(*inputs(5, 2))
+    loaded = mx.graph.load(net.export(tmp_path / "net")[0])
+    assert [shape for shape, _ in loaded.arguments] == [[None, None, 3], [1, None, 4], [1, None, 4]]
+    net.hybridize(False)
+    for steps, samples in ((5, 2), (1, 1), (7, 3), (3, 3)):
+        given = inputs(steps, samples)
+        (found, states), (expected, last) = loaded(*given), net(*given)
+        for one, other in zip([found, *states], [expected, *last], strict=True):
+            mx.test_utils.assert_almost_equal(one, other, rtol=1e-6, atol=1e-7)
+    # Channels are not taken for steps.
+    convolution = nn.Conv1D(2, 3)
+    convolution.initialize()
+    convolution.hybridize()
+    convolution(np.ones((4, 3, 8)))
+    loaded = mx.graph.load(convolution.export(tmp_path / "convolution")[0])
+    assert loaded.arguments == [([None, 3, 8], "float32")]
+
+
 def test_networks_of_one_number_of_samples_are_exported_too(tmp_path):
     class Steps(gluon.HybridBlock):
         def forward(self, x):

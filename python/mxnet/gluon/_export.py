@@ -74,24 +74,27 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
 
 
 def _graph_of_any_batch(block: Block, compiled: Compiled, args: Any, kwargs: Any) -> Any:
-    """A graph for any number of samples, which are along the first axis of the arguments; None if there is none.
+    """A graph for any number of samples; None if there is none.
 
-    Arguments whose first axis is not as long as that of the first array keep their shapes. There is none either if the
-    block was told which axes may have any length.
+    Samples are along the first axis of the arguments. Sequences, the first argument with three axes, have samples and
+    steps along the first two, and both may be any then. Axes that are not as long as these in the first argument keep
+    their lengths. There is no such graph if the block was told which axes may have any length.
     """
     from mxnet import graph as graphs
 
     options = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
-    if options.dynamic is not None:
-        return None
     arrays = [x for x in args if isinstance(x, ndarray)]
-    if kwargs or len(arrays) < len(args) or not arrays or not arrays[0].ndim:
+    if options.dynamic is not None or kwargs or len(arrays) < len(args) or not arrays or not arrays[0].ndim:
         return None
-    batch = arrays[0].shape[0]
-    specs = [InputSpec("n", *x.shape[1:]) if x.ndim and x.shape[0] == batch else None for x in arrays]
-    made = Compiled(compiled.__wrapped__, (), specs, options.backend, options.memory_budget)  # type: ignore[attr-defined]
-    found = made.graph_for(args, kwargs, graphs.slot)
-    return found if found is not None and "num_sizes" in made.trace_report()[0] else None
+    first = arrays[0].shape
+    for number in (2, 1) if len(first) == 3 and first[0] != first[1] else (1,):
+        names = {first[axis]: f"n{axis}" for axis in range(number)}
+        specs = [InputSpec(*(names.get(n, n) for n in x.shape[:number]), *x.shape[number:]) for x in arrays]
+        made = Compiled(compiled.__wrapped__, (), specs, options.backend, options.memory_budget)  # type: ignore[attr-defined]
+        found = made.graph_for(args, kwargs, graphs.slot)
+        if found is not None and "num_sizes" in made.trace_report()[0]:
+            return found
+    return None
 
 
 def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str, *, has_steps: bool) -> tuple[Any, list[Any]]:

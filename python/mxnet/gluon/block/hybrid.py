@@ -276,8 +276,9 @@ class HybridBlock(Block):
 
         Notes
         -----
-        The graph serves any number of samples, the length of the first axis of the arguments, if the network does
-        (see `mx.jit`). Other lengths are those of the last call, unless ``hybridize(dynamic=...)`` says more.
+        The graph serves any number of samples, the length of the first axis of the arguments, and for a first argument
+        of three axes any number of steps, too, if the network does (see `mx.jit`). Other lengths are those of the last
+        call, unless ``hybridize(dynamic=...)`` says more.
         """
         return write_graph(self, self._compiled, path, epoch)
 
