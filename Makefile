@@ -61,9 +61,9 @@ library: env-wheel rust ## the C library and its header, in dist/, for systems w
 	$(PY) tools/wheels.py dist
 
 serve: env rust ## the serving example as one static file, in dist/; needs: rustup target add x86_64-unknown-linux-musl
-	cargo build --release --locked -p rust-serve --target $(STATIC_TARGET)
+	cargo build --profile small --locked -p rust-serve --target $(STATIC_TARGET)
 	mkdir -p dist
-	cp target/$(STATIC_TARGET)/release/rust-serve dist
+	cp target/$(STATIC_TARGET)/small/rust-serve dist
 	@ls -l dist/rust-serve
 
 sdist: env rust ## the sources with all crates, in dist/: builds without a network
