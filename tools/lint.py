@@ -32,7 +32,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "mxnet-graph": ("mxnet-core",),
     "mxnet-cuda": ("mxnet-core",),
     "mxnet-simulated": ("mxnet-core",),
-    "mxnet-module": ("mxnet-core",),
+    "mxnet-module": ("mxnet-graph",),
     "mxnet": (
         "mxnet-ops",
         "mxnet-image",

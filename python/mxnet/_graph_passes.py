@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from mxnet import _core
 from mxnet._config import config
-from mxnet._graph_view import GraphNode, GraphValue, TracedGraph
+from mxnet._graph_view import GraphNode, TracedGraph
 from mxnet._jit import jit
 from mxnet.numpy import ndarray
 
@@ -116,112 +116,34 @@ def unregister_pass(name: str) -> None:
 
 # What runs each part, by the part's number. Parts live as long as the process, because graphs hold only numbers.
 _parts: dict[str, tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]] = {}
-_numbers = itertools.count()
+_counter = itertools.count()
+# Numbers of another process, from a file, must not be taken for those of this one.
+_PROCESS = uuid.uuid4().hex
+
+
+def _part(number: str) -> tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]:
+    if number not in _parts:
+        raise ValueError(
+            "the graph has a part that a partitioner written in Python compiled in another process: "
+            "export the network without it, after `optimize_for(x, clear=True)`"
+        )
+    return _parts[number]
 
 
 def _infer(number: str, _training: bool, _given: Any) -> list[tuple[tuple[int, ...], Any]]:
     from mxnet import numpy as np
 
-    return [(shape, np.dtype(dtype)) for shape, dtype in _parts[number][0]]
+    return [(shape, np.dtype(dtype)) for shape, dtype in _part(number)[0]]
 
 
 def _run(number: str, _training: bool, inputs: list[ndarray]) -> tuple[list[ndarray], None]:
-    found = _parts[number][1](*inputs)
+    found = _part(number)[1](*inputs)
     return ([found] if isinstance(found, ndarray) else list(found)), None
 
 
+# After its results it returns what it saves for a gradient: nothing here.
 _OPERATOR = "graph_partition"
-_lock = threading.Lock()
-_is_added = False
-
-
-def _add_operator() -> None:
-    global _is_added
-    with _lock:
-        if not _is_added:
-            _core.add_operator(_OPERATOR, "A part of a graph that a partitioner compiled.", _infer, _run, None)
-            _is_added = True
-
-
-def _reads(node: GraphNode) -> list[int]:
-    return [x.buffer for x in node._arrays()] + [old for old, _ in node._before.get("versions", [])]
-
-
-def _makes(node: GraphNode) -> list[int]:
-    return [y.buffer for y in node.outputs] + [new for _, new in node._before.get("versions", [])]
-
-
-def _groups(graph: TracedGraph, select: Callable[[GraphNode], Any]) -> list[list[GraphNode]]:
-    """Groups chosen nodes with neighbours, such that no path between nodes of a group passes through other nodes."""
-    maker: dict[int, int] = {}
-    group_of: list[int | None] = []
-    # For each node, the groups that it depends on through nodes outside of the group.
-    behind: list[set[int]] = []
-    members: list[list[GraphNode]] = []
-    for at, node in enumerate(graph.nodes):
-        made_by = [maker[buffer] for buffer in _reads(node) if buffer in maker]
-        chosen = None
-        takes = not node.writes_in_place and bool(select(node))
-
-        def through(group: int | None, made_by: list[int] = made_by) -> set[int]:
-            found: set[int] = set()
-            for other in made_by:
-                found |= behind[other]
-                if (of := group_of[other]) is not None and of != group:
-                    found.add(of)
-            return found
-
-        if takes:
-            own = [group for other in made_by if (group := group_of[other]) is not None]
-            chosen = next((group for group in own if group not in through(group)), None)
-            if chosen is None:
-                chosen = len(members)
-                members.append([])
-            members[chosen].append(node)
-        group_of.append(chosen)
-        behind.append(through(chosen))
-        maker.update((buffer, at) for buffer in _makes(node))
-    return members
-
-
-def _is_convex(graph: TracedGraph, group: list[GraphNode]) -> bool:
-    """Whether no path leaves the group and re-enters it."""
-    inside = set(map(id, group))
-    # Buffers that depend on the group through a node outside of it.
-    tainted: set[int] = set()
-    made = {buffer for node in group for buffer in _makes(node)}
-    for node in graph.nodes:
-        reads = _reads(node)
-        if id(node) in inside:
-            if any(buffer in tainted for buffer in reads):
-                return False
-        elif any(buffer in tainted or buffer in made for buffer in reads):
-            tainted.update(_makes(node))
-    return True
-
-
-def _in_order(nodes: list[GraphNode]) -> list[GraphNode]:
-    """The nodes in topological order; otherwise in their original order."""
-    maker: dict[int, GraphNode] = {}
-    for node in nodes:
-        maker.update((buffer, node) for buffer in _makes(node))
-    done: set[int] = set()
-    order: list[GraphNode] = []
-    for first in nodes:
-        waiting = [first]
-        while waiting:
-            node = waiting[-1]
-            missing = [
-                maker[b] for b in _reads(node) if b in maker and id(maker[b]) not in done and maker[b] is not node
-            ]
-            if id(node) in done or not missing:
-                waiting.pop()
-                if id(node) not in done:
-                    done.add(id(node))
-                    order.append(node)
-            else:
-                waiting.extend(missing)
-    return order
+_core.add_operator(_OPERATOR, "A part of a graph that a partitioner compiled.", _infer, _run, None)
 
 
 def register_partitioner(
@@ -239,7 +161,7 @@ def register_partitioner(
         Of the backend.
     select : callable of a GraphNode
         Whether the backend takes the node. Neighbours that it takes become one part, as far as no other node lies
-        between them.
+        between them. Nodes that change arrays, draw random numbers or lie on another device than the CPU stay.
     compile : callable of a TracedGraph, optional
         Gets each part as a graph of its own; returns what runs it: a callable that takes the values of the part's
         inputs as arrays and returns an array, or a list of those of its outputs. By default `TracedGraph.compile`.
@@ -270,27 +192,17 @@ def register_partitioner(
     if compile is not None:
         _checked(name, compile, "register_partitioner")
 
-    def run(text: str) -> str:
-        graph = TracedGraph(text)
-        _add_operator()
-        for group in _groups(graph, select):
-            if len(group) < min_nodes or not _is_convex(graph, group):
-                continue
-            part = graph.subgraph(group)
-            code = part.compile() if compile is None else compile(part)
-            number = str(next(_numbers))
-            _parts[number] = [(y.shape, y.dtype) for y in part.outputs], code
-            # After its results the operator returns what it saves for a gradient: nothing here.
-            outputs = [*part.outputs, graph.new_value((), "uint64")]
-            arguments: list[GraphValue] = part._values  # type: ignore[attr-defined]
-            node = GraphNode(_OPERATOR, arguments, outputs, {"parameters": number}, group[0].line)
-            at = graph.nodes.index(group[-1])
-            graph.nodes[at] = node
-            gone = set(map(id, group))
-            graph.nodes = _in_order([other for other in graph.nodes if id(other) not in gone])
-        return graph._text()
+    def take(text: str) -> list[bool]:
+        return [not node.writes_in_place and bool(select(node)) for node in TracedGraph(text).nodes]
 
-    _core.register_pass(name, True, run)
+    def compile_part(text: str) -> str:
+        part = TracedGraph(text)
+        code = part.compile() if compile is None else compile(part)
+        number = f"{_PROCESS}.{next(_counter)}"
+        _parts[number] = [(y.shape, y.dtype) for y in part.outputs], code
+        return number
+
+    _core.register_partitioner(name, min_nodes, _OPERATOR, take, compile_part)
 
 
 @contextmanager

@@ -437,7 +437,6 @@ class TracedGraph:
         arguments = list(dict.fromkeys(x for node in inside for x in node._arrays() if x.buffer not in made))
         part = object.__new__(TracedGraph)
         part.name = f"{self.name}.{len(inside)}"
-        part._values = arguments  # type: ignore[attr-defined]
         buffers = list(self._document["buffers"])
         part.inputs, numbers = [], {}
         for value in arguments:

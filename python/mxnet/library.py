@@ -1,4 +1,4 @@
-"""Modules: shared libraries that add operators, kernels and devices while the program runs.
+"""Modules: shared libraries that add operators, kernels, devices and graph passes while the program runs.
 
 The table between a module and this package is ``mxnet_module.h``; `docs/design/modules.md` explains it, and
 ``examples/modules`` has modules in C and Rust.
@@ -33,13 +33,25 @@ except _core.MXNetError:
 
 
 class Module(NamedTuple):
-    """A module that was loaded."""
+    """A module that was loaded.
+
+    Attributes
+    ----------
+    name, version, path : str
+    operators : list of str
+        Functions of `mx.npx`.
+    devices : list of str
+        Kinds of devices.
+    passes : list of str
+        Graph passes and partitioners: entries of `mx.graph.passes()`, and backends of `HybridBlock.optimize_for`.
+    """
 
     name: str
     version: str
     path: str
     operators: list[str]
     devices: list[str]
+    passes: list[str]
 
 
 def load(path: PathLike, verbose: bool = True) -> Module:
@@ -76,6 +88,7 @@ def load(path: PathLike, verbose: bool = True) -> Module:
             setattr(npx, name, _core.added_operator(name))
     if verbose:
         added = [*module.operators, *(f"device {name}" for name in module.devices)]
+        added += [f"pass {name}" for name in module.passes]
         print(f"{module.name} {module.version}: {', '.join(added) or 'kernels of existing operators'}")
     return module
 

@@ -4,75 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as onp
 import pytest
 
 import mxnet as mx
-from c_library import ROOT, run, tool
+from module_libraries import Build, built_by_rustc, module
 from mxnet import autograd, np, npx
-
-EXAMPLES = ROOT / "examples" / "modules"
-INCLUDE = ROOT / "crates" / "module" / "include"
-
-Build = Callable[[str, str], Path]
-
-
-@pytest.fixture(scope="session")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Builds a module from C text."""
-    folder = tmp_path_factory.mktemp("modules")
-
-    def make(name: str, source: str) -> Path:
-        file, library = folder / f"{name}.c", folder / f"lib{name}.so"
-        file.write_text(source)
-        options = ["-shared", "-fPIC", "-std=c11", "-Wall", "-Werror", "-O2", f"-I{INCLUDE}"]
-        run([tool("gcc"), *options, str(file), "-o", str(library)])
-        return library
-
-    return make
-
-
-@pytest.fixture(scope="session")
-def cube(build: Build) -> mx.library.Module:
-    return mx.library.load(build("cube", (EXAMPLES / "cube.c").read_text()), verbose=False)
 
 
 @pytest.fixture(scope="session")
 def accelerator(tmp_path_factory: pytest.TempPathFactory) -> mx.library.Module:
-    library = tmp_path_factory.mktemp("accelerator") / "libaccelerator.so"
-    options = ["--edition", "2024", "--crate-type", "cdylib", "-O"]
-    run([tool("rustc"), *options, str(EXAMPLES / "accelerator.rs"), "-o", str(library)])
-    return mx.library.load(library, verbose=False)
-
-
-_TEXT = """
-#include <mxnet_module.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-MORE
-static int32_t init(const mx_host *host, char *message, size_t capacity)
-{
-    (void)host; (void)message; (void)capacity;
-    BODY
-}
-const mx_module *mx_module_entry(void);
-const mx_module *mx_module_entry(void)
-{
-    static const mx_module module = {
-        .size = sizeof(mx_module), .abi = VERSION, .name = "test", .version = "0", .init = init, FIELDS};
-    return &module;
-}
-"""
-
-
-def module(body: str = "return MX_MODULE_OK;", more: str = "", abi: str = "MX_MODULE_ABI", fields: str = "") -> str:
-    """A module whose `init` has this body."""
-    text = _TEXT.replace("BODY", body).replace("MORE", more)
-    return text.replace("VERSION", abi).replace("FIELDS", fields)
+    return mx.library.load(built_by_rustc("accelerator", tmp_path_factory.mktemp("accelerator")), verbose=False)
 
 
 def test_an_operator_in_c_has_values_parameters_and_gradients(cube: mx.library.Module) -> None:
@@ -160,7 +104,8 @@ def adds(fields: str, name: str = "test_op") -> str:
     ("source", "error", "message"),
     [
         ("int nothing;", OSError, "is not a module: it has no function `mx_module_entry`"),
-        (module(abi="99"), RuntimeError, r"built for version 99 of the ABI, supported are versions \d to 1"),
+        (module(abi="99"), RuntimeError, r"built for version 99 of the ABI, supported are versions 1 to 2"),
+        (module(abi="0"), RuntimeError, "built for version 0 of the ABI, supported are versions 1 to 2"),
         (module(fields=".size = 3"), OSError, "has 3 bytes"),
         (module(fields=".init = NULL"), OSError, "has no `init`"),
         (module(fields=".name = NULL"), ValueError, "`name of the module` is null"),

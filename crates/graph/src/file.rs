@@ -19,6 +19,7 @@ use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 
 use crate::ir::{Buffer, BufferId, Graph, Input, Node, Operand, Source, Version, View};
+use crate::origin;
 use crate::random::Stream;
 use crate::verify::verify;
 
@@ -92,7 +93,7 @@ impl Graph {
             let attrs: Json =
                 serde_json::from_str(&attrs_to_json(node.op, &node.attrs)).unwrap_or(Json::Null);
             let versions = node.versions.iter().map(|v| json!([v.old.0, v.new.0]));
-            json!({
+            let mut entry = json!({
                 "op": node.op.name,
                 "version": node.op.version,
                 "attrs": attrs,
@@ -105,7 +106,9 @@ impl Graph {
                 "rng_block": node.rng_block,
                 "rng_stream": node.rng_stream,
                 "line": node.line.as_deref(),
-            })
+            });
+            origin::write(node.op.name, &mut entry);
+            entry
         });
         json!({
             "format": FORMAT,
@@ -320,11 +323,7 @@ fn operand(graph: &Graph, json: &Json) -> Result<Operand> {
 
 fn node(graph: &Graph, json: &Json) -> Result<Node> {
     let name = string(json, "op")?;
-    let op = registry::find(name).ok_or_else(|| {
-        wrong(format!(
-            "there is no operator `{name}`: it may belong to a module that is not loaded"
-        ))
-    })?;
+    let op = registry::find(name).ok_or_else(|| wrong(origin::missing(name, json)))?;
     let version = unsigned(json, "version")?;
     if version != u64::from(op.version) {
         let problem = format!(

@@ -8,12 +8,15 @@
 
 pub mod compile;
 pub mod dynamic;
+pub mod edit;
 mod execute;
 mod file;
 mod fuse;
 mod interpret;
 pub mod ir;
 pub mod model;
+mod origin;
+mod partition;
 pub mod passes;
 pub mod plan;
 mod print;
@@ -27,4 +30,6 @@ pub use dynamic::{Decision, Finished, Program, Sample, Symbol, Template, fit};
 pub use interpret::RunDraws;
 pub use ir::{BufferId, Graph, Input, Node, Operand, Source, View};
 pub use model::Model;
+pub use origin::{Origin, set_origin};
+pub use partition::{PartCall, can_be_taken, partition};
 pub use trace::{Traced, Tracer};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use mxnet_core::interp::Scope;
-use mxnet_core::{Array, Call, Cpu, Default, Known, ParamKind, Result, Rng, eager};
+use mxnet_core::{Array, Call, Cpu, Default, Known, Outputs, ParamKind, Result, Rng, eager};
 use mxnet_tensor::{Device, Promotion, Tensor, promotion};
 use smallvec::SmallVec;
 
@@ -164,12 +164,19 @@ fn abstract_of(graph: &Graph, view: &View) -> Result<Array> {
     Ok(Array::from_tensor(tensor.locked(view.is_read_only)))
 }
 
-/// Checks a call against the rules of its operator.
-fn check_call(graph: &Graph, node: &Node) -> Result<()> {
-    let bad = |problem: String| wrong(format!("`{}`: {problem}", node.op.name));
+/// Abstract outputs of a call, by the rules of its operator. The node's own outputs do not matter.
+///
+/// # Errors
+/// [`mxnet_core::Error::Value`] for wrong operands; errors of the rules.
+pub(crate) fn infer(graph: &Graph, node: &Node) -> Result<Outputs> {
     match node.op.cpu {
         Cpu::Map(_) | Cpu::Kernel(_) | Cpu::AnyDevice(_) | Cpu::Eager(_, Known::ByRule) => {}
-        _ => return Err(bad("cannot be part of a graph".to_owned())),
+        _ => {
+            return Err(wrong(format!(
+                "`{}`: cannot be part of a graph",
+                node.op.name
+            )));
+        }
     }
     check_operands(node)?;
     let mut arrays: SmallVec<[Option<Array>; 4]> = SmallVec::new();
@@ -183,13 +190,19 @@ fn check_call(graph: &Graph, node: &Node) -> Result<()> {
     }
     let inputs: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
     let _scope = Scope::enter(false, node.training);
-    let results = eager::without_values(&Call {
+    eager::without_values(&Call {
         op: node.op,
         inputs: &inputs,
         attrs: &node.attrs,
         outs: &[],
         dtype: node.dtype,
-    })?;
+    })
+}
+
+/// Checks a call against the rules of its operator.
+fn check_call(graph: &Graph, node: &Node) -> Result<()> {
+    let bad = |problem: String| wrong(format!("`{}`: {problem}", node.op.name));
+    let results = infer(graph, node)?;
     let is_same = results.len() == node.outputs.len()
         && results.iter().zip(&node.outputs).all(|(result, view)| {
             result.dtype() == view.dtype

@@ -9,7 +9,7 @@
 /*
  Version of this ABI. An engine of version N loads modules of the versions N - 2 to N.
  */
-#define MX_MODULE_ABI 1
+#define MX_MODULE_ABI 2
 
 /*
  The call succeeded.
@@ -37,7 +37,7 @@
 #define MX_MODULE_FAILED 17
 
 /*
- A kernel of an existing operator declines this call; the next kernel gets it.
+ A kernel of an existing operator declines this call; the next kernel gets it. A partitioner leaves a node, or a part, to the engine.
  */
 #define MX_MODULE_DECLINED 100
 
@@ -45,6 +45,11 @@
  Largest number of axes of an array.
  */
 #define MX_MODULE_MAX_NDIM 16
+
+/*
+ No value.
+ */
+#define MX_PARAMETER_NONE 0
 
 /*
  An integer attribute.
@@ -65,6 +70,56 @@
  Text.
  */
 #define MX_PARAMETER_TEXT 5
+
+/*
+ For attributes of nodes of graphs: a value of another kind, in `text`, as files of graphs write it: `[0, 1]`, `{"dtype": "float32"}`.
+ */
+#define MX_PARAMETER_JSON 6
+
+/*
+ An operand that was not given.
+ */
+#define MX_OPERAND_NONE 0
+
+/*
+ An array: a value of the graph.
+ */
+#define MX_OPERAND_VALUE 1
+
+/*
+ A truth value, in `integer`.
+ */
+#define MX_OPERAND_BOOL 2
+
+/*
+ An integer.
+ */
+#define MX_OPERAND_INT 3
+
+/*
+ A real number.
+ */
+#define MX_OPERAND_REAL 4
+
+/*
+ A number of another kind, which can be copied to another node but not read.
+ */
+#define MX_OPERAND_OTHER 5
+
+/*
+ The node changes a part of a buffer: it cannot be replaced, moved or taken by a partitioner.
+ */
+#define MX_NODE_WRITES 1
+
+/*
+ The node draws random numbers.
+ */
+#define MX_NODE_DRAWS 2
+
+/*
+ A partitioner can take the node.
+ */
+#define MX_NODE_CAN_BE_TAKEN 4
 
 /*
  The value of an attribute.
@@ -388,6 +443,349 @@ typedef struct {
 } mx_device;
 
 /*
+ A node of a graph: a number from 0, or -1 for none. It stays the same while a pass runs.
+ */
+typedef int64_t mx_node;
+
+/*
+ A value of a graph, that is an array which nodes read or make: a number from 0, or -1 for none.
+ */
+typedef int64_t mx_value;
+
+/*
+ An operand of a node.
+ */
+typedef struct {
+  /*
+   One of `MX_OPERAND_…`.
+   */
+  int32_t kind;
+  /*
+   Of a number that has one: its data type, as numbered in `mxnet.h`. -1: the number takes the type of the other operands.
+   */
+  int32_t dtype;
+  /*
+   The value, if it is one. For `MX_OPERAND_OTHER`: a number by which the engine knows it.
+   */
+  mx_value value;
+  /*
+   Value of an integer or a boolean.
+   */
+  int64_t integer;
+  /*
+   Value of a real number.
+   */
+  double real;
+} mx_operand;
+
+/*
+ A call of an operator that becomes a node.
+ */
+typedef struct {
+  /*
+   The size of this structure.
+   */
+  size_t size;
+  /*
+   Name of the operator.
+   */
+  const char *op;
+  /*
+   `num_inputs` operands.
+   */
+  const mx_operand *inputs;
+  /*
+   Number of operands.
+   */
+  size_t num_inputs;
+  /*
+   `num_attributes` names.
+   */
+  const char *const *names;
+  /*
+   `num_attributes` values. Attributes that are missing have their defaults.
+   */
+  const mx_attribute *attributes;
+  /*
+   Number of attributes.
+   */
+  size_t num_attributes;
+} mx_call;
+
+/*
+ A graph, as a pass or a partitioner sees it. The functions may be called until the pass returns, on its thread. Numbers of nodes or values that
+ do not exist give -1, 0, null or a status, and change nothing. Texts are valid until the pass returns.
+ */
+typedef struct {
+  /*
+   The size of this structure.
+   */
+  size_t size;
+  /*
+   Passed to the functions.
+   */
+  void *context;
+  /*
+   The number of nodes.
+   */
+  size_t (*num_nodes)(void *context);
+  /*
+   The node at a position: each is behind those whose outputs it reads.
+   */
+  mx_node (*node_at)(void *context, size_t position);
+  /*
+   The name of a node's operator.
+   */
+  const char *(*op)(void *context, mx_node node);
+  /*
+   `MX_NODE_…`, added.
+   */
+  uint32_t (*flags)(void *context, mx_node node);
+  /*
+   The number of operands of a node.
+   */
+  size_t (*num_inputs)(void *context, mx_node node);
+  /*
+   Operand `index` of a node.
+   */
+  int32_t (*input)(void *context, mx_node node, size_t index, mx_operand *operand);
+  /*
+   The number of outputs of a node.
+   */
+  size_t (*num_outputs)(void *context, mx_node node);
+  /*
+   Output `index` of a node.
+   */
+  mx_value (*output)(void *context, mx_node node, size_t index);
+  /*
+   An attribute of a node by its name. `MX_MODULE_VALUE` if its operator has none of this name.
+   */
+  int32_t (*attribute)(void *context, mx_node node, const char *name, mx_attribute *attribute);
+  /*
+   The number of inputs of the graph. All inputs of a part are arguments, in the order in which it is run with them.
+   */
+  size_t (*num_arguments)(void *context);
+  /*
+   Input `index` of the graph.
+   */
+  mx_value (*argument)(void *context, size_t index);
+  /*
+   The number of results of the graph.
+   */
+  size_t (*num_results)(void *context);
+  /*
+   Result `index` of the graph.
+   */
+  mx_value (*result)(void *context, size_t index);
+  /*
+   Shape and data type of a value.
+   */
+  int32_t (*spec)(void *context, mx_value value, mx_spec *spec);
+  /*
+   Strides of a value, in elements; `strides` has `MX_MODULE_MAX_NDIM` entries. `offset` is the place of its first element in its buffer.
+   */
+  int32_t (*strides)(void *context, mx_value value, int64_t *strides, int64_t *offset);
+  /*
+   The buffer of a value. Two values of one buffer share elements.
+   */
+  int64_t (*buffer)(void *context, mx_value value);
+  /*
+   The node that makes the buffer of a value; -1 for inputs of the graph.
+   */
+  mx_node (*producer)(void *context, mx_value value);
+  /*
+   The number of nodes that read the buffer of a value.
+   */
+  size_t (*num_readers)(void *context, mx_value value);
+  /*
+   Node `index` of those that read the buffer of a value.
+   */
+  mx_node (*reader)(void *context, mx_value value, size_t index);
+  /*
+   1 if the buffer of a value is needed after the run: by a result, or by an array that the graph changes. Otherwise 0.
+   */
+  int32_t (*is_result)(void *context, mx_value value);
+  /*
+   Inserts a call before a node, or at the end for -1. The engine infers its outputs. Returns the new node, or -1.
+   */
+  mx_node (*insert)(void *context, mx_node before, const mx_call *call);
+  /*
+   Lets another call make the outputs of a node, which must have the same shapes, data types and strides.
+   */
+  int32_t (*replace)(void *context, mx_node node, const mx_call *call);
+  /*
+   Replaces an operand of a node.
+   */
+  int32_t (*set_input)(void *context, mx_node node, size_t index, const mx_operand *operand);
+  /*
+   Lets all nodes and results that read `old` read `to`, which has the same shape and data type.
+   */
+  int32_t (*replace_value)(void *context, mx_value old, mx_value to);
+  /*
+   Removes a node whose outputs nobody reads.
+   */
+  int32_t (*remove)(void *context, mx_node node);
+  /*
+   What the last function that failed has to say; empty if none did.
+   */
+  const char *(*error)(void *context);
+} mx_graph;
+
+/*
+ Argument of a pass.
+ */
+typedef struct {
+  /*
+   The size of this structure.
+   */
+  size_t size;
+  /*
+   The graph.
+   */
+  const mx_graph *graph;
+  /*
+   The `state` of the pass.
+   */
+  void *state;
+  /*
+   Buffer for a message, if the pass does not return `MX_MODULE_OK`.
+   */
+  char *message;
+  /*
+   Size of the buffer in bytes, including the terminating zero.
+   */
+  size_t message_capacity;
+} mx_pass_call;
+
+/*
+ A graph pass.
+ */
+typedef struct {
+  /*
+   The size of this structure.
+   */
+  size_t size;
+  /*
+   Its name, by which it can be chosen or switched off.
+   */
+  const char *name;
+  /*
+   1: it runs on every graph; 0: on graphs that choose it as their backend.
+   */
+  int32_t always;
+  /*
+   Must be 0.
+   */
+  int32_t reserved;
+  /*
+   Changes a graph. If it does not return `MX_MODULE_OK`, the graph stays as it was. It may be called on any thread.
+   */
+  int32_t (*run)(const mx_pass_call *call);
+  /*
+   Passed to the function.
+   */
+  void *state;
+} mx_pass;
+
+/*
+ Argument of the function of a partitioner that says whether it takes a node.
+ */
+typedef struct {
+  /*
+   The size of this structure.
+   */
+  size_t size;
+  /*
+   The graph, which cannot be changed.
+   */
+  const mx_graph *graph;
+  /*
+   The node.
+   */
+  mx_node node;
+  /*
+   The `state` of the partitioner.
+   */
+  void *state;
+  /*
+   Buffer for a message.
+   */
+  char *message;
+  /*
+   Size of the buffer in bytes, including the terminating zero.
+   */
+  size_t message_capacity;
+} mx_take_call;
+
+/*
+ Argument of the function of a partitioner that compiles a part.
+ */
+typedef struct {
+  /*
+   The size of this structure.
+   */
+  size_t size;
+  /*
+   The part, which cannot be changed. Its arguments are what it is run with, its results what it must compute.
+   */
+  const mx_graph *graph;
+  /*
+   Where the function writes what `run` and `free` get.
+   */
+  void **handle;
+  /*
+   The `state` of the partitioner.
+   */
+  void *state;
+  /*
+   Buffer for a message.
+   */
+  char *message;
+  /*
+   Size of the buffer in bytes, including the terminating zero.
+   */
+  size_t message_capacity;
+} mx_compile_call;
+
+/*
+ A partitioner: it takes nodes of a graph, and runs parts that are made of neighbours among them. All functions may be called on any thread.
+ */
+typedef struct {
+  /*
+   The size of this structure.
+   */
+  size_t size;
+  /*
+   Its name, by which graphs choose it as their backend.
+   */
+  const char *name;
+  /*
+   Smaller parts stay as they are.
+   */
+  size_t min_nodes;
+  /*
+   Whether it takes a node: `MX_MODULE_OK` or `MX_MODULE_DECLINED`.
+   */
+  int32_t (*take)(const mx_take_call *call);
+  /*
+   Compiles a part; `MX_MODULE_DECLINED` leaves it to the engine.
+   */
+  int32_t (*compile)(const mx_compile_call *call);
+  /*
+   Runs a part: `state` is its handle, and there are no attributes. Arguments may have any strides. It may run several times at once.
+   */
+  mx_kernel run;
+  /*
+   Frees a handle. Null: handles need not be freed.
+   */
+  void (*free)(void *state, void *handle);
+  /*
+   Passed to the functions except `run`.
+   */
+  void *state;
+} mx_partitioner;
+
+/*
  What the engine offers a module while it is loaded. What a module adds takes effect when `init` returns `MX_MODULE_OK`; on an error nothing is
  added.
  */
@@ -420,6 +818,14 @@ typedef struct {
    Adds a kind of device.
    */
   int32_t (*add_device)(void *context, const mx_device *device);
+  /*
+   Adds a graph pass. Since version 2.
+   */
+  int32_t (*add_pass)(void *context, const mx_pass *pass);
+  /*
+   Adds a partitioner. Since version 2.
+   */
+  int32_t (*add_partitioner)(void *context, const mx_partitioner *partitioner);
 } mx_host;
 
 /*
@@ -447,7 +853,7 @@ typedef struct {
    */
   const char *version;
   /*
-   Adds operators, kernels and devices. It writes a message if it does not return `MX_MODULE_OK`.
+   Adds operators, kernels, devices, passes and partitioners. It writes a message if it does not return `MX_MODULE_OK`.
    */
   int32_t (*init)(const mx_host *host, char *message, size_t message_capacity);
 } mx_module;

@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of this ABI. An engine of version N loads modules of the versions N - 2 to N.
-pub const MX_MODULE_ABI: u32 = 1;
+pub const MX_MODULE_ABI: u32 = 2;
 
 /// The call succeeded.
 pub const MX_MODULE_OK: i32 = 0;
@@ -17,12 +17,14 @@ pub const MX_MODULE_DTYPE: i32 = 2;
 pub const MX_MODULE_VALUE: i32 = 5;
 /// Any other error.
 pub const MX_MODULE_FAILED: i32 = 17;
-/// A kernel of an existing operator declines this call; the next kernel gets it.
+/// A kernel of an existing operator declines this call; the next kernel gets it. A partitioner leaves a node, or a part, to the engine.
 pub const MX_MODULE_DECLINED: i32 = 100;
 
 /// Largest number of axes of an array.
 pub const MX_MODULE_MAX_NDIM: usize = 16;
 
+/// No value.
+pub const MX_PARAMETER_NONE: i32 = 0;
 /// An integer attribute.
 pub const MX_PARAMETER_INT: i32 = 2;
 /// A truth value, in `integer`.
@@ -31,6 +33,28 @@ pub const MX_PARAMETER_BOOL: i32 = 1;
 pub const MX_PARAMETER_REAL: i32 = 3;
 /// Text.
 pub const MX_PARAMETER_TEXT: i32 = 5;
+/// For attributes of nodes of graphs: a value of another kind, in `text`, as files of graphs write it: `[0, 1]`, `{"dtype": "float32"}`.
+pub const MX_PARAMETER_JSON: i32 = 6;
+
+/// An operand that was not given.
+pub const MX_OPERAND_NONE: i32 = 0;
+/// An array: a value of the graph.
+pub const MX_OPERAND_VALUE: i32 = 1;
+/// A truth value, in `integer`.
+pub const MX_OPERAND_BOOL: i32 = 2;
+/// An integer.
+pub const MX_OPERAND_INT: i32 = 3;
+/// A real number.
+pub const MX_OPERAND_REAL: i32 = 4;
+/// A number of another kind, which can be copied to another node but not read.
+pub const MX_OPERAND_OTHER: i32 = 5;
+
+/// The node changes a part of a buffer: it cannot be replaced, moved or taken by a partitioner.
+pub const MX_NODE_WRITES: u32 = 1;
+/// The node draws random numbers.
+pub const MX_NODE_DRAWS: u32 = 2;
+/// A partitioner can take the node.
+pub const MX_NODE_CAN_BE_TAKEN: u32 = 4;
 
 /// An array in memory.
 #[repr(C)]
@@ -245,6 +269,239 @@ pub struct mx_device {
     pub state: *mut c_void,
 }
 
+/// A node of a graph: a number from 0, or -1 for none. It stays the same while a pass runs.
+pub type mx_node = i64;
+/// A value of a graph, that is an array which nodes read or make: a number from 0, or -1 for none.
+pub type mx_value = i64;
+
+/// An operand of a node.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mx_operand {
+    /// One of `MX_OPERAND_…`.
+    pub kind: i32,
+    /// Of a number that has one: its data type, as numbered in `mxnet.h`. -1: the number takes the type of the other operands.
+    pub dtype: i32,
+    /// The value, if it is one. For `MX_OPERAND_OTHER`: a number by which the engine knows it.
+    pub value: mx_value,
+    /// Value of an integer or a boolean.
+    pub integer: i64,
+    /// Value of a real number.
+    pub real: f64,
+}
+
+/// A call of an operator that becomes a node.
+#[repr(C)]
+pub struct mx_call {
+    /// The size of this structure.
+    pub size: usize,
+    /// Name of the operator.
+    pub op: *const c_char,
+    /// `num_inputs` operands.
+    pub inputs: *const mx_operand,
+    /// Number of operands.
+    pub num_inputs: usize,
+    /// `num_attributes` names.
+    pub names: *const *const c_char,
+    /// `num_attributes` values. Attributes that are missing have their defaults.
+    pub attributes: *const mx_attribute,
+    /// Number of attributes.
+    pub num_attributes: usize,
+}
+
+/// A graph, as a pass or a partitioner sees it. The functions may be called until the pass returns, on its thread. Numbers of nodes or values that
+/// do not exist give -1, 0, null or a status, and change nothing. Texts are valid until the pass returns.
+#[repr(C)]
+pub struct mx_graph {
+    /// The size of this structure.
+    pub size: usize,
+    /// Passed to the functions.
+    pub context: *mut c_void,
+    /// The number of nodes.
+    pub num_nodes: Option<unsafe extern "C" fn(context: *mut c_void) -> usize>,
+    /// The node at a position: each is behind those whose outputs it reads.
+    pub node_at: Option<unsafe extern "C" fn(context: *mut c_void, position: usize) -> mx_node>,
+    /// The name of a node's operator.
+    pub op: Option<unsafe extern "C" fn(context: *mut c_void, node: mx_node) -> *const c_char>,
+    /// `MX_NODE_…`, added.
+    pub flags: Option<unsafe extern "C" fn(context: *mut c_void, node: mx_node) -> u32>,
+    /// The number of operands of a node.
+    pub num_inputs: Option<unsafe extern "C" fn(context: *mut c_void, node: mx_node) -> usize>,
+    /// Operand `index` of a node.
+    pub input: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            node: mx_node,
+            index: usize,
+            operand: *mut mx_operand,
+        ) -> i32,
+    >,
+    /// The number of outputs of a node.
+    pub num_outputs: Option<unsafe extern "C" fn(context: *mut c_void, node: mx_node) -> usize>,
+    /// Output `index` of a node.
+    pub output:
+        Option<unsafe extern "C" fn(context: *mut c_void, node: mx_node, index: usize) -> mx_value>,
+    /// An attribute of a node by its name. `MX_MODULE_VALUE` if its operator has none of this name.
+    pub attribute: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            node: mx_node,
+            name: *const c_char,
+            attribute: *mut mx_attribute,
+        ) -> i32,
+    >,
+    /// The number of inputs of the graph. All inputs of a part are arguments, in the order in which it is run with them.
+    pub num_arguments: Option<unsafe extern "C" fn(context: *mut c_void) -> usize>,
+    /// Input `index` of the graph.
+    pub argument: Option<unsafe extern "C" fn(context: *mut c_void, index: usize) -> mx_value>,
+    /// The number of results of the graph.
+    pub num_results: Option<unsafe extern "C" fn(context: *mut c_void) -> usize>,
+    /// Result `index` of the graph.
+    pub result: Option<unsafe extern "C" fn(context: *mut c_void, index: usize) -> mx_value>,
+    /// Shape and data type of a value.
+    pub spec: Option<
+        unsafe extern "C" fn(context: *mut c_void, value: mx_value, spec: *mut mx_spec) -> i32,
+    >,
+    /// Strides of a value, in elements; `strides` has `MX_MODULE_MAX_NDIM` entries. `offset` is the place of its first element in its buffer.
+    pub strides: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            value: mx_value,
+            strides: *mut i64,
+            offset: *mut i64,
+        ) -> i32,
+    >,
+    /// The buffer of a value. Two values of one buffer share elements.
+    pub buffer: Option<unsafe extern "C" fn(context: *mut c_void, value: mx_value) -> i64>,
+    /// The node that makes the buffer of a value; -1 for inputs of the graph.
+    pub producer: Option<unsafe extern "C" fn(context: *mut c_void, value: mx_value) -> mx_node>,
+    /// The number of nodes that read the buffer of a value.
+    pub num_readers: Option<unsafe extern "C" fn(context: *mut c_void, value: mx_value) -> usize>,
+    /// Node `index` of those that read the buffer of a value.
+    pub reader: Option<
+        unsafe extern "C" fn(context: *mut c_void, value: mx_value, index: usize) -> mx_node,
+    >,
+    /// 1 if the buffer of a value is needed after the run: by a result, or by an array that the graph changes. Otherwise 0.
+    pub is_result: Option<unsafe extern "C" fn(context: *mut c_void, value: mx_value) -> i32>,
+    /// Inserts a call before a node, or at the end for -1. The engine infers its outputs. Returns the new node, or -1.
+    pub insert: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            before: mx_node,
+            call: *const mx_call,
+        ) -> mx_node,
+    >,
+    /// Lets another call make the outputs of a node, which must have the same shapes, data types and strides.
+    pub replace: Option<
+        unsafe extern "C" fn(context: *mut c_void, node: mx_node, call: *const mx_call) -> i32,
+    >,
+    /// Replaces an operand of a node.
+    pub set_input: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            node: mx_node,
+            index: usize,
+            operand: *const mx_operand,
+        ) -> i32,
+    >,
+    /// Lets all nodes and results that read `old` read `to`, which has the same shape and data type.
+    pub replace_value:
+        Option<unsafe extern "C" fn(context: *mut c_void, old: mx_value, to: mx_value) -> i32>,
+    /// Removes a node whose outputs nobody reads.
+    pub remove: Option<unsafe extern "C" fn(context: *mut c_void, node: mx_node) -> i32>,
+    /// What the last function that failed has to say; empty if none did.
+    pub error: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
+}
+
+/// Argument of a pass.
+#[repr(C)]
+pub struct mx_pass_call {
+    /// The size of this structure.
+    pub size: usize,
+    /// The graph.
+    pub graph: *const mx_graph,
+    /// The `state` of the pass.
+    pub state: *mut c_void,
+    /// Buffer for a message, if the pass does not return `MX_MODULE_OK`.
+    pub message: *mut c_char,
+    /// Size of the buffer in bytes, including the terminating zero.
+    pub message_capacity: usize,
+}
+
+/// Argument of the function of a partitioner that says whether it takes a node.
+#[repr(C)]
+pub struct mx_take_call {
+    /// The size of this structure.
+    pub size: usize,
+    /// The graph, which cannot be changed.
+    pub graph: *const mx_graph,
+    /// The node.
+    pub node: mx_node,
+    /// The `state` of the partitioner.
+    pub state: *mut c_void,
+    /// Buffer for a message.
+    pub message: *mut c_char,
+    /// Size of the buffer in bytes, including the terminating zero.
+    pub message_capacity: usize,
+}
+
+/// Argument of the function of a partitioner that compiles a part.
+#[repr(C)]
+pub struct mx_compile_call {
+    /// The size of this structure.
+    pub size: usize,
+    /// The part, which cannot be changed. Its arguments are what it is run with, its results what it must compute.
+    pub graph: *const mx_graph,
+    /// Where the function writes what `run` and `free` get.
+    pub handle: *mut *mut c_void,
+    /// The `state` of the partitioner.
+    pub state: *mut c_void,
+    /// Buffer for a message.
+    pub message: *mut c_char,
+    /// Size of the buffer in bytes, including the terminating zero.
+    pub message_capacity: usize,
+}
+
+/// A graph pass.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mx_pass {
+    /// The size of this structure.
+    pub size: usize,
+    /// Its name, by which it can be chosen or switched off.
+    pub name: *const c_char,
+    /// 1: it runs on every graph; 0: on graphs that choose it as their backend.
+    pub always: i32,
+    /// Must be 0.
+    pub reserved: i32,
+    /// Changes a graph. If it does not return `MX_MODULE_OK`, the graph stays as it was. It may be called on any thread.
+    pub run: Option<unsafe extern "C" fn(call: *const mx_pass_call) -> i32>,
+    /// Passed to the function.
+    pub state: *mut c_void,
+}
+
+/// A partitioner: it takes nodes of a graph, and runs parts that are made of neighbours among them. All functions may be called on any thread.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct mx_partitioner {
+    /// The size of this structure.
+    pub size: usize,
+    /// Its name, by which graphs choose it as their backend.
+    pub name: *const c_char,
+    /// Smaller parts stay as they are.
+    pub min_nodes: usize,
+    /// Whether it takes a node: `MX_MODULE_OK` or `MX_MODULE_DECLINED`.
+    pub take: Option<unsafe extern "C" fn(call: *const mx_take_call) -> i32>,
+    /// Compiles a part; `MX_MODULE_DECLINED` leaves it to the engine.
+    pub compile: Option<unsafe extern "C" fn(call: *const mx_compile_call) -> i32>,
+    /// Runs a part: `state` is its handle, and there are no attributes. Arguments may have any strides. It may run several times at once.
+    pub run: mx_kernel,
+    /// Frees a handle. Null: handles need not be freed.
+    pub free: Option<unsafe extern "C" fn(state: *mut c_void, handle: *mut c_void)>,
+    /// Passed to the functions except `run`.
+    pub state: *mut c_void,
+}
+
 /// What the engine offers a module while it is loaded. What a module adds takes effect when `init` returns `MX_MODULE_OK`; on an error nothing is
 /// added.
 #[repr(C)]
@@ -266,6 +523,12 @@ pub struct mx_host {
     /// Adds a kind of device.
     pub add_device:
         Option<unsafe extern "C" fn(context: *mut c_void, device: *const mx_device) -> i32>,
+    /// Adds a graph pass. Since version 2.
+    pub add_pass: Option<unsafe extern "C" fn(context: *mut c_void, pass: *const mx_pass) -> i32>,
+    /// Adds a partitioner. Since version 2.
+    pub add_partitioner: Option<
+        unsafe extern "C" fn(context: *mut c_void, partitioner: *const mx_partitioner) -> i32,
+    >,
 }
 
 /// Description of a module. Its library exports `const mx_module *mx_module_entry(void)`.
@@ -281,7 +544,7 @@ pub struct mx_module {
     pub name: *const c_char,
     /// The module's version.
     pub version: *const c_char,
-    /// Adds operators, kernels and devices. It writes a message if it does not return `MX_MODULE_OK`.
+    /// Adds operators, kernels, devices, passes and partitioners. It writes a message if it does not return `MX_MODULE_OK`.
     pub init: Option<
         unsafe extern "C" fn(
             host: *const mx_host,

@@ -4,17 +4,22 @@ use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
 
 use mxnet_core::{Error, Result, registry};
+use mxnet_graph::{Origin, set_origin};
 use parking_lot::Mutex;
 
 use crate::abi::{
     MX_MODULE_ABI, MX_MODULE_FAILED, MX_MODULE_OK, mx_device, mx_host, mx_kernel_entry, mx_module,
-    mx_operator,
+    mx_operator, mx_partitioner, mx_pass,
 };
 use crate::text::{self, MESSAGE_BYTES};
-use crate::{device, kernel, operator};
+use crate::{device, kernel, operator, partitioner, pass};
 
-/// Oldest supported version of the ABI.
-const OLDEST: u32 = MX_MODULE_ABI.saturating_sub(2);
+/// Oldest supported version of the ABI. The first was 1.
+const OLDEST: u32 = if MX_MODULE_ABI > 3 {
+    MX_MODULE_ABI - 2
+} else {
+    1
+};
 
 /// A module that was loaded.
 #[derive(Clone, Debug)]
@@ -29,6 +34,8 @@ pub struct Loaded {
     pub operators: Vec<&'static str>,
     /// Kinds of devices that it added.
     pub devices: Vec<&'static str>,
+    /// Graph passes and partitioners that it added.
+    pub passes: Vec<&'static str>,
 }
 
 static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
@@ -44,6 +51,8 @@ struct Pending {
     operators: Vec<operator::Description>,
     kernels: Vec<kernel::Description>,
     devices: Vec<device::Description>,
+    passes: Vec<pass::Description>,
+    partitioners: Vec<partitioner::Description>,
     wrong: Option<Error>,
 }
 
@@ -103,6 +112,45 @@ unsafe extern "C" fn add_device(context: *mut c_void, given: *const mx_device) -
     }
 }
 
+impl Pending {
+    /// Checks that no pass or partitioner of this module has the name.
+    fn new_pass(&self, name: &'static str) -> Result<()> {
+        let passes = self.passes.iter().map(|pass| pass.name);
+        let mut names = passes.chain(self.partitioners.iter().map(|known| known.name));
+        match names.any(|known| known == name) {
+            true => Err(Error::value(
+                "load",
+                format!("it adds the pass `{name}` twice"),
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// # Safety
+/// As [`add_operator`].
+unsafe extern "C" fn add_pass(context: *mut c_void, given: *const mx_pass) -> i32 {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let pending = &mut *context.cast::<Pending>();
+        let described = pass::describe(given)
+            .and_then(|described| pending.new_pass(described.name).map(|()| described));
+        pending.take(described, |pending, x| pending.passes.push(x))
+    }
+}
+
+/// # Safety
+/// As [`add_operator`].
+unsafe extern "C" fn add_partitioner(context: *mut c_void, given: *const mx_partitioner) -> i32 {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let pending = &mut *context.cast::<Pending>();
+        let described = partitioner::describe(given)
+            .and_then(|described| pending.new_pass(described.name).map(|()| described));
+        pending.take(described, |pending, x| pending.partitioners.push(x))
+    }
+}
+
 /// Loads the module at `path`. If it is loaded already, returns it.
 ///
 /// # Errors
@@ -145,6 +193,8 @@ pub fn load(path: &Path) -> Result<Loaded> {
         add_operator: Some(add_operator),
         add_kernel: Some(add_kernel),
         add_device: Some(add_device),
+        add_pass: Some(add_pass),
+        add_partitioner: Some(add_partitioner),
     };
     let mut written = [0 as c_char; MESSAGE_BYTES];
     let Some(init) = module.init else {
@@ -194,15 +244,27 @@ fn register(
     }
     let mut operators = Vec::new();
     for described in pending.operators {
-        operators.push(registry::add(described.op)?.name);
+        let op = registry::add(described.op)?;
+        set_origin(op.name, Origin::Module(name.to_owned()));
+        operators.push(op.name);
     }
     kernel::add(name, &pending.kernels)?;
+    let mut passes = Vec::new();
+    for described in pending.passes {
+        passes.push(described.name);
+        pass::add(name, described)?;
+    }
+    for described in pending.partitioners {
+        passes.push(described.name);
+        partitioner::add(name, described)?;
+    }
     Ok(Loaded {
         name,
         version,
         path: path.to_owned(),
         operators,
         devices,
+        passes,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Modules: shared libraries that add operators, kernels of existing operators, and kinds of devices at run time.
+//! Modules: shared libraries that add operators, kernels of existing operators, kinds of devices, graph passes and partitioners at run time.
 //!
 //! [`load`] opens one. The table between both is in [`abi`] and in `include/mxnet_module.h`. A module is never closed: its functions are in the
 //! registry for the rest of the process. Libraries that multiply matrices are in `blas`: the setting of that name opens them.
@@ -15,6 +15,9 @@ mod device;
 mod host;
 mod kernel;
 mod operator;
+mod partitioner;
+mod pass;
+mod session;
 mod text;
 
 pub use blas::{BlasLibrary, add_folders, blas_libraries};

@@ -673,7 +673,7 @@ int32_t mx_op_describe(const char *op,
 int32_t mx_random_seed(uint64_t seed);
 
 /*
- Loads a module: a shared library that adds operators, kernels or devices. Loading it again has no effect.
+ Loads a module: a shared library that adds operators, kernels, devices or graph passes. Loading it again has no effect.
 
  # Safety
  `path` is null or a string.

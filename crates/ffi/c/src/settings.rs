@@ -110,7 +110,7 @@ pub extern "C" fn mx_random_seed(seed: u64) -> i32 {
     })
 }
 
-/// Loads a module: a shared library that adds operators, kernels or devices. Loading it again has no effect.
+/// Loads a module: a shared library that adds operators, kernels, devices or graph passes. Loading it again has no effect.
 ///
 /// # Safety
 /// `path` is null or a string.

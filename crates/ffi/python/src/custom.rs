@@ -13,6 +13,7 @@ use mxnet::core::{
     Array, Cpu, EagerCx, Error, Grad, Grads, InferCx, Inferred, Keep, Known, OpDef, OutSpec,
     Outputs, Param, ParamKind, Result, Types, registry,
 };
+use mxnet::graph::{Origin, set_origin};
 use mxnet::tensor::{DType, Device, Dims, Layout, Storage, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -239,7 +240,9 @@ pub fn add_operator(
         state: Some(code),
         ..OpDef::DEFAULT
     });
-    function(py, op.map_err(|error| raise(py, error))?)
+    let op = op.map_err(|error| raise(py, error))?;
+    set_origin(op.name, Origin::Python);
+    function(py, op)
 }
 
 fn function(py: Python<'_>, op: &'static OpDef) -> PyResult<Py<PyAny>> {

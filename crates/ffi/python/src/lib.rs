@@ -93,7 +93,8 @@ mod _core {
     #[pymodule_export]
     use crate::graph::{
         CompiledGraph, JitFunction, LoadedGraph, classes_of_lengths, graph_passes, outside_trace,
-        parameters_replaced, register_pass, switch_off_passes, trace_is_active, unregister_pass,
+        parameters_replaced, register_partitioner, register_pass, switch_off_passes,
+        trace_is_active, unregister_pass,
     };
     #[pymodule_export]
     use crate::images::{image_batch, image_decode, image_encode, image_resize};

@@ -8,11 +8,12 @@ use pyo3::prelude::*;
 use crate::error::raise;
 use crate::gil_release::without_gil;
 
-/// Name, version, path, operators, kinds of devices.
+/// Name, version, path, operators, kinds of devices, passes.
 type Facts = (
     &'static str,
     &'static str,
     String,
+    Vec<&'static str>,
     Vec<&'static str>,
     Vec<&'static str>,
 );
@@ -24,9 +25,10 @@ fn facts(loaded: Loaded) -> Facts {
         path,
         operators,
         devices,
+        passes,
     } = loaded;
     let path = path.to_string_lossy().into_owned();
-    (name, version, path, operators, devices)
+    (name, version, path, operators, devices, passes)
 }
 
 /// Loads a module and returns its description.

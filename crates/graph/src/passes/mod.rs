@@ -18,7 +18,9 @@ pub use epilogues::fuse_epilogues;
 pub use fold::fold_constants;
 pub use forward::forward_copies;
 pub use recompute::{Training, within_budget};
-pub use registered::{OutsidePass, Runs, generation, register, registered, switch_off, unregister};
+pub use registered::{
+    OutsidePass, Runs, generation, register, register_from, registered, switch_off, unregister,
+};
 pub use repeat::repeat_cheap_nodes;
 pub use simplify::simplify;
 
@@ -60,20 +62,23 @@ impl Choice {
     }
 }
 
-/// Runs all passes that are not skipped: registered ones first, then those of this crate.
+/// Runs all passes that are not skipped: registered ones first, then those of this crate. A registered pass that fails leaves the graph as it was.
 ///
 /// # Errors
 /// Errors of registered passes; [`Error::Value`] that names the pass if it leaves an inconsistent graph.
 pub fn optimise(graph: &mut Graph, choice: &Choice) -> Result<()> {
-    for (name, pass) in registered::chosen(choice.backend.as_deref()) {
+    for (name, module, pass) in registered::chosen(choice.backend.as_deref()) {
         if choice.is_off(&name) {
             continue;
         }
-        pass(graph)?;
-        verify(graph).map_err(|error| {
-            let problem = format!("pass `{name}` left an inconsistent graph: {error}");
+        let mut changed = graph.clone();
+        pass(&mut changed)?;
+        verify(&changed).map_err(|error| {
+            let of = module.map_or(String::new(), |module| format!(" of the module `{module}`"));
+            let problem = format!("pass `{name}`{of} left an inconsistent graph: {error}");
             Error::value("optimise", problem)
         })?;
+        *graph = changed;
     }
     for (name, pass) in PASSES {
         if !choice.is_off(name) {

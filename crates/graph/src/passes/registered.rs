@@ -25,6 +25,8 @@ pub enum Runs {
 struct Registered {
     name: String,
     runs: Runs,
+    /// The module that it belongs to.
+    module: Option<&'static str>,
     pass: OutsidePass,
 }
 
@@ -46,27 +48,46 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Registers a pass under a name. Replaces a registered pass of the same name.
+/// Registers a pass under a name. Replaces a registered pass of the same name, except one of a module.
 ///
 /// # Errors
-/// [`Error::Value`] for the name of a pass of this crate.
+/// [`Error::Value`] for the name of a pass of this crate or of a module.
 pub fn register(name: &str, runs: Runs, pass: OutsidePass) -> Result<()> {
+    register_from(name, runs, None, pass)
+}
+
+/// As [`register`], for a pass of a module.
+///
+/// # Errors
+/// As [`register`].
+pub fn register_from(
+    name: &str,
+    runs: Runs,
+    module: Option<&'static str>,
+    pass: OutsidePass,
+) -> Result<()> {
     if name == "fuse" || PASSES.iter().any(|(known, _)| *known == name) {
         let problem = format!("`{name}` is the name of a pass of the library");
         return Err(Error::value("register_pass", problem));
     }
     let mut state = STATE.write();
+    let known = state.passes.iter().find(|known| known.name == name);
+    if let Some(module) = known.and_then(|known| known.module) {
+        let problem = format!("`{name}` is the name of a pass of the module `{module}`");
+        return Err(Error::value("register_pass", problem));
+    }
     state.passes.retain(|known| known.name != name);
     state.passes.push(Registered {
         name: name.to_owned(),
         runs,
+        module,
         pass,
     });
     GENERATION.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 
-/// Removes a registered pass. Returns whether there was one.
+/// Removes a registered pass. Returns whether there was one. A pass of a module can be removed, too; it is gone for the rest of the process.
 pub fn unregister(name: &str) -> bool {
     let mut state = STATE.write();
     let before = state.passes.len();
@@ -99,8 +120,8 @@ pub(super) fn is_off(name: &str) -> bool {
     STATE.read().off.iter().any(|off| off == name)
 }
 
-/// The registered passes that run for this backend.
-pub(super) fn chosen(backend: Option<&str>) -> Vec<(String, OutsidePass)> {
+/// The registered passes that run for this backend: name, module, pass.
+pub(super) fn chosen(backend: Option<&str>) -> Vec<(String, Option<&'static str>, OutsidePass)> {
     let state = STATE.read();
     let runs = |known: &&Registered| match known.runs {
         Runs::Always => true,
@@ -108,6 +129,6 @@ pub(super) fn chosen(backend: Option<&str>) -> Vec<(String, OutsidePass)> {
     };
     let found = state.passes.iter().filter(runs);
     found
-        .map(|known| (known.name.clone(), known.pass.clone()))
+        .map(|known| (known.name.clone(), known.module, known.pass.clone()))
         .collect()
 }

@@ -116,6 +116,7 @@ class HybridBlock(Block):
         backward_bulk_size: int | None = None,
         dynamic: Any = None,
         memory_budget: int | None = None,
+        backend: str | None = None,
     ) -> None:
         """Ask for this block and those below to run as compiled graphs; the blocks keep what they are told.
 
@@ -139,13 +140,15 @@ class HybridBlock(Block):
         memory_budget : int, optional
             The most bytes of intermediate results of a training pass. Where it needs more, parts of the forward pass
             are computed again when the gradient needs them; results stay the same.
+        backend : str, optional
+            Name of a partitioner or pass that changes the graphs, see `optimize_for`.
 
         Raises
         ------
         TypeError
             If a number is no integer, or `dynamic` is something else.
         ValueError
-            If a number is negative, or `static_shape` is on without `static_alloc`.
+            If a number is negative, `static_shape` is on without `static_alloc`, or there is no such backend.
 
         Notes
         -----
@@ -161,6 +164,7 @@ class HybridBlock(Block):
         >>> net(np.ones((1, 3))).shape
         (1, 2)
         """
+        check_backend("hybridize", backend)
         super().hybridize(
             active,
             partition_if_dynamic=partition_if_dynamic,
@@ -171,6 +175,7 @@ class HybridBlock(Block):
             backward_bulk_size=backward_bulk_size,
             dynamic=dynamic,
             memory_budget=memory_budget,
+            backend=backend,
         )
 
     def optimize_for(

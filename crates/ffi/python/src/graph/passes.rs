@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mxnet::core::{Array, Error, Result};
-use mxnet::graph::Graph;
+use mxnet::core::{Array, Error, Result, Value, registry};
 use mxnet::graph::passes::{self, Choice, Runs};
+use mxnet::graph::{Graph, PartCall, partition};
 use pyo3::prelude::*;
 
 use crate::autograd::PythonFailure;
@@ -22,6 +22,12 @@ pub fn choice(setup: &Bound<'_, PyAny>) -> PyResult<Choice> {
     })
 }
 
+/// An exception of Python code, which is raised again unchanged.
+fn failed(error: PyErr) -> Error {
+    let failure = Box::new(PythonFailure(error));
+    Error::Failed(mxnet::engine::Failure::new(failure, ""))
+}
+
 /// Runs a Python pass on a graph.
 fn run(function: &Py<PyAny>, graph: &mut Graph) -> Result<()> {
     let mut arrays: HashMap<String, Array> = HashMap::new();
@@ -34,10 +40,7 @@ fn run(function: &Py<PyAny>, graph: &mut Graph) -> Result<()> {
         let found = function.bind(py).call1((text,));
         found.and_then(|text| text.extract::<Option<String>>())
     });
-    let found = found.map_err(|error| {
-        let failure = Box::new(PythonFailure(error));
-        Error::Failed(mxnet::engine::Failure::new(failure, ""))
-    })?;
+    let found = found.map_err(failed)?;
     if let Some(text) = found {
         let mut new = Graph::from_json(&text, &mut |name| arrays.get(name).cloned())?;
         // The text does not contain the random generators.
@@ -61,6 +64,44 @@ pub fn register_pass(
     let runs = if chosen { Runs::Chosen } else { Runs::Always };
     let pass = Arc::new(move |graph: &mut Graph| run(&function, graph));
     passes::register(name, runs, pass).map_err(|error| raise(py, error))
+}
+
+/// Registers a partitioner, as a pass that is chosen. `take` receives a graph as JSON and returns for each node whether it is taken. `compile` receives
+/// a part and returns the attribute of the call of `op` that takes its place.
+#[pyfunction]
+pub fn register_partitioner(
+    py: Python<'_>,
+    name: &str,
+    min_nodes: usize,
+    op: String,
+    take: Py<PyAny>,
+    compile: Py<PyAny>,
+) -> PyResult<()> {
+    let pass = move |graph: &mut Graph| {
+        let text = graph.to_json(&mut |i, _| format!("input.{i}"));
+        let taken = with_python(|py| {
+            let taken = take.bind(py).call1((text,))?;
+            taken.extract::<Vec<bool>>()
+        });
+        let taken = taken.map_err(failed)?;
+        let mut call_of = |part: Graph| {
+            let text = part.to_json(&mut |i, _| format!("input.{i}"));
+            let made = with_python(|py| compile.bind(py).call1((text,))?.extract::<String>());
+            let number = Value::Str(made.map_err(failed)?.into());
+            let found = registry::find(&op).ok_or_else(|| {
+                Error::value(
+                    "register_partitioner",
+                    format!("there is no operator `{op}`"),
+                )
+            })?;
+            Ok(Some(PartCall {
+                op: found,
+                attrs: [number].into_iter().collect(),
+            }))
+        };
+        partition(graph, &taken, min_nodes, &mut call_of).map(drop)
+    };
+    passes::register(name, Runs::Chosen, Arc::new(pass)).map_err(|error| raise(py, error))
 }
 
 /// Removes a registered pass; returns whether there was one.

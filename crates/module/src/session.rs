@@ -1,0 +1,634 @@
+//! The functions by which passes and partitioners of modules read and change a graph. A graph is valid only while the module's function runs.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use mxnet_core::{Error, Result, Rng, Value};
+use mxnet_graph::edit::{Editor, NewAttribute, NewCall};
+use mxnet_graph::{Graph, Node, Operand, View, can_be_taken};
+use mxnet_tensor::{DType, Scalar};
+
+use crate::abi::*;
+
+/// A graph that a module reads or changes.
+pub struct Session {
+    editor: Editor,
+    /// The graph as it was given, for questions that do not depend on changes.
+    original: Option<Graph>,
+    is_locked: bool,
+    /// The last error.
+    error: Option<Error>,
+    error_text: CString,
+    /// Names of operators, and texts of attributes, that the module has pointers to.
+    names: HashMap<&'static str, CString>,
+    texts: Vec<CString>,
+    /// Numbers that have no form in C.
+    others: Vec<Operand>,
+}
+
+thread_local! {
+    /// The sessions of functions that are running on this thread.
+    static RUNNING: RefCell<Vec<*mut Session>> = const { RefCell::new(Vec::new()) };
+}
+
+#[cold]
+fn wrong(problem: impl Into<String>) -> Error {
+    Error::value("graph", problem)
+}
+
+impl Session {
+    /// A graph that can be changed, if it is not `is_locked`.
+    pub fn new(graph: Graph, is_locked: bool) -> Session {
+        Session {
+            original: is_locked.then(|| graph.clone()),
+            editor: Editor::new(graph),
+            is_locked,
+            error: None,
+            error_text: CString::default(),
+            names: HashMap::new(),
+            texts: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    /// Calls a function of a module with the table of this graph.
+    pub fn with_table<R>(&mut self, body: impl FnOnce(*const mx_graph) -> R) -> R {
+        /// Forgets the session when the function has returned.
+        struct Forget;
+        impl Drop for Forget {
+            fn drop(&mut self) {
+                RUNNING.with_borrow_mut(|running| running.pop());
+            }
+        }
+        let context: *mut Session = self;
+        RUNNING.with_borrow_mut(|running| running.push(context));
+        let _forget = Forget;
+        let table = table(context.cast());
+        body(&raw const table)
+    }
+
+    /// The last error of a function of the table.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// The changed graph.
+    pub fn finish(self) -> Graph {
+        self.editor.finish()
+    }
+
+    fn check_unlocked(&self) -> Result<()> {
+        match self.is_locked {
+            true => Err(wrong("this graph can only be read")),
+            false => Ok(()),
+        }
+    }
+
+    fn number(&mut self, view: &View) -> mx_value {
+        self.editor.number_of(view) as mx_value
+    }
+
+    fn operand_of(&mut self, operand: &Operand) -> mx_operand {
+        let mut found = mx_operand {
+            kind: MX_OPERAND_NONE,
+            dtype: -1,
+            value: -1,
+            integer: 0,
+            real: 0.0,
+        };
+        let value = match operand {
+            Operand::Absent => return found,
+            Operand::View(view) => {
+                (found.kind, found.value) = (MX_OPERAND_VALUE, self.number(view));
+                return found;
+            }
+            Operand::Number(value) => value,
+            Operand::Constant(value, dtype) => {
+                found.dtype = i32::from(*dtype as u8);
+                value
+            }
+        };
+        match *value {
+            Scalar::Bool(x) => (found.kind, found.integer) = (MX_OPERAND_BOOL, i64::from(x)),
+            Scalar::I64(x) => (found.kind, found.integer) = (MX_OPERAND_INT, x),
+            Scalar::F64(x) => (found.kind, found.real) = (MX_OPERAND_REAL, x),
+            _ => {
+                self.others.push(operand.clone());
+                let number = self.others.len() as mx_value - 1;
+                (found.kind, found.value) = (MX_OPERAND_OTHER, number);
+            }
+        }
+        found
+    }
+
+    fn given(&self, operand: &mx_operand) -> Result<Operand> {
+        let number = match operand.kind {
+            MX_OPERAND_NONE => return Ok(Operand::Absent),
+            MX_OPERAND_VALUE => {
+                let view = self.editor.value(index(operand.value, "value")?)?;
+                return Ok(Operand::View(view.clone()));
+            }
+            MX_OPERAND_BOOL => Scalar::Bool(operand.integer != 0),
+            MX_OPERAND_INT => Scalar::I64(operand.integer),
+            MX_OPERAND_REAL => Scalar::F64(operand.real),
+            MX_OPERAND_OTHER => {
+                let other = self.others.get(index(operand.value, "number")?);
+                return other
+                    .cloned()
+                    .ok_or_else(|| wrong(format!("there is no number {}", operand.value)));
+            }
+            kind => return Err(wrong(format!("no operand has the kind {kind}"))),
+        };
+        if operand.dtype == -1 {
+            return Ok(Operand::Number(number));
+        }
+        let dtype = u8::try_from(operand.dtype).ok();
+        let dtype = dtype.and_then(DType::from_number);
+        let dtype = dtype.ok_or_else(|| wrong(format!("there is no dtype {}", operand.dtype)))?;
+        Ok(Operand::Constant(number, dtype))
+    }
+
+    /// # Safety
+    /// `call` is null or points to a structure whose pointers are null or valid.
+    unsafe fn call<'a>(&self, call: *const mx_call) -> Result<NewCall<'a>> {
+        if call.is_null() || !call.is_aligned() {
+            return Err(wrong("the call is null"));
+        }
+        // SAFETY: not null, and the caller's promise. The first word is the size.
+        let size = unsafe { (&raw const (*call).size).read() };
+        if size < size_of::<mx_call>() {
+            return Err(wrong(format!(
+                "the call's structure has {size} bytes, at least {} are needed",
+                size_of::<mx_call>()
+            )));
+        }
+        // SAFETY: the structure has at least the size that is read.
+        let call = unsafe { &*call };
+        if (call.inputs.is_null() && call.num_inputs > 0)
+            || ((call.names.is_null() || call.attributes.is_null()) && call.num_attributes > 0)
+        {
+            return Err(wrong("operands or attributes of the call are null"));
+        }
+        if call.num_inputs > MAX_COUNT || call.num_attributes > MAX_COUNT {
+            return Err(wrong("the call has more than 4096 operands or attributes"));
+        }
+        // SAFETY: as the caller promises.
+        let op = unsafe { text_at(call.op, "op")? };
+        let mut inputs = Vec::new();
+        for i in 0..call.num_inputs {
+            // SAFETY: there are `num_inputs` operands.
+            inputs.push(self.given(unsafe { &*call.inputs.add(i) })?);
+        }
+        let mut attributes = Vec::new();
+        for i in 0..call.num_attributes {
+            // SAFETY: there are `num_attributes` names and values.
+            let (name, value) = unsafe {
+                (
+                    text_at(*call.names.add(i), "name")?,
+                    &*call.attributes.add(i),
+                )
+            };
+            // SAFETY: the text is null or valid.
+            let text = || unsafe { text_at(value.text, "text") }.map(str::to_owned);
+            let value = match value.kind {
+                MX_PARAMETER_NONE => NewAttribute::None,
+                MX_PARAMETER_BOOL => NewAttribute::Bool(value.integer != 0),
+                MX_PARAMETER_INT => NewAttribute::Int(value.integer),
+                MX_PARAMETER_REAL => NewAttribute::Real(value.real),
+                MX_PARAMETER_TEXT => NewAttribute::Text(text()?),
+                MX_PARAMETER_JSON => NewAttribute::Json(text()?),
+                kind => return Err(wrong(format!("no attribute has the kind {kind}"))),
+            };
+            attributes.push((name.to_owned(), value));
+        }
+        Ok(NewCall {
+            op,
+            inputs,
+            attributes,
+        })
+    }
+
+    fn kept(&mut self, text: &str) -> *const c_char {
+        self.texts.push(CString::new(text).unwrap_or_default());
+        self.texts.last().map_or(ptr::null(), |text| text.as_ptr())
+    }
+
+    fn attribute(&mut self, node: mx_node, name: &str) -> Result<mx_attribute> {
+        let node = index(node, "node")?;
+        let mut entry = mx_attribute {
+            kind: MX_PARAMETER_NONE,
+            reserved: 0,
+            integer: 0,
+            real: 0.0,
+            text: ptr::null(),
+        };
+        let Some(value) = self.editor.attribute(node, name)?.cloned() else {
+            let op = self.editor.node(node)?.op.name;
+            return Err(wrong(format!("`{op}` has no attribute `{name}`")));
+        };
+        match value {
+            Value::None => {}
+            Value::Bool(x) | Value::Scalar(Scalar::Bool(x)) => {
+                (entry.kind, entry.integer) = (MX_PARAMETER_BOOL, i64::from(x));
+            }
+            Value::Int(x) | Value::Scalar(Scalar::I64(x)) => {
+                (entry.kind, entry.integer) = (MX_PARAMETER_INT, x);
+            }
+            Value::Float(x) | Value::Scalar(Scalar::F64(x)) => {
+                (entry.kind, entry.real) = (MX_PARAMETER_REAL, x);
+            }
+            Value::Str(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, self.kept(&x)),
+            Value::Word(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, self.kept(x)),
+            _ => {
+                let text = self.editor.attribute_text(node, name)?;
+                let text = text.unwrap_or_default();
+                (entry.kind, entry.text) = (MX_PARAMETER_JSON, self.kept(&text));
+            }
+        }
+        Ok(entry)
+    }
+
+    fn flags(&self, node: mx_node) -> Result<u32> {
+        let number = index(node, "node")?;
+        let node = self.editor.node(number)?;
+        let mut flags = 0;
+        if self.editor.writes_in_place(number)? {
+            flags |= MX_NODE_WRITES;
+        }
+        if !matches!(node.op.rng, Rng::No) {
+            flags |= MX_NODE_DRAWS;
+        }
+        let original = self.original.as_ref();
+        if original.is_some_and(|graph| can_be_taken(graph, node)) {
+            flags |= MX_NODE_CAN_BE_TAKEN;
+        }
+        Ok(flags)
+    }
+}
+
+/// Limit for operands and attributes of a call.
+const MAX_COUNT: usize = 4096;
+
+fn index(number: i64, what: &str) -> Result<usize> {
+    usize::try_from(number).map_err(|_| wrong(format!("there is no {what} {number}")))
+}
+
+/// # Safety
+/// `text` is null or ends with a zero byte.
+unsafe fn text_at<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
+    if text.is_null() {
+        return Err(wrong(format!("`{what}` is null")));
+    }
+    // SAFETY: not null, and the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str()
+        .map_err(|_| wrong(format!("`{what}` is not UTF-8")))
+}
+
+/// Runs a function of the table. An error, a panic, and a graph that is not valid any more give `failed`.
+fn with<R>(
+    context: *mut c_void,
+    failed: R,
+    body: impl FnOnce(&mut Session) -> Result<R>,
+) -> std::result::Result<R, (R, i32)> {
+    let context = context.cast::<Session>();
+    if !RUNNING.with_borrow(|running| running.contains(&context)) {
+        return Err((failed, MX_MODULE_FAILED));
+    }
+    // SAFETY: the session is one whose function is running on this thread; nobody else uses it until this function returns.
+    let session = unsafe { &mut *context };
+    let result = catch_unwind(AssertUnwindSafe(|| body(session)));
+    match result.unwrap_or_else(|panic| Err(Error::from_panic("graph", panic))) {
+        Ok(found) => Ok(found),
+        Err(error) => {
+            let status = match &error {
+                Error::Shape(_) => MX_MODULE_SHAPE,
+                Error::DType(_) => MX_MODULE_DTYPE,
+                Error::Value(_) => MX_MODULE_VALUE,
+                _ => MX_MODULE_FAILED,
+            };
+            session.error = Some(error);
+            Err((failed, status))
+        }
+    }
+}
+
+fn answer<R>(context: *mut c_void, failed: R, body: impl FnOnce(&mut Session) -> Result<R>) -> R {
+    with(context, failed, body).unwrap_or_else(|(failed, _)| failed)
+}
+
+fn status(context: *mut c_void, body: impl FnOnce(&mut Session) -> Result<()>) -> i32 {
+    match with(context, (), body) {
+        Ok(()) => MX_MODULE_OK,
+        Err(((), status)) => status,
+    }
+}
+
+fn written<T>(to: *mut T, value: T) -> Result<()> {
+    if to.is_null() || !to.is_aligned() {
+        return Err(wrong("there is no place for the answer"));
+    }
+    // SAFETY: not null; the module promises room for the answer.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+fn nth<T: Copy>(list: &[T], index: usize) -> Result<T> {
+    let found = list.get(index).copied();
+    found.ok_or_else(|| {
+        wrong(format!(
+            "there are {} entries, none is number {index}",
+            list.len()
+        ))
+    })
+}
+
+fn node_of(session: &Session, node: mx_node) -> Result<&Node> {
+    session.editor.node(index(node, "node")?)
+}
+
+unsafe extern "C" fn num_nodes(context: *mut c_void) -> usize {
+    answer(context, 0, |session| Ok(session.editor.order().len()))
+}
+
+unsafe extern "C" fn node_at(context: *mut c_void, position: usize) -> mx_node {
+    answer(context, -1, |session| {
+        nth(session.editor.order(), position).map(|node| node as mx_node)
+    })
+}
+
+unsafe extern "C" fn op(context: *mut c_void, node: mx_node) -> *const c_char {
+    answer(context, ptr::null(), |session| {
+        let name = node_of(session, node)?.op.name;
+        let text = session.names.entry(name);
+        let text = text.or_insert_with(|| CString::new(name).unwrap_or_default());
+        Ok(text.as_ptr())
+    })
+}
+
+unsafe extern "C" fn flags(context: *mut c_void, node: mx_node) -> u32 {
+    answer(context, 0, |session| session.flags(node))
+}
+
+unsafe extern "C" fn num_inputs(context: *mut c_void, node: mx_node) -> usize {
+    answer(context, 0, |session| {
+        Ok(node_of(session, node)?.inputs.len())
+    })
+}
+
+unsafe extern "C" fn input(
+    context: *mut c_void,
+    node: mx_node,
+    index: usize,
+    operand: *mut mx_operand,
+) -> i32 {
+    status(context, |session| {
+        let node = node_of(session, node)?;
+        let Some(found) = node.inputs.get(index).cloned() else {
+            return Err(wrong(format!("`{}` has no operand {index}", node.op.name)));
+        };
+        let found = session.operand_of(&found);
+        written(operand, found)
+    })
+}
+
+unsafe extern "C" fn num_outputs(context: *mut c_void, node: mx_node) -> usize {
+    answer(context, 0, |session| {
+        Ok(node_of(session, node)?.outputs.len())
+    })
+}
+
+unsafe extern "C" fn output(context: *mut c_void, node: mx_node, index: usize) -> mx_value {
+    answer(context, -1, |session| {
+        let node = node_of(session, node)?;
+        let Some(view) = node.outputs.get(index).cloned() else {
+            return Err(wrong(format!("`{}` has no output {index}", node.op.name)));
+        };
+        Ok(session.number(&view))
+    })
+}
+
+unsafe extern "C" fn attribute(
+    context: *mut c_void,
+    node: mx_node,
+    name: *const c_char,
+    attribute: *mut mx_attribute,
+) -> i32 {
+    status(context, |session| {
+        // SAFETY: the module's promise: null, or a text.
+        let name = unsafe { text_at(name, "name")? };
+        let found = session.attribute(node, name)?;
+        written(attribute, found)
+    })
+}
+
+unsafe extern "C" fn num_arguments(context: *mut c_void) -> usize {
+    answer(context, 0, |session| Ok(session.editor.inputs().len()))
+}
+
+unsafe extern "C" fn argument(context: *mut c_void, index: usize) -> mx_value {
+    answer(context, -1, |session| {
+        nth(&session.editor.inputs(), index).map(|value| value as mx_value)
+    })
+}
+
+unsafe extern "C" fn num_results(context: *mut c_void) -> usize {
+    answer(context, 0, |session| Ok(session.editor.results().len()))
+}
+
+unsafe extern "C" fn result(context: *mut c_void, index: usize) -> mx_value {
+    answer(context, -1, |session| {
+        nth(&session.editor.results(), index).map(|value| value as mx_value)
+    })
+}
+
+fn view_of(session: &Session, value: mx_value) -> Result<&View> {
+    let view = session.editor.value(index(value, "value")?)?;
+    match view.layout.shape().len() <= MX_MODULE_MAX_NDIM {
+        true => Ok(view),
+        false => Err(wrong(format!("value {value} has more than 16 axes"))),
+    }
+}
+
+unsafe extern "C" fn spec(context: *mut c_void, value: mx_value, spec: *mut mx_spec) -> i32 {
+    status(context, |session| {
+        let view = view_of(session, value)?;
+        let mut shape = [0; MX_MODULE_MAX_NDIM];
+        for (to, &n) in shape.iter_mut().zip(view.layout.shape()) {
+            *to = n as i64;
+        }
+        let found = mx_spec {
+            ndim: view.layout.shape().len() as i32,
+            dtype: i32::from(view.dtype as u8),
+            shape,
+        };
+        written(spec, found)
+    })
+}
+
+unsafe extern "C" fn strides(
+    context: *mut c_void,
+    value: mx_value,
+    strides: *mut i64,
+    offset: *mut i64,
+) -> i32 {
+    status(context, |session| {
+        let layout = view_of(session, value)?.layout.clone();
+        written(offset, layout.offset() as i64)?;
+        if strides.is_null() || !strides.is_aligned() {
+            return Err(wrong("there is no place for the answer"));
+        }
+        for (i, &stride) in layout.strides().iter().enumerate() {
+            // SAFETY: the module promises room for 16 strides, and there are no more.
+            unsafe { strides.add(i).write(stride as i64) };
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn buffer(context: *mut c_void, value: mx_value) -> i64 {
+    answer(context, -1, |session| {
+        let view = session.editor.value(index(value, "value")?)?;
+        Ok(i64::from(view.buffer.0))
+    })
+}
+
+unsafe extern "C" fn producer(context: *mut c_void, value: mx_value) -> mx_node {
+    answer(context, -1, |session| {
+        let found = session.editor.producer(index(value, "value")?)?;
+        Ok(found.map_or(-1, |node| node as mx_node))
+    })
+}
+
+unsafe extern "C" fn num_readers(context: *mut c_void, value: mx_value) -> usize {
+    answer(context, 0, |session| {
+        Ok(session.editor.readers(index(value, "value")?)?.len())
+    })
+}
+
+unsafe extern "C" fn reader(context: *mut c_void, value: mx_value, index_of: usize) -> mx_node {
+    answer(context, -1, |session| {
+        let readers = session.editor.readers(index(value, "value")?)?;
+        nth(&readers, index_of).map(|node| node as mx_node)
+    })
+}
+
+unsafe extern "C" fn is_result(context: *mut c_void, value: mx_value) -> i32 {
+    answer(context, 0, |session| {
+        Ok(i32::from(session.editor.is_result(index(value, "value")?)?))
+    })
+}
+
+unsafe extern "C" fn insert(
+    context: *mut c_void,
+    before: mx_node,
+    call: *const mx_call,
+) -> mx_node {
+    answer(context, -1, |session| {
+        session.check_unlocked()?;
+        let before = match before {
+            -1 => None,
+            node => Some(index(node, "node")?),
+        };
+        // SAFETY: the module's promise.
+        let call = unsafe { session.call(call)? };
+        session
+            .editor
+            .insert(before, call)
+            .map(|node| node as mx_node)
+    })
+}
+
+unsafe extern "C" fn replace(context: *mut c_void, node: mx_node, call: *const mx_call) -> i32 {
+    status(context, |session| {
+        session.check_unlocked()?;
+        // SAFETY: the module's promise.
+        let call = unsafe { session.call(call)? };
+        session.editor.replace(index(node, "node")?, call)
+    })
+}
+
+unsafe extern "C" fn set_input(
+    context: *mut c_void,
+    node: mx_node,
+    index_of: usize,
+    operand: *const mx_operand,
+) -> i32 {
+    status(context, |session| {
+        session.check_unlocked()?;
+        if operand.is_null() || !operand.is_aligned() {
+            return Err(wrong("the operand is null"));
+        }
+        // SAFETY: not null, and the module's promise.
+        let operand = session.given(unsafe { &*operand })?;
+        session
+            .editor
+            .set_input(index(node, "node")?, index_of, operand)
+    })
+}
+
+unsafe extern "C" fn replace_value(context: *mut c_void, old: mx_value, to: mx_value) -> i32 {
+    status(context, |session| {
+        session.check_unlocked()?;
+        let (old, to) = (index(old, "value")?, index(to, "value")?);
+        session.editor.replace_value(old, to)
+    })
+}
+
+unsafe extern "C" fn remove(context: *mut c_void, node: mx_node) -> i32 {
+    status(context, |session| {
+        session.check_unlocked()?;
+        session.editor.remove(index(node, "node")?)
+    })
+}
+
+unsafe extern "C" fn error(context: *mut c_void) -> *const c_char {
+    answer(
+        context,
+        c"the graph is not valid any more".as_ptr(),
+        |session| {
+            let text = session
+                .error
+                .as_ref()
+                .map_or(String::new(), ToString::to_string);
+            session.error_text = CString::new(text).unwrap_or_default();
+            Ok(session.error_text.as_ptr())
+        },
+    )
+}
+
+fn table(context: *mut c_void) -> mx_graph {
+    mx_graph {
+        size: size_of::<mx_graph>(),
+        context,
+        num_nodes: Some(num_nodes),
+        node_at: Some(node_at),
+        op: Some(op),
+        flags: Some(flags),
+        num_inputs: Some(num_inputs),
+        input: Some(input),
+        num_outputs: Some(num_outputs),
+        output: Some(output),
+        attribute: Some(attribute),
+        num_arguments: Some(num_arguments),
+        argument: Some(argument),
+        num_results: Some(num_results),
+        result: Some(result),
+        spec: Some(spec),
+        strides: Some(strides),
+        buffer: Some(buffer),
+        producer: Some(producer),
+        num_readers: Some(num_readers),
+        reader: Some(reader),
+        is_result: Some(is_result),
+        insert: Some(insert),
+        replace: Some(replace),
+        set_input: Some(set_input),
+        replace_value: Some(replace_value),
+        remove: Some(remove),
+        error: Some(error),
+    }
+}
