@@ -1,8 +1,8 @@
 """Operators written in Python: MXNet's classes, and a decorator.
 
 Such an operator is an entry of the registry like any other: it is recorded, traced and named in errors as
-the built-in ones are. An exported graph that holds one needs the Python code, or a module that has an
-operator of that name, where it is loaded.
+the built-in ones are. Graphs call the Python code when they run, forward and gradient. An exported graph
+that holds one needs the Python code, or a module that has an operator of that name, where it is loaded.
 """
 
 from __future__ import annotations

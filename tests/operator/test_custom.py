@@ -10,7 +10,7 @@ import numpy as onp
 import pytest
 
 import mxnet as mx
-from mxnet import autograd, np, operator
+from mxnet import autograd, gluon, np, operator
 
 
 class _Scale(operator.CustomOp):
@@ -222,3 +222,98 @@ def test_base_classes_say_what_is_missing() -> None:
         operator.CustomOp().assign(np.ones(1), "sum", 1)
     with pytest.raises(ValueError, match="take dense arrays"):
         operator.CustomOpProp().infer_storage_type(["csr"])
+
+
+class _Masked(operator.CustomOp):
+    """Keeps a value from `forward` for `backward`."""
+
+    def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        self.mask = in_data[0].asnumpy() > 0
+        self.assign(out_data[0], req[0], in_data[0] * np.array(self.mask, dtype="float32"))
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        self.assign(in_grad[0], req[0], out_grad[0] * np.array(self.mask, dtype="float32"))
+
+
+@operator.register("test_masked")
+class _MaskedProp(operator.CustomOpProp):
+    def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> operator.CustomOp:
+        return _Masked()
+
+
+def _masked(x: np.ndarray) -> np.ndarray:
+    return operator.custom(power(x, degree=2) * np.sign(x), op_type="test_masked")
+
+
+def _trained(compiled: bool) -> list[bytes]:
+    mx.random.seed(3)
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(5, in_units=3), gluon.nn.HybridLambda(_masked), gluon.nn.Dense(2, in_units=5))
+    net.initialize(mx.init.Xavier())
+    if compiled:
+        net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    x = np.array(onp.random.default_rng(0).normal(size=(4, 3)).astype("float32"))
+    for _ in range(3):
+        with autograd.record():
+            # Two calls before the gradients: each has its own state.
+            loss = (net(x) ** 2).sum() + net(-x).sum()
+        loss.backward()
+        trainer.step(4)
+    return [parameter.data().asnumpy().tobytes() for parameter in net.collect_params().values()]
+
+
+def test_hybridized_networks_train_as_they_do_uncompiled() -> None:
+    assert _trained(True) == _trained(False)
+
+
+def test_a_whole_step_in_one_graph() -> None:
+    def step(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x = x.copy()
+        x.attach_grad()
+        with autograd.record():
+            y = x
+            for _ in range(10):
+                y = operator.custom(y, op_type="test_masked") + operator.custom(-y, op_type="test_masked") / 2
+        y.backward()
+        return y, x.grad
+
+    x = np.array([[1.0, -2.0], [0.5, -0.25]])
+    for _ in range(2):
+        for found, expected in zip(mx.jit(step)(x), step(x), strict=True):
+            onp.testing.assert_array_equal(found.asnumpy(), expected.asnumpy())
+
+
+def test_operands_that_forward_keeps_stay_what_they_were() -> None:
+    # `test_scale` compares its operand with what it kept; here that is a value inside of the graph.
+    compiled = mx.jit(lambda x: operator.custom(np.exp(np.sin(x).sum(axis=0)), op_type="test_scale") * 3)
+    x, y = np.ones((2, 3)), np.zeros((2, 3))
+    for z in (x, y):
+        z.attach_grad()
+    with autograd.record():
+        first, second = compiled(x), compiled(y)
+    first.backward()
+    second.backward()
+    with autograd.record():
+        expected = operator.custom(np.exp(np.sin(x).sum(axis=0)), op_type="test_scale") * 3
+    found = x.grad.copy()
+    expected.backward()
+    onp.testing.assert_array_equal(found.asnumpy(), x.grad.asnumpy())
+
+
+def test_instances_go_with_the_runs_of_a_graph() -> None:
+    compiled = mx.jit(lambda x: operator.custom(x, op_type="test_scale", factor=2) + 1)
+    gc.collect()
+    before = len(_Scale.alive)
+    x = np.array([1.0, 2.0])
+    compiled(x)
+    x.attach_grad()
+    for _ in range(3):
+        with autograd.record():
+            first, second = compiled(x), compiled(x * 2)
+        (first + second).backward()
+        assert x.grad.tolist() == [20.0, 40.0]
+    del first, second
+    mx.waitall()
+    gc.collect()
+    assert len(_Scale.alive) <= before + 1

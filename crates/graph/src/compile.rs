@@ -63,6 +63,8 @@ pub(crate) struct Step {
 /// The arena of one run, and its tensors.
 pub(crate) struct Arena {
     pub tensors: Vec<Tensor>,
+    /// Memory of others that results of this run were copied from, see [`Executable::call`].
+    pub kept: Mutex<Vec<Arc<Storage>>>,
 }
 
 /// A result of the graph.
@@ -467,6 +469,7 @@ impl Executable {
         };
         Ok(Arena {
             tensors: self.in_arena.iter().map(tensor).collect::<Result<_>>()?,
+            kept: Mutex::default(),
         })
     }
 }

@@ -190,7 +190,9 @@ impl Executable {
     fn steps(&self, run: &Run) -> Result<()> {
         let arena = self.take_arena()?;
         let result = self.steps_in(&arena, run);
+        let kept = std::mem::take(&mut *arena.kept.lock());
         self.arenas.lock().push(arena);
+        drop(kept);
         result
     }
 
@@ -266,18 +268,33 @@ impl Executable {
                     numbers: 0,
                 },
             ),
-            Work::Call => self.call(step, &inputs, &outputs),
+            Work::Call => self.call(step, arena, &inputs, &outputs),
         }
     }
 
     /// Calls the operator of a step, on arrays that view the tensors and have free variables.
-    fn call(&self, step: &Step, inputs: &[Option<&Tensor>], outputs: &[&Tensor]) -> Result<()> {
+    ///
+    /// A result in memory of others may stand for an object that lives as long as this memory (the ticket of an operator in Python). It is kept until
+    /// the run ends, and as long as a result of the graph that it was copied to.
+    pub(crate) fn call(
+        &self,
+        step: &Step,
+        arena: &Arena,
+        inputs: &[Option<&Tensor>],
+        outputs: &[&Tensor],
+    ) -> Result<()> {
         let node = &self.graph.nodes[step.node];
+        let memory = arena.tensors.first().map(Tensor::storage);
+        let is_in_arena =
+            |x: &Tensor| memory.is_some_and(|memory| Arc::ptr_eq(memory, x.storage()));
+        let is_python = crate::origin::is_python(node.op.name);
         let arrays = inputs
             .iter()
             .zip(&node.inputs)
             .map(|(x, operand)| match (x, operand) {
                 (_, crate::ir::Operand::Number(value)) => Array::weak_scalar(*value).map(Some),
+                // Python code may keep the array, but the next run uses the memory again.
+                (Some(x), _) if is_python && is_in_arena(x) => unordered(x)?.copy().map(Some),
                 (Some(x), _) => unordered(x).map(Some),
                 (None, _) => Ok(None),
             });
@@ -294,9 +311,27 @@ impl Executable {
         for (result, output) in results.iter().zip(outputs) {
             let held = result.read()?;
             copy(held.tensor(), output)?;
+            let from = held.tensor().storage();
+            if from.is_foreign() {
+                arena.kept.lock().push(from.clone());
+                if !is_in_arena(output) {
+                    keep_with(output.storage(), from)?;
+                }
+            }
         }
         Ok(())
     }
+}
+
+/// Keeps `from` as long as `to`, which has a copy of its elements: as another form of them.
+fn keep_with(to: &Arc<Storage>, from: &Arc<Storage>) -> Result<()> {
+    let key = [u64::MAX, from.ptr() as u64];
+    // A form is made at the second request.
+    for _ in 0..2 {
+        to.packed_forms()
+            .get::<Error>(&key, 0, || Ok(from.clone()))?;
+    }
+    Ok(())
 }
 
 #[cold]

@@ -22,6 +22,11 @@ pub fn set_origin(op: &'static str, origin: Origin) {
     ORIGINS.write().insert(op, origin);
 }
 
+/// Whether an operator is written in Python.
+pub(crate) fn is_python(op: &str) -> bool {
+    ORIGINS.read().get(op) == Some(&Origin::Python)
+}
+
 /// Writes the origin of an operator into the entry of a node.
 pub(crate) fn write(op: &str, node: &mut Json) {
     match ORIGINS.read().get(op) {

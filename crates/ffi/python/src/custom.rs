@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use mxnet::core::creation::zeros;
 use mxnet::core::interp::Scope;
 use mxnet::core::{
-    Array, Cpu, EagerCx, Error, Grad, Grads, InferCx, Inferred, Keep, Known, OpDef, OutSpec,
-    Outputs, Param, ParamKind, Result, Types, registry,
+    Array, Attrs, Cpu, EagerCx, Error, Grad, Grads, InferCx, Inferred, Keep, Known, OpDef, OutSpec,
+    Outputs, Param, ParamKind, Result, Types, Value, invoke_with, registry,
 };
 use mxnet::graph::{Origin, set_origin};
 use mxnet::tensor::{DType, Device, Dims, Layout, Storage, Tensor};
@@ -152,14 +153,19 @@ fn forward(cx: &EagerCx) -> Result<Outputs> {
     })
 }
 
-fn backward(g: &mxnet::core::autograd::GradCx) -> Result<Grads> {
-    let code = code(g.op)?;
-    let num_outputs = g.num_outputs() - 1;
-    let number = g.output(num_outputs).item()?.as_u64();
-    let training = g.training;
+/// Runs the Python code of the gradient.
+fn gradients(
+    op: &'static OpDef,
+    parameters: &str,
+    training: bool,
+    ticket: &Array,
+    [dys, inputs, outputs]: [&[Array]; 3],
+) -> Result<Grads> {
+    let code = code(op)?;
+    let number = ticket.item()?.as_u64();
     in_python(|py| {
         let Some(rule) = &code.backward else {
-            return Ok((0..g.num_inputs()).map(|_| None).collect());
+            return Ok(inputs.iter().map(|_| None).collect());
         };
         let instance = {
             let instances = INSTANCES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,16 +173,17 @@ fn backward(g: &mxnet::core::autograd::GradCx) -> Result<Grads> {
                 .get(&number)
                 .map(|instance| instance.clone_ref(py))
         };
-        let dys = wrapped(py, (0..num_outputs).map(|i| g.dy(i).clone()))?;
-        let inputs = wrapped(py, (0..g.num_inputs()).map(|i| g.input(i).clone()))?;
-        let outputs = wrapped(py, (0..num_outputs).map(|i| g.output(i).clone()))?;
+        let Some(instance) = instance else {
+            let problem = "the object that its forward code made is gone";
+            return Err(raise(py, Error::autograd(op.name, problem)));
+        };
         let given = (
             instance,
-            g.str("parameters"),
+            parameters,
             training,
-            dys,
-            inputs,
-            outputs,
+            wrapped(py, dys.iter().cloned())?,
+            wrapped(py, inputs.iter().cloned())?,
+            wrapped(py, outputs.iter().cloned())?,
         );
         let found = rule.bind(py).call1(given)?;
         let mut grads = Grads::new();
@@ -187,23 +194,132 @@ fn backward(g: &mxnet::core::autograd::GradCx) -> Result<Grads> {
                 continue;
             }
             let gradient = gradient.cast::<PyArray>()?.get().array(py);
-            if i < g.num_inputs() && gradient.shape() != g.shape(i) {
+            if let Some(x) = inputs.get(i)
+                && gradient.shape() != x.shape()
+            {
                 let problem = format!(
                     "the gradient of input {i} has shape {}, the input has shape {}",
                     mxnet::core::Tuple(gradient.shape()),
-                    mxnet::core::Tuple(g.shape(i))
+                    mxnet::core::Tuple(x.shape())
                 );
-                return Err(raise(py, Error::shape(g.op.name, problem)));
+                return Err(raise(py, Error::shape(op.name, problem)));
             }
             grads.push(Some(gradient));
         }
-        if grads.len() != g.num_inputs() {
-            let (found, wanted) = (grads.len(), g.num_inputs());
+        if grads.len() != inputs.len() {
+            let (found, wanted) = (grads.len(), inputs.len());
             let problem = format!("{found} gradients were made for {wanted} inputs");
-            return Err(raise(py, Error::value(g.op.name, problem)));
+            return Err(raise(py, Error::value(op.name, problem)));
         }
         Ok(grads)
     })
+}
+
+fn backward(g: &mxnet::core::autograd::GradCx) -> Result<Grads> {
+    let num_outputs = g.num_outputs() - 1;
+    let dys: Vec<Array> = (0..num_outputs).map(|i| g.dy(i).clone()).collect();
+    let inputs: Vec<Array> = (0..g.num_inputs()).map(|i| g.input(i).clone()).collect();
+    let outputs: Vec<Array> = (0..num_outputs).map(|i| g.output(i).clone()).collect();
+    let ticket = g.output(num_outputs);
+    if !ticket.is_abstract() {
+        let parts = [&dys[..], &inputs, &outputs];
+        return gradients(g.op, g.str("parameters"), g.training, ticket, parts);
+    }
+    // In a trace the gradient is a call of its own, which runs the code when the graph runs.
+    let name = gradient_name(g.op.name);
+    let op = registry::find(&name).ok_or_else(|| {
+        Error::internal(g.op.name, format!("the operator `{name}` does not exist"))
+    })?;
+    let operands: Vec<Option<&Array>> = std::iter::once(ticket)
+        .chain(&dys)
+        .chain(&inputs)
+        .chain(&outputs)
+        .map(Some)
+        .collect();
+    let attrs: Attrs = [
+        Value::Str(g.str("parameters").into()),
+        Value::Int(num_outputs as i64),
+    ]
+    .into_iter()
+    .collect();
+    let grads = invoke_with(op, &operands, &attrs)?;
+    let has_gradient = inputs.iter().map(|x| x.dtype().is_inexact());
+    Ok(grads
+        .into_iter()
+        .zip(has_gradient)
+        .map(|(gradient, has_gradient)| has_gradient.then_some(gradient))
+        .collect())
+}
+
+/// The operator that computes the gradient of an operator in graphs.
+fn gradient_name(op: &str) -> String {
+    format!("{op}.gradient")
+}
+
+/// Operands of the operator that computes a gradient: where the inputs of the operator itself are.
+fn inputs_in(cx: mxnet::core::Args<'_>, num_operands: usize) -> Result<std::ops::Range<usize>> {
+    let num_outputs = usize::try_from(cx.int("num_outputs")).ok();
+    let range = num_outputs.and_then(|n| Some(n + 1..num_operands.checked_sub(n)?));
+    let range = range.filter(|range| range.start <= range.end);
+    range.ok_or_else(|| Error::value("gradient", "it has too few operands"))
+}
+
+fn infer_gradient(cx: &InferCx) -> Result<Inferred> {
+    let operands: Vec<_> = cx.inputs.iter().flatten().collect();
+    let inputs = inputs_in(cx.args, operands.len())?;
+    Ok(operands[inputs]
+        .iter()
+        .map(|x| OutSpec {
+            shape: Dims::from_slice(x.shape()),
+            dtype: Some(x.dtype()),
+        })
+        .collect())
+}
+
+fn run_gradient(cx: &EagerCx) -> Result<Outputs> {
+    let operator = cx.op.state.and_then(|state| state.downcast_ref::<&OpDef>());
+    let operator = operator.ok_or_else(|| Error::internal(cx.op.name, "it has no operator"))?;
+    let operands: Vec<Array> = cx.inputs.iter().flatten().map(|x| x.detach()).collect();
+    let range = inputs_in(cx.args, operands.len())?;
+    let (dys, inputs) = (&operands[1..range.start], &operands[range.clone()]);
+    let _scope = Scope::enter(false, cx.training);
+    let parts = [dys, inputs, &operands[range.end..]];
+    let grads = gradients(
+        operator,
+        cx.str("parameters"),
+        cx.training,
+        &operands[0],
+        parts,
+    )?;
+    let given = grads.into_iter().zip(inputs);
+    given
+        .map(|(gradient, x)| match gradient {
+            Some(gradient) => gradient.astype(x.dtype()),
+            None => zeros(x.shape(), x.dtype(), x.device()),
+        })
+        .collect()
+}
+
+/// Adds the operator that computes the gradient of `op` in graphs.
+fn add_gradient(op: &'static OpDef) -> Result<()> {
+    const PARAMS: &[Param] = &[
+        Param::arrays("data"),
+        Param::required("parameters", ParamKind::Str),
+        Param::required("num_outputs", ParamKind::Int),
+    ];
+    let added = registry::add(OpDef {
+        name: gradient_name(op.name).leak(),
+        doc: "The gradient of an operator that is written in Python.",
+        params: PARAMS,
+        types: Types::Infer,
+        infer: infer_gradient,
+        cpu: Cpu::Eager(run_gradient, Known::ByRule),
+        grad: Grad::Stop("the gradient of an operator in Python has none in a graph"),
+        state: Some(Box::leak(Box::new(op))),
+        ..OpDef::DEFAULT
+    })?;
+    set_origin(added.name, Origin::Python);
+    Ok(())
 }
 
 /// Adds an operator that is implemented in Python. Returns the function that calls it with a list of arrays and `parameters`; the function returns
@@ -242,6 +358,9 @@ pub fn add_operator(
     });
     let op = op.map_err(|error| raise(py, error))?;
     set_origin(op.name, Origin::Python);
+    if code.backward.is_some() {
+        add_gradient(op).map_err(|error| raise(py, error))?;
+    }
     function(py, op)
 }
 
