@@ -311,9 +311,10 @@ def test_instances_go_with_the_runs_of_a_graph() -> None:
     for _ in range(3):
         with autograd.record():
             first, second = compiled(x), compiled(x * 2)
-        (first + second).backward()
+            total = first + second
+        total.backward()
         assert x.grad.tolist() == [20.0, 40.0]
-    del first, second
+    del first, second, total
     mx.waitall()
     gc.collect()
     assert len(_Scale.alive) <= before + 1

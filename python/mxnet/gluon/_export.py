@@ -78,13 +78,16 @@ def _graph_of_any_batch(block: Block, compiled: Compiled, args: Any, kwargs: Any
 
     Samples are along the first axis of the arguments. Sequences, the first argument with three axes, have samples and
     steps along the first two, and both may be any then. Axes that are not as long as these in the first argument keep
-    their lengths. There is no such graph if the block was told which axes may have any length.
+    their lengths. There is no such graph if the block was told which axes may have any length, or has a backend, whose
+    parts are compiled for certain shapes.
     """
     from mxnet import graph as graphs
 
     options = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
+    if options.dynamic is not None or options.backend is not None:
+        return None
     arrays = [x for x in args if isinstance(x, ndarray)]
-    if options.dynamic is not None or kwargs or len(arrays) < len(args) or not arrays or not arrays[0].ndim:
+    if kwargs or len(arrays) < len(args) or not arrays or not arrays[0].ndim:
         return None
     first = arrays[0].shape
     for number in (2, 1) if len(first) == 3 and first[0] != first[1] else (1,):

@@ -283,7 +283,8 @@ class HybridBlock(Block):
         -----
         The graph serves any number of samples, the length of the first axis of the arguments, and for a first argument
         of three axes any number of steps, too, if the network does (see `mx.jit`). Other lengths are those of the last
-        call, unless ``hybridize(dynamic=...)`` says more.
+        call, unless ``hybridize(dynamic=...)`` says more. With a backend all lengths are those of the last call, and
+        the file has the graph as the backend changed it.
         """
         return write_graph(self, self._compiled, path, epoch)
 
