@@ -61,7 +61,7 @@ library: env-wheel rust ## the C library and its header, in dist/, for systems w
 	$(PY) tools/wheels.py dist
 
 serve: env rust ## the serving example as one static file, in dist/; needs: rustup target add x86_64-unknown-linux-musl
-	cargo build --profile small --locked -p rust-serve --target $(STATIC_TARGET)
+	cargo rustc --profile small --locked -p rust-serve --target $(STATIC_TARGET) -- -C relocation-model=static
 	mkdir -p dist
 	cp target/$(STATIC_TARGET)/small/rust-serve dist
 	@ls -l dist/rust-serve
