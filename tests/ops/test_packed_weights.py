@@ -10,7 +10,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import _core, autograd, gluon, np, npx
-from mxnet.gluon import nn
+from mxnet.gluon import nn, rnn
 
 GENERATOR = numpy.random.default_rng(0)
 
@@ -98,7 +98,14 @@ def test_memory_of_others_is_never_kept(name: str) -> None:
             assert numpy.array_equal(call(x, w).asnumpy(), call(x, np.array(owner)).asnumpy())
 
 
-def network() -> Any:
+def recurrent() -> Any:
+    net = nn.HybridSequential()
+    net.add(rnn.LSTM(40, 2, input_size=12), rnn.GRU(33, bidirectional=True, input_size=40))
+    net.initialize(mx.init.Xavier())
+    return net
+
+
+def convolutional() -> Any:
     net = nn.HybridSequential()
     net.add(nn.Conv2D(32, 3, padding=1, activation="relu"), nn.Conv2D(32, 3, activation="relu"), nn.Flatten())
     net.add(nn.Dense(64, activation="relu"), nn.Dense(32))
@@ -107,8 +114,11 @@ def network() -> Any:
 
 
 @pytest.mark.parametrize("hybridized", [False, True])
-def test_predictions_between_steps_use_the_new_weights(hybridized: bool) -> None:
-    net, x = network(), normal(2, 8, 7, 7)
+@pytest.mark.parametrize(("network", "shape"), [(convolutional, (2, 8, 7, 7)), (recurrent, (5, 3, 12))])
+def test_predictions_between_steps_use_the_new_weights(
+    network: Callable[[], Any], shape: tuple[int, ...], hybridized: bool
+) -> None:
+    net, x = network(), normal(*shape)
     net(x)
     if hybridized:
         net.hybridize()

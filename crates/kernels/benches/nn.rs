@@ -557,7 +557,21 @@ fn rnn_section() {
         let flops = 2.0 * (64 * batch * width * 512) as f64;
         // SAFETY: vectors of the layer's sizes.
         let forward = |t: &dyn Threads| unsafe {
-            rnn::forward(t, &g, &p, px, null, null, None, py, none, none, w, s)
+            rnn::forward(
+                t,
+                &g,
+                &p,
+                rnn::Packed::NONE,
+                px,
+                null,
+                null,
+                None,
+                py,
+                none,
+                none,
+                w,
+                s,
+            )
         };
         report(
             &format!("{name} T64 B{batch} I256 H256 fwd"),

@@ -11,6 +11,7 @@ mod gates;
 mod tests;
 
 use crate::gemm::{self, Epilogue, Matrix, Problem};
+use crate::linear::Linear;
 use crate::real::{Real, Shared, with_real};
 use crate::{Elem, Threads};
 
@@ -80,6 +81,23 @@ pub struct Parameters {
     pub bh: *const u8,
 }
 
+/// Weights that [`pack_input`] and [`pack_state`] have packed; [`forward`] packs those that are null into its scratch memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed {
+    /// Of [`Parameters::wi`].
+    pub wi: *const u8,
+    /// Of [`Parameters::wh`].
+    pub wh: *const u8,
+}
+
+impl Packed {
+    /// Nothing is packed.
+    pub const NONE: Packed = Packed {
+        wi: std::ptr::null(),
+        wh: std::ptr::null(),
+    };
+}
+
 /// Inputs of [`backward`]: cotangents of the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Cotangents {
@@ -137,6 +155,24 @@ impl Rnn {
         }
     }
 
+    /// The product of all inputs.
+    fn input_product(&self) -> Linear {
+        Linear {
+            elem: self.elem,
+            rows: self.time * self.batch,
+            outputs: self.width(),
+            inputs: self.input,
+        }
+    }
+
+    /// Lanes of a panel of packed weights.
+    ///
+    /// # Panics
+    /// If `elem` is neither `F32` nor `F64`.
+    pub fn lanes(&self) -> usize {
+        self.input_product().lanes()
+    }
+
     /// Hidden units per task; all of them if a step is too little work for several tasks.
     fn block(&self) -> usize {
         let work = self.batch * self.width() * self.hidden;
@@ -146,7 +182,7 @@ impl Rnn {
             self.hidden
                 .div_ceil(8)
                 .max(48)
-                .next_multiple_of(16)
+                .next_multiple_of(self.lanes())
                 .min(self.hidden)
         }
     }
@@ -168,9 +204,67 @@ pub fn workspace_bytes(g: &Rnn) -> usize {
     (gates + beside) * g.elem.size()
 }
 
+/// Bytes of the packed weights from the input; `None` if [`forward`] takes them as they are.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+pub fn packed_input_bytes(g: &Rnn) -> Option<usize> {
+    let product = g.input_product();
+    product.fits().then(|| product.packed_bytes())
+}
+
+/// Bytes of the packed weights from the state.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+pub fn packed_state_bytes(g: &Rnn) -> usize {
+    g.cell.gates() * g.hidden.next_multiple_of(g.lanes()) * g.hidden * g.elem.size()
+}
+
+/// Packs the weights from the input.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// `wi` has the weights, dense and aligned; `to` has [`packed_input_bytes`], aligned.
+pub unsafe fn pack_input(threads: &dyn Threads, g: &Rnn, wi: *const u8, to: *mut u8) {
+    // SAFETY: same contract.
+    unsafe {
+        g.input_product().pack(threads, wi, (g.input, 1), to);
+    }
+}
+
+/// Packs the weights from the state, `[gate][panel of units][unit of the state][lane]`.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// `wh` has the weights, dense and aligned; `to` has [`packed_state_bytes`], aligned.
+pub unsafe fn pack_state(threads: &dyn Threads, g: &Rnn, wh: *const u8, to: *mut u8) {
+    let of_gate = Linear {
+        elem: g.elem,
+        rows: g.batch,
+        outputs: g.hidden,
+        inputs: g.hidden,
+    };
+    for gate in 0..g.cell.gates() {
+        let from = gate * g.hidden * g.hidden * g.elem.size();
+        let at = gate * of_gate.packed_bytes();
+        // SAFETY: same contract.
+        unsafe { of_gate.pack(threads, wh.add(from), (g.hidden, 1), to.add(at)) }
+    }
+}
+
 /// Bytes of scratch memory for [`forward`] and for [`backward`].
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
 pub fn scratch_bytes(g: &Rnn) -> usize {
-    (g.width() * (g.hidden + 1)).max(2 * g.state()) * g.elem.size()
+    let forward = packed_state_bytes(g) + packed_input_bytes(g).unwrap_or(0);
+    let backward = (g.width() * g.hidden).max(2 * g.state()) * g.elem.size();
+    g.width() * g.elem.size() + forward.max(backward)
 }
 
 /// Runs the layer. Writes the hidden state after every step to `y`, and the last states to `hn` and `cn`, which may be null. `c0` and `cn` are used
@@ -189,6 +283,7 @@ pub unsafe fn forward(
     threads: &dyn Threads,
     g: &Rnn,
     p: &Parameters,
+    packed: Packed,
     x: *const u8,
     h0: *const u8,
     c0: *const u8,
@@ -206,7 +301,7 @@ pub unsafe fn forward(
     // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
         let s = |p: *const u8| Shared(p.cast_mut().cast::<T>());
-        forward::run::<T>(threads, g, p, lengths, [s(x), s(h0), s(c0)], [s(y), s(hn), s(cn)], [s(workspace), s(scratch)])
+        forward::run::<T>(threads, g, p, packed, lengths, [s(x), s(h0), s(c0)], [s(y), s(hn), s(cn)], [s(workspace), s(scratch)])
     })
 }
 

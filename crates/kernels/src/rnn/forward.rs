@@ -1,16 +1,20 @@
 //! The forward pass.
 
-use super::{Cell, Parameters, Rnn, copy_state, gates, product};
+use super::{
+    Cell, Packed, Parameters, Rnn, copy_state, gates, pack_input, pack_state, packed_input_bytes,
+    packed_state_bytes, product,
+};
 use crate::Threads;
-use crate::gemm::{self, GemmFloat, Tile};
+use crate::panels::{MAX_LANES, MAX_ROWS, Panels, SLAB, Segment};
 use crate::real::{Real, Shared};
 
 /// # Safety
 /// Same as for `rnn::forward`.
-pub(super) unsafe fn run<T: Real + GemmFloat>(
+pub(super) unsafe fn run<T: Panels>(
     threads: &dyn Threads,
     g: &Rnn,
     p: &Parameters,
+    packed: Packed,
     lengths: Option<&[usize]>,
     [x, h0, c0]: [Shared<T>; 3],
     [y, hn, cn]: [Shared<T>; 3],
@@ -21,44 +25,57 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     if state == 0 {
         return;
     }
-    // SAFETY: the workspace holds all gates, the scratch the transposed weights and a bias.
-    unsafe {
+    // SAFETY: the workspace holds all gates; the scratch has room for a bias and for all packed weights.
+    let packed_wh = unsafe {
         let bias = std::slice::from_raw_parts_mut(scratch.at(0), width);
         joint_bias::<T>(g, p, bias);
-        let rows = g.time * g.batch;
-        for row in 0..rows {
-            std::ptr::copy_nonoverlapping(bias.as_ptr(), sums.at(row * width), width);
-        }
-        let wi = p.wi.cast::<T>();
-        product(
-            threads,
-            (rows, width, g.input),
-            x.at(0).cast_const(),
-            (g.input, 1),
-            wi,
-            (1, g.input),
-            sums.at(0),
-            width,
-            1.0,
-        );
-    }
-    // (gate unit, hidden) -> (hidden, gate unit): the products of all steps then read neighbouring units together.
-    let (wh, transposed) = (
-        Shared(p.wh.cast_mut().cast::<T>()),
-        Shared(scratch.at(width)),
-    );
-    // Square blocks, so that the cache lines of both sides stay in the cache until they are used completely.
-    const BLOCK: usize = 16;
-    for first in (0..hidden).step_by(BLOCK) {
-        for unit in (0..width).step_by(BLOCK) {
-            for u in unit..(unit + BLOCK).min(width) {
-                for k in first..(first + BLOCK).min(hidden) {
-                    // SAFETY: inside the weights and the scratch.
-                    unsafe { *transposed.at(k * width + u) = *wh.at(u * hidden + k) }
-                }
+        let own = scratch.at(width);
+        let wh = match packed.wh.is_null() {
+            true => {
+                pack_state(threads, g, p.wh, own.cast());
+                own.cast_const()
             }
+            false => packed.wh.cast::<T>(),
+        };
+        let rows = g.time * g.batch;
+        if packed_input_bytes(g).is_some() {
+            let own = own.add(packed_state_bytes(g) / size_of::<T>());
+            let wi = match packed.wi.is_null() {
+                true => {
+                    pack_input(threads, g, p.wi, own.cast());
+                    own.cast_const().cast()
+                }
+                false => packed.wi,
+            };
+            g.input_product().run(
+                threads,
+                x.at(0).cast_const().cast(),
+                g.input,
+                wi,
+                bias.as_ptr().cast(),
+                sums.at(0).cast(),
+                false,
+            );
+        } else {
+            for row in 0..rows {
+                std::ptr::copy_nonoverlapping(bias.as_ptr(), sums.at(row * width), width);
+            }
+            product(
+                threads,
+                (rows, width, g.input),
+                x.at(0).cast_const(),
+                (g.input, 1),
+                p.wi.cast::<T>(),
+                (1, g.input),
+                sums.at(0),
+                width,
+                1.0,
+            );
         }
-    }
+        Shared(wh.cast_mut())
+    };
+    let lanes = T::kernels().lanes;
+    let gate_len = g.hidden.next_multiple_of(lanes) * g.hidden;
     let bh = Shared(p.bh.cast_mut().cast::<T>());
     for s in 0..g.time {
         let t = g.step(s);
@@ -68,12 +85,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
         g.each_block(threads, |first, units| {
             // SAFETY: gates, cells and states of step t for the units of this task; the step before is complete.
             unsafe {
-                // If one task has all units, the gates are contiguous: one product for all, otherwise one per gate.
-                let joined = match units == hidden && g.cell != Cell::Gru {
-                    true => g.cell.gates(),
-                    false => 1,
-                };
-                for gate in (0..g.cell.gates()).step_by(joined) {
+                for gate in 0..g.cell.gates() {
                     // In the GRU, the reset gate multiplies only the hidden product of n, including its bias, so it is stored separately.
                     let is_separate = g.cell == Cell::Gru && gate == 2;
                     let (c, c_stride) = if is_separate {
@@ -94,19 +106,9 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                     if h_prev.is_null() {
                         continue;
                     }
-                    gemm::dense(&Tile {
-                        m: g.batch,
-                        n: joined * units,
-                        k: hidden,
-                        a: h_prev.at(0).cast_const(),
-                        a_strides: (hidden as isize, 1),
-                        b: transposed.at(gate * hidden + first).cast_const(),
-                        b_strides: (width as isize, 1),
-                        c,
-                        c_strides: (c_stride as isize, 1),
-                        alpha: T::ONE,
-                        beta: T::ONE,
-                    });
+                    // Blocks of units begin at panels.
+                    let panels = packed_wh.at(gate * gate_len + first * hidden).cast_const();
+                    add_product(h_prev.at(0), g.batch, hidden, panels, units, c, c_stride);
                 }
                 for b in 0..g.batch {
                     let row = sums.at((t * g.batch + b) * width + first);
@@ -173,6 +175,57 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
                     y.at(t * state + b * hidden),
                     hidden,
                 )
+            }
+        }
+    }
+}
+
+/// Adds to `units` columns of `c` the product of the states of a batch, dense rows of `hidden` elements, with panels of weights.
+///
+/// # Safety
+/// All are of the sizes that the arguments say.
+unsafe fn add_product<T: Panels>(
+    states: *const T,
+    batch: usize,
+    hidden: usize,
+    panels: *const T,
+    units: usize,
+    c: *mut T,
+    c_stride: usize,
+) {
+    let micro = T::kernels();
+    let lanes = micro.lanes;
+    let tiles = batch.div_ceil(micro.rows());
+    let per_tile = batch.div_ceil(tiles);
+    let mut part = [T::ZERO; MAX_ROWS * MAX_LANES];
+    for unit in (0..units).step_by(lanes) {
+        let count = lanes.min(units - unit);
+        for step in (0..hidden).step_by(SLAB) {
+            for first in (0..batch).step_by(per_tile) {
+                let rows = per_tile.min(batch - first);
+                let mut offsets = [0; MAX_ROWS];
+                for (r, offset) in offsets[..rows].iter_mut().enumerate() {
+                    *offset = (first + r) * hidden;
+                }
+                let segment = [Segment {
+                    a: states.wrapping_add(step),
+                    b: panels.wrapping_add(unit * hidden + step * lanes),
+                    steps: SLAB.min(hidden - step),
+                }];
+                let to = c.wrapping_add(first * c_stride + unit);
+                // SAFETY: the caller's promise; a panel that is not full goes to `part`, which has room for all rows.
+                unsafe {
+                    if count == lanes {
+                        micro.run(rows, &segment, &offsets, to, c_stride, true);
+                        continue;
+                    }
+                    micro.run(rows, &segment, &offsets, part.as_mut_ptr(), lanes, false);
+                    for r in 0..rows {
+                        for l in 0..count {
+                            *to.add(r * c_stride + l) += part[r * lanes + l];
+                        }
+                    }
+                }
             }
         }
     }

@@ -173,6 +173,7 @@ fn check<T: Real>(tolerance: f64) {
                     threads,
                     &g,
                     &parameters,
+                    Packed::NONE,
                     x,
                     h0,
                     c0,
@@ -323,7 +324,21 @@ fn missing_biases_and_cotangents_are_zero() {
         );
         // SAFETY: dense vectors of the layer's sizes.
         unsafe {
-            forward(&Serial, &g, &p, px, last, last, None, py, none, none, w, s);
+            forward(
+                &Serial,
+                &g,
+                &p,
+                Packed::NONE,
+                px,
+                last,
+                last,
+                None,
+                py,
+                none,
+                none,
+                w,
+                s,
+            );
             backward(
                 &Serial,
                 &g,

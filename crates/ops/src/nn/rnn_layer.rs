@@ -1,8 +1,12 @@
 //! One recurrent layer in one direction: the fused kernel and its gradient.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::rnn::{self as kernel, Cell, Cotangents, Direction, Gradients, Parameters, Rnn};
-use mxnet_tensor::{DType, Dims, Tensor};
+use std::sync::Arc;
+
+use mxnet_kernels::rnn::{
+    self as kernel, Cell, Cotangents, Direction, Gradients, Packed, Parameters, Rnn,
+};
+use mxnet_tensor::{DType, Dims, Storage, Tensor};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -189,6 +193,10 @@ fn lengths(cx: &KernelCx, g: &Rnn) -> Result<Option<Vec<usize>>> {
     Ok(Some(checked.collect::<Result<_>>()?))
 }
 
+/// Distinguish packed weights of recurrent layers from other forms of an array.
+const INPUT_FORM: usize = 3;
+const STATE_FORM: usize = 4;
+
 fn forward(cx: &KernelCx) -> Result<()> {
     let [y, hn, cn, workspace] = [0, 1, 2, 3].map(|i| cx.output(i));
     let dtype = operand::compute(y.dtype());
@@ -218,6 +226,28 @@ fn forward(cx: &KernelCx) -> Result<()> {
         bi: at(3),
         bh: at(4),
     };
+    let form = |which| [which, dtype as usize, g.lanes(), g.cell.gates()];
+    let wi = match kernel::packed_input_bytes(&g) {
+        None => None,
+        Some(len) => cx.packed(1, &form(INPUT_FORM), len, |to| {
+            // SAFETY: the weights are dense and of the geometry's sizes; `to` has the size of the form.
+            unsafe { kernel::pack_input(cx.threads, &g, at(1), to) };
+            Ok(())
+        })?,
+    };
+    let wh = cx.packed(2, &form(STATE_FORM), kernel::packed_state_bytes(&g), |to| {
+        // SAFETY: as above.
+        unsafe { kernel::pack_state(cx.threads, &g, at(2), to) };
+        Ok(())
+    })?;
+    let pointer = |form: &Option<Arc<Storage>>| {
+        form.as_ref()
+            .map_or(std::ptr::null(), |form| form.ptr().cast_const())
+    };
+    let packed = Packed {
+        wi: pointer(&wi),
+        wh: pointer(&wh),
+    };
     let cells = if g.cell == Cell::Lstm {
         outs[2].ptr()
     } else {
@@ -230,6 +260,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
             cx.threads,
             &g,
             &parameters,
+            packed,
             at(0),
             at(5),
             at(6),
