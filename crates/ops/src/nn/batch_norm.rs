@@ -303,12 +303,8 @@ fn train(cx: &KernelCx) -> Result<()> {
         let old = operand::dense(running, DType::F64, cx.threads)?;
         let new = operand::dense(batch, DType::F64, cx.threads)?;
         let moved = Staged::new(running, DType::F64)?;
-        each(g.c, |i| {
-            write(
-                moved.tensor(),
-                i,
-                momentum * read(&old, i) + (1.0 - momentum) * read(&new, i),
-            );
+        compute(moved.tensor(), [&old, &new], |[old, new]| {
+            momentum * old + (1.0 - momentum) * new
         });
         moved.finish(cx.threads)?;
     }
@@ -321,28 +317,23 @@ fn inverse(cx: &KernelCx, var: Option<&Tensor>, out: &Tensor) -> Result<()> {
     let Some(var) = var else { return Ok(()) };
     let var = operand::dense(var, DType::F64, cx.threads)?;
     let staged = Staged::new(out, DType::F64)?;
-    each(out.len(), |i| {
-        write(staged.tensor(), i, 1.0 / (read(&var, i) + eps).sqrt())
-    });
+    compute(staged.tensor(), [&var], |[var]| 1.0 / (var + eps).sqrt());
     staged.finish(cx.threads)
 }
 
-fn each(n: usize, body: impl FnMut(usize)) {
-    (0..n).for_each(body);
-}
-
-/// Element `i` of a dense tensor of float64.
-fn read(x: &Tensor, i: usize) -> f64 {
-    assert!(x.dtype() == DType::F64 && x.layout().is_contiguous() && i < x.len());
-    // SAFETY: checked above: dense, of this type, and `i` inside; the caller holds the grant to read.
-    unsafe { *x.data_ptr().cast::<f64>().add(i) }
-}
-
-/// Sets element `i` of a dense tensor of float64 that the caller may write.
-fn write(x: &Tensor, i: usize, value: f64) {
-    assert!(x.dtype() == DType::F64 && x.layout().is_contiguous() && i < x.len());
-    // SAFETY: checked above: dense, of this type, and `i` inside; the caller holds the grant to write.
-    unsafe { *x.data_ptr().cast::<f64>().add(i) = value }
+/// Computes each element of `to` from those of `from`: dense tensors of float64 of the same size. `to` may be one of `from`.
+fn compute<const N: usize>(to: &Tensor, from: [&Tensor; N], f: impl Fn([f64; N]) -> f64) {
+    let is_usable =
+        |x: &Tensor| x.dtype() == DType::F64 && x.layout().is_contiguous() && x.len() == to.len();
+    assert!(is_usable(to) && from.iter().all(|x| is_usable(x)));
+    let (to_ptr, from) = (
+        to.data_ptr().cast::<f64>(),
+        from.map(|x| x.data_ptr().cast::<f64>()),
+    );
+    for i in 0..to.len() {
+        // SAFETY: checked above: dense, of this type, and `i` inside; the caller holds the grants.
+        unsafe { *to_ptr.add(i) = f(from.map(|x| *x.add(i))) };
+    }
 }
 
 /// The data's dtype and number of channels; arguments `vectors` must have one element a channel.
