@@ -35,6 +35,13 @@ CALLS = {
         "np.random.choice(n, n // 2, replace=False)",
         "x.tobytes()",
     ],
+    "many results": [
+        "np.split(x[:200_000], 200_000)",
+        "np.array_split(x[:200_000], 200_000)",
+        "np.split(x[:200_000], i[:200_000].tolist())",
+        "np.unstack(x[:200_000])",
+        "np.unstack(x[:200_000].reshape(-1, 1))",
+    ],
 }
 
 

@@ -449,6 +449,35 @@ impl OwnedKernelCx {
     }
 }
 
+/// Calls `run` with the array arguments of an operator on the CPU, its [`OpDef::positions`] replaced by copies if code outside the library can write to
+/// them: they are checked and then used, and must not change in between. `None`: there is nothing to copy.
+///
+/// # Errors
+/// [`Error::Memory`], and what `run` reports.
+pub(crate) fn with_own_positions<R>(
+    op: &OpDef,
+    inputs: &[Option<&Tensor>],
+    copy: impl Fn(&Tensor) -> Result<Tensor>,
+    run: impl FnOnce(&[Option<Tensor>]) -> Result<R>,
+) -> Result<Option<R>> {
+    let arguments = || {
+        let given = op.positions.iter();
+        given.flat_map(|&p| arguments_of(op, inputs.len(), p))
+    };
+    let is_shared = |i: usize| {
+        let storage = inputs[i].map(Tensor::storage);
+        storage.is_some_and(|s| s.is_shared() && s.device().is_host() && !s.is_abstract())
+    };
+    if !arguments().any(is_shared) {
+        return Ok(None);
+    }
+    let mut own: SmallVec<[Option<Tensor>; 4]> = inputs.iter().map(|_| None).collect();
+    for i in arguments().filter(|&i| is_shared(i)) {
+        own[i] = inputs[i].map(&copy).transpose()?;
+    }
+    run(&own).map(Some)
+}
+
 /// The arguments of array parameter `p` of a call with `num_inputs` array arguments.
 fn arguments_of(op: &OpDef, num_inputs: usize, p: usize) -> Range<usize> {
     let params = || op.array_params();

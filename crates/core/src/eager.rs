@@ -11,11 +11,11 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
 use crate::builtins::builtins;
-use crate::cx::{CallCx, KernelCx, ViewCx};
+use crate::cx::{CallCx, KernelCx, ViewCx, with_own_positions};
 use crate::error::{Error, Result, Tuple};
 use crate::interrupt::BESIDE_NS;
 use crate::invoke::{Call, dispatch};
-use crate::launch::{Kernel, cost_ns, launch};
+use crate::launch::{Kernel, Pool, cost_ns, launch, own_copy};
 use crate::opdef::{Beyond, Cpu, EagerBody, Inferred, Known, OpDef, Rng, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
@@ -53,6 +53,42 @@ pub(crate) fn run_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
 
 /// Executes a call of an operator that has no kernel.
 fn run_body(call: &Call) -> Result<Outputs> {
+    if !call.op.positions.is_empty()
+        && let Some(outputs) = run_with_own_positions(call)?
+    {
+        return Ok(outputs);
+    }
+    run_body_on(call)
+}
+
+/// As [`run_body`], if positions of the call are in memory that code outside the library can write to: with copies of them.
+fn run_with_own_positions(call: &Call) -> Result<Option<Outputs>> {
+    let tensors: SmallVec<[Option<&Tensor>; 8]> =
+        call.inputs.iter().map(|x| x.map(Array::tensor)).collect();
+    let copy = |x: &Tensor| {
+        let given = Array::from_tensor(x.clone());
+        let held = given.read()?;
+        own_copy(held.tensor(), &Pool)
+    };
+    with_own_positions(call.op, &tensors, copy, |own| {
+        let own: SmallVec<[Option<Array>; 4]> = (own.iter())
+            .map(|x| x.clone().map(Array::from_tensor))
+            .collect();
+        let inputs: SmallVec<[Option<&Array>; 8]> = (own.iter().zip(call.inputs))
+            .map(|(own, &given)| match given {
+                // Its gradient is the caller's.
+                Some(x) if x.entry().is_some() => given,
+                _ => own.as_ref().or(given),
+            })
+            .collect();
+        run_body_on(&Call {
+            inputs: &inputs,
+            ..*call
+        })
+    })
+}
+
+fn run_body_on(call: &Call) -> Result<Outputs> {
     match call.op.cpu {
         Cpu::Map(_) | Cpu::Kernel(_) | Cpu::AnyDevice(_) => run(call),
         Cpu::View(view) => viewed(call, view),

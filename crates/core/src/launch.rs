@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::cpu;
-use crate::cx::{CallCx, KernelCx, OwnedKernelCx, RngState};
+use crate::cx::{CallCx, KernelCx, OwnedKernelCx, RngState, with_own_positions};
 use crate::error::{Error, Result};
 use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, OpDef, Rng};
@@ -453,9 +453,37 @@ pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
             {
                 refuses(work, compute)?;
             }
+            if !work.op.positions.is_empty() && work.device.kind() == DeviceKind::Cpu {
+                return with_checked_positions(*body, work);
+            }
             body(work)
         }
     }
+}
+
+/// Runs a kernel that checks positions and then uses them.
+fn with_checked_positions(body: fn(&KernelCx) -> Result<()>, work: &KernelCx) -> Result<()> {
+    let copy = |x: &Tensor| own_copy(x, work.threads);
+    let done = with_own_positions(work.op, work.inputs, copy, |own| {
+        let inputs: SmallVec<[Option<&Tensor>; 8]> = (own.iter().zip(work.inputs))
+            .map(|(own, &given)| own.as_ref().or(given))
+            .collect();
+        body(&KernelCx {
+            inputs: &inputs,
+            ..*work
+        })
+    })?;
+    match done {
+        Some(()) => Ok(()),
+        None => body(work),
+    }
+}
+
+/// A dense copy of a tensor in main memory that the caller may read.
+pub(crate) fn own_copy(x: &Tensor, threads: &dyn Threads) -> Result<Tensor> {
+    let copy = Tensor::empty(x.shape(), x.dtype(), x.device())?;
+    cpu::copy(x, &copy, threads)?;
+    Ok(copy)
 }
 
 /// Estimated cost above which an operation that the caller waits for runs on a worker, so that the wait can be interrupted.

@@ -82,6 +82,10 @@ pub struct OpDef {
     pub row_grad: Option<RowGrad>,
     /// Array parameters whose elements the operator changes, by position among the array parameters; a list stands for all of its arrays.
     pub mutates: &'static [usize],
+    /// Array parameters that say where the operator reads or writes, and how much: positions, offsets, lengths, counts, masks. By position among the
+    /// array parameters; a list stands for all of its arrays. The operator checks their elements and then uses them, so if code outside the library
+    /// can write to such an array ([`mxnet_tensor::Storage::is_shared`]), the kernel or body gets a copy.
+    pub positions: &'static [usize],
     /// Whether a call waits for its outputs: the kernel may refuse values, and the error must be raised at the call.
     pub waits: bool,
     /// How it is folded over an axis, for operators of two arrays with `reduce`, `accumulate`, `reduceat`.
@@ -499,6 +503,7 @@ impl OpDef {
         grad: Grad::Stop("no gradient is defined"),
         row_grad: None,
         mutates: &[],
+        positions: &[],
         order: None,
         waits: false,
         fold: Fold::ORDERED,

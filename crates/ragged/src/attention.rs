@@ -62,6 +62,7 @@ pub static RAGGED_ATTENTION: OpDef = OpDef {
         "f((5, 1, 2)), f((5, 1, 2)), f((5, 1, 2)), np.array([0, 2, 5]), np.array([0, 2, 5]), True, 0.5",
     ])
     .ulp(64),
+    positions: &[3, 4],
     ..OpDef::DEFAULT
 };
 
@@ -100,6 +101,7 @@ pub static RAGGED_ATTENTION_GRADIENT: OpDef = OpDef {
         "f((3, 1, 2)), f((4, 1, 2)), f((4, 1, 2)), f((3, 1, 2)), f((3, 1)), f((3, 1, 2)), np.array([0, 3]), np.array([0, 4])",
     ])
     .ulp(64),
+    positions: &[6, 7],
     ..OpDef::DEFAULT
 };
 

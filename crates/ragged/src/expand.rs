@@ -52,6 +52,7 @@ pub static RAGGED_EXPAND: OpDef = OpDef {
         "f((2, 3)), np.array([0, 2, 5]), 5",
         "f((2,)), np.array([0, 0, 4]), 4",
     ]),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -105,6 +106,7 @@ pub static RAGGED_PAD: OpDef = OpDef {
         "f((5, 2)), np.array([0, 2, 5]), 3",
         "f((5,)), np.array([0, 1, 1, 5]), 2, -1.5",
     ]),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -155,6 +157,7 @@ pub static RAGGED_UNPAD: OpDef = OpDef {
         "f((2, 3, 2)), np.array([0, 2, 5]), 5",
         "f((2, 2)), np.array([0, 1, 4]), 4",
     ]),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 

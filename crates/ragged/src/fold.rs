@@ -40,6 +40,7 @@ pub static RAGGED_SUM: OpDef = OpDef {
         let dx = expand(g.dy(0), g.input(1), g.shape(0)[0])?;
         Ok(smallvec![Some(g.fitted(dx, 0)?), None])
     }),
+    positions: &[1],
     ..FOLD
 };
 
@@ -50,6 +51,7 @@ pub static RAGGED_PROD: OpDef = OpDef {
     infer: |cx| shape(cx, Fold::Product),
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Product)),
     grad: Grad::Rule(Keep::INPUTS, product_slope),
+    positions: &[1],
     ..FOLD
 };
 
@@ -61,6 +63,7 @@ pub static RAGGED_MAX: OpDef = OpDef {
     infer: |cx| shape(cx, Fold::Max),
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Max)),
     grad: Grad::Rule(Keep::ALL, shared),
+    positions: &[1],
     ..FOLD
 };
 
@@ -72,6 +75,7 @@ pub static RAGGED_MIN: OpDef = OpDef {
     infer: |cx| shape(cx, Fold::Min),
     cpu: Cpu::Kernel(|cx| run(cx, Fold::Min)),
     grad: Grad::Rule(Keep::ALL, shared),
+    positions: &[1],
     ..FOLD
 };
 

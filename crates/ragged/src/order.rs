@@ -47,5 +47,6 @@ pub static RAGGED_ARGSORT: OpDef = OpDef {
         "f((5, 2)), np.array([0, 2, 5])",
         "i((6,), 3), np.array([0, 4, 4, 6])",
     ]),
+    positions: &[1],
     ..OpDef::DEFAULT
 };

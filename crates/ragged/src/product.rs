@@ -89,6 +89,7 @@ pub static RAGGED_MATMUL: OpDef = OpDef {
         "f((5, 2)), f((2, 3, 2)), np.array([0, 0, 5]), True",
     ])
     .ulp(32),
+    positions: &[2],
     ..OpDef::DEFAULT
 };
 
@@ -153,6 +154,7 @@ pub static RAGGED_OUTER: OpDef = OpDef {
     amp: Amp::Narrow,
     cost: Cost::Of(|cx| flops_ns(2 * cx.input(0).len() * cx.shape(1)[1])),
     probe: Probe::calls(&["f((5, 2)), f((5, 3)), np.array([0, 2, 2, 5])"]).ulp(32),
+    positions: &[2],
     ..OpDef::DEFAULT
 };
 

@@ -48,6 +48,7 @@ pub static RAGGED_SOFTMAX: OpDef = OpDef {
         |g| fused(g, Kind::Softmax),
         |g| composed(g, Kind::Softmax),
     ),
+    positions: &[1],
     ..SOFTMAX_LIKE
 };
 
@@ -64,6 +65,7 @@ pub static RAGGED_LOG_SOFTMAX: OpDef = OpDef {
         |g| fused(g, Kind::LogSoftmax),
         |g| composed(g, Kind::LogSoftmax),
     ),
+    positions: &[1],
     ..SOFTMAX_LIKE
 };
 
@@ -110,6 +112,7 @@ pub static RAGGED_SOFTMAX_GRADIENT: OpDef = OpDef {
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::PerKiB(200),
     probe: Probe::calls(&["f((4, 2)), f((4, 2)), np.array([0, 1, 4])"]).ulp(16),
+    positions: &[2],
     ..OpDef::DEFAULT
 };
 

@@ -67,6 +67,7 @@ pub static CSR_CHECK: OpDef = OpDef {
     .against(
         "lambda j, p, n: numpy.array([all((numpy.diff(j[a:b]) >= 0).all() for a, b in zip(p, p[1:])), all((numpy.diff(j[a:b]) > 0).all() for a, b in zip(p, p[1:]))])",
     ),
+    positions: &[0, 1],
     ..INTEGERS
 };
 
@@ -90,6 +91,7 @@ pub static CSR_ROWS: OpDef = OpDef {
         "np.zeros(0, 'int64'), np.array([0, 0])",
     ])
     .against("lambda j, p: numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p))"),
+    positions: &[0, 1],
     ..INTEGERS
 };
 
@@ -134,6 +136,7 @@ pub static CSR_TRANSPOSE: OpDef = OpDef {
     .against(
         "lambda j, p, n: (lambda rows: (lambda at: (rows[at], numpy.searchsorted(j[at], numpy.arange(n + 1)), at))(numpy.argsort(j, kind='stable')))(numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)))",
     ),
+    positions: &[0, 1],
     ..INTEGERS
 };
 
@@ -187,6 +190,7 @@ pub static COO_ORDER: OpDef = OpDef {
     .against(
         "lambda i, j, m, n: (numpy.lexsort((j, i)), numpy.searchsorted(numpy.sort(i), numpy.arange(m + 1)))",
     ),
+    positions: &[0, 1],
     ..INTEGERS
 };
 
@@ -244,6 +248,7 @@ pub static CSR_MERGE: OpDef = OpDef {
     .against(
         "lambda j, p, k, q, both=False: (lambda rows: (numpy.concatenate([r for r in rows]), numpy.cumsum([0] + [len(r) for r in rows]), numpy.concatenate([[p[i] + list(j[p[i]:p[i + 1]]).index(c) if c in j[p[i]:p[i + 1]] else -1 for c in r] for i, r in enumerate(rows)]).astype(int), numpy.concatenate([[q[i] + list(k[q[i]:q[i + 1]]).index(c) if c in k[q[i]:q[i + 1]] else -1 for c in r] for i, r in enumerate(rows)]).astype(int)))([(numpy.intersect1d if both else numpy.union1d)(j[p[i]:p[i + 1]], k[q[i]:q[i + 1]]) for i in range(len(p) - 1)])",
     ),
+    positions: &[0, 1, 2, 3],
     ..INTEGERS
 };
 
@@ -279,6 +284,7 @@ pub static CSR_FIND: OpDef = OpDef {
     .against(
         "lambda j, p, k, q: numpy.concatenate([[q[i] + list(k[q[i]:q[i + 1]]).index(c) if c in k[q[i]:q[i + 1]] else -1 for c in j[p[i]:p[i + 1]]] for i in range(len(p) - 1)]).astype(int)",
     ),
+    positions: &[0, 1, 2, 3],
     ..INTEGERS
 };
 
@@ -311,6 +317,7 @@ pub static CSR_FIND_POINTS: OpDef = OpDef {
     .against(
         "lambda j, p, rows, columns: numpy.array([p[r] + list(j[p[r]:p[r + 1]]).index(c) if c in j[p[r]:p[r + 1]] else -1 for r, c in zip(rows, columns)])",
     ),
+    positions: &[0, 1, 2, 3],
     ..INTEGERS
 };
 
@@ -358,5 +365,6 @@ pub static CONCATENATED_RANGES: OpDef = OpDef {
     .against(
         "lambda s, n: numpy.concatenate([numpy.zeros(0, int)] + [numpy.arange(a, a + k) for a, k in zip(s, n)])",
     ),
+    positions: &[0, 1],
     ..INTEGERS
 };

@@ -46,6 +46,7 @@ pub static GATHER_OR_ZERO: OpDef = OpDef {
         "f((0,)), np.array([-1, -1])",
     ])
     .against("lambda x, at: numpy.concatenate([x, numpy.zeros((1,) + x.shape[1:])])[at]"),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -82,6 +83,7 @@ pub static SCATTER_OR_SKIP: OpDef = OpDef {
     .against(
         "lambda x, at, n: (lambda y: (numpy.add.at(y, at[at >= 0], x[at >= 0]), y)[1])(numpy.zeros((n,) + x.shape[1:], x.dtype))",
     ),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 

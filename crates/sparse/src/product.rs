@@ -88,6 +88,7 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
         "lambda data, j, p, x: (lambda m: numpy.stack([m[a:b].sum(0) for a, b in zip(p, p[1:])]))(data.reshape(data.shape + (1,) * (x.ndim - data.ndim)) * x[j])",
     )
     .ulp(8),
+    positions: &[1, 2],
     ..OpDef::DEFAULT
 };
 
@@ -131,6 +132,7 @@ pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
         "lambda x, y, j, p, heads=False: (lambda m: m.reshape(m.shape[:1 + heads] + (-1,)).sum(-1))(x[numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p))] * y[j])",
     )
     .ulp(16),
+    positions: &[2, 3],
     ..OpDef::DEFAULT
 };
 
@@ -191,6 +193,7 @@ pub static CSR_MATMUL: OpDef = OpDef {
         "lambda a, aj, ap, b, bj, bp, n: (lambda d: (d[0][d[1] > 0], numpy.nonzero(d[1])[1], numpy.concatenate([[0], numpy.cumsum((d[1] > 0).sum(1))])))((lambda dense: (dense(a, aj, ap, len(bp) - 1) @ dense(b, bj, bp, n), dense(numpy.ones(len(a)), aj, ap, len(bp) - 1) @ dense(numpy.ones(len(b)), bj, bp, n)))(lambda v, j, p, n: (lambda z: (z.__setitem__((numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j), v), z)[1])(numpy.zeros((len(p) - 1, n), v.dtype))))",
     )
     .ulp(8),
+    positions: &[1, 2, 4, 5],
     ..OpDef::DEFAULT
 };
 
@@ -257,6 +260,7 @@ pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
         "lambda a, aj, ap, b, bj, bp, j, p, n: (lambda dense: (dense(a, aj, ap, n) @ dense(b, bj, bp, n).T)[numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j])(lambda v, j, p, n: (lambda z: (z.__setitem__((numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j), v), z)[1])(numpy.zeros((len(p) - 1, n), v.dtype)))",
     )
     .ulp(8),
+    positions: &[1, 2, 4, 5, 6, 7],
     ..OpDef::DEFAULT
 };
 

@@ -54,6 +54,7 @@ pub static SEGMENT_MAX: OpDef = OpDef {
         "lambda x, p: tuple(numpy.stack(y) for y in zip(*[(x[a:b].max(0), a + x[a:b].argmax(0)) if a < b else (numpy.zeros(x.shape[1:]), numpy.full(x.shape[1:], -1)) for a, b in zip(p, p[1:])]))",
     ),
     cost: Cost::PerKiB(300),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 

@@ -68,6 +68,7 @@ pub static CSR_ADD: OpDef = OpDef {
     .against(
         "lambda a, j, p, b, k, q, minus=False: (lambda d, m: (d[m > 0], numpy.nonzero(m)[1], numpy.concatenate([[0], numpy.cumsum((m > 0).sum(1))])))(*(lambda dense: (dense(a, j, p) + (-1 if minus else 1) * dense(b, k, q), dense(a * 0 + 1, j, p).real + dense(b * 0 + 1, k, q).real))(lambda v, j, p: (lambda z: (z.__setitem__((numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j), v), z)[1])(numpy.zeros((len(p) - 1, 3), v.dtype))))",
     ),
+    positions: &[1, 2, 4, 5],
     ..OpDef::DEFAULT
 };
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from mxnet import _core
-from mxnet._core import array, asarray, ndarray
+from mxnet._core import asarray, ndarray
 
 _op = _core.namespaces["op"]
-
-
-def private_copy(indices: ArrayLike) -> ndarray:
-    """Indices or a mask as an array. Objects of others are copied: they may change between the check and the access."""
-    return indices if isinstance(indices, ndarray) else array(indices)
 
 
 def _grid(shape: tuple[int, ...], axis: int, indices: ndarray) -> tuple[ndarray, ...]:
@@ -58,7 +53,7 @@ def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: in
     """
     if _core.write_along(arr, indices, values, axis):
         return
-    positions = private_copy(indices)
+    positions = asarray(indices)
     if axis is None:
         if positions.ndim != 1:
             raise ValueError(
@@ -132,7 +127,7 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
         raise TypeError(f"put: `a` must be an ndarray to be written to, not '{type(a).__name__}'")
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"put: `mode` must be one of raise, wrap, clip, not '{mode}'")
-    positions, values = private_copy(ind).reshape(-1), asarray(v, a.dtype).reshape(-1)
+    positions, values = asarray(ind).reshape(-1), asarray(v, a.dtype).reshape(-1)
     if positions.size == 0 or values.size == 0:
         return
     if values.size == 1:

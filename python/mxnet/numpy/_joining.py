@@ -13,7 +13,6 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
 from mxnet.numpy._dtypes import spelled
-from mxnet.numpy._indexing import private_copy
 
 _op = _core.namespaces["op"]
 
@@ -160,7 +159,7 @@ def _positions(name: str, obj: Any, size: int) -> tuple[ndarray, bool]:
     """The positions given by argument `obj`, and whether it is a single integer."""
     if isinstance(obj, slice):
         return _op["arange"](*obj.indices(size), dtype="int64"), False
-    indices = private_copy(obj)
+    indices = asarray(obj)
     if spelled(indices.dtype) == "bool":
         if indices.ndim != 1:
             raise ValueError(f"{name}: an array of bool must have 1 axis, found {indices.ndim}")
@@ -295,7 +294,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> ndarray:
             stop = max(start, stop)
             return cast(ndarray, _op["concatenate"]([_part(x, axis, None, start), _part(x, axis, stop, None)], axis))
     elif not isinstance(obj, int):
-        mask = private_copy(obj)
+        mask = asarray(obj)
         if spelled(mask.dtype) == "bool":
             if mask.shape != (size,):
                 raise ValueError(

@@ -11,7 +11,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
 from mxnet.numpy._dtypes import spelled
-from mxnet.numpy._indexing import private_copy, put
+from mxnet.numpy._indexing import put
 
 _op = _core.namespaces["op"]
 
@@ -137,7 +137,7 @@ def place(arr: ndarray, mask: ArrayLike, vals: ArrayLike) -> None:
     if _written_by_numpy("place", arr, mask, vals):
         return
     arr = _target("place", "arr", arr)
-    chosen = private_copy(mask).reshape(-1)
+    chosen = asarray(mask).reshape(-1)
     if chosen.size != arr.size:
         raise ValueError(f"place: `mask` must have the {arr.size} elements of `arr`, found {chosen.size}")
     if isinstance(vals, ndarray | numpy.ndarray):
@@ -183,7 +183,7 @@ def putmask(a: ndarray, /, mask: ArrayLike, values: ArrayLike) -> None:
     if _written_by_numpy("putmask", a, mask, values):
         return
     a = _target("putmask", "a", a)
-    chosen = private_copy(mask)
+    chosen = asarray(mask)
     if chosen.size != a.size:
         raise ValueError(f"putmask: `mask` must have the {a.size} elements of `a`, found {chosen.size}")
     if isinstance(values, ndarray | numpy.ndarray):

@@ -91,6 +91,11 @@ fn describe<'py>(
     )?;
     let mutated = op.mutates.iter().filter_map(|&p| op.array_params().nth(p));
     entry.set_item("mutates", mutated.map(|p| p.name).collect::<Vec<_>>())?;
+    let positions = op
+        .positions
+        .iter()
+        .filter_map(|&p| op.array_params().nth(p));
+    entry.set_item("positions", positions.map(|p| p.name).collect::<Vec<_>>())?;
     entry.set_item("version", op.version)?;
     entry.set_item("samples", !matches!(op.rng, mxnet::core::Rng::No))?;
     entry.set_item(

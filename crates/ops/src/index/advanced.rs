@@ -75,6 +75,7 @@ pub static GATHER: OpDef = OpDef {
         let y = only(cx.op(), cx.call(&arrays, &cx.with(&[("key", key)]))?)?;
         Ok(Outputs::from_iter([y.transpose(Some(&axes))?]))
     }),
+    positions: &[1],
     ..INDEXING
 };
 
@@ -128,6 +129,7 @@ pub static SCATTER_ADD: OpDef = OpDef {
         let shape = cx.prefixed("shape", &[cx.size as i64]);
         cx.call(&arrays, &cx.with(&[("key", key), ("shape", shape)]))
     }),
+    positions: &[1],
     ..INDEXING
 };
 
@@ -176,6 +178,7 @@ pub static INDEX_ASSIGN: OpDef = OpDef {
     .against(
         "lambda x, v, at, key: (lambda z: (z.__setitem__((*key[:-1], at[0]) if at else key, v), z)[1])(x.copy())",
     ),
+    positions: &[2],
     ..INDEXING
 };
 
@@ -217,6 +220,7 @@ pub static INDEX_ADD: OpDef = OpDef {
     .against(
         "lambda x, v, at, key: (lambda z: (numpy.add.at(z, (*key[:-1], at[0]), v), z)[1])(x.copy())",
     ),
+    positions: &[2],
     ..INDEXING
 };
 

@@ -66,6 +66,7 @@ pub static GATHER_ALONG: OpDef = OpDef {
     .against("numpy.take_along_axis"),
     cost: Cost::PerKiB(500),
     batch: Batch::Axes("axis"),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -121,6 +122,7 @@ pub static SCATTER_ALONG: OpDef = OpDef {
         ),
     cost: Cost::PerKiB(500),
     batch: Batch::Rule(|cx| cx.call_with(&["axis"], &["shape"])),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -189,6 +191,7 @@ pub static TAKE_ALONG_AXIS: OpDef = OpDef {
         "f((2, 3, 2)), i((2, 1, 2), 3) - 3, -2",
         "f((0, 3)), i((0, 2), 3)",
     ]),
+    positions: &[1],
     ..OpDef::COMPOSITE
 };
 

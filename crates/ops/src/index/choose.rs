@@ -99,6 +99,7 @@ pub static CHOOSE: OpDef = OpDef {
         "i((), 2), (f((2, 2)), c((2,)))",
         "b((0,)), (f((0,)), f((1,)))",
     ]),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 
@@ -190,5 +191,6 @@ pub static CHOSEN: OpDef = OpDef {
     ])
     .against("numpy.choose"),
     batch: Batch::Leading(&[0]),
+    positions: &[0],
     ..OpDef::DEFAULT
 };

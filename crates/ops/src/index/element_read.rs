@@ -28,6 +28,16 @@ pub(super) fn is_open(x: &Array, y: &Array) -> bool {
     Flags::current().may_move() && dense(x) && dense(y)
 }
 
+/// A copy of an index array or mask that code outside the library can write to, because its elements are read more than once: when they are checked
+/// and when they are used. `None`: nobody else can write to it.
+///
+/// # Errors
+/// [`crate::Error::Memory`].
+pub(super) fn private_copy(index: &Array) -> Result<Option<Array>> {
+    let is_shared = index.tensor().storage().is_shared();
+    is_shared.then(|| index.copy()).transpose()
+}
+
 /// Largest number of index arrays that the fast path takes.
 pub(super) const MOST: usize = 4;
 
@@ -175,6 +185,11 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
     {
         return Ok(false);
     }
+    let private = match n * size_of::<i64>() > size_of::<SmallBuffer>() {
+        true => private_copy(index)?,
+        false => None,
+    };
+    let index = private.as_ref().unwrap_or(index);
     let (vars, bytes) = (
         [x.tensor().storage().var(), index.tensor().storage().var()],
         (n * size) as u64 + 1,
@@ -330,6 +345,8 @@ pub(super) fn masked(x: &Array, mask: &Array) -> Result<Option<Array>> {
     {
         return Ok(None);
     }
+    let private = private_copy(mask)?;
+    let mask = private.as_ref().unwrap_or(mask);
     let held = read_all([mask, x])?;
     let (n, size) = (x.len(), x.dtype().size());
     let bytes = mask.tensor().data_ptr();

@@ -61,10 +61,15 @@ fn written(
     let (mut chosen, mut taken) = (SmallBuffer::new(), SmallBuffer::new());
     let mut reads: [&Var; 2] = [chooser.tensor().storage().var(); 2];
     let mut num_reads = 0;
-    let chosen = chosen.copy(chooser).unwrap_or_else(|| {
-        num_reads = 1;
-        chooser.tensor().data_ptr()
-    });
+    let chosen = match chosen.copy(chooser) {
+        Some(copied) => copied,
+        // Code outside the library can change the positions between the check and the write.
+        None if chooser.tensor().storage().is_shared() => return false,
+        None => {
+            num_reads = 1;
+            chooser.tensor().data_ptr()
+        }
+    };
     let (from, count) = match values {
         Operand::Number(number) => {
             if !takes(x.dtype(), number) {

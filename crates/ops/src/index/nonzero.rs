@@ -5,6 +5,7 @@ use mxnet_kernels::index::{Places, nonzero as kernel};
 use mxnet_kernels::reduce::Source;
 use mxnet_tensor::{DType, Layout, Source as ArraySource};
 
+use super::element_read::private_copy;
 use crate::args::{Attrs, Param};
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -40,6 +41,7 @@ pub static NONZERO_MATRIX: OpDef = OpDef {
     },
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f((2, 0))", "i((2, 3, 2), 2).T"])
         .against("lambda a: numpy.stack(numpy.nonzero(a))"),
+    positions: &[0],
     ..OpDef::DEFAULT
 };
 
@@ -83,6 +85,7 @@ pub static NONZERO: OpDef = OpDef {
     grad: Grad::Stop("positions are integers"),
     bundle: |_| Bundle::Tuple,
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f((2, 0))"]),
+    positions: &[0],
     ..OpDef::DEFAULT
 };
 
@@ -100,6 +103,7 @@ pub static ARGWHERE: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| cx.done(positions(cx.input(0))?.transpose(None)?.contiguous()?)),
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 
@@ -121,6 +125,7 @@ pub static FLATNONZERO: OpDef = OpDef {
         cx.done(places.reshape(&places.shape()[1..])?)
     }),
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 
@@ -131,6 +136,8 @@ pub(super) fn positions(x: &Array) -> Result<Array> {
 
 /// Writes the positions of the non-zero elements to the memory that `places` returns for a given count.
 fn find(x: &Array, places: impl FnOnce(usize) -> Result<Places>) -> Result<()> {
+    let private = private_copy(x)?;
+    let x = private.as_ref().unwrap_or(x);
     let tensor = x.tensor();
     let source = Source {
         ptr: tensor.data_ptr(),

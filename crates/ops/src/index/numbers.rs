@@ -105,6 +105,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         "i((2, 2), 24), (2, 3, 4), 'F'",
         "i((0,), 6), (2, 3)",
     ]),
+    positions: &[0],
     ..OpDef::DEFAULT
 };
 
@@ -206,6 +207,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
         "[i((3, 1), 9), i((4,), 9)], (2, 3), 'wrap,clip', 'F'",
     ])
     .against("lambda at, dims, mode, order='C': numpy.ravel_multi_index(tuple(at), dims, tuple(mode.split(',')) if ',' in mode else mode, order)"),
+    positions: &[0],
     ..OpDef::DEFAULT
 };
 

@@ -50,6 +50,7 @@ pub static RESOLVE: OpDef = OpDef {
     ])
     .against("lambda x, size: numpy.where(x < 0, x + size, x)"),
     batch: Batch::Leading(&[0]),
+    positions: &[0],
     ..OpDef::DEFAULT
 };
 
@@ -96,6 +97,7 @@ pub static WRAPPED: OpDef = OpDef {
         "lambda x, size, mode: numpy.clip(x, 0, size - 1) if mode == 'clip' else x % size",
     ),
     batch: Batch::Leading(&[0]),
+    positions: &[0],
     ..OpDef::DEFAULT
 };
 

@@ -32,6 +32,7 @@ pub static GATHER_ROWS: OpDef = OpDef {
     }),
     probe: Probe::calls(&["f((3, 4)), [i((2, 5), 3)], (np.zeros((2, 5), dtype='int64'),)"])
         .against("lambda x, at, key: x[at[0]]"),
+    positions: &[1],
     ..GATHER
 };
 
@@ -59,6 +60,7 @@ pub static ROW_SPARSE_SUM: OpDef = OpDef {
         "lambda at, x: (lambda u: (u, numpy.stack([x[at == j].sum(0) for j in u]) if len(u) else x))(numpy.unique(at))",
     )
     .ulp(4),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 
@@ -78,6 +80,7 @@ pub static ROW_SPARSE_TO_DENSE: OpDef = OpDef {
     probe: Probe::calls(&["np.array([4, 1, 4, 0]), f((4, 3)), 6", "np.array([2, 2]), f((2,)), 3"])
         .against("lambda at, x, n: (lambda y: (numpy.add.at(y, at, x), y)[1])(numpy.zeros((n,) + x.shape[1:], x.dtype))")
         .ulp(4),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 

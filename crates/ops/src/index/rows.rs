@@ -83,6 +83,7 @@ pub static PICK: OpDef = OpDef {
     .against(
         "lambda x, at, axis=-1, mode='clip', keepdims=False: (lambda x, axis: (lambda at: (lambda y: y if keepdims else y.squeeze(axis))(numpy.take_along_axis(x, at % x.shape[axis] if mode == 'wrap' else at.clip(0, x.shape[axis] - 1), axis)))(at if at.ndim == x.ndim else numpy.expand_dims(at, axis)))(x.ravel() if axis is None else x, 0 if axis is None else axis)",
     ),
+    positions: &[1],
     ..OpDef::COMPOSITE
 };
 
@@ -150,6 +151,7 @@ pub static EMBEDDING: OpDef = OpDef {
         "i((), 5), f((5, 2))",
     ])
     .against("lambda data, weight, *dims: weight[data]"),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 
@@ -206,6 +208,7 @@ pub static ONE_HOT_ROWS: OpDef = OpDef {
         "lambda x, d, on, off, t: numpy.where(numpy.arange(d) == x[..., None], on, off).astype(t)",
     ),
     batch: Batch::Leading(&[0]),
+    positions: &[0],
     ..OpDef::DEFAULT
 };
 
@@ -255,6 +258,7 @@ pub static ONE_HOT: OpDef = OpDef {
     },
     probe: Probe::calls(&["i((2, 3), 4), 4", "i((2,), 9), 4, 5.0, -1.0, 'int32'", "i((), 3), 3"])
         .against("lambda x, depth, on=1.0, off=0.0, dtype='float32': numpy.where(numpy.arange(depth) == x[..., None], on, off).astype(dtype)"),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 
@@ -287,6 +291,7 @@ pub static GATHER_ND: OpDef = OpDef {
         "f((2, 3, 2)), i((3, 0), 2)",
     ])
     .against("lambda x, i: x[tuple(i)]"),
+    positions: &[1],
     ..OpDef::COMPOSITE
 };
 
@@ -330,6 +335,7 @@ pub static SCATTER_ND: OpDef = OpDef {
     .against(
         "lambda y, at, shape: (lambda z: (z.__setitem__(tuple(at), y), z)[1])(numpy.zeros(shape))",
     ),
+    positions: &[1],
     ..OpDef::COMPOSITE
 };
 
@@ -353,6 +359,7 @@ pub static NPX_INDEX_ADD: OpDef = OpDef {
     }),
     probe: Probe::calls(&["f((3, 4)), i((2, 5), 3), f((5,))", "f((3, 4)), i((4,), 3), f((4,))"])
         .against("lambda a, at, v: (lambda z: (numpy.add.at(z, tuple(at) if at.ndim > 1 else at, v), z)[1])(a.copy())"),
+    positions: &[1],
     ..OpDef::COMPOSITE
 };
 
@@ -375,6 +382,7 @@ pub static NPX_INDEX_UPDATE: OpDef = OpDef {
     }),
     probe: Probe::calls(&["f((3, 4)), i((2, 5), 3), f((5,))", "f((3, 4)), i((4,), 3), f((1, 4))"])
         .against("lambda a, at, v: (lambda z: (z.__setitem__(tuple(at) if at.ndim > 1 else at, v), z)[1])(a.copy())"),
+    positions: &[1],
     ..OpDef::COMPOSITE
 };
 

@@ -79,6 +79,7 @@ pub static TAKE: OpDef = OpDef {
         "f((3, 4)), i((5,), 9) - 4, 1, mode='wrap'",
         "f((3, 4)), i((5,), 9) - 4, 1, mode='clip'",
     ]),
+    positions: &[1],
     ..OpDef::COMPOSITE
 };
 
@@ -131,6 +132,7 @@ pub static COMPRESS: OpDef = OpDef {
         "b((4,)), f((5,)), 0",
         "b((5,)), f((5,)), -1",
     ]),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 
@@ -155,6 +157,7 @@ pub static EXTRACT: OpDef = OpDef {
         )?)
     }),
     probe: Probe::calls(&["b((3, 4)), f((3, 4))", "b((2,)), f((3,))"]),
+    positions: &[0],
     ..OpDef::COMPOSITE
 };
 

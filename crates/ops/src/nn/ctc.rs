@@ -58,6 +58,7 @@ pub static CTC_PATHS: OpDef = OpDef {
         "f((6, 3)), np.array([[0, 0, 0], [0, 0, 1]]), np.array([3, 1]), np.array([0, 4, 6])",
     ])
     .ulp(64),
+    positions: &[1, 2, 3],
     ..OpDef::DEFAULT
 };
 
@@ -99,6 +100,7 @@ pub static CTC_PATHS_GRADIENT: OpDef = OpDef {
     }),
     cost: Cost::PerKiB(40_000),
     probe: Probe::calls(&["f((4, 2, 3)), np.array([[0, 0, 0], [0, 0, 1]]), np.array([3, 1]), np.array([4, 2]), f((2,))"]).ulp(64),
+    positions: &[1, 2, 3],
     ..OpDef::DEFAULT
 };
 

@@ -41,6 +41,7 @@ pub static SPARSE_CROSS_ENTROPY: OpDef = OpDef {
         "f((3, 4)), i((3,), 4), -1, 0",
     ])
     .ulp(16),
+    positions: &[1],
     ..OpDef::COMPOSITE
 };
 
@@ -106,6 +107,7 @@ pub static CROSS_ENTROPY: OpDef = OpDef {
     cost: Cost::PerKiB(500),
     probe: Probe::calls(&["f((3, 4)), i((3,), 4)"]).ulp(16),
     batch: Batch::Axes("axis"),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -148,6 +150,7 @@ pub static CROSS_ENTROPY_GRADIENT: OpDef = OpDef {
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::PerKiB(500),
     probe: Probe::calls(&["f((3, 4)), i((3,), 4), f((3,)), f((3,))"]).ulp(16),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 

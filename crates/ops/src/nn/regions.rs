@@ -57,6 +57,7 @@ pub static ROI_LARGEST: OpDef = OpDef {
         "f((2, 3, 6, 5)), np.array([[0, 0, 0, 3, 4], [1, 1.2, 2, 3, 5.6], [-1, 0, 0, 1, 1]]), (2, 3), 1.0",
         "f((1, 1, 4, 4)), np.array([[0, -3, -2, 20, 30]]), (2, 2), 0.5",
     ]),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -149,6 +150,7 @@ pub static ROI_ALIGN: OpDef = OpDef {
         "f((2, 4, 6, 5)), np.array([[0, 0, 0, 9, 8], [1, 1.2, 2, 3, 5.6]]), (2, 2), 0.5, 2, True, True",
     ])
     .ulp(64),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -210,6 +212,7 @@ pub static ROI_ALIGN_SPREAD: OpDef = OpDef {
         "f((2, 3, 2, 3)), np.array([[0, 0, 0, 3, 4], [1, 1.2, 2, 3, 5.6]]), (2, 3), 1.0, -1, False, False, (2, 3, 6, 5)",
     ])
     .ulp(64),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 

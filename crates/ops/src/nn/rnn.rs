@@ -84,6 +84,7 @@ pub static RNN: OpDef = OpDef {
         "f((3, 2, 2)), f((24,)), f((2, 2, 2)), None, np.array([3, 1]), 'rnn_tanh', 2, 2, state_outputs=True, use_sequence_length=True",
     ])
     .ulp(64),
+    positions: &[4],
     ..OpDef::COMPOSITE
 };
 

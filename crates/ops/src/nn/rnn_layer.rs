@@ -94,6 +94,7 @@ pub static RNN_LAYER: OpDef = OpDef {
         "f((3, 2, 2)), f((6, 2)), f((6, 2)), f((6,)), f((6,)), f((2, 2)), None, np.array([3, 1]), 'gru', reverse=True",
     ])
     .ulp(64),
+    positions: &[7],
     ..OpDef::DEFAULT
 };
 
@@ -128,6 +129,7 @@ pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::Of(|cx| cost_ns(cx, 2)),
     probe: Probe::calls(&["f((1, 1, 1)), f((1, 1)), f((1, 1)), f((1,)), f((1,)), f((1, 1)), None, None, f((1, 1, 1)), f((1,)), f((1, 1, 1)), None, None, 'rnn_tanh'"]).ulp(64),
+    positions: &[7],
     ..OpDef::DEFAULT
 };
 

@@ -72,6 +72,7 @@ pub static SEQUENCE_MASK: OpDef = OpDef {
         "f((2, 3, 4)), i((2,), 4), True, 7.5, 1",
         "f((3, 2))",
     ]),
+    positions: &[1],
     ..SEQUENCES
 };
 
@@ -113,6 +114,7 @@ pub static SEQUENCE_LAST: OpDef = OpDef {
         "f((2, 3, 4)), i((2,), 3) + 1, True, 1",
         "f((3, 2))",
     ]),
+    positions: &[1],
     ..SEQUENCES
 };
 
@@ -145,6 +147,7 @@ pub static SEQUENCE_REVERSE: OpDef = OpDef {
         cx.done(take_along_axis(x, &at, 0, "raise")?)
     }),
     probe: Probe::calls(&["f((3, 2)), i((2,), 4), True", "f((3, 2, 2))"]),
+    positions: &[1],
     ..SEQUENCES
 };
 

@@ -79,6 +79,7 @@ pub static SOFTMAX: OpDef = OpDef {
         since: 13,
     },
     batch: Batch::Axes("axis"),
+    positions: &[1],
     ..SOFTMAX_LIKE
 };
 
@@ -102,6 +103,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
         since: 13,
     },
     batch: Batch::Axes("axis"),
+    positions: &[1],
     ..SOFTMAX_LIKE
 };
 
@@ -149,6 +151,7 @@ pub static SOFTMAX_GRADIENT: OpDef = OpDef {
     cost: Cost::PerKiB(200),
     probe: Probe::calls(&["f((3, 4)), f((3, 4))", "f((3, 4)), f((3, 4)), 0, log=True"]).ulp(16),
     batch: Batch::Axes("axis"),
+    positions: &[2],
     ..OpDef::DEFAULT
 };
 

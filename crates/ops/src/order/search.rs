@@ -131,6 +131,7 @@ pub static SEARCHSORTED: OpDef = OpDef {
         "np.arange(5), 2.5",
         "np.arange(4)[::-1], i((3,), 5), 'left', np.arange(4)[::-1]",
     ]),
+    positions: &[2],
     ..OpDef::COMPOSITE
 };
 
@@ -417,5 +418,6 @@ pub static BINCOUNT: OpDef = OpDef {
         Ok(grads)
     }),
     probe: Probe::calls(&["i((9,), 5)", "i((9,), 5), f((9,))", "i((4,), 3), None, 7"]),
+    positions: &[0],
     ..OpDef::DEFAULT
 };

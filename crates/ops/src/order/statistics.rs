@@ -102,6 +102,7 @@ pub static SELECT_EACH: OpDef = OpDef {
     }),
     probe: Probe::calls(&["f((3, 5)), i((3, 2), 5)", "f((4,)), i((1,), 4)"])
         .against("lambda x, ranks: numpy.take_along_axis(numpy.sort(x), ranks, -1)"),
+    positions: &[1],
     ..RANKED
 };
 
@@ -126,6 +127,7 @@ pub static ARGSELECT_EACH: OpDef = OpDef {
     probe: Probe::calls(&["f((3, 5)), i((3, 2), 5)"]).against(
         "lambda x, ranks: numpy.take_along_axis(numpy.argsort(x, kind='stable'), ranks, -1)",
     ),
+    positions: &[1],
     ..RANKED
 };
 

@@ -302,6 +302,7 @@ pub static RANDOM_MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
     }),
     rng: Rng::Blocks(|n| n),
     cost: Cost::PerKiB(4000),
+    positions: &[0],
     ..DRAW
 };
 

@@ -411,6 +411,7 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
         cx.done(drawn.reshape(&shape)?)
     }),
     form: Form::Plain,
+    positions: &[0],
     ..DISTRIBUTION
 };
 

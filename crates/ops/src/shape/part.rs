@@ -1,6 +1,6 @@
 //! Slices and splits along one axis, and their gradients.
 
-use mxnet_tensor::{Dims, IndexItem, normalize_axis};
+use mxnet_tensor::{Dims, IndexItem, Storage, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -217,18 +217,16 @@ pub static UNSTACK: OpDef = OpDef {
         };
         if Flags::current().may_move() {
             // Nothing is recorded or intercepted: build the views directly from layouts.
-            return slices
-                .map(|i| alone(x.seen_as(x.layout().select(axis as isize, i)?)))
-                .collect();
+            return several(cx, slices, |i| {
+                alone(x.seen_as(x.layout().select(axis as isize, i)?))
+            });
         }
         let mut key = vec![IndexItem::ALL; axis];
         key.push(IndexItem::Int(0));
-        slices
-            .map(|i| {
-                key[axis] = IndexItem::Int(i);
-                alone(x.index(key.iter().cloned().collect())?)
-            })
-            .collect()
+        several(cx, slices, |i| {
+            key[axis] = IndexItem::Int(i);
+            alone(x.index(key.iter().cloned().collect())?)
+        })
     }),
     bundle: |_| Bundle::Tuple,
     probe: Probe::calls(&[
@@ -268,15 +266,7 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
         let (each, longer) = (n / sections, n % sections);
         let start = |i: usize| i * each + i.min(longer);
         let mut bounds = SmallVec::new();
-        let room = size_of::<Array>().checked_mul(sections);
-        if room.is_none_or(|bytes| bytes > isize::MAX as usize)
-            || Vec::<Array>::new().try_reserve_exact(sections).is_err()
-        {
-            return Err(Error::memory(
-                cx.op.name,
-                format!("there is no memory for {sections} arrays"),
-            ));
-        }
+        check_room(cx, sections)?;
         bounds.extend((0..sections).map(|i| (start(i), start(i + 1))));
         bounds
     } else {
@@ -292,10 +282,48 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
             .map(|(a, b)| (a, b.max(a)))
             .collect()
     };
-    bounds
-        .into_iter()
-        .map(|(start, stop)| narrow(x, axis, start, stop))
-        .collect()
+    several(cx, bounds.into_iter(), |(start, stop)| {
+        narrow(x, axis, start, stop)
+    })
+}
+
+/// Bytes of an array with a storage of its own, and of what a call leaves behind while it runs.
+const ARRAY_BYTES: usize = size_of::<Array>() + 2 * size_of::<Storage>();
+
+/// Checks that there is memory for `count` arrays and what belongs to them: an allocation of a single one cannot fail with an error.
+fn check_room(cx: &CompositeCx, count: usize) -> Result<()> {
+    let bytes = count.checked_mul(ARRAY_BYTES);
+    match bytes.map(|bytes| Vec::<u8>::new().try_reserve_exact(bytes)) {
+        Some(Ok(())) => Ok(()),
+        _ => Err(Error::memory(
+            cx.op.name,
+            format!("there is no memory for {count} arrays"),
+        )),
+    }
+}
+
+/// The outputs that `make` returns for each of `items`.
+fn several<T>(
+    cx: &CompositeCx,
+    items: impl ExactSizeIterator<Item = T>,
+    mut make: impl FnMut(T) -> Result<Array>,
+) -> Result<Outputs> {
+    const MANY: usize = 1024;
+    let count = items.len();
+    if count >= MANY {
+        check_room(cx, count)?;
+    }
+    let mut outputs = Outputs::new();
+    if outputs.try_reserve_exact(count).is_err() {
+        return Err(Error::memory(
+            cx.op.name,
+            format!("there is no memory for {count} arrays"),
+        ));
+    }
+    for item in items {
+        outputs.push(make(item)?);
+    }
+    Ok(outputs)
 }
 
 /// The elements `start` to `stop` along `axis`, as a view.

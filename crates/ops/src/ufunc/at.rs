@@ -39,6 +39,7 @@ pub static AT: OpDef = OpDef {
         "np.zeros((4,)), i((6,), 4), f((6,)), 'add', 'float32'",
         "np.ones((2, 3)), i((3,), 6), None, 'negative', 'float32'",
     ]),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 

@@ -17,11 +17,26 @@ pub fn finish(py: Python<'_>, op: &'static OpDef, outputs: &mut Outputs) -> PyRe
     if outputs.len() == 1 {
         return Ok(PyArray::wrap_output(py, op, outputs)?.into_any());
     }
-    let items: SmallVec<[Py<PyArray>; 4]> = outputs
-        .drain(..)
-        .map(|y| PyArray::wrap_made(py, op, y))
-        .collect::<PyResult<_>>()?;
-    Ok(PyTuple::new(py, items)?.into_any().unbind())
+    let results = outputs.drain(..);
+    tuple_of(py, results.map(|y| PyArray::wrap_made(py, op, y)))
+}
+
+/// The results of a call as a tuple. A lack of memory for many of them is an error.
+fn tuple_of(
+    py: Python<'_>,
+    results: impl ExactSizeIterator<Item = PyResult<Py<PyArray>>>,
+) -> PyResult<Py<PyAny>> {
+    const MANY: usize = 1024;
+    if results.len() < MANY {
+        let items: SmallVec<[Py<PyArray>; 4]> = results.collect::<PyResult<_>>()?;
+        return Ok(PyTuple::new(py, items)?.into_any().unbind());
+    }
+    // Creating a tuple by its length panics if there is no memory.
+    let items = PyList::empty(py);
+    for result in results {
+        items.append(result?)?;
+    }
+    Ok(py.get_type::<PyTuple>().call1((items,))?.unbind())
 }
 
 /// As [`finish`]; a result that is a view of one of `sources` has it as its base.
@@ -39,11 +54,8 @@ pub fn finish_of<'a, 'py: 'a>(
     {
         return Ok(wrap_of(py, op, y, sources)?.into_any());
     }
-    let items: SmallVec<[Py<PyArray>; 4]> = outputs
-        .drain(..)
-        .map(|y| wrap_of(py, op, y, sources.clone()))
-        .collect::<PyResult<_>>()?;
-    Ok(PyTuple::new(py, items)?.into_any().unbind())
+    let results = outputs.drain(..);
+    tuple_of(py, results.map(|y| wrap_of(py, op, y, sources.clone())))
 }
 
 /// A Python object for an output, which may be a view of one of `sources`.
@@ -91,12 +103,7 @@ pub fn finish_as(
         Bundle::List => match number {
             0 => PyList::empty(py).into_any().unbind(),
             1 => PyList::new(py, [result])?.into_any().unbind(),
-            _ => result
-                .bind(py)
-                .cast::<PyTuple>()?
-                .to_list()
-                .into_any()
-                .unbind(),
+            _ => py.get_type::<PyList>().call1((result,))?.unbind(),
         },
     })
 }
