@@ -30,7 +30,7 @@ def changed(value, change):
 
 
 def test_marked_parameters_are_arrays_that_are_only_read():
-    assert {"gather", "take", "nonzero", "segment_sum", "csr_matmul", "apply_at"} <= set(POSITIONS)
+    assert {"gather", "take", "nonzero", "ragged_sum", "csr_matmul", "apply_at"} <= set(POSITIONS)
     for name in POSITIONS:
         entry = ENTRIES[name]
         assert set(entry["positions"]) <= {p for p, kind, _ in entry["params"] if kind.startswith("array")}
@@ -140,12 +140,11 @@ CALLS = [
     "op['csr_matmul_dense'](x, i, p, m)",
     "op['csr_sampled_dense'](m, m, i, p)",
     "op['csr_add'](x, i, p, x, i, p)",
-    "op['segment_sum'](m, p)",
-    "op['segment_spread'](x, p)",
-    "op['segment_softmax'](x, p)",
+    "op['segment_max'](m, p)",
+    "op['ragged_softmax'](x, p)",
     "op['ragged_sum'](m, p)",
     "op['ragged_argsort'](m, p)",
-    "op['ragged_expand'](x, p)",
+    "op['ragged_expand'](x, p, n)",
 ]
 
 
