@@ -1,6 +1,7 @@
 """Programs of other tests, compiled: the coverage table, writes in place, training steps of four networks."""
 
 import warnings
+from typing import Any
 
 import numpy
 import pytest
@@ -147,3 +148,17 @@ def test_training_steps(build, optimizer):
     expected = trained(build, optimizer, "as it is")
     assert trained(build, optimizer, "hybridized") == expected
     assert trained(build, optimizer, "whole step") == expected
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest", "hazen", "averaged_inverted_cdf"])
+def test_nan_quantiles_of_rows_with_other_numbers_of_elements(method: str) -> None:
+    generator = numpy.random.default_rng(3)
+    x = generator.normal(size=(6, 7)).astype("float32")
+    x[numpy.tril_indices(6)] = numpy.nan
+
+    def quantiles(x: Any) -> Any:
+        return np.nanquantile(x, [0.1, 0.5, 0.9], axis=1, method=method)
+
+    found = mx.jit(quantiles)(np.array(x))
+    assert numpy.array_equal(found.asnumpy(), quantiles(np.array(x)).asnumpy(), equal_nan=True)
+    assert np.isnan(found[:, -1]).sum() == 0

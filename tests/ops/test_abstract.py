@@ -66,8 +66,6 @@ LOOKS = {
     "np.linalg.eigvals(spd)",
     "np.nanargmax(x)",
     "np.nanargmin(x)",
-    "np.nanpercentile(x, 30)",
-    "np.nanquantile(x, 0.3)",
     "np.piecewise(v, [v < 1, v >= 1], [lambda v: v * 2, lambda v: v * v])",
     "np.polyfit(t, t * t, 2)",
     "np.random.default_rng(0).multivariate_normal(v[:4], spd)",

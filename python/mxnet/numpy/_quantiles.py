@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy
 from numpy.typing import ArrayLike
 
 from mxnet import _core
@@ -158,7 +159,9 @@ def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[
         if _dtypes.isdtype(given.dtype, "complex floating"):
             raise TypeError(f"{name}: `q` must be real, found {given.dtype}")
         shape = given.shape
-        values = [each / scale for each in given.reshape(-1).astype("float64").tolist()]
+        # Arrays that are made while a function is traced have no values; those of Python and of NumPy have.
+        known = given if isinstance(q, ndarray) else numpy.asarray(q, given.dtype)
+        values = [each / scale for each in known.reshape(-1).astype("float64").tolist()]
         dtype = _inexact(given).dtype
     if not all(0 <= each <= 1 for each in values):
         what = "Percentiles" if scale == 100 else "Quantiles"

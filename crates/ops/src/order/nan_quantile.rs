@@ -14,7 +14,7 @@ use crate::elementwise::logic::LOGICAL_NOT;
 use crate::elementwise::select::choose;
 use crate::elementwise::special::ISNAN;
 use crate::error::Result;
-use crate::index::gather_along;
+use crate::index::{gather_along, take};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, OpDef, Probe};
 use crate::shape::{concatenate, narrow};
@@ -73,7 +73,7 @@ pub static NANQUANTILE: OpDef = OpDef {
     name: "nanquantile",
     params: QUANTILE.params,
     doc: "Quantiles of the probabilities `q` over `axis` (all axes for None) of the elements that are no NaN: of shape (len(q), ...); NaN where there is \
-          none. Otherwise as `quantile`. The numbers of elements are waited for.",
+          none. Otherwise as `quantile`. Outside of traced functions the numbers of elements are waited for.",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let probabilities = cx.floats("q");
@@ -91,24 +91,35 @@ pub static NANQUANTILE: OpDef = OpDef {
             let nan = creation::full(&shape, Scalar::F64(f64::NAN), dtype, x.device())?;
             return cx.done(rows.kept(&nan, 1)?);
         }
-        let number: Vec<i64> = counts(&rows.x)?.to_vec()?;
-        let (mut ranks, mut parts) = (Vec::new(), Vec::new());
-        for &n in &number {
-            for &q in probabilities {
-                let (low, high, part) = match n {
-                    0 => (0, 0, f64::NAN),
-                    n => bracket(method, n as usize, q),
-                };
-                ranks.extend([low as i64, high as i64]);
-                parts.push(part);
-            }
-        }
         let (k, last) = (probabilities.len(), rows.x.ndim() - 1);
-        let shape = |len: usize| -> Dims { rows.x.shape()[..last].iter().copied().chain([len]).collect() };
-        let ranks = Array::from_slice(&ranks, &shape(2 * k))?.to_device(x.device())?;
-        let parts = Array::from_slice(&parts, &shape(k))?
-            .to_device(x.device())?
-            .astype(dtype)?;
+        let brackets = |numbers: &[i64], lead: &[usize]| -> Result<(Array, Array)> {
+            let (mut ranks, mut parts) = (Vec::new(), Vec::new());
+            for &n in numbers {
+                for &q in probabilities {
+                    let (low, high, part) = match n {
+                        0 => (0, 0, f64::NAN),
+                        n => bracket(method, n as usize, q),
+                    };
+                    ranks.extend([low as i64, high as i64]);
+                    parts.push(part);
+                }
+            }
+            let shape = |len: usize| -> Dims { lead.iter().copied().chain([len]).collect() };
+            let ranks = Array::from_slice(&ranks, &shape(2 * k))?.to_device(x.device())?;
+            let parts = Array::from_slice(&parts, &shape(k))?.to_device(x.device())?;
+            Ok((ranks, parts.astype(dtype)?))
+        };
+        let (number, lead) = (counts(&rows.x)?, &rows.x.shape()[..last]);
+        let (ranks, parts) = match number.is_abstract() {
+            false => brackets(&number.to_vec()?, lead)?,
+            // While a function is traced the numbers of elements are not known: a table has the ranks for each.
+            true => {
+                let all: Vec<i64> = (0..=rows.len() as i64).collect();
+                let (ranks, parts) = brackets(&all, &[all.len()])?;
+                let number = number.reshape(lead)?;
+                (take(&ranks, &number, 0, "clip")?, take(&parts, &number, 0, "clip")?)
+            }
+        };
         let found = invoke1(&SELECT_EACH, &[&rows.x, &ranks], &Attrs::none())?.astype(dtype)?;
         let mut quantiles = Vec::new();
         for i in 0..k {
