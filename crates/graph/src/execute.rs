@@ -315,23 +315,12 @@ impl Executable {
             if from.is_foreign() {
                 arena.kept.lock().push(from.clone());
                 if !is_in_arena(output) {
-                    keep_with(output.storage(), from)?;
+                    output.storage().packed_forms().keep(from.clone());
                 }
             }
         }
         Ok(())
     }
-}
-
-/// Keeps `from` as long as `to`, which has a copy of its elements: as another form of them.
-fn keep_with(to: &Arc<Storage>, from: &Arc<Storage>) -> Result<()> {
-    let key = [u64::MAX, from.ptr() as u64];
-    // A form is made at the second request.
-    for _ in 0..2 {
-        to.packed_forms()
-            .get::<Error>(&key, 0, || Ok(from.clone()))?;
-    }
-    Ok(())
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! Other forms of the elements of a storage, kept until the elements change: weights that a kernel has packed.
 
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use crate::Storage;
 use crate::error::TensorError;
@@ -10,7 +10,13 @@ const MAX_FORMS: usize = 8;
 
 /// The forms of one storage.
 #[derive(Default)]
-pub struct PackedForms(Mutex<Vec<Form>>);
+pub struct PackedForms(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    forms: Vec<Form>,
+    companions: Vec<Arc<Storage>>,
+}
 
 /// One form.
 struct Form {
@@ -36,11 +42,12 @@ impl PackedForms {
         make: impl FnOnce() -> Result<Arc<Storage>, E>,
     ) -> Result<Option<Arc<Storage>>, E> {
         // A thread that does not exist in a forked child may hold the lock for ever.
-        let mut forms = match self.0.try_lock() {
-            Ok(forms) => forms,
-            Err(TryLockError::Poisoned(forms)) => forms.into_inner(),
+        let mut kept = match self.0.try_lock() {
+            Ok(kept) => kept,
+            Err(TryLockError::Poisoned(kept)) => kept.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(None),
         };
+        let forms = &mut kept.forms;
         let Some(form) = forms.iter_mut().find(|form| form.key == key) else {
             if forms.len() >= MAX_FORMS {
                 forms.remove(0);
@@ -62,6 +69,14 @@ impl PackedForms {
             form.bytes = Some(make()?);
         }
         Ok(form.bytes.clone())
+    }
+
+    /// Keeps another storage until this one is freed.
+    pub fn keep(&self, other: Arc<Storage>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.companions.iter().any(|x| Arc::ptr_eq(x, &other)) {
+            kept.companions.push(other);
+        }
     }
 }
 
@@ -116,7 +131,7 @@ mod tests {
         for key in 0..100 {
             forms.get(&[key], 0, || Storage::allocate(64, Device::CPU))?;
         }
-        assert_eq!(forms.0.lock().map_or(0, |forms| forms.len()), MAX_FORMS);
+        assert_eq!(forms.0.lock().map_or(0, |kept| kept.forms.len()), MAX_FORMS);
         Ok(())
     }
 }
