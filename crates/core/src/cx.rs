@@ -309,7 +309,7 @@ impl<'a> KernelCx<'a> {
         let Some(writes) = storage.var().writes_if_read() else {
             return Ok(None);
         };
-        if storage.is_shared() || !storage.device().is_host() {
+        if storage.is_shared_while_held() || !storage.device().is_host() {
             return Ok(None);
         }
         let layout = tensor.layout();
@@ -454,19 +454,29 @@ impl OwnedKernelCx {
 ///
 /// # Errors
 /// [`Error::Memory`], and what `run` reports.
+#[inline]
 pub(crate) fn with_own_positions<R>(
     op: &OpDef,
     inputs: &[Option<&Tensor>],
     copy: impl Fn(&Tensor) -> Result<Tensor>,
     run: impl FnOnce(&[Option<Tensor>]) -> Result<R>,
 ) -> Result<Option<R>> {
+    // Nearly all calls end here.
+    if !inputs
+        .iter()
+        .flatten()
+        .any(|x| x.storage().is_shared_while_held())
+    {
+        return Ok(None);
+    }
     let arguments = || {
         let given = op.positions.iter();
         given.flat_map(|&p| arguments_of(op, inputs.len(), p))
     };
     let is_shared = |i: usize| {
         let storage = inputs[i].map(Tensor::storage);
-        storage.is_some_and(|s| s.is_shared() && s.device().is_host() && !s.is_abstract())
+        storage
+            .is_some_and(|s| s.is_shared_while_held() && s.device().is_host() && !s.is_abstract())
     };
     if !arguments().any(is_shared) {
         return Ok(None);

@@ -53,7 +53,9 @@ pub(crate) fn run_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
 
 /// Executes a call of an operator that has no kernel.
 fn run_body(call: &Call) -> Result<Outputs> {
+    let is_shared = |x: &&Array| x.tensor().storage().is_shared_while_held();
     if !call.op.positions.is_empty()
+        && call.inputs.iter().flatten().any(is_shared)
         && let Some(outputs) = run_with_own_positions(call)?
     {
         return Ok(outputs);

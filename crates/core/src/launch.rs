@@ -462,6 +462,7 @@ pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
 }
 
 /// Runs a kernel that checks positions and then uses them.
+#[inline]
 fn with_checked_positions(body: fn(&KernelCx) -> Result<()>, work: &KernelCx) -> Result<()> {
     let copy = |x: &Tensor| own_copy(x, work.threads);
     let done = with_own_positions(work.op, work.inputs, copy, |own| {

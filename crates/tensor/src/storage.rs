@@ -313,6 +313,12 @@ impl Storage {
         self.is_shared.load(Ordering::Relaxed)
     }
 
+    /// As [`Storage::is_shared`], without its fences, which cost as much as reading a few elements: for a caller that has just acquired the variable.
+    #[inline]
+    pub fn is_shared_while_held(&self) -> bool {
+        self.is_shared.load(Ordering::Acquire)
+    }
+
     /// Marks the bytes as visible to code outside the library. Operations that were pushed before may still be running.
     pub fn mark_shared(&self) {
         self.is_shared.store(true, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use crate::real::{Real, Shared};
 
 /// # Safety
 /// Same as for `rnn::forward`.
+#[allow(clippy::too_many_arguments, reason = "the operator's operands")]
 pub(super) unsafe fn run<T: Panels>(
     threads: &dyn Threads,
     g: &Rnn,

@@ -34,7 +34,7 @@ pub(super) fn is_open(x: &Array, y: &Array) -> bool {
 /// # Errors
 /// [`crate::Error::Memory`].
 pub(super) fn private_copy(index: &Array) -> Result<Option<Array>> {
-    let is_shared = index.tensor().storage().is_shared();
+    let is_shared = index.tensor().storage().is_shared_while_held();
     is_shared.then(|| index.copy()).transpose()
 }
 

@@ -64,7 +64,7 @@ fn written(
     let chosen = match chosen.copy(chooser) {
         Some(copied) => copied,
         // Code outside the library can change the positions between the check and the write.
-        None if chooser.tensor().storage().is_shared() => return false,
+        None if chooser.tensor().storage().is_shared_while_held() => return false,
         None => {
             num_reads = 1;
             chooser.tensor().data_ptr()
