@@ -127,7 +127,8 @@ pub fn launch(
     engine().push_checked(op, &mut crate::interrupt::is_requested)?;
     // Code outside the library can see these bytes at any time (DLPack, buffer protocol): wait, so that it never finds an incomplete result.
     if is_shared {
-        for x in outputs {
+        let changed = call.cx();
+        for x in outputs.iter().chain(changed.mutated().map(|(_, x)| x)) {
             x.wait_to_read()?;
         }
     }
