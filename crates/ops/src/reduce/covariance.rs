@@ -19,6 +19,7 @@ use crate::interp::Flags;
 use crate::invoke::{invoke_with, invoke1, only};
 use crate::opdef::{Cpu, OpDef, Probe, Warned};
 use crate::reduce::fold::{ANY, averaged};
+use crate::reduce::masked::empty;
 use crate::shape::{concatenate, narrow};
 use crate::{Array, Outputs, Tuple, creation, floats, interp};
 
@@ -34,6 +35,10 @@ pub static AVERAGE: OpDef = OpDef {
     ],
     doc: "Mean over `axis` (all axes for None), of elements times `weights` (of the shape of `a`, or of its shape along `axis`) over the sums of the \
           weights, which `returned` asks for, too. Weights that sum to 0 give NaN or infinity.",
+    warns: Some(|cx| match cx.opt(1) {
+        Some(_) => Ok(None),
+        None => empty(cx),
+    }),
     cpu: Cpu::Composite(average),
     probe: Probe::calls(&[
         "f((3, 4))",
