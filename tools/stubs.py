@@ -159,7 +159,7 @@ FUNCTIONS = {
     "is_recording": "builtins.bool",
     "is_training": "builtins.bool",
     "mark_variables": "None",
-    "memory_place": "tuple[int, int, builtins.bool, builtins.bool]",
+    "memory_location": "tuple[int, int, builtins.bool, builtins.bool]",
     "num_gpus": "int",
     "num_threads": "int",
     "numpy_promotion": "builtins.bool",

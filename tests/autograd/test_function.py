@@ -131,12 +131,12 @@ def test_outputs_that_are_inputs_stay_the_users_arrays():
             return dy * 3
 
     x = variable([1.0])
-    place = _core.graph_place(x)
+    place = _core.tape_entry(x)
     with autograd.record():
         y = Same()(x)
         slope = autograd.grad(y * x, x, create_graph=True)
     assert slope.item() == 1 + 3
-    assert _core.graph_place(x) == place
+    assert _core.tape_entry(x) == place
 
 
 def keeps_result(function, x):

@@ -27,7 +27,8 @@ FAMILIES = {
     """,
     "networks": """
         pooling pooling_gradient pooling_select attention attention_gradient rnn_layer
-        rnn_layer_gradient cut cross_entropy cross_entropy_gradient ctc_paths ctc_paths_gradient
+        rnn_layer_gradient split_vector cross_entropy cross_entropy_gradient ctc_paths
+        ctc_paths_gradient
         sldwin_atten_score sldwin_atten_context sldwin_atten_spread dropout_mask checked_parameter wald_path
     """,
     "optimizers": """

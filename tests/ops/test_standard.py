@@ -95,7 +95,7 @@ WITHOUT_ORACLE = {
     "sldwin_atten_score": "tests/npx/test_neighbours.py",
     "sldwin_atten_spread": "tests/npx/test_neighbours.py",
     "ctc_paths_gradient": "tests/nn/test_ctc.py",
-    "cut": "tests/nn/test_rnn.py",
+    "split_vector": "tests/nn/test_rnn.py",
     "deconvolution": "tests/nn/test_convolution.py",
     "dropout": "tests/nn/test_linear.py",
     "fully_connected": "tests/nn/test_linear.py",

@@ -16,8 +16,8 @@ use crate::args::{Args, Attrs, ParamKind, Value};
 use crate::autograd::graph_input;
 use crate::builtins::builtins;
 use crate::error::{Error, Result, Tuple};
-use crate::interp::{self, Interpreter, Scope, expand, with_interpreter, without_interpreters};
 use crate::invoke::{Call, dispatch, invoke1};
+use crate::mode::{self, Interpreter, Scope, expand, with_interpreter, without_interpreters};
 use crate::opdef::{Cpu, OpDef, Rng};
 use crate::{Array, Outputs};
 
@@ -175,7 +175,7 @@ impl BatchCx<'_> {
         arrays
             .map(|given| given.array.device())
             .next()
-            .unwrap_or_else(interp::current_device)
+            .unwrap_or_else(mode::current_device)
     }
 
     /// All arrays with the batch axis first.
@@ -397,7 +397,7 @@ impl Batching {
         let batching = Rc::new_cyclic(|this| Batching {
             this: this.clone(),
             size,
-            is_recorded: interp::is_recording(),
+            is_recorded: mode::is_recording(),
             known: RefCell::default(),
             limit: Cell::new(64),
         });
@@ -519,8 +519,8 @@ impl Interpreter for Batching {
             results: &examples,
         };
         let all = {
-            let is_recorded = self.is_recorded && interp::is_recording();
-            let _scope = Scope::enter(is_recorded, interp::is_training());
+            let is_recorded = self.is_recorded && mode::is_recording();
+            let _scope = Scope::enter(is_recorded, mode::is_training());
             cx.results()?
         };
         let mut outputs = Outputs::new();

@@ -10,7 +10,7 @@ use mxnet_engine::{Mode, engine};
 use mxnet_tensor::{Promotion, memory, promotion, set_promotion};
 
 use crate::error::{Error, Result};
-use crate::{blas, origin, plan};
+use crate::{blas, call_site, plan};
 
 /// The value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,9 +246,9 @@ static KEYS: [Key; 9] = [
         "debug_lines",
         "Whether failures that surface later name the line that issued the operation. It costs a little per call.",
         Kind::Bool,
-        || Setting::Bool(origin::is_enabled()),
+        || Setting::Bool(call_site::is_enabled()),
         |value| {
-            origin::set_enabled(value == Setting::Bool(true));
+            call_site::set_enabled(value == Setting::Bool(true));
         },
     ),
     Key::new(

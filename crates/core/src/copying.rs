@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::invoke::{Call, dispatch};
 use crate::launch::{Kernel, cost_ns, launch};
 use crate::opdef::OpDef;
-use crate::{Array, cpu, interp, variants};
+use crate::{Array, cpu, device_kernels, mode};
 
 /// Copies elements, converting their dtype; `to` may overlap `from`.
 pub fn copy_into(from: &Array, to: &Array) -> Result<()> {
@@ -29,7 +29,7 @@ pub fn copy_into_shared(from: &Array, to: &Array) -> Result<()> {
 pub fn kernel_on(device: Device, op: &'static OpDef, own: Kernel) -> Result<Kernel> {
     match device.kind() {
         DeviceKind::Cpu => Ok(own),
-        kind => match variants::find(op, kind) {
+        kind => match device_kernels::find(op, kind) {
             Some(found) => Ok(Kernel::Fn(found, None)),
             None => Err(missing_kernel(op, device)),
         },
@@ -37,7 +37,7 @@ pub fn kernel_on(device: Device, op: &'static OpDef, own: Kernel) -> Result<Kern
 }
 
 fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
-    if interp::Flags::current().is_stacked() {
+    if mode::Flags::current().is_stacked() {
         return match from.device() == to.device() {
             true => copy_as_call(from, to),
             false => copy_as_call(&on_device_of(from, to)?, to),
@@ -83,7 +83,7 @@ fn on_device_of(from: &Array, to: &Array) -> Result<Array> {
 #[inline(never)]
 fn copy_as_call(from: &Array, to: &Array) -> Result<()> {
     // The caller has recorded the write already, or does not want it recorded.
-    let _scope = interp::Scope::enter(false, interp::is_training());
+    let _scope = mode::Scope::enter(false, mode::is_training());
     let (from, to) = (from.detach().broadcast_to(to.shape())?, to.detach());
     let converts = from.is_weak() || from.dtype() != to.dtype();
     let (op, attrs) = match converts {

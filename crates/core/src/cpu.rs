@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::args::Value;
 use crate::array::Element;
-use crate::cx::KernelCx;
+use crate::context::KernelCx;
 use crate::error::Result;
 use crate::launch::{Pool, elem};
 use crate::opdef::Cpu;

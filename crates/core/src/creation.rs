@@ -6,8 +6,8 @@ use crate::Array;
 use crate::args::{Attrs, Value};
 use crate::builtins::builtins;
 use crate::error::Result;
-use crate::interp::Flags;
 use crate::invoke::invoke1;
+use crate::mode::Flags;
 
 /// An array of `value`.
 ///
@@ -30,7 +30,7 @@ pub fn full(shape: &[usize], value: Scalar, dtype: DType, device: Device) -> Res
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Array> {
-    if device.kind() == DeviceKind::Cpu && Flags::current().may_move() {
+    if device.kind() == DeviceKind::Cpu && Flags::current().allows_copies() {
         return Ok(Array::from_tensor(Tensor::zeros(shape, dtype, device)?));
     }
     full(shape, Scalar::I64(0), dtype, device)

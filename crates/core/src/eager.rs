@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
 use crate::builtins::builtins;
-use crate::cx::{CallCx, KernelCx, ViewCx, with_own_positions};
+use crate::context::{CallCx, KernelCx, ViewCx, with_own_positions};
 use crate::error::{Error, Result, Tuple};
 use crate::interrupt::BESIDE_NS;
 use crate::invoke::{Call, dispatch};
@@ -20,11 +20,11 @@ use crate::opdef::{Beyond, Cpu, EagerBody, Inferred, Known, OpDef, Rng, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, creation, interp, interrupt, memory_order, variants};
+use crate::{Array, Outputs, cpu, creation, device_kernels, interrupt, memory_order, mode};
 
 pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
-pub use crate::given::into_outs;
-use crate::given::{check_out, check_writable, takes_result};
+pub use crate::out_arrays::into_outs;
+use crate::out_arrays::{check_out, check_writable, takes_result};
 
 /// Executes a call without recording and below all interpreters. Prepared calls and replayed graphs use it: they were checked when they were
 /// prepared.
@@ -115,7 +115,7 @@ fn run_body_on(call: &Call) -> Result<Outputs> {
         }
         Cpu::Composite(body) => {
             call.device()?;
-            interp::in_body(|| into_outs(call, body(&call.cx())?))
+            mode::in_body(|| into_outs(call, body(&call.cx())?))
         }
     }
 }
@@ -234,10 +234,10 @@ pub fn prepare(call: &Call) -> Result<Plan> {
         return inferred(call, kernel, device, working);
     }
     let on_device = match working.kind() {
-        DeviceKind::Cpu => variants::find(call.op, DeviceKind::Cpu),
-        kind => {
-            Some(variants::find(call.op, kind).ok_or_else(|| missing_kernel(call.op, working))?)
-        }
+        DeviceKind::Cpu => device_kernels::find(call.op, DeviceKind::Cpu),
+        kind => Some(
+            device_kernels::find(call.op, kind).ok_or_else(|| missing_kernel(call.op, working))?,
+        ),
     };
     match call.op.cpu {
         Cpu::Map(rows) => elementwise(call, rows, on_device, device),
@@ -678,8 +678,8 @@ fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
     })? {
         Viewed::Itself => x.detach(),
         Viewed::Computed(op) => {
-            let _paused = interp::Scope::enter(false, interp::is_training());
-            return interp::in_body(|| dispatch(&Call { op, ..*call }));
+            let _paused = mode::Scope::enter(false, mode::is_training());
+            return mode::in_body(|| dispatch(&Call { op, ..*call }));
         }
         Viewed::Shared(layout) => x.seen_as(layout),
         Viewed::Checked { layout, writable } => {
@@ -709,6 +709,6 @@ fn copied(x: &Array) -> Result<Array> {
         outs: &[],
         dtype: None,
     };
-    let _paused = interp::Scope::enter(false, interp::is_training());
-    crate::invoke::only(call.op, interp::in_body(|| dispatch(&call))?)
+    let _paused = mode::Scope::enter(false, mode::is_training());
+    crate::invoke::only(call.op, mode::in_body(|| dispatch(&call))?)
 }

@@ -4,11 +4,11 @@ use mxnet_tensor::{DType, Device};
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::error::{Error, Result};
-use crate::interp::{self, Flags};
+use crate::mode::{self, Flags};
 use crate::opdef::OpDef;
-use crate::{Array, Outputs, autograd, eager, floats};
+use crate::{Array, Outputs, autograd, eager, fp_errors};
 
 /// One call of an operator.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ impl<'a> Call<'a> {
         for x in self.outs.iter().flatten() {
             meet(x)?;
         }
-        Ok(found.unwrap_or_else(interp::current_device))
+        Ok(found.unwrap_or_else(mode::current_device))
     }
 }
 
@@ -167,9 +167,9 @@ pub fn dispatch_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
 #[inline(never)]
 fn intercepted(call: &Call, flags: Flags, outputs: &mut Outputs) -> Result<()> {
     if flags.is_watching() {
-        *outputs = floats::watched(call)?;
+        *outputs = fp_errors::watched(call)?;
     } else if flags.is_stacked() {
-        *outputs = interp::call_top(call)?;
+        *outputs = mode::call_top(call)?;
     } else {
         autograd::record(call, outputs)?;
     }

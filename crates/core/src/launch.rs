@@ -10,8 +10,8 @@ use mxnet_tensor::{DType, Device, DeviceKind, Storage, Tensor, backend_of};
 use smallvec::SmallVec;
 
 use crate::Array;
+use crate::context::{CallCx, KernelCx, OwnedKernelCx, RngState, with_own_positions};
 use crate::cpu;
-use crate::cx::{CallCx, KernelCx, OwnedKernelCx, RngState, with_own_positions};
 use crate::error::{Error, Result};
 use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, OpDef, Rng};
@@ -390,7 +390,7 @@ fn queued_op(
     cost_ns: u64,
     run: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> (Op, bool) {
-    let origin = crate::origin::current();
+    let origin = crate::call_site::current();
     let issued_by = origin.clone();
     let op = Op {
         name: call.op.name,

@@ -3,7 +3,7 @@
 use mxnet_tensor::{Dims, Layout, Strides};
 use smallvec::SmallVec;
 
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::error::Result;
 
 /// A permutation of axes.

@@ -9,9 +9,9 @@ use crate::Array;
 use crate::args::{Attrs, Value};
 use crate::builtins::builtins;
 use crate::error::Result;
-use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::memory_order::has_order;
+use crate::mode::Flags;
 use crate::opdef::OpDef;
 use crate::types::check_element;
 
@@ -123,7 +123,7 @@ impl Array {
     /// [`crate::Error::Shape`] if the number of elements differs.
     pub fn reshape(&self, shape: &[usize]) -> Result<Array> {
         let sizes: SmallVec<[isize; 4]> = shape.iter().map(|&n| n as isize).collect();
-        if Flags::current().may_move()
+        if Flags::current().allows_copies()
             && let Ok(Some(layout)) = self.layout().reshape(&sizes)
         {
             return Ok(self.seen_as(layout));
@@ -142,7 +142,7 @@ impl Array {
     pub fn transpose(&self, axes: Option<&[i64]>) -> Result<Array> {
         let signed: Option<SmallVec<[isize; 4]>> =
             axes.map(|axes| axes.iter().map(|&a| a as isize).collect());
-        if Flags::current().may_move()
+        if Flags::current().allows_copies()
             && let Ok(layout) = self.layout().transpose(signed.as_deref())
         {
             return Ok(self.seen_as(layout));
@@ -161,7 +161,7 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Shape`] if it does not broadcast.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
-        if Flags::current().may_move()
+        if Flags::current().allows_copies()
             && let Ok(layout) = self.layout().broadcast_to(shape)
         {
             let repeated = self.tensor().with_layout(layout).locked(true);
@@ -291,7 +291,7 @@ impl Array {
     /// [`crate::Error::Axis`] if there are fewer than two axes.
     pub fn swap_last(&self) -> Result<Array> {
         let n = self.ndim() as i64;
-        if n >= 2 && Flags::current().is_plain() {
+        if n >= 2 && Flags::current().allows_fast_path() {
             return Ok(self.seen_as(self.layout().swap_axes(-2, -1)?));
         }
         let axes: SmallVec<[i64; 4]> = (0..n - 2).chain([n - 1, n - 2]).collect();
@@ -303,7 +303,7 @@ impl Array {
     /// # Errors
     /// [`crate::Error::Index`] if the key does not fit the axes.
     pub fn index(&self, key: Arc<[IndexItem]>) -> Result<Array> {
-        if Flags::current().may_move()
+        if Flags::current().allows_copies()
             && let Ok(found) = self.layout().index(&key)
         {
             return Ok(self.seen_as(found.view));

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::args::Param;
 use crate::autograd::{GradCx, RowSparse};
 use crate::batching::Batch;
-use crate::cx::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
+use crate::context::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
 use crate::error::Result;
 use crate::invoke::Call;
 use crate::types::Types;

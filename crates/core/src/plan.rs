@@ -12,9 +12,9 @@ use smallvec::SmallVec;
 
 use crate::args::{Value, bits_of};
 use crate::error::Result;
-use crate::interp::{Flags, current_device};
 use crate::invoke::Call;
 use crate::launch::Kernel;
+use crate::mode::{Flags, current_device};
 use crate::opdef::Cpu;
 use crate::{Array, Outputs};
 

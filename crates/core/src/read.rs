@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 
 use crate::array::{Element, count_look};
 use crate::error::{Error, Result};
-use crate::interp::{Scope, is_training};
 use crate::launch::Pool;
-use crate::{Array, cpu, interp, interrupt};
+use crate::mode::{Scope, is_training};
+use crate::{Array, cpu, interrupt, mode};
 
 /// What is copied between two looks whether to stop: some 10 ms.
 const TILE_BYTES: usize = 32 << 20;
@@ -190,7 +190,7 @@ impl ArrayReadGuard<'_> {
 /// # Safety
 /// The memory from `to` on holds the elements at these strides (in elements); it does not overlap them, and nobody else uses it.
 pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
-    let is_stacked = interp::Flags::current().is_stacked();
+    let is_stacked = mode::Flags::current().is_stacked();
     if is_stacked
         || x.len() > cpu::MAX_ONE_BY_ONE_LEN
         || x.device().kind() != DeviceKind::Cpu
@@ -240,11 +240,11 @@ fn copy_in_tiles(from: &Array, to: &Array, threads: &dyn Threads) -> Result<()> 
 pub fn read_all<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<ReadGuard<'a>> {
     count_look();
     let mut vars = SmallVec::<[&Var; 4]>::new();
-    let is_stacked = interp::Flags::current().is_stacked();
+    let is_stacked = mode::Flags::current().is_stacked();
     for x in arrays {
         x.check_values()?;
         if is_stacked {
-            interp::look(x)?;
+            mode::look(x)?;
         }
         if !x.device().is_host() {
             let problem = format!(

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use mxnet_kernels::random::philox;
 
-use crate::cx::RngState;
+use crate::context::RngState;
 
 /// A stream of random numbers: a key, the next counter block, and the number of generators spawned from it.
 ///

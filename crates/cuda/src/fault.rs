@@ -66,7 +66,7 @@ impl Fault {
         cx: &KernelCx,
         describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
     ) -> Result<Fault, TensorError> {
-        let origin = mxnet_core::origin::current();
+        let origin = mxnet_core::call_site::current();
         Ok(Fault {
             slot: Some((take_slot(cx.device.id())?, Box::new(describe))),
             origin: origin.as_deref().unwrap_or("").to_owned(),

@@ -182,7 +182,7 @@ impl Pool {
     }
 
     fn enter(&mut self, address: usize, len_bytes: usize, class_bytes: usize) {
-        let line = mxnet_core::origin::current();
+        let line = mxnet_core::call_site::current();
         let used = Used {
             len_bytes,
             class_bytes,
@@ -220,7 +220,7 @@ impl Pool {
         if groups.len() > NUM_HOLDERS {
             lines.push(format!("  and {} more sizes", groups.len() - NUM_HOLDERS));
         }
-        if !mxnet_core::origin::is_enabled() {
+        if !mxnet_core::call_site::is_enabled() {
             lines.push(
                 "  hint: with `mx.config.set('debug_lines', True)` this list names the lines that made the arrays"
                     .to_owned(),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mxnet_core::interp::{Scope, is_recording};
 use mxnet_core::launch::Kernel;
+use mxnet_core::mode::{Scope, is_recording};
 use mxnet_core::plan::Plan;
 use mxnet_core::tiles::{ArrayForm, Tiles};
 use mxnet_core::{Array, Call, Cpu, Error, Result, cpu, eager};

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use mxnet_core::interp::{Scope, is_training};
 use mxnet_core::launch::{self, unordered};
+use mxnet_core::mode::{Scope, is_training};
 use mxnet_core::{
-    Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, cpu, eager, origin,
+    Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, call_site, cpu, eager,
 };
 use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
 use mxnet_tensor::{DeviceKind, Scalar, Storage, Tensor};
@@ -163,7 +163,7 @@ impl Executable {
             uses.push((storage.clone(), Access::Overwrite));
         }
         let is_shared = arrays.iter().any(|x| x.tensor().storage().is_shared());
-        let origin = origin::current();
+        let origin = call_site::current();
         let (this, issued_by) = (self.clone(), origin.clone());
         engine().push(Op {
             name: "graph",

@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mxnet_core::interp::{Scope, is_recording};
 use mxnet_core::launch::Kernel;
+use mxnet_core::mode::{Scope, is_recording};
 use mxnet_core::plan::Plan;
 use mxnet_core::tiles::{ArrayForm, Link, Slot, Tiles};
 use mxnet_core::{Array, Call, Cpu, Error, Result, eager};
@@ -223,11 +223,11 @@ fn close(index: usize, open: &mut Vec<OpenGroup>, order: &mut Vec<Vec<usize>>) {
 
 /// The properties of a node, if it is elementwise with dense results.
 fn form(node: &Node) -> Result<Option<Form>> {
-    let is_plain = matches!(node.op.cpu, Cpu::Map(_))
+    let allows_fast_path = matches!(node.op.cpu, Cpu::Map(_))
         && !node.is_assignment
         && node.versions.is_empty()
         && node.op.refuses.is_none();
-    if !is_plain
+    if !allows_fast_path
         || node
             .outputs
             .iter()

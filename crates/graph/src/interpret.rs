@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mxnet_core::args::Value;
 use mxnet_core::builtins::builtins;
 use mxnet_core::eager::copy_into;
-use mxnet_core::interp::{Scope, is_recording, outside};
+use mxnet_core::mode::{Scope, is_recording, outside};
 use mxnet_core::{
     Array, Call, Error, Outputs, Result, Rng, RngState, autograd, dispatch, invoke1, rng,
 };

@@ -10,10 +10,10 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use mxnet_core::builtins::builtins;
-use mxnet_core::interp::{Interpreter, expand, is_recording, is_training, with_interpreter};
+use mxnet_core::mode::{Interpreter, expand, is_recording, is_training, with_interpreter};
 use mxnet_core::{
-    Array, Attrs, Call, Cpu, Error, Known, OpDef, Outputs, Result, Rng, autograd, eager, floats,
-    origin,
+    Array, Attrs, Call, Cpu, Error, Known, OpDef, Outputs, Result, Rng, autograd, call_site, eager,
+    fp_errors,
 };
 use mxnet_tensor::{DType, Device, DeviceKind, Layout, Promotion, Storage, Tensor, promotion};
 use smallvec::SmallVec;
@@ -184,7 +184,7 @@ impl Tracer {
 
     /// Runs `body` and records its calls.
     pub fn run<R>(self: &Rc<Tracer>, body: impl FnOnce() -> R) -> R {
-        floats::unwatched(|| with_interpreter(self.clone(), body))
+        fp_errors::unwatched(|| with_interpreter(self.clone(), body))
     }
 
     /// The view of an array in the graph, in its current version.
@@ -438,7 +438,7 @@ impl State {
             is_assignment: true,
             rng_block: 0,
             rng_stream: 0,
-            line: origin::line(),
+            line: call_site::line(),
         });
         Ok(())
     }
@@ -545,7 +545,7 @@ impl Tracer {
             is_assignment: false,
             rng_block: 0,
             rng_stream,
-            line: origin::line(),
+            line: call_site::line(),
         });
         for (i, out) in call.outs.iter().enumerate() {
             let Some(out) = out else { continue };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mxnet_core::interp::Scope;
+use mxnet_core::mode::Scope;
 use mxnet_core::{Array, Call, Cpu, Default, Known, Outputs, ParamKind, Result, Rng, eager};
 use mxnet_tensor::{Device, Promotion, Tensor, promotion};
 use smallvec::SmallVec;

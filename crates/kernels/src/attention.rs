@@ -14,7 +14,7 @@ use crate::{Elem, Threads};
 
 /// Which keys a query attends to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum Pattern {
     /// All keys of its segment.
     All,
     /// The keys up to and including the query's own position in the segment.
@@ -40,7 +40,7 @@ pub struct Attention<'a> {
     /// Factor of the scores.
     pub scale: f64,
     /// Which keys a query attends to.
-    pub sight: Sight,
+    pub pattern: Pattern,
 }
 
 /// An additive mask: one number for each query and key of a segment, added to the scores.
@@ -79,9 +79,9 @@ impl Attention<'_> {
 
     /// Number of keys that at least one of the first `queries` queries attends to.
     fn num_visible(&self, queries: usize, keys: usize) -> usize {
-        match self.sight {
-            Sight::All => keys,
-            Sight::Causal => keys.min(queries),
+        match self.pattern {
+            Pattern::All => keys,
+            Pattern::Causal => keys.min(queries),
         }
     }
 }
@@ -115,7 +115,7 @@ pub unsafe fn forward(
 
 /// Operands of [`backward`].
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
+pub struct Saved {
     /// Queries.
     pub q: *const u8,
     /// Keys.
@@ -141,7 +141,7 @@ pub unsafe fn backward(
     threads: &dyn Threads,
     g: &Attention,
     mask: Option<&Mask>,
-    kept: &Kept,
+    kept: &Saved,
     dq: *mut u8,
     dk: *mut u8,
     dv: *mut u8,
@@ -177,7 +177,7 @@ unsafe fn add_mask<T: Real>(
             }
         }
     }
-    if g.sight == Sight::Causal {
+    if g.pattern == Pattern::Causal {
         for i in 0..rows {
             let num_visible = (first_row + i + 1).saturating_sub(first_col).min(cols);
             // SAFETY: the last elements of row i of the block.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use mxnet_core::{Cpu, Error, KernelCx, OpDef, Result, registry, variants};
+use mxnet_core::{Cpu, Error, KernelCx, OpDef, Result, device_kernels, registry};
 use mxnet_tensor::DeviceKind;
 use parking_lot::Mutex;
 
@@ -134,7 +134,7 @@ pub fn add(module: &'static str, described: &[Description]) -> Result<()> {
     TABLE.store(Box::into_raw(Box::new(next)), Ordering::Release);
     for kernel in described {
         let kind = DeviceKind::find(kernel.device).unwrap_or(DeviceKind::Cpu);
-        variants::register(kernel.op.name, kind, kernel.priority, run)?;
+        device_kernels::register(kernel.op.name, kind, kernel.priority, run)?;
     }
     Ok(())
 }

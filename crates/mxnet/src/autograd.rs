@@ -2,7 +2,7 @@
 
 use mxnet_core::Result;
 use mxnet_core::autograd::{self, Retain};
-use mxnet_core::interp::{Scope, is_training};
+use mxnet_core::mode::{Scope, is_training};
 
 use crate::Array;
 

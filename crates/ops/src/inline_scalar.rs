@@ -9,13 +9,13 @@ use std::mem::MaybeUninit;
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
 
 use crate::array::count_look;
-use crate::interp::Flags;
 use crate::launch::elem;
+use crate::mode::Flags;
 use crate::opdef::{Cpu, OpDef};
 use crate::operand::Operand;
 use crate::seqlock_read::seqlock_read;
 use crate::types::{Lift, Types};
-use crate::{Array, cpu, floats};
+use crate::{Array, cpu, fp_errors};
 
 /// An element on the CPU that is held by value, without storage.
 #[derive(Clone, Copy, Debug)]
@@ -202,18 +202,19 @@ pub fn apply_to_elements(
     to: &mut MaybeUninit<InlineScalar>,
 ) -> bool {
     let flags = Flags::current();
-    if flags.is_watching() && flags.may_move() {
+    if flags.is_watching() && flags.allows_copies() {
         let way = || {
             let mut room = MaybeUninit::uninit();
-            let is_made = Flags::current().is_plain() && made(op, operands, &mut room).is_some();
+            let is_made =
+                Flags::current().allows_fast_path() && made(op, operands, &mut room).is_some();
             // SAFETY: `made` has written it.
             Ok(is_made.then(|| unsafe { room.assume_init() }))
         };
         let is_clean = |y: &InlineScalar| Ok(is_clean_element(op, operands, y));
-        let found: crate::Result<_> = floats::tried(op, way, is_clean);
+        let found: crate::Result<_> = fp_errors::tried(op, way, is_clean);
         return found.ok().flatten().map(|y| to.write(y)).is_some();
     }
-    flags.is_plain() && made(op, operands, to).is_some()
+    flags.allows_fast_path() && made(op, operands, to).is_some()
 }
 
 /// [`apply_to_elements`] without reports of floating-point errors. `None`: nothing was computed.
@@ -295,14 +296,14 @@ fn is_clean_element(op: &OpDef, operands: &[ElementOperand], y: &InlineScalar) -
     if !y.is_finite() {
         return false;
     }
-    if !floats::looks_for_underflow(op)
-        || floats::size_of_number(&y.value()) >= floats::tiny(y.dtype())
+    if !fp_errors::looks_for_underflow(op)
+        || fp_errors::size_of_number(&y.value()) >= fp_errors::tiny(y.dtype())
     {
         return true;
     }
     let counts = op.floats.counts_zeros;
     let is_safe = |x: Scalar| {
-        let x = floats::size_of_number(&x);
+        let x = fp_errors::size_of_number(&x);
         !x.is_finite() || !counts && x == 0.0
     };
     operands.iter().any(|x| match x {

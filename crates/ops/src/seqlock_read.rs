@@ -8,7 +8,7 @@ use mxnet_engine::engine;
 use mxnet_tensor::DeviceKind;
 
 use crate::Array;
-use crate::interp::Flags;
+use crate::mode::Flags;
 
 /// Copies bytes that another thread may write meanwhile; the caller then discards the copy.
 ///

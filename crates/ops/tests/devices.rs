@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mxnet_core::{Array, Error, KernelCx, Result, variants};
+use mxnet_core::{Array, Error, KernelCx, Result, device_kernels};
 use mxnet_engine::{Event, Stream};
 use mxnet_ops::creation;
 use mxnet_tensor::{
@@ -114,8 +114,8 @@ fn full(cx: &KernelCx) -> Result<()> {
 #[test]
 fn operators_run_on_a_device_that_brings_memory_and_kernels() -> Result<()> {
     register_backend(Box::new(Simulated))?;
-    variants::register("add", DeviceKind::CpuPinned, 0, add)?;
-    variants::register("filled", DeviceKind::CpuPinned, 0, full)?;
+    device_kernels::register("add", DeviceKind::CpuPinned, 0, add)?;
+    device_kernels::register("filled", DeviceKind::CpuPinned, 0, full)?;
     let device = Device::new(DeviceKind::CpuPinned, 0);
     {
         let x = creation::full(&[2, 3], mxnet_tensor::Scalar::F64(1.5), DType::F64, device)?;
@@ -140,12 +140,12 @@ fn operators_run_on_a_device_that_brings_memory_and_kernels() -> Result<()> {
         "every block went back to its device"
     );
     assert!(matches!(
-        variants::register("no_such", DeviceKind::CpuPinned, 0, add),
+        device_kernels::register("no_such", DeviceKind::CpuPinned, 0, add),
         Err(Error::Value(_))
     ));
     // A view has no kernel to replace.
     assert!(matches!(
-        variants::register("transpose", DeviceKind::Cpu, 1, add),
+        device_kernels::register("transpose", DeviceKind::Cpu, 1, add),
         Err(Error::Value(_))
     ));
     Ok(())

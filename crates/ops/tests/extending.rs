@@ -86,7 +86,7 @@ fn the_operators_of_the_guide_compute_and_have_gradients() -> Result<()> {
     autograd::attach_grad(&mut x, autograd::GradReq::Write)?;
     let label = Array::from_slice(&[0.0_f64; 4], &[2, 2])?;
     let total = {
-        let _scope = mxnet_core::interp::Scope::enter(true, true);
+        let _scope = mxnet_core::mode::Scope::enter(true, true);
         invoke1(loss, &[&x, &label], &Attrs::none())?
     };
     autograd::backward(&[&total], &[None], autograd::Retain::No, true)?;

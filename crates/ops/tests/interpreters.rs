@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use mxnet_tensor::Scalar;
 
-use mxnet_core::interp::*;
+use mxnet_core::mode::*;
 use mxnet_core::{Array, Call, Outputs, Result, autograd, dispatch};
 
 /// Records the calls it sees and passes them on.

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mxnet_core::{
-    Array, Attrs, Cpu, Error, KernelCx, OpDef, Param, Result, invoke1, one_of, registry, variants,
+    Array, Attrs, Cpu, Error, KernelCx, OpDef, Param, Result, device_kernels, invoke1, one_of,
+    registry,
 };
 use mxnet_ops::elementwise::arithmetic::SUBTRACT;
 use mxnet_tensor::{DType, DeviceKind};
@@ -70,22 +71,22 @@ fn the_kernel_of_highest_priority_runs() -> Result<()> {
     let difference = || x.sub(&y)?.to_vec::<f64>();
     let cpu = DeviceKind::Cpu;
     assert_eq!(difference()?, [4.0, 5.0]);
-    variants::register("subtract", cpu, 2, |cx| fill(cx, 2.0))?;
-    variants::register("subtract", cpu, 1, |cx| fill(cx, 1.0))?;
+    device_kernels::register("subtract", cpu, 2, |cx| fill(cx, 2.0))?;
+    device_kernels::register("subtract", cpu, 1, |cx| fill(cx, 1.0))?;
     assert_eq!(difference()?, [2.0, 2.0]);
     // Another thread uses it as well, and the kernel receives the dtype that the operator computes in.
-    variants::register("subtract", cpu, 3, |cx| {
+    device_kernels::register("subtract", cpu, 3, |cx| {
         assert_eq!(cx.compute, Some(DType::F64));
         fill(cx, 3.0)
     })?;
     let there = std::thread::scope(|scope| scope.spawn(difference).join());
     assert!(matches!(there, Ok(Ok(values)) if values == [3.0, 3.0]));
-    variants::remove("subtract", cpu, 3)?;
-    variants::remove("subtract", cpu, 2)?;
+    device_kernels::remove("subtract", cpu, 3)?;
+    device_kernels::remove("subtract", cpu, 2)?;
     assert_eq!(difference()?, [1.0, 1.0]);
     // The entry's own kernel has priority 0.
-    variants::remove("subtract", cpu, 1)?;
-    variants::register("subtract", cpu, -1, |cx| fill(cx, -1.0))?;
+    device_kernels::remove("subtract", cpu, 1)?;
+    device_kernels::register("subtract", cpu, -1, |cx| fill(cx, -1.0))?;
     assert_eq!(difference()?, [4.0, 5.0]);
     assert_eq!(SUBTRACT.name, "subtract");
     Ok(())

@@ -3,12 +3,12 @@
 
 use mxnet_core::args::{Attrs, Param};
 use mxnet_core::autograd::GradCx;
-use mxnet_core::cx::{CallCx, KernelCx};
+use mxnet_core::context::{CallCx, KernelCx};
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
 use mxnet_core::types::{Types, promoted};
 use mxnet_core::{Array, Error, Result, invoke_with};
-use mxnet_kernels::attention::{self as kernel, Attention, Kept, Sight};
+use mxnet_kernels::attention::{self as kernel, Attention, Pattern, Saved};
 use mxnet_ops::creation;
 use mxnet_ops::elementwise::comparison::LESS;
 use mxnet_ops::elementwise::select::choose;
@@ -146,9 +146,9 @@ fn geometry<'a>(
         dim: q[2],
         value_dim: v[2],
         scale: cx.float("scale"),
-        sight: match cx.bool("is_causal") {
-            true => Sight::Causal,
-            false => Sight::All,
+        pattern: match cx.bool("is_causal") {
+            true => Pattern::Causal,
+            false => Pattern::All,
         },
     }
 }
@@ -188,7 +188,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         .map(|i| Staged::new(cx.output(i), dtype))
         .collect::<Result<_>>()?;
     let at = |i: usize| dense[i].data_ptr().cast_const();
-    let kept = Kept {
+    let kept = Saved {
         q: at(0),
         k: at(1),
         v: at(2),

@@ -162,7 +162,7 @@ pub static RAGGED_UNPAD: OpDef = OpDef {
 };
 
 /// Attribute `name` as a number of rows.
-fn length(cx: &mxnet_core::cx::CallCx, name: &str) -> Result<usize> {
+fn length(cx: &mxnet_core::context::CallCx, name: &str) -> Result<usize> {
     let n = cx.int(name);
     usize::try_from(n).map_err(|_| cx.value_error(format!("`{name}` is {n}, must be at least 0")))
 }

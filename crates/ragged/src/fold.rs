@@ -3,7 +3,7 @@
 
 use mxnet_core::args::Param;
 use mxnet_core::autograd::GradCx;
-use mxnet_core::cx::{CallCx, KernelCx};
+use mxnet_core::context::{CallCx, KernelCx};
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, one_of};
 use mxnet_core::{Array, Attrs, Result, invoke1};

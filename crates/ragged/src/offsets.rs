@@ -1,7 +1,7 @@
 //! Offsets: dtype and shape are checked when a call is inferred, values when a kernel reads them.
 #![allow(unsafe_code)]
 
-use mxnet_core::cx::{CallCx, KernelCx};
+use mxnet_core::context::{CallCx, KernelCx};
 use mxnet_core::{Error, Result};
 use mxnet_kernels::segment::{Malformed, check};
 use mxnet_tensor::{DType, Tensor};

@@ -3,7 +3,7 @@
 
 use mxnet_core::args::Param;
 use mxnet_core::autograd::GradCx;
-use mxnet_core::cx::KernelCx;
+use mxnet_core::context::KernelCx;
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
 use mxnet_core::{Attrs, Result, Value, invoke1};

@@ -9,7 +9,7 @@ mod stream;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use mxnet_core::{Error, KernelCx, Result, cpu, variants};
+use mxnet_core::{Error, KernelCx, Result, cpu, device_kernels};
 use mxnet_engine::{Event, Failure, Stream};
 use mxnet_kernels::Serial;
 use mxnet_tensor::{
@@ -33,7 +33,7 @@ pub fn register() -> Result<DeviceKind> {
     KIND.get_or_init(|| {
         let kind = DeviceKind::add(NAME, false)?;
         register_backend(Box::new(Simulated { kind }))?;
-        variants::register_for_all(kind, kernel);
+        device_kernels::register_for_all(kind, kernel);
         Ok(kind)
     })
     .clone()
@@ -128,7 +128,7 @@ fn kernel(cx: &KernelCx) -> Result<()> {
             return Err(Error::internal(cx.op.name, problem));
         }
     }
-    let (work, origin) = (cx.to_owned(), mxnet_core::origin::current());
+    let (work, origin) = (cx.to_owned(), mxnet_core::call_site::current());
     queue.enqueue(move || {
         let tensors = work.inputs.iter().flatten().chain(&work.outputs);
         let opened: Vec<_> = tensors

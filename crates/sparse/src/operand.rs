@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use mxnet_core::cx::CallCx;
+use mxnet_core::context::CallCx;
 use mxnet_core::{Array, Error, KernelCx, Result, cpu};
 use mxnet_kernels::Threads;
 use mxnet_kernels::sparse::{Fault, Operand, Output, Pattern};

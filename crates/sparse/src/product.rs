@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_core::autograd::RowSparse;
-use mxnet_core::cx::CallCx;
+use mxnet_core::context::CallCx;
 use mxnet_core::launch::{Pool, elem};
 use mxnet_core::opdef::RowGrad;
 use mxnet_core::opdef::{one, one_of};

@@ -2,7 +2,7 @@
 //! a matrix. Sums, products and softmax of segments are operators of the ragged crate.
 #![allow(unsafe_code)]
 
-use mxnet_core::cx::CallCx;
+use mxnet_core::context::CallCx;
 use mxnet_core::launch::elem;
 use mxnet_core::{
     Array, Attrs, Cost, Cpu, Grad, Inferred, Keep, KernelCx, OpDef, Param, Probe, Result, Types,

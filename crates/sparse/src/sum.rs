@@ -1,7 +1,7 @@
 //! Sums of two sparse matrices.
 #![allow(unsafe_code)]
 
-use mxnet_core::cx::CallCx;
+use mxnet_core::context::CallCx;
 use mxnet_core::launch::{Pool, elem};
 use mxnet_core::opdef::one;
 use mxnet_core::{

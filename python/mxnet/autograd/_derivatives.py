@@ -247,7 +247,7 @@ class _Run:
 
     def pull_back(self, pairs: Iterable[tuple[ndarray, ndarray | None]], create_graph: bool) -> list[ndarray]:
         """Gradients of the inputs, given outputs and their cotangents. May be called repeatedly."""
-        recorded = [(y, dy) for y, dy in pairs if _core.graph_place(y) is not None]
+        recorded = [(y, dy) for y, dy in pairs if _core.tape_entry(y) is not None]
         if not recorded or not self.inputs:
             return [np.zeros_like(x) for x in self.inputs]
         heads, dys = [y for y, _ in recorded], [dy for _, dy in recorded]
@@ -273,7 +273,7 @@ class _Run:
         with record(train_mode=is_training()):
             cotangents = [_core.graph_input(np.zeros_like(y), False) for y in self.outputs]
             grads = self.pull_back(zip(self.outputs, cotangents, strict=True), True)
-            pairs = [(g, t) for g, t in zip(grads, tangents, strict=True) if _core.graph_place(g) is not None]
+            pairs = [(g, t) for g, t in zip(grads, tangents, strict=True) if _core.tape_entry(g) is not None]
             if not pairs:
                 return [np.zeros_like(y) for y in self.outputs]
             heads, along = [g for g, _ in pairs], [t for _, t in pairs]

@@ -131,19 +131,19 @@ class Function:
     def _record(self, inputs: tuple[ndarray, ...], results: list[ndarray], constants: list[int]) -> list[ndarray]:
         # While `backward` runs, the arrays that `forward` returned are outputs of the recorded call; other arrays are
         # unchanged.
-        own = [y if _core.graph_place(y) is None and not any(y is x for x in inputs) else y.detach() for y in results]
+        own = [y if _core.tape_entry(y) is None and not any(y is x for x in inputs) else y.detach() for y in results]
         self._results = [weakref.ref(y) for y in own]
         backward = self._call_backward(len(inputs))
         name = type(self).__name__
         recorded: list[ndarray] = _core.custom_function(name, list(inputs), own, backward, constants, self._results)
-        self._number = next((place[0] for place in map(_core.graph_place, recorded) if place), None)
+        self._number = next((place[0] for place in map(_core.tape_entry, recorded) if place), None)
         return recorded
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A result refers to the recorded call, which refers to the instance. So the instance stores the array without
         # the call.
         if self._number is not None and isinstance(value, ndarray):
-            place = _core.graph_place(value)
+            place = _core.tape_entry(value)
             if place is not None and place[0] == self._number:
                 kept = self._results[place[1]]()
                 if kept is None:

@@ -87,7 +87,7 @@ def require(a: ArrayLike, dtype: DTypeLike | None = None, requirements: str | Se
         raise ValueError("require: an array is in C order or in Fortran order, not in both")
     x = asarray(a, dtype=dtype)
     placed = _in_order(x, "C" if "C" in wanted else "F" if "F" in wanted else None)
-    _, _, is_writable, is_own = _core.memory_place(placed)
+    _, _, is_writable, is_own = _core.memory_location(placed)
     if ("W" in wanted and not is_writable) or ("O" in wanted and not is_own):
         turned = _op["transpose"](placed) if "F" in wanted else placed
         placed = _op["transpose"](turned.copy()) if "F" in wanted else turned.copy()

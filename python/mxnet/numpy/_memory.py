@@ -106,7 +106,7 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
 
 def _terms(x: ndarray) -> tuple[int, list[tuple[int, int]]]:
     """The offset of the lowest byte of an array in its memory, and (step, count - 1) of each axis."""
-    place = _core.memory_place(x)[1]
+    place = _core.memory_location(x)[1]
     terms = [(1, x.itemsize - 1)]
     for step, n in zip(x.strides, x.shape, strict=True):
         if step < 0:

@@ -381,7 +381,7 @@ def rnn(
         )
         y = _op["ragged_unpad"](np.swapaxes(every, 0, 1), partition.offsets, partition.total)
         return (data.with_values(y), *ends) if state_outputs else data.with_values(y)
-    parts = _op["cut"](parameters, tuple(sizes))
+    parts = _op["split_vector"](parameters, tuple(sizes))
     matrices, biases = parts[: 2 * num_layers * directions], parts[2 * num_layers * directions :]
     packed = _Packed(partition)
     order, rank = _index(packed.order), _index(packed.rank)

@@ -117,7 +117,7 @@ def _ours(name: str) -> Any:
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``function(*args, **kwargs)`` with a ragged array among the operands."""
-    name = {"copy_of": "copy"}.get(function.__name__, function.__name__)
+    name = {"copy_in_order": "copy"}.get(function.__name__, function.__name__)
     if isinstance(function, np.ufunc) and name not in TABLE:
         return call_ufunc(function, "__call__", args, kwargs)
     if name in ELEMENTWISE:

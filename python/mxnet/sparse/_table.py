@@ -97,7 +97,7 @@ FUNCTIONS: dict[str, Operator] = {
     },
     **{name: _elementwise.of_values(name) for name in ("activation", "leaky_relu", "gelu", "smooth_l1")},
     "dropout": _elementwise.dropout,
-    "copy_of": _method("copy"),
+    "copy_in_order": _method("copy"),
     "amax": _method("max"),
     "amin": _method("min"),
     "matrix_transpose": _method("transpose"),

@@ -8,8 +8,8 @@ use crate::args::{Attrs, Value};
 use crate::autograd::record_as;
 use crate::builtins::builtins;
 use crate::error::{Error, Result};
-use crate::interp::{self, Scope};
 use crate::invoke::{Call, invoke1, only};
+use crate::mode::{self, Scope};
 
 /// `part`, a view of `whole` that is known only by its layout, as a recorded view of the current `whole`.
 ///
@@ -17,7 +17,7 @@ use crate::invoke::{Call, invoke1, only};
 /// [`Error::Autograd`] if no gradient can flow between the two: `part` has another dtype (the real parts of complex numbers), or `whole` has gaps
 /// between its elements.
 pub fn view_again(whole: &Array, part: &Array) -> Result<Array> {
-    let _recording = Scope::enter(true, interp::is_training());
+    let _recording = Scope::enter(true, mode::is_training());
     let (ordered, _) = in_order(whole)?;
     let (strides, offset) = window(&ordered, part)?;
     let attrs: Attrs = [Value::from(part.shape()), strides, offset]
@@ -33,7 +33,7 @@ pub fn view_again(whole: &Array, part: &Array) -> Result<Array> {
 /// As [`view_again`].
 pub fn written_through(whole: &Array, part: &Array) -> Result<(Array, Array)> {
     let changed = {
-        let _recording = Scope::enter(true, interp::is_training());
+        let _recording = Scope::enter(true, mode::is_training());
         // The entry of `whole` describes the elements before the write, which are the input of the recorded assignment.
         let before = whole.clone().up_to_date();
         let (ordered, axes) = in_order(&before)?;
@@ -71,7 +71,7 @@ pub fn check_writable(whole: &Array, part: &Array) -> Result<()> {
         return Err(Error::autograd("assignment", problem)
             .with_hint("compute out of place, or write inside `autograd.pause()`"));
     }
-    let _paused = Scope::enter(false, interp::is_training());
+    let _paused = Scope::enter(false, mode::is_training());
     let (ordered, _) = in_order(&whole.detach())?;
     window(&ordered, part).map(|_| ())
 }

@@ -12,7 +12,7 @@ use crate::autograd::cotangent::Cotangent;
 use crate::autograd::node::{Buffer, GradReq, Kind, Leaf, Node, Recorded, SavedArray};
 use crate::autograd::{GradCx, RowSparse};
 use crate::error::{Error, Result, Tuple};
-use crate::interp::{self, Flags, Scope};
+use crate::mode::{self, Flags, Scope};
 use crate::opdef::{Grads, Keep};
 use crate::{Array, creation, eager};
 
@@ -114,7 +114,7 @@ pub fn grad_within(
     let _scope = Scope::enter(create_graph, train_mode);
     let stand_ins = variables
         .iter()
-        .map(|x| interp::stand_in(x))
+        .map(|x| mode::stand_in(x))
         .collect::<Result<Vec<_>>>()?;
     let variables: Vec<&Array> = variables
         .iter()
@@ -192,7 +192,7 @@ fn store(leaf: &Leaf, gradient: Cotangent) -> Result<()> {
 
 /// Writes or adds a gradient to a row-sparse buffer. A dense gradient becomes all rows.
 fn store_rows(buffer: &mut RowSparse, req: GradReq, gradient: Cotangent) -> Result<()> {
-    if interp::is_tracing() {
+    if mode::is_tracing() {
         return Err(in_trace(
             "backward",
             "use a variable with a dense gradient (`grad_stype='default'`), or call `backward` outside the function",
@@ -284,7 +284,7 @@ impl Pass {
             ends: Visited::default(),
         };
         for (i, head) in heads.iter().enumerate() {
-            let stand_in = interp::stand_in(head)?;
+            let stand_in = mode::stand_in(head)?;
             let head = stand_in.as_ref().unwrap_or(head);
             let Some((node, index)) = head.entry() else {
                 let problem = format!(
@@ -471,7 +471,7 @@ impl Pass {
         match &node.kind {
             Kind::Variable => Ok((Grads::new(), None)),
             Kind::Call(call) => {
-                let composes = Flags::current().is_recording() || interp::composes_gradients();
+                let composes = Flags::current().is_recording() || mode::composes_gradients();
                 let Some((keep, rule)) = call.op.grad.rule(composes) else {
                     return Ok((Grads::new(), None));
                 };
@@ -536,7 +536,7 @@ fn rows_of(cx: &GradCx) -> Result<Option<(usize, RowSparse)>> {
     if !cx.wants(row_grad.input) || !(row_grad.applies)(cx) {
         return Ok(None);
     }
-    if interp::is_tracing() {
+    if mode::is_tracing() {
         return Err(in_trace(row_grad.name, row_grad.instead));
     }
     // Interpreters (`vmap`, checkpoints) handle only arrays, so cotangents are dense there.

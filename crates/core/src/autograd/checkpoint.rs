@@ -14,10 +14,10 @@ use smallvec::SmallVec;
 
 use crate::autograd::node::{Node, SavedArray};
 use crate::autograd::{Retain, grad, graph_input};
-use crate::cx::RngState;
+use crate::context::RngState;
 use crate::error::{Error, Result};
-use crate::interp::{self, Flags, Interpreter, Scope, expand, with_interpreter};
 use crate::invoke::Call;
+use crate::mode::{self, Flags, Interpreter, Scope, expand, with_interpreter};
 use crate::opdef::{Cpu, Grads};
 use crate::{Array, Outputs, rng};
 
@@ -67,7 +67,7 @@ impl FirstRun {
             read: RefCell::default(),
             before: RefCell::default(),
         });
-        let training = interp::is_training();
+        let training = mode::is_training();
         let (result, draws) = {
             let _unrecorded = Scope::enter(false, training);
             rng::logged(|| with_interpreter(run.clone(), body))
@@ -99,7 +99,7 @@ impl FirstRun {
             return Ok(());
         }
         // An enclosing checkpoint in its second run may replace the array.
-        let stand_in = interp::stand_in(x)?;
+        let stand_in = mode::stand_in(x)?;
         let seen = stand_in.as_ref().unwrap_or(x);
         if !Arc::ptr_eq(seen.tensor().storage(), storage) {
             self.note_target(x)?;
@@ -363,7 +363,7 @@ impl Checkpoint {
             &dys,
             retain,
             creates_graph,
-            interp::is_training(),
+            mode::is_training(),
         )?;
         Ok(grads.into_iter().map(Some).collect())
     }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::autograd::node::{Kind, Node, Spec};
 use crate::error::Result;
-use crate::interp;
+use crate::mode;
 use crate::opdef::Grads;
 
 /// The backward function of such a function.
@@ -35,7 +35,7 @@ pub fn record_custom(
     if !inputs.iter().any(|x| x.entry().is_some()) {
         return Ok(outputs);
     }
-    let edge = |x: &&Array| match interp::stand_in(x)? {
+    let edge = |x: &&Array| match mode::stand_in(x)? {
         Some(other) => Ok(other.entry().cloned()),
         None => Ok(x.entry().cloned()),
     };

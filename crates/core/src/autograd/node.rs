@@ -309,7 +309,7 @@ impl Node {
             edges,
             outputs,
             watchers: Mutex::new(SmallVec::new()),
-            line: crate::origin::current(),
+            line: crate::call_site::current(),
         })
     }
 

@@ -11,10 +11,10 @@ use crate::autograd::node::{
     Buffer, Edges, GradReq, Inputs, Kind, Leaf, Node, Recorded, Saved, SavedArray, Spec,
 };
 use crate::error::{Error, Result, Tuple};
-use crate::interp::Scope;
 use crate::invoke::Call;
+use crate::mode::Scope;
 use crate::opdef::{Cpu, Keep};
-use crate::{Array, Outputs, eager, interp};
+use crate::{Array, Outputs, eager, mode};
 
 /// Executes a call, records it if a gradient can flow through it, and appends its outputs to `outputs`, which must be empty.
 pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
@@ -33,8 +33,8 @@ pub(crate) fn record(call: &Call, outputs: &mut Outputs) -> Result<()> {
     };
     recorded(call, keep, outputs, |outputs| {
         // The body of an eager operator calls other operators, which must not be recorded.
-        let _paused = matches!(call.op.cpu, Cpu::Eager(..))
-            .then(|| Scope::enter(false, interp::is_training()));
+        let _paused =
+            matches!(call.op.cpu, Cpu::Eager(..)).then(|| Scope::enter(false, mode::is_training()));
         eager::run_into(call, outputs)
     })
 }
@@ -97,7 +97,7 @@ fn recorded(
     }
     let recorded = Recorded {
         op: call.op,
-        training: interp::is_training(),
+        training: mode::is_training(),
         attrs: (!call.attrs.values().is_empty()).then(|| Box::new(call.attrs.clone())),
         inputs,
         saved: Mutex::new(Some(saved)),
@@ -160,8 +160,8 @@ fn input_before(call: &Call, x: &Array) -> Result<Array> {
     if !call.outs.iter().flatten().any(shares) {
         return Ok(x.without_entry());
     }
-    let _paused = Scope::enter(false, interp::is_training());
-    interp::in_body(|| x.detach().copy())
+    let _paused = Scope::enter(false, mode::is_training());
+    mode::in_body(|| x.detach().copy())
 }
 
 /// Marks the graph entries of the outputs as current. All other arrays that share the written storages become stale.

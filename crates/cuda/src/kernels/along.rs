@@ -1,7 +1,7 @@
 //! Operators with an index or a number per element: `gather_along`, `scatter_along`, `chosen`, `resolve_indices`, `wrapped_indices`, `one_hot_rows`.
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::error::IndexError;
 use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Strides, TensorError};

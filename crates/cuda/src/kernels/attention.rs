@@ -1,8 +1,8 @@
 //! Attention and its gradients, without storing the matrix of scores (`attention.cuh`).
 
 use mxnet_core::Result;
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_tensor::{DType, DeviceKind, Dims};
 
 use super::operand::{self, Operand, WALK, Walk, bytes, c_type, source};

@@ -1,8 +1,8 @@
 //! Convolution and its two gradients over one to three spatial axes, with groups and dilation: implicit matrix products whose operands are read in
 //! place (`conv.cuh`, `tile.cuh`).
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind, Scalar, Tensor};
 use smallvec::SmallVec;

@@ -1,6 +1,6 @@
 //! Copies, conversions and fills, and the operators that are composed of them: concatenate, pad, roll, repeat.
 
-use mxnet_core::{KernelCx, Result, variants};
+use mxnet_core::{KernelCx, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Strides, Tensor};
 use smallvec::{SmallVec, smallvec};
 
@@ -8,17 +8,17 @@ use super::map::{self, Function, Input};
 use super::operand::Operand;
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
-    for op in ["duplicate", "copy_of", "copy", "cast", "astype"] {
-        variants::register(op, kind, 0, |cx| copy_input(cx, 0, cx.output(0)))?;
+    for op in ["duplicate", "copy_in_order", "copy", "cast", "astype"] {
+        device_kernels::register(op, kind, 0, |cx| copy_input(cx, 0, cx.output(0)))?;
     }
-    variants::register("flatten", kind, 0, flatten)?;
-    variants::register("concatenate", kind, 0, concatenate)?;
-    variants::register("pad_constant", kind, 0, pad_constant)?;
-    variants::register("pad_border", kind, 0, pad_border)?;
-    variants::register("unslice", kind, 0, unslice)?;
-    variants::register("rotate", kind, 0, rotate)?;
-    variants::register("repeat", kind, 0, repeat)?;
-    variants::register("complex_of", kind, 0, complex_of)
+    device_kernels::register("flatten", kind, 0, flatten)?;
+    device_kernels::register("concatenate", kind, 0, concatenate)?;
+    device_kernels::register("pad_constant", kind, 0, pad_constant)?;
+    device_kernels::register("pad_border", kind, 0, pad_border)?;
+    device_kernels::register("unslice", kind, 0, unslice)?;
+    device_kernels::register("rotate", kind, 0, rotate)?;
+    device_kernels::register("repeat", kind, 0, repeat)?;
+    device_kernels::register("complex_of", kind, 0, complex_of)
 }
 
 /// The dtype that stands for all dtypes of its size in kernels that only move elements.

@@ -1,6 +1,6 @@
 //! Arrays generated from numbers: constants, ranges, identity matrices, positions.
 
-use mxnet_core::{Args, KernelCx, Result, variants};
+use mxnet_core::{Args, KernelCx, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Tensor};
 use smallvec::{SmallVec, smallvec};
 
@@ -12,21 +12,21 @@ use crate::launch::{Arg, Grid, launch};
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     // New outputs of these are zeros, or their contents are unspecified.
     for op in ["zeros", "zeroed", "empty"] {
-        variants::register(op, kind, 0, |_| Ok(()))?;
+        device_kernels::register(op, kind, 0, |_| Ok(()))?;
     }
-    variants::register("ones", kind, 0, |cx| fill(cx, cx.output(0), Scalar::I64(1)))?;
-    variants::register("filled", kind, 0, |cx| match cx.scalar("value") {
+    device_kernels::register("ones", kind, 0, |cx| fill(cx, cx.output(0), Scalar::I64(1)))?;
+    device_kernels::register("filled", kind, 0, |cx| match cx.scalar("value") {
         Some(value) => fill(cx, cx.output(0), value),
         None => Ok(()),
     })?;
-    variants::register("eye", kind, 0, |cx| diagonal(cx, cx.int("k")))?;
-    variants::register("identity", kind, 0, |cx| diagonal(cx, 0))?;
-    variants::register("tri", kind, 0, triangle)?;
-    variants::register("arange", kind, 0, arange)?;
-    variants::register("ramp", kind, 0, ramp)?;
-    variants::register("ramps", kind, 0, ramps)?;
-    variants::register("grid_positions", kind, 0, grid_positions)?;
-    variants::register("triangle_positions", kind, 0, triangle_positions)
+    device_kernels::register("eye", kind, 0, |cx| diagonal(cx, cx.int("k")))?;
+    device_kernels::register("identity", kind, 0, |cx| diagonal(cx, 0))?;
+    device_kernels::register("tri", kind, 0, triangle)?;
+    device_kernels::register("arange", kind, 0, arange)?;
+    device_kernels::register("ramp", kind, 0, ramp)?;
+    device_kernels::register("ramps", kind, 0, ramps)?;
+    device_kernels::register("grid_positions", kind, 0, grid_positions)?;
+    device_kernels::register("triangle_positions", kind, 0, triangle_positions)
 }
 
 /// Functions of the index `i` of an element and of numbers `a`, `b`, ...: name, compute type, number of numbers, and expression.

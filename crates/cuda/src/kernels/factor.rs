@@ -1,8 +1,8 @@
 //! Linear algebra (`factor.cuh`): Cholesky, solve, inverse, determinants. The kernels are made for batches of small and medium matrices; for a single
 //! large one NVIDIA's library would be faster.
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use mxnet_core::{
-    Cpu, Error, KernelCx, OpDef, Result, Types, Value, cpu, registry, types, variants,
+    Cpu, Error, KernelCx, OpDef, Result, Types, Value, cpu, device_kernels, registry, types,
 };
 use mxnet_kernels::Elem;
 use mxnet_kernels::map::InnerLoops;
@@ -166,7 +166,7 @@ fn results_of(op: &str) -> Option<&'static [&'static str]> {
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     for (op, _) in FUNCTIONS {
-        variants::register(op, kind, 0, kernel)?;
+        device_kernels::register(op, kind, 0, kernel)?;
     }
     Ok(())
 }

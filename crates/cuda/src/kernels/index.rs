@@ -4,8 +4,8 @@
 //! Sums into repeated elements do not depend on the order in which threads run: positions are sorted by their target, and one thread adds all values
 //! of one target. For repeated assignments the last position wins, which is found by an integer maximum.
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind, IndexItem, Indexed, Layout, Scalar, Tensor};
 use smallvec::SmallVec;

@@ -1,7 +1,7 @@
 //! Cross entropy and its gradient (`loss.cuh`), and `ctc_loss` (`ctc.cuh`).
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind};
 

@@ -3,8 +3,8 @@
 //! A product with few tiles and many terms (k) is split along k; the partial sums are added in order. The splits depend only on the sizes, and so
 //! does the result.
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result, Tuple};
 use mxnet_tensor::{DType, DeviceKind, Dims, Strides, broadcast_shapes};
 use smallvec::SmallVec;

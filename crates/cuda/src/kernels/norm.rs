@@ -2,7 +2,7 @@
 //!
 //! Row normalisation has its own kernels, `norm.cuh`. Batch normalisation is composed of reductions (`fold`) and elementwise maps.
 
-use mxnet_core::{KernelCx, Result, variants};
+use mxnet_core::{KernelCx, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 use smallvec::{SmallVec, smallvec};
 
@@ -16,11 +16,11 @@ use crate::text::{MATH, type_name};
 const NORM: &str = include_str!("../text/norm.cuh");
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
-    variants::register("row_norm", kind, 0, row_norm)?;
-    variants::register("row_norm_gradient", kind, 0, row_norm_gradient)?;
-    variants::register("batch_norm_training", kind, 0, batch_norm_training)?;
-    variants::register("batch_norm_inference", kind, 0, batch_norm_inference)?;
-    variants::register("batch_norm_gradient", kind, 0, batch_norm_gradient)
+    device_kernels::register("row_norm", kind, 0, row_norm)?;
+    device_kernels::register("row_norm_gradient", kind, 0, row_norm_gradient)?;
+    device_kernels::register("batch_norm_training", kind, 0, batch_norm_training)?;
+    device_kernels::register("batch_norm_inference", kind, 0, batch_norm_inference)?;
+    device_kernels::register("batch_norm_gradient", kind, 0, batch_norm_gradient)
 }
 
 /// The compute type of a dtype.

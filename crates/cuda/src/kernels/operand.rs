@@ -1,6 +1,6 @@
 //! Operands of kernels: tensors as they are, or temporary copies where a kernel needs another dtype, a dense layout, or an array instead of a scalar.
 
-use mxnet_core::cx::{KernelCx, Workspace};
+use mxnet_core::context::{KernelCx, Workspace};
 use mxnet_core::{Error, OperandFacts, Param, ParamKind, Result};
 use mxnet_tensor::{DType, Dims, Layout, Scalar, Strides, Tensor};
 

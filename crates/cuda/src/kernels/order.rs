@@ -1,8 +1,8 @@
 //! Sorting, selecting, searching and counting of rows along the last axis, in NumPy's order (`sort.cuh`).
 
 use mxnet_core::Result;
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_tensor::{DType, DeviceKind, Operand as Of, Scalar, promotion, result_type};
 
 use super::operand::{self, Operand, WALK, c_type, for_each, report, source};

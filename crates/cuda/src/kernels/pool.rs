@@ -1,8 +1,8 @@
 //! Pooling, its gradient, and the second gradient of max pooling (`pool.cuh`).
 
 use mxnet_core::Result;
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_tensor::{DType, DeviceKind};
 
 use super::conv::{channels_to_front, extents, spread, staged};

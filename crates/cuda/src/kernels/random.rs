@@ -1,7 +1,7 @@
 //! Random numbers: the CPU's Philox stream (`random.cuh`), so that a seed gives the same samples on every device.
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 

@@ -1,6 +1,6 @@
 //! Reductions over axes, `argmax` and `argmin`, by generated kernels (`fold.rs`).
 
-use mxnet_core::{KernelCx, Result, variants};
+use mxnet_core::{KernelCx, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind, Dims, Strides};
 use smallvec::{SmallVec, smallvec};
 
@@ -125,12 +125,12 @@ const REDUCTIONS: &[Reduction] = &[
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     for reduction in REDUCTIONS {
-        variants::register(reduction.op, kind, 0, reduce)?;
+        device_kernels::register(reduction.op, kind, 0, reduce)?;
     }
-    variants::register("var", kind, 0, |cx| moments(cx, false))?;
-    variants::register("std", kind, 0, |cx| moments(cx, true))?;
-    variants::register("argmax", kind, 0, |cx| position(cx, true))?;
-    variants::register("argmin", kind, 0, |cx| position(cx, false))
+    device_kernels::register("var", kind, 0, |cx| moments(cx, false))?;
+    device_kernels::register("std", kind, 0, |cx| moments(cx, true))?;
+    device_kernels::register("argmax", kind, 0, |cx| position(cx, true))?;
+    device_kernels::register("argmin", kind, 0, |cx| position(cx, false))
 }
 
 /// The accumulator type for elements of `from` and a result of `to`.

@@ -3,8 +3,8 @@
 //!
 //! The workspace has the layout of the CPU kernels: all gates, then the LSTM's cell states or the GRU's hidden products of n.
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 
@@ -19,7 +19,7 @@ const RNN: &str = include_str!("../text/rnn.cuh");
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("rnn_layer", kind, 0, forward)?;
     add("rnn_layer_gradient", kind, 0, backward)?;
-    add("cut", kind, 0, |cx| {
+    add("split_vector", kind, 0, |cx| {
         let (x, mut start) = (Operand::input(cx, 0)?, 0);
         let (stride, size) = (x.strides[0], x.dtype.size() as i64);
         for part in cx.outputs {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use mxnet_core::{Error, KernelCx, Result, variants};
+use mxnet_core::{Error, KernelCx, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind};
 use smallvec::SmallVec;
 
@@ -41,7 +41,7 @@ const ITEMS: usize = 4;
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     for (op, ..) in SCANS {
-        variants::register(op, kind, 0, scan)?;
+        device_kernels::register(op, kind, 0, scan)?;
     }
     Ok(())
 }

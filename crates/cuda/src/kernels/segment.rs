@@ -1,7 +1,7 @@
 //! Rows in segments: the operators of ragged arrays, and extrema of segments of sparse arrays (`segment.cuh`).
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::{Error, Result, registry, variants};
+use mxnet_core::context::KernelCx;
+use mxnet_core::{Error, Result, device_kernels, registry};
 use mxnet_tensor::{DType, DeviceKind, Kind, Scalar};
 
 use super::attention::computed;
@@ -22,8 +22,8 @@ const MIN: i64 = 3;
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
     // The operators belong to crates that may not be linked into the program.
-    let add = |name: &str, kernel: variants::DeviceKernel| match registry::find(name) {
-        Some(_) => variants::register(name, kind, 0, kernel),
+    let add = |name: &str, kernel: device_kernels::DeviceKernel| match registry::find(name) {
+        Some(_) => device_kernels::register(name, kind, 0, kernel),
         None => Ok(()),
     };
     add("ragged_sum", |cx| fold(cx, SUM, false))?;

@@ -1,8 +1,8 @@
 //! Sums of products over short distances: correlation of sequences, and sliding-window attention (`slide.cuh`).
 
 use mxnet_core::Result;
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::context::KernelCx;
+use mxnet_core::device_kernels::register as add;
 use mxnet_tensor::{DType, DeviceKind};
 
 use super::matmul::SUMS;

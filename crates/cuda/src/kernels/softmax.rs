@@ -1,6 +1,6 @@
 //! Softmax, log-softmax and their gradients, and cross entropy with labels.
 
-use mxnet_core::{KernelCx, Result, variants};
+use mxnet_core::{KernelCx, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind};
 
 use super::operand::Operand;
@@ -10,11 +10,11 @@ use crate::text::{MATH, type_name};
 const SOFTMAX: &str = include_str!("../text/softmax.cuh");
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
-    variants::register("softmax", kind, 0, |cx| softmax(cx, "softmax"))?;
-    variants::register("log_softmax", kind, 0, |cx| softmax(cx, "log_softmax"))?;
-    variants::register("softmax_gradient", kind, 0, gradient)?;
-    variants::register("cross_entropy", kind, 0, cross_entropy)?;
-    variants::register("cross_entropy_gradient", kind, 0, cross_entropy_gradient)
+    device_kernels::register("softmax", kind, 0, |cx| softmax(cx, "softmax"))?;
+    device_kernels::register("log_softmax", kind, 0, |cx| softmax(cx, "log_softmax"))?;
+    device_kernels::register("softmax_gradient", kind, 0, gradient)?;
+    device_kernels::register("cross_entropy", kind, 0, cross_entropy)?;
+    device_kernels::register("cross_entropy_gradient", kind, 0, cross_entropy_gradient)
 }
 
 /// Rows of data: `outer * inner` rows of `len` elements with stride `inner`.

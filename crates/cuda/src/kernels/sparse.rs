@@ -1,7 +1,7 @@
 //! Sparse matrices in compressed rows: sorting of patterns, rows at positions, products with dense arrays (`sparse.cuh`).
 
-use mxnet_core::cx::KernelCx;
-use mxnet_core::{Error, Result, registry, variants};
+use mxnet_core::context::KernelCx;
+use mxnet_core::{Error, Result, device_kernels, registry};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 
 use super::matmul::SUMS;
@@ -15,8 +15,8 @@ const SPARSE: &str = include_str!("../text/sparse.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
     // The operators belong to a crate that may not be linked into the program.
-    let add = |name: &str, kernel: variants::DeviceKernel| match registry::find(name) {
-        Some(_) => variants::register(name, kind, 0, kernel),
+    let add = |name: &str, kernel: device_kernels::DeviceKernel| match registry::find(name) {
+        Some(_) => device_kernels::register(name, kind, 0, kernel),
         None => Ok(()),
     };
     add("csr_rows", |cx| {

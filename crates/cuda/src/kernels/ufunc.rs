@@ -1,7 +1,7 @@
 //! Folds by any binary elementwise function, which an attribute names: `reduce`, `accumulate` and `reduceat` of functions that have no kernels
 //! of their own. The order may matter, so one thread folds the elements of a result sequentially.
 
-use mxnet_core::{Error, KernelCx, Result, registry, variants};
+use mxnet_core::{Error, KernelCx, Result, device_kernels, registry};
 use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Strides};
 use smallvec::SmallVec;
 
@@ -13,9 +13,9 @@ use crate::launch::{Arg, Grid, launch};
 use crate::text::{MATH, type_name};
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
-    variants::register("fold", kind, 0, fold)?;
-    variants::register("fold_steps", kind, 0, steps)?;
-    variants::register("fold_segments", kind, 0, segments)
+    device_kernels::register("fold", kind, 0, fold)?;
+    device_kernels::register("fold_steps", kind, 0, steps)?;
+    device_kernels::register("fold_segments", kind, 0, segments)
 }
 
 /// Source after the function: `X` is the type of the elements, `Y` that of the results, `T` the compute type.

@@ -1,8 +1,8 @@
 //! Optimizer steps of many weights in few launches (`update.cuh`). Rates and decays stay on the device.
 
+use mxnet_core::context::KernelCx;
 use mxnet_core::cpu;
-use mxnet_core::cx::KernelCx;
-use mxnet_core::variants::register as add;
+use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, ParamKind, Result};
 use mxnet_tensor::{DType, DeviceKind, Tensor};
 use smallvec::SmallVec;

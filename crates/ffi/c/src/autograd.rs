@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use std::thread;
 
 use mxnet::core::autograd::{self as tape, GradReq, Retain};
-use mxnet::core::interp::Scope;
+use mxnet::core::mode::Scope;
 use mxnet::core::{Array, Error, Result};
 
 use crate::array::give_array;

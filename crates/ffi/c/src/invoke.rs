@@ -268,7 +268,7 @@ unsafe fn call(op: &'static OpDef, arguments: &[mx_arg]) -> Result<Vec<(mx_handl
         made.push(match targets.get(i) {
             Some(&handle) if handle != 0 => {
                 // A recorded write makes the array the result of a recorded operation; otherwise the array is unchanged (it may be a variable).
-                if mxnet::core::interp::is_recording() {
+                if mxnet::core::mode::is_recording() {
                     handles::replace_array(handle, output)?;
                 }
                 (handle, false)

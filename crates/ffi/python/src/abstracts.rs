@@ -1,7 +1,7 @@
 //! Abstract arrays: a shape, a dtype and a device, but no values.
 
 use mxnet::core::Array;
-use mxnet::core::interp::current_device;
+use mxnet::core::mode::current_device;
 use pyo3::prelude::*;
 
 use crate::array::PyArray;

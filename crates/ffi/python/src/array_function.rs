@@ -1,6 +1,6 @@
 //! `__array_function__` and `__array_ufunc__`: NumPy's functions, called with our arrays, call our functions of the same name.
 
-use mxnet::core::interp::Flags;
+use mxnet::core::mode::Flags;
 use mxnet::ops::elementwise::comparison;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -6,7 +6,7 @@ use mxnet::core::autograd::{
     self as tape, Checkpoint, CustomBackward, FirstRun, GradReq, Node, Retain,
 };
 use mxnet::core::batching::Batching;
-use mxnet::core::{Array, Error, Grads, interp};
+use mxnet::core::{Array, Error, Grads, mode};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -77,7 +77,7 @@ pub fn gradient(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let Some((indices, data)) = leaf.rows() else {
         return Ok(PyArray::wrap(py, leaf.gradient())?.into_any());
     };
-    if interp::is_tracing() {
+    if mode::is_tracing() {
         let problem = "the rows of a row-sparse gradient are not known in a compiled function";
         let error = Error::unsupported("grad", problem)
             .with_hint("use a variable with a dense gradient (`grad_stype='default'`), or read `grad` outside the function");
@@ -189,7 +189,7 @@ pub fn backward(
         tape::backward_to(&heads, &given, retain(retain_graph), train_mode)
     };
     let leaves = without_gil(py, run).map_err(|error| raise(py, error))?;
-    if interp::is_tracing() {
+    if mode::is_tracing() {
         // A compiled graph writes the buffers at each run, without a backward pass.
         let marks = Py::new(py, FreshGradients(leaves))?;
         py.import("mxnet._jit")?
@@ -379,7 +379,7 @@ pub fn custom_function(
         call: backward,
         outputs: kept,
     };
-    interp::check_custom(name, &refs).map_err(|error| raise(py, error))?;
+    mode::check_custom(name, &refs).map_err(|error| raise(py, error))?;
     let is_constant = |i| constant.contains(&i);
     let recorded = tape::record_custom(name, &refs, outputs, |i| !is_constant(i), Box::new(rule))
         .map_err(|error| raise(py, error))?;
@@ -396,7 +396,7 @@ fn wrapped(py: Python<'_>, arrays: Vec<Array>) -> PyResult<Py<PyAny>> {
 
 /// Sequence number of the recorded call that computed an array, and the index of its result; None if it is not recorded.
 #[pyfunction]
-pub fn graph_place(array: &Bound<'_, PyArray>) -> Option<(u64, u32)> {
+pub fn tape_entry(array: &Bound<'_, PyArray>) -> Option<(u64, u32)> {
     let array = array.get().array(array.py());
     array.entry().map(|(node, index)| (node.seq(), *index))
 }

@@ -10,7 +10,7 @@ mod one_arg_entry;
 mod overriding;
 mod result;
 
-use mxnet::core::interp::Flags;
+use mxnet::core::mode::Flags;
 use mxnet::core::{
     Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, Value, ViewCx, Viewed, Warned,
     Warning, dispatch_into,
@@ -271,10 +271,10 @@ fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResul
         dtype: look.dtype(),
         args,
     });
-    let may_move = Flags::current().may_move();
+    let allows_copies = Flags::current().allows_copies();
     let made = match seen {
         Ok(Viewed::Itself) => return Some(Ok(x.clone().into_any().unbind())),
-        _ if !may_move => return None,
+        _ if !allows_copies => return None,
         Ok(Viewed::Shared(layout)) => {
             look.end();
             PyArray::shown(py, &layout, x)

@@ -1,6 +1,6 @@
 //! Construction of arrays: `array`, `asarray` and relatives.
 
-use mxnet::core::{Array, dtype_of_number, interp};
+use mxnet::core::{Array, dtype_of_number, mode};
 use mxnet::tensor::{DType, Device, MAX_NDIM, Scalar, default_float};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -172,7 +172,7 @@ pub fn add_one_arg_entries(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("array", |object| match plain(object) {
             Some(x) => Ok(copied(x)?.map(Py::into_any)),
             None => match of_numbers(object)? {
-                None if interp::current_device() == Device::cpu(0) => of_numpys(object),
+                None if mode::current_device() == Device::cpu(0) => of_numpys(object),
                 made => Ok(made),
             },
         }),
@@ -208,7 +208,7 @@ fn given_or_made(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         return given_back(object, |x| x.ndim() > 0);
     }
     let made = of_numbers(object)?;
-    if made.is_some() || interp::current_device() != Device::cpu(0) {
+    if made.is_some() || mode::current_device() != Device::cpu(0) {
         return Ok(made);
     }
     let Some(dtype) = buffer_protocol::numpys_dtype(object)? else {
@@ -232,7 +232,7 @@ fn given_back(
 /// A copy of an array with this memory order; `None` if the call might wait, or is recorded or intercepted.
 #[inline]
 fn copied_in(x: &Array, order: &str) -> mxnet::core::Result<Option<Array>> {
-    if x.is_weak() || !interp::Flags::current().may_move() || crate::engine::may_wait() {
+    if x.is_weak() || !mode::Flags::current().allows_copies() || crate::engine::may_wait() {
         return Ok(None);
     }
     x.copy_in(order).map(Some)
@@ -256,7 +256,7 @@ fn copied(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
 #[inline]
 fn of_numbers(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let py = object.py();
-    if interp::current_device() != Device::cpu(0) {
+    if mode::current_device() != Device::cpu(0) {
         return Ok(None);
     }
     let array = if convert::is_list(object) {
@@ -467,7 +467,7 @@ impl Wanted {
         device: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Wanted> {
         let home = match like {
-            None => interp::current_device(),
+            None => mode::current_device(),
             Some(like) => match like.cast::<PyArray>() {
                 Ok(like) => like.get().with(like.py(), Array::device),
                 Err(_) => {
@@ -565,7 +565,7 @@ pub fn over_memory(
     if order == "F" {
         sizes.reverse();
     }
-    let array = Array::uninitialised(&sizes, kind, interp::current_device()).map_err(core)?;
+    let array = Array::uninitialised(&sizes, kind, mode::current_device()).map_err(core)?;
     match order {
         "F" => Ok(array.transpose(None).map_err(core)?.as_own()),
         _ => Ok(array),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use mxnet::core::creation::zeros;
-use mxnet::core::interp::Scope;
+use mxnet::core::mode::Scope;
 use mxnet::core::{
     Array, Attrs, Cpu, EagerCx, Error, Grad, Grads, InferCx, Inferred, Keep, Known, OpDef, OutSpec,
     Outputs, Param, ParamKind, Result, Types, Value, invoke_with, registry,

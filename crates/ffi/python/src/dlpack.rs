@@ -41,7 +41,7 @@ pub fn export(
 ) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
-    if array.entry().is_some() && mxnet::core::interp::is_recording() {
+    if array.entry().is_some() && mxnet::core::mode::is_recording() {
         return Err(PyBufferError::new_err(
             "cannot export an array with a gradient while recording: use x.detach()",
         ));

@@ -81,7 +81,7 @@ pub fn default_dtype(py: Python<'_>, kind: char) -> PyResult<Py<PyAny>> {
 
 /// The memory of an array: address of its storage, byte offset of its first element, whether it is writable, and whether this library allocated it.
 #[pyfunction]
-pub fn memory_place(array: &Bound<'_, PyArray>) -> (usize, usize, bool, bool) {
+pub fn memory_location(array: &Bound<'_, PyArray>) -> (usize, usize, bool, bool) {
     array.get().with(array.py(), |x| {
         let storage = x.tensor().storage();
         let start = storage.ptr() as usize;

@@ -151,7 +151,7 @@ pub fn reset_memory_peak() {
 /// Includes the Python line of the call in errors that surface later, at a small cost per call. Returns the previous setting.
 #[pyfunction]
 pub fn set_debug(on: bool) -> bool {
-    mxnet::core::origin::set_enabled(on)
+    mxnet::core::call_site::set_enabled(on)
 }
 
 /// File and line of the innermost Python frame.
@@ -196,7 +196,7 @@ pub fn set_plan_cache(on: bool) -> bool {
 /// Without them every read and write of elements is an operator call.
 #[pyfunction]
 pub fn set_element_path(on: bool) -> bool {
-    mxnet::core::interp::set_element_path(on)
+    mxnet::core::mode::set_element_path(on)
 }
 
 /// Number of calls of this thread that ran a cached plan, and number of calls that were prepared.

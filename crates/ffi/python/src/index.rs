@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use mxnet::core::Array;
-use mxnet::core::interp::Flags;
+use mxnet::core::mode::Flags;
 use mxnet::ops::{InlineScalar, Operand, index};
 use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar};
 use pyo3::PyTypeInfo;
@@ -220,7 +220,7 @@ impl Cuts {
     #[inline]
     fn view(&self, slf: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
         // The result of indexing a scalar shares no memory with it.
-        if slf.get().is_scalar() || !Flags::current().may_move() {
+        if slf.get().is_scalar() || !Flags::current().allows_copies() {
             return Ok(None);
         }
         let cuts = self.as_slice();
@@ -278,9 +278,9 @@ fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
 
 /// Whether the call is neither recorded nor traced.
 #[inline]
-fn is_plain(x: &Array) -> bool {
+fn allows_fast_path(x: &Array) -> bool {
     let flags = Flags::current();
-    flags.may_move() || !flags.is_stacked() && x.entry().is_none() && !x.is_stale()
+    flags.allows_copies() || !flags.is_stacked() && x.entry().is_none() && !x.is_stale()
 }
 
 fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
@@ -290,7 +290,7 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     let key = &parts;
     if key.arrays.is_empty() {
         let plain = slf.get().with(py, |x| {
-            is_plain(x).then(|| {
+            allows_fast_path(x).then(|| {
                 x.layout()
                     .index(&key.items)
                     .map(|found| Array::from_tensor(x.tensor().with_layout(found.view)))

@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::ptr;
 
 use mxnet::core::array::count_look;
-use mxnet::core::floats::checked_cast;
-use mxnet::core::interp::Flags;
+use mxnet::core::fp_errors::checked_cast;
+use mxnet::core::mode::Flags;
 use mxnet::core::{
     Array, Error, Tuple, Value, check_element, copy_at_hand, dtype_of_number, invoke1,
 };
@@ -535,13 +535,15 @@ pub fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyByt
 /// The bytes of an array that is contiguous in this order; `None` for other arrays and orders.
 pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let py = slf.py();
-    let is_plain = matches!(order, "C" | "A" | "K");
+    let allows_fast_path = matches!(order, "C" | "A" | "K");
     // Creating a bytes object runs no Python code.
-    if is_plain && let Some(made) = with_bytes(&slf.get().look(py), |bytes| bytes_of(py, bytes)) {
+    if allows_fast_path
+        && let Some(made) = with_bytes(&slf.get().look(py), |bytes| bytes_of(py, bytes))
+    {
         return made.map(Some);
     }
     let array = slf.get().array(py);
-    let dense = is_plain && array.layout().is_contiguous();
+    let dense = allows_fast_path && array.layout().is_contiguous();
     if !dense || array.device().kind() != DeviceKind::Cpu {
         return Ok(None);
     }

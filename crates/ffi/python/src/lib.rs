@@ -61,7 +61,7 @@ mod _core {
     #[pymodule_export]
     use crate::autograd::{
         are_gradients_fresh, backward, batched, checkpoint, custom_function, grad, graph_input,
-        graph_place, mark_variables, set_gradient_fresh, set_row_gradient, version_of,
+        mark_variables, set_gradient_fresh, set_row_gradient, tape_entry, version_of,
     };
     #[pymodule_export]
     use crate::buffer_protocol::of_buffer;
@@ -80,7 +80,8 @@ mod _core {
     use crate::dlpack::from_dlpack;
     #[pymodule_export]
     use crate::dtypes::{
-        can_cast, default_dtype, is_fortran, may_overlap, memory_place, promote_types, result_type,
+        can_cast, default_dtype, is_fortran, may_overlap, memory_location, promote_types,
+        result_type,
     };
     #[pymodule_export]
     use crate::engine::{
@@ -160,9 +161,9 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     construct::add_one_arg_entries(module)?;
     gil_release::register_at_fork(py)?;
     mxnet::core::interrupt::install(engine::interrupted);
-    mxnet::core::origin::install(engine::running_line);
+    mxnet::core::call_site::install(engine::running_line);
     mxnet::core::config::load();
-    mxnet::core::interp::install_task_modes(modes::task_modes);
+    mxnet::core::mode::install_task_modes(modes::task_modes);
     make_types(py);
     MODULE.set(module.clone().unbind());
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet::core::interp::Flags;
+use mxnet::core::mode::Flags;
 use mxnet::core::{Array, Error, OpDef};
 use mxnet::ops::elementwise::parts::no_parts;
 use mxnet::ops::shape;
@@ -333,7 +333,7 @@ pub fn view(
     if dtype.is_none()
         && class.is_none()
         && slf.is_exact_instance_of::<PyArray>()
-        && Flags::current().may_move()
+        && Flags::current().allows_copies()
     {
         let layout = slf.get().with(py, |x| x.layout().clone());
         return PyArray::shown(py, &layout, slf);
@@ -367,7 +367,7 @@ pub fn view(
 #[inline]
 pub fn part(slf: &Bound<'_, PyArray>, part: usize) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    if slf.get().is_scalar() || !Flags::current().may_move() {
+    if slf.get().is_scalar() || !Flags::current().allows_copies() {
         return Ok(None);
     }
     let x = slf.get().look(py);

@@ -2,11 +2,11 @@
 //!
 //! The modes of a thread are flags that every call reads. A coroutine may yield inside a `with` block that switches the modes, and other tasks of the
 //! thread must not run with its modes. Therefore, while the thread runs an event loop, a block is stored in a context variable, which belongs to
-//! the task and the tasks that it creates. As long as such blocks are open, the modes are read from there (`interp::open_in_task`).
+//! the task and the tasks that it creates. As long as such blocks are open, the modes are read from there (`mode::open_in_task`).
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use mxnet::core::interp;
+use mxnet::core::mode;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -104,7 +104,7 @@ impl Entered {
     fn leave(&self) {
         if let Entered::InTask(block, _) = self {
             block.get().is_open.store(false, Ordering::Relaxed);
-            interp::leave_in_task();
+            mode::leave_in_task();
         }
     }
 }
@@ -131,13 +131,13 @@ impl Mode {
 
     /// Switches the modes.
     fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
-        let (recording, training) = (interp::is_recording(), interp::is_training());
+        let (recording, training) = (mode::is_recording(), mode::is_training());
         let new = (
             self.recording.unwrap_or(recording),
             self.training.unwrap_or(training),
         );
         // Inside a scope of the core (a backward pass, for example) no other task can run before it ends.
-        let entered = if !interp::is_scoped() && (interp::has_tasks() || runs_loop(py)?) {
+        let entered = if !mode::is_scoped() && (mode::has_tasks() || runs_loop(py)?) {
             let block = Block {
                 bits: AtomicU8::new(0),
                 is_open: AtomicBool::new(true),
@@ -146,7 +146,7 @@ impl Mode {
             block.set_modes(new);
             let block = Py::new(py, block)?;
             let token = variable(py)?.call_method1(interned!(py, "set"), (&block,))?;
-            interp::open_in_task();
+            mode::open_in_task();
             Entered::InTask(block, token.unbind())
         } else {
             self.switch(new);
@@ -200,10 +200,10 @@ impl Mode {
     /// Sets those modes of the thread that this object switches.
     fn switch(&self, (recording, training): (bool, bool)) {
         if self.recording.is_some() {
-            interp::set_recording(recording);
+            mode::set_recording(recording);
         }
         if self.training.is_some() {
-            interp::set_training(training);
+            mode::set_training(training);
         }
     }
 
@@ -229,7 +229,7 @@ fn switch_one(
     in_block: impl FnOnce((bool, bool)) -> (bool, bool),
     in_thread: impl FnOnce(),
 ) -> PyResult<()> {
-    let block = match interp::has_tasks() {
+    let block = match mode::has_tasks() {
         true => block_of_task(py)?,
         false => None,
     };
@@ -243,9 +243,9 @@ fn switch_one(
 /// Switches recording of the running task if it is in a block, else of this thread; returns the previous setting.
 #[pyfunction]
 pub fn set_recording(py: Python<'_>, on: bool) -> PyResult<bool> {
-    let before = interp::is_recording();
+    let before = mode::is_recording();
     let in_thread = || {
-        interp::set_recording(on);
+        mode::set_recording(on);
     };
     switch_one(py, |(_, training)| (on, training), in_thread)?;
     Ok(before)
@@ -254,9 +254,9 @@ pub fn set_recording(py: Python<'_>, on: bool) -> PyResult<bool> {
 /// Switches training mode of the running task if it is in a block, else of this thread; returns the previous setting.
 #[pyfunction]
 pub fn set_training(py: Python<'_>, on: bool) -> PyResult<bool> {
-    let before = interp::is_training();
+    let before = mode::is_training();
     let in_thread = || {
-        interp::set_training(on);
+        mode::set_training(on);
     };
     switch_one(py, |(recording, _)| (recording, on), in_thread)?;
     Ok(before)
@@ -265,11 +265,11 @@ pub fn set_training(py: Python<'_>, on: bool) -> PyResult<bool> {
 /// Whether the running task, or this thread, records.
 #[pyfunction]
 pub fn is_recording() -> bool {
-    interp::is_recording()
+    mode::is_recording()
 }
 
 /// Whether the running task, or this thread, is in training mode.
 #[pyfunction]
 pub fn is_training() -> bool {
-    interp::is_training()
+    mode::is_training()
 }

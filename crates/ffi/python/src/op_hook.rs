@@ -2,7 +2,7 @@
 
 use std::rc::{Rc, Weak};
 
-use mxnet::core::interp::{Interpreter, expand, with_interpreter};
+use mxnet::core::mode::{Interpreter, expand, with_interpreter};
 use mxnet::core::{Array, Call, Cpu, Error, Outputs, Result, dispatch};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
-use mxnet::core::interp;
+use mxnet::core::mode;
 use mxnet::ops::random::{self, Generator};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -24,7 +24,7 @@ pub struct RandomStream(Arc<Generator>);
 /// Runs `body`; calls in it on this thread draw from `generator`. A trace records the generator.
 #[inline]
 fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R {
-    match interp::is_tracing() {
+    match mode::is_tracing() {
         true => mxnet::graph::random::with_generator(generator, body),
         false => random::with_generator(generator, body),
     }
@@ -32,7 +32,7 @@ fn with_generator<R>(generator: &Arc<Generator>, body: impl FnOnce() -> R) -> R 
 
 /// An error inside a trace, where the change would happen only once, during tracing.
 fn refuse_in_trace(py: Python<'_>, what: &'static str) -> PyResult<()> {
-    if !interp::is_tracing() {
+    if !mode::is_tracing() {
         return Ok(());
     }
     let problem = "it is called once while a function is traced, not at each call of the graph";

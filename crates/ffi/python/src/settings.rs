@@ -1,7 +1,7 @@
 //! Settings: promotion mode, random seed, handling of floating-point errors, configuration.
 
 use mxnet::core::config::{self, Kind, Origin, Setting};
-use mxnet::core::floats::{self, Reaction, Reactions};
+use mxnet::core::fp_errors::{self, Reaction, Reactions};
 use mxnet::core::{Array, Error};
 use mxnet::tensor::{DeviceKind, Promotion, promotion};
 use pyo3::IntoPyObjectExt;
@@ -30,7 +30,7 @@ pub fn set_numpy_promotion(on: bool) -> bool {
 /// How this thread handles floating-point errors (division by zero, overflow, underflow, invalid value): 0 ignore, 1 report, 2 raise.
 #[pyfunction]
 pub fn float_reactions() -> [u8; 4] {
-    let now = floats::reactions();
+    let now = fp_errors::reactions();
     [now.divide, now.over, now.under, now.invalid].map(|reaction| reaction as u8)
 }
 
@@ -42,7 +42,7 @@ pub fn set_float_reactions(reactions: [u8; 4]) {
         1 => Reaction::Report,
         _ => Reaction::Raise,
     });
-    floats::set_reactions(Reactions {
+    fp_errors::set_reactions(Reactions {
         divide,
         over,
         under,
@@ -56,7 +56,7 @@ static REPORTER: OnceBox<Py<PyAny>> = OnceBox::new();
 #[pyfunction]
 pub fn install_float_reporter(reporter: Py<PyAny>) {
     REPORTER.set(reporter);
-    floats::install(|sentence| {
+    fp_errors::install(|sentence| {
         with_python(|py| {
             let Some(reporter) = REPORTER.get() else {
                 return Ok(());
@@ -84,13 +84,13 @@ pub fn common_device(arrays: Vec<Bound<'_, PyArray>>) -> Option<PyDevice> {
 /// Default device of this thread.
 #[pyfunction]
 pub fn current_device() -> PyDevice {
-    PyDevice(mxnet::core::interp::current_device())
+    PyDevice(mxnet::core::mode::current_device())
 }
 
 /// Sets the default device of this thread; returns the previous one.
 #[pyfunction]
 pub fn set_current_device(device: &PyDevice) -> PyDevice {
-    PyDevice(mxnet::core::interp::set_current_device(device.0))
+    PyDevice(mxnet::core::mode::set_current_device(device.0))
 }
 
 /// Seeds the global random stream.

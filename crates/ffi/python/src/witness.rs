@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::{Rc, Weak};
 
-use mxnet::core::interp::{Interpreter, expand, with_interpreter};
+use mxnet::core::mode::{Interpreter, expand, with_interpreter};
 
 use mxnet::core::serialised::{from_json, to_json};
 use mxnet::core::{Array, Call, Cpu, Error, Outputs, Result, dispatch};

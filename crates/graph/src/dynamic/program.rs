@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use mxnet_core::interp::Scope;
+use mxnet_core::mode::Scope;
 use mxnet_core::{Array, Call, Error, Outputs, Result, Rng, RngState, eager};
 use mxnet_tensor::{DType, Layout, Tensor};
 use parking_lot::Mutex;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mxnet_core::interp::Scope;
+use mxnet_core::mode::Scope;
 use mxnet_core::{Array, Call, Cpu, Error, Known, Result, eager};
 use mxnet_tensor::{DType, Tensor};
 use smallvec::SmallVec;

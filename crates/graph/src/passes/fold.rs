@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mxnet_core::interp::Scope;
+use mxnet_core::mode::Scope;
 use mxnet_core::{Array, Call, Cpu, Known, Result, Rng, cpu, eager};
 use mxnet_tensor::{DType, Layout, Storage, Tensor};
 use smallvec::SmallVec;

@@ -88,7 +88,7 @@ fn parts_of(node: &Node) -> Vec<Copied> {
     match (node.op.name, &node.inputs[..], &node.outputs[..]) {
         (_, [Operand::View(x)], [to]) if node.is_assignment => whole(x, to).into_iter().collect(),
         ("copy" | "duplicate", [Operand::View(x)], [to]) => whole(x, to).into_iter().collect(),
-        ("cut", [Operand::View(x)], outputs) => {
+        ("split_vector", [Operand::View(x)], outputs) => {
             let mut start = 0;
             let cut = |to: &View| {
                 let len = to.layout.len();

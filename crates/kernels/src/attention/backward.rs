@@ -1,6 +1,6 @@
 //! The backward pass: one task for each segment and head. It recomputes the weights of each block instead of storing them.
 
-use super::{Attention, KEYS, Kept, Mask, QUERIES, add_mask};
+use super::{Attention, KEYS, Mask, QUERIES, Saved, add_mask};
 use crate::Threads;
 use crate::gemm::{self, GemmFloat, Tile};
 use crate::real::{Real, Shared};
@@ -13,7 +13,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     threads: &dyn Threads,
     g: &Attention,
     mask: Option<&Mask>,
-    kept: &Kept,
+    kept: &Saved,
     gradients: [Shared<T>; 3],
 ) {
     let at = |p: *const u8| Shared(p.cast_mut().cast::<T>());

@@ -1,4 +1,4 @@
-use super::{Attention, Mask, Sight, forward};
+use super::{Attention, Mask, Pattern, forward};
 use crate::{Elem, Serial};
 
 /// Attention of one query row in float64, by the definition.
@@ -33,7 +33,7 @@ fn attention_matches_the_definition() {
     let v: Vec<f64> = (0..700 * heads * value_dim)
         .map(|i| number(i + 11))
         .collect();
-    for sight in [Sight::All, Sight::Causal] {
+    for pattern in [Pattern::All, Pattern::Causal] {
         let g = Attention {
             elem: Elem::F64,
             q_offsets: &q_offsets,
@@ -42,7 +42,7 @@ fn attention_matches_the_definition() {
             dim,
             value_dim,
             scale: 0.5,
-            sight,
+            pattern,
         };
         let mut out = vec![f64::NAN; 130 * heads * value_dim];
         let mut lse = vec![f64::NAN; 130 * heads];

@@ -17,7 +17,7 @@ const PIECE: usize = 1024;
 const SINGLE_PASS_LEN: usize = 256;
 
 /// Destinations of the results, one pointer per axis.
-pub type Places = SmallVec<[*mut i64; 4]>;
+pub type Destinations = SmallVec<[*mut i64; 4]>;
 
 /// Finds the nonzero elements of `src` in C order and returns their number. Calls `places` with that number; it returns the destinations: one per
 /// axis, for the index along that axis; one only, with a `shape` of one axis, for flat positions; or none, to only count.
@@ -30,7 +30,7 @@ pub type Places = SmallVec<[*mut i64; 4]>;
 pub unsafe fn nonzero<E>(
     threads: &dyn Threads,
     src: &Source,
-    places: impl FnOnce(usize) -> Result<Places, E>,
+    places: impl FnOnce(usize) -> Result<Destinations, E>,
 ) -> Result<usize, E> {
     let mut axes: Axes = src
         .shape
@@ -101,7 +101,7 @@ pub unsafe fn nonzero<E>(
     for start in &mut starts {
         total += std::mem::replace(start, total);
     }
-    let places = SharedPlaces(places(total)?);
+    let places = SharedDestinations(places(total)?);
     if places.0.is_empty() || total == 0 {
         return Ok(total);
     }
@@ -120,10 +120,10 @@ pub unsafe fn nonzero<E>(
 }
 
 /// Destinations shared by several threads; each writes its own results.
-struct SharedPlaces(Places);
+struct SharedDestinations(Destinations);
 
 // SAFETY: no two tasks write one result.
-unsafe impl Sync for SharedPlaces {}
+unsafe impl Sync for SharedDestinations {}
 
 /// For every byte, the positions of its one bits, lowest first, padded with zeros.
 const BITS: [[u16; 8]; 256] = {

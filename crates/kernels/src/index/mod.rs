@@ -11,7 +11,7 @@ mod transfer;
 
 pub use along::{Along, gather_along, scatter_along};
 pub use choose::{Choice, choose};
-pub use mask::{Places, mask_starts, nonzero, one_hot, select};
+pub use mask::{Destinations, mask_starts, nonzero, one_hot, select};
 pub use resolve::{BadIndex, Mode, all_below, resolve};
 pub use transfer::{IndexAxis, Picked, gather, scatter};
 

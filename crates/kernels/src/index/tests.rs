@@ -281,10 +281,11 @@ fn masks_become_index_arrays() {
         });
         let want: Vec<Vec<usize>> = indices(&shape).filter(|i| x.at(i).0 != 0.0).collect();
         // SAFETY: the view lies in its buffer.
-        let counted = unsafe { nonzero(&Serial, &x.source(), |_| Ok::<_, ()>(Places::new())) };
+        let counted =
+            unsafe { nonzero(&Serial, &x.source(), |_| Ok::<_, ()>(Destinations::new())) };
         assert_eq!(counted, Ok(want.len()));
         let mut out = vec![vec![0i64; want.len()]; shape.len()];
-        let targets: Places = out.iter_mut().map(|o| o.as_mut_ptr()).collect();
+        let targets: Destinations = out.iter_mut().map(|o| o.as_mut_ptr()).collect();
         // SAFETY: there is room for all results on every axis.
         let found = unsafe { nonzero(&Spawn(3), &x.source(), |_| Ok::<_, ()>(targets)) };
         assert_eq!(found, Ok(want.len()));
@@ -323,6 +324,6 @@ fn one_hot_rows_leave_out_of_range_indices_off() {
         strides: &[8],
     };
     // SAFETY: nothing is read.
-    let found = unsafe { nonzero(&Serial, &none, |_| Ok::<_, ()>(Places::new())) };
+    let found = unsafe { nonzero(&Serial, &none, |_| Ok::<_, ()>(Destinations::new())) };
     assert_eq!(found, Ok(0));
 }

@@ -199,7 +199,7 @@ macro_rules! float_powers {
                 Float::pow::<L>(a, b)
             }
             #[inline(always)]
-            fn is_plain(a: $t, b: $t) -> bool {
+            fn allows_fast_path(a: $t, b: $t) -> bool {
                 Float::is_plain_power(a, b)
             }
             #[inline(always)]

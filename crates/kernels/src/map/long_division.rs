@@ -89,7 +89,7 @@ macro_rules! divisions {
             if $b == 0 { 0 } else $long
         }
         #[inline(always)]
-        fn is_plain(a: i64, b: i64) -> bool {
+        fn allows_fast_path(a: i64, b: i64) -> bool {
             are_exact_in_f64(a, b)
         }
         #[inline(always)]

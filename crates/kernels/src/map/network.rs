@@ -146,7 +146,7 @@ macro_rules! gelu {
                 x * Normal::cdf::<L>(x)
             }
             #[inline(always)]
-            fn is_plain(x: $t) -> bool {
+            fn allows_fast_path(x: $t) -> bool {
                 Normal::is_near(x)
             }
             #[inline(always)]
@@ -166,7 +166,7 @@ macro_rules! gelu {
                 dy * (x * density + Normal::cdf::<L>(x))
             }
             #[inline(always)]
-            fn is_plain(_: $t, x: $t) -> bool {
+            fn allows_fast_path(_: $t, x: $t) -> bool {
                 Normal::is_near(x)
             }
             #[inline(always)]

@@ -170,7 +170,7 @@ pub(crate) trait Unary<T: Copy> {
     fn apply<L: Level>(x: T, p: Params) -> Self::Out;
     /// Whether [`Unary::apply_plain`] supports this argument.
     #[inline(always)]
-    fn is_plain(_x: T) -> bool {
+    fn allows_fast_path(_x: T) -> bool {
         false
     }
     /// The result of `apply`, bit for bit, for a plain argument.
@@ -203,7 +203,7 @@ pub(crate) trait Binary<T: Copy> {
     fn apply<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out;
     /// Whether [`Binary::apply_plain`] supports these arguments.
     #[inline(always)]
-    fn is_plain(_a: T, _b: Self::Rhs) -> bool {
+    fn allows_fast_path(_a: T, _b: Self::Rhs) -> bool {
         false
     }
     /// The result of `apply`, bit for bit, for plain arguments.
@@ -279,7 +279,7 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
                 let (x, y) = (x.add(at), y.add(at));
                 let mut plain = true;
                 for i in 0..m {
-                    plain &= O::is_plain(*x.add(i));
+                    plain &= O::allows_fast_path(*x.add(i));
                 }
                 if plain {
                     for i in 0..m {
@@ -386,7 +386,7 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
                 if O::HAS_PLAIN {
                     let mut plain = true;
                     for i in 0..m {
-                        plain &= O::is_plain(*a.add(i), *b.add(i));
+                        plain &= O::allows_fast_path(*a.add(i), *b.add(i));
                     }
                     if plain && one_a {
                         // Lets the compiler hoist what depends only on this operand.

@@ -4,11 +4,11 @@ use mxnet_tensor::{DType, Device, Dims, Kind, Scalar, default_float};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind, Value};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::error::Result;
-use crate::interp::{Flags, current_device};
 use crate::invoke::invoke1;
 use crate::memory_order::{axes_in_order, inverse};
+use crate::mode::{Flags, current_device};
 use crate::opdef::{Cost, Cpu, Floats, Grad, Onnx, OpDef, Probe, Surface, ZeroDimResult, one_of};
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};
@@ -454,7 +454,7 @@ impl Content<'_> {
                 super::full(shape, value, dtype, device)
             }
             // Nothing records the call and no element is written: allocate without an operator call.
-            Content::Nothing if Flags::current().may_move() => {
+            Content::Nothing if Flags::current().allows_copies() => {
                 Array::uninitialised(shape, dtype, device)
             }
             Content::Nothing => {

@@ -28,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &VANDER,
     &RAMPS,
     &EYE,
-    &EYE_IN_ORDER,
+    &EYE_WITH_ORDER,
     &GRID_POSITIONS,
     &TRIANGLE_POSITIONS,
     &IDENTITY,

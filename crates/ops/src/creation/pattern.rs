@@ -7,11 +7,11 @@ use mxnet_tensor::{
 
 use super::dims;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
+use crate::context::{CallCx, KernelCx};
 use crate::cpu;
-use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
-use crate::interp::current_device;
 use crate::invoke::invoke1;
+use crate::mode::current_device;
 use crate::nn::operand::Staged;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
 use crate::reduce::running_product;
@@ -118,7 +118,7 @@ pub static EYE: OpDef = OpDef {
         Param::int("k", 0),
         Param::optional("dtype", ParamKind::DType),
     ],
-    extended: Some(&EYE_IN_ORDER),
+    extended: Some(&EYE_WITH_ORDER),
     doc: "Matrix of shape (N, M) with ones on diagonal `k` (above the main one if positive), zeros elsewhere. `M` defaults to `N`.",
     example: "
         >>> np.eye(2)
@@ -139,8 +139,8 @@ pub static EYE: OpDef = OpDef {
 };
 
 /// `eye` with a memory order or a device.
-pub static EYE_IN_ORDER: OpDef = OpDef {
-    name: "eye_in_order",
+pub static EYE_WITH_ORDER: OpDef = OpDef {
+    name: "eye_with_order",
     params: &[
         Param::required("N", ParamKind::Int),
         Param::optional("M", ParamKind::Int),

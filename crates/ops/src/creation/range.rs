@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallCx, CompositeCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;

@@ -4,7 +4,7 @@ use mxnet_tensor::Dims;
 
 use crate::Array;
 use crate::args::{Param, Value};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::GREATER;
 use crate::elementwise::network::{

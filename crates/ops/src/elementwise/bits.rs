@@ -6,8 +6,8 @@ use mxnet_kernels::bits::{BitOrder, pack, unpack};
 use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 
 use crate::args::{Param, ParamKind};
+use crate::context::{CallCx, KernelCx};
 use crate::cpu;
-use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::nn::operand;
 use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, Surface, one_of};

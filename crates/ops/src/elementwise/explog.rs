@@ -7,8 +7,8 @@ use mxnet_tensor::{DType, Kind, Scalar};
 
 use crate::Array;
 use crate::autograd::GradCx;
+use crate::context::KernelCx;
 use crate::cpu;
-use crate::cx::KernelCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};

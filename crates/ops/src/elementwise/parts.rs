@@ -8,8 +8,8 @@ use crate::batching::Batch;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::{EQUAL, NOT_EQUAL};
 use crate::error::Result;
-use crate::interp::Flags;
 use crate::memory_order::contiguous_like;
+use crate::mode::Flags;
 use crate::opdef::{
     Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Surface, Viewed, ZeroDimResult, one_of,
 };

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::elementwise::arithmetic::{MAXIMUM, MINIMUM};
 use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL};
 use crate::elementwise::logic::LOGICAL_AND;
@@ -376,7 +376,7 @@ pub static NAN_TO_NUM: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn finite(cx: &crate::cx::CompositeCx, x: &Array) -> Result<Array> {
+fn finite(cx: &crate::context::CompositeCx, x: &Array) -> Result<Array> {
     let largest = match x.dtype() {
         DType::F16 => 65504.0,
         // 2^127 (2 - 2^-7)

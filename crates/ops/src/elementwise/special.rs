@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Scalar};
 
 use crate::Array;
 use crate::args::{Attrs, Param, Value};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::logic::LOGICAL_NOT;
 use crate::elementwise::rounding::{FLOOR, RINT};

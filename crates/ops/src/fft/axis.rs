@@ -4,7 +4,7 @@ use mxnet_tensor::DType;
 
 use crate::Array;
 use crate::args::{Param, ParamKind};
-use crate::cx::{CallCx, CompositeCx};
+use crate::context::{CallCx, CompositeCx};
 use crate::error::Result;
 use crate::fft::line::{self, Spec, compute};
 use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};

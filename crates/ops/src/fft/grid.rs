@@ -4,7 +4,7 @@ use mxnet_tensor::{Dims, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallCx, CompositeCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Surface, one_of};

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::cx::{CallCx, CompositeCx};
+use crate::context::{CallCx, CompositeCx};
 use crate::error::{Error, Result};
 use crate::fft::axis::{NORM, len_along, real_len, spec_of, to_real};
 use crate::fft::line;

@@ -12,8 +12,8 @@ use crate::Array;
 use crate::array::count_look;
 use crate::error::Result;
 use crate::inline_scalar::InlineScalar;
-use crate::interp::Flags;
 use crate::launch::Pool;
+use crate::mode::Flags;
 use crate::read::read_all;
 use crate::seqlock_read::{SmallBuffer, seqlock_read};
 
@@ -25,7 +25,7 @@ pub(super) fn is_open(x: &Array, y: &Array) -> bool {
     let dense = |x: &Array| {
         x.layout().is_contiguous() && x.device().kind() == DeviceKind::Cpu && !x.is_weak()
     };
-    Flags::current().may_move() && dense(x) && dense(y)
+    Flags::current().allows_copies() && dense(x) && dense(y)
 }
 
 /// A copy of an index array or mask that code outside the library can write to, because its elements are read more than once: when they are checked
@@ -258,7 +258,7 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
 /// `place` is the offset of an element of `x`, from [`Layout::place_of`] or a layout derived from that of `x`.
 #[inline]
 pub unsafe fn element(x: &Array, place: usize, to: &mut MaybeUninit<InlineScalar>) -> bool {
-    if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().may_move() {
+    if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().allows_copies() {
         return false;
     }
     // SAFETY: `place` is within the storage by the caller's promise.

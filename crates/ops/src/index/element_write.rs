@@ -14,8 +14,8 @@ use super::element_read::{MOST, SMALL_BYTES, element, is_open, places, vars_of};
 use super::masked_write::put_on_row;
 use crate::error::Result;
 use crate::inline_scalar::InlineScalar;
-use crate::interp::Flags;
 use crate::launch::elem;
+use crate::mode::Flags;
 use crate::operand::Operand;
 use crate::types::check_element;
 use crate::{Array, cpu};
@@ -23,7 +23,7 @@ use crate::{Array, cpu};
 /// Whether elements of `x` may be written here: on the CPU, not read-only, nothing recorded. A conversion may raise a floating-point error, which
 /// [`keeps`] checks.
 pub(crate) fn is_writable(x: &Array) -> bool {
-    Flags::current().may_move()
+    Flags::current().allows_copies()
         && !x.is_weak()
         && x.device().kind() == DeviceKind::Cpu
         && !x.tensor().is_read_only()

@@ -14,11 +14,11 @@ use crate::creation::zeros;
 use crate::eager::kernel_on;
 use crate::elementwise::select;
 use crate::error::{Error, Result, Tuple};
-use crate::interp::{Flags, Scope};
 use crate::invoke::{Call, dispatch, invoke1, only};
 use crate::launch::{Kernel, cost_ns, launch};
+use crate::mode::{Flags, Scope};
 use crate::types::check_element;
-use crate::{Array, Outputs, cpu, floats, shape};
+use crate::{Array, Outputs, cpu, fp_errors, shape};
 
 /// Index arrays of an expression.
 type Indices = SmallVec<[Array; 2]>;
@@ -79,7 +79,7 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
     if let Some(number) = value.number() {
         check_element("assignment", &number, x.dtype())?;
     }
-    let converted = floats::checked_cast(value, x.dtype())?;
+    let converted = fp_errors::checked_cast(value, x.dtype())?;
     let value = converted.as_ref().unwrap_or(value);
     if !recorded {
         // Elements that share memory must be written one after the other.

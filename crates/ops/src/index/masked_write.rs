@@ -11,7 +11,7 @@ use mxnet_tensor::{DType, DeviceKind, Scalar};
 
 use super::element_write::takes;
 use crate::array::count_look;
-use crate::interp::Flags;
+use crate::mode::Flags;
 use crate::seqlock_read::SmallBuffer;
 use crate::{Array, Operand};
 
@@ -49,7 +49,7 @@ fn written(
     write: impl FnOnce(*mut u8, *const u8, *const u8, usize) -> bool,
 ) -> bool {
     let target = x.tensor().storage();
-    if !Flags::current().may_move()
+    if !Flags::current().allows_copies()
         || !is_dense(x)
         || !is_small(chooser)
         || x.tensor().is_read_only()

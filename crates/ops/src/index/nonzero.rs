@@ -1,7 +1,7 @@
 //! Positions of non-zero elements.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::index::{Places, nonzero as kernel};
+use mxnet_kernels::index::{Destinations, nonzero as kernel};
 use mxnet_kernels::reduce::Source;
 use mxnet_tensor::{DType, Layout, Source as ArraySource};
 
@@ -70,7 +70,7 @@ pub static NONZERO: OpDef = OpDef {
             }
             let mut outputs = Outputs::new();
             find(x, |count| {
-                let mut places = Places::new();
+                let mut places = Destinations::new();
                 for _ in x.shape() {
                     let elements = ArraySource::fresh(count, DType::I64, x.device())?;
                     places.push(elements.storage().ptr().cast());
@@ -135,7 +135,7 @@ pub(super) fn positions(x: &Array) -> Result<Array> {
 }
 
 /// Writes the positions of the non-zero elements to the memory that `places` returns for a given count.
-fn find(x: &Array, places: impl FnOnce(usize) -> Result<Places>) -> Result<()> {
+fn find(x: &Array, places: impl FnOnce(usize) -> Result<Destinations>) -> Result<()> {
     let private = private_copy(x)?;
     let x = private.as_ref().unwrap_or(x);
     let tensor = x.tensor();

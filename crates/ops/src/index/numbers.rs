@@ -5,8 +5,8 @@ use mxnet_tensor::{DType, Dims, Scalar, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::args::{Default, Param, ParamKind};
+use crate::context::CompositeCx;
 use crate::creation::dims;
-use crate::cx::CompositeCx;
 use crate::error::{Result, Tuple};
 use crate::opdef::{Bundle, Cost, Cpu, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
 use crate::{Array, Outputs};

@@ -11,9 +11,9 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
 use crate::error::{Error, Result};
-use crate::interp::Flags;
 use crate::invoke::invoke1;
 use crate::launch::{Pool, elem};
+use crate::mode::Flags;
 use crate::opdef::{Cpu, Grad, OpDef, Probe, one_of};
 
 /// Indices into an axis; negative ones count from its end.
@@ -158,7 +158,7 @@ pub(super) fn settled(
         && dense
         && indices.device().kind() == DeviceKind::Cpu
         && !indices.is_abstract()
-        && Flags::current().may_move()
+        && Flags::current().allows_copies()
     {
         let held = indices.read()?;
         // Another thread may overwrite them after this check; the kernels check again.

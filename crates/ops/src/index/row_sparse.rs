@@ -84,7 +84,7 @@ pub static ROW_SPARSE_TO_DENSE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn check(cx: &crate::cx::CompositeCx) -> Result<()> {
+fn check(cx: &crate::context::CompositeCx) -> Result<()> {
     let (indices, data) = (cx.input(0), cx.input(1));
     if indices.dtype() != DType::I64 || indices.ndim() != 1 {
         return Err(cx.dtype_error("`indices` must be int64 of 1 axis"));

@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Dims, normalize_axes, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::linalg::{MATMUL, MATVEC, VECDOT, VECMAT};

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind};
+use crate::context::CallCx;
 use crate::creation;
-use crate::cx::CallCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;

@@ -9,7 +9,7 @@ use crate::Outputs;
 use crate::args::Param;
 use crate::autograd::GradCx;
 use crate::batching::Batch;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::{Result, Tuple};
 use crate::launch::elem;
 use crate::nn::operand;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Param, ParamKind};
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::error::Result;
 use crate::index::WRITABLE_DIAGONAL;
 use crate::invoke::invoke1;

@@ -4,8 +4,8 @@ use mxnet_tensor::{DType, Dims, Scalar, default_float, promote, promotion};
 
 use crate::Array;
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
+use crate::context::CallCx;
 use crate::creation::zeros;
-use crate::cx::CallCx;
 use crate::elementwise::arithmetic::ABSOLUTE;
 use crate::elementwise::comparison::{GREATER, NOT_EQUAL};
 use crate::elementwise::explog::SQRT;

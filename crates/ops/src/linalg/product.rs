@@ -13,7 +13,7 @@ use crate::Outputs;
 use crate::args::{Attrs, Param};
 use crate::autograd::GradCx;
 use crate::batching::{Batch, BatchCx};
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;

@@ -1,13 +1,13 @@
 //! Scaled dot-product attention: the fused operator, its gradient, and the gradient composed of differentiable operators.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::attention::{self as kernel, Attention, Kept, Mask, Sight};
+use mxnet_kernels::attention::{self as kernel, Attention, Mask, Pattern, Saved};
 use mxnet_tensor::{DType, Dims, Scalar, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, Value};
 use crate::autograd::GradCx;
-use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallCx, CompositeCx, KernelCx};
 use crate::elementwise::comparison::{GREATER, GREATER_EQUAL};
 use crate::elementwise::select::choose;
 use crate::error::{Result, Tuple};
@@ -312,9 +312,9 @@ fn geometry<'a>(cx: &KernelCx, offsets: &'a [Vec<i64>; 2], dtype: DType) -> Atte
         dim: last(0),
         value_dim: last(2),
         scale: cx.float("scale"),
-        sight: match cx.bool("is_causal") {
-            true => Sight::Causal,
-            false => Sight::All,
+        pattern: match cx.bool("is_causal") {
+            true => Pattern::Causal,
+            false => Pattern::All,
         },
     }
 }
@@ -358,7 +358,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     let outs: SmallVec<[Staged; 3]> = (0..3)
         .map(|i| Staged::new(cx.output(i), dtype))
         .collect::<Result<_>>()?;
-    let kept = Kept {
+    let kept = Saved {
         q: at(0),
         k: at(1),
         v: at(2),

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, Value};
 use crate::autograd::GradCx;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::launch::elem;

@@ -5,7 +5,7 @@ use mxnet_tensor::{Dims, Scalar};
 use super::nms::BOX_NMS_ORDER;
 use crate::Array;
 use crate::args::{Attrs, Param};
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::elementwise::comparison::{GREATER, LESS};
 use crate::elementwise::select::WHERE;
 use crate::error::Result;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::Batch;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::elementwise::network::RELU_GRAD;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;

@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Dims, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param};
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke1;
 use crate::nn::operand::{self, Staged};

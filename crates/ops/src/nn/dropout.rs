@@ -5,8 +5,8 @@ use mxnet_kernels::random::{Distribution, Stream, fill};
 use mxnet_tensor::{DType, Dims};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
+use crate::context::KernelCx;
 use crate::cpu;
-use crate::cx::KernelCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::elem;

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::args::{Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::{Batch, BatchCx};
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::elementwise::network::RELU_GRAD;
 use crate::error::Result;
 use crate::launch::elem;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::Batch;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::elementwise::comparison::{EQUAL, LESS};
 use crate::elementwise::select::choose;
 use crate::error::{Result, Tuple};

@@ -3,8 +3,8 @@
 use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::args::{Param, ParamKind};
+use crate::context::{CallCx, KernelCx};
 use crate::cpu;
-use crate::cx::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe};
 

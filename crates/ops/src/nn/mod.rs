@@ -102,7 +102,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SEQUENCE_MASK,
     &SEQUENCE_LAST,
     &SEQUENCE_REVERSE,
-    &CUT,
+    &SPLIT_VECTOR,
     &SGD_UPDATE,
     &NAG_UPDATE,
     &ADAM_UPDATE,

@@ -3,8 +3,8 @@
 use mxnet_kernels::Threads;
 use mxnet_tensor::{DType, Kind, Tensor};
 
+use crate::context::CallCx;
 use crate::cpu;
-use crate::cx::CallCx;
 use crate::error::Result;
 
 /// The dtype that kernels compute in: float32 for float16 and bfloat16.

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::Batch;
-use crate::cx::KernelCx;
+use crate::context::KernelCx;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result, Tuple};

@@ -6,8 +6,8 @@ use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::args::{Param, ParamKind, Value};
 use crate::autograd::GradCx;
+use crate::context::{CallCx, KernelCx};
 use crate::cpu;
-use crate::cx::{CallCx, KernelCx};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke1;
 use crate::launch::elem;

@@ -5,7 +5,7 @@ use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke, invoke_with, invoke1};
 use crate::nn::dropout::DROPOUT;
@@ -89,8 +89,8 @@ pub static RNN: OpDef = OpDef {
 };
 
 /// Splits a vector into consecutive parts.
-pub static CUT: OpDef = OpDef {
-    name: "cut",
+pub static SPLIT_VECTOR: OpDef = OpDef {
+    name: "split_vector",
     params: &[
         Param::array("data"),
         Param::required("sizes", ParamKind::Ints),
@@ -254,7 +254,7 @@ fn run_all(cx: &CallCx) -> Result<Outputs> {
         .map(|&n| n as i64)
         .collect();
     let parts = invoke(
-        &CUT,
+        &SPLIT_VECTOR,
         &[cx.input(1)],
         &[Value::from(&sizes[..])].into_iter().collect(),
     )?;

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Args, Attrs, Param, ParamKind};
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::invoke::invoke_with;
 use crate::launch::elem;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::Batch;
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::elementwise::explog::SQRT;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;

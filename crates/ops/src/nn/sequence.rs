@@ -4,8 +4,8 @@ use mxnet_tensor::{DType, Dims, Scalar};
 
 use crate::Array;
 use crate::args::{Attrs, Default, Param, ParamKind};
+use crate::context::CallCx;
 use crate::creation::arange_on;
-use crate::cx::CallCx;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::select::WHERE;
 use crate::error::Result;

@@ -11,7 +11,7 @@ use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::network::{RELU, SIGMOID};
 use crate::elementwise::select::{BOUND, choose};
 use crate::error::Result;
-use crate::interp::{self, Scope};
+use crate::mode::{self, Scope};
 use crate::nn::operand;
 use crate::opdef::Grads;
 use crate::shape::{concatenate, narrow};
@@ -203,7 +203,7 @@ pub(super) fn gradient(g: &GradCx, steps: Steps) -> Result<Grads> {
         &cotangents.iter().map(Some).collect::<Vec<_>>(),
         Retain::Yes,
         true,
-        interp::is_training(),
+        mode::is_training(),
     )?;
     let mut grads = Grads::from_elem(None, g.num_inputs());
     for (&i, gradient) in wanted.iter().zip(found) {

@@ -9,8 +9,8 @@ use mxnet_tensor::{DType, Device, Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
+use crate::context::{CompositeCx, InferCx, KernelCx};
 use crate::cpu;
-use crate::cx::{CompositeCx, InferCx, KernelCx};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke_with, invoke1};
 use crate::launch::elem;
@@ -772,12 +772,12 @@ fn update_range(
                 "a weight or a gradient is absent",
             ));
         };
-        let is_plain = grad.dtype().is_float() && grad.layout().is_contiguous();
+        let allows_fast_path = grad.dtype().is_float() && grad.layout().is_contiguous();
         let mut grad_buffer = Buffer {
             ptr: grad.data_ptr(),
             elem: elem(grad.dtype()),
         };
-        if !is_plain || arguments.written(i).any(|x| cpu::overlaps(x, grad)) {
+        if !allows_fast_path || arguments.written(i).any(|x| cpu::overlaps(x, grad)) {
             let dtype = match grad.dtype() {
                 dtype if dtype.is_float() => dtype,
                 _ => DType::F64,

@@ -7,7 +7,7 @@ use mxnet_kernels::sort::{self, Bins, Spacing};
 use mxnet_tensor::{DType, Dims, Operand, Tensor, promotion, result_type};
 
 use crate::args::Param;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::index::dense;
 use crate::launch::elem;

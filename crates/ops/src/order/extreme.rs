@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind};
 use crate::batching::Batch;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};

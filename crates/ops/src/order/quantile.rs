@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::statistics::SELECT_ROWS;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, OpDef, Probe};

@@ -10,7 +10,7 @@ use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::Batch;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, dense, gather_along, is_writable};
 use crate::invoke::invoke1;

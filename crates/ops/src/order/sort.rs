@@ -6,7 +6,7 @@ use super::rows::{
     ARGPARTITION_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS, argsort_rows, at_positions,
 };
 use crate::args::{Param, ParamKind, Value};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Onnx, OpDef, Probe, Surface};

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::rows::{rows, scattered};
 use crate::args::{Attrs, Param, ParamKind};
 use crate::batching::Batch;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::index::{dense, positions};
 use crate::invoke::invoke1;

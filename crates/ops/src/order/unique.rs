@@ -9,7 +9,7 @@ use super::rows::SORT_ROWS;
 use super::sort::argsort;
 use crate::args::{Attrs, Param, Value};
 use crate::autograd::GradCx;
-use crate::cx::EagerCx;
+use crate::context::EagerCx;
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, gather_along};
 use crate::invoke::{invoke, invoke1};

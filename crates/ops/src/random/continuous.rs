@@ -5,7 +5,7 @@ use mxnet_tensor::DType;
 use super::parameter::{SamplerCx, WithParameter};
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::cx::{CompositeCx, KernelCx};
+use crate::context::{CompositeCx, KernelCx};
 use crate::elementwise::arithmetic::{DIVIDE, MULTIPLY};
 use crate::elementwise::network::SIGMOID;
 use crate::error::{Error, Result};

@@ -4,8 +4,8 @@ use mxnet_tensor::{DType, Kind, Scalar, default_int};
 
 use super::parameter::SamplerCx;
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
+use crate::context::CompositeCx;
 use crate::creation::dims;
-use crate::cx::CompositeCx;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::LOG;
 use crate::error::{Error, Result};

@@ -6,8 +6,8 @@ use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 
 use crate::args::{Attrs, Param, ParamKind};
 use crate::array::Element;
+use crate::context::{CallCx, KernelCx};
 use crate::creation::dims;
-use crate::cx::{CallCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;

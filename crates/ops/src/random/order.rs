@@ -3,12 +3,12 @@
 use mxnet_tensor::{DType, Device, Dims, Scalar};
 
 use crate::args::{Attrs, Param, Value};
+use crate::context::CompositeCx;
 use crate::creation::dims;
-use crate::cx::CompositeCx;
 use crate::error::{Error, Result};
 use crate::index::{gather_along, take};
-use crate::interp::current_device;
 use crate::invoke::invoke1;
+use crate::mode::current_device;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::order::SORT_ROWS;
 use crate::random::choice::{RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED};

@@ -7,12 +7,12 @@ use super::draw::{RANDOM_FILL, drawn_for};
 use super::reject::{CHECKED_PARAMETER, RANDOM_ANGLES, RANDOM_COUNTS, RANDOM_GAMMA, holds};
 use crate::Array;
 use crate::args::{Attrs, Value};
+use crate::context::CompositeCx;
 use crate::creation::dims;
-use crate::cx::CompositeCx;
 use crate::elementwise::arithmetic::{ADD, MULTIPLY};
 use crate::error::Result;
-use crate::interp::current_device;
 use crate::invoke::invoke1;
+use crate::mode::current_device;
 use crate::opdef::OpDef;
 use crate::types::promoted;
 

@@ -5,8 +5,8 @@ use mxnet_tensor::{DType, default_int};
 use super::parameter::{SamplerCx, WithParameter};
 use crate::Array;
 use crate::args::{Default, Param};
+use crate::context::CompositeCx;
 use crate::creation::dims;
-use crate::cx::CompositeCx;
 use crate::elementwise::arithmetic::{
     ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, RECIPROCAL, SQUARE,
 };

@@ -4,7 +4,7 @@ use mxnet_tensor::DType;
 
 use super::parameter::SamplerCx;
 use crate::args::{Attrs, Param};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::elementwise::arithmetic::SQUARE;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::{EXP, SQRT};

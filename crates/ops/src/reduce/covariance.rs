@@ -7,7 +7,7 @@ use num_complex::Complex;
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::{CallCx, CompositeCx};
+use crate::context::{CallCx, CompositeCx};
 use crate::elementwise::comparison::{LESS, NOT_EQUAL};
 use crate::elementwise::explog::SQRT;
 use crate::elementwise::parts::IMAG;
@@ -15,13 +15,13 @@ use crate::elementwise::rounding::RINT;
 use crate::elementwise::select::CLIP;
 use crate::error::Result;
 use crate::index::DIAGONAL;
-use crate::interp::Flags;
 use crate::invoke::{invoke_with, invoke1, only};
+use crate::mode::Flags;
 use crate::opdef::{Cpu, OpDef, Probe, Warned};
 use crate::reduce::fold::{ANY, averaged};
 use crate::reduce::masked::empty;
 use crate::shape::{concatenate, narrow};
-use crate::{Array, Outputs, Tuple, creation, floats, interp};
+use crate::{Array, Outputs, Tuple, creation, fp_errors, mode};
 
 /// Weighted mean.
 pub static AVERAGE: OpDef = OpDef {
@@ -312,8 +312,8 @@ fn no_freedom(cx: &CallCx) -> Result<Option<Warned>> {
         _ if is_empty => false,
         false => n as i64 <= degrees_lost(cx),
         true if Flags::current().is_stacked() => false,
-        true => floats::unwatched(|| -> Result<bool> {
-            let _scope = interp::Scope::enter(false, interp::is_training());
+        true => fp_errors::unwatched(|| -> Result<bool> {
+            let _scope = mode::Scope::enter(false, mode::is_training());
             match weights(cx, n)? {
                 Some(weights) => Ok(weights.divisor.astype(DType::F64)?.to_vec::<f64>()?[0] <= 0.0),
                 None => Ok(false),

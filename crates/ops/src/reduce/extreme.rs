@@ -4,7 +4,7 @@ use mxnet_kernels::reduce::Reduce;
 
 use crate::Array;
 use crate::autograd::GradCx;
-use crate::cx::{CallCx, CompositeCx};
+use crate::context::{CallCx, CompositeCx};
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;

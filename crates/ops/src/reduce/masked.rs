@@ -6,14 +6,14 @@ use mxnet_tensor::{DType, Scalar};
 
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::cx::{CallCx, CompositeCx};
+use crate::context::{CallCx, CompositeCx};
 use crate::elementwise::arithmetic::{ADD, MAXIMUM, MINIMUM, MULTIPLY};
 use crate::elementwise::comparison::LESS_EQUAL;
 use crate::elementwise::explog::SQRT;
 use crate::elementwise::logic::{LOGICAL_AND, LOGICAL_OR};
 use crate::error::Result;
-use crate::floats;
-use crate::interp::{self, Flags};
+use crate::fp_errors;
+use crate::mode::{self, Flags};
 use crate::opdef::{Cpu, Floats, Form, OpDef, Probe, Warned};
 use crate::reduce::fold::averaged;
 use crate::ufunc::{self, Initial, Reduction};
@@ -319,8 +319,8 @@ fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
         keepdims: false,
         mask,
     };
-    floats::unwatched(|| {
-        let _scope = interp::Scope::enter(false, interp::is_training());
+    fp_errors::unwatched(|| {
+        let _scope = mode::Scope::enter(false, mode::is_training());
         let one = Array::constant(Scalar::I64(1), DType::I64)?
             .to_device(x.device())?
             .broadcast_to(x.shape())?;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Default, Param, ParamKind};
 use crate::autograd::GradCx;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::opdef::{Cpu, Floats, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};

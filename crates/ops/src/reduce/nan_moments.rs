@@ -4,7 +4,7 @@ use mxnet_tensor::{DType, Dims, Scalar};
 
 use crate::Array;
 use crate::args::{Param, ParamKind};
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::explog::SQRT;
 use crate::elementwise::logic::LOGICAL_AND;

@@ -7,7 +7,7 @@ use mxnet_tensor::Scalar;
 use crate::Array;
 use crate::args::{Param, ParamKind, Value};
 use crate::autograd::GradCx;
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::elementwise::arithmetic::MAXIMUM;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::explog::SQRT;

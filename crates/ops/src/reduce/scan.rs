@@ -7,7 +7,7 @@ use mxnet_tensor::{Casting, Dims, Layout, Scalar};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::cx::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallCx, CompositeCx, KernelCx};
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::Result;

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::error::Result;
 use crate::memory_order::{axes_in_order, has_order};
 use crate::opdef::{
@@ -64,8 +64,8 @@ fn order_asked_for(cx: &CallCx) -> Option<Dims> {
 }
 
 /// `np.copy`, whose default order is "K".
-pub static COPY_OF: OpDef = OpDef {
-    name: "copy_of",
+pub static COPY_IN_ORDER: OpDef = OpDef {
+    name: "copy_in_order",
     surface: &[Surface::Np("copy")],
     params: &[
         Param::array("a"),

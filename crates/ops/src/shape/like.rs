@@ -5,8 +5,8 @@ use mxnet_tensor::{DType, Dims, Scalar, normalize_axis};
 use super::narrow;
 use crate::Array;
 use crate::args::{Param, ParamKind};
+use crate::context::CallCx;
 use crate::creation::arange_on;
-use crate::cx::CallCx;
 use crate::opdef::{Cpu, OpDef, Probe, Surface};
 
 /// A range with the shape of another array.

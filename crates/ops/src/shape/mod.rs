@@ -24,7 +24,7 @@ use crate::opdef::OpDef;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &COPY,
-    &COPY_OF,
+    &COPY_IN_ORDER,
     &COPIED,
     &ASTYPE_SHARING,
     &CAST,

@@ -6,10 +6,10 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::cx::{CompositeCx, KernelCx};
+use crate::context::{CompositeCx, KernelCx};
 use crate::error::{Error, Result};
-use crate::interp::Flags;
 use crate::invoke::invoke1;
+use crate::mode::Flags;
 use crate::opdef::{
     Bundle, Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of,
 };
@@ -215,7 +215,7 @@ pub static UNSTACK: OpDef = OpDef {
             1 => view.copy(),
             _ => Ok(view),
         };
-        if Flags::current().may_move() {
+        if Flags::current().allows_copies() {
             // Nothing is recorded or intercepted: build the views directly from layouts.
             return several(cx, slices, |i| {
                 alone(x.seen_as(x.layout().select(axis as isize, i)?))

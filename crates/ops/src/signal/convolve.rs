@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::elem;

@@ -4,7 +4,7 @@ use mxnet_tensor::{Casting, DType, Dims, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::Param;
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::elementwise::comparison::NOT_EQUAL;
 use crate::error::Result;
 use crate::opdef::{Cpu, OpDef, Probe, Surface};

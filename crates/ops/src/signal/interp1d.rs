@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::Batch;
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::elementwise::arithmetic::REMAINDER;
 use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL};
 use crate::elementwise::logic::LOGICAL_AND;

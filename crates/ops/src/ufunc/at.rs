@@ -7,16 +7,16 @@ use smallvec::SmallVec;
 
 use super::dtype::num_outputs;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::cx::KernelCx;
+use crate::context::KernelCx;
 use crate::elementwise::arithmetic::{ADD, NEGATIVE, SUBTRACT};
 use crate::error::{Error, Result, Tuple};
 use crate::index::{named, spanned};
-use crate::interp::Flags;
 use crate::invoke::{Call, dispatch, invoke1};
 use crate::launch::elem;
+use crate::mode::Flags;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef};
 use crate::types::{self, Types};
-use crate::{Array, cpu, creation, floats, index, registry, shape};
+use crate::{Array, cpu, creation, fp_errors, index, registry, shape};
 
 /// Applies a function in place at positions.
 pub static AT: OpDef = OpDef {
@@ -163,8 +163,8 @@ pub fn at(
     let dense = a.detach().contiguous()?;
     let in_place = cpu::same_elements(dense.tensor(), a.tensor());
     // The old elements are only needed to find floating-point errors.
-    let before = match floats::is_watching() {
-        true => Some(floats::unwatched(|| a.detach().copy())?),
+    let before = match fp_errors::is_watching() {
+        true => Some(fp_errors::unwatched(|| a.detach().copy())?),
         false => None,
     };
     let attrs: Attrs = [Value::Str(op.name.into()), Value::DType(compute)]
@@ -182,7 +182,7 @@ pub fn at(
     }
     if let Some(before) = before {
         let places: Vec<i64> = positions.to_vec()?;
-        floats::look_in_place(op, &before, &places, value.as_ref(), &a.detach())?;
+        fp_errors::look_in_place(op, &before, &places, value.as_ref(), &a.detach())?;
     }
     Ok(None)
 }

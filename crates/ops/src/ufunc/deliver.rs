@@ -4,7 +4,7 @@ use mxnet_tensor::{Casting, DType, can_cast};
 
 use crate::Array;
 use crate::args::Param;
-use crate::cx::CompositeCx;
+use crate::context::CompositeCx;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 

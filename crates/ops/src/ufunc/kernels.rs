@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind};
 use crate::batching::Batch;
+use crate::context::KernelCx;
 use crate::cpu;
-use crate::cx::KernelCx;
 use crate::error::{Error, Result};
 use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};

@@ -9,11 +9,11 @@ use crate::args::{Attrs, Value};
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result, Tuple};
-use crate::interp::Flags;
 use crate::invoke::{invoke_with, invoke1, only};
+use crate::mode::Flags;
 use crate::opdef::OpDef;
 use crate::reduce::ANY;
-use crate::{Array, creation, floats, interrupt, shape};
+use crate::{Array, creation, fp_errors, interrupt, shape};
 
 /// The start value of a fold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -464,16 +464,16 @@ fn astype_of_loop(x: &Array, op: &'static OpDef, dtype: DType) -> Result<Array> 
 /// Checks the intermediate results of folding integers by division for floating-point errors (division by zero).
 fn check_division_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<()> {
     let len = normalize_axis(axis as isize, x.ndim()).map(|axis| x.shape()[axis])?;
-    if !floats::is_watching() || !x.dtype().is_integer() || len < 2 {
+    if !fp_errors::is_watching() || !x.dtype().is_integer() || len < 2 {
         return Ok(());
     }
-    floats::unwatched(|| {
+    fp_errors::unwatched(|| {
         let so_far = accumulate(op, x, axis, None)?;
         let axis = normalize_axis(axis as isize, x.ndim())?;
         let operands = [
             &shape::narrow(&so_far, axis, 0, len - 1)?,
             &shape::narrow(x, axis, 1, len)?,
         ];
-        floats::look_at_integers(op, &operands, x.dtype(), "reduce")
+        fp_errors::look_at_integers(op, &operands, x.dtype(), "reduce")
     })
 }

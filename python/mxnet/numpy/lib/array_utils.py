@@ -27,7 +27,7 @@ def byte_bounds(a: ndarray) -> tuple[int, int]:
     >>> end - first
     24
     """
-    start, offset, _, _ = _core.memory_place(a)
+    start, offset, _, _ = _core.memory_location(a)
     first = last = start + offset
     if a.size == 0:
         return first, first

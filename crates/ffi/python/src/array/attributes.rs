@@ -1,7 +1,7 @@
 //! Attributes of arrays: `shape`, `dtype`, `T`, ….
 
 use mxnet::core::Array;
-use mxnet::core::interp::Flags;
+use mxnet::core::mode::Flags;
 use mxnet::ops::elementwise as e;
 use mxnet::tensor::{Layout, TensorError};
 use pyo3::IntoPyObjectExt;
@@ -156,7 +156,7 @@ fn seen(
     general: impl FnOnce(&Array) -> mxnet::core::Result<Array>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
-    if Flags::current().may_move() {
+    if Flags::current().allows_copies() {
         let layout = plain(x.get().look(py).layout());
         let layout = layout.map_err(|error| raise(py, error.into()))?;
         return PyArray::shown(py, &layout, x).map(Py::into_any);

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet::core::interp::Flags;
+use mxnet::core::mode::Flags;
 use mxnet::core::{Array, OpDef, Outputs, ZeroDimResult, autograd};
 use mxnet::ops::InlineScalar;
 use mxnet::tensor::{DType, Layout, Source};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mxnet::core::autograd::{self as tape, CustomBackward, GradReq, Leaf, Node, Retain, Through};
-use mxnet::core::{Array, Error, Grads, Outputs, Result, interp};
+use mxnet::core::{Array, Error, Grads, Outputs, Result, mode};
 use mxnet::graph::split::{Residual, Split, split};
 use mxnet::graph::trace::Recorded;
 use mxnet::graph::{
@@ -128,7 +128,7 @@ impl CustomBackward for Backward {
                 .with_hint("copy the array before changing it, or compute out of place"));
             }
         }
-        if interp::is_recording() {
+        if mode::is_recording() {
             return self.call.differentiate(dys);
         }
         let dense: Vec<Array> = dys.iter().map(Array::contiguous).collect::<Result<_>>()?;
@@ -238,7 +238,7 @@ impl TracedFunction {
             views.push(tracer.view_of(y)?);
         }
         let heads = (0..num_outputs).filter(|&i| outputs[i].entry().is_some());
-        let heads: Vec<usize> = match interp::is_recording() {
+        let heads: Vec<usize> = match mode::is_recording() {
             true => heads.collect(),
             false => Vec::new(),
         };
@@ -253,7 +253,7 @@ impl TracedFunction {
                 let heads: Vec<&Array> = heads.iter().map(|&i| &outputs[i]).collect();
                 let wanted: Vec<&Array> = variables.iter().map(|x| &x.array).collect();
                 let cotangents: Vec<Option<&Array>> = cotangents.iter().map(Some).collect();
-                let training = interp::is_training();
+                let training = mode::is_training();
                 // One input may have been computed from another; that part of the graph does not belong to the function.
                 let (keep, through) = (Retain::No, Through::Nothing);
                 tape::grad_within(&heads, &wanted, &cotangents, keep, false, training, through)
@@ -466,7 +466,7 @@ impl CompiledGraph {
         let bindings = bindings
             .ok_or_else(|| Error::autograd("jit", "an argument has lost its gradient buffer"))?;
         let (mut outputs, random) = {
-            let _paused = interp::Scope::enter(false, interp::is_training());
+            let _paused = mode::Scope::enter(false, mode::is_training());
             self.executable.run_randomly(&bindings)?
         };
         let Some(gradient) = &self.gradient else {
@@ -511,7 +511,7 @@ impl CompiledGraph {
                 random: RunDraws::of(&random),
                 heads: gradient.heads.clone(),
                 variables: variables.iter().map(|&x| x.clone()).collect(),
-                training: interp::is_training(),
+                training: mode::is_training(),
             },
         };
         outputs.truncate(self.num_outputs);

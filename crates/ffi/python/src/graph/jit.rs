@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use mxnet::core::Array;
-use mxnet::core::interp::{self, Flags};
+use mxnet::core::mode::{self, Flags};
 use mxnet::graph::Decision;
 use mxnet::graph::passes::Choice;
 use mxnet::tensor::{DType, Promotion, promotion};
@@ -93,13 +93,13 @@ pub fn parameters_replaced() {
 /// Whether calls of this thread are being traced.
 #[pyfunction]
 pub fn trace_is_active() -> bool {
-    interp::is_tracing()
+    mode::is_tracing()
 }
 
 /// Calls `body` outside all traces, without recording, so that its results have values.
 #[pyfunction]
 pub fn outside_trace(body: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    interp::outside(|| body.call0()).map(Bound::unbind)
+    mode::outside(|| body.call0()).map(Bound::unbind)
 }
 
 #[pymethods]
@@ -182,7 +182,7 @@ impl JitFunction {
         let form = &entry.form;
         let array = &mut |i: usize, _: bool| {
             let (shape, dtype) = &form.arrays[i];
-            let made = Array::without_values(shape, *dtype, interp::current_device());
+            let made = Array::without_values(shape, *dtype, mode::current_device());
             let made = made.map_err(|error| raise(py, error))?;
             Ok(PyArray::wrap(py, made)?.into_any())
         };
@@ -304,8 +304,8 @@ impl Tracing {
         let mode = u64::from(flags.is_training())
             | u64::from(flags.is_recording()) << 1
             | u64::from(promotion() == Promotion::NumPy) << 2
-            | (interp::current_device().kind().index() as u64) << 8
-            | u64::from(interp::current_device().id()) << 16;
+            | (mode::current_device().kind().index() as u64) << 8
+            | u64::from(mode::current_device().id()) << 16;
         if let Some(signature) = &mut flattener.signature {
             signature.words.push(mode);
             signature.words.push(mxnet::graph::passes::generation());

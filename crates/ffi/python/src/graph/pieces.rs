@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mxnet::core::autograd::{self as tape};
-use mxnet::core::{Array, Error, Outputs, Result, interp};
+use mxnet::core::{Array, Error, Outputs, Result, mode};
 use mxnet::graph::{Program, RunDraws, Source};
 
 use super::compiled::{Backward, Binding, RecordedCall, TracedFunction, at_place};
@@ -84,7 +84,7 @@ impl SplitFunction {
         };
         let held: Vec<Option<Array>> = self.bindings.iter().map(bound).collect();
         let finished = {
-            let _paused = interp::Scope::enter(false, interp::is_training());
+            let _paused = mode::Scope::enter(false, mode::is_training());
             match self
                 .program
                 .run(sizes, &|i| held[i].as_ref().map(Array::detach))
@@ -118,7 +118,7 @@ impl SplitFunction {
                 },
                 heads: self.traced.heads.clone(),
                 variables: variables.iter().map(|&x| x.clone()).collect(),
-                training: interp::is_training(),
+                training: mode::is_training(),
             },
         };
         let heads = &self.traced.heads;

@@ -1,6 +1,6 @@
 //! Calls of ufuncs with NumPy's keywords (`where`, `dtype`, `casting`, …).
 
-use mxnet::core::floats::under_mask;
+use mxnet::core::fp_errors::under_mask;
 use mxnet::core::{Array, Attrs, Cpu, Error, OpDef, Outputs};
 use mxnet::ops::elementwise::select;
 use mxnet::tensor::{Casting, DType, can_cast};

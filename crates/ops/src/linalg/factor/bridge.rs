@@ -4,7 +4,7 @@
 use mxnet_linalg::{Elem, Failure, Fault, Run};
 use mxnet_tensor::{DType, Tensor};
 
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::error::{Error, Result};
 use crate::nn::operand;
 

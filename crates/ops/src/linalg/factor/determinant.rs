@@ -9,7 +9,7 @@ use super::{FACTORISATION, factored};
 use crate::Array;
 use crate::args::{Attrs, Param};
 use crate::batching::Batch;
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Floats, Grad, GradRule, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};

@@ -10,7 +10,7 @@ use super::matrix::{
 use super::{FACTORISATION, SOLVE_STACKS, dtype_within, factored};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::cx::{CallCx, KernelCx};
+use crate::context::{CallCx, KernelCx};
 use crate::elementwise::parts::REAL;
 use crate::error::Result;
 use crate::invoke::{invoke, invoke1};

@@ -10,7 +10,7 @@ use super::matrix::{Part, adjoint, only};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one};

@@ -23,7 +23,7 @@ pub use svd::*;
 
 use mxnet_tensor::DType;
 
-use crate::cx::{CallCx, InferCx};
+use crate::context::{CallCx, InferCx};
 use crate::error::Result;
 use crate::opdef::{Cost, OpDef};
 use crate::types::{self, DTypes, Lift, Out, Types};

@@ -7,7 +7,7 @@ use super::matrix::{adjoint, as_row, number};
 use super::{EIGH, SVD, cost_ns, factored};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
-use crate::cx::CallCx;
+use crate::context::CallCx;
 use crate::elementwise::comparison::GREATER;
 use crate::elementwise::select::choose;
 use crate::error::Result;

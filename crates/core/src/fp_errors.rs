@@ -13,8 +13,8 @@ use mxnet_tensor::{DType, DeviceKind, Scalar};
 
 use crate::builtins::builtins;
 use crate::error::{Error, Result};
-use crate::interp::{self, Flags};
 use crate::invoke::{Call, dispatch, invoke1};
+use crate::mode::{self, Flags};
 use crate::opdef::{Cpu, OpDef, Pole, Rng};
 use crate::{Array, Attrs, Outputs, cpu};
 
@@ -70,7 +70,7 @@ pub fn reactions() -> Reactions {
 
 /// Sets the thread's reactions. Returns the previous ones.
 pub fn set_reactions(reactions: Reactions) -> Reactions {
-    interp::set_watching(reactions != Reactions::default());
+    mode::set_watching(reactions != Reactions::default());
     REACTIONS.replace(reactions)
 }
 
@@ -94,10 +94,10 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
     struct Again;
     impl Drop for Again {
         fn drop(&mut self) {
-            interp::set_watching(true);
+            mode::set_watching(true);
         }
     }
-    interp::set_watching(false);
+    mode::set_watching(false);
     let _again = Again;
     // Copies of the operands that the call overwrites.
     let kept: Vec<Option<Array>> = call
@@ -116,7 +116,7 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
         .collect::<Result<_>>()?;
     let outputs = dispatch(call)?;
     let operands: Vec<&Array> = kept.iter().flatten().collect();
-    let _scope = interp::Scope::enter(false, interp::is_training());
+    let _scope = mode::Scope::enter(false, mode::is_training());
     for y in &outputs {
         look(call.op, &operands, y)?;
     }
@@ -254,11 +254,11 @@ pub fn unwatched<R>(body: impl FnOnce() -> R) -> R {
     struct Again(bool);
     impl Drop for Again {
         fn drop(&mut self) {
-            interp::set_watching(self.0);
+            mode::set_watching(self.0);
         }
     }
     let _again = Again(is_watching());
-    interp::set_watching(false);
+    mode::set_watching(false);
     body()
 }
 

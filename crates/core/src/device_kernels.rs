@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use mxnet_tensor::DeviceKind;
 
-use crate::cx::KernelCx;
+use crate::context::KernelCx;
 use crate::error::{Error, Result};
 use crate::opdef::{Cpu, OpDef};
 use crate::{plan, registry};

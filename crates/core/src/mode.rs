@@ -169,13 +169,13 @@ impl Flags {
 
     /// Whether the fast path for elements and indexing may be used: it is not switched off, and calls are neither recorded, watched nor intercepted.
     #[inline]
-    pub fn is_plain(self) -> bool {
+    pub fn allows_fast_path(self) -> bool {
         self.0 & (RECORDING | STACKED | WATCHING | NO_FAST_PATH) == 0
     }
 
-    /// As [`Flags::is_plain`], for functions that only move elements: these may be watched, because they make no floating-point errors.
+    /// As [`Flags::allows_fast_path`], for functions that only move elements: these may be watched, because they make no floating-point errors.
     #[inline]
-    pub fn may_move(self) -> bool {
+    pub fn allows_copies(self) -> bool {
         self.0 & (RECORDING | STACKED | NO_FAST_PATH) == 0
     }
 
