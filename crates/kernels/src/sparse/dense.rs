@@ -86,6 +86,11 @@ fn matrix_body<T: Value>(
     let len = cut.len();
     for (r, y) in out.chunks_exact_mut(len).enumerate() {
         let range = pattern.row(start + r);
+        // Other code may write to the offsets meanwhile.
+        if range.end > pattern.indices.len() {
+            found.check(-1);
+            return;
+        }
         for h in 0..cut.heads {
             let mut first = h * cut.width;
             let end = first + cut.width;

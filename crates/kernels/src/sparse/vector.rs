@@ -10,6 +10,9 @@ const LANES: usize = 16;
 /// Stored elements whose products are held at once, in the first-level cache; a multiple of `LANES`, so that parts of a long row begin with lane 0.
 const BLOCK: usize = 4096;
 
+/// Rows whose offsets are copied at once.
+const BLOCK_ROWS: usize = 512;
+
 /// A product of the rows from `start` on, one for each element of `out`, with the vector `x`, compiled for the instruction set in force.
 pub(super) fn vector_rows<T: Value>(
     pattern: &Pattern,
@@ -69,25 +72,38 @@ fn body<T: Value>(rows: &Rows<T>, out: &mut [T], sum: &impl Fn(&[i64], &[T], &mu
     let offsets = &rows.pattern.offsets()[rows.start..=rows.start + out.len()];
     // `sum` may read `LANES` elements behind the products of a row, whose values do not matter.
     let mut products = [T::ZERO; BLOCK + LANES];
+    // Other code may write to the offsets meanwhile: this copy is checked and used.
+    let mut copied = [0; BLOCK_ROWS + 1];
     let mut r = 0;
     while r < out.len() {
-        let first = offsets[r] as usize;
+        let most = BLOCK_ROWS.min(out.len() - r);
+        copied[..=most].copy_from_slice(&offsets[r..=r + most]);
+        let bounds = &copied[..=most];
+        let mut fit = bounds[0] >= 0 && bounds[most] as usize <= rows.data.len();
+        for k in 0..most {
+            fit &= bounds[k] <= bounds[k + 1];
+        }
+        if !fit {
+            rows.found.check(-1);
+            return;
+        }
+        let first = bounds[0] as usize;
         let fits = |&end: &i64| end as usize - first <= BLOCK;
-        let num_rows = offsets[r + 1..].partition_point(fits);
+        let num_rows = bounds[1..].partition_point(fits);
         if num_rows == 0 {
-            match long_row(rows, first..offsets[r + 1] as usize, &mut products) {
+            match long_row(rows, first..bounds[1] as usize, &mut products) {
                 Some(found) => out[r] = found,
                 None => return,
             }
             r += 1;
             continue;
         }
-        let block = first..offsets[r + num_rows] as usize;
+        let block = first..bounds[num_rows] as usize;
         let len = block.len();
         if !rows.multiply(block, &mut products[..len]) {
             return;
         }
-        let bounds = &offsets[r..=r + num_rows];
+        let bounds = &bounds[..=num_rows];
         sum(bounds, &products[..len + LANES], &mut out[r..r + num_rows]);
         r += num_rows;
     }
