@@ -191,8 +191,12 @@ def test_restored_states_go_on_as_if_nothing_had_happened(name):
 
 def test_foreign_states_are_refused():
     updater = optimizer.get_updater(optimizer.SGD())
-    for content in (b"", b"\x80\x04K\x01.", b"PK\x03\x04" + bytes(30)):
-        with pytest.raises(FileFormatError, match="not the states"):
+    for content, problem in [
+        (b"", "not the states"),
+        (b"\x80\x04K\x01.", "states that were pickled"),
+        (b"PK\x03\x04" + bytes(30), "not the states"),
+    ]:
+        with pytest.raises(FileFormatError, match=problem):
             updater.set_states(content)
     with pytest.raises(ValueError, match="states of Adam cannot be given to SGD"):
         updater.set_states(optimizer.get_updater(optimizer.Adam()).get_states(dump_optimizer=True))
