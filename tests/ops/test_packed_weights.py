@@ -177,3 +177,15 @@ def test_threads_that_predict_while_one_writes_see_whole_weights() -> None:
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_weights_of_one_shape_in_two_layouts() -> None:
+    w = normal(32, 3, 3, 3)
+    data = {"NCHW": normal(1, 3, 6, 5), "NHWC": normal(1, 6, 5, 3)}
+
+    def call(layout: str, w: Any) -> Any:
+        return npx.convolution(data[layout], w, kernel=(3, 3), num_filter=32, no_bias=True, layout=layout)
+
+    for _ in range(3):
+        for layout in data:
+            assert numpy.array_equal(call(layout, w).asnumpy(), call(layout, w.copy()).asnumpy())

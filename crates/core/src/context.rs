@@ -288,23 +288,22 @@ impl<'a> KernelCx<'a> {
         })
     }
 
-    /// Another form of array argument `i` that is kept with its storage until its elements change, such as packed weights. `key` says which form;
-    /// `pack` writes the `len_bytes` bytes of the form, from the second call with the same elements on.
+    /// Another form of `x`, an array argument or a view of one, that is kept with its storage until the elements change, such as packed weights. `key`
+    /// says which form; `pack` writes the `len_bytes` bytes of the form, at the second call with the same elements.
     ///
-    /// `None` if the elements may change at any time, if they changed after the last call, or if there is no memory: then the kernel packs for
-    /// this call only.
+    /// `None` if the elements may change at any time, if they changed after the last call, or if there is no memory for the form: then the kernel
+    /// packs for this call only.
     ///
     /// # Errors
     /// What `pack` reports.
     pub fn packed(
         &self,
-        i: usize,
+        x: &Tensor,
         key: &[usize],
         len_bytes: usize,
         pack: impl FnOnce(*mut u8) -> Result<()>,
     ) -> Result<Option<Arc<Storage>>> {
-        let tensor = self.input(i);
-        let storage = tensor.storage();
+        let (storage, layout) = (x.storage(), x.layout());
         // Code outside the library writes shared bytes without the engine. A variable that nobody reads belongs to memory of a graph's run.
         let Some(writes) = storage.var().writes_if_read() else {
             return Ok(None);
@@ -312,17 +311,20 @@ impl<'a> KernelCx<'a> {
         if storage.is_shared_while_held() || !storage.device().is_host() {
             return Ok(None);
         }
-        let layout = tensor.layout();
         let mut words: SmallVec<[u64; 24]> = key.iter().map(|&word| word as u64).collect();
-        words.push(tensor.dtype() as u64);
+        words.push(x.dtype() as u64);
         words.push(layout.offset() as u64);
         words.extend(layout.shape().iter().map(|&len| len as u64));
         words.extend(layout.strides().iter().map(|&stride| stride as u64));
-        storage.packed_forms().get(&words, writes, || {
+        let form = storage.packed_forms().get(&words, writes, || {
             let bytes = Storage::allocate(len_bytes, storage.device())?;
             pack(bytes.ptr())?;
             Ok(bytes)
-        })
+        });
+        match form {
+            Err(Error::Memory(_)) => Ok(None),
+            form => form,
+        }
     }
 
     /// An owned copy, for work that is done later.

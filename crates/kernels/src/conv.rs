@@ -157,13 +157,13 @@ pub unsafe fn forward(
 ) {
     // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
-        whole::<T>(threads, g, x.cast(), w, bias.cast(), y.cast(), relu)
+        forward_typed::<T>(threads, g, x.cast(), w, bias.cast(), y.cast(), relu)
     })
 }
 
 /// # Safety
 /// Same as for [`forward`].
-unsafe fn whole<T: Blocked + Panels + GemmFloat>(
+unsafe fn forward_typed<T: Blocked + Panels + GemmFloat>(
     threads: &dyn Threads,
     g: &Conv,
     x: *const T,

@@ -1,7 +1,7 @@
 //! Fully connected layers of few rows, `y = x @ w.T + bias`, with packed weights (`panels`). For many rows, `gemm` packs both operands by blocks.
 
 use crate::copy::copy_elements;
-use crate::panels::{MAX_LANES, MAX_POSITIONS, Panels, Part, SLAB, TASK_WORK, finish, multiply};
+use crate::panels::{MAX_POSITIONS, Panels, Part, SLAB, TASK_WORK, finish, multiply};
 use crate::real::{Shared, with_real};
 use crate::scratch;
 use crate::{Elem, Serial, Threads};
@@ -19,8 +19,8 @@ pub struct Linear {
     pub inputs: usize,
 }
 
-/// Largest number of rows.
-const MAX_ROWS: usize = 160;
+/// With more rows general products are as fast, and need no second form of the weights.
+const MOST_ROWS: usize = 160;
 /// Smallest number of multiply-adds.
 const MIN_WORK: usize = 1 << 14;
 
@@ -43,7 +43,7 @@ impl Linear {
     /// Whether [`Linear::run`] is faster than a general product.
     pub fn fits(&self) -> bool {
         matches!(self.elem, Elem::F32 | Elem::F64)
-            && (2..=MAX_ROWS).contains(&self.rows)
+            && (2..=MOST_ROWS).contains(&self.rows)
             && self.rows * self.outputs * self.inputs >= MIN_WORK
             && self.outputs * 4 >= self.outputs.next_multiple_of(self.lanes()) * 3
     }
@@ -162,23 +162,16 @@ impl Linear {
             for (r, row) in rows[..len].iter_mut().enumerate() {
                 *row = (first + r) * stride;
             }
-            let mut addends = [T::ZERO; MAX_LANES];
-            if !bias.is_null() {
-                for (l, to) in addends[..count].iter_mut().enumerate() {
-                    // SAFETY: one element for each output.
-                    *to = unsafe { *bias.at(o + l) };
-                }
-            }
             let bias = match bias.is_null() {
                 true => std::ptr::null(),
-                false => addends.as_ptr(),
+                false => bias.at(o).cast_const(),
             };
             let panel = packed.at(o * self.inputs);
             scratch::with::<T, _>(len * lanes, |out| {
                 // SAFETY: the panel has all steps and the rows of the data all inputs; `out` holds `len` rows; these results are the task's own.
                 unsafe {
                     multiply(&micro, &parts, x.at(0), panel, &rows[..len], out);
-                    finish(out, len, lanes, bias, relu);
+                    finish(out, len, lanes, bias, count, relu);
                     for r in 0..len {
                         let to = y.at((first + r) * self.outputs + o);
                         std::ptr::copy_nonoverlapping(out.add(r * lanes), to, count);

@@ -250,26 +250,49 @@ pub(crate) unsafe fn multiply<T: Panels>(
     }
 }
 
+/// Adds the bias and applies ReLU to rows of `lanes` elements. `bias` has an element for each of the first `count` lanes, or is null.
+///
+/// # Safety
+/// The rows are readable and writable, the bias readable.
+pub(crate) unsafe fn finish<T: Real>(
+    out: *mut T,
+    rows: usize,
+    lanes: usize,
+    bias: *const T,
+    count: usize,
+    relu: bool,
+) {
+    let mut addends = [T::ZERO; MAX_LANES];
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bias.is_null() {
+            return finish_rows(out, rows, lanes, bias, relu);
+        }
+        std::ptr::copy_nonoverlapping(bias, addends.as_mut_ptr(), count);
+        finish_rows(out, rows, lanes, addends.as_ptr(), relu);
+    }
+}
+
 per_isa! {
-    /// Adds the bias and applies ReLU to `len` rows of `lanes` elements. `bias` has [`MAX_LANES`] elements or is null.
+    /// [`finish`] with a bias for every lane, or null.
     ///
     /// # Safety
-    /// The rows are readable and writable.
-    pub(crate) unsafe fn finish<T>(out: *mut T, len: usize, lanes: usize, bias: *const T, relu: bool) = finish_body
+    /// As there.
+    unsafe fn finish_rows<T>(out: *mut T, rows: usize, lanes: usize, bias: *const T, relu: bool) = finish_body
 }
 
 #[inline(always)]
 unsafe fn finish_body<T: Real, const FMA: bool>(
     out: *mut T,
-    len: usize,
+    rows: usize,
     lanes: usize,
     bias: *const T,
     relu: bool,
 ) {
-    for p in 0..len {
+    for r in 0..rows {
         // SAFETY: a row; the caller's promise.
         unsafe {
-            let row = std::slice::from_raw_parts_mut(out.add(p * lanes), lanes);
+            let row = std::slice::from_raw_parts_mut(out.add(r * lanes), lanes);
             if !bias.is_null() {
                 let bias = std::slice::from_raw_parts(bias, lanes);
                 for l in 0..lanes {
@@ -290,7 +313,6 @@ mod tests {
     use super::*;
     use crate::scoped::Values;
 
-    /// Small integers, whose sums and products are exact in any order.
     fn every_micro_kernel_sums_its_segments<T: Panels>() {
         for level in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {
             if level > isa() {
@@ -300,15 +322,9 @@ mod tests {
             for count in 1..=micro.rows() {
                 for (parts, steps) in [(0, 1), (1, 1), (1, 7), (3, 5)] {
                     let mut values = Values((count + parts) as u64);
-                    let mut whole = |n: usize| -> Vec<T> {
-                        let all: Vec<T> = values.take(n);
-                        all.iter()
-                            .map(|x| T::from_f64((x.to_f64() * 4.0).round()))
-                            .collect()
-                    };
                     let (lanes, stride) = (micro.lanes, micro.lanes + 3);
-                    let a = whole(parts * steps * MAX_ROWS + 1);
-                    let b = whole(parts * steps * lanes + 1);
+                    let a: Vec<T> = values.integers(parts * steps * MAX_ROWS + 1);
+                    let b: Vec<T> = values.integers(parts * steps * lanes + 1);
                     // The rows in reverse order.
                     let mut rows = [0; MAX_ROWS];
                     for (r, row) in rows.iter_mut().enumerate() {

@@ -41,6 +41,13 @@ impl Values {
         (self.0 >> 44) as f64 / (1u64 << 19) as f64 - 1.0
     }
 
+    /// Integers from -4 to 4, whose sums and products are exact in any order.
+    pub(crate) fn integers<T: FromF64>(&mut self, n: usize) -> Vec<T> {
+        (0..n)
+            .map(|_| T::from_f64((self.next() * 4.0).round()))
+            .collect()
+    }
+
     pub(crate) fn take<T: FromF64>(&mut self, n: usize) -> Vec<T> {
         (0..n).map(|_| T::from_f64(self.next())).collect()
     }

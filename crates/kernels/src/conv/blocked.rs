@@ -610,7 +610,6 @@ mod tests {
     use super::*;
     use crate::scoped::Values;
 
-    /// Small integers, whose sums and products are exact in any order.
     fn every_micro_kernel_sums_its_segments<T: Blocked>() {
         for level in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {
             if level > isa() {
@@ -628,13 +627,10 @@ mod tests {
             ] {
                 let (step, stride) = (taps.max(1) * rows, lanes + 3);
                 let mut values = Values(steps as u64);
-                let mut whole = |n: usize| -> Vec<T> {
-                    let all: Vec<T> = values.take(n);
-                    all.iter()
-                        .map(|x| T::from_f64((x.to_f64() * 4.0).round()))
-                        .collect()
-                };
-                let (a, b) = (whole(steps * step), whole(taps * steps * lanes));
+                let (a, b): (Vec<T>, Vec<T>) = (
+                    values.integers(steps * step),
+                    values.integers(taps * steps * lanes),
+                );
                 let segments: Vec<_> = (0..taps)
                     .map(|tap| Segment {
                         a: a[tap * rows..].as_ptr(),

@@ -153,17 +153,13 @@ impl Direct {
                 unsafe { multiply(&micro, &parts, source, panel, &rows[..len], out) };
                 let channels = lanes.min(oc - o);
                 let channel = group * oc + o;
-                let mut addends = [T::ZERO; MAX_LANES];
-                let bias = (!bias.is_null()).then(|| {
-                    for (l, to) in addends[..channels].iter_mut().enumerate() {
-                        // SAFETY: one element for each channel.
-                        *to = unsafe { *bias.at(channel + l) };
-                    }
-                    addends.as_ptr()
-                });
+                let bias = match bias.is_null() {
+                    true => std::ptr::null(),
+                    false => bias.at(channel).cast_const(),
+                };
                 // SAFETY: `out` holds `len` rows; the results of these channels and positions are this task's own.
                 unsafe {
-                    finish(out, len, lanes, bias.unwrap_or(std::ptr::null()), relu);
+                    finish(out, len, lanes, bias, channels, relu);
                     let mut p = 0;
                     while p < len {
                         let (image, at) = ((first + p) / sp, (first + p) % sp);
@@ -352,22 +348,23 @@ impl Padded {
         };
         let mut all: Vec<Vec<Part>> = Vec::new();
         scratch::reserve(&mut all, (g.taps() * ic).div_ceil(SLAB));
-        let (mut step, mut room) = (0, 0);
+        let (mut step, mut left_in_slab) = (0, 0);
         for tap in 0..kd * kh * runs {
             let k = [tap / (kh * runs), tap / runs % kh, tap % runs];
             let i: [usize; 3] = std::array::from_fn(|a| k[a] * g.dilation[a]);
             let mut data = ((i[0] * h + i[1]) * w + i[2]) * ic;
             let mut left = run_len;
             while left > 0 {
-                if room == 0 {
+                if left_in_slab == 0 {
                     all.push(Vec::new());
-                    room = SLAB;
+                    left_in_slab = SLAB;
                 }
-                let steps = left.min(room);
+                let steps = left.min(left_in_slab);
                 if let Some(slab) = all.last_mut() {
                     slab.push(Part { data, step, steps });
                 }
-                (data, step, left, room) = (data + steps, step + steps, left - steps, room - steps);
+                (data, step) = (data + steps, step + steps);
+                (left, left_in_slab) = (left - steps, left_in_slab - steps);
             }
         }
         all

@@ -16,7 +16,7 @@ use crate::launch::elem;
 use crate::linalg::flops_ns;
 use crate::nn::conv_batch;
 use crate::nn::linear::check_bias;
-use crate::nn::operand::{self, Staged};
+use crate::nn::operand::{self, Form, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
 use crate::types::Types;
 use crate::{Array, only};
@@ -162,9 +162,6 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     ..CONV
 };
 
-/// Distinguishes packed weights of convolutions from other forms of an array.
-const FORM: usize = 1;
-
 fn convolve(cx: &KernelCx, relu: bool) -> Result<()> {
     let case = Case::of(&cx.args, cx.input(0).shape(), cx.input(1).shape())?;
     let y = cx.output(0);
@@ -174,18 +171,26 @@ fn convolve(cx: &KernelCx, relu: bool) -> Result<()> {
         ..case.conv
     };
     let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
-    let dense = || operand::dense(&case.first(cx.input(1))?, dtype, cx.threads);
+    let weight = case.first(cx.input(1))?;
+    let dense = || operand::dense(&weight, dtype, cx.threads);
     let packed = match conv::packed_form(&geometry) {
         None => None,
         Some(form) => {
-            let mut key: SmallVec<[usize; 16]> = SmallVec::from_slice(&form.key);
-            key.extend([FORM, dtype as usize]);
-            cx.packed(1, &key, form.len_bytes, |to| {
+            let pack = |to: *mut u8| {
                 let w = dense()?;
                 // SAFETY: the weights are dense and of the geometry's extents; `to` has the size of the form.
                 unsafe { conv::pack(cx.threads, &geometry, w.data_ptr(), to) };
                 Ok(())
-            })?
+            };
+            operand::packed(
+                cx,
+                &weight,
+                Form::Convolution,
+                dtype,
+                &form.key,
+                form.len_bytes,
+                pack,
+            )?
         }
     };
     let w = match &packed {

@@ -14,7 +14,7 @@ use crate::elementwise::network::RELU_GRAD;
 use crate::error::Result;
 use crate::launch::elem;
 use crate::linalg::{flops_ns, multiply};
-use crate::nn::operand::{self, Staged};
+use crate::nn::operand::{self, Form, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
 use crate::types::Types;
 use crate::{Array, Outputs};
@@ -130,9 +130,6 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
     multiply(cx.threads, &x, &transposed, y, &epilogue)
 }
 
-/// Distinguishes packed weights of fully connected layers from other forms of an array.
-const FORM: usize = 2;
-
 /// The affine map of few rows, with packed weights.
 fn few_rows(
     cx: &KernelCx,
@@ -160,8 +157,8 @@ fn few_rows(
         unsafe { layer.pack(threads, weight.data_ptr(), strides, to) };
         Ok(())
     };
-    let key = [FORM, layer.lanes(), dtype as usize];
-    let packed = match cx.packed(1, &key, layer.packed_bytes(), pack)? {
+    let (key, len) = ([layer.lanes()], layer.packed_bytes());
+    let packed = match operand::packed(cx, cx.input(1), Form::Linear, dtype, &key, len, pack)? {
         Some(packed) => packed,
         None => {
             let packed = Storage::allocate(layer.packed_bytes(), cx.device)?;

@@ -1,9 +1,12 @@
 //! Conversion between tensors of any layout and dtype and the dense float32 or float64 operands of kernels.
 
-use mxnet_kernels::Threads;
-use mxnet_tensor::{DType, Kind, Tensor};
+use std::sync::Arc;
 
-use crate::context::CallCx;
+use mxnet_kernels::Threads;
+use mxnet_tensor::{DType, Kind, Storage, Tensor};
+use smallvec::SmallVec;
+
+use crate::context::{CallCx, KernelCx};
 use crate::cpu;
 use crate::error::Result;
 
@@ -74,6 +77,36 @@ pub fn dense_or_none(
 /// Address of the first element; null for an absent tensor.
 pub fn pointer(x: Option<&Tensor>) -> *mut u8 {
     x.map_or(std::ptr::null_mut(), Tensor::data_ptr)
+}
+
+/// The packed forms that kernels keep with arrays, see [`KernelCx::packed`].
+#[derive(Clone, Copy)]
+#[repr(usize)]
+pub enum Form {
+    /// Weights of a convolution.
+    Convolution,
+    /// Weights of a fully connected layer, and those from the input of a recurrent layer.
+    Linear,
+    /// Weights from the state of a recurrent layer.
+    RecurrentState,
+}
+
+/// [`KernelCx::packed`] of a form that is packed from elements of `dtype`.
+///
+/// # Errors
+/// What `pack` reports.
+pub fn packed(
+    cx: &KernelCx,
+    x: &Tensor,
+    form: Form,
+    dtype: DType,
+    key: &[usize],
+    len_bytes: usize,
+    pack: impl FnOnce(*mut u8) -> Result<()>,
+) -> Result<Option<Arc<Storage>>> {
+    let mut words: SmallVec<[usize; 16]> = SmallVec::from_slice(&[form as usize, dtype as usize]);
+    words.extend_from_slice(key);
+    cx.packed(x, &words, len_bytes, pack)
 }
 
 /// A destination for a kernel that writes dense elements of `dtype`; `finish` converts them into `target`.

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::invoke::invoke_with;
 use crate::launch::elem;
 use crate::linalg::flops_ns;
-use crate::nn::operand::{self, Staged};
+use crate::nn::operand::{self, Form, Staged};
 use crate::nn::unrolled::{self, Steps};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
 use crate::types::{self, Types};
@@ -195,10 +195,6 @@ fn lengths(cx: &KernelCx, g: &Rnn) -> Result<Option<Vec<usize>>> {
     Ok(Some(checked.collect::<Result<_>>()?))
 }
 
-/// Distinguish packed weights of recurrent layers from other forms of an array.
-const INPUT_FORM: usize = 3;
-const STATE_FORM: usize = 4;
-
 fn forward(cx: &KernelCx) -> Result<()> {
     let [y, hn, cn, workspace] = [0, 1, 2, 3].map(|i| cx.output(i));
     let dtype = operand::compute(y.dtype());
@@ -228,20 +224,40 @@ fn forward(cx: &KernelCx) -> Result<()> {
         bi: at(3),
         bh: at(4),
     };
-    let form = |which| [which, dtype as usize, g.lanes(), g.cell.gates()];
     let wi = match kernel::packed_input_bytes(&g) {
         None => None,
-        Some(len) => cx.packed(1, &form(INPUT_FORM), len, |to| {
-            // SAFETY: the weights are dense and of the geometry's sizes; `to` has the size of the form.
-            unsafe { kernel::pack_input(cx.threads, &g, at(1), to) };
-            Ok(())
-        })?,
+        Some(len) => {
+            let pack = |to: *mut u8| {
+                // SAFETY: the weights are dense and of the geometry's sizes; `to` has the size of the form.
+                unsafe { kernel::pack_input(cx.threads, &g, at(1), to) };
+                Ok(())
+            };
+            operand::packed(
+                cx,
+                cx.input(1),
+                Form::Linear,
+                dtype,
+                &[g.lanes()],
+                len,
+                pack,
+            )?
+        }
     };
-    let wh = cx.packed(2, &form(STATE_FORM), kernel::packed_state_bytes(&g), |to| {
+    let pack = |to: *mut u8| {
         // SAFETY: as above.
         unsafe { kernel::pack_state(cx.threads, &g, at(2), to) };
         Ok(())
-    })?;
+    };
+    let (key, len) = ([g.lanes(), g.cell.gates()], kernel::packed_state_bytes(&g));
+    let wh = operand::packed(
+        cx,
+        cx.input(2),
+        Form::RecurrentState,
+        dtype,
+        &key,
+        len,
+        pack,
+    )?;
     let pointer = |form: &Option<Arc<Storage>>| {
         form.as_ref()
             .map_or(std::ptr::null(), |form| form.ptr().cast_const())
