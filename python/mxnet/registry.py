@@ -90,8 +90,8 @@ def get_alias_func(base_class: type, nickname: str) -> Callable[..., Any]:
 
     Returns
     -------
-    function of (*names)
-        Returns a decorator.
+    function
+        Takes names and returns a decorator.
 
     Examples
     --------
@@ -125,9 +125,10 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
 
     Returns
     -------
-    function of (name, *args, **kwargs)
-        `name` is a registered name; or a mapping of arguments with the name under `nickname`, or JSON of one, or JSON
-        of ``[name, arguments]``; or an object, which is returned as it is. Raises ValueError for an unknown name and
+    function
+        Takes a name and the arguments of the class. The name is a registered one; or a mapping of arguments with the
+        name under `nickname`, or JSON of one, or JSON of ``[name, arguments]``; or an object, which is returned as it
+        is. Raises ValueError for an unknown name and
         TypeError for arguments beside an object or JSON.
 
     Examples
