@@ -61,9 +61,20 @@ fn algorithm(interpolation: Interpolation, shrinks: bool) -> ResizeAlg {
     }
 }
 
+/// The resizer and the pixels that it reads and writes.
+///
+/// The resizer is built for four channels only, which compiles four times faster than for all kinds of pixels. So images of fewer channels are
+/// converted before and after.
+#[derive(Default)]
+struct Workspace {
+    resizer: Resizer,
+    source: Vec<u8>,
+    target: Vec<u8>,
+}
+
 thread_local! {
-    /// The resizer with its buffer between the two passes, reused.
-    static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
+    /// Reused, with its buffers.
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
 /// The image with another size. Pixel centres lie at half-integers. Weights outside the image are distributed over the pixels inside.
@@ -88,30 +99,76 @@ pub fn resize(
             crate::MAX_PIXELS
         )));
     }
-    let kind = match image.channels() {
-        1 => PixelType::U8,
-        2 => PixelType::U8x2,
-        3 => PixelType::U8x3,
-        _ => PixelType::U8x4,
-    };
     let fault = |error: String| Error::Value(error);
-    // The size was checked to be below 2**32 when the image was created.
-    let source = ImageRef::new(
-        image.width() as u32,
-        image.height() as u32,
-        image.data(),
-        kind,
-    )
-    .map_err(|error| fault(error.to_string()))?;
-    let mut target = Image::new(width as u32, height as u32, kind);
     let shrinks = height <= image.height() && width <= image.width();
     let options = ResizeOptions::new()
         .resize_alg(algorithm(interpolation, shrinks))
         .use_alpha(false);
-    RESIZER
-        .with(|resizer| resizer.borrow_mut().resize(&source, &mut target, &options))
-        .map_err(|error| fault(error.to_string()))?;
-    Pixels::new(height, width, image.channels(), target.into_vec())
+    WORKSPACE.with_borrow_mut(|space| {
+        let source = match image.channels() {
+            4 => image.data(),
+            channels => {
+                to_four_channels(image.data(), channels, &mut space.source);
+                &space.source
+            }
+        };
+        space.target.resize(4 * height * width, 0);
+        // The sizes were checked to be below 2**32.
+        let (w, h) = (image.width() as u32, image.height() as u32);
+        let source = ImageRef::new(w, h, source, PixelType::U8x4)
+            .map_err(|error| fault(error.to_string()))?;
+        let (w, h) = (width as u32, height as u32);
+        let mut target = Image::from_slice_u8(w, h, &mut space.target, PixelType::U8x4)
+            .map_err(|error| fault(error.to_string()))?;
+        space
+            .resizer
+            .resize(&source, &mut target, &options)
+            .map_err(|error| fault(error.to_string()))?;
+        let data = from_four_channels(&space.target, image.channels());
+        Pixels::new(height, width, image.channels(), data)
+    })
+}
+
+/// Fills up pixels of one to three channels with zeros.
+fn to_four_channels(data: &[u8], channels: usize, to: &mut Vec<u8>) {
+    fn fill<const C: usize>(data: &[u8], to: &mut [u8]) {
+        for (from, to) in data
+            .as_chunks::<C>()
+            .0
+            .iter()
+            .zip(to.as_chunks_mut::<4>().0)
+        {
+            *to = std::array::from_fn(|c| if c < C { from[c] } else { 0 });
+        }
+    }
+    to.resize(data.len() / channels * 4, 0);
+    match channels {
+        1 => fill::<1>(data, to),
+        2 => fill::<2>(data, to),
+        _ => fill::<3>(data, to),
+    }
+}
+
+/// The first `channels` bytes of every four.
+fn from_four_channels(data: &[u8], channels: usize) -> Vec<u8> {
+    fn take<const C: usize>(data: &[u8], to: &mut [u8]) {
+        for (from, to) in data
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .zip(to.as_chunks_mut::<C>().0)
+        {
+            *to = std::array::from_fn(|c| from[c]);
+        }
+    }
+    let mut to = vec![0; data.len() / 4 * channels];
+    match channels {
+        1 => take::<1>(data, &mut to),
+        2 => take::<2>(data, &mut to),
+        3 => take::<3>(data, &mut to),
+        _ => to.copy_from_slice(data),
+    }
+    to
 }
 
 #[cfg(test)]
