@@ -140,6 +140,7 @@ CALLS = [
     "op['csr_rows'](i, p)",
     "op['csr_transpose'](i, p, n)",
     "op['csr_merge'](i, p, i, p)",
+    "op['csr_merge'](i, p, j, p)",
     "op['csr_find'](i, p, i, p)",
     "op['csr_matmul_dense'](x, i, p, m)",
     "op['csr_sampled_dense'](m, m, i, p)",
@@ -152,7 +153,8 @@ CALLS = [
 ]
 
 
-def test_positions_over_memory_that_a_thread_writes_during_the_call():
+@pytest.mark.parametrize("setup", ["pass", "i.attach_grad(); p.attach_grad()"], ids=["plain", "with gradient buffers"])
+def test_positions_over_memory_that_a_thread_writes_during_the_call(setup):
     run(
         f"""
         op = _core.namespaces["op"]
@@ -161,6 +163,8 @@ def test_positions_over_memory_that_a_thread_writes_during_the_call():
         indices, mask, offsets = onp.arange(n), onp.ones(n, dtype=bool), onp.arange(n + 1)
         i, k, p = np.asarray(indices), np.asarray(mask), np.asarray(offsets)
         assert np.shares_memory(i, indices)
+        {setup}
+        j = np.array(onp.arange(n)[::-1].copy())
         stop = threading.Event()
         right, right_offsets = onp.arange(n), onp.arange(n + 1)
 

@@ -78,8 +78,8 @@ fn run_with_own_positions(call: &Call) -> Result<Option<Outputs>> {
             .collect();
         let inputs: SmallVec<[Option<&Array>; 8]> = (own.iter().zip(call.inputs))
             .map(|(own, &given)| match given {
-                // Its gradient is the caller's.
-                Some(x) if x.entry().is_some() => given,
+                // The operations of a composite record themselves, so they must see the caller's array. Each of them copies its own positions.
+                Some(x) if x.entry().is_some() && matches!(call.op.cpu, Cpu::Composite(_)) => given,
                 _ => own.as_ref().or(given),
             })
             .collect();

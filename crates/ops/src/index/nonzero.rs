@@ -5,7 +5,6 @@ use mxnet_kernels::index::{Destinations, nonzero as kernel};
 use mxnet_kernels::reduce::Source;
 use mxnet_tensor::{DType, Layout, Source as ArraySource};
 
-use super::element_read::private_copy;
 use crate::args::{Attrs, Param};
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -136,8 +135,6 @@ pub(super) fn positions(x: &Array) -> Result<Array> {
 
 /// Writes the positions of the non-zero elements to the memory that `places` returns for a given count.
 fn find(x: &Array, places: impl FnOnce(usize) -> Result<Destinations>) -> Result<()> {
-    let private = private_copy(x)?;
-    let x = private.as_ref().unwrap_or(x);
     let tensor = x.tensor();
     let source = Source {
         ptr: tensor.data_ptr(),

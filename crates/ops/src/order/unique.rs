@@ -87,6 +87,8 @@ pub static UNIQUE_SORTED: OpDef = OpDef {
     ),
     grad: Grad::Rule(Keep::INPUTS, to_first_positions),
     probe: Probe::calls(&["i((9,), 5)", "f((4,))", "f((0,))"]).against("lambda x: numpy.unique(x)"),
+    // Small integers are counted in one pass and written in a second one.
+    positions: &[0],
     ..UNIQUE_PARTS
 };
 
@@ -131,6 +133,7 @@ pub static UNIQUE_RUNS: OpDef = OpDef {
     grad: Grad::Rule(Keep::INPUTS, to_first_positions),
     probe: Probe::calls(&["i((9,), 5)", "f((4,))", "f((0,))"])
         .against("lambda x: numpy.unique(x, return_counts=True)"),
+    positions: &[0],
     ..UNIQUE_PARTS
 };
 
