@@ -141,7 +141,7 @@ pub unsafe fn backward(
     threads: &dyn Threads,
     g: &Attention,
     mask: Option<&Mask>,
-    kept: &Saved,
+    saved: &Saved,
     dq: *mut u8,
     dk: *mut u8,
     dv: *mut u8,
@@ -149,7 +149,7 @@ pub unsafe fn backward(
     // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
         let s = |p: *const u8| Shared(p.cast_mut().cast::<T>());
-        backward::run::<T>(threads, g, mask, kept, [s(dq), s(dk), s(dv)]);
+        backward::run::<T>(threads, g, mask, saved, [s(dq), s(dk), s(dv)]);
     })
 }
 

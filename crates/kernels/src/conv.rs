@@ -14,7 +14,7 @@ mod tests;
 
 use crate::gemm::{self, GemmFloat};
 use crate::panels::Panels;
-use crate::real::{Real, Shared, sum_row, with_real};
+use crate::real::{Real, Shared, relu, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
 use blocked::Blocked;
 use columns::Tile;
@@ -201,14 +201,14 @@ unsafe fn forward_typed<T: Blocked + Panels + GemmFloat>(
     }
 }
 
-/// ReLU of `n` elements with the operator's semantics: NaN stays NaN, -0.0 becomes 0.0.
+/// ReLU of `n` elements in place.
 ///
 /// # Safety
 /// `y` has `n` elements.
 unsafe fn relu_row<T: Real>(y: *mut T, n: usize) {
     // SAFETY: guaranteed by the caller.
     for x in unsafe { std::slice::from_raw_parts_mut(y, n) } {
-        *x = if *x <= T::ZERO { T::ZERO } else { *x };
+        *x = relu(*x);
     }
 }
 

@@ -301,7 +301,7 @@ unsafe fn finish_body<T: Real, const FMA: bool>(
             }
             if relu {
                 for x in row {
-                    *x = if *x <= T::ZERO { T::ZERO } else { *x };
+                    *x = crate::real::relu(*x);
                 }
             }
         }

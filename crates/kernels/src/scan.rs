@@ -93,12 +93,12 @@ pub unsafe fn scan(
     };
     let types = Types::new(op, src.elem, out.elem);
     let size = types.acc.size();
-    let allows_fast_path =
+    let is_dense_accumulator =
         |elem: Elem, step: isize| elem == types.acc && elem != Elem::Bool && step == size as isize;
     let job = Job {
         size,
-        reads: allows_fast_path(src.elem, line.src),
-        writes: allows_fast_path(out.elem, line.dst),
+        reads: is_dense_accumulator(src.elem, line.src),
+        writes: is_dense_accumulator(out.elem, line.dst),
         types,
         line,
     };

@@ -421,10 +421,10 @@ impl<T: Blocked> Product<'_, T> {
     }
 }
 
-/// [`super::forward`] and [`super::forward_relu`].
+/// [`super::forward`].
 ///
 /// # Safety
-/// As theirs, and [`fits`].
+/// As its, and [`fits_forward`].
 pub(super) unsafe fn forward<T: Blocked>(
     threads: &dyn Threads,
     g: &Conv,

@@ -48,13 +48,18 @@ impl Direct {
         self.g.groups * panels * steps * T::kernels().lanes
     }
 
+    /// The first tap in use along each axis, and the extents of the full kernel.
+    fn first_and_whole(&self) -> ([usize; 3], [usize; 3]) {
+        match &self.crop {
+            Some(crop) => (crop.first, crop.whole),
+            None => ([0; 3], self.g.kernel),
+        }
+    }
+
     /// The form of the packed weights.
     pub(super) fn form<T: Panels>(&self) -> PackedForm {
         let (g, (ic, oc)) = (&self.g, self.g.group());
-        let (first, whole) = match &self.crop {
-            Some(crop) => (crop.first, crop.whole),
-            None => ([0; 3], g.kernel),
-        };
+        let (first, whole) = self.first_and_whole();
         let [a, b, c] = [g.kernel, first, whole];
         PackedForm {
             key: [
@@ -89,10 +94,7 @@ impl Direct {
         let ((ic, oc), lanes) = (self.g.group(), T::kernels().lanes);
         let (panels, steps) = self.panels::<T>();
         let kernel = self.g.kernel;
-        let (first, whole) = match &self.crop {
-            Some(crop) => (crop.first, crop.whole),
-            None => ([0; 3], kernel),
-        };
+        let (first, whole) = self.first_and_whole();
         let taps: usize = whole.iter().product();
         // The place of each tap in a panel.
         let mut kept = scratch::filled(taps, None);
@@ -114,10 +116,10 @@ impl Direct {
         });
     }
 
-    /// [`super::forward`] and [`super::forward_relu`].
+    /// [`super::forward`].
     ///
     /// # Safety
-    /// As theirs, with the packed weights.
+    /// As its, with the packed weights.
     pub(super) unsafe fn forward<T: Panels + Blocked>(
         &self,
         threads: &dyn Threads,

@@ -83,17 +83,17 @@ macro_rules! divisions {
         type Out = i64;
         const PARAMS: usize = 0;
         const HEAVY: bool = true;
-        const HAS_PLAIN: bool = true;
+        const HAS_FAST_RANGE: bool = true;
         #[inline(always)]
         fn apply<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
             if $b == 0 { 0 } else $long
         }
         #[inline(always)]
-        fn allows_fast_path(a: i64, b: i64) -> bool {
+        fn is_in_fast_range(a: i64, b: i64) -> bool {
             are_exact_in_f64(a, b)
         }
         #[inline(always)]
-        fn apply_plain<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
+        fn apply_in_fast_range<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
             $short
         }
     })* };

@@ -165,17 +165,18 @@ pub(crate) trait Unary<T: Copy> {
     const IN_PLACE: bool = false;
     /// Whether some arguments need a slow path that would keep the loop from vectorising. Their results are corrected in a second pass.
     const HAS_CORRECTION: bool = false;
-    /// Whether most arguments are "plain" and a cheaper function serves a chunk in which all are. Excludes `HAS_CORRECTION` and `IN_PLACE`.
-    const HAS_PLAIN: bool = false;
+    /// Whether there is a range of arguments, in which most lie, with a cheaper function. It serves chunks whose arguments all lie in it.
+    /// Excludes `HAS_CORRECTION` and `IN_PLACE`.
+    const HAS_FAST_RANGE: bool = false;
     fn apply<L: Level>(x: T, p: Params) -> Self::Out;
-    /// Whether [`Unary::apply_plain`] supports this argument.
+    /// Whether [`Unary::apply_in_fast_range`] serves this argument.
     #[inline(always)]
-    fn allows_fast_path(_x: T) -> bool {
+    fn is_in_fast_range(_x: T) -> bool {
         false
     }
-    /// The result of `apply`, bit for bit, for a plain argument.
+    /// The result of `apply`, bit for bit, for an argument in that range.
     #[inline(always)]
-    fn apply_plain<L: Level>(x: T, p: Params) -> Self::Out {
+    fn apply_in_fast_range<L: Level>(x: T, p: Params) -> Self::Out {
         Self::apply::<L>(x, p)
     }
     /// Whether the result of `apply` may be wrong for this argument.
@@ -198,17 +199,18 @@ pub(crate) trait Binary<T: Copy> {
     const HEAVY: bool;
     /// Whether there are loops in which the output is one of the inputs, or both. Not for `HEAVY`.
     const IN_PLACE: bool = false;
-    /// Whether most arguments are "plain" and a cheaper function serves a chunk in which all are. Requires `HEAVY`.
-    const HAS_PLAIN: bool = false;
+    /// Whether there is a range of arguments, in which most lie, with a cheaper function. It serves chunks whose arguments all lie in it.
+    /// Requires `HEAVY`.
+    const HAS_FAST_RANGE: bool = false;
     fn apply<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out;
-    /// Whether [`Binary::apply_plain`] supports these arguments.
+    /// Whether [`Binary::apply_in_fast_range`] serves these arguments.
     #[inline(always)]
-    fn allows_fast_path(_a: T, _b: Self::Rhs) -> bool {
+    fn is_in_fast_range(_a: T, _b: Self::Rhs) -> bool {
         false
     }
-    /// The result of `apply`, bit for bit, for plain arguments.
+    /// The result of `apply`, bit for bit, for arguments in that range.
     #[inline(always)]
-    fn apply_plain<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out {
+    fn apply_in_fast_range<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out {
         Self::apply::<L>(a, b, p)
     }
 }
@@ -273,17 +275,17 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
             for i in 0..n {
                 x.add(i).cast::<O::Out>().write(O::apply::<L>(*x.add(i), p));
             }
-        } else if O::HAS_PLAIN {
+        } else if O::HAS_FAST_RANGE {
             for at in (0..n).step_by(SPREAD) {
                 let m = SPREAD.min(n - at);
                 let (x, y) = (x.add(at), y.add(at));
-                let mut plain = true;
+                let mut all_in_range = true;
                 for i in 0..m {
-                    plain &= O::allows_fast_path(*x.add(i));
+                    all_in_range &= O::is_in_fast_range(*x.add(i));
                 }
-                if plain {
+                if all_in_range {
                     for i in 0..m {
-                        *y.add(i) = O::apply_plain::<L>(*x.add(i), p);
+                        *y.add(i) = O::apply_in_fast_range::<L>(*x.add(i), p);
                     }
                 } else {
                     for i in 0..m {
@@ -325,7 +327,7 @@ unsafe fn correct_row<T: Copy, O: Unary<T>>(y: *mut O::Out, x: *const T, n: usiz
     }
 }
 
-/// Elements in a tile for a broadcast operand, and in a chunk that is checked for being all plain.
+/// Elements in a tile for a broadcast operand, and in a chunk that is checked for lying in the fast range.
 const SPREAD: usize = 256;
 
 /// # Safety
@@ -363,7 +365,7 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
             if one_b {
                 tile_b.fill(MaybeUninit::new(*b));
             }
-            let step = if one_a || one_b || O::HAS_PLAIN {
+            let step = if one_a || one_b || O::HAS_FAST_RANGE {
                 SPREAD
             } else {
                 n
@@ -383,22 +385,22 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
                 };
                 let y = y.add(at);
                 at += m;
-                if O::HAS_PLAIN {
-                    let mut plain = true;
+                if O::HAS_FAST_RANGE {
+                    let mut all_in_range = true;
                     for i in 0..m {
-                        plain &= O::allows_fast_path(*a.add(i), *b.add(i));
+                        all_in_range &= O::is_in_fast_range(*a.add(i), *b.add(i));
                     }
-                    if plain && one_a {
+                    if all_in_range && one_a {
                         // Lets the compiler hoist what depends only on this operand.
                         let a = *a;
                         for i in 0..m {
-                            *y.add(i) = O::apply_plain::<L>(a, *b.add(i), p);
+                            *y.add(i) = O::apply_in_fast_range::<L>(a, *b.add(i), p);
                         }
                         continue;
                     }
-                    if plain {
+                    if all_in_range {
                         for i in 0..m {
-                            *y.add(i) = O::apply_plain::<L>(*a.add(i), *b.add(i), p);
+                            *y.add(i) = O::apply_in_fast_range::<L>(*a.add(i), *b.add(i), p);
                         }
                         continue;
                     }

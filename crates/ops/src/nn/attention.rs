@@ -358,7 +358,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     let outs: SmallVec<[Staged; 3]> = (0..3)
         .map(|i| Staged::new(cx.output(i), dtype))
         .collect::<Result<_>>()?;
-    let kept = Saved {
+    let saved = Saved {
         q: at(0),
         k: at(1),
         v: at(2),
@@ -372,7 +372,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
             cx.threads,
             &geometry(cx, &offsets, dtype),
             cover.as_ref().map(Cover::mask).as_ref(),
-            &kept,
+            &saved,
             outs[0].ptr(),
             outs[1].ptr(),
             outs[2].ptr(),

@@ -117,7 +117,7 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
             inputs: k,
         };
         if layer.fits() && current_library().is_none() {
-            return few_rows(cx, &layer, &x, &weight, bias.as_ref(), relu);
+            return with_packed_weights(cx, &layer, &x, &weight, bias.as_ref(), relu);
         }
     }
     let epilogue = Epilogue {
@@ -131,7 +131,7 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
 }
 
 /// The affine map of few rows, with packed weights.
-fn few_rows(
+fn with_packed_weights(
     cx: &KernelCx,
     layer: &Linear,
     x: &Tensor,

@@ -772,12 +772,12 @@ fn update_range(
                 "a weight or a gradient is absent",
             ));
         };
-        let allows_fast_path = grad.dtype().is_float() && grad.layout().is_contiguous();
+        let is_dense_float = grad.dtype().is_float() && grad.layout().is_contiguous();
         let mut grad_buffer = Buffer {
             ptr: grad.data_ptr(),
             elem: elem(grad.dtype()),
         };
-        if !allows_fast_path || arguments.written(i).any(|x| cpu::overlaps(x, grad)) {
+        if !is_dense_float || arguments.written(i).any(|x| cpu::overlaps(x, grad)) {
             let dtype = match grad.dtype() {
                 dtype if dtype.is_float() => dtype,
                 _ => DType::F64,
