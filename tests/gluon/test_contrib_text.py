@@ -60,6 +60,8 @@ def test_vocabulary_without_words():
         ({"min_freq": 0}, ValueError),
         ({"reserved_tokens": ["a", "a"]}, ValueError),
         ({"reserved_tokens": ["<unk>"]}, ValueError),
+        ({"reserved_tokens": "pad"}, TypeError),
+        ({"most_freq_count": -1}, ValueError),
     ],
 )
 def test_wrong_arguments_of_a_vocabulary(arguments, error):
@@ -67,7 +69,15 @@ def test_wrong_arguments_of_a_vocabulary(arguments, error):
         text.vocab.Vocabulary(**arguments)
 
 
-@pytest.mark.parametrize("index", [-1, 5, 1.0, [0, 9]])
+@pytest.mark.parametrize("indices", [onp.int64(1), onp.array(1), np.array(1)])
+def test_indices_of_arrays(indices):
+    vocabulary = text.vocab.Vocabulary(COUNTER)
+    assert vocabulary.to_tokens(indices) == "b"
+    for listed in ([indices], (indices,), onp.array([1]), np.array([1])):
+        assert vocabulary.to_tokens(listed) == ["b"]
+
+
+@pytest.mark.parametrize("index", [-1, 5, 1.0, True, onp.array(1.0), [0, 9], [[0]]])
 def test_wrong_indices(index):
     with pytest.raises(ValueError, match="from 0 to 4"):
         text.vocab.Vocabulary(COUNTER).to_tokens(index)
@@ -113,6 +123,39 @@ def test_a_file_may_have_the_unknown_token_and_a_heading(tmp_path):
     assert embedding.idx_to_vec.tolist() == [[5, 6], [1, 2], [3, 4]]
 
 
+@pytest.mark.filterwarnings("error")
+def test_tokens_of_counters_and_reserved_ones_get_the_vectors_of_the_file(tmp_path):
+    path = tmp_path / "words.vec"
+    path.write_text("a 1 2\nb 3 4\nc 5 6\n<unk> 7 8\n")
+    embedding = text.embedding.CustomEmbedding(path, counter=Counter(["b", "z"]), reserved_tokens=["c", "<pad>"])
+    assert embedding.idx_to_token == ["<unk>", "c", "<pad>", "b", "z", "a"]
+    assert embedding.idx_to_vec.tolist() == [[7, 8], [5, 6], [7, 8], [3, 4], [7, 8], [1, 2]]
+    assert embedding.to_indices(embedding.idx_to_token) == list(range(6))
+
+
+def test_tokens_may_have_delimiters_in_them(tmp_path):
+    path = tmp_path / "words.vec"
+    path.write_text("a 1 2\n. . . 3 4\nat name@domain.com 5 6\n")
+    embedding = text.embedding.CustomEmbedding(path)
+    assert embedding.idx_to_token == ["<unk>", "a", ". . .", "at name@domain.com"]
+    assert embedding.idx_to_vec.tolist() == [[0, 0], [1, 2], [3, 4], [5, 6]]
+
+
+def test_warnings_name_the_line_of_the_program(tmp_path):
+    (tmp_path / "fasttext").mkdir()
+    path = tmp_path / "fasttext" / "wiki.simple.vec"
+    path.write_text("a 1 2\na 1 2\n")
+    embedding = text.embedding
+    for make in (
+        lambda: embedding.CustomEmbedding(path),
+        lambda: embedding.FastText(embedding_root=tmp_path),
+        lambda: embedding.create("fasttext", embedding_root=tmp_path),
+    ):
+        with pytest.warns(UserWarning, match="second vector") as found:
+            make()
+        assert [warning.filename for warning in found] == [__file__]
+
+
 def test_vectors_for_a_vocabulary(words):
     vocabulary = text.vocab.Vocabulary(Counter(["c", "c", "z", "a"]), reserved_tokens=["<pad>"])
     embedding = text.embedding.CustomEmbedding(words, vocabulary=vocabulary)
@@ -137,6 +180,9 @@ def test_vectors_for_a_vocabulary(words):
         ("a 1 2\nb\n", "line 2: a token must be followed by numbers, found none"),
         ("a 1 2\nb 1 2 3\n", "must have 2 numbers as those before, found 3"),
         ("", "no token with a vector"),
+        ("<unk> 1 2\n", "no token with a vector"),
+        ("a 1 2\n<unk> 1 2 3\n", "must have 2 numbers as those before, found 3"),
+        (". . . 3 4\n", "line 1: a token must be followed by numbers"),
     ],
 )
 def test_broken_files_are_refused(tmp_path, content, message):

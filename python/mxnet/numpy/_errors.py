@@ -91,11 +91,16 @@ class silent:  # noqa: N801  # it is used like a function
 
 
 def warn_of(message: str, is_deprecated: bool = False) -> None:
-    """A warning about elements, as of the line of the program that called us. The core tells of empty means, too."""
+    """Warn of elements at the line of the program that called this package. The core calls it, too."""
+    warn_at_caller(message, DeprecationWarning if is_deprecated else RuntimeWarning)
+
+
+def warn_at_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the program that called this package, however many of its functions are in between."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("mxnet."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, DeprecationWarning if is_deprecated else RuntimeWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _change(all: str | None, divide: str | None, over: str | None, under: str | None, invalid: str | None) -> _Modes:

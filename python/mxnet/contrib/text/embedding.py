@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from mxnet.base import PathLike, data_dir
 from mxnet.contrib.text.vocab import Vocabulary
 from mxnet.error import FileFormatError
 from mxnet.numpy import ndarray
+from mxnet.numpy._errors import warn_at_caller
 
 __all__ = [
     "CompositeEmbedding",
@@ -217,39 +217,36 @@ class _TokenEmbedding(Vocabulary):
     ) -> None:
         """Add the tokens and vectors of a file."""
         path = os.path.expanduser(path)
-        rows: list[onp.ndarray] = []
-        of_unknown = None
+        vectors: dict[str, onp.ndarray] = {}
+        width = None
         with open(path, encoding=encoding) as file:
             for number, line in enumerate(file, 1):
-                token, *texts = line.rstrip().split(delimiter)
-                row = _numbers(path, number, texts)
+                token, row = _token_and_vector(path, number, line.rstrip(), delimiter, width)
                 if row.size == 1:
-                    warnings.warn(f"{path}, line {number}: {line.rstrip()!r} is taken as a heading", stacklevel=4)
-                elif rows and row.size != rows[0].size:
+                    warn_at_caller(f"{path}, line {number}: {line.rstrip()!r} is taken as a heading")
+                elif width is not None and row.size != width:
                     raise FileFormatError(
-                        f"{path}, line {number}: the vector of {token!r} must have {rows[0].size} numbers as those "
+                        f"{path}, line {number}: the vector of {token!r} must have {width} numbers as those "
                         f"before, found {row.size}"
                     )
-                elif token == self._unknown_token and of_unknown is None:
-                    of_unknown = row
-                elif token in self._token_to_idx:
-                    warnings.warn(f"{path}, line {number}: a second vector of {token!r} is left out", stacklevel=4)
+                elif token in vectors:
+                    warn_at_caller(f"{path}, line {number}: a second vector of {token!r} is left out")
                 else:
-                    self._token_to_idx[token] = len(self._idx_to_token)
-                    self._idx_to_token.append(token)
-                    rows.append(row)
-        if not rows:
+                    vectors[token] = row
+                    width = row.size
+        unknown = vectors.pop(self._unknown_token, None)
+        if not vectors or width is None:
             raise FileFormatError(f"{path}: there is no token with a vector")
-        if of_unknown is None:
-            of_unknown = onp.asarray(init_unknown_vec(shape=rows[0].size), dtype="float32")
-        if of_unknown.shape != rows[0].shape:
+        if unknown is None:
+            unknown = onp.asarray(init_unknown_vec(shape=width), dtype="float32")
+        if unknown.shape != (width,):
             raise ValueError(
-                f"{path}: the vector of {self._unknown_token!r} must have shape {rows[0].shape}, found "
-                f"{of_unknown.shape}"
+                f"{path}: the vector of {self._unknown_token!r} must have shape {(width,)}, found {unknown.shape}"
             )
-        # Reserved tokens have no vector in the file, as unknown ones.
-        fixed = len(self._idx_to_token) - len(rows)
-        self._vectors = np.array(onp.stack([of_unknown] * fixed + rows))
+        # Tokens of a counter and reserved ones are indexed already.
+        self._idx_to_token += [token for token in vectors if token not in self._token_to_idx]
+        self._token_to_idx = {token: index for index, token in enumerate(self._idx_to_token)}
+        self._vectors = np.array(onp.stack([vectors.get(token, unknown) for token in self._idx_to_token]))
 
     def _take(self, vocabulary: Vocabulary, embeddings: Sequence[_TokenEmbedding]) -> None:
         """Become the tokens of a vocabulary, each with its vectors in embeddings, one behind the other."""
@@ -268,14 +265,26 @@ class _TokenEmbedding(Vocabulary):
         self._reserved_tokens = None if vocabulary.reserved_tokens is None else list(vocabulary.reserved_tokens)
 
 
-def _numbers(path: str, number: int, texts: list[str]) -> onp.ndarray:
+def _token_and_vector(path: str, number: int, line: str, delimiter: str, width: int | None) -> tuple[str, onp.ndarray]:
+    """The token and the numbers of a line. `width` is how many numbers lines have, if that is known."""
+    token, *texts = line.split(delimiter)
+    row = _numbers(texts)
+    if row is None and width is not None and len(texts) > width:
+        # The token has delimiters in it, as ". . ." in files of GloVe.
+        token, *last = line.rsplit(delimiter, width)
+        row = _numbers(last)
+    if row is None or not row.size:
+        raise FileFormatError(
+            f"{path}, line {number}: a token must be followed by numbers, found {texts if texts else 'none'}"
+        )
+    return token, row
+
+
+def _numbers(texts: list[str]) -> onp.ndarray | None:
     try:
-        row = onp.array(texts, dtype="float32")
+        return onp.array(texts, dtype="float32")
     except ValueError:
-        raise FileFormatError(f"{path}, line {number}: a token must be followed by numbers, found {texts}") from None
-    if not row.size:
-        raise FileFormatError(f"{path}, line {number}: a token must be followed by numbers, found none")
-    return row
+        return None
 
 
 _register = registry.get_register_func(_TokenEmbedding, "token embedding")
@@ -288,7 +297,8 @@ class CustomEmbedding(_TokenEmbedding):
     Parameters
     ----------
     pretrained_file_path : path
-        Each line is a token and the numbers of its vector. A line with one number is a heading.
+        Each line is a token and the numbers of its vector. A line with one number is a heading. A token may have
+        `elem_delim` in it, but for the first one.
     elem_delim : str
         What is between them.
     encoding : str
@@ -298,7 +308,8 @@ class CustomEmbedding(_TokenEmbedding):
     vocabulary : Vocabulary, optional
         Index its tokens instead of those of the file; one without a vector gets that of the unknown token.
     **kwargs
-        Arguments of `Vocabulary`.
+        Arguments of `Vocabulary`. Tokens of `counter` and `reserved_tokens` come before those of the file; one that
+        the file does not have gets the vector of the unknown token.
 
     Attributes
     ----------

@@ -1,10 +1,15 @@
-"""Numbers of words."""
+"""Vocabulary: maps tokens to indices and back."""
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as onp
+
+from mxnet.numpy import ndarray
 
 __all__ = ["UNKNOWN_INDEX", "Vocabulary"]
 
@@ -31,9 +36,10 @@ class Vocabulary:
     Raises
     ------
     TypeError
-        If `counter` is no `collections.Counter`.
+        If `counter` is no `collections.Counter`, or `reserved_tokens` is a str.
     ValueError
-        If `min_freq` is below 1, or a reserved token is the unknown one or is there twice.
+        If `min_freq` is below 1, `most_freq_count` is negative, or a reserved token is the unknown one or is there
+        twice.
 
     Notes
     -----
@@ -63,6 +69,10 @@ class Vocabulary:
             raise TypeError(f"Vocabulary: `counter` must be a collections.Counter, found {type(counter).__name__}")
         if min_freq < 1:
             raise ValueError(f"Vocabulary: `min_freq` must be at least 1, found {min_freq}")
+        if most_freq_count is not None and most_freq_count < 0:
+            raise ValueError(f"Vocabulary: `most_freq_count` must not be negative, found {most_freq_count}")
+        if isinstance(reserved_tokens, str):
+            raise TypeError(f"Vocabulary: `reserved_tokens` must be a sequence of tokens, found {reserved_tokens!r}")
         reserved = None if reserved_tokens is None else list(reserved_tokens)
         fixed = [unknown_token, *(reserved or ())]
         if len(set(fixed)) < len(fixed):
@@ -120,12 +130,12 @@ class Vocabulary:
             return self._token_to_idx.get(tokens, UNKNOWN_INDEX)
         return [self._token_to_idx.get(token, UNKNOWN_INDEX) for token in tokens]
 
-    def to_tokens(self, indices: int | Sequence[int]) -> Any:
+    def to_tokens(self, indices: int | Sequence[int] | ndarray | onp.ndarray) -> Any:
         """Tokens of indices.
 
         Parameters
         ----------
-        indices : int or sequence of int
+        indices : int, sequence of int or array of integers with at most one axis
 
         Returns
         -------
@@ -136,14 +146,20 @@ class Vocabulary:
         ValueError
             If an index is no integer from 0 to below the number of tokens.
         """
+        if isinstance(indices, ndarray | onp.ndarray):
+            indices = indices.tolist()
         if isinstance(indices, Sequence):
             return [self._token(index) for index in indices]
         return self._token(indices)
 
     def _token(self, index: Any) -> str:
-        if not isinstance(index, int) or not 0 <= index < len(self):
+        try:
+            number = -1 if isinstance(index, bool) else operator.index(index)
+        except TypeError:
+            number = -1
+        if not 0 <= number < len(self):
             raise ValueError(
                 f"{type(self).__name__}.to_tokens: indices must be integers from 0 to {len(self) - 1}, found {index!r}"
             )
-        token: str = self._idx_to_token[index]
+        token: str = self._idx_to_token[number]
         return token
