@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -114,30 +113,28 @@ def unregister_pass(name: str) -> None:
         raise ValueError(f"unregister_pass: no pass {name!r} is registered")
 
 
-# What runs each part, by the part's number. Parts live as long as the process, because graphs hold only numbers.
+# What runs each part, by the part's name. Parts live as long as the process, because graphs hold only names. A name is
+# random, so that one from a file or from a forked process is never taken for another part.
 _parts: dict[str, tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]] = {}
-_counter = itertools.count()
-# Numbers of another process, from a file, must not be taken for those of this one.
-_PROCESS = uuid.uuid4().hex
 
 
-def _part(number: str) -> tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]:
-    if number not in _parts:
+def _part(name: str) -> tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]:
+    if name not in _parts:
         raise ValueError(
             "the graph has a part that a partitioner written in Python compiled in another process: "
             "export the network without it, after `optimize_for(x, clear=True)`"
         )
-    return _parts[number]
+    return _parts[name]
 
 
-def _infer(number: str, _training: bool, _given: Any) -> list[tuple[tuple[int, ...], Any]]:
+def _infer(name: str, _training: bool, _given: Any) -> list[tuple[tuple[int, ...], Any]]:
     from mxnet import numpy as np
 
-    return [(shape, np.dtype(dtype)) for shape, dtype in _part(number)[0]]
+    return [(shape, np.dtype(dtype)) for shape, dtype in _part(name)[0]]
 
 
-def _run(number: str, _training: bool, inputs: list[ndarray]) -> tuple[list[ndarray], None]:
-    found = _part(number)[1](*inputs)
+def _run(name: str, _training: bool, inputs: list[ndarray]) -> tuple[list[ndarray], None]:
+    found = _part(name)[1](*inputs)
     return ([found] if isinstance(found, ndarray) else list(found)), None
 
 
@@ -198,9 +195,9 @@ def register_partitioner(
     def compile_part(text: str) -> str:
         part = TracedGraph(text)
         code = part.compile() if compile is None else compile(part)
-        number = f"{_PROCESS}.{next(_counter)}"
-        _parts[number] = [(y.shape, y.dtype) for y in part.outputs], code
-        return number
+        unique = uuid.uuid4().hex
+        _parts[unique] = [(y.shape, y.dtype) for y in part.outputs], code
+        return unique
 
     _core.register_partitioner(name, min_nodes, _OPERATOR, take, compile_part)
 

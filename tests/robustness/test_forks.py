@@ -50,6 +50,29 @@ FIRST_CALLS = {
 }
 
 
+def test_parts_that_are_compiled_in_a_child_are_not_taken_for_those_of_the_parent():
+    run("""
+from mxnet import _graph_passes
+
+def compile(scale):
+    mx.graph.register_partitioner("products", lambda node: node.op == "exp", lambda part: lambda x: x * scale)
+    net = mx.gluon.nn.HybridLambda(np.exp)
+    net.optimize_for(np.ones(1), backend="products")
+    (name,) = _graph_passes._parts
+    return name
+
+reader, writer = os.pipe()
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    os.write(writer, compile(2).encode())
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+name = os.read(reader, 1000).decode()
+assert name and name != compile(3)
+""")
+
+
 @pytest.mark.parametrize("name", FIRST_CALLS)
 def test_beside_the_first_call_of_another_thread(name):
     run(
