@@ -2,6 +2,7 @@
 
 import io
 import logging
+import math
 import os
 import struct
 import sys
@@ -14,7 +15,7 @@ import mxnet as mx
 from mxnet import gluon, np
 from mxnet.gluon import metric, nn
 from mxnet.gluon.contrib import estimator as est
-from mxnet.gluon.contrib.estimator._event_file import crc32c
+from mxnet.gluon.contrib.estimator._event_file import EventFile, crc32c
 
 GENERATOR = onp.random.default_rng(5)
 
@@ -166,6 +167,55 @@ def test_a_bar_without_a_number_of_batches_and_of_an_evaluation():
     assert Bar.made[1].text.startswith("validation mse: ")
 
 
+def test_a_metric_that_nothing_updates_is_told(tmp_path):
+    for make in (lambda m: est.ProgressBarHandler(m, bar=Bar), lambda m: est.TensorBoardHandler(tmp_path, metrics=m)):
+        with pytest.warns(RuntimeWarning, match=r"Handler: 'mae' in `metrics` has no value after an epoch"):
+            regression().fit(batches(), epochs=1, event_handlers=[make(metric.MAE())])
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_empty_list_of_metrics_shows_none(tmp_path):
+    Bar.made = []
+    handlers = [est.ProgressBarHandler([], bar=Bar), est.TensorBoardHandler(tmp_path, metrics=[], log_interval=1)]
+    regression().fit(batches(), epochs=1, event_handlers=handlers)
+    assert not Bar.made[0].text
+    assert {name for _, name, _ in scalars(tmp_path)} == {"learning rate"}
+
+
+class LoaderWithoutLength:
+    def __iter__(self):
+        return iter(batches())
+
+    def __len__(self):
+        raise TypeError("object of type 'generator' has no len()")
+
+
+class LoaderOfLengthZero(LoaderWithoutLength):
+    def __len__(self):
+        return 0
+
+
+@pytest.mark.parametrize("loader", [LoaderWithoutLength, LoaderOfLengthZero])
+def test_data_without_a_length_are_trained_on(loader):
+    Bar.made = []
+    loop = regression()
+    loop.fit(loader(), epochs=1, event_handlers=[est.ProgressBarHandler(bar=Bar)])
+    assert (Bar.made[0].total, Bar.made[0].count) == (None, 3)
+
+
+def test_the_number_of_batches_is_known_during_the_training_only():
+    class Seen(est.EpochEnd):
+        number = 0
+
+        def epoch_end(self, estimator, *args, **kwargs):
+            self.number = estimator.num_batches
+
+    loop, seen = regression(), Seen()
+    loop.fit(batches(), epochs=1, event_handlers=[seen])
+    assert seen.number == 3
+    assert loop.num_batches is None
+
+
 def test_tqdm_is_used_if_there_is_one(monkeypatch):
     Bar.made = []
     monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
@@ -264,6 +314,16 @@ def test_metrics_of_a_loop_of_ones_own(tmp_path):
         mae.update(np.array([0.0]), np.array([number]))
         log(types.SimpleNamespace(eval_metric=mae))
     assert list(scalars(tmp_path)) == [(2, "train-mae", 1.0), (3, "train-mae", 2.0)]
+
+
+def test_values_beyond_float32_are_infinite(tmp_path):
+    file = EventFile(tmp_path)
+    for step, value in enumerate((3.4e38, 1e39, -1e39, math.nan)):
+        file.add("loss", value, step)
+    file.flush()
+    found = [value for _, _, value in scalars(tmp_path)]
+    assert found[:3] == [onp.float32(3.4e38), math.inf, -math.inf]
+    assert math.isnan(found[3])
 
 
 @pytest.mark.parametrize("interval", [0, -1, "batch", 1.5])

@@ -15,6 +15,8 @@ import struct
 import time
 from typing import Any
 
+import numpy as onp
+
 from mxnet.base import PathLike
 
 __all__ = ["EventFile", "crc32c"]
@@ -100,9 +102,12 @@ class EventFile:
         ----------
         name : str
         value : float
+            Files hold float32: larger values become infinite.
         step : int
         """
-        summary = _message(1, _message(1, name.encode()) + b"\x15" + struct.pack("<f", float(value)))
+        with onp.errstate(over="ignore"):
+            number = onp.array(float(value)).astype("<f4").tobytes()
+        summary = _message(1, _message(1, name.encode()) + b"\x15" + number)
         self._write(b"\x10" + _varint(step) + _message(5, summary))
 
     def flush(self) -> None:

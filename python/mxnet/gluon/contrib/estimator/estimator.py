@@ -7,7 +7,7 @@ import itertools
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mxnet import numpy as np
@@ -104,7 +104,7 @@ class Estimator:
     batch_in_epoch : int
         Number of batches of the current epoch that are done.
     num_batches : int or None
-        Number of batches of an epoch, if the data tells, while it is trained.
+        Number of batches of an epoch during `fit`, if the data has a length that is not 0.
 
     Raises
     ------
@@ -311,10 +311,10 @@ class Estimator:
         if (epochs is None) == (batches is None):
             raise ValueError(f"fit: exactly one of `epochs` and `batches` must be given, found {epochs} and {batches}")
         self.batch_axis = batch_axis
-        self.num_batches = len(train_data) if isinstance(train_data, Sized) else None
         handlers = self._handlers(val_data, epochs, batches, event_handlers)
         self._start()
         self.is_training = True
+        self.num_batches = _num_batches(train_data)
         try:
             _emit(handlers, TrainBegin, "train_begin", self)
             # A checkpoint of a finished training leaves nothing to do.
@@ -329,6 +329,7 @@ class Estimator:
             _emit(handlers, TrainEnd, "train_end", self)
         finally:
             self.is_training = False
+            self.num_batches = None
 
     def _epoch(self, train_data: Iterable[Any], handlers: list[EventHandler]) -> bool:
         """One pass over the data, or what is left of it after a checkpoint. Returns whether the training ends."""
@@ -380,6 +381,13 @@ class Estimator:
         )
         own = [made for made in defaults if not any(isinstance(handler, type(made)) for handler in handlers)]
         return _ordered([*own, *handlers])
+
+
+def _num_batches(data: Any) -> int | None:
+    try:
+        return len(data) or None
+    except TypeError:  # A loader has a length only if its sampler has one.
+        return None
 
 
 def _listed(handlers: EventHandler | Sequence[EventHandler] | None) -> list[EventHandler]:

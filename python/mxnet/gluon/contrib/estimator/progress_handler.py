@@ -14,6 +14,7 @@ from mxnet.callback import ProgressBar
 from mxnet.gluon.contrib.estimator._event_file import EventFile
 from mxnet.gluon.contrib.estimator.event_handler import BatchEnd, EpochBegin, EpochEnd, TrainBegin, TrainEnd
 from mxnet.gluon.metric import EvalMetric
+from mxnet.numpy._errors import warn_at_caller
 
 __all__ = ["ProgressBarHandler", "TensorBoardHandler"]
 
@@ -29,6 +30,18 @@ def _values(metrics: Iterable[EvalMetric]) -> list[tuple[str, float]]:
     """Names and values; those without one are left out."""
     found = [(name, float(value)) for metric in metrics for name, value in metric.get_name_value()]
     return [(name, value) for name, value in found if not math.isnan(value)]
+
+
+def _warn_of_unmeasured(name: str, metrics: Iterable[EvalMetric] | None, estimator: Any) -> None:
+    """Warn of metrics that are not the estimator's and that nothing else has updated in an epoch."""
+    own = [*estimator.train_metrics, *estimator.val_metrics]
+    for metric in metrics or ():
+        if not any(metric is known for known in own) and not _values([metric]):
+            warn_at_caller(
+                f"{name}: {metric.name!r} in `metrics` has no value after an epoch; the estimator updates its own "
+                "metrics, which are `train_metrics` and `val_metrics`",
+                RuntimeWarning,
+            )
 
 
 class _Line:
@@ -71,7 +84,8 @@ class ProgressBarHandler(TrainEnd, EpochBegin, BatchEnd, EpochEnd):
     Parameters
     ----------
     metrics : EvalMetric or sequence of EvalMetric, optional
-        Those of the training by default.
+        By default the estimator's own, of the training or of the evaluation. Others must be updated by another handler;
+        a warning tells of one that has no value after an epoch.
     bar : callable of (total, desc, file), optional
         Makes a bar with the methods `update`, `set_postfix_str` and `close` of ``tqdm.tqdm``. By default that one if
         the package tqdm is installed, else one line of text.
@@ -129,6 +143,7 @@ class ProgressBarHandler(TrainEnd, EpochBegin, BatchEnd, EpochEnd):
         if self._bar is not None:
             self._show(estimator)
             self._close()
+            _warn_of_unmeasured("ProgressBarHandler", self.metrics, estimator)
 
     def train_end(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         self._close()
@@ -156,7 +171,7 @@ class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd):
     log_interval : "epoch" or int
         After each epoch only, or after this number of batches, too.
     metrics : EvalMetric or sequence of EvalMetric, optional
-        Those of training and validation by default.
+        The estimator's own, of training and validation, by default. Others are as for `ProgressBarHandler`.
     prefix : str, optional
         Names are ``prefix/name``.
     priority : float
@@ -208,10 +223,12 @@ class TensorBoardHandler(TrainBegin, BatchEnd, EpochEnd):
 
     def batch_end(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         if isinstance(self.log_interval, int) and estimator.current_batch % self.log_interval == 0:
-            self._write(estimator, self.metrics or estimator.train_metrics)
+            self._write(estimator, estimator.train_metrics if self.metrics is None else self.metrics)
 
     def epoch_end(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
-        self._write(estimator, self.metrics or [*estimator.train_metrics, *estimator.val_metrics])
+        own = [*estimator.train_metrics, *estimator.val_metrics]
+        self._write(estimator, own if self.metrics is None else self.metrics)
+        _warn_of_unmeasured("TensorBoardHandler", self.metrics, estimator)
 
     def _write(self, estimator: Any, metrics: Sequence[EvalMetric]) -> None:
         if self._events is None:
