@@ -290,6 +290,16 @@ def test_csv_without_rounding_fills_up_with_zeros(tmp_path):
     assert [part.tolist() for part in batches.getitems()] == [x.tolist(), y.tolist()]
 
 
+def test_a_reset_forgets_that_the_first_batch_could_not_be_read(tmp_path):
+    path = csv(tmp_path, rows=(("a", "b"), (3, 4)))
+    iterator = mx.io.CSVIter(path, (2,), 1)
+    with pytest.raises(FileFormatError):
+        next(iterator)
+    csv(tmp_path, rows=((1, 2), (3, 4)))
+    iterator.reset()
+    assert next(iterator)[0].tolist() == [[1, 2]]
+
+
 def test_csv_batch_larger_than_the_file(tmp_path):
     assert run(io.CSVIter(csv(tmp_path, rows=[(1,), (2,)]), (1,), 5))[0][0] == [[1], [2], [1], [2], [1]]
     assert run(io.CSVIter(csv(tmp_path, rows=[]), (1,), 5)) == []

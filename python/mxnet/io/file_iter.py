@@ -123,7 +123,7 @@ class MXDataIter(DataIter):
         self._repeats_first = True
 
     def reset(self) -> None:
-        if self._batch is None and not self._is_at_end:
+        if not self._ahead and self._batch is None and not self._is_at_end:
             # The run has just begun: the end of a loop over the batches resets too.
             return
         for future in self._ahead:
