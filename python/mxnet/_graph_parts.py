@@ -10,6 +10,10 @@ from mxnet.error import ShapeError
 __all__ = ["Parts", "arguments_of", "flattened", "has_parts", "is_kind", "join", "join_traced", "split"]
 
 
+# What follows the number of ragged axes in `Parts.rest` if steps, numbers up to the longest rows, follow the lengths.
+HAS_STEPS = [True]
+
+
 class Parts(NamedTuple):
     """An array in a graph of a file.
 
@@ -173,7 +177,7 @@ def flattened(forms: list[Any], arguments: tuple[Any, ...], name: str) -> list[n
         if form is None:
             found.append(x)
             continue
-        parts = arguments_of(x, has_steps=kind == "RaggedArray" and form[1][1:] == [True])
+        parts = arguments_of(x, has_steps=kind == "RaggedArray" and form[1][1:] == HAS_STEPS)
         if parts.rest != form[1] or len(parts.arrays) != form[2]:
             raise ShapeError(f"{name}: argument {number}, a {kind} of shape {x.shape}, is not of the graph's shape")
         found.extend(parts.arrays)

@@ -13,7 +13,15 @@ from mxnet._graph_view import GraphNode, TracedGraph
 from mxnet._jit import jit
 from mxnet.numpy import ndarray
 
-__all__ = ["bisect", "passes", "register_partitioner", "register_pass", "unregister_pass", "without_pass"]
+__all__ = [
+    "PART_OPERATOR",
+    "bisect",
+    "passes",
+    "register_partitioner",
+    "register_pass",
+    "unregister_pass",
+    "without_pass",
+]
 
 
 def passes() -> list[str]:
@@ -138,9 +146,10 @@ def _run(name: str, _training: bool, inputs: list[ndarray]) -> tuple[list[ndarra
     return ([found] if isinstance(found, ndarray) else list(found)), None
 
 
-# After its results it returns what it saves for a gradient: nothing here.
-_OPERATOR = "graph_partition"
-_core.add_operator(_OPERATOR, "A part of a graph that a partitioner compiled.", _infer, _run, None)
+# Operator of the parts that partitioners of this process compiled. After its results it returns what it saves for a
+# gradient: nothing here.
+PART_OPERATOR = "graph_partition"
+_core.add_operator(PART_OPERATOR, "A part of a graph that a partitioner compiled.", _infer, _run, None)
 
 
 def register_partitioner(
@@ -199,7 +208,7 @@ def register_partitioner(
         _parts[unique] = [(y.shape, y.dtype) for y in part.outputs], code
         return unique
 
-    _core.register_partitioner(name, min_nodes, _OPERATOR, take, compile_part)
+    _core.register_partitioner(name, min_nodes, PART_OPERATOR, take, compile_part)
 
 
 @contextmanager

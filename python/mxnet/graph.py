@@ -12,12 +12,20 @@ from typing import Any
 from mxnet import _core
 from mxnet._atomic_file import write_atomically
 from mxnet._graph_parts import Parts, flattened, is_kind, join
-from mxnet._graph_passes import bisect, passes, register_partitioner, register_pass, unregister_pass, without_pass
+from mxnet._graph_passes import (
+    PART_OPERATOR,
+    bisect,
+    passes,
+    register_partitioner,
+    register_pass,
+    unregister_pass,
+    without_pass,
+)
 from mxnet._graph_plot import plot, view
 from mxnet._graph_view import GraphNode, GraphValue, TracedGraph
 from mxnet._operator_watch import nan_check
 from mxnet.base import PathLike
-from mxnet.error import FileFormatError
+from mxnet.error import FileFormatError, UnsupportedError
 from mxnet.numpy import ndarray
 
 __all__ = [
@@ -151,13 +159,26 @@ def write(
         If a file cannot be written.
     TypeError
         If the results hold something else than arrays, numbers, strings, tuples, lists and dicts of them.
+    UnsupportedError
+        If a partitioner of this process compiled a part of the graph: a file does not hold its code.
     """
     from mxnet.gluon._checkpoint import save_arrays
 
     form = _described(results, name)
     text, arrays = graph.export(dict(names))
     trainable = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
-    document = json.loads(text) | {"results": form, "trainable": trainable}
+    operators: set[object] = set()
+
+    def noted(entry: dict[str, Any]) -> dict[str, Any]:
+        operators.add(entry.get("op"))
+        return entry
+
+    document = json.loads(text, object_hook=noted) | {"results": form, "trainable": trainable}
+    if PART_OPERATOR in operators:
+        raise UnsupportedError(
+            f"{name}.export: a partitioner written in Python compiled a part of the graph, and a file does not hold "
+            "its code; export the network without it, after `optimize_for(x, clear=True)`"
+        )
     if forms is not None:
         document["arguments"] = list(forms)
     values = {name: parameters[name].data() if name in parameters else array for name, array in arrays}

@@ -219,6 +219,40 @@ def test_what_cannot_be_exported_says_why(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_parts_that_python_compiled_are_not_exported(tmp_path):
+    mx.graph.register_partitioner("products", lambda node: node.op == "exp", lambda part: lambda x: np.exp(x))
+    try:
+        net = nn.HybridLambda(lambda x: np.exp(x) + 1)
+        x = np.ones(3)
+        net.optimize_for(x, backend="products")
+        with pytest.raises(
+            mx.error.UnsupportedError, match=r"HybridLambda\.export: .* `optimize_for\(x, clear=True\)`"
+        ):
+            net.export(tmp_path / "x")
+        assert not list(tmp_path.iterdir())
+        net.optimize_for(x, clear=True)
+        files = net.export(tmp_path / "x")
+    finally:
+        mx.graph.unregister_pass("products")
+    assert (mx.graph.load(files[0])(x) == net(x)).all()
+
+
+def test_keyword_arguments_and_lists_keep_their_lengths(tmp_path):
+    class Sum(gluon.HybridBlock):
+        def forward(self, x):
+            return x.sum(axis=-1) if isinstance(x, np.ndarray) else x[0] + x[1]
+
+    for args, kwargs in [((), {"x": np.ones((2, 3))}), (([np.ones((2, 3))] * 2,), {})]:
+        net = Sum()
+        net.hybridize()
+        net(*args, **kwargs)
+        loaded = mx.graph.load(net.export(tmp_path / "x")[0])
+        arrays = args[0] if args else [kwargs["x"]]
+        assert (loaded(*arrays) == net(*args, **kwargs)).all()
+        with pytest.raises(ValueError, match=r"must have shape \(2, 3\), found \(4, 3\)"):
+            loaded(*[np.ones((4, 3))] * len(arrays))
+
+
 def test_wrong_arguments_are_named(tmp_path):
     _, x, files = exported(convolutional, tmp_path)
     loaded = mx.graph.load(files[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mxnet import _core, autograd
@@ -11,6 +12,7 @@ from mxnet._graph_parts import Parts, arguments_of, has_parts, join_traced, spli
 from mxnet._jit import Compiled, InputSpec
 from mxnet.base import PathLike
 from mxnet.error import UnsupportedError
+from mxnet.gluon._graph_options import GraphOptions
 from mxnet.numpy import zeros
 from mxnet.ragged._array import RaggedArray
 from mxnet.ragged._traced import LongestUnknownError
@@ -43,7 +45,8 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     RuntimeError
         If the block is not hybridized or was not called yet, or shapes of its results depend on values.
     UnsupportedError
-        If its last call was with ragged arrays and the number of rows of a result is made of their lengths.
+        If its last call was with ragged arrays and the number of rows of a result is made of their lengths, or a
+        partitioner of this process compiled a part of its graph.
     """
     from mxnet import graph as graphs
 
@@ -54,15 +57,18 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
             f"{name}.export: call `hybridize()`, then the block once with arrays like those of later calls"
         )
     args, kwargs = last
+    options: GraphOptions = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
     forms = None
     with autograd.pause(), autograd.predict_mode():
         if any(map(has_parts, (*args, *kwargs.values()))):
             try:
-                found, forms = _graph_of_parts(compiled, args, kwargs, name, has_steps=False)
+                found, forms = _graph_of_parts(compiled, args, kwargs, options, name, has_steps=False)
             except LongestUnknownError:
-                found, forms = _graph_of_parts(compiled, args, kwargs, name, has_steps=True)
+                found, forms = _graph_of_parts(compiled, args, kwargs, options, name, has_steps=True)
         else:
-            found = _graph_of_any_batch(block, compiled, args, kwargs) or compiled.graph_for(args, kwargs, graphs.slot)
+            found = _graph_of_any_batch(compiled, args, kwargs, options) or compiled.graph_for(
+                args, kwargs, graphs.slot
+            )
     if found is None:
         raise RuntimeError(f"{name}.export: shapes of its results depend on values")
     parameters = block.collect_params()
@@ -73,7 +79,21 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
     return files
 
 
-def _graph_of_any_batch(block: Block, compiled: Compiled, args: Any, kwargs: Any) -> Any:
+def _graph_of_any_lengths(
+    function: Callable[..., Any], arguments: tuple[Any, ...], specs: list[InputSpec | None], options: GraphOptions
+) -> tuple[Any, str]:
+    """The graph of a function for any lengths that `specs` name; else None and the reason."""
+    from mxnet import graph as graphs
+
+    made = Compiled(function, (), specs, None, options.memory_budget, options.partition_if_dynamic)
+    found = made.graph_for(arguments, {}, graphs.slot)
+    if found is None:
+        return None, "shapes of its results depend on values"
+    entry = made.trace_report()[0]
+    return (found, "") if "num_sizes" in entry else (None, entry.get("note", ""))
+
+
+def _graph_of_any_batch(compiled: Compiled, args: Any, kwargs: Any, options: GraphOptions) -> Any:
     """A graph for any number of samples; None if there is none.
 
     Samples are along the first axis of the arguments. Sequences, the first argument with three axes, have samples and
@@ -81,9 +101,6 @@ def _graph_of_any_batch(block: Block, compiled: Compiled, args: Any, kwargs: Any
     their lengths. There is no such graph if the block was told which axes may have any length, or has a backend, whose
     parts are compiled for certain shapes.
     """
-    from mxnet import graph as graphs
-
-    options = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
     if options.dynamic is not None or options.backend is not None:
         return None
     arrays = [x for x in args if isinstance(x, ndarray)]
@@ -92,15 +109,18 @@ def _graph_of_any_batch(block: Block, compiled: Compiled, args: Any, kwargs: Any
     first = arrays[0].shape
     for number in (2, 1) if len(first) == 3 and first[0] != first[1] else (1,):
         names = {first[axis]: f"n{axis}" for axis in range(number)}
-        specs = [InputSpec(*(names.get(n, n) for n in x.shape[:number]), *x.shape[number:]) for x in arrays]
-        made = Compiled(compiled.__wrapped__, (), specs, options.backend, options.memory_budget)  # type: ignore[attr-defined]
-        found = made.graph_for(args, kwargs, graphs.slot)
-        if found is not None and "num_sizes" in made.trace_report()[0]:
+        specs: list[InputSpec | None] = [
+            InputSpec(*(names.get(n, n) for n in x.shape[:number]), *x.shape[number:]) for x in arrays
+        ]
+        found, _ = _graph_of_any_lengths(compiled.__wrapped__, args, specs, options)  # type: ignore[attr-defined]
+        if found is not None:
             return found
     return None
 
 
-def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str, *, has_steps: bool) -> tuple[Any, list[Any]]:
+def _graph_of_parts(
+    compiled: Compiled, args: Any, kwargs: Any, options: GraphOptions, name: str, *, has_steps: bool
+) -> tuple[Any, list[Any]]:
     """The graph of a function of the parts of sparse and ragged arrays, and the forms of the function's arguments.
 
     It serves ragged arrays of any lengths and any number of rows, and sparse arrays of one shape and any number of
@@ -108,8 +128,6 @@ def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str, *, ha
     so in all calls; their other axes keep their lengths. With `has_steps` the graph has an argument as long as the
     longest row for each ragged axis.
     """
-    from mxnet import graph as graphs
-
     if kwargs:
         raise UnsupportedError(
             f"{name}.export: a network of sparse or ragged arguments takes them by position, not `{next(iter(kwargs))}`"
@@ -158,11 +176,10 @@ def _graph_of_parts(compiled: Compiled, args: Any, kwargs: Any, name: str, *, ha
         sizes = {length: 5 + 2 * i for i, length in enumerate(dict.fromkeys(n for n in chosen if n is not None))}
         shapes = [x.shape if n is None else (sizes[n], *x.shape[1:]) for x, n in zip(plain, chosen, strict=True)]
         examples = [zeros(shape, x.dtype, device=x.device) for shape, x in zip(shapes, plain, strict=True)]
-        made = Compiled(function, dynamic=[_spec(x.shape, n) for x, n in zip(plain, chosen, strict=True)])
-        found = made.graph_for(tuple(examples), {}, graphs.slot)
-        if found is not None and "num_sizes" in (entry := made.trace_report()[0]):
+        specs = [_spec(x.shape, n) for x, n in zip(plain, chosen, strict=True)]
+        found, note = _graph_of_any_lengths(function, tuple(examples), specs, options)
+        if found is not None:
             return found, forms
-        note = entry.get("note", "") if found is not None else "shapes of its results depend on values"
     raise UnsupportedError(f"{name}.export: the network has no graph for all lengths of its arguments: {note}")
 
 

@@ -277,14 +277,17 @@ class HybridBlock(Block):
         TypeError
             If the block returns something that a file cannot hold.
         UnsupportedError
-            If its last call was with ragged or sparse arrays.
+            If its last call was with ragged arrays and the number of rows of a result is made of their lengths, or a
+            backend of `mx.graph.register_partitioner` compiled a part of the graph: no other process has its code.
 
         Notes
         -----
-        The graph serves any number of samples, the length of the first axis of the arguments, and for a first argument
-        of three axes any number of steps, too, if the network does (see `mx.jit`). Other lengths are those of the last
-        call, unless ``hybridize(dynamic=...)`` says more. With a backend all lengths are those of the last call, and
-        the file has the graph as the backend changed it.
+        Where the arguments are given by position, as arrays, the graph serves any number of samples, the length of
+        their first axis, and for a first argument of three axes any number of steps, too, if the network does (see
+        `mx.jit`). Other lengths, and all of keyword arguments and of lists of arrays, are those of the last call,
+        unless ``hybridize(dynamic=...)`` says more. With a backend all lengths are those of the last call, and the file
+        has the graph as the backend changed it. Ragged and sparse arguments may have any lengths and numbers of stored
+        elements; their graph is not changed by a backend.
         """
         return write_graph(self, self._compiled, path, epoch)
 
