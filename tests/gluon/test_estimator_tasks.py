@@ -108,6 +108,21 @@ def test_a_language_model_takes_pairs_and_learns():
         loop.fit([(tokens, tokens, tokens)], epochs=1)
 
 
+@pytest.mark.parametrize(
+    ("batch", "shapes"),
+    [
+        (np.zeros((2, 1), dtype="int32"), r"t at least 2, found \(2, 1\)"),
+        (np.zeros((0, 3), dtype="int32"), r"n at least 1 .* found \(0, 3\)"),
+        (np.zeros(3, dtype="int32"), r"\(n, t\) .* found \(3,\)"),
+        ((np.zeros((2, 3)), np.zeros((2, 4))), r"found \(2, 3\) and \(2, 4\)"),
+        ((np.zeros((2, 0)), np.zeros((2, 0))), r"found \(2, 0\) and \(2, 0\)"),
+    ],
+)
+def test_wrong_shapes_of_tokens(batch, shapes):
+    with pytest.raises(ValueError, match=f"LanguageModelEstimator: tokens .*{shapes}"):
+        language().fit([batch], epochs=1)
+
+
 def test_older_names_of_devices():
     with pytest.warns(DeprecationWarning, match="ctx"):
         assert est.ClassificationEstimator(nn.Dense(2), ctx=mx.cpu()).device == [mx.cpu()]

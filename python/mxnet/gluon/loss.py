@@ -35,6 +35,12 @@ __all__ = [
 _sparse_cross_entropy = _core.namespaces["op"]["sparse_cross_entropy"]
 
 
+def _class_cross_entropy(pred: ndarray, label: ndarray, axis: int) -> ndarray:
+    """Cross entropy of logits and class numbers; numbers out of range count as the nearest class, as for `pick`."""
+    loss: ndarray = _sparse_cross_entropy(pred, np.clip(label, 0, pred.shape[axis] - 1), axis)
+    return loss
+
+
 class Loss(HybridBlock):
     """Base class of the losses.
 
@@ -246,9 +252,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         ndarray, shape (n,)
         """
         if self._sparse_label and not self._from_logits and label.ndim == pred.ndim - 1:
-            # As `pick` does below.
-            inside = np.clip(label, 0, pred.shape[self._axis] - 1)
-            loss = _sparse_cross_entropy(pred, inside, self._axis)
+            loss = _class_cross_entropy(pred, label, self._axis)
             if sample_weight is not None or self._batch_axis != 0 or self._axis % pred.ndim == 0:
                 loss = np.expand_dims(loss, self._axis)
             return self._reduced(loss, sample_weight)

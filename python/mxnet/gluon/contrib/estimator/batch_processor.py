@@ -35,9 +35,9 @@ class BatchProcessor:
         data, label = (split_and_load(part, estimator.device, batch_axis, even_split=False) for part in batch)
         return data, label
 
-    def _loss(self, loss: Any, pred: Any, label: ndarray) -> ndarray:
-        values: ndarray = loss(pred, label)
-        return values
+    def _losses(self, loss: Any, pred: list[Any], label: list[ndarray]) -> list[ndarray]:
+        """The losses of samples, one array for each device."""
+        return [loss(y_hat, y) for y_hat, y in zip(pred, label, strict=True)]
 
     def evaluate_batch(self, estimator: Any, val_batch: Any, batch_axis: int = 0) -> Outputs:
         """Compute predictions and losses, unrecorded and in prediction mode.
@@ -62,7 +62,7 @@ class BatchProcessor:
         """
         data, label = self._parts(estimator, val_batch, batch_axis)
         pred = [estimator.val_net(x) for x in data]
-        loss = [self._loss(estimator.val_loss, y_hat, y) for y_hat, y in zip(pred, label, strict=True)]
+        loss = self._losses(estimator.val_loss, pred, label)
         return data, label, pred, loss
 
     def fit_batch(self, estimator: Any, train_batch: Any, batch_axis: int = 0) -> Outputs:
@@ -89,7 +89,7 @@ class BatchProcessor:
         data, label = self._parts(estimator, train_batch, batch_axis)
         with autograd.record():
             pred = [estimator.net(x) for x in data]
-            loss = [self._loss(estimator.loss, y_hat, y) for y_hat, y in zip(pred, label, strict=True)]
+            loss = self._losses(estimator.loss, pred, label)
         for part in loss:
             part.backward()
         return data, label, pred, loss

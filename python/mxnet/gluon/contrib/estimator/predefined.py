@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mxnet import npx
 from mxnet import numpy as np
 from mxnet._renamed import old_keywords
 from mxnet.device import Device
@@ -125,7 +124,7 @@ class RegressionEstimator(_TaskEstimator):
 
 
 class _TokenLoss(losses.Loss):
-    """Sums of the cross entropies of the tokens of each sequence, without those that stand for nothing."""
+    """Sum of the token cross entropies of each sequence; tokens equal to `ignore_label` do not count."""
 
     def __init__(self, ignore_label: int | None) -> None:
         super().__init__(None, 0)
@@ -133,9 +132,8 @@ class _TokenLoss(losses.Loss):
 
     def forward(self, pred: ndarray, label: ndarray) -> ndarray:
         counts = np.ones_like(label, dtype="bool") if self._ignore_label is None else label != self._ignore_label
-        chosen = npx.pick(npx.log_softmax(pred, axis=-1), np.where(counts, label, 0))
-        total: ndarray = np.where(counts, chosen, 0.0).sum(axis=-1)
-        return -total
+        total: ndarray = np.where(counts, losses._class_cross_entropy(pred, label, -1), 0.0).sum(axis=-1)
+        return total
 
 
 class _TokenProcessor(BatchProcessor):
@@ -143,7 +141,6 @@ class _TokenProcessor(BatchProcessor):
 
     def __init__(self, ignore_label: int | None) -> None:
         self._ignore_label = ignore_label
-        self._scale: Any = 1.0
 
     def _parts(self, estimator: Any, batch: Any, batch_axis: int) -> tuple[list[ndarray], list[ndarray]]:
         parts = list(batch) if isinstance(batch, list | tuple) else [batch]
@@ -153,16 +150,34 @@ class _TokenProcessor(BatchProcessor):
                 f"found {len(parts)} parts with sequences along axis {batch_axis}"
             )
         arrays = [np.asarray(part) for part in parts]
-        data, label = arrays if len(arrays) == 2 else (arrays[0][:, :-1], arrays[0][:, 1:])
-        number = label.size if self._ignore_label is None else np.maximum((label != self._ignore_label).sum(), 1)
-        self._scale = label.shape[0] / number
+        if len(arrays) == 1:
+            tokens = arrays[0]
+            if tokens.ndim != 2 or not tokens.shape[0] or tokens.shape[1] < 2:
+                raise ValueError(
+                    "LanguageModelEstimator: tokens without labels must have shape (n, t) with n at least 1 and t at "
+                    f"least 2, found {tokens.shape}"
+                )
+            data, label = tokens[:, :-1], tokens[:, 1:]
+        else:
+            data, label = arrays
+            if label.ndim != 2 or not label.size or data.shape[:2] != label.shape:
+                raise ValueError(
+                    "LanguageModelEstimator: tokens and their labels must have one shape (n, t) with n and t at least "
+                    f"1, found {data.shape} and {label.shape}"
+                )
         spread = [split_and_load(part, estimator.device, 0, even_split=False) for part in (data, label)]
         return spread[0], spread[1]
 
-    def _loss(self, loss: Any, pred: ndarray, label: ndarray) -> ndarray:
-        values: ndarray = loss(pred, label)
-        scale = self._scale
-        return values * (scale.to_device(values.device) if isinstance(scale, ndarray) else scale)
+    def _losses(self, loss: Any, pred: list[Any], label: list[ndarray]) -> list[ndarray]:
+        num_rows = sum(y.shape[0] for y in label)
+        scales: list[Any]
+        if self._ignore_label is None:
+            scales = [num_rows / sum(y.size for y in label)] * len(label)
+        else:
+            counts = [(y != self._ignore_label).sum().to_device(label[0].device) for y in label]
+            scale = num_rows / np.maximum(sum(counts), 1)
+            scales = [scale.to_device(y.device) for y in label]
+        return [x * scale for x, scale in zip(super()._losses(loss, pred, label), scales, strict=True)]
 
 
 class LanguageModelEstimator(_TaskEstimator):
@@ -183,6 +198,8 @@ class LanguageModelEstimator(_TaskEstimator):
     ------
     TypeError
         As `Estimator`.
+    ValueError
+        While it is trained: if a batch has another form.
 
     Notes
     -----
