@@ -147,6 +147,57 @@ def test_transforms_of_ones_own(folder):
         assert images.shape == (5, 3, 3, 5)
 
 
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (create_image_augment, {"pca_noise": -1}, r"create_image_augment: `pca_noise` must be at least 0, found -1"),
+        (create_image_augment, {"resize": -1}, r"create_image_augment: `resize` must be at least 0, found -1"),
+        (create_image_augment, {"rand_gray": -0.5}, r"create_image_augment: `rand_gray` .* from 0 to 1, found -0\.5"),
+        (create_bbox_augment, {"rand_gray": 2}, r"create_bbox_augment: `rand_gray` must be from 0 to 1, found 2"),
+        (create_bbox_augment, {"rand_crop": -1}, r"create_bbox_augment: `rand_crop` must be from 0 to 1, found -1"),
+        (create_bbox_augment, {"rand_pad": -1}, r"create_bbox_augment: `rand_pad` must be from 0 to 1, found -1"),
+        (create_bbox_augment, {"pca_noise": -1}, r"create_bbox_augment: `pca_noise` must be at least 0, found -1"),
+    ],
+)
+def test_amounts_out_of_range_are_refused(function, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        function((3, 4, 4), **arguments)
+
+
+@pytest.mark.parametrize("loader", [ImageDataLoader, ImageBboxDataLoader])
+def test_wrong_parts_and_shapes_of_loaders(folder, loader):
+    of_list = {"path_imglist": "list.lst", "path_root": str(folder)}
+    name = loader.__name__
+    for options, numbers in (
+        ({"part_index": 7}, r"\(0\), found 7"),
+        ({"num_parts": 2, "part_index": -1}, r".*found -1"),
+    ):
+        with pytest.raises(ValueError, match=rf"{name}: `part_index` must be from 0 to `num_parts` - 1 {numbers}"):
+            loader(2, (3, 4, 4), **of_list, **options)
+    with pytest.raises(ValueError, match=rf"{name}: `data_shape` must be \(3, height, width\), found \(4, 4\)"):
+        loader(2, (4, 4), aug_list=transforms.ToTensor(), **of_list)
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda samples: (1, 2, 3), r"a pair of images and labels, found 3 parts"),
+        (lambda samples: 5, r"a pair of images and labels, found int"),
+        (lambda samples: (samples, [1, 2]), r"labels as an array, found list"),
+    ],
+)
+def test_ones_own_batches_must_have_labels(folder, function, found):
+    loader = ImageDataLoader(2, (3, 4, 4), path_imglist="list.lst", path_root=str(folder), batchify_fn=function)
+    with pytest.raises(TypeError, match=f"ImageDataLoader: `batchify_fn` must return {found}"):
+        next(iter(loader))
+
+
+@pytest.mark.parametrize("start", [(onp.nan, 5), (2.9, 5), (2, 5.5), (onp.inf, 5)])
+def test_lengths_in_labels_are_integers(start):
+    with pytest.raises(ValueError, match=r"BboxLabelTransform: .*integer"):
+        dataloader.BboxLabelTransform()(onp.zeros((10, 20, 3)), onp.array([*start, 7, 0, 0.5, 0.25, 1]))
+
+
 def test_loader_resumes_in_the_middle(folder):
     loader = ImageDataLoader(2, (3, 4, 4), path_imglist="list.lst", path_root=str(folder), shuffle=True)
     batches = iter(loader)

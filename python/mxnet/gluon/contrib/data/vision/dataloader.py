@@ -44,6 +44,15 @@ def _size(name: str, data_shape: Sequence[int]) -> tuple[int, int]:
     return data_shape[2], data_shape[1]
 
 
+def _check(name: str, amounts: dict[str, float], probabilities: dict[str, float]) -> None:
+    for argument, value in amounts.items():
+        if not value >= 0:
+            raise ValueError(f"{name}: `{argument}` must be at least 0, found {value}")
+    for argument, value in probabilities.items():
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name}: `{argument}` must be from 0 to 1, found {value}")
+
+
 def _colors(
     brightness: float, contrast: float, saturation: float, hue: float, pca_noise: float, rand_gray: float
 ) -> list[Block]:
@@ -59,7 +68,7 @@ def _colors(
 
 
 def _to_arrays(mean: Any, std: Any, dtype: DTypeLike) -> list[Block]:
-    """What makes a normalised array of a changed image."""
+    """Transforms from image to normalised (c, h, w) array."""
     blocks: list[Block] = [transforms.ToTensor()]
     if mean is not None or std is not None:
         blocks.append(
@@ -133,6 +142,7 @@ def create_image_augment(
     (3, 4, 6)
     """
     size = _size("create_image_augment", data_shape)
+    _check("create_image_augment", {"resize": resize, "pca_noise": pca_noise}, {"rand_gray": rand_gray})
     if rand_resize and not rand_crop:
         raise ValueError("create_image_augment: `rand_resize` needs `rand_crop=True`")
     interp = _interpolation(inter_method)
@@ -210,6 +220,8 @@ def create_bbox_augment(
     ((3, 8, 6), [[0, 2, 2, 6, 7]])
     """
     width, height = _size("create_bbox_augment", data_shape)
+    probabilities = {"rand_crop": rand_crop, "rand_pad": rand_pad, "rand_gray": rand_gray}
+    _check("create_bbox_augment", {"pca_noise": pca_noise}, probabilities)
     interp = _interpolation(inter_method)
     blocks: list[Block] = []
     if rand_crop > 0:
@@ -269,12 +281,14 @@ class BboxLabelTransform(Block):
             If the label is of another form.
         """
         numbers = (label.asnumpy() if isinstance(label, ndarray) else onp.asarray(label)).astype("float32").ravel()
-        heading, width = (int(numbers[0]), int(numbers[1])) if numbers.size > 1 else (0, 0)
+        are_lengths = numbers.size > 1 and all(float(x).is_integer() for x in numbers[:2])
+        heading, width = map(int, numbers[:2]) if are_lengths else (0, 0)
         rest = numbers.size - heading
         if heading < 2 or width < 5 or rest < width or rest % width:
             raise ValueError(
-                "BboxLabelTransform: a label must be the length of its heading (at least 2), the numbers of each "
-                "rectangle (at least 5), and behind the heading at least one whole rectangle; found "
+                "BboxLabelTransform: a label must be the length of its heading (an integer of at least 2), how many "
+                "numbers each rectangle has (an integer of at least 5), and behind the heading at least one whole "
+                "rectangle; found "
                 f"{numbers.size} numbers {numbers[:8].tolist()}"
             )
         rows = numbers[heading:].reshape(-1, width)
@@ -284,14 +298,47 @@ class BboxLabelTransform(Block):
         return img, rows
 
 
-class _OneLabelDtype:
-    """Function of batches that gives the labels a dtype."""
+class CastLabels:
+    """A `batchify_fn` that gives the labels of another one a dtype.
 
-    def __init__(self, function: Callable[..., Any], dtype: str) -> None:
-        self._function, self._dtype = function, dtype
+    Parameters
+    ----------
+    function : callable of a list of samples
+        Must return a pair of images and labels.
+    dtype : str
+    name : str
+        Name of the loader, for errors.
+    """
+
+    def __init__(self, function: Callable[..., Any], dtype: str, name: str) -> None:
+        self._function, self._dtype, self._name = function, dtype, name
 
     def __call__(self, samples: Sequence[Any]) -> Any:
-        return _with_labels(self._function(samples), self._dtype)
+        """Make a batch of samples.
+
+        Parameters
+        ----------
+        samples : list of tuple
+
+        Returns
+        -------
+        list
+            Images and labels.
+
+        Raises
+        ------
+        TypeError
+            If the function returns something else than a pair, or labels that are no array.
+        """
+        batch = self._function(samples)
+        if not isinstance(batch, list | tuple) or len(batch) != 2:
+            found = f"{len(batch)} parts" if isinstance(batch, list | tuple) else type(batch).__name__
+            raise TypeError(f"{self._name}: `batchify_fn` must return a pair of images and labels, found {found}")
+        if not hasattr(batch[1], "astype"):
+            raise TypeError(
+                f"{self._name}: `batchify_fn` must return labels as an array, found {type(batch[1]).__name__}"
+            )
+        return _with_labels(batch, self._dtype)
 
 
 def _with_labels(batch: Any, dtype: str) -> Any:
@@ -314,7 +361,7 @@ class _ImageLoader(DataLoader):
         # Batches that are stacked by default may be made whole, in one call; their labels are changed behind that.
         self._label_dtype = dtype_name(dtype) if batchify_fn is None else None
         if batchify_fn is not None:
-            batchify_fn = _OneLabelDtype(batchify_fn, dtype_name(dtype))
+            batchify_fn = CastLabels(batchify_fn, dtype_name(dtype), type(self).__name__)
         super().__init__(dataset, batchify_fn=batchify_fn, **options)
 
     def __iter__(self) -> Iterator[Any]:
@@ -334,12 +381,17 @@ def _images(
         raise ValueError(
             f"{name}: one of `path_imgrec`, `path_imglist` and `imglist` must be given, found {len(given)}"
         )
+    if not 0 <= part_index < num_parts:
+        raise ValueError(
+            f"{name}: `part_index` must be from 0 to `num_parts` - 1 ({num_parts - 1}), found {part_index}"
+        )
     dataset: Dataset = ImageListDataset(path_root, given[0]) if path_imgrec is None else ImageRecordDataset(path_imgrec)
     return dataset.shard(num_parts, part_index) if num_parts != 1 else dataset
 
 
 def _chain(name: str, aug_list: Any, make: Callable[..., Block], data_shape: Sequence[int], kwargs: Any) -> Block:
     """The transforms that are given, or those that are made of arguments."""
+    _size(name, data_shape)
     if aug_list is None:
         return make(data_shape, **kwargs)
     if kwargs:
@@ -374,7 +426,7 @@ class ImageDataLoader(_ImageLoader):
         Of the labels.
     shuffle, sampler, last_batch, batch_sampler, batchify_fn, num_workers, pin_memory, pin_device_id, prefetch, \
 thread_pool, timeout, try_nopython
-        See `mx.gluon.data.DataLoader`.
+        See `mx.gluon.data.DataLoader`. `batchify_fn` must return a pair of images and labels, the latter an array.
     **kwargs
         Arguments of `create_image_augment`.
 
@@ -466,7 +518,8 @@ class ImageBboxDataLoader(_ImageLoader):
         Of the rectangles.
     shuffle, sampler, last_batch, batch_sampler, batchify_fn, num_workers, pin_memory, pin_device_id, prefetch, \
 thread_pool, timeout, try_nopython
-        See `mx.gluon.data.DataLoader`. By default images are stacked, and rectangles filled up with rows of -1.
+        See `mx.gluon.data.DataLoader`. By default images are stacked, and rectangles filled up with rows of -1;
+        another `batchify_fn` must return a pair of images and rectangles, the latter an array.
     **kwargs
         Arguments of `create_bbox_augment`.
 
