@@ -167,8 +167,11 @@ def test_packed_vectors_of_recurrent_layers_are_cut(tmp_path, mode, make, direct
     twin = make(num_layers=2, bidirectional=directions == 2)
     twin.load_dict({"rnn_param": np.array(vector)})
     assert (twin(x) == expected).all()
-    with pytest.raises(ValueError, match="fits no input size"):
+    with pytest.raises(ValueError, match=r"'rnn_param': .*fits no input size"):
         make().load_dict({"rnn_param": np.ones(7)})
+    path.write_bytes(list_bytes([vector[:7]], ["1.rnn_param"]))
+    with pytest.raises(ValueError, match=r"net\.params'?, '1\.rnn_param': .*fits no input size"):
+        net.load_parameters(path)
 
 
 def test_pickled_states_are_refused():

@@ -51,7 +51,7 @@ def load_parameters(block: Block, arrays: Mapping[str, ndarray], options: LoadOp
     if options.dtype_source not in ("current", "saved"):
         raise ValueError(f"`dtype_source` must be 'current' or 'saved', found {options.dtype_source!r}")
     if any(name.split(".")[-1] == _PACKED for name in arrays):
-        arrays = _unpacked(block, dict(arrays), "")
+        arrays = _unpacked(block, dict(arrays), "", source)
     params = block.collect_params()
     names: dict[int, list[str]] = {}
     for name, parameter in params.items():
@@ -75,11 +75,16 @@ def load_parameters(block: Block, arrays: Mapping[str, ndarray], options: LoadOp
 _PACKED = "rnn_param"
 
 
-def _unpacked(block: Block, arrays: dict[str, ndarray], prefix: str) -> dict[str, ndarray]:
+def _unpacked(block: Block, arrays: dict[str, ndarray], prefix: str, source: str) -> dict[str, ndarray]:
     """The arrays with the vectors of recurrent layers in and below a block cut into their parameters."""
     cut = getattr(block, "_cut_packed", None)
-    if cut is not None and prefix + _PACKED in arrays:
-        arrays |= {prefix + name: part for name, part in cut(arrays.pop(prefix + _PACKED)).items()}
+    packed = prefix + _PACKED
+    if cut is not None and packed in arrays:
+        try:
+            parts = cut(arrays.pop(packed))
+        except ValueError as error:
+            raise ValueError(f"{source}, {packed!r}: {error}") from error
+        arrays |= {prefix + name: part for name, part in parts.items()}
     for name, child in block._children.items():
-        arrays = _unpacked(child, arrays, f"{prefix}{name}.")
+        arrays = _unpacked(child, arrays, f"{prefix}{name}.", source)
     return arrays
