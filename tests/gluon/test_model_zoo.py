@@ -152,8 +152,18 @@ def test_weights_are_read_from_a_local_file(tmp_path):
     ],
 )
 def test_missing_files_are_named(make, name, tmp_path):
-    with pytest.raises(FileNotFoundError, match=rf"{name}: .*{name}\.safetensors.* nothing is downloaded"):
+    kinds = rf"{name}\.safetensors, {name}\.params and {name}-<hash>\.params"
+    with pytest.raises(FileNotFoundError, match=rf"{name}: .*{kinds} in '.*nothing is downloaded"):
         make(pretrained=True, root=tmp_path)
+
+
+def test_one_of_several_files_of_weights_is_not_guessed(tmp_path):
+    for digits in ("0a1b2c3d", "12345678"):
+        (tmp_path / f"alexnet-{digits}.params").write_bytes(b"")
+    with pytest.raises(
+        ValueError, match=r"alexnet: .* one file .*alexnet-0a1b2c3d\.params, .*alexnet-12345678\.params"
+    ):
+        vision.alexnet(pretrained=True, root=tmp_path)
 
 
 def test_bad_arguments_are_named():

@@ -53,14 +53,13 @@ class Classifier(HybridBlock):
 
 
 def load_pretrained(net: _Net, name: str, root: PathLike, device: DeviceLike) -> _Net:
-    """Read the weights of a network from ``<root>/<name>.safetensors``, or ``.params`` as MXNet 1.x and 2.x wrote it.
+    """Read the weights of a network from a local file, see `get_model`.
 
     Parameters
     ----------
     net : Block
     name : str
-        Name of the model, as in `get_model`. A file of older programs may have a hash behind it,
-        ``<name>-0a1b2c3d.params``.
+        Name of the model, as in `get_model`.
     root : path
         A folder; ``~`` stands for the home folder.
     device : Device or sequence of Device
@@ -75,17 +74,21 @@ def load_pretrained(net: _Net, name: str, root: PathLike, device: DeviceLike) ->
     ------
     FileNotFoundError
         If there is no such file. Nothing is downloaded.
+    ValueError
+        If there are several files with a hash and none without one.
     FileFormatError, ValueError, TypeError
         See `Block.load_parameters`.
     """
     start = os.path.join(os.path.expanduser(os.fspath(root)), name)
     hashed = sorted(glob.glob(f"{glob.escape(start)}-{'[0-9a-f]' * 8}.params"))
-    candidates = [f"{start}.safetensors", f"{start}.params", *hashed]
-    path = next((path for path in candidates if os.path.isfile(path)), None)
-    if path is None:
+    candidates = [path for path in (f"{start}.safetensors", f"{start}.params") if os.path.isfile(path)] or hashed
+    if not candidates:
         raise FileNotFoundError(
-            f"{name}: `pretrained=True` reads the local file {candidates[0]!r}, which does not exist; nothing is "
-            "downloaded"
+            f"{name}: `pretrained=True` reads one of the local files {name}.safetensors, {name}.params and "
+            f"{name}-<hash>.params in {os.path.dirname(start)!r}, where there is none; nothing is downloaded"
         )
+    if candidates == hashed and len(hashed) > 1:
+        raise ValueError(f"{name}: `pretrained=True` needs one file of the weights, found {', '.join(hashed)}")
+    path = candidates[0]
     net.load_parameters(path, device=device)
     return net

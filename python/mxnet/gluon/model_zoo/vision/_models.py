@@ -56,6 +56,13 @@ def get_model(name: str, **kwargs: Any) -> HybridBlock:
     ------
     ValueError
         If there is no network of that name.
+    FileNotFoundError
+        If `pretrained` and there is no file of the weights.
+
+    Notes
+    -----
+    ``pretrained=True`` reads ``<root>/<name>.safetensors``, else ``<name>.params`` as MXNet 1.x and 2.x wrote it, else
+    the only file ``<name>-<hash>.params`` with 8 hexadecimal digits as older programs named it. Nothing is downloaded.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def alexnet(pretrained: bool = False, device: DeviceLike = CPU, root: PathLike =
     Parameters
     ----------
     pretrained : bool
-        Read the weights from ``<root>/alexnet.safetensors``.
+        Read the weights of ``alexnet`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path

@@ -127,7 +127,7 @@ def get_densenet(
     num_layers : {121, 161, 169, 201}
         Number of layers with weights.
     pretrained : bool
-        Read the weights from ``<root>/densenet<num_layers>.safetensors``.
+        Read the weights of ``densenet<num_layers>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path

@@ -165,7 +165,7 @@ def inception_v3(
     Parameters
     ----------
     pretrained : bool
-        Read the weights from ``<root>/inceptionv3.safetensors``.
+        Read the weights of ``inceptionv3`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path

@@ -315,7 +315,7 @@ def get_mobilenet(
     multiplier : float
         Factor of all numbers of channels; 1.0, 0.75, 0.5 and 0.25 are published.
     pretrained : bool
-        Read the weights from ``<root>/mobilenet<multiplier>.safetensors``.
+        Read the weights of ``mobilenet<multiplier>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path
@@ -346,7 +346,7 @@ def get_mobilenet_v2(
     multiplier : float
         Factor of all numbers of channels; 1.0, 0.75, 0.5 and 0.25 are published.
     pretrained : bool
-        Read the weights from ``<root>/mobilenetv2_<multiplier>.safetensors``.
+        Read the weights of ``mobilenetv2_<multiplier>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path
@@ -377,7 +377,7 @@ def get_mobilenet_v3(
     size : {"large", "small"}
         Which of the two.
     pretrained : bool
-        Read the weights from ``<root>/mobilenetv3_<size>.safetensors``.
+        Read the weights of ``mobilenetv3_<size>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path

@@ -459,7 +459,7 @@ def get_resnet(
     num_layers : {18, 34, 50, 101, 152}
         Number of layers with weights.
     pretrained : bool
-        Read the weights from ``<root>/resnet<num_layers>_v<version>.safetensors``.
+        Read the weights of ``resnet<num_layers>_v<version>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path

@@ -34,7 +34,10 @@ def _convolution(channels: int, kernel_size: int) -> HybridSequential:
 
 
 def _fire(squeezed: int) -> HybridSequential:
-    """Few channels, then two convolutions of them side by side, each of four times as many."""
+    """1x1 convolution to `squeezed` channels, then 1x1 and 3x3 convolutions concatenated.
+
+    (n, c, h, w) -> (n, 8 * squeezed, h, w)
+    """
     expanded = HybridConcatenate(axis=1)
     expanded.add(_convolution(4 * squeezed, 1), _convolution(4 * squeezed, 3))
     block = HybridSequential()
@@ -97,7 +100,7 @@ def get_squeezenet(
     version : {"1.0", "1.1"}
         See `SqueezeNet`.
     pretrained : bool
-        Read the weights from ``<root>/squeezenet<version>.safetensors``.
+        Read the weights of ``squeezenet<version>`` from a local file in `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path

@@ -88,8 +88,8 @@ def get_vgg(
     num_layers : {11, 13, 16, 19}
         Number of layers with weights.
     pretrained : bool
-        Read the weights from ``<root>/vgg<num_layers>.safetensors``, with ``_bn`` after the number of layers if
-        `batch_norm` is on.
+        Read the weights of ``vgg<num_layers>``, or ``vgg<num_layers>_bn`` if `batch_norm` is on, from a local file in
+        `root`, see `get_model`.
     device : Device or sequence of Device
         Where these weights go.
     root : path
