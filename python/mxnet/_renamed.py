@@ -54,9 +54,12 @@ REMOVED: dict[str, dict[str, str]] = {
         "module_checkpoint": _CHECKPOINT,
     },
     "mxnet.contrib": {
+        "amp": '`Block.cast("float16")` or "bfloat16", and an optimizer with `multi_precision=True`',
         "io": "`mx.io`, or a loop over a `mx.gluon.data.DataLoader`, which is an iterator itself",
         "ndarray": _NUMPY,
         "nd": _NUMPY,
+        "onnx": "`HybridBlock.export` writes graphs, which `mx.graph.load` reads",
+        "quantization": '`Block.cast("float16")` or "bfloat16" halves the weights; nothing computes with 8 bits yet',
         "sym": _GRAPHS,
         "symbol": _GRAPHS,
     },

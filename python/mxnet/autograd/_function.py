@@ -136,19 +136,19 @@ class Function:
         backward = self._call_backward(len(inputs))
         name = type(self).__name__
         recorded: list[ndarray] = _core.custom_function(name, list(inputs), own, backward, constants, self._results)
-        self._number = next((place[0] for place in map(_core.tape_entry, recorded) if place), None)
+        self._number = next((entry[0] for entry in map(_core.tape_entry, recorded) if entry), None)
         return recorded
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A result refers to the recorded call, which refers to the instance. So the instance stores the array without
         # the call.
         if self._number is not None and isinstance(value, ndarray):
-            place = _core.tape_entry(value)
-            if place is not None and place[0] == self._number:
-                kept = self._results[place[1]]()
+            entry = _core.tape_entry(value)
+            if entry is not None and entry[0] == self._number:
+                kept = self._results[entry[1]]()
                 if kept is None:
                     kept = value.detach()
-                    self._results[place[1]] = weakref.ref(kept)
+                    self._results[entry[1]] = weakref.ref(kept)
                 value = kept
         object.__setattr__(self, name, value)
 

@@ -1,4 +1,4 @@
-"""What MXNet keeps under this name and has no other place: vectors of words, and files for TensorBoard."""
+"""Vocabularies, word vectors and TensorBoard logging."""
 
 from __future__ import annotations
 

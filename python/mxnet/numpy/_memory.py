@@ -106,13 +106,13 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
 
 def _terms(x: ndarray) -> tuple[int, list[tuple[int, int]]]:
     """The offset of the lowest byte of an array in its memory, and (step, count - 1) of each axis."""
-    place = _core.memory_location(x)[1]
+    offset = _core.memory_location(x)[1]
     terms = [(1, x.itemsize - 1)]
     for step, n in zip(x.strides, x.shape, strict=True):
         if step < 0:
-            place += step * (n - 1)
+            offset += step * (n - 1)
         terms.append((abs(step), n - 1))
-    return place, [(step, most) for step, most in terms if step and most]
+    return offset, [(step, most) for step, most in terms if step and most]
 
 
 def may_share_memory(a: ArrayLike, b: ArrayLike, /, max_work: int = 0) -> bool:

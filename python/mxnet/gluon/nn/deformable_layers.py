@@ -129,7 +129,7 @@ class DeformableConvolution(HybridBlock):
         self.deformable_conv_weight.shape = (self._channels, x.shape[1] // self._groups, *self._kernel)
 
     def _offset(self, x: ndarray) -> ndarray:
-        """What the other convolution says of each tap."""
+        """Offsets (and mask logits, if modulated) of each kernel tap, by a plain convolution."""
         bias = None if self.offset_bias is None else self.offset_bias.data(x.device)
         found: ndarray = npx.convolution(
             x,
