@@ -115,7 +115,8 @@ def backends() -> list[Backend]:
     NVIDIA's driver and compiler are looked for: where the system has its libraries, then in pip's packages
     (``nvidia-cuda-nvrtc``, or ``nvidia-cuda-nvrtc-cu12`` for CUDA 12), then in ``CUDA_HOME`` and ``/usr/local/cuda``.
     Libraries that multiply matrices are looked for in pip's packages (``scipy-openblas32``, ``onednn-cpu-gomp``), then
-    where the system has its libraries. They are opened when `mx.config.blas` names them.
+    where the system has its libraries. They are opened when `mx.config.blas` names them, or is ``"auto"``: then
+    OpenBLAS computes if it can be opened.
 
     Returns
     -------
@@ -140,12 +141,9 @@ def backends() -> list[Backend]:
             reason = "the driver finds no device"
         found.append(Backend(name, "device", not missing, "" if missing else _core.__version__, reason))
     blas = _core.blas_libraries()
-    chosen = _core.config_get("blas")[0]
-    if chosen == "auto":
-        chosen = "openblas" if any(name == "openblas" and is_loaded for name, is_loaded, *_ in blas) else "builtin"
-    own = [("builtin", True, None, _core.__version__, "")]
-    for name, is_loaded, path, version, reason in own + blas:
-        products = ("matrix products",) if name == chosen else ()
+    own = [("builtin", True, None, _core.__version__, "", not any(serves for *_, serves in blas))]
+    for name, is_loaded, path, version, reason, serves in own + blas:
+        products = ("matrix products",) if serves else ()
         found.append(Backend(name, "blas", is_loaded, version, reason, path or "", products))
     found += libraries
     by_module: dict[str, list[str]] = {}

@@ -84,7 +84,10 @@ print("vector", ratio(np.matmul, make(20, 30), make(30)))
 print("integer", ratio(np.matmul, make(20, 30, dtype="int64"), make(30, 25, dtype="int64")))
 before, mx.config.blas = mx.config.blas, "auto"
 print("auto", abs((np.ones((20, 30)) @ np.ones((30, 25))).asnumpy()).max().item() / 30)
-found = {backend.name: backend for backend in mx.runtime.backends()}["openblas"]
+backends = {backend.name: backend for backend in mx.runtime.backends()}
+serving = [name for name, backend in backends.items() if "matrix products" in backend.serves]
+assert serving == ["openblas" if backends["openblas"].is_loaded else "builtin"], serving
+found = backends["openblas"]
 print("backend", found.kind, found.is_loaded, found.version, os.path.basename(found.path), found.reason or "fine")
 print("serves", *found.serves)
 """

@@ -13,7 +13,7 @@ use libloading::Library as Handle;
 use linkme::distributed_slice;
 use mxnet_core::blas::OPENERS;
 use mxnet_core::{Error, Result};
-use mxnet_kernels::gemm::{Library, Product, set_library};
+use mxnet_kernels::gemm::{Library, Product, current_library, set_library};
 use num_complex::Complex;
 use parking_lot::Mutex;
 
@@ -34,6 +34,8 @@ pub struct BlasLibrary {
     pub version: String,
     /// Whether it is open and has what is needed.
     pub is_loaded: bool,
+    /// Whether it computes the products that begin now.
+    pub serves: bool,
     /// Why it is not open, and how to get it.
     pub reason: String,
 }
@@ -184,6 +186,8 @@ impl Kind {
                 path: Some(opened.path.clone()),
                 version: opened.version.clone(),
                 is_loaded: true,
+                serves: current_library()
+                    .is_some_and(|it| ptr::eq(it, &raw const opened.functions)),
                 reason: String::new(),
             };
         }
@@ -203,6 +207,7 @@ impl Kind {
             path: file.map(|file| file.to_string_lossy().into_owned()),
             version: String::new(),
             is_loaded: false,
+            serves: false,
             reason,
         }
     }

@@ -52,10 +52,13 @@ pub fn served_operators() -> Vec<(&'static str, &'static str, i32, &'static str)
         .collect()
 }
 
-/// Libraries that multiply matrices: name, whether it is open, path, version, and why it is not open.
+/// Name, whether it is open, path, version, why it is not open, and whether it computes products.
+type BlasRow = (&'static str, bool, Option<String>, String, String, bool);
+
+/// Libraries that multiply matrices.
 #[pyfunction]
-pub fn blas_libraries() -> Vec<(&'static str, bool, Option<String>, String, String)> {
+pub fn blas_libraries() -> Vec<BlasRow> {
     let all = module::blas_libraries().into_iter();
-    all.map(|x| (x.name, x.is_loaded, x.path, x.version, x.reason))
+    all.map(|x| (x.name, x.is_loaded, x.path, x.version, x.reason, x.serves))
         .collect()
 }
