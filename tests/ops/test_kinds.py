@@ -102,6 +102,42 @@ def test_folds_convert_to_whatever_out_is(name):
         np.std(np.array(x), out=np.zeros((), dtype="int64"))
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: np.average(x, axis=5), "average: axis 5 is out of bounds for array of dimension 2"),
+        (lambda x: np.average(x, axis=5, weights=x), "average: axis 5 is out of bounds for array of dimension 2"),
+        (
+            lambda x: np.cov(x, np.ones((1, 4))),
+            "cov: `y` must have 3 observations, as many as the first array, found 4",
+        ),
+        (lambda x: np.corrcoef(x, np.ones(4)), "corrcoef: `y` must have 3 observations, as many as the first array"),
+        (lambda x: np.put(x, [7], 1), "put: index 7 is out of bounds for axis 0 with size 6"),
+        (lambda x: np.take(x, [7]), "take: index 7 is out of bounds for axis 0 with size 6"),
+        (lambda x: np.compress([0, 0, 1], x, axis=0), "compress: index 2 is out of bounds for axis 0 with size 2"),
+        (lambda x: np.delete(x, [0, 7]), "delete: index 7 is out of bounds for axis 0 with size 6"),
+        (lambda x: np.nanmean(x, axis=5), "nanmean: axis 5 is out of bounds for array of dimension 2"),
+        *(
+            (
+                lambda x, name=name: getattr(np, name)(x, where=np.ones(2) > 0),
+                f"{name}: `where` of shape \\(2,\\) does not",
+            )
+            for name in ("nansum", "nanprod", "nanmean", "nanvar", "nanstd")
+        ),
+        (lambda x: np.nanmax(x, where=np.ones(2) > 0, initial=0), r"nanmax: `where` of shape \(2,\) does not"),
+        (lambda x: np.histogram(x, bins=0), "histogram: `bins` must be positive, when an integer, found 0"),
+        (lambda x: np.histogram(x, bins=[3, 1]), "histogram: `bins` must increase monotonically"),
+        (lambda x: np.histogram(x, "foo"), "histogram: 'foo' is not a valid estimator"),
+        (lambda x: np.histogram(x, weights=np.ones(4)), r"histogram: `weights` .* found \(4,\) and \(2, 3\)"),
+        (lambda x: np.histogram_bin_edges(x, 0), "histogram_bin_edges: `bins` must be positive"),
+        (lambda x: np.histogramdd(x, 0), r"histogramdd: `bins\[0\]` must be positive"),
+    ],
+)
+def test_errors_name_the_function_that_was_called(call, message):
+    with pytest.raises((ValueError, IndexError), match=f"^{message}"):
+        call(np.ones((2, 3)))
+
+
 def test_ranges_that_no_bins_divide_are_errors():
     for values in ([1e308, -1e308], [2**53, 2**53 + 1]):
         with pytest.raises(ValueError, match="Too many bins"), numpy.errstate(all="ignore"):

@@ -21,22 +21,22 @@ _op = _core.namespaces["op"]
 Range = tuple[float, float] | None
 
 
-def _outer_edges(a: ndarray, limits: Range) -> tuple[Any, Any]:
+def _outer_edges(name: str, a: ndarray, limits: Range) -> tuple[Any, Any]:
     """The first and the last edge."""
     first: Any
     last: Any
     if limits is not None:
         first, last = limits
         if first > last:
-            raise ValueError(f"max must be larger than min in range parameter, found ({first}, {last})")
+            raise ValueError(f"{name}: max must be larger than min in range parameter, found ({first}, {last})")
         if not (cmath.isfinite(first) and cmath.isfinite(last)):
-            raise ValueError(f"supplied range of [{first}, {last}] is not finite")
+            raise ValueError(f"{name}: supplied range of [{first}, {last}] is not finite")
     elif a.size == 0:
         first, last = 0, 1
     else:
         first, last = _np["min"](a).item(), _np["max"](a).item()
         if not (cmath.isfinite(first) and cmath.isfinite(last)):
-            raise ValueError(f"autodetected range of [{first}, {last}] is not finite")
+            raise ValueError(f"{name}: autodetected range of [{first}, {last}] is not finite")
     if first == last:
         first, last = first - 0.5, last + 0.5
     return first, last
@@ -120,13 +120,13 @@ _ESTIMATORS: dict[str, Callable[[ndarray, tuple[float, float]], float]] = {
 }
 
 
-def _estimated(a: ndarray, method: str, limits: Range, is_weighted: bool) -> int:
+def _estimated(name: str, a: ndarray, method: str, limits: Range, is_weighted: bool) -> int:
     """The number of bins by a rule."""
     if method not in _ESTIMATORS:
-        raise ValueError(f"{method!r} is not a valid estimator for `bins`; there are {', '.join(_ESTIMATORS)}")
+        raise ValueError(f"{name}: {method!r} is not a valid estimator for `bins`; there are {', '.join(_ESTIMATORS)}")
     if is_weighted:
-        raise TypeError("Automated estimation of the number of bins is not supported for weighted data")
-    first, last = _outer_edges(a, limits)
+        raise TypeError(f"{name}: automated estimation of the number of bins is not supported for weighted data")
+    first, last = _outer_edges(name, a, limits)
     if limits is not None:
         a = a[(a >= first) & (a <= last)]
     if a.size == 0:
@@ -137,38 +137,41 @@ def _estimated(a: ndarray, method: str, limits: Range, is_weighted: bool) -> int
     return max(math.ceil((last - first) / width), 1) if width else 1
 
 
-def _bins(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool) -> int | ndarray:
+def _bins(name: str, a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool) -> int | ndarray:
     """The number of bins, or their edges."""
     if isinstance(bins, str):
-        return _estimated(a, bins, limits, is_weighted)
+        return _estimated(name, a, bins, limits, is_weighted)
     given = asarray(bins)
     if given.ndim == 1:
         if not bool(_np["all"](given[:-1] <= given[1:])):
-            raise ValueError("`bins` must increase monotonically, when an array")
+            raise ValueError(f"{name}: `bins` must increase monotonically, when an array")
         return given
     if given.ndim > 1:
-        raise ValueError(f"`bins` must be 1d, when an array, found {given.ndim} axes")
+        raise ValueError(f"{name}: `bins` must be 1d, when an array, found {given.ndim} axes")
     try:
         count = operator.index(bins)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"`bins` must be an integer, a string, or an array, found {bins!r}") from None
+        raise TypeError(f"{name}: `bins` must be an integer, a string, or an array, found {bins!r}") from None
     if count < 1:
-        raise ValueError(f"`bins` must be positive, when an integer, found {count}")
+        raise ValueError(f"{name}: `bins` must be positive, when an integer, found {count}")
     return count
 
 
-def _edges(a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool) -> tuple[ndarray, bool]:
+def _edges(
+    name: str, a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool
+) -> tuple[ndarray, bool]:
     """The edges, and whether they are evenly spaced."""
-    count = _bins(a, bins, limits, is_weighted)
+    count = _bins(name, a, bins, limits, is_weighted)
     if isinstance(count, ndarray):
         return count, False
     if not (_is_complex(a) or _has_complex(limits)):
         return _op["histogram_bin_edges"](a, count, limits), True
-    first, last = _outer_edges(a, limits)
+    first, last = _outer_edges(name, a, limits)
     edges: ndarray = _np["linspace"](first, last, count + 1, dtype=a.dtype)
     if not bool(_np["all"](edges[:-1] < edges[1:])):
         raise ValueError(
-            f"Too many bins for data range. Cannot create {count} finite-sized bins between {first!r} and {last!r}"
+            f"{name}: Too many bins for data range. Cannot create {count} finite-sized bins between {first!r} and "
+            f"{last!r}"
         )
     return edges, True
 
@@ -246,7 +249,7 @@ def histogram_bin_edges(
     >>> mx.np.histogram_bin_edges(mx.np.array([0.0, 1.0, 2.0]), bins=4)
     array([0. , 0.5, 1. , 1.5, 2. ])
     """
-    return _edges(_data(a), bins, range, weights is not None)[0]
+    return _edges("histogram_bin_edges", _data(a), bins, range, weights is not None)[0]
 
 
 def _counted(numbers: ndarray, n: int, weights: ndarray | None) -> ndarray:
@@ -306,17 +309,19 @@ def histogram(
     if weights is not None:
         scales = asarray(weights)
         if scales.shape != asarray(a).shape:
-            raise ValueError(f"weights should have the same shape as a, found {scales.shape} and {asarray(a).shape}")
+            raise ValueError(
+                f"histogram: `weights` should have the same shape as `a`, found {scales.shape} and {asarray(a).shape}"
+            )
         scales = scales.reshape(-1)
     x = _data(a)
-    found = _bins(x, bins, range, weights is not None)
+    found = _bins("histogram", x, bins, range, weights is not None)
     if not (_is_complex(x) or _has_complex(range) or (scales is not None and _is_complex(scales))):
         if not isinstance(found, ndarray):
             counts, edges = _op["histogram"](x, found, range, bool(density), scales)
             return counts, edges
         if not _is_complex(found):
             return _op["histogram"](x, 1, None, bool(density), scales, found)[0], found
-    edges, even = _edges(x, found, range, weights is not None)
+    edges, even = _edges("histogram", x, found, range, weights is not None)
     n = edges.size - 1
     counts = _counted(_numbers(x, edges, even), n + 2, scales)[1 : n + 1]
     if density:
@@ -386,22 +391,24 @@ def histogramdd(
         axes = [x.astype(dtype) for x in axes]
     each = list(bins) if isinstance(bins, Sequence | ndarray | numpy.ndarray) else [bins] * d
     if len(each) != d:
-        raise ValueError(f"The dimension of bins must be equal to the dimension of the sample x: {len(each)} and {d}")
+        raise ValueError(
+            f"histogramdd: the dimension of bins must be equal to the dimension of the sample x: {len(each)} and {d}"
+        )
     limits: Sequence[Range] = [None] * d if range is None else range
     if len(limits) != d:
-        raise ValueError(f"range argument must have one entry per dimension: {len(limits)} for {d}")
+        raise ValueError(f"histogramdd: range argument must have one entry per dimension: {len(limits)} for {d}")
     edges: list[ndarray] = []
     number: Any = 0
     shape = []
     for i, (x, own, limit) in enumerate(zip(axes, each, limits, strict=True)):
         given = asarray(own)
         if given.ndim == 0 and given.item() < 1:
-            raise ValueError(f"`bins[{i}]` must be positive, when an integer, found {given.item()}")
+            raise ValueError(f"histogramdd: `bins[{i}]` must be positive, when an integer, found {given.item()}")
         if given.ndim == 1 and not bool(_np["all"](given[:-1] <= given[1:])):
-            raise ValueError(f"`bins[{i}]` must be monotonically increasing, when an array")
+            raise ValueError(f"histogramdd: `bins[{i}]` must be monotonically increasing, when an array")
         if given.ndim > 1:
-            raise ValueError(f"`bins[{i}]` must be a scalar or 1d array, found {given.ndim} axes")
-        found, even = _edges(x, own, limit, False)
+            raise ValueError(f"histogramdd: `bins[{i}]` must be a scalar or 1d array, found {given.ndim} axes")
+        found, even = _edges("histogramdd", x, own, limit, False)
         edges.append(found)
         shape.append(found.size + 1)
         number = number * shape[-1] + _numbers(x, found, even and not _is_complex(found))
@@ -470,7 +477,9 @@ def histogram2d(
     if not (first.ndim and second.ndim):
         raise TypeError("histogram2d: coordinates are sequences, found a number")
     if first.shape != second.shape:
-        raise ValueError(f"x and y must have the same length, found shapes {first.shape} and {second.shape}")
+        raise ValueError(
+            f"histogram2d: x and y must have the same length, found shapes {first.shape} and {second.shape}"
+        )
     pair = bins
     if isinstance(bins, Sequence | ndarray | numpy.ndarray) and len(bins) not in (1, 2):
         pair = [bins, bins]

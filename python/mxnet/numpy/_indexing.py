@@ -59,7 +59,7 @@ def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: in
             raise ValueError(
                 f"put_along_axis: with axis=None `indices` must have a single dimension, found {positions.ndim}"
             )
-        arr[_unraveled(arr, positions, "raise")] = values
+        arr[_unraveled("put_along_axis", arr, positions, "raise")] = values
         return
     if positions.ndim != arr.ndim:
         raise ValueError(
@@ -73,11 +73,19 @@ def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: in
     arr[_grid(arr.shape, axis % arr.ndim, positions)] = values
 
 
-def _unraveled(arr: ndarray, indices: ndarray, mode: str) -> tuple[ndarray, ...]:
+def resolved(name: str, indices: ndarray, n: int) -> ndarray:
+    """Indices counted from the front; an error about them names the function `name`."""
+    try:
+        return _op["resolve_indices"](indices, n)  # type: ignore[no-any-return]
+    except IndexError as error:
+        raise type(error)(f"{name}: {str(error).partition(': ')[2]}") from None
+
+
+def _unraveled(name: str, arr: ndarray, indices: ndarray, mode: str) -> tuple[ndarray, ...]:
     """Flat indices as one index array for each axis."""
     rest: ndarray
     if mode == "raise":
-        rest = _op["resolve_indices"](indices, arr.size)
+        rest = resolved(name, indices, arr.size)
     else:
         rest = _op["wrapped_indices"](indices, arr.size, mode)
     axes: list[ndarray] = []
@@ -136,10 +144,10 @@ def put(a: ndarray, ind: ArrayLike, v: ArrayLike, mode: str = "raise") -> None:
         values = values[_op["arange"](positions.size) % values.size]
     if a.ndim == 0:
         if mode == "raise":
-            _op["resolve_indices"](positions, 1)
+            resolved("put", positions, 1)
         a[()] = values.reshape(-1)[-1]
         return
-    a[_unraveled(a, positions, mode)] = values
+    a[_unraveled("put", a, positions, mode)] = values
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> ndarray:

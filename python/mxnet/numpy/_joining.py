@@ -13,6 +13,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
 from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._indexing import resolved
 
 _op = _core.namespaces["op"]
 
@@ -308,7 +309,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> ndarray:
     positions = positions.reshape(-1)
     if positions.size <= _PIECES:
         if positions.size:
-            positions = _op["resolve_indices"](positions, size)
+            positions = resolved("delete", positions, size)
         pieces, start = [], 0
         for at in sorted(set(positions.tolist())):
             pieces.append(_part(x, axis, start, at))

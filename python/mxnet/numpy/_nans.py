@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.error import ShapeError
 from mxnet.numpy import _dtypes
 from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._errors import silent, warn_of
@@ -30,9 +31,22 @@ def _axes(axis: Any) -> Any:
     return axis
 
 
-def _counted(x: ndarray, where: Any) -> ndarray | None:
+def _mask(name: str, x: ndarray, where: Any) -> ndarray | None:
+    """`where` as an array, which broadcasts to the shape of `x`; None if it is True."""
+    if where is True:
+        return None
+    mask = asarray(where)
+    pairs = zip(reversed(mask.shape), reversed(x.shape), strict=False)
+    if mask.ndim > x.ndim or any(m not in (1, n) for m, n in pairs):
+        raise ShapeError(f"{name}: `where` of shape {mask.shape} does not broadcast to the array's shape {x.shape}")
+    return mask
+
+
+def _counted(name: str, x: ndarray, where: Any) -> ndarray | None:
     """Mask of the elements that take part; None if all do."""
-    mask: ndarray | None = None if where is True else _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
+    mask = _mask(name, x, where)
+    if mask is not None:
+        mask = _op["broadcast_to"](mask.astype("bool"), x.shape)
     if not _has_nan(x):
         return mask
     valid: ndarray = _op["equal"](x, x)
@@ -84,7 +98,7 @@ def nansum(
     if where is True and (dtype is None or not _has_nan(x) or not _dtypes.is_exact(_core.result_type([dtype]))):
         result = _op["nan_sum"](x, _axes(axis), dtype, keepdims)
     else:
-        result = _op["sum"](_filled(x, _counted(x, where), 0), _axes(axis), dtype, keepdims=keepdims)
+        result = _op["sum"](_filled(x, _counted("nansum", x, where), 0), _axes(axis), dtype, keepdims=keepdims)
     if initial is not None and initial != 0:
         result = result + asarray(initial).astype(result.dtype)
     return deliver("nansum", result, out)
@@ -130,7 +144,7 @@ def nanprod(
     array(6.)
     """
     x = asarray(a)
-    result = _op["prod"](_filled(x, _counted(x, where), 1), _axes(axis), dtype, keepdims=keepdims)
+    result = _op["prod"](_filled(x, _counted("nanprod", x, where), 1), _axes(axis), dtype, keepdims=keepdims)
     if initial is not None and initial != 1:
         result = result * asarray(initial).astype(result.dtype)
     return deliver("nanprod", result, out)
@@ -169,11 +183,12 @@ def _folded_extreme(
 ) -> tuple[ndarray, bool]:
     """The extremes, and where they are NaN because there is no element."""
     fold, pair, sign = ("max", "fmax", -1) if name == "nanmax" else ("min", "fmin", 1)
-    if where is not True:
-        mask = _op["broadcast_to"](asarray(where).astype("bool"), x.shape)
+    mask = _mask(name, x, where)
+    if mask is not None:
+        mask = _op["broadcast_to"](mask.astype("bool"), x.shape)
         x = _filled(x, mask, math.nan if _has_nan(x) else _limit(x, sign))
     if _dtypes.kind_of(x.dtype) == "c":
-        counted = _counted(x, True)
+        counted = _counted(name, x, True)
         result = _op[fold](_filled(x, counted, _limit(x, sign)), _axes(axis), keepdims=keepdims)
         result = _op["where"](_op["any"](counted, _axes(axis), keepdims=keepdims), result, math.nan)
     else:
@@ -275,7 +290,7 @@ def _position(name: str, a: ArrayLike, axis: int | None, out: ndarray | None, ke
     x = asarray(a)
     # The largest element is NaN if any is. Most arrays have no NaN: they are read twice instead of copied.
     has_none = not _has_nan(x) or (x.size > 0 and not bool(_op["isnan"](_op["max"](x))))
-    counted = None if has_none else _counted(x, True)
+    counted = None if has_none else _counted(name, x, True)
     filled = _filled(x, counted, _limit(x, -1 if name == "nanargmax" else 1))
     result = _op[name[3:]](filled, axis, keepdims=keepdims)
     if counted is not None and not bool(_op["all"](_op["any"](counted, axis))):
@@ -353,14 +368,10 @@ def _length(x: ndarray, axis: Axes) -> int:
     return math.prod(x.shape[axis_of(i, x.ndim)] for i in axes)
 
 
-def _has_at_most(x: ndarray, axis: Axes, where: Any, most: float) -> bool:
+def _has_at_most(name: str, x: ndarray, axis: Axes, where: Any, most: float) -> bool:
     """Whether some result is made of at most `most` elements. Waits for them."""
-    counted = _counted(x, where)
+    counted = _counted(name, x, where)
     return counted is not None and bool(_op["any"](_op["less_equal"](_op["sum"](counted, axis), most)))
-
-
-def _mask(where: Any) -> ndarray | None:
-    return None if where is True else asarray(where)
 
 
 def nanmean(
@@ -412,8 +423,8 @@ def nanmean(
     """
     x = asarray(a)
     with silent() as is_asked:
-        result = _op["nanmean"](x, _axes(axis), dtype, keepdims, _mask(where))
-        if result.size and (_length(x, axis) == 0 or (is_asked and _has_at_most(x, axis, where, 0))):
+        result = _op["nanmean"](x, _axes(axis), dtype, keepdims, _mask("nanmean", x, where))
+        if result.size and (_length(x, axis) == 0 or (is_asked and _has_at_most("nanmean", x, axis, where, 0))):
             warn_of("Mean of empty slice")
     return deliver("nanmean", result, out)
 
@@ -436,9 +447,9 @@ def _variance(
     x = asarray(a)
     center = None if mean is None else asarray(mean)
     with silent() as is_asked:
-        result: ndarray = _op[name](x, _axes(axis), dtype, float(ddof), keepdims, _mask(where), center)
+        result: ndarray = _op[name](x, _axes(axis), dtype, float(ddof), keepdims, _mask(name, x, where), center)
         too_short = _length(x, axis) <= ddof
-        if result.size and (too_short or (is_asked and _has_at_most(x, axis, where, ddof))):
+        if result.size and (too_short or (is_asked and _has_at_most(name, x, axis, where, ddof))):
             warn_of("Degrees of freedom <= 0 for slice.")
     return result
 

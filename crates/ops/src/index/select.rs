@@ -66,10 +66,11 @@ pub static TAKE: OpDef = OpDef {
             "clip" => "clip",
             _ => "raise",
         };
-        if cx.is_none("axis") {
-            return cx.done(take(&x.reshape(&[x.len()])?, indices, 0, mode)?);
-        }
-        cx.done(take(x, indices, cx.axis("axis", 0)?, mode)?)
+        let taken = match cx.is_none("axis") {
+            true => take(&x.reshape(&[x.len()])?, indices, 0, mode),
+            false => take(x, indices, cx.axis("axis", 0)?, mode),
+        };
+        cx.done(taken.map_err(|error| error.for_op(cx.op.name))?)
     }),
     probe: Probe::calls(&[
         "f((3, 4)), i((2, 2), 12)",
@@ -123,7 +124,8 @@ pub static COMPRESS: OpDef = OpDef {
             return cx.done(chosen(condition, x)?);
         }
         let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
-        cx.done(take(x, &at, axis, "raise")?)
+        let taken = take(x, &at, axis, "raise");
+        cx.done(taken.map_err(|error| error.for_op(cx.op.name))?)
     }),
     probe: Probe::calls(&[
         "b((3,)), f((3, 4)), 0",

@@ -117,6 +117,8 @@ fn inexact(x: &Array) -> Result<Array> {
 
 fn average(cx: &CompositeCx) -> Result<Outputs> {
     let (a, axes, keepdims) = (cx.input(0), cx.opt_ints("axis"), cx.bool("keepdims"));
+    // An axis out of bounds is an error of this operator, not of the sums below.
+    cx.axes("axis", 0)?;
     let Some(weights) = cx.opt(1) else {
         let mean = inexact(a)?.mean(axes, keepdims)?;
         if !cx.bool("returned") {
@@ -326,7 +328,16 @@ fn no_freedom(cx: &CallCx) -> Result<Option<Warned>> {
 fn covariance(cx: &CompositeCx) -> Result<Array> {
     let mut x = observations(cx, cx.input(0))?;
     match cx.opt(1) {
-        Some(y) => x = concatenate(&[&x, &observations(cx, y)?], 0)?,
+        Some(y) => {
+            let y = observations(cx, y)?;
+            if y.shape()[1] != x.shape()[1] {
+                let (given, found) = (x.shape()[1], y.shape()[1]);
+                return Err(cx.shape_error(format!(
+                    "`y` must have {given} observations, as many as the first array, found {found}"
+                )));
+            }
+            x = concatenate(&[&x, &y], 0)?;
+        }
         None if x.shape()[0] == 0 => return creation::zeros(&[0, 0], x.dtype(), x.device()),
         None => {}
     }

@@ -99,6 +99,8 @@ struct Counted<'a> {
 impl<'a> Counted<'a> {
     fn new(cx: &CompositeCx<'a>, keepdims: bool) -> Result<Counted<'a>> {
         let x = cx.input(0);
+        // An axis out of bounds is an error of this operator, not of the sums below.
+        let reduced = cx.axes("axis", 0)?;
         let dtype = cx.dtype("dtype").unwrap_or(averaged(x.dtype()));
         if x.dtype().is_inexact() && !dtype.is_inexact() {
             let problem = format!(
@@ -132,7 +134,6 @@ impl<'a> Counted<'a> {
         let number = match &mask {
             Some(mask) => mask.sum(axes, keepdims)?.astype_in("K", real)?,
             None => {
-                let reduced = cx.axes("axis", 0)?;
                 let number: usize = reduced.iter().map(|&axis| x.shape()[axis]).product();
                 Array::constant(Scalar::I64(number as i64), real)?.to_device(x.device())?
             }
