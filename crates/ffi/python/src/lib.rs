@@ -17,6 +17,7 @@ mod docstrings;
 mod dtypes;
 mod engine;
 mod error;
+mod exported_buffer;
 mod files;
 mod flat;
 mod gil_cell;
@@ -185,6 +186,6 @@ fn check_interpreter(py: Python<'_>) -> PyResult<()> {
 /// Creates the types that PyO3 would otherwise create at first use: a fork during that would leave a lock held in the child.
 fn make_types(py: Python<'_>) {
     py.get_type::<index::RowIter>();
-    py.get_type::<interop::Window>();
+    py.get_type::<exported_buffer::Window>();
     py.get_type::<pyo3::panic::PanicException>();
 }

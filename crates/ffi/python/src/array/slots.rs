@@ -18,7 +18,7 @@ use crate::call::{guarded, guarded_or};
 use crate::graph::watch;
 use crate::operators::{self, in_place, known_binary, plain_power, reflected, unary};
 use crate::typed::{Get, attached, one, slot, this};
-use crate::{index, interop, scalar_protocol, values};
+use crate::{exported_buffer, index, interop, scalar_protocol, values};
 
 /// Defines the slot functions of unary, binary and in-place operators.
 macro_rules! operators {
@@ -501,12 +501,12 @@ unsafe extern "C" fn buffer(
         (py, this::<PyArray>(py, x))
     };
     // SAFETY: as above.
-    let fill = || unsafe { interop::fill_buffer(&x, view, flags) }.map(|()| 0);
+    let fill = || unsafe { exported_buffer::fill_buffer(&x, view, flags) }.map(|()| 0);
     guarded_or(py, "buffer", -1, || attached(fill))
 }
 
 /// Releases what [`buffer`] exported.
 unsafe extern "C" fn release_buffer(_x: *mut ffi::PyObject, view: *mut ffi::Py_buffer) {
     // SAFETY: Python passes a view that `buffer` filled, with the lock held.
-    attached(|| unsafe { interop::release_buffer(view) });
+    attached(|| unsafe { exported_buffer::release_buffer(view) });
 }
