@@ -223,11 +223,11 @@ fn close(index: usize, open: &mut Vec<OpenGroup>, order: &mut Vec<Vec<usize>>) {
 
 /// The properties of a node, if it is elementwise with dense results.
 fn form(node: &Node) -> Result<Option<Form>> {
-    let allows_fast_path = matches!(node.op.cpu, Cpu::Map(_))
+    let is_fusable = matches!(node.op.cpu, Cpu::Map(_))
         && !node.is_assignment
         && node.versions.is_empty()
         && node.op.refuses.is_none();
-    if !allows_fast_path
+    if !is_fusable
         || node
             .outputs
             .iter()

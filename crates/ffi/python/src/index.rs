@@ -278,7 +278,7 @@ fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
 
 /// Whether the call is neither recorded nor traced.
 #[inline]
-fn allows_fast_path(x: &Array) -> bool {
+fn is_unrecorded(x: &Array) -> bool {
     let flags = Flags::current();
     flags.allows_copies() || !flags.is_stacked() && x.entry().is_none() && !x.is_stale()
 }
@@ -290,7 +290,7 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     let key = &parts;
     if key.arrays.is_empty() {
         let plain = slf.get().with(py, |x| {
-            allows_fast_path(x).then(|| {
+            is_unrecorded(x).then(|| {
                 x.layout()
                     .index(&key.items)
                     .map(|found| Array::from_tensor(x.tensor().with_layout(found.view)))

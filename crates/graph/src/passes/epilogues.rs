@@ -29,9 +29,9 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
     let mut gone: HashSet<usize> = HashSet::new();
     for at in 0..graph.nodes.len() {
         let node = &graph.nodes[at];
-        let allows_fast_path =
+        let has_one_whole_output =
             node.versions.is_empty() && !node.is_assignment && node.outputs.len() == 1;
-        let Some(y) = node.outputs.first().filter(|_| allows_fast_path) else {
+        let Some(y) = node.outputs.first().filter(|_| has_one_whole_output) else {
             continue;
         };
         // Other devices may have no kernel for the fused operator.

@@ -29,7 +29,7 @@ pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
     static THEIRS: OnceBox<Py<PyType>> = OnceBox::new();
     static SCALAR: OnceBox<Py<PyType>> = OnceBox::new();
     let py = operand.py();
-    if allows_fast_path(operand) {
+    if has_no_override(operand) {
         return Ok(Stance::None);
     }
     let name = crate::once_box::interned!(py, "__array_ufunc__");
@@ -50,7 +50,7 @@ pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
 
 /// Whether the operand's class is known to have no override. This saves looking up a missing attribute, which raises an exception and takes a
 /// microsecond.
-fn allows_fast_path(operand: &Bound<'_, PyAny>) -> bool {
+fn has_no_override(operand: &Bound<'_, PyAny>) -> bool {
     operand.is_instance_of::<PyArray>()
         || operand.is_exact_instance_of::<PyFloat>()
         || operand.is_exact_instance_of::<PyInt>()
@@ -64,7 +64,7 @@ fn allows_fast_path(operand: &Bound<'_, PyAny>) -> bool {
 
 /// Whether an object without the protocol takes precedence in operators: its class has a higher `__array_priority__` than NumPy's arrays.
 pub fn has_higher_priority(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if allows_fast_path(operand) {
+    if has_no_override(operand) {
         return Ok(false);
     }
     let py = operand.py();
