@@ -57,7 +57,7 @@ impl Work {
 
 /// An operand of a step: an array, the result of an earlier step, or a number.
 #[derive(Clone, Copy, Debug)]
-enum From {
+enum Source {
     Argument(usize),
     Step(usize),
     Number(f64),
@@ -65,19 +65,31 @@ enum From {
 
 /// A compiled part.
 struct Program {
-    steps: Vec<(Work, From, From)>,
+    steps: Vec<(Work, Source, Source)>,
     /// The step of each result.
     results: Vec<usize>,
     dtype: i32,
 }
 
-/// How many programs exist, which the operator `loops_programs` answers.
+/// Number of compiled parts that are alive; the operator `loops_programs` returns it.
 static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
 
 impl Drop for Program {
     fn drop(&mut self) {
         PROGRAMS.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Whether elements with these strides lie in C order without gaps.
+fn is_c_order(shape: &[i64], strides: &[i64]) -> bool {
+    let mut step = 1;
+    for (&n, &stride) in shape.iter().zip(strides).rev() {
+        if n != 1 && stride != step {
+            return false;
+        }
+        step *= n;
+    }
+    true
 }
 
 /// The functions of a graph, with Rust's types.
@@ -123,20 +135,14 @@ impl Graph<'_> {
         Ok(ask!(self.output(node, 0)))
     }
 
-    /// Whether a value is all of a dense buffer, in C order.
+    /// Whether the elements of a value lie in C order without gaps.
     fn is_dense(&self, value: mx_value) -> Result<bool, Failure> {
         let (spec, mut strides, mut offset) = (self.spec(value)?, [0; MX_MODULE_MAX_NDIM], 0);
         if ask!(self.strides(value, strides.as_mut_ptr(), &raw mut offset)) != MX_MODULE_OK {
             return Ok(false);
         }
-        let mut step = 1;
-        for axis in (0..spec.ndim as usize).rev() {
-            if spec.shape[axis] != 1 && strides[axis] != step {
-                return Ok(false);
-            }
-            step *= spec.shape[axis];
-        }
-        Ok(true)
+        let ndim = spec.ndim as usize;
+        Ok(is_c_order(&spec.shape[..ndim], &strides[..ndim]))
     }
 
     /// Whether the module computes a node: all arrays are dense, of one shape and of one floating-point type.
@@ -168,34 +174,38 @@ impl Graph<'_> {
 
     fn compiled(&self) -> Result<Program, Failure> {
         // Where each value of the part comes from.
-        let mut known: Vec<(mx_value, From)> = Vec::new();
+        let mut known: Vec<(mx_value, Source)> = Vec::new();
         for index in 0..ask!(self.num_arguments()) {
-            known.push((ask!(self.argument(index)), From::Argument(index)));
+            known.push((ask!(self.argument(index)), Source::Argument(index)));
         }
         let (mut steps, mut dtype) = (Vec::new(), FLOAT32);
         for position in 0..ask!(self.num_nodes()) {
             let node = ask!(self.node_at(position));
             let refused = || (MX_MODULE_VALUE, format!("node {position} was not taken"));
+            // Parts from files are compiled without a pass that took their nodes.
+            if !self.takes(node)? {
+                return Err(refused());
+            }
             let work = Work::of(self.op(node)?).ok_or_else(refused)?;
-            let mut from = [From::Number(0.0); 2];
+            let mut from = [Source::Number(0.0); 2];
             for (index, from) in from.iter_mut().enumerate().take(work.num_operands()) {
                 let operand = self.input(node, index)?;
                 *from = match operand.kind {
-                    MX_OPERAND_INT => From::Number(operand.integer as f64),
-                    MX_OPERAND_REAL => From::Number(operand.real),
+                    MX_OPERAND_INT => Source::Number(operand.integer as f64),
+                    MX_OPERAND_REAL => Source::Number(operand.real),
                     _ => known.iter().find(|(value, _)| *value == operand.value).ok_or_else(refused)?.1,
                 };
             }
             let output = self.output(node)?;
             dtype = self.spec(output)?.dtype;
-            known.push((output, From::Step(steps.len())));
+            known.push((output, Source::Step(steps.len())));
             steps.push((work, from[0], from[1]));
         }
         let mut results = Vec::new();
         for index in 0..ask!(self.num_results()) {
             let result = ask!(self.result(index));
             match known.iter().find(|(value, _)| *value == result) {
-                Some((_, From::Step(step))) => results.push(*step),
+                Some((_, Source::Step(step))) => results.push(*step),
                 _ => return Err((MX_MODULE_VALUE, format!("result {index} is not computed"))),
             }
         }
@@ -239,26 +249,29 @@ unsafe extern "C" fn free(_state: *mut c_void, handle: *mut c_void) {
     drop(unsafe { Box::from_raw(handle.cast::<Program>()) });
 }
 
-/// Number of elements of an array.
+/// The sizes and strides of an array.
 ///
 /// # Safety
 /// The array is valid for the call.
-unsafe fn len(x: &mx_tensor) -> usize {
-    // SAFETY: an array has `ndim` sizes.
-    (0..x.ndim as usize).map(|axis| unsafe { *x.shape.add(axis) } as usize).product()
+unsafe fn sizes(x: &mx_tensor) -> (&[i64], &[i64]) {
+    // SAFETY: an array has `ndim` sizes and strides; both pointers are valid, also for none.
+    unsafe {
+        let list = |at| std::slice::from_raw_parts(at, x.ndim as usize);
+        (list(x.shape), list(x.strides))
+    }
 }
 
+/// Computes the results of a program element by element.
 macro_rules! run_as {
-    ($type:ty, $program:ident, $call:ident) => {{
-        // In an unsafe block: arguments and results are dense arrays of one shape and of this type, `take` saw to it.
-        let count = len(&*$call.outputs);
+    ($type:ty, $program:ident, $inputs:ident, $outputs:ident, $count:ident) => {{
         let mut values = vec![<$type>::default(); $program.steps.len()];
-        for i in 0..count {
+        for i in 0..$count {
             for (at, &(work, a, b)) in $program.steps.iter().enumerate() {
-                let get = |from| match from {
-                    From::Argument(k) => *(*$call.inputs.add(k)).data.cast::<$type>().add(i),
-                    From::Step(step) => values[step],
-                    From::Number(x) => x as $type,
+                let get = |source| match source {
+                    // SAFETY: `run` has checked that the array has `count` elements of this type, one behind the other.
+                    Source::Argument(k) => unsafe { *$inputs[k].data.cast::<$type>().add(i) },
+                    Source::Step(step) => values[step],
+                    Source::Number(x) => x as $type,
                 };
                 let (a, b) = (get(a), get(b));
                 values[at] = match work {
@@ -272,8 +285,9 @@ macro_rules! run_as {
                     Work::Sqrt => a.sqrt(),
                 };
             }
-            for (k, &step) in $program.results.iter().enumerate() {
-                (*$call.outputs.add(k)).data.cast::<$type>().add(i).write(values[step]);
+            for (result, &step) in $outputs.iter().zip(&$program.results) {
+                // SAFETY: as for the arguments; nobody else uses the memory of results.
+                unsafe { result.data.cast::<$type>().add(i).write(values[step]) };
             }
         }
     }};
@@ -282,16 +296,40 @@ macro_rules! run_as {
 unsafe extern "C" fn run(call: *const mx_kernel_call) -> i32 {
     // SAFETY: the engine's structure is valid for the call, and its state is the handle of a part.
     let (call, program) = unsafe { (&*call, &*(*call).state.cast::<Program>()) };
-    // SAFETY: the engine gives room for a message, and arrays as `take` asked for.
-    unsafe {
-        guarded(call.message, call.message_capacity, || {
-            match program.dtype {
-                FLOAT32 => run_as!(f32, program, call),
-                _ => run_as!(f64, program, call),
+    let list = |at: *const mx_tensor, len| match len {
+        0 => &[],
+        // SAFETY: the engine gives that many arrays, which are valid for the call.
+        len => unsafe { std::slice::from_raw_parts(at, len) },
+    };
+    let (inputs, outputs) = (list(call.inputs, call.num_inputs), list(call.outputs, call.num_outputs));
+    let body = || {
+        let refused = |what: &str, k: usize| {
+            let of = if k < inputs.len() { ("argument", k) } else { ("result", k - inputs.len()) };
+            Err((MX_MODULE_VALUE, format!("{} {} of a part {what}", of.0, of.1)))
+        };
+        let Some(first) = outputs.first() else { return Ok(()) };
+        // SAFETY: the array is valid for the call.
+        let shape = unsafe { sizes(first) }.0;
+        for (k, x) in inputs.iter().chain(outputs).enumerate() {
+            // SAFETY: the array is valid for the call.
+            let (own, strides) = unsafe { sizes(x) };
+            if x.dtype != program.dtype || own != shape {
+                return refused("has another shape or data type than the others", k);
             }
-            Ok(())
-        })
-    }
+            // The engine may pass any view of a buffer, and graphs from files do.
+            if !is_c_order(own, strides) {
+                return refused("is not in C order", k);
+            }
+        }
+        let count = shape.iter().product::<i64>() as usize;
+        match program.dtype {
+            FLOAT32 => run_as!(f32, program, inputs, outputs, count),
+            _ => run_as!(f64, program, inputs, outputs, count),
+        }
+        Ok(())
+    };
+    // SAFETY: the engine gives room for a message.
+    unsafe { guarded(call.message, call.message_capacity, body) }
 }
 
 unsafe extern "C" fn one_number(call: *const mx_infer_call) -> i32 {

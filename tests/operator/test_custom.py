@@ -318,3 +318,68 @@ def test_instances_go_with_the_runs_of_a_graph() -> None:
     mx.waitall()
     gc.collect()
     assert len(_Scale.alive) <= before + 1
+
+
+def test_memory_of_results_of_python_code_is_freed_after_a_run() -> None:
+    made: list[weakref.ref[Any]] = []
+
+    class Memory(onp.ndarray):
+        pass
+
+    @operator.define(name="test_foreign_results")
+    def foreign(x: Any) -> Any:
+        memory = onp.ones(1000, "float32").view(Memory)
+        made.append(weakref.ref(memory))
+        return mx.npx.from_numpy(memory, zero_copy=True)
+
+    captured = np.zeros(1000)
+
+    @mx.jit
+    def function(x: np.ndarray) -> None:
+        captured[:] = foreign(x)
+
+    for _ in range(20):
+        function(np.ones(1000))
+    mx.waitall()
+    gc.collect()
+    assert captured.tolist() == [1.0] * 1000
+    assert len(made) >= 20
+    assert sum(memory() is not None for memory in made) <= 2
+
+
+def test_a_compiled_function_runs_equal_calls_of_python_code_as_often_as_it_says() -> None:
+    calls = []
+
+    @operator.define(name="test_counts_calls")
+    def counts(x: Any) -> Any:
+        calls.append(1)
+        return x * len(calls)
+
+    x = np.array([1.0, 2.0])
+    compiled = mx.jit(lambda x: counts(x) + counts(x))
+    compiled(x)
+    calls.clear()
+    assert compiled(x).tolist() == [3.0, 6.0]
+    assert len(calls) == 2
+
+
+def test_a_taken_name_of_the_gradient_adds_nothing() -> None:
+    operator.define(lambda x: x, name="test_taken.gradient")
+    with pytest.raises(ValueError, match=r"gradient of `test_taken` needs the name `test_taken\.gradient`"):
+        operator.define(lambda x: x, name="test_taken")
+    from mxnet import _core
+
+    with pytest.raises(ValueError, match="there is no operator `test_taken`"):
+        _core.added_operator("test_taken")
+
+
+def test_a_gradient_names_operands_that_are_missing() -> None:
+    from mxnet import _core
+
+    @operator.define(name="test_operands")
+    def scaled(x: Any) -> Any:
+        return x * 2
+
+    gradient = _core.added_operator("test_operands.gradient")
+    with pytest.raises(ValueError, match=r"test_operands\.gradient: .* 3 outputs; found 2 operands"):
+        gradient([np.ones(3), np.ones(3)], "{}", 3)

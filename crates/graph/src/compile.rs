@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use crate::fuse::{self, Group};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 use crate::plan::{MemoryPlan, Place};
+use crate::provider;
 
 /// Where a step finds one of its tensors in a run.
 #[derive(Clone, Debug)]
@@ -44,7 +45,10 @@ pub(crate) enum Work {
     /// Runs several elementwise nodes, block by block.
     Fused(Box<Tiles>),
     /// Calls the operator on arrays, and copies the results to the outputs.
-    Call,
+    Call {
+        /// Whether the operator is written in Python.
+        is_python: bool,
+    },
     /// Copies the input to the output.
     Copy,
 }
@@ -63,7 +67,7 @@ pub(crate) struct Step {
 /// The arena of one run, and its tensors.
 pub(crate) struct Arena {
     pub tensors: Vec<Tensor>,
-    /// Memory of others that results of this run were copied from, see [`Executable::call`].
+    /// Tickets of operators in Python, until the run ends, see [`Executable::call`].
     pub kept: Mutex<Vec<Arc<Storage>>>,
 }
 
@@ -222,6 +226,9 @@ impl Builder<'_> {
             outputs.push(self.tensor(view, view.buffer)?);
         }
         let carried = self.carried(node)?;
+        let call = || Work::Call {
+            is_python: provider::is_python(node.op.name),
+        };
         let (work, cost_ns) = match node.op.cpu {
             _ if node.is_assignment => {
                 let bytes: usize = node.outputs.iter().map(View::len_bytes).sum();
@@ -241,10 +248,10 @@ impl Builder<'_> {
                 })?;
                 match prepared {
                     Plan::Launch(launch) => (Work::Kernel(launch.kernel), launch.cost_ns),
-                    Plan::Expand(_) => (Work::Call, 0),
+                    Plan::Expand(_) => (call(), 0),
                 }
             }
-            _ => (Work::Call, 0),
+            _ => (call(), 0),
         };
         Ok((
             Step {

@@ -11,7 +11,7 @@ use mxnet_core::{
     Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, call_site, cpu, eager,
 };
 use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
-use mxnet_tensor::{DeviceKind, Scalar, Storage, Tensor};
+use mxnet_tensor::{DType, DeviceKind, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
 use crate::compile::{Arena, Executable, ResultRef, Step, TensorRef, Work, copy, shifted};
@@ -268,17 +268,18 @@ impl Executable {
                     numbers: 0,
                 },
             ),
-            Work::Call => self.call(step, arena, &inputs, &outputs),
+            Work::Call { is_python } => self.call(step, *is_python, arena, &inputs, &outputs),
         }
     }
 
     /// Calls the operator of a step, on arrays that view the tensors and have free variables.
     ///
-    /// A result in memory of others may stand for an object that lives as long as this memory (the ticket of an operator in Python). It is kept until
-    /// the run ends, and as long as a result of the graph that it was copied to.
+    /// The ticket of an operator in Python stands for an object that lives as long as the ticket's memory. This memory is kept until the run ends,
+    /// and as long as a result of the graph that it was copied to.
     pub(crate) fn call(
         &self,
         step: &Step,
+        is_python: bool,
         arena: &Arena,
         inputs: &[Option<&Tensor>],
         outputs: &[&Tensor],
@@ -287,7 +288,6 @@ impl Executable {
         let memory = arena.tensors.first().map(Tensor::storage);
         let is_in_arena =
             |x: &Tensor| memory.is_some_and(|memory| Arc::ptr_eq(memory, x.storage()));
-        let is_python = crate::origin::is_python(node.op.name);
         let arrays = inputs
             .iter()
             .zip(&node.inputs)
@@ -309,17 +309,36 @@ impl Executable {
             dtype: node.dtype,
         })?;
         for (result, output) in results.iter().zip(outputs) {
-            let held = result.read()?;
-            copy(held.tensor(), output)?;
-            let from = held.tensor().storage();
-            if from.is_foreign() {
-                arena.kept.lock().push(from.clone());
-                if !is_in_arena(output) {
-                    output.storage().packed_forms().keep(from.clone());
-                }
-            }
+            copy(result.read()?.tensor(), output)?;
         }
-        Ok(())
+        let last = results.last().zip(step.outputs.last());
+        match last.filter(|_| is_python) {
+            Some((last, place)) => self.keep_ticket(last, place, arena, outputs),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps the ticket of an operator in Python, which is its last result. Gradients have no ticket.
+    fn keep_ticket(
+        &self,
+        last: &Array,
+        place: &TensorRef,
+        arena: &Arena,
+        outputs: &[&Tensor],
+    ) -> Result<()> {
+        let ticket = last.tensor().storage();
+        if !ticket.is_foreign() || last.dtype() != DType::U64 || last.ndim() != 0 {
+            return Ok(());
+        }
+        arena.kept.lock().push(ticket.clone());
+        let is_fresh = |i: &usize| matches!(self.bound[*i].place, Place::Fresh(_));
+        let is_result = matches!(place, TensorRef::Bound(i) if is_fresh(i));
+        match outputs.last().filter(|_| is_result) {
+            Some(result) if !result.storage().packed_forms().keep(ticket.clone()) => {
+                Err(Error::internal("graph", "new memory is in use"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 
 use crate::ir::{Buffer, BufferId, Graph, Input, Node, Operand, Source, Version, View};
-use crate::origin;
+use crate::provider;
 use crate::random::Stream;
 use crate::verify::verify;
 
@@ -107,7 +107,7 @@ impl Graph {
                 "rng_stream": node.rng_stream,
                 "line": node.line.as_deref(),
             });
-            origin::write(node.op.name, &mut entry);
+            provider::write(node.op.name, &mut entry);
             entry
         });
         json!({
@@ -323,7 +323,7 @@ fn operand(graph: &Graph, json: &Json) -> Result<Operand> {
 
 fn node(graph: &Graph, json: &Json) -> Result<Node> {
     let name = string(json, "op")?;
-    let op = registry::find(name).ok_or_else(|| wrong(origin::missing(name, json)))?;
+    let op = registry::find(name).ok_or_else(|| wrong(provider::missing(name, json)))?;
     let version = unsigned(json, "version")?;
     if version != u64::from(op.version) {
         let problem = format!(

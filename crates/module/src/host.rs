@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
 
 use mxnet_core::{Error, Result, registry};
-use mxnet_graph::{Origin, set_origin};
+use mxnet_graph::{Provider, set_provider};
 use parking_lot::Mutex;
 
 use crate::abi::{
@@ -245,7 +245,7 @@ fn register(
     let mut operators = Vec::new();
     for described in pending.operators {
         let op = registry::add(described.op)?;
-        set_origin(op.name, Origin::Module(name.to_owned()));
+        set_provider(op.name, Provider::Module(name.to_owned()));
         operators.push(op.name);
     }
     kernel::add(name, &pending.kernels)?;

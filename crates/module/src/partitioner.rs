@@ -11,7 +11,7 @@ use mxnet_core::{
     Value, registry,
 };
 use mxnet_graph::passes::{self, Runs};
-use mxnet_graph::{Graph, Origin, PartCall, Source, partition, set_origin};
+use mxnet_graph::{Graph, PartCall, Provider, Source, partition, set_provider};
 use mxnet_tensor::Dims;
 use parking_lot::Mutex;
 
@@ -219,7 +219,14 @@ fn kernel(cx: &KernelCx) -> Result<()> {
     let part = match code.known(&text) {
         Some(part) => part,
         None => {
-            let compiled = compile(code, graph_of(cx.op, &text)?)?;
+            // The text may come from a file, and nobody has asked the module about its nodes.
+            let graph = graph_of(cx.op, &text)?;
+            if let Some(node) = taken(code, &graph)?.iter().position(|taken| !taken) {
+                let op = graph.nodes[node].op.name;
+                let problem = format!("it does not take node {node} (`{op}`) of a part");
+                return Err(Error::value(code.label, problem));
+            }
+            let compiled = compile(code, graph)?;
             let compiled = compiled.ok_or_else(|| {
                 Error::unsupported(code.label, "it declines a part that it compiled before")
             })?;
@@ -290,7 +297,7 @@ pub fn add(module: &'static str, described: Description) -> Result<()> {
         state: Some(code),
         ..OpDef::DEFAULT
     })?;
-    set_origin(op.name, Origin::Module(module.to_owned()));
+    set_provider(op.name, Provider::Module(module.to_owned()));
     let pass = move |graph: &mut Graph| {
         let taken = taken(code, graph)?;
         let mut call_of = |part: Graph| {
@@ -308,5 +315,5 @@ pub fn add(module: &'static str, described: Description) -> Result<()> {
         };
         partition(graph, &taken, code.described.min_nodes, &mut call_of).map(drop)
     };
-    passes::register_from(name, Runs::Chosen, Some(module), Arc::new(pass))
+    passes::register_from("load", name, Runs::Chosen, Some(module), Arc::new(pass))
 }

@@ -131,5 +131,5 @@ pub fn add(module: &'static str, described: Description) -> Result<()> {
         *graph = session.finish();
         Ok(())
     };
-    passes::register_from(name, runs, Some(module), Arc::new(pass))
+    passes::register_from("load", name, runs, Some(module), Arc::new(pass))
 }

@@ -1,6 +1,6 @@
 //! Other forms of the elements of a storage, kept until the elements change: weights that a kernel has packed.
 
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use crate::Storage;
 use crate::error::TensorError;
@@ -41,11 +41,8 @@ impl PackedForms {
         writes: u32,
         make: impl FnOnce() -> Result<Arc<Storage>, E>,
     ) -> Result<Option<Arc<Storage>>, E> {
-        // A thread that does not exist in a forked child may hold the lock for ever.
-        let mut kept = match self.0.try_lock() {
-            Ok(kept) => kept,
-            Err(TryLockError::Poisoned(kept)) => kept.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(None),
+        let Some(mut kept) = self.try_lock() else {
+            return Ok(None);
         };
         let forms = &mut kept.forms;
         let Some(form) = forms.iter_mut().find(|form| form.key == key) else {
@@ -71,11 +68,23 @@ impl PackedForms {
         Ok(form.bytes.clone())
     }
 
-    /// Keeps another storage until this one is freed.
-    pub fn keep(&self, other: Arc<Storage>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !kept.companions.iter().any(|x| Arc::ptr_eq(x, &other)) {
-            kept.companions.push(other);
+    /// Keeps another storage until this one is freed. For new storage: every call keeps one more. Returns `false`, and keeps nothing, while another
+    /// thread uses the forms.
+    #[must_use]
+    pub fn keep(&self, other: Arc<Storage>) -> bool {
+        let Some(mut kept) = self.try_lock() else {
+            return false;
+        };
+        kept.companions.push(other);
+        true
+    }
+
+    /// `None` if another thread holds the lock: one that does not exist in a forked child holds it for ever.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Kept>> {
+        match self.0.try_lock() {
+            Ok(kept) => Some(kept),
+            Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 }

@@ -2,7 +2,11 @@
 //! any other operator.
 //!
 //! The operator takes a list of arrays and the parameters as text. It has one more output, the *ticket*. The ticket owns the Python object that the
-//! forward code returned (an instance that stores values for the backward code), and is freed with the recorded call.
+//! forward code returned (an instance that stores values for the backward code), and is freed with the recorded call. In a graph it lives until the
+//! run ends, or as long as a result of the graph that it was copied to: the forward graph of a recorded call returns it for the backward graph.
+//!
+//! An operator with a gradient has a second entry, `<name>.gradient`. A traced gradient is a call of it: its operands are the ticket, the gradients of
+//! the outputs, the inputs and the outputs.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +15,10 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use mxnet::core::creation::zeros;
 use mxnet::core::mode::Scope;
 use mxnet::core::{
-    Array, Attrs, Cpu, EagerCx, Error, Grad, Grads, InferCx, Inferred, Keep, Known, OpDef, OutSpec,
-    Outputs, Param, ParamKind, Result, Types, Value, invoke_with, registry,
+    Args, Array, Attrs, Cpu, EagerCx, Error, Grad, Grads, InferCx, Inferred, Keep, Known, OpDef,
+    OutSpec, Outputs, Param, ParamKind, Result, Types, Value, invoke_with, registry,
 };
-use mxnet::graph::{Origin, set_origin};
+use mxnet::graph::{Provider, set_provider};
 use mxnet::tensor::{DType, Device, Dims, Layout, Storage, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -257,16 +261,22 @@ fn gradient_name(op: &str) -> String {
 }
 
 /// Operands of the operator that computes a gradient: where the inputs of the operator itself are.
-fn inputs_in(cx: mxnet::core::Args<'_>, num_operands: usize) -> Result<std::ops::Range<usize>> {
-    let num_outputs = usize::try_from(cx.int("num_outputs")).ok();
-    let range = num_outputs.and_then(|n| Some(n + 1..num_operands.checked_sub(n)?));
+fn inputs_in(op: &OpDef, args: Args<'_>, num_operands: usize) -> Result<std::ops::Range<usize>> {
+    let num_outputs = args.int("num_outputs");
+    let n = usize::try_from(num_outputs).ok();
+    let range = n.and_then(|n| Some(n.checked_add(1)?..num_operands.checked_sub(n)?));
     let range = range.filter(|range| range.start <= range.end);
-    range.ok_or_else(|| Error::value("gradient", "it has too few operands"))
+    range.ok_or_else(|| {
+        let problem = format!(
+            "operands are the ticket, {num_outputs} gradients of outputs, the inputs, {num_outputs} outputs; found {num_operands} operands"
+        );
+        Error::value(op.name, problem)
+    })
 }
 
 fn infer_gradient(cx: &InferCx) -> Result<Inferred> {
     let operands: Vec<_> = cx.inputs.iter().flatten().collect();
-    let inputs = inputs_in(cx.args, operands.len())?;
+    let inputs = inputs_in(cx.op, cx.args, operands.len())?;
     Ok(operands[inputs]
         .iter()
         .map(|x| OutSpec {
@@ -280,7 +290,7 @@ fn run_gradient(cx: &EagerCx) -> Result<Outputs> {
     let operator = cx.op.state.and_then(|state| state.downcast_ref::<&OpDef>());
     let operator = operator.ok_or_else(|| Error::internal(cx.op.name, "it has no operator"))?;
     let operands: Vec<Array> = cx.inputs.iter().flatten().map(|x| x.detach()).collect();
-    let range = inputs_in(cx.args, operands.len())?;
+    let range = inputs_in(cx.op, cx.args, operands.len())?;
     let (dys, inputs) = (&operands[1..range.start], &operands[range.clone()]);
     let _scope = Scope::enter(false, cx.training);
     let parts = [dys, inputs, &operands[range.end..]];
@@ -318,7 +328,7 @@ fn add_gradient(op: &'static OpDef) -> Result<()> {
         state: Some(Box::leak(Box::new(op))),
         ..OpDef::DEFAULT
     })?;
-    set_origin(added.name, Origin::Python);
+    set_provider(added.name, Provider::Python);
     Ok(())
 }
 
@@ -337,6 +347,18 @@ pub fn add_operator(
         Param::arrays("data"),
         Param::required("parameters", ParamKind::Str),
     ];
+    let gradient = backward.as_ref().map(|_| gradient_name(name));
+    for needed in std::iter::once(name).chain(gradient.as_deref()) {
+        if registry::find(needed).is_some() {
+            let problem = match needed == name {
+                true => format!("an operator `{name}` exists already"),
+                false => format!(
+                    "the gradient of `{name}` needs the name `{needed}`, which another operator has"
+                ),
+            };
+            return Err(raise(py, Error::value("operator", problem)));
+        }
+    }
     let code: &'static Code = Box::leak(Box::new(Code {
         infer,
         forward,
@@ -357,7 +379,7 @@ pub fn add_operator(
         ..OpDef::DEFAULT
     });
     let op = op.map_err(|error| raise(py, error))?;
-    set_origin(op.name, Origin::Python);
+    set_provider(op.name, Provider::Python);
     if code.backward.is_some() {
         add_gradient(op).map_err(|error| raise(py, error))?;
     }

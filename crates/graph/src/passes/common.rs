@@ -6,6 +6,7 @@ use mxnet_core::{Attrs, Rng, Value};
 use mxnet_tensor::{DType, Layout};
 
 use crate::ir::{BufferId, Graph, Node, Operand, View};
+use crate::provider;
 
 /// An operand for comparison.
 #[derive(PartialEq, Eq, Hash)]
@@ -45,9 +46,11 @@ fn key(operand: &Operand) -> Key {
     }
 }
 
-/// Whether a node gives the same result for the same operands and changes nothing.
+/// Whether a node gives the same result for the same operands and changes nothing. Python code may do anything at each call.
 fn is_pure(node: &Node) -> bool {
-    node.versions.is_empty() && matches!(node.op.rng, Rng::No | Rng::Derived)
+    node.versions.is_empty()
+        && matches!(node.op.rng, Rng::No | Rng::Derived)
+        && !provider::is_python(node.op.name)
 }
 
 /// Merges pure nodes with the same operator, operands and attributes. Results of the graph keep separate memory.

@@ -48,12 +48,12 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Registers a pass under a name. Replaces a registered pass of the same name, except one of a module.
+/// Registers a pass under a name, for the function `caller`. Replaces a registered pass of the same name, except one of a module.
 ///
 /// # Errors
 /// [`Error::Value`] for the name of a pass of this crate or of a module.
-pub fn register(name: &str, runs: Runs, pass: OutsidePass) -> Result<()> {
-    register_from(name, runs, None, pass)
+pub fn register(caller: &'static str, name: &str, runs: Runs, pass: OutsidePass) -> Result<()> {
+    register_from(caller, name, runs, None, pass)
 }
 
 /// As [`register`], for a pass of a module.
@@ -61,6 +61,7 @@ pub fn register(name: &str, runs: Runs, pass: OutsidePass) -> Result<()> {
 /// # Errors
 /// As [`register`].
 pub fn register_from(
+    caller: &'static str,
     name: &str,
     runs: Runs,
     module: Option<&'static str>,
@@ -68,13 +69,13 @@ pub fn register_from(
 ) -> Result<()> {
     if name == "fuse" || PASSES.iter().any(|(known, _)| *known == name) {
         let problem = format!("`{name}` is the name of a pass of the library");
-        return Err(Error::value("register_pass", problem));
+        return Err(Error::value(caller, problem));
     }
     let mut state = STATE.write();
     let known = state.passes.iter().find(|known| known.name == name);
     if let Some(module) = known.and_then(|known| known.module) {
         let problem = format!("`{name}` is the name of a pass of the module `{module}`");
-        return Err(Error::value("register_pass", problem));
+        return Err(Error::value(caller, problem));
     }
     state.passes.retain(|known| known.name != name);
     state.passes.push(Registered {

@@ -63,20 +63,24 @@ pub fn register_pass(
 ) -> PyResult<()> {
     let runs = if chosen { Runs::Chosen } else { Runs::Always };
     let pass = Arc::new(move |graph: &mut Graph| run(&function, graph));
-    passes::register(name, runs, pass).map_err(|error| raise(py, error))
+    passes::register("register_pass", name, runs, pass).map_err(|error| raise(py, error))
 }
 
 /// Registers a partitioner, as a pass that is chosen. `take` receives a graph as JSON and returns for each node whether it is taken. `compile` receives
-/// a part and returns the attribute of the call of `op` that takes its place.
+/// a part and returns the text that becomes the only attribute (`parameters`) of the call of `op` that takes its place.
 #[pyfunction]
 pub fn register_partitioner(
     py: Python<'_>,
     name: &str,
     min_nodes: usize,
-    op: String,
+    op: &str,
     take: Py<PyAny>,
     compile: Py<PyAny>,
 ) -> PyResult<()> {
+    let op = registry::find(op).ok_or_else(|| {
+        let problem = format!("there is no operator `{op}`");
+        raise(py, Error::value("register_partitioner", problem))
+    })?;
     let pass = move |graph: &mut Graph| {
         let text = graph.to_json(&mut |i, _| format!("input.{i}"));
         let taken = with_python(|py| {
@@ -86,22 +90,17 @@ pub fn register_partitioner(
         let taken = taken.map_err(failed)?;
         let mut call_of = |part: Graph| {
             let text = part.to_json(&mut |i, _| format!("input.{i}"));
-            let made = with_python(|py| compile.bind(py).call1((text,))?.extract::<String>());
-            let number = Value::Str(made.map_err(failed)?.into());
-            let found = registry::find(&op).ok_or_else(|| {
-                Error::value(
-                    "register_partitioner",
-                    format!("there is no operator `{op}`"),
-                )
-            })?;
+            let key = with_python(|py| compile.bind(py).call1((text,))?.extract::<String>());
+            let key = Value::Str(key.map_err(failed)?.into());
             Ok(Some(PartCall {
-                op: found,
-                attrs: [number].into_iter().collect(),
+                op,
+                attrs: [key].into_iter().collect(),
             }))
         };
         partition(graph, &taken, min_nodes, &mut call_of).map(drop)
     };
-    passes::register(name, Runs::Chosen, Arc::new(pass)).map_err(|error| raise(py, error))
+    passes::register("register_partitioner", name, Runs::Chosen, Arc::new(pass))
+        .map_err(|error| raise(py, error))
 }
 
 /// Removes a registered pass; returns whether there was one.
