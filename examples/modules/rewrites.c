@@ -1,5 +1,5 @@
 /* A module with two graph passes, which keep every bit of the results:
- *   double_by_adding   x * 2 becomes x + x; graphs choose it as their backend
+ *   double_by_adding   x * 2 becomes x + x for real numbers; graphs choose it as their backend
  *   cancel_negations   -(-x) becomes x; it runs on every graph
  *
  *     cc -shared -fPIC rewrites.c -I crates/module/include -o librewrites.so
@@ -9,6 +9,8 @@
 #include <mxnet_module.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { COMPLEX64 = 13, COMPLEX128 = 14 };
 
 static int is_two(const mx_operand *x)
 {
@@ -28,6 +30,10 @@ static int32_t double_by_adding(const mx_pass_call *call)
             continue;
         const mx_operand *x = is_two(&b) ? &a : is_two(&a) ? &b : NULL;
         if (!x || x->kind != MX_OPERAND_VALUE)
+            continue;
+        mx_spec spec;
+        /* For complex numbers the product with 2 + 0i is another number where a part is infinite. */
+        if (graph->spec(context, x->value, &spec) != MX_MODULE_OK || spec.dtype == COMPLEX64 || spec.dtype == COMPLEX128)
             continue;
         const mx_operand operands[] = {*x, *x};
         const mx_call sum = {.size = sizeof sum, .op = "add", .inputs = operands, .num_inputs = 2};
@@ -52,7 +58,7 @@ static int32_t cancel_negations(const mx_pass_call *call)
             graph->output(context, inner, 0) != between.value ||
             graph->input(context, inner, 0, &x) != MX_MODULE_OK || x.kind != MX_OPERAND_VALUE)
             continue;
-        /* Refused where x is an input and -(-x) a result, which must be an array of its own. */
+        /* Refused where -(-x) is a result and x is not an array of its own in the same memory order: an input, another result, a view. */
         if (graph->replace_value(context, graph->output(context, outer, 0), x.value) == MX_MODULE_OK &&
             graph->remove(context, outer) == MX_MODULE_OK) {
             at--;

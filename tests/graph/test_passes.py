@@ -378,6 +378,51 @@ def test_parts_have_no_path_that_leaves_and_comes_back():
         mx.graph.unregister_pass("exp")
 
 
+def test_parts_do_not_depend_on_each_other():
+    def function(x, y):
+        first, second = np.exp(x), np.sin(y)
+        # Each of two groups reads what the other one computes, so one of them stays.
+        return second + first, first * np.cos(second)
+
+    sizes = []
+
+    def compile(part):
+        sizes.append(len(part.nodes))
+        return part.compile()
+
+    mx.graph.register_partitioner("mutual", lambda node: True, compile, min_nodes=2)
+    try:
+        compiled, x, y = mx.jit(function, backend="mutual"), data(6), data(6)
+        for found, expected in zip(compiled(x, y), function(x, y), strict=True):
+            assert bits(found) == bits(expected)
+        assert sizes == [2]
+        assert operators(compiled).count("graph_partition") == 1
+    finally:
+        mx.graph.unregister_pass("mutual")
+
+
+def test_many_parts_replace_their_nodes():
+    def function(x):
+        for _ in range(200):
+            x = np.sin(np.cos(x))
+        return x
+
+    mx.graph.register_partitioner("sines", lambda node: node.op == "sin")
+    try:
+        compiled, x = mx.jit(function, backend="sines"), data(6)
+        assert bits(compiled(x)) == bits(function(x))
+        assert operators(compiled) == ["cos", "graph_partition"] * 200
+    finally:
+        mx.graph.unregister_pass("sines")
+
+
+def test_errors_of_registration_name_the_function_that_was_called():
+    with pytest.raises(ValueError, match=r"^register_partitioner: `fuse` is the name of a pass of the library"):
+        mx.graph.register_partitioner("fuse", lambda node: True)
+    with pytest.raises(ValueError, match=r"^register_pass: `fuse` is the name of a pass of the library"):
+        mx.graph.register_pass(lambda graph: None, name="fuse")
+
+
 def deep(depth=12, width=64):
     net = nn.HybridSequential()
     for _ in range(depth):

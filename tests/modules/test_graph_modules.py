@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as onp
 import pytest
@@ -265,7 +268,7 @@ def test_files_with_operators_in_python_say_so(tmp_path: Path) -> None:
     assert bits(mx.graph.load(symbol, params)(x)) == bits(x * 2 + 1)
     error, _ = in_new_process("", symbol, params, tmp_path / "x")
     assert error.startswith("FileFormatError")
-    assert "there is no operator `graph_modules_double`: it is written in Python" in error
+    assert "there is no operator `graph_modules_double`: it was written in Python; define it" in error
 
 
 def test_parts_of_python_partitioners_are_not_taken_for_others(tmp_path: Path) -> None:
@@ -454,3 +457,198 @@ def test_descriptions_of_passes_are_checked(fields: str, message: str, build: Bu
 def test_names_of_module_passes_are_kept(rewrites: mx.library.Module) -> None:
     with pytest.raises(ValueError, match="`double_by_adding` is the name of a pass of the module `rewrites`"):
         mx.graph.register_pass(lambda graph: None, name="double_by_adding")
+
+
+TWICE = {
+    "another_result": lambda x: (lambda a: (a, np.negative(-a)))(x * 3),
+    "part_of_another_result": lambda x: (lambda a: (a, np.negative(-a[:2])))(x * 3),
+    "read_only": lambda x: np.negative(-np.broadcast_to(x * 3, (2, 3))),
+    "other_strides": lambda x: np.negative(-(x.reshape(1, 3) * np.ones((4, 3)))[:, ::2]),
+    "changed_later": lambda x: (lambda a: (a, np.negative(-a), a.__setitem__(0, 7.0)))(x * 3)[:2],
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_results_keep_memory_and_strides_of_their_own(name: str, rewrites: mx.library.Module) -> None:
+    function, x = TWICE[name], data(3)
+
+    def called(**options: object) -> list[object]:
+        found = mx.jit(function, passes_off=["simplify", *options.get("off", [])])(x)
+        results = list(found) if isinstance(found, tuple) else [found]
+        before = [y.asnumpy().tolist() for y in results]
+        layouts = [(y.strides, y.asnumpy().flags.writeable) for y in results]
+        # Changing one result changes no other.
+        if layouts[0][1]:
+            results[0][:] = 0
+        return [before, layouts, [y.asnumpy().tolist() for y in results]]
+
+    assert called() == called(off=["cancel_negations"])
+
+
+def test_a_result_is_not_the_memory_of_a_captured_array(rewrites: mx.library.Module) -> None:
+    w, x = np.zeros(3), data(3)
+
+    def function(x: np.ndarray) -> np.ndarray:
+        w[:] = w + x
+        return np.negative(-w)
+
+    y = mx.jit(function, passes_off=["simplify"])(x)
+    assert bits(y) == bits(w) == bits(x)
+    w[:] = 5
+    assert bits(y) == bits(x)
+
+
+def test_operands_with_other_strides_give_the_same_results(rewrites: mx.library.Module) -> None:
+    def function(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        first = np.exp(np.negative(-x.T)) + np.negative(-np.broadcast_to(x[0], (3, 3))).sum(axis=0)
+        return first.T * np.tanh(np.negative(-y[:, ::2])), np.dot(np.negative(-x.T), x)
+
+    x, y = data(3, 3), data(3, 6)
+    compiled = mx.jit(function, passes_off=["simplify"])
+    for found, expected in zip(compiled(x, y), function(x, y), strict=True):
+        assert bits(found) == bits(expected)
+        assert found.strides == expected.strides
+
+
+def test_doubling_keeps_infinite_complex_numbers(rewrites: mx.library.Module) -> None:
+    x = np.array(onp.array([complex(onp.inf, 0), complex(1, onp.inf), 1 + 2j], "complex64"))
+    with onp.errstate(all="ignore"):
+        expected = np.exp(x * 2)
+        found = mx.jit(lambda x: np.exp(x * 2), backend="double_by_adding")(x)
+    onp.testing.assert_array_equal(found.asnumpy(), expected.asnumpy())
+    product = mx.jit(lambda x: (x * 2) + 0, backend="double_by_adding")(x)
+    onp.testing.assert_array_equal(product.asnumpy(), (x * 2 + 0).asnumpy())
+
+
+def tampered(graph: dict[str, Any], number: int, shape: list[int]) -> dict[str, Any]:
+    """The graph with another shape of an argument, and a buffer that is as small."""
+    buffer = graph["inputs"][number]["buffer"]
+    graph["buffers"][buffer] = 4 * math.prod(shape)
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    operands = [operand["view"] for node in graph["nodes"] for operand in node["inputs"]]
+    for view in [graph["inputs"][number]["view"], *operands]:
+        if view["buffer"] == buffer:
+            view["shape"], view["strides"] = shape, strides
+    return graph
+
+
+def test_parts_in_files_cannot_make_a_backend_read_beyond_arrays(loops: mx.library.Module, tmp_path: Path) -> None:
+    class Sum(gluon.HybridBlock):
+        def forward(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+            return np.square(x) + y
+
+    net, x, y = Sum(), data(4, 3), data(4, 3)
+    net.optimize_for(x, y, backend="loops")
+    symbol, params = net.export(tmp_path / "net")
+    written = Path(symbol).read_text()
+    assert bits(mx.graph.load(symbol, params)(x, y)) == bits(np.square(x) + y)
+
+    # The part adds a row, which the backend does not take.
+    graph = tampered(json.loads(written), 1, [1, 3])
+    attrs = graph["nodes"][0]["attrs"]
+    attrs["graph"] = json.dumps(tampered(json.loads(attrs["graph"]), 1, [1, 3]))
+    Path(symbol).write_text(json.dumps(graph))
+    with pytest.raises(ValueError, match=r"partitioner `loops` .*does not take node 1 \(`add`\) of a part"):
+        mx.graph.load(symbol, params)(x, y[:1].copy()).wait_to_read()
+
+    # The part stays, but gets a view that repeats a row.
+    graph = tampered(json.loads(written), 1, [3])
+    view = graph["nodes"][0]["inputs"][1]["view"]
+    view["shape"], view["strides"] = [4, 3], [0, 1]
+    Path(symbol).write_text(json.dumps(graph))
+    with pytest.raises(ValueError, match="argument 1 of a part is not in C order"):
+        mx.graph.load(symbol, params)(x, y[0].copy()).wait_to_read()
+
+
+CALL = (
+    'static const char *const names[] = {"KEY"}; const mx_attribute a = {GIVEN};'
+    "const mx_operand operands[] = {x, {.kind = MX_OPERAND_NONE, .dtype = -1}};"
+    'const mx_call s = {.size = sizeof s, .op = "NAME", .inputs = operands, .num_inputs = COUNT, .names = names,'
+    " .attributes = &a, .num_attributes = 1};"
+)
+
+
+def call(op: str, key: str, given: str, count: int = 1) -> str:
+    """C text that describes a call `s` of an operator on `x` with one attribute."""
+    return CALL.replace("NAME", op).replace("COUNT", str(count)).replace("KEY", key).replace("GIVEN", given)
+
+
+def rewriting(build: Build, name: str, body: str) -> Path:
+    """A module whose backend `name` changes the graph of `exp(x) * 3`."""
+    more = "#include <math.h>\n" + PASS.replace("LIE", body)
+    return build(name, module(ADDS_PASS.replace("NAME", name), more).replace('"test"', f'"{name}"'))
+
+
+def test_attributes_may_be_infinite_or_not_a_number(build: Build) -> None:
+    body = (
+        call("softmax", "temperature", ".kind = MX_PARAMETER_REAL, .real = INFINITY", 2)
+        + "return g->replace(c, first, &s);"
+    )
+    with loaded(rewriting(build, "cools", body)):
+        compiled = mx.jit(lambda x: np.exp(x) * 3, backend="cools")
+        assert compiled(data(4)).tolist() == [0.75] * 4
+        assert '"temperature":{"float":"inf"}' in str(compiled.graphs[0])
+    # NaN reaches the operator, which refuses it.
+    library = rewriting(build, "cools_to_nan", body.replace("INFINITY", "NAN"))
+    with loaded(library), pytest.raises(ValueError, match="softmax: `temperature` is NaN"):
+        mx.jit(lambda x: np.exp(x) * 3, backend="cools_to_nan")(data(4))
+
+
+def test_inserted_calls_run_in_the_mode_of_their_neighbour(build: Build) -> None:
+    modes = []
+
+    @mx.operator.define(name="graph_modules_mode")
+    def mode(x: np.ndarray) -> np.ndarray:
+        modes.append(autograd.is_training())
+        return x + 1
+
+    @mode.gradient
+    def _(dys: list[np.ndarray], inputs: list[np.ndarray], outputs: list[np.ndarray]) -> list[np.ndarray]:
+        return dys
+
+    body = call("graph_modules_mode", "parameters", '.kind = MX_PARAMETER_TEXT, .text = "{}"')
+    body += """
+    mx_node mode = g->insert(c, first, &s);
+    x.value = g->output(c, mode, 0);
+    return mode < 0 ? MX_MODULE_VALUE : g->set_input(c, first, 0, &x);"""
+    with loaded(rewriting(build, "asks_mode", body)):
+        x = data(3)
+        compiled = mx.jit(lambda x: np.exp(x) * 3, backend="asks_mode")
+        assert bits(compiled(x)) == bits(np.exp(x + 1) * 3)
+        with autograd.train_mode():
+            compiled(x)
+        assert modes == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ("random_fill", "`random_fill` draws random numbers, a pass cannot add it"),
+        ("fused_sgd", "`fused_sgd` changes its operand `weights`, a pass cannot add it"),
+    ],
+)
+def test_calls_that_cannot_be_inserted_say_why(op: str, message: str, build: Build) -> None:
+    body = call(op, "p", ".kind = MX_PARAMETER_REAL, .real = 0.5")
+    library = rewriting(build, f"adds_{op}", body + "return g->insert(c, first, &s) < 0 ? MX_MODULE_VALUE : 0;")
+    with loaded(library), pytest.raises(ValueError, match=message):
+        mx.jit(lambda x: np.exp(x) * 3, backend=f"adds_{op}")(data(3))
+
+
+def test_a_replaced_call_must_have_the_strides_too(build: Build) -> None:
+    body = call("copy", "order", '.kind = MX_PARAMETER_TEXT, .text = "C"') + "return g->replace(c, first, &s);"
+    message = r"`copy` makes float32 \(2, 3\), the node it replaces float32 \(2, 3\) with strides \[1, 2\] and offset 0"
+    with loaded(rewriting(build, "reorders", body)), pytest.raises(ValueError, match=message):
+        mx.jit(lambda x: np.exp(x) * 3, backend="reorders")(data(3, 2).T)
+
+
+def test_a_value_that_a_node_changes_is_not_replaced(build: Build) -> None:
+    body = "return g->replace_value(c, g->output(c, first, 0), x.value);"
+    with loaded(rewriting(build, "replaces_changed", body)):
+
+        def function(x: np.ndarray, grad: np.ndarray) -> np.ndarray:
+            weight = np.exp(x)
+            npx.sgd_update([weight], [grad], lrs=[0.5])
+            return weight
+
+        with pytest.raises(ValueError, match="`fused_sgd` changes an operand and reads the value"):
+            mx.jit(function, backend="replaces_changed")(data(3), data(3))

@@ -31,6 +31,11 @@ pub fn to_json(op: &OpDef, attrs: &Attrs) -> String {
     Json::Object(entries).to_string()
 }
 
+/// One attribute as JSON text.
+pub fn value_to_json(value: &Value) -> String {
+    written(value).to_string()
+}
+
 /// Parses the text that [`to_json`] wrote.
 ///
 /// # Errors

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
-use mxnet_core::serialised::{from_json as attrs_from_json, to_json as attrs_to_json};
-use mxnet_core::{Attrs, Error, OpDef, ParamKind, Result, Rng, Tuple, Value, registry};
-use serde_json::{Map, Value as Json, json};
+use mxnet_core::serialised::{
+    from_json as attrs_from_json, to_json as attrs_to_json, value_to_json,
+};
+use mxnet_core::{Attrs, Error, OpDef, ParamKind, Result, Rng, Value, registry};
+use mxnet_tensor::Scalar;
+use serde_json::{Map, Value as Json};
 
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 use crate::verify;
@@ -196,7 +199,8 @@ impl Editor {
         Ok(all.get(name).map(Json::to_string))
     }
 
-    /// Inserts a call before a node, or at the end. Its outputs are new buffers, with shapes and dtypes by the operator's rules.
+    /// Inserts a call before a node, or at the end. Its outputs are new buffers, with shapes and dtypes by the operator's rules. It runs in the mode
+    /// (training or inference) of that node; at the end in that of the last node, or for inference if there is none.
     ///
     /// # Errors
     /// [`Error::Value`] for unknown nodes, operators and attributes, and for operators that draw random numbers or change operands; errors of the
@@ -204,9 +208,14 @@ impl Editor {
     pub fn insert(&mut self, before: Option<usize>, call: NewCall<'_>) -> Result<usize> {
         let at = match before {
             None => self.order.len(),
-            Some(node) => self.place(node)?,
+            Some(node) => self.position_of(node)?,
         };
-        let mut node = self.made(call, false)?;
+        let neighbour = before.or(self.order.last().copied());
+        let training = match neighbour {
+            None => false,
+            Some(node) => self.node(node)?.training,
+        };
+        let mut node = self.new_node(call, training)?;
         for y in verify::infer(&self.graph, &node)? {
             let len_bytes = y.len() * y.dtype().size();
             let device = self.device();
@@ -236,27 +245,14 @@ impl Editor {
             return Err(wrong(problem));
         }
         let (outputs, line, training) = (old.outputs.clone(), old.line.clone(), old.training);
-        let mut new = self.made(call, training)?;
+        let mut new = self.new_node(call, training)?;
         let found = verify::infer(&self.graph, &new)?;
-        let mut pairs = found.iter().zip(&outputs);
-        let is_same = found.len() == outputs.len()
-            && pairs.all(|(y, view)| y.dtype() == view.dtype && y.layout() == &view.layout);
-        if !is_same {
-            let shapes = |found: &mut dyn Iterator<Item = (&[usize], &str)>| {
-                let texts: Vec<String> = found
-                    .map(|(shape, dtype)| format!("{dtype} {}", Tuple(shape)))
-                    .collect();
-                texts.join(", ")
-            };
+        if !verify::has_outputs(&found, &outputs) {
             let problem = format!(
                 "`{}` makes {}, the node it replaces {}",
                 new.op.name,
-                shapes(&mut found.iter().map(|y| (y.shape(), y.dtype().name()))),
-                shapes(
-                    &mut outputs
-                        .iter()
-                        .map(|view| (view.layout.shape(), view.dtype.name()))
-                )
+                verify::describe_arrays(&found),
+                verify::describe_views(&outputs)
             );
             return Err(Error::shape("graph", problem));
         }
@@ -276,8 +272,8 @@ impl Editor {
         }
         let inputs = self.nodes[node].as_mut().map(|node| &mut node.inputs);
         match inputs.and_then(|inputs| inputs.get_mut(index)) {
-            Some(place) => {
-                *place = operand;
+            Some(entry) => {
+                *entry = operand;
                 Ok(())
             }
             None => Err(wrong(format!("node {node} has no operand {index}"))),
@@ -286,33 +282,63 @@ impl Editor {
 
     /// Lets all nodes and results that read the value `old` read `new`.
     ///
+    /// Results of a graph have memory of their own and the strides that the function gave them. So if `old` is a result, `new` must not share its
+    /// buffer with an input, with another result or with an array that the graph changes, and must have the layout of `old`. A `copy` of `new` can
+    /// take the place of such a result.
+    ///
     /// # Errors
-    /// [`Error::Value`] for unknown values, and if a result would become an input; [`Error::Shape`] if they have other shapes or dtypes.
+    /// [`Error::Value`] for unknown values, for results as above, and if a node that changes an operand reads `old`; [`Error::Shape`] if the values
+    /// have other shapes or dtypes, or a node would compute other outputs from `new`. Nothing is replaced then.
     pub fn replace_value(&mut self, old: usize, new: usize) -> Result<()> {
         let (old, new) = (self.value(old)?.clone(), self.value(new)?.clone());
         if old.layout.shape() != new.layout.shape() || old.dtype != new.dtype {
             let problem = format!(
-                "a value of {} {} cannot take the place of one of {} {}",
-                new.dtype.name(),
-                Tuple(new.layout.shape()),
-                old.dtype.name(),
-                Tuple(old.layout.shape())
+                "a value of {} cannot take the place of one of {}",
+                verify::describe_views(std::slice::from_ref(&new)),
+                verify::describe_views(std::slice::from_ref(&old))
             );
             return Err(Error::shape("graph", problem));
         }
-        if self.graph.outputs.contains(&old) && self.graph.input_of(new.buffer).is_some() {
-            return Err(wrong(
-                "a result would be an input itself: insert a `copy`".to_owned(),
-            ));
+        if old == new {
+            return Ok(());
         }
-        for node in self.nodes.iter_mut().flatten() {
-            if node.is_assignment || node.versions.is_empty() {
-                for operand in &mut node.inputs {
-                    if operand.view() == Some(&old) {
-                        *operand = Operand::View(new.clone());
-                    }
+        self.check_result(&old, &new)?;
+        let mut changed = Vec::new();
+        for &i in &self.order {
+            let Some(node) = &self.nodes[i] else { continue };
+            if !node
+                .inputs
+                .iter()
+                .any(|operand| operand.view() == Some(&old))
+            {
+                continue;
+            }
+            if !node.is_assignment && !node.versions.is_empty() {
+                let problem = format!("`{}` changes an operand and reads the value", node.op.name);
+                return Err(wrong(problem));
+            }
+            let mut node = node.clone();
+            for operand in &mut node.inputs {
+                if operand.view() == Some(&old) {
+                    *operand = Operand::View(new.clone());
                 }
             }
+            if !node.is_assignment && old.layout != new.layout {
+                let found = verify::infer(&self.graph, &node)?;
+                if !verify::has_outputs(&found, &node.outputs) {
+                    let problem = format!(
+                        "`{}` would make {} instead of {}",
+                        node.op.name,
+                        verify::describe_arrays(&found),
+                        verify::describe_views(&node.outputs)
+                    );
+                    return Err(Error::shape("graph", problem));
+                }
+            }
+            changed.push((i, node));
+        }
+        for (i, node) in changed {
+            self.nodes[i] = Some(node);
         }
         for output in &mut self.graph.outputs {
             if *output == old {
@@ -322,12 +348,53 @@ impl Editor {
         Ok(())
     }
 
+    /// Whether `new` can take the place of `old` among the results.
+    fn check_result(&self, old: &View, new: &View) -> Result<()> {
+        if !self.graph.outputs.contains(old) {
+            return Ok(());
+        }
+        let mut others = self.graph.outputs.iter().filter(|other| *other != old);
+        let mut inputs = self.graph.inputs.iter();
+        let shared_with = if self.graph.input_of(new.buffer).is_some() {
+            "an input"
+        } else if others.any(|other| other.buffer == new.buffer) {
+            "another result"
+        } else if inputs.any(|input| input.written == Some(new.buffer)) {
+            "an array that the graph changes"
+        } else if new.layout != old.layout || new.is_read_only != old.is_read_only {
+            let described = |view: &View| {
+                let access = if view.is_read_only {
+                    "read-only"
+                } else {
+                    "writable"
+                };
+                format!(
+                    "{access} {}",
+                    verify::describe_views(std::slice::from_ref(view))
+                )
+            };
+            let problem = format!(
+                "a result is {}, the value is {}: insert a `copy`",
+                described(old),
+                described(new)
+            );
+            return Err(wrong(problem));
+        } else {
+            return Ok(());
+        };
+        let problem = format!(
+            "a result must have memory of its own, but the value shares buffer {} with {shared_with}: insert a `copy`",
+            new.buffer.0
+        );
+        Err(wrong(problem))
+    }
+
     /// Removes a node.
     ///
     /// # Errors
     /// [`Error::Value`] if there is none, or if its outputs are read.
     pub fn remove(&mut self, node: usize) -> Result<()> {
-        let at = self.place(node)?;
+        let at = self.position_of(node)?;
         let gone = self.node(node)?;
         let others = self.order.iter().filter(|&&i| i != node);
         let others = others.filter_map(|&i| self.nodes[i].as_ref());
@@ -347,7 +414,7 @@ impl Editor {
         Ok(())
     }
 
-    fn place(&self, node: usize) -> Result<usize> {
+    fn position_of(&self, node: usize) -> Result<usize> {
         let found = self.order.iter().position(|&i| i == node);
         found.ok_or_else(|| wrong(format!("there is no node {node}")))
     }
@@ -358,10 +425,21 @@ impl Editor {
     }
 
     /// The node of a call, without outputs.
-    fn made(&self, call: NewCall<'_>, training: bool) -> Result<Node> {
+    fn new_node(&self, call: NewCall<'_>, training: bool) -> Result<Node> {
         let op = op_called(call.op)?;
-        if !matches!(op.rng, Rng::No) || !op.mutates.is_empty() {
-            let problem = format!("`{}` draws random numbers or changes its operands", op.name);
+        if !matches!(op.rng, Rng::No) {
+            let problem = format!("`{}` draws random numbers, a pass cannot add it", op.name);
+            return Err(wrong(problem));
+        }
+        if let Some(&changed) = op.mutates.first() {
+            let name = op
+                .array_params()
+                .nth(changed)
+                .map_or("", |param| param.name);
+            let problem = format!(
+                "`{}` changes its operand `{name}`, a pass cannot add it",
+                op.name
+            );
             return Err(wrong(problem));
         }
         Ok(Node {
@@ -386,18 +464,19 @@ fn attributes(op: &'static OpDef, given: Vec<(String, NewAttribute)>) -> Result<
     for (name, value) in given {
         let param = op.params.iter().find(|param| param.name == name);
         let is_scalar = param.is_some_and(|param| param.kind == ParamKind::Scalar);
-        let json = match value {
-            NewAttribute::None => Json::Null,
-            NewAttribute::Bool(x) if is_scalar => json!({ "bool": x }),
-            NewAttribute::Bool(x) => json!(x),
-            NewAttribute::Int(x) if is_scalar => json!({ "int": x }),
-            NewAttribute::Int(x) => json!(x),
-            NewAttribute::Real(x) if is_scalar => json!({ "real": x }),
-            NewAttribute::Real(x) => json!({ "float": x }),
-            NewAttribute::Text(x) => json!(x),
-            NewAttribute::Json(text) => serde_json::from_str(&text)
-                .map_err(|error| wrong(format!("attribute `{name}` of `{}`: {error}", op.name)))?,
+        let text = match value {
+            NewAttribute::None => value_to_json(&Value::None),
+            NewAttribute::Bool(x) if is_scalar => value_to_json(&Value::Scalar(Scalar::Bool(x))),
+            NewAttribute::Bool(x) => value_to_json(&Value::Bool(x)),
+            NewAttribute::Int(x) if is_scalar => value_to_json(&Value::Scalar(Scalar::I64(x))),
+            NewAttribute::Int(x) => value_to_json(&Value::Int(x)),
+            NewAttribute::Real(x) if is_scalar => value_to_json(&Value::Scalar(Scalar::F64(x))),
+            NewAttribute::Real(x) => value_to_json(&Value::Float(x)),
+            NewAttribute::Text(x) => value_to_json(&Value::Str(x.into())),
+            NewAttribute::Json(text) => text,
         };
+        let json: Json = serde_json::from_str(&text)
+            .map_err(|error| wrong(format!("attribute `{name}` of `{}`: {error}", op.name)))?;
         entries.insert(name, json);
     }
     attrs_from_json(op, &Json::Object(entries).to_string())

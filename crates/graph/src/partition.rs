@@ -42,26 +42,32 @@ pub fn partition(
     min_nodes: usize,
     call_of: &mut dyn FnMut(Graph) -> Result<Option<PartCall>>,
 ) -> Result<usize> {
-    let members = groups(graph, taken);
+    let producers = producers(graph);
+    let mut groups = groups(graph, taken, &producers);
+    groups.retain(|group| group.len() >= min_nodes && !group.is_empty());
+    dissolve_cycles(&mut groups, &producers);
+    let mut readers: HashMap<BufferId, Vec<usize>> = HashMap::new();
+    for (at, node) in graph.nodes.iter().enumerate() {
+        for buffer in node.reads() {
+            readers.entry(buffer).or_default().push(at);
+        }
+    }
+    let results: HashSet<BufferId> = graph.results().collect();
     let mut work = graph.clone();
     let mut nodes: Vec<Option<Node>> = std::mem::take(&mut work.nodes)
         .into_iter()
         .map(Some)
         .collect();
-    let mut order: Vec<usize> = (0..nodes.len()).collect();
-    let mut count = 0;
-    for group in members {
-        if group.len() < min_nodes || !is_convex(&nodes, &order, &group) {
-            continue;
-        }
-        let outside = order.iter().filter(|i| !group.contains(i));
-        let outside = outside.filter_map(|&i| nodes[i].as_ref());
-        let needed: HashSet<BufferId> = outside
-            .flat_map(Node::reads)
-            .chain(work.results())
-            .collect();
+    let mut replaced = Vec::new();
+    for group in groups {
+        let members: HashSet<usize> = group.iter().copied().collect();
+        // Buffers that are read outside of the group. It does not matter whether other groups are replaced: their calls read the same buffers.
+        let is_needed = |buffer: BufferId| {
+            let mut readers = readers.get(&buffer).into_iter().flatten();
+            results.contains(&buffer) || readers.any(|reader| !members.contains(reader))
+        };
         let inside: Vec<&Node> = group.iter().filter_map(|&i| nodes[i].as_ref()).collect();
-        let part = extract(&work, &inside, &needed);
+        let part = extract(&work, &inside, &is_needed);
         if part.arguments.is_empty() || part.results.is_empty() {
             continue;
         }
@@ -83,13 +89,13 @@ pub fn partition(
             line: inside.first().and_then(|node| node.line.clone()),
         };
         let found = verify::infer(&work, &node)?;
-        let mut pairs = found.iter().zip(&node.outputs);
-        if found.len() < num_results
-            || !pairs.all(|(y, view)| y.dtype() == view.dtype && y.layout() == &view.layout)
-        {
+        let own = &found[..num_results.min(found.len())];
+        if !verify::has_outputs(own, &node.outputs) {
             return Err(wrong(format!(
-                "`{}` infers other outputs than the part it stands for has",
-                call.op.name
+                "`{}` infers {}, the part it stands for has {}",
+                call.op.name,
+                verify::describe_arrays(&found),
+                verify::describe_views(&node.outputs)
             )));
         }
         // Outputs of the operator that the part does not have.
@@ -103,45 +109,72 @@ pub fn partition(
             };
             node.outputs.push(view);
         }
-        nodes.push(Some(node));
-        let last = group.last().copied();
-        for place in &mut order {
-            if Some(*place) == last {
-                *place = nodes.len() - 1;
-            }
+        for &i in &group {
+            nodes[i] = None;
         }
-        order.retain(|i| !group.contains(i));
-        order = sorted(&nodes, &order);
-        count += 1;
+        nodes[last(&group)] = Some(node);
+        replaced.push(group);
     }
-    work.nodes = order.iter().filter_map(|&i| nodes[i].take()).collect();
+    let order = contracted_order(&replaced, &producers)
+        .map_err(|_| mxnet_core::Error::internal("partition", "the parts depend on each other"))?;
+    work.nodes = order.into_iter().filter_map(|i| nodes[i].take()).collect();
     *graph = work;
-    Ok(count)
+    Ok(replaced.len())
+}
+
+/// The node that stands for a group.
+fn last(group: &[usize]) -> usize {
+    group.last().copied().unwrap_or_default()
+}
+
+/// For each node the nodes that define what it reads.
+fn producers(graph: &Graph) -> Vec<Vec<usize>> {
+    let mut producer: HashMap<BufferId, usize> = HashMap::new();
+    let mut found = Vec::with_capacity(graph.nodes.len());
+    for (at, node) in graph.nodes.iter().enumerate() {
+        let read = node.reads().filter_map(|buffer| producer.get(&buffer));
+        found.push(read.copied().collect());
+        producer.extend(node.defines().map(|buffer| (buffer, at)));
+    }
+    found
+}
+
+/// A set of groups: a bit for each.
+#[derive(Clone, Default)]
+struct GroupSet(Vec<u64>);
+
+impl GroupSet {
+    fn contains(&self, group: usize) -> bool {
+        let word = self.0.get(group / 64).copied().unwrap_or(0);
+        word & (1 << (group % 64)) != 0
+    }
+
+    fn insert(&mut self, group: usize) {
+        self.0.resize(self.0.len().max(group / 64 + 1), 0);
+        self.0[group / 64] |= 1 << (group % 64);
+    }
+
+    fn extend(&mut self, other: &GroupSet) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        for (word, more) in self.0.iter_mut().zip(&other.0) {
+            *word |= more;
+        }
+    }
 }
 
 /// Groups of neighbouring taken nodes, such that no path between two nodes of a group passes through other nodes.
-fn groups(graph: &Graph, taken: &[bool]) -> Vec<Vec<usize>> {
-    let mut maker: HashMap<BufferId, usize> = HashMap::new();
+fn groups(graph: &Graph, taken: &[bool], producers: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut group_of: Vec<Option<usize>> = Vec::new();
     // For each node the groups that it depends on through nodes outside of its own group.
-    let mut behind: Vec<HashSet<usize>> = Vec::new();
+    let mut behind: Vec<GroupSet> = Vec::new();
     let mut members: Vec<Vec<usize>> = Vec::new();
     for (at, node) in graph.nodes.iter().enumerate() {
-        let made_by: Vec<usize> = (node.reads())
-            .filter_map(|buffer| maker.get(&buffer).copied())
-            .collect();
-        let through = |group: Option<usize>| {
-            let mut found = HashSet::new();
-            for &other in &made_by {
-                found.extend(behind[other].iter().copied());
-                found.extend(group_of[other].filter(|of| Some(*of) != group));
-            }
-            found
-        };
+        let read = &producers[at];
         let is_taken = taken.get(at) == Some(&true) && can_be_taken(graph, node);
         let chosen = is_taken.then(|| {
-            let mut own = made_by.iter().filter_map(|&other| group_of[other]);
-            let joined = own.find(|&group| !through(Some(group)).contains(&group));
+            let mut near = read.iter().filter_map(|&other| group_of[other]);
+            let is_behind = |group| read.iter().any(|&other| behind[other].contains(group));
+            let joined = near.find(|&group| !is_behind(group));
             joined.unwrap_or(members.len())
         });
         if let Some(group) = chosen {
@@ -150,61 +183,78 @@ fn groups(graph: &Graph, taken: &[bool]) -> Vec<Vec<usize>> {
             }
             members[group].push(at);
         }
-        let depends = through(chosen);
+        let mut depends = GroupSet::default();
+        for &other in read {
+            depends.extend(&behind[other]);
+            if let Some(group) = group_of[other].filter(|group| Some(*group) != chosen) {
+                depends.insert(group);
+            }
+        }
         group_of.push(chosen);
         behind.push(depends);
-        maker.extend(node.defines().map(|buffer| (buffer, at)));
     }
     members
 }
 
-/// Whether no path leaves the group and comes back to it.
-fn is_convex(nodes: &[Option<Node>], order: &[usize], group: &[usize]) -> bool {
-    let inside: HashSet<usize> = group.iter().copied().collect();
-    let members = group.iter().filter_map(|&i| nodes[i].as_ref());
-    let made: HashSet<BufferId> = members.flat_map(Node::defines).collect();
-    // Buffers that depend on the group through a node outside of it.
-    let mut reached: HashSet<BufferId> = HashSet::new();
-    for &i in order {
-        let Some(node) = &nodes[i] else { continue };
-        if inside.contains(&i) {
-            if node.reads().any(|buffer| reached.contains(&buffer)) {
-                return false;
-            }
-        } else if (node.reads()).any(|buffer| reached.contains(&buffer) || made.contains(&buffer)) {
-            reached.extend(node.defines());
-        }
+/// Removes groups until none depends on another one that depends on it.
+fn dissolve_cycles(groups: &mut Vec<Vec<usize>>, producers: &[Vec<usize>]) {
+    while let Err(cycle) = contracted_order(groups, producers) {
+        let on_cycle = |group: &Vec<usize>| cycle.contains(&last(group));
+        let Some(gone) = groups.iter().rposition(on_cycle) else {
+            return;
+        };
+        groups.remove(gone);
     }
-    true
 }
 
-/// The nodes such that each is behind those that it reads from; otherwise in their order.
-fn sorted(nodes: &[Option<Node>], order: &[usize]) -> Vec<usize> {
-    let mut maker: HashMap<BufferId, usize> = HashMap::new();
-    for &i in order {
-        let defined = nodes[i].iter().flat_map(Node::defines);
-        maker.extend(defined.map(|buffer| (buffer, i)));
+/// An order in which each node is behind those that it reads from, where the last node of a group stands for the whole group, and the others of the
+/// group read nothing. Nodes stay in their order where possible. The error is a cycle.
+fn contracted_order(
+    groups: &[Vec<usize>],
+    producers: &[Vec<usize>],
+) -> std::result::Result<Vec<usize>, Vec<usize>> {
+    let mut vertex_of: Vec<usize> = (0..producers.len()).collect();
+    for group in groups {
+        for &i in group {
+            vertex_of[i] = last(group);
+        }
     }
-    let (mut done, mut found) = (HashSet::new(), Vec::new());
-    for &first in order {
-        let mut waiting = vec![first];
-        while let Some(&i) = waiting.last() {
-            let reads = nodes[i].iter().flat_map(Node::reads);
-            let makers = reads.filter_map(|buffer| maker.get(&buffer).copied());
-            let missing: Vec<usize> = makers
-                .filter(|other| *other != i && !done.contains(other))
-                .collect();
-            if done.contains(&i) || missing.is_empty() {
-                waiting.pop();
-                if done.insert(i) {
-                    found.push(i);
+    let mut read: Vec<Vec<usize>> = vec![Vec::new(); producers.len()];
+    for (at, from) in producers.iter().enumerate() {
+        let others = from.iter().map(|&other| vertex_of[other]);
+        read[vertex_of[at]].extend(others.filter(|&other| other != vertex_of[at]));
+    }
+    // Depth first. `path` has vertices that are not done, and how many of those that they read are.
+    let (mut is_done, mut on_path) = (vec![false; read.len()], vec![false; read.len()]);
+    let (mut found, mut path) = (Vec::with_capacity(read.len()), Vec::<(usize, usize)>::new());
+    for root in 0..read.len() {
+        if !is_done[root] {
+            on_path[root] = true;
+            path.push((root, 0));
+        }
+        while let Some((at, num_done)) = path.last_mut() {
+            let at = *at;
+            match read[at].get(*num_done).copied() {
+                None => {
+                    (is_done[at], on_path[at]) = (true, false);
+                    found.push(at);
+                    path.pop();
                 }
-            } else {
-                waiting.extend(missing);
+                Some(next) if on_path[next] => {
+                    let path = path.iter().map(|(vertex, _)| *vertex);
+                    return Err(path.skip_while(|vertex| *vertex != next).collect());
+                }
+                Some(next) => {
+                    *num_done += 1;
+                    if !is_done[next] {
+                        on_path[next] = true;
+                        path.push((next, 0));
+                    }
+                }
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// Nodes as a graph of their own.
@@ -215,7 +265,7 @@ struct Part {
     results: Vec<View>,
 }
 
-fn extract(whole: &Graph, inside: &[&Node], needed: &HashSet<BufferId>) -> Part {
+fn extract(whole: &Graph, inside: &[&Node], is_needed: &dyn Fn(BufferId) -> bool) -> Part {
     let mut graph = Graph::new("part", whole.promotion);
     debug_assert_eq!(whole.promotion, promotion());
     let mut renamed: HashMap<BufferId, BufferId> = HashMap::new();
@@ -258,7 +308,7 @@ fn extract(whole: &Graph, inside: &[&Node], needed: &HashSet<BufferId>) -> Part 
             renamed.insert(output.buffer, buffer);
             let outer = output.clone();
             output.buffer = buffer;
-            if needed.contains(&outer.buffer) {
+            if is_needed(outer.buffer) {
                 graph.outputs.push(output.clone());
                 results.push(outer);
             }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use mxnet_core::mode::Scope;
-use mxnet_core::{Array, Call, Cpu, Default, Known, Outputs, ParamKind, Result, Rng, eager};
-use mxnet_tensor::{Device, Promotion, Tensor, promotion};
+use mxnet_core::{Array, Call, Cpu, Default, Known, Outputs, ParamKind, Result, Rng, Tuple, eager};
+use mxnet_tensor::{DType, Device, Layout, Promotion, Tensor, promotion};
 use smallvec::SmallVec;
 
 use crate::file::wrong;
@@ -157,8 +157,7 @@ fn check_assignment(graph: &Graph, node: &Node) -> Result<()> {
 /// An abstract array with the layout and dtype of a view.
 fn abstract_of(graph: &Graph, view: &View) -> Result<Array> {
     let buffer = graph.buffer(view.buffer);
-    let bytes =
-        Array::without_values(&[buffer.len_bytes], mxnet_tensor::DType::U8, Device::cpu(0))?;
+    let bytes = Array::without_values(&[buffer.len_bytes], DType::U8, Device::cpu(0))?;
     let storage = bytes.tensor().storage().clone();
     let tensor = Tensor::new(storage, view.layout.clone(), view.dtype)?;
     Ok(Array::from_tensor(tensor.locked(view.is_read_only)))
@@ -199,18 +198,62 @@ pub(crate) fn infer(graph: &Graph, node: &Node) -> Result<Outputs> {
     })
 }
 
+/// Whether inferred outputs have the dtypes and layouts of views.
+pub(crate) fn has_outputs(found: &[Array], views: &[View]) -> bool {
+    let mut pairs = found.iter().zip(views);
+    found.len() == views.len()
+        && pairs.all(|(y, view)| y.dtype() == view.dtype && y.layout() == &view.layout)
+}
+
+/// Dtype and shape of each value; also strides and offset if its elements do not lie in C order from the first on.
+fn describe<'a>(values: impl Iterator<Item = (DType, &'a Layout)>) -> String {
+    let texts: Vec<String> = values
+        .map(|(dtype, layout)| {
+            let (name, shape) = (dtype.name(), Tuple(layout.shape()));
+            match layout.is_contiguous() && layout.offset() == 0 {
+                true => format!("{name} {shape}"),
+                false => {
+                    let (strides, offset) = (layout.strides(), layout.offset());
+                    format!("{name} {shape} with strides {strides:?} and offset {offset}")
+                }
+            }
+        })
+        .collect();
+    match texts.is_empty() {
+        true => "no outputs".to_owned(),
+        false => texts.join(", "),
+    }
+}
+
+/// As [`describe`].
+pub(crate) fn describe_arrays(arrays: &[Array]) -> String {
+    describe(arrays.iter().map(|x| (x.dtype(), x.layout())))
+}
+
+/// As [`describe`].
+pub(crate) fn describe_views(views: &[View]) -> String {
+    describe(views.iter().map(|view| (view.dtype, &view.layout)))
+}
+
 /// Checks a call against the rules of its operator.
 fn check_call(graph: &Graph, node: &Node) -> Result<()> {
     let bad = |problem: String| wrong(format!("`{}`: {problem}", node.op.name));
     let results = infer(graph, node)?;
-    let is_same = results.len() == node.outputs.len()
-        && results.iter().zip(&node.outputs).all(|(result, view)| {
-            result.dtype() == view.dtype
-                && result.layout() == &view.layout
-                && view.len_bytes() == graph.buffer(view.buffer).len_bytes
-        });
-    if !is_same {
-        return Err(bad("infers other outputs than the graph states".to_owned()));
+    if !has_outputs(&results, &node.outputs) {
+        return Err(bad(format!(
+            "infers {}, the graph states {}",
+            describe_arrays(&results),
+            describe_views(&node.outputs)
+        )));
+    }
+    for view in &node.outputs {
+        let (needed, found) = (view.len_bytes(), graph.buffer(view.buffer).len_bytes);
+        if needed != found {
+            let buffer = view.buffer.0;
+            return Err(bad(format!(
+                "an output of {needed} bytes has buffer {buffer} of {found} bytes"
+            )));
+        }
     }
     let mutated = node.mutated_inputs();
     let is_mutated = |buffer: BufferId| {

@@ -606,7 +606,8 @@ typedef struct {
    */
   int32_t (*is_result)(void *context, mx_value value);
   /*
-   Inserts a call before a node, or at the end for -1. The engine infers its outputs. Returns the new node, or -1.
+   Inserts a call before a node, or at the end for -1. The engine infers its outputs. It runs in the mode (training or inference) of that node,
+   at the end in that of the last one. Returns the new node, or -1.
    */
   mx_node (*insert)(void *context, mx_node before, const mx_call *call);
   /*
@@ -618,7 +619,9 @@ typedef struct {
    */
   int32_t (*set_input)(void *context, mx_node node, size_t index, const mx_operand *operand);
   /*
-   Lets all nodes and results that read `old` read `to`, which has the same shape and data type.
+   Lets all nodes and results that read `old` read `to`, which has the same shape and data type. Refused if a node that changes an operand reads
+   `old`, or would make other outputs from the strides of `to`. If `old` is a result, also refused if `to` shares its buffer with an input,
+   another result or an array that the graph changes, or has other strides: then a `copy` of it can take the place.
    */
   int32_t (*replace_value)(void *context, mx_value old, mx_value to);
   /*

@@ -383,7 +383,8 @@ pub struct mx_graph {
     >,
     /// 1 if the buffer of a value is needed after the run: by a result, or by an array that the graph changes. Otherwise 0.
     pub is_result: Option<unsafe extern "C" fn(context: *mut c_void, value: mx_value) -> i32>,
-    /// Inserts a call before a node, or at the end for -1. The engine infers its outputs. Returns the new node, or -1.
+    /// Inserts a call before a node, or at the end for -1. The engine infers its outputs. It runs in the mode (training or inference) of that node,
+    /// at the end in that of the last one. Returns the new node, or -1.
     pub insert: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -404,7 +405,9 @@ pub struct mx_graph {
             operand: *const mx_operand,
         ) -> i32,
     >,
-    /// Lets all nodes and results that read `old` read `to`, which has the same shape and data type.
+    /// Lets all nodes and results that read `old` read `to`, which has the same shape and data type. Refused if a node that changes an operand reads
+    /// `old`, or would make other outputs from the strides of `to`. If `old` is a result, also refused if `to` shares its buffer with an input,
+    /// another result or an array that the graph changes, or has other strides: then a `copy` of it can take the place.
     pub replace_value:
         Option<unsafe extern "C" fn(context: *mut c_void, old: mx_value, to: mx_value) -> i32>,
     /// Removes a node whose outputs nobody reads.
