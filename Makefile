@@ -60,7 +60,7 @@ library: env-wheel rust ## the C library and its header, in dist/, for systems w
 	cp LICENSE THIRD_PARTY_LICENSES.txt sbom.cdx.json dist
 	$(PY) tools/wheels.py dist
 
-serve: env rust ## the serving example as one static file, in dist/; needs: rustup target add x86_64-unknown-linux-musl
+serve: env rust ## the serving example as one static file, in dist/; needs Rust's library for it: rustup target add <processor>-unknown-linux-musl
 	cargo rustc --profile small --locked -p rust-serve --target $(STATIC_TARGET) -- -C relocation-model=static
 	mkdir -p dist
 	cp target/$(STATIC_TARGET)/small/rust-serve dist

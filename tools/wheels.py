@@ -4,6 +4,7 @@
 the versions that the C library needs are read from its ELF file.
 """
 
+import json
 import re
 import struct
 import subprocess
@@ -18,19 +19,27 @@ LICENCES = ("LICENSE", "THIRD_PARTY_LICENSES.txt", "sbom.cdx.json")
 
 
 def glibc_of(tags: str) -> tuple[int, int] | None:
-    """The oldest glibc that a file name or a report of auditwheel names as manylinux; None if it names none."""
+    """The oldest glibc that a file name or a platform tag names as manylinux; None if it names none."""
     found = [(int(major), int(minor)) for major, minor in re.findall(r"manylinux_(\d+)_(\d+)", tags)]
     return min(found, default=None)
 
 
+def tag_of(report: str) -> str:
+    """The platform tag in a report of `auditwheel show --json`; empty if there is none."""
+    try:
+        return str(json.loads(report).get("overall_tag", ""))
+    except ValueError:
+        return ""
+
+
 def problems(wheel: Path, report: str) -> list[str]:
-    """What is wrong with a wheel of which auditwheel says this."""
+    """What is wrong with a wheel of which `auditwheel show --json` says this."""
     found = []
     size = wheel.stat().st_size
     if size > LIMIT_BYTES:
         found.append(f"it has {size} bytes, {LIMIT_BYTES} are allowed")
     required = f"manylinux_{NEWEST_GLIBC[0]}_{NEWEST_GLIBC[1]}"
-    named, needed = glibc_of(wheel.name), glibc_of(report)
+    named, needed = glibc_of(wheel.name), glibc_of(tag_of(report))
     if named is None or named > NEWEST_GLIBC:
         found.append(f"its name must have {required} or an older tag")
     if needed is None or needed > NEWEST_GLIBC:
@@ -73,12 +82,12 @@ def versions_needed(library: Path) -> list[str]:
 def library_problems(library: Path) -> list[str]:
     """What is wrong with a shared library that lies beside its licences."""
     versions = versions_needed(library)
-    newer = [
-        version
-        for version in versions
-        if (match := re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", version))
-        and (int(match[1]), int(match[2])) > NEWEST_GLIBC
-    ]
+    newer = []
+    for version in versions:
+        match = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", version)
+        # GLIBC_PRIVATE differs with each release; GLIBC_ABI_... are of new ones.
+        if version.startswith("GLIBC_") and (match is None or (int(match[1]), int(match[2])) > NEWEST_GLIBC):
+            newer.append(version)
     found = [f"it needs {', '.join(newer)}"] if newer else []
     missing = [name for name in LICENCES if not library.with_name(name).exists()]
     return [*found, f"beside it are not {', '.join(missing)}"] if missing else found
@@ -97,9 +106,9 @@ def main(folder: str) -> int:
         failed = failed or bool(wrong)
         print(f"{library.name}: {library.stat().st_size} bytes: {'; '.join(wrong) or 'fine'}")
     for wheel in wheels:
-        command = [sys.executable, "-m", "auditwheel", "show", str(wheel)]
+        command = [sys.executable, "-m", "auditwheel", "show", "--json", str(wheel)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        wrong = problems(wheel, done.stdout or done.stderr)
+        wrong = problems(wheel, done.stdout if done.returncode == 0 else done.stdout + done.stderr)
         failed = failed or bool(wrong)
         print(f"{wheel.name}: {wheel.stat().st_size} bytes of {LIMIT_BYTES} allowed: {'; '.join(wrong) or 'fine'}")
     return int(failed)
