@@ -18,6 +18,8 @@ pub(crate) const TASK_WORK: usize = 1 << 19;
 pub(crate) const MAX_LANES: usize = 32;
 /// Largest number of rows that a micro-kernel takes.
 pub(crate) const MAX_ROWS: usize = 12;
+/// Panels that are multiplied by one row side by side. The sums of a single panel would wait for each other: an addition takes four cycles.
+pub(crate) const SIDE_BY_SIDE: usize = 4;
 
 /// A part of the sum: for row `r` the elements from `a + rows[r]` on, and as many steps of a panel from `b` on.
 #[derive(Clone, Copy)]
@@ -30,6 +32,9 @@ pub(crate) struct Segment<T> {
 /// `(segments, offset of each row of a, result, elements from one row of the result to the next, whether to add to the result)`.
 type Run<T> = unsafe fn(&[Segment<T>], &[usize; MAX_ROWS], *mut T, usize, bool);
 
+/// `(row of a, panels, steps, results, to which the sums are added)`.
+type RunPanels<T> = unsafe fn(*const T, &[*const T; SIDE_BY_SIDE], usize, &[*mut T; SIDE_BY_SIDE]);
+
 /// The micro-kernels of an instruction set.
 #[derive(Clone, Copy)]
 pub(crate) struct Micro<T: 'static> {
@@ -37,6 +42,8 @@ pub(crate) struct Micro<T: 'static> {
     pub lanes: usize,
     /// The micro-kernels for 1, 2, ... rows.
     runs: &'static [Run<T>],
+    /// The micro-kernel for one row and several panels.
+    run_panels: RunPanels<T>,
 }
 
 impl<T> Micro<T> {
@@ -61,6 +68,21 @@ impl<T> Micro<T> {
         // SAFETY: forwarded; the table has the kernels of the instruction set in use.
         unsafe { self.runs[count - 1](segments, rows, out, stride, add) }
     }
+
+    /// Adds the product of one row and several panels to `out`, with the sums of [`Micro::run`].
+    ///
+    /// # Safety
+    /// `a` has `steps` elements, each panel as many steps; each `out` has `self.lanes` elements, apart from the others.
+    pub unsafe fn add_panels(
+        &self,
+        a: *const T,
+        panels: &[*const T; SIDE_BY_SIDE],
+        steps: usize,
+        out: &[*mut T; SIDE_BY_SIDE],
+    ) {
+        // SAFETY: forwarded; the kernel is of the instruction set in use.
+        unsafe { (self.run_panels)(a, panels, steps, out) }
+    }
 }
 
 /// Element types with micro-kernels.
@@ -76,7 +98,7 @@ pub(crate) trait Panels: Real {
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! micro {
-    ($name:ident, $t:ty, $features:literal, 2 x $width:literal, $zero:ident, $load:ident, $splat:ident, $fma:ident, $add:ident, $store:ident) => {
+    ($name:ident, $panels:ident, $t:ty, $features:literal, 2 x $width:literal, $zero:ident, $load:ident, $splat:ident, $fma:ident, $add:ident, $store:ident) => {
         /// # Safety
         /// The processor has the features; the contract of [`Micro::run`].
         #[target_feature(enable = $features)]
@@ -115,16 +137,46 @@ macro_rules! micro {
                 }
             }
         }
+
+        /// # Safety
+        /// The processor has the features; the contract of [`Micro::add_panels`].
+        #[target_feature(enable = $features)]
+        unsafe fn $panels(
+            a: *const $t,
+            panels: &[*const $t; SIDE_BY_SIDE],
+            steps: usize,
+            out: &[*mut $t; SIDE_BY_SIDE],
+        ) {
+            use std::arch::x86_64::*;
+            let mut acc = [[$zero(); 2]; SIDE_BY_SIDE];
+            // SAFETY: the caller's promise.
+            unsafe {
+                for step in 0..steps {
+                    let x = $splat(*a.add(step));
+                    for p in 0..SIDE_BY_SIDE {
+                        let b = panels[p].add(step * 2 * $width);
+                        acc[p][0] = $fma(x, $load(b), acc[p][0]);
+                        acc[p][1] = $fma(x, $load(b.add($width)), acc[p][1]);
+                    }
+                }
+                for p in 0..SIDE_BY_SIDE {
+                    for half in 0..2 {
+                        let out = out[p].add(half * $width);
+                        $store(out, $add($load(out), acc[p][half]));
+                    }
+                }
+            }
+        }
     };
 }
 #[cfg(target_arch = "x86_64")]
-micro!(f32_avx512, f32, "avx512f", 2 x 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_storeu_ps);
+micro!(f32_avx512, f32_panels_avx512, f32, "avx512f", 2 x 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_storeu_ps);
 #[cfg(target_arch = "x86_64")]
-micro!(f64_avx512, f64, "avx512f", 2 x 8, _mm512_setzero_pd, _mm512_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_add_pd, _mm512_storeu_pd);
+micro!(f64_avx512, f64_panels_avx512, f64, "avx512f", 2 x 8, _mm512_setzero_pd, _mm512_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_add_pd, _mm512_storeu_pd);
 #[cfg(target_arch = "x86_64")]
-micro!(f32_avx2, f32, "avx2,fma", 2 x 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_storeu_ps);
+micro!(f32_avx2, f32_panels_avx2, f32, "avx2,fma", 2 x 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_storeu_ps);
 #[cfg(target_arch = "x86_64")]
-micro!(f64_avx2, f64, "avx2,fma", 2 x 4, _mm256_setzero_pd, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_add_pd, _mm256_storeu_pd);
+micro!(f64_avx2, f64_panels_avx2, f64, "avx2,fma", 2 x 4, _mm256_setzero_pd, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_add_pd, _mm256_storeu_pd);
 
 /// Columns in a panel for other instruction sets.
 const PORTABLE_LANES: usize = 8;
@@ -163,8 +215,22 @@ unsafe fn portable<T: Real, const R: usize>(
     }
 }
 
+/// # Safety
+/// The contract of [`Micro::add_panels`].
+unsafe fn portable_panels<T: Real>(
+    a: *const T,
+    panels: &[*const T; SIDE_BY_SIDE],
+    steps: usize,
+    out: &[*mut T; SIDE_BY_SIDE],
+) {
+    for (&b, &out) in panels.iter().zip(out) {
+        // SAFETY: the caller's promise.
+        unsafe { portable::<T, 1>(&[Segment { a, b, steps }], &[0; MAX_ROWS], out, 0, true) }
+    }
+}
+
 macro_rules! panels {
-    ($t:ty, $avx512:ident $lanes512:literal, $avx2:ident $lanes2:literal) => {
+    ($t:ty, $avx512:ident $panels512:ident $lanes512:literal, $avx2:ident $panels2:ident $lanes2:literal) => {
         impl Panels for $t {
             fn kernels_of(isa: Isa) -> Micro<$t> {
                 match isa {
@@ -185,6 +251,7 @@ macro_rules! panels {
                             $avx512::<11>,
                             $avx512::<12>,
                         ],
+                        run_panels: $panels512,
                     },
                     #[cfg(target_arch = "x86_64")]
                     Isa::Avx2 => Micro {
@@ -192,6 +259,7 @@ macro_rules! panels {
                         runs: &[
                             $avx2::<1>, $avx2::<2>, $avx2::<3>, $avx2::<4>, $avx2::<5>, $avx2::<6>,
                         ],
+                        run_panels: $panels2,
                     },
                     _ => Micro {
                         lanes: PORTABLE_LANES,
@@ -201,14 +269,15 @@ macro_rules! panels {
                             portable::<$t, 3>,
                             portable::<$t, 4>,
                         ],
+                        run_panels: portable_panels::<$t>,
                     },
                 }
             }
         }
     };
 }
-panels!(f32, f32_avx512 32, f32_avx2 16);
-panels!(f64, f64_avx512 16, f64_avx2 8);
+panels!(f32, f32_avx512 f32_panels_avx512 32, f32_avx2 f32_panels_avx2 16);
+panels!(f64, f64_avx512 f64_panels_avx512 16, f64_avx2 f64_panels_avx2 8);
 
 /// A part of a sum: where it begins in the data of a position and in a panel, and how many steps it has.
 pub(crate) struct Part {
@@ -360,13 +429,50 @@ mod tests {
         }
     }
 
+    /// Panels side by side give the bits of one panel after the other.
+    fn panels_side_by_side_are_single_ones<T: Panels>() {
+        for level in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {
+            if level > isa() {
+                continue;
+            }
+            let micro = T::kernels_of(level);
+            let lanes = micro.lanes;
+            for steps in [0, 1, 2, 33] {
+                let mut values = Values(steps as u64 + 1);
+                let a: Vec<T> = values.take(steps);
+                let b: Vec<T> = values.take(SIDE_BY_SIDE * steps * lanes);
+                let of = |p: usize| b[p * steps * lanes..].as_ptr();
+                let mut want: Vec<T> = values.take(SIDE_BY_SIDE * lanes);
+                let mut found = want.clone();
+                let to: [*mut T; SIDE_BY_SIDE] =
+                    std::array::from_fn(|p| found[p * lanes..].as_mut_ptr());
+                // SAFETY: the processor has the features; the vectors hold all steps and all results.
+                unsafe {
+                    micro.add_panels(a.as_ptr(), &std::array::from_fn(of), steps, &to);
+                    for p in 0..SIDE_BY_SIDE {
+                        let segment = Segment {
+                            a: a.as_ptr(),
+                            b: of(p),
+                            steps,
+                        };
+                        let out = want[p * lanes..].as_mut_ptr();
+                        micro.run(1, &[segment], &[0; MAX_ROWS], out, lanes, true);
+                    }
+                }
+                assert!(found == want, "{level:?} {steps}");
+            }
+        }
+    }
+
     #[test]
     fn micro_kernels_of_f32() {
         every_micro_kernel_sums_its_segments::<f32>();
+        panels_side_by_side_are_single_ones::<f32>();
     }
 
     #[test]
     fn micro_kernels_of_f64() {
         every_micro_kernel_sums_its_segments::<f64>();
+        panels_side_by_side_are_single_ones::<f64>();
     }
 }

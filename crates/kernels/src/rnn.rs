@@ -28,6 +28,9 @@ pub enum Cell {
     Relu,
 }
 
+/// Largest number of gates per hidden unit.
+const MAX_GATES: usize = 4;
+
 impl Cell {
     /// Number of gates per hidden unit.
     pub const fn gates(self) -> usize {

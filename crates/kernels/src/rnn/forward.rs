@@ -1,11 +1,11 @@
 //! The forward pass.
 
 use super::{
-    Cell, Packed, Parameters, Rnn, copy_state, gates, pack_input, pack_state, packed_input_bytes,
-    packed_state_bytes, product,
+    Cell, MAX_GATES, Packed, Parameters, Rnn, copy_state, gates, pack_input, pack_state,
+    packed_input_bytes, packed_state_bytes, product,
 };
 use crate::Threads;
-use crate::panels::{MAX_LANES, MAX_ROWS, Panels, SLAB, Segment};
+use crate::panels::{MAX_LANES, MAX_ROWS, Panels, SIDE_BY_SIDE, SLAB, Segment};
 use crate::real::{Real, Shared};
 
 /// # Safety
@@ -86,6 +86,7 @@ pub(super) unsafe fn run<T: Panels>(
         g.each_block(threads, |first, units| {
             // SAFETY: gates, cells and states of step t for the units of this task; the step before is complete.
             unsafe {
+                let mut products = [(std::ptr::null(), std::ptr::null_mut()); MAX_GATES];
                 for gate in 0..g.cell.gates() {
                     // In the GRU, the reset gate multiplies only the hidden product of n, including its bias, so it is stored separately.
                     let is_separate = g.cell == Cell::Gru && gate == 2;
@@ -109,7 +110,14 @@ pub(super) unsafe fn run<T: Panels>(
                     }
                     // Blocks of units begin at panels.
                     let panels = packed_wh.at(gate * gate_len + first * hidden).cast_const();
-                    add_product(h_prev.at(0), g.batch, hidden, panels, units, c, c_stride);
+                    products[gate] = (panels, c);
+                    if g.batch > 1 {
+                        add_product(h_prev.at(0), g.batch, hidden, panels, units, c, c_stride);
+                    }
+                }
+                if g.batch == 1 && !h_prev.is_null() {
+                    let products = &products[..g.cell.gates()];
+                    add_products_of_one(h_prev.at(0), hidden, products, units);
                 }
                 for b in 0..g.batch {
                     let row = sums.at((t * g.batch + b) * width + first);
@@ -177,6 +185,70 @@ pub(super) unsafe fn run<T: Panels>(
                     hidden,
                 )
             }
+        }
+    }
+}
+
+/// Adds to `units` elements of each gate the product of one state, of `hidden` elements, with the gate's panels of weights. Gives the bits of
+/// [`add_product`].
+///
+/// # Safety
+/// `gates` has panels for `units` columns, and where the sums are.
+unsafe fn add_products_of_one<T: Panels>(
+    state: *const T,
+    hidden: usize,
+    gates: &[(*const T, *mut T)],
+    units: usize,
+) {
+    let micro = T::kernels();
+    let lanes = micro.lanes;
+    let per_gate = units / lanes;
+    let num_panels = gates.len() * per_gate;
+    for step in (0..hidden).step_by(SLAB) {
+        let (a, steps) = (state.wrapping_add(step), SLAB.min(hidden - step));
+        let at = |panel: usize| {
+            let (panels, sums) = gates[panel / per_gate];
+            let unit = panel % per_gate * lanes;
+            let from = panels.wrapping_add(unit * hidden + step * lanes);
+            (from, sums.wrapping_add(unit))
+        };
+        let in_groups = num_panels / SIDE_BY_SIDE * SIDE_BY_SIDE;
+        for first in (0..in_groups).step_by(SIDE_BY_SIDE) {
+            let group: [_; SIDE_BY_SIDE] = std::array::from_fn(|i| at(first + i));
+            // SAFETY: the caller's promise; the panels are different ones.
+            unsafe { micro.add_panels(a, &group.map(|x| x.0), steps, &group.map(|x| x.1)) };
+        }
+        for panel in in_groups..num_panels {
+            let (b, to) = at(panel);
+            // SAFETY: the caller's promise.
+            unsafe {
+                micro.run(
+                    1,
+                    &[Segment { a, b, steps }],
+                    &[0; MAX_ROWS],
+                    to,
+                    lanes,
+                    true,
+                )
+            };
+        }
+    }
+    let done = per_gate * lanes;
+    if done < units {
+        for &(panels, sums) in gates {
+            let panels = panels.wrapping_add(done * hidden);
+            // SAFETY: the caller's promise, for the panel that is not full.
+            unsafe {
+                add_product(
+                    state,
+                    1,
+                    hidden,
+                    panels,
+                    units - done,
+                    sums.wrapping_add(done),
+                    0,
+                )
+            };
         }
     }
 }

@@ -97,6 +97,20 @@ fn layers() -> Vec<(Rnn, bool, Option<&'static [usize]>)> {
             true,
             None,
         ));
+        // One sequence with several full panels of units, and a last one that is not full.
+        all.push((
+            Rnn {
+                elem: Elem::F64,
+                cell,
+                direction: Direction::Forward,
+                time: 3,
+                batch: 1,
+                input: 3,
+                hidden: 300,
+            },
+            true,
+            None,
+        ));
     }
     all
 }
@@ -213,6 +227,48 @@ fn check<T: Real>(tolerance: f64) {
                     s,
                 );
             }
+            let mut again = nan(g.time * state);
+            // SAFETY: as above; the packed weights have the sizes asked for.
+            unsafe {
+                let mut wi = packed_input_bytes(&g).map(|bytes| nan(bytes / size_of::<T>()));
+                let mut wh = nan(packed_state_bytes(&g) / size_of::<T>());
+                if let Some(wi) = &mut wi {
+                    pack_input(threads, &g, parameters.wi, m(wi));
+                }
+                pack_state(threads, &g, parameters.wh, m(&mut wh));
+                let packed = Packed {
+                    wi: wi.as_deref().map_or(std::ptr::null(), p),
+                    wh: p(&wh),
+                };
+                // Weights that are packed are not read.
+                let unread = Parameters {
+                    wi: if wi.is_some() {
+                        std::ptr::null()
+                    } else {
+                        parameters.wi
+                    },
+                    wh: std::ptr::null(),
+                    ..parameters
+                };
+                let (w, s) = (m(&mut workspace), m(&mut scratch));
+                let (hn, cn) = (std::ptr::null_mut(), std::ptr::null_mut());
+                forward(
+                    threads,
+                    &g,
+                    &unread,
+                    packed,
+                    x,
+                    h0,
+                    c0,
+                    lengths,
+                    m(&mut again),
+                    hn,
+                    cn,
+                    w,
+                    s,
+                );
+            }
+            assert!(again == y, "packed weights change the result of {g:?}");
             close(&format!("y of {g:?}"), &y, &want[0], tolerance * 256.0);
             close(&format!("hn of {g:?}"), &hn, &want[1], tolerance * 256.0);
             if g.cell == Cell::Lstm {
