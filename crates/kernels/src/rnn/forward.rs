@@ -87,7 +87,7 @@ pub(super) unsafe fn run<T: Panels>(
             // SAFETY: gates, cells and states of step t for the units of this task; the step before is complete.
             unsafe {
                 let mut products = [(std::ptr::null(), std::ptr::null_mut()); MAX_GATES];
-                for gate in 0..g.cell.gates() {
+                for (gate, product) in products.iter_mut().enumerate().take(g.cell.gates()) {
                     // In the GRU, the reset gate multiplies only the hidden product of n, including its bias, so it is stored separately.
                     let is_separate = g.cell == Cell::Gru && gate == 2;
                     let (c, c_stride) = if is_separate {
@@ -110,7 +110,7 @@ pub(super) unsafe fn run<T: Panels>(
                     }
                     // Blocks of units begin at panels.
                     let panels = packed_wh.at(gate * gate_len + first * hidden).cast_const();
-                    products[gate] = (panels, c);
+                    *product = (panels, c);
                     if g.batch > 1 {
                         add_product(h_prev.at(0), g.batch, hidden, panels, units, c, c_stride);
                     }
