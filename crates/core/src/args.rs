@@ -32,6 +32,8 @@ pub struct Param {
     pub gaps: bool,
     /// Another parameter that must be given if this one is given by name.
     pub beside: Option<&'static str>,
+    /// Whether it and the next parameter change places in calls that give an integer for it by position.
+    pub swaps_if_integer: bool,
 }
 
 /// What a parameter takes.
@@ -108,6 +110,7 @@ impl Param {
             strong: false,
             gaps: false,
             beside: None,
+            swaps_if_integer: false,
         }
     }
 
@@ -240,6 +243,15 @@ impl Param {
     /// The same parameter. Floats may be given for its integers; their fractions are dropped.
     pub const fn cut(self) -> Param {
         Param { cuts: true, ..self }
+    }
+
+    /// The same array parameter. If an integer is given for it by position, that integer is the value of the next parameter, and the argument after it
+    /// is the array: the two may be given in either order.
+    pub const fn swaps_if_integer(self) -> Param {
+        Param {
+            swaps_if_integer: true,
+            ..self
+        }
     }
 
     /// Whether this parameter holds arrays.

@@ -261,7 +261,9 @@ def deformable_convolution(
     num_filter: int = 1,
     num_group: int = 1,
     num_deformable_group: int = 1,
+    workspace: int = 1024,
     no_bias: bool = False,
+    layout: str | None = None,
 ) -> ndarray:
     """A convolution of images whose taps are moved by given distances.
 
@@ -282,8 +284,11 @@ def deformable_convolution(
         Number of groups of channels that are convolved separately.
     num_deformable_group : int
         Groups of channels with offsets of their own.
+    workspace : int
+        Accepted for compatibility with MXNet 2; has no effect.
     no_bias : bool
         Whether there is no bias.
+    layout : {None, "NCHW"}
 
     Returns
     -------
@@ -292,7 +297,7 @@ def deformable_convolution(
     Raises
     ------
     ValueError
-        If shapes do not fit.
+        If shapes do not fit, or `layout` is another one.
 
     Notes
     -----
@@ -306,7 +311,7 @@ def deformable_convolution(
     1.5
     """
     name = "deformable_convolution"
-    sizes = _sizes(name, kernel, stride, dilate, pad)
+    sizes = _sizes(name, kernel, stride, dilate, pad, layout)
     given = None if no_bias or bias is None else asarray(bias)
     return _moved_convolution(
         name, asarray(data), asarray(offset), None, asarray(weight), given, sizes, num_filter, num_group,
@@ -327,7 +332,10 @@ def modulated_deformable_convolution(
     num_filter: int = 1,
     num_group: int = 1,
     num_deformable_group: int = 1,
+    workspace: int = 1024,
     no_bias: bool = False,
+    im2col_step: int = 64,
+    layout: str | None = None,
 ) -> ndarray:
     """A convolution of images whose taps are moved by given distances and multiplied by given factors.
 
@@ -337,8 +345,10 @@ def modulated_deformable_convolution(
         See `deformable_convolution`.
     mask : array_like, shape (n, num_deformable_group * taps, out_h, out_w)
         A factor for each tap.
-    weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias
+    weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, workspace, no_bias, layout
         See `deformable_convolution`.
+    im2col_step : int
+        Accepted for compatibility with MXNet 2; has no effect.
 
     Returns
     -------
@@ -347,7 +357,7 @@ def modulated_deformable_convolution(
     Raises
     ------
     ValueError
-        If shapes do not fit.
+        If shapes do not fit, or `layout` is another one.
 
     Notes
     -----
@@ -362,7 +372,7 @@ def modulated_deformable_convolution(
            [1. , 1.5]])
     """
     name = "modulated_deformable_convolution"
-    sizes = _sizes(name, kernel, stride, dilate, pad)
+    sizes = _sizes(name, kernel, stride, dilate, pad, layout)
     given = None if no_bias or bias is None else asarray(bias)
     return _moved_convolution(
         name, asarray(data), asarray(offset), asarray(mask), asarray(weight), given, sizes, num_filter, num_group,
@@ -371,8 +381,10 @@ def modulated_deformable_convolution(
 
 
 def _sizes(
-    name: str, kernel: Sizes, stride: Sizes, dilate: Sizes, pad: Sizes
+    name: str, kernel: Sizes, stride: Sizes, dilate: Sizes, pad: Sizes, layout: str | None
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]]:
+    if layout not in (None, "NCHW"):
+        raise ValueError(f"{name}: `layout` must be 'NCHW', found {layout!r}")
     size = _pair(name, "kernel", kernel, 0)
     if min(size) < 1:
         raise ValueError(f"{name}: `kernel` must be given, found {kernel}")

@@ -92,13 +92,15 @@ def _softmax(name: str, data: RaggedArray, axis: int, temperature: Any, dtype: A
 
 def softmax(
     data: RaggedArray,
-    axis: int = -1,
     length: Any = None,
+    axis: int = -1,
     temperature: Any = None,
     use_length: bool = False,
     dtype: Any = None,
 ) -> Any:
-    """Softmax along an axis."""
+    """Softmax along an axis; an integer for `length` is the axis."""
+    if isinstance(length, int):
+        length, axis = None, length
     _refuse("softmax", length=length, use_length=use_length)
     return _softmax("softmax", data, axis, temperature, dtype)
 

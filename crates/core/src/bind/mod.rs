@@ -257,6 +257,11 @@ pub fn bind<R: Reader>(
     for (slot, &object) in slots.iter_mut().zip(positional) {
         *slot = Some(object);
     }
+    if let Some(at) = signature.swaps
+        && positional.get(at).is_some_and(|&o| reader.is_integer(o))
+    {
+        slots.swap(at, at + 1);
+    }
     let public = signature.public;
     let mut needed = None;
     for (found, value) in named {

@@ -21,6 +21,8 @@ pub struct Signature {
     pub has_more_words: bool,
     /// Whether a parameter requires another one ([`crate::Param`]'s `beside`).
     pub has_beside: bool,
+    /// The parameter that changes places with the next one if an integer is given for it by position.
+    pub swaps: Option<usize>,
     /// Number of array arguments of a call that gives nothing else; `None` if such a call is not possible.
     pub operands: Option<usize>,
     /// Number of optional array parameters that such a call leaves out.
@@ -57,6 +59,7 @@ impl Signature {
                 matches!(plain.kind, ParamKind::Choice(_)) && plain.kind != extended.kind
             }),
             has_beside: public.params.iter().any(|p| p.beside.is_some()),
+            swaps: public.params.iter().position(|p| p.swaps_if_integer),
             operands: rest.iter().all(may_be_left_out).then_some(operands),
             absent: rest.iter().filter(|p| p.is_array()).count(),
             defaults: (rest.iter().filter(|p| p.is_attribute()))

@@ -11,6 +11,7 @@ use crate::context::{CallCx, KernelCx};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::launch::elem;
+use crate::nn::conv::NO_EFFECT;
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface};
 use crate::{Array, Outputs};
@@ -54,7 +55,7 @@ pub static BATCH_NORM: OpDef = OpDef {
         ("use_global_stats", "Whether the running values are used while training, too."),
         ("output_mean_var", "Whether mean and reciprocal deviation are returned too."),
         ("axis", "The axis of the channels."),
-        ("cudnn_off", "Accepted for compatibility with MXNet 2; has no effect."),
+        ("cudnn_off", NO_EFFECT),
     ],
     returns: &[("ndarray", "Of the shape of `x`; with `output_mean_var` a tuple of three.")],
     example: "

@@ -30,11 +30,21 @@ pub(super) use geometry::{
 /// Values of the attribute `layout`: the position of the channels.
 pub(super) const LAYOUTS: &[&str] = &["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"];
 
+/// Description of parameters that choose an algorithm of MXNet 2.
+pub(super) const NO_EFFECT: &str = "Accepted for compatibility with MXNet 2; has no effect.";
+
 const STRIDE: Param = Param::optional("stride", ParamKind::Ints);
 const DILATE: Param = Param::optional("dilate", ParamKind::Ints);
 const PAD: Param = Param::optional("pad", ParamKind::Ints);
 const GROUPS: Param = Param::int("num_group", 1);
 const LAYOUT: Param = Param::optional("layout", ParamKind::Choice(LAYOUTS));
+// MXNet 2 chooses its algorithms by these.
+const WORKSPACE: Param = Param::int("workspace", 1024);
+const CUDNN_TUNE: Param = Param::optional(
+    "cudnn_tune",
+    ParamKind::Choice(&["off", "limited_workspace", "fastest"]),
+);
+const CUDNN_OFF: Param = Param::bool("cudnn_off", false);
 
 /// Default fields for the four operators of this file.
 const CONV: OpDef = OpDef {
@@ -63,7 +73,10 @@ const CONV: OpDef = OpDef {
             "num_group",
             "Number of groups of channels that are convolved separately.",
         ),
+        ("workspace", NO_EFFECT),
         ("no_bias", "Whether there is no bias."),
+        ("cudnn_tune", NO_EFFECT),
+        ("cudnn_off", NO_EFFECT),
         (
             "layout",
             "Order of the axes of `data`; the channels first for None.",
@@ -90,7 +103,10 @@ pub static CONVOLUTION: OpDef = OpDef {
         PAD,
         Param::optional("num_filter", ParamKind::Int),
         GROUPS,
+        WORKSPACE,
         Param::bool("no_bias", false),
+        CUDNN_TUNE,
+        CUDNN_OFF,
         LAYOUT,
     ],
     doc: "Convolution (cross-correlation) over one to three spatial axes. `data` is (n, c, [d, [h,]] w) and `weight` `(num_filter, c / num_group, \
@@ -413,7 +429,10 @@ pub static DECONVOLUTION: OpDef = OpDef {
         Param::optional("target_shape", ParamKind::Ints),
         Param::optional("num_filter", ParamKind::Int),
         GROUPS,
+        WORKSPACE,
         Param::bool("no_bias", false),
+        CUDNN_TUNE,
+        CUDNN_OFF,
         LAYOUT,
     ],
     doc: "Transposed convolution: the gradient of `convolution` with respect to its data, as a map. `data` is (n, c, [d, [h,]] w), `weight` `(c, \
@@ -431,7 +450,10 @@ pub static DECONVOLUTION: OpDef = OpDef {
         ("target_shape", "Sizes of the result, from which `pad` and `adj` follow."),
         ("num_filter", "Number of filters; that of `weight` for None."),
         ("num_group", "Number of groups of channels that are convolved separately."),
+        ("workspace", NO_EFFECT),
         ("no_bias", "Whether there is no bias."),
+        ("cudnn_tune", NO_EFFECT),
+        ("cudnn_off", NO_EFFECT),
         ("layout", "Order of the axes of `data`; the channels first for None."),
     ],
     returns: &[("ndarray", "Of shape (n, num_filter, ...).")],
@@ -491,7 +513,10 @@ fn again(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
         pad,
         Value::None,
         groups,
+        Value::from(WORKSPACE.default),
         Value::Bool(true),
+        Value::None,
+        Value::Bool(false),
         layout,
     ]
     .into_iter()

@@ -10,6 +10,7 @@ use crate::cpu;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::elem;
+use crate::nn::conv::NO_EFFECT;
 use crate::nn::operand;
 use crate::opdef::{Cost, Cpu, Grad, Onnx, OpDef, Probe, Rng, Surface, one_of};
 
@@ -22,6 +23,7 @@ pub static DROPOUT: OpDef = OpDef {
         Param::float("p", 0.5),
         Param::choice("mode", &["training", "always"], "training"),
         Param::optional("axes", ParamKind::Ints),
+        Param::bool("cudnn_off", false),
     ],
     doc: "While training (with mode `always`: in any case) each element becomes 0 with probability `p`, and the others are divided by `1 - p`; otherwise \
           the data as they are. Elements along `axes` are dropped together.",
@@ -32,6 +34,7 @@ pub static DROPOUT: OpDef = OpDef {
             "When elements are dropped: while training, or always.",
         ),
         ("axes", "Axes along which elements are dropped together."),
+        ("cudnn_off", NO_EFFECT),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `data`.")],
     raises: &[("ValueError", "If `p` is not in 0..1.")],

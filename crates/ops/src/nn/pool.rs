@@ -15,7 +15,8 @@ use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke, invoke_with};
 use crate::launch::elem;
 use crate::nn::conv::{
-    LAYOUTS, channels_first, channels_first_layout, extents, is_channels_last, sizes, spatial_axes,
+    LAYOUTS, NO_EFFECT, channels_first, channels_first_layout, extents, is_channels_last, sizes,
+    spatial_axes,
 };
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, one};
@@ -45,6 +46,9 @@ const SHARED: [&str; 9] = [
     "layout",
 ];
 
+/// Number of shared attributes before `cudnn_off`, which only [`POOLING`] has.
+const CUDNN_OFF_AT: usize = 6;
+
 const POOL: OpDef = OpDef {
     types: Types::REAL_FLOAT,
     cost: Cost::PerKiB(600),
@@ -63,6 +67,7 @@ pub static POOLING: OpDef = OpDef {
         TYPE,
         CONVENTION,
         GLOBAL,
+        Param::bool("cudnn_off", false),
         P_VALUE,
         COUNT_PAD,
         LAYOUT,
@@ -83,6 +88,7 @@ pub static POOLING: OpDef = OpDef {
         ("pool_type", "What is computed of a window."),
         ("pooling_convention", "Where the last window ends."),
         ("global_pool", "Whether a window is the whole of a channel."),
+        ("cudnn_off", NO_EFFECT),
         ("p_value", "The p of `lp`."),
         ("count_include_pad", "Whether a mean counts the padding."),
         (
@@ -384,10 +390,15 @@ fn gathered(g: &GradCx, values: &Array, data: &Array) -> Result<Array> {
             invoke(&POOLING_SELECT, &[values, data], &shared(g))?,
         );
     }
-    only(
-        &POOLING,
-        invoke_with(&POOLING, &[Some(values)], &shared(g))?,
-    )
+    let off = std::iter::once(Value::Bool(false));
+    let (before, after) = SHARED.split_at(CUDNN_OFF_AT);
+    let attrs = before
+        .iter()
+        .map(|name| g.get(name).clone())
+        .chain(off)
+        .chain(after.iter().map(|name| g.get(name).clone()))
+        .collect();
+    only(&POOLING, invoke_with(&POOLING, &[Some(values)], &attrs)?)
 }
 
 /// With y = (sum |x|^p)^(1/p): dx = sign(x) |x|^(p-1) times the spread of dy / y^(p-1); 0 where y is.

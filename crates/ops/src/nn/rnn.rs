@@ -292,9 +292,14 @@ fn layers(
     let (mut hs, mut cs): (Vec<Array>, Vec<Array>) = (Vec::new(), Vec::new());
     for layer in 0..stack.layers {
         if layer > 0 && cx.float("p") > 0.0 {
-            let attrs: Attrs = [cx.get("p").clone(), Value::Word("training"), Value::None]
-                .into_iter()
-                .collect();
+            let attrs: Attrs = [
+                cx.get("p").clone(),
+                Value::Word("training"),
+                Value::None,
+                Value::Bool(false),
+            ]
+            .into_iter()
+            .collect();
             x = invoke1(&DROPOUT, &[&x], &attrs)?;
         }
         let mut ys: SmallVec<[Array; 2]> = SmallVec::new();

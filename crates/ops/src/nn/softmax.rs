@@ -20,6 +20,10 @@ use crate::opdef::{
 };
 use crate::{Array, creation, only};
 
+const TEMPERATURE: Param = Param::optional("temperature", ParamKind::Float);
+const USE_LENGTH: Param = Param::bool("use_length", false);
+const DTYPE: Param = Param::optional("dtype", ParamKind::DType);
+
 /// Default fields for softmax and its logarithm.
 const SOFTMAX_LIKE: OpDef = OpDef {
     about: &[
@@ -32,9 +36,9 @@ const SOFTMAX_LIKE: OpDef = OpDef {
         Param::array("data"),
         Param::int("axis", -1),
         Param::optional_array("length"),
-        Param::optional("temperature", ParamKind::Float),
-        Param::bool("use_length", false),
-        Param::optional("dtype", ParamKind::DType),
+        TEMPERATURE,
+        USE_LENGTH,
+        DTYPE,
     ],
     infer: shape_and_dtype,
     amp: Amp::WidenToF32,
@@ -57,8 +61,17 @@ const SOFTMAX_LIKE: OpDef = OpDef {
 pub static SOFTMAX: OpDef = OpDef {
     name: "softmax",
     surface: &[Surface::Npx("softmax")],
+    params: &[
+        Param::array("data"),
+        Param::optional_array("length").swaps_if_integer(),
+        Param::int("axis", -1),
+        TEMPERATURE,
+        USE_LENGTH,
+        DTYPE,
+    ],
     doc: "`exp(x / temperature)`, divided by its sum along `axis`. With `use_length`, `length` (the data's shape without `axis`, integers) says how many \
-          elements of each row take part; the others are 0. `dtype` is that of the result.",
+          elements of each row take part; the others are 0. `dtype` is that of the result. An integer as the second positional argument is `axis`: \
+          `softmax(x, 0)` and `softmax(x, None, 0)` are the same call.",
     example: "
         >>> npx.softmax(np.array([0.0, 1.0, 2.0]))
         array([0.09003057, 0.24472845, 0.6652409 ])

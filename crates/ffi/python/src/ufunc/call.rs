@@ -1,7 +1,7 @@
 //! Calls of ufuncs with NumPy's keywords (`where`, `dtype`, `casting`, …).
 
 use mxnet::core::fp_errors::under_mask;
-use mxnet::core::{Array, Attrs, Cpu, Error, OpDef, Outputs};
+use mxnet::core::{Array, Attrs, Cpu, Error, OpDef, Outputs, Surface};
 use mxnet::ops::elementwise::select;
 use mxnet::tensor::{Casting, DType, can_cast};
 use pyo3::exceptions::PyTypeError;
@@ -103,7 +103,7 @@ pub fn general(
                     .cast::<PyBool>()
                     .map_err(|_| PyTypeError::new_err("'subok' must be a boolean"))?;
             }
-            _ => match op.params.iter().position(|p| p.name == name) {
+            _ => match position(op, name) {
                 Some(at) if slots[at].is_null() => slots[at] = value.as_ptr(),
                 Some(_) => {
                     return Err(PyTypeError::new_err(format!(
@@ -137,6 +137,16 @@ pub fn general(
         inputs.push(convert::array_argument(py, op, param, slot)?);
     }
     execute(py, op, inputs, &options)
+}
+
+/// The operand called `name`. The only operand of a function of `npx` is also called `data`, its name in MXNet 2.
+#[cold]
+fn position(op: &OpDef, name: &str) -> Option<usize> {
+    let is_npx = || op.surface.iter().any(|s| matches!(s, Surface::Npx(_)));
+    match op.params.iter().position(|p| p.name == name) {
+        None if name == "data" && op.params.len() == 1 && is_npx() => Some(0),
+        found => found,
+    }
 }
 
 #[cold]
