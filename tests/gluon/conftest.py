@@ -10,6 +10,7 @@ from mxnet.gluon import HybridBlock
 
 # Files whose tests call blocks.
 TWICE = {
+    "test_against_references",
     "test_block",
     "test_block_features",
     "test_checkpoint",
