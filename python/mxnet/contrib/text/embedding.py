@@ -425,10 +425,8 @@ class FastText(_NamedEmbedding):
     ----------
     pretrained_file_name : str, optional
         A text file in the folder ``fasttext`` of `embedding_root`; ``wiki.simple.vec`` by default.
-    embedding_root : path, optional
-        ``embeddings`` in `mx.base.data_dir()` by default.
-    init_unknown_vec, vocabulary, **kwargs
-        See `CustomEmbedding`.
+    embedding_root, init_unknown_vec, vocabulary, **kwargs
+        See `GloVe`.
 
     Raises
     ------

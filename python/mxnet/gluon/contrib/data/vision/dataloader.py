@@ -346,23 +346,39 @@ def _with_labels(batch: Any, dtype: str) -> Any:
     return [data, label.astype(dtype)]
 
 
+# Arguments of both loaders that name the images, and those of `DataLoader`.
+_SOURCES = ("path_imgrec", "path_imglist", "path_root", "imglist", "num_parts", "part_index")
+_OPTIONS = (
+    "batch_size", "shuffle", "sampler", "last_batch", "batch_sampler", "num_workers", "pin_memory", "pin_device_id",
+    "prefetch", "thread_pool", "timeout", "try_nopython",
+)  # fmt: skip
+
+
 class _ImageLoader(DataLoader):
-    """What both loaders do with their arguments."""
+    """What both loaders do with their arguments.
+
+    `given` holds the arguments of the loader by name. `augment` makes the chain of transforms of `data_shape` and
+    other arguments, `transformed` applies it to the images.
+    """
 
     def __init__(
         self,
-        dataset: Dataset,
-        dtype: str,
+        given: dict[str, Any],
+        augment: Callable[..., Block],
+        transformed: Callable[[Dataset, Block], Dataset],
         batchify_fn: Callable[..., Any] | None,
-        options: dict[str, Any],
     ) -> None:
+        name, dtype = type(self).__name__, given["dtype"]
+        chain = _chain(name, given["aug_list"], augment, given["data_shape"], given["kwargs"])
+        images = _images(name, *(given[key] for key in _SOURCES))
         if dtype_name(dtype) not in _LABEL_DTYPES:
-            raise ValueError(f"{type(self).__name__}: `dtype` must be one of {_LABEL_DTYPES}, found {dtype!r}")
+            raise ValueError(f"{name}: `dtype` must be one of {_LABEL_DTYPES}, found {dtype!r}")
         # Batches that are stacked by default may be made whole, in one call; their labels are changed behind that.
         self._label_dtype = dtype_name(dtype) if batchify_fn is None else None
         if batchify_fn is not None:
-            batchify_fn = CastLabels(batchify_fn, dtype_name(dtype), type(self).__name__)
-        super().__init__(dataset, batchify_fn=batchify_fn, **options)
+            batchify_fn = CastLabels(batchify_fn, dtype_name(dtype), name)
+        options = {key: given[key] for key in _OPTIONS}
+        super().__init__(transformed(images, chain), batchify_fn=batchify_fn, **options)
 
     def __iter__(self) -> Iterator[Any]:
         batches = super().__iter__()
@@ -483,24 +499,8 @@ thread_pool, timeout, try_nopython
         try_nopython: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        name = type(self).__name__
-        augmenter = _chain(name, aug_list, create_image_augment, data_shape, kwargs)
-        images = _images(name, path_imgrec, path_imglist, path_root, imglist, num_parts, part_index)
-        options = {
-            "batch_size": batch_size,
-            "shuffle": shuffle,
-            "sampler": sampler,
-            "last_batch": last_batch,
-            "batch_sampler": batch_sampler,
-            "num_workers": num_workers,
-            "pin_memory": pin_memory,
-            "pin_device_id": pin_device_id,
-            "prefetch": prefetch,
-            "thread_pool": thread_pool,
-            "timeout": timeout,
-            "try_nopython": try_nopython,
-        }
-        super().__init__(images.transform_first(augmenter), dtype, batchify_fn, options)
+        given = locals()
+        super().__init__(given, create_image_augment, lambda images, chain: images.transform_first(chain), batchify_fn)
 
 
 class ImageBboxDataLoader(_ImageLoader):
@@ -577,23 +577,11 @@ thread_pool, timeout, try_nopython
         try_nopython: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        name = type(self).__name__
-        augmenter = _chain(name, aug_list, create_bbox_augment, data_shape, kwargs)
-        images = _images(name, path_imgrec, path_imglist, path_root, imglist, num_parts, part_index)
-        both = Sequential()
-        both.add(BboxLabelTransform(coord_normalized), augmenter)
-        options = {
-            "batch_size": batch_size,
-            "shuffle": shuffle,
-            "sampler": sampler,
-            "last_batch": last_batch,
-            "batch_sampler": batch_sampler,
-            "num_workers": num_workers,
-            "pin_memory": pin_memory,
-            "pin_device_id": pin_device_id,
-            "prefetch": prefetch,
-            "thread_pool": thread_pool,
-            "timeout": timeout,
-            "try_nopython": try_nopython,
-        }
-        super().__init__(images.transform(both), dtype, batchify_fn or Group(Stack(), Pad(val=-1)), options)
+        given = locals()
+
+        def transformed(images: Dataset, chain: Block) -> Dataset:
+            both = Sequential()
+            both.add(BboxLabelTransform(coord_normalized), chain)
+            return images.transform(both)
+
+        super().__init__(given, create_bbox_augment, transformed, batchify_fn or Group(Stack(), Pad(val=-1)))

@@ -43,6 +43,11 @@ def _pair(name: str, what: str, size: Sequence[float]) -> tuple[float, float]:
     return size[0], size[1]
 
 
+def _is_single(box: Any) -> bool:
+    """Whether it is one rectangle, a tuple or list of 4 numbers."""
+    return isinstance(box, tuple | list) and len(box) == 4 and not isinstance(box[0], tuple | list)
+
+
 def bbox_crop(
     bbox: Any, crop_box: Sequence[float | None] | None = None, allow_outside_center: bool = True
 ) -> onp.ndarray:
@@ -239,7 +244,7 @@ def bbox_xywh_to_xyxy(xywh: Any) -> Any:
     >>> mx.gluon.contrib.data.vision.transforms.bbox.utils.bbox_xywh_to_xyxy((10, 20, 5, 1))
     (10, 20, 14, 20)
     """
-    if isinstance(xywh, tuple | list) and len(xywh) == 4 and not isinstance(xywh[0], tuple | list):
+    if _is_single(xywh):
         x, y, width, height = xywh
         return x, y, x + max(width - 1, 0), y + max(height - 1, 0)
     rows = _rows("bbox_xywh_to_xyxy", xywh)
@@ -269,7 +274,7 @@ def bbox_xyxy_to_xywh(xyxy: Any) -> Any:
     >>> mx.gluon.contrib.data.vision.transforms.bbox.utils.bbox_xyxy_to_xywh((10, 20, 14, 20))
     (10, 20, 5, 1)
     """
-    if isinstance(xyxy, tuple | list) and len(xyxy) == 4 and not isinstance(xyxy[0], tuple | list):
+    if _is_single(xyxy):
         xmin, ymin, xmax, ymax = xyxy
         return xmin, ymin, xmax - xmin + 1, ymax - ymin + 1
     rows = _rows("bbox_xyxy_to_xywh", xyxy)
@@ -301,7 +306,7 @@ def bbox_clip_xyxy(xyxy: Any, width: float, height: float) -> Any:
     >>> mx.gluon.contrib.data.vision.transforms.bbox.utils.bbox_clip_xyxy((-2, 3, 14, 20), 10, 40)
     (0, 3, 9, 20)
     """
-    if isinstance(xyxy, tuple | list) and len(xyxy) == 4 and not isinstance(xyxy[0], tuple | list):
+    if _is_single(xyxy):
         return tuple(min(max(c, 0), max(size - 1, 0)) for c, size in zip(xyxy, 2 * (width, height), strict=True))
     rows = _rows("bbox_clip_xyxy", xyxy)
     last = onp.array([max(size - 1, 0) for size in 2 * (width, height)])
