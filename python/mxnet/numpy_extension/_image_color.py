@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as onp
 from numpy.typing import ArrayLike
 
 from mxnet import _core
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 _np = _core.namespaces["numpy"]
+_FLOAT32, _FLOAT64 = onp.dtype("float32"), onp.dtype("float64")
 
 # Brightness of red, green and blue: ITU-R BT.601.
 _LUMA = (0.299, 0.587, 0.114)
@@ -105,7 +107,7 @@ def normalize(
     if x.ndim not in (3, 4):
         raise ValueError(f"image.normalize: `data` must have axes (c, h, w) or (n, c, h, w), found shape {x.shape}")
     channels = x.shape[-3]
-    columns = []
+    columns: list[ndarray | float] = []
     for name, given in (("mean", mean), ("std", std)):
         numbers = (float(given),) * channels if isinstance(given, int | float) else tuple(given)
         numbers = numbers * channels if len(numbers) == 1 else numbers[:channels]
@@ -114,8 +116,11 @@ def normalize(
                 f"image.normalize: `{name}` must be one number or one for each of {channels} channels, and a "
                 f"deviation is not zero, found {given}"
             )
-        columns.append(_row(numbers, x).reshape(-1, 1, 1))
-    return (x - columns[0]) / columns[1]
+        # One number for all channels is rounded to the dtype of `x` by the operator, as an array of numbers is here.
+        is_one = len(set(numbers)) == 1 and x.dtype in (_FLOAT32, _FLOAT64)
+        columns.append(numbers[0] if is_one else _row(numbers, x).reshape(-1, 1, 1))
+    result: ndarray = (x - columns[0]) / columns[1]
+    return result
 
 
 def brightness_by(x: ndarray, factor: ndarray) -> ndarray:

@@ -632,11 +632,13 @@ class Block:
         return any(p.default is p.empty and p.kind not in kinds for p in parameters)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for pre_hook in list(self._forward_pre_hooks.values()):
-            pre_hook(self, args)
+        if self._forward_pre_hooks:
+            for pre_hook in list(self._forward_pre_hooks.values()):
+                pre_hook(self, args)
         out = self.forward(*args, **kwargs)
-        for hook in list(self._forward_hooks.values()):
-            hook(self, args, out)
+        if self._forward_hooks:
+            for hook in list(self._forward_hooks.values()):
+                hook(self, args, out)
         return out
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
