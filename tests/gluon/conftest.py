@@ -11,10 +11,13 @@ from mxnet.gluon import HybridBlock
 # Files whose tests call blocks.
 TWICE = {
     "test_against_references",
+    "test_bbox_transforms",
     "test_block",
     "test_block_features",
     "test_checkpoint",
     "test_conv_rnn",
+    "test_data_vision_files",
+    "test_demo",
     "test_estimator",
     "test_estimator_tasks",
     "test_layer_options",
@@ -23,10 +26,13 @@ TWICE = {
     "test_mended",
     "test_model_zoo",
     "test_model_zoo_text",
+    "test_older_names",
     "test_parameter",
     "test_rnn",
     "test_stale_gradients",
+    "test_stochastic_block",
     "test_trainer",
+    "test_transformation",
 }
 
 # Tests that run operator by operator only.

@@ -109,7 +109,8 @@ def normalize(
     channels = x.shape[-3]
     columns: list[ndarray | float] = []
     for name, given in (("mean", mean), ("std", std)):
-        numbers = (float(given),) * channels if isinstance(given, int | float) else tuple(given)
+        several = (given,) * channels if isinstance(given, int | float) else given
+        numbers = tuple(float(number) for number in several)
         numbers = numbers * channels if len(numbers) == 1 else numbers[:channels]
         if len(numbers) != channels or (name == "std" and 0 in numbers):
             raise ValueError(
