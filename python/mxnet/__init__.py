@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mxnet import numpy_extension as numpy_extension
     from mxnet import operator as operator
     from mxnet import optimizer as optimizer
+    from mxnet import profiler as profiler
     from mxnet import ragged as ragged
     from mxnet import random as random
     from mxnet import recordio as recordio
@@ -102,6 +103,7 @@ _MODULES = {
     "numpy_extension": "mxnet.numpy_extension",
     "operator": "mxnet.operator",
     "optimizer": "mxnet.optimizer",
+    "profiler": "mxnet.profiler",
     "ragged": "mxnet.ragged",
     "random": "mxnet.random",
     "recordio": "mxnet.recordio",

@@ -308,6 +308,50 @@ def test_settings_are_read_written_and_listed(lib: Library) -> None:
         lib.check(lib.c.mx_config_set(b"speed", b"1"))
 
 
+def test_the_profiler_records_operators_and_events_of_the_program(lib: Library, tmp_path: Path) -> None:
+    file = str(tmp_path / "profile.json").encode()
+    lib.check(lib.c.mx_profiler_configure(file, b"operators, memory"))
+    assert lib.text("mx_config_get", b"profiler_filename") == file.decode()
+    x = lib.array(X)
+    lib.check(lib.c.mx_profiler_start())
+    lib.check(lib.c.mx_profiler_range_begin(b"work", b"outer"))
+    lib.check(lib.c.mx_profiler_scope_begin(b"layer"))
+    [y] = lib.invoke("exp", Array(x))
+    lib.check(lib.c.mx_profiler_scope_end())
+    lib.check(lib.c.mx_profiler_pause(1))
+    [z] = lib.invoke("log", Array(x))
+    lib.check(lib.c.mx_profiler_pause(0))
+    lib.check(lib.c.mx_profiler_range_end())
+    lib.check(lib.c.mx_profiler_counter(b"work", b"rows", ctypes.c_int64(-2)))
+    lib.check(lib.c.mx_profiler_marker(b"work", b"here", b"thread"))
+    lib.check(lib.c.mx_profiler_stop())
+    lib.check(lib.c.mx_profiler_dump(1))
+    events = json.loads(Path(file.decode()).read_text())["traceEvents"]
+    by_name = {event["name"]: event for event in events}
+    assert by_name["exp"]["args"]["scope"] == "layer:"
+    assert by_name["exp"]["args"]["outputs"] == [{"shape": [2, 3], "dtype": "float32"}]
+    assert by_name["outer"]["dur"] >= by_name["exp"]["dur"]
+    assert by_name["rows"]["args"] == {"value": -2}
+    assert by_name["here"]["s"] == "t"
+    assert "log" not in by_name
+    order = (b"json", b"count", ctypes.c_int32(0))
+    statistics = json.loads(lib.text("mx_profiler_summary", *order, ctypes.c_int32(1)))
+    assert statistics["Time"]["operator"]["exp"]["Count"] == 1
+    assert "exp" not in lib.text("mx_profiler_summary", None, None, ctypes.c_int32(0), ctypes.c_int32(0))
+    for call, message in [
+        (lambda: lib.c.mx_profiler_configure(file, b"everything"), "operators, graphs, memory, calls or all"),
+        (lambda: lib.c.mx_profiler_configure(None, b"all"), "`filename` is null"),
+        (lambda: lib.c.mx_profiler_marker(b"work", b"here", b"planet"), "not 'planet'"),
+        (lambda: lib.c.mx_profiler_range_end(), "no open range"),
+        (lambda: lib.c.mx_profiler_scope_end(), "no open scope"),
+        (lambda: lib.text("mx_profiler_summary", b"xml", *order[1:], ctypes.c_int32(0)), "not 'xml'"),
+    ]:
+        with pytest.raises(Failed, match=message):
+            lib.check(call())
+    for handle in (x, y, z):
+        lib.free(handle)
+
+
 def test_wrong_arguments_name_operator_and_argument(lib: Library) -> None:
     x = Array(lib.array(X))
     for status, message, op, operands, named in [

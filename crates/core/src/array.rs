@@ -10,6 +10,7 @@ use mxnet_tensor::{DType, Device, Kind, Layout, Scalar, Source, Storage, Tensor,
 use crate::Outputs;
 use crate::autograd::Node;
 use crate::error::{Error, Result, Tuple};
+use crate::profiler;
 
 /// An n-dimensional array on one device. Cloning shares the elements.
 #[derive(Clone)]
@@ -443,11 +444,16 @@ impl Array {
     fn wait(&self, access: Access) -> Result<()> {
         self.check_values()?;
         count_look();
-        Ok(engine().wait_for(
+        let waited = profiler::wait_began();
+        let result = engine().wait_for(
             self.tensor.storage().var(),
             access,
             &mut crate::interrupt::is_requested,
-        )?)
+        );
+        if let Some(waited) = waited {
+            profiler::wait_ended(waited, "wait");
+        }
+        Ok(result?)
     }
 }
 

@@ -3,14 +3,16 @@
 //! The environment variable `MXNET_<NAME>` gives a setting its first value. The environment is read once: by [`load`], or when a setting is first
 //! read.
 
+use std::collections::BTreeSet;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use mxnet_engine::{Mode, engine};
 use mxnet_tensor::{Promotion, memory, promotion, set_promotion};
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
-use crate::{blas, call_site, plan};
+use crate::{blas, call_site, plan, profiler};
 
 /// The value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub enum Setting {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// One of the words of the setting.
+    /// One of the words of the setting, or a text.
     Word(&'static str),
 }
 
@@ -32,6 +34,8 @@ pub enum Kind {
     Int(i64, i64),
     /// One of these words.
     Word(&'static [&'static str]),
+    /// Any text that is not empty.
+    Text,
 }
 
 /// Where the value of a setting comes from.
@@ -120,6 +124,7 @@ impl Key {
             (Kind::Bool, Setting::Bool(_)) => {}
             (Kind::Int(least, most), Setting::Int(n)) if (least..=most).contains(&n) => {}
             (Kind::Word(words), Setting::Word(word)) if words.contains(&word) => {}
+            (Kind::Text, Setting::Word(text)) if !text.is_empty() => {}
             (_, Setting::Bool(x)) => return Err(wrong(x.to_string())),
             (_, Setting::Int(x)) => return Err(wrong(x.to_string())),
             (_, Setting::Word(x)) => return Err(wrong(format!("'{x}'"))),
@@ -149,6 +154,7 @@ impl Key {
                 let word = words.iter().find(|word| **word == text);
                 word.map(|word| Setting::Word(word))
             }
+            Kind::Text => (!text.is_empty()).then(|| Setting::Word(kept(text))),
         };
         found.ok_or_else(|| self.wrong(&format!("'{text}'")))
     }
@@ -160,10 +166,33 @@ impl Key {
             Kind::Bool => "true or false".to_owned(),
             Kind::Int(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Word(words) => format!("one of {}", words.join(", ")),
+            Kind::Text => "a text that is not empty".to_owned(),
         };
         let problem = format!("`{}` must be {required}, not {found}", self.name);
         Error::value("config", problem)
     }
+}
+
+/// The text, kept as long as the process lives. Each text is kept once.
+fn kept(text: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock();
+    if let Some(found) = kept.get(text) {
+        return found;
+    }
+    let text: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    kept.insert(text);
+    text
+}
+
+/// A switch of what the profiler records.
+const fn profile(
+    name: &'static str,
+    doc: &'static str,
+    read: fn() -> Setting,
+    write: fn(Setting),
+) -> Key {
+    Key::new(name, doc, Kind::Bool, read, write)
 }
 
 const MODES: &[&str] = &["adaptive", "async", "sync"];
@@ -183,7 +212,7 @@ pub fn kernel_cache_is_on() -> bool {
     KERNEL_CACHE.load(Ordering::Relaxed)
 }
 
-static KEYS: [Key; 9] = [
+static KEYS: [Key; 19] = [
     Key::new(
         "engine_mode",
         "How operations run: 'adaptive' runs cheap ones at the call and queues the others, 'async' queues all, 'sync' runs all at the call.",
@@ -288,6 +317,85 @@ static KEYS: [Key; 9] = [
             |_| {},
         )
     },
+    profile(
+        "profiler_operators",
+        "Whether the profiler records operators that run one by one.",
+        || Setting::Bool(profiler::settings().profile.operators),
+        |value| profiler::configure(|to| to.profile.operators = value == Setting::Bool(true)),
+    ),
+    profile(
+        "profiler_graphs",
+        "Whether the profiler records runs of compiled graphs, and their nodes.",
+        || Setting::Bool(profiler::settings().profile.graphs),
+        |value| profiler::configure(|to| to.profile.graphs = value == Setting::Bool(true)),
+    ),
+    profile(
+        "profiler_memory",
+        "Whether the profiler records the memory in use after each operator.",
+        || Setting::Bool(profiler::settings().profile.memory),
+        |value| profiler::configure(|to| to.profile.memory = value == Setting::Bool(true)),
+    ),
+    profile(
+        "profiler_calls",
+        "Whether the profiler records calls and waits, as the calling thread sees them.",
+        || Setting::Bool(profiler::settings().profile.calls),
+        |value| profiler::configure(|to| to.profile.calls = value == Setting::Bool(true)),
+    ),
+    profile(
+        "profiler_aggregate_stats",
+        "Whether `mx.profiler.dumps` has statistics.",
+        || Setting::Bool(profiler::settings().aggregate_stats),
+        |value| profiler::configure(|to| to.aggregate_stats = value == Setting::Bool(true)),
+    ),
+    profile(
+        "profiler_continuous_dump",
+        "Whether the profiler writes its file from time to time while it runs.",
+        || Setting::Bool(profiler::settings().continuous_dump),
+        |value| profiler::configure(|to| to.continuous_dump = value == Setting::Bool(true)),
+    ),
+    Key::new(
+        "profiler_dump_period_ms",
+        "Milliseconds between two writes of the profiler's file, if it is written from time to time.",
+        Kind::Int(1, 1 << 40),
+        || Setting::Int(profiler::settings().dump_period_ms as i64),
+        |value| {
+            if let Setting::Int(n) = value {
+                profiler::configure(|to| to.dump_period_ms = n as u64);
+            }
+        },
+    ),
+    Key::new(
+        "profiler_buffer_bytes",
+        "Limit for the events that the profiler keeps for its trace. Later ones are counted in the statistics only.",
+        Kind::Int(1 << 16, i64::MAX),
+        || Setting::Int(profiler::settings().buffer_bytes as i64),
+        |value| {
+            if let Setting::Int(n) = value {
+                profiler::configure(|to| to.buffer_bytes = n as usize);
+            }
+        },
+    ),
+    Key::new(
+        "profiler_filename",
+        "The file that the profiler writes.",
+        Kind::Text,
+        || Setting::Word(kept(&profiler::settings().filename)),
+        |value| {
+            if let Setting::Word(text) = value {
+                profiler::configure(|to| to.filename = text.into());
+            }
+        },
+    ),
+    // After its other settings, so that these apply when the environment starts it.
+    profile(
+        "profiler",
+        "Whether the profiler runs. If the environment starts it, the program writes its file at the end.",
+        || Setting::Bool(profiler::is_running()),
+        |value| match value {
+            Setting::Bool(true) => profiler::start(),
+            _ => profiler::stop(),
+        },
+    ),
 ];
 
 static LOADED: Once = Once::new();
@@ -358,6 +466,7 @@ mod tests {
         assert_eq!(threads.parse(" 3 ")?, Setting::Int(3));
         assert_eq!(key("plan_cache")?.parse("off")?, Setting::Bool(false));
         assert!(key("engine_mode")?.parse("fast").is_err());
+        assert!(key("profiler_filename")?.parse(" ").is_err());
         Ok(())
     }
 }

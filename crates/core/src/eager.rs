@@ -20,7 +20,9 @@ use crate::opdef::{Beyond, Cpu, EagerBody, Inferred, Known, OpDef, Rng, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
 use crate::types::{self, Types};
-use crate::{Array, Outputs, cpu, creation, device_kernels, interrupt, memory_order, mode};
+use crate::{
+    Array, Outputs, cpu, creation, device_kernels, interrupt, memory_order, mode, profiler,
+};
 
 pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
 pub use crate::out_arrays::into_outs;
@@ -53,6 +55,15 @@ pub(crate) fn run_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
 
 /// Executes a call of an operator that has no kernel.
 fn run_body(call: &Call) -> Result<Outputs> {
+    let watch = profiler::watch_body(call);
+    let result = run_body_unwatched(call);
+    if let (Some(watch), Ok(outputs)) = (watch, &result) {
+        watch.ran(call, outputs);
+    }
+    result
+}
+
+fn run_body_unwatched(call: &Call) -> Result<Outputs> {
     let is_shared = |x: &&Array| x.tensor().storage().is_shared_while_held();
     if !call.op.positions.is_empty()
         && call.inputs.iter().flatten().any(is_shared)

@@ -8,7 +8,7 @@ use crate::context::CallCx;
 use crate::error::{Error, Result};
 use crate::mode::{self, Flags};
 use crate::opdef::OpDef;
-use crate::{Array, Outputs, autograd, eager, fp_errors};
+use crate::{Array, Outputs, autograd, eager, fp_errors, profiler};
 
 /// One call of an operator.
 #[derive(Clone, Copy)]
@@ -155,7 +155,7 @@ pub fn dispatch(call: &Call) -> Result<Outputs> {
 #[inline]
 pub fn dispatch_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
     let flags = Flags::current();
-    let result = if flags.is_unobserved() {
+    let result = if flags.runs_at_once() {
         eager::run_into(call, outputs)
     } else {
         intercepted(call, flags, outputs)
@@ -166,12 +166,25 @@ pub fn dispatch_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
 /// Executes a call that is recorded, watched or intercepted.
 #[inline(never)]
 fn intercepted(call: &Call, flags: Flags, outputs: &mut Outputs) -> Result<()> {
+    if flags.profiles_calls()
+        && let Some(watch) = profiler::watch_call()
+    {
+        let result = unwatched(call, flags, outputs);
+        watch.ended(call);
+        return result;
+    }
+    unwatched(call, flags, outputs)
+}
+
+fn unwatched(call: &Call, flags: Flags, outputs: &mut Outputs) -> Result<()> {
     if flags.is_watching() {
         *outputs = fp_errors::watched(call)?;
     } else if flags.is_stacked() {
         *outputs = mode::call_top(call)?;
-    } else {
+    } else if flags.is_recording() {
         autograd::record(call, outputs)?;
+    } else {
+        eager::run_into(call, outputs)?;
     }
     Ok(())
 }

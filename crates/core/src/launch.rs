@@ -15,6 +15,7 @@ use crate::cpu;
 use crate::error::{Error, Result};
 use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, OpDef, Rng};
+use crate::profiler::{self, Pending};
 use crate::rng::reserve;
 
 /// The engine's thread pool as the [`Threads`](mxnet_kernels::Threads) of kernels.
@@ -99,6 +100,7 @@ pub fn launch(
         if let Some(guard) = granted
             && guard.poison().is_none()
         {
+            let watch = profiler::watch();
             let run = || match kernel {
                 // Loops need only the addresses, not a `KernelCx`.
                 Kernel::Map { loops, params, .. } if call.op.refuses.is_none() => {
@@ -112,14 +114,21 @@ pub fn launch(
                 }
                 kernel => run_inline(call, kernel, outputs, rng, device, None),
             };
-            return caught(call.op.name, run);
+            let result = caught(call.op.name, run);
+            if let Some(watch) = watch {
+                watch.ran(call, outputs, fresh);
+            }
+            return result;
         }
     }
     let queued = owned(call, kernel, outputs, rng, device);
     let kernel = kernel.clone();
+    let pending = profiler::watch().map(|watch| watch.pending(call, outputs, fresh));
     let run = move || {
-        queued.run(&Pool, None, |work| {
-            catch_out_of_memory(work.op.name, || execute(&kernel, work))
+        Pending::run(pending, || {
+            queued.run(&Pool, None, |work| {
+                catch_out_of_memory(work.op.name, || execute(&kernel, work))
+            })
         })
     };
     let (uses, bytes) = uses_of(call, outputs, &writes, fresh);
@@ -199,10 +208,17 @@ fn launch_on(
         let reads = reads.iter().map(|&var| (var, Access::Read));
         let uses: SmallVec<[(&Var, Access); 8]> = reads.chain(writes.iter().copied()).collect();
         let run = || run_inline(call, kernel, outputs, rng, device, Some(stream));
-        return on_stream(stream, &uses, || caught(call.op.name, run));
+        let watch = profiler::watch();
+        let result = on_stream(stream, &uses, || caught(call.op.name, run));
+        if let Some(watch) = watch {
+            await_stream(stream);
+            watch.ran(call, outputs, fresh);
+        }
+        return result;
     }
     let queued = owned(call, kernel, outputs, rng, device);
     let kernel = kernel.clone();
+    let pending = profiler::watch().map(|watch| watch.pending(call, outputs, fresh));
     let (uses, bytes) = uses_of(call, outputs, &written, fresh);
     let used = uses.clone();
     let run = move || {
@@ -211,8 +227,15 @@ fn launch_on(
             .ok_or_else(|| Error::device(queued.op.name, "its stream is gone"))?;
         let uses: SmallVec<[(&Var, Access); 8]> =
             used.iter().map(|(x, access)| (x.var(), *access)).collect();
-        on_stream(&*stream, &uses, || {
-            queued.run(&Pool, Some(&*stream), |work| execute(&kernel, work))
+        let is_watched = pending.is_some();
+        Pending::run(pending, || {
+            let result = on_stream(&*stream, &uses, || {
+                queued.run(&Pool, Some(&*stream), |work| execute(&kernel, work))
+            });
+            if is_watched {
+                await_stream(&*stream);
+            }
+            result
         })
     };
     let (op, _) = queued_op(call, outputs, uses, bytes, 0, run);
@@ -239,6 +262,12 @@ fn on_stream(
         var.record_event(event.clone(), *access);
     }
     result
+}
+
+/// Waits until a stream has done its work, so that the profiler sees how long it takes. The variables keep a failure for their readers.
+#[cold]
+fn await_stream(stream: &dyn Stream) {
+    let _ = stream.record().wait();
 }
 
 /// Whether output `i` is new and nobody else uses it.

@@ -34,6 +34,7 @@ pub mod mode;
 pub mod opdef;
 mod out_arrays;
 pub mod plan;
+pub mod profiler;
 pub mod read;
 pub mod registry;
 pub mod rng;

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use mxnet_tensor::Device;
 
@@ -14,25 +14,28 @@ use crate::error::Result;
 use crate::invoke::Call;
 use crate::{Array, Outputs};
 
-const RECORDING: u8 = 1;
-const TRAINING: u8 = 2;
-const STACKED: u8 = 4;
-const WATCHING: u8 = 8;
-const EXPANDED: u8 = 16;
-const NO_FAST_PATH: u8 = 32;
-const TASKS: u8 = 64;
-const SCOPED: u8 = 128;
+const RECORDING: u16 = 1;
+const TRAINING: u16 = 2;
+const STACKED: u16 = 4;
+const WATCHING: u16 = 8;
+const EXPANDED: u16 = 16;
+const NO_FAST_PATH: u16 = 32;
+const TASKS: u16 = 64;
+const SCOPED: u16 = 128;
+const PROFILED: u16 = 256;
+const CALLS_PROFILED: u16 = 512;
 /// The flags that [`set_recording`] and [`set_training`] change.
-const MODES: u8 = RECORDING | TRAINING;
+const MODES: u16 = RECORDING | TRAINING;
 
-/// [`NO_FAST_PATH`] if the fast path for elements and indexing is switched off for all threads, else 0.
-static FAST_PATH_SWITCH: AtomicU8 = AtomicU8::new(0);
+/// Flags of all threads: [`NO_FAST_PATH`] if the fast path for elements and indexing is switched off; [`PROFILED`] and [`CALLS_PROFILED`] while the
+/// profiler records operators and calls.
+static PROCESS_FLAGS: AtomicU16 = AtomicU16::new(0);
 
 thread_local! {
     static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
-    static FLAGS: Cell<u8> = const { Cell::new(0) };
+    static FLAGS: Cell<u16> = const { Cell::new(0) };
     /// The modes of tasks without modes of their own, while [`TASKS`] is set.
-    static TASKLESS_MODES: Cell<u8> = const { Cell::new(0) };
+    static TASKLESS_MODES: Cell<u16> = const { Cell::new(0) };
     /// Number of open blocks in which tasks have changed their modes.
     static NUM_TASK_BLOCKS: Cell<usize> = const { Cell::new(0) };
     static STACK: RefCell<Vec<Rc<dyn Interpreter>>> = const { RefCell::new(Vec::new()) };
@@ -146,7 +149,7 @@ pub fn stand_in(x: &Array) -> Result<Option<Array>> {
 
 /// Execution modes of the current thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// The current thread's flags.
@@ -158,7 +161,7 @@ impl Flags {
         } else {
             of_task(flags)
         };
-        Flags(flags | FAST_PATH_SWITCH.load(Ordering::Relaxed))
+        Flags(flags | PROCESS_FLAGS.load(Ordering::Relaxed))
     }
 
     /// True unless calls are recorded, watched or intercepted: the call can be executed at once.
@@ -167,16 +170,34 @@ impl Flags {
         self.0 & (RECORDING | STACKED | WATCHING) == 0
     }
 
-    /// Whether the fast path for elements and indexing may be used: it is not switched off, and calls are neither recorded, watched nor intercepted.
+    /// Whether a call is executed at once: it is unobserved, and the profiler does not record calls.
+    #[inline]
+    pub(crate) fn runs_at_once(self) -> bool {
+        self.0 & (RECORDING | STACKED | WATCHING | CALLS_PROFILED) == 0
+    }
+
+    /// Whether the profiler records operators, so that there are no fast paths beside them.
+    #[inline]
+    pub fn is_profiled(self) -> bool {
+        self.0 & PROFILED != 0
+    }
+
+    /// Whether the profiler records calls.
+    #[inline]
+    pub(crate) fn profiles_calls(self) -> bool {
+        self.0 & CALLS_PROFILED != 0
+    }
+
+    /// Whether the fast path for elements and indexing may be used: it is not switched off, and calls are neither recorded, watched, intercepted nor profiled.
     #[inline]
     pub fn allows_fast_path(self) -> bool {
-        self.0 & (RECORDING | STACKED | WATCHING | NO_FAST_PATH) == 0
+        self.0 & (RECORDING | STACKED | WATCHING | NO_FAST_PATH | PROFILED) == 0
     }
 
     /// As [`Flags::allows_fast_path`], for functions that only move elements: these may be watched, because they make no floating-point errors.
     #[inline]
     pub fn allows_copies(self) -> bool {
-        self.0 & (RECORDING | STACKED | NO_FAST_PATH) == 0
+        self.0 & (RECORDING | STACKED | NO_FAST_PATH | PROFILED) == 0
     }
 
     /// Whether calls are recorded for differentiation.
@@ -239,7 +260,21 @@ pub(crate) fn set_watching(on: bool) -> bool {
 /// Switches the fast path for elements and indexing on or off for all threads. Returns the previous value. Without it every read and write of
 /// elements is a call of an operator.
 pub fn set_element_path(is_open: bool) -> bool {
-    FAST_PATH_SWITCH.swap(if is_open { 0 } else { NO_FAST_PATH }, Ordering::Relaxed) == 0
+    set_of_process(NO_FAST_PATH, !is_open) & NO_FAST_PATH == 0
+}
+
+/// Sets a flag of all threads. Returns the flags before.
+fn set_of_process(bit: u16, on: bool) -> u16 {
+    match on {
+        true => PROCESS_FLAGS.fetch_or(bit, Ordering::Relaxed),
+        false => PROCESS_FLAGS.fetch_and(!bit, Ordering::Relaxed),
+    }
+}
+
+/// Sets whether the profiler records operators, and calls.
+pub(crate) fn set_profiled(operators: bool, calls: bool) {
+    set_of_process(PROFILED, operators);
+    set_of_process(CALLS_PROFILED, calls);
 }
 
 /// Returns recording and training mode of the running task; `None` if it has no modes of its own.
@@ -283,14 +318,14 @@ pub fn is_scoped() -> bool {
 }
 
 /// The flags of these modes.
-fn bits(recording: bool, training: bool) -> u8 {
-    (u8::from(recording) * RECORDING) | (u8::from(training) * TRAINING)
+fn bits(recording: bool, training: bool) -> u16 {
+    (u16::from(recording) * RECORDING) | (u16::from(training) * TRAINING)
 }
 
 /// The flags with the modes of the running task.
 #[cold]
 #[inline(never)]
-fn of_task(flags: u8) -> u8 {
+fn of_task(flags: u16) -> u16 {
     let modes = match TASK_MODES.get().and_then(|ask| ask()) {
         Some((recording, training)) => bits(recording, training),
         None => TASKLESS_MODES.get(),
@@ -310,8 +345,8 @@ pub fn is_training() -> bool {
     Flags::current().is_training()
 }
 
-fn set(bit: u8, on: bool) -> bool {
-    let with = |flags: u8| if on { flags | bit } else { flags & !bit };
+fn set(bit: u16, on: bool) -> bool {
+    let with = |flags: u16| if on { flags | bit } else { flags & !bit };
     let old = FLAGS.get();
     FLAGS.set(with(old));
     if old & TASKS != 0 && bit & MODES != 0 {
@@ -323,7 +358,7 @@ fn set(bit: u8, on: bool) -> bool {
 /// Restores recording and training mode when dropped.
 #[must_use]
 pub struct Scope {
-    before: u8,
+    before: u16,
 }
 
 impl Scope {
@@ -336,7 +371,7 @@ impl Scope {
         }
     }
 
-    const RESTORED: u8 = MODES | TASKS | SCOPED;
+    const RESTORED: u16 = MODES | TASKS | SCOPED;
 }
 
 impl Drop for Scope {
@@ -463,7 +498,7 @@ fn expanded<R>(body: impl FnOnce() -> R) -> R {
 }
 
 /// Restores a flag of the thread when dropped.
-struct RestoreFlag(u8, bool);
+struct RestoreFlag(u16, bool);
 
 impl Drop for RestoreFlag {
     fn drop(&mut self) {

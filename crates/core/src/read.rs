@@ -10,7 +10,7 @@ use crate::array::{Element, count_look};
 use crate::error::{Error, Result};
 use crate::launch::Pool;
 use crate::mode::{Scope, is_training};
-use crate::{Array, cpu, interrupt, mode};
+use crate::{Array, cpu, interrupt, mode, profiler};
 
 /// What is copied between two looks whether to stop: some 10 ms.
 const TILE_BYTES: usize = 32 << 20;
@@ -255,5 +255,10 @@ pub fn read_all<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<ReadG
         }
         vars.push(x.tensor().storage().var());
     }
-    Ok(engine().read(&vars, &mut crate::interrupt::is_requested)?)
+    let waited = profiler::wait_began();
+    let held = engine().read(&vars, &mut crate::interrupt::is_requested);
+    if let Some(waited) = waited {
+        profiler::wait_ended(waited, "wait");
+    }
+    Ok(held?)
 }

@@ -64,6 +64,25 @@ mod gate {
 
 pub(crate) use gate::enter;
 
+/// Keeps `fork` out while it lives.
+#[cfg(not(loom))]
+pub struct ForkGate(#[expect(dead_code, reason = "held")] std::sync::RwLockReadGuard<'static, ()>);
+
+/// Keeps `fork` out of a short section that holds locks which a child would need. The section must not use the engine, nor enter another one.
+#[cfg(not(loom))]
+pub fn hold_off_fork() -> ForkGate {
+    ForkGate(gate::enter())
+}
+
+#[cfg(not(loom))]
+static IN_CHILD: std::sync::OnceLock<fn()> = std::sync::OnceLock::new();
+
+/// Installs a function that runs in each forked child, after the engine is ready there. If one is installed already, that one stays.
+#[cfg(not(loom))]
+pub fn at_fork_in_child(hook: fn()) {
+    let _ = IN_CHILD.set(hook);
+}
+
 #[cfg(loom)]
 pub use gate::set_gate;
 
@@ -245,6 +264,9 @@ mod handlers {
         }
         extern "C" fn child() {
             crate::engine().after_fork_child();
+            if let Some(hook) = super::IN_CHILD.get() {
+                hook();
+            }
         }
         // SAFETY: the three are `extern "C"` functions without arguments that live as long as this library; the library
         // is not unloaded, since its workers run in it.

@@ -32,6 +32,8 @@ pub use engine::engine;
 pub use failure::{Failure, Panicked, WaitError};
 #[cfg(loom)]
 pub use fork::set_gate;
+#[cfg(not(loom))]
+pub use fork::{ForkGate, at_fork_in_child, hold_off_fork};
 pub use inline::{Hold, Inline};
 pub use read::{ReadGuard, holds_read_guard};
 pub use schedule::Op;

@@ -1,10 +1,11 @@
 //! Compiles a graph to steps: plans the memory and prepares the kernel of each node once.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mxnet_core::launch::Kernel;
 use mxnet_core::mode::{Scope, is_recording};
 use mxnet_core::plan::Plan;
+use mxnet_core::profiler::{Label, label};
 use mxnet_core::tiles::{ArrayForm, Tiles};
 use mxnet_core::{Array, Call, Cpu, Error, Result, cpu, eager};
 use mxnet_tensor::{DType, Device, DeviceKind, Layout, Storage, Tensor};
@@ -58,10 +59,41 @@ pub(crate) struct Step {
     /// The node that it executes; for a group, its last one.
     pub node: usize,
     pub work: Work,
+    /// The first node of a fused group; else `node`.
+    pub first: usize,
     pub inputs: SmallVec<[TensorRef; 4]>,
     pub outputs: SmallVec<[TensorRef; 2]>,
     /// Copies of the elements that a partial write keeps, done before the step, as byte arrays.
     pub carried: SmallVec<[(TensorRef, TensorRef); 1]>,
+    /// What the profiler calls it.
+    pub name: StepName,
+}
+
+/// The name of a step, made when it is first profiled.
+#[derive(Default)]
+pub(crate) struct StepName(OnceLock<(Label, Label)>);
+
+impl StepName {
+    /// Labels of the names of the step's operators, and of its source line.
+    pub fn labels(&self, step: &Step, nodes: &[Node]) -> (Label, Label) {
+        *self.0.get_or_init(|| {
+            let node = &nodes[step.node];
+            let name = match &step.work {
+                Work::Fused(_) => {
+                    let names: Vec<&str> = nodes[step.first..=step.node]
+                        .iter()
+                        .map(|node| node.op.name)
+                        .collect();
+                    format!("fused({})", names.join(", "))
+                }
+                _ => node.op.name.to_owned(),
+            };
+            (
+                label(&name),
+                label(node.line.as_deref().unwrap_or_default()),
+            )
+        })
+    }
 }
 
 /// The arena of one run, and its tensors.
@@ -260,6 +292,8 @@ impl Builder<'_> {
                 inputs,
                 outputs,
                 carried,
+                first: at,
+                name: StepName::default(),
             },
             cost_ns,
         ))
@@ -298,6 +332,8 @@ impl Builder<'_> {
             inputs,
             outputs,
             carried: SmallVec::new(),
+            first: group.first,
+            name: StepName::default(),
         };
         Ok((step, group.cost_ns))
     }

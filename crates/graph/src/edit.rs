@@ -454,6 +454,8 @@ impl Editor {
             rng_block: 0,
             rng_stream: 0,
             line: None,
+            scope: Default::default(),
+            is_backward: false,
         })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mxnet_core::launch::{self, unordered};
 use mxnet_core::mode::{Scope, is_training};
+use mxnet_core::profiler::{self, Mute, NodeRun, RunWatch};
 use mxnet_core::{
     Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, call_site, cpu, eager,
 };
@@ -49,7 +50,9 @@ impl Executable {
             let drawn = self.graph.draw()?;
             let random = RunDraws::of(&drawn);
             let num_outputs = self.graph.outputs.len();
-            let outputs = (self.graph).call(bindings, num_outputs, Some(&random), true)?;
+            let watch = profiler::watch_run(|| profiler::label(&self.graph.name));
+            let call = || (self.graph).call(bindings, num_outputs, Some(&random), true);
+            let outputs = RunWatch::run(watch.as_ref(), false, 0, call)?;
             return Ok((outputs, drawn));
         }
         let arrays = self.arrays(bindings)?;
@@ -143,10 +146,13 @@ impl Executable {
             0..INLINE_NS => 0,
             cost_ns => cost_ns,
         };
+        let watch = profiler::watch_run(|| profiler::label(&self.graph.name));
+        let fresh_bytes: usize = fresh.iter().map(|storage| storage.len_bytes()).sum();
         if let Some(guard) = engine().try_acquire(&reads, &writes, cost_ns)
             && guard.poison().is_none()
         {
-            return launch::caught("graph", || self.steps(&run));
+            let steps = || launch::caught("graph", || self.steps(&run, watch.as_ref()));
+            return RunWatch::run(watch.as_ref(), false, fresh_bytes, steps);
         }
         let mut uses: SmallVec<[(Arc<dyn Resource>, Access); 4]> = SmallVec::new();
         for x in arrays {
@@ -168,7 +174,8 @@ impl Executable {
         engine().push(Op {
             name: "graph",
             run: Box::new(move || {
-                this.steps(&run).map_err(|error| {
+                let steps = || this.steps(&run, watch.as_ref());
+                RunWatch::run(watch.as_ref(), true, fresh_bytes, steps).map_err(|error| {
                     Failure::new(Box::new(error), issued_by.as_deref().unwrap_or(""))
                 })
             }),
@@ -187,18 +194,18 @@ impl Executable {
     }
 
     /// Runs all steps on this thread.
-    fn steps(&self, run: &Run) -> Result<()> {
+    fn steps(&self, run: &Run, watch: Option<&RunWatch>) -> Result<()> {
         let arena = self.take_arena()?;
-        let result = self.steps_in(&arena, run);
+        let result = self.steps_in(&arena, run, watch);
         let kept = std::mem::take(&mut *arena.kept.lock());
         self.arenas.lock().push(arena);
         drop(kept);
         result
     }
 
-    fn steps_in(&self, arena: &Arena, run: &Run) -> Result<()> {
+    fn steps_in(&self, arena: &Arena, run: &Run, watch: Option<&RunWatch>) -> Result<()> {
         for step in &self.steps {
-            self.step(step, arena, run).map_err(|error| {
+            self.step(step, arena, run, watch).map_err(|error| {
                 let node = &self.graph.nodes[step.node];
                 let error = error.in_op(node.op.name);
                 match &node.line {
@@ -215,7 +222,8 @@ impl Executable {
         Ok(())
     }
 
-    fn step(&self, step: &Step, arena: &Arena, run: &Run) -> Result<()> {
+    fn step(&self, step: &Step, arena: &Arena, run: &Run, watch: Option<&RunWatch>) -> Result<()> {
+        let begin = watch.map_or(0, RunWatch::node_begins);
         for (from, to) in &step.carried {
             copy(found(from, arena, run)?, found(to, arena, run)?)?;
         }
@@ -237,7 +245,7 @@ impl Executable {
                 cpu::fill(output, Scalar::I64(0), &Pool);
             }
         }
-        match &step.work {
+        let result = match &step.work {
             Work::Copy => copy(inputs[0].ok_or_else(unbound)?, outputs[0]),
             Work::Fused(tiles) => {
                 let arrays = outputs
@@ -268,8 +276,38 @@ impl Executable {
                     numbers: 0,
                 },
             ),
-            Work::Call { is_python } => self.call(step, *is_python, arena, &inputs, &outputs),
+            Work::Call { is_python } => {
+                let _mute = Mute::enter();
+                self.call(step, *is_python, arena, &inputs, &outputs)
+            }
+        };
+        if let Some(watch) = watch {
+            self.record(step, watch, begin, &inputs, &outputs);
         }
+        result
+    }
+
+    /// Records a step for the profiler.
+    #[cold]
+    fn record(
+        &self,
+        step: &Step,
+        watch: &RunWatch,
+        begin: u64,
+        inputs: &[Option<&Tensor>],
+        outputs: &[&Tensor],
+    ) {
+        let node = &self.graph.nodes[step.node];
+        let (name, line) = step.name.labels(step, &self.graph.nodes);
+        let run = NodeRun {
+            name,
+            line,
+            scope: node.scope,
+            is_backward: node.is_backward,
+            inputs,
+            outputs,
+        };
+        watch.node_ran(begin, &run);
     }
 
     /// Calls the operator of a step, on arrays that view the tensors and have free variables.

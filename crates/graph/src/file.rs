@@ -366,5 +366,7 @@ fn node(graph: &Graph, json: &Json) -> Result<Node> {
             None => 0,
         },
         line: json.get("line").and_then(Json::as_str).map(Into::into),
+        scope: Default::default(),
+        is_backward: false,
     })
 }

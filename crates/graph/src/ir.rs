@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use mxnet_core::profiler::Label;
 use mxnet_core::{Array, Attrs, Call, OpDef, Value};
 use mxnet_tensor::{DType, Device, Layout, Promotion, Scalar};
 use smallvec::SmallVec;
@@ -107,6 +108,10 @@ pub struct Node {
     pub rng_stream: usize,
     /// The source line of the traced program, if lines are tracked.
     pub line: Option<Arc<str>>,
+    /// The profiler's scope in which it was traced.
+    pub scope: Label,
+    /// Whether a backward pass called it.
+    pub is_backward: bool,
 }
 
 impl Node {

@@ -87,6 +87,8 @@ pub fn partition(
             rng_block: 0,
             rng_stream: 0,
             line: inside.first().and_then(|node| node.line.clone()),
+            scope: inside.first().map(|node| node.scope).unwrap_or_default(),
+            is_backward: inside.iter().all(|node| node.is_backward),
         };
         let found = verify::infer(&work, &node)?;
         let own = &found[..num_results.min(found.len())];

@@ -13,7 +13,7 @@ use mxnet_core::builtins::builtins;
 use mxnet_core::mode::{Interpreter, expand, is_recording, is_training, with_interpreter};
 use mxnet_core::{
     Array, Attrs, Call, Cpu, Error, Known, OpDef, Outputs, Result, Rng, autograd, call_site, eager,
-    fp_errors,
+    fp_errors, profiler,
 };
 use mxnet_tensor::{DType, Device, DeviceKind, Layout, Promotion, Storage, Tensor, promotion};
 use smallvec::SmallVec;
@@ -439,6 +439,8 @@ impl State {
             rng_block: 0,
             rng_stream: 0,
             line: call_site::line(),
+            scope: profiler::current_scope(),
+            is_backward: profiler::is_in_backward(),
         });
         Ok(())
     }
@@ -546,6 +548,8 @@ impl Tracer {
             rng_block: 0,
             rng_stream,
             line: call_site::line(),
+            scope: profiler::current_scope(),
+            is_backward: profiler::is_in_backward(),
         });
         for (i, out) in call.outs.iter().enumerate() {
             let Some(out) = out else { continue };

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! [`Array`] has operators on references and indexing by ranges; [`call`] calls any operator of the registry by name; [`optimizer`] has update rules,
-//! [`random`] random arrays, [`save`] and [`load`] handle files. Everything that can fail returns a [`Result`]. Operators such as `&a * &b` also take
+//! [`random`] random arrays, [`profiler`] shows where the time goes, [`save`] and [`load`] handle files. Everything that can fail returns a [`Result`]. Operators such as `&a * &b` also take
 //! results as operands, so `(&a * &b + &c)?` needs one `?`.
 //!
 //! Features: `image`, `simulated`, `module` and `cuda` are on by default; with `default-features = false` the crate supports the CPU only.
@@ -32,6 +32,7 @@ mod graph_file;
 mod index;
 mod operators;
 pub mod optimizer;
+pub mod profiler;
 pub mod random;
 
 pub use mxnet_core as core;

@@ -14,7 +14,7 @@ use crate::autograd::{GradCx, RowSparse};
 use crate::error::{Error, Result, Tuple};
 use crate::mode::{self, Flags, Scope};
 use crate::opdef::{Grads, Keep};
-use crate::{Array, creation, eager};
+use crate::{Array, creation, eager, profiler};
 
 /// Whether the graph is kept for another pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub fn backward_to(
     train_mode: bool,
 ) -> Result<Vec<Arc<Leaf>>> {
     let _scope = Scope::enter(false, train_mode);
+    let _backward = profiler::BackwardScope::enter();
     let mut pass = Pass::start("backward", heads, head_grads, retain)?;
     let mut found: Vec<(Arc<Leaf>, Cotangent)> = Vec::new();
     pass.run(|node, index, gradient| {
@@ -363,6 +364,7 @@ impl Pass {
         &mut self,
         mut found: impl FnMut(&Arc<Node>, u32, &Cotangent) -> Result<()>,
     ) -> Result<()> {
+        let _backward = profiler::BackwardScope::enter();
         while let Some((_, key)) = self.ready.pop() {
             let Some(Arrived { node, dys }) = self.arrived.remove(&key) else {
                 continue;

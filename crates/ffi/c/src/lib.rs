@@ -16,5 +16,6 @@ pub mod foreign;
 pub mod graph;
 pub mod handles;
 pub mod invoke;
+pub mod profiler;
 pub mod settings;
 pub mod status;

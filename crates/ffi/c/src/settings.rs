@@ -182,6 +182,7 @@ pub unsafe extern "C" fn mx_config_list(
                 Kind::Bool => json!("bool"),
                 Kind::Int(least, most) => json!([least, most]),
                 Kind::Word(words) => json!(words),
+                Kind::Text => json!("text"),
             };
             json!({
                 "name": key.name,

@@ -280,7 +280,8 @@ fn finished(slf: &Bound<'_, PyArray>, array: Array) -> PyResult<Py<PyArray>> {
 #[inline]
 fn is_unrecorded(x: &Array) -> bool {
     let flags = Flags::current();
-    flags.allows_copies() || !flags.is_stacked() && x.entry().is_none() && !x.is_stale()
+    flags.allows_copies()
+        || !flags.is_stacked() && !flags.is_profiled() && x.entry().is_none() && !x.is_stale()
 }
 
 fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {

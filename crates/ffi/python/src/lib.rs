@@ -34,6 +34,7 @@ mod numpy_abi;
 mod once_box;
 mod op_hook;
 mod operators;
+mod profiler;
 mod random;
 mod reading;
 mod registry;
@@ -111,6 +112,12 @@ mod _core {
     #[pymodule_export]
     use crate::op_hook::with_op_hook;
     #[pymodule_export]
+    use crate::profiler::{
+        ProfilerCounter, ProfilerSpan, profiler_dump, profiler_dumps, profiler_enter_block,
+        profiler_leave_block, profiler_mark, profiler_scope, profiler_set_paused,
+        profiler_set_running, profiler_set_scope, profiler_uses_scopes,
+    };
+    #[pymodule_export]
     use crate::random::{GeneratorBase, RandomStream, add_distribution};
     #[pymodule_export]
     use crate::reading::{of_iterator, of_text};
@@ -164,6 +171,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     mxnet::core::interrupt::install(engine::interrupted);
     mxnet::core::call_site::install(engine::running_line);
     mxnet::core::config::load();
+    profiler::register(py)?;
     mxnet::core::mode::install_task_modes(modes::task_modes);
     make_types(py);
     MODULE.set(module.clone().unbind());

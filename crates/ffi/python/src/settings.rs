@@ -129,6 +129,7 @@ pub fn config_keys(py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
             Kind::Bool => ("bool", "True or False".to_owned()),
             Kind::Int(least, most) => ("int", format!("{least} to {most}")),
             Kind::Word(words) => ("str", words.join(", ")),
+            Kind::Text => ("str", "any text".to_owned()),
         };
         (key.name, key.doc, kind, values, key.variable()).into_py_any(py)
     };
@@ -165,7 +166,7 @@ pub fn config_set(
             Setting::Int(n)
         } else if let Ok(text) = value.extract::<String>() {
             match key.kind {
-                Kind::Word(_) => key.parse(&text)?,
+                Kind::Word(_) | Kind::Text => key.parse(&text)?,
                 _ => return Err(key.wrong(&format!("'{text}'"))),
             }
         } else {

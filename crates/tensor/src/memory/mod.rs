@@ -116,6 +116,11 @@ pub fn stats() -> MemoryStats {
     }
 }
 
+/// Bytes in blocks of the pool and of threads' caches, and the largest number so far. Two atomic reads: unlike [`stats`] it takes no lock.
+pub fn reserved_bytes() -> (usize, usize) {
+    pool::reserved_bytes()
+}
+
 /// Resets `peak_bytes` to `in_use_bytes`.
 pub fn reset_peak() {
     pool::reset_peak();

@@ -209,6 +209,11 @@ pub fn set_cache_limit(limit_bytes: usize) {
     unsafe { release(victims) };
 }
 
+pub(super) fn reserved_bytes() -> (usize, usize) {
+    let now = IN_USE_BYTES.load(Relaxed) + thread::HELD_BYTES.load(Relaxed);
+    (now, PEAK_BYTES.load(Relaxed).max(now))
+}
+
 pub(super) fn stats() -> MemoryStats {
     MemoryStats {
         in_use_bytes: IN_USE_BYTES.load(Relaxed),

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from mxnet import initializer
+from mxnet import _core, initializer
 from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
 from mxnet.gluon import _structure
@@ -18,6 +18,7 @@ from mxnet.gluon._failure import foreign_inputs, indented, locate
 from mxnet.gluon._graph_options import GraphOptions
 from mxnet.gluon._load import LoadOptions, load_parameters
 from mxnet.gluon._op_hooks import OpCallback, run_with_op_hooks
+from mxnet.gluon._profiling import in_scope_of
 from mxnet.gluon._summary import summary_table
 from mxnet.gluon.parameter import DeviceLike, Parameter
 from mxnet.gluon.utils import HookHandle
@@ -632,6 +633,11 @@ class Block:
         return any(p.default is p.empty and p.kind not in kinds for p in parameters)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if _core.profiler_uses_scopes():
+            return in_scope_of(self, lambda: self._run_with_hooks(args, kwargs))
+        return self._run_with_hooks(args, kwargs)
+
+    def _run_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._forward_pre_hooks:
             for pre_hook in list(self._forward_pre_hooks.values()):
                 pre_hook(self, args)
