@@ -99,6 +99,12 @@ REMOVED: dict[str, dict[str, str]] = {
         "LibSVMIter": "`sklearn.datasets.load_svmlight_file` and `mx.sparse.csr_matrix`",
     },
     "mxnet.operator": dict.fromkeys(("NDArrayOp", "NumpyOp", "PythonOp"), "`CustomOp` and `CustomOpProp`"),
+    "mxnet.profiler": {
+        "dump_profile": "`mx.profiler.dump`",
+        "profiler_set_config": "`mx.profiler.set_config`",
+        "profiler_set_state": "`mx.profiler.set_state`",
+        "set_kvstore_handle": "there are no parameter servers: all work is done in this process",
+    },
     "mxnet.test_utils": dict.fromkeys(
         ("check_symbolic_backward", "check_symbolic_forward", "same_symbol_structure"),
         "call the operator, and compare with `assert_almost_equal` and `check_numeric_gradient`",

@@ -2,24 +2,26 @@
 
 Configure and start it, run something, and look at a table (`dumps`) or at the time line in a browser (`dump`):
 
->>> mx.profiler.set_config(profile_all=True, filename='/tmp/mxnet_profile.json')
+>>> import pathlib, tempfile
+>>> mx.profiler.set_config(profile_all=True, filename=pathlib.Path(tempfile.mkdtemp()) / 'profile.json')
 >>> mx.profiler.set_state('run')
 >>> x = np.ones((100, 100)) @ np.ones((100, 100))
 >>> mx.profiler.set_state('stop')
 >>> 'matmul' in mx.profiler.dumps(reset=True)
 True
 >>> mx.profiler.dump()
+>>> mx.profiler.set_config()
 """
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from mxnet import _core
+from mxnet._renamed import attribute_finder
 from mxnet.error import UnsupportedError
 
 __all__ = [
@@ -30,16 +32,15 @@ __all__ = [
     "Marker",
     "Task",
     "dump",
-    "dump_profile",
     "dumps",
     "pause",
-    "profiler_set_config",
-    "profiler_set_state",
     "resume",
     "scope",
     "set_config",
     "set_state",
 ]
+
+__getattr__ = attribute_finder(__name__)
 
 _PROFILES = {
     "profile_symbolic": "profiler_graphs",
@@ -79,6 +80,11 @@ def set_config(**kwargs: Any) -> None:
 
     Parameters
     ----------
+    **kwargs
+        The options.
+
+    Other Parameters
+    ----------------
     filename : str or path
         File of `dump`. Default ``'profile.json'``.
     profile_all : bool
@@ -209,6 +215,16 @@ def pause(profile_process: str = "worker") -> None:
     ------
     mxnet.error.UnsupportedError
         For ``profile_process='server'``.
+
+    Examples
+    --------
+    >>> mx.profiler.set_state('run')
+    >>> mx.profiler.pause()
+    >>> y = np.log(np.ones(3))
+    >>> mx.profiler.resume()
+    >>> mx.profiler.set_state('stop')
+    >>> 'log' in mx.profiler.dumps(reset=True)
+    False
     """
     _check_worker(profile_process)
     _core.profiler_set_paused(True)
@@ -226,6 +242,11 @@ def resume(profile_process: str = "worker") -> None:
     ------
     mxnet.error.UnsupportedError
         For ``profile_process='server'``.
+
+    Examples
+    --------
+    >>> mx.profiler.pause()
+    >>> mx.profiler.resume()
     """
     _check_worker(profile_process)
     _core.profiler_set_paused(False)
@@ -251,6 +272,18 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
         If the file cannot be written.
     mxnet.error.UnsupportedError
         For ``profile_process='server'``.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / 'profile.json'
+    >>> mx.profiler.set_config(filename=path)
+    >>> mx.profiler.set_state('run')
+    >>> y = np.exp(np.ones(3))
+    >>> mx.profiler.dump()
+    >>> 'exp' in {event['name'] for event in json.loads(path.read_text())['traceEvents']}
+    True
+    >>> mx.profiler.set_config()
     """
     _check_worker(profile_process)
     _core.profiler_dump(bool(finished))
@@ -284,6 +317,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     Examples
     --------
     >>> import json
+    >>> before = mx.profiler.dumps(reset=True)
     >>> mx.profiler.set_config()
     >>> mx.profiler.set_state('run')
     >>> y = np.exp(np.ones(3))
@@ -296,57 +330,8 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     if sort_by not in ("total", "avg", "min", "max", "count"):
         raise ValueError(f"`sort_by` must be 'total', 'avg', 'min', 'max' or 'count', found {sort_by!r}")
     reset, ascending = _as_switch("reset", reset), _as_switch("ascending", ascending)
-    return _core.profiler_dumps(reset, format, sort_by, ascending)
-
-
-def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
-    """Deprecated name of `set_config`.
-
-    Parameters
-    ----------
-    mode : {'symbolic', 'imperative', 'api', 'memory', 'all'}
-    filename : str
-
-    Raises
-    ------
-    TypeError
-        If there is no such mode.
-    """
-    _warn("profiler_set_config", "set_config")
-    set_config(**{f"profile_{mode}": True, "filename": filename})
-
-
-def profiler_set_state(state: str = "stop") -> None:
-    """Deprecated name of `set_state`.
-
-    Parameters
-    ----------
-    state : {'run', 'stop'}
-
-    Raises
-    ------
-    ValueError
-        If there is no such state.
-    """
-    _warn("profiler_set_state", "set_state")
-    set_state(state)
-
-
-def dump_profile() -> None:
-    """Deprecated name of `dump`.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    """
-    _warn("dump_profile", "dump")
-    dump(True)
-
-
-def _warn(old: str, new: str) -> None:
-    message = f"mxnet.profiler.{old} is deprecated, use mxnet.profiler.{new}"
-    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    text: str = _core.profiler_dumps(reset, format, sort_by, ascending)
+    return text
 
 
 class Domain:
@@ -455,6 +440,12 @@ class Task(_Span):
     ----------
     domain : Domain
     name : str
+
+    Examples
+    --------
+    >>> task = mx.profiler.Task(mx.profiler.Domain('training'), 'epoch')
+    >>> task.start()
+    >>> task.stop()
     """
 
     def __init__(self, domain: Domain, name: str) -> None:
@@ -468,6 +459,12 @@ class Frame(_Span):
     ----------
     domain : Domain
     name : str
+
+    Examples
+    --------
+    >>> frame = mx.profiler.Frame(mx.profiler.Domain('training'), 'step')
+    >>> frame.start()
+    >>> frame.stop()
     """
 
     def __init__(self, domain: Domain, name: str) -> None:
@@ -480,6 +477,12 @@ class Event(_Span):
     Parameters
     ----------
     name : str
+
+    Examples
+    --------
+    >>> event = mx.profiler.Event('load')
+    >>> event.start()
+    >>> event.stop()
     """
 
     def __init__(self, name: str) -> None:
@@ -575,6 +578,10 @@ class Marker:
     ----------
     domain : Domain
     name : str
+
+    Examples
+    --------
+    >>> mx.profiler.Marker(mx.profiler.Domain('training'), 'here').mark()
     """
 
     def __init__(self, domain: Domain, name: str) -> None:

@@ -711,6 +711,93 @@ int32_t mx_config_list(char *list,
                        size_t capacity,
                        size_t *len_bytes);
 
+/*
+ Says what the profiler records, and which file `mx_profiler_dump` writes. `what` is a list such as "operators,graphs,memory,calls", or "all".
+
+ # Safety
+ `filename` and `what` are null or strings.
+ */
+int32_t mx_profiler_configure(const char *filename,
+                              const char *what);
+
+/*
+ Starts to record. After a finished dump, a new trace begins.
+ */
+int32_t mx_profiler_start(void);
+
+/*
+ Stops recording, after the operations that were called before.
+ */
+int32_t mx_profiler_stop(void);
+
+/*
+ Pauses the profiler (1), or continues (0).
+ */
+int32_t mx_profiler_pause(int32_t is_paused);
+
+/*
+ Writes the trace, JSON in Chrome's format for trace events, to the file of the settings. `is_finished` (1) stops the profiler.
+ */
+int32_t mx_profiler_dump(int32_t is_finished);
+
+/*
+ The statistics as text. `format` is "table" or "json", `sort_by` "total", "avg", "min", "max" or "count"; null pointers mean the first of each.
+ Sets `len_bytes` to the required length including the terminating zero byte. Writes the text if `capacity` is at least that; new statistics begin
+ then if `is_reset` is 1. Events between two calls may make the text longer.
+
+ # Safety
+ `format` and `sort_by` are null or strings; `summary` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
+ */
+int32_t mx_profiler_summary(const char *format,
+                            const char *sort_by,
+                            int32_t is_ascending,
+                            int32_t is_reset,
+                            char *summary,
+                            size_t capacity,
+                            size_t *len_bytes);
+
+/*
+ Names the operators of this thread until `mx_profiler_scope_end`. Scopes nest.
+
+ # Safety
+ `name` is null or a string.
+ */
+int32_t mx_profiler_scope_begin(const char *name);
+
+/*
+ Ends the innermost scope of this thread.
+ */
+int32_t mx_profiler_scope_end(void);
+
+/*
+ Begins a range of this thread, which the trace shows as a task of `domain`. Ranges nest.
+
+ # Safety
+ `domain` and `name` are null or strings.
+ */
+int32_t mx_profiler_range_begin(const char *domain, const char *name);
+
+/*
+ Ends the innermost range of this thread.
+ */
+int32_t mx_profiler_range_end(void);
+
+/*
+ Records the value of a counter.
+
+ # Safety
+ `domain` and `name` are null or strings.
+ */
+int32_t mx_profiler_counter(const char *domain, const char *name, int64_t value);
+
+/*
+ Records an instant. `reach` is "global", "process" or "thread".
+
+ # Safety
+ `domain`, `name` and `reach` are null or strings.
+ */
+int32_t mx_profiler_marker(const char *domain, const char *name, const char *reach);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
