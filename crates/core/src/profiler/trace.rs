@@ -27,7 +27,6 @@ struct Writer<'a> {
     text: String,
     names: &'a [Arc<str>],
     process: u32,
-    last_memory: Option<u64>,
 }
 
 impl Writer<'_> {
@@ -85,7 +84,6 @@ impl Writer<'_> {
         }
         self.arguments(event);
         self.text.push('}');
-        self.memory(event);
     }
 
     fn arguments(&mut self, event: &Event) {
@@ -123,21 +121,14 @@ impl Writer<'_> {
         let _ = write!(self.text, r#","args":{{{}}}"#, parts.join(","));
     }
 
-    /// A counter event, if the number of bytes in use has changed.
-    fn memory(&mut self, event: &Event) {
-        let Some((now, peak)) = event.memory() else {
-            return;
-        };
-        if self.last_memory == Some(now) {
-            return;
-        }
-        self.last_memory = Some(now);
+    /// A counter event for the bytes in use.
+    fn memory(&mut self, at: u64, now: u64, peak: u64) {
         self.separate();
         let _ = write!(
             self.text,
             r#"{{"name":"memory of cpu(0)","cat":"memory","ph":"C","pid":{},"tid":0,"ts":{},"args":{{"live_bytes":{now},"peak_bytes":{peak}}}}}"#,
             self.process,
-            us(event.begin() + event.duration())
+            us(at)
         );
     }
 }
@@ -150,16 +141,28 @@ pub(super) fn text() -> String {
         text: String::from("{\"traceEvents\":[\n"),
         names: &names,
         process: std::process::id(),
-        last_memory: None,
     };
     writer.metadata("process_name", 0, "mxnet");
     for (thread, name) in snapshot.thread_names.iter().enumerate() {
         writer.metadata("thread_name", thread as u32, name);
     }
+    let mut found: Vec<(u32, Event)> = Vec::new();
     for (thread, words) in &snapshot.buffers {
-        for event in events(words) {
-            writer.event(&event, *thread);
-        }
+        found.extend(events(words).map(|event| (*thread, event)));
+    }
+    found.sort_by_key(|(_, event)| event.begin());
+    for (thread, event) in &found {
+        writer.event(event, *thread);
+    }
+    let sample = |(_, event): &(u32, Event)| {
+        let (now, peak) = event.memory()?;
+        Some((event.begin() + event.duration(), now, peak))
+    };
+    let mut samples: Vec<(u64, u64, u64)> = found.iter().filter_map(sample).collect();
+    samples.sort_unstable();
+    samples.dedup_by_key(|(_, now, _)| *now);
+    for (at, now, peak) in samples {
+        writer.memory(at, now, peak);
     }
     let mut text = writer.text;
     let _ = write!(
