@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import mxnet as mx
 from both import both
+from mxnet import _core, autograd
 
 METHODS = [
     "inverted_cdf",
@@ -221,3 +222,27 @@ def test_gradients_are_slopes(function):
         slope[at] = (ends[0] - ends[1]) / 0.02
     # Elements are whole numbers, so quantiles are linear within the step; what is left is rounding.
     numpy.testing.assert_allclose(x.grad.asnumpy(), slope, atol=1e-10)
+
+
+@pytest.mark.parametrize(("values", "dtype"), [([1.7e308], "float64"), ([1.7e308] * 3, "float64"), ([3e38], "float32")])
+def test_the_median_of_large_elements_is_one_of_them(values, dtype):
+    x = numpy.array([*values, numpy.nan], dtype)
+    assert mx.np.nanmedian(mx.np.array(x)) == numpy.nanmedian(x) == x[0]
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_rows_without_numbers_have_gradient_zero(method):
+    x = mx.np.array([[numpy.nan] * 3, [1.0, 2.0, 4.0]])
+    x.attach_grad()
+    with autograd.record():
+        found = mx.np.nanquantile(x, 0.3, axis=1, method=method)
+    found.backward(mx.np.ones(2))
+    assert numpy.isnan(found.asnumpy()).tolist() == [True, False]
+    assert x.grad[0].tolist() == [0, 0, 0]
+    numpy.testing.assert_allclose(x.grad[1].asnumpy(), [0.4, 0.6, 0] if method == "linear" else [0, 1, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_fractions_need_a_float(name):
+    with pytest.raises(TypeError, match="`dtype` must be a float for method 'linear', found int32"):
+        _core.namespaces["op"][name](mx.np.array([1.0, 2.0, 4.0]), [0.25], dtype="int32")

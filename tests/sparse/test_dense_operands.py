@@ -100,3 +100,37 @@ def test_dropout_scales_or_drops_stored_elements():
 def test_activations_that_are_not_zero_at_zero_are_refused():
     with pytest.raises(UnsupportedError, match=r"activation\(csr_array\).*not zero at zero"):
         npx.activation(sparse.csr_array(np.array(X)), "sigmoid")
+
+
+def test_a_function_with_a_dense_array_is_computed_once_at_each_place():
+    full = numpy.array([[2.0, 4.0], [5.0, 8.0]])
+    x = np.ones((2, 2))
+    x.attach_grad()
+    with autograd.record(), np.errstate(all="raise"):
+        loss = np.divide(x, sparse.csr_array(np.array(full))).sum()
+    loss.backward()
+    numpy.testing.assert_allclose(x.grad.asnumpy(), 1 / full, rtol=1e-6)
+
+
+def test_the_sparse_array_may_be_given_by_keyword():
+    a = sparse.csr_array(np.array([[-1.0, 0.0], [2.0, 0.0]]))
+    assert npx.activation(data=a, act_type="relu").data.tolist() == [0, 2]
+    assert np.real(val=a).data.tolist() == [-1, 2]
+    assert npx.dropout(data=a, p=0.5).data.tolist() == [-1, 2]
+
+
+def test_out_is_refused_and_left_alone():
+    out = np.ones((2, 2), dtype="bool")
+    a = sparse.csr_array(np.array([[-1.0, 0.0], [2.0, 0.0]]))
+    for call in (lambda: np.isposinf(a, out), lambda: np.isposinf(a, out=out)):
+        with pytest.raises(UnsupportedError, match="isposinf: sparse arrays take no `out`"):
+            call()
+    assert out.all()
+
+
+def test_dropout_drops_elements_and_not_their_parts():
+    mx.random.seed(0)
+    places = (np.array([0, 0]), np.array([1, 1]))
+    a = sparse.coo_array((np.array([1.0, 2.0]), places), shape=(1, 2))
+    found = {npx.dropout(a, 0.5, "always").todense().asnumpy()[0, 1] for _ in range(40)}
+    assert found == {0.0, 6.0}

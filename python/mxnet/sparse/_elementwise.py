@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -151,25 +151,11 @@ def _finished(x: Any, matrix: Any, data: ndarray) -> Any:
     return made
 
 
-def times_dense(name: str, x: Any, dense: Any) -> Any:
-    """A product with a dense array, on the pattern of the sparse one."""
-    matrix, found = _at_places(name, x, dense)
-    return _finished(x, matrix, matrix.data * found)
-
-
-def dense_times(name: str, dense: Any, x: Any) -> Any:
-    """As `times_dense`, with the operands exchanged."""
-    return times_dense(name, x, dense)
-
-
-def over_dense(name: str, x: Any, dense: Any) -> Any:
-    """A quotient by a dense array, on the pattern of the sparse one; as in SciPy, 0 / 0 is zero elsewhere."""
-    matrix, found = _at_places(name, x, dense)
-    return _finished(x, matrix, matrix.data / found)
-
-
 def on_pattern(name: str, a: Any, b: Any) -> Any:
-    """A function that is zero wherever the sparse operand is, such as `logical_and`, of a sparse and a dense array."""
+    """A function of a sparse and a dense array, at the stored elements of the sparse one: such as `multiply`.
+
+    Elsewhere the result is zero, as in SciPy: also where a zero is divided by zero.
+    """
     is_left = hasattr(a, "format")
     x, dense = (a, b) if is_left else (b, a)
     matrix, found = _at_places(name, x, dense)
@@ -181,51 +167,61 @@ def with_dense(name: str, a: Any, b: Any) -> ndarray:
     """Any other function of a sparse and a dense array, which has the shape of the result. The result is dense."""
     is_left = hasattr(a, "format")
     x, dense = (a, asarray(b)) if is_left else (b, asarray(a))
-    matrix, found = _at_places(name, x, dense)
+    matrix, _ = _at_places(name, x, dense)
     if dense.size != math.prod(matrix.shape):
         raise error.UnsupportedError(
             f"{name}: the result is dense, so the dense operand must have its shape {matrix.shape}, found {dense.shape}"
             "; `np.broadcast_to` or `x.todense()` makes such arrays"
         )
-
-    def of(values: ndarray, others: ndarray) -> ndarray:
-        result: ndarray = op[name](values, others) if is_left else op[name](others, values)
-        return result
-
-    coo = matrix.tocoo(copy=False)
-    flat = coo._flat()
-    # The number of the stored element at each place, -1 where there is none.
-    number = op["scatter_or_skip"](arange(flat.size) + 1, flat, dense.size) - 1
-    beside = of(op["zeros"](1, dtype=x.dtype), dense.ravel())
-    result = op["where"](number >= 0, gathered(of(matrix.data, found), number), beside)
+    placed = op["scatter_or_skip"](matrix.data, matrix.tocoo(copy=False)._flat(), dense.size)
+    values = dense.ravel()
+    result = op[name](placed, values) if is_left else op[name](values, placed)
     return result.reshape(x.shape if x.ndim > dense.ndim else dense.shape)  # type: ignore[no-any-return]
+
+
+def _function(name: str) -> Callable[..., Any]:
+    from mxnet import numpy, numpy_extension
+
+    return getattr(numpy, name, None) or getattr(numpy_extension, name)  # type: ignore[no-any-return]
 
 
 def of_values(name: str) -> Callable[..., Any]:
     """A function of one array that is computed at the stored elements, if it maps zero to zero."""
 
-    def function(x: Any, *arguments: Any, **keywords: Any) -> Any:
-        from mxnet import numpy, numpy_extension
+    def function(*arguments: Any, **keywords: Any) -> Any:
+        call = _function(name)
+        given = inspect.signature(call).bind(*arguments, **keywords)
+        first = next(iter(given.arguments))
+        x = given.arguments[first]
+        if given.arguments.get("out") is not None:
+            raise error.UnsupportedError(f"{name}: sparse arrays take no `out`")
 
-        call = getattr(numpy, name, None) or getattr(numpy_extension, name)
-        if not _gives_zero(functools.partial(call, **keywords), x, *arguments):
+        def of(values: Any) -> Any:
+            given.arguments[first] = values
+            return call(*given.args, **given.kwargs)
+
+        if not _gives_zero(of, x):
             raise error.UnsupportedError(
                 f"{name}({type(x).__name__}): no operator serves these kinds: it is not zero at zero"
                 "; `x.todense()` makes a dense array"
             )
         x = x._canonical()
-        return x._with_data(call(x.data, *arguments, **keywords))
+        return x._with_data(of(x.data))
 
     return function
 
 
-def dropout(x: Any, p: float = 0.5, axes: Any = (), mode: str = "training", **other: Any) -> Any:
+def dropout(*arguments: Any, **keywords: Any) -> Any:
     """Dropout of stored elements."""
-    from mxnet import numpy_extension as npx
-
-    if axes or other:
-        raise error.UnsupportedError("dropout: sparse arrays take no `axes` and no `cudnn_off`")
-    return x._with_data(npx.dropout(x.data, p, mode=mode))
+    call = _function("dropout")
+    given = inspect.signature(call).bind(*arguments, **keywords)
+    first = next(iter(given.arguments))
+    if given.arguments.get("axes"):
+        raise error.UnsupportedError("dropout: sparse arrays take no `axes`")
+    # An element that is stored twice is one element.
+    x = given.arguments[first]._canonical()
+    given.arguments[first] = x.data
+    return x._with_data(call(*given.args, **given.kwargs))
 
 
 def _added(name: str, dense: Any, x: coo_array, data: ndarray) -> ndarray:

@@ -45,11 +45,11 @@ def keeping_zero() -> frozenset[str]:
 # and numbers, for those that are zero where both operands are zero.
 BINARY: dict[tuple[str, str, str], Operator] = {
     ("multiply", "sparse", "sparse"): _elementwise.product,
-    ("multiply", "sparse", "dense"): _elementwise.times_dense,
-    ("multiply", "dense", "sparse"): _elementwise.dense_times,
+    ("multiply", "sparse", "dense"): _elementwise.on_pattern,
+    ("multiply", "dense", "sparse"): _elementwise.on_pattern,
     ("multiply", "sparse", "number"): _elementwise.times_number,
     ("multiply", "number", "sparse"): _elementwise.number_times,
-    ("divide", "sparse", "dense"): _elementwise.over_dense,
+    ("divide", "sparse", "dense"): _elementwise.on_pattern,
     ("divide", "sparse", "number"): _elementwise.over_number,
     ("divide", "sparse", "sparse"): _elementwise.quotient,
     ("add", "sparse", "dense"): _elementwise.plus_dense,

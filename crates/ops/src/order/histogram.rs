@@ -11,7 +11,7 @@ use crate::elementwise::comparison::GREATER_EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, OpDef, Probe};
-use crate::reduce::{ANY, MAX, MIN};
+use crate::reduce::{MAX, MIN, is_any};
 use crate::shape::narrow;
 use crate::{Array, Outputs, Tuple};
 
@@ -98,7 +98,7 @@ fn even_edges(cx: &CompositeCx) -> Result<Array> {
         let n = edges.len();
         let (left, right) = (narrow(&edges, 0, 0, n - 1)?, narrow(&edges, 0, 1, n)?);
         if is_any(&left.binary(&GREATER_EQUAL, &right)?)? {
-            let (first, last) = (real(first), real(last));
+            let (first, last) = (first.as_f64(), last.as_f64());
             return Err(cx.value_error(format!(
                 "Too many bins for data range. Cannot create {bins} finite-sized bins between {first:?} and {last:?}"
             )));
@@ -116,8 +116,8 @@ fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
             let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
             let (first, last) = (invoke1(&MIN, &[a], &attrs)?, invoke1(&MAX, &[a], &attrs)?);
             let (first, last) = (first.item()?, last.item()?);
-            if !(real(first).is_finite() && real(last).is_finite()) {
-                let (first, last) = (real(first), real(last));
+            if !(first.as_f64().is_finite() && last.as_f64().is_finite()) {
+                let (first, last) = (first.as_f64(), last.as_f64());
                 let problem = format!("autodetected range of [{first:?}, {last:?}] is not finite");
                 return Err(cx.value_error(problem));
             }
@@ -143,26 +143,11 @@ fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
     };
     match first == last {
         true => Ok((
-            Scalar::F64(real(first) - 0.5),
-            Scalar::F64(real(last) + 0.5),
+            Scalar::F64(first.as_f64() - 0.5),
+            Scalar::F64(last.as_f64() + 0.5),
         )),
         false => Ok((first, last)),
     }
-}
-
-fn real(x: Scalar) -> f64 {
-    match x {
-        Scalar::Bool(x) => f64::from(u8::from(x)),
-        Scalar::I64(x) => x as f64,
-        Scalar::U64(x) => x as f64,
-        Scalar::Wide(x) | Scalar::F64(x) => x,
-        Scalar::C128(x) => x.re,
-    }
-}
-
-fn is_any(x: &Array) -> Result<bool> {
-    let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
-    Ok(invoke1(&ANY, &[x], &attrs)?.item()? == Scalar::Bool(true))
 }
 
 fn histogram(cx: &CompositeCx) -> Result<Outputs> {

@@ -4,7 +4,9 @@ use mxnet_tensor::{Dims, Scalar};
 use num_complex::Complex;
 use smallvec::SmallVec;
 
-use super::quantile::{DISCRETE, MEDIAN, QUANTILE, Rows, bracket, median, quantile};
+use super::quantile::{
+    DISCRETE, MEDIAN, QUANTILE, Rows, bracket, median, quantile, quantile_dtype,
+};
 use super::sort::argsort;
 use super::statistics::SELECT_EACH;
 use crate::args::Attrs;
@@ -55,7 +57,12 @@ pub static NANMEDIAN: OpDef = OpDef {
             )?,
             false => invoke1(&SELECT_EACH, &[&rows.x, &ends], &Attrs::none())?,
         };
-        cx.done(rows.kept(&found.mean(Some(&[-1]), false)?, 0)?)
+        // The sum of one element and itself can overflow.
+        let single = rows.shape(&[]);
+        let first = narrow(&found, last, 0, 1)?.reshape(&single)?;
+        let is_one = low.binary(&EQUAL, &high)?.reshape(&single)?;
+        let middle = choose(&is_one, &first, &found.mean(Some(&[-1]), false)?)?;
+        cx.done(rows.kept(&middle, 0)?)
     }),
     probe: Probe::calls(&[
         "f((3, 5))",
@@ -85,7 +92,7 @@ pub static NANQUANTILE: OpDef = OpDef {
             return Err(cx.value_error(problem));
         }
         let (rows, method) = (Rows::new(cx)?, cx.str("method"));
-        let dtype = cx.dtype("dtype").unwrap_or(x.dtype());
+        let dtype = quantile_dtype(cx, method)?.unwrap_or(x.dtype());
         if rows.x.is_empty() {
             let shape = rows.shape(&[probabilities.len()]);
             let nan = creation::full(&shape, Scalar::F64(f64::NAN), dtype, x.device())?;
@@ -97,7 +104,7 @@ pub static NANQUANTILE: OpDef = OpDef {
             for &n in numbers {
                 for &q in probabilities {
                     let (low, high, part) = match n {
-                        0 => (0, 0, f64::NAN),
+                        0 => (0, 0, 0.0),
                         n => bracket(method, n as usize, q),
                     };
                     ranks.extend([low as i64, high as i64]);
@@ -121,20 +128,21 @@ pub static NANQUANTILE: OpDef = OpDef {
             }
         };
         let found = invoke1(&SELECT_EACH, &[&rows.x, &ranks], &Attrs::none())?.astype(dtype)?;
+        let single = rows.shape(&[1]);
+        let is_empty = number.with_scalar(&EQUAL, 0.0)?.reshape(&single)?;
+        let nan = creation::full(&[], Scalar::F64(f64::NAN), dtype, x.device())?;
         let mut quantiles = Vec::new();
         for i in 0..k {
-            let single = rows.shape(&[1]);
             let column = |x: &Array, at: usize| narrow(x, last, at, at + 1)?.reshape(&single);
             let part = column(&parts, i)?;
             let (low, high) = (column(&found, 2 * i)?, column(&found, 2 * i + 1)?);
-            quantiles.push(match DISCRETE.contains(&method) {
-                true => {
-                    // The parts are 0 and 1, and NaN where there is no element.
-                    let element = choose(&part.with_scalar(&EQUAL, 1.0)?, &high, &low)?;
-                    choose(&part.unary(&ISNAN)?, &part, &element)?
-                }
+            let quantile = match DISCRETE.contains(&method) {
+                // The parts are 0 and 1.
+                true => choose(&part.with_scalar(&EQUAL, 1.0)?, &high, &low)?,
                 false => between_each(&low, &high, &part)?,
-            });
+            };
+            // Chosen afterwards: products with NaN would make NaN of the gradient, which is 0.
+            quantiles.push(choose(&is_empty, &nan, &quantile)?);
         }
         let all = match &quantiles[..] {
             [one] => one.clone(),

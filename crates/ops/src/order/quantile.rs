@@ -11,6 +11,7 @@ use crate::context::CompositeCx;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, OpDef, Probe};
+use crate::reduce::inexact;
 use crate::shape::{concatenate, narrow};
 use crate::types::default_dtype;
 use crate::{Array, Outputs, creation};
@@ -102,6 +103,18 @@ pub(super) fn median(cx: &CompositeCx) -> Result<Outputs> {
     cx.done(rows.kept(&inexact(&middle)?, 0)?)
 }
 
+/// The attribute `dtype`. Only methods whose results are elements take types other than floats: the others would lose the fractions.
+pub(super) fn quantile_dtype(cx: &CompositeCx, method: &str) -> Result<Option<DType>> {
+    let dtype = cx.dtype("dtype");
+    match dtype {
+        Some(found) if !found.is_float() && !DISCRETE.contains(&method) => {
+            let problem = format!("`dtype` must be a float for method '{method}', found {found}");
+            Err(cx.dtype_error(problem))
+        }
+        _ => Ok(dtype),
+    }
+}
+
 /// The body of [`QUANTILE`].
 pub(super) fn quantile(cx: &CompositeCx) -> Result<Outputs> {
     let (x, method) = (cx.input(0), cx.str("method"));
@@ -123,7 +136,7 @@ pub(super) fn quantile(cx: &CompositeCx) -> Result<Outputs> {
         let problem = "there is no element to take a quantile of";
         return Err(Error::index(cx.op.name, problem));
     }
-    let dtype = match cx.dtype("dtype") {
+    let dtype = match quantile_dtype(cx, method)? {
         Some(dtype) => dtype,
         None if is_discrete || x.dtype().is_inexact() => x.dtype(),
         None => default_dtype(Kind::Float),
@@ -212,13 +225,6 @@ fn between(low: &Array, high: &Array, part: f64) -> Result<Array> {
     match part < 0.5 {
         true => low.add(&step.scale(part)?),
         false => high.sub(&step.scale(1.0 - part)?),
-    }
-}
-
-fn inexact(x: &Array) -> Result<Array> {
-    match x.dtype().is_inexact() {
-        true => Ok(x.clone()),
-        false => x.astype(default_dtype(Kind::Float)),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::index::DIAGONAL;
 use crate::invoke::{invoke_with, invoke1, only};
 use crate::mode::Flags;
 use crate::opdef::{Cpu, OpDef, Probe, Warned};
-use crate::reduce::fold::{ANY, averaged};
+use crate::reduce::fold::{inexact, is_any};
 use crate::reduce::masked::empty;
 use crate::shape::{concatenate, narrow};
 use crate::{Array, Outputs, Tuple, creation, fp_errors, mode};
@@ -109,11 +109,6 @@ pub static CORRCOEF: OpDef = OpDef {
     .ulp(64),
     ..OpDef::COMPOSITE
 };
-
-/// The array itself if its dtype is inexact, else converted to the default float.
-fn inexact(x: &Array) -> Result<Array> {
-    x.astype(averaged(x.dtype()))
-}
 
 fn average(cx: &CompositeCx) -> Result<Outputs> {
     let (a, axes, keepdims) = (cx.input(0), cx.opt_ints("axis"), cx.bool("keepdims"));
@@ -283,11 +278,6 @@ fn check_weights(cx: &CallCx, weights: &Array, n: usize, name: &str) -> Result<(
         return Err(cx.value_error(format!("`{name}` must not be negative")));
     }
     Ok(())
-}
-
-fn is_any(x: &Array) -> Result<bool> {
-    let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
-    Ok(invoke1(&ANY, &[x], &attrs)?.item()? == Scalar::Bool(true))
 }
 
 /// Number of observations; `None` if `m` has too many axes.

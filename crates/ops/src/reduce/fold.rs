@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::reduce::{Reduce, Source, Target, reduce};
-use mxnet_tensor::{Casting, DType, Dims, Kind};
+use mxnet_tensor::{Casting, DType, Dims, Kind, Scalar};
 use smallvec::SmallVec;
 
 use crate::Array;
@@ -283,6 +283,17 @@ pub(crate) fn averaged(dtype: DType) -> DType {
         Kind::Bool | Kind::Integer => mxnet_tensor::default_float(),
         _ => dtype,
     }
+}
+
+/// The array itself if its dtype is inexact, else converted to the default float.
+pub(crate) fn inexact(x: &Array) -> Result<Array> {
+    x.astype(averaged(x.dtype()))
+}
+
+/// Whether any element is true; waits for it.
+pub(crate) fn is_any(x: &Array) -> Result<bool> {
+    let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
+    Ok(invoke1(&ANY, &[x], &attrs)?.item()? == Scalar::Bool(true))
 }
 
 /// The remaining axes, in the memory order of the operand.
