@@ -69,6 +69,35 @@ pub fn launch(
     cost_ns: u64,
     device: Device,
 ) -> Result<()> {
+    match profiler::records_operators() {
+        false => launch_as::<false>(call, kernel, outputs, fresh, cost_ns, device),
+        true => launch_watched(call, kernel, outputs, fresh, cost_ns, device),
+    }
+}
+
+#[inline(never)]
+fn launch_watched(
+    call: &Call,
+    kernel: &Kernel,
+    outputs: &[Array],
+    fresh: u32,
+    cost_ns: u64,
+    device: Device,
+) -> Result<()> {
+    launch_as::<true>(call, kernel, outputs, fresh, cost_ns, device)
+}
+
+/// [`launch`], timed if `WATCHED`. Two functions: a call that is not timed keeps no value for that.
+#[inline(always)]
+fn launch_as<const WATCHED: bool>(
+    call: &Call,
+    kernel: &Kernel,
+    outputs: &[Array],
+    fresh: u32,
+    cost_ns: u64,
+    device: Device,
+) -> Result<()> {
+    let begin = || if WATCHED { profiler::watch() } else { None };
     let rng = match call.op.rng {
         Rng::No | Rng::Derived => RngState { seed: 0, offset: 0 },
         Rng::Blocks(blocks) => reserve(blocks(outputs.first().map_or(0, |x| x.len() as u64))),
@@ -100,7 +129,7 @@ pub fn launch(
         if let Some(guard) = granted
             && guard.poison().is_none()
         {
-            let watch = profiler::watch();
+            let watch = begin();
             let run = || match kernel {
                 // Loops need only the addresses, not a `KernelCx`.
                 Kernel::Map { loops, params, .. } if call.op.refuses.is_none() => {
@@ -123,7 +152,7 @@ pub fn launch(
     }
     let queued = owned(call, kernel, outputs, rng, device);
     let kernel = kernel.clone();
-    let pending = profiler::watch().map(|watch| watch.pending(call, outputs, fresh));
+    let pending = begin().map(|watch| watch.pending(call, outputs, fresh));
     let run = move || {
         Pending::run(pending, || {
             queued.run(&Pool, None, |work| {

@@ -23,7 +23,7 @@ pub use store::{Format, SortBy, SummaryOptions};
 pub use user::{Counter, Instant, Span, SpanKind, mark};
 pub use watch::{
     BackwardScope, Mute, NodeRun, Pending, RunWatch, Scope, Watch, current_scope, enter_scope,
-    is_in_backward, set_scope, watch, watch_body, watch_run,
+    is_in_backward, records_operators, set_scope, watch, watch_body, watch_run,
 };
 pub(crate) use watch::{wait_began, wait_ended, watch_call};
 

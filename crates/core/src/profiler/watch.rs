@@ -155,6 +155,12 @@ pub struct Watch {
     since: u64,
 }
 
+/// Whether operators are recorded.
+#[inline]
+pub fn records_operators() -> bool {
+    active() & Profile::OPERATORS != 0
+}
+
 /// Begins to time a kernel; `None` if operators are not recorded.
 #[inline]
 pub fn watch() -> Option<Watch> {
