@@ -266,6 +266,18 @@ def test_rows_that_are_too_short_are_found_when_the_graph_runs(tmp_path):
         mx.graph.load(symbol)(rows(2, 0, 1))
 
 
+@pytest.mark.parametrize("name", ["argmax", "argmin", "max", "min", "ptp"])
+def test_extrema_of_rows_without_elements_are_found_when_the_graph_runs(name, tmp_path):
+    net = Function(lambda x: getattr(np, name)(x, axis=1))
+    symbol, _ = exported(net, tmp_path / "net", rows(2, 1))
+    graph = mx.graph.load(symbol)
+    x = rows(1, 3)
+    assert_same(graph(x), net(x))
+    for run in (graph, net):
+        with pytest.raises((IndexError, ValueError)):
+            run(rows(2, 0, 3))
+
+
 def test_what_makes_a_number_of_rows_of_the_lengths_is_refused_by_name(tmp_path):
     with pytest.raises(UnsupportedError, match="number of rows of its result"):
         exported(Function(lambda x: x[:, 1:]), tmp_path / "tail", rows(2, 1))

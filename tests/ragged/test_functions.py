@@ -170,7 +170,7 @@ def test_reductions_before_the_last_ragged_axis(name, axis):
 
 def test_reductions_before_several_ragged_axes_are_refused():
     r = ragged.array([[[[1.0, 2.0]], [[3.0]]]])
-    with pytest.raises(error.UnsupportedError, match="after the ragged axes from 2 on"):
+    with pytest.raises(error.UnsupportedError, match="cannot be reduced before axes 2 to 3"):
         np.sum(r, axis=1)
 
 
@@ -413,3 +413,19 @@ def test_pooling():
         ragged.pool(a, "median")
     with pytest.raises(ValueError, match="row 1 has no element"):
         ragged.pool(ragged.array([[1.0], []]), "last")
+
+
+def test_errors_of_extrema_name_the_function_that_was_called():
+    r = ragged.array([[1.0], []])
+    for name in ("argmax", "ptp"):
+        with pytest.raises(ValueError, match=f"{name}: row 1 has no element, and {name} has no identity"):
+            getattr(np, name)(r, axis=1)
+    with pytest.raises(error.UnsupportedError, match="ptp: ragged arrays take no `out`"):
+        np.ptp(r, axis=1, out=np.ones(2))
+
+
+def test_variances_over_an_outer_and_the_innermost_of_three_axes_are_refused():
+    r = ragged.array([[[1.0, 2.0], [3.0]], [[5.0, 6.0, 7.0]]])
+    assert np.var(r, axis=(1, 2)).shape == (2,)
+    with pytest.raises(error.UnsupportedError, match=r"var: over axes \[0, 2\] of shape \(2, None, None\)"):
+        np.var(r, axis=(0, 2))

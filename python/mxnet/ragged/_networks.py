@@ -12,7 +12,7 @@ from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
 from mxnet.ragged._partition import Partition, _index
-from mxnet.ragged._reductions import Across
+from mxnet.ragged._reductions import OuterAxisSegments
 
 _op, _npx = _core.namespaces["op"], _core.namespaces["npx"]
 
@@ -84,7 +84,7 @@ def _softmax(name: str, data: RaggedArray, axis: int, temperature: Any, dtype: A
     if at == data.num_ragged:
         y = _op[f"ragged_{name}"](x, data._partitions[-1].offsets)
     else:
-        across = Across(data, at, name)
+        across = OuterAxisSegments(data, at, name)
         y = _op[f"ragged_{name}"](np.take(x, across.order, axis=0), across.offsets)
         y = np.take(y, np.argsort(across.order), axis=0)
     return data.with_values(y if dtype is None else y.astype(dtype))

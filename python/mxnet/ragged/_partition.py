@@ -172,6 +172,10 @@ class Partition:
         """Whether a segment is known to have no rows."""
         return bool((self.lengths == 0).any())
 
+    def without_empty(self, values: ndarray) -> ndarray:
+        """The same values, one for each segment, which all have rows: see `has_empty`."""
+        return values
+
     def same(self, other: Partition) -> bool:
         """Whether both partition rows in the same way."""
         return self is other or onp.array_equal(self.host, other.host)

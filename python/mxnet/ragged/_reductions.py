@@ -29,11 +29,19 @@ def _axes(r: RaggedArray, axis: Any, name: str) -> list[int]:
     return found
 
 
-class Across:
-    """Rows of the values that differ in their index along an axis before the innermost ragged one.
+class OuterAxisSegments:
+    """Which rows of the values are reduced together, for an axis before the innermost ragged one.
 
-    Those that are reduced to row ``at`` of the result follow one another in `order`, as segments with `offsets`. If the
-    array has two ragged axes, the result has rows of its own (`partition`): as long as the longest that are reduced.
+    Attributes
+    ----------
+    at : ndarray, shape (total,), int64
+        The row of the result to which each row of the values belongs.
+    order : ndarray, shape (total,), int64
+        Row numbers of the values, sorted by `at`.
+    offsets : ndarray, int64
+        Segments of `order`, one for each row of the result.
+    partition : Partition or None
+        The rows of the result if the array has two ragged axes: as long as the longest that are reduced.
     """
 
     def __init__(self, r: RaggedArray, axis: int, name: str) -> None:
@@ -45,7 +53,7 @@ class Across:
             return
         if r.num_ragged > 2:
             raise error.UnsupportedError(
-                f"{name}: axis {axis} of {r.shape} is reduced after the ragged axes from 2 on: reduce those first"
+                f"{name}: axis {axis} of shape {r.shape} cannot be reduced before axes 2 to {r.num_ragged}"
             )
         outer, inner = r._partitions
         rows = outer.places if axis == 0 else outer.owners
@@ -76,14 +84,16 @@ def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
     if axis > ragged:
         return x.with_values(getattr(np, name)(x.values, axis=axis - ragged, keepdims=keepdims))
     if axis != ragged:
-        across = Across(x, axis, shown)
+        across = OuterAxisSegments(x, axis, shown)
         found = _op[_SEGMENTS[name]](np.take(x.values, across.order, axis=0), across.offsets)
         return across.result(found, keepdims)
     partition = x._partitions[-1]
     if name in ("max", "min") and partition.has_empty():
         row = int(onp.flatnonzero(partition.lengths == 0)[0])
-        raise error.ValueError(f"{shown}: row {row} has no element, and {name} has no identity")
+        raise error.ValueError(f"{shown}: row {row} has no element, and {shown} has no identity")
     found = _op[_SEGMENTS[name]](x.values, partition.offsets)
+    if name in ("max", "min"):
+        found = partition.without_empty(found)
     if keepdims:
         found = np.expand_dims(found, 1)
     return found if ragged == 1 else RaggedArray(found, *x._partitions[:-1])
@@ -206,11 +216,13 @@ def var(
 def _stretched(r: RaggedArray, mean: Any, axes: list[int]) -> Any:
     """A mean over axes, which have length 1, so that it broadcasts to `r`."""
     before = [axis for axis in axes if axis < r.num_ragged]
+    # The mean broadcasts if one outer axis is reduced alone, or all axes from an outer one to the innermost ragged one.
+    is_inner = before and set(range(min(before), r.num_ragged + 1)) <= set(axes)
+    if before and not is_inner and (len(before) > 1 or r.num_ragged in axes):
+        raise error.UnsupportedError(f"var: over axes {sorted(axes)} of shape {r.shape} there is no operator")
     if before and r.num_ragged not in axes:
-        if len(before) > 1:
-            raise error.UnsupportedError(f"var: over axes {before} of {r.shape} there is no operator")
         rows = mean.values if isinstance(mean, RaggedArray) else mean[0]
-        return r.with_values(np.take(rows, Across(r, before[0], "var").at, axis=0))
+        return r.with_values(np.take(rows, OuterAxisSegments(r, before[0], "var").at, axis=0))
     if isinstance(mean, RaggedArray) and mean.num_ragged < r.num_ragged:
         values = mean.values.reshape((mean.values.shape[0], *mean.values.shape[2:]))
         return r.with_values(r._partitions[-1].expand(values))
@@ -276,9 +288,11 @@ def count_nonzero(a: RaggedArray, axis: Any = None, *, keepdims: bool = False) -
     return _reduce(a != 0, axis, "sum", "count_nonzero", bool(keepdims))
 
 
-def ptp(a: RaggedArray, axis: Any = None, *, keepdims: bool = False) -> Any:
+def ptp(a: RaggedArray, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """Spread of the values: largest minus smallest."""
-    return max_(a, axis, keepdims=keepdims) - min_(a, axis, keepdims=keepdims)
+    _check("ptp", out, {})
+    largest = _reduce(a, axis, "max", "ptp", bool(keepdims))
+    return largest - _reduce(a, axis, "min", "ptp", bool(keepdims))
 
 
 argmax, argmin = _position("argmax"), _position("argmin")

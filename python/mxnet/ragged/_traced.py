@@ -66,7 +66,7 @@ class TracedPartition(Partition):
         if self._steps is None:
             raise LongestUnknownError(
                 "export: a shape is made of the longest row of ragged arrays that were joined, which a graph in a file "
-                "does not know\n  hint: pad each before they are joined, or give `to_dense` a `length`"
+                "does not know\n  hint: pad each with `to_dense` before they are joined, or give `to_dense` a `length`"
             )
         return self._steps
 
@@ -104,7 +104,7 @@ class TracedPartition(Partition):
         return np.arange(self._rows, dtype="int64", device=self._sizes.device)
 
     def nth(self, i: int, name: str) -> ndarray:
-        """The row number of row `i` of each segment; one that `take` refuses if the segment is too short."""
+        """The row number of row `i` of each segment. If one is too short, the graph's `take` raises, without `name`."""
         at = self._offsets[:-1] + i if i >= 0 else self._offsets[1:] + i
         needed = i + 1 if i >= 0 else -i
         found: ndarray = np.where(self._sizes >= needed, at, self._rows)
@@ -141,8 +141,14 @@ class TracedPartition(Partition):
         return False
 
     def has_empty(self) -> bool:
-        """False: rows without elements are not known to a graph."""
+        """False: rows without elements are found when the graph runs, see `without_empty`."""
         return False
+
+    def without_empty(self, values: ndarray) -> ndarray:
+        """The same values, one for each segment; the graph raises IndexError if a segment has no row."""
+        own = np.arange(self.count, dtype="int64", device=self._sizes.device)
+        found: ndarray = np.take(values, np.where(self._sizes > 0, own, self.count), axis=0)
+        return found
 
     def same(self, other: Partition) -> bool:
         """Whether both are the same argument."""
