@@ -88,7 +88,8 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
         "lambda data, j, p, x: (lambda m: numpy.stack([m[a:b].sum(0) for a, b in zip(p, p[1:])]))(data.reshape(data.shape + (1,) * (x.ndim - data.ndim)) * x[j])",
     )
     .ulp(8),
-    // The kernel reads each index and each offset once: it checks and uses the same value. So large patterns need no copy.
+    // No `positions`: the kernel checks every index and offset each time it reads it, so shared memory that changes meanwhile cannot lead outside
+    // the operands. Large patterns need no copy.
     ..OpDef::DEFAULT
 };
 

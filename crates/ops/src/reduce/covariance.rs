@@ -204,7 +204,7 @@ struct Weights {
     divisor: Array,
 }
 
-/// Of `corrcoef` there are none.
+/// Whether the call is of `cov`: `corrcoef` has no parameters for weights, `bias` and `ddof`.
 fn takes_weights(cx: &CallCx) -> bool {
     cx.inputs.len() > 2
 }

@@ -266,7 +266,7 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
         let (each, longer) = (n / sections, n % sections);
         let start = |i: usize| i * each + i.min(longer);
         let mut bounds = SmallVec::new();
-        check_room(cx, sections)?;
+        check_memory(cx, sections)?;
         bounds.extend((0..sections).map(|i| (start(i), start(i + 1))));
         bounds
     } else {
@@ -287,11 +287,11 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
     })
 }
 
-/// Bytes of an array with a storage of its own, and of what a call leaves behind while it runs.
+/// Estimated bytes per array: the array, its storage, and as much as a storage for what a call keeps until it ends.
 const ARRAY_BYTES: usize = size_of::<Array>() + 2 * size_of::<Storage>();
 
-/// Checks that there is memory for `count` arrays and what belongs to them: an allocation of a single one cannot fail with an error.
-fn check_room(cx: &CompositeCx, count: usize) -> Result<()> {
+/// Checks that `count` arrays fit into memory. Small allocations abort the process when memory is short, so this is asked before the first.
+fn check_memory(cx: &CompositeCx, count: usize) -> Result<()> {
     let bytes = count.checked_mul(ARRAY_BYTES);
     match bytes.map(|bytes| Vec::<u8>::new().try_reserve_exact(bytes)) {
         Some(Ok(())) => Ok(()),
@@ -308,10 +308,11 @@ fn several<T>(
     items: impl ExactSizeIterator<Item = T>,
     mut make: impl FnMut(T) -> Result<Array>,
 ) -> Result<Outputs> {
+    // Fewer arrays take less than 1 MiB.
     const MANY: usize = 1024;
     let count = items.len();
     if count >= MANY {
-        check_room(cx, count)?;
+        check_memory(cx, count)?;
     }
     let mut outputs = Outputs::new();
     if outputs.try_reserve_exact(count).is_err() {
