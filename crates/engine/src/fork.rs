@@ -77,7 +77,7 @@ pub fn hold_off_fork() -> ForkGate {
 #[cfg(not(loom))]
 static IN_CHILD: std::sync::OnceLock<fn()> = std::sync::OnceLock::new();
 
-/// Installs a function that runs in each forked child, after the engine is ready there. If one is installed already, that one stays.
+/// Installs a function that runs in each forked child, after the engine is ready there. If there is one already, this call has no effect.
 #[cfg(not(loom))]
 pub fn at_fork_in_child(hook: fn()) {
     let _ = IN_CHILD.set(hook);

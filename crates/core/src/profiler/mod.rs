@@ -77,7 +77,7 @@ pub fn start() {
     settings::start_dumping();
 }
 
-/// Stops recording, after the operations that were pushed before. What was recorded stays.
+/// Stops recording, after the operations that were pushed before. The recorded events are kept.
 pub fn stop() {
     if is_running() {
         mxnet_engine::engine().drain();
