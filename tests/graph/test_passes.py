@@ -381,7 +381,7 @@ def test_parts_have_no_path_that_leaves_and_comes_back():
 def test_parts_do_not_depend_on_each_other():
     def function(x, y):
         first, second = np.exp(x), np.sin(y)
-        # Each of two groups reads what the other one computes, so one of them stays.
+        # Each of two groups reads what the other one computes, so one of them is not dissolved.
         return second + first, first * np.cos(second)
 
     sizes = []

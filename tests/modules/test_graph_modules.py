@@ -554,7 +554,7 @@ def test_parts_in_files_cannot_make_a_backend_read_beyond_arrays(loops: mx.libra
     with pytest.raises(ValueError, match=r"partitioner `loops` .*does not take node 1 \(`add`\) of a part"):
         mx.graph.load(symbol, params)(x, y[:1].copy()).wait_to_read()
 
-    # The part stays, but gets a view that repeats a row.
+    # The part is kept, but gets a view that repeats a row.
     graph = tampered(json.loads(written), 1, [3])
     view = graph["nodes"][0]["inputs"][1]["view"]
     view["shape"], view["strides"] = [4, 3], [0, 1]

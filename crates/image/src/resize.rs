@@ -63,7 +63,7 @@ fn algorithm(interpolation: Interpolation, shrinks: bool) -> ResizeAlg {
 
 /// The resizer and the pixels that it reads and writes.
 ///
-/// The resizer is built for four channels only, which compiles four times faster than for all kinds of pixels. So images of fewer channels are
+/// The resizer is built for four channels only: for all kinds of pixels it would be most of the code of this crate. So images of fewer channels are
 /// converted before and after.
 #[derive(Default)]
 struct Workspace {

@@ -128,7 +128,7 @@ unsafe fn sum_row_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
     total
 }
 
-/// ReLU with the operator's semantics: NaN stays NaN, -0.0 becomes 0.0.
+/// ReLU with the operator's semantics: NaN gives NaN, -0.0 gives 0.0.
 #[inline(always)]
 pub(crate) fn relu<T: Real>(x: T) -> T {
     if x <= T::ZERO { T::ZERO } else { x }

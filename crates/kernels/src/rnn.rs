@@ -131,7 +131,7 @@ pub struct Gradients {
     pub dbh: *mut u8,
 }
 
-/// Multiply-adds of a step that pay for a second thread: about 2.5 us, bound by the second-level cache that holds the weights. Each thread has its own.
+/// Multiply-adds of a step that pay for a second thread. One core is bound by its second-level cache, which holds the weights; each core has its own.
 const LITTLE_WORK: usize = 1 << 16;
 /// Multiply-adds of a step that pay for more threads.
 const MUCH_WORK: usize = 1 << 21;

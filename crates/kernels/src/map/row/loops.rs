@@ -372,7 +372,7 @@ unsafe fn unary2_body<L: Level, T: Copy, O: Unary2<T>>(
 
 /// Defines for one loop body: a function per instruction set, and the two functions that choose among them.
 macro_rules! dispatch {
-    ($all:ident, $one:ident, $body:ident, $op:ident, $base:ident, $avx2:ident, $avx512:ident) => {
+    ($all:ident, $body:ident, $op:ident, $base:ident, $avx2:ident, $avx512:ident) => {
         /// # Safety
         /// Same as for [`InnerLoop`].
         unsafe fn $base<T: Copy, O: $op<T>>(ptrs: *const *mut u8, strides: *const isize, n: usize, params: *const f64) {
@@ -415,17 +415,10 @@ macro_rules! dispatch {
         pub(crate) fn $all<T: Copy, O: $op<T>>(_: Isa) -> InnerLoop {
             $base::<T, O>
         }
-
-        /// The same inner loop for every instruction set, for functions that do not vectorise.
-        #[allow(dead_code, reason = "not every shape of operator has scalar-only members")]
-        pub(crate) fn $one<T: Copy, O: $op<T>>(_: Isa) -> InnerLoop {
-            $base::<T, O>
-        }
     };
 }
 dispatch!(
     unary,
-    unary_one,
     unary_body,
     Unary,
     unary_base,
@@ -434,7 +427,6 @@ dispatch!(
 );
 dispatch!(
     binary,
-    binary_one,
     binary_body,
     Binary,
     binary_base,
@@ -443,7 +435,6 @@ dispatch!(
 );
 dispatch!(
     ternary,
-    ternary_one,
     ternary_body,
     Ternary,
     ternary_base,
@@ -452,7 +443,6 @@ dispatch!(
 );
 dispatch!(
     unary2,
-    unary2_one,
     unary2_body,
     Unary2,
     unary2_base,
@@ -461,10 +451,19 @@ dispatch!(
 );
 dispatch!(
     binary2,
-    binary2_one,
     binary2_body,
     Binary2,
     binary2_base,
     binary2_avx2,
     binary2_avx512
 );
+
+/// The same inner loop for every instruction set, for unary functions that do not vectorise.
+pub(crate) fn unary_one<T: Copy, O: Unary<T>>(_: Isa) -> InnerLoop {
+    unary_base::<T, O>
+}
+
+/// As [`unary_one`], for binary functions.
+pub(crate) fn binary_one<T: Copy, O: Binary<T>>(_: Isa) -> InnerLoop {
+    binary_base::<T, O>
+}
