@@ -176,11 +176,18 @@ impl Error {
         self
     }
 
-    /// Replaces the operator's name by the one that the caller knows.
+    /// Replaces the name and the operands of another operator by those that the caller knows.
     #[must_use]
-    pub fn for_op(mut self, op: &'static str) -> Error {
-        if let Some(fault) = self.fault_mut() {
+    pub fn for_op(
+        mut self,
+        op: &'static str,
+        operands: impl FnOnce() -> Vec<OperandFacts>,
+    ) -> Error {
+        if let Some(fault) = self.fault_mut()
+            && (fault.op != op || fault.operands.is_empty())
+        {
             fault.op = op;
+            fault.operands = operands();
         }
         self
     }

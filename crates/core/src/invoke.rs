@@ -7,8 +7,8 @@ use crate::args::{Args, Attrs};
 use crate::context::CallCx;
 use crate::error::{Error, Result};
 use crate::mode::{self, Flags};
-use crate::opdef::OpDef;
-use crate::{Array, Outputs, autograd, eager, fp_errors, profiler};
+use crate::opdef::{Cpu, OpDef};
+use crate::{Array, Outputs, autograd, eager, fp_errors, profiler, registry};
 
 /// One call of an operator.
 #[derive(Clone, Copy)]
@@ -41,16 +41,17 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Adds the operator's name and the operands to an error.
+    /// Adds the operator's name and the operands to an error. Errors of the operators that a composite calls name the composite.
     #[cold]
     pub fn explain(&self, error: Error) -> Error {
-        // This message is NumPy's, which names the operator at its end.
-        if matches!(error, Error::FloatingPoint(_)) {
-            return error.with_operands(|| self.cx().facts());
+        let facts = || self.cx().facts();
+        let is_composite = matches!(self.op.cpu, Cpu::Composite(_));
+        match error {
+            // This message is NumPy's, which names the operator at its end.
+            Error::FloatingPoint(_) => error.with_operands(facts),
+            _ if is_composite => error.for_op(registry::plain_form(self.op).name, facts),
+            _ => error.in_op(self.op.name).with_operands(facts),
         }
-        error
-            .in_op(self.op.name)
-            .with_operands(|| self.cx().facts())
     }
 
     /// The device of the arguments. Numbers do not count.

@@ -48,6 +48,12 @@ pub fn find(name: &str) -> Option<&'static OpDef> {
     known.get(name).copied()
 }
 
+/// The operator of which `op` is the form with the full signature ([`OpDef::extended`]), or `op` itself. Goes over all operators.
+pub fn plain_form(op: &'static OpDef) -> &'static OpDef {
+    let is_form = |plain: &&OpDef| plain.extended.is_some_and(|form| std::ptr::eq(form, op));
+    all().find(is_form).unwrap_or(op)
+}
+
 /// Adds an operator for the rest of the process. [`OpDef::state`] holds data for its functions.
 ///
 /// # Errors

@@ -234,7 +234,7 @@ fn kernel(cx: &KernelCx) -> Result<()> {
         }
     };
     let ran = run_kernel(cx, code.described.run, part.handle, &[]);
-    match ran.map_err(|error| error.for_op(code.label))? {
+    match ran.map_err(|error| error.for_op(code.label, Vec::new))? {
         true => Ok(()),
         false => Err(Error::unsupported(code.label, "it declines to run a part")),
     }

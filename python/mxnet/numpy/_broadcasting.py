@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._joining import axis_of
+from mxnet.numpy._axes import axes_of
 
 _op = _core.namespaces["op"]
 
@@ -136,7 +136,7 @@ def sliding_window_view(
                 f"{array.ndim}, found {len(sizes)}"
             )
     else:
-        axes = tuple(axis_of(i, array.ndim) for i in ((axis,) if isinstance(axis, int) else axis))
+        axes = axes_of("sliding_window_view", axis, array.ndim)
         if len(sizes) != len(axes):
             raise ValueError(
                 "sliding_window_view: Must provide matching length window_shape and axis, "

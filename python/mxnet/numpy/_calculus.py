@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._axes import axes_of, axis_of
 from mxnet.numpy._dtypes import is_exact, kind_of, spelled
 from mxnet.numpy._errors import silent
 
@@ -27,12 +28,6 @@ def _floating(x: ndarray) -> ndarray:
     if not is_exact(x.dtype):
         return x
     return _op["astype"](x, "float64" if _core.numpy_promotion() else "float32")  # type: ignore[no-any-return]
-
-
-def _axis_of(axis: int, ndim: int) -> int:
-    if not -ndim <= axis < ndim:
-        raise numpy.exceptions.AxisError(axis, ndim)
-    return axis % ndim
 
 
 def _part(x: ndarray, axis: int, start: int | None, stop: int | None) -> ndarray:
@@ -153,12 +148,9 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: i
     if spelled(samples.dtype) == "bool":
         raise TypeError("gradient: truth values have no differences: convert them to numbers")
     samples = _floating(samples)
-    if axis is None:
-        axes = list(range(samples.ndim))
-    else:
-        axes = [_axis_of(a, samples.ndim) for a in ((axis,) if isinstance(axis, int) else axis)]
-        if len(set(axes)) < len(axes):
-            raise ValueError(f"gradient: repeated axis in {axis}")
+    axes = list(axes_of("gradient", axis, samples.ndim))
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"gradient: repeated axis in {axis}")
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: `edge_order` greater than 2 not supported: it must be 1 or 2, found {edge_order}")
     spacings = _spacings(varargs, axes, samples.shape)
@@ -211,7 +203,7 @@ def unwrap(p: ArrayLike, discont: float | None = None, axis: int = -1, *, period
     """
     phases = asarray(p)
     whole = isinstance(period, int) and "int" in spelled(phases.dtype)
-    axis = _axis_of(axis, phases.ndim)
+    axis = axis_of("unwrap", axis, phases.ndim)
     limit = period / 2 if discont is None else discont
     # Differences of integers keep their dtype, and wrap around.
     steps = _np["diff"](phases.detach(), axis=axis)

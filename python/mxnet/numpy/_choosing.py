@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._axes import axis_of
 from mxnet.numpy._dtypes import kind_of, result_type, spelled
 
 _np = _core.namespaces["numpy"]
@@ -175,9 +176,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     array([4, 6])
     """
     x = asarray(arr)
-    if not -x.ndim <= axis < x.ndim:
-        raise numpy.exceptions.AxisError(axis, x.ndim)
-    axis = axis % x.ndim
+    axis = axis_of("apply_along_axis", axis, x.ndim)
     turned = _np["moveaxis"](x, axis, -1)
     outer = turned.shape[:-1]
     if 0 in outer:

@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._axes import axis_of
 
 _op = _core.namespaces["op"]
 
@@ -66,11 +67,8 @@ def put_along_axis(arr: ndarray, indices: ArrayLike, values: ArrayLike, axis: in
             "put_along_axis: `indices` and `arr` must have the same number of axes, "
             f"found {positions.ndim} and {arr.ndim}"
         )
-    if not -arr.ndim <= axis < arr.ndim:
-        from numpy.exceptions import AxisError
-
-        raise AxisError(axis, arr.ndim)
-    arr[_grid(arr.shape, axis % arr.ndim, positions)] = values
+    axis = axis_of("put_along_axis", axis, arr.ndim)
+    arr[_grid(arr.shape, axis, positions)] = values
 
 
 def resolved(name: str, indices: ndarray, n: int) -> ndarray:

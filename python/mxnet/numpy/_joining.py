@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._axes import axes_of, axis_of
 from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._indexing import resolved
 
@@ -23,30 +24,6 @@ Sections = int | Sequence[int]
 
 # Up to this many positions, the slices between them are joined directly, in one pass over the elements.
 _PIECES = 16
-
-
-def axis_of(axis: int, ndim: int) -> int:
-    """The axis as a non-negative number.
-
-    Parameters
-    ----------
-    axis : int
-        Negative numbers count from the last axis.
-    ndim : int
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    numpy.exceptions.AxisError
-        If there is no such axis.
-    """
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise AxisError(axis, ndim)
-    return axis % ndim
 
 
 def _is_integral(x: ndarray) -> bool:
@@ -219,7 +196,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     x = asarray(arr)
     if axis is None:
         x, axis = x.reshape(-1), 0
-    axis = axis_of(axis, x.ndim)
+    axis = axis_of("insert", axis, x.ndim)
     size = x.shape[axis]
     positions, is_single = _positions("insert", obj, size)
     new = asarray(values, x.dtype)
@@ -287,7 +264,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> ndarray:
     x = asarray(arr)
     if axis is None:
         x, axis = x.reshape(-1), 0
-    axis = axis_of(axis, x.ndim)
+    axis = axis_of("delete", axis, x.ndim)
     size = x.shape[axis]
     if isinstance(obj, slice):
         start, stop, step = obj.indices(size)
@@ -351,11 +328,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     sides = trim.lower()
     if sides not in ("f", "b", "fb", "bf"):
         raise ValueError(f"trim_zeros: unexpected character(s) in `trim`: {trim!r}, must be 'f', 'b' or 'fb'")
-    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     filled = x != 0
     key = [slice(None)] * x.ndim
-    for each in axes:
-        each = axis_of(each, x.ndim)
+    for each in axes_of("trim_zeros", axis, x.ndim):
         others = tuple(i for i in range(x.ndim) if i != each)
         found = _op["flatnonzero"](_op["any"](filled, axis=others) if others else filled)
         # If there are only zeros, trimming either end leaves nothing.
@@ -541,8 +516,8 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> ndarray:
     (5, 3, 4)
     """
     x = asarray(a)
-    axis = axis_of(axis, x.ndim)
+    axis = axis_of("rollaxis", axis, x.ndim)
     if not -x.ndim <= start <= x.ndim:
-        raise AxisError(start, x.ndim + 1, "start")
+        raise AxisError(start, x.ndim + 1, "rollaxis: start")
     start += x.ndim if start < 0 else 0
     return cast(ndarray, _op["moveaxis"](x, axis, start - 1 if axis < start else start))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._joining import axis_of
+from mxnet.numpy._axes import axes_of
 
 
 def ndim(a: ArrayLike) -> int:
@@ -100,8 +100,7 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     x = asarray(a)
     if axis is None:
         return x.size
-    axes = (axis,) if isinstance(axis, int) else axis
-    return prod(x.shape[axis_of(i, x.ndim)] for i in axes)
+    return prod(x.shape[i] for i in axes_of("size", axis, x.ndim))
 
 
 def _terms(x: ndarray) -> tuple[int, list[tuple[int, int]]]:

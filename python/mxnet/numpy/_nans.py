@@ -12,23 +12,16 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.error import ShapeError
 from mxnet.numpy import _dtypes
+from mxnet.numpy._axes import Axes, axes_of, axis_of
 from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._errors import silent, warn_of
-from mxnet.numpy._joining import axis_of
 from mxnet.numpy._writing import deliver
 
 _op = _core.namespaces["op"]
 
-Axes = int | Sequence[int] | None
-
 
 def _has_nan(x: ndarray) -> bool:
     return not _dtypes.is_exact(x.dtype)
-
-
-def _axes(axis: Any) -> Any:
-    # As in NumPy, a list is not valid as `axis`: the reduction reports it.
-    return axis
 
 
 def _mask(name: str, x: ndarray, where: Any) -> ndarray | None:
@@ -96,9 +89,9 @@ def nansum(
     """
     x = asarray(a)
     if where is True and (dtype is None or not _has_nan(x) or not _dtypes.is_exact(_core.result_type([dtype]))):
-        result = _op["nan_sum"](x, _axes(axis), dtype, keepdims)
+        result = _op["nansum"](x, axis, dtype, keepdims)
     else:
-        result = _op["sum"](_filled(x, _counted("nansum", x, where), 0), _axes(axis), dtype, keepdims=keepdims)
+        result = _op["sum"](_filled(x, _counted("nansum", x, where), 0), axis, dtype, keepdims=keepdims)
     if initial is not None and initial != 0:
         result = result + asarray(initial).astype(result.dtype)
     return deliver("nansum", result, out)
@@ -144,7 +137,7 @@ def nanprod(
     array(6.)
     """
     x = asarray(a)
-    result = _op["prod"](_filled(x, _counted("nanprod", x, where), 1), _axes(axis), dtype, keepdims=keepdims)
+    result = _op["prod"](_filled(x, _counted("nanprod", x, where), 1), axis, dtype, keepdims=keepdims)
     if initial is not None and initial != 1:
         result = result * asarray(initial).astype(result.dtype)
     return deliver("nanprod", result, out)
@@ -169,7 +162,7 @@ def _extreme(
     if where is not True and initial is None:
         raise ValueError(f"{name}: with `where` an `initial` value is required")
     if initial is not None and x.size == 0:
-        shape = _op["sum"](x, _axes(axis), keepdims=keepdims).shape
+        shape = _op["sum"](x, axis, keepdims=keepdims).shape
         return deliver(name, _op["full"](shape, initial, x.dtype), out)
     with silent() as is_asked:
         result, has_none = _folded_extreme(name, x, axis, keepdims, initial, where)
@@ -189,10 +182,10 @@ def _folded_extreme(
         x = _filled(x, mask, math.nan if _has_nan(x) else _limit(x, sign))
     if _dtypes.kind_of(x.dtype) == "c":
         counted = _counted(name, x, True)
-        result = _op[fold](_filled(x, counted, _limit(x, sign)), _axes(axis), keepdims=keepdims)
-        result = _op["where"](_op["any"](counted, _axes(axis), keepdims=keepdims), result, math.nan)
+        result = _op[fold](_filled(x, counted, _limit(x, sign)), axis, keepdims=keepdims)
+        result = _op["where"](_op["any"](counted, axis, keepdims=keepdims), result, math.nan)
     else:
-        result = _op[f"nan_{fold}"](x, _axes(axis), keepdims)
+        result = _op[f"nan{fold}"](x, axis, keepdims)
     if initial is not None:
         return _op[pair](result, asarray(initial).astype(result.dtype)), False
     return result, _has_nan(x)
@@ -288,6 +281,8 @@ def nanmin(
 
 def _position(name: str, a: ArrayLike, axis: int | None, out: ndarray | None, keepdims: bool) -> ndarray:
     x = asarray(a)
+    if axis is not None:
+        axis = axis_of(name, axis, x.ndim)
     # The largest element is NaN if any is. Most arrays have no NaN: they are read twice instead of copied.
     has_none = not _has_nan(x) or (x.size > 0 and not bool(_op["isnan"](_op["max"](x))))
     counted = None if has_none else _counted(name, x, True)
@@ -362,10 +357,9 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: ndarray | None = None,
     return _position("nanargmin", a, axis, out, keepdims)
 
 
-def _length(x: ndarray, axis: Axes) -> int:
+def _length(name: str, x: ndarray, axis: Axes) -> int:
     """Number of elements that are reduced to one result."""
-    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    return math.prod(x.shape[axis_of(i, x.ndim)] for i in axes)
+    return math.prod(x.shape[i] for i in axes_of(name, axis, x.ndim))
 
 
 def _has_at_most(name: str, x: ndarray, axis: Axes, where: Any, most: float) -> bool:
@@ -423,8 +417,10 @@ def nanmean(
     """
     x = asarray(a)
     with silent() as is_asked:
-        result = _op["nanmean"](x, _axes(axis), dtype, keepdims, _mask("nanmean", x, where))
-        if result.size and (_length(x, axis) == 0 or (is_asked and _has_at_most("nanmean", x, axis, where, 0))):
+        result = _op["nanmean"](x, axis, dtype, keepdims, _mask("nanmean", x, where))
+        if result.size and (
+            _length("nanmean", x, axis) == 0 or (is_asked and _has_at_most("nanmean", x, axis, where, 0))
+        ):
             warn_of("Mean of empty slice")
     return deliver("nanmean", result, out)
 
@@ -447,8 +443,8 @@ def _variance(
     x = asarray(a)
     center = None if mean is None else asarray(mean)
     with silent() as is_asked:
-        result: ndarray = _op[name](x, _axes(axis), dtype, float(ddof), keepdims, _mask(name, x, where), center)
-        too_short = _length(x, axis) <= ddof
+        result: ndarray = _op[name](x, axis, dtype, float(ddof), keepdims, _mask(name, x, where), center)
+        too_short = _length(name, x, axis) <= ddof
         if result.size and (too_short or (is_asked and _has_at_most(name, x, axis, where, ddof))):
             warn_of("Degrees of freedom <= 0 for slice.")
     return result

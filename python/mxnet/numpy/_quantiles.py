@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy
@@ -12,60 +11,20 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._axes import Axes, axes_of
 from mxnet.numpy._dtypes import is_exact
 from mxnet.numpy._errors import silent, warn_of
-from mxnet.numpy._joining import axis_of
 from mxnet.numpy._writing import deliver
 
 _op = _core.namespaces["op"]
 
-Axes = int | Sequence[int] | None
 
-_METHODS = (
-    "interpolated_inverted_cdf",
-    "hazen",
-    "weibull",
-    "linear",
-    "median_unbiased",
-    "normal_unbiased",
-    "inverted_cdf",
-    "averaged_inverted_cdf",
-    "closest_observation",
-    "lower",
-    "higher",
-    "midpoint",
-    "nearest",
-)
-
-
-def _rows(x: ndarray, axis: Axes) -> tuple[ndarray, tuple[int, ...]]:
-    """The array with the reduced axes merged to a last axis, and those axes."""
-    if axis is None:
-        return x.reshape(-1), tuple(range(x.ndim))
-    axes = tuple(axis_of(i, x.ndim) for i in ((axis,) if isinstance(axis, int) else axis))
-    if len(set(axes)) < len(axes):
-        raise ValueError(f"axes must be different, found {axes}")
+def _rows(name: str, x: ndarray, axis: Axes) -> ndarray:
+    """The array with the reduced axes merged to a last axis."""
+    axes = axes_of(name, axis, x.ndim)
     kept = [i for i in range(x.ndim) if i not in axes]
-    moved = x if (*kept, *axes) == tuple(range(x.ndim)) else _op["transpose"](x, (*kept, *axes))
-    if len(axes) == 1:
-        return moved, axes
-    length = math.prod(x.shape[i] for i in axes)
-    return moved.reshape((*(x.shape[i] for i in kept), length)), axes
-
-
-def _kept(result: ndarray, leading: int, axes: tuple[int, ...], ndim: int, keepdims: bool) -> ndarray:
-    """Insert the reduced axes with length 1, after `leading` axes of the result."""
-    if not keepdims:
-        return result
-    return cast(ndarray, _op["expand_dims"](result, tuple(leading + i for i in axes)))
-
-
-def _between(low: ndarray, high: ndarray, part: Any) -> ndarray:
-    """Linear interpolation: `low` at 0, `high` at 1, exact at both ends. NaN at infinities, as in NumPy."""
-    step = high - low
-    if isinstance(part, float):
-        return low + step * part if part < 0.5 else high - step * (1 - part)
-    return cast(ndarray, _op["where"](part < 0.5, low + step * part, high - step * (1 - part)))
+    moved = _op["transpose"](x, (*kept, *axes))
+    return cast(ndarray, moved.reshape((*(x.shape[i] for i in kept), math.prod(x.shape[i] for i in axes))))
 
 
 def _inexact(x: ndarray) -> ndarray:
@@ -74,16 +33,11 @@ def _inexact(x: ndarray) -> ndarray:
     return x.astype(_core.default_dtype("f"))
 
 
-def _nans(shape: tuple[int, ...], dtype: Any) -> ndarray:
-    both = complex(math.nan, math.nan) if str(dtype).startswith("complex") else math.nan
-    return cast(ndarray, _op["full"](shape, both, dtype))
-
-
-def _warn_of_nothing(rows: ndarray, looks: bool) -> None:
-    """Warn if rows are empty or, if the elements may be read, contain only NaN."""
-    if math.prod(rows.shape[:-1]) and rows.shape[-1] == 0:
+def _warn_of_nothing(x: ndarray, axis: Axes, result: ndarray, looks: bool) -> None:
+    """Warn if results have no elements or, if the elements may be read, only NaN."""
+    if x.size == 0 and result.size:
         warn_of("Mean of empty slice")
-    elif looks and rows.size and bool(_op["any"](_op["all"](_op["isnan"](rows), -1))):
+    elif looks and x.size and bool(_op["any"](_op["all"](_op["isnan"](x), axis))):
         warn_of("All-NaN slice encountered")
 
 
@@ -138,14 +92,9 @@ def median(
     """
     del overwrite_input
     x = asarray(a)
-    rows, axes = _rows(x, axis)
-    if rows.shape[-1] == 0:
-        _warn_of_nothing(rows, False)
-        # 0 / 0 also reports an invalid value, as the mean of no elements does in NumPy.
-        result = _op["sum"](_inexact(rows), -1) / 0
-    else:
-        result = _op["median"](rows, -1)
-    return deliver("median", _kept(result, 0, axes, x.ndim, keepdims), out)
+    result = _op["median"](x, axis, keepdims)
+    _warn_of_nothing(x, axis, result, False)
+    return deliver("median", result, out)
 
 
 def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[int, ...], Any]:
@@ -170,25 +119,47 @@ def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[
     return values, shape, dtype
 
 
-def _weighted(name: str, rows: ndarray, weights: ndarray, values: list[float]) -> list[ndarray]:
-    """Quantiles by the inverse of the weighted distribution function."""
+def _weight_rows(name: str, x: ndarray, axis: Axes, weights: ArrayLike) -> ndarray:
+    """The weights of the elements of each row, checked."""
+    axes = axes_of(name, axis, x.ndim)
+    given = asarray(weights)
+    if given.shape != x.shape:
+        if axis is None or given.shape != tuple(x.shape[i] for i in axes):
+            what = TypeError if axis is None else ValueError
+            raise what(f"{name}: `weights` must have shape {x.shape} or that of the axes, found {given.shape}")
+        order = sorted(range(len(axes)), key=lambda i: axes[i])
+        given = _op["transpose"](given, tuple(order))
+        given = given.reshape(tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
+        given = _op["broadcast_to"](given, x.shape)
+    if given.size and float(_op["min"](given)) < 0:
+        raise ValueError(f"{name}: Weights must be non-negative, found {float(_op['min'](given))}")
+    rows = _rows(name, given, axis).astype("float64")
+    total = rows.sum(-1)
+    if rows.shape[-1] and not _op["all"](_op["isfinite"](total) & (total > 0)):
+        raise ValueError(f"{name}: Weights included NaN, inf or were all zero in a slice; their sums are {total}")
+    return rows
+
+
+def _weighted(rows: ndarray, weights: ndarray, values: list[float], ignore_nan: bool) -> ndarray:
+    """Quantiles of each row by the inverse of the weighted distribution function: of shape (number of values, ...)."""
+    spoiled = None
+    if _dtypes.isdtype(rows.dtype, "real floating"):
+        missing = _op["isnan"](rows)
+        spoiled = _op["all" if ignore_nan else "any"](missing, -1)
+        if ignore_nan:
+            rows, weights = _op["where"](missing, math.inf, rows), _op["where"](missing, 0, weights)
     order = _op["argsort"](rows)
     ordered = _op["gather_along"](rows, order, rows.ndim - 1)
-    mass = _op["cumsum"](_op["gather_along"](weights.astype("float64"), order, rows.ndim - 1), -1)
+    mass = _op["cumsum"](_op["gather_along"](weights, order, rows.ndim - 1), -1)
     mass = mass / mass[..., -1:]
     # Leading elements without weight are no quantiles, not even for probability 0.
     mass = _op["where"](mass == 0, -1.0, mass)
-    spoiled = _op["isnan"](ordered[..., -1]) if _is_real_float(rows) else None
     found = []
     for q in values:
         at = _op["minimum"](_op["sum"](mass < q, -1, keepdims=True), rows.shape[-1] - 1)
         each = _op["gather_along"](ordered, at, rows.ndim - 1)[..., 0]
         found.append(each if spoiled is None else _op["where"](spoiled, math.nan, each))
-    return found
-
-
-def _is_real_float(x: ndarray) -> bool:
-    return _dtypes.isdtype(x.dtype, "real floating")
+    return cast(ndarray, _op["stack"](found, 0) if found else _op["zeros"]((0, *rows.shape[:-1]), rows.dtype))
 
 
 def _quantile(
@@ -204,66 +175,30 @@ def _quantile(
     ignore_nan: bool,
 ) -> ndarray:
     x = asarray(a)
-    if _dtypes.isdtype(x.dtype, "complex floating"):
-        raise TypeError(f"{name}: `a` must be real, found {x.dtype}")
-    if method not in _METHODS:
-        raise ValueError(f"{name}: `method` must be one of {', '.join(_METHODS)}, not '{method}'")
     values, shape, brought = _probabilities(name, q, scale)
-    rows, axes = _rows(x, axis)
-    with silent() as is_asked:
-        if is_asked and ignore_nan and _is_real_float(x):
-            _warn_of_nothing(rows, True)
+    axes = axes_of(name, axis, x.ndim)
     discrete = method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
-    if method == "linear" and scale == 1:
-        # Integers select the first and the last element, without interpolation.
-        discrete = is_exact(asarray(q).dtype)
-    if not discrete and _dtypes.spelled(x.dtype) == "bool":
-        raise TypeError(f"{name}: truth values have no differences: convert them to numbers")
-    base = x.dtype if discrete else _inexact(x).dtype
-    dtype = base if discrete or brought is None else _core.result_type([base, brought])
+    if method == "linear" and scale == 1 and is_exact(asarray(q).dtype):
+        # Integers select the first and the last element, without interpolation; every method takes these.
+        discrete, method = True, "lower"
     if weights is not None:
         if method != "inverted_cdf":
             raise ValueError(f"{name}: Only method 'inverted_cdf' supports weights, not '{method}'")
-        given = asarray(weights)
-        if given.shape != x.shape:
-            if axis is None or given.shape != tuple(x.shape[i] for i in axes):
-                what = TypeError if axis is None else ValueError
-                raise what(f"{name}: `weights` must have shape {x.shape} or that of the axes, found {given.shape}")
-            order = sorted(range(len(axes)), key=lambda i: axes[i])
-            given = _op["transpose"](given, tuple(order))
-            given = given.reshape(tuple(n if i in axes else 1 for i, n in enumerate(x.shape)))
-            given = _op["broadcast_to"](given, x.shape)
-        if given.size and float(_op["min"](given)) < 0:
-            raise ValueError(f"{name}: Weights must be non-negative, found {float(_op['min'](given))}")
-        weight_rows, _ = _rows(given, axis)
-        total = weight_rows.astype("float64").sum(-1)
-        if rows.shape[-1] and not _op["all"](_op["isfinite"](total) & (total > 0)):
-            raise ValueError(f"{name}: Weights included NaN, inf or were all zero in a slice; their sums are {total}")
-    if rows.shape[-1] == 0:
-        if not ignore_nan:
-            raise IndexError(f"{name}: there is no element to take a quantile of")
-        found = [_nans(rows.shape[:-1], dtype)] * len(values)
-    elif weights is not None:
-        if ignore_nan and _is_real_float(x):
-            missing = _op["isnan"](rows)
-            rows = _op["where"](missing, math.inf, rows)
-            everything = _op["all"](missing, -1)
-            weight_rows = _op["where"](missing, 0, weight_rows)
-            found = [_op["where"](everything, math.nan, each) for each in _weighted(name, rows, weight_rows, values)]
-        else:
-            found = _weighted(name, rows, weight_rows, values)
+        if _dtypes.isdtype(x.dtype, "complex floating"):
+            raise TypeError(f"{name}: `a` must be real, found {x.dtype}")
+        checked = _weight_rows(name, x, axis, weights)
+    if weights is not None and x.size:
+        result = _weighted(_rows(name, x, axis), checked, values, ignore_nan)
+        if keepdims:
+            result = _op["expand_dims"](result, tuple(1 + i for i in axes))
     else:
-        # Where integers name the first and the last element, every method takes these.
-        way = "lower" if method == "linear" and discrete else method
-        function = _op["nanquantile" if ignore_nan else "quantile"]
-        found = list(function(rows, tuple(values), -1, way, False, dtype)) if values else []
-    if shape == ():
-        result, leading = found[0], 0
-    elif found:
-        result, leading = _op["stack"](found, 0).reshape((*shape, *found[0].shape)), len(shape)
-    else:
-        result, leading = _op["zeros"]((*shape, *rows.shape[:-1]), dtype), len(shape)
-    result = _kept(result, leading, axes, x.ndim, keepdims)
+        base = x.dtype if discrete else _inexact(x).dtype
+        dtype = base if discrete or brought is None else _core.result_type([base, brought])
+        result = _op["nanquantile" if ignore_nan else "quantile"](x, tuple(values), axes, method, keepdims, dtype)
+    with silent() as is_asked:
+        if is_asked and ignore_nan and _dtypes.isdtype(x.dtype, "real floating"):
+            _warn_of_nothing(x, axis, result, True)
+    result = result.reshape((*shape, *result.shape[1:]))
     if out is not None and result.ndim == 0:
         result = _op["broadcast_to"](result, out.shape)
     return deliver(name, result, out)
@@ -492,8 +427,7 @@ def nanmedian(
     x = asarray(a)
     if not _dtypes.isdtype(x.dtype, ("real floating", "complex floating")):
         return median(x, axis, out, overwrite_input, keepdims)
-    rows, axes = _rows(x, axis)
     with silent() as is_asked:
-        result = _op["nanmedian"](rows, -1)
-        _warn_of_nothing(rows, is_asked)
-    return deliver("nanmedian", _kept(result, 0, axes, x.ndim, keepdims), out)
+        result = _op["nanmedian"](x, axis, keepdims)
+        _warn_of_nothing(x, axis, result, is_asked)
+    return deliver("nanmedian", result, out)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
+from mxnet.numpy._axes import axis_of
 from mxnet.numpy._dtypes import spelled
-from mxnet.numpy._joining import axis_of
 
 _op = _core.namespaces["op"]
 
@@ -102,7 +102,7 @@ def unique(
     if axis is not None and not hasattr(axis, "__index__"):
         raise TypeError(f"unique: integer argument expected for `axis`, found {type(axis).__name__}")
     if axis is not None and ar.ndim == 1:
-        axis = axis_of(axis, 1)
+        axis = axis_of("unique", axis, 1)
     if axis is None or ar.ndim == 1:
         slices = _op["reshape"](ar, (-1,))
         if not (return_index or return_inverse):

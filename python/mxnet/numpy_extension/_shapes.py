@@ -12,6 +12,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
+from mxnet.numpy._axes import axis_of
 
 __all__ = [
     "cast",
@@ -23,13 +24,6 @@ __all__ = [
 
 _np = _core.namespaces["numpy"]
 _slice = slice
-
-
-def _axis(axis: int, ndim: int, name: str) -> int:
-    """The axis as a non-negative number."""
-    if not -ndim <= axis < ndim:
-        raise _core.AxisError(f"{name}: axis {axis} is out of bounds for {ndim} axes")
-    return axis % ndim
 
 
 def _tuple(x: int | Sequence[int] | None) -> tuple[int, ...]:
@@ -263,7 +257,7 @@ def slice_channel(data: ArrayLike, num_outputs: int, axis: int = 1, squeeze_axis
     [array([1, 3]), array([2, 4])]
     """
     x = asarray(data)
-    axis = _axis(axis, x.ndim, "slice_channel")
+    axis = axis_of("slice_channel", axis, x.ndim)
     length = x.shape[axis]
     if num_outputs < 1 or length % num_outputs:
         raise ValueError(f"slice_channel: axis {axis} has length {length}, which {num_outputs} parts do not divide")

@@ -57,7 +57,7 @@ const REDUCTIONS: &[Reduction] = &[
         ..ADD
     },
     Reduction {
-        op: "nan_sum",
+        op: "nansum",
         lift: "isnan(a) ? convert<T>(0) : a",
         ..ADD
     },
@@ -108,14 +108,14 @@ const REDUCTIONS: &[Reduction] = &[
     },
     // If all elements are NaN, the result is NaN.
     Reduction {
-        op: "nan_max",
+        op: "nanmax",
         kind: Kind::Order,
         neutral: "nothing<T>(lowest<T>())",
         combine: "fmax(s, t)",
         ..ADD
     },
     Reduction {
-        op: "nan_min",
+        op: "nanmin",
         kind: Kind::Order,
         neutral: "nothing<T>(highest<T>())",
         combine: "fmin(s, t)",
@@ -209,7 +209,7 @@ fn reduce(cx: &KernelCx) -> Result<()> {
     let mut x = Operand::input(cx, 0)?;
     // With an integer result dtype, floats are converted to integers before the reduction, as in NumPy.
     if reduction.kind == Kind::Arithmetic
-        && reduction.op != "nan_sum"
+        && reduction.op != "nansum"
         && x.dtype.is_inexact()
         && !to.is_inexact()
     {

@@ -500,7 +500,7 @@ fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
         _ => None,
     };
     let made = content.make(cx.op.name, &shape, axes, ArraySpec { dtype, device });
-    cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
+    cx.done(made?)
 }
 
 /// The element for `None`: NaN for floats, false for booleans.
@@ -530,7 +530,7 @@ fn constant_like(cx: &CompositeCx, content: Content) -> Result<Outputs> {
         axes => axes.filter(|axes| axes.len() == shape.len()),
     };
     let made = content.make(cx.op.name, &shape, axes, ArraySpec { dtype, device });
-    cx.done(made.map_err(|e| e.for_op(cx.op.name))?)
+    cx.done(made?)
 }
 
 /// A shape from Python integers.

@@ -168,7 +168,6 @@ fn rrelu(cx: &CompositeCx) -> Result<Array> {
         return invoke1(&LEAKY, &[x], &mean);
     }
     let samples = Samples {
-        of: cx.op,
         shape: Dims::from_slice(x.shape()),
         dtype: x.dtype(),
         device: x.device(),

@@ -70,7 +70,7 @@ pub static TAKE: OpDef = OpDef {
             true => take(&x.reshape(&[x.len()])?, indices, 0, mode),
             false => take(x, indices, cx.axis("axis", 0)?, mode),
         };
-        cx.done(taken.map_err(|error| error.for_op(cx.op.name))?)
+        cx.done(taken?)
     }),
     probe: Probe::calls(&[
         "f((3, 4)), i((2, 2), 12)",
@@ -125,7 +125,7 @@ pub static COMPRESS: OpDef = OpDef {
         }
         let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
         let taken = take(x, &at, axis, "raise");
-        cx.done(taken.map_err(|error| error.for_op(cx.op.name))?)
+        cx.done(taken?)
     }),
     probe: Probe::calls(&[
         "b((3,)), f((3, 4)), 0",

@@ -314,7 +314,7 @@ fn compose(
             _ => Value::from(param.default),
         })
         .collect();
-    invoke_with(op, &inputs, &attrs).map_err(|error| error.for_op(cx.op.name))
+    invoke_with(op, &inputs, &attrs)
 }
 
 /// The array itself, or a copy on another device.

@@ -10,12 +10,13 @@ use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::LOG;
 use crate::error::{Error, Result};
 use crate::index::take_along_axis;
+use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, OpDef, Surface};
 use crate::random::choice::{
     RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_MULTIVARIATE_HYPERGEOMETRIC,
 };
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
-use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, drawn_for, fits, wide};
+use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, fits, wide};
 use crate::random::parameter::{Parameter, Samples};
 use crate::{Array, Outputs, interrupt};
 
@@ -98,7 +99,7 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
             .into_iter()
             .collect();
         let bounds = [&low, &wide(high)?];
-        return cx.done(drawn_for(cx.op, &RANDOM_INTEGERS_BETWEEN, &bounds, &attrs)?);
+        return cx.done(invoke1(&RANDOM_INTEGERS_BETWEEN, &bounds, &attrs)?);
     }
     let number = |x: &Array| x.number().map_or_else(|| x.item(), Ok);
     let numbers = (low.map_or(Ok(Scalar::I64(0)), number)?, number(high)?);
@@ -114,7 +115,7 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
     ]
     .into_iter()
     .collect();
-    cx.done(drawn_for(cx.op, &RANDOM_INTEGERS, &[], &attrs)?)
+    cx.done(invoke1(&RANDOM_INTEGERS, &[], &attrs)?)
 }
 
 /// The first and the last integer between two bounds. An error if there is none, or if `dtype` does not have them.
@@ -341,7 +342,6 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
     let samples = cx.samples_as(dtype)?;
     // The comparison is in float32 or float64, whatever the dtype of the result.
     let floats = |x: &Array| Samples {
-        of: cx.op,
         shape: samples.shape.clone(),
         dtype: if x.dtype() == DType::F64 && !x.is_weak() {
             DType::F64
@@ -407,7 +407,7 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
             .into_iter()
             .collect();
         let kernel = &RANDOM_MULTIVARIATE_HYPERGEOMETRIC;
-        let drawn = drawn_for(cx.op, kernel, &[colors], &attrs)?;
+        let drawn = invoke1(kernel, &[colors], &attrs)?;
         cx.done(drawn.reshape(&shape)?)
     }),
     form: Form::Plain,
@@ -450,7 +450,7 @@ fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
     .into_iter()
     .collect();
     for row in counts.chunks_exact_mut(colors.len().max(1)) {
-        let taken: Vec<i64> = drawn_for(cx.op, &RANDOM_DIFFERENT, &[], &attrs)?.to_vec()?;
+        let taken: Vec<i64> = invoke1(&RANDOM_DIFFERENT, &[], &attrs)?.to_vec()?;
         for thing in taken {
             row[ends.partition_point(|end| *end <= thing)] += 1;
         }
@@ -506,7 +506,7 @@ pub static CATEGORICAL: OpDef = OpDef {
         let flat = data.reshape(&[count, k])?;
         let attrs: Attrs = [Value::Int(draws as i64)].into_iter().collect();
         let weights = flat.detach().astype(DType::F64)?;
-        let drawn = drawn_for(cx.op, &RANDOM_CATEGORICAL, &[&weights], &attrs)?;
+        let drawn = invoke1(&RANDOM_CATEGORICAL, &[&weights], &attrs)?;
         let mut results = Outputs::new();
         results.push(drawn.astype(dtype)?.reshape(&shape)?);
         if cx.bool("get_prob") {

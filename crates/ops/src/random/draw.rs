@@ -4,12 +4,11 @@
 use mxnet_kernels::random::{Distribution, Stream, fill, integers, integers_between};
 use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 
-use crate::args::{Attrs, Param, ParamKind};
+use crate::args::{Param, ParamKind};
 use crate::array::Element;
 use crate::context::{CallCx, KernelCx};
 use crate::creation::dims;
 use crate::error::{Error, Result};
-use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Rng, one_of};
 use crate::{Array, cpu};
@@ -250,14 +249,4 @@ pub(super) fn distribution(name: &str, [a, b, c]: [f64; 3]) -> Distribution {
         },
         _ => Distribution::Uniform { low: a, high: b },
     }
-}
-
-/// Calls the internal operator `op`. Its errors name `of`, the function that the user called.
-pub(super) fn drawn_for(
-    of: &'static OpDef,
-    op: &'static OpDef,
-    inputs: &[&Array],
-    attrs: &Attrs,
-) -> Result<Array> {
-    invoke1(op, inputs, attrs).map_err(|error| error.for_op(of.name))
 }

@@ -14,7 +14,7 @@ use crate::order::SORT_ROWS;
 use crate::random::choice::{RANDOM_CATEGORICAL, RANDOM_DIFFERENT, RANDOM_ORDER, RANDOM_REORDERED};
 use crate::random::continuous::{DEVICE, DISTRIBUTION, SIZE};
 use crate::random::discrete::probabilities;
-use crate::random::draw::{RANDOM_INTEGERS, drawn_for};
+use crate::random::draw::RANDOM_INTEGERS;
 use crate::random::parameter::Samples;
 use crate::{Array, Outputs, interrupt};
 
@@ -38,7 +38,7 @@ pub static PERMUTATION: OpDef = OpDef {
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         if x.ndim() > 0 {
-            return cx.done(drawn_for(cx.op, &RANDOM_REORDERED, &[x], &Attrs::none())?);
+            return cx.done(invoke1(&RANDOM_REORDERED, &[x], &Attrs::none())?);
         }
         if !x.dtype().is_integer() {
             return Err(Error::index(
@@ -51,7 +51,7 @@ pub static PERMUTATION: OpDef = OpDef {
         let attrs: Attrs = [Value::from(&[n as usize][..]), Value::Device(placed(x))]
             .into_iter()
             .collect();
-        cx.done(drawn_for(cx.op, &RANDOM_ORDER, &[], &attrs)?)
+        cx.done(invoke1(&RANDOM_ORDER, &[], &attrs)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -71,7 +71,7 @@ pub static RANDOM_PERMUTED: OpDef = OpDef {
         let attrs: Attrs = [Value::from(&[rows, n][..]), Value::Device(placed(x))]
             .into_iter()
             .collect();
-        let order = drawn_for(cx.op, &RANDOM_ORDER, &[], &attrs)?.reshape(x.shape())?;
+        let order = invoke1(&RANDOM_ORDER, &[], &attrs)?.reshape(x.shape())?;
         cx.done(gather_along(x, &order, lead.len())?)
     }),
     form: Form::Plain,
@@ -181,7 +181,7 @@ fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
             ]
             .into_iter()
             .collect();
-            drawn_for(cx.op, &RANDOM_INTEGERS, &[], &attrs)?
+            invoke1(&RANDOM_INTEGERS, &[], &attrs)?
         }
         None => {
             let attrs: Attrs = [
@@ -191,7 +191,7 @@ fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
             ]
             .into_iter()
             .collect();
-            drawn_for(cx.op, &RANDOM_DIFFERENT, &[], &attrs)?
+            invoke1(&RANDOM_DIFFERENT, &[], &attrs)?
         }
     };
     let has_order = cx.op.params.iter().any(|p| p.name == "shuffle");
@@ -228,7 +228,7 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
         let weights =
             interrupt::run_beside(8 * n as u64, move || Array::from_slice(&weights, &[1, n]))??;
         let attrs: Attrs = [Value::Int(count as i64)].into_iter().collect();
-        return drawn_for(cx.op, &RANDOM_CATEGORICAL, &[&weights], &attrs)?.reshape(&[count]);
+        return invoke1(&RANDOM_CATEGORICAL, &[&weights], &attrs)?.reshape(&[count]);
     }
     let possible = weights.iter().filter(|w| **w > 0.0).count();
     if possible < count {
@@ -237,7 +237,6 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
         )));
     }
     let samples = Samples {
-        of: cx.op,
         shape: Dims::from_slice(&[n]),
         dtype: DType::F64,
         device: p.device(),

@@ -3,7 +3,7 @@
 use mxnet_tensor::{DType, Device, Dims, Scalar, broadcast_shapes, default_float};
 use smallvec::SmallVec;
 
-use super::draw::{RANDOM_FILL, drawn_for};
+use super::draw::RANDOM_FILL;
 use super::reject::{CHECKED_PARAMETER, RANDOM_ANGLES, RANDOM_COUNTS, RANDOM_GAMMA, holds};
 use crate::Array;
 use crate::args::{Attrs, Value};
@@ -207,7 +207,6 @@ impl SamplerCx for CompositeCx<'_> {
             _ => placed(),
         };
         Ok(Samples {
-            of: self.op,
             shape,
             dtype,
             device,
@@ -217,8 +216,6 @@ impl SamplerCx for CompositeCx<'_> {
 
 /// Properties of the samples of one call.
 pub(crate) struct Samples {
-    /// The function that the user called, for errors.
-    pub(crate) of: &'static OpDef,
     /// Shape: `size`, or the broadcast shape of the parameters.
     pub(crate) shape: Dims,
     /// Dtype of the samples.
@@ -241,7 +238,7 @@ impl Samples {
         ]
         .into_iter()
         .collect();
-        drawn_for(self.of, &RANDOM_FILL, &[], &attrs)
+        invoke1(&RANDOM_FILL, &[], &attrs)
     }
 
     /// A sample of a distribution with two parameters.
@@ -253,7 +250,7 @@ impl Samples {
     pub(super) fn gamma(&self, shape: &Parameter, log: bool) -> Result<Array> {
         let shape = shape.operand(&self.shape)?;
         let attrs = self.attrs(Some(Value::Bool(log)));
-        drawn_for(self.of, &RANDOM_GAMMA, &[&shape], &attrs)
+        invoke1(&RANDOM_GAMMA, &[&shape], &attrs)
     }
 
     /// Samples of a distribution of [`RANDOM_COUNTS`]. Not differentiable.
@@ -268,18 +265,13 @@ impl Samples {
         }
         let inputs: SmallVec<[&Array; 3]> = arrays.iter().collect();
         let attrs = self.attrs(Some(Value::Word(distribution)));
-        drawn_for(self.of, &RANDOM_COUNTS, &inputs, &attrs)
+        invoke1(&RANDOM_COUNTS, &inputs, &attrs)
     }
 
     /// Von Mises samples around 0. Not differentiable with respect to the concentration.
     pub(super) fn angles(&self, concentration: &Parameter) -> Result<Array> {
         let concentration = concentration.detach().operand(&self.shape)?;
-        drawn_for(
-            self.of,
-            &RANDOM_ANGLES,
-            &[&concentration],
-            &self.attrs(None),
-        )
+        invoke1(&RANDOM_ANGLES, &[&concentration], &self.attrs(None))
     }
 
     /// Attributes of a kernel in `reject.rs`: shape, the kernel's own attribute if there is one, dtype and device.

@@ -439,7 +439,6 @@ pub static DIRICHLET: OpDef = OpDef {
         let mut shape = dims(cx.op.name, cx.ints("size"))?;
         shape.push(k);
         let samples = Samples {
-            of: cx.op,
             shape,
             dtype: DType::F64,
             device: alpha.device(),

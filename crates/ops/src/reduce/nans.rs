@@ -22,7 +22,7 @@ use crate::reduce::fold::{
 
 /// Sum of the elements that are not NaN.
 pub static NAN_SUM: OpDef = OpDef {
-    name: "nan_sum",
+    name: "nansum",
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -97,7 +97,7 @@ pub static EUCLIDEAN_NORM: OpDef = OpDef {
 
 /// Largest element that is not NaN.
 pub static NAN_MAX: OpDef = OpDef {
-    name: "nan_max",
+    name: "nanmax",
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -114,7 +114,7 @@ pub static NAN_MAX: OpDef = OpDef {
 
 /// Smallest element that is not NaN.
 pub static NAN_MIN: OpDef = OpDef {
-    name: "nan_min",
+    name: "nanmin",
     doc: "Smallest of the real elements over `axis` (all axes for None) that are no NaN; NaN if all are. Elements that tie share the gradient.",
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanMin)),
     probe: Probe::calls(CALLS).against("np.nanmin"),
