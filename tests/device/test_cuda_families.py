@@ -38,7 +38,7 @@ FAMILIES = {
         match_pairs box_nms_order roi_largest roi_align roi_align_spread
     """,
     "ragged": """
-        ragged_sum ragged_prod ragged_max ragged_min ragged_softmax ragged_log_softmax
+        ragged_sum ragged_prod ragged_max ragged_min ragged_cumsum ragged_softmax ragged_log_softmax
         ragged_softmax_gradient ragged_expand ragged_pad ragged_unpad ragged_argsort ragged_matmul
         ragged_outer
     """,

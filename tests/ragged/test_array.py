@@ -285,3 +285,16 @@ def test_lengths_are_those_of_ragged_axes():
         ragged.from_dense(np.ones((2, 3, 4))).lengths(2)
     with pytest.raises(ValueError, match="axis 5 is out of bounds"):
         ragged.array(ROWS).lengths(5)
+
+
+def test_single_elements_are_written():
+    r = ragged.array([[1.0, 2.0], [3.0, 4.0, 5.0]])
+    r[1, 2] = 9.0
+    r[0, 1:] = 7.0
+    assert r.tolist() == [[1.0, 7.0], [3.0, 4.0, 9.0]]
+    nested = ragged.array([[[1, 2], [3]], [[4]]])
+    nested[0, 1, 0] = 8
+    nested[1, 0] = 5
+    assert nested.tolist() == [[[1, 2], [8]], [[5]]]
+    with pytest.raises(IndexError):
+        r[0, 2] = 1.0

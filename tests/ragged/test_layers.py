@@ -235,3 +235,61 @@ def test_files_keep_rows(tmp_path):
     assert found["x"].tolist() == [1, 1]
     npx.save(path, ragged.array([[1.0], []]).astype("bfloat16"))
     assert npx.load(path).astype("float32").tolist() == [[1], []]
+
+
+@pytest.mark.parametrize("kind", ["Max", "Avg"])
+def test_pooling_layers_see_the_elements_of_rows_only(kind):
+    rng = onp.random.default_rng(3)
+    parts = [rng.normal(size=(n, 4)).astype("float32") for n in (5, 2, 7)]
+    r = ragged.array(parts)
+    whole = getattr(nn, f"Global{kind}Pool1D")(layout="NWC")
+    windows = getattr(nn, f"{kind}Pool1D")(2, 1, 1, layout="NWC")
+    for i, part in enumerate(parts):
+        one = np.array(part[None])
+        onp.testing.assert_allclose(whole(r)[i].asnumpy(), whole(one)[0].asnumpy(), rtol=1e-6)
+        onp.testing.assert_allclose(windows(r)[i].asnumpy(), windows(one)[0].asnumpy(), rtol=1e-6)
+    without = npx.pooling(r, kernel=3, pad=1, pool_type="avg", count_include_pad=False)
+    want = npx.pooling(
+        np.array(parts[0][None]), kernel=3, pad=1, pool_type="avg", count_include_pad=False, layout="NWC"
+    )
+    onp.testing.assert_allclose(without[0].asnumpy(), want[0].asnumpy(), rtol=1e-6)
+
+
+def test_losses_of_ragged_labels_are_the_means_of_rows():
+    rng = onp.random.default_rng(4)
+    r = ragged.array([rng.normal(size=(n, 4)).astype("float32") for n in (5, 2, 7)])
+    label = ragged.array([rng.integers(0, 4, n) for n in (5, 2, 7)])
+    r.attach_grad()
+    loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    with mx.autograd.record():
+        found = loss(r, label)
+    found.backward()
+    for i in range(3):
+        x = r[i].copy()
+        x.attach_grad()
+        with mx.autograd.record():
+            want = loss(x, label[i]).mean()
+        want.backward()
+        onp.testing.assert_allclose(found[i].item(), want.item(), rtol=1e-6)
+        onp.testing.assert_allclose(r.grad[i].asnumpy(), x.grad.asnumpy(), rtol=1e-5, atol=1e-7)
+    for other in (mx.gluon.loss.L2Loss(), mx.gluon.loss.L1Loss(), mx.gluon.loss.HuberLoss()):
+        found = other(r, r * 2)
+        for i in range(3):
+            onp.testing.assert_allclose(found[i].item(), other(r[i], r[i] * 2).mean().item(), rtol=1e-6)
+
+
+def test_batch_normalisation_counts_elements_and_no_padding():
+    r = ragged.array([onp.random.default_rng(5).normal(size=(n, 4)).astype("float32") for n in (5, 2, 7)])
+    layer, other = nn.BatchNorm(axis=-1), nn.BatchNorm(axis=-1)
+    for each, x in ((layer, r), (other, r.values)):
+        each.initialize()
+        with mx.autograd.record():
+            each(x)
+    onp.testing.assert_array_equal(layer.running_mean.data().asnumpy(), other.running_mean.data().asnumpy())
+    onp.testing.assert_array_equal(layer(r).values.asnumpy(), other(r.values).asnumpy())
+    other = nn.BatchNorm()
+    other.initialize()
+    with pytest.raises(mx.error.UnsupportedError, match=r"BatchNorm: axis 1 of shape .* is ragged"):
+        other(r)
+    with pytest.raises(mx.error.UnsupportedError, match="Flatten: rows of shape"):
+        nn.Flatten()(r)

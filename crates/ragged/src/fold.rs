@@ -96,7 +96,7 @@ fn shape(cx: &CallCx, what: Fold) -> Result<Inferred> {
 }
 
 /// The 64-bit integer dtype for sums and products of integers or booleans.
-fn wide(dtype: DType) -> DType {
+pub(crate) fn wide(dtype: DType) -> DType {
     match dtype.is_signed() || dtype == DType::Bool {
         true => DType::I64,
         false => DType::U64,

@@ -13,6 +13,7 @@ mod fold;
 mod offsets;
 mod order;
 mod product;
+mod scan;
 mod softmax;
 
 use linkme::distributed_slice;
@@ -23,6 +24,7 @@ pub use expand::{RAGGED_EXPAND, RAGGED_PAD, RAGGED_UNPAD};
 pub use fold::{RAGGED_MAX, RAGGED_MIN, RAGGED_PROD, RAGGED_SUM};
 pub use order::RAGGED_ARGSORT;
 pub use product::{RAGGED_MATMUL, RAGGED_OUTER};
+pub use scan::RAGGED_CUMSUM;
 pub use softmax::{RAGGED_LOG_SOFTMAX, RAGGED_SOFTMAX, RAGGED_SOFTMAX_GRADIENT};
 
 /// The families of this crate.
@@ -33,6 +35,7 @@ static FAMILIES: &[Family] = &[Family {
         &RAGGED_PROD,
         &RAGGED_MAX,
         &RAGGED_MIN,
+        &RAGGED_CUMSUM,
         &RAGGED_EXPAND,
         &RAGGED_PAD,
         &RAGGED_UNPAD,

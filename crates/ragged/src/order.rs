@@ -5,6 +5,7 @@ use mxnet_core::args::Param;
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
 use mxnet_kernels::segment::{Segments, argsort};
+use mxnet_kernels::sort::Order;
 use mxnet_ops::nn::operand;
 use mxnet_tensor::{DType, Dims};
 
@@ -13,9 +14,13 @@ use crate::offsets::{Offsets, count, row_len, rows};
 /// Positions of the rows in sorted order.
 pub static RAGGED_ARGSORT: OpDef = OpDef {
     name: "ragged_argsort",
-    params: &[Param::array("values"), Param::array("offsets")],
+    params: &[
+        Param::array("values"),
+        Param::array("offsets"),
+        Param::bool("descending", false),
+    ],
     doc: "For each column the row indices that sort each segment, counted over all rows: int64, of the shape of `values`. Equal elements keep their \
-          order, NaN comes last.",
+          order. NaN counts as the largest value.",
     infer: |cx| {
         rows(cx, 0)?;
         count(cx, 1)?;
@@ -35,6 +40,10 @@ pub static RAGGED_ARGSORT: OpDef = OpDef {
                 cx.threads,
                 &g,
                 elem(x.dtype()),
+                match cx.bool("descending") {
+                    true => Order::Descending,
+                    false => Order::Ascending,
+                },
                 x.data_ptr(),
                 out.data_ptr().cast(),
             );
@@ -46,6 +55,7 @@ pub static RAGGED_ARGSORT: OpDef = OpDef {
     probe: Probe::calls(&[
         "f((5, 2)), np.array([0, 2, 5])",
         "i((6,), 3), np.array([0, 4, 4, 6])",
+        "i((6, 2), 3), np.array([0, 4, 4, 6]), True",
     ]),
     positions: &[1],
     ..OpDef::DEFAULT

@@ -12,7 +12,7 @@ use mxnet_core::{
 };
 use mxnet_kernels::sparse::{self, Heads, Pattern};
 use mxnet_ops::order::{SEARCH_ROWS, UNIQUE_SORTED};
-use mxnet_tensor::{DType, Dims};
+use mxnet_tensor::{DType, DeviceKind, Dims};
 use smallvec::SmallVec;
 
 use crate::operand::{
@@ -24,6 +24,7 @@ use crate::place::gathered;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &CSR_MATMUL_DENSE,
+    &CSR_TRANSPOSED_MATMUL_DENSE,
     &CSR_SAMPLED_DENSE,
     &CSR_MATMUL,
     &CSR_SAMPLED_MATMUL,
@@ -53,9 +54,7 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
             grads[0] = Some(invoke1(&CSR_SAMPLED_DENSE, &[g.dy(0), &x, indices, indptr], &attrs)?);
         }
         if g.wants(3) {
-            let (indices, indptr, at) = transposed(indices, indptr, g.shape(3)[0])?;
-            let data = gathered(&data.conj()?, &at)?;
-            grads[3] = Some(invoke1(&CSR_MATMUL_DENSE, &[&data, &indices, &indptr, g.dy(0)], &Attrs::none())?);
+            grads[3] = Some(times_transposed(&data.conj()?, indices, indptr, g.dy(0), g.shape(3)[0])?);
         }
         Ok(grads)
     }),
@@ -93,6 +92,63 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
+/// The transpose of a sparse matrix times a dense array.
+pub static CSR_TRANSPOSED_MATMUL_DENSE: OpDef = OpDef {
+    name: "csr_transposed_matmul_dense",
+    params: &[
+        Param::array("data"),
+        Param::array("indices"),
+        Param::array("indptr"),
+        Param::array("x"),
+        Param::required("num_columns", ParamKind::Int),
+    ],
+    doc: "For each of `num_columns` columns of a pattern the sum of `data[k] * x[i]` over its stored elements k, where i is the row of k: the product \
+          of the transpose of a sparse matrix with a dense one, whose rows may have any shape. Nothing is transposed, which is faster than \
+          `csr_transpose` and `csr_matmul_dense` if rows are short.",
+    types: Types::Infer,
+    infer: |cx| {
+        check_integers(cx, &[1, 2])?;
+        check_stored(cx, 0, 1)?;
+        let (data, x, rows) = (cx.shape(0), cx.shape(3), num_rows(cx, 2)?);
+        if data.len() != 1 || x.first() != Some(&rows) {
+            return Err(cx.shape_error(format!(
+                "`data` is a vector and `x` has a row for each of the {rows} rows of the pattern, found shapes {} and {}",
+                Tuple(data),
+                Tuple(x)
+            )));
+        }
+        let mut shape = Dims::from_slice(x);
+        shape[0] = length(cx, "num_columns")?;
+        one_of(shape, promoted(cx.dtype_of(0), cx.dtype_of(3)))
+    },
+    cpu: Cpu::Kernel(transposed_matmul_dense),
+    grad: Grad::Rule(Keep::INPUTS, |g| {
+        let (data, indices, indptr, x) = (g.input(0), g.input(1), g.input(2), g.input(3));
+        let mut grads = Grads::from_elem(None, 4);
+        if g.wants(0) {
+            let x = x.conj()?;
+            grads[0] = Some(invoke1(&CSR_SAMPLED_DENSE, &[&x, g.dy(0), indices, indptr], &heads_of(false))?);
+        }
+        if g.wants(3) {
+            let data = data.conj()?;
+            grads[3] = Some(invoke1(&CSR_MATMUL_DENSE, &[&data, indices, indptr, g.dy(0)], &Attrs::none())?);
+        }
+        Ok(grads)
+    }),
+    cost: Cost::Of(|cx| product_cost(cx, 0, 3)),
+    probe: Probe::calls(&[
+        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3,)), 3",
+        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3, 5)), 4",
+        "c((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), c((3, 2)), 3",
+        "i((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), i((3, 2)), 3",
+    ])
+    .against(
+        "lambda data, j, p, x, n: (lambda m: numpy.stack([m[j == c].sum(0) for c in range(n)]))(data.reshape(data.shape + (1,) * (x.ndim - data.ndim)) * x[numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p))])",
+    )
+    .ulp(8),
+    ..OpDef::DEFAULT
+};
+
 /// Products of dense rows at the positions of a pattern.
 pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
     name: "csr_sampled_dense",
@@ -116,9 +172,7 @@ pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
             grads[0] = Some(invoke1(&CSR_MATMUL_DENSE, &[g.dy(0), indices, indptr, &y], &Attrs::none())?);
         }
         if g.wants(1) {
-            let (indices, indptr, at) = transposed(indices, indptr, g.shape(1)[0])?;
-            let (dy, x) = (gathered(g.dy(0), &at)?, x.conj()?);
-            grads[1] = Some(invoke1(&CSR_MATMUL_DENSE, &[&dy, &indices, &indptr, &x], &Attrs::none())?);
+            grads[1] = Some(times_transposed(g.dy(0), indices, indptr, &x.conj()?, g.shape(1)[0])?);
         }
         Ok(grads)
     }),
@@ -291,6 +345,36 @@ pub(crate) fn transposed(
     }
 }
 
+/// Elements of a row up to which a product with a transpose scatters instead of transposing first.
+const SCATTERED_WIDTH: usize = 8;
+
+/// The transpose of a sparse matrix with `num_columns` columns times a dense array.
+fn times_transposed(
+    data: &Array,
+    indices: &Array,
+    indptr: &Array,
+    x: &Array,
+    num_columns: usize,
+) -> Result<Array> {
+    let width: usize = x.shape()[1..].iter().product();
+    let is_narrow = width <= SCATTERED_WIDTH && data.ndim() == 1;
+    if is_narrow && x.device().kind() == DeviceKind::Cpu {
+        let attrs: Attrs = [Value::Int(num_columns as i64)].into_iter().collect();
+        return invoke1(
+            &CSR_TRANSPOSED_MATMUL_DENSE,
+            &[data, indices, indptr, x],
+            &attrs,
+        );
+    }
+    let (indices, indptr, at) = transposed(indices, indptr, num_columns)?;
+    let data = gathered(data, &at)?;
+    invoke1(
+        &CSR_MATMUL_DENSE,
+        &[&data, &indices, &indptr, x],
+        &Attrs::none(),
+    )
+}
+
 /// Nanoseconds of a sparse product: each stored element of the first matrix meets a row of the second, of mean length.
 fn matmul_cost(cx: &CallCx) -> u64 {
     let of = |i: usize| cx.input(i).len() as u64;
@@ -359,6 +443,34 @@ fn matmul_dense(cx: &KernelCx) -> Result<()> {
             )
         }
         .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_x)))
+    })
+}
+
+fn transposed_matmul_dense(cx: &KernelCx) -> Result<()> {
+    let (data, x, out) = (cx.input(0), cx.input(3), cx.output(0));
+    let (indices, indptr) = index_arrays(cx, 1)?;
+    let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+    let compute = compute_dtype(out.dtype());
+    let num_columns = out.shape()[0];
+    let width = x.shape()[1..].iter().product();
+    let (data, x) = (
+        values(data, compute, cx.threads)?,
+        values(x, compute, cx.threads)?,
+    );
+    write(out, compute, cx.threads, |to| {
+        // SAFETY: dense values of this dtype: as many as inference checked; `to` has a row for each column of the pattern.
+        unsafe {
+            sparse::transposed_matmul_dense(
+                cx.threads,
+                elem(compute),
+                &rows,
+                (num_columns, width),
+                data.operand(),
+                x.operand(),
+                to,
+            )
+        }
+        .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_columns)))
     })
 }
 

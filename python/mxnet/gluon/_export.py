@@ -52,6 +52,11 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
 
     name = type(block).__name__
     last: Any = None if compiled is None else compiled.last_arguments()
+    if compiled is not None and last is None and compiled.trace_report():
+        raise RuntimeError(
+            f"{name}.export: shapes of its results depend on values, which a graph in a file does not know\n"
+            "  hint: export the part of the network before the mask, or weight elements instead of leaving them out"
+        )
     if compiled is None or last is None:
         raise RuntimeError(
             f"{name}.export: call `hybridize()`, then the block once with arrays like those of later calls"

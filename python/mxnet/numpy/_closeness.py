@@ -12,6 +12,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy._comparing import objects
 from mxnet.numpy._dtypes import kind_of, spelled
+from mxnet.numpy._overriding import overridable
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -41,6 +42,7 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-0
     return bool(_np["all"](_np["isclose"](a, b, rtol, atol, equal_nan)))
 
 
+@overridable
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     """Whether two arrays have the same shape and elements.
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._overriding import overridable
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -214,6 +215,7 @@ def _data(a: ArrayLike) -> ndarray:
     return _op["astype"](x, "uint8") if spelled(x.dtype) == "bool" else x
 
 
+@overridable
 def histogram_bin_edges(
     a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None, weights: ArrayLike | None = None
 ) -> ndarray:
@@ -267,6 +269,7 @@ def _counted(numbers: ndarray, n: int, weights: ndarray | None) -> ndarray:
     return _op["astype"](sums, weights.dtype)  # type: ignore[no-any-return]
 
 
+@overridable
 def histogram(
     a: ArrayLike,
     bins: int | str | ArrayLike = 10,

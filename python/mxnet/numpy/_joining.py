@@ -15,6 +15,7 @@ from mxnet.numpy import _dtypes
 from mxnet.numpy._axes import axes_of, axis_of
 from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._indexing import resolved
+from mxnet.numpy._overriding import overridable
 
 _op = _core.namespaces["op"]
 
@@ -103,6 +104,7 @@ def atleast_3d(*arys: ArrayLike) -> Any:
     return _at_least(arys, 3, _ATLEAST_3D)
 
 
+@overridable
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> ndarray:
     """One array behind another.
 
@@ -413,6 +415,7 @@ def _split_along(name: str, ary: ArrayLike, sections: Sections, axis: int, least
     return list(_op["split"](x, sections, axis))
 
 
+@overridable
 def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
     """Parts of an array along its second axis, or its only one.
 
@@ -442,6 +445,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
     return _split_along("hsplit", x, indices_or_sections, 1 if x.ndim > 1 else 0, 1)
 
 
+@overridable
 def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
     """Parts of an array along its first axis; it must have two axes at least. See `hsplit`.
 
@@ -465,6 +469,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
     return _split_along("vsplit", ary, indices_or_sections, 0, 2)
 
 
+@overridable
 def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[ndarray]:
     """Parts of an array along its third axis; it must have three axes at least. See `hsplit`.
 

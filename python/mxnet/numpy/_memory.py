@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.numpy._axes import axes_of
+from mxnet.numpy._overriding import overridable
 
 
+@overridable
 def ndim(a: ArrayLike) -> int:
     """Number of axes.
 
@@ -33,6 +35,7 @@ def ndim(a: ArrayLike) -> int:
     return asarray(a).ndim
 
 
+@overridable
 def shape(a: ArrayLike) -> tuple[int, ...]:
     """Sizes of the axes.
 
@@ -74,6 +77,7 @@ def isfortran(a: ndarray) -> bool:
     return answer
 
 
+@overridable
 def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """Number of elements, or of those along some axes.
 

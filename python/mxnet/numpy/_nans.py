@@ -15,6 +15,7 @@ from mxnet.numpy import _dtypes
 from mxnet.numpy._axes import Axes, axes_of, axis_of
 from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._errors import silent, warn_of
+from mxnet.numpy._overriding import overridable
 from mxnet.numpy._writing import deliver
 
 _op = _core.namespaces["op"]
@@ -50,6 +51,7 @@ def _filled(x: ndarray, counted: ndarray | None, value: Any) -> ndarray:
     return x if counted is None else cast(ndarray, _op["where"](counted, x, value))
 
 
+@overridable
 def nansum(
     a: ArrayLike,
     axis: Axes = None,
@@ -97,6 +99,7 @@ def nansum(
     return deliver("nansum", result, out)
 
 
+@overridable
 def nanprod(
     a: ArrayLike,
     axis: Axes = None,
@@ -191,6 +194,7 @@ def _folded_extreme(
     return result, _has_nan(x)
 
 
+@overridable
 def nanmax(
     a: ArrayLike,
     axis: Axes = None,
@@ -240,6 +244,7 @@ def nanmax(
     return _extreme("nanmax", a, axis, out, keepdims, initial, where)
 
 
+@overridable
 def nanmin(
     a: ArrayLike,
     axis: Axes = None,
@@ -368,6 +373,7 @@ def _has_at_most(name: str, x: ndarray, axis: Axes, where: Any, most: float) -> 
     return counted is not None and bool(_op["any"](_op["less_equal"](_op["sum"](counted, axis), most)))
 
 
+@overridable
 def nanmean(
     a: ArrayLike,
     axis: Axes = None,
@@ -450,6 +456,7 @@ def _variance(
     return result
 
 
+@overridable
 def nanvar(
     a: ArrayLike,
     axis: Axes = None,
@@ -500,6 +507,7 @@ def nanvar(
     return deliver("nanvar", _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
 
 
+@overridable
 def nanstd(
     a: ArrayLike,
     axis: Axes = None,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from mxnet import _core
 from mxnet._core import asarray, ascontiguousarray, asfortranarray, ndarray
 from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._overriding import overridable
 from mxnet.numpy._paths import Contraction, pairs_of, subscripts_of
 from mxnet.numpy._writing import deliver
 
@@ -23,6 +24,7 @@ Axes = int | tuple[int, ...] | None
 Order = float | str | None
 
 
+@overridable
 def einsum(
     *operands: Any,
     out: ndarray | None = None,

@@ -14,6 +14,7 @@ from mxnet.numpy import _dtypes
 from mxnet.numpy._axes import Axes, axes_of
 from mxnet.numpy._dtypes import is_exact
 from mxnet.numpy._errors import silent, warn_of
+from mxnet.numpy._overriding import overridable
 from mxnet.numpy._writing import deliver
 
 _op = _core.namespaces["op"]
@@ -41,6 +42,7 @@ def _warn_of_nothing(x: ndarray, axis: Axes, result: ndarray, looks: bool) -> No
         warn_of("All-NaN slice encountered")
 
 
+@overridable
 def median(
     a: ArrayLike,
     axis: Axes = None,
@@ -204,6 +206,7 @@ def _quantile(
     return deliver(name, result, out)
 
 
+@overridable
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -268,6 +271,7 @@ def quantile(
     return _quantile("quantile", a, q, 1, axis, out, method, keepdims, weights, False)
 
 
+@overridable
 def percentile(
     a: ArrayLike,
     q: ArrayLike,

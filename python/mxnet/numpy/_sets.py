@@ -12,6 +12,7 @@ from mxnet._core import asarray, ndarray
 from mxnet.numpy import _dtypes
 from mxnet.numpy._axes import axis_of
 from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._overriding import overridable
 
 _op = _core.namespaces["op"]
 
@@ -52,6 +53,7 @@ def _row_numbers(rows: ndarray) -> ndarray:
     return number
 
 
+@overridable
 def unique(
     ar: Any,
     return_index: bool = False,
@@ -155,6 +157,7 @@ def unique_all(x: Any) -> UniqueAllResult:
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False))
 
 
+@overridable
 def unique_counts(x: Any) -> UniqueCountsResult:
     """The distinct elements of the flattened `x` and how often each stands there. NaNs are distinct.
 
@@ -199,6 +202,7 @@ def unique_inverse(x: Any) -> UniqueInverseResult:
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False))
 
 
+@overridable
 def unique_values(x: Any) -> ndarray:
     """The distinct elements of the flattened `x`. NaNs are distinct.
 
@@ -228,6 +232,7 @@ def _flat(*arrays: ArrayLike) -> list[ndarray]:
     return [x.astype(dtype, copy=False) for x in flat]
 
 
+@overridable
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,

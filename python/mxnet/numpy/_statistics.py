@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
+from mxnet.numpy._overriding import overridable
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
@@ -15,6 +16,7 @@ _op = _core.namespaces["op"]
 Axes = int | tuple[int, ...] | None
 
 
+@overridable
 def average(
     a: ArrayLike,
     axis: Axes = None,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.base import DTypeLike
+from mxnet.numpy._overriding import overridable
 
 __all__ = [
     "add_n",
@@ -24,6 +25,7 @@ _np = _core.namespaces["numpy"]
 _npx = _core.namespaces["npx"]
 
 
+@overridable
 def add_n(*args: ArrayLike) -> ndarray:
     """Sum of arrays of one shape.
 
@@ -60,6 +62,7 @@ def add_n(*args: ArrayLike) -> ndarray:
     return total
 
 
+@overridable
 def norm(
     data: ArrayLike,
     ord: int = 2,

@@ -13,6 +13,7 @@ from mxnet._core import asarray, ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
 from mxnet.numpy._axes import axis_of
+from mxnet.numpy._overriding import overridable
 
 __all__ = [
     "cast",
@@ -30,6 +31,7 @@ def _tuple(x: int | Sequence[int] | None) -> tuple[int, ...]:
     return () if x is None else (x,) if isinstance(x, int) else tuple(x)
 
 
+@overridable
 def stop_gradient(data: ArrayLike) -> ndarray:
     """The same elements, through which no gradient flows.
 
@@ -55,6 +57,7 @@ def stop_gradient(data: ArrayLike) -> ndarray:
     return asarray(data).detach()
 
 
+@overridable
 def cast(data: ArrayLike, dtype: DTypeLike) -> ndarray:
     """The elements in another dtype; the gradient comes back in that of `data`.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any, cast
 
 import numpy as onp
@@ -49,7 +51,7 @@ class RaggedArray(NDArrayOperatorsMixin):
     array([30.,  0., 30.])
     """
 
-    __slots__ = ("_partitions", "_values")
+    __slots__ = ("_choice", "_partitions", "_values")
     __hash__ = None  # type: ignore[assignment]  # equality is element by element
 
     def __init__(self, values: Any, *offsets: Any) -> None:
@@ -65,14 +67,19 @@ class RaggedArray(NDArrayOperatorsMixin):
             given = offsets[i]
             what = "offsets" if len(offsets) == 1 else f"offsets {i}"
             if isinstance(given, Partition):
-                if given.total != rows:
+                if not given.is_traced and given.total != rows:
                     raise error.ValueError(f"ragged: the last of {what} is {given.total}, but there are {rows} rows")
                 partitions.insert(0, given)
+            elif isinstance(given, ndarray) and _core.is_abstract(given):
+                from mxnet.ragged._computed import partition_of
+
+                partitions.insert(0, partition_of(given[1:] - given[:-1], rows))
             else:
                 partitions.insert(0, Partition(given, rows, what))
             rows = partitions[0].count
         self._values: ndarray = values
         self._partitions = tuple(partitions)
+        self._choice: Any = None
 
     # What it is made of.
 
@@ -459,12 +466,43 @@ class RaggedArray(NDArrayOperatorsMixin):
 
     # In compiled functions the values are an argument; offsets are part of what calls are told apart by.
 
+    # Lengths that follow from values are arrays, too.
+
     def _graph_parts(self) -> tuple[Any, tuple[ndarray, ...]]:
-        return self._partitions, (self._values,)
+        known = tuple(None if partition.is_computed else partition for partition in self._partitions)
+        sizes = (partition.sizes for partition in self._partitions if partition.is_computed)
+        return known, (self._values, *sizes)
 
     @classmethod
-    def _of_graph_parts(cls, partitions: tuple[Partition, ...], arrays: tuple[ndarray, ...]) -> RaggedArray:
-        return cls(arrays[0], *partitions)
+    def _of_graph_parts(cls, known: tuple[Partition | None, ...], arrays: tuple[ndarray, ...]) -> RaggedArray:
+        from mxnet.ragged._computed import partition_of
+
+        values, *sizes = arrays
+        partitions: list[Partition] = []
+        rows = values.shape[0]
+        for partition in reversed(known):
+            if partition is None:
+                own = sizes.pop()
+                found = partition_of(own, rows) if _core.is_abstract(own) else Partition.of_lengths(own.asnumpy(), rows)
+            else:
+                found = partition
+            partitions.insert(0, found)
+            rows = found.count
+        return cls(values, *partitions)
+
+    def _is_computed(self) -> bool:
+        """Whether lengths of rows follow from values, in a compiled function."""
+        return any(partition.is_computed for partition in self._partitions)
+
+    def _chosen(self) -> tuple[Partition, ndarray]:
+        """The rows of the values that are true, in their segments: the same objects until the values are written to."""
+        from mxnet.ragged._computed import masked
+
+        version = _core.version_of(self._values)
+        if self._choice is None or self._choice[0] != version:
+            self._choice = (version, masked(self._values, self._partitions[-1]))
+        found: tuple[Partition, ndarray] = self._choice[1]
+        return found
 
     # In graphs of files values and lengths are arguments.
 
@@ -493,6 +531,7 @@ class RaggedArray(NDArrayOperatorsMixin):
         values, sizes, steps = arrays[0], arrays[1 : 1 + rest[0]], arrays[1 + rest[0] :]
         made = cls.__new__(cls)
         made._values = values
+        made._choice = None
         made._partitions = tuple(
             TracedPartition(own, inner.shape[0], steps[i] if steps else None)
             for i, (own, inner) in enumerate(zip(sizes, [*sizes[1:], values], strict=True))
@@ -503,7 +542,7 @@ class RaggedArray(NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise error.UnsupportedError(
-            "a ragged array does not become a dense one by itself: use to_dense, to_ndarray or to_numpy"
+            f"{_caller()}a ragged array does not become a dense one by itself: use to_dense, to_ndarray or to_numpy"
         )
 
     def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
@@ -515,6 +554,17 @@ class RaggedArray(NDArrayOperatorsMixin):
         from mxnet.ragged._table import call_ufunc
 
         return call_ufunc(ufunc, method, inputs, kwargs)
+
+
+def _caller() -> str:
+    """The function of `mxnet.numpy` or `mxnet.numpy_extension` that the user called, for a message."""
+    frame: FrameType | None = sys._getframe(2)
+    name = ""
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(("mxnet.", "numpy.")):
+        if frame.f_globals["__name__"].startswith("mxnet.numpy") and not frame.f_code.co_name.startswith(("_", "<")):
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return f"{name}: " if name and name != "asked" else ""
 
 
 def _reduction(name: str) -> Callable[..., Any]:
@@ -540,5 +590,6 @@ def _reduction(name: str) -> Callable[..., Any]:
     return method
 
 
-for _name in ("sum", "prod", "max", "min", "mean", "std", "var", "any", "all", "argmax", "argmin"):
+_REDUCTIONS = ("sum", "prod", "max", "min", "mean", "std", "var", "any", "all", "argmax", "argmin", "ptp")
+for _name in (*_REDUCTIONS, "cumsum", "argsort", "squeeze"):
     setattr(RaggedArray, _name, _reduction(_name))

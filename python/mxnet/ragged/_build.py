@@ -11,6 +11,7 @@ from mxnet import _core, error
 from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
+from mxnet.ragged._computed import is_computed, partition_of, ranges
 from mxnet.ragged._partition import Partition
 from mxnet.ragged._rows import stack
 
@@ -158,6 +159,8 @@ def from_dense(x: Any, lengths: Any = None, mask: Any = None) -> RaggedArray:
     if lengths is not None and mask is not None:
         raise error.ValueError("from_dense: give `lengths` or `mask`, not both")
     flat = x.reshape((count * size, *x.shape[2:]))
+    if is_computed(mask) or is_computed(lengths):
+        return _from_computed(flat, (count, size), lengths, mask)
     if mask is not None:
         host = onp.asarray(mask.asnumpy() if isinstance(mask, ndarray) else mask)
         if host.dtype != bool or host.shape != (count, size):
@@ -179,6 +182,27 @@ def from_dense(x: Any, lengths: Any = None, mask: Any = None) -> RaggedArray:
     partition = Partition.of_lengths(given)
     values = _core.namespaces["op"]["ragged_unpad"](x, partition.offsets, partition.total)
     return RaggedArray(values, partition)
+
+
+def _from_computed(flat: ndarray, shape: tuple[int, int], lengths: Any, mask: Any) -> RaggedArray:
+    """`from_dense` in a compiled function, with lengths or a mask that have no values yet."""
+    count, size = shape
+    if mask is not None:
+        if mask.dtype != "bool" or mask.shape != shape:
+            raise error.ShapeError(f"from_dense: `mask` must be bool of shape {shape}, found {mask.dtype} {mask.shape}")
+        rows = np.flatnonzero(mask)
+        return RaggedArray(
+            np.take(flat, rows, axis=0), partition_of(np.sum(mask, axis=1, dtype="int64"), rows.shape[0])
+        )
+    if lengths.shape != (count,) or lengths.dtype.kind not in "iu":
+        raise error.ShapeError(
+            f"from_dense: `lengths` must be {count} integers, found {lengths.dtype} of shape {lengths.shape}"
+        )
+    sizes = lengths.astype("int64", copy=False)
+    # The graph's `take` raises for a row that is too long.
+    starts = np.where(sizes <= size, np.arange(count, dtype="int64") * size, 2**62)
+    partition, rows = ranges(starts, sizes)
+    return RaggedArray(np.take(flat, rows, axis=0), partition)
 
 
 def from_lengths(values: Any, lengths: Any) -> RaggedArray:
@@ -206,4 +230,6 @@ def from_lengths(values: Any, lengths: Any) -> RaggedArray:
                   [3]])
     """
     x = values if isinstance(values, ndarray) else _core.asarray(values)
+    if is_computed(lengths):
+        return RaggedArray(x, partition_of(lengths, x.shape[0]))
     return RaggedArray(x, Partition.of_lengths(lengths.asnumpy() if isinstance(lengths, ndarray) else lengths))

@@ -47,7 +47,9 @@ def beside(r: RaggedArray, x: Any, name: str) -> Any:
 
 def aligned(operands: Sequence[Any], name: str) -> tuple[RaggedArray, list[Any]]:
     """The ragged operand whose rows the result has, and all operands as arrays that broadcast to its values."""
-    first = next(x for x in operands if isinstance(x, RaggedArray))
+    first = next((x for x in operands if isinstance(x, RaggedArray)), None)
+    if first is None:
+        raise error.UnsupportedError(f"{name}: no ragged array among the operands, but another argument is one")
     found: list[Any] = []
     for x in operands:
         if isinstance(x, RaggedArray):

@@ -10,6 +10,7 @@ import numpy as onp
 from mxnet import error
 from mxnet import numpy as np
 from mxnet._core import ndarray
+from mxnet.ragged import _computed
 from mxnet.ragged._partition import Partition, _index
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ def rows_at(r: RaggedArray, rows: Any) -> RaggedArray:
     return found
 
 
+def rows_computed(r: RaggedArray, rows: ndarray) -> RaggedArray:
+    """Rows by index in a compiled function, where indices or lengths follow from values."""
+    partitions: list[Partition] = []
+    for partition in r._partitions:
+        chosen, rows = _computed.taken(partition, rows)
+        partitions.append(chosen)
+    found: RaggedArray = _build(np.take(r.values, rows, axis=0), tuple(partitions))
+    return found
+
+
 def _is_integer(key: Any) -> bool:
     return not isinstance(key, bool | onp.bool_) and (
         isinstance(key, int | onp.integer)
@@ -63,6 +74,16 @@ def _is_whole(key: slice) -> bool:
 
 def _first(r: RaggedArray, key: Any) -> Any:
     """Applies the key of axis 0."""
+    if _is_integer(key) and (r._is_computed() or _computed.is_computed(key)):
+        number = np.reshape(key, 1) if isinstance(key, ndarray) else np.array([_number(key, len(r), 0)])
+        rows = _computed.inside(number.astype("int64"), len(r), "raise")
+        chosen = rows_computed(r, rows)
+        return _build(chosen.values, chosen._partitions[1:])
+    if r._is_computed() or _computed.is_computed(key):
+        if isinstance(key, slice) and _is_whole(key):
+            return r
+        given = key if isinstance(key, slice | ndarray) else np.array(onp.asarray(key))
+        return rows_computed(r, _computed.chosen_rows(given, len(r)))
     if _is_integer(key):
         i = _number(key, len(r), 0)
         first, *rest = r._partitions
@@ -99,11 +120,19 @@ def _along(r: RaggedArray, key: Any) -> Any:
     first, *rest = r._partitions
     if _is_integer(key):
         chosen = first.nth(operator.index(key), "getitem")
+        if rest and r._is_computed():
+            return rows_computed(_build(r.values, tuple(rest)), chosen)
         return rows_at(_build(r.values, tuple(rest)), chosen.asnumpy()) if rest else np.take(r.values, chosen, axis=0)
     if not isinstance(key, slice):
         raise error.IndexError(f"a ragged axis is indexed by an integer or a slice, found {key!r}; use np.take")
     if _is_whole(key):
         return r
+    if r._is_computed():
+        cut, rows = _computed.sliced(first, key)
+        if not rest:
+            return _build(np.take(r.values, rows, axis=0), (cut,))
+        inner = rows_computed(_build(r.values, tuple(rest)), rows)
+        return _build(inner.values, (cut, *inner._partitions))
     step = 1 if key.step is None else operator.index(key.step)
     lengths = first.lengths
     if step == 0:
@@ -127,6 +156,9 @@ def _masked(r: RaggedArray, mask: RaggedArray) -> Any:
         )
     r._check_same(mask, "getitem")
     partition = r._partitions[-1]
+    if _computed.is_computed(mask.values) or partition.is_computed:
+        kept, rows = mask._chosen()
+        return _build(np.take(r.values, rows, axis=0), (*r._partitions[:-1], kept))
     chosen = onp.flatnonzero(mask.values.asnumpy())
     lengths = onp.bincount(partition.owners[chosen], minlength=partition.count)
     values = np.take(r.values, _index(chosen), axis=0)
@@ -186,6 +218,10 @@ def get(r: RaggedArray, key: Any) -> Any:
 
 def put(r: RaggedArray, key: Any, value: Any) -> None:
     """``r[key] = value``, where ``r[key]`` is a view."""
+    if isinstance(key, tuple) and len(key) > 1 and _is_integer(key[0]):
+        # A number in a row is no view, but its row is one.
+        get(r, key[0])[key[1:]] = value
+        return
     part = get(r, key)
     target = part if isinstance(part, ndarray) else part.values
     if not (target.size == 0 or np.shares_memory(target, r.values)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as onp
 
@@ -11,8 +11,8 @@ from mxnet import _core, autograd, error
 from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
+from mxnet.ragged._outer import OuterAxisSegments
 from mxnet.ragged._partition import Partition, _index
-from mxnet.ragged._reductions import OuterAxisSegments
 
 _op, _npx = _core.namespaces["op"], _core.namespaces["npx"]
 
@@ -84,9 +84,8 @@ def _softmax(name: str, data: RaggedArray, axis: int, temperature: Any, dtype: A
     if at == data.num_ragged:
         y = _op[f"ragged_{name}"](x, data._partitions[-1].offsets)
     else:
-        across = OuterAxisSegments(data, at, name)
-        y = _op[f"ragged_{name}"](np.take(x, across.order, axis=0), across.offsets)
-        y = np.take(y, np.argsort(across.order), axis=0)
+        across = OuterAxisSegments(data, at)
+        y = across.back(_op[f"ragged_{name}"](across.together(x), across.offsets))
     return data.with_values(y if dtype is None else y.astype(dtype))
 
 
@@ -265,13 +264,67 @@ def convolution(
     return RaggedArray(y, result)
 
 
+def pooling(
+    data: RaggedArray,
+    kernel: Any = None,
+    pool_type: str = "max",
+    global_pool: bool = False,
+    cudnn_off: bool = False,
+    pooling_convention: str = "valid",
+    stride: Any = None,
+    pad: Any = None,
+    p_value: Any = None,
+    count_include_pad: bool = True,
+    layout: str | None = None,
+) -> Any:
+    """Extreme, sum or mean of windows of (n, length, channels) along the ragged axis, or of whole rows."""
+    name = "pooling"
+    if data.num_ragged != 1 or data.values.ndim != 2:
+        raise error.ShapeError(f"{name}: ragged data have shape (n, length, channels), found {data.shape}")
+    if pool_type not in ("max", "avg", "sum"):
+        raise error.UnsupportedError(
+            f"{name}: `pool_type` of ragged arrays is 'max', 'avg' or 'sum', found {pool_type!r}"
+        )
+    if global_pool:
+        reduced: Any = {"max": np.max, "avg": np.mean, "sum": np.sum}[pool_type](cast("Any", data), axis=1)
+        return np.expand_dims(reduced, 1)
+    if pooling_convention != "valid":
+        raise error.UnsupportedError(f"{name}: ragged arrays have windows that lie in the rows, 'valid'")
+    size, border = _one(kernel, name, "kernel"), _one(pad or 0, name, "pad")
+    step = _one(stride or 1, name, "stride")
+    result, rows = _windows(data._partitions[0], size, step, 1, border)
+    x = data.values
+    # The row after the last one stands for those outside.
+    limits = np.finfo(x.dtype) if x.dtype.kind in "fV" else np.iinfo(x.dtype)
+    outside = np.full((1, x.shape[1]), limits.min if pool_type == "max" else 0, dtype=x.dtype, device=x.device)
+    windows = np.take(np.concatenate([x, outside]), rows, axis=0)
+    if pool_type == "max":
+        return RaggedArray(np.max(windows, axis=1), result)
+    total = np.sum(windows, axis=1, dtype=x.dtype)
+    if pool_type == "sum":
+        return RaggedArray(total, result)
+    if count_include_pad:
+        return RaggedArray(total / size, result)
+    inside = np.sum(rows < x.shape[0], axis=1, keepdims=True).astype(total.dtype)
+    return RaggedArray(total / np.maximum(inside, 1), result)
+
+
+def sparse_cross_entropy(data: RaggedArray, label: RaggedArray, axis: int = -1) -> Any:
+    """Cross entropy of each element with the class of its label."""
+    at, is_ragged = _axis_of(data, axis, "sparse_cross_entropy")
+    if is_ragged:
+        raise error.UnsupportedError(f"sparse_cross_entropy: the classes of shape {data.shape} are along a ragged axis")
+    data._check_same(label, "sparse_cross_entropy")
+    return data.with_values(_op["sparse_cross_entropy"](data.values, label.values, at))
+
+
 def _windows(partition: Partition, size: int, step: int, apart: int, border: int) -> tuple[Partition, ndarray]:
     """Segments of a convolution's results, and the row that each tap of each result reads: `total` outside."""
     reach = apart * (size - 1) + 1
     if partition.is_traced:
         if step != 1 or 2 * border != reach - 1:
             raise error.UnsupportedError(
-                "convolution: in a graph for a file rows must keep their lengths: stride 1 and padding "
+                "windows: in a graph whose lengths of rows are not known rows keep them: stride 1 and padding "
                 f"dilate * (kernel - 1) / 2, found kernel {size}, stride {step}, dilate {apart} and padding {border}"
             )
         taps = np.expand_dims(partition.row_places - border, 1) + np.arange(size, dtype="int64") * apart

@@ -25,7 +25,8 @@ class Partition:
     The offsets are kept twice: as an array for the operators, and on the host, where shapes are made of them.
     """
 
-    is_traced = False  # whether the offsets are unknown, in a graph for a file
+    is_traced = False  # whether the offsets are unknown: in graphs for files, or because they follow from values
+    is_computed = False  # whether the offsets follow from values in a compiled function
 
     def __init__(self, host: Any, rows: int | None = None, what: str = "offsets") -> None:
         found = onp.asarray(host.asnumpy() if isinstance(host, ndarray) else host)

@@ -11,7 +11,7 @@ from mxnet import _core, error
 from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
-from mxnet.ragged._partition import Partition, _index
+from mxnet.ragged._outer import OuterAxisSegments
 
 _op = _core.namespaces["op"]
 
@@ -29,53 +29,6 @@ def _axes(r: RaggedArray, axis: Any, name: str) -> list[int]:
     return found
 
 
-class OuterAxisSegments:
-    """Which rows of the values are reduced together, for an axis before the innermost ragged one.
-
-    Attributes
-    ----------
-    at : ndarray, shape (total,), int64
-        The row of the result to which each row of the values belongs.
-    order : ndarray, shape (total,), int64
-        Row numbers of the values, sorted by `at`.
-    offsets : ndarray, int64
-        Segments of `order`, one for each row of the result.
-    partition : Partition or None
-        The rows of the result if the array has two ragged axes: as long as the longest that are reduced.
-    """
-
-    def __init__(self, r: RaggedArray, axis: int, name: str) -> None:
-        self.axis = axis
-        self.partition: Partition | None = None
-        if r.num_ragged == 1:
-            self.at = r._partitions[0].row_places
-            self.order, self.offsets = r._partitions[0].columns()
-            return
-        if r.num_ragged > 2:
-            raise error.UnsupportedError(
-                f"{name}: axis {axis} of shape {r.shape} cannot be reduced before axes 2 to {r.num_ragged}"
-            )
-        outer, inner = r._partitions
-        rows = outer.places if axis == 0 else outer.owners
-        lengths = onp.zeros(outer.longest if axis == 0 else outer.count, dtype=onp.int64)
-        onp.maximum.at(lengths, rows, inner.lengths)
-        self.partition = Partition.of_lengths(lengths)
-        at = onp.repeat(self.partition.host[:-1][rows], inner.lengths) + inner.places
-        counts = onp.bincount(at, minlength=self.partition.total)
-        self.at, self.order = _index(at), _index(onp.argsort(at, kind="stable"))
-        self.offsets = _index(onp.concatenate([[0], onp.cumsum(counts)]))
-
-    def result(self, values: ndarray, keepdims: bool) -> Any:
-        """The array with these rows."""
-        if self.partition is None:
-            return np.expand_dims(values, 0) if keepdims else values
-        if not keepdims:
-            return RaggedArray(values, self.partition)
-        count = self.partition.count
-        outer = Partition.even(count, 1) if self.axis else Partition.even(1, count)
-        return RaggedArray(values, outer, self.partition)
-
-
 def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
     """Reduces one axis of a ragged or dense array."""
     if isinstance(x, ndarray):
@@ -84,13 +37,12 @@ def _fold(x: Any, axis: int, name: str, shown: str, keepdims: bool) -> Any:
     if axis > ragged:
         return x.with_values(getattr(np, name)(x.values, axis=axis - ragged, keepdims=keepdims))
     if axis != ragged:
-        across = OuterAxisSegments(x, axis, shown)
-        found = _op[_SEGMENTS[name]](np.take(x.values, across.order, axis=0), across.offsets)
+        across = OuterAxisSegments(x, axis)
+        found = _op[_SEGMENTS[name]](across.together(x.values), across.offsets)
         return across.result(found, keepdims)
     partition = x._partitions[-1]
-    if name in ("max", "min") and partition.has_empty():
-        row = int(onp.flatnonzero(partition.lengths == 0)[0])
-        raise error.ValueError(f"{shown}: row {row} has no element, and {shown} has no identity")
+    if name in ("max", "min"):
+        _check_empty(partition, shown)
     found = _op[_SEGMENTS[name]](x.values, partition.offsets)
     if name in ("max", "min"):
         found = partition.without_empty(found)
@@ -207,26 +159,48 @@ def var(
     """Variance: sum of squared distances from the mean, divided by the number of elements less `ddof`."""
     _check("var", out, other)
     x = _float(a, dtype)
-    centred = x - _stretched(x, mean(x, axis, keepdims=True), _axes(x, axis, "var"))
-    squares: Any = np.square(np.abs(centred)) if x.dtype.kind == "c" else np.square(centred)
+    axes = _axes(x, axis, "var")
+    squares = _squared(x, _mean_of_each(x, axes))
     total = _reduce(squares, axis, "sum", "var", bool(keepdims))
     return total / (_counts(x, axis, squares.dtype, bool(keepdims), "var") - ddof)
 
 
-def _stretched(r: RaggedArray, mean: Any, axes: list[int]) -> Any:
-    """A mean over axes, which have length 1, so that it broadcasts to `r`."""
-    before = [axis for axis in axes if axis < r.num_ragged]
-    # The mean broadcasts if one outer axis is reduced alone, or all axes from an outer one to the innermost ragged one.
-    is_inner = before and set(range(min(before), r.num_ragged + 1)) <= set(axes)
-    if before and not is_inner and (len(before) > 1 or r.num_ragged in axes):
-        raise error.UnsupportedError(f"var: over axes {sorted(axes)} of shape {r.shape} there is no operator")
-    if before and r.num_ragged not in axes:
-        rows = mean.values if isinstance(mean, RaggedArray) else mean[0]
-        return r.with_values(np.take(rows, OuterAxisSegments(r, before[0], "var").at, axis=0))
-    if isinstance(mean, RaggedArray) and mean.num_ragged < r.num_ragged:
-        values = mean.values.reshape((mean.values.shape[0], *mean.values.shape[2:]))
-        return r.with_values(r._partitions[-1].expand(values))
-    return mean
+def _squared(x: RaggedArray, mean: ndarray) -> Any:
+    centred = x.with_values(x.values - mean)
+    return np.square(np.abs(centred)) if x.dtype.kind == "c" else np.square(centred)
+
+
+def _mean_of_each(r: RaggedArray, axes: list[int], count: RaggedArray | None = None) -> ndarray:
+    """The mean that belongs to each element, so that it broadcasts to the values; of `r` over `count`, by default 1."""
+    if len(axes) == r.ndim:
+        number: Any = r.size if count is None else np.sum(count.values)
+        whole: ndarray = np.sum(r.values) / number
+        return whole
+    x: Any = r
+    n: Any = r.with_values(np.ones(r.values.shape, dtype=np.finfo(r.dtype).dtype, device=r.device))
+    n = n if count is None else count
+    # How each reduction is undone, the last one first.
+    undo: list[Callable[[ndarray], ndarray]] = []
+    for axis in axes:
+        undo.insert(0, _undone(x, axis))
+        x, n = (_fold(y, axis, "sum", "mean", False) for y in (x, n))
+    found: ndarray = (x / n).values if isinstance(x, RaggedArray) else x / n
+    for spread in undo:
+        found = spread(found)
+    return found
+
+
+def _undone(x: Any, axis: int) -> Callable[[ndarray], ndarray]:
+    """From values that `_fold` reduced along an axis to values that broadcast to those before."""
+    ragged = 0 if isinstance(x, ndarray) else x.num_ragged
+    if isinstance(x, ndarray):
+        return lambda y: np.broadcast_to(np.expand_dims(y, axis), (*y.shape[:axis], x.shape[axis], *y.shape[axis:]))
+    if axis > ragged:
+        return lambda y: np.expand_dims(y, axis - ragged)
+    if axis == ragged:
+        return lambda y: x._partitions[-1].expand(y)
+    across = OuterAxisSegments(x, axis)
+    return lambda y: np.take(y, across.at, axis=0)
 
 
 def std(
@@ -248,25 +222,21 @@ def _position(name: str) -> Callable[..., Any]:
     def function(a: RaggedArray, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Any:
         _check(name, out, {})
         if axis is None:
-            return getattr(np, name)(a.values)
+            found: Any = getattr(np, name)(a.values)
+            return found.reshape((1,) * a.ndim) if keepdims else found
         at = a._axis(axis, name)
         if at > a.num_ragged:
             return a.with_values(getattr(np, name)(a.values, axis=at - a.num_ragged, keepdims=keepdims))
-        x = a.detach()
-        if at == 0 and a.num_ragged == 1:
-            return _across_rows(function, x, keepdims)
+        x = a.values.detach()
         if at != a.num_ragged:
-            raise error.UnsupportedError(f"{name}: over axis {at} of shape {a.shape} there is no operator")
-        best = _fold(x, at, extreme, name, False)
+            across = OuterAxisSegments(a, at)
+            rows = _extreme_rows(across.together(x), across.offsets, extreme)
+            return across.result(np.take(across.together(across.numbers), rows), keepdims)
         partition = a._partitions[-1]
-        best = best.values if isinstance(best, RaggedArray) else best
-        spread = partition.expand(best)
-        is_best = x.values == spread
-        if x.dtype.kind in "fV":
-            is_best = np.logical_or(is_best, np.isnan(x.values))
-        places = partition.row_places.reshape((partition.total,) + (1,) * (x.values.ndim - 1))
-        # Every place is below the number of rows.
-        found = _op["ragged_min"](np.where(is_best, places, partition.total), partition.offsets)
+        _check_empty(partition, name)
+        starts = partition.offsets[:-1].reshape((partition.count,) + (1,) * (x.ndim - 1))
+        found = _extreme_rows(x, partition.offsets, extreme) - starts
+        found = partition.without_empty(found)
         if keepdims:
             found = np.expand_dims(found, 1)
         return found if a.num_ragged == 1 else RaggedArray(found, *a._partitions[:-1])
@@ -274,13 +244,23 @@ def _position(name: str) -> Callable[..., Any]:
     return function
 
 
-def _across_rows(function: Callable[..., Any], x: RaggedArray, keepdims: bool) -> ndarray:
-    """The row with the extreme among those that are long enough, for each position: (longest, ...)."""
-    order, offsets = x._partitions[0].columns()
-    place = function(RaggedArray(np.take(x.values, order, axis=0), offsets), 1)
-    first = offsets[:-1].reshape((place.shape[0],) + (1,) * (place.ndim - 1))
-    found: ndarray = np.take(np.take(x._partitions[0].row_owners, order), place + first)
-    return np.expand_dims(found, 0) if keepdims else found
+def _check_empty(partition: Any, shown: str) -> None:
+    """An error for a row without elements."""
+    if partition.has_empty():
+        row = int(onp.flatnonzero(partition.lengths == 0)[0])
+        raise error.ValueError(f"{shown}: row {row} has no element, and {shown} has no identity")
+
+
+def _extreme_rows(x: ndarray, offsets: ndarray, extreme: str) -> ndarray:
+    """The first row of each segment that has the extreme, for each column: NaN if there is one."""
+    total = x.shape[0]
+    is_best = x == _op["ragged_expand"](_op[_SEGMENTS[extreme]](x, offsets), offsets, total)
+    if x.dtype.kind in "fV":
+        is_best = np.logical_or(is_best, np.isnan(x))
+    rows = np.arange(total, dtype="int64", device=x.device).reshape((total,) + (1,) * (x.ndim - 1))
+    # Every row number is below their count.
+    found: ndarray = _op["ragged_min"](np.where(is_best, rows, total), offsets)
+    return found
 
 
 def count_nonzero(a: RaggedArray, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -296,3 +276,105 @@ def ptp(a: RaggedArray, axis: Any = None, out: Any = None, keepdims: bool = Fals
 
 
 argmax, argmin = _position("argmax"), _position("argmin")
+
+
+def _without_nan(a: RaggedArray, value: float) -> RaggedArray:
+    """The array with a number in place of NaN."""
+    if a.dtype.kind not in "fcV":
+        return a
+    return a.with_values(np.where(np.isnan(a.values), np.array(value, dtype=a.dtype), a.values))
+
+
+def nansum(a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    """Sum of the elements that are not NaN."""
+    _check("nansum", out, {})
+    return _reduce(_without_nan(_converted(a, dtype), 0), axis, "sum", "nansum", bool(keepdims))
+
+
+def nanprod(a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    """Product of the elements that are not NaN."""
+    _check("nanprod", out, {})
+    return _reduce(_without_nan(_converted(a, dtype), 1), axis, "prod", "nanprod", bool(keepdims))
+
+
+def nanmean(a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    """Mean of the elements that are not NaN; NaN if there are none."""
+    _check("nanmean", out, {})
+    x = _float(a, dtype)
+    total = _reduce(_without_nan(x, 0), axis, "sum", "nanmean", bool(keepdims))
+    return total / _reduce(_numbers_of(x), axis, "sum", "nanmean", bool(keepdims))
+
+
+def _numbers_of(x: RaggedArray) -> RaggedArray:
+    """1 for each element that is not NaN, else 0."""
+    return x.with_values(np.logical_not(np.isnan(x.values)).astype(np.finfo(x.dtype).dtype))
+
+
+def nanvar(
+    a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False
+) -> Any:
+    """Variance of the elements that are not NaN."""
+    _check("nanvar", out, {})
+    x = _float(a, dtype)
+    numbers = _numbers_of(x)
+    centre = _mean_of_each(_without_nan(x, 0), _axes(x, axis, "nanvar"), numbers)
+    squares = _without_nan(_squared(x, centre), 0)
+    total = _reduce(squares, axis, "sum", "nanvar", bool(keepdims))
+    return total / (_reduce(numbers, axis, "sum", "nanvar", bool(keepdims)) - ddof)
+
+
+def nanstd(
+    a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False
+) -> Any:
+    """Root of the variance of the elements that are not NaN."""
+    return np.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims))
+
+
+def _extreme_number(name: str, extreme: str, least: float) -> Callable[..., Any]:
+    def function(a: RaggedArray, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        _check(name, out, {})
+        found = _reduce(_without_nan(a, least), axis, extreme, name, bool(keepdims))
+        if a.dtype.kind not in "fV":
+            return found
+        count = _reduce(_numbers_of(a), axis, "sum", name, bool(keepdims))
+        return np.where(count > 0, found, np.array(float("nan"), dtype=a.dtype))
+
+    return function
+
+
+nanmax, nanmin = _extreme_number("nanmax", "max", float("-inf")), _extreme_number("nanmin", "min", float("inf"))
+
+
+def average(
+    a: RaggedArray, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
+    """Mean weighted by ragged numbers in the same rows; those of fewer axes count for all elements behind them."""
+    if weights is None:
+        found = mean(a, axis, keepdims=keepdims)
+        return (found, _counts(a, axis, found.dtype, keepdims, "average") + found * 0) if returned else found
+    if not isinstance(weights, RaggedArray):
+        raise error.UnsupportedError(
+            f"average: `weights` of ragged arrays are ragged arrays in the same rows, found {type(weights).__name__!r}"
+        )
+    a._check_same(weights, "average")
+    x = _float(a, None)
+    own = weights.values.reshape((*weights.values.shape, *(1,) * (a.ndim - weights.ndim)))
+    shares = x.with_values(np.broadcast_to(own, x.values.shape))
+    total = _reduce(shares, axis, "sum", "average", bool(keepdims))
+    found = _reduce(x * shares, axis, "sum", "average", bool(keepdims)) / total
+    return (found, total) if returned else found
+
+
+def norm(x: RaggedArray, ord: Any = None, axis: Any = None, keepdims: bool = False, **other: Any) -> Any:
+    """Root of the sum of squares, sum or maximum of absolute values, along axes."""
+    for key, value in other.items():
+        if value is not None:
+            raise error.UnsupportedError(f"norm: ragged arrays take no `{key}`")
+    sizes: Any = np.abs(x)
+    if ord == 1:
+        return _reduce(sizes, axis, "sum", "norm", bool(keepdims))
+    if ord in (float("inf"), float("-inf")):
+        return _reduce(sizes, axis, "max" if ord > 0 else "min", "norm", bool(keepdims))
+    if ord not in (None, 2):
+        raise error.UnsupportedError(f"norm: `ord` of ragged arrays is 1, 2, inf or -inf, found {ord!r}")
+    return np.sqrt(_reduce(_float(sizes * sizes, None), axis, "sum", "norm", bool(keepdims)))

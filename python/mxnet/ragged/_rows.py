@@ -12,7 +12,8 @@ from mxnet import _core, error
 from mxnet import numpy as np
 from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
-from mxnet.ragged._indexing import rows_at, rows_between
+from mxnet.ragged._computed import inside, is_computed
+from mxnet.ragged._indexing import rows_at, rows_between, rows_computed
 from mxnet.ragged._partition import Partition, _index
 from mxnet.ragged._traced import TracedPartition
 
@@ -29,39 +30,51 @@ def _all_ragged(arrays: Sequence[Any], name: str) -> list[RaggedArray]:
     return found
 
 
-def concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -> Any:
+def concatenate(arrays: Sequence[Any], axis: Any = 0, out: Any = None, **other: Any) -> Any:
     """Joins arrays along an axis."""
-    found = _all_ragged(arrays, "concatenate")
-    if out is not None or any(value is not None for key, value in other.items() if key == "dtype"):
-        raise error.UnsupportedError("concatenate: ragged arrays take no `out` and no `dtype`")
+    return _joined("concatenate", arrays, axis, out, **other)
+
+
+def concat(arrays: Sequence[Any], axis: Any = 0, out: Any = None, **other: Any) -> Any:
+    """Joins arrays along an axis."""
+    return _joined("concat", arrays, axis, out, **other)
+
+
+def _joined(name: str, arrays: Sequence[Any], axis: Any, out: Any = None, **other: Any) -> Any:
+    found = _all_ragged(arrays, name)
+    if out is not None or other.get("dtype") is not None:
+        raise error.UnsupportedError(f"{name}: ragged arrays take no `out` and no `dtype`")
+    if axis is None:
+        raise error.UnsupportedError(f"{name}: ragged arrays are joined along an axis; use `values` for all elements")
     first = found[0]
-    at = first._axis(axis, "concatenate")
+    at = first._axis(axis, name)
     for x in found[1:]:
         if x.num_ragged != first.num_ragged or x.ndim != first.ndim:
-            raise error.ShapeError(f"concatenate: arrays of shapes {first.shape} and {x.shape}")
+            raise error.ShapeError(f"{name}: arrays of shapes {first.shape} and {x.shape}")
     if at > first.num_ragged:
         for x in found[1:]:
-            first._check_same(x, "concatenate")
+            first._check_same(x, name)
         return first.with_values(np.concatenate([x.values for x in found], axis=at - first.num_ragged))
     if at == 0:
         partitions = []
         for i in range(first.num_ragged):
             parts = [x._partitions[i] for x in found]
-            kind = TracedPartition if any(part.is_traced for part in parts) else Partition
+            kind = next((type(part) for part in parts if part.is_traced), Partition)
             partitions.append(kind.joined(parts))
         return RaggedArray(np.concatenate([x.values for x in found], axis=0), *partitions)
     if at > 1:
-        return _within_rows(found, "concatenate", lambda inner: concatenate(inner, at - 1))
+        return _within_rows(found, name, lambda inner: _joined(name, inner, at - 1))
     for x in found[1:]:
         if len(x) != len(first):
-            raise error.ShapeError(f"concatenate: arrays of {len(first)} and {len(x)} rows")
+            raise error.ShapeError(f"{name}: arrays of {len(first)} and {len(x)} rows")
     parts = [x._partitions[0] for x in found]
     if first.num_ragged == 1 and any(part.is_traced for part in parts):
-        beside, order = TracedPartition.beside(parts)
+        kind = next(type(part) for part in parts if isinstance(part, TracedPartition))
+        beside, order = kind.beside(parts)
         return RaggedArray(np.take(np.concatenate([x.values for x in found], axis=0), order, axis=0), beside)
     # Row i of the result consists of row i of each array.
     rows = onp.arange(len(first) * len(found)).reshape(len(found), len(first)).T.ravel()
-    together = rows_at(concatenate(found, 0), rows)
+    together = rows_at(_joined(name, found, 0), rows)
     lengths = onp.sum([part.lengths for part in parts], axis=0)
     return RaggedArray(together.values, Partition.of_lengths(lengths), *together._partitions[1:])
 
@@ -96,7 +109,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -
         return _within_rows(found, "stack", lambda inner: stack(inner, at - 1))
     if at == 1 and any(len(x) != len(first) for x in found):
         raise error.ShapeError(f"stack: arrays of {[len(x) for x in found]} rows")
-    together = concatenate(found, 0)
+    together = _joined("stack", found, 0)
     if at == 0:
         return RaggedArray(together.values, Partition.of_lengths([len(x) for x in found]), *together._partitions)
     rows = onp.arange(len(first) * len(found)).reshape(len(found), len(first)).T.ravel()
@@ -106,60 +119,48 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, **other: Any) -
 
 def split(ary: RaggedArray, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Consecutive parts along an axis."""
-    at = ary._axis(axis, "split")
+    return _parts("split", ary, indices_or_sections, axis)
+
+
+def array_split(ary: RaggedArray, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Consecutive parts along an axis, of which the first ones may be longer by one."""
+    if isinstance(indices_or_sections, int) and not ary._axis(axis, "array_split"):
+        sizes = [len(part) for part in onp.array_split(onp.empty(len(ary)), indices_or_sections)]
+        indices_or_sections = list(onp.cumsum(sizes[:-1]))
+    return _parts("array_split", ary, indices_or_sections, axis)
+
+
+def _split_along(name: str, axis: int) -> Callable[..., Any]:
+    def function(ary: RaggedArray, indices_or_sections: Any) -> Any:
+        return _parts(name, ary, indices_or_sections, axis)
+
+    return function
+
+
+hsplit, vsplit, dsplit = _split_along("hsplit", 1), _split_along("vsplit", 0), _split_along("dsplit", 2)
+
+
+def _parts(name: str, ary: RaggedArray, indices_or_sections: Any, axis: int) -> list[Any]:
+    at = ary._axis(axis, name)
     if at > ary.num_ragged:
-        parts = np.split(ary.values, indices_or_sections, axis=at - ary.num_ragged)
+        cut = np.array_split if name == "array_split" else np.split
+        parts = cut(ary.values, indices_or_sections, axis=at - ary.num_ragged)
         return [ary.with_values(part) for part in parts]
     if at > 1:
-        inner = split(RaggedArray(ary.values, *ary._partitions[1:]), indices_or_sections, at - 1)
+        inner = _parts(name, RaggedArray(ary.values, *ary._partitions[1:]), indices_or_sections, at - 1)
         return [RaggedArray(part.values, ary._partitions[0], *part._partitions) for part in inner]
     if at == 1:
         if isinstance(indices_or_sections, int):
-            raise error.UnsupportedError("split: a ragged axis is cut at positions, not into a number of parts")
+            raise error.UnsupportedError(f"{name}: a ragged axis is cut at positions, not into a number of parts")
         cuts = [None, *(operator.index(i) for i in indices_or_sections), None]
         return [ary[:, start:stop] for start, stop in zip(cuts[:-1], cuts[1:], strict=True)]
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1 or len(ary) % indices_or_sections:
-            raise error.ValueError(f"split: {len(ary)} rows cannot be cut into {indices_or_sections} equal parts")
+            raise error.ValueError(f"{name}: {len(ary)} rows cannot be cut into {indices_or_sections} equal parts")
         size = len(ary) // indices_or_sections
         indices_or_sections = range(size, len(ary), size) if size else [0] * (indices_or_sections - 1)
     cuts_at = [0, *(slice(None, operator.index(i)).indices(len(ary))[1] for i in indices_or_sections), len(ary)]
     return [rows_between(ary, start, max(start, stop)) for start, stop in zip(cuts_at[:-1], cuts_at[1:], strict=True)]
-
-
-def _order(r: RaggedArray, axis: Any, name: str) -> tuple[int, ndarray | None]:
-    """The axis, and the order of the rows if it is ragged."""
-    if axis is None:
-        raise error.UnsupportedError(f"{name}: a ragged array is ordered along an axis; use `values` for all elements")
-    at = r._axis(axis, name)
-    if at > r.num_ragged:
-        return at, None
-    if at != r.num_ragged:
-        raise error.UnsupportedError(f"{name}: over axis {at} of shape {r.shape} there is no operator")
-    return at, _op["ragged_argsort"](r.values, r._partitions[-1].offsets)
-
-
-def sort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """Sorts the elements of each row; NaN last."""
-    if order is not None:
-        raise error.UnsupportedError("sort: arrays have no fields to order by")
-    at, found = _order(a, axis, "sort")
-    if found is None:
-        return a.with_values(np.sort(a.values, axis=at - a.num_ragged))
-    if a.values.ndim == 1:
-        return a.with_values(np.take(a.values, found, axis=0))
-    return a.with_values(np.take_along_axis(a.values, found, axis=0))
-
-
-def argsort(a: RaggedArray, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The positions that sort the elements of each row."""
-    if order is not None:
-        raise error.UnsupportedError("argsort: arrays have no fields to order by")
-    at, found = _order(a, axis, "argsort")
-    if found is None:
-        return a.with_values(np.argsort(a.values, axis=at - a.num_ragged))
-    starts = a._partitions[-1].row_starts
-    return a.with_values(found - starts.reshape((starts.shape[0],) + (1,) * (a.values.ndim - 1)))
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
@@ -176,6 +177,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if not isinstance(indices, RaggedArray):
         if at > a.num_ragged:
             return a.with_values(np.take(a.values, indices, axis=at - a.num_ragged, mode=mode))
+        if at == 0 and (is_computed(indices) or a._is_computed()):
+            rows = _core.asarray(indices).astype("int64")
+            return rows_computed(a, inside(rows, len(a), mode))
         if at == 0:
             numbers = onp.asarray(indices.asnumpy() if isinstance(indices, ndarray) else indices, dtype=onp.int64)
             return a[_within(numbers, onp.full(numbers.shape, len(a)), mode, "take", None)]
@@ -187,6 +191,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if len(indices) != len(a):
         raise error.ShapeError(f"take: indices of {len(indices)} rows for {len(a)} rows")
     own, its = a._partitions[0], indices._partitions[0]
+    if is_computed(indices.values) or own.is_computed or its.is_computed:
+        at_rows = inside(indices.values.astype("int64"), its.expand(own.sizes), mode) + its.expand(own.offsets[:-1])
+        return indices.with_values(np.take(a.values, at_rows, axis=0))
     numbers = indices.values.asnumpy().astype(onp.int64)
     sizes = onp.repeat(own.lengths, its.lengths)
     numbers = _within(numbers, sizes, mode, "take", its)
@@ -247,7 +254,10 @@ def squeeze(a: RaggedArray, axis: Any = None) -> Any:
 def flip(m: RaggedArray, axis: Any = None) -> Any:
     """Elements in reverse order along one axis."""
     if axis is None or isinstance(axis, tuple):
-        raise error.UnsupportedError("flip: a ragged array is reversed along one axis at a time")
+        # Outer axes last: they change which rows are where.
+        for one in sorted((m._axis(one, "flip") for one in (range(m.ndim) if axis is None else axis)), reverse=True):
+            m = flip(m, one)
+        return m
     at = m._axis(axis, "flip")
     if at > m.num_ragged:
         return m.with_values(np.flip(m.values, axis=at - m.num_ragged))
@@ -280,14 +290,56 @@ def moveaxis(a: RaggedArray, source: Any, destination: Any) -> Any:
 
 def vstack(tup: Sequence[Any], **other: Any) -> Any:
     """Joins arrays along axis 0."""
-    return concatenate(tup, 0, **other)
+    return _joined("vstack", tup, 0, **other)
 
 
-def cumsum(a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Sums of the elements so far, along a uniform axis."""
-    if axis is None or out is not None:
-        raise error.UnsupportedError("cumsum: ragged arrays take a uniform `axis` and no `out`")
-    return a.with_values(np.cumsum(a.values, axis=_uniform(a, axis, "cumsum"), dtype=dtype))
+def hstack(tup: Sequence[Any], **other: Any) -> Any:
+    """Joins the rows of arrays."""
+    return _joined("hstack", tup, 1, **other)
+
+
+def dstack(tup: Sequence[Any]) -> Any:
+    """Joins arrays along axis 2."""
+    return _joined("dstack", tup, 2)
+
+
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    """Joins two arrays along an axis."""
+    return _joined("append", (arr, values), axis)
+
+
+def ravel(a: RaggedArray, order: str = "C") -> Any:
+    """All elements in one dense row."""
+    if order != "C":
+        raise error.UnsupportedError(f"ravel: ragged arrays are taken in C order, found {order!r}")
+    return a.values.reshape(-1)
+
+
+def at_least(ndim: int) -> Callable[[RaggedArray], Any]:
+    """A function that returns arrays of as many axes as they are."""
+
+    def function(a: RaggedArray) -> Any:
+        if a.ndim < ndim:
+            raise error.UnsupportedError(
+                f"atleast_{ndim}d: a ragged array of shape {a.shape} gets axes behind the last one only"
+                "; use np.expand_dims"
+            )
+        return a
+
+    return function
+
+
+def slice_axis(data: RaggedArray, axis: Any, begin: int, end: Any) -> Any:
+    """Elements `begin` to `end` along an axis."""
+    return data[(*(slice(None),) * data._axis(axis, "slice_axis"), slice(begin, end))]
+
+
+def pick(data: RaggedArray, index: Any, axis: Any = -1, keepdims: bool = False, mode: str = "clip") -> Any:
+    """The element with a ragged index of each row of a uniform axis."""
+    at = _uniform(data, axis, "pick")
+    data._check_same(index, "pick")
+    found = _core.namespaces["npx"]["pick"](data.values, index.values, axis=at, keepdims=keepdims, mode=mode)
+    return data.with_values(found)
 
 
 def reshape(a: RaggedArray, shape: Any = None, order: str = "C", **other: Any) -> Any:

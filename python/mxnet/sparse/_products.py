@@ -8,6 +8,9 @@ from mxnet import error
 from mxnet._core import asarray, ndarray
 from mxnet.sparse._parts import op
 
+# Columns up to which a product with CSC scatters; with more it is faster to convert to CSR first.
+_SCATTERED_WIDTH = 8
+
 
 def _check(a: Any, b: Any) -> None:
     inner = a.shape[-1], b.shape[0] if b.ndim == 1 else b.shape[-2]
@@ -28,6 +31,10 @@ def sparse_dense(a: Any, b: Any) -> ndarray:
     _check(a, b)
     if a.ndim == 1:
         return sparse_dense(a.reshape(1, -1), b).reshape(b.shape[1:])
+    width = 1 if b.ndim == 1 else b.shape[1]
+    if a.format == "csc" and width <= _SCATTERED_WIDTH and a.device.device_type == "cpu":
+        # The parts of CSC are those of the transpose in CSR.
+        return op["csr_transposed_matmul_dense"](a.data, a.indices, a.indptr, b, a.shape[0])  # type: ignore[no-any-return]
     m = a.tocsr()
     return op["csr_matmul_dense"](m.data, m.indices, m.indptr, b)  # type: ignore[no-any-return]
 

@@ -61,6 +61,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         let (cut, length) = (Cut::read(cx, 1, cx.output(0).shape())?, x.shape[1]);
         pad(cx, "UNPAD", &x, &cut, length, 0.0)
     })?;
+    add("ragged_cumsum", cumsum)?;
     add("ragged_argsort", argsort)?;
     add("ragged_matmul", |cx| {
         let out = cx.output(0);
@@ -219,6 +220,20 @@ fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
     }
 }
 
+/// Running sums of the rows of segments.
+fn cumsum(cx: &KernelCx) -> Result<()> {
+    let dtype = cx.output(0).dtype();
+    let x = Operand::dense(cx, 0, dtype)?;
+    let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+    let args = [
+        Arg::Pointer(x.ptr),
+        Arg::Output(0),
+        Arg::Bytes(bytes(&cut.segments)),
+        Arg::I64(i64::from(cx.bool("reverse"))),
+    ];
+    run(cx, "CUMSUM", c_type(dtype), cut.columns(), &args)
+}
+
 fn softmax(cx: &KernelCx, is_log: i64) -> Result<()> {
     let dtype = cx.output(0).dtype();
     let x = Operand::dense(cx, 0, dtype)?;
@@ -272,7 +287,11 @@ fn argsort(cx: &KernelCx) -> Result<()> {
     let columns = x
         .with(&[inner, rows], &[1, inner as isize])
         .into_dense(cx, dtype)?;
-    let order = argsorted(cx, &columns, rows, Direction::Ascending)?;
+    let direction = match cx.bool("descending") {
+        true => Direction::Descending,
+        false => Direction::Ascending,
+    };
+    let order = argsorted(cx, &columns, rows, direction)?;
     let numbers = Operand::new(cx, &[rows], DType::I64)?;
     cut.numbers(cx, numbers.ptr)?;
     let numbers = numbers
@@ -322,8 +341,11 @@ pub(super) fn texts(all: &mut Vec<(String, String)>) {
     for dtype in DType::ALL {
         push("FOLD", c_type(dtype));
     }
+    for dtype in [DType::I64, DType::U64, DType::C64, DType::C128] {
+        push("CUMSUM", c_type(dtype));
+    }
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
-        for which in ["SOFTMAX", "SOFTMAX_GRADIENT", "MATMUL", "OUTER"] {
+        for which in ["CUMSUM", "SOFTMAX", "SOFTMAX_GRADIENT", "MATMUL", "OUTER"] {
             push(which, c_type(dtype));
         }
     }

@@ -65,6 +65,21 @@ extern "C" __global__ void kernel(const T* x, R* out, i64* positions, Segments g
 }
 #endif
 
+#ifdef CUMSUM
+// One thread per column of a segment.
+extern "C" __global__ void kernel(const T* x, T* y, Segments g, i64 reverse) {
+    EACH(e, g.count * g.inner) {
+        const i64 first = g.at(e / g.inner), end = g.at(e / g.inner + 1);
+        R total = convert<R>(0);
+        for (i64 k = 0; k < end - first; k++) {
+            const i64 at = (reverse ? end - 1 - k : first + k) * g.inner + e % g.inner;
+            total = total + convert<R>(x[at]);
+            y[at] = convert<T>(total);
+        }
+    }
+}
+#endif
+
 #ifdef SOFTMAX
 extern "C" __global__ void kernel(const T* x, T* y, Segments g, i64 is_log) {
     EACH(e, g.count * g.inner) {

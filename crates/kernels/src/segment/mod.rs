@@ -1,4 +1,4 @@
-//! Ragged rows: reductions, softmax, sorting and products of segments, and conversions to and from padded form.
+//! Ragged rows: reductions, running sums, softmax, sorting and products of segments, and conversions to and from padded form.
 //!
 //! Segment `s` is the rows `offsets[s]..offsets[s + 1]` of dense `(rows, inner)` data. Work is split by rows, not by segments, so that one long
 //! segment uses all threads. The partition depends only on the sizes, so results do not depend on the number of threads.
@@ -7,6 +7,7 @@ mod fold;
 mod order;
 mod product;
 mod rows;
+mod scan;
 mod softmax;
 
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub use fold::{Fold, fold};
 pub use order::argsort;
 pub use product::{matmul, outer};
 pub use rows::{expand, pad, unpad};
+pub use scan::cumsum;
 pub use softmax::{softmax, softmax_backward};
 
 use crate::Threads;

@@ -6,7 +6,8 @@ use crate::scratch;
 use crate::sort::{self, Order, Rows};
 use crate::{Elem, Serial, Threads};
 
-/// Segment-wise argsort: `out[r, j]` is the row that column `j` of its segment has at position `r` in sorted order; stable, NaN last.
+/// Segment-wise argsort: `out[r, j]` is the row that column `j` of its segment has at position `r` in sorted order; stable. NaN counts as the largest
+/// value.
 ///
 /// # Safety
 /// The offsets passed [`super::check`]; `x` and `out` have `rows * inner` elements, dense, aligned and not overlapping; a segment has fewer than 2^32
@@ -15,6 +16,7 @@ pub unsafe fn argsort(
     threads: &dyn Threads,
     g: &Segments,
     elem: Elem,
+    order: Order,
     x: *const u8,
     out: *mut i64,
 ) {
@@ -37,7 +39,7 @@ pub unsafe fn argsort(
                 n,
             };
             // SAFETY: `n` elements to read and positions to write.
-            unsafe { sort::argsort(threads, Order::Ascending, &rows, to) };
+            unsafe { sort::argsort(threads, order, &rows, to) };
         };
         if inner == 1 {
             let to = out.at(range.start);
@@ -49,7 +51,7 @@ pub unsafe fn argsort(
         }
         // 8-byte words are aligned for every element type of at most 8 bytes.
         let mut column = scratch::filled((n * size).div_ceil(8), 0u64);
-        let mut order = scratch::filled(n, 0i64);
+        let mut chosen = scratch::filled(n, 0i64);
         for j in 0..inner {
             for i in 0..n {
                 // SAFETY: element (i, j) of the segment; the column has room for `n` elements.
@@ -59,8 +61,8 @@ pub unsafe fn argsort(
                     std::ptr::copy_nonoverlapping(from, to, size);
                 }
             }
-            sorted(column.as_ptr().cast(), order.as_mut_ptr());
-            for (i, &p) in order.iter().enumerate() {
+            sorted(column.as_ptr().cast(), chosen.as_mut_ptr());
+            for (i, &p) in chosen.iter().enumerate() {
                 // SAFETY: the positions of this segment.
                 unsafe { *out.at((range.start + i) * inner + j) = range.start as i64 + p }
             }

@@ -1,4 +1,4 @@
-use super::{Fold, Malformed, Segments, check, fold, softmax};
+use super::{Fold, Malformed, Segments, check, cumsum, fold, softmax};
 use crate::Elem;
 use crate::scoped::Scoped;
 use crate::softmax::Kind;
@@ -90,6 +90,46 @@ fn exponentials_of_a_long_segment_add_up_to_one() {
                 let sum: f64 = g.range(s).map(|r| y[r * inner + j]).sum();
                 let want = f64::from(!g.range(s).is_empty());
                 assert!((sum - want).abs() < 1e-12, "{sum}");
+            }
+        }
+    }
+}
+
+#[test]
+fn running_sums_of_long_segments_are_those_of_a_loop() {
+    let offsets = offsets();
+    for (inner, reverse) in [(1, false), (3, false), (1, true), (3, true)] {
+        let rows = offsets[offsets.len() - 1] as usize;
+        let x: Vec<i64> = (0..rows * inner).map(|i| (i % 37) as i64 - 9).collect();
+        let g = Segments {
+            offsets: &offsets,
+            inner,
+        };
+        for threads in [1, 3] {
+            let mut y = vec![i64::MIN; x.len()];
+            // SAFETY: the sizes match the contract.
+            unsafe {
+                cumsum(
+                    &Scoped(threads),
+                    &g,
+                    Elem::I64,
+                    reverse,
+                    x.as_ptr().cast(),
+                    y.as_mut_ptr().cast(),
+                );
+            }
+            for s in 0..g.count() {
+                for j in 0..inner {
+                    let mut sum = 0;
+                    let mut rows: Vec<usize> = g.range(s).collect();
+                    if reverse {
+                        rows.reverse();
+                    }
+                    for r in rows {
+                        sum += x[r * inner + j];
+                        assert_eq!(y[r * inner + j], sum);
+                    }
+                }
             }
         }
     }

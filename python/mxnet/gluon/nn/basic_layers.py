@@ -10,6 +10,7 @@ from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet._renamed import attribute_finder
 from mxnet.base import DTypeLike
+from mxnet.error import UnsupportedError
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.nn.activations import optional_activation
 from mxnet.gluon.parameter import Parameter
@@ -241,6 +242,11 @@ class Flatten(HybridBlock):
 
     def forward(self, x: ndarray) -> ndarray:
         """Reshape `x` of shape ``(n, ...)`` to ``(n, size of the rest)``."""
+        if None in x.shape:
+            raise UnsupportedError(
+                f"Flatten: rows of shape {x.shape} have different lengths and cannot be joined to one"
+                "\n  hint: reduce the ragged axis, or `to_dense` pads it"
+            )
         return x.reshape((x.shape[0], math.prod(x.shape[1:])))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from mxnet import numpy_extension as npx
 from mxnet.base import DTypeLike, dtype_name
+from mxnet.error import UnsupportedError
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
@@ -51,8 +52,14 @@ class _Norm(HybridBlock):
         ----------
         data : ndarray
         """
+        channels = data.shape[self._axis]
+        if channels is None:
+            raise UnsupportedError(
+                f"{type(self).__name__}: axis {self._axis} of shape {data.shape} is ragged, so it has no number of "
+                "channels\n  hint: axis=-1 normalises the last axis"
+            )
         for parameter in self._reg_params.values():
-            parameter.shape = (data.shape[self._axis],)
+            parameter.shape = (channels,)
 
 
 class BatchNorm(_Norm):
