@@ -45,7 +45,7 @@ FAMILIES = {
     "sparse": """
         segment_max segment_min
         csr_rows csr_transpose coo_order csr_find csr_find_points gather_or_zero scatter_or_skip
-        csr_matmul_dense csr_sampled_dense
+        csr_matmul_dense csr_sampled_dense csr_transposed_matmul_dense csr_sampled_matmul
     """,
     "factors": """
         cholesky_lower solve_triangular solve_stacks inverse det slogdet

@@ -132,6 +132,30 @@ def test_positions_that_sort_segments(tail):
         onp.testing.assert_array_equal(found - start, onp.argsort(part, axis=0, kind="stable"))
 
 
+@pytest.mark.parametrize("tail", [(), (2,)])
+def test_positions_that_sort_segments_downwards(tail):
+    at = offsets(5, 0, 300)
+    x = RNG.integers(0, 50, (at[-1], *tail)).astype("float32")
+    x[3] = onp.nan
+    got = OP["ragged_argsort"](np.array(x), np.array(at), True).asnumpy()
+    for part, found, start in zip(rows(x, at), rows(got, at), at, strict=False):
+        # NaN counts as the largest value; equal elements keep their order.
+        onp.testing.assert_array_equal(found - start, onp.argsort(-onp.nan_to_num(part, nan=99), axis=0, kind="stable"))
+
+
+@pytest.mark.parametrize("tail", [(), (3,)])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("lengths", [(3, 0, 4), (2, 70000, 1), (40000, 1, 40000)])
+def test_running_sums_of_segments(tail, reverse, lengths):
+    at = offsets(*lengths)
+    x = RNG.normal(size=(at[-1], *tail))
+    got = OP["ragged_cumsum"](np.array(x), np.array(at), reverse).asnumpy()
+    for part, found in zip(rows(x, at), rows(got, at), strict=True):
+        want = part[::-1].cumsum(0)[::-1] if reverse else part.cumsum(0)
+        # Sums of n terms of either order differ by about n rounding errors of sums below sqrt(n).
+        onp.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-16 * len(part) ** 1.5 + 1e-13)
+
+
 def test_padding_and_back():
     at = offsets(2, 0, 3)
     x = RNG.normal(size=(5, 2))
@@ -182,7 +206,7 @@ def test_gradients_of_attention_within_segments(is_causal):
 def test_results_do_not_depend_on_the_number_of_threads():
     at = np.array(offsets(5, 90000, 0, 40000))
     x = np.array(RNG.normal(size=(130005, 2))).astype("float32")
-    calls = ["ragged_sum", "ragged_prod", "ragged_softmax", "ragged_log_softmax"]
+    calls = ["ragged_sum", "ragged_prod", "ragged_cumsum", "ragged_softmax", "ragged_log_softmax"]
     before = _core.num_threads()
     found = []
     try:

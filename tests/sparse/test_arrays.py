@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as ss
 
 import mxnet as mx
-from mxnet import np, sparse
+from mxnet import np, npx, sparse
 
 DTYPES = ["int8", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"]
 FORMATS = ["csr", "csc", "coo", "bsr"]
@@ -483,3 +483,62 @@ def test_files_of_wrong_indices_are_refused(tmp_path):
     numpy.savez(tmp_path / "b.npz", x=numpy.ones(2))
     with pytest.raises(mx.error.FileFormatError):
         sparse.load_npz(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "row_sparse"])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_spreads_count_elements_that_are_not_stored(format, axis, keepdims):
+    rng = numpy.random.default_rng(7)
+    dense = rng.normal(size=(6, 5)) * (rng.random((6, 5)) < 0.4)
+    x = getattr(sparse, f"{format}_array")(np.array(dense))
+    for name in ("var", "std", "ptp"):
+        found = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+        want = getattr(numpy, name)(dense, axis=axis, keepdims=keepdims)
+        numpy.testing.assert_allclose(found.asnumpy(), want, rtol=1e-12, atol=1e-14)
+    if not isinstance(axis, tuple):
+        for name in ("argmax", "argmin"):
+            found = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+            numpy.testing.assert_array_equal(found.asnumpy(), getattr(numpy, name)(dense, axis=axis, keepdims=keepdims))
+    assert np.var(x, ddof=1).item() == pytest.approx(dense.var(ddof=1))
+
+
+@pytest.mark.parametrize("width", [None, 1, 8, 9])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
+def test_products_with_transposes(width, dtype):
+    rng = numpy.random.default_rng(8)
+    dense = (rng.integers(1, 9, (300, 40)) * (rng.random((300, 40)) < 0.4)).astype(dtype)
+    v = rng.integers(0, 9, 300 if width is None else (300, width)).astype(dtype)
+    x = sparse.csr_array(np.array(dense))
+    assert x.nnz > 40 * 100
+    numpy.testing.assert_array_equal((x.T @ np.array(v)).asnumpy(), dense.T @ v)
+    numpy.testing.assert_array_equal((np.array(v.T) @ x).asnumpy(), v.T @ dense)
+
+
+def test_products_with_transposes_do_not_depend_on_the_number_of_threads():
+    rng = numpy.random.default_rng(9)
+    x = sparse.csr_array(sparse.random_array((5000, 500), density=0.01, dtype="float32"))
+    v = np.array(rng.normal(size=5000).astype("float32"))
+    before, found = mx._core.num_threads(), []
+    try:
+        for n in (1, 2):
+            mx._core.set_num_threads(n)
+            found.append((x.T @ v).asnumpy())
+    finally:
+        mx._core.set_num_threads(before)
+    numpy.testing.assert_array_equal(*found)
+
+
+def test_named_arrays_of_all_formats_are_saved_together(tmp_path):
+    rng = numpy.random.default_rng(10)
+    dense = rng.normal(size=(6, 5)) * (rng.random((6, 5)) < 0.4)
+    made = {f: getattr(sparse, f"{f}_array")(np.array(dense)) for f in ("csr", "csc", "coo", "bsr", "row_sparse")}
+    rows = mx.ragged.array([[1.0, 2.0], [3.0]])
+    npx.save(tmp_path / "all", {**made, "dense": np.array(dense), "rows": rows})
+    found = npx.load(tmp_path / "all")
+    assert set(found) == {*made, "dense", "rows"} and found["rows"].tolist() == rows.tolist()
+    for name, x in made.items():
+        assert type(found[name]) is type(x)
+        numpy.testing.assert_array_equal(found[name].todense().asnumpy(), dense)
+    npx.save(tmp_path / "one", made["csr"])
+    numpy.testing.assert_array_equal(npx.load(tmp_path / "one").todense().asnumpy(), dense)

@@ -27,9 +27,9 @@ def save(file: Path, arr: Any) -> None:
     Parameters
     ----------
     file : path
-    arr : ndarray, RaggedArray, or mapping of str to these
-        One ndarray makes an npy file of exactly this name. Named arrays, and a ragged one, make a safetensors file,
-        which holds bfloat16 too. Both are written whole or not at all.
+    arr : ndarray, sparse array, RaggedArray, or mapping of str to these
+        One ndarray makes an npy file of exactly this name. Named arrays, and a sparse or ragged one, make a safetensors
+        file, which holds bfloat16 too. Both are written whole or not at all.
 
     Raises
     ------
@@ -53,8 +53,11 @@ def save(file: Path, arr: Any) -> None:
         named = dict(arr)
         if any(hasattr(x, "num_ragged") for x in named.values()):
             named = importlib.import_module("mxnet.ragged._files").parts(named)
-        _core.save_safetensors(file, named)
-    elif hasattr(arr, "num_ragged"):
+        if any(hasattr(x, "_graph_parts") for x in named.values()):
+            importlib.import_module("mxnet.sparse._files").save(file, named)
+        else:
+            _core.save_safetensors(file, named)
+    elif hasattr(arr, "_graph_parts"):
         save(file, {"": arr})
     else:
         raise TypeError(f"`arr` must be an ndarray or a mapping of names to arrays, not {type(arr).__name__!r}")
@@ -99,8 +102,8 @@ def load(file: Path) -> Any:
 
     Returns
     -------
-    ndarray, RaggedArray, dict of str to these, or list of ndarray
-        An npy file gives one array, as does a file of a single ragged one; a binary list without names a list.
+    ndarray, sparse array, RaggedArray, dict of str to these, or list of ndarray
+        An npy file gives one array, as does a file of one sparse or ragged array; a binary list without names a list.
 
     Raises
     ------
@@ -125,10 +128,12 @@ def load(file: Path) -> Any:
             # Imported here, because `mxnet.numpy` imports this module.
             return importlib.import_module("mxnet._legacy_arrays").load_legacy(file)
         if not start.startswith((_ZIP, _NPY)):
-            arrays: dict[str, ndarray] = _core.load_safetensors(file)[0]
+            arrays, metadata = _core.load_safetensors(file)
+            if any(key.startswith("sparse:") for key in metadata or ()):
+                arrays = importlib.import_module("mxnet.sparse._files").joined(file, arrays, metadata)
             if any(name.endswith("/ragged.values") for name in arrays):
                 return importlib.import_module("mxnet.ragged._files").joined(arrays)
-            return arrays
+            return arrays[""] if list(arrays) == [""] else arrays
         opened.seek(0)
         try:
             found = _files.load(opened)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy as onp
 
@@ -286,8 +286,8 @@ def pooling(
             f"{name}: `pool_type` of ragged arrays is 'max', 'avg' or 'sum', found {pool_type!r}"
         )
     if global_pool:
-        reduced: Any = {"max": np.max, "avg": np.mean, "sum": np.sum}[pool_type](cast("Any", data), axis=1)
-        return np.expand_dims(reduced, 1)
+        reduce: Any = {"max": np.max, "avg": np.mean, "sum": np.sum}[pool_type]
+        return np.expand_dims(reduce(data, axis=1), 1)
     if pooling_convention != "valid":
         raise error.UnsupportedError(f"{name}: ragged arrays have windows that lie in the rows, 'valid'")
     size, border = _one(kernel, name, "kernel"), _one(pad or 0, name, "pad")

@@ -160,7 +160,13 @@ def load(file: str | os.PathLike[str]) -> dict[str, Any]:
     mxnet.error.FileFormatError
         If a part of a sparse array is missing.
     """
-    arrays, metadata = _core.load_safetensors(os.fspath(file))
+    return joined(file, *_core.load_safetensors(os.fspath(file)))
+
+
+def joined(
+    file: str | os.PathLike[str], arrays: Mapping[str, ndarray], metadata: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Named arrays of a file, parts of sparse ones put together."""
     found: dict[str, Any] = dict(arrays)
     for key, told in (metadata or {}).items():
         if not key.startswith("sparse:"):

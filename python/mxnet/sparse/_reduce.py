@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from mxnet import error
@@ -111,3 +112,63 @@ def extreme_position(x: Any, name: str, axis: int | None) -> ndarray:
     is_better = (best > zero) if name == "max" else (best < zero)
     is_stored = (where >= 0) & (is_full | is_better | (best != best) | ((best == zero) & (column < free)))
     return op["where"](is_stored, column, free)  # type: ignore[no-any-return]
+
+
+def position(name: str) -> Callable[..., ndarray]:
+    """`argmax` or `argmin` as a function."""
+
+    def function(a: Any, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> ndarray:
+        if out is not None:
+            raise error.UnsupportedError(f"{name}: sparse arrays take no `out`")
+        found: ndarray = getattr(a, name)(axis)
+        if not keepdims:
+            return found
+        at = None if axis is None else axis_of(axis, a.ndim, name)
+        return found.reshape([1 if at in (None, i) else n for i, n in enumerate(a.shape)])
+
+    return function
+
+
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, **other: Any
+) -> ndarray:
+    """Mean squared distance from the mean, in which elements that are not stored count as zeros."""
+    return _spread("var", a, axis, dtype, out, ddof, keepdims, other)
+
+
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, **other: Any
+) -> ndarray:
+    """Root of the variance."""
+    return op["sqrt"](_spread("std", a, axis, dtype, out, ddof, keepdims, other))  # type: ignore[no-any-return]
+
+
+def _spread(
+    name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: bool, other: dict[str, Any]
+) -> ndarray:
+    for key, value in (("out", out), *other.items()):
+        if value is not None:
+            raise error.UnsupportedError(f"{name}: sparse arrays take no `{key}`")
+    axes = axes_of(axis, a.ndim, name)
+    kept = [at for at in range(a.ndim) if at not in axes]
+    counted = elements_over(a.shape, axis)
+    x = (a.tocoo() if a.format in ("bsr", "row_sparse") else a)._canonical()
+    data = x.data if dtype is None else x.data.astype(dtype)
+    data = data.astype(op["mean"](op["zeros"](1, dtype=data.dtype)).dtype, copy=False)
+    indptr, order = _grouped(x, kept) if kept else (_whole(data.size), None)
+    data = gathered(data, order) if order is not None else data
+    mean = segment_sum(data, indptr) / counted
+    stored = op["square"](op["absolute"](data - op["ragged_expand"](mean, indptr, data.size)))
+    rest = (counted - (indptr[1:] - indptr[:-1])).astype(stored.dtype)
+    squares = segment_sum(stored, indptr) + rest * op["square"](op["absolute"](mean))
+    found: ndarray = (squares / (counted - ddof)).reshape([a.shape[at] for at in kept])
+    return found.reshape([1 if at in axes else n for at, n in enumerate(a.shape)]) if keepdims else found
+
+
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> ndarray:
+    """Spread of the values: largest minus smallest."""
+    if out is not None:
+        raise error.UnsupportedError("ptp: sparse arrays take no `out`")
+    largest = reduced(a, "max", axis, None, keepdims)
+    spread: ndarray = largest - reduced(a, "min", axis, None, keepdims)
+    return spread

@@ -12,7 +12,7 @@ from typing import Any
 
 from mxnet import _core, error
 from mxnet._core import ndarray
-from mxnet.sparse import _elementwise, _joining, _products
+from mxnet.sparse import _elementwise, _joining, _products, _reduce
 
 Operator = Callable[..., Any]
 
@@ -88,7 +88,11 @@ def _method(name: str) -> Operator:
 
 # Functions that are not elementwise, by their names in `np` and `npx`.
 FUNCTIONS: dict[str, Operator] = {
-    **{name: _method(name) for name in ("sum", "mean", "prod", "max", "min", "any", "all", "argmax", "argmin")},
+    **{name: _method(name) for name in ("sum", "mean", "prod", "max", "min", "any", "all")},
+    **{name: _reduce.position(name) for name in ("argmax", "argmin")},
+    "var": _reduce.var,
+    "std": _reduce.std,
+    "ptp": _reduce.ptp,
     **{name: _method(name) for name in ("count_nonzero", "nonzero", "transpose", "swapaxes", "reshape", "diagonal")},
     **{name: _method(name) for name in ("trace", "copy", "astype")},
     **{

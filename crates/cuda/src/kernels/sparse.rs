@@ -13,6 +13,15 @@ use crate::text::MATH;
 
 const SPARSE: &str = include_str!("../text/sparse.cuh");
 
+/// Kernels that add products or elements.
+const SUMMING: [&str; 5] = [
+    "SCATTER_OR_SKIP",
+    "MATMUL_DENSE",
+    "SAMPLED_DENSE",
+    "TRANSPOSED_MATMUL",
+    "SAMPLED_MATMUL",
+];
+
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
     // The operators belong to a crate that may not be linked into the program.
     let add = |name: &str, kernel: device_kernels::DeviceKernel| match registry::find(name) {
@@ -156,6 +165,64 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             outside(cx, "indices")?,
         ];
         run(cx, "SAMPLED_DENSE", c_type(out.dtype()), out.len(), &args)
+    })?;
+    add("csr_transposed_matmul_dense", |cx| {
+        let out = cx.output(0);
+        let (data, x) = (
+            Operand::dense(cx, 0, out.dtype())?,
+            Operand::dense(cx, 3, out.dtype())?,
+        );
+        let indices = Operand::dense(cx, 1, DType::I64)?;
+        let cut = Cut::read(cx, 2, cx.input(1).shape())?;
+        let columns = out.shape()[0];
+        // Stored elements in the order of their columns, so that each column is summed by one thread.
+        let order = argsorted(cx, &indices, indices.len(), Direction::Ascending)?;
+        let rows = Operand::new(cx, &[indices.len()], DType::I64)?;
+        let starts = Operand::new(cx, &[columns + 1], DType::I64)?;
+        let to = (rows.ptr, starts.ptr, columns as i64);
+        inverted(cx, (&indices, &order), &cut, "indices", to)?;
+        let args = [
+            Arg::Pointer(data.ptr),
+            Arg::Pointer(order.ptr),
+            Arg::Pointer(rows.ptr),
+            Arg::Pointer(starts.ptr),
+            Arg::Pointer(x.ptr),
+            Arg::Output(0),
+            Arg::I64(columns as i64),
+            Arg::I64(x.shape[1..].iter().product::<usize>() as i64),
+        ];
+        run(
+            cx,
+            "TRANSPOSED_MATMUL",
+            c_type(out.dtype()),
+            out.len(),
+            &args,
+        )
+    })?;
+    add("csr_sampled_matmul", |cx| {
+        let out = cx.output(0);
+        let (lhs, rhs) = (
+            Operand::dense(cx, 0, out.dtype())?,
+            Operand::dense(cx, 3, out.dtype())?,
+        );
+        let index = |i: usize| Operand::dense(cx, i, DType::I64);
+        let (lhs_indices, rhs_indices, indices) = (index(1)?, index(4)?, index(6)?);
+        let cut = |i: usize| Cut::read(cx, i, cx.input(i - 1).shape());
+        let (lhs_rows, rhs_rows, rows) = (cut(2)?, cut(5)?, cut(7)?);
+        let args = [
+            Arg::Pointer(lhs.ptr),
+            Arg::Pointer(lhs_indices.ptr),
+            Arg::Bytes(bytes(&lhs_rows.segments)),
+            Arg::Pointer(rhs.ptr),
+            Arg::Pointer(rhs_indices.ptr),
+            Arg::Bytes(bytes(&rhs_rows.segments)),
+            Arg::Pointer(indices.ptr),
+            Arg::Bytes(bytes(&rows.segments)),
+            Arg::Output(0),
+            Arg::I64(cx.int("num_columns")),
+            outside(cx, "indices")?,
+        ];
+        run(cx, "SAMPLED_MATMUL", c_type(out.dtype()), out.len(), &args)
     })
 }
 
@@ -249,11 +316,7 @@ fn key(which: &str, name: &str) -> String {
 
 fn text(which: &str, name: &str) -> String {
     let head = format!("typedef {name} T;\n#define {which}");
-    let sums = if matches!(which, "SCATTER_OR_SKIP" | "MATMUL_DENSE" | "SAMPLED_DENSE") {
-        SUMS
-    } else {
-        ""
-    };
+    let sums = if SUMMING.contains(&which) { SUMS } else { "" };
     source(&[
         MATH,
         PAIR,
@@ -274,7 +337,7 @@ pub(super) fn texts(all: &mut Vec<(String, String)>) {
         push("GATHER_OR_ZERO", name);
     }
     for dtype in DType::ALL {
-        for which in ["SCATTER_OR_SKIP", "MATMUL_DENSE", "SAMPLED_DENSE"] {
+        for which in SUMMING {
             push(which, c_type(dtype));
         }
     }

@@ -107,3 +107,37 @@ extern "C" __global__ void kernel(const T* x, const T* y, const i64* indices, Se
     }
 }
 #endif
+
+#ifdef TRANSPOSED_MATMUL
+// `order` sorts the stored elements by column, `rows` has their rows in that order, and `starts` where each column begins.
+extern "C" __global__ void kernel(const T* data, const i64* order, const i64* rows, const i64* starts, const T* x, T* y, i64 columns, i64 width) {
+    EACH(e, columns * width) {
+        const i64 column = e / width, at = e % width;
+        A sum = convert<A>(0);
+        for (i64 k = starts[column]; k < starts[column + 1]; k++)
+            multiply_add(sum, convert<A>(data[order[k]]), convert<A>(x[rows[k] * width + at]));
+        y[e] = convert<T>(sum);
+    }
+}
+#endif
+
+#ifdef SAMPLED_MATMUL
+// The product of row i of the left matrix and row indices[k] of the right one, for each stored element k of row i. Columns need no order.
+extern "C" __global__ void kernel(const T* lhs, const i64* lhs_indices, Segments lhs_rows, const T* rhs, const i64* rhs_indices, Segments rhs_rows,
+                                  const i64* indices, Segments g, T* out, i64 columns, u64* faults) {
+    EACH(k, g.rows) {
+        const i64 row = g.of(k), other = indices[k];
+        A sum = convert<A>(0);
+        if (other < 0 || other >= rhs_rows.count || row >= lhs_rows.count) {
+            refuse(faults, k, other, rhs_rows.count);
+        } else {
+            for (i64 p = lhs_rows.at(row); p < lhs_rows.at(row + 1); p++) {
+                if (lhs_indices[p] < 0 || lhs_indices[p] >= columns) refuse(faults, p, lhs_indices[p], columns);
+                for (i64 q = rhs_rows.at(other); q < rhs_rows.at(other + 1); q++)
+                    if (lhs_indices[p] == rhs_indices[q]) multiply_add(sum, convert<A>(lhs[p]), convert<A>(rhs[q]));
+            }
+        }
+        out[k] = convert<T>(sum);
+    }
+}
+#endif
