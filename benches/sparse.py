@@ -77,6 +77,8 @@ def main() -> None:
             lambda v=v: x @ v,
             lambda theirs=theirs: t @ theirs,
         )
+        if width == 1:
+            add("the transpose and 1 column", lambda mine=mine: a.T @ mine, lambda v=v: x.T @ v)
     y = power_law(NODES, EDGES)
     b, u = sparse.csr_array(y), None if torch is None else to_torch(y)
     add("sum of two", lambda: (a + b).data, lambda: (x + y).data, lambda: (t + u).values())

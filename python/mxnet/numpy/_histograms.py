@@ -22,126 +22,12 @@ _op = _core.namespaces["op"]
 Range = tuple[float, float] | None
 
 
-def _outer_edges(name: str, a: ndarray, limits: Range) -> tuple[Any, Any]:
-    """The first and the last edge."""
-    first: Any
-    last: Any
-    if limits is not None:
-        first, last = limits
-        if first > last:
-            raise ValueError(f"{name}: max must be larger than min in range parameter, found ({first}, {last})")
-        if not (cmath.isfinite(first) and cmath.isfinite(last)):
-            raise ValueError(f"{name}: supplied range of [{first}, {last}] is not finite")
-    elif a.size == 0:
-        first, last = 0, 1
-    else:
-        first, last = _np["min"](a).item(), _np["max"](a).item()
-        if not (cmath.isfinite(first) and cmath.isfinite(last)):
-            raise ValueError(f"{name}: autodetected range of [{first}, {last}] is not finite")
-    if first == last:
-        first, last = first - 0.5, last + 0.5
-    return first, last
-
-
-def _spread(x: ndarray) -> float:
-    return float(_np["max"](x) - _np["min"](x))
-
-
-def _by_sqrt(x: ndarray, limits: tuple[float, float]) -> float:
-    return _spread(x) / math.sqrt(x.size)
-
-
-def _by_sturges(x: ndarray, limits: tuple[float, float]) -> float:
-    return _spread(x) / (math.log2(x.size) + 1.0)
-
-
-def _by_rice(x: ndarray, limits: tuple[float, float]) -> float:
-    return _spread(x) / (2.0 * math.pow(x.size, 1.0 / 3))
-
-
-def _by_scott(x: ndarray, limits: tuple[float, float]) -> float:
-    return math.pow(24.0 * math.sqrt(math.pi) / x.size, 1.0 / 3.0) * float(_np["std"](x))
-
-
-def _by_stone(x: ndarray, limits: tuple[float, float]) -> float:
-    """Stone's rule: the number of bins with the least estimated loss (leave-one-out cross-validation)."""
-    n, width = x.size, _spread(x)
-    if n <= 1 or width == 0:
-        return 0
-
-    def loss(bins: int) -> float:
-        step = width / bins
-        parts = histogram(x, bins, limits)[0].asnumpy() / n
-        return float((2 - (n + 1) * parts.dot(parts)) / step)
-
-    return width / min(range(1, max(100, int(math.sqrt(n))) + 1), key=loss)
-
-
-def _by_doane(x: ndarray, limits: tuple[float, float]) -> float:
-    """Doane's rule: Sturges' rule, corrected by the skewness of the data."""
-    n = x.size
-    if n <= 2:
-        return 0.0
-    deviation = float(_np["std"](x))
-    if deviation <= 0:
-        return 0.0
-    skew = float(_np["mean"](((x - _np["mean"](x)) / deviation) ** 3))
-    error = math.sqrt(6.0 * (n - 2) / ((n + 1.0) * (n + 3)))
-    return _spread(x) / (1.0 + math.log2(n) + math.log2(1.0 + abs(skew) / error))
-
-
-def _by_fd(x: ndarray, limits: tuple[float, float]) -> float:
-    """Freedman-Diaconis rule: twice the interquartile range over the cube root of the number of elements."""
-    ordered = _np["sort"](x)
-
-    def quantile(q: float) -> float:
-        at = q * (x.size - 1)
-        below = int(at)
-        lower, upper = float(ordered[below]), float(ordered[min(below + 1, x.size - 1)])
-        return lower + (upper - lower) * (at - below)
-
-    return 2.0 * (quantile(0.75) - quantile(0.25)) / math.pow(x.size, 1.0 / 3.0)
-
-
-def _by_auto(x: ndarray, limits: tuple[float, float]) -> float:
-    """The smaller of the Freedman-Diaconis and Sturges widths; the former is at least half the square-root width."""
-    by_fd, by_sturges = _by_fd(x, limits), _by_sturges(x, limits)
-    return min(max(by_fd, _by_sqrt(x, limits) / 2), by_sturges)
-
-
-_ESTIMATORS: dict[str, Callable[[ndarray, tuple[float, float]], float]] = {
-    "auto": _by_auto,
-    "doane": _by_doane,
-    "fd": _by_fd,
-    "rice": _by_rice,
-    "scott": _by_scott,
-    "sqrt": _by_sqrt,
-    "stone": _by_stone,
-    "sturges": _by_sturges,
-}
-
-
-def _estimated(name: str, a: ndarray, method: str, limits: Range, is_weighted: bool) -> int:
-    """The number of bins by a rule."""
-    if method not in _ESTIMATORS:
-        raise ValueError(f"{name}: {method!r} is not a valid estimator for `bins`; there are {', '.join(_ESTIMATORS)}")
-    if is_weighted:
-        raise TypeError(f"{name}: automated estimation of the number of bins is not supported for weighted data")
-    first, last = _outer_edges(name, a, limits)
-    if limits is not None:
-        a = a[(a >= first) & (a <= last)]
-    if a.size == 0:
-        return 1
-    width = _ESTIMATORS[method](_op["astype"](a, "float64"), (first, last))
-    if "int" in spelled(a.dtype) and width < 1:
-        width = 1
-    return max(math.ceil((last - first) / width), 1) if width else 1
-
-
-def _bins(name: str, a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool) -> int | ndarray:
-    """The number of bins, or their edges."""
+def _bins(name: str, bins: int | str | ArrayLike, is_weighted: bool) -> int | str | ndarray:
+    """The number of bins, the rule that finds it, or the edges."""
     if isinstance(bins, str):
-        return _estimated(name, a, bins, limits, is_weighted)
+        if is_weighted:
+            raise TypeError(f"{name}: automated estimation of the number of bins is not supported for weighted data")
+        return bins
     given = asarray(bins)
     if given.ndim == 1:
         if not bool(_np["all"](given[:-1] <= given[1:])):
@@ -162,27 +48,15 @@ def _edges(
     name: str, a: ndarray, bins: int | str | ArrayLike, limits: Range, is_weighted: bool
 ) -> tuple[ndarray, bool]:
     """The edges, and whether they are evenly spaced."""
-    count = _bins(name, a, bins, limits, is_weighted)
-    if isinstance(count, ndarray):
-        return count, False
-    if not (_is_complex(a) or _has_complex(limits)):
-        return _op["histogram_bin_edges"](a, count, limits), True
-    first, last = _outer_edges(name, a, limits)
-    edges: ndarray = _np["linspace"](first, last, count + 1, dtype=a.dtype)
-    if not bool(_np["all"](edges[:-1] < edges[1:])):
-        raise ValueError(
-            f"{name}: Too many bins for data range. Cannot create {count} finite-sized bins between {first!r} and "
-            f"{last!r}"
-        )
-    return edges, True
+    found = _bins(name, bins, is_weighted)
+    if isinstance(found, ndarray):
+        return found, False
+    count, rule = (1, found) if isinstance(found, str) else (found, None)
+    return _op["histogram_bin_edges"](a, count, limits, rule), True
 
 
 def _is_complex(x: ndarray) -> bool:
     return "complex" in spelled(x.dtype)
-
-
-def _has_complex(limits: Range) -> bool:
-    return limits is not None and any(isinstance(limit, complex) for limit in limits)
 
 
 def _numbers(x: ndarray, edges: ndarray, even: bool) -> ndarray:
@@ -317,10 +191,11 @@ def histogram(
             )
         scales = scales.reshape(-1)
     x = _data(a)
-    found = _bins("histogram", x, bins, range, weights is not None)
-    if not (_is_complex(x) or _has_complex(range) or (scales is not None and _is_complex(scales))):
+    found = _bins("histogram", bins, weights is not None)
+    if not (_is_complex(x) or (scales is not None and _is_complex(scales))):
         if not isinstance(found, ndarray):
-            counts, edges = _op["histogram"](x, found, range, bool(density), scales)
+            count, rule = (1, found) if isinstance(found, str) else (found, None)
+            counts, edges = _op["histogram"](x, count, range, bool(density), scales, None, rule)
             return counts, edges
         if not _is_complex(found):
             return _op["histogram"](x, 1, None, bool(density), scales, found)[0], found

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::pattern::{Fault, OutOfRange, Pattern, run_all};
 use super::value::{Operand, Value, with_value};
 use crate::real::Shared;
-use crate::{Elem, Threads};
+use crate::{Elem, Threads, scratch};
 
 /// Runs of rows at most that have sums of their own.
 const MAX_PARTS: usize = 4;
@@ -19,6 +19,9 @@ const TASK: usize = 1 << 14;
 ///
 /// # Errors
 /// An index that is not below `num_columns`.
+///
+/// # Panics
+/// If there is no memory for the sums; the payload is the allocator's error.
 ///
 /// # Safety
 /// `data` holds an element of `elem` for each stored one, `x` `width` for each row of the pattern; `out` has room for `num_columns * width`. `elem` is
@@ -44,27 +47,34 @@ pub unsafe fn transposed_matmul_dense(
         let (data, x) = unsafe { (data.as_slice::<T>(), x.as_slice::<T>()) };
         assert_eq!(data.len(), pattern.indices.len());
         assert_eq!(x.len(), pattern.num_rows() * width);
-        let mut others = vec![T::ZERO; (parts - 1) * len];
+        let mut others: Vec<T> = Vec::new();
+        scratch::reserve(&mut others, (parts - 1) * len);
         let (to, others_at) = (Shared(out.cast::<T>()), Shared(others.as_mut_ptr()));
+        let sums_of = |p: usize| match p {
+            0 => to.at(0),
+            _ => others_at.at((p - 1) * len),
+        };
         run_all(threads, parts, &|p| {
-            // SAFETY: the sums of this run: the output, or a part of `others`.
+            // SAFETY: the sums of this run, which this task initialises: the output, or a part of the memory of `others`.
             let sums = unsafe {
-                let at = if p == 0 { to.at(0) } else { others_at.at((p - 1) * len) };
-                std::slice::from_raw_parts_mut(at, len)
+                sums_of(p).write_bytes(0, len);
+                std::slice::from_raw_parts_mut(sums_of(p), len)
             };
-            if p == 0 {
-                sums.fill(T::ZERO);
-            }
             add_rows(pattern, bounds[p]..bounds[p + 1], width, data, x, sums, &found);
         });
         if parts > 1 {
             run_all(threads, len.div_ceil(TASK), &|t| {
-                let (start, end) = (t * TASK, ((t + 1) * TASK).min(len));
-                // SAFETY: elements of this task.
-                let out = unsafe { std::slice::from_raw_parts_mut(to.at(start), end - start) };
-                for p in 0..parts - 1 {
-                    for (y, &sum) in out.iter_mut().zip(&others[p * len + start..p * len + end]) {
-                        *y = y.plus(sum);
+                let (start, count) = (t * TASK, TASK.min(len - t * TASK));
+                for p in 1..parts {
+                    // SAFETY: elements of this task, of the output and of the sums of a run, which were written.
+                    let (out, sums) = unsafe {
+                        (
+                            std::slice::from_raw_parts_mut(to.at(start), count),
+                            std::slice::from_raw_parts(sums_of(p).add(start), count),
+                        )
+                    };
+                    for k in 0..count {
+                        out[k] = out[k].plus(sums[k]);
                     }
                 }
             });
@@ -107,7 +117,9 @@ fn add_rows<T: Value>(
             let x = x[i];
             for (&j, &a) in pattern.indices[row.clone()].iter().zip(&data[row]) {
                 if let Some(j) = found.check(j) {
-                    sums[j] = sums[j].plus(a.times(x));
+                    // SAFETY: below the number of columns, of which each has a sum.
+                    let sum = unsafe { sums.get_unchecked_mut(j) };
+                    *sum = sum.plus(a.times(x));
                 }
             }
             continue;

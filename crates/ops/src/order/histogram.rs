@@ -1,7 +1,8 @@
-//! Histograms of real numbers. Composed of bin numbers and counts.
+//! Histograms: edges, and counts of real numbers. Composed of bin numbers and counts.
 
 use mxnet_tensor::{DType, Kind, Promotion, Scalar, promotion};
 
+use super::bin_rules::number_of_bins;
 use super::bins::{BIN_COUNTS, BIN_NUMBERS};
 use super::search::BINCOUNT;
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -22,9 +23,11 @@ pub static HISTOGRAM_BIN_EDGES: OpDef = OpDef {
         Param::array("a"),
         Param::int("bins", 10),
         Param::optional("range", ParamKind::Floats),
+        Param::optional("rule", ParamKind::Str),
     ],
     doc: "Edges of `bins` bins of equal width, one more than there are bins, over `range` (the first and the last edge). Without it they span the \
-          real numbers of `a`, which are waited for. Of the dtype of `a`; integers give the default float.",
+          numbers of `a`, which are waited for. Of the dtype of `a`; integers give the default float. A `rule` ('auto', 'fd', 'doane', 'scott', \
+          'stone', 'rice', 'sturges' or 'sqrt') finds the number of bins for real numbers.",
     cpu: Cpu::Composite(|cx| cx.done(even_edges(cx)?)),
     grad: Grad::Stop("edges depend on two elements, which are read"),
     probe: Probe::calls(&[
@@ -33,8 +36,10 @@ pub static HISTOGRAM_BIN_EDGES: OpDef = OpDef {
         "i((30,), 9), 4, (2.0, 8.0)",
         "f((0,)), 3",
         "np.array([2.0, 2.0]), 2",
+        "f((60,)), 1, None, 'auto'",
+        "c((9,)), 4",
     ])
-    .against("np.histogram_bin_edges")
+    .against("lambda a, bins=10, range=None, rule=None: numpy.histogram_bin_edges(a, rule or bins, range)")
     .ulp(4),
     ..OpDef::COMPOSITE
 };
@@ -49,6 +54,7 @@ pub static HISTOGRAM: OpDef = OpDef {
         Param::bool("density", false),
         Param::optional_array("weights"),
         Param::optional_array("edges"),
+        Param::optional("rule", ParamKind::Str),
     ],
     doc: "How many of the real numbers of `a` fall into each bin, int64, or the sums of the real `weights` there; then the edges: those of \
           `histogram_bin_edges`, or the ascending `edges` that are given. `density` divides by the sum and by the widths. A bin holds its left edge, the last \
@@ -68,15 +74,16 @@ pub static HISTOGRAM: OpDef = OpDef {
 };
 
 fn even_edges(cx: &CompositeCx) -> Result<Array> {
-    let (a, bins) = (cx.input(0), cx.int("bins"));
-    if a.dtype().is_complex() {
-        return Err(cx.dtype_error("complex numbers cannot be binned"));
-    }
+    let a = cx.input(0);
+    let (first, last) = outer_edges(cx)?;
+    let bins = match cx.is_none("rule") {
+        true => cx.int("bins"),
+        false => number_of_bins(cx, cx.str("rule"), (first, last))?,
+    };
     if bins < 1 {
         let problem = format!("`bins` must be positive, when an integer, found {bins}");
         return Err(cx.value_error(problem));
     }
-    let (first, last) = outer_edges(cx)?;
     let is_float = a.dtype().is_inexact();
     let dtype = match is_float {
         true => a.dtype(),
@@ -98,9 +105,10 @@ fn even_edges(cx: &CompositeCx) -> Result<Array> {
         let n = edges.len();
         let (left, right) = (narrow(&edges, 0, 0, n - 1)?, narrow(&edges, 0, 1, n)?);
         if is_any(&left.binary(&GREATER_EQUAL, &right)?)? {
-            let (first, last) = (first.as_f64(), last.as_f64());
             return Err(cx.value_error(format!(
-                "Too many bins for data range. Cannot create {bins} finite-sized bins between {first:?} and {last:?}"
+                "Too many bins for data range. Cannot create {bins} finite-sized bins between {} and {}",
+                shown(first),
+                shown(last)
             )));
         }
     }
@@ -116,9 +124,9 @@ fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
             let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
             let (first, last) = (invoke1(&MIN, &[a], &attrs)?, invoke1(&MAX, &[a], &attrs)?);
             let (first, last) = (first.item()?, last.item()?);
-            if !(first.as_f64().is_finite() && last.as_f64().is_finite()) {
-                let (first, last) = (first.as_f64(), last.as_f64());
-                let problem = format!("autodetected range of [{first:?}, {last:?}] is not finite");
+            if !(is_finite(first) && is_finite(last)) {
+                let (first, last) = (shown(first), shown(last));
+                let problem = format!("autodetected range of [{first}, {last}] is not finite");
                 return Err(cx.value_error(problem));
             }
             (first, last)
@@ -142,11 +150,32 @@ fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
         }
     };
     match first == last {
-        true => Ok((
-            Scalar::F64(first.as_f64() - 0.5),
-            Scalar::F64(last.as_f64() + 0.5),
-        )),
+        true => Ok((moved(first, -0.5), moved(last, 0.5))),
         false => Ok((first, last)),
+    }
+}
+
+fn is_finite(x: Scalar) -> bool {
+    match x {
+        Scalar::C128(z) => z.re.is_finite() && z.im.is_finite(),
+        other => other.as_f64().is_finite(),
+    }
+}
+
+fn moved(x: Scalar, by: f64) -> Scalar {
+    match x {
+        Scalar::C128(mut z) => {
+            z.re += by;
+            Scalar::C128(z)
+        }
+        other => Scalar::F64(other.as_f64() + by),
+    }
+}
+
+fn shown(x: Scalar) -> String {
+    match x {
+        Scalar::C128(z) => format!("({:?}{:+?}j)", z.re, z.im),
+        other => format!("{:?}", other.as_f64()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! The kernels sort contiguous rows; operators move the axis to the end and back. Gradients of sorted values are gathers. The permutation is
 //! recomputed from the input, so only the input is saved.
 
+mod bin_rules;
 mod bins;
 mod extreme;
 mod histogram;
