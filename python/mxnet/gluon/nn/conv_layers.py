@@ -7,6 +7,7 @@ from typing import Any
 
 from mxnet import numpy_extension as npx
 from mxnet._renamed import attribute_finder
+from mxnet.gluon._for_axes import for_axes
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.nn.activations import optional_activation
 from mxnet.gluon.parameter import Parameter
@@ -67,11 +68,11 @@ def check_layout(layout: str, num_axes: int) -> None:
 class _Conv(HybridBlock):
     """All convolutions; `_transposed` ones run backwards."""
 
+    _num_axes: int  # set by `for_axes`
     _transposed = False
 
     def __init__(
         self,
-        num_axes: int,
         channels: int,
         kernel_size: Size,
         strides: Size,
@@ -79,13 +80,15 @@ class _Conv(HybridBlock):
         output_padding: Size,
         dilation: Size,
         groups: int,
-        layout: str,
+        layout: str | None,
         activation: str | None,
         use_bias: bool,
         weight_initializer: Any,
         bias_initializer: Any,
         in_channels: int,
     ) -> None:
+        num_axes = self._num_axes
+        layout = "NC" + "DHW"[3 - num_axes :] if layout is None else layout
         check_layout(layout, num_axes)
         if channels < 1 or groups < 1 or channels % groups or in_channels % groups:
             raise ValueError(
@@ -204,17 +207,17 @@ class _Conv(HybridBlock):
         return out if self.act is None else self.act(out)
 
 
-class Conv1D(_Conv):
-    """Convolution over 1 axis.
+class _Convolution(_Conv):
+    """What convolutions over any number of axes share.
 
     Parameters
     ----------
     channels : int
         Number of output channels.
-    kernel_size, strides, padding, dilation : int or sequence of 1 int
+    kernel_size, strides, padding, dilation : int or sequence of <n> int
     groups : int
         Channels are cut into so many groups that do not see each other.
-    layout : {"NCW", "NWC"}
+    layout : {"NC<axes>", "N<axes>C"}
         Order of the axes; with the channels last the weight has its input channels last, too.
     activation : str, optional
         See `Activation`.
@@ -230,20 +233,13 @@ class Conv1D(_Conv):
 
     Attributes
     ----------
-    weight : Parameter, shape (channels, in_channels // groups, w)
+    weight : Parameter, shape (channels, in_channels // groups, <sizes>)
     bias : Parameter, shape (channels,), or None
 
     Notes
     -----
-    Maps ``(n, in_channels, w)`` to ``(n, channels, w)``; each size becomes
+    Maps ``(n, in_channels, <sizes>)`` to ``(n, channels, <sizes>)``; each size becomes
     ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
-
-    Examples
-    --------
-    >>> net = mx.gluon.nn.Conv1D(channels=1, kernel_size=2)
-    >>> net.initialize('ones')
-    >>> net(np.array([[[1.0, 2.0, 3.0]]]))
-    array([[[3., 5.]]])
     """
 
     def __init__(
@@ -254,7 +250,7 @@ class Conv1D(_Conv):
         padding: Size = 0,
         dilation: Size = 1,
         groups: int = 1,
-        layout: str = "NCW",
+        layout: str | None = None,
         activation: str | None = None,
         use_bias: bool = True,
         weight_initializer: Any = None,
@@ -262,7 +258,6 @@ class Conv1D(_Conv):
         in_channels: int = 0,
     ) -> None:
         super().__init__(
-            1,
             channels,
             kernel_size,
             strides,
@@ -279,39 +274,22 @@ class Conv1D(_Conv):
         )
 
 
-class Conv2D(_Conv):
+@for_axes(1, layout="NCW")
+class Conv1D(_Convolution):
+    """Convolution over 1 axis.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Conv1D(channels=1, kernel_size=2)
+    >>> net.initialize('ones')
+    >>> net(np.array([[[1.0, 2.0, 3.0]]]))
+    array([[[3., 5.]]])
+    """
+
+
+@for_axes(2, strides=(1, 1), padding=(0, 0), dilation=(1, 1), layout="NCHW")
+class Conv2D(_Convolution):
     """Convolution over 2 axes.
-
-    Parameters
-    ----------
-    channels : int
-        Number of output channels.
-    kernel_size, strides, padding, dilation : int or sequence of 2 int
-    groups : int
-        Channels are cut into so many groups that do not see each other.
-    layout : {"NCHW", "NHWC"}
-        Order of the axes; with the channels last the weight has its input channels last, too.
-    activation : str, optional
-        See `Activation`.
-    use_bias : bool
-    weight_initializer, bias_initializer : Initializer or str, optional
-    in_channels : int
-        0 to find it out from the first input.
-
-    Raises
-    ------
-    ValueError
-        If a number does not fit the others, or `layout` is another one.
-
-    Attributes
-    ----------
-    weight : Parameter, shape (channels, in_channels // groups, h, w)
-    bias : Parameter, shape (channels,), or None
-
-    Notes
-    -----
-    Maps ``(n, in_channels, h, w)`` to ``(n, channels, h, w)``; each size becomes
-    ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
 
     Examples
     --------
@@ -321,72 +299,10 @@ class Conv2D(_Conv):
     (2, 8, 8, 8)
     """
 
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: Size,
-        strides: Size = (1, 1),
-        padding: Size = (0, 0),
-        dilation: Size = (1, 1),
-        groups: int = 1,
-        layout: str = "NCHW",
-        activation: str | None = None,
-        use_bias: bool = True,
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
-    ) -> None:
-        super().__init__(
-            2,
-            channels,
-            kernel_size,
-            strides,
-            padding,
-            0,
-            dilation,
-            groups,
-            layout,
-            activation,
-            use_bias,
-            weight_initializer,
-            bias_initializer,
-            in_channels,
-        )
 
-
-class Conv3D(_Conv):
+@for_axes(3, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), layout="NCDHW")
+class Conv3D(_Convolution):
     """Convolution over 3 axes.
-
-    Parameters
-    ----------
-    channels : int
-        Number of output channels.
-    kernel_size, strides, padding, dilation : int or sequence of 3 int
-    groups : int
-        Channels are cut into so many groups that do not see each other.
-    layout : {"NCDHW", "NDHWC"}
-        Order of the axes; with the channels last the weight has its input channels last, too.
-    activation : str, optional
-        See `Activation`.
-    use_bias : bool
-    weight_initializer, bias_initializer : Initializer or str, optional
-    in_channels : int
-        0 to find it out from the first input.
-
-    Raises
-    ------
-    ValueError
-        If a number does not fit the others, or `layout` is another one.
-
-    Attributes
-    ----------
-    weight : Parameter, shape (channels, in_channels // groups, d, h, w)
-    bias : Parameter, shape (channels,), or None
-
-    Notes
-    -----
-    Maps ``(n, in_channels, d, h, w)`` to ``(n, channels, d, h, w)``; each size becomes
-    ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
 
     Examples
     --------
@@ -396,50 +312,18 @@ class Conv3D(_Conv):
     (1, 4, 3, 3, 3)
     """
 
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: Size,
-        strides: Size = (1, 1, 1),
-        padding: Size = (0, 0, 0),
-        dilation: Size = (1, 1, 1),
-        groups: int = 1,
-        layout: str = "NCDHW",
-        activation: str | None = None,
-        use_bias: bool = True,
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
-    ) -> None:
-        super().__init__(
-            3,
-            channels,
-            kernel_size,
-            strides,
-            padding,
-            0,
-            dilation,
-            groups,
-            layout,
-            activation,
-            use_bias,
-            weight_initializer,
-            bias_initializer,
-            in_channels,
-        )
 
-
-class Conv1DTranspose(_Conv):
-    """Transposed convolution over 1 axis.
+class _TransposedConvolution(_Conv):
+    """What transposed convolutions over any number of axes share.
 
     Parameters
     ----------
     channels : int
         Number of output channels.
-    kernel_size, strides, padding, output_padding, dilation : int or sequence of 1 int
+    kernel_size, strides, padding, output_padding, dilation : int or sequence of <n> int
     groups : int
         Channels are cut into so many groups that do not see each other.
-    layout : {"NCW", "NWC"}
+    layout : {"NC<axes>", "N<axes>C"}
         Order of the axes; with the channels last the weight has its input channels last, too.
     activation : str, optional
         See `Activation`.
@@ -455,20 +339,13 @@ class Conv1DTranspose(_Conv):
 
     Attributes
     ----------
-    weight : Parameter, shape (in_channels, channels // groups, w)
+    weight : Parameter, shape (in_channels, channels // groups, <sizes>)
     bias : Parameter, shape (channels,), or None
 
     Notes
     -----
-    Maps ``(n, in_channels, w)`` to ``(n, channels, w)``; each size becomes
+    Maps ``(n, in_channels, <sizes>)`` to ``(n, channels, <sizes>)``; each size becomes
     ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
-
-    Examples
-    --------
-    >>> net = mx.gluon.nn.Conv1DTranspose(channels=1, kernel_size=2, strides=2)
-    >>> net.initialize('ones')
-    >>> net(np.array([[[1.0, 2.0]]]))
-    array([[[1., 1., 2., 2.]]])
     """
 
     _transposed = True
@@ -482,7 +359,7 @@ class Conv1DTranspose(_Conv):
         output_padding: Size = 0,
         dilation: Size = 1,
         groups: int = 1,
-        layout: str = "NCW",
+        layout: str | None = None,
         activation: str | None = None,
         use_bias: bool = True,
         weight_initializer: Any = None,
@@ -490,7 +367,6 @@ class Conv1DTranspose(_Conv):
         in_channels: int = 0,
     ) -> None:
         super().__init__(
-            1,
             channels,
             kernel_size,
             strides,
@@ -507,39 +383,22 @@ class Conv1DTranspose(_Conv):
         )
 
 
-class Conv2DTranspose(_Conv):
+@for_axes(1, layout="NCW")
+class Conv1DTranspose(_TransposedConvolution):
+    """Transposed convolution over 1 axis.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Conv1DTranspose(channels=1, kernel_size=2, strides=2)
+    >>> net.initialize('ones')
+    >>> net(np.array([[[1.0, 2.0]]]))
+    array([[[1., 1., 2., 2.]]])
+    """
+
+
+@for_axes(2, strides=(1, 1), padding=(0, 0), output_padding=(0, 0), dilation=(1, 1), layout="NCHW")
+class Conv2DTranspose(_TransposedConvolution):
     """Transposed convolution over 2 axes.
-
-    Parameters
-    ----------
-    channels : int
-        Number of output channels.
-    kernel_size, strides, padding, output_padding, dilation : int or sequence of 2 int
-    groups : int
-        Channels are cut into so many groups that do not see each other.
-    layout : {"NCHW", "NHWC"}
-        Order of the axes; with the channels last the weight has its input channels last, too.
-    activation : str, optional
-        See `Activation`.
-    use_bias : bool
-    weight_initializer, bias_initializer : Initializer or str, optional
-    in_channels : int
-        0 to find it out from the first input.
-
-    Raises
-    ------
-    ValueError
-        If a number does not fit the others, or `layout` is another one.
-
-    Attributes
-    ----------
-    weight : Parameter, shape (in_channels, channels // groups, h, w)
-    bias : Parameter, shape (channels,), or None
-
-    Notes
-    -----
-    Maps ``(n, in_channels, h, w)`` to ``(n, channels, h, w)``; each size becomes
-    ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
 
     Examples
     --------
@@ -549,75 +408,10 @@ class Conv2DTranspose(_Conv):
     (1, 4, 16, 16)
     """
 
-    _transposed = True
 
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: Size,
-        strides: Size = (1, 1),
-        padding: Size = (0, 0),
-        output_padding: Size = (0, 0),
-        dilation: Size = (1, 1),
-        groups: int = 1,
-        layout: str = "NCHW",
-        activation: str | None = None,
-        use_bias: bool = True,
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
-    ) -> None:
-        super().__init__(
-            2,
-            channels,
-            kernel_size,
-            strides,
-            padding,
-            output_padding,
-            dilation,
-            groups,
-            layout,
-            activation,
-            use_bias,
-            weight_initializer,
-            bias_initializer,
-            in_channels,
-        )
-
-
-class Conv3DTranspose(_Conv):
+@for_axes(3, strides=(1, 1, 1), padding=(0, 0, 0), output_padding=(0, 0, 0), dilation=(1, 1, 1), layout="NCDHW")
+class Conv3DTranspose(_TransposedConvolution):
     """Transposed convolution over 3 axes.
-
-    Parameters
-    ----------
-    channels : int
-        Number of output channels.
-    kernel_size, strides, padding, output_padding, dilation : int or sequence of 3 int
-    groups : int
-        Channels are cut into so many groups that do not see each other.
-    layout : {"NCDHW", "NDHWC"}
-        Order of the axes; with the channels last the weight has its input channels last, too.
-    activation : str, optional
-        See `Activation`.
-    use_bias : bool
-    weight_initializer, bias_initializer : Initializer or str, optional
-    in_channels : int
-        0 to find it out from the first input.
-
-    Raises
-    ------
-    ValueError
-        If a number does not fit the others, or `layout` is another one.
-
-    Attributes
-    ----------
-    weight : Parameter, shape (in_channels, channels // groups, d, h, w)
-    bias : Parameter, shape (channels,), or None
-
-    Notes
-    -----
-    Maps ``(n, in_channels, d, h, w)`` to ``(n, channels, d, h, w)``; each size becomes
-    ``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
 
     Examples
     --------
@@ -626,38 +420,3 @@ class Conv3DTranspose(_Conv):
     >>> net(np.ones((1, 3, 2, 2, 2))).shape
     (1, 2, 4, 4, 4)
     """
-
-    _transposed = True
-
-    def __init__(
-        self,
-        channels: int,
-        kernel_size: Size,
-        strides: Size = (1, 1, 1),
-        padding: Size = (0, 0, 0),
-        output_padding: Size = (0, 0, 0),
-        dilation: Size = (1, 1, 1),
-        groups: int = 1,
-        layout: str = "NCDHW",
-        activation: str | None = None,
-        use_bias: bool = True,
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        in_channels: int = 0,
-    ) -> None:
-        super().__init__(
-            3,
-            channels,
-            kernel_size,
-            strides,
-            padding,
-            output_padding,
-            dilation,
-            groups,
-            layout,
-            activation,
-            use_bias,
-            weight_initializer,
-            bias_initializer,
-            in_channels,
-        )

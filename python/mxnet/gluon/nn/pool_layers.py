@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mxnet import numpy_extension as npx
+from mxnet.gluon._for_axes import for_axes
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.nn.conv_layers import Size, check_layout, sizes
 from mxnet.numpy import ndarray
@@ -26,26 +27,27 @@ __all__ = [
 class _Pooling(HybridBlock):
     """All poolings."""
 
+    _num_axes: int  # set by `for_axes`
+    _pool_type: str
+    _global_pool = False
+
     def __init__(
         self,
-        num_axes: int,
         pool_size: Size,
         strides: Size | None,
         padding: Size,
         ceil_mode: bool,
-        global_pool: bool,
-        pool_type: str,
-        layout: str,
+        layout: str | None,
         count_include_pad: bool = True,
     ) -> None:
+        num_axes = self._num_axes
+        layout = "NC" + "DHW"[3 - num_axes :] if layout is None else layout
         check_layout(layout, num_axes)
         super().__init__()
         self._kernel = sizes(pool_size, num_axes, "pool_size")
         self._strides = self._kernel if strides is None else sizes(strides, num_axes, "strides")
         self._padding = sizes(padding, num_axes, "padding")
         self._ceil_mode = ceil_mode
-        self._global_pool = global_pool
-        self._pool_type = pool_type
         self._layout = layout
         self._count_include_pad = count_include_pad
 
@@ -84,17 +86,17 @@ class _Pooling(HybridBlock):
         )
 
 
-class MaxPool1D(_Pooling):
-    """Maximum over windows of 1 axis.
+class _MaxPool(_Pooling):
+    """What maximum poolings over any number of axes share.
 
     Parameters
     ----------
-    pool_size : int or sequence of 1 int
-    strides : int or sequence of 1 int, optional
+    pool_size : int or sequence of <n> int
+    strides : int or sequence of <n> int, optional
         `pool_size` by default.
-    padding : int or sequence of 1 int
+    padding : int or sequence of <n> int
         On each side; never the maximum.
-    layout : {"NCW", "NWC"}
+    layout : {"NC<axes>", "N<axes>C"}
         Order of the axes.
     ceil_mode : bool
         Keep a last window that sticks out of the input.
@@ -107,6 +109,85 @@ class MaxPool1D(_Pooling):
     Notes
     -----
     Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
+    """
+
+    _pool_type = "max"
+
+    def __init__(
+        self,
+        pool_size: Size = 2,
+        strides: Size | None = None,
+        padding: Size = 0,
+        layout: str | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, ceil_mode, layout)
+
+
+class _AvgPool(_Pooling):
+    """What mean poolings over any number of axes share.
+
+    Parameters
+    ----------
+    pool_size : int or sequence of <n> int
+    strides : int or sequence of <n> int, optional
+        `pool_size` by default.
+    padding : int or sequence of <n> int
+        On each side; zeros.
+    layout : {"NC<axes>", "N<axes>C"}
+        Order of the axes.
+    ceil_mode : bool
+        Keep a last window that sticks out of the input.
+    count_include_pad : bool
+        Whether padded zeros count in the number by which the sum is divided.
+
+    Raises
+    ------
+    ValueError
+        If a sequence has a wrong length, or `layout` is another one.
+
+    Notes
+    -----
+    Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
+    """
+
+    _pool_type = "avg"
+
+    def __init__(
+        self,
+        pool_size: Size = 2,
+        strides: Size | None = None,
+        padding: Size = 0,
+        ceil_mode: bool = False,
+        layout: str | None = None,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, ceil_mode, layout, count_include_pad)
+
+
+class _GlobalPool(_Pooling):
+    """What poolings over all positions share.
+
+    Parameters
+    ----------
+    layout : {"NC<axes>", "N<axes>C"}
+        Order of the axes.
+
+    Raises
+    ------
+    ValueError
+        If `layout` is another one.
+    """
+
+    _global_pool = True
+
+    def __init__(self, layout: str | None = None) -> None:
+        super().__init__(1, None, 0, False, layout)
+
+
+@for_axes(1, layout="NCW")
+class MaxPool1D(_MaxPool):
+    """Maximum over windows of 1 axis.
 
     Examples
     --------
@@ -114,40 +195,10 @@ class MaxPool1D(_Pooling):
     array([[[3., 9.]]])
     """
 
-    def __init__(
-        self,
-        pool_size: Size = 2,
-        strides: Size | None = None,
-        padding: Size = 0,
-        layout: str = "NCW",
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__(1, pool_size, strides, padding, ceil_mode, False, "max", layout)
 
-
-class MaxPool2D(_Pooling):
+@for_axes(2, pool_size=(2, 2), layout="NCHW")
+class MaxPool2D(_MaxPool):
     """Maximum over windows of 2 axes.
-
-    Parameters
-    ----------
-    pool_size : int or sequence of 2 int
-    strides : int or sequence of 2 int, optional
-        `pool_size` by default.
-    padding : int or sequence of 2 int
-        On each side; never the maximum.
-    layout : {"NCHW", "NHWC"}
-        Order of the axes.
-    ceil_mode : bool
-        Keep a last window that sticks out of the input.
-
-    Raises
-    ------
-    ValueError
-        If a sequence has a wrong length, or `layout` is another one.
-
-    Notes
-    -----
-    Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
 
     Examples
     --------
@@ -155,40 +206,10 @@ class MaxPool2D(_Pooling):
     (1, 3, 4, 4)
     """
 
-    def __init__(
-        self,
-        pool_size: Size = (2, 2),
-        strides: Size | None = None,
-        padding: Size = 0,
-        layout: str = "NCHW",
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__(2, pool_size, strides, padding, ceil_mode, False, "max", layout)
 
-
-class MaxPool3D(_Pooling):
+@for_axes(3, pool_size=(2, 2, 2), layout="NCDHW")
+class MaxPool3D(_MaxPool):
     """Maximum over windows of 3 axes.
-
-    Parameters
-    ----------
-    pool_size : int or sequence of 3 int
-    strides : int or sequence of 3 int, optional
-        `pool_size` by default.
-    padding : int or sequence of 3 int
-        On each side; never the maximum.
-    layout : {"NCDHW", "NDHWC"}
-        Order of the axes.
-    ceil_mode : bool
-        Keep a last window that sticks out of the input.
-
-    Raises
-    ------
-    ValueError
-        If a sequence has a wrong length, or `layout` is another one.
-
-    Notes
-    -----
-    Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
 
     Examples
     --------
@@ -196,42 +217,21 @@ class MaxPool3D(_Pooling):
     (1, 3, 2, 2, 2)
     """
 
+    # The order of the last two arguments is MXNet's.
     def __init__(
         self,
-        pool_size: Size = (2, 2, 2),
+        pool_size: Size = 2,
         strides: Size | None = None,
         padding: Size = 0,
         ceil_mode: bool = False,
-        layout: str = "NCDHW",
+        layout: str | None = None,
     ) -> None:
-        super().__init__(3, pool_size, strides, padding, ceil_mode, False, "max", layout)
+        super().__init__(pool_size, strides, padding, layout, ceil_mode)
 
 
-class AvgPool1D(_Pooling):
+@for_axes(1, layout="NCW")
+class AvgPool1D(_AvgPool):
     """Mean over windows of 1 axis.
-
-    Parameters
-    ----------
-    pool_size : int or sequence of 1 int
-    strides : int or sequence of 1 int, optional
-        `pool_size` by default.
-    padding : int or sequence of 1 int
-        On each side; zeros.
-    layout : {"NCW", "NWC"}
-        Order of the axes.
-    ceil_mode : bool
-        Keep a last window that sticks out of the input.
-    count_include_pad : bool
-        Whether padded zeros count in the number by which the sum is divided.
-
-    Raises
-    ------
-    ValueError
-        If a sequence has a wrong length, or `layout` is another one.
-
-    Notes
-    -----
-    Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
 
     Examples
     --------
@@ -239,43 +239,22 @@ class AvgPool1D(_Pooling):
     array([[[2., 7.]]])
     """
 
+    # The order of the last three arguments is MXNet's.
     def __init__(
         self,
         pool_size: Size = 2,
         strides: Size | None = None,
         padding: Size = 0,
-        layout: str = "NCW",
+        layout: str | None = None,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        super().__init__(1, pool_size, strides, padding, ceil_mode, False, "avg", layout, count_include_pad)
+        super().__init__(pool_size, strides, padding, ceil_mode, layout, count_include_pad)
 
 
-class AvgPool2D(_Pooling):
+@for_axes(2, pool_size=(2, 2), layout="NCHW")
+class AvgPool2D(_AvgPool):
     """Mean over windows of 2 axes.
-
-    Parameters
-    ----------
-    pool_size : int or sequence of 2 int
-    strides : int or sequence of 2 int, optional
-        `pool_size` by default.
-    padding : int or sequence of 2 int
-        On each side; zeros.
-    layout : {"NCHW", "NHWC"}
-        Order of the axes.
-    ceil_mode : bool
-        Keep a last window that sticks out of the input.
-    count_include_pad : bool
-        Whether padded zeros count in the number by which the sum is divided.
-
-    Raises
-    ------
-    ValueError
-        If a sequence has a wrong length, or `layout` is another one.
-
-    Notes
-    -----
-    Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
 
     Examples
     --------
@@ -283,43 +262,10 @@ class AvgPool2D(_Pooling):
     (1, 3, 2, 2)
     """
 
-    def __init__(
-        self,
-        pool_size: Size = (2, 2),
-        strides: Size | None = None,
-        padding: Size = 0,
-        ceil_mode: bool = False,
-        layout: str = "NCHW",
-        count_include_pad: bool = True,
-    ) -> None:
-        super().__init__(2, pool_size, strides, padding, ceil_mode, False, "avg", layout, count_include_pad)
 
-
-class AvgPool3D(_Pooling):
+@for_axes(3, pool_size=(2, 2, 2), layout="NCDHW")
+class AvgPool3D(_AvgPool):
     """Mean over windows of 3 axes.
-
-    Parameters
-    ----------
-    pool_size : int or sequence of 3 int
-    strides : int or sequence of 3 int, optional
-        `pool_size` by default.
-    padding : int or sequence of 3 int
-        On each side; zeros.
-    layout : {"NCDHW", "NDHWC"}
-        Order of the axes.
-    ceil_mode : bool
-        Keep a last window that sticks out of the input.
-    count_include_pad : bool
-        Whether padded zeros count in the number by which the sum is divided.
-
-    Raises
-    ------
-    ValueError
-        If a sequence has a wrong length, or `layout` is another one.
-
-    Notes
-    -----
-    Each size becomes ``(size + 2 * padding - pool_size) // strides + 1``, rounded up with `ceil_mode`.
 
     Examples
     --------
@@ -327,30 +273,10 @@ class AvgPool3D(_Pooling):
     (1, 3, 2, 2, 2)
     """
 
-    def __init__(
-        self,
-        pool_size: Size = (2, 2, 2),
-        strides: Size | None = None,
-        padding: Size = 0,
-        ceil_mode: bool = False,
-        layout: str = "NCDHW",
-        count_include_pad: bool = True,
-    ) -> None:
-        super().__init__(3, pool_size, strides, padding, ceil_mode, False, "avg", layout, count_include_pad)
 
-
-class GlobalMaxPool1D(_Pooling):
+@for_axes(1, layout="NCW")
+class GlobalMaxPool1D(_GlobalPool):
     """Maximum over all positions; the 1 axis keeps size 1.
-
-    Parameters
-    ----------
-    layout : {"NCW", "NWC"}
-        Order of the axes.
-
-    Raises
-    ------
-    ValueError
-        If `layout` is another one.
 
     Examples
     --------
@@ -358,22 +284,12 @@ class GlobalMaxPool1D(_Pooling):
     array([[[5.]]])
     """
 
-    def __init__(self, layout: str = "NCW") -> None:
-        super().__init__(1, 1, None, 0, False, True, "max", layout)
+    _pool_type = "max"
 
 
-class GlobalMaxPool2D(_Pooling):
+@for_axes(2, layout="NCHW")
+class GlobalMaxPool2D(_GlobalPool):
     """Maximum over all positions; the 2 axes keep size 1.
-
-    Parameters
-    ----------
-    layout : {"NCHW", "NHWC"}
-        Order of the axes.
-
-    Raises
-    ------
-    ValueError
-        If `layout` is another one.
 
     Examples
     --------
@@ -381,22 +297,12 @@ class GlobalMaxPool2D(_Pooling):
     (1, 3, 1, 1)
     """
 
-    def __init__(self, layout: str = "NCHW") -> None:
-        super().__init__(2, 1, None, 0, False, True, "max", layout)
+    _pool_type = "max"
 
 
-class GlobalMaxPool3D(_Pooling):
+@for_axes(3, layout="NCDHW")
+class GlobalMaxPool3D(_GlobalPool):
     """Maximum over all positions; the 3 axes keep size 1.
-
-    Parameters
-    ----------
-    layout : {"NCDHW", "NDHWC"}
-        Order of the axes.
-
-    Raises
-    ------
-    ValueError
-        If `layout` is another one.
 
     Examples
     --------
@@ -404,22 +310,12 @@ class GlobalMaxPool3D(_Pooling):
     (1, 3, 1, 1, 1)
     """
 
-    def __init__(self, layout: str = "NCDHW") -> None:
-        super().__init__(3, 1, None, 0, False, True, "max", layout)
+    _pool_type = "max"
 
 
-class GlobalAvgPool1D(_Pooling):
+@for_axes(1, layout="NCW")
+class GlobalAvgPool1D(_GlobalPool):
     """Mean over all positions; the 1 axis keeps size 1.
-
-    Parameters
-    ----------
-    layout : {"NCW", "NWC"}
-        Order of the axes.
-
-    Raises
-    ------
-    ValueError
-        If `layout` is another one.
 
     Examples
     --------
@@ -427,22 +323,12 @@ class GlobalAvgPool1D(_Pooling):
     array([[[3.]]])
     """
 
-    def __init__(self, layout: str = "NCW") -> None:
-        super().__init__(1, 1, None, 0, False, True, "avg", layout)
+    _pool_type = "avg"
 
 
-class GlobalAvgPool2D(_Pooling):
+@for_axes(2, layout="NCHW")
+class GlobalAvgPool2D(_GlobalPool):
     """Mean over all positions; the 2 axes keep size 1.
-
-    Parameters
-    ----------
-    layout : {"NCHW", "NHWC"}
-        Order of the axes.
-
-    Raises
-    ------
-    ValueError
-        If `layout` is another one.
 
     Examples
     --------
@@ -450,22 +336,12 @@ class GlobalAvgPool2D(_Pooling):
     (1, 3, 1, 1)
     """
 
-    def __init__(self, layout: str = "NCHW") -> None:
-        super().__init__(2, 1, None, 0, False, True, "avg", layout)
+    _pool_type = "avg"
 
 
-class GlobalAvgPool3D(_Pooling):
+@for_axes(3, layout="NCDHW")
+class GlobalAvgPool3D(_GlobalPool):
     """Mean over all positions; the 3 axes keep size 1.
-
-    Parameters
-    ----------
-    layout : {"NCDHW", "NDHWC"}
-        Order of the axes.
-
-    Raises
-    ------
-    ValueError
-        If `layout` is another one.
 
     Examples
     --------
@@ -473,5 +349,4 @@ class GlobalAvgPool3D(_Pooling):
     (1, 3, 1, 1, 1)
     """
 
-    def __init__(self, layout: str = "NCDHW") -> None:
-        super().__init__(3, 1, None, 0, False, True, "avg", layout)
+    _pool_type = "avg"

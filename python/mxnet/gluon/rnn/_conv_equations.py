@@ -23,35 +23,47 @@ class ConvCell(HybridRecurrentCell):
 
     Parameters
     ----------
-    num_axes : int
-        Number of spatial axes.
-    num_gates : int
-    The others are those of `Conv1DRNNCell`.
+    input_shape : sequence of int
+        ``(c, <sizes>)``, the shape of one sample.
+    hidden_channels : int
+    i2h_kernel, h2h_kernel : int or sequence of int
+        Sizes of `h2h_kernel` are odd, as the recurrent convolution keeps the size of the state.
+    i2h_pad, i2h_dilate, h2h_dilate : int or sequence of int
+    i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
+    i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
+    conv_layout : {"NC<axes>"}
+    activation : str
+        See `mxnet.gluon.nn.Activation`.
+
+    Raises
+    ------
+    ValueError
+        If a size is out of range, or the kernel does not fit into `input_shape`.
     """
 
+    _num_axes: int  # set by `for_axes`
+    _num_gates: int
     _num_states = 1
 
     def __init__(
         self,
-        num_axes: int,
-        num_gates: int,
         input_shape: Sequence[int],
         hidden_channels: int,
         i2h_kernel: Size,
         h2h_kernel: Size,
-        i2h_pad: Size,
-        i2h_dilate: Size,
-        h2h_dilate: Size,
-        i2h_weight_initializer: Any,
-        h2h_weight_initializer: Any,
-        i2h_bias_initializer: Any,
-        h2h_bias_initializer: Any,
-        conv_layout: str,
-        activation: str,
+        i2h_pad: Size = 0,
+        i2h_dilate: Size = 1,
+        h2h_dilate: Size = 1,
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        conv_layout: str | None = None,
+        activation: str = "tanh",
     ) -> None:
-        name = type(self).__name__
+        name, num_axes = type(self).__name__, self._num_axes
         layout = "NC" + "DHW"[3 - num_axes :]
-        if conv_layout != layout:
+        if conv_layout not in (None, layout):
             raise ValueError(f"{name}: `conv_layout` must be {layout!r}, found {conv_layout!r}")
         if len(input_shape) != num_axes + 1 or min(input_shape) < 1:
             raise ValueError(
@@ -84,7 +96,7 @@ class ConvCell(HybridRecurrentCell):
                 f"{name}: `i2h_kernel` {self._i2h_kernel} with `i2h_dilate` {self._i2h_dilate} and `i2h_pad` "
                 f"{self._i2h_pad} does not fit into `input_shape` {self._input_shape}"
             )
-        self._rows = rows = num_gates * hidden_channels
+        self._rows = rows = self._num_gates * hidden_channels
         self.i2h_weight = Parameter(
             "i2h_weight", shape=(rows, input_shape[0], *self._i2h_kernel), init=i2h_weight_initializer
         )
@@ -143,7 +155,13 @@ class ConvCell(HybridRecurrentCell):
 
 
 class ConvRNN(ConvCell):
-    """A convolutional recurrent cell with any number of spatial axes."""
+    """A convolutional recurrent cell with any number of spatial axes.
+
+    Notes
+    -----
+    Source: X. Shi et al., "Convolutional LSTM Network: A Machine Learning Approach for Precipitation Nowcasting",
+    2015, with one gate.
+    """
 
     _num_gates = 1
 
@@ -166,7 +184,13 @@ class ConvRNN(ConvCell):
 
 
 class ConvLSTM(ConvCell):
-    """A convolutional LSTM cell with any number of spatial axes."""
+    """A convolutional LSTM cell with any number of spatial axes.
+
+    Notes
+    -----
+    Source: X. Shi et al., "Convolutional LSTM Network: A Machine Learning Approach for Precipitation Nowcasting",
+    2015, without peephole connections.
+    """
 
     _num_gates = 4
     _num_states = 2
@@ -195,7 +219,13 @@ class ConvLSTM(ConvCell):
 
 
 class ConvGRU(ConvCell):
-    """A convolutional GRU cell with any number of spatial axes."""
+    """A convolutional GRU cell with any number of spatial axes.
+
+    Notes
+    -----
+    Source: N. Ballas et al., "Delving Deeper into Convolutional Networks for Learning Video Representations", 2015;
+    the reset gate acts after the recurrent convolution, as in `GRUCell`.
+    """
 
     _num_gates = 3
 
