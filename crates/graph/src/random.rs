@@ -1,6 +1,6 @@
-//! Random numbers of graphs: from the process's stream and from generators that a traced function uses.
+//! Random numbers of graphs: from the stream of the caller and from generators that a traced function uses.
 //!
-//! A generator from outside the function continues from run to run, as it does from call to call. A generator that the function made from a seed
+//! The stream of the caller is the process's, or the one that the caller draws from at the time of a run. A generator from outside the function continues from run to run, as it does from call to call. A generator that the function made from a seed
 //! restarts in each run.
 
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ pub struct Stream {
     before: RngState,
 }
 
-/// Stream positions of a run's random numbers: of the process's stream, then of those of the graph.
+/// Stream positions of a run's random numbers: of the caller's stream, then of those of the graph.
 pub type Drawn = SmallVec<[RngState; 1]>;
 
 thread_local! {
@@ -108,22 +108,19 @@ pub(crate) fn unbound_stream() -> Error {
 
 impl Graph {
     /// The number of the stream that the current traced call draws from.
-    pub(crate) fn stream(&mut self, op: &'static str) -> Result<usize> {
-        if !rng::is_diverted() {
-            return Ok(0);
-        }
-        let current = CURRENT.with_borrow(Clone::clone);
-        let Some(current) = current else {
-            let problem = "random numbers are drawn from a generator that the trace does not know";
-            return Err(Error::unsupported(op, problem));
+    ///
+    /// A generator that was chosen before the trace began belongs to the caller: another run may have another one.
+    pub(crate) fn stream(&mut self) -> usize {
+        let Some(current) = CURRENT.with_borrow(Clone::clone) else {
+            return 0;
         };
         let is_it =
             |stream: &Stream| (stream.generator.as_ref()).is_some_and(|x| Arc::ptr_eq(x, &current));
         if let Some(i) = self.streams.iter().position(is_it) {
-            return Ok(i + 1);
+            return i + 1;
         }
         self.streams.push(Stream::new(&current));
-        Ok(self.streams.len())
+        self.streams.len()
     }
 
     /// Assigns the next blocks of its stream to a node that draws random numbers.
@@ -142,12 +139,12 @@ impl Graph {
 
     /// Draws the blocks of a run from all streams.
     pub(crate) fn draw(&self) -> Result<Drawn> {
-        let of_process = match self.num_rng_blocks {
+        let of_caller = match self.num_rng_blocks {
             0 => RngState { seed: 0, offset: 0 },
             blocks => rng::reserve(blocks),
         };
         let mut drawn: Drawn = SmallVec::new();
-        drawn.push(of_process);
+        drawn.push(of_caller);
         for stream in &self.streams {
             drawn.push(stream.reserve()?);
         }

@@ -464,7 +464,7 @@ impl Tracer {
     /// Records a call of an operator, and returns its outputs as abstract arrays.
     fn note(&self, call: &Call, seen: &Call) -> Result<Outputs> {
         let rng_stream = match call.op.rng {
-            Rng::Blocks(_) => self.state.borrow_mut().graph.stream(call.op.name)?,
+            Rng::Blocks(_) => self.state.borrow_mut().graph.stream(),
             _ => 0,
         };
         if let Cpu::Eager(_, Known::FromValues) = call.op.cpu {
