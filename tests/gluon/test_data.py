@@ -163,3 +163,21 @@ def test_transforms_of_images():
     assert transforms.Cast("float64")(image).dtype == onp.float64
     with pytest.raises(ValueError, match=r"found shape \(2,\)"):
         transforms.ToTensor()(mx.np.ones((2,)))
+
+
+def test_hybridized_random_transforms_draw_the_numbers_of_their_samples():
+    images = onp.arange(8 * 6 * 6 * 3, dtype="uint8").reshape(8, 6, 6, 3)
+    batches = []
+    for options in ({}, {"hybrid": True}, {"hybrid": True, "num_workers": 2, "thread_pool": True}):
+        augment = transforms.HybridCompose(
+            [transforms.RandomCrop(4), transforms.RandomFlipLeftRight(), transforms.RandomBrightness(0.5)]
+        )
+        if options.pop("hybrid", False):
+            augment.hybridize()
+        mx.random.seed(9)
+        loader = data.DataLoader(data.ArrayDataset(images, onp.arange(8)).transform_first(augment), 4, **options)
+        batches.append([x.asnumpy() for x, _ in loader])
+    for found in batches[1:]:
+        for batch, expected in zip(found, batches[0], strict=True):
+            onp.testing.assert_array_equal(batch, expected)
+    assert (batches[0][0][0] != batches[0][0][1]).any()

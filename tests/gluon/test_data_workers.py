@@ -324,9 +324,36 @@ def test_processes_end_with_the_program(tmp_path, then):
         assert error.count("Traceback") == 1  # none of the workers'
 
 
-def test_script_without_guard_is_told_about_it(tmp_path):
+UNGUARDED = """
+import multiprocessing
+from mxnet.gluon import data
+{choice}
+
+class Squares(data.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return index**2
+
+print([x.item() for x in data.DataLoader(Squares(), 1, num_workers=1, timeout=60)])
+"""
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="workers are forked")
+@pytest.mark.parametrize("is_file", [True, False])
+def test_program_that_workers_cannot_import_runs(tmp_path, is_file):
     path = tmp_path / "script.py"
-    path.write_text("from mxnet.gluon import data\nlist(data.DataLoader([1, 2], 1, num_workers=1, timeout=60))\n")
+    path.write_text(UNGUARDED.format(choice=""))
+    command = [sys.executable, "-W", "error", str(path) if is_file else "-"]
+    done = subprocess.run(command, input=path.read_text(), capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("[0, 1]\n", "")
+
+
+def test_script_without_guard_that_chose_to_be_imported_is_told_about_it(tmp_path):
+    path = tmp_path / "script.py"
+    choice = "if multiprocessing.get_start_method(True) is None: multiprocessing.set_start_method('spawn')"
+    path.write_text(UNGUARDED.format(choice=choice))
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert 'if __name__ == "__main__"' in done.stderr.strip().splitlines()[-1]

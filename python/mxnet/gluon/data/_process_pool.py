@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import collections
 import contextlib
 import itertools
@@ -13,6 +14,8 @@ import signal
 import sys
 import threading
 import time
+import tokenize
+import warnings
 from collections.abc import Iterable, Iterator
 from multiprocessing import connection, reduction
 from multiprocessing.process import BaseProcess
@@ -34,10 +37,20 @@ _GRACE_S = 1.0
 
 @contextlib.contextmanager
 def _context() -> Iterator[tuple[Any, str]]:
-    """The start method of processes: the program's choice, else a fork server, which has no threads."""
+    """The start method of processes: the program's choice, else a fork server, which has no threads.
+
+    Workers of a program that they cannot import are forked: a script that starts its loop at the top would start it
+    again in each of them, and classes of a notebook are in no file.
+    """
     method: str | None = multiprocessing.get_start_method(allow_none=True)
     if method is not None:
         yield multiprocessing.get_context(method), method
+        return
+    if not _main_is_importable() and "fork" in multiprocessing.get_all_start_methods():
+        with warnings.catch_warnings():
+            # The engine's threads survive a fork, and workers use no GPU.
+            warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
+            yield multiprocessing.get_context("fork"), "fork"
         return
     # `fork` would copy a process whose other threads may hold locks, and whose GPU contexts do not survive. Starting
     # a new interpreter for each worker takes half a second.
@@ -52,6 +65,25 @@ def _context() -> Iterator[tuple[Any, str]]:
         yield context, method
     finally:
         multiprocessing.set_start_method(None, force=True)  # restore the previous state
+
+
+def _main_is_importable() -> bool:
+    """Whether a new process can import the main module without running the program."""
+    main = sys.modules["__main__"]
+    if getattr(main, "__spec__", None) is not None:
+        return True  # run by `python -m`: a package's __main__ is not imported, a module is found by its name
+    path = getattr(main, "__file__", None)
+    if path is None or not os.path.exists(path):
+        return False
+    try:
+        with tokenize.open(path) as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return True  # no source: multiprocessing knows what to do
+    return any(
+        isinstance(part, ast.If) and any(isinstance(x, ast.Name) and x.id == "__name__" for x in ast.walk(part.test))
+        for part in tree.body
+    )
 
 
 @contextlib.contextmanager

@@ -73,12 +73,12 @@ class DataLoader:
     them either; without processes they are left alone.
 
     *Processes* start in the first loop and stay until the loader goes away. They work with the dataset as it was when
-    they started. They are started by the method of `multiprocessing.set_start_method` if the program has chosen one;
-    otherwise from a clean server process (``forkserver``), or by ``spawn`` where that does not exist. ``fork`` is not
-    the default because a forked copy of this process can inherit locks that nobody releases, and cannot use a GPU. So
-    dataset, transforms and `batchify_fn` must be defined at the top of a module, and a script must start its work under
-    ``if __name__ == "__main__":``. Arrays of the dataset lie in memory that all processes share; those of batches come
-    through shared memory and are copied once.
+    they started. They are started by the method of `multiprocessing.set_start_method` if the program has chosen one.
+    Otherwise they come from a clean server process (``forkserver``), or by ``spawn`` where that does not exist, because
+    a forked copy of this process can inherit locks that nobody releases, and cannot use a GPU. Dataset, transforms and
+    `batchify_fn` must then be defined at the top of a module. A program that cannot be imported, because it is a
+    notebook or a script without ``if __name__ == "__main__":``, has forked workers. Arrays of the dataset lie in memory
+    that all processes share; those of batches come through shared memory and are copied once.
 
     *Failures.* If making a batch fails, the exception is raised where the batch would have been, with the worker's
     traceback and a note that names the samples. A process that is killed is a RuntimeError; the next loop starts new

@@ -8,7 +8,7 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet.base import DTypeLike, dtype_name
 from mxnet.gluon.block import Block, HybridBlock
-from mxnet.gluon.data.vision.transforms._base import HybridTransform
+from mxnet.gluon.data.vision.transforms._base import HybridTransform, TakesNumpy
 from mxnet.gluon.nn import HybridLambda, HybridSequential, Lambda, Sequential
 from mxnet.numpy import ndarray
 
@@ -35,7 +35,7 @@ class Compose(Sequential):
         self.add(*(part if isinstance(part, Block) else Lambda(part) for part in transforms))
 
 
-class HybridCompose(HybridSequential):
+class HybridCompose(TakesNumpy, HybridSequential):
     """Hybrid transforms in a row.
 
     Parameters
@@ -121,7 +121,7 @@ class RandomApply(Sequential):
         return (x, *args) if args else x
 
 
-class HybridRandomApply(HybridSequential):
+class HybridRandomApply(TakesNumpy, HybridSequential):
     """Hybrid transforms in a row with a probability, all or none.
 
     Parameters
