@@ -9,11 +9,22 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-__all__ = ["REMOVED", "attribute_finder", "old_attribute", "old_function", "old_keywords", "old_method", "removed"]
+from mxnet._caller_warning import warn_caller
+
+__all__ = [
+    "ABSENT",
+    "REMOVED",
+    "RemovedAttribute",
+    "attribute_finder",
+    "old_attribute",
+    "old_function",
+    "old_keywords",
+    "old_method",
+    "removed",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +49,11 @@ REMOVED: dict[str, dict[str, str]] = {
         "attribute": _NAMES,
         "name": _NAMES,
         "cpu_pinned": _PINNED,
+        "metric": "metrics are in `mx.gluon.metric`",
+        **dict.fromkeys(
+            ("mon", "monitor"), "`Block.register_op_hook` sees the outputs of operators, `mx.profiler` their times"
+        ),
+        "th": "`mx.np.from_dlpack` takes tensors of PyTorch",
         "executor": "`hybridize` or `mx.jit` make compiled graphs, which are called like functions",
         "libinfo": "the library is the module `mxnet._core`; `mx.runtime.Features` lists what it was built with",
         "misc": "schedules are in `mx.lr_scheduler`",
@@ -120,10 +136,20 @@ REMOVED: dict[str, dict[str, str]] = {
     "mxnet.visualization": {"plot_network": "`mx.graph.Graph.plot` draws a graph, `print_summary` prints a table"},
 }
 
+# Names of MXNet 2 that may come, and what there is in the meantime.
+_KVSTORE = "`mx.gluon.Trainer` keeps the copies of parameters on the devices of this process equal"
+ABSENT: dict[str, dict[str, str]] = {
+    "mxnet": {
+        "amp": '`Block.cast("float16")` or "bfloat16", and an optimizer with `multi_precision=True`',
+        "kv": _KVSTORE,
+        "kvstore": _KVSTORE,
+        "onnx": "`HybridBlock.export` writes graphs, which `mx.graph.load` reads",
+    },
+}
 
-def _warn(old: str, new: str, stacklevel: int = 3) -> None:
-    # 3: the caller of the function that received the old name.
-    warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=stacklevel)
+
+def _warn(old: str, new: str) -> None:
+    warn_caller(f"{old} is deprecated; use {new}", DeprecationWarning)
 
 
 def old_keywords(**names: str) -> Callable[[F], F]:
@@ -153,14 +179,17 @@ def old_keywords(**names: str) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
+        owner, _, name = function.__qualname__.rpartition(".")
+        name = owner.rpartition(".")[2] if name == "__init__" else name
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 for old, new in names.items():
                     if old in kwargs:
                         if new in kwargs:
-                            raise TypeError(f"{function.__name__}() got both `{new}` and its older name `{old}`")
-                        _warn(f"argument `{old}` of {function.__name__}", f"`{new}`")
+                            raise TypeError(f"{name}() got both `{new}` and its older name `{old}`")
+                        _warn(f"argument `{old}` of {name}", f"`{new}`")
                         kwargs[new] = kwargs.pop(old)
             return function(*args, **kwargs)
 
@@ -243,8 +272,33 @@ def old_attribute(module: str, old: str, new: str, found: Any) -> Any:
     object
         `found`.
     """
-    _warn(f"`{module}.{old}`", f"`{new}`", stacklevel=4)  # the module's __getattr__ is in between
+    _warn(f"`{module}.{old}`", f"`{new}`")
     return found
+
+
+class RemovedAttribute:
+    """An attribute that instances of a class no longer have: reading it says what to use.
+
+    Instances may set an attribute of this name.
+
+    Parameters
+    ----------
+    instead : str
+        What replaced it.
+    """
+
+    def __init__(self, instead: str) -> None:
+        self._instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(
+            f"{owner.__name__!r} object has no attribute {self._name!r}: it was removed; {self._instead}",
+            name=self._name,
+            obj=instance,
+        )
 
 
 def removed(module: str, name: str) -> AttributeError:
@@ -257,10 +311,13 @@ def removed(module: str, name: str) -> AttributeError:
     Returns
     -------
     AttributeError
-        To be raised; it says what to use if `name` is one of `REMOVED`.
+        To be raised; it says what to use if `name` is one of `REMOVED` or `ABSENT`.
     """
-    instead = REMOVED.get(module, {}).get(name)
-    hint = "" if instead is None else f": it was removed; {instead}"
+    hint = ""
+    if name in REMOVED.get(module, {}):
+        hint = f": it was removed; {REMOVED[module][name]}"
+    elif name in ABSENT.get(module, {}):
+        hint = f": this version does not have it; {ABSENT[module][name]}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
 
 

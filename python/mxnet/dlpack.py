@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as onp
 
-from mxnet.numpy import from_dlpack, ndarray
+from mxnet import numpy as np
+from mxnet.numpy import ndarray
 
 __all__ = [
     "from_dlpack",
@@ -19,6 +20,39 @@ __all__ = [
     "to_dlpack_for_read",
     "to_dlpack_for_write",
 ]
+
+
+def from_dlpack(dlpack: Any, *, device: Any = None, copy: bool | None = None) -> ndarray:
+    """An array of another library as an array of ours.
+
+    Parameters
+    ----------
+    dlpack : object
+        A DLPack capsule, or an array with ``__dlpack__``.
+    device : Device, optional
+        Where the result shall be; by default where the array is.
+    copy : bool, optional
+        True copies, False never; None copies only between devices.
+
+    Returns
+    -------
+    ndarray
+        Of the shape and dtype of the array, sharing its memory if nothing was copied.
+
+    Raises
+    ------
+    BufferError
+        If the array cannot be shared and must not be copied.
+    TypeError
+        If `dlpack` is neither.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0])
+    >>> mx.npx.from_dlpack(dlpack=x.to_dlpack_for_read())
+    array([1., 2.])
+    """
+    return np.from_dlpack(dlpack, device=device, copy=copy)
 
 
 def from_numpy(ndarray: onp.ndarray[Any, Any], zero_copy: bool = True) -> ndarray:
@@ -52,7 +86,7 @@ def from_numpy(ndarray: onp.ndarray[Any, Any], zero_copy: bool = True) -> ndarra
     """
     if not isinstance(ndarray, onp.ndarray):
         raise TypeError(f"from_numpy: argument `ndarray` must be a NumPy array, not {type(ndarray).__name__!r}")
-    return from_dlpack(ndarray, copy=None if zero_copy else True)
+    return np.from_dlpack(ndarray, copy=None if zero_copy else True)
 
 
 def to_dlpack_for_read(data: ndarray) -> Any:

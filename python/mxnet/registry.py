@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from mxnet._caller_warning import warn_caller
 
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
@@ -67,11 +68,9 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., Any]:
         registry = _registries.setdefault(base_class, {})
         key = (klass.__name__ if name is None else name).lower()
         if registry.get(key, klass) is not klass:
-            warnings.warn(
+            warn_caller(
                 f"{nickname} {key!r} was {registry[key].__module__}.{registry[key].__name__} "
-                f"and becomes {klass.__module__}.{klass.__name__}",
-                UserWarning,
-                stacklevel=2,
+                f"and becomes {klass.__module__}.{klass.__name__}"
             )
         registry[key] = klass
         return klass

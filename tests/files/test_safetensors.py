@@ -299,8 +299,8 @@ def test_npx_saves_one_array_as_npy_and_named_arrays_as_safetensors(tmp_path):
     assert bits(loaded["half"]) == bits(half)
     npx.savez(tmp_path / "many.npz", x, y=x)
     assert {k: v.tolist() for k, v in npx.load(tmp_path / "many.npz").items()} == {"arr_0": x.tolist(), "y": x.tolist()}
-    with pytest.raises(TypeError, match="'list'"):
-        npx.save(tmp_path / "a", [x])
+    with pytest.raises(TypeError, match="not 'int'"):
+        npx.save(tmp_path / "a", 5)
 
 
 def test_npx_load_refuses_damaged_files(tmp_path):

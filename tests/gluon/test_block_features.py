@@ -98,7 +98,7 @@ def test_blocks_in_containers_give_a_warning_that_names_them(container):
 
     chain = nn.Sequential()
     chain.add(Hiding())
-    with pytest.warns(UserWarning, match=r"Hiding\.layers holds 2 blocks \(Dense the first\) that are not registered"):
+    with pytest.warns(UserWarning, match=r"Hiding\.layers holds 2 blocks \(Dense the first\) without registration"):
         chain.initialize()
     inner = chain[0]
     inner.first, inner.second = inner.layers.values() if isinstance(inner.layers, dict) else inner.layers

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+from mxnet._caller_warning import warn_caller
 
 if TYPE_CHECKING:
     from mxnet.gluon.block import Block
@@ -15,7 +16,7 @@ __all__ = ["warn_of_unregistered"]
 _OWN = {"_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks", "_op_hooks"}
 
 
-def warn_of_unregistered(block: Block, kind: type[Block], stacklevel: int = 3) -> None:
+def warn_of_unregistered(block: Block, kind: type[Block]) -> None:
     """Warn of blocks that attributes hold in lists, tuples or dictionaries and that are no one's children.
 
     Parameters
@@ -24,8 +25,6 @@ def warn_of_unregistered(block: Block, kind: type[Block], stacklevel: int = 3) -
         It and all blocks below are looked at.
     kind : type
         The class of blocks.
-    stacklevel : int
-        Whose line the warning names; 3 is the caller of the caller.
     """
     registered = {id(part) for part in block._blocks()}
     for part in block._blocks():
@@ -34,11 +33,11 @@ def warn_of_unregistered(block: Block, kind: type[Block], stacklevel: int = 3) -
                 continue
             lost = [inner for inner in _inside(value) if isinstance(inner, kind) and id(inner) not in registered]
             if lost:
-                warnings.warn(
-                    f"{type(part).__name__}.{name} holds {len(lost)} blocks ({type(lost[0]).__name__} the first) that "
-                    "are not registered: their parameters are neither initialized nor trained nor saved; use "
-                    "`register_child` or nn.Sequential",
-                    stacklevel=stacklevel,
+                first = type(lost[0]).__name__
+                which = f"1 block ({first})" if len(lost) == 1 else f"{len(lost)} blocks ({first} the first)"
+                warn_caller(
+                    f"{type(part).__name__}.{name} holds {which} without registration: parameters in it are neither "
+                    "initialized nor trained nor saved; use `register_child` or nn.Sequential"
                 )
 
 

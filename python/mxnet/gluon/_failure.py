@@ -13,7 +13,23 @@ from mxnet.numpy import ndarray
 if TYPE_CHECKING:
     from mxnet.gluon.block import Block
 
-__all__ = ["foreign_inputs", "indented", "listed", "locate"]
+__all__ = ["foreign_inputs", "indented", "listed", "locate", "without_forward"]
+
+
+def without_forward(kind: type[Block]) -> str:
+    """The message for a block whose class does not define `forward`.
+
+    Parameters
+    ----------
+    kind : type
+
+    Returns
+    -------
+    str
+    """
+    old = hasattr(kind, "hybrid_forward")
+    hint = ": `hybrid_forward(F, x, ...)` was removed; define `forward(x)` with `mx.np` and `mx.npx`" if old else ""
+    return f"{kind.__name__} does not define forward{hint}"
 
 
 def locate(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> None:

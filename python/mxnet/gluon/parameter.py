@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mxnet import _core, autograd, initializer
 from mxnet import numpy as np
+from mxnet._caller_warning import warn_caller
 from mxnet._jit import watch_parameters
 from mxnet._renamed import old_keywords, old_method
 from mxnet.base import DTypeLike, MXNetError, Shape, dtype_name, dtype_object
@@ -252,9 +252,8 @@ class Parameter:
             If `device` is empty or names a device twice.
         """
         if self._data and not force_reinit:
-            warnings.warn(
-                f"parameter {self._name!r} is initialized already and stays as it is; `force_reinit=True` changes that",
-                stacklevel=2,
+            warn_caller(
+                f"parameter {self._name!r} is initialized already and stays as it is; `force_reinit=True` changes that"
             )
             return
         devices = _device_list(device)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 from mxnet import numpy as np
+from mxnet._caller_warning import warn_caller
 from mxnet._renamed import old_keywords
 from mxnet._rnn_layout import packed_shapes
 from mxnet.base import dtype_name
@@ -265,7 +265,7 @@ def clip_global_norm(arrays: Sequence[Any], max_norm: float, check_isfinite: boo
     if check_isfinite:
         found = float(norm.asnumpy())
         if not math.isfinite(found):
-            warnings.warn(f"the norm of the arrays is {found}; clipping makes them useless", stacklevel=2)
+            warn_caller(f"the norm of the arrays is {found}; clipping makes them useless")
         elif found <= max_norm:
             return found
     # 1e-8 keeps a norm of zero from dividing by zero.

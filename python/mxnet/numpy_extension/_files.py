@@ -18,6 +18,8 @@ __all__ = ["load", "save", "savez"]
 Path = str | os.PathLike[str]
 
 _ZIP, _NPY = b"PK\x03\x04", b"\x93NUMPY"
+# Names of the arrays of a list begin so; the number of the array follows.
+_POSITION = "list/"
 _LIST_MAGIC = struct.pack("<Q", 0x112)
 
 
@@ -27,16 +29,17 @@ def save(file: Path, arr: Any) -> None:
     Parameters
     ----------
     file : path
-    arr : ndarray, sparse array, RaggedArray, or mapping of str to these
+    arr : ndarray, sparse array, RaggedArray, mapping of str to these, or sequence of ndarray
         One ndarray makes an npy file of exactly this name. Named arrays, and a sparse or ragged one, make a safetensors
-        file, which holds bfloat16 too. Both are written whole or not at all.
+        file, which holds bfloat16 too; a list makes one that `load` returns as a list. All are written whole or not at
+        all.
 
     Raises
     ------
     OSError
         If the file cannot be written.
     TypeError
-        If `arr` is neither, or an array has a dtype that the file cannot hold.
+        If `arr` is none of these, or an array has a dtype that the file cannot hold.
 
     Examples
     --------
@@ -46,6 +49,11 @@ def save(file: Path, arr: Any) -> None:
     ...     npx.save(path, {'w': np.ones(2, dtype='bfloat16')})
     ...     npx.load(path)['w'].dtype
     dtype(bfloat16)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, 'arrays')
+    ...     npx.save(path, [np.ones(2), np.zeros(1)])
+    ...     npx.load(path)
+    [array([1., 1.]), array([0.])]
     """
     if isinstance(arr, ndarray):
         _files.replace_file(file, lambda opened: _files.save(opened, arr, allow_pickle=False))
@@ -59,8 +67,19 @@ def save(file: Path, arr: Any) -> None:
             _core.save_safetensors(file, named)
     elif hasattr(arr, "_graph_parts"):
         save(file, {"": arr})
+    elif isinstance(arr, list | tuple) and arr and all(isinstance(part, ndarray) for part in arr):
+        _core.save_safetensors(file, {f"{_POSITION}{i}": part for i, part in enumerate(arr)})
     else:
-        raise TypeError(f"`arr` must be an ndarray or a mapping of names to arrays, not {type(arr).__name__!r}")
+        raise TypeError(
+            f"save: `arr` must be an ndarray, a mapping of names to arrays or a list of arrays, not {_kind(arr)}"
+        )
+
+
+def _kind(arr: Any) -> str:
+    if not isinstance(arr, list | tuple):
+        return repr(type(arr).__name__)
+    wrong = next((type(part).__name__ for part in arr if not isinstance(part, ndarray)), None)
+    return "an empty list" if wrong is None else f"a list with {wrong!r}"
 
 
 def savez(file: Path, *args: Any, **kwds: Any) -> None:
@@ -103,7 +122,8 @@ def load(file: Path) -> Any:
     Returns
     -------
     ndarray, sparse array, RaggedArray, dict of str to these, or list of ndarray
-        An npy file gives one array, as does a file of one sparse or ragged array; a binary list without names a list.
+        An npy file gives one array, as does a file of one sparse or ragged array; what `save` wrote of a list, and a
+        binary list without names, a list.
 
     Raises
     ------
@@ -133,6 +153,9 @@ def load(file: Path) -> Any:
                 arrays = importlib.import_module("mxnet.sparse._files").joined(file, arrays, metadata)
             if any(name.endswith("/ragged.values") for name in arrays):
                 return importlib.import_module("mxnet.ragged._files").joined(arrays)
+            positions = [f"{_POSITION}{i}" for i in range(len(arrays))]
+            if arrays and arrays.keys() == set(positions):
+                return [arrays[name] for name in positions]
             return arrays[""] if list(arrays) == [""] else arrays
         opened.seek(0)
         try:

@@ -43,6 +43,8 @@ pub fn get(x: &Array, key: &[IndexItem], arrays: &[Array]) -> Result<Array> {
     if arrays.is_empty() {
         return x.index(key.into());
     }
+    let moved = on_device_of(x, arrays)?;
+    let arrays = moved.as_deref().unwrap_or(arrays);
     let shortly = match (key, arrays) {
         ([IndexItem::Array { .. }], [index]) => element_read::take_positions(x, 0, &[index])?,
         ([IndexItem::Mask { .. }], [mask]) => element_read::masked(x, mask)?,
@@ -81,6 +83,8 @@ pub fn set(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Res
     }
     let converted = fp_errors::checked_cast(value, x.dtype())?;
     let value = converted.as_ref().unwrap_or(value);
+    let moved = on_device_of(x, arrays)?;
+    let arrays = moved.as_deref().unwrap_or(arrays);
     if !recorded {
         // Elements that share memory must be written one after the other.
         return match !arrays.is_empty() && x.shares_elements() {
@@ -140,6 +144,8 @@ pub fn accumulate(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array)
     } else {
         (x.clone(), key.into(), arrays)
     };
+    let moved = on_device_of(x, arrays)?;
+    let arrays = moved.as_deref().unwrap_or(arrays);
     let canonical = canonical(x_flat.layout(), &key, arrays)?;
     let value = broadcast_value(value, &canonical.indexed, &x_flat)?;
     let mut inputs: SmallVec<[&Array; 4]> = SmallVec::from_iter([&x_flat, &value]);
@@ -155,6 +161,16 @@ pub fn accumulate(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array)
         dtype: None,
     };
     only(&shape::COPY, dispatch(&call)?)
+}
+
+/// Index arrays that are on other devices, copied to the device of `x`; `None` if all are there. Positions are often made where the program
+/// runs.
+fn on_device_of(x: &Array, arrays: &[Array]) -> Result<Option<Indices>> {
+    if arrays.iter().all(|index| index.device() == x.device()) {
+        return Ok(None);
+    }
+    let moved = arrays.iter().map(|index| index.to_device(x.device()));
+    moved.collect::<Result<Indices>>().map(Some)
 }
 
 fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Result<()> {
@@ -213,7 +229,7 @@ fn in_place_by_element(
         return in_place(x, key, arrays, value);
     };
     let (item, places) = named(&places, key, arrays)?;
-    in_place(&row, &[item], &[places], value)
+    in_place(&row, &[item], &[places.to_device(x.device())?], value)
 }
 
 /// The memory that an array spans as a 1-d array, and the positions of the array's elements in it. `None` if it has no elements.

@@ -5,10 +5,10 @@ use mxnet_kernels::norm::{self as kernel, BatchNorm, Statistics};
 use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 use smallvec::SmallVec;
 
-use crate::args::{Attrs, Param, Value};
+use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::context::{CallCx, KernelCx};
-use crate::error::{Result, Tuple};
+use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::launch::elem;
 use crate::nn::conv::NO_EFFECT;
@@ -21,6 +21,8 @@ pub(super) const NORM: OpDef = OpDef {
     cost: Cost::PerKiB(150),
     ..OpDef::DEFAULT
 };
+
+const NO_CALIBRATION: &str = "Must be None: the range of 8-bit results, which are not computed.";
 
 /// Batch normalisation.
 pub static BATCH_NORM: OpDef = OpDef {
@@ -39,6 +41,8 @@ pub static BATCH_NORM: OpDef = OpDef {
         Param::bool("output_mean_var", false),
         Param::int("axis", 1),
         Param::bool("cudnn_off", false),
+        Param::optional("min_calib_range", ParamKind::Float),
+        Param::optional("max_calib_range", ParamKind::Float),
     ],
     doc: "`(x - mean) / sqrt(var + eps) * gamma + beta`, with one mean, variance, gamma and beta for each position along `axis`. While training they are \
           the batch's (the variance is the mean squared deviation), and `running_mean` and `running_var` become `momentum` times themselves plus \
@@ -56,6 +60,8 @@ pub static BATCH_NORM: OpDef = OpDef {
         ("output_mean_var", "Whether mean and reciprocal deviation are returned too."),
         ("axis", "The axis of the channels."),
         ("cudnn_off", NO_EFFECT),
+        ("min_calib_range", NO_CALIBRATION),
+        ("max_calib_range", NO_CALIBRATION),
     ],
     returns: &[("ndarray", "Of the shape of `x`; with `output_mean_var` a tuple of three.")],
     example: "
@@ -253,6 +259,17 @@ pub static BATCH_NORM_GRADIENT: OpDef = OpDef {
 };
 
 fn batch_norm(cx: &CallCx) -> Result<Outputs> {
+    for name in ["min_calib_range", "max_calib_range"] {
+        if *cx.get(name) != Value::None {
+            return Err(Error::value(
+                cx.op.name,
+                format!(
+                    "`{name}` must be None: it is a range of 8-bit results, which are not computed"
+                ),
+            )
+            .with_hint("`clip` the result to limit it"));
+        }
+    }
     let gamma = if cx.bool("fix_gamma") {
         None
     } else {

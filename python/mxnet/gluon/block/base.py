@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from mxnet import _core, initializer
-from mxnet._renamed import old_keywords, old_method
+from mxnet._renamed import RemovedAttribute, old_keywords, old_method
 from mxnet.base import DTypeLike, PathLike
 from mxnet.gluon import _structure
 from mxnet.gluon._checkpoint import load_arrays, save_arrays
 from mxnet.gluon._containers import warn_of_unregistered
-from mxnet.gluon._failure import foreign_inputs, indented, locate
+from mxnet.gluon._failure import foreign_inputs, indented, locate, without_forward
 from mxnet.gluon._graph_options import GraphOptions
 from mxnet.gluon._load import LoadOptions, load_parameters
 from mxnet.gluon._op_hooks import OpCallback, run_with_op_hooks
+from mxnet.gluon._parameter_dict import ParameterDict
 from mxnet.gluon._profiling import in_scope_of
 from mxnet.gluon._summary import summary_table
 from mxnet.gluon.parameter import DeviceLike, Parameter
@@ -85,6 +86,9 @@ class Block:
     # Whether arrays of NumPy are arguments like others, and so explain no error.
     _takes_numpy = False
 
+    name_scope = RemovedAttribute("blocks are named by the attributes that hold them, and make children anywhere")
+    prefix = RemovedAttribute("blocks and parameters are named by attributes, as `collect_params` shows them")
+
     def __init__(self) -> None:
         for name in ("_children", "_reg_params", "_forward_hooks", "_forward_pre_hooks", "_op_hooks"):
             object.__setattr__(self, name, {})
@@ -142,7 +146,7 @@ class Block:
     @property
     def params(self) -> dict[str, Parameter]:
         """The block's own parameters, without its children's, by attribute name."""
-        return dict(self._reg_params)
+        return ParameterDict(self._reg_params)
 
     def _named_params(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
         for name, parameter in self._reg_params.items():
@@ -190,9 +194,9 @@ class Block:
         warn_of_unregistered(self, Block)
         named = self._named_params()
         if select is None:
-            return dict(named)
+            return ParameterDict(named)
         pattern = re.compile(select)
-        return {name: parameter for name, parameter in named if pattern.match(name)}
+        return ParameterDict((name, parameter) for name, parameter in named if pattern.match(name))
 
     def apply(self: _Self, fn: Callable[[Block], object]) -> _Self:
         """Call a function with every block below this one and then with this one.
@@ -660,7 +664,7 @@ class Block:
         object
             Usually an array.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+        raise NotImplementedError(without_forward(type(self)))
 
     def summary(self, *inputs: Any) -> None:
         """Run the block on example inputs and print a table of its parts.

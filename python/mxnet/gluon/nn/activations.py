@@ -6,6 +6,7 @@ from typing import Any
 
 from mxnet import initializer
 from mxnet import numpy_extension as npx
+from mxnet._argument_repr import argument_repr
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
@@ -134,6 +135,9 @@ class ELU(HybridBlock):
         super().__init__()
         self._alpha = alpha
 
+    def __repr__(self) -> str:
+        return argument_repr(self)
+
     def forward(self, x: ndarray) -> ndarray:
         """Apply the function to every element of `x`, any shape; returns an array of that shape."""
         return npx.leaky_relu(x, act_type="elu", slope=self._alpha)
@@ -186,6 +190,9 @@ class GELU(HybridBlock):
         super().__init__()
         self._approximation = approximation
 
+    def __repr__(self) -> str:
+        return argument_repr(self)
+
     def forward(self, x: ndarray) -> ndarray:
         """Apply the function to every element of `x`, any shape; returns an array of that shape."""
         return npx.gelu(x, approximate=self._approximation == "tanh")
@@ -211,6 +218,9 @@ class Swish(HybridBlock):
     def __init__(self, beta: float = 1.0) -> None:
         super().__init__()
         self._beta = beta
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def forward(self, x: ndarray) -> ndarray:
         """Apply the function to every element of `x`, any shape; returns an array of that shape."""

@@ -43,7 +43,14 @@ class _Norm(HybridBlock):
 
     def __repr__(self) -> str:
         channels = self.gamma.shape[0] if self.gamma.shape else -1
-        return f"{type(self).__name__}(axis={self._axis}, eps={self._epsilon}, in_channels={max(channels, 0) or None})"
+        parts = [f"axis={self._axis}", f"eps={self._epsilon}"]
+        for name in ("momentum", "num_groups"):
+            if (option := getattr(self, f"_{name}", None)) is not None:
+                parts.append(f"{name}={option}")
+        for name, parameter in (("center", self.beta), ("scale", self.gamma)):
+            if not parameter._differentiable:
+                parts.append(f"{name}=False")
+        return f"{type(self).__name__}({', '.join(parts)}, in_channels={max(channels, 0) or None})"
 
     def infer_shape(self, data: ndarray, *args: Any) -> None:
         """Set the number of channels.

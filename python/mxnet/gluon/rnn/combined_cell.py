@@ -7,6 +7,7 @@ from typing import Any
 
 from mxnet import autograd
 from mxnet import numpy as np
+from mxnet._renamed import old_keywords
 from mxnet.gluon.block import Block
 from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States, steps_of
 from mxnet.numpy import ndarray
@@ -49,6 +50,7 @@ class SequentialRNNCell(RecurrentCell):
     def state_info(self, batch_size: int = 0) -> StateInfo:
         return [info for cell in _cells(self) for info in cell.state_info(batch_size)]
 
+    @old_keywords(ctx="device")
     def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
         return [state for cell in _cells(self) for state in cell.begin_state(batch_size, func, **kwargs)]
 
@@ -141,6 +143,7 @@ class BidirectionalCell(HybridRecurrentCell):
     def state_info(self, batch_size: int = 0) -> StateInfo:
         return [*self.l_cell.state_info(batch_size), *self.r_cell.state_info(batch_size)]
 
+    @old_keywords(ctx="device")
     def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
         cells = (self.l_cell, self.r_cell)
         return [state for cell in cells for state in cell.begin_state(batch_size, func, **kwargs)]

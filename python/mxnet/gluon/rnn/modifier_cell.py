@@ -8,6 +8,7 @@ from typing import Any
 from mxnet import autograd
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
+from mxnet._renamed import old_keywords
 from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States
 from mxnet.numpy import ndarray
 
@@ -40,6 +41,7 @@ class ModifierCell(HybridRecurrentCell):
     def state_info(self, batch_size: int = 0) -> StateInfo:
         return self.base_cell.state_info(batch_size)  # type: ignore[no-any-return]
 
+    @old_keywords(ctx="device")
     def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
         return self.base_cell.begin_state(batch_size, func, **kwargs)  # type: ignore[no-any-return]
 

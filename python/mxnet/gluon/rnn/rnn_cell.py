@@ -7,7 +7,8 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
-from mxnet._renamed import attribute_finder
+from mxnet._renamed import attribute_finder, old_keywords
+from mxnet.gluon._failure import without_forward
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.parameter import Parameter
 from mxnet.numpy import ndarray
@@ -112,6 +113,7 @@ class RecurrentCell(Block):
         """
         raise NotImplementedError(f"{type(self).__name__} does not define state_info")
 
+    @old_keywords(ctx="device")
     def begin_state(self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any) -> States:
         """States before the first step.
 
@@ -199,7 +201,7 @@ class RecurrentCell(Block):
         output : ndarray
         states : list of ndarray
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define forward")
+        raise NotImplementedError(without_forward(type(self)))
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):

@@ -7,6 +7,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
+from mxnet._renamed import old_keywords
 from mxnet._rnn_layout import packed_input_size
 from mxnet.base import DTypeLike
 from mxnet.gluon.block import HybridBlock
@@ -123,6 +124,7 @@ class _RNNLayer(HybridBlock):
             sizes.append(self._hidden_size)
         return [{"shape": (rows, batch_size, size), "__layout__": "LNC"} for size in sizes]
 
+    @old_keywords(ctx="device")
     def begin_state(
         self, batch_size: int = 0, func: Callable[..., ndarray] | None = None, **kwargs: Any
     ) -> list[ndarray]:

@@ -411,8 +411,15 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self._train_start = self._epoch_start = self._interval_start = 0.0
         self._samples = 0
 
-    def _values(self) -> str:
-        return "".join(f", {name}: {value:.4f}" for metric in self.metrics for name, value in metric.get_name_value())
+    def _values(self, estimator: Any) -> str:
+        values = [(metric, name, value) for metric in self.metrics for name, value in metric.get_name_value()]
+        names = [name for _, name, _ in values]
+        parts = []
+        for metric, name, value in values:
+            # Metrics of the program may have one name for both kinds of data.
+            kind = "validation " if metric in estimator.val_metrics else "training "
+            parts.append(f", {kind if names.count(name) > 1 else ''}{name}: {value:.4f}")
+        return "".join(parts)
 
     def train_begin(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         self._train_start = time.perf_counter()
@@ -421,7 +428,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
     def train_end(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         seconds = time.perf_counter() - self._train_start
         estimator.logger.info(
-            "training ends after %d epochs in %.1f s%s", estimator.current_epoch, seconds, self._values()
+            "training ends after %d epochs in %.1f s%s", estimator.current_epoch, seconds, self._values(estimator)
         )
 
     def epoch_begin(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
@@ -432,7 +439,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
     def epoch_end(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         if estimator.is_training:
             seconds = time.perf_counter() - self._epoch_start
-            estimator.logger.info("epoch %d in %.1f s%s", estimator.current_epoch, seconds, self._values())
+            estimator.logger.info("epoch %d in %.1f s%s", estimator.current_epoch, seconds, self._values(estimator))
 
     def batch_end(self, estimator: Any, *args: Any, **kwargs: Any) -> None:
         if not isinstance(self.log_interval, int):
@@ -441,7 +448,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         if estimator.current_batch % self.log_interval == 0:
             now = time.perf_counter()
             rate = self._samples / max(now - self._interval_start, 1e-9)
-            estimator.logger.info("batch %d, %.1f samples/s%s", estimator.current_batch, rate, self._values())
+            estimator.logger.info("batch %d, %.1f samples/s%s", estimator.current_batch, rate, self._values(estimator))
             self._interval_start, self._samples = now, 0
 
 
@@ -461,6 +468,11 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     baseline : float, optional
         Value to begin with: the training ends if it is not bettered.
 
+    Attributes
+    ----------
+    current_epoch, stopped_epoch : int
+        Number of epochs that are done, and after how many it ended the training (0 if it did not).
+
     Raises
     ------
     TypeError
@@ -476,8 +488,8 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     >>> data = [(np.ones((4, 2)), np.ones((4, 1)))] * 2
     >>> stop = estimator.EarlyStoppingHandler(loop.train_metrics[-1], baseline=-1.0)  # no loss is below -1
     >>> loop.fit(data, epochs=9, event_handlers=[stop])
-    >>> loop.current_epoch
-    1
+    >>> stop.current_epoch, stop.stopped_epoch
+    (1, 1)
     """
 
     def __init__(
@@ -504,6 +516,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         rising = self._is_better(1.0, 0.0)
         self.best = self.baseline if self.baseline is not None else (-math.inf if rising else math.inf)
         self.wait = 0
+        self.current_epoch = 0
         self.stopped_epoch = 0
         self.stop_training = False
 
@@ -511,6 +524,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         self._reset()
 
     def epoch_end(self, estimator: Any, *args: Any, **kwargs: Any) -> bool:
+        self.current_epoch = estimator.current_epoch
         _, value = self.monitor.get()
         margin = self.min_delta if self._is_better(1.0, 0.0) else -self.min_delta
         # NaN is never better: every comparison with it is false.
@@ -519,7 +533,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         else:
             self.wait += 1
             if self.wait > self.patience:
-                self.stopped_epoch = estimator.current_epoch
+                self.stopped_epoch = self.current_epoch
                 self.stop_training = True
         return self.stop_training
 

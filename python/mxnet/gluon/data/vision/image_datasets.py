@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as onp
 
 from mxnet import image
+from mxnet._caller_warning import warn_caller
 from mxnet.gluon.data.dataset import Dataset
 from mxnet.numpy import ndarray
 
@@ -92,7 +92,7 @@ class ImageFolderDataset(Dataset):
                 else:
                     others.add(os.path.splitext(file)[1].lower())
         for ending in sorted(others):
-            warnings.warn(f"files that end with {ending!r} in {root} are no images and left out", stacklevel=2)
+            warn_caller(f"files that end with {ending!r} in {root} are no images and left out")
 
     def __getitem__(self, idx: int) -> Any:
         path, label = self.items[idx]

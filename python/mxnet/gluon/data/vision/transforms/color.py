@@ -102,7 +102,7 @@ class RandomBrightness(HybridTransform):
 
     def __init__(self, brightness: float) -> None:
         super().__init__()
-        _check_amount("brightness", brightness)
+        self._brightness = _check_amount("brightness", brightness)
         self._range = (max(0.0, 1 - brightness), 1 + brightness)
 
     def forward(self, x: Any, *args: Any) -> Any:
@@ -132,7 +132,7 @@ class RandomContrast(HybridTransform):
 
     def __init__(self, contrast: float) -> None:
         super().__init__()
-        _check_amount("contrast", contrast)
+        self._contrast = _check_amount("contrast", contrast)
         self._range = (max(0.0, 1 - contrast), 1 + contrast)
 
     def forward(self, x: Any, *args: Any) -> Any:
@@ -162,7 +162,7 @@ class RandomSaturation(HybridTransform):
 
     def __init__(self, saturation: float) -> None:
         super().__init__()
-        _check_amount("saturation", saturation)
+        self._saturation = _check_amount("saturation", saturation)
         self._range = (max(0.0, 1 - saturation), 1 + saturation)
 
     def forward(self, x: Any, *args: Any) -> Any:
@@ -223,6 +223,7 @@ class RandomColorJitter(HybridTransform):
         super().__init__()
         given = {"brightness": brightness, "contrast": contrast, "saturation": saturation, "hue": hue}
         self._amounts = [_check_amount(name, value) for name, value in given.items()]
+        self._brightness, self._contrast, self._saturation, self._hue = self._amounts
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Change an image (h, w, c) or a batch (n, h, w, c); other arguments are handed on."""

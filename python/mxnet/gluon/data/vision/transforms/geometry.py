@@ -147,7 +147,7 @@ class CropResize(HybridTransform):
         interpolation: int | None = None,
     ) -> None:
         super().__init__()
-        self._rectangle = (x, y, width, height)
+        self._x, self._y, self._width, self._height = self._rectangle = (x, y, width, height)
         self._size = None if size is None else _pair(size)
         self._interpolation = 1 if interpolation is None else interpolation
         _geometry.check_interp("CropResize", self._interpolation)
@@ -197,6 +197,7 @@ class RandomCrop(HybridTransform):
         widths = ((pad, pad), (pad, pad), (0, 0)) if isinstance(pad, int) else pad and tuple(map(tuple, pad))
         if widths and (len(widths) != 3 or any(len(pair) != 2 or min(pair) < 0 for pair in widths)):
             raise ValueError(f"`pad` must be a width or three pairs of widths of at least 0, found {pad}")
+        self._pad = pad
         self._widths: Any = widths
         self._pad_value = pad_value
         self._interpolation = interpolation
@@ -344,12 +345,12 @@ class Rotate(Transform):
 
     def __init__(self, rotation_degrees: float, zoom_in: bool = False, zoom_out: bool = False) -> None:
         super().__init__()
-        self._degrees = rotation_degrees
-        self._zooms = _zooms(zoom_in, zoom_out)
+        self._rotation_degrees = rotation_degrees
+        self._zoom_in, self._zoom_out = self._zooms = _zooms(zoom_in, zoom_out)
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Turn float images (c, h, w) or (n, c, h, w); a TypeError for others. Other arguments are handed on."""
-        return _with(_image.imrotate(x, self._degrees, *self._zooms), args)
+        return _with(_image.imrotate(x, self._rotation_degrees, *self._zooms), args)
 
 
 def _zooms(zoom_in: bool, zoom_out: bool) -> tuple[bool, bool]:
@@ -394,13 +395,13 @@ class RandomRotation(Transform):
             raise ValueError(f"`angle_limits` must grow, found {angle_limits}")
         if not 0 <= rotate_with_proba <= 1:
             raise ValueError(f"`rotate_with_proba` must be from 0 to 1, found {rotate_with_proba}")
-        self._limits = (low, high)
-        self._zooms = _zooms(zoom_in, zoom_out)
-        self._p = rotate_with_proba
+        self._angle_limits = (low, high)
+        self._zoom_in, self._zoom_out = self._zooms = _zooms(zoom_in, zoom_out)
+        self._rotate_with_proba = rotate_with_proba
 
     def forward(self, x: ndarray, *args: Any) -> Any:
         """Turn float images (c, h, w) or (n, c, h, w); a TypeError for others. Other arguments are handed on."""
-        turned = _image.random_rotate(x, self._limits, *self._zooms)
-        if self._p < 1:
-            turned = np.where(np.random.uniform(size=(), device=x.device) < self._p, turned, x)
+        turned = _image.random_rotate(x, self._angle_limits, *self._zooms)
+        if self._rotate_with_proba < 1:
+            turned = np.where(np.random.uniform(size=(), device=x.device) < self._rotate_with_proba, turned, x)
         return _with(turned, args)
