@@ -191,3 +191,49 @@ def test_index_arrays_of_another_device_are_copied():
         y = x[rows, columns].sum()
     y.backward()
     assert x.grad.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: nn.Dense("x"), TypeError, "Dense: `units` must be an integer, found 'x'"),
+        (lambda: nn.Dense(2.5), TypeError, "Dense: `units` must be an integer, found 2.5"),
+        (lambda: nn.Dense(0), ValueError, "Dense: `units` must be at least 1, found 0"),
+        (lambda: nn.Conv2D("x", 3), TypeError, "Conv2D: `channels` must be an integer, found 'x'"),
+        (lambda: nn.Conv2D(3, 3.0), TypeError, "`kernel_size` must be an integer or 2 integers, found 3.0"),
+        (lambda: nn.MaxPool2D((2, 2, 2)), ValueError, r"`pool_size` must be a number or 2 numbers, found \(2, 2, 2\)"),
+        (lambda: nn.Embedding("a", 3), TypeError, "Embedding: `input_dim` must be an integer, found 'a'"),
+        (lambda: nn.Dropout("a"), ValueError, r"Dropout: `rate` must be a number in \[0, 1\), found 'a'"),
+        (lambda: gluon.rnn.LSTM(3, num_layers=0), ValueError, "LSTM: `num_layers` must be at least 1, found 0"),
+        (lambda: gluon.Trainer(nn.Dense(2), "sgd"), TypeError, r"Trainer: `params` .*collect_params\(\).*found Dense"),
+        (
+            lambda: nn.Dense(2, in_units=3)([[1, 2, 3]]),
+            (TypeError, RuntimeError),
+            r"argument 0 is a list; `mx\.np\.array",
+        ),
+    ],
+)
+def test_wrong_arguments_of_layers_are_named(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def test_batch_norm_names_inputs_without_channels():
+    layer = nn.BatchNorm()
+    layer.initialize()
+    with pytest.raises(ValueError, match=r"BatchNorm: an input of shape \(3,\) has no axis 1"):
+        layer(np.ones(3))
+
+
+def test_losses_name_arguments_that_do_not_fit():
+    with pytest.raises(ValueError, match=r"L2Loss: `label` must have as many .*found shape \(3, 3\) for \(2, 3\)"):
+        gluon.loss.L2Loss()(np.ones((2, 3)), np.ones((3, 3)))
+    with pytest.raises(ValueError, match=r"class numbers of shape \(2,\) .*found \(2, 3\); `sparse_label=False`"):
+        gluon.loss.SoftmaxCELoss()(np.ones((2, 3)), np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("sample", ["text", {"a": 1}, None])
+def test_samples_that_cannot_be_stacked_name_the_builders_that_take_them(sample):
+    with pytest.raises(TypeError, match=rf"type {type(sample).__name__} cannot be stacked; .*AsList") as caught:
+        list(gluon.data.DataLoader([(sample, 1)] * 2, 2))
+    assert caught.value.__notes__ == ["while building a batch of the samples [0, 1]"]

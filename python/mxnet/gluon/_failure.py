@@ -70,26 +70,36 @@ def _position(notes: list[str], text: str) -> int:
     return next(place for place, note in enumerate(notes) if note.endswith(text))
 
 
-def foreign_inputs(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-    """What is wrong with a call that was given arrays of NumPy.
+def foreign_inputs(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> str | None:
+    """What is wrong with a call that was given arrays of NumPy, or a list instead of an array.
 
     Parameters
     ----------
     block : Block
     args, kwargs
         What it was called with.
+    error : Exception
+        Which it raised.
 
     Returns
     -------
     str or None
-        None if no argument is an array of NumPy, or if the block takes them.
+        None if no argument is such, or if the block takes them.
     """
     if block._takes_numpy:
         return None
     named = [*((f"argument {place}", value) for place, value in enumerate(args)), *kwargs.items()]
+    # A list may be meant as one, unless a list was asked for an attribute of arrays. Traces pass copies of lists.
+    is_asked = (
+        isinstance(error, AttributeError)
+        and isinstance(error.obj, list | tuple)
+        and error.name is not None
+        and hasattr(ndarray, error.name)
+    )
     for name, value in named:
-        if isinstance(value, onp.ndarray):
-            return f"{type(block).__name__}: {name} is a numpy.ndarray; `mx.np.array(x)` makes an array of mxnet of it"
+        if isinstance(value, onp.ndarray) or (is_asked and isinstance(value, list | tuple)):
+            kind = "numpy.ndarray" if isinstance(value, onp.ndarray) else type(value).__name__
+            return f"{type(block).__name__}: {name} is a {kind}; `mx.np.array(x)` makes an array of mxnet of it"
     return None
 
 

@@ -60,6 +60,17 @@ class Loss(HybridBlock):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
+    def _like(self, given: ndarray, pred: ndarray, name: str, other: str = "pred") -> ndarray:
+        """An argument in the shape of the prediction."""
+        try:
+            found: ndarray = given.reshape(pred.shape)
+        except ValueError as error:
+            raise ValueError(
+                f"{type(self).__name__}: `{name}` must have as many elements as `{other}`, found shape "
+                f"{tuple(given.shape)} for {tuple(pred.shape)}"
+            ) from error
+        return found
+
     def _weighted(self, loss: ndarray, sample_weight: ndarray | None) -> ndarray:
         if sample_weight is not None:
             loss = loss * sample_weight
@@ -103,7 +114,7 @@ class L2Loss(Loss):
         -------
         ndarray, shape (n,)
         """
-        return self._reduced(np.square(label.reshape(pred.shape) - pred) / 2, sample_weight)
+        return self._reduced(np.square(self._like(label, pred, "label") - pred) / 2, sample_weight)
 
 
 class L1Loss(Loss):
@@ -136,7 +147,7 @@ class L1Loss(Loss):
         -------
         ndarray, shape (n,)
         """
-        return self._reduced(np.abs(label.reshape(pred.shape) - pred), sample_weight)
+        return self._reduced(np.abs(self._like(label, pred, "label") - pred), sample_weight)
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
@@ -181,7 +192,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         -------
         ndarray, shape (n,)
         """
-        label = label.reshape(pred.shape)
+        label = self._like(label, pred, "label")
         if self._from_sigmoid:
             eps = 1e-12
             positive = np.log(pred + eps) * label
@@ -258,9 +269,15 @@ class SoftmaxCrossEntropyLoss(Loss):
             return self._reduced(loss, sample_weight)
         log_prob = pred if self._from_logits else npx.log_softmax(pred, axis=self._axis)
         if self._sparse_label:
+            if label.ndim == pred.ndim and label.shape[self._axis] != 1:
+                shape = tuple(size for axis, size in enumerate(pred.shape) if axis != self._axis % pred.ndim)
+                raise ValueError(
+                    f"{type(self).__name__}: `label` must be class numbers of shape {shape} for `pred` of shape "
+                    f"{tuple(pred.shape)}, found {tuple(label.shape)}; `sparse_label=False` takes probabilities"
+                )
             loss = -npx.pick(log_prob, label, axis=self._axis, keepdims=True)
         else:
-            loss = -(log_prob * label.reshape(pred.shape)).sum(axis=self._axis, keepdims=True)
+            loss = -(log_prob * self._like(label, pred, "label")).sum(axis=self._axis, keepdims=True)
         return self._reduced(loss, sample_weight)
 
 
@@ -428,7 +445,7 @@ class HuberLoss(Loss):
         -------
         ndarray, shape (n,)
         """
-        error = np.abs(label.reshape(pred.shape) - pred)
+        error = np.abs(self._like(label, pred, "label") - pred)
         loss = np.where(error > self._rho, error - 0.5 * self._rho, (0.5 / self._rho) * np.square(error))
         return self._reduced(loss, sample_weight)
 
@@ -465,7 +482,7 @@ class HingeLoss(Loss):
         -------
         ndarray, shape (n,)
         """
-        return self._reduced(npx.relu(self._margin - pred * label.reshape(pred.shape)), sample_weight)
+        return self._reduced(npx.relu(self._margin - pred * self._like(label, pred, "label")), sample_weight)
 
 
 class SquaredHingeLoss(Loss):
@@ -500,7 +517,7 @@ class SquaredHingeLoss(Loss):
         -------
         ndarray, shape (n,)
         """
-        loss = np.square(npx.relu(self._margin - pred * label.reshape(pred.shape)))
+        loss = np.square(npx.relu(self._margin - pred * self._like(label, pred, "label")))
         return self._reduced(loss, sample_weight)
 
 
@@ -544,7 +561,7 @@ class LogisticLoss(Loss):
         -------
         ndarray, shape (n,)
         """
-        label = label.reshape(pred.shape)
+        label = self._like(label, pred, "label")
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
         loss = npx.relu(pred) - pred * label + npx.activation(-np.abs(pred), act_type="softrelu")
@@ -585,8 +602,8 @@ class TripletLoss(Loss):
         -------
         ndarray, shape (n,)
         """
-        near = np.square(positive.reshape(pred.shape) - pred)
-        far = np.square(negative.reshape(pred.shape) - pred)
+        near = np.square(self._like(positive, pred, "positive") - pred)
+        far = np.square(self._like(negative, pred, "negative") - pred)
         axes = tuple(axis for axis in range(pred.ndim) if axis != self._batch_axis % pred.ndim)
         loss = npx.relu((near - far).sum(axis=axes) + self._margin)
         return self._weighted(loss, sample_weight)
@@ -638,7 +655,7 @@ class PoissonNLLLoss(Loss):
         -------
         ndarray, shape (n,)
         """
-        target = target.reshape(pred.shape)
+        target = self._like(target, pred, "target")
         if self._from_logits:
             loss = np.exp(pred) - target * pred
         else:
@@ -689,7 +706,7 @@ class CosineEmbeddingLoss(Loss):
         -------
         ndarray, shape (n,)
         """
-        input2 = input2.reshape(input1.shape)
+        input2 = self._like(input2, input1, "input2", "input1")
         dot = (input1 * input2).sum(axis=-1, keepdims=True)
         norms = np.sqrt(np.square(input1).sum(axis=-1, keepdims=True) * np.square(input2).sum(axis=-1, keepdims=True))
         # 1e-12 keeps vectors of length zero from dividing by zero.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -109,6 +109,12 @@ class Trainer:
         compression_params: Mapping[str, Any] | None = None,
         update_on_kvstore: bool | None = None,
     ) -> None:
+        given: Any = params
+        if not isinstance(given, Iterable):
+            hint = ", as `collect_params()` of a block gives them" if hasattr(given, "collect_params") else ""
+            raise TypeError(
+                f"Trainer: `params` must be a mapping or sequence of parameters{hint}, found {type(given).__name__}"
+            )
         found = list(params.values()) if isinstance(params, Mapping) else list(params)
         for parameter in found:
             if not isinstance(parameter, Parameter):

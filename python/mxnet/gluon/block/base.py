@@ -623,7 +623,7 @@ class Block:
                 return run_with_op_hooks(self._op_hooks, lambda: self._run(args, kwargs))
             return self._run(args, kwargs)
         except Exception as error:
-            problem = foreign_inputs(self, args, kwargs)
+            problem = foreign_inputs(self, args, kwargs, error)
             if problem is not None and not hasattr(error, "_block_path"):
                 clear = TypeError(problem)
                 locate(self, args, kwargs, clear)

@@ -74,7 +74,13 @@ class Stack:
         if isinstance(data[0], ndarray):
             return np.stack(list(data))
         # One conversion for the batch is cheaper than one for each sample.
-        return np.array(onp.stack([_host(sample) for sample in data]))
+        stacked = onp.stack([_host(sample) for sample in data])
+        if stacked.dtype.kind in "OSU":
+            raise TypeError(
+                f"samples of type {type(data[0]).__name__} cannot be stacked; "
+                "`batchify_fn=batchify.AsList()` keeps them as they are, `batchify.Group` treats parts of samples apart"
+            )
+        return np.array(stacked)
 
     def of_stacked(self, parts: Any) -> Any:
         """The batch of samples that are stacked already; None if they are tuples."""

@@ -11,6 +11,7 @@ from mxnet import numpy_extension as npx
 from mxnet._renamed import attribute_finder
 from mxnet.base import DTypeLike
 from mxnet.error import UnsupportedError
+from mxnet.gluon._counts import count_of
 from mxnet.gluon.block import Block, HybridBlock
 from mxnet.gluon.nn.activations import optional_activation
 from mxnet.gluon.parameter import Parameter
@@ -67,8 +68,8 @@ class Dense(HybridBlock):
         bias_initializer: Any = "zeros",
         in_units: int = 0,
     ) -> None:
-        if units < 1:
-            raise ValueError(f"`units` must be at least 1, found {units}")
+        units = count_of("Dense", "units", units)
+        in_units = count_of("Dense", "in_units", in_units, 0)
         super().__init__()
         self._units = units
         self._flatten = flatten
@@ -150,8 +151,9 @@ class Dropout(HybridBlock):
     """
 
     def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
-        if not 0 <= rate < 1:
-            raise ValueError(f"`rate` must be in [0, 1), found {rate}")
+        given: Any = rate
+        if not (isinstance(given, int | float) and 0 <= given < 1):
+            raise ValueError(f"Dropout: `rate` must be a number in [0, 1), found {rate!r}")
         super().__init__()
         self._rate = rate
         self._axes = tuple(axes)
@@ -201,6 +203,8 @@ class Embedding(HybridBlock):
         weight_initializer: Any = None,
         sparse_grad: bool = False,
     ) -> None:
+        input_dim = count_of("Embedding", "input_dim", input_dim, 0)
+        output_dim = count_of("Embedding", "output_dim", output_dim, 0)
         super().__init__()
         self._input_dim = input_dim
         self._output_dim = output_dim

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mxnet import numpy_extension as npx
 from mxnet._renamed import attribute_finder
+from mxnet.gluon._counts import count_of
 from mxnet.gluon._for_axes import for_axes
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.nn.activations import optional_activation
@@ -36,10 +38,19 @@ def sizes(value: Size, num_axes: int, name: str) -> tuple[int, ...]:
 
     Raises
     ------
+    TypeError
+        If it is something else.
     ValueError
         If a sequence has another length.
     """
-    found = (value,) * num_axes if isinstance(value, int) else tuple(value)
+    try:
+        found = (
+            (operator.index(value),) * num_axes
+            if not isinstance(value, Iterable)
+            else tuple(map(operator.index, value))
+        )
+    except TypeError:
+        raise TypeError(f"`{name}` must be an integer or {num_axes} integers, found {value!r}") from None
     if len(found) != num_axes:
         raise ValueError(f"`{name}` must be a number or {num_axes} numbers, found {found}")
     return found
@@ -90,7 +101,10 @@ class _Conv(HybridBlock):
         num_axes = self._num_axes
         layout = "NC" + "DHW"[3 - num_axes :] if layout is None else layout
         check_layout(layout, num_axes)
-        if channels < 1 or groups < 1 or channels % groups or in_channels % groups:
+        name = type(self).__name__
+        channels, groups = count_of(name, "channels", channels), count_of(name, "groups", groups)
+        in_channels = count_of(name, "in_channels", in_channels, 0)
+        if channels % groups or in_channels % groups:
             raise ValueError(
                 f"`channels` ({channels}) and `in_channels` ({in_channels}) must be multiples of `groups` ({groups})"
             )

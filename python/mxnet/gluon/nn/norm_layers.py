@@ -59,6 +59,8 @@ class _Norm(HybridBlock):
         ----------
         data : ndarray
         """
+        if not -data.ndim <= self._axis < data.ndim:
+            raise ValueError(f"{type(self).__name__}: an input of shape {tuple(data.shape)} has no axis {self._axis}")
         channels = data.shape[self._axis]
         if channels is None:
             raise UnsupportedError(

@@ -10,6 +10,7 @@ from mxnet import numpy_extension as npx
 from mxnet._renamed import old_keywords
 from mxnet._rnn_layout import packed_input_size
 from mxnet.base import DTypeLike
+from mxnet.gluon._counts import count_of
 from mxnet.gluon.block import HybridBlock
 from mxnet.gluon.parameter import Parameter
 from mxnet.gluon.utils import split_rnn_params
@@ -48,8 +49,9 @@ class _RNNLayer(HybridBlock):
     ) -> None:
         if layout not in ("TNC", "NTC"):
             raise ValueError(f"`layout` must be 'TNC' or 'NTC', found {layout!r}")
-        if hidden_size < 1 or num_layers < 1:
-            raise ValueError(f"`hidden_size` ({hidden_size}) and `num_layers` ({num_layers}) must be at least 1")
+        name = type(self).__name__
+        hidden_size, num_layers = count_of(name, "hidden_size", hidden_size), count_of(name, "num_layers", num_layers)
+        input_size = count_of(name, "input_size", input_size, 0)
         if not 0 <= dropout < 1:
             raise ValueError(f"`dropout` must be in [0, 1), found {dropout}")
         if projection_size is not None and projection_size < 1:
