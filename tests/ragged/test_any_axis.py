@@ -245,6 +245,12 @@ def test_sums_of_products_over_all_rows_and_with_two_ragged_axes():
         numpy.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
 
 
+def test_dense_operands_of_sums_of_products_are_array_like():
+    r = ragged.from_lengths(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [1, 2])
+    assert np.einsum("bld,d->bl", r, [10.0, 1.0]).tolist() == [[12.0], [34.0, 56.0]]
+    assert np.einsum("bld,b->bd", r, numpy.array([1.0, 2.0])).tolist() == [[1.0, 2.0], [16.0, 20.0]]
+
+
 def test_gradients_of_sums_of_products():
     r, w = ragged.array([numpy.ones((2, 3)), numpy.ones((1, 3))]), np.ones((3, 2))
     r.attach_grad()

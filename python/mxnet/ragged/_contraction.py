@@ -21,6 +21,7 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, **other: Any) -> 
     if not operands or not isinstance(operands[0], str):
         raise error.UnsupportedError("einsum: ragged operands take subscripts as text, such as 'bld,de->ble'")
     text, arrays = operands[0].replace(" ", ""), list(operands[1:])
+    arrays = [x if isinstance(x, RaggedArray | ndarray) else _core.asarray(x) for x in arrays]
     labels, output = _labels(text, arrays)
     first, lead = _lead(text, labels, arrays)
     row = lead[-1]
