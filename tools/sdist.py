@@ -2,6 +2,10 @@
 
 It is maturin's, with the sources of all crates in `vendor/` and a `.cargo/config.toml` that says so. Last it is
 asked for its metadata with an empty cargo home, which fails if a crate is missing.
+
+maturin leaves out the members of the workspace that the package does not need (the C library, the example of a
+service), but copies the lock file as it is. `cargo --locked` refuses a lock file with crates that nobody needs, so
+these are removed.
 """
 
 import os
@@ -10,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,16 +35,30 @@ def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
+def sources(folder: Path) -> Path:
+    """Unpack maturin's distribution in `folder`, with a lock file of the crates that it needs, and return its path."""
+    command = [sys.executable, "-m", "maturin", "sdist", "--out", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    archive = next(folder.glob("*.tar.gz"))
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    tree = folder / archive.name.removesuffix(".tar.gz")
+    subprocess.run(["cargo", "metadata", "--format-version", "1"], cwd=tree, check=True, stdout=subprocess.DEVNULL)
+    if added := locked(tree) - locked(ROOT):
+        raise SystemExit(f"not in Cargo.lock: {', '.join(' '.join(map(str, each)) for each in sorted(added))}")
+    return tree
+
+
+def locked(tree: Path) -> set[tuple[str, str, str]]:
+    """Name, version and checksum of each crate in the lock file of `tree`; the checksum of our own is empty."""
+    packages = tomllib.loads((tree / "Cargo.lock").read_text(encoding="utf-8"))["package"]
+    return {(each["name"], each["version"], each.get("checksum", "")) for each in packages}
+
+
 def vendored(folder: Path) -> Path:
     """Write the distribution to `folder` and return its path."""
     with tempfile.TemporaryDirectory() as place:
-        made = Path(place)
-        command = [sys.executable, "-m", "maturin", "sdist", "--out", str(made)]
-        subprocess.run(command, cwd=ROOT, check=True)
-        archive = next(made.glob("*.tar.gz"))
-        with tarfile.open(archive) as file:
-            file.extractall(made, filter="data")
-        tree = made / archive.name.removesuffix(".tar.gz")
+        tree = sources(Path(place))
         subprocess.run(
             ["cargo", "vendor", "--locked", "--quiet", "vendor"], cwd=tree, check=True, stdout=subprocess.DEVNULL
         )
@@ -47,7 +66,7 @@ def vendored(folder: Path) -> Path:
         (tree / ".cargo" / "config.toml").write_text(CONFIG, encoding="utf-8")
         check(tree)
         folder.mkdir(parents=True, exist_ok=True)
-        target = folder / archive.name
+        target = folder / f"{tree.name}.tar.gz"
         with tarfile.open(target, "w:gz") as file:
             file.add(tree, arcname=tree.name, filter=plain)
     return target
