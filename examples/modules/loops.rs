@@ -366,6 +366,9 @@ unsafe extern "C" fn init(host: *const mx_host, message: *mut c_char, capacity: 
                 kernel: Some(programs),
                 gradient: ptr::null(),
                 state: ptr::null_mut(),
+                // The answer changes from call to call.
+                flags: MX_OPERATOR_IMPURE,
+                reserved: 0,
             };
             let partitioner = mx_partitioner {
                 size: size_of::<mx_partitioner>(),

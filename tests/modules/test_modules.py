@@ -104,8 +104,8 @@ def adds(fields: str, name: str = "test_op") -> str:
     ("source", "error", "message"),
     [
         ("int nothing;", OSError, "is not a module: it has no function `mx_module_entry`"),
-        (module(abi="99"), RuntimeError, r"built for version 99 of the ABI, supported are versions 1 to 2"),
-        (module(abi="0"), RuntimeError, "built for version 0 of the ABI, supported are versions 1 to 2"),
+        (module(abi="99"), RuntimeError, r"built for version 99 of the ABI, supported are versions 1 to 3"),
+        (module(abi="0"), RuntimeError, "built for version 0 of the ABI, supported are versions 1 to 3"),
         (module(fields=".size = 3"), OSError, "has 3 bytes"),
         (module(fields=".init = NULL"), OSError, "has no `init`"),
         (module(fields=".name = NULL"), ValueError, "`name of the module` is null"),
@@ -120,6 +120,8 @@ def adds(fields: str, name: str = "test_op") -> str:
         (module(adds(".kernel = NULL"), OPERATOR), ValueError, "it has no kernel"),
         (module(adds(".num_inputs = 1000"), OPERATOR), ValueError, "more than 64"),
         (module(adds(".inputs = NULL"), OPERATOR), ValueError, "are null"),
+        (module(adds(".flags = 6"), OPERATOR), ValueError, "flags that this engine does not know"),
+        (module(adds(".reserved = 1"), OPERATOR), ValueError, "`reserved` is not 0"),
         (module(adds(".gradient = \"nowhere\""), OPERATOR), ValueError, "`nowhere`, which is not an operator"),
     ],
 )  # fmt: skip
@@ -170,3 +172,112 @@ def test_loading_prints_what_it_adds(cube: mx.library.Module) -> None:
         [sys.executable, "-c", code], env={"PYTHONPATH": package}, capture_output=True, text=True, check=True
     )
     assert printed.stdout == "cube 1.0: cube, cube_gradient, cube_matmuls\n"
+
+
+TICKETS = """
+/* The number of calls before this one, for each element; `tickets_drawn` says how many there were. */
+static atomic_long drawn;
+static const char *const x[] = {"x"};
+static int32_t ticket(const mx_kernel_call *call)
+{
+    float next = (float)atomic_fetch_add(&drawn, 1);
+    long len = 1;
+    for (int axis = 0; axis < call->outputs[0].ndim; axis++) len *= call->outputs[0].shape[axis];
+    for (long i = 0; i < len; i++) ((float *)call->outputs[0].data)[i] = next;
+    return MX_MODULE_OK;
+}
+static int32_t count(const mx_kernel_call *call)
+{
+    *(double *)call->outputs[0].data = (double)atomic_load(&drawn);
+    return MX_MODULE_OK;
+}
+static int32_t number(const mx_infer_call *call)
+{
+    call->outputs[0].ndim = 0;
+    call->outputs[0].dtype = 12;
+    return MX_MODULE_OK;
+}
+"""
+TICKET_OPERATORS = """
+    const mx_operator ticket_op = {.size = sizeof ticket_op, .name = "ticket", .inputs = x, .num_inputs = 1,
+                                   .num_outputs = 1, .kernel = ticket, .flags = MX_OPERATOR_IMPURE};
+    const mx_operator count_op = {.size = sizeof count_op, .name = "tickets_drawn", .num_outputs = 1, .infer = number,
+                                  .kernel = count, .flags = MX_OPERATOR_IMPURE};
+    host->add_operator(host->context, &ticket_op);
+    return host->add_operator(host->context, &count_op);
+"""
+
+
+@pytest.fixture(scope="module")
+def tickets(build: Build) -> mx.library.Module:
+    """A module with state: each call of `ticket` gives the next number."""
+    source = "#include <stdatomic.h>\n" + module(TICKET_OPERATORS, TICKETS)
+    return mx.library.load(build("tickets", source), verbose=False)
+
+
+def drawn() -> int:
+    return int(npx.tickets_drawn().item())
+
+
+def test_a_graph_calls_an_impure_operator_as_often_as_the_program(tickets: mx.library.Module) -> None:
+    x = np.zeros(3)
+
+    @mx.jit
+    def three(x: mx.np.ndarray) -> list[mx.np.ndarray]:
+        npx.ticket(x)  # nobody reads it
+        return [npx.ticket(x) * 1.0, npx.ticket(x) * 1.0, npx.tickets_drawn() * 1.0, np.exp(x) + np.exp(x)]
+
+    three(x)
+    for _ in range(3):
+        before = drawn()
+        first, second, *_ = three(x)
+        assert drawn() == before + 3
+        assert {float(first[0]), float(second[0])} < {float(before), before + 1.0, before + 2.0}
+        assert float(first[0]) != float(second[0])
+        assert (first == first[0]).all()
+
+
+def test_an_impure_operator_is_not_computed_ahead_or_again(tickets: mx.library.Module) -> None:
+    constant = mx.jit(lambda x: x + npx.ticket(np.ones(2)))
+    values = {float(constant(np.zeros(2))[0]) for _ in range(4)}
+    assert len(values) == 4
+
+    net = mx.gluon.nn.HybridSequential()
+    for _ in range(3):
+        net.add(mx.gluon.nn.HybridLambda(lambda x: np.tanh(npx.ticket(x) * 0.0 + x)))
+    net.hybridize()
+    x = np.ones((64, 64))
+    x.attach_grad()
+    for step in range(3):
+        before = drawn()
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        x.grad.wait_to_read()
+        assert drawn() == before + 3 or step == 0
+
+
+def test_partitioners_are_not_offered_impure_operators(tickets: mx.library.Module) -> None:
+    parts: list[list[str]] = []
+
+    def compile_part(part: mx.graph.TracedGraph) -> object:
+        parts.append([node.op for node in part.nodes])
+        return part.compile()
+
+    mx.graph.register_partitioner("all_nodes", lambda node: True, compile_part)
+    try:
+        net = mx.gluon.nn.HybridLambda(lambda x: np.exp(npx.ticket(np.exp(x))))
+        net.optimize_for(np.zeros(3), backend="all_nodes")
+        assert parts == [["exp"], ["exp"]]
+        before = drawn()
+        net(np.zeros(3)).wait_to_read()
+        assert drawn() == before + 1
+    finally:
+        mx.graph.unregister_pass("all_nodes")
+
+
+def test_operators_of_the_first_version_are_taken(build: Build) -> None:
+    more = OPERATOR.replace("return MX_MODULE_OK", "*(float *)call->outputs[0].data = 5; return MX_MODULE_OK")
+    fields = ".size = offsetof(mx_operator, flags), .flags = 0xffff"  # the flags lie behind the end
+    mx.library.load(build("first_version", module(adds(fields, name="old_op"), more, abi="1")), verbose=False)
+    assert npx.old_op(np.zeros(1)).item() == 5

@@ -7,6 +7,7 @@ use mxnet_tensor::{Layout, promotion};
 
 use crate::file::wrong;
 use crate::ir::{Buffer, BufferId, Graph, Input, Node, Operand, Source, View};
+use crate::provider::is_impure;
 use crate::verify;
 
 /// The call that takes the place of a part. The operator takes a list of arrays; its first outputs are the results of the part.
@@ -17,13 +18,15 @@ pub struct PartCall {
     pub attrs: Attrs,
 }
 
-/// Whether a node can be moved to a part: it lies on the CPU, changes no array, draws no random numbers, and its outputs are in C order.
+/// Whether a node can be moved to a part: it lies on the CPU, changes no array, draws no random numbers, is pure, and its outputs are in
+/// C order.
 pub fn can_be_taken(graph: &Graph, node: &Node) -> bool {
     let is_here = |view: &View| graph.buffer(view.buffer).device.is_host();
     !node.is_assignment
         && node.versions.is_empty()
         && node.op.mutates.is_empty()
         && matches!(node.op.rng, Rng::No)
+        && !is_impure(node.op.name)
         && node.inputs.iter().filter_map(Operand::view).all(is_here)
         && node
             .outputs
@@ -272,6 +275,8 @@ fn extract(whole: &Graph, inside: &[&Node], is_needed: &dyn Fn(BufferId) -> bool
     debug_assert_eq!(whole.promotion, promotion());
     let mut renamed: HashMap<BufferId, BufferId> = HashMap::new();
     let (mut arguments, mut results) = (Vec::<View>::new(), Vec::new());
+    // The arguments that are views of a buffer.
+    let mut of_buffer: HashMap<BufferId, Vec<usize>> = HashMap::new();
     let mut views: Vec<View> = Vec::new();
     for node in inside {
         let mut new = (*node).clone();
@@ -283,8 +288,9 @@ fn extract(whole: &Graph, inside: &[&Node], is_needed: &dyn Fn(BufferId) -> bool
                 view.buffer = buffer;
                 continue;
             }
-            let known = arguments.iter().position(|argument| argument == view);
-            let index = known.unwrap_or_else(|| {
+            let same_buffer = of_buffer.entry(view.buffer).or_default();
+            let known = same_buffer.iter().find(|&&at| arguments[at] == *view);
+            let index = known.copied().unwrap_or_else(|| {
                 let Buffer { device, .. } = whole.buffer(view.buffer);
                 let argument = View {
                     buffer: graph.add_buffer(view.len_bytes(), device),
@@ -298,6 +304,7 @@ fn extract(whole: &Graph, inside: &[&Node], is_needed: &dyn Fn(BufferId) -> bool
                     view: argument.clone(),
                     written: None,
                 });
+                same_buffer.push(arguments.len());
                 arguments.push(view.clone());
                 views.push(argument);
                 arguments.len() - 1

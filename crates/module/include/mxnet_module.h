@@ -9,7 +9,7 @@
 /*
  Version of this ABI. An engine of version N loads modules of the versions N - 2 to N.
  */
-#define MX_MODULE_ABI 2
+#define MX_MODULE_ABI 3
 
 /*
  The call succeeded.
@@ -120,6 +120,18 @@
  A partitioner can take the node.
  */
 #define MX_NODE_CAN_BE_TAKEN 4
+
+/*
+ Calls of the node must be made as often as the program makes them (`MX_OPERATOR_IMPURE`). Since version 3.
+ */
+#define MX_NODE_IMPURE 8
+
+/*
+ Calls of the operator differ although operands and attributes are equal, or change more than their outputs: it has state, draws random numbers of
+ its own, or writes to a file. Each call of the program is made once: graphs do not merge it with another, leave it out, repeat it or make it
+ earlier, and partitioners cannot take it. Calls that do not depend on each other are made in any order, or at once.
+ */
+#define MX_OPERATOR_IMPURE 1
 
 /*
  The value of an attribute.
@@ -364,6 +376,14 @@ typedef struct {
    Passed to the functions.
    */
   void *state;
+  /*
+   `MX_OPERATOR_…`, added. Since version 3.
+   */
+  uint32_t flags;
+  /*
+   Must be 0. Since version 3.
+   */
+  uint32_t reserved;
 } mx_operator;
 
 /*

@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of this ABI. An engine of version N loads modules of the versions N - 2 to N.
-pub const MX_MODULE_ABI: u32 = 2;
+pub const MX_MODULE_ABI: u32 = 3;
 
 /// The call succeeded.
 pub const MX_MODULE_OK: i32 = 0;
@@ -55,6 +55,14 @@ pub const MX_NODE_WRITES: u32 = 1;
 pub const MX_NODE_DRAWS: u32 = 2;
 /// A partitioner can take the node.
 pub const MX_NODE_CAN_BE_TAKEN: u32 = 4;
+
+/// Calls of the node must be made as often as the program makes them (`MX_OPERATOR_IMPURE`). Since version 3.
+pub const MX_NODE_IMPURE: u32 = 8;
+
+/// Calls of the operator differ although operands and attributes are equal, or change more than their outputs: it has state, draws random numbers of
+/// its own, or writes to a file. Each call of the program is made once: graphs do not merge it with another, leave it out, repeat it or make it
+/// earlier, and partitioners cannot take it. Calls that do not depend on each other are made in any order, or at once.
+pub const MX_OPERATOR_IMPURE: u32 = 1;
 
 /// An array in memory.
 #[repr(C)]
@@ -196,6 +204,10 @@ pub struct mx_operator {
     pub gradient: *const c_char,
     /// Passed to the functions.
     pub state: *mut c_void,
+    /// `MX_OPERATOR_…`, added. Since version 3.
+    pub flags: u32,
+    /// Must be 0. Since version 3.
+    pub reserved: u32,
 }
 
 /// A kernel of an existing operator.

@@ -1,6 +1,7 @@
 //! Operators of modules, converted to definitions for the registry.
 
 use std::ffi::c_char;
+use std::mem::{MaybeUninit, offset_of};
 
 use mxnet_core::autograd::GradCx;
 use mxnet_core::{
@@ -10,8 +11,8 @@ use mxnet_core::{
 use mxnet_tensor::{DType, Dims, checked_len};
 
 use crate::abi::{
-    MX_MODULE_MAX_NDIM, MX_MODULE_OK, MX_PARAMETER_BOOL, MX_PARAMETER_INT, MX_PARAMETER_REAL,
-    MX_PARAMETER_TEXT, mx_infer, mx_infer_call, mx_kernel, mx_operator, mx_spec,
+    MX_MODULE_MAX_NDIM, MX_MODULE_OK, MX_OPERATOR_IMPURE, MX_PARAMETER_BOOL, MX_PARAMETER_INT,
+    MX_PARAMETER_REAL, MX_PARAMETER_TEXT, mx_infer, mx_infer_call, mx_kernel, mx_operator, mx_spec,
 };
 use crate::call::{Attributes, State, failure, run_kernel};
 use crate::text::{self, MESSAGE_BYTES};
@@ -39,6 +40,8 @@ pub struct Description {
     pub op: OpDef,
     /// Name of the operator that computes its gradient.
     pub gradient: Option<&'static str>,
+    /// Whether its calls must be made as often as the program makes them.
+    pub is_impure: bool,
 }
 
 /// Checks and copies the description of an operator.
@@ -52,14 +55,21 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Description> {
     }
     // SAFETY: not null, and the caller's promise. The first word is the size.
     let size = unsafe { given.cast::<usize>().read() };
-    if size < size_of::<mx_operator>() {
-        let needed = size_of::<mx_operator>();
+    // The structure of version 1, which ends before the flags.
+    let needed = offset_of!(mx_operator, flags);
+    if size < needed {
         return Err(wrong(format!(
             "the operator's structure has {size} bytes, at least {needed} are needed"
         )));
     }
-    // SAFETY: the structure has at least the size that is read.
-    let given = unsafe { given.read() };
+    let mut whole = MaybeUninit::<mx_operator>::zeroed();
+    // SAFETY: 1. the caller's structure has `size` bytes, and so has ours at least as many as are copied. 2. a structure of numbers, pointers and
+    // optional functions may be zero where nothing was copied.
+    let given = unsafe {
+        let len = size.min(size_of::<mx_operator>());
+        std::ptr::copy_nonoverlapping(given.cast::<u8>(), whole.as_mut_ptr().cast::<u8>(), len);
+        whole.assume_init()
+    };
     // SAFETY: as the caller promises.
     let name = unsafe { text::copied(given.name, "name")? };
     let wrong = |problem: &str| Error::value("load", format!("operator `{name}`: {problem}"));
@@ -72,6 +82,11 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Description> {
     {
         return Err(wrong(
             "it has no outputs, or more than 64 operands, outputs or parameters",
+        ));
+    }
+    if given.flags & !MX_OPERATOR_IMPURE != 0 || given.reserved != 0 {
+        return Err(wrong(
+            "it has flags that this engine does not know, or `reserved` is not 0",
         ));
     }
     if given.kernel.is_none() {
@@ -142,7 +157,11 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Description> {
         state: Some(code),
         ..OpDef::DEFAULT
     };
-    Ok(Description { op, gradient })
+    Ok(Description {
+        op,
+        gradient,
+        is_impure: given.flags & MX_OPERATOR_IMPURE != 0,
+    })
 }
 
 fn spec(x: &Array) -> mx_spec {

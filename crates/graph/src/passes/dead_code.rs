@@ -3,14 +3,16 @@
 use std::collections::HashSet;
 
 use crate::ir::{BufferId, Graph};
+use crate::provider;
 
-/// Removes nodes that contribute to no result. The random numbers of the other nodes stay the same.
+/// Removes nodes that contribute to no result, except calls of impure operators. The random numbers of the other nodes stay the same.
 pub fn remove_dead_nodes(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
     let mut needed: HashSet<BufferId> = graph.results().collect();
     let mut kept = Vec::with_capacity(before);
     for node in std::mem::take(&mut graph.nodes).into_iter().rev() {
-        if node.defines().any(|buffer| needed.contains(&buffer)) {
+        let is_needed = node.defines().any(|buffer| needed.contains(&buffer));
+        if is_needed || provider::is_impure(node.op.name) {
             needed.extend(node.reads());
             kept.push(node);
         }
