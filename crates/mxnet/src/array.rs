@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use mxnet_core::autograd::GradReq;
 use mxnet_core::bind::{self, Given};
-use mxnet_core::{Element, Error, Result, creation, registry};
-use mxnet_tensor::{DType, Device, Scalar};
+use mxnet_core::{Element, Error, Result, registry};
+use mxnet_tensor::{DType, Device};
 
+use crate::construct::sizes;
 use crate::index::IntoIndex;
+use crate::runtime::register_devices;
 
 /// An n-dimensional array. Clones share the elements, and so do views, which indexing and reshaping return.
 #[derive(Clone)]
@@ -28,6 +31,7 @@ pub struct Array(mxnet_core::Array);
 /// # Errors
 /// There is no operator of this name; arguments do not fit; errors of the operator.
 pub fn call(name: &str, positional: &[Given], named: &[(&str, Given)]) -> Result<Vec<Array>> {
+    register_devices()?;
     let op = registry::find(name).ok_or_else(|| {
         let problem = format!("there is no operator `{name}`");
         Error::value("call", problem)
@@ -73,73 +77,6 @@ impl<'a> From<&'a Array> for Given<'a> {
     }
 }
 
-/// Methods that call the elementwise operator of the same name.
-macro_rules! elementwise {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => { impl Array { $(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// A data type that the operator does not take.
-        pub fn $name(&self) -> Result<Array> {
-            call1(stringify!($name), &[self.arg()], &[])
-        }
-    )* } };
-}
-elementwise!(
-    /// The exponential of every element.
-    exp,
-    /// The natural logarithm of every element.
-    log,
-    /// The square root of every element.
-    sqrt,
-    /// The square of every element.
-    square,
-    /// The absolute value of every element.
-    absolute,
-    /// The sine of every element.
-    sin,
-    /// The cosine of every element.
-    cos,
-    /// The hyperbolic tangent of every element.
-    tanh,
-    /// `1 / (1 + exp(-x))` of every element.
-    sigmoid,
-    /// The larger of 0 and every element.
-    relu,
-);
-
-/// Reductions over axes.
-macro_rules! reductions {
-    ($($(#[$doc:meta])* $whole:ident $over:ident $op:literal),* $(,)?) => { impl Array { $(
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// A data type that the operator does not take; an empty array, for reductions without an identity.
-        pub fn $whole(&self) -> Result<Array> {
-            call1($op, &[self.arg()], &[])
-        }
-
-        $(#[$doc])*
-        /// Over `axes`, which are removed.
-        ///
-        /// # Errors
-        /// An axis out of range or repeated; as the reduction of the whole array.
-        pub fn $over(&self, axes: &[i64]) -> Result<Array> {
-            call1($op, &[self.arg()], &[("axis", axes.into())])
-        }
-    )* } };
-}
-reductions!(
-    /// The sum of the elements.
-    sum sum_over "sum",
-    /// The mean of the elements.
-    mean mean_over "mean",
-    /// The largest element.
-    max max_over "max",
-    /// The smallest element.
-    min min_over "min",
-);
-
 impl Array {
     /// The array as an argument of [`call`].
     pub fn arg(&self) -> Given<'_> {
@@ -152,30 +89,6 @@ impl Array {
     /// [`Error::Shape`] if the number of elements is not that of `shape`.
     pub fn from_slice<T: Element>(elements: &[T], shape: &[usize]) -> Result<Array> {
         mxnet_core::Array::from_slice(elements, shape).map(Array)
-    }
-
-    /// A 0-d array.
-    ///
-    /// # Errors
-    /// [`Error::Memory`].
-    pub fn scalar(value: f64, dtype: DType) -> Result<Array> {
-        mxnet_core::Array::scalar(Scalar::F64(value), dtype).map(Array)
-    }
-
-    /// Zeros.
-    ///
-    /// # Errors
-    /// [`Error::Memory`]; [`Error::Shape`] if the number of elements overflows.
-    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Array> {
-        creation::zeros(shape, dtype, Device::cpu(0)).map(Array)
-    }
-
-    /// Ones.
-    ///
-    /// # Errors
-    /// As [`Array::zeros`].
-    pub fn ones(shape: &[usize], dtype: DType) -> Result<Array> {
-        creation::ones(shape, dtype, Device::cpu(0)).map(Array)
     }
 
     /// The shape.
@@ -216,12 +129,25 @@ impl Array {
         self.0.to_vec()
     }
 
-    /// The only element as a real number.
+    /// The only element as a real number. Integers beyond 2^53 are rounded: [`Array::to_scalar`] has them.
     ///
     /// # Errors
     /// [`Error::Value`] if there is not exactly one.
     pub fn item(&self) -> Result<f64> {
         self.0.item().map(|value| value.as_f64())
+    }
+
+    /// The only element.
+    ///
+    /// # Errors
+    /// [`Error::Value`] if there is not exactly one; [`Error::DType`] if `T` is not the element type.
+    pub fn to_scalar<T: Element>(&self) -> Result<T> {
+        let elements = self.0.to_vec::<T>()?;
+        let problem = || format!("one element is needed, the array has {}", elements.len());
+        match elements[..] {
+            [only] => Ok(only),
+            _ => Err(Error::value("to_scalar", problem())),
+        }
     }
 
     /// Waits until the elements are computed.
@@ -277,10 +203,7 @@ impl Array {
     /// # Errors
     /// [`Error::Device`] if the device does not exist.
     pub fn to_device(&self, device: Device) -> Result<Array> {
-        #[cfg(feature = "cuda")]
-        if device.kind() == mxnet_tensor::DeviceKind::Gpu {
-            mxnet_cuda::register()?;
-        }
+        register_devices()?;
         self.0.to_device(device).map(Array)
     }
 
@@ -292,36 +215,67 @@ impl Array {
         self.0.matmul(&rhs.0).map(Array)
     }
 
-    /// Elements raised to a power.
+    /// The elements at these indices (integers, of any shape) along an axis, as a copy.
+    ///
+    /// ```
+    /// use mxnet::Array;
+    ///
+    /// # fn main() -> mxnet::Result<()> {
+    /// let x = Array::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], &[2, 2])?;
+    /// let rows = Array::from_slice(&[1_i64, 0, 1], &[3])?;
+    /// assert_eq!(x.take(&rows, 0)?.to_vec::<f32>()?, [3.0, 4.0, 1.0, 2.0, 3.0, 4.0]);
+    /// let mask = x.greater(1.5)?;
+    /// assert_eq!(x.masked(&mask)?.to_vec::<f32>()?, [2.0, 3.0, 4.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// A data type that the operator does not take.
-    pub fn powf(&self, exponent: f64) -> Result<Array> {
-        call1("power", &[self.arg(), exponent.into()], &[])
+    /// [`Error::Index`] for an index out of range, [`Error::Axis`].
+    pub fn take(&self, indices: &Array, axis: i64) -> Result<Array> {
+        let named = [("axis", axis.into()), ("mode", "raise".into())];
+        call1("take", &[self.arg(), indices.arg()], &named)
     }
 
-    /// Indices of the largest elements along an axis.
+    /// The elements where `mask`, of the same shape, is nonzero, as a copy with one axis.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the shapes differ.
+    pub fn masked(&self, mask: &Array) -> Result<Array> {
+        if mask.shape() != self.shape() {
+            let (found, own) = (
+                mxnet_core::Tuple(mask.shape()),
+                mxnet_core::Tuple(self.shape()),
+            );
+            let problem = format!("`mask` has shape {found}, the array has shape {own}");
+            return Err(Error::shape("masked", problem));
+        }
+        call1("extract", &[mask.arg(), self.arg()], &[])
+    }
+
+    /// The array repeated to this shape, as a view that cannot be written.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the shapes do not fit.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Array> {
+        let shape = sizes(shape);
+        call1("broadcast_to", &[self.arg(), shape.as_slice().into()], &[])
+    }
+
+    /// A view with a new axis of length 1.
     ///
     /// # Errors
     /// [`Error::Axis`].
-    pub fn argmax(&self, axis: i64) -> Result<Array> {
-        call1("argmax", &[self.arg()], &[("axis", axis.into())])
+    pub fn expand_dims(&self, axis: i64) -> Result<Array> {
+        call1("expand_dims", &[self.arg(), [axis].as_slice().into()], &[])
     }
 
-    /// `exp(x) / sum(exp(x))` along an axis.
+    /// A view without the axes of length 1.
     ///
     /// # Errors
-    /// [`Error::Axis`].
-    pub fn softmax(&self, axis: i64) -> Result<Array> {
-        call1("softmax", &[self.arg()], &[("axis", axis.into())])
-    }
-
-    /// The logarithm of [`Array::softmax`].
-    ///
-    /// # Errors
-    /// [`Error::Axis`].
-    pub fn log_softmax(&self, axis: i64) -> Result<Array> {
-        call1("log_softmax", &[self.arg()], &[("axis", axis.into())])
+    /// None.
+    pub fn squeeze(&self) -> Result<Array> {
+        call1("squeeze", &[self.arg()], &[])
     }
 
     /// For each position of the other axes, the element of the last axis at `index`.
@@ -332,25 +286,21 @@ impl Array {
         call1("pick", &[self.arg(), index.arg()], &[])
     }
 
-    /// Elementwise comparison for equality.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] if the shapes do not fit.
-    pub fn equal(&self, rhs: &Array) -> Result<Array> {
-        call1("equal", &[self.arg(), rhs.arg()], &[])
-    }
-
-    /// A view selected by integers, ranges and [`crate::NewAxis`]; missing trailing axes are whole.
+    /// A view selected by integers, ranges, [`crate::step`], [`crate::NewAxis`] and [`crate::Ellipsis`]; missing trailing axes are whole. Negative
+    /// positions count from the end. Integer and boolean arrays select copies: [`Array::take`], [`Array::masked`].
     ///
     /// ```
-    /// use mxnet::{Array, NewAxis};
+    /// use mxnet::{Array, Ellipsis, NewAxis, step};
     ///
     /// # fn main() -> mxnet::Result<()> {
     /// let x = Array::from_slice(&[1_i64, 2, 3, 4, 5, 6], &[2, 3])?;
     /// assert_eq!(x.at(1)?.to_vec::<i64>()?, [4, 5, 6]);
     /// assert_eq!(x.at((.., 1..))?.to_vec::<i64>()?, [2, 3, 5, 6]);
-    /// assert_eq!(x.at((-1, ..2))?.to_vec::<i64>()?, [4, 5]);
+    /// assert_eq!(x.at((-1, ..=1))?.to_vec::<i64>()?, [4, 5]);
+    /// assert_eq!(x.at((Ellipsis, step(.., -2)))?.to_vec::<i64>()?, [3, 1, 6, 4]);
     /// assert_eq!(x.at((NewAxis, 0))?.shape(), [1, 3]);
+    /// let rows = x.shape()[0];
+    /// assert_eq!(x.at(rows - 1)?.to_vec::<i64>()?, [4, 5, 6]);
     /// # Ok(())
     /// # }
     /// ```
@@ -363,18 +313,51 @@ impl Array {
 
     /// Writes `values`, broadcast, to the elements of the array. If it is a view, the viewed array changes.
     ///
+    /// ```
+    /// use mxnet::{Array, DType};
+    ///
+    /// # fn main() -> mxnet::Result<()> {
+    /// let x = Array::zeros(&[2, 3], DType::F32)?;
+    /// x.at((.., 1))?.assign(&Array::full(&[2], 7.0, DType::F32)?)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [0.0, 7.0, 0.0, 0.0, 7.0, 0.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Shape`] if they do not broadcast; [`Error::Value`] if the array is read-only.
     pub fn assign(&self, values: &Array) -> Result<()> {
         call("positive", &[values.arg()], &[("out", self.arg())]).map(drop)
     }
 
-    /// Makes it a variable with a gradient buffer of zeros.
+    /// Makes it a variable with a gradient buffer of zeros, to which each backward pass writes.
     ///
     /// # Errors
     /// [`Error::Memory`].
     pub fn attach_grad(&mut self) -> Result<()> {
-        mxnet_core::autograd::attach_grad(&mut self.0, mxnet_core::autograd::GradReq::Write)
+        self.attach_grad_with(GradReq::Write)
+    }
+
+    /// Makes it a variable; says whether a backward pass writes its gradient or adds to it.
+    ///
+    /// ```
+    /// use mxnet::{Array, GradReq, record};
+    ///
+    /// # fn main() -> mxnet::Result<()> {
+    /// let mut x = Array::from_slice(&[3.0_f32], &[1])?;
+    /// x.attach_grad_with(GradReq::Add)?;
+    /// for _ in 0..2 {
+    ///     record(|| x.square())?.backward()?;
+    /// }
+    /// assert_eq!(x.grad()?.to_vec::<f32>()?, [12.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn attach_grad_with(&mut self, req: GradReq) -> Result<()> {
+        mxnet_core::autograd::attach_grad(&mut self.0, req)
     }
 
     /// The gradient of a variable.
@@ -397,6 +380,15 @@ impl Array {
     pub fn backward(&self) -> Result<()> {
         let retain = mxnet_core::autograd::Retain::No;
         mxnet_core::autograd::backward(&[&self.0], &[None], retain, true)
+    }
+
+    /// As [`Array::backward`], from this cotangent instead of ones.
+    ///
+    /// # Errors
+    /// [`Error::Autograd`] if it was not recorded; [`Error::Shape`] if the cotangent has another shape.
+    pub fn backward_from(&self, cotangent: &Array) -> Result<()> {
+        let retain = mxnet_core::autograd::Retain::No;
+        mxnet_core::autograd::backward(&[&self.0], &[Some(&cotangent.0)], retain, true)
     }
 
     /// The same elements, outside any recorded graph.

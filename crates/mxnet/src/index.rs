@@ -1,6 +1,6 @@
 //! Index expressions from Rust's integers and ranges.
 
-use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 use mxnet_tensor::IndexItem;
 
@@ -8,48 +8,114 @@ use mxnet_tensor::IndexItem;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewAxis;
 
-/// Index of one axis. Negative positions count from the end.
+/// Index of one axis. Negative positions count from the end. (Clippy takes `1..-1` for an empty range: allow `clippy::reversed_empty_ranges`.)
 pub trait IndexPart {
     /// Converts it to an entry of an index expression.
     fn item(self) -> IndexItem;
 }
 
-fn slice(start: Option<i64>, stop: Option<i64>) -> IndexItem {
-    let bound = |x: Option<i64>| x.map(|x| x as isize);
+/// Stands for as many whole axes as are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ellipsis;
+
+/// A range of which every `step`-th element is taken, from the end for negative steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step<R> {
+    range: R,
+    step: isize,
+}
+
+/// Every `step`-th element of a range: `x.at(step(.., 2))`, `x.at(step(.., -1))` in reverse order. As in Python, positions of a range with a negative
+/// step go downwards.
+pub fn step<R: IndexPart>(range: R, step: isize) -> Step<R> {
+    Step { range, step }
+}
+
+impl<R: IndexPart> IndexPart for Step<R> {
+    fn item(self) -> IndexItem {
+        match self.range.item() {
+            IndexItem::Slice { start, stop, .. } => IndexItem::Slice {
+                start,
+                stop,
+                step: Some(self.step),
+            },
+            other => other,
+        }
+    }
+}
+
+fn slice(start: Option<isize>, stop: Option<isize>) -> IndexItem {
     IndexItem::Slice {
-        start: bound(start),
-        stop: bound(stop),
+        start,
+        stop,
         step: None,
     }
 }
 
-impl IndexPart for i64 {
-    fn item(self) -> IndexItem {
-        IndexItem::Int(self as isize)
+/// The bound behind the last element of an inclusive range; none behind position -1, the last of the axis.
+fn behind(last: isize) -> Option<isize> {
+    match last {
+        -1 => None,
+        last => Some(last.saturating_add(1)),
     }
 }
 
-impl IndexPart for Range<i64> {
-    fn item(self) -> IndexItem {
-        slice(Some(self.start), Some(self.end))
-    }
-}
+/// Positions of this type of integers, and ranges of them.
+macro_rules! positions {
+    ($($t:ty),*) => { $(
+        impl IndexPart for $t {
+            fn item(self) -> IndexItem {
+                IndexItem::Int(position(self))
+            }
+        }
 
-impl IndexPart for RangeFrom<i64> {
-    fn item(self) -> IndexItem {
-        slice(Some(self.start), None)
-    }
-}
+        impl IndexPart for Range<$t> {
+            fn item(self) -> IndexItem {
+                slice(Some(position(self.start)), Some(position(self.end)))
+            }
+        }
 
-impl IndexPart for RangeTo<i64> {
-    fn item(self) -> IndexItem {
-        slice(None, Some(self.end))
-    }
+        impl IndexPart for RangeInclusive<$t> {
+            fn item(self) -> IndexItem {
+                slice(Some(position(*self.start())), behind(position(*self.end())))
+            }
+        }
+
+        impl IndexPart for RangeFrom<$t> {
+            fn item(self) -> IndexItem {
+                slice(Some(position(self.start)), None)
+            }
+        }
+
+        impl IndexPart for RangeTo<$t> {
+            fn item(self) -> IndexItem {
+                slice(None, Some(position(self.end)))
+            }
+        }
+
+        impl IndexPart for RangeToInclusive<$t> {
+            fn item(self) -> IndexItem {
+                slice(None, behind(position(self.end)))
+            }
+        }
+    )* };
+}
+positions!(i32, i64, usize);
+
+/// A position as the engine has it. One that is too large for it is out of range of every axis anyway.
+fn position(x: impl TryInto<isize>) -> isize {
+    x.try_into().unwrap_or(isize::MAX)
 }
 
 impl IndexPart for RangeFull {
     fn item(self) -> IndexItem {
         IndexItem::ALL
+    }
+}
+
+impl IndexPart for Ellipsis {
+    fn item(self) -> IndexItem {
+        IndexItem::Ellipsis
     }
 }
 
@@ -59,7 +125,7 @@ impl IndexPart for NewAxis {
     }
 }
 
-/// An index expression: one part, or a tuple of up to four.
+/// An index expression: one part, or a tuple of up to six.
 pub trait IntoIndex {
     /// The parts, in order.
     fn into_index(self) -> Vec<IndexItem>;
@@ -80,4 +146,4 @@ macro_rules! tuples {
         }
     )* };
 }
-tuples!((A 0, B 1), (A 0, B 1, C 2), (A 0, B 1, C 2, D 3));
+tuples!((A 0, B 1), (A 0, B 1, C 2), (A 0, B 1, C 2, D 3), (A 0, B 1, C 2, D 3, E 4), (A 0, B 1, C 2, D 3, E 4, F 5));

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! [`Array`] has operators on references and indexing by ranges; [`call`] calls any operator of the registry by name; [`optimizer`] has update rules,
-//! [`random`] random arrays, [`profiler`] shows where the time goes, [`save`] and [`load`] handle files. Everything that can fail returns a [`Result`]. Operators such as `&a * &b` also take
-//! results as operands, so `(&a * &b + &c)?` needs one `?`.
+//! [`random`] random arrays, [`profiler`] shows where the time goes, [`runtime`] what the machine has, [`save`] and [`load`] handle files. Everything
+//! that can fail returns a [`Result`]. Operators such as `&a * &b` also take results as operands, so `(&a * &b + &c)?` needs one `?`.
 //!
 //! Features: `image`, `simulated`, `module` and `cuda` are on by default; with `default-features = false` the crate supports the CPU only.
 //!
@@ -27,6 +27,8 @@
 
 mod array;
 mod autograd;
+mod construct;
+mod elementwise;
 mod file;
 mod graph_file;
 mod index;
@@ -34,6 +36,8 @@ mod operators;
 pub mod optimizer;
 pub mod profiler;
 pub mod random;
+mod reductions;
+pub mod runtime;
 
 pub use mxnet_core as core;
 #[cfg(feature = "cuda")]
@@ -53,9 +57,12 @@ pub use mxnet_tensor as tensor;
 
 pub use array::{Array, call};
 pub use autograd::{grad, record, without_recording};
+pub use construct::{concatenate, stack};
+pub use elementwise::where_;
 pub use file::{load, save};
 pub use graph_file::Graph;
-pub use index::{IndexPart, IntoIndex, NewAxis};
+pub use index::{Ellipsis, IndexPart, IntoIndex, NewAxis, Step, step};
+pub use mxnet_core::autograd::GradReq;
 pub use mxnet_core::bind::Given;
 pub use mxnet_core::config;
 pub use mxnet_core::{Element, Error, Result};

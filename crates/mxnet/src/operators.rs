@@ -1,5 +1,5 @@
-//! `+`, `-`, `*`, `/` for references to arrays, results of arrays, and numbers; negation. Each returns a result, and takes results as operands, so
-//! that `(&a * &b + &c)?` works.
+//! `+`, `-`, `*`, `/` for arrays, references to them, results of arrays, and numbers; negation. Each returns a result, and takes results as operands,
+//! so that `(&a * &b + &c)?` works. (Rust does not allow a result with a number or with another result: `(&a * &b)? * 2.0`.)
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -15,6 +15,18 @@ trait Operand {
 impl Operand for &Array {
     fn apply(self, f: impl FnOnce(Given) -> Result<Array>) -> Result<Array> {
         f(self.arg())
+    }
+}
+
+impl Operand for Array {
+    fn apply(self, f: impl FnOnce(Given) -> Result<Array>) -> Result<Array> {
+        f(self.arg())
+    }
+}
+
+impl Operand for i64 {
+    fn apply(self, f: impl FnOnce(Given) -> Result<Array>) -> Result<Array> {
+        f(self.into())
     }
 }
 
@@ -48,7 +60,9 @@ macro_rules! operator {
 
 macro_rules! operators {
     ($($trait:ident $method:ident $op:literal),*) => { $(
-        operator!($trait $method $op: &Array, &Array; &Array, f64; f64, &Array; &Array, Result<Array>; Result<Array>, &Array);
+        operator!($trait $method $op: &Array, &Array; &Array, Array; Array, &Array; Array, Array;
+            &Array, f64; Array, f64; f64, &Array; f64, Array; &Array, i64; Array, i64; i64, &Array; i64, Array;
+            &Array, Result<Array>; Array, Result<Array>; Result<Array>, &Array; Result<Array>, Array);
     )* };
 }
 operators!(Add add "add", Sub sub "subtract", Mul mul "multiply", Div div "divide");
@@ -58,5 +72,13 @@ impl Neg for &Array {
 
     fn neg(self) -> Result<Array> {
         call1("negative", &[self.arg()], &[])
+    }
+}
+
+impl Neg for Array {
+    type Output = Result<Array>;
+
+    fn neg(self) -> Result<Array> {
+        -&self
     }
 }

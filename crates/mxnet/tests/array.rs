@@ -1,7 +1,10 @@
 //! The Rust API from the view of a user's program.
 
 use mxnet::optimizer::{Optimizer, Sgd};
-use mxnet::{Array, DType, Error, Given, NewAxis, Result, call, grad, load, random, record, save};
+use mxnet::{
+    Array, DType, Ellipsis, Error, Given, NewAxis, Result, call, grad, load, random, record, save,
+    stack, step, where_,
+};
 
 fn array(values: &[f32], shape: &[usize]) -> Array {
     Array::from_slice(values, shape).expect("the shape fits")
@@ -151,5 +154,102 @@ fn files_and_seeds_reproduce_arrays() -> Result<()> {
     let again = random::uniform(-1.0, 1.0, &[3, 4], DType::F64)?;
     assert_eq!(again.to_vec::<f64>()?, x.to_vec::<f64>()?);
     assert!(matches!(load("/no/such/file"), Err(Error::Io(_))));
+    Ok(())
+}
+
+#[test]
+fn operators_take_values_and_integers() -> Result<()> {
+    let (a, b) = (array(&[1.0, 2.0], &[2]), array(&[3.0, 5.0], &[2]));
+    let owned = a.copy()?;
+    let cases: [(Result<Array>, [f32; 2]); 7] = [
+        (a.exp()?.log()? * 2.0, [2.0, 4.0]),
+        (a.copy()? + b.copy()?, [4.0, 7.0]),
+        (&a - b.copy()?, [-2.0, -3.0]),
+        (&a * 3, [3.0, 6.0]),
+        (2 - a.copy()?, [1.0, 0.0]),
+        ((&a * &b) + b.copy()?, [6.0, 15.0]),
+        (-owned, [-1.0, -2.0]),
+    ];
+    for (i, (found, expected)) in cases.into_iter().enumerate() {
+        assert_eq!(found?.to_vec::<f32>()?, expected, "case {i}");
+    }
+    Ok(())
+}
+
+#[test]
+#[expect(
+    clippy::reversed_empty_ranges,
+    reason = "negative positions count from the end"
+)]
+fn every_form_of_range_is_an_index() -> Result<()> {
+    let x = Array::arange(0.0, 6.0, 1.0, DType::I64)?;
+    let cases: [(Result<Array>, &[i64]); 12] = [
+        (x.at(1..3), &[1, 2]),
+        (x.at(1..=3), &[1, 2, 3]),
+        (x.at(..=-2), &[0, 1, 2, 3, 4]),
+        (x.at(3..=-1), &[3, 4, 5]),
+        (x.at(4_usize..), &[4, 5]),
+        (x.at(..2_i64), &[0, 1]),
+        (x.at(step(1..5, 2)), &[1, 3]),
+        (x.at(step(.., -2)), &[5, 3, 1]),
+        (x.at(step(4..1, -1)), &[4, 3, 2]),
+        (x.at((Ellipsis, 5)), &[5]),
+        (x.at(4..usize::MAX), &[4, 5]),
+        (x.at(9..), &[]),
+    ];
+    for (i, (found, expected)) in cases.into_iter().enumerate() {
+        assert_eq!(found?.to_vec::<i64>()?, expected, "case {i}");
+    }
+    let deep = Array::arange(0.0, 64.0, 1.0, DType::I64)?.reshape(&[2; 6])?;
+    assert_eq!(deep.at((1, 0, 1, 0, 1, 1))?.to_scalar::<i64>()?, 0b10_1011);
+    assert!(matches!(x.at(usize::MAX), Err(Error::Index(_))));
+    assert!(matches!(x.to_scalar::<i64>(), Err(Error::Value(_))));
+    Ok(())
+}
+
+#[test]
+fn reductions_and_orders_are_those_of_small_examples() -> Result<()> {
+    let x = array(&[3.0, 1.0, 2.0, 6.0, 4.0, 5.0], &[2, 3]);
+    assert_eq!(x.prod_over(&[1])?.to_vec::<f32>()?, [6.0, 120.0]);
+    assert_eq!(x.var_over(&[0])?.to_vec::<f32>()?, [2.25, 2.25, 2.25]);
+    assert_eq!(x.std()?.item()?, f64::from((17.5_f32 / 6.0).sqrt()));
+    assert_eq!(x.sort(1)?.at(0)?.to_vec::<f32>()?, [1.0, 2.0, 3.0]);
+    assert_eq!(x.argsort(1)?.at(0)?.to_vec::<i64>()?, [1, 2, 0]);
+    assert_eq!(x.argmin(0)?.to_vec::<i64>()?, [0, 0, 0]);
+    assert_eq!(x.cumsum(1)?.at(0)?.to_vec::<f32>()?, [3.0, 4.0, 6.0]);
+    let centred = (&x - x.mean_over(&[1])?.expand_dims(1)?)?;
+    assert_eq!(centred.at(1)?.to_vec::<f32>()?, [1.0, -1.0, 0.0]);
+    assert!(x.greater(0.5)?.all()?.to_scalar::<bool>()?);
+    assert!(!x.greater(6.0)?.any()?.to_scalar::<bool>()?);
+    assert!(matches!(x.sum_over(&[2]), Err(Error::Axis(_))));
+    Ok(())
+}
+
+#[test]
+fn arrays_are_made_of_numbers_and_of_arrays() -> Result<()> {
+    assert_eq!(
+        Array::full(&[2], 2.5, DType::F64)?.to_vec::<f64>()?,
+        [2.5; 2]
+    );
+    let thirds = Array::linspace(0.0, 1.0, 5, DType::F32)?;
+    assert_eq!(thirds.to_vec::<f32>()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
+    assert_eq!(Array::eye(2, DType::I32)?.to_vec::<i32>()?, [1, 0, 0, 1]);
+    let x = array(&[1.0, -2.0], &[2]);
+    assert_eq!(
+        (x.zeros_like()? + x.ones_like()?)?.to_vec::<f32>()?,
+        [1.0; 2]
+    );
+    assert_eq!(
+        stack(&[&x, &x], 1)?.to_vec::<f32>()?,
+        [1.0, 1.0, -2.0, -2.0]
+    );
+    assert_eq!(x.broadcast_to(&[3, 2])?.at((2, 1))?.item()?, -2.0);
+    assert_eq!(where_(&x.less(0.0)?, 0.0, &x)?.to_vec::<f32>()?, [1.0, 0.0]);
+    assert_eq!(x.clip(-1.0, 0.5)?.to_vec::<f32>()?, [0.5, -1.0]);
+    assert!(matches!(stack(&[], 0), Err(Error::Value(_))));
+    assert!(matches!(
+        x.masked(&Array::ones(&[3], DType::Bool)?),
+        Err(Error::Shape(_))
+    ));
     Ok(())
 }

@@ -11,7 +11,7 @@ use pyo3::types::PyBool;
 use crate::array::{Get, PyArray};
 use crate::device::PyDevice;
 use crate::error::raise;
-use crate::gil_release::with_python;
+use crate::gil_release::{with_python, without_gil};
 use crate::once_box::OnceBox;
 
 /// Whether dtypes promote exactly as in NumPy 2.
@@ -180,38 +180,9 @@ pub fn config_set(
 
 /// Features of this build and machine: name, and whether it is available.
 #[pyfunction]
-pub fn features() -> Vec<(&'static str, bool)> {
-    let mut found = vec![
-        ("CUDA", mxnet::tensor::num_devices(DeviceKind::Gpu) > 0),
-        ("CUDNN", false),
-        ("NCCL", false),
-        ("CPU_SSE", false),
-        ("CPU_SSE4_2", false),
-        ("CPU_AVX", false),
-        ("CPU_AVX2", false),
-        ("CPU_AVX512", false),
-        ("CPU_NEON", cfg!(target_arch = "aarch64")),
-        ("INT64_TENSOR_SIZE", true),
-        ("IMAGE_JPEG", true),
-        ("IMAGE_PNG", true),
-        ("SAFETENSORS", true),
-        ("SIMULATED_DEVICE", true),
-        ("DEBUG", cfg!(debug_assertions)),
-    ];
-    #[cfg(target_arch = "x86_64")]
-    {
-        let mut put = |name, is_there| {
-            if let Some(entry) = found.iter_mut().find(|(known, _)| *known == name) {
-                entry.1 = is_there;
-            }
-        };
-        put("CPU_SSE", is_x86_feature_detected!("sse"));
-        put("CPU_SSE4_2", is_x86_feature_detected!("sse4.2"));
-        put("CPU_AVX", is_x86_feature_detected!("avx"));
-        put("CPU_AVX2", is_x86_feature_detected!("avx2"));
-        put("CPU_AVX512", is_x86_feature_detected!("avx512f"));
-    }
-    found
+pub fn features(py: Python<'_>) -> Vec<(&'static str, bool)> {
+    // Whether there is a GPU says the driver, which takes seconds to load.
+    without_gil(py, mxnet::runtime::features)
 }
 
 /// Kinds of devices: name, and whether the host can read their memory.
