@@ -127,7 +127,7 @@ def test_version_and_abi_are_those_of_the_package(lib: Library) -> None:
     import mxnet
 
     assert lib.c.mx_version().decode() == mxnet.__version__
-    assert lib.c.mx_abi_version() == 1
+    assert lib.c.mx_abi_version() == 2
 
 
 def test_every_operator_is_listed_and_described(lib: Library) -> None:
@@ -306,6 +306,41 @@ def test_settings_are_read_written_and_listed(lib: Library) -> None:
         lib.check(lib.c.mx_config_set(b"engine_mode", b"fast"))
     with pytest.raises(Failed, match="there is no setting `speed`"):
         lib.check(lib.c.mx_config_set(b"speed", b"1"))
+
+
+def test_features_devices_and_the_mode_are_those_of_python(lib: Library) -> None:
+    features = json.loads(lib.text("mx_features"))
+    assert {each["name"]: each["is_enabled"] for each in features} == {
+        each.name: each.enabled for each in mx.runtime.feature_list()
+    }
+    count, free, total = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_size_t()
+    for kind, expected in ((b"cpu", 1), (b"gpu", mx.num_gpus())):
+        lib.check(lib.c.mx_device_count(kind, ctypes.byref(count)))
+        assert count.value == expected
+    lib.check(lib.c.mx_device_memory(b"cpu", ctypes.byref(free), ctypes.byref(total)))
+    assert 0 < free.value <= total.value
+    missing = f"gpu({mx.num_gpus()})".encode()
+    shape, handle = (ctypes.c_int64 * 1)(3), ctypes.c_uint64()
+    for call in (
+        lambda: lib.c.mx_device_memory(missing, ctypes.byref(free), ctypes.byref(total)),
+        lambda: lib.c.mx_array_create(None, shape, ctypes.c_size_t(1), FLOAT32, missing, ctypes.byref(handle)),
+        lambda: lib.c.mx_device_count(b"moon", ctypes.byref(count)),
+    ):
+        with pytest.raises(Failed, match=r"gpu|kind of device 'moon'") as caught:
+            lib.check(call())
+        assert caught.value.status == 9
+        # The kind is known without any call before: what is missing is the driver, or the device.
+        assert "no backend" not in str(caught.value)
+    recording, training, scope = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_uint64()
+    states = []
+    for flags in (None, (1, 0), (0, 1)):
+        if flags:
+            lib.check(lib.c.mx_record_begin(*flags, ctypes.byref(scope)))
+        lib.check(lib.c.mx_record_state(ctypes.byref(recording), ctypes.byref(training)))
+        states.append((recording.value, training.value))
+        if flags:
+            lib.check(lib.c.mx_record_end(scope))
+    assert states == [(0, 0), (1, 0), (0, 1)]
 
 
 def test_the_profiler_records_operators_and_events_of_the_program(lib: Library, tmp_path: Path) -> None:
@@ -538,6 +573,8 @@ def test_networks_for_any_size_are_run_at_any_size(shared: Library, tmp_path: Pa
     symbol, params = net.export(tmp_path / "net")
     graph = ctypes.c_uint64()
     shared.check(shared.c.mx_graph_load(symbol.encode(), params.encode(), ctypes.byref(graph)))
+    (described,) = json.loads(shared.text("mx_graph_describe", graph))
+    assert (described["shape"][1:], described["dtype"], described["dynamic_axes"]) == ([4], "float32", [0])
     for n in (1, 5, 2, 9):
         x = numpy.linspace(-1, 1, 4 * n, dtype="float32").reshape(n, 4)
         given = shared.array(x)

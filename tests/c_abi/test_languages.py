@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -42,14 +43,14 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, onp.ndarray
     return path, scores
 
 
-def c_program(folder: Path) -> list[str]:
-    program, place = folder / "digits", library().parent
+def c_program(folder: Path, name: str = "digits") -> list[str]:
+    program, place = folder / name, library().parent
     options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{HEADER}"]
     run(
         [
             tool("gcc"),
             *options,
-            str(EXAMPLES / "c" / "digits.c"),
+            str(EXAMPLES / "c" / f"{name}.c"),
             f"-L{place}",
             "-lmxnet",
             f"-Wl,-rpath,{place}",
@@ -130,6 +131,31 @@ def test_multiplies_in_place_and_predicts_what_python_does(
     assert "handles left: 0" in printed.splitlines()
     scores = mx.npx.load(str(result))["scores"].asnumpy()
     assert scores.tobytes() == expected.tobytes()
+
+
+def test_the_profilers_example_writes_a_trace_of_operators_and_of_a_graph(tmp_path: Path) -> None:
+    net = mx.gluon.nn.Dense(3, activation="tanh", in_units=4)
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    net(mx.np.zeros((2, 4)))
+    symbol, params = net.export(tmp_path / "net")
+    trace = tmp_path / "trace.json"
+    printed = run([*c_program(tmp_path, "profile"), str(trace), str(symbol), str(params), "2", "4"])
+    assert "handles left: 0" in printed.splitlines()
+    events = json.loads(trace.read_text())["traceEvents"]
+    products = [event for event in events if (event["name"], event.get("cat")) == ("matmul", "operator")]
+    assert [event["args"]["scope"] for event in products] == ["layer:"] * 3
+    assert products[0]["args"]["outputs"] == [{"shape": [64, 64], "dtype": "float32"}]
+    assert [event["args"]["value"] for event in events if event["name"] == "steps"] == [1, 2, 3]
+    spans = [event for event in events if event["name"] == "step"]
+    assert len(spans) == 3
+    for span, product in zip(spans, products, strict=True):
+        assert span["ts"] <= product["ts"] <= span["ts"] + span["dur"]
+    assert [event["args"]["outputs"] for event in events if event["name"] == "fully_connected"] == [
+        [{"shape": [2, 3], "dtype": "float32"}]
+    ]
+    counts = {line.split()[0]: line.split()[1] for line in printed.splitlines() if len(line.split()) > 1}
+    assert (counts["matmul"], counts["add"], counts["fully_connected"]) == ("3", "3", "1")
 
 
 def test_the_header_compiles_as_cxx(tmp_path: Path) -> None:

@@ -234,7 +234,7 @@
 /*
  The version of the ABI that this header describes. It is incremented by additions; functions and fields are never removed.
  */
-#define MX_ABI_VERSION 1
+#define MX_ABI_VERSION 2
 
 /*
  Description of a failure. Set `size` to `sizeof(mx_error)`: later versions append fields.
@@ -542,6 +542,14 @@ int32_t mx_record_begin(int32_t is_recording,
 int32_t mx_record_end(mx_handle scope);
 
 /*
+ Says whether calls of this thread are recorded, and whether it is in training mode (1 or 0).
+
+ # Safety
+ `is_recording` and `is_training` are null or variables.
+ */
+int32_t mx_record_state(int32_t *is_recording, int32_t *is_training);
+
+/*
  Makes the array a variable with a gradient of zeros. `grad_req` is "write", "add" or "null"; a null pointer means "write".
 
  # Safety
@@ -603,6 +611,19 @@ int32_t mx_graph_load(const char *symbol_file,
  `num_arguments` is null or points to a number.
  */
 int32_t mx_graph_num_arguments(mx_handle graph, size_t *num_arguments);
+
+/*
+ Describes the arrays that a graph takes, as JSON: `[{"shape", "dtype", "dynamic_axes"}]`. Axes listed in `dynamic_axes` may have any length; their
+ sizes in `shape` are an example. Sets `len_bytes` to the required length including the terminating zero byte. Writes the text if `capacity` is at
+ least that.
+
+ # Safety
+ `description` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
+ */
+int32_t mx_graph_describe(mx_handle graph,
+                          char *description,
+                          size_t capacity,
+                          size_t *len_bytes);
 
 /*
  Runs a graph on `len` arrays. The results are new arrays. Several threads may run the graph at the same time.
@@ -797,6 +818,33 @@ int32_t mx_profiler_counter(const char *domain, const char *name, int64_t value)
  `domain`, `name` and `reach` are null or strings.
  */
 int32_t mx_profiler_marker(const char *domain, const char *name, const char *reach);
+
+/*
+ The features of this build and of the processor as JSON: `[{"name", "is_enabled"}]`. Sets `len_bytes` to the required length including the
+ terminating zero byte. Writes the text if `capacity` is at least that.
+
+ # Safety
+ `features` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
+ */
+int32_t mx_features(char *features,
+                    size_t capacity,
+                    size_t *len_bytes);
+
+/*
+ The number of devices of a kind: "cpu", "gpu", or one that a module added.
+
+ # Safety
+ `kind` is null or a string; `count` is null or points to a variable.
+ */
+int32_t mx_device_count(const char *kind, size_t *count);
+
+/*
+ Free memory and all memory of a device such as "gpu(0)", in bytes.
+
+ # Safety
+ `device` is null or a string; `free_bytes` and `total_bytes` are null or variables.
+ */
+int32_t mx_device_memory(const char *device, size_t *free_bytes, size_t *total_bytes);
 
 #ifdef __cplusplus
 }  // extern "C"

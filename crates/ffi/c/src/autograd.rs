@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use std::thread;
 
 use mxnet::core::autograd::{self as tape, GradReq, Retain};
-use mxnet::core::mode::Scope;
+use mxnet::core::mode::{self, Scope};
 use mxnet::core::{Array, Error, Result};
 
 use crate::array::give_array;
@@ -56,6 +56,27 @@ pub extern "C" fn mx_record_end(scope: mx_handle) -> i32 {
                 "",
                 "a scope inside this one is open: end that first",
             )),
+        }
+    })
+}
+
+/// Says whether calls of this thread are recorded, and whether it is in training mode (1 or 0).
+///
+/// # Safety
+/// `is_recording` and `is_training` are null or variables.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_record_state(is_recording: *mut i32, is_training: *mut i32) -> i32 {
+    guard("mx_record_state", || {
+        check_out(is_recording, "is_recording")?;
+        check_out(is_training, "is_training")?;
+        // SAFETY: as the caller promises.
+        unsafe {
+            give(
+                is_recording,
+                i32::from(mode::is_recording()),
+                "is_recording",
+            )?;
+            give(is_training, i32::from(mode::is_training()), "is_training")
         }
     })
 }

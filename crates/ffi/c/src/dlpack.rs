@@ -37,7 +37,6 @@ pub unsafe extern "C" fn mx_array_from_dlpack(managed: *mut c_void, out: *mut mx
         let device = place.map(dlpack::device).transpose()?;
         let device = device.filter(|device| device.kind() == DeviceKind::Gpu);
         if let Some(device) = device {
-            mxnet::cuda::register()?;
             mxnet::tensor::backend_of(device)?;
         }
         // SAFETY: as the caller promises.

@@ -4,7 +4,9 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use mxnet::Graph;
+use serde_json::{Value as Json, json};
 
+use crate::array::give_text;
 use crate::foreign::{check_out, give, list, text};
 use crate::handles::{self, Object, mx_handle};
 use crate::invoke::{mx_outputs, put, room};
@@ -50,6 +52,35 @@ pub unsafe extern "C" fn mx_graph_num_arguments(
         let found = handles::graph(graph)?.arguments().len();
         // SAFETY: as the caller promises.
         unsafe { give(num_arguments, found, "num_arguments") }
+    })
+}
+
+/// Describes the arrays that a graph takes, as JSON: `[{"shape", "dtype", "dynamic_axes"}]`. Axes listed in `dynamic_axes` may have any length; their
+/// sizes in `shape` are an example. Sets `len_bytes` to the required length including the terminating zero byte. Writes the text if `capacity` is at
+/// least that.
+///
+/// # Safety
+/// `description` is null or valid for `capacity` bytes; `len_bytes` is null or points to a variable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mx_graph_describe(
+    graph: mx_handle,
+    description: *mut c_char,
+    capacity: usize,
+    len_bytes: *mut usize,
+) -> i32 {
+    guard("mx_graph_describe", || {
+        let graph = handles::graph(graph)?;
+        let one = |(at, (shape, dtype)): (usize, (Vec<usize>, mxnet::DType))| json!({"shape": shape, "dtype": dtype.name(), "dynamic_axes": graph.dynamic_axes(at)});
+        let all: Vec<Json> = graph.arguments().into_iter().enumerate().map(one).collect();
+        // SAFETY: as the caller promises.
+        unsafe {
+            give_text(
+                &Json::from(all).to_string(),
+                description,
+                capacity,
+                len_bytes,
+            )
+        }
     })
 }
 

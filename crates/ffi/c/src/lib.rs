@@ -17,5 +17,6 @@ pub mod graph;
 pub mod handles;
 pub mod invoke;
 pub mod profiler;
+pub mod runtime;
 pub mod settings;
 pub mod status;

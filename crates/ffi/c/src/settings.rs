@@ -16,7 +16,7 @@ use crate::invoke::find;
 use crate::status::guard;
 
 /// The version of the ABI that this header describes. It is incremented by additions; functions and fields are never removed.
-pub const MX_ABI_VERSION: u32 = 1;
+pub const MX_ABI_VERSION: u32 = 2;
 
 const VERSION: &CStr =
     match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {

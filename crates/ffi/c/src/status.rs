@@ -125,6 +125,11 @@ fn remember(mut error: Error) -> i32 {
 
 /// Runs the body of an ABI function; errors and panics become a status.
 pub fn guard(function: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
+    let body = || {
+        // There is no initialisation, so every call makes the kinds of devices known. The driver is loaded when a device is first used.
+        mxnet::cuda::register()?;
+        body()
+    };
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MX_OK,
         Ok(Err(error)) => remember(error.in_op(function)),

@@ -10,7 +10,7 @@ fn the_header_is_what_the_sources_say() {
     let mut builder = cbindgen::Builder::new().with_config(config);
     for name in [
         "status", "handles", "array", "dlpack", "invoke", "autograd", "graph", "files", "settings",
-        "profiler",
+        "profiler", "runtime",
     ] {
         builder = builder.with_src(root.join(format!("src/{name}.rs")));
     }
