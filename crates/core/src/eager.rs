@@ -15,7 +15,7 @@ use crate::context::{CallCx, KernelCx, ViewCx, with_own_positions};
 use crate::error::{Error, Result, Tuple};
 use crate::interrupt::BESIDE_NS;
 use crate::invoke::{Call, dispatch};
-use crate::launch::{Kernel, Pool, cost_ns, launch, own_copy};
+use crate::launch::{Kernel, Pool, caught, cost_ns, launch, own_copy};
 use crate::opdef::{Beyond, Cpu, EagerBody, Inferred, Known, OpDef, Rng, Viewed};
 use crate::plan::{self, Launch, OutputPlan, Plan};
 use crate::read::read_all;
@@ -56,7 +56,7 @@ pub(crate) fn run_into(call: &Call, outputs: &mut Outputs) -> Result<()> {
 /// Executes a call of an operator that has no kernel.
 fn run_body(call: &Call) -> Result<Outputs> {
     let watch = profiler::watch_body(call);
-    let result = run_body_unwatched(call);
+    let result = caught(call.op.name, || run_body_unwatched(call));
     if let (Some(watch), Ok(outputs)) = (watch, &result) {
         watch.ran(call, outputs);
     }
@@ -66,16 +66,20 @@ fn run_body(call: &Call) -> Result<Outputs> {
 fn run_body_unwatched(call: &Call) -> Result<Outputs> {
     let is_shared = |x: &&Array| x.tensor().storage().is_shared_while_held();
     if !call.op.positions.is_empty()
+        && matches!(call.op.cpu, Cpu::Composite(_))
         && call.inputs.iter().flatten().any(is_shared)
-        && let Some(outputs) = run_with_own_positions(call)?
+        && let Some(outputs) = composite_with_own_positions(call)?
     {
         return Ok(outputs);
     }
     run_body_on(call)
 }
 
-/// As [`run_body`], if positions of the call are in memory that code outside the library can write to: with copies of them.
-fn run_with_own_positions(call: &Call) -> Result<Option<Outputs>> {
+/// A composite with copies of its positions, if code outside the library can write to them: its operations then see the same positions. `None`: there is
+/// nothing to copy.
+///
+/// Each operation also copies positions of its own if it must, so memory that another thread exports after this look does no harm.
+fn composite_with_own_positions(call: &Call) -> Result<Option<Outputs>> {
     let tensors: SmallVec<[Option<&Tensor>; 8]> =
         call.inputs.iter().map(|x| x.map(Array::tensor)).collect();
     let copy = |x: &Tensor| {
@@ -84,13 +88,11 @@ fn run_with_own_positions(call: &Call) -> Result<Option<Outputs>> {
         own_copy(held.tensor(), &Pool)
     };
     with_own_positions(call.op, &tensors, copy, |own| {
-        let own: SmallVec<[Option<Array>; 4]> = (own.iter())
-            .map(|x| x.clone().map(Array::from_tensor))
-            .collect();
+        let own = arrays_of(own);
         let inputs: SmallVec<[Option<&Array>; 8]> = (own.iter().zip(call.inputs))
             .map(|(own, &given)| match given {
-                // The operations of a composite record themselves, so they must see the caller's array. Each of them copies its own positions.
-                Some(x) if x.entry().is_some() && matches!(call.op.cpu, Cpu::Composite(_)) => given,
+                // The operations record themselves, so they must see the caller's array.
+                Some(x) if x.entry().is_some() => given,
                 _ => own.as_ref().or(given),
             })
             .collect();
@@ -99,6 +101,36 @@ fn run_with_own_positions(call: &Call) -> Result<Option<Outputs>> {
             ..*call
         })
     })
+}
+
+fn arrays_of(tensors: &[Option<Tensor>]) -> SmallVec<[Option<Array>; 4]> {
+    let array = |x: &Option<Tensor>| x.clone().map(Array::from_tensor);
+    tensors.iter().map(array).collect()
+}
+
+/// The results of a body, which reads its inputs on the host.
+///
+/// Whether code outside the library can write to positions is looked at while they are held: an export waits for who holds them.
+fn results_of_body(cx: &CallCx, body: EagerBody) -> Result<Outputs> {
+    // Let go of before the outputs are written, which may be inputs.
+    let _held = read_all(cx.inputs.iter().copied().flatten())?;
+    let tensors: SmallVec<[Option<&Tensor>; 4]> =
+        cx.inputs.iter().map(|x| x.map(Array::tensor)).collect();
+    let copy = |x: &Tensor| own_copy(x, &Pool);
+    let done = with_own_positions(cx.op, &tensors, copy, |own| {
+        let own = arrays_of(own);
+        let inputs: SmallVec<[Option<&Array>; 4]> = (own.iter().zip(cx.inputs))
+            .map(|(own, &given)| own.as_ref().or(given))
+            .collect();
+        body(&CallCx {
+            inputs: &inputs,
+            ..*cx
+        })
+    })?;
+    match done {
+        Some(results) => Ok(results),
+        None => body(cx),
+    }
 }
 
 fn run_body_on(call: &Call) -> Result<Outputs> {
@@ -116,11 +148,7 @@ fn run_body_on(call: &Call) -> Result<Outputs> {
             let cost = cost_ns(&call.cx(), 0);
             let results = match cost > BESIDE_NS {
                 true => computed_beside(call, body, cost)?,
-                false => {
-                    // Let go of before the outputs are written, which may be inputs.
-                    let _held = read_all(call.inputs.iter().copied().flatten())?;
-                    body(&call.cx())?
-                }
+                false => results_of_body(&call.cx(), body)?,
             };
             into_outs(call, results)
         }
@@ -141,8 +169,7 @@ fn computed_beside(call: &Call, body: EagerBody, cost_ns: u64) -> Result<Outputs
     let (attrs, training) = (call.attrs.clone(), call.cx().training);
     interrupt::run_beside(cost_ns, move || {
         let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
-        let _held = read_all(refs.iter().copied().flatten())?;
-        body(&CallCx {
+        let cx = CallCx {
             op,
             inputs: &refs,
             args: Args {
@@ -151,7 +178,8 @@ fn computed_beside(call: &Call, body: EagerBody, cost_ns: u64) -> Result<Outputs
             },
             training,
             outs: &[],
-        })
+        };
+        results_of_body(&cx, body)
     })?
 }
 
@@ -620,8 +648,17 @@ fn with_rounded_numbers(call: &Call) -> Result<Outputs> {
     })
 }
 
-/// Plans an operator with shape inference.
+/// Plans an operator with shape inference. A panic of its rules becomes an error.
 fn inferred(
+    call: &Call,
+    kernel: fn(&KernelCx) -> Result<()>,
+    device: Device,
+    runs_on: Device,
+) -> Result<Plan> {
+    caught(call.op.name, || by_rules(call, kernel, device, runs_on))
+}
+
+fn by_rules(
     call: &Call,
     kernel: fn(&KernelCx) -> Result<()>,
     device: Device,
@@ -722,4 +759,60 @@ fn copied(x: &Array) -> Result<Array> {
     };
     let _paused = mode::Scope::enter(false, mode::is_training());
     crate::invoke::only(call.op, mode::in_body(|| dispatch(&call))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mxnet_engine::{Access, Op, Resource, engine};
+
+    use super::*;
+    use crate::Param;
+
+    /// 1 if the body sees memory that code outside the library can write to.
+    static SEES_SHARED: OpDef = OpDef {
+        name: "sees_shared",
+        params: &[Param::array("at")],
+        cpu: Cpu::Eager(
+            |cx| {
+                let is_shared = cx.input(0).tensor().storage().is_shared();
+                cx.done(Array::from_slice(&[i64::from(is_shared)], &[1])?)
+            },
+            Known::FromValues,
+        ),
+        positions: &[0],
+        ..OpDef::DEFAULT
+    };
+
+    #[test]
+    fn positions_exported_while_a_body_waits_for_them_are_copied() -> Result<()> {
+        let at = Array::from_slice(&[0_i64; 4], &[4])?;
+        let storage = at.tensor().storage().clone();
+        let uses: [(Arc<dyn Resource>, Access); 1] = [(storage.clone(), Access::Write)];
+        // A write that is still running when the call begins, and an export right after it.
+        engine().push(Op {
+            name: "export",
+            run: Box::new(move || {
+                std::thread::sleep(Duration::from_millis(100));
+                storage.mark_shared();
+                Ok(())
+            }),
+            uses: uses.into_iter().collect(),
+            priority: 0,
+            cost_ns: u64::MAX,
+            bytes: 0,
+            origin: None,
+        });
+        let found = run(&Call {
+            op: &SEES_SHARED,
+            inputs: &[Some(&at)],
+            attrs: &Attrs::none(),
+            outs: &[],
+            dtype: None,
+        })?;
+        assert_eq!(found[0].to_vec::<i64>()?, [0]);
+        assert!(at.tensor().storage().is_shared());
+        Ok(())
+    }
 }

@@ -188,7 +188,7 @@ fn catch_out_of_memory(op: &'static str, run: impl FnOnce() -> Result<()>) -> Re
 /// # Errors
 /// What `run` reports; [`Error::Memory`] if it panics for lack of memory, [`Error::Internal`] if it panics otherwise.
 #[inline]
-pub fn caught(name: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+pub fn caught<R>(name: &'static str, run: impl FnOnce() -> Result<R>) -> Result<R> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result,
         Err(panic) => Err(Error::from_panic(name, panic)),

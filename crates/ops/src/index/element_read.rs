@@ -29,7 +29,7 @@ pub(super) fn is_open(x: &Array, y: &Array) -> bool {
 }
 
 /// A copy of an index array or mask that code outside the library can write to, because its elements are read more than once: when they are checked
-/// and when they are used. `None`: nobody else can write to it.
+/// and when they are used. `None`: nobody else can write to it, unless it is exported before the caller holds it, so the caller looks again then.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
@@ -234,12 +234,15 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
         let Some(_hold) = engine().try_hold(vars[0], Access::Read, bytes) else {
             return Ok(false);
         };
+        if std::ptr::eq(vars[0], vars[1]) && index.tensor().storage().is_shared_while_held() {
+            return Ok(false);
+        }
         gather()
     } else {
         let Some(guard) = engine().try_acquire(&vars, &[], bytes) else {
             return Ok(false);
         };
-        if guard.poison().is_some() {
+        if guard.poison().is_some() || index.tensor().storage().is_shared_while_held() {
             return Ok(false);
         }
         gather()
@@ -348,6 +351,9 @@ pub(super) fn masked(x: &Array, mask: &Array) -> Result<Option<Array>> {
     let private = private_copy(mask)?;
     let mask = private.as_ref().unwrap_or(mask);
     let held = read_all([mask, x])?;
+    if mask.tensor().storage().is_shared_while_held() {
+        return Ok(None);
+    }
     let (n, size) = (x.len(), x.dtype().size());
     let bytes = mask.tensor().data_ptr();
     // SAFETY: the mask is dense, and `held` grants the read.

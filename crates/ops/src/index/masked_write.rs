@@ -61,10 +61,10 @@ fn written(
     let (mut chosen, mut taken) = (SmallBuffer::new(), SmallBuffer::new());
     let mut reads: [&Var; 2] = [chooser.tensor().storage().var(); 2];
     let mut num_reads = 0;
-    let chosen = match chosen.copy(chooser) {
+    let copied = chosen.copy(chooser);
+    let is_copied = copied.is_some();
+    let chosen = match copied {
         Some(copied) => copied,
-        // Code outside the library can change the positions between the check and the write.
-        None if chooser.tensor().storage().is_shared_while_held() => return false,
         None => {
             num_reads = 1;
             chooser.tensor().data_ptr()
@@ -115,7 +115,9 @@ fn written(
     let Some(guard) = engine().try_acquire(&reads[..num_reads], &writes, work) else {
         return false;
     };
-    if guard.poison().is_some() {
+    // Code outside the library could change positions between the check and the write.
+    let may_change = !is_copied && chooser.tensor().storage().is_shared_while_held();
+    if guard.poison().is_some() || may_change {
         return false;
     }
     write()
