@@ -314,6 +314,28 @@ def test_damaged_graphs_are_refused_or_run(build, tmp_path):
     assert outcomes["refused"] > 200
 
 
+OTHER_KINDS = [None, True, 7, "x", [1, 2], {"float": 0.5}, {"floats": [0.5]}, {"dtype": "int8"}, {"index": []}]
+
+
+@pytest.mark.parametrize("build", [convolutional, recurrent, several])
+def test_attributes_of_another_kind_are_refused_or_run(build, tmp_path):
+    _, x, files = exported(build, tmp_path)
+    whole, arrays = json.loads(Path(files[0]).read_text()), load_arrays(files[1])
+    refused = 0
+    for i, node in enumerate(whole["nodes"]):
+        for name in node["attrs"]:
+            for other in OTHER_KINDS:
+                damaged = json.loads(json.dumps(whole))
+                damaged["nodes"][i]["attrs"][name] = other
+                try:
+                    Graph(json.dumps(damaged), arrays, "damaged")(x)
+                except mx.error.InternalError:
+                    pytest.fail(f"{node['op']}, {name}: {other}")
+                except (FileFormatError, ValueError, TypeError):
+                    refused += 1
+    assert refused > 20
+
+
 def test_other_arrays_in_the_file_are_refused_or_passed_over(tmp_path):
     _, x, files = exported(convolutional, tmp_path)
     arrays = load_arrays(files[1])

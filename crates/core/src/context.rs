@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs, Param, ParamKind};
 use crate::cpu;
-use crate::error::{Error, OperandFacts, Result};
+use crate::error::{Error, OperandFacts, Result, Tuple};
 use crate::opdef::{Inferred, OpDef, OutSpec, one, one_of};
 use crate::{Array, Outputs};
 
@@ -139,6 +139,22 @@ impl<'a> CallCx<'a> {
             x.check_writable(self.op.name, &format!("`{name}`"))
                 .map_err(|error| error.with_operands(|| facts.clone()))
         })
+    }
+
+    /// Checks that array argument `i` has this shape, if it was given.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] that names the argument.
+    pub fn check_shape(&self, i: usize, expected: &[usize]) -> Result<()> {
+        match self.opt(i).map(Array::shape) {
+            Some(found) if found != expected => {
+                let facts = self.facts_of(|k| k == i);
+                let name = facts.first().map_or("", |fact| &fact.name);
+                let (found, expected) = (Tuple(found), Tuple(expected));
+                Err(self.shape_error(format!("`{name}` has shape {found}, must have {expected}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The operands for error messages.

@@ -39,7 +39,7 @@ pub fn value_to_json(value: &Value) -> String {
 /// Parses the text that [`to_json`] wrote.
 ///
 /// # Errors
-/// [`Error::Value`] for other text, attributes that `op` does not have, and required attributes that are missing.
+/// [`Error::Value`] for other text, attributes that `op` does not have, values of another kind, and required attributes that are missing.
 pub fn from_json(op: &OpDef, text: &str) -> Result<Attrs> {
     let wrong = |problem: String| Error::value("attributes", format!("`{}`: {problem}", op.name));
     let parsed = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
@@ -49,12 +49,14 @@ pub fn from_json(op: &OpDef, text: &str) -> Result<Attrs> {
     let mut attrs = Attrs::none();
     for param in op.params.iter().filter(|param| param.is_attribute()) {
         attrs.push(match entries.remove(param.name) {
-            Some(json) => read(param, &json).ok_or_else(|| {
-                wrong(format!(
-                    "{json} is not a value of attribute `{}`",
-                    param.name
-                ))
-            })?,
+            Some(json) => read(param, &json)
+                .filter(|value| takes(param, value))
+                .ok_or_else(|| {
+                    wrong(format!(
+                        "{json} is not a value of attribute `{}`",
+                        param.name
+                    ))
+                })?,
             None if param.default == Default::Required => {
                 return Err(wrong(format!("attribute `{}` is missing", param.name)));
             }
@@ -141,6 +143,43 @@ fn read(param: &Param, json: &Json) -> Option<Value> {
     })
 }
 
+/// Whether operators can read a value of the parameter, by the accessors of [`crate::args::Args`].
+fn takes(param: &Param, value: &Value) -> bool {
+    use ParamKind as Kind;
+    match value {
+        Value::None => {
+            param.nullable
+                || param.default == Default::None
+                || !matches!(param.kind, Kind::Int | Kind::Float | Kind::Index)
+        }
+        Value::Bool(_) => matches!(param.kind, Kind::Bool | Kind::Scalar),
+        Value::Int(_) => matches!(
+            param.kind,
+            Kind::Int
+                | Kind::Float
+                | Kind::FloatOrWord(_)
+                | Kind::Scalar
+                | Kind::Ints
+                | Kind::Sections
+                | Kind::AxesOfEach
+        ),
+        Value::Float(_) => {
+            matches!(
+                param.kind,
+                Kind::Float | Kind::FloatOrWord(_) | Kind::Scalar
+            )
+        }
+        Value::Scalar(_) => param.kind == Kind::Scalar,
+        Value::Ints(_) => matches!(param.kind, Kind::Ints | Kind::Sections | Kind::AxesOfEach),
+        Value::Floats(_) => param.kind == Kind::Floats,
+        Value::Str(_) => matches!(param.kind, Kind::Str | Kind::Words),
+        Value::Word(_) => matches!(param.kind, Kind::Choice(_) | Kind::FloatOrWord(_)),
+        Value::DType(_) => param.kind == Kind::DType,
+        Value::Device(_) => param.kind == Kind::Device,
+        Value::Index(_) => param.kind == Kind::Index,
+    }
+}
+
 /// Words must be choices of the parameter; the result refers to the `'static` word.
 fn read_text(param: &Param, text: &str) -> Option<Value> {
     match param.kind {
@@ -148,6 +187,8 @@ fn read_text(param: &Param, text: &str) -> Option<Value> {
             .iter()
             .find(|word| **word == text)
             .map(|x| Value::Word(x)),
+        // The default of such a parameter is a name.
+        ParamKind::DType => DType::from_name(text).map(Value::DType),
         _ => Some(Value::Str(Arc::from(text))),
     }
 }

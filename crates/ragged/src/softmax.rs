@@ -79,7 +79,10 @@ pub static RAGGED_SOFTMAX_GRADIENT: OpDef = OpDef {
         Param::bool("log", false),
     ],
     doc: "Gradient of `ragged_softmax`, or of `ragged_log_softmax` if `log`, given its result `y` and the cotangent `dy`.",
-    infer: |cx| cx.same_as(0),
+    infer: |cx| {
+        cx.check_shape(1, cx.shape(0))?;
+        cx.same_as(0)
+    },
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
         let dtype = operand::compute(out.dtype());

@@ -563,8 +563,10 @@ fn matmul(cx: &CallCx) -> Result<Outputs> {
             false => error(cx.op.name, lhs, fault, Some(b.num_rows())),
         }
     })?;
+    // Stored elements of a matrix without rows or columns are the only fault that has no position.
     let made = made.ok_or_else(|| {
-        mxnet_core::Error::internal(cx.op.name, "the product asked for no memory")
+        let problem = "a matrix without rows or columns has stored elements";
+        mxnet_core::Error::index(cx.op.name, problem)
     })?;
     Ok(SmallVec::from_iter([
         made.data.astype(dtype)?,

@@ -336,7 +336,7 @@ impl<'a> Plan<'a> {
         let indexed = apply(x.layout(), key, &layouts)?;
         let size = x.dtype().size() as isize;
         let Some(advanced) = &indexed.advanced else {
-            return Err(Error::internal("gather", "the key has no index arrays"));
+            return Err(Error::index(cx.op.name, "the key has no index arrays"));
         };
         if advanced.indices.len() != indices.len() {
             let problem = format!(
@@ -344,7 +344,7 @@ impl<'a> Plan<'a> {
                 advanced.indices.len(),
                 indices.len()
             );
-            return Err(Error::internal("gather", problem));
+            return Err(Error::index(cx.op.name, problem));
         }
         let view = &indexed.view;
         let whole: usize = advanced.shape.iter().product();

@@ -237,6 +237,9 @@ fn check(cx: &CallCx) -> Result<()> {
             cx.shape_error("queries (..., l, d) need keys (..., s, d) and values (..., s, e)")
         );
     }
+    for i in 0..3 {
+        operand::float_of(cx, i)?;
+    }
     let scores: Dims = q_lead.iter().copied().chain([q[0], k[0]]).collect();
     match cx.opt(3) {
         Some(mask) if !broadcasts(mask.shape(), &scores) => {

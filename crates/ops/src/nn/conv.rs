@@ -285,6 +285,7 @@ pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
         let shape = target(cx);
         let case = Case::of(cx, &shape, cx.shape(1))?;
         case.expect(cx, "dy", 0)?;
+        cx.check_shape(2, &[case.conv.in_channels])?;
         one(shape)
     },
     cpu: Cpu::Kernel(|cx| {

@@ -123,7 +123,12 @@ pub static CROSS_ENTROPY_GRADIENT: OpDef = OpDef {
         Param::optional("ignore", ParamKind::Int),
     ],
     doc: "Gradient of `sparse_cross_entropy` with respect to `data`, given its log-sum-exp and the loss's cotangent.",
-    infer: |cx| cx.same_as(0),
+    infer: |cx| {
+        let rows = rows_of(cx, 0, 1)?;
+        cx.check_shape(2, &rows)?;
+        cx.check_shape(3, &rows)?;
+        cx.same_as(0)
+    },
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
         let dtype = operand::compute(out.dtype());

@@ -49,7 +49,7 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
         ("id_index", cx.int("id_index").max(0), 1),
     ];
     for (name, first, count) in places {
-        if first < 0 || first + count > k as i64 {
+        if first < 0 || first.saturating_add(count) > k as i64 {
             return Err(cx.value_error(format!(
                 "`{name}` is {first}, but {count} elements from there on exceed the {k} elements of a box"
             )));

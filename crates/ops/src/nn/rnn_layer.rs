@@ -42,7 +42,7 @@ pub static RNN_LAYER: OpDef = OpDef {
     doc: "Result, last hidden and last cell state of one recurrent layer in one direction, and what its gradient needs. Steps behind the `lengths` of sequences \
           keep the states; their results are 0.",
     infer: |cx| {
-        let g = geometry(&cx.args, cx.shape(0), cx.shape(2), DType::F32);
+        let g = checked(cx)?;
         let Types::Promote { accepts, lift, out } = Types::REAL_FLOAT else {
             return Err(Error::internal(cx.op.name, "a type rule of another kind"));
         };
@@ -120,6 +120,12 @@ pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
     ],
     doc: "Gradients of `rnn_layer` with respect to its arrays.",
     infer: |cx| {
+        let g = checked(cx)?;
+        let (sequence, state) = ([g.time, g.batch, g.hidden], [g.batch, g.hidden]);
+        for (i, expected) in [(8, &sequence[..]), (10, &sequence), (11, &state), (12, &state)] {
+            cx.check_shape(i, expected)?;
+        }
+        cx.check_shape(9, &[kernel::workspace_bytes(&g) / 4])?;
         let cells = cx.opt(6).map_or(Dims::from_slice(&[0, 0]), |c| Dims::from_slice(c.shape()));
         let dtype = cx.dtype_of(8);
         let given = (0..6).map(|i| (Dims::from_slice(cx.shape(i)), dtype));
@@ -173,6 +179,31 @@ fn geometry(args: &Args, data: &[usize], wh: &[usize], dtype: DType) -> Rnn {
         batch: data[1],
         input: data[2],
         hidden: wh[1],
+    }
+}
+
+/// The geometry of a call whose operands have the shapes that the kernels rely on.
+fn checked(cx: &CallCx) -> Result<Rnn> {
+    let (&[time, batch, input], &[rows, hidden]) = (cx.shape(0), cx.shape(2)) else {
+        return Err(cx.shape_error("`data` must have 3 axes and `wh` 2"));
+    };
+    let g = geometry(&cx.args, &[time, batch, input], &[rows, hidden], DType::F32);
+    let rows = g.cell.gates() * hidden;
+    let expected: [&[usize]; 7] = [
+        &[rows, input],
+        &[rows, hidden],
+        &[rows],
+        &[rows],
+        &[batch, hidden],
+        &[batch, hidden],
+        &[batch],
+    ];
+    for (i, shape) in expected.into_iter().enumerate() {
+        cx.check_shape(i + 1, shape)?;
+    }
+    match g.cell == Cell::Lstm && cx.opt(6).is_none() {
+        true => Err(cx.value_error("an LSTM needs `c0`")),
+        false => Ok(g),
     }
 }
 

@@ -342,7 +342,12 @@ pub static ROW_NORM_GRADIENT: OpDef = OpDef {
     doc: "Gradients of `row_norm` with respect to x, gamma and beta.",
     infer: |cx| {
         let dtype = operand::float_of(cx, 0)?;
-        let needed = geometry(&cx.args, cx.input(0).len(), dtype).parameters();
+        let g = geometry(&cx.args, cx.input(0).len(), dtype);
+        let needed = g.parameters();
+        cx.check_shape(1, cx.shape(0))?;
+        cx.check_shape(2, &[needed])?;
+        cx.check_shape(3, &[g.rows])?;
+        cx.check_shape(4, &[g.rows])?;
         let parameters = (Dims::from_slice(&[needed]), operand::compute(dtype));
         cx.many([
             (Dims::from_slice(cx.shape(0)), dtype),

@@ -132,7 +132,11 @@ pub static SOFTMAX_GRADIENT: OpDef = OpDef {
         Param::bool("log", false),
     ],
     doc: "Gradient of `softmax`, or of `log_softmax` if `log`, given its result `y` and the cotangent `dy`.",
-    infer: |cx| cx.same_as(0),
+    infer: |cx| {
+        cx.check_shape(1, cx.shape(0))?;
+        check_lengths(cx, 2, cx.axis("axis", 0)?)?;
+        cx.same_as(0)
+    },
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
         let kind = if cx.bool("log") {
@@ -254,6 +258,34 @@ pub(crate) fn softmax(x: &Array, axis: i64) -> Result<Array> {
     only(&SOFTMAX, invoke_with(&SOFTMAX, &[Some(x), None], &attrs)?)
 }
 
+/// Checks that argument `i`, if it was given, has a length for each row along `axis`.
+fn check_lengths(cx: &CallCx, i: usize, axis: usize) -> Result<()> {
+    let Some(length) = cx.opt(i) else {
+        return Ok(());
+    };
+    let rows: Dims = cx
+        .shape(0)
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != axis)
+        .map(|(_, &n)| n)
+        .collect();
+    if length.shape() != rows.as_slice() {
+        return Err(cx.shape_error(format!(
+            "`length` has shape {}, needs {}: the shape of the data without axis {axis}",
+            Tuple(length.shape()),
+            Tuple(&rows)
+        )));
+    }
+    if !length.dtype().is_integer() {
+        return Err(cx.dtype_error(format!(
+            "`length` is {}, needs integers",
+            length.dtype().name()
+        )));
+    }
+    Ok(())
+}
+
 fn shape_and_dtype(cx: &CallCx) -> Result<Inferred> {
     let axis = cx.axis("axis", 0)?;
     let mut dtype = operand::float_of(cx, 0)?;
@@ -281,28 +313,7 @@ fn shape_and_dtype(cx: &CallCx) -> Result<Inferred> {
                 .value_error("a `length` is given, but `use_length` is False")
                 .with_hint("pass use_length=True"));
         }
-        (Some(length), true) => {
-            let rows: Dims = cx
-                .shape(0)
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| *i != axis)
-                .map(|(_, &n)| n)
-                .collect();
-            if length.shape() != rows.as_slice() {
-                return Err(cx.shape_error(format!(
-                    "`length` has shape {}, needs {}: the shape of the data without axis {axis}",
-                    Tuple(length.shape()),
-                    Tuple(&rows)
-                )));
-            }
-            if !length.dtype().is_integer() {
-                return Err(cx.dtype_error(format!(
-                    "`length` is {}, needs integers",
-                    length.dtype().name()
-                )));
-            }
-        }
+        (Some(_), true) => check_lengths(cx, 1, axis)?,
         (None, false) => {}
     }
     one_of(Dims::from_slice(cx.shape(0)), dtype)

@@ -190,6 +190,8 @@ fn rows<'a>(cx: &CallCx<'a>, i: usize) -> Result<&'a [usize]> {
     if !cx.dtype_of(2).is_integer() {
         return Err(cx.dtype_error("`dilation` must be integers"));
     }
+    operand::float_of(cx, 0)?;
+    operand::float_of(cx, 1)?;
     Ok(shape)
 }
 

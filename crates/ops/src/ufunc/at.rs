@@ -47,10 +47,8 @@ fn apply(cx: &KernelCx) -> Result<()> {
     let (a, positions) = (cx.input(0), cx.input(1));
     let name = cx.str("function");
     let Some(Cpu::Map(rows)) = registry::find(name).map(|op| op.cpu) else {
-        return Err(Error::internal(
-            cx.op.name,
-            format!("`{name}` is no elementwise function"),
-        ));
+        let problem = format!("`{name}` is no elementwise function");
+        return Err(Error::value(cx.op.name, problem));
     };
     let dtype = cx.dtype("dtype").unwrap_or(a.dtype());
     let compute = cpu::row_elem(rows, dtype);
@@ -63,10 +61,8 @@ fn apply(cx: &KernelCx) -> Result<()> {
         && rows.in_elems.iter().all(Option::is_none)
         && rows.supports(elem(compute));
     if !fits {
-        return Err(Error::internal(
-            cx.op.name,
-            format!("operands do not fit `{name}`"),
-        ));
+        let problem = format!("operands do not fit `{name}`");
+        return Err(Error::value(cx.op.name, problem));
     }
     let n = positions.len();
     let list = read(positions);
