@@ -80,6 +80,7 @@ STEPS = {
     "elements repeated by an array": "np.repeat(x, k % 2)",
     "a pseudo-inverse": "np.linalg.pinv(m)",
     "a choice by weights": "np.random.choice(2_000_000, 9, replace=False, p=p)",
+    "decoding an image": "mx.image.imdecode(picture)",
 }
 
 
@@ -93,6 +94,9 @@ def test_signals_are_handled_several_times_in_a_call(name, tmp_path):
         many, wide = np.concatenate([k, k, k, k]), np.ones((4000, 5000))
         p = np.full((2_000_000,), 5e-7, dtype="float64")
         values, nested = [1.0] * 2_000_000, [[1.0] * 1000] * 2000
+        if "picture" in {STEPS[name]!r}:
+            pixels = rng.integers(0, 256, (2000, 1500, 3), dtype="uint8")
+            picture = mx.image._imencode(pixels, 95, ".jpg")
         if "load" in {STEPS[name]!r}:
             npx.save("b", {{"x": large, "y": large}})
         mx.waitall()

@@ -130,6 +130,10 @@ OTHERS = (
     "np.median(x, axis=1)",
     "npx.topk(v, k=1000)",
     "npx.convolution(image, weight, kernel=(3, 3), num_filter=64)",
+    "mx.image.imdecode(picture)",
+    "mx.image._imencode(pixels, 95, '.jpg')",
+    "mx.image._imencode(pixels, 3, '.png')",
+    "mx.image.imresize(np.array(pixels), 6000, 6000, 2)",
     "mx.sparse.csr_array(x * b)",
     "mx.sparse.csr_array((v[:9_000_000], (k[:9_000_000], k[:9_000_000])))",
     "csr @ csr",
@@ -192,7 +196,9 @@ def files(folder: str) -> dict[str, Any]:
             y = (np.exp(x) * np.sin(x)).sum()
         y.backward()
 
+    pixels = rng.integers(0, 256, (3000, 3000, 3), dtype="uint8")
     return {
+        "pixels": pixels, "picture": mx.image._imencode(pixels, 95, ".jpg"),
         "mx": mx, "npx": mx.npx, "pickle": pickle, "copy": copy, "gradient": gradient,
         "one": np.array(rng.integers(0, 3, LONG)), "rows": np.array(rng.integers(0, 3, SIDE)),
         "many": np.array(rng.integers(0, LONG, LONG)), "numbers": [1.5] * 5_000_000,

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use mxnet::core::{Array, Error, Result};
+use mxnet::core::{Array, Error, Result, interrupt};
 use mxnet::engine::engine;
 use mxnet::image::{self, Channels, Format, Interpolation, Normalization, Order, Pixels, Step};
 use mxnet::tensor::DType;
@@ -51,6 +51,20 @@ fn interpolation(op: &'static str, number: i64) -> Result<Interpolation> {
     })
 }
 
+/// Time to decode a byte of a file, estimated high: a small file may hold a large image.
+const NS_PER_FILE_BYTE: u64 = 320;
+
+/// Time to encode or resize an element.
+const NS_PER_ELEMENT: u64 = 20;
+
+/// The result of `work`, computed beside this thread if it takes long, so that signals are noticed meanwhile.
+fn interruptibly<R: Send + 'static>(
+    cost_ns: u64,
+    work: impl FnOnce() -> Result<R> + Send + 'static,
+) -> Result<R> {
+    interrupt::run_beside(cost_ns, work)?
+}
+
 fn array_of(pixels: &Pixels) -> Result<Array> {
     let shape = [pixels.height(), pixels.width(), pixels.channels()];
     Array::from_slice(pixels.data(), &shape)
@@ -81,8 +95,12 @@ pub fn image_decode(
     let op = if op == "imread" { "imread" } else { "imdecode" };
     let order = if to_rgb { Order::Rgb } else { Order::Bgr };
     let decoded = without_gil(py, || {
-        let found = image::decode(&bytes, channels(op, flag)?, order);
-        array_of(&found.map_err(|error| fault(op, &error))?)
+        let channels = channels(op, flag)?;
+        let bytes = bytes.to_vec();
+        interruptibly(NS_PER_FILE_BYTE * bytes.len() as u64, move || {
+            let found = image::decode(&bytes, channels, order);
+            array_of(&found.map_err(|error| fault(op, &error))?)
+        })
     });
     PyArray::wrap(py, decoded.map_err(|error| raise(py, error))?)
 }
@@ -103,7 +121,9 @@ pub fn image_encode<'py>(
     };
     let file = without_gil(py, || {
         let pixels = pixels_of(op, &array)?;
-        image::encode(&pixels, format).map_err(|error| fault(op, &error))
+        interruptibly(NS_PER_ELEMENT * array.len() as u64, move || {
+            image::encode(&pixels, format).map_err(|error| fault(op, &error))
+        })
     });
     let file = file.map_err(|error| raise(py, error))?;
     crate::interop::bytes_of(py, &file)
@@ -121,9 +141,15 @@ pub fn image_resize(
     let op = "imresize";
     let array = image.get().array(py).detach();
     let resized = without_gil(py, || {
-        let pixels = pixels_of(op, &array)?;
-        let found = image::resize(&pixels, height, width, interpolation(op, interp)?);
-        array_of(&found.map_err(|error| fault(op, &error))?)
+        let (pixels, interpolation) = (pixels_of(op, &array)?, interpolation(op, interp)?);
+        let result_len = height
+            .saturating_mul(width)
+            .saturating_mul(pixels.channels());
+        let len = array.len().saturating_add(result_len) as u64;
+        interruptibly(len.saturating_mul(NS_PER_ELEMENT), move || {
+            let found = image::resize(&pixels, height, width, interpolation);
+            array_of(&found.map_err(|error| fault(op, &error))?)
+        })
     });
     PyArray::wrap(py, resized.map_err(|error| raise(py, error))?)
 }
