@@ -1,5 +1,6 @@
 //! Images: decoding, encoding, resizing, and batches on the engine's threads. The GIL is released meanwhile.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use mxnet::core::{Array, Error, Result, interrupt};
@@ -51,6 +52,21 @@ fn interpolation(op: &'static str, number: i64) -> Result<Interpolation> {
     })
 }
 
+/// Calls a decoder on a file of `len` bytes. Some damaged files make it panic, which becomes an error too.
+fn decoded<R>(
+    op: &'static str,
+    len: usize,
+    decode: impl FnOnce() -> image::Result<R>,
+) -> Result<R> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(found) => found.map_err(|error| fault(op, &error)),
+        Err(_) => Err(Error::io(
+            op,
+            format!("the image of {len} bytes is damaged: its decoder failed"),
+        )),
+    }
+}
+
 /// Time to decode a byte of a file, estimated high: a small file may hold a large image.
 const NS_PER_FILE_BYTE: u64 = 320;
 
@@ -94,15 +110,16 @@ pub fn image_decode(
 ) -> PyResult<Py<PyArray>> {
     let op = if op == "imread" { "imread" } else { "imdecode" };
     let order = if to_rgb { Order::Rgb } else { Order::Bgr };
-    let decoded = without_gil(py, || {
+    let image = without_gil(py, || {
         let channels = channels(op, flag)?;
         let bytes = bytes.to_vec();
         interruptibly(NS_PER_FILE_BYTE * bytes.len() as u64, move || {
-            let found = image::decode(&bytes, channels, order);
-            array_of(&found.map_err(|error| fault(op, &error))?)
+            array_of(&decoded(op, bytes.len(), || {
+                image::decode(&bytes, channels, order)
+            })?)
         })
     });
-    PyArray::wrap(py, decoded.map_err(|error| raise(py, error))?)
+    PyArray::wrap(py, image.map_err(|error| raise(py, error))?)
 }
 
 /// Encodes an image: `.jpg` with a quality from 1 to 100, `.png` with a compression level from 0 to 9.
@@ -223,9 +240,10 @@ fn batch(
         .map(|steps| steps.iter().map(|given| step(op, given)).collect())
         .collect::<Result<_>>()?;
     let images = in_parallel(files.len(), |i| {
-        image::prepare(&files[i], channels, &steps[i])
-            .map_err(|error| fault(op, &error))
-            .map_err(|error| in_image(error, i))
+        decoded(op, files[i].len(), || {
+            image::prepare(&files[i], channels, &steps[i])
+        })
+        .map_err(|error| in_image(error, i))
     })?;
     let shape = |image: &Pixels| [image.channels(), image.height(), image.width()];
     let first = shape(&images[0]);
