@@ -10,7 +10,7 @@ from probing import ENTRIES, Maker, names, op
 from processes import run
 
 # Their kernels read each position once, so they need no copy.
-READ_ONCE = {"csr_matmul_dense"}
+READ_ONCE = {"csr_matmul_dense", "csr_transposed_matmul_dense"}
 POSITIONS = names(lambda entry: entry["positions"])
 BEYOND = {"int32": 2**30, "int64": 2**40}
 
