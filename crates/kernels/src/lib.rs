@@ -25,6 +25,7 @@ pub mod sequence;
 pub mod sort;
 pub mod update;
 
+mod lanes;
 mod panels;
 mod real;
 #[cfg(test)]

@@ -81,21 +81,22 @@ impl<T> Shared<T> {
     }
 }
 
-/// Number of accumulators in a reduction: two AVX-512 registers of f32, four of f64.
-pub(crate) const LANES: usize = 32;
+/// Terms summed in lanes before they are added to a total, which bounds the error of long rows.
+pub(crate) const CHUNK: usize = 4096;
 
-/// Sum of the lanes, pairwise.
-#[inline(always)]
-pub(crate) fn fold_lanes<T: Real>(mut lanes: [T; LANES]) -> T {
-    let mut width = LANES / 2;
-    while width > 0 {
-        for l in 0..width {
-            lanes[l] += lanes[l + width];
+/// A sum over `$i` below `$n`, of which `$next` is `$sum` with the next term: chunks in lanes of `T`, the total in f64.
+macro_rules! sum_in_lanes {
+    ($n:expr, |$sum:ident, $i:ident| $next:expr) => {{
+        let (mut total, mut start, n) = (0.0, 0, $n);
+        while start < n {
+            let end = (start + $crate::real::CHUNK).min(n);
+            total += $crate::lanes::in_lanes!(32; T::ZERO, |a, b| a + b; $i in start, end, |$sum| $next).to_f64();
+            start = end;
         }
-        width /= 2;
-    }
-    lanes[0]
+        total
+    }};
 }
+pub(crate) use sum_in_lanes;
 
 per_isa! {
     /// Sum of a dense row.
@@ -107,25 +108,8 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn sum_row_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
-    // SAFETY: guaranteed by the caller.
-    let x = unsafe { std::slice::from_raw_parts(x, n) };
-    let mut total = T::ZERO;
-    // Chunks of 4096 bound the error of the lanes' running sums.
-    for x in x.chunks(4096) {
-        let mut lanes = [T::ZERO; LANES];
-        let blocks = x.chunks_exact(LANES);
-        let rest = blocks.remainder();
-        for x in blocks {
-            for l in 0..LANES {
-                lanes[l] += x[l];
-            }
-        }
-        for (l, &x) in rest.iter().enumerate() {
-            lanes[l] += x;
-        }
-        total += fold_lanes(lanes);
-    }
-    total
+    // SAFETY: i < n.
+    T::from_f64(sum_in_lanes!(n, |sum, i| unsafe { sum + *x.add(i) }))
 }
 
 /// ReLU with the operator's semantics: NaN gives NaN, -0.0 gives 0.0.

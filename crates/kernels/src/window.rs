@@ -4,6 +4,7 @@
 //! `i + dilation * (j - before)`, with one dilation per head; rows outside of the sequence count as 0.
 
 use crate::Threads;
+use crate::lanes::in_lanes;
 use crate::real::{Real, Shared, with_real};
 
 /// Sizes of the operands and of the windows.
@@ -163,23 +164,10 @@ crate::real::per_isa! {
 
 #[inline(always)]
 unsafe fn dot_body<T: Real, const FMA: bool>(x: *const T, y: *const T, n: usize) -> T {
-    // SAFETY: guaranteed by the caller.
-    let (x, y) = unsafe {
-        (
-            std::slice::from_raw_parts(x, n),
-            std::slice::from_raw_parts(y, n),
-        )
-    };
-    let mut lanes = [T::ZERO; crate::real::LANES];
-    let blocks = x
-        .chunks(crate::real::LANES)
-        .zip(y.chunks(crate::real::LANES));
-    for (x, y) in blocks {
-        for (lane, (&x, &y)) in lanes.iter_mut().zip(x.iter().zip(y)) {
-            *lane = x.fma::<FMA>(y, *lane);
-        }
+    // SAFETY: i < n.
+    unsafe {
+        in_lanes!(32; T::ZERO, |a, b| a + b; i in 0, n, |sum| (*x.add(i)).fma::<FMA>(*y.add(i), sum))
     }
-    crate::real::fold_lanes(lanes)
 }
 
 crate::real::per_isa! {

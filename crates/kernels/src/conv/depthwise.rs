@@ -1,6 +1,7 @@
 //! Depthwise convolution (one input channel per group) over two spatial axes: loops over a zero-padded plane.
 
 use super::{Conv, run};
+use crate::lanes::in_lanes;
 use crate::real::{Real, Shared, per_isa};
 use crate::scratch;
 
@@ -365,11 +366,7 @@ unsafe fn dot_planes_body<T: Real, const FMA: bool>(
             }
         }
     }
-    sums.map(|sums| {
-        let mut wide = [T::ZERO; crate::real::LANES];
-        wide[..LANES].copy_from_slice(&sums);
-        crate::real::fold_lanes(wide)
-    })
+    sums.map(|sums| in_lanes!(16; T::ZERO, |a, b| a + b; i in 0, LANES, |sum| sum + sums[i]))
 }
 
 /// Partial sums of one dot product.

@@ -157,9 +157,7 @@ unsafe fn by_rows<T: Scalar>(v: &MatVec<T>) {
 mod rows {
     use super::Scalar;
     use crate::isa::{Isa, isa};
-
-    /// Partial sums of a dot product.
-    const LANES: usize = 64;
+    use crate::lanes::in_lanes;
 
     macro_rules! per_level {
         ($(#[$doc:meta])* unsafe fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:ident) => {
@@ -222,32 +220,9 @@ mod rows {
 
     #[inline(always)]
     unsafe fn dot_body<T: Scalar>(a: *const T, b: *const T, n: usize) -> T {
-        // SAFETY: guaranteed by the caller.
-        let (a, b) = unsafe {
-            (
-                std::slice::from_raw_parts(a, n),
-                std::slice::from_raw_parts(b, n),
-            )
-        };
-        let mut lanes = [T::from_real(0.0); LANES];
-        let (a_blocks, b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-        let (a_rest, b_rest) = (a_blocks.remainder(), b_blocks.remainder());
-        for (a, b) in a_blocks.zip(b_blocks) {
-            for l in 0..LANES {
-                lanes[l] = lanes[l] + a[l] * b[l];
-            }
-        }
-        for (l, (&a, &b)) in a_rest.iter().zip(b_rest).enumerate() {
-            lanes[l] = lanes[l] + a * b;
-        }
-        let mut width = LANES / 2;
-        while width > 0 {
-            for l in 0..width {
-                lanes[l] = lanes[l] + lanes[l + width];
-            }
-            width /= 2;
-        }
-        lanes[0]
+        let zero = T::from_real(0.0);
+        // SAFETY: i < n.
+        in_lanes!(64; zero, |a, b| a + b; i in 0, n, |sum| unsafe { sum + *a.add(i) * *b.add(i) })
     }
 
     /// Partial sums of each of four dot products: four AVX-512 registers, eight AVX2 registers.

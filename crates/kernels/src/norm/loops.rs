@@ -1,9 +1,6 @@
 //! Loops over dense rows, compiled per instruction set.
 
-use crate::real::{LANES, Real, fold_lanes, per_isa};
-
-/// Elements summed in SIMD lanes before they are added to a total, which bounds the error of long rows.
-const CHUNK: usize = 4096;
+use crate::real::{Real, per_isa, sum_in_lanes};
 
 per_isa! {
     /// Sum of `(x - mean)^2`.
@@ -15,24 +12,11 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn square_deviation_body<T: Real, const FMA: bool>(x: *const T, n: usize, mean: T) -> f64 {
-    // SAFETY: guaranteed by the caller.
-    let x = unsafe { std::slice::from_raw_parts(x, n) };
-    let mut total = 0.0;
-    for x in x.chunks(CHUNK) {
-        let mut lanes = [T::ZERO; LANES];
-        let blocks = x.chunks_exact(LANES);
-        for (l, &x) in blocks.remainder().iter().enumerate() {
-            lanes[l] = (x - mean) * (x - mean);
-        }
-        for x in blocks {
-            for l in 0..LANES {
-                let d = x[l] - mean;
-                lanes[l] = d.fma::<FMA>(d, lanes[l]);
-            }
-        }
-        total += fold_lanes(lanes).to_f64();
-    }
-    total
+    // SAFETY: i < n.
+    sum_in_lanes!(n, |sum, i| {
+        let deviation = unsafe { *x.add(i) } - mean;
+        deviation.fma::<FMA>(deviation, sum)
+    })
 }
 
 per_isa! {
@@ -98,45 +82,20 @@ unsafe fn moments_body<T: Real, const FMA: bool>(
     n: usize,
     mean: T,
 ) -> [f64; 2] {
-    let mut totals = [0.0; 2];
-    let mut start = 0;
-    while start < n {
-        let end = (start + CHUNK).min(n);
-        let (mut first, mut second) = ([T::ZERO; LANES], [T::ZERO; LANES]);
-        let mut add = |i: usize, l: usize, weighted: bool| {
-            // SAFETY: i < n.
-            let (x, dy) = unsafe {
-                (
-                    *x.add(i),
-                    if weighted {
-                        *dy.add(i) * *weight.add(i)
-                    } else {
-                        *dy.add(i)
-                    },
-                )
-            };
-            first[l] += dy;
-            second[l] = dy.fma::<FMA>(x - mean, second[l]);
-        };
-        let weighted = !weight.is_null();
-        let mut i = start;
-        if weighted {
-            while i + LANES <= end {
-                (0..LANES).for_each(|l| add(i + l, l, true));
-                i += LANES;
-            }
-        } else {
-            while i + LANES <= end {
-                (0..LANES).for_each(|l| add(i + l, l, false));
-                i += LANES;
-            }
+    // SAFETY: i < n, and `weight` is read only if it is not null.
+    unsafe {
+        if weight.is_null() {
+            return [
+                sum_in_lanes!(n, |sum, i| sum + *dy.add(i)),
+                sum_in_lanes!(n, |sum, i| (*dy.add(i)).fma::<FMA>(*x.add(i) - mean, sum)),
+            ];
         }
-        (i..end).for_each(|j| add(j, j - i, weighted));
-        totals[0] += fold_lanes(first).to_f64();
-        totals[1] += fold_lanes(second).to_f64();
-        start = end;
+        [
+            sum_in_lanes!(n, |sum, i| (*dy.add(i)).fma::<FMA>(*weight.add(i), sum)),
+            sum_in_lanes!(n, |sum, i| (*dy.add(i) * *weight.add(i))
+                .fma::<FMA>(*x.add(i) - mean, sum)),
+        ]
     }
-    totals
 }
 
 per_isa! {

@@ -6,6 +6,7 @@ use super::kernel::{Fold, Lane, Load, Max, Min, by_isa, fold_row, load_of, truth
 use super::number::{Bit, Cx, Number};
 use super::plan::{Axes, Axis, Walk, count, join, normalise, offsets, split};
 use super::{Source, Target};
+use crate::lanes::in_lanes;
 use crate::{Elem, Threads};
 
 /// Which extreme to look for.
@@ -20,7 +21,7 @@ pub enum Extreme {
 /// Bytes of one block of a row, and of one row of columns.
 const BLOCK_BYTES: usize = 8 * 1024;
 /// Rows with at most this many values are searched one value at a time.
-const SCALAR_LEN: usize = 16;
+const SCALAR_LEN: usize = 7;
 /// Columns searched together.
 const COLUMNS: usize = 256;
 /// Elements of one segment of a long row.
@@ -53,7 +54,7 @@ where
         + Fold<u64>,
     O: Fold<f32> + Fold<f64> + Fold<Cx<f32>> + Fold<Cx<f64>>,
 {
-    fn of<A: Stepped, O: Fold<A>>() -> Kernel {
+    fn of<A: Lane, O: Fold<A>>() -> Kernel {
         Kernel {
             row: row::<A, O>,
             columns: columns::<A, O>,
@@ -99,97 +100,18 @@ macro_rules! first {
             }
             start += BLOCK;
         }
-        $x[start..].iter().position(|&$v| $holds).map(|i| start + i)
+        let end = $x.len().min(start + BLOCK);
+        let first = in_lanes!(32; u32::MAX, |a, b| a.min(b); i in start, end, |first| {
+            // SAFETY: as above.
+            let $v = unsafe { *$x.get_unchecked(i) };
+            first.min(if $holds { (i - start) as u32 } else { u32::MAX })
+        });
+        (first != u32::MAX).then_some(start + first as usize)
     }};
 }
 
-/// Types whose extremum and its position are found in one pass: each lane stores its best value and the step at which it was found.
-trait Stepped: Lane {
-    /// Position and value of the best element. `None` if another loop must be used: too few or more than [`STEPS`] steps of values, or a NaN.
-    fn best<O: Fold<Self>>(x: &[Self]) -> Option<(usize, Self)>;
-}
-
-/// Maximum number of steps of a lane (the counter is narrow); longer rows are searched in chunks.
-const STEPS: usize = 32;
-
-macro_rules! stepped {
-    ($($t:ty, $step:ty, $lanes:literal);*) => { $(impl Stepped for $t {
-        #[inline(always)]
-        #[allow(clippy::needless_range_loop, reason = "lanes of several arrays by one number")]
-        fn best<O: Fold<Self>>(x: &[Self]) -> Option<(usize, Self)> {
-            const LANES: usize = $lanes;
-            if x.len() < 2 * LANES || x.len() > STEPS * LANES {
-                return None;
-            }
-            let mut best = [x[0]; LANES];
-            best.copy_from_slice(&x[..LANES]);
-            let mut steps = [0 as $step; LANES];
-            let mut is_nan = [0 as $step; LANES];
-            for l in 0..LANES {
-                is_nan[l] |= <$step>::from(best[l].is_nan());
-            }
-            let full = x.len() / LANES;
-            for step in 1..full {
-                let values = &x[step * LANES..][..LANES];
-                // New arrays per step: a selection written back to its source becomes a masked store, and the loads of the next step would wait for
-                // it.
-                let (mut better, mut at, mut nans) = (best, steps, is_nan);
-                for l in 0..LANES {
-                    let is_better = O::is_better(best[l], values[l]);
-                    better[l] = if is_better { values[l] } else { best[l] };
-                    at[l] = if is_better { step as $step } else { steps[l] };
-                    nans[l] = is_nan[l] | <$step>::from(values[l].is_nan());
-                }
-                (best, steps, is_nan) = (better, at, nans);
-            }
-            // The remaining values, padded with the lanes' own best values, which do not replace themselves.
-            let rest = &x[full * LANES..];
-            let mut last = best;
-            last[..rest.len()].copy_from_slice(rest);
-            let mut any_nan = false;
-            for l in 0..LANES {
-                let better = O::is_better(best[l], last[l]);
-                best[l] = if better { last[l] } else { best[l] };
-                steps[l] = if better { full as $step } else { steps[l] };
-                any_nan |= (is_nan[l] != 0) | last[l].is_nan();
-            }
-            if any_nan {
-                return None;
-            }
-            // The best of all lanes, then the earliest position among those that have it.
-            let mut lanes = best;
-            let mut width = LANES;
-            while width > 1 {
-                width /= 2;
-                for l in 0..width {
-                    lanes[l] = if O::is_better(lanes[l], lanes[l + width]) { lanes[l + width] } else { lanes[l] };
-                }
-            }
-            let extreme = lanes[0];
-            let mut at = u32::MAX;
-            for l in 0..LANES {
-                let position = steps[l] as u32 * LANES as u32 + l as u32;
-                let position = if best[l] == extreme { position } else { u32::MAX };
-                at = if position < at { position } else { at };
-            }
-            Some((at as usize, extreme))
-        }
-    })* };
-}
-stepped!(i8, u8, 256; u8, u8, 256; i16, u16, 128; u16, u16, 128; i32, u32, 64; u32, u32, 64; f32, u32, 64; i64, u64, 32; u64, u64, 32; f64, u64, 32);
-
-macro_rules! not_stepped {
-    ($($t:ty),*) => { $(impl Stepped for $t {
-        #[inline(always)]
-        fn best<O: Fold<Self>>(_: &[Self]) -> Option<(usize, Self)> {
-            None
-        }
-    })* };
-}
-not_stepped!(Bit, Cx<f32>, Cx<f64>);
-
 by_isa! {
-    unsafe fn row [A: Stepped, O: Fold<A>] [A, O] (x: *const u8, n: usize, best: *mut u8, has_best: bool) -> Option<usize> {
+    unsafe fn row [A: Lane, O: Fold<A>] [A, O] (x: *const u8, n: usize, best: *mut u8, has_best: bool) -> Option<usize> {
         // SAFETY: the caller gives `n` values and room for one.
         let (x, best) = unsafe { (std::slice::from_raw_parts(x.cast::<A>(), n), &mut *best.cast::<A>()) };
         if n <= SCALAR_LEN {
@@ -202,19 +124,12 @@ by_isa! {
             }
             return at;
         }
-        if let Some((at, extreme)) = A::best::<O>(x) {
-            let is_best = !has_best || replaces::<A, O>(*best, extreme);
-            if is_best {
-                *best = extreme;
-            }
-            return is_best.then_some(at);
-        }
         let extreme = fold_row::<A, O>(x);
         if has_best && !replaces::<A, O>(*best, extreme) {
             return None;
         }
         *best = extreme;
-        if extreme.is_nan() { first!(x, |v| v.is_nan()) } else { first!(x, |v| v == extreme) }
+        first!(x, |v| (v == extreme) | (extreme.is_nan() & v.is_nan()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::number::{Bit, Cx, Number, with_elem};
 use crate::Elem;
+use crate::lanes::in_lanes;
 
 /// Defines an `unsafe fn` whose body is compiled once per instruction set; each call selects with `isa()`.
 ///
@@ -40,33 +41,52 @@ macro_rules! by_isa {
 }
 pub(crate) use by_isa;
 
-/// An accumulator type with the number of independent lanes of a fold: 256 bytes, four of the widest registers.
+/// An accumulator type whose rows are folded in independent lanes: 256 bytes, four of the widest registers.
 pub(crate) trait Lane: Number {
-    type Lanes: AsMut<[Self]>;
-    fn lanes(value: Self) -> Self::Lanes;
+    /// Folds a row, in an order that depends on its length only.
+    fn fold<S: Copy, O: Fold<Self>, P: Prepare<S, Self>>(row: &[S]) -> Self;
+    /// The fold of a row by [`Fold::apply_numbers`]; `None` if an element is NaN.
+    fn fold_numbers<O: Fold<Self>>(row: &[Self]) -> Option<Self>;
 }
 
 macro_rules! lanes {
-    ($($t:ty, $n:literal);*) => { $(impl Lane for $t {
-        type Lanes = [$t; $n];
+    ($($t:ty, $n:tt $half:tt $mask:ty);* $(;)?) => { $(impl Lane for $t {
         #[inline(always)]
-        fn lanes(value: Self) -> Self::Lanes { [value; $n] }
+        fn fold<S: Copy, O: Fold<Self>, P: Prepare<S, Self>>(row: &[S]) -> Self {
+            let (x, n) = (row.as_ptr(), row.len());
+            // SAFETY: `i` is below the length.
+            in_lanes!($n; O::neutral(), |a, b| O::apply(a, b); i in 0, n, |lane| O::apply(lane, P::of(unsafe { *x.add(i) })))
+        }
+        #[inline(always)]
+        fn fold_numbers<O: Fold<Self>>(row: &[Self]) -> Option<Self> {
+            let (x, n) = (row.as_ptr(), row.len());
+            // SAFETY: `i` is below the length.
+            let nans = in_lanes!($n; 0, |a, b| a | b; i in 0, n, |found| found | <$mask>::from(unsafe { *x.add(i) }.is_nan()));
+            if nans != 0 {
+                return None;
+            }
+            // Half the lanes: LLVM does not vectorise the halving of more lanes of a selection.
+            // SAFETY: as above.
+            Some(in_lanes!($half; O::neutral(), |a, b| O::apply_numbers(a, b); i in 0, n, |lane| O::apply_numbers(lane, unsafe { *x.add(i) })))
+        }
     })* };
 }
-// C128 has 16 lanes, I8 and U8 have 256.
-lanes!(Bit, 256; i8, 256; u8, 256; i16, 128; u16, 128; i32, 64; u32, 64; f32, 64; i64, 32; u64, 32; f64, 32; Cx<f32>, 32; Cx<f64>, 16);
+lanes!(
+    Bit, 256 128 u8; i8, 256 128 u8; u8, 256 128 u8; i16, 128 64 u16; u16, 128 64 u16; i32, 64 32 u32; u32, 64 32 u32; f32, 64 32 u32;
+    i64, 32 16 u64; u64, 32 16 u64; f64, 32 16 u64; Cx<f32>, 32 16 u64; Cx<f64>, 16 16 u64;
+);
 
 /// An associative operator with its neutral element.
 pub(crate) trait Fold<A>: Copy + 'static {
     fn neutral() -> A;
     fn apply(a: A, b: A) -> A;
-    /// For operators that select an operand: whether `b` replaces `a`; neither is NaN.
+    /// Whether rows are folded by `apply_numbers`. A NaN result is then the first NaN of the row.
+    const LOOKS_FOR_NAN: bool = false;
+    /// `apply` of operands that are not NaN: a single instruction for floats, where `apply` takes four.
     #[inline(always)]
-    fn is_better(_a: A, _b: A) -> bool {
-        false
+    fn apply_numbers(a: A, b: A) -> A {
+        Self::apply(a, b)
     }
-    /// Whether a NaN result must be the first NaN of the row, which lanes alone cannot determine.
-    const FIRST_NAN: bool = false;
 }
 
 #[derive(Clone, Copy)]
@@ -107,7 +127,7 @@ sum_prod!(
 // NaN propagates: a NaN accumulator compares false with everything, and a new NaN replaces it. For complex numbers the first NaN must remain, so a
 // new NaN replaces only an accumulator that is not NaN.
 impl<A: Number> Fold<A> for Min {
-    const FIRST_NAN: bool = A::IS_COMPLEX;
+    const LOOKS_FOR_NAN: bool = true;
     #[inline(always)]
     fn neutral() -> A {
         A::TOP
@@ -121,12 +141,12 @@ impl<A: Number> Fold<A> for Min {
         }
     }
     #[inline(always)]
-    fn is_better(a: A, b: A) -> bool {
-        b < a
+    fn apply_numbers(a: A, b: A) -> A {
+        if b < a { b } else { a }
     }
 }
 impl<A: Number> Fold<A> for Max {
-    const FIRST_NAN: bool = A::IS_COMPLEX;
+    const LOOKS_FOR_NAN: bool = true;
     #[inline(always)]
     fn neutral() -> A {
         A::BOTTOM
@@ -140,8 +160,8 @@ impl<A: Number> Fold<A> for Max {
         }
     }
     #[inline(always)]
-    fn is_better(a: A, b: A) -> bool {
-        b > a
+    fn apply_numbers(a: A, b: A) -> A {
+        if b > a { b } else { a }
     }
 }
 
@@ -232,14 +252,19 @@ by_isa! {
     }
 }
 
-/// Folds a row in lanes, in a fixed order: the result depends only on the length, not on the instruction set.
+/// Rows up to this length are folded one by one.
+const FEW: usize = 8;
+
+/// Folds a row, in an order that depends on its length only, not on the instruction set.
 #[inline(always)]
 pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
-    let value = fold_row_of::<A, A, O, Itself>(x);
-    if O::FIRST_NAN && value.is_nan() {
-        return x.iter().copied().find(|v| v.is_nan()).unwrap_or(value);
+    if !O::LOOKS_FOR_NAN || x.len() < FEW {
+        return fold_row_of::<A, A, O, Itself>(x);
     }
-    value
+    match A::fold_numbers::<O>(x) {
+        Some(value) => value,
+        None => (x.iter().copied().find(|v| v.is_nan())).unwrap_or(O::neutral()),
+    }
 }
 
 /// The unchanged value.
@@ -252,43 +277,12 @@ impl<A> Prepare<A, A> for Itself {
     }
 }
 
-#[allow(
-    clippy::needless_range_loop,
-    reason = "an iterator's functions that are compiled apart lack the instruction set of the loop"
-)]
 #[inline(always)]
 fn fold_row_of<S: Copy, A: Lane, O: Fold<A>, P: Prepare<S, A>>(x: &[S]) -> A {
-    if x.len() < 16 {
-        return x.iter().fold(O::neutral(), |a, &b| O::apply(a, P::of(b)));
+    match x.len() < FEW {
+        true => x.iter().fold(O::neutral(), |a, &b| O::apply(a, P::of(b))),
+        false => A::fold::<S, O, P>(x),
     }
-    let mut lanes = A::lanes(O::neutral());
-    let lanes = lanes.as_mut();
-    let full = x.len() / lanes.len() * lanes.len();
-    for at in (0..full).step_by(lanes.len()) {
-        let chunk = &x[at..at + lanes.len()];
-        for i in 0..lanes.len() {
-            lanes[i] = O::apply(lanes[i], P::of(chunk[i]));
-        }
-    }
-    // The remaining values are padded with neutral elements and folded into all lanes at once; one by one they would dominate the time of a short
-    // row.
-    let rest = &x[full..];
-    let mut last = A::lanes(O::neutral());
-    let last = last.as_mut();
-    for i in 0..rest.len() {
-        last[i] = P::of(rest[i]);
-    }
-    for i in 0..lanes.len() {
-        lanes[i] = O::apply(lanes[i], last[i]);
-    }
-    let mut width = lanes.len();
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            lanes[i] = O::apply(lanes[i], lanes[i + width]);
-        }
-    }
-    lanes[0]
 }
 
 by_isa! {

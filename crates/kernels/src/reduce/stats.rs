@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use super::kernel::{Lane, Load, Max, by_isa, fold_row, load_of, store_of};
 use super::plan::{Axes, Axis, Walk, count, normalise, offsets, split};
 use super::{Source, Target};
+use crate::lanes::in_lanes;
 use crate::{Elem, Threads};
 
 /// Outputs and options of [`moments`].
@@ -416,51 +417,44 @@ real!(f32, u32, 23, 127, 12_582_912.0f32, -87.0f32, 0.693_359_4f32, -2.121_944_4
 real!(f64, u64, 52, 1023, 6_755_399_441_055_744.0f64, -708.0f64, 0.693_147_180_369_123_8f64, 1.908_214_929_270_587_7e-10f64,
       6_227_020_800.0 479_001_600.0 39_916_800.0 3_628_800.0 362_880.0 40_320.0 5040.0 720.0 120.0 24.0 6.0 2.0 1.0 1.0);
 
+/// Sum of `$term` for `$i` below `$n`, in f64.
+macro_rules! sum {
+    ($i:ident < $n:expr => $term:expr) => {
+        in_lanes!(32; A::ZERO, |a, b| a + b; $i in 0, $n, |sum| sum + $term).to_f64()
+    };
+}
+
 by_isa! {
     unsafe fn centre [A: StatFloat] [A] (x: *const u8, n: usize) -> State {
-        // SAFETY: the caller gives `n` values.
-        let x = unsafe { std::slice::from_raw_parts(x.cast::<A>(), n) };
-        let about = |pivot: A| {
-            // The pivot is rounded; the mean of the deviations corrects for that.
-            let shift = sum(x, |v| v - pivot) / n as f64;
-            let squares = sum(x, |v| (v - pivot) * (v - pivot));
-            (pivot, shift, squares - shift * shift * n as f64)
-        };
-        let (mut pivot, mut shift, mut spread) = about(A::from_number(sum::<A>(x, |v| v) / n as f64));
-        if spread.is_nan() && shift.is_finite() {
-            // With a very large mean, the squares of its rounding error have overflowed.
-            (pivot, shift, spread) = about(A::from_number(pivot.to_f64() + shift));
+        let x = x.cast::<A>();
+        // SAFETY: the caller gives `n` values, and `i` is below `n`.
+        unsafe {
+            let (mut pivot, mut again) = (A::from_number(sum!(i < n => *x.add(i)) / n as f64), true);
+            loop {
+                // The pivot is rounded; the mean of the deviations corrects for that.
+                let shift = sum!(i < n => *x.add(i) - pivot) / n as f64;
+                let squares = sum!(i < n => (*x.add(i) - pivot) * (*x.add(i) - pivot));
+                let spread = squares - shift * shift * n as f64;
+                if !(again && spread.is_nan() && shift.is_finite()) {
+                    // NaN stays NaN; squares that overflowed give infinity.
+                    return [n as f64, pivot.to_f64() + shift, if spread < 0.0 { 0.0 } else { spread }];
+                }
+                // With a very large mean, the squares of its rounding error have overflowed.
+                (pivot, again) = (A::from_number(pivot.to_f64() + shift), false);
+            }
         }
-        // NaN stays NaN; squares that overflowed give infinity.
-        [n as f64, pivot.to_f64() + shift, if spread < 0.0 { 0.0 } else { spread }]
     }
 }
 
 by_isa! {
     unsafe fn exponentials [A: StatFloat] [A] (x: *const u8, n: usize) -> State {
         // SAFETY: the caller gives `n` values.
-        let x = unsafe { std::slice::from_raw_parts(x.cast::<A>(), n) };
-        let largest = fold_row::<A, Max>(x);
-        let finite = largest.to_f64().is_finite();
-        [n as f64, largest.to_f64(), if finite { sum(x, |v| A::exp_negative(v - largest)) } else { 1.0 }]
+        let largest = fold_row::<A, Max>(unsafe { std::slice::from_raw_parts(x.cast::<A>(), n) });
+        let (x, is_finite) = (x.cast::<A>(), largest.to_f64().is_finite());
+        // SAFETY: `i` is below `n`.
+        let sum = if is_finite { unsafe { sum!(i < n => A::exp_negative(*x.add(i) - largest)) } } else { 1.0 };
+        [n as f64, largest.to_f64(), sum]
     }
-}
-
-/// Sum of f(x) in the lanes of [`fold_row`], combined in f64.
-#[inline(always)]
-fn sum<A: StatFloat>(x: &[A], f: impl Fn(A) -> A) -> f64 {
-    let mut lanes = A::lanes(A::ZERO);
-    let lanes = lanes.as_mut();
-    let mut chunks = x.chunks_exact(lanes.len());
-    for chunk in &mut chunks {
-        for (lane, &v) in lanes.iter_mut().zip(chunk) {
-            *lane = *lane + f(v);
-        }
-    }
-    for (lane, &v) in lanes.iter_mut().zip(chunks.remainder()) {
-        *lane = *lane + f(v);
-    }
-    lanes.iter().map(|l| l.to_f64()).sum()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Sums, products and extrema of segments.
 
 use super::Segments;
-use crate::real::{LANES, Real, Shared, per_isa, sum_row};
+use crate::lanes::in_lanes;
+use crate::real::{Real, Shared, per_isa, sum_row};
 use crate::reduce::number::Cx;
 use crate::{Elem, Threads};
 
@@ -145,31 +146,21 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn column_body<T: Real, const FMA: bool>(fold: Fold, x: *const T, n: usize) -> T {
-    let start = match fold {
-        // SAFETY: guaranteed by the caller.
-        Fold::Sum => return unsafe { sum_row(x, n) },
-        Fold::Product => T::ONE,
-        Fold::Max => T::NEG_INFINITY,
-        Fold::Min => -T::NEG_INFINITY,
-    };
-    // SAFETY: guaranteed by the caller.
-    let x = unsafe { std::slice::from_raw_parts(x, n) };
-    let mut lanes = [start; LANES];
-    let blocks = x.chunks_exact(LANES);
-    for (lane, &x) in lanes.iter_mut().zip(blocks.remainder()) {
-        *lane = join_real(fold, *lane, x);
-    }
-    for x in blocks {
+    // SAFETY: guaranteed by the caller; i < n.
+    unsafe {
         match fold {
-            Fold::Product => (0..LANES).for_each(|l| lanes[l] *= x[l]),
-            Fold::Max => (0..LANES).for_each(|l| lanes[l] = lanes[l].max_nan(x[l])),
-            _ => (0..LANES).for_each(|l| lanes[l] = join_real(fold, lanes[l], x[l])),
+            Fold::Sum => sum_row(x, n),
+            Fold::Product => {
+                in_lanes!(32; T::ONE, |a, b| a * b; i in 0, n, |product| product * *x.add(i))
+            }
+            Fold::Max => {
+                in_lanes!(32; T::NEG_INFINITY, |a, b| a.max_nan(b); i in 0, n, |max| max.max_nan(*x.add(i)))
+            }
+            Fold::Min => {
+                in_lanes!(32; -T::NEG_INFINITY, |a, b| join_real(fold, a, b); i in 0, n, |min| join_real(fold, min, *x.add(i)))
+            }
         }
     }
-    lanes
-        .into_iter()
-        .reduce(|a, b| join_real(fold, a, b))
-        .unwrap_or(start)
 }
 
 per_isa! {

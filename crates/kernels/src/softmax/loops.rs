@@ -1,35 +1,7 @@
 //! Loops over dense rows, compiled per instruction set.
 
-use crate::real::{LANES, Real, fold_lanes, per_isa};
-
-/// Elements summed in SIMD lanes before they are added to a total.
-const CHUNK: usize = 4096;
-
-/// Defines `$name`: sums `term(i)` in lanes, chunk by chunk, and returns the f64 total.
-macro_rules! lane_sum {
-    ($n:expr, |$i:ident| $term:expr) => {{
-        let mut total = 0.0;
-        let mut start = 0;
-        while start < $n {
-            let end = (start + CHUNK).min($n);
-            let mut lanes = [T::ZERO; LANES];
-            let mut first = start;
-            while first + LANES <= end {
-                for l in 0..LANES {
-                    let $i = first + l;
-                    lanes[l] += $term;
-                }
-                first += LANES;
-            }
-            for $i in first..end {
-                lanes[$i - first] += $term;
-            }
-            total += fold_lanes(lanes).to_f64();
-            start = end;
-        }
-        total
-    }};
-}
+use crate::lanes::in_lanes;
+use crate::real::{Real, per_isa, sum_in_lanes};
 
 per_isa! {
     /// The maximum, ignoring NaN; -inf without elements.
@@ -39,23 +11,16 @@ per_isa! {
     pub(crate) unsafe fn max<T>(x: *const T, n: usize) -> T = max_body
 }
 
+/// The larger one; `a` if `b` is NaN.
+#[inline(always)]
+fn larger<T: Real>(a: T, b: T) -> T {
+    if b > a { b } else { a }
+}
+
 #[inline(always)]
 unsafe fn max_body<T: Real, const FMA: bool>(x: *const T, n: usize) -> T {
-    // SAFETY: guaranteed by the caller.
-    let x = unsafe { std::slice::from_raw_parts(x, n) };
-    let mut lanes = [T::NEG_INFINITY; LANES];
-    let blocks = x.chunks_exact(LANES);
-    for (l, &x) in blocks.remainder().iter().enumerate() {
-        lanes[l] = if x > lanes[l] { x } else { lanes[l] };
-    }
-    for x in blocks {
-        for l in 0..LANES {
-            lanes[l] = if x[l] > lanes[l] { x[l] } else { lanes[l] };
-        }
-    }
-    lanes
-        .into_iter()
-        .fold(T::NEG_INFINITY, |max, x| if x > max { x } else { max })
+    // SAFETY: i < n.
+    in_lanes!(32; T::NEG_INFINITY, |a, b| larger(a, b); i in 0, n, |max| larger(max, unsafe { *x.add(i) }))
 }
 
 per_isa! {
@@ -79,7 +44,7 @@ unsafe fn exp_row_body<T: Real, const FMA: bool>(
         unsafe { *y.add(i) = ((*x.add(i) - max) * scale).exp::<FMA>() }
     }
     // SAFETY: i < n.
-    lane_sum!(n, |i| unsafe { *y.add(i) })
+    sum_in_lanes!(n, |sum, i| unsafe { sum + *y.add(i) })
 }
 
 per_isa! {
@@ -93,7 +58,9 @@ per_isa! {
 #[inline(always)]
 unsafe fn exp_sum_body<T: Real, const FMA: bool>(x: *const T, n: usize, max: T, scale: T) -> f64 {
     // SAFETY: i < n.
-    lane_sum!(n, |i| unsafe { ((*x.add(i) - max) * scale).exp::<FMA>() })
+    sum_in_lanes!(n, |sum, i| unsafe {
+        sum + ((*x.add(i) - max) * scale).exp::<FMA>()
+    })
 }
 
 per_isa! {
@@ -169,7 +136,7 @@ per_isa! {
 #[inline(always)]
 unsafe fn dot_body<T: Real, const FMA: bool>(a: *const T, b: *const T, n: usize) -> f64 {
     // SAFETY: i < n.
-    lane_sum!(n, |i| unsafe { *a.add(i) * *b.add(i) })
+    sum_in_lanes!(n, |sum, i| unsafe { sum + *a.add(i) * *b.add(i) })
 }
 
 per_isa! {
