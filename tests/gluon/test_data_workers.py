@@ -23,6 +23,12 @@ from mxnet.gluon.data import batchify
 KINDS = [{"num_workers": 0}, {"num_workers": 2, "thread_pool": True}, {"num_workers": 1}, {"num_workers": 3}]
 
 
+@pytest.fixture(autouse=True)
+def _importable_main(monkeypatch):
+    """Processes are those of a program that workers can import: pytest-xdist runs tests in one that they cannot."""
+    monkeypatch.setattr("mxnet.gluon.data._process_pool._main_is_importable", lambda: True)
+
+
 def values(loader):
     return [batch.asnumpy().tolist() for batch in loader]
 

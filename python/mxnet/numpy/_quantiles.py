@@ -94,8 +94,9 @@ def median(
     """
     del overwrite_input
     x = asarray(a)
-    result = _op["median"](x, axis, keepdims)
-    _warn_of_nothing(x, axis, result, False)
+    axes = axes_of("median", axis, x.ndim)
+    result = _op["median"](x, axes, keepdims)
+    _warn_of_nothing(x, axes, result, False)
     return deliver("median", result, out)
 
 
@@ -196,10 +197,15 @@ def _quantile(
     else:
         base = x.dtype if discrete else _inexact(x).dtype
         dtype = base if discrete or brought is None else _core.result_type([base, brought])
-        result = _op["nanquantile" if ignore_nan else "quantile"](x, tuple(values), axes, method, keepdims, dtype)
+        found = (x, tuple(values), axes, method, keepdims, dtype)
+        if ignore_nan:
+            with silent():
+                result = _op["nanquantile"](*found)
+        else:
+            result = _op["quantile"](*found)
     with silent() as is_asked:
         if is_asked and ignore_nan and _dtypes.isdtype(x.dtype, "real floating"):
-            _warn_of_nothing(x, axis, result, True)
+            _warn_of_nothing(x, axes, result, True)
     result = result.reshape((*shape, *result.shape[1:]))
     if out is not None and result.ndim == 0:
         result = _op["broadcast_to"](result, out.shape)
@@ -431,7 +437,8 @@ def nanmedian(
     x = asarray(a)
     if not _dtypes.isdtype(x.dtype, ("real floating", "complex floating")):
         return median(x, axis, out, overwrite_input, keepdims)
+    axes = axes_of("nanmedian", axis, x.ndim)
     with silent() as is_asked:
-        result = _op["nanmedian"](x, axis, keepdims)
-        _warn_of_nothing(x, axis, result, is_asked)
+        result = _op["nanmedian"](x, axes, keepdims)
+        _warn_of_nothing(x, axes, result, is_asked)
     return deliver("nanmedian", result, out)

@@ -12,8 +12,8 @@ per_isa! {
 
 #[inline(always)]
 unsafe fn square_deviation_body<T: Real, const FMA: bool>(x: *const T, n: usize, mean: T) -> f64 {
-    // SAFETY: i < n.
     sum_in_lanes!(n, |sum, i| {
+        // SAFETY: i < n.
         let deviation = unsafe { *x.add(i) } - mean;
         deviation.fma::<FMA>(deviation, sum)
     })
