@@ -118,11 +118,6 @@ pub fn set_state(state: RngState) {
     GLOBAL.set_state((state.seed, state.offset, 0));
 }
 
-/// Whether this thread draws from a generator, not from the process's stream.
-pub fn is_diverted() -> bool {
-    !CURRENT.get().is_null()
-}
-
 /// Logs or replays the draws of a thread.
 enum Frame {
     /// Logs draws.
