@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 import mxnet as mx
-from mxnet import autograd, gluon, np
+from mxnet import _core, autograd, gluon, np
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, copy.copy, lambda x: pickle.loads(pickle.dumps(x))])
@@ -97,3 +97,15 @@ def test_a_function_that_stores_its_output_is_freed_without_a_backward_pass():
     del function, y
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangles_of_the_largest_sizes_end(upper):
+    positions = _core.namespaces["op"]["triangle_positions"]
+    most = 2**63 - 1
+    with pytest.raises((ValueError, MemoryError)):
+        positions(most, most, 0, upper)
+    # Nearly all rows are empty.
+    k = most - 1 if upper else -(most - 1)
+    assert positions(most, most, k, upper).tolist() in ([[0], [most - 1]], [[most - 1], [0]])
+    assert positions(most, 0, 0, upper).shape == (2, 0)

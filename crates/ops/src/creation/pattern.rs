@@ -292,9 +292,10 @@ pub static TRIANGLE_POSITIONS: OpDef = OpDef {
         let out = cx.output(0);
         let count = triangle.count();
         // First row and first output element of each task; tasks have about equally many elements.
-        let mut tasks = vec![(0, 0)];
+        let filled = triangle.filled();
+        let mut tasks = vec![(filled.start, 0)];
         let (mut done, mut begun) = (0, 0);
-        for row in 0..triangle.rows {
+        for row in filled.clone() {
             if done - begun >= PART {
                 tasks.push((row, done));
                 begun = done;
@@ -304,7 +305,7 @@ pub static TRIANGLE_POSITIONS: OpDef = OpDef {
         let planes = Shared(out.data_ptr().cast());
         shared_out(cx, count, tasks.len(), &|task| {
             let (first, mut at) = tasks[task];
-            let behind = tasks.get(task + 1).map_or(triangle.rows, |next| next.0);
+            let behind = tasks.get(task + 1).map_or(filled.end, |next| next.0);
             for row in first..behind {
                 let columns = triangle.columns(row);
                 // SAFETY: the output is dense int64 (2, count). In either plane, the elements of a row follow those of the rows before it;
@@ -368,8 +369,33 @@ impl Triangle {
         }
     }
 
+    /// The rows that have elements.
+    fn filled(&self) -> std::ops::Range<usize> {
+        let row = |at: i128| at.clamp(0, self.rows as i128) as usize;
+        let diagonal = i128::from(self.diagonal);
+        match (self.columns, self.is_upper) {
+            (0, _) => 0..0,
+            (columns, true) => 0..row(columns as i128 - diagonal),
+            (_, false) => row(-diagonal)..self.rows,
+        }
+    }
+
+    /// The number of elements, in a closed form: `usize::MAX` if they are more.
     fn count(&self) -> usize {
-        (0..self.rows).map(|row| self.columns(row).len()).sum()
+        let (rows, columns) = (self.rows as i128, self.columns as i128);
+        // Elements at and below diagonal k: rows with 1, 2, ... elements, then full ones.
+        let up_to = |k: i128| {
+            let first = (-k).clamp(0, rows);
+            let full = (columns - k - 1).clamp(first, rows);
+            let (least, most) = (first + k + 1, full + k);
+            (least + most) * (full - first) / 2 + (rows - full) * columns
+        };
+        let diagonal = i128::from(self.diagonal);
+        let count = match self.is_upper {
+            true => rows * columns - up_to(diagonal - 1),
+            false => up_to(diagonal),
+        };
+        usize::try_from(count).unwrap_or(usize::MAX)
     }
 }
 
