@@ -279,5 +279,5 @@ def test_partitioners_are_not_offered_impure_operators(tickets: mx.library.Modul
 def test_operators_of_the_first_version_are_taken(build: Build) -> None:
     more = OPERATOR.replace("return MX_MODULE_OK", "*(float *)call->outputs[0].data = 5; return MX_MODULE_OK")
     fields = ".size = offsetof(mx_operator, flags), .flags = 0xffff"  # the flags lie behind the end
-    mx.library.load(build("first_version", module(adds(fields, name="old_op"), more, abi="1")), verbose=False)
+    mx.library.load(build("first_operator", module(adds(fields, name="old_op"), more, abi="1")), verbose=False)
     assert npx.old_op(np.zeros(1)).item() == 5

@@ -329,14 +329,61 @@ mod tests {
             Value::Index(index.into()),
         ];
         for value in values {
+            let op = with_kind(kind_of(&value));
             let given = attrs(value, Value::Word("wrap"), Value::None);
-            let text = to_json(&OP, &given);
-            let back = from_json(&OP, &text)?;
+            let text = to_json(&op, &given);
+            let back = from_json(&op, &text)?;
             assert_eq!(back, given, "{text}");
             assert_eq!(hash(&back), hash(&given), "{text}");
-            assert_eq!(to_json(&OP, &back), text);
+            assert_eq!(to_json(&op, &back), text);
         }
         Ok(())
+    }
+
+    #[test]
+    fn values_of_another_kind_are_refused() {
+        let values = [
+            (Value::Ints(smallvec![1, 2]), ParamKind::Int),
+            (Value::Float(0.5), ParamKind::Int),
+            (Value::None, ParamKind::Int),
+            (Value::Bool(true), ParamKind::DType),
+            (Value::Str("a".into()), ParamKind::Ints),
+            (Value::DType(DType::F32), ParamKind::Float),
+        ];
+        for (value, kind) in values {
+            let text = to_json(&OP, &attrs(value, Value::Word("wrap"), Value::None));
+            assert!(
+                from_json(&with_kind(kind), &text).is_err(),
+                "{text}, {kind:?}"
+            );
+        }
+    }
+
+    /// [`OP`] with an attribute `a` of this kind.
+    fn with_kind(kind: ParamKind) -> OpDef {
+        let mut params = OP.params.to_vec();
+        params[1] = Param::required("a", kind);
+        OpDef {
+            name: OP.name,
+            params: params.leak(),
+            ..OpDef::DEFAULT
+        }
+    }
+
+    fn kind_of(value: &Value) -> ParamKind {
+        match value {
+            Value::Bool(_) => ParamKind::Bool,
+            Value::Int(_) => ParamKind::Int,
+            Value::Float(_) => ParamKind::Float,
+            Value::None | Value::Scalar(_) => ParamKind::Scalar,
+            Value::Ints(_) => ParamKind::Ints,
+            Value::Floats(_) => ParamKind::Floats,
+            Value::Str(_) => ParamKind::Str,
+            Value::Word(_) => ParamKind::Choice(&["wrap", "clip"]),
+            Value::DType(_) => ParamKind::DType,
+            Value::Device(_) => ParamKind::Device,
+            Value::Index(_) => ParamKind::Index,
+        }
     }
 
     #[test]

@@ -417,11 +417,24 @@ real!(f32, u32, 23, 127, 12_582_912.0f32, -87.0f32, 0.693_359_4f32, -2.121_944_4
 real!(f64, u64, 52, 1023, 6_755_399_441_055_744.0f64, -708.0f64, 0.693_147_180_369_123_8f64, 1.908_214_929_270_587_7e-10f64,
       6_227_020_800.0 479_001_600.0 39_916_800.0 3_628_800.0 362_880.0 40_320.0 5040.0 720.0 120.0 24.0 6.0 2.0 1.0 1.0);
 
-/// Sum of `$term` for `$i` below `$n`, in f64.
+/// Sum of `$term` for `$i` below `$n`: in lanes of `A`, which are joined in f64.
 macro_rules! sum {
-    ($i:ident < $n:expr => $term:expr) => {
-        in_lanes!(32; A::ZERO, |a, b| a + b; $i in 0, $n, |sum| sum + $term).to_f64()
-    };
+    ($i:ident < $n:expr => $term:expr) => {{
+        let full = $n / 32 * 32;
+        let mut total = in_lanes!(16; 0.0, |a, b| a + b; $i in full, $n, |sum| sum + ($term).to_f64());
+        if full > 0 {
+            let (mut lanes, mut at) = ([A::ZERO; 32], 0);
+            while at < full {
+                for l in 0..32 {
+                    let $i = at + l;
+                    lanes[l] = lanes[l] + ($term);
+                }
+                at += 32;
+            }
+            total += in_lanes!(16; 0.0, |a, b| a + b; l in 0, 32, |sum| sum + lanes[l].to_f64());
+        }
+        total
+    }};
 }
 
 by_isa! {

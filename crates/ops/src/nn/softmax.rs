@@ -74,7 +74,7 @@ pub static SOFTMAX: OpDef = OpDef {
           `softmax(x, 0)` and `softmax(x, None, 0)` are the same call.",
     example: "
         >>> npx.softmax(np.array([0.0, 1.0, 2.0]))
-        array([0.09003057, 0.24472845, 0.6652409 ])
+        array([0.09003057, 0.24472848, 0.66524094])
         >>> npx.softmax(np.array([0.0, 1.0, 2.0]), temperature=10.0)
         array([0.3006096, 0.332225 , 0.3671654])
     ",
@@ -103,7 +103,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
     doc: "Logarithm of `softmax`, computed without over- or underflow. Elements beyond `length` are 0.",
     example: "
         >>> npx.log_softmax(np.array([0.0, 1.0, 2.0]))
-        array([-2.4076061 , -1.407606  , -0.40760604])
+        array([-2.407606  , -1.4076059 , -0.40760595])
     ",
     cpu: Cpu::Kernel(|cx| run(cx, Kind::LogSoftmax)),
     grad: Grad::Fused(
