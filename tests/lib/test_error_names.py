@@ -1,4 +1,4 @@
-"""Errors name the function that was called, not one that it is made of."""
+"""Errors of composite operators carry the name of the function that the user called."""
 
 from collections.abc import Callable
 

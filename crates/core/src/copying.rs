@@ -5,11 +5,11 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Value};
 use crate::builtins::builtins;
-use crate::eager::missing_kernel;
 use crate::error::Result;
 use crate::invoke::{Call, dispatch};
 use crate::launch::{Kernel, cost_ns, launch};
 use crate::opdef::OpDef;
+use crate::prepare::missing_kernel;
 use crate::{Array, cpu, device_kernels, mode};
 
 /// Copies elements, converting their dtype; `to` may overlap `from`.

@@ -34,6 +34,7 @@ pub mod mode;
 pub mod opdef;
 mod out_arrays;
 pub mod plan;
+mod prepare;
 pub mod profiler;
 pub mod read;
 pub mod registry;

@@ -1,4 +1,4 @@
-//! Arrays made of numbers, and of other arrays.
+//! Constructors of arrays: from numbers, filled, ranges, joined from other arrays.
 
 use mxnet_core::bind::Given;
 use mxnet_core::{Array as Core, Result, creation};

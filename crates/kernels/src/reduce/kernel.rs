@@ -252,7 +252,7 @@ by_isa! {
     }
 }
 
-/// Rows up to this length are folded one by one.
+/// Shorter rows are folded one element at a time.
 const FEW: usize = 8;
 
 /// Folds a row, in an order that depends on its length only, not on the instruction set.

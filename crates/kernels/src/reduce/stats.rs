@@ -449,7 +449,7 @@ by_isa! {
                 let squares = sum!(i < n => (*x.add(i) - pivot) * (*x.add(i) - pivot));
                 let spread = squares - shift * shift * n as f64;
                 if !(again && spread.is_nan() && shift.is_finite()) {
-                    // NaN stays NaN; squares that overflowed give infinity.
+                    // The comparison is false for NaN, which is returned as it is. Squares that overflowed give infinity.
                     return [n as f64, pivot.to_f64() + shift, if spread < 0.0 { 0.0 } else { spread }];
                 }
                 // With a very large mean, the squares of its rounding error have overflowed.
