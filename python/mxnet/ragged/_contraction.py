@@ -60,6 +60,8 @@ def _labels(text: str, arrays: Sequence[Any]) -> tuple[list[str], str]:
     for i, (own, x) in enumerate(zip(labels, arrays, strict=True)):
         if len(own) != x.ndim:
             raise error.ShapeError(f"einsum: operand {i} of shape {x.shape} has {x.ndim} axes, found {own!r}")
+    if len(set(output)) < len(output):
+        raise error.ValueError(f"einsum: the output of {text!r} names an axis twice")
     return labels, output
 
 
@@ -122,6 +124,8 @@ def _by_kernel(
 ) -> ndarray | None:
     """Two operands for which a kernel needs no memory for a matrix an element; None for others."""
     if len(arrays) != 2 or r.num_ragged != 1 or any(len(set(own)) < len(own) for own in labels):
+        return None
+    if any(x.dtype.kind not in "fV" for x in arrays):  # the kernels take real floats
         return None
     partition: Partition = r._partitions[0]
     is_ragged = [isinstance(x, RaggedArray) for x in arrays]

@@ -17,11 +17,11 @@ def of_values(name: str) -> Callable[..., Any]:
     """The function of all elements of its first argument, whose result is dense."""
 
     def function(a: RaggedArray, *rest: Any, **named: Any) -> Any:
+        for x in (*rest, *named.values()):
+            if isinstance(x, RaggedArray):
+                a._check_same(x, name)
         rest = tuple(x.values if isinstance(x, RaggedArray) else x for x in rest)
-        weights = named.get("weights")
-        if isinstance(weights, RaggedArray):
-            a._check_same(weights, name)
-            named = {**named, "weights": weights.values}
+        named = {key: x.values if isinstance(x, RaggedArray) else x for key, x in named.items()}
         return getattr(np, name)(a.values, *rest, **named)
 
     return function

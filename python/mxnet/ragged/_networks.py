@@ -290,13 +290,19 @@ def pooling(
         return np.expand_dims(reduce(data, axis=1), 1)
     if pooling_convention != "valid":
         raise error.UnsupportedError(f"{name}: ragged arrays have windows that lie in the rows, 'valid'")
+    if kernel is None:
+        raise error.ValueError(f"{name}: `kernel` is needed unless `global_pool` is True")
     size, border = _one(kernel, name, "kernel"), _one(pad or 0, name, "pad")
-    step = _one(stride or 1, name, "stride")
+    step = _one(1 if stride is None else stride, name, "stride")
+    if size < 1 or step < 1 or border < 0:
+        raise error.ValueError(
+            f"{name}: `kernel` and `stride` are positive, `pad` is not negative, found {size}, {step} and {border}"
+        )
     result, rows = _windows(data._partitions[0], size, step, 1, border)
     x = data.values
     # The row after the last one stands for those outside.
-    limits = np.finfo(x.dtype) if x.dtype.kind in "fV" else np.iinfo(x.dtype)
-    outside = np.full((1, x.shape[1]), limits.min if pool_type == "max" else 0, dtype=x.dtype, device=x.device)
+    least = float("-inf") if x.dtype.kind in "fV" else np.iinfo(x.dtype).min
+    outside = np.full((1, x.shape[1]), least if pool_type == "max" else 0, dtype=x.dtype, device=x.device)
     windows = np.take(np.concatenate([x, outside]), rows, axis=0)
     if pool_type == "max":
         return RaggedArray(np.max(windows, axis=1), result)

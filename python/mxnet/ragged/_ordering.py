@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as onp
+
 from mxnet import _core, error
 from mxnet import numpy as np
 from mxnet._core import ndarray
@@ -125,7 +127,7 @@ def percentile(
     **other: Any,
 ) -> Any:
     """The element below which a percentage of the others is, interpolated linearly."""
-    return _quantile("percentile", a, q / 100, axis, out, method, keepdims, **other)
+    return _quantile("percentile", a, q, axis, out, method, keepdims, **other)
 
 
 def _quantile(name: str, a: RaggedArray, q: Any, axis: Any, out: Any, method: str, keepdims: bool, **other: Any) -> Any:
@@ -134,18 +136,25 @@ def _quantile(name: str, a: RaggedArray, q: Any, axis: Any, out: Any, method: st
             raise error.UnsupportedError(f"{name}: ragged arrays take no `{key}`")
     if method != "linear":
         raise error.UnsupportedError(f"{name}: ragged arrays take the method 'linear', found {method!r}")
-    if not isinstance(q, int | float):
+    if not isinstance(q, int | float | onp.number):
         raise error.UnsupportedError(f"{name}: ragged arrays take one number as `q`, found {type(q).__name__!r}")
-    if not 0 <= q <= 1:
-        raise error.ValueError(f"{name}: `q` must be in the range [0, {100 if name == 'percentile' else 1}]")
+    most = 100 if name == "percentile" else 1
+    if not 0 <= q <= most:
+        raise error.ValueError(f"{name}: `q` must be in the range [0, {most}], found {q}")
+    if a.dtype.kind == "c":
+        raise error.DTypeError(f"{name}: complex numbers have no order, found {a.dtype}\n  hint: take `.real` first")
+    q = float(q) / most
     if axis is None:
-        whole = np.quantile(a.values, q)
+        whole = np.median(a.values) if name == "median" else np.quantile(a.values, q)
         return whole.reshape((1,) * a.ndim) if keepdims else whole
     if isinstance(axis, tuple):
         raise error.UnsupportedError(f"{name}: ragged arrays take one `axis` or none, found {axis}")
     at = a._axis(axis, name)
     if at > a.num_ragged:
-        return a.with_values(np.quantile(a.values, q, axis=at - a.num_ragged, keepdims=keepdims))
+        inner = at - a.num_ragged
+        if name == "median":
+            return a.with_values(np.median(a.values, axis=inner, keepdims=keepdims))
+        return a.with_values(np.quantile(a.values, q, axis=inner, keepdims=keepdims))
     across = OuterAxisSegments(a, at) if at != a.num_ragged else None
     x = a.values if across is None else across.together(a.values)
     offsets = a._partitions[-1].offsets if across is None else across.offsets
@@ -160,7 +169,10 @@ def _quantile(name: str, a: RaggedArray, q: Any, axis: Any, out: Any, method: st
     rows = [np.where(sizes > 0, offsets[:-1] + n, total) for n in (below, np.minimum(below + 1, sizes - 1), sizes - 1)]
     lower, upper, last = (np.take(ordered, row, axis=0) for row in rows)
     share = _beside((position - below).astype(x.dtype), x)
-    found = np.where(np.isnan(last), last, lower + (upper - lower) * share)
+    between = lower + (upper - lower) * share
+    if name == "median":  # no product, which is NaN for an infinite element
+        between = np.where(share == 0, lower, lower / 2 + upper / 2)
+    found = np.where(np.isnan(last), last, between)
     if across is not None:
         return across.result(found, keepdims)
     if keepdims:

@@ -318,9 +318,12 @@ def nanvar(
     x = _float(a, dtype)
     numbers = _numbers_of(x)
     centre = _mean_of_each(_without_nan(x, 0), _axes(x, axis, "nanvar"), numbers)
-    squares = _without_nan(_squared(x, centre), 0)
+    squares = _squared(x, centre)
+    # NaN elements are left out; NaN that comes from infinities is the result.
+    squares = squares.with_values(np.where(np.isnan(x.values), np.zeros_like(squares.values), squares.values))
     total = _reduce(squares, axis, "sum", "nanvar", bool(keepdims))
-    return total / (_reduce(numbers, axis, "sum", "nanvar", bool(keepdims)) - ddof)
+    free = _reduce(numbers, axis, "sum", "nanvar", bool(keepdims)) - ddof
+    return total / np.where(free > 0, free, np.array(float("nan"), dtype=numbers.dtype))
 
 
 def nanstd(
@@ -351,7 +354,7 @@ def average(
     """Mean weighted by ragged numbers in the same rows; those of fewer axes count for all elements behind them."""
     if weights is None:
         found = mean(a, axis, keepdims=keepdims)
-        return (found, _counts(a, axis, found.dtype, keepdims, "average") + found * 0) if returned else found
+        return (found, _counts(a, axis, found.dtype, keepdims, "average") + np.zeros_like(found)) if returned else found
     if not isinstance(weights, RaggedArray):
         raise error.UnsupportedError(
             f"average: `weights` of ragged arrays are ragged arrays in the same rows, found {type(weights).__name__!r}"
@@ -370,6 +373,11 @@ def norm(x: RaggedArray, ord: Any = None, axis: Any = None, keepdims: bool = Fal
     for key, value in other.items():
         if value is not None:
             raise error.UnsupportedError(f"norm: ragged arrays take no `{key}`")
+    if ord is not None and len(_axes(x, axis, "norm")) > 1:
+        raise error.UnsupportedError(
+            f"norm: ragged arrays take one `axis` with `ord`, found {axis}\n"
+            "  hint: np.sum(np.abs(x), axis=...) adds absolute values over several axes"
+        )
     sizes: Any = np.abs(x)
     if ord == 1:
         return _reduce(sizes, axis, "sum", "norm", bool(keepdims))

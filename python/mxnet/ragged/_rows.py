@@ -255,7 +255,10 @@ def flip(m: RaggedArray, axis: Any = None) -> Any:
     """Elements in reverse order along one axis."""
     if axis is None or isinstance(axis, tuple):
         # Outer axes last: they change which rows are where.
-        for one in sorted((m._axis(one, "flip") for one in (range(m.ndim) if axis is None else axis)), reverse=True):
+        axes = [m._axis(one, "flip") for one in (range(m.ndim) if axis is None else axis)]
+        if len(set(axes)) < len(axes):
+            raise error.AxisError(f"flip: an axis is named twice in {axis}")
+        for one in sorted(axes, reverse=True):
             m = flip(m, one)
         return m
     at = m._axis(axis, "flip")
