@@ -231,3 +231,17 @@ def test_histograms_of_complex_numbers_are_numpys(rng: numpy.random.Generator, e
 def test_planar_histograms_take_the_coordinates_that_numpy_takes(shapes) -> None:
     both("np.histogram2d(x, y)", x=numpy.ones(shapes[0]), y=numpy.ones(shapes[1]))
     both("np.histogram2d(x, y, 3)", x=numpy.ones(shapes[0], "f4"), y=numpy.ones(shapes[1], "f8"))
+
+
+@pytest.mark.parametrize("rule", ["fd", "doane", "auto", "scott"])
+@pytest.mark.parametrize("data", [[0, 5, 5, 5, 5, 5, 5, 9], [3, 7]])
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_rules_for_integers_without_a_width_give_numpys_edges(rule, data, dtype):
+    data = numpy.array(data, dtype)
+    found = np.histogram_bin_edges(np.array(data, dtype=dtype), rule)
+    numpy.testing.assert_allclose(found.asnumpy(), numpy.histogram_bin_edges(data, rule), rtol=1e-6)
+
+
+def test_more_bins_than_can_be_counted_are_refused():
+    with pytest.raises(ValueError, match="too many `bins`"):
+        np.histogram_bin_edges(np.array([0.0, 1.0]), 2**63 - 1)

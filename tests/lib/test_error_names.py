@@ -48,3 +48,10 @@ def test_errors_of_a_composite_show_its_own_operands():
         np.mean(np.ones((2, 3)), where=np.ones((4, 4), dtype="bool"))
     shown = [line.split(":")[0].strip() for line in str(raised.value).splitlines()[1:3]]
     assert shown == ["a", "where"]
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma"])
+def test_errors_of_samplers_show_the_parameters_of_the_sampler(name):
+    with pytest.raises(ValueError, match=rf"^{name}: ") as raised:
+        getattr(np.random, name)(np.array([-1.0]))
+    assert "\n  x" not in str(raised.value)

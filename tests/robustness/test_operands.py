@@ -58,11 +58,15 @@ for name in names(lambda entry: not entry["elementwise"] and not entry["surface"
             for misfit in misfits(given[changed]):
                 operands = given | {changed: misfit}
                 print(name, call, changed, misfit.shape, flush=True)
+                values = {k: guarded(v) if isinstance(v, onp.ndarray) else v for k, v in operands.items()}
                 try:
-                    op(name)(**{k: guarded(v) if isinstance(v, onp.ndarray) else v for k, v in operands.items()})
+                    op(name)(**values)
                     mx.waitall()
-                except Exception:
+                except mx.error.InternalError:
+                    raise
+                except mx.error.MXNetError:
                     refused += 1
+                del values
                 kept.clear()
 print(refused)
 """

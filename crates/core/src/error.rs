@@ -183,9 +183,7 @@ impl Error {
         op: &'static str,
         operands: impl FnOnce() -> Vec<OperandFacts>,
     ) -> Error {
-        if let Some(fault) = self.fault_mut()
-            && (fault.op != op || fault.operands.is_empty())
-        {
+        if let Some(fault) = self.fault_mut() {
             fault.op = op;
             fault.operands = operands();
         }

@@ -116,11 +116,11 @@ impl Array {
         self.power(exponent)
     }
 
-    /// Every element, but at least `low` and at most `high`.
+    /// Every element, but at least `low` and at most `high`: arrays or numbers. Floats make integers floats.
     ///
     /// # Errors
-    /// [`crate::Error::DType`] for complex numbers.
-    pub fn clip(&self, low: f64, high: f64) -> Result<Array> {
+    /// [`crate::Error::Shape`] if the shapes do not broadcast.
+    pub fn clip<'a>(&self, low: impl Into<Given<'a>>, high: impl Into<Given<'a>>) -> Result<Array> {
         call1("clip", &[self.arg(), low.into(), high.into()], &[])
     }
 }

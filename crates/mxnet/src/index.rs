@@ -25,13 +25,18 @@ pub struct Step<R> {
     step: isize,
 }
 
+/// Ranges that [`step`] takes: those without a last position of their own, `a..b`, `a..`, `..b` and `..`.
+pub trait StepRange: IndexPart {}
+
+impl StepRange for RangeFull {}
+
 /// Every `step`-th element of a range: `x.at(step(.., 2))`, `x.at(step(.., -1))` in reverse order. As in Python, positions of a range with a negative
-/// step go downwards.
-pub fn step<R: IndexPart>(range: R, step: isize) -> Step<R> {
+/// step go downwards, and its end is left out.
+pub fn step<R: StepRange>(range: R, step: isize) -> Step<R> {
     Step { range, step }
 }
 
-impl<R: IndexPart> IndexPart for Step<R> {
+impl<R: StepRange> IndexPart for Step<R> {
     fn item(self) -> IndexItem {
         match self.range.item() {
             IndexItem::Slice { start, stop, .. } => IndexItem::Slice {
@@ -52,8 +57,8 @@ fn slice(start: Option<isize>, stop: Option<isize>) -> IndexItem {
     }
 }
 
-/// The bound behind the last element of an inclusive range; none behind position -1, the last of the axis.
-fn behind(last: isize) -> Option<isize> {
+/// The end of a range whose last position is `last`. `None` for -1, the last of the axis: -1 + 1 would be position 0.
+fn stop_after(last: isize) -> Option<isize> {
     match last {
         -1 => None,
         last => Some(last.saturating_add(1)),
@@ -69,6 +74,8 @@ macro_rules! positions {
             }
         }
 
+        impl StepRange for Range<$t> {}
+
         impl IndexPart for Range<$t> {
             fn item(self) -> IndexItem {
                 slice(Some(position(self.start)), Some(position(self.end)))
@@ -77,15 +84,19 @@ macro_rules! positions {
 
         impl IndexPart for RangeInclusive<$t> {
             fn item(self) -> IndexItem {
-                slice(Some(position(*self.start())), behind(position(*self.end())))
+                slice(Some(position(*self.start())), stop_after(position(*self.end())))
             }
         }
+
+        impl StepRange for RangeFrom<$t> {}
 
         impl IndexPart for RangeFrom<$t> {
             fn item(self) -> IndexItem {
                 slice(Some(position(self.start)), None)
             }
         }
+
+        impl StepRange for RangeTo<$t> {}
 
         impl IndexPart for RangeTo<$t> {
             fn item(self) -> IndexItem {
@@ -95,7 +106,7 @@ macro_rules! positions {
 
         impl IndexPart for RangeToInclusive<$t> {
             fn item(self) -> IndexItem {
-                slice(None, behind(position(self.end)))
+                slice(None, stop_after(position(self.end)))
             }
         }
     )* };

@@ -61,7 +61,7 @@ pub use construct::{concatenate, stack};
 pub use elementwise::where_;
 pub use file::{load, save};
 pub use graph_file::Graph;
-pub use index::{Ellipsis, IndexPart, IntoIndex, NewAxis, Step, step};
+pub use index::{Ellipsis, IndexPart, IntoIndex, NewAxis, Step, StepRange, step};
 pub use mxnet_core::autograd::GradReq;
 pub use mxnet_core::bind::Given;
 pub use mxnet_core::config;

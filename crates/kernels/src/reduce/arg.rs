@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::kernel::{Fold, Lane, Load, Max, Min, by_isa, fold_row, load_of, truth_of};
+use super::kernel::{Fold, Lane, Load, Max, Min, SCALAR_LEN, by_isa, fold_row, load_of, truth_of};
 use super::number::{Bit, Cx, Number};
 use super::plan::{Axes, Axis, Walk, count, join, normalise, offsets, split};
 use super::{Source, Target};
@@ -20,8 +20,6 @@ pub enum Extreme {
 
 /// Bytes of one block of a row, and of one row of columns.
 const BLOCK_BYTES: usize = 8 * 1024;
-/// Rows with at most this many values are searched one value at a time.
-const SCALAR_LEN: usize = 7;
 /// Columns searched together.
 const COLUMNS: usize = 256;
 /// Elements of one segment of a long row.

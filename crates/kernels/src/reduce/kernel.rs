@@ -252,13 +252,13 @@ by_isa! {
     }
 }
 
-/// Shorter rows are folded one element at a time.
-const FEW: usize = 8;
+/// Rows with at most this many elements are folded and searched one element at a time.
+pub(crate) const SCALAR_LEN: usize = 7;
 
 /// Folds a row, in an order that depends on its length only, not on the instruction set.
 #[inline(always)]
 pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
-    if !O::LOOKS_FOR_NAN || x.len() < FEW {
+    if !O::LOOKS_FOR_NAN || x.len() <= SCALAR_LEN {
         return fold_row_of::<A, A, O, Itself>(x);
     }
     match A::fold_numbers::<O>(x) {
@@ -279,7 +279,7 @@ impl<A> Prepare<A, A> for Itself {
 
 #[inline(always)]
 fn fold_row_of<S: Copy, A: Lane, O: Fold<A>, P: Prepare<S, A>>(x: &[S]) -> A {
-    match x.len() < FEW {
+    match x.len() <= SCALAR_LEN {
         true => x.iter().fold(O::neutral(), |a, &b| O::apply(a, P::of(b))),
         false => A::fold::<S, O, P>(x),
     }

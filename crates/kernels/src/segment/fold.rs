@@ -4,7 +4,7 @@ use super::Segments;
 use crate::lanes::in_lanes;
 use crate::real::{Real, Shared, per_isa, sum_row};
 use crate::reduce::number::Cx;
-use crate::{Elem, Threads};
+use crate::{Elem, Threads, scratch};
 
 /// Reduction of the rows of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -270,7 +270,7 @@ unsafe fn typed<T: Number>(
     let (x, out) = (Shared(x.cast_mut()), Shared(out));
     let tasks = g.rows().div_ceil(g.task_rows());
     // A segment that spans tasks is folded in parts: the first part goes to the output, later ones to `parts`, one per task.
-    let mut parts = vec![T::identity(what); tasks * inner];
+    let mut parts = scratch::filled(tasks * inner, T::identity(what));
     let parts_at = Shared(parts.as_mut_ptr());
     g.each_task(threads, &|t, rows| {
         g.pieces(rows, |s, piece| {

@@ -2,7 +2,7 @@
 
 use super::{Segments, run};
 use crate::real::Shared;
-use crate::{Elem, Threads};
+use crate::{Elem, Threads, scratch};
 
 /// Element types of running sums.
 trait Sum: Copy + Send + Sync + 'static {
@@ -104,7 +104,7 @@ unsafe fn typed<T: Sum>(
             }
         }
     };
-    let mut carries = vec![T::ZERO; tasks * inner];
+    let mut carries = scratch::filled(tasks * inner, T::ZERO);
     for k in 1..tasks {
         let (t, before) = match reverse {
             true => (tasks - 1 - k, tasks - k),

@@ -45,26 +45,25 @@ pub(super) fn number_of_bins(
     }
     let mut x = a.reshape(&[a.len()])?;
     if !cx.floats("range").is_empty() {
-        let is_above = x.binary(&GREATER_EQUAL, &Array::weak_scalar(first)?)?;
-        x = chosen(&is_above, &x)?;
-        let is_below = x.binary(&LESS_EQUAL, &Array::weak_scalar(last)?)?;
-        x = chosen(&is_below, &x)?;
+        let is_from_first = x.binary(&GREATER_EQUAL, &Array::weak_scalar(first)?)?;
+        x = compress(&is_from_first, &x)?;
+        let is_to_last = x.binary(&LESS_EQUAL, &Array::weak_scalar(last)?)?;
+        x = compress(&is_to_last, &x)?;
     }
     if x.is_empty() {
         return Ok(1);
     }
     let (first, last) = (first.as_f64(), last.as_f64());
-    let mut width = width(rule, &x.astype(DType::F64)?, (first, last))?;
-    if a.dtype().kind() == Kind::Integer {
-        width = width.max(1.0);
-    }
-    match width > 0.0 {
-        true => Ok(((last - first) / width).ceil().max(1.0) as i64),
-        false => Ok(1),
-    }
+    let width = match width(rule, &x.astype(DType::F64)?, (first, last))? {
+        // No width: data without spread, such as equal quartiles.
+        width if width.is_nan() || width <= 0.0 => return Ok(1),
+        width if a.dtype().kind() == Kind::Integer => width.max(1.0),
+        width => width,
+    };
+    Ok(((last - first) / width).ceil().max(1.0) as i64)
 }
 
-fn chosen(condition: &Array, x: &Array) -> Result<Array> {
+fn compress(condition: &Array, x: &Array) -> Result<Array> {
     invoke1(
         &COMPRESS,
         &[condition, x],

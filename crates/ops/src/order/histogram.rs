@@ -84,13 +84,16 @@ fn even_edges(cx: &CompositeCx) -> Result<Array> {
         let problem = format!("`bins` must be positive, when an integer, found {bins}");
         return Err(cx.value_error(problem));
     }
+    let Some(num_edges) = bins.checked_add(1) else {
+        return Err(cx.value_error(format!("too many `bins`: {bins}")));
+    };
     let is_float = a.dtype().is_inexact();
     let dtype = match is_float {
         true => a.dtype(),
         false => mxnet_tensor::default_float(),
     };
     let attrs: Attrs = [
-        Value::Int(bins + 1),
+        Value::Int(num_edges),
         Value::Bool(true),
         Value::Bool(false),
         Value::DType(dtype),

@@ -87,7 +87,10 @@ pub static GAMMA_SLOPE: OpDef = OpDef {
     ],
     doc: "How fast gamma samples of scale 1 (with `log` their logarithms) move with their shape parameter when their probability of being less stays the same. Both arrays \
           have the shape of the result, which has the dtype of `sample`.\n\nSource: Figurnov, Mohamed and Mnih, \"Implicit reparameterization gradients\", 2018.",
-    infer: |cx| cx.same_as(1),
+    infer: |cx| match cx.shape(0) == cx.shape(1) {
+        true => cx.same_as(1),
+        false => Err(cx.shape_error("`parameter` and `sample` must have the same shape")),
+    },
     cpu: Cpu::Kernel(|cx| {
         let (shapes, samples) = (dense::<f64>(cx, 0)?, dense::<f64>(cx, 1)?);
         let mut slopes = vec![0.0; samples.len()];

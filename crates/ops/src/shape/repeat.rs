@@ -34,11 +34,13 @@ pub static PAD: OpDef = OpDef {
         if let Some(value) = cx.scalar("value") {
             check_element("pad", &value, cx.dtype_of(0))?;
         }
-        let shape = cx
-            .shape(0)
-            .iter()
-            .zip(cx.ints("pad_width").chunks(2))
-            .map(|(&n, p)| n + (p[0] + p[1]) as usize);
+        let (old, widths) = (cx.shape(0), cx.ints("pad_width"));
+        if widths.len() != 2 * old.len() || widths.iter().any(|&width| width < 0) {
+            let problem = format!("`pad_width` must have two numbers, not negative, for each of {} axes", old.len());
+            return Err(cx.shape_error(problem));
+        }
+        let sizes = old.iter().zip(widths.chunks(2));
+        let shape = sizes.map(|(&n, p)| n.saturating_add(p[0] as usize).saturating_add(p[1] as usize));
         one_of(shape.collect::<Dims>(), cx.dtype_of(0))
     },
     cpu: Cpu::Kernel(pad),
@@ -228,7 +230,10 @@ pub static ROTATE: OpDef = OpDef {
         Param::required("starts", ParamKind::Ints),
     ],
     doc: "Elements that begin, along axis i, with element `starts[i]` and go on from the first one behind the last.",
-    infer: |cx| cx.same_as(0),
+    infer: |cx| match cx.ints("starts").len() == cx.shape(0).len() {
+        true => cx.same_as(0),
+        false => Err(cx.shape_error("`starts` must have one position for each axis")),
+    },
     cpu: Cpu::Kernel(|cx| {
         let (x, out) = (cx.input(0), cx.output(0));
         if x.is_empty() {
