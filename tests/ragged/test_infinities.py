@@ -83,3 +83,21 @@ def test_quantiles_take_one_number_and_real_elements():
         np.percentile(r, [25, 50], axis=1)
     with pytest.raises(mx.error.DTypeError, match="median: complex numbers have no order"):
         np.median(r.astype("complex64"), axis=1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_means_of_many_16_bit_elements(dtype):
+    r = ragged.array([np.full((70_000,), 1.0, dtype=dtype), np.full((1000,), 100.0, dtype=dtype)])
+    for name in ("mean", "nanmean", "average"):
+        found = getattr(np, name)(r, axis=1)
+        assert found.dtype == dtype
+        assert found.astype("float32").tolist() == [1, 100], name
+    for name in ("var", "nanvar"):
+        assert getattr(np, name)(r, axis=1).astype("float32").tolist() == [0, 0], name
+
+
+def test_operands_by_keyword():
+    r = ragged.array([np.array([1.0, 2.0]), np.array([3.0])])
+    assert [x.tolist() for x in np.isin(element=r, test_elements=[1.0])] == [[True, False], [False]]
+    assert [x.tolist() for x in np.digitize(x=r, bins=np.array([2.0]))] == [[0, 1], [1]]
+    assert [x.tolist() for x in np.searchsorted(np.array([2.0]), v=r)] == [[0, 0], [1]]

@@ -542,3 +542,11 @@ def test_named_arrays_of_all_formats_are_saved_together(tmp_path):
         numpy.testing.assert_array_equal(found[name].todense().asnumpy(), dense)
     npx.save(tmp_path / "one", made["csr"])
     numpy.testing.assert_array_equal(npx.load(tmp_path / "one").todense().asnumpy(), dense)
+
+
+def test_variances_of_many_rows_of_float16():
+    dense = numpy.zeros((70_000, 1), "float16")
+    dense[3], dense[9] = 1, 2
+    found = np.var(sparse.csr_array(np.array(dense, dtype="float16")), axis=0)
+    assert found.dtype == "float16"
+    assert found.item() == pytest.approx(dense.astype("float64").var(), rel=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -41,15 +42,17 @@ def unique(
     return np.unique(ar.values, return_counts=return_counts, **other)
 
 
-def each(name: str, operand: int = 0) -> Callable[..., Any]:
-    """The function of each element of one argument, whose other arguments are dense."""
+def each(name: str, operand: str) -> Callable[..., Any]:
+    """The function of each element of its argument `operand`. Of other ragged arguments it takes all elements."""
 
     def function(*args: Any, **named: Any) -> Any:
-        given = list(args)
-        r = given[operand]
-        given[operand] = r.values
-        given = [x.values if isinstance(x, RaggedArray) else x for x in given]
-        return r.with_values(getattr(np, name)(*given, **named))
+        call = getattr(np, name)
+        given = inspect.signature(call).bind(*args, **named)
+        r = given.arguments[operand]
+        for key, x in given.arguments.items():
+            if isinstance(x, RaggedArray):
+                given.arguments[key] = x.values
+        return r.with_values(call(*given.args, **given.kwargs))
 
     return function
 

@@ -137,14 +137,20 @@ def _float(r: RaggedArray, dtype: Any) -> RaggedArray:
     return r if r.dtype.kind in "fcV" else r.astype(_core.default_dtype("f"))
 
 
+def _wide(r: RaggedArray, dtype: Any) -> tuple[RaggedArray, Any]:
+    """`_float`, in float32 if it has 16 bits, whose range sums and counts leave, and the dtype of the result."""
+    x = _float(r, dtype)
+    return (x.astype("float32") if x.dtype.itemsize == 2 else x), x.dtype
+
+
 def mean(
     a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, **other: Any
 ) -> Any:
     """Arithmetic mean; NaN for no elements."""
     _check("mean", out, other)
-    x = _float(a, dtype)
+    x, result = _wide(a, dtype)
     total = _reduce(x, axis, "sum", "mean", bool(keepdims))
-    return total / _counts(x, axis, np.finfo(x.dtype).dtype, bool(keepdims), "mean")
+    return (total / _counts(x, axis, np.finfo(x.dtype).dtype, bool(keepdims), "mean")).astype(result)
 
 
 def var(
@@ -158,11 +164,11 @@ def var(
 ) -> Any:
     """Variance: sum of squared distances from the mean, divided by the number of elements less `ddof`."""
     _check("var", out, other)
-    x = _float(a, dtype)
+    x, result = _wide(a, dtype)
     axes = _axes(x, axis, "var")
     squares = _squared(x, _mean_of_each(x, axes))
     total = _reduce(squares, axis, "sum", "var", bool(keepdims))
-    return total / (_counts(x, axis, squares.dtype, bool(keepdims), "var") - ddof)
+    return (total / (_counts(x, axis, squares.dtype, bool(keepdims), "var") - ddof)).astype(np.finfo(result).dtype)
 
 
 def _squared(x: RaggedArray, mean: ndarray) -> Any:
@@ -300,9 +306,9 @@ def nanprod(a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None
 def nanmean(a: RaggedArray, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
     """Mean of the elements that are not NaN; NaN if there are none."""
     _check("nanmean", out, {})
-    x = _float(a, dtype)
+    x, result = _wide(a, dtype)
     total = _reduce(_without_nan(x, 0), axis, "sum", "nanmean", bool(keepdims))
-    return total / _reduce(_numbers_of(x), axis, "sum", "nanmean", bool(keepdims))
+    return (total / _reduce(_numbers_of(x), axis, "sum", "nanmean", bool(keepdims))).astype(result)
 
 
 def _numbers_of(x: RaggedArray) -> RaggedArray:
@@ -315,7 +321,7 @@ def nanvar(
 ) -> Any:
     """Variance of the elements that are not NaN."""
     _check("nanvar", out, {})
-    x = _float(a, dtype)
+    x, result = _wide(a, dtype)
     numbers = _numbers_of(x)
     centre = _mean_of_each(_without_nan(x, 0), _axes(x, axis, "nanvar"), numbers)
     squares = _squared(x, centre)
@@ -323,7 +329,8 @@ def nanvar(
     squares = squares.with_values(np.where(np.isnan(x.values), np.zeros_like(squares.values), squares.values))
     total = _reduce(squares, axis, "sum", "nanvar", bool(keepdims))
     free = _reduce(numbers, axis, "sum", "nanvar", bool(keepdims)) - ddof
-    return total / np.where(free > 0, free, np.array(float("nan"), dtype=numbers.dtype))
+    quotient = total / np.where(free > 0, free, np.array(float("nan"), dtype=numbers.dtype))
+    return quotient.astype(np.finfo(result).dtype)
 
 
 def nanstd(
@@ -360,12 +367,12 @@ def average(
             f"average: `weights` of ragged arrays are ragged arrays in the same rows, found {type(weights).__name__!r}"
         )
     a._check_same(weights, "average")
-    x = _float(a, None)
+    x, result = _wide(a, None)
     own = weights.values.reshape((*weights.values.shape, *(1,) * (a.ndim - weights.ndim)))
     shares = x.with_values(np.broadcast_to(own, x.values.shape))
     total = _reduce(shares, axis, "sum", "average", bool(keepdims))
-    found = _reduce(x * shares, axis, "sum", "average", bool(keepdims)) / total
-    return (found, total) if returned else found
+    found = (_reduce(x * shares, axis, "sum", "average", bool(keepdims)) / total).astype(result)
+    return (found, total.astype(result)) if returned else found
 
 
 def norm(x: RaggedArray, ord: Any = None, axis: Any = None, keepdims: bool = False, **other: Any) -> Any:

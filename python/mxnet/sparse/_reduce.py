@@ -155,13 +155,16 @@ def _spread(
     x = (a.tocoo() if a.format in ("bsr", "row_sparse") else a)._canonical()
     data = x.data if dtype is None else x.data.astype(dtype)
     data = data.astype(op["mean"](op["zeros"](1, dtype=data.dtype)).dtype, copy=False)
+    result = op["absolute"](data[:0]).dtype
+    if data.dtype.itemsize == 2:  # counts leave the range of float16
+        data = data.astype("float32")
     indptr, order = _grouped(x, kept) if kept else (_whole(data.size), None)
     data = gathered(data, order) if order is not None else data
     mean = segment_sum(data, indptr) / counted
     stored = op["square"](op["absolute"](data - op["ragged_expand"](mean, indptr, data.size)))
     rest = (counted - (indptr[1:] - indptr[:-1])).astype(stored.dtype)
     squares = segment_sum(stored, indptr) + rest * op["square"](op["absolute"](mean))
-    found: ndarray = (squares / (counted - ddof)).reshape([a.shape[at] for at in kept])
+    found: ndarray = (squares / (counted - ddof)).astype(result).reshape([a.shape[at] for at in kept])
     return found.reshape([1 if at in axes else n for at, n in enumerate(a.shape)]) if keepdims else found
 
 
