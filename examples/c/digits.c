@@ -3,21 +3,8 @@
  *     cc digits.c -I crates/ffi/c/include -L target/release -lmxnet -o digits
  *     ./digits network.safetensors predictions.safetensors
  */
-#include <mxnet.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "check.h"
 #include <string.h>
-
-/* Ends the program with the message of the library if a call has failed. */
-static void check(int32_t status)
-{
-    if (status == MX_OK)
-        return;
-    mx_error error = {.size = sizeof error};
-    mx_last_error(&error);
-    fprintf(stderr, "error %d: %s\n", error.status, error.message);
-    exit(1);
-}
 
 static mx_arg array(mx_handle x)
 {

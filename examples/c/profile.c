@@ -4,23 +4,10 @@
  *     ./profile trace.json                                         # a few operators
  *     ./profile trace.json net-symbol.json net-0000.params 2 4     # and a graph, on zeros of the shape (2, 4)
  */
-#include <mxnet.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "check.h"
 
 #define MAX_AXES 8
 #define MAX_OUTPUTS 16
-
-/* Ends the program with the message of the library if a call has failed. */
-static void check(int32_t status)
-{
-    if (status == MX_OK)
-        return;
-    mx_error error = {.size = sizeof error};
-    mx_last_error(&error);
-    fprintf(stderr, "error %d: %s\n", error.status, error.message);
-    exit(1);
-}
 
 /* Calls an operator with two operands and one output. */
 static mx_handle call(const char *op, mx_handle lhs, mx_handle rhs)

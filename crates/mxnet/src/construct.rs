@@ -60,7 +60,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`crate::Error::ZeroDivision`] for a step of 0; [`crate::Error::Memory`].
+    /// [`crate::Error::ZeroDivision`] for a step of 0; [`crate::Error::Value`] for an infinite bound; [`crate::Error::Memory`].
     pub fn arange(start: f64, stop: f64, step: f64, dtype: DType) -> Result<Array> {
         let positional = [start.into(), stop.into(), step.into()];
         call1("arange", &positional, &[("dtype", dtype.into())])
@@ -69,7 +69,7 @@ impl Array {
     /// `num` numbers from `start` to `stop`, both included, at equal distances.
     ///
     /// # Errors
-    /// [`crate::Error::Memory`].
+    /// As [`Array::zeros`].
     pub fn linspace(start: f64, stop: f64, num: usize, dtype: DType) -> Result<Array> {
         let num = i64::try_from(num).unwrap_or(i64::MAX);
         let positional = [start.into(), stop.into(), num.into()];
@@ -79,7 +79,7 @@ impl Array {
     /// The identity matrix with `n` rows.
     ///
     /// # Errors
-    /// [`crate::Error::Memory`].
+    /// As [`Array::zeros`].
     pub fn eye(n: usize, dtype: DType) -> Result<Array> {
         let n = i64::try_from(n).unwrap_or(i64::MAX);
         call1("eye", &[n.into()], &[("dtype", dtype.into())])

@@ -1,4 +1,4 @@
-//! Methods that compute each element from the elements at its place.
+//! Methods that compute each element from the elements at the same position.
 
 use mxnet_core::{Result, bind::Given};
 

@@ -231,8 +231,8 @@ fn arrays_are_made_of_numbers_and_of_arrays() -> Result<()> {
         Array::full(&[2], 2.5, DType::F64)?.to_vec::<f64>()?,
         [2.5; 2]
     );
-    let thirds = Array::linspace(0.0, 1.0, 5, DType::F32)?;
-    assert_eq!(thirds.to_vec::<f32>()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
+    let quarters = Array::linspace(0.0, 1.0, 5, DType::F32)?;
+    assert_eq!(quarters.to_vec::<f32>()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
     assert_eq!(Array::eye(2, DType::I32)?.to_vec::<i32>()?, [1, 0, 0, 1]);
     let x = array(&[1.0, -2.0], &[2]);
     assert_eq!(
