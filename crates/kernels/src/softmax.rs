@@ -7,7 +7,7 @@ pub(crate) mod loops;
 #[cfg(test)]
 mod tests;
 
-use crate::real::{Real, Shared, sum_row, with_real};
+use crate::real::{Real, Shared, with_real};
 use crate::{Elem, Threads, scratch};
 
 /// Geometry of a softmax. Row `r` is the `len` elements at `(r / inner, ·, r % inner)`; there are `outer * inner` rows.
@@ -50,16 +50,17 @@ impl Softmax {
     }
 }
 
-/// Calls `row(r, x, out)` for all rows, with the rows themselves or with dense copies; `x` are `K` inputs of the data's shape.
+/// Calls `rows(first, count, x, out)` for blocks of `count` dense rows from row `first` on: the rows themselves or dense copies. `x` are `K` inputs of
+/// the data's shape.
 ///
 /// # Safety
 /// Inputs and output have the data's size; `out` overlaps an input only if it is that input.
-unsafe fn each_row<T: Real, const K: usize>(
+unsafe fn each_block<T: Real, const K: usize>(
     threads: &dyn Threads,
     g: &Softmax,
     inputs: [Shared<T>; K],
     out: Shared<T>,
-    row: impl Fn(usize, [*const T; K], *mut T) + Sync,
+    rows: impl Fn(usize, usize, [*const T; K], *mut T) + Sync,
 ) {
     if g.rows() * g.len == 0 {
         return;
@@ -74,13 +75,13 @@ unsafe fn each_row<T: Real, const K: usize>(
     if g.inner == 1 {
         let block = g.block();
         return run(g.outer.div_ceil(block), &|t| {
-            for r in t * block..((t + 1) * block).min(g.outer) {
-                row(
-                    r,
-                    inputs.map(|x| x.at(r * g.len).cast_const()),
-                    out.at(r * g.len),
-                );
-            }
+            let first = t * block;
+            rows(
+                first,
+                block.min(g.outer - first),
+                inputs.map(|x| x.at(first * g.len).cast_const()),
+                out.at(first * g.len),
+            );
         });
     }
     let copied = g.copied();
@@ -98,19 +99,27 @@ unsafe fn each_row<T: Real, const K: usize>(
                         (0..count).for_each(|c| *place(k, c).add(j) = *x.at(corner(j) + c));
                     }
                 }
-                for c in 0..count {
-                    row(
-                        o * g.inner + first + c,
-                        std::array::from_fn(|k| place(k, c).cast_const()),
-                        place(K, c),
-                    );
-                }
+                rows(
+                    o * g.inner + first,
+                    count,
+                    std::array::from_fn(|k| place(k, 0).cast_const()),
+                    place(K, 0),
+                );
                 for j in 0..g.len {
                     (0..count).for_each(|c| *out.at(corner(j) + c) = *place(K, c).add(j));
                 }
             }
         });
     });
+}
+
+/// Lengths of `count` rows from row `first` on, or null.
+fn lengths_from(lengths: Shared<i32>, first: usize) -> *const i32 {
+    if lengths.is_null() {
+        std::ptr::null()
+    } else {
+        lengths.at(first).cast_const()
+    }
 }
 
 /// Writes the softmax or log-softmax of every row to `y`. `lengths` (one per row) may be null; otherwise only the first `lengths[r]` elements of
@@ -130,32 +139,12 @@ pub unsafe fn softmax(
     y: *mut u8,
 ) {
     let lengths = Shared(lengths.cast_mut());
-    let valid = |r: usize| {
-        if lengths.is_null() {
-            return g.len;
-        }
-        // SAFETY: one length per row.
-        let length = unsafe { *lengths.at(r) };
-        length.clamp(0, g.len.min(i32::MAX as usize) as i32) as usize
-    };
     with_real!(g.elem, T => {
         let scale = T::from_f64(1.0 / g.temperature);
-        // SAFETY: rows of the data.
+        // SAFETY: rows of the data, and their lengths.
         unsafe {
-            each_row::<T, 1>(threads, g, [Shared(x.cast_mut().cast())], Shared(y.cast()), |r, [x], y| {
-                let n = valid(r);
-                let max = loops::max(x, n);
-                match kind {
-                    Kind::Softmax => {
-                        let sum = loops::exp_row(x, n, max, scale, y);
-                        loops::multiply(y, n, T::from_f64(1.0 / sum));
-                    }
-                    Kind::LogSoftmax => {
-                        let log = T::from_f64(loops::exp_sum(x, n, max, scale).ln());
-                        loops::shift(x, n, max, scale, log, y);
-                    }
-                }
-                std::slice::from_raw_parts_mut(y.add(n), g.len - n).fill(T::ZERO);
+            each_block::<T, 1>(threads, g, [Shared(x.cast_mut().cast())], Shared(y.cast()), |first, count, [x], y| {
+                loops::softmax_rows(kind, x, (count, g.len), lengths_from(lengths, first), scale, y)
             });
         }
     })
@@ -178,26 +167,13 @@ pub unsafe fn softmax_backward(
     dx: *mut u8,
 ) {
     let lengths = Shared(lengths.cast_mut());
-    let valid = |r: usize| {
-        if lengths.is_null() {
-            return g.len;
-        }
-        // SAFETY: one length per row.
-        let length = unsafe { *lengths.at(r) };
-        length.clamp(0, g.len.min(i32::MAX as usize) as i32) as usize
-    };
     with_real!(g.elem, T => {
         let scale = T::from_f64(1.0 / g.temperature);
         let inputs = [Shared(y.cast_mut().cast()), Shared(dy.cast_mut().cast())];
-        // SAFETY: rows of the data.
+        // SAFETY: rows of the data, and their lengths.
         unsafe {
-            each_row::<T, 2>(threads, g, inputs, Shared(dx.cast()), |r, [y, dy], dx| {
-                let n = valid(r);
-                match kind {
-                    Kind::Softmax => loops::softmax_slope(y, dy, n, loops::dot(y, dy, n), scale, dx),
-                    Kind::LogSoftmax => loops::log_softmax_slope(y, dy, n, sum_row(dy, n), scale, dx),
-                }
-                std::slice::from_raw_parts_mut(dx.add(n), g.len - n).fill(T::ZERO);
+            each_block::<T, 2>(threads, g, inputs, Shared(dx.cast()), |first, count, [y, dy], dx| {
+                loops::softmax_slopes(kind, y, dy, (count, g.len), lengths_from(lengths, first), scale, dx)
             });
         }
     })
@@ -321,17 +297,23 @@ pub unsafe fn cross_entropy_backward(
         let scale = T::from_f64(1.0 / g.temperature);
         // SAFETY: rows of the data, with one label, lse and dloss per row.
         unsafe {
-            each_row::<T, 1>(threads, g, [Shared(x.cast_mut().cast())], Shared(dx.cast()), |r, [x], dx| {
-                let label = *labels.at(r);
-                if ignore == Some(label) {
-                    return std::slice::from_raw_parts_mut(dx, g.len).fill(T::ZERO);
+            each_block::<T, 1>(threads, g, [Shared(x.cast_mut().cast())], Shared(dx.cast()), |first, count, [x], dx| {
+                for r in first..first + count {
+                    let at = (r - first) * g.len;
+                    let (x, dx) = (x.add(at), dx.add(at));
+                    let label = *labels.at(r);
+                    if ignore == Some(label) {
+                        std::slice::from_raw_parts_mut(dx, g.len).fill(T::ZERO);
+                        continue;
+                    }
+                    let Some(c) = usize::try_from(label).ok().filter(|&c| c < g.len) else {
+                        std::slice::from_raw_parts_mut(dx, g.len).fill(T::from_f64(f64::NAN));
+                        continue;
+                    };
+                    let slope = *dloss.at(r) * scale;
+                    loops::exp_scaled(x, g.len, *lse.at(r), scale, slope, dx);
+                    *dx.add(c) -= slope;
                 }
-                let Some(c) = usize::try_from(label).ok().filter(|&c| c < g.len) else {
-                    return std::slice::from_raw_parts_mut(dx, g.len).fill(T::from_f64(f64::NAN));
-                };
-                let slope = *dloss.at(r) * scale;
-                loops::exp_scaled(x, g.len, *lse.at(r), scale, slope, dx);
-                *dx.add(c) -= slope;
             });
         }
     })

@@ -45,12 +45,14 @@ pub(crate) use by_isa;
 pub(crate) trait Lane: Number {
     /// Folds a row, in an order that depends on its length only.
     fn fold<S: Copy, O: Fold<Self>, P: Prepare<S, Self>>(row: &[S]) -> Self;
-    /// The fold of a row by [`Fold::apply_numbers`]; `None` if an element is NaN.
-    fn fold_numbers<O: Fold<Self>>(row: &[Self]) -> Option<Self>;
+    /// The fold of a row without NaN by [`Fold::apply_numbers`].
+    fn fold_numbers<O: Fold<Self>>(row: &[Self]) -> Self;
+    /// False only if no element is NaN. May be true without NaN if infinities of both signs occur or arise in a sum.
+    fn may_have_nan(row: &[Self]) -> bool;
 }
 
 macro_rules! lanes {
-    ($($t:ty, $n:tt $half:tt $mask:ty);* $(;)?) => { $(impl Lane for $t {
+    ($($t:ty, $n:tt $half:tt);* $(;)?) => { $(impl Lane for $t {
         #[inline(always)]
         fn fold<S: Copy, O: Fold<Self>, P: Prepare<S, Self>>(row: &[S]) -> Self {
             let (x, n) = (row.as_ptr(), row.len());
@@ -58,22 +60,23 @@ macro_rules! lanes {
             in_lanes!($n; O::neutral(), |a, b| O::apply(a, b); i in 0, n, |lane| O::apply(lane, P::of(unsafe { *x.add(i) })))
         }
         #[inline(always)]
-        fn fold_numbers<O: Fold<Self>>(row: &[Self]) -> Option<Self> {
+        fn fold_numbers<O: Fold<Self>>(row: &[Self]) -> Self {
+            let (x, n) = (row.as_ptr(), row.len());
+            // Half the lanes: LLVM does not vectorise the halving of more lanes of a selection.
+            // SAFETY: `i` is below the length.
+            in_lanes!($half; O::neutral(), |a, b| O::apply_numbers(a, b); i in 0, n, |lane| O::apply_numbers(lane, unsafe { *x.add(i) }))
+        }
+        #[inline(always)]
+        fn may_have_nan(row: &[Self]) -> bool {
             let (x, n) = (row.as_ptr(), row.len());
             // SAFETY: `i` is below the length.
-            let nans = in_lanes!($n; 0, |a, b| a | b; i in 0, n, |found| found | <$mask>::from(unsafe { *x.add(i) }.is_nan()));
-            if nans != 0 {
-                return None;
-            }
-            // Half the lanes: LLVM does not vectorise the halving of more lanes of a selection.
-            // SAFETY: as above.
-            Some(in_lanes!($half; O::neutral(), |a, b| O::apply_numbers(a, b); i in 0, n, |lane| O::apply_numbers(lane, unsafe { *x.add(i) })))
+            in_lanes!($n; Self::ZERO, |a, b| a.join_nan(b); i in 0, n, |lane| lane.join_nan(unsafe { *x.add(i) })).is_nan()
         }
     })* };
 }
 lanes!(
-    Bit, 256 128 u8; i8, 256 128 u8; u8, 256 128 u8; i16, 128 64 u16; u16, 128 64 u16; i32, 64 32 u32; u32, 64 32 u32; f32, 64 32 u32;
-    i64, 32 16 u64; u64, 32 16 u64; f64, 32 16 u64; Cx<f32>, 32 16 u64; Cx<f64>, 16 16 u64;
+    Bit, 256 128; i8, 256 128; u8, 256 128; i16, 128 64; u16, 128 64; i32, 64 32; u32, 64 32; f32, 64 32;
+    i64, 32 16; u64, 32 16; f64, 32 16; Cx<f32>, 32 16; Cx<f64>, 16 16;
 );
 
 /// An associative operator with its neutral element.
@@ -261,10 +264,12 @@ pub(crate) fn fold_row<A: Lane, O: Fold<A>>(x: &[A]) -> A {
     if !O::LOOKS_FOR_NAN || x.len() <= SCALAR_LEN {
         return fold_row_of::<A, A, O, Itself>(x);
     }
-    match A::fold_numbers::<O>(x) {
-        Some(value) => value,
-        None => (x.iter().copied().find(|v| v.is_nan())).unwrap_or(O::neutral()),
+    if A::may_have_nan(x)
+        && let Some(nan) = x.iter().copied().find(|v| v.is_nan())
+    {
+        return nan;
     }
+    A::fold_numbers::<O>(x)
 }
 
 /// The unchanged value.

@@ -51,6 +51,12 @@ pub(crate) trait Number: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
     fn is_nan(self) -> bool {
         self != self
     }
+
+    /// NaN if either is NaN. May be NaN of two infinities too. Types without NaN give `self`.
+    #[inline(always)]
+    fn join_nan(self, _other: Self) -> Self {
+        self
+    }
 }
 
 macro_rules! integers {
@@ -88,6 +94,8 @@ macro_rules! floats {
             let x = self.to_f64();
             if x < 0.0 { x as i64 as u64 } else { x as u64 }
         }
+        #[inline(always)]
+        fn join_nan(self, other: Self) -> Self { self + other }
         #[inline(always)]
         fn to_f32(self) -> f32 { let $x = self; $f32 }
         #[inline(always)]
@@ -143,6 +151,10 @@ macro_rules! complex {
         const ZERO: Self = Cx { re: 0.0, im: 0.0 };
         const TOP: Self = Cx { re: <$t>::INFINITY, im: <$t>::INFINITY };
         const BOTTOM: Self = Cx { re: <$t>::NEG_INFINITY, im: <$t>::NEG_INFINITY };
+        #[inline(always)]
+        fn join_nan(self, other: Self) -> Self {
+            Cx { re: self.re + other.re, im: self.im + other.im }
+        }
         #[inline(always)]
         fn to_i64(self) -> i64 { self.re as i64 }
         #[inline(always)]

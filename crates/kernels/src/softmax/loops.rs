@@ -1,7 +1,103 @@
 //! Loops over dense rows, compiled per instruction set.
 
+use super::Kind;
 use crate::lanes::in_lanes;
-use crate::real::{Real, per_isa, sum_in_lanes};
+use crate::real::{Real, per_isa, sum_in_lanes, sum_row_body};
+
+per_isa! {
+    /// Softmax or log-softmax of dense rows; `shape` is their number and length. With `lengths`, only the first `lengths[r]` elements of row `r` are used,
+    /// and the results of the others are 0.
+    ///
+    /// # Safety
+    /// `x` and `y` hold the rows and are equal or do not overlap; `lengths` is null or has a number for each row.
+    pub(crate) unsafe fn softmax_rows<T>(kind: Kind, x: *const T, shape: (usize, usize), lengths: *const i32, scale: T, y: *mut T) = softmax_rows_body
+}
+
+#[inline(always)]
+unsafe fn softmax_rows_body<T: Real, const FMA: bool>(
+    kind: Kind,
+    x: *const T,
+    (count, len): (usize, usize),
+    lengths: *const i32,
+    scale: T,
+    y: *mut T,
+) {
+    for r in 0..count {
+        // SAFETY: row `r`, and its length.
+        unsafe {
+            let (x, y) = (x.add(r * len), y.add(r * len));
+            let n = valid(lengths, r, len);
+            let max = max_body::<T, FMA>(x, n);
+            match kind {
+                Kind::Softmax => {
+                    let sum = exp_row_body::<T, FMA>(x, n, max, scale, y);
+                    multiply_body::<T, FMA>(y, n, T::from_f64(1.0 / sum));
+                }
+                Kind::LogSoftmax => {
+                    let log = exp_sum_body::<T, FMA>(x, n, max, scale).ln();
+                    shift_body::<T, FMA>(x, n, max, scale, T::from_f64(log), y);
+                }
+            }
+            std::slice::from_raw_parts_mut(y.add(n), len - n).fill(T::ZERO);
+        }
+    }
+}
+
+/// How many elements of row `r` are used.
+///
+/// # Safety
+/// `lengths` is null or has a number for row `r`.
+#[inline(always)]
+unsafe fn valid(lengths: *const i32, r: usize, len: usize) -> usize {
+    if lengths.is_null() {
+        return len;
+    }
+    // SAFETY: guaranteed by the caller.
+    let length = unsafe { *lengths.add(r) };
+    length.clamp(0, len.min(i32::MAX as usize) as i32) as usize
+}
+
+per_isa! {
+    /// Gradients of [`softmax_rows`], given its results `y`; 0 for elements that were not used.
+    ///
+    /// # Safety
+    /// All pointers hold the rows; `dx` is one of the others or does not overlap them; `lengths` is null or has a number for each row.
+    pub(crate) unsafe fn softmax_slopes<T>(kind: Kind, y: *const T, dy: *const T, shape: (usize, usize), lengths: *const i32, scale: T, dx: *mut T) = softmax_slopes_body
+}
+
+#[inline(always)]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "a row's operands are pointers and lengths"
+)]
+unsafe fn softmax_slopes_body<T: Real, const FMA: bool>(
+    kind: Kind,
+    y: *const T,
+    dy: *const T,
+    (count, len): (usize, usize),
+    lengths: *const i32,
+    scale: T,
+    dx: *mut T,
+) {
+    for r in 0..count {
+        // SAFETY: row `r`, and its length.
+        unsafe {
+            let (y, dy, dx) = (y.add(r * len), dy.add(r * len), dx.add(r * len));
+            let n = valid(lengths, r, len);
+            match kind {
+                Kind::Softmax => {
+                    let dot = dot_body::<T, FMA>(y, dy, n);
+                    softmax_slope_body::<T, FMA>(y, dy, n, dot, scale, dx);
+                }
+                Kind::LogSoftmax => {
+                    let sum = sum_row_body::<T, FMA>(dy, n);
+                    log_softmax_slope_body::<T, FMA>(y, dy, n, sum, scale, dx);
+                }
+            }
+            std::slice::from_raw_parts_mut(dx.add(n), len - n).fill(T::ZERO);
+        }
+    }
+}
 
 per_isa! {
     /// The maximum, ignoring NaN; -inf without elements.
@@ -43,7 +139,7 @@ unsafe fn exp_row_body<T: Real, const FMA: bool>(
         // SAFETY: i < n.
         unsafe { *y.add(i) = ((*x.add(i) - max) * scale).exp::<FMA>() }
     }
-    // SAFETY: i < n.
+    // SAFETY: i < n. Stores in the fold would keep its lanes in memory.
     sum_in_lanes!(n, |sum, i| unsafe { sum + *y.add(i) })
 }
 
