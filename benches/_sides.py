@@ -120,20 +120,22 @@ def readable(seconds: float) -> str:
     return f"{seconds / 1e-9:.0f} ns"
 
 
-def versions() -> str:
+def versions(threads: int = THREADS) -> str:
+    """The sides with their versions. Sets PyTorch's threads."""
     parts = [f"mxnet {mx.__version__}", f"NumPy {numpy.__version__}"]
     if torch is not None:
-        torch.set_num_threads(THREADS)
+        torch.set_num_threads(threads)
         parts.append(f"PyTorch {torch.__version__} on {torch.get_num_threads()} threads")
     return ", ".join(parts)
 
 
 class Table:
-    """Prints one line a case as soon as it is timed."""
+    """Prints one line a case as soon as it is timed. All sides have `threads` threads."""
 
-    def __init__(self, title: str, sides: list[str]) -> None:
+    def __init__(self, title: str, sides: list[str], threads: int = THREADS) -> None:
         self.sides = sides
-        print(f"{title}; {THREADS} processors; {versions()}")
+        mx.config.num_threads = threads
+        print(f"{title}; {THREADS} processors; {versions(threads)}")
         print(f"ratio: fastest other side over ours (medians, best turns); cpu: processor time, {sides[1]}'s over ours")
         print(
             f"{'case':<38}" + "".join(f" {side:>10}" for side in sides) + f" {'ratio':>7} {'best':>6} {'cpu':>6}",

@@ -10,7 +10,6 @@ import numpy
 from _sides import OURS, SIDES, Table, torch
 
 import mxnet as mx
-from mxnet import _core
 
 ELEMENTS = 1_000_000
 LENGTHS = (4, 12, 16, 32, 40, 64, 100, 256, 1000)
@@ -49,11 +48,8 @@ def functions(n: int) -> dict[str, tuple[Function, Function, Function | None]]:
 
 
 def main() -> None:
-    _core.set_num_threads(1)
-    if torch is not None:
-        torch.set_num_threads(1)
     rng = numpy.random.default_rng(0)
-    table = Table("a million float32 in rows, one thread", SIDES)
+    table = Table("a million float32 in rows, one thread", SIDES, threads=1)
     for n in LENGTHS:
         x = rng.normal(0, 1, (ELEMENTS // n, n)).astype("float32")
         ours, tensor = mx.np.array(x), None if torch is None else torch.from_numpy(x.copy())
