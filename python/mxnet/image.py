@@ -12,6 +12,7 @@ from mxnet import numpy as np
 from mxnet._renamed import attribute_finder
 from mxnet.numpy import ndarray
 from mxnet.numpy_extension import _image_geometry as _geometry
+from mxnet.numpy_extension._sampling import sampled
 
 __all__ = [
     "center_crop",
@@ -503,7 +504,7 @@ def imrotate(src: ndarray, rotation_degrees: Any, zoom_in: bool = False, zoom_ou
             f"{x.shape} and {angles.shape}"
         )
     batch = x[None] if is_one else x
-    n, channels, h, w = batch.shape
+    n, _, h, w = batch.shape
     angle = (np.broadcast_to(angles, (n,)) * (math.pi / 180)).reshape(n, 1, 1)
     cos, sin = np.cos(angle), np.sin(angle)
     # How much of the image a turned frame of its size spans, between centres of pixels; 1 at 0 degrees.
@@ -516,16 +517,7 @@ def imrotate(src: ndarray, rotation_degrees: Any, zoom_in: bool = False, zoom_ou
     down = (np.arange(h, dtype="float32").reshape(h, 1) - (h - 1) / 2) * scale  # (n, h, 1)
     column = cos * right - sin * down + (w - 1) / 2
     row = sin * right + cos * down + (h - 1) / 2
-    flat = batch.reshape(n, channels, h * w)
-    result = np.zeros_like(flat)
-    for near_row in (np.floor(row), np.floor(row) + 1):
-        for near_column in (np.floor(column), np.floor(column) + 1):
-            weight = (1 - np.abs(row - near_row)) * (1 - np.abs(column - near_column))
-            inside = (near_row >= 0) & (near_row < h) & (near_column >= 0) & (near_column < w)
-            place = np.clip(near_row, 0, h - 1) * w + np.clip(near_column, 0, w - 1)
-            index = np.broadcast_to(place.astype("int64").reshape(n, 1, h * w), flat.shape)
-            weight = np.where(inside, weight, 0.0).reshape(n, 1, h * w).astype(x.dtype)
-            result = result + np.take_along_axis(flat, index, 2) * weight
+    result = sampled(batch, column.reshape(n, h * w), row.reshape(n, h * w)).astype(x.dtype)
     return result.reshape(x.shape)
 
 

@@ -21,6 +21,14 @@ def at(image, x, y):
     return total
 
 
+def at_extended(image, x, y):
+    """As `at`, but the pixels at the lower and right edge extend by one pixel, and nothing fades out."""
+    height, width = image.shape
+    if not (0 <= x < width and 0 <= y < height):
+        return 0.0
+    return at(image, min(x, width - 1), min(y, height - 1))
+
+
 def test_sampler_is_bilinear():
     data, grid = GENERATOR.normal(size=(2, 3, 4, 5)), GENERATOR.uniform(-1.3, 1.3, size=(2, 2, 3, 2))
     found = npx.bilinear_sampler(np.array(data), np.array(grid)).asnumpy()
@@ -34,6 +42,21 @@ def test_sampler_is_bilinear():
 def test_sampler_has_gradients_of_image_and_places():
     data, grid = GENERATOR.normal(size=(1, 2, 3, 4)), GENERATOR.uniform(-0.9, 0.9, size=(1, 2, 2, 2))
     check_numeric_gradient(npx.bilinear_sampler, [data, grid], rtol=1e-6, atol=1e-8)
+
+
+def test_slopes_at_whole_pixels_are_those_to_the_right_and_down():
+    image = onp.array([[1.0, 2, 4, 8], [10, 20, 30, 50], [7, 5, 3, 9]])
+    places = onp.array([[0.0, 1, 2, 1.5, 1], [0, 1, 1, 1, 0.25]])  # x, then y
+    grid = np.array((places / [[1.5], [1]] - 1).reshape(1, 2, 1, 5))
+    grid.attach_grad()
+    with mx.autograd.record():
+        found = npx.bilinear_sampler(np.array(image[None, None]), grid).sum()
+    found.backward()
+    step = 2.0**-20  # the function is linear up to the next pixel, so that differences are slopes
+    for i, (x, y) in enumerate(places.T):
+        right = (at(image, x + step, y) - at(image, x, y)) / step
+        down = (at(image, x, y + step) - at(image, x, y)) / step
+        onp.testing.assert_allclose(grid.grad[0, :, 0, i].asnumpy(), [right * 1.5, down], rtol=1e-8)
 
 
 def test_affine_grids_and_warps():
@@ -72,7 +95,8 @@ def moved_convolution(x, offset, mask, w, stride, pad, dilate, groups, moved_gro
             y = i * stride - pad + a * dilate + offset[n, 2 * tap, i, j]
             place = j * stride - pad + b * dilate + offset[n, 2 * tap + 1, i, j]
             factor = 1.0 if mask is None else mask[n, tap, i, j]
-            out[n, f, i, j] += w[f, c, a, b] * factor * at(x[n, channel], place, y)
+            value = (at_extended if mask is None else at)(x[n, channel], place, y)
+            out[n, f, i, j] += w[f, c, a, b] * factor * value
     return out
 
 
@@ -109,6 +133,20 @@ def test_deformable_layers_begin_as_convolutions_and_learn(kind):
     layer.offset_weight.set_data(GENERATOR.uniform(-0.01, 0.01, size=layer.offset_weight.shape))
     layer.offset_bias.set_data(onp.full(layer.offset_bias.shape, 0.3))
     check_numeric_gradient(layer, [x], rtol=1e-5, atol=1e-7)
+    # The first steps of a layer begin with places on pixels.
+    layer.offset_bias.set_data(onp.zeros(layer.offset_bias.shape))
+    layer.offset_weight.set_data(onp.zeros(layer.offset_weight.shape))
+    shifted = onp.zeros(layer.offset_bias.shape)
+    with mx.autograd.record():
+        begin = layer(np.array(x)).sum()
+    begin.backward()
+    slopes = layer.offset_bias.grad().asnumpy()
+    for i in range(0, len(slopes), 5):
+        shifted[i] = 2.0**-20
+        layer.offset_bias.set_data(shifted)
+        end = layer(np.array(x)).sum()
+        onp.testing.assert_allclose((end - begin).item() / 2.0**-20, slopes[i], rtol=1e-6, atol=1e-6)
+        shifted[i] = 0
     assert repr(layer).startswith(f"{kind.__name__}(2 -> 3, kernel_size=(3, 3)")
 
 

@@ -205,8 +205,13 @@ def deformable(modulated, strides, padding):
         for n, i, j, tap in onp.ndindex(len(x), *moves.shape[2:], taps):
             r, c = divmod(tap, kw)
             down, right = moves[n, 2 * tap, i, j], moves[n, 2 * tap + 1, i, j]
-            seen = bilinear(x[n], i * strides - padding + r + down, j * strides - padding + c + right)
-            factor = 2 * scipy.special.expit(moves[n, 2 * taps + tap, i, j]) if modulated else 1
+            row, column = i * strides - padding + r + down, j * strides - padding + c + right
+            if modulated:
+                factor = 2 * scipy.special.expit(moves[n, 2 * taps + tap, i, j])
+            else:  # as MXNet 2: nothing fades out, and the last pixels extend by one
+                factor = float(0 <= row < x.shape[2] and 0 <= column < x.shape[3])
+                row, column = min(row, x.shape[2] - 1), min(column, x.shape[3] - 1)
+            seen = bilinear(x[n], row, column)
             y[n, :, i, j] += factor * (w[:, :, r, c] @ seen)
         return y + p["deformable_conv_bias"].reshape(-1, 1, 1)
 

@@ -14,6 +14,7 @@ __all__ = [
     "deformable_convolution",
     "grid_generator",
     "modulated_deformable_convolution",
+    "sampled",
     "spatial_transformer",
 ]
 
@@ -22,24 +23,25 @@ _npx = _core.namespaces["npx"]
 Sizes = int | Sequence[int]
 
 
-def _sampled(data: ndarray, x: ndarray, y: ndarray) -> ndarray:
-    """Values of images (n, c, h, w) at positions (n, m) in pixels, 0 outside of the image. Result (n, c, m)."""
+def sampled(data: ndarray, x: ndarray, y: ndarray) -> ndarray:
+    """Values of images (n, c, h, w) at positions (n, m) in pixels, 0 outside of the image. Result (n, c, m).
+
+    At whole pixels the gradient with respect to a position is the slope to the right or down.
+    """
     batch, channels, height, width = data.shape
     flat = data.reshape(batch, channels, height * width)
     left, top = _np["floor"](x), _np["floor"](y)
+    from_left, from_top = x - left, y - top
     result = None
-    for dx in (0, 1):
-        for dy in (0, 1):
-            column, row = left + dx, top + dy
-            # Hat function: 1 at the pixel, 0 at its neighbours. The gradient with respect to the position comes from
-            # here.
-            weight = (1 - _np["abs"](x - column)) * (1 - _np["abs"](y - row))
+    for column, of_column in ((left, 1 - from_left), (left + 1, from_left)):
+        for row, of_row in ((top, 1 - from_top), (top + 1, from_top)):
             is_inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
             at = _np["clip"](row, 0, height - 1) * width + _np["clip"](column, 0, width - 1)
             positions = _np["where"](is_inside, at, 0).astype("int64").reshape(batch, 1, -1)
             spread = _np["broadcast_to"](positions, (batch, channels, positions.shape[2]))
             found = _np["take_along_axis"](flat, spread, axis=2)
-            part = found * _np["where"](is_inside, weight, 0).reshape(batch, 1, -1)
+            weight = _np["where"](is_inside, of_column * of_row, 0).reshape(batch, 1, -1)
+            part = found * weight
             result = part if result is None else result + part
     return result  # type: ignore[return-value]  # four parts were added up
 
@@ -85,7 +87,7 @@ def bilinear_sampler(data: ArrayLike, grid: ArrayLike, cudnn_off: bool = False) 
     batch, channels, height, width = images.shape
     x = (places[:, 0].reshape(batch, -1) + 1) * ((width - 1) / 2)
     y = (places[:, 1].reshape(batch, -1) + 1) * ((height - 1) / 2)
-    return _sampled(images, x, y).reshape(batch, channels, *places.shape[2:])
+    return sampled(images, x, y).reshape(batch, channels, *places.shape[2:])
 
 
 def _middles(height: int, width: int, like: ndarray) -> ndarray:
@@ -210,7 +212,11 @@ def _moved_convolution(
     num_group: int,
     num_deformable_group: int,
 ) -> ndarray:
-    """A convolution whose taps are displaced by `offset` and multiplied by `mask`."""
+    """A convolution whose taps are displaced by `offset` and multiplied by `mask`.
+
+    Without a mask the rows and columns of pixels at the lower and right edge extend by one pixel, and taps above or to
+    the left of the first pixel are 0. With one, values fade to 0 within one pixel around the image.
+    """
     (kh, kw), (sh, sw), (dh, dw), (ph, pw) = sizes
     batch, channels, height, width = data.shape
     out_h = (height + 2 * ph - dh * (kh - 1) - 1) // sh + 1
@@ -239,9 +245,13 @@ def _moved_convolution(
     away = offset.reshape(batch, groups, taps, 2, out_h, out_w)
     y = (away[:, :, :, 0] + (rows + tap_rows)).reshape(batch * groups, -1)
     x = (away[:, :, :, 1] + (columns + tap_columns)).reshape(batch * groups, -1)
-    found = _sampled(data.reshape(batch * groups, channels // groups, height, width), x, y)
-    if mask is not None:
-        found = found * mask.reshape(batch * groups, 1, -1)
+    images = data.reshape(batch * groups, channels // groups, height, width)
+    if mask is None:
+        factor = ((y >= 0) & (y < height) & (x >= 0) & (x < width)).astype(data.dtype)
+        y, x = (_np["where"](at < size - 1, at, size - 1) for at, size in ((y, height), (x, width)))
+    else:
+        factor = mask
+    found = sampled(images, x, y) * factor.reshape(batch * groups, 1, -1)
     # (n, groups of the convolution, channels * taps, positions)
     found = found.reshape(batch, num_group, channels // num_group * taps, out_h * out_w)
     kernel = weight.reshape(1, num_group, num_filter // num_group, -1)
@@ -301,8 +311,10 @@ def deformable_convolution(
 
     Notes
     -----
-    Values between pixels are bilinear, pixels outside the image are 0. Source: J. Dai et al., "Deformable Convolutional
-    Networks", 2017.
+    Values between pixels are bilinear. Taps above or to the left of the middle of the first pixel are 0, as are those
+    one pixel or more below or to the right of the last; less than that, they have the last pixel's value. MXNet 2 has
+    the same edges; in `modulated_deformable_convolution` values fade to 0 within one pixel around the image.
+    Source: J. Dai et al., "Deformable Convolutional Networks", 2017.
 
     Examples
     --------
