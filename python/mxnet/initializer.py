@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as onp
 
 from mxnet import numpy as np
+from mxnet import registry
 from mxnet._rnn_layout import packed_input_size, packed_shapes
 from mxnet.base import dtype_name
 from mxnet.numpy import ndarray
@@ -183,15 +184,10 @@ def _root_mean_square(arr: ndarray) -> str:
 
 InitializerLike = Initializer | str
 
-_REGISTRY: dict[str, type[Initializer]] = {}
-_ALIASES = {
-    "zeros": "zero",
-    "ones": "one",
-    "gaussian": "normal",
-    "msra": "msraprelu",
-}
-
 _Class = TypeVar("_Class", bound=type[Initializer])
+_register = registry.get_register_func(Initializer, "initializer")
+_alias = registry.get_alias_func(Initializer, "initializer")
+_create = registry.get_create_func(Initializer, "initializer")
 
 
 def register(klass: _Class) -> _Class:
@@ -222,9 +218,7 @@ def register(klass: _Class) -> _Class:
     >>> weight
     array([0.5, 0.5])
     """
-    if not issubclass(klass, Initializer):
-        raise TypeError(f"{klass.__name__} must be a subclass of Initializer")
-    _REGISTRY[klass.__name__.lower()] = klass
+    _register(klass)
     return klass
 
 
@@ -233,9 +227,9 @@ def create(init: Any, *args: Any, **kwargs: Any) -> Any:
 
     Parameters
     ----------
-    init : str, Initializer or callable
-        A name such as ``"xavier"``, JSON text made by `Initializer.dumps`, or something that is an initializer already
-        and is returned.
+    init : str, dict, Initializer or callable
+        A name such as ``"xavier"``; JSON text made by `Initializer.dumps`; a mapping with the name under
+        ``"initializer"`` and the arguments; or something that is an initializer already and is returned.
     *args, **kwargs
         Arguments of the class, if a name is given.
 
@@ -254,18 +248,11 @@ def create(init: Any, *args: Any, **kwargs: Any) -> Any:
     >>> initializer.create("normal", sigma=0.1)
     Normal(sigma=0.1)
     """
-    if not isinstance(init, str):
-        if args or kwargs:
-            raise ValueError("arguments are taken only with the name of an initializer")
-        return init
-    if init.startswith("["):
-        name, arguments = json.loads(init)
-        return create(name, **arguments)
-    key = init.lower()
-    klass = _REGISTRY.get(_ALIASES.get(key, key))
-    if klass is None:
-        raise ValueError(f"no initializer {init!r}; known are {', '.join(sorted([*_REGISTRY, *_ALIASES]))}")
-    return klass(*args, **kwargs)
+    if isinstance(init, str | dict):
+        return _create(init, *args, **kwargs)
+    if args or kwargs:
+        raise ValueError("arguments are taken only with the name of an initializer")
+    return init
 
 
 def _sample_dtype(arr: ndarray) -> str:
@@ -281,6 +268,7 @@ def _fill_normal(arr: ndarray, sigma: float) -> None:
     arr[:] = np.random.normal(0.0, sigma, size=arr.shape, dtype=_sample_dtype(arr))
 
 
+@_alias("zeros")
 @register
 class Zero(Initializer):
     """Zeros.
@@ -300,6 +288,7 @@ class Zero(Initializer):
         arr[:] = 0
 
 
+@_alias("ones")
 @register
 class One(Initializer):
     """Ones.
@@ -393,6 +382,7 @@ class Uniform(Initializer):
         _fill_uniform(arr, self.scale)
 
 
+@_alias("gaussian")
 @register
 class Normal(Initializer):
     """Normal with mean 0.
@@ -524,6 +514,7 @@ class Xavier(Initializer):
             _fill_normal(arr, scale)
 
 
+@_alias("msra")
 @register
 class MSRAPrelu(Xavier):
     """Normal values for layers that are followed by (parametric) rectifiers.

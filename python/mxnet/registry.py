@@ -113,6 +113,17 @@ def get_alias_func(base_class: type, nickname: str) -> Callable[..., Any]:
     return alias
 
 
+def _parsed(nickname: str, text: str) -> Any:
+    """A mapping of arguments, or a list of a name and such a mapping, from JSON."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"a {nickname} that starts with {text[0]!r} is no JSON: {error}") from error
+    if isinstance(found, list) and not (len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], dict)):
+        raise ValueError(f"a {nickname} as a list in JSON must be a name and a mapping of arguments, found {text!r}")
+    return found
+
+
 def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
     """A function that makes objects of registered classes.
 
@@ -127,8 +138,8 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
     function
         Takes a name and the arguments of the class. The name is a registered one; or a mapping of arguments with the
         name under `nickname`, or JSON of one, or JSON of ``[name, arguments]``; or an object, which is returned as it
-        is. Raises ValueError for an unknown name and
-        TypeError for arguments beside an object or JSON.
+        is. Raises ValueError for an unknown name or JSON of another form, and TypeError for arguments beside an object
+        or JSON.
 
     Examples
     --------
@@ -154,7 +165,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
         if isinstance(name, base_class):
             return name
         if is_json:
-            name = json.loads(name)
+            name = _parsed(nickname, name)
         if isinstance(name, list):
             return create(name[0], **name[1])
         if isinstance(name, dict):

@@ -87,11 +87,13 @@ def test_metrics_come_from_json():
     made = metric.create('["topkaccuracy", {"top_k": 3, "name": "three"}]')
     assert isinstance(made, metric.TopKAccuracy)
     assert made.top_k == 3
-    for text in ("[1, 2]", '["acc"]', '["acc", 3]'):
-        with pytest.raises(ValueError, match="must be a name and a mapping of arguments"):
-            metric.create(text)
-    with pytest.raises(ValueError, match="is no JSON"):
-        metric.create('["acc", ')
+    for make in (metric.create, mx.init.create):
+        for text in ("[1, 2]", '["acc"]', '["acc", 3]'):
+            with pytest.raises(ValueError, match="must be a name and a mapping of arguments"):
+                make(text)
+        for text in ('["acc", ', '{"metric": '):
+            with pytest.raises(ValueError, match="is no JSON"):
+                make(text)
 
 
 def test_correlation_is_merged_batch_by_batch():

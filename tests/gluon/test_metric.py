@@ -1,6 +1,7 @@
 """Metrics against their definitions, over several batches."""
 
 import copy
+import json
 import math
 import pickle
 
@@ -25,6 +26,28 @@ def test_accuracy_of_scores_and_of_classes():
     batches = [([0, 1], [[0.9, 0.1], [0.8, 0.2]]), ([1], [[0.3, 0.7]])]
     assert fed("acc", batches) == pytest.approx(2 / 3)
     assert fed("acc", [([0, 1, 2], [0, 1, 1])]) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        metric.TopKAccuracy(top_k=3, name="best"),
+        metric.F1(average="macro", class_type="multiclass", threshold=0.3),
+        metric.CrossEntropy(ignore_label=2, from_logits=True),
+        metric.MeanPairwiseDistance(p=1, label_names=["a"]),
+        metric.CompositeEvalMetric([metric.MAE(), metric.Fbeta(beta=2)]),
+    ],
+)
+def test_metrics_are_made_again_from_their_configuration(made):
+    config = made.get_config()
+    for form in (config, json.dumps(config)):
+        again = metric.create(form)
+        assert repr(again) == repr(made)
+        assert again.get_config() == config
+    with pytest.raises(TypeError, match="arguments beside"):
+        metric.create(json.dumps(config), name="other")
+    with pytest.raises(TypeError, match="found int"):
+        metric.create(3)
 
 
 def test_top_k_accuracy():

@@ -88,6 +88,7 @@ def test_names_and_text_make_initializers():
     assert initializer.create("zeros") == initializer.Zero()
     init = initializer.Normal(0.5)
     assert initializer.create(init.dumps()) == init
+    assert initializer.create({"initializer": "Gaussian", "sigma": 0.5}) == init
     assert initializer.Normal(0.5) != initializer.Normal(0.6)
     with pytest.raises(ValueError, match="'xaver'"):
         initializer.create("xaver")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as onp
 from numpy.typing import NDArray
 
+from mxnet import registry
 from mxnet._argument_repr import argument_repr
 
 __all__ = [
@@ -27,35 +27,7 @@ __all__ = [
 
 Floats = NDArray[onp.float64]
 
-_REGISTRY: dict[str, type[EvalMetric]] = {}
 _Class = TypeVar("_Class", bound="type[EvalMetric]")
-
-
-def register(klass: _Class) -> _Class:
-    """Class decorator that makes a metric known to `create` under its name in lower case.
-
-    Parameters
-    ----------
-    klass : subclass of EvalMetric
-
-    Returns
-    -------
-    class
-        `klass`.
-    """
-    _REGISTRY[klass.__name__.lower()] = klass
-    return klass
-
-
-def alias(*names: str) -> Callable[[_Class], _Class]:
-    """Class decorator: as `register`, under further names."""
-
-    def add(klass: _Class) -> _Class:
-        for name in names:
-            _REGISTRY[name] = klass
-        return register(klass)
-
-    return add
 
 
 def host(array: Any) -> NDArray[Any]:
@@ -186,14 +158,47 @@ class EvalMetric:
         return [(name, value)]
 
 
+_register = registry.get_register_func(EvalMetric, "metric")
+_create = registry.get_create_func(EvalMetric, "metric")
+
+
+def register(klass: _Class) -> _Class:
+    """Class decorator that makes a metric known to `create` under its name in lower case.
+
+    Parameters
+    ----------
+    klass : subclass of EvalMetric
+
+    Returns
+    -------
+    class
+        `klass`.
+    """
+    _register(klass)
+    return klass
+
+
+def alias(*names: str) -> Callable[[_Class], _Class]:
+    """Class decorator: as `register`, under further names."""
+    further = registry.get_alias_func(EvalMetric, "metric")(*names)
+
+    def add(klass: _Class) -> _Class:
+        further(klass)
+        return register(klass)
+
+    return add
+
+
 def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     """Make a metric.
 
     Parameters
     ----------
-    metric : str, EvalMetric, callable or list of these
-        A name, a metric (returned as it is), a function of labels and predictions, or several for a
-        `CompositeEvalMetric`. A string that starts with ``[`` is JSON, ``["name", {"argument": value}]``.
+    metric : str, EvalMetric, dict, callable or list of these
+        A name; a metric (returned as it is); a function of labels and predictions; several for a
+        `CompositeEvalMetric`; or a mapping with the name under ``"metric"`` and the arguments, as
+        `EvalMetric.get_config` returns it. A string may be JSON of such a mapping, or
+        ``["name", {"argument": value}]``.
     *args, **kwargs
         Arguments of the class.
 
@@ -205,6 +210,8 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     ------
     ValueError
         If there is no metric of that name, or JSON of another form.
+    TypeError
+        If `metric` is something else, or has all arguments already and others are given.
 
     Examples
     --------
@@ -213,35 +220,19 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     'accuracy'
     >>> metric.create('["topkaccuracy", {"top_k": 3}]').get()[0]
     'top_k_accuracy_3'
+    >>> import json
+    >>> metric.create(json.dumps(metric.F1(threshold=0.3).get_config()))
+    F1(threshold=0.3)
     """
-    if isinstance(metric, EvalMetric):
-        return metric
     if isinstance(metric, list):
         composite = CompositeEvalMetric()
         for part in metric:
             composite.add(create(part, *args, **kwargs))
         return composite
-    if isinstance(metric, str):
-        if metric.startswith("["):
-            return _from_json(metric)
-        klass = _REGISTRY.get(metric.lower())
-        if klass is None:
-            raise ValueError(f"no metric {metric!r}; known are {', '.join(sorted(_REGISTRY))}")
-        return klass(*args, **kwargs)
-    if callable(metric):
+    if callable(metric) and not isinstance(metric, EvalMetric):
         return CustomMetric(metric, *args, **kwargs)
-    raise ValueError(f"`metric` must be a name, a metric, a function or a list of these, found {metric!r}")
-
-
-def _from_json(text: str) -> EvalMetric:
-    """A metric from ``["name", {...}]``."""
-    try:
-        parsed = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"`metric` starts with '[' but is no JSON: {error}") from error
-    if len(parsed) != 2 or not isinstance(parsed[0], str) or not isinstance(parsed[1], dict):
-        raise ValueError(f"`metric` as JSON must be a name and a mapping of arguments, found {text!r}")
-    return create(parsed[0], **parsed[1])
+    made: EvalMetric = _create(metric, *args, **kwargs)
+    return made
 
 
 @alias("composite")
