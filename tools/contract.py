@@ -102,7 +102,7 @@ def _find(package: ModuleType, path: str) -> Any:
                     return MISSING  # a module that is no package holds no modules
                 try:
                     found = importlib.import_module(f"{parent.__name__}.{part}")
-                except ModuleNotFoundError as error:
+                except ImportError as error:
                     if error.name != f"{parent.__name__}.{part}":
                         raise
                     return MISSING

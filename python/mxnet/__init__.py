@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -164,3 +165,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _RemovedModules:
+    """Finder of modules, the last that is asked: importing a module of MXNet 2 that is gone says what to use."""
+
+    @staticmethod
+    def find_spec(name: str, *_: Any) -> None:
+        if name.startswith("mxnet."):
+            importlib.import_module("mxnet._renamed").refuse_removed_module(name)
+
+
+if not any(getattr(finder, "__qualname__", "") == _RemovedModules.__qualname__ for finder in sys.meta_path):
+    sys.meta_path.append(_RemovedModules)

@@ -23,6 +23,7 @@ __all__ = [
     "old_function",
     "old_keywords",
     "old_method",
+    "refuse_removed_module",
     "removed",
 ]
 
@@ -313,12 +314,34 @@ def removed(module: str, name: str) -> AttributeError:
     AttributeError
         To be raised; it says what to use if `name` is one of `REMOVED` or `ABSENT`.
     """
-    hint = ""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{_instead(module, name)}", name=name)
+
+
+def _instead(module: str, name: str) -> str:
+    """What to use in place of a name that a module does not have; empty if it never had it."""
     if name in REMOVED.get(module, {}):
-        hint = f": it was removed; {REMOVED[module][name]}"
-    elif name in ABSENT.get(module, {}):
-        hint = f": this version does not have it; {ABSENT[module][name]}"
-    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
+        return f": it was removed; {REMOVED[module][name]}"
+    if name in ABSENT.get(module, {}):
+        return f": this version does not have it; {ABSENT[module][name]}"
+    return ""
+
+
+def refuse_removed_module(name: str) -> None:
+    """Refuse a module that is one of `REMOVED` or `ABSENT`.
+
+    Parameters
+    ----------
+    name : str
+        Full name of a module that does not exist.
+
+    Raises
+    ------
+    ImportError
+        It says what to use. Not a ModuleNotFoundError, which ``from mxnet import name`` would replace by its own.
+    """
+    parent, _, leaf = name.rpartition(".")
+    if hint := _instead(parent, leaf):
+        raise ImportError(f"no module named {name!r}{hint}", name=name)
 
 
 def attribute_finder(module: str, *sources: str) -> Callable[[str], Any]:

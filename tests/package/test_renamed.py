@@ -307,3 +307,25 @@ def test_loggers_write_one_line_a_message(tmp_path):
             handler.close()
     (line,) = path.read_text().splitlines()
     assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d \d+ .*test_renamed.py:test_loggers\w+:\d+\] epoch 3", line)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import mxnet.ndarray as nd",
+        "from mxnet import nd",
+        "from mxnet.symbol import Symbol",
+        "from mxnet import metric",
+    ],
+)
+def test_imports_of_removed_modules_say_what_to_use(statement):
+    with pytest.raises(ImportError, match=r"no module named 'mxnet\.\w+': it was removed; .*`mx\."):
+        exec(statement)
+
+
+def test_imports_of_names_that_never_were_say_the_usual():
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'mxnet\.nothing'$"):
+        importlib.import_module("mxnet.nothing")
+    with pytest.raises(ImportError, match="cannot import name 'nothing' from 'mxnet'"):
+        exec("from mxnet import nothing")
+    assert not hasattr(mx, "nd")
