@@ -10,7 +10,7 @@ import numpy as onp
 
 from mxnet.numpy import ndarray
 
-__all__ = ["argument_repr"]
+__all__ = ["argument_repr", "changed_arguments"]
 
 _LONGEST = 60
 
@@ -35,6 +35,11 @@ def argument_repr(made: object, hidden: Collection[str] = ()) -> str:
     >>> argument_repr(mx.lr_scheduler.FactorScheduler(step=10, factor=0.5))
     'FactorScheduler(step=10, factor=0.5)'
     """
+    return f"{type(made).__name__}({', '.join(changed_arguments(made, hidden))})"
+
+
+def changed_arguments(made: object, hidden: Collection[str] = ()) -> list[str]:
+    """``"name=value"`` of the arguments that `argument_repr` shows."""
     shown: dict[str, str] = {}
     for kind in type(made).__mro__:
         init = kind.__dict__.get("__init__")
@@ -50,7 +55,7 @@ def argument_repr(made: object, hidden: Collection[str] = ()) -> str:
         # Arguments of base classes are shown only if the class passes them on.
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             break
-    return f"{type(made).__name__}({', '.join(f'{name}={text}' for name, text in shown.items())})"
+    return [f"{name}={text}" for name, text in shown.items()]
 
 
 _ABSENT = object()

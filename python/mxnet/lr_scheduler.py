@@ -283,10 +283,10 @@ class PolyScheduler(_Decay):
         warmup_mode: str = "linear",
     ) -> None:
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        self.power = pwr
+        self._pwr = pwr
 
     def _height(self, progress: float) -> float:
-        return float((1 - progress) ** self.power)
+        return float((1 - progress) ** self._pwr)
 
 
 class CosineScheduler(_Decay):

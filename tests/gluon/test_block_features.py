@@ -9,7 +9,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import gluon
-from mxnet.gluon import nn
+from mxnet.gluon import nn, rnn
 from mxnet.gluon.block.base import has_op_hooks
 
 
@@ -206,6 +206,36 @@ def test_print_summary_computes_nothing_and_counts(capsys):
         (lambda: mx.optimizer.Adam(learning_rate=0.1, beta1=0.8), "Adam(learning_rate=0.1, beta1=0.8)"),
         (lambda: mx.optimizer.SGD(), "SGD(learning_rate=0.1)"),
         (lambda: mx.lr_scheduler.FactorScheduler(step=10, factor=0.5), "FactorScheduler(step=10, factor=0.5)"),
+        (lambda: mx.optimizer.Updater(mx.optimizer.SGD(momentum=0.5)), "Updater(SGD(learning_rate=0.1, momentum=0.5))"),
+        (lambda: mx.lr_scheduler.PolyScheduler(9, pwr=3), "PolyScheduler(max_update=9, pwr=3)"),
+        (lambda: gluon.loss.HuberLoss(rho=2), "HuberLoss(batch_axis=0, w=None, rho=2)"),
+        (lambda: gluon.loss.SoftmaxCELoss(weight=2.0, axis=1), "SoftmaxCrossEntropyLoss(batch_axis=0, w=2.0, axis=1)"),
+        (lambda: gluon.data.batchify.Ragged("int32"), "Ragged(dtype='int32')"),
+        (lambda: nn.Dense(3, flatten=False, use_bias=False), "Dense(None -> 3, linear, flatten=False, use_bias=False)"),
+        (lambda: nn.Embedding(4, 3, sparse_grad=True), "Embedding(4 -> 3, float32, sparse_grad=True)"),
+        (lambda: nn.HybridConcatenate(axis=1), "HybridConcatenate(axis=1)"),
+        (lambda: nn.Dropout(0.5, axes=(1,)), "Dropout(p = 0.5, axes=(1,))"),
+        (
+            lambda: nn.BatchNorm(use_global_stats=True),
+            "BatchNorm(axis=1, eps=1e-05, momentum=0.9, use_global_stats=True, in_channels=None)",
+        ),
+        (
+            lambda: nn.DeformableConvolution(4, 3, groups=2, dilation=2, use_bias=False),
+            "DeformableConvolution(None -> 4, kernel_size=(3, 3), stride=(1, 1), dilation=(2, 2), groups=2, "
+            "use_bias=False)",
+        ),
+        (lambda: rnn.RNNCell(5, activation="relu", input_size=3), "RNNCell(3 -> 5, activation='relu')"),
+        (lambda: rnn.LSTMPCell(5, 3), "LSTMPCell(None -> 5 -> 3)"),
+        (lambda: rnn.ZoneoutCell(rnn.GRUCell(4), 0.1), "ZoneoutCell(GRUCell(None -> 4), zoneout_outputs=0.1)"),
+        (
+            lambda: rnn.VariationalDropoutCell(rnn.GRUCell(4), drop_states=0.1),
+            "VariationalDropoutCell(GRUCell(None -> 4), drop_states=0.1)",
+        ),
+        (lambda: rnn.DropoutCell(0.5), "DropoutCell(rate=0.5)"),
+        (
+            lambda: rnn.Conv1DGRUCell((2, 9), 3, 3, 3, i2h_pad=1, activation="relu"),
+            "Conv1DGRUCell(2 -> 3, i2h_kernel=(3,), h2h_kernel=(3,), i2h_pad=(1,), activation='relu')",
+        ),
         (lambda: gluon.data.ArrayDataset(mx.np.ones(3)), "ArrayDataset(3 samples)"),
         (lambda: gluon.data.SimpleDataset([1, 2]).take(1), "Chosen(1 samples)"),
         (lambda: gluon.data.SequentialSampler(3), "SequentialSampler(length=3)"),

@@ -71,6 +71,8 @@ def test_stack_refuses_different_shapes():
 
 
 def test_group_builds_each_place():
+    for make in (batchify.Stack, batchify.Pad, batchify.Append):
+        assert repr(make(use_shared_mem=True)) == repr(make())
     x, y = batchify.Group(batchify.Pad(), batchify.Stack())([([1, 2], 0), ([3], 1)])
     assert x.asnumpy().tolist() == [[1, 2], [3, 0]]
     assert y.asnumpy().tolist() == [0, 1]

@@ -1,11 +1,14 @@
 """Options of layers: channels last, padding on each side, projected and bounded LSTM states, lengths."""
 
+import inspect
+
 import numpy as onp
 import pytest
 import scipy.special
 
 import mxnet as mx
 from mxnet.gluon import nn, rnn
+from mxnet.gluon._for_axes import for_axes
 from mxnet.test_utils import check_numeric_gradient
 
 GENERATOR = onp.random.default_rng(5)
@@ -162,3 +165,19 @@ def test_sync_batch_norm_is_batch_norm_on_one_device():
     assert (nets[0].running_var.data().asnumpy() == nets[1].running_var.data().asnumpy()).all()
     with pytest.raises(ValueError, match="`num_devices` must be 1 or None, found 2"):
         nn.SyncBatchNorm(num_devices=2)
+
+
+def test_layers_of_axes_have_defaults_of_all_kinds_of_arguments():
+    class Shared:
+        _num_axes: int
+
+        def __init__(self, size, stride=1, *, padding=0, layout):
+            self.made = (size, stride, padding, layout)
+
+    @for_axes(2, size=(3, 3), layout="NCHW")
+    class Layer(Shared):
+        """A layer."""
+
+    assert str(inspect.signature(Layer)) == "(size=(3, 3), stride=1, *, padding=0, layout='NCHW')"
+    assert Layer().made == ((3, 3), 1, 0, "NCHW")
+    assert Layer(2, padding=1).made == (2, 1, 1, "NCHW")

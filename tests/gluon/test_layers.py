@@ -169,8 +169,10 @@ def test_dropout_drops_while_training_only():
     # Six standard deviations of a binomial count.
     assert abs((y == 0).mean() - 0.25) < 6 * (0.25 * 0.75 / 10000) ** 0.5
     assert set(onp.round(onp.unique(y), 5).tolist()) == {0.0, onp.round(onp.float32(1 / 0.75), 5).item()}
-    with pytest.raises(ValueError, match=r"\[0, 1\)"):
-        nn.Dropout(1.0)
+    with autograd.record():
+        assert (nn.Dropout(1.0)(x) == 0).all()
+    with pytest.raises(ValueError, match=r"\[0, 1\], found 1.5"):
+        nn.Dropout(1.5)
 
 
 def test_dropout_shares_fate_along_axes():

@@ -203,7 +203,7 @@ def test_index_arrays_of_another_device_are_copied():
         (lambda: nn.Conv2D(3, 3.0), TypeError, "`kernel_size` must be an integer or 2 integers, found 3.0"),
         (lambda: nn.MaxPool2D((2, 2, 2)), ValueError, r"`pool_size` must be a number or 2 numbers, found \(2, 2, 2\)"),
         (lambda: nn.Embedding("a", 3), TypeError, "Embedding: `input_dim` must be an integer, found 'a'"),
-        (lambda: nn.Dropout("a"), ValueError, r"Dropout: `rate` must be a number in \[0, 1\), found 'a'"),
+        (lambda: nn.Dropout("a"), ValueError, r"Dropout: `rate` must be a number in \[0, 1\], found 'a'"),
         (lambda: gluon.rnn.LSTM(3, num_layers=0), ValueError, "LSTM: `num_layers` must be at least 1, found 0"),
         (lambda: gluon.Trainer(nn.Dense(2), "sgd"), TypeError, r"Trainer: `params` .*collect_params\(\).*found Dense"),
         (

@@ -212,8 +212,10 @@ def test_variational_dropout_drops_the_same_in_every_step():
     # Equal by chance once in 2**100 times.
     assert (first[0] != second[0]).any()
     assert (cell.unroll(3, x)[0].asnumpy() == 1).all()
-    with pytest.raises(ValueError, match="`drop_states`"):
-        rnn.VariationalDropoutCell(Copy(), drop_states=1.0)
+    with pytest.raises(ValueError, match=r"`drop_states` must be in \[0, 1\], found 1.5"):
+        rnn.VariationalDropoutCell(Copy(), drop_states=1.5)
+    with autograd.train_mode():
+        assert (rnn.VariationalDropoutCell(Copy(), drop_inputs=1).unroll(3, x)[0] == 0).all()
 
 
 @pytest.mark.parametrize("layout", ["TNC", "NTC"])

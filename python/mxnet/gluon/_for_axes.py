@@ -47,10 +47,11 @@ def _with_defaults(layer: type, defaults: dict[str, Any]) -> Any:
     """A copy of the constructor with other defaults, so that `help` and `inspect.signature` show them."""
     inherited: Any = layer.__init__  # type: ignore[misc]  # of the class, not of an instance
     parameters = inspect.signature(inherited).parameters.values()
-    merged = {p.name: p.default for p in parameters if p.default is not p.empty} | defaults
-    made = types.FunctionType(
-        inherited.__code__, inherited.__globals__, "__init__", tuple(merged.values()), inherited.__closure__
-    )
+    merged = [p.replace(default=defaults.get(p.name, p.default)) for p in parameters]
+    given = [p for p in merged if p.default is not p.empty]
+    positional = tuple(p.default for p in given if p.kind is not p.KEYWORD_ONLY)
+    made = types.FunctionType(inherited.__code__, inherited.__globals__, "__init__", positional, inherited.__closure__)
+    made.__kwdefaults__ = {p.name: p.default for p in given if p.kind is p.KEYWORD_ONLY}
     made.__annotations__, made.__module__ = inherited.__annotations__, layer.__module__
     made.__qualname__ = f"{layer.__qualname__}.__init__"
     return made

@@ -8,6 +8,7 @@ from typing import Any
 from mxnet import _core
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
+from mxnet._argument_repr import changed_arguments
 from mxnet.gluon.block import HybridBlock
 from mxnet.numpy import ndarray
 
@@ -58,7 +59,8 @@ class Loss(HybridBlock):
         self._batch_axis = batch_axis
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
+        parts = [f"batch_axis={self._batch_axis}", f"w={self._weight}"]
+        return f"{type(self).__name__}({', '.join([*parts, *changed_arguments(self, ('weight', 'batch_axis'))])})"
 
     def _like(self, given: ndarray, pred: ndarray, name: str, other: str = "pred") -> ndarray:
         """An argument in the shape of the prediction."""
@@ -740,7 +742,7 @@ class SDMLLoss(Loss):
 
     def __init__(self, smoothing_parameter: float = 0.3, weight: float | None = 1.0, batch_axis: int = 0) -> None:
         super().__init__(weight, batch_axis)
-        self._smoothing = smoothing_parameter
+        self._smoothing_parameter = smoothing_parameter
 
     def forward(self, x1: ndarray, x2: ndarray) -> ndarray:
         """Compute the loss.
@@ -765,7 +767,7 @@ class SDMLLoss(Loss):
         # (n, 1, k) - (1, n, k) -> (n, n)
         distances = np.square(np.expand_dims(x1, 1) - np.expand_dims(x2, 0)).sum(axis=2)
         eye = np.eye(n, dtype=x1.dtype, device=x1.device)
-        labels = eye * (1.0 - self._smoothing) + (1.0 - eye) * (self._smoothing / (n - 1))
+        labels = eye * (1.0 - self._smoothing_parameter) + (1.0 - eye) * (self._smoothing_parameter / (n - 1))
         log_prob = npx.log_softmax(-distances, axis=1)
         # The divergence of the distributions of each row, as `KLDivLoss` scales it: divided by the number of rows.
         loss = (labels * (np.log(labels + 1e-12) - log_prob)).mean(axis=1)

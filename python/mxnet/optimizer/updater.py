@@ -49,6 +49,9 @@ class Updater:
         # Loaded states lie on the default device until the first update shows where they belong.
         self._unplaced: set[int] = set()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.optimizer!r})"
+
     def __call__(
         self,
         index: int | Sequence[int],

@@ -40,12 +40,20 @@ def as_array(stacked: Any) -> ndarray:
 class Stack:
     """Stack samples of equal shape along a new first axis.
 
+    Parameters
+    ----------
+    use_shared_mem : bool
+        Accepted for compatibility with MXNet 2; has no effect. Worker processes always put batches into shared memory.
+
     Examples
     --------
     >>> from mxnet.gluon.data import batchify
     >>> batchify.Stack()([[1, 2], [3, 4], [5, 6]]).shape
     (3, 2)
     """
+
+    def __init__(self, use_shared_mem: bool = False) -> None:
+        del use_shared_mem
 
     def __repr__(self) -> str:
         return argument_repr(self)
@@ -98,6 +106,8 @@ class Pad:
         The samples' by default.
     round_to : int, optional
         Sizes are rounded up to multiples of it.
+    use_shared_mem : bool
+        Accepted for compatibility with MXNet 2; has no effect. Worker processes always put batches into shared memory.
 
     Raises
     ------
@@ -114,7 +124,14 @@ class Pad:
     def __repr__(self) -> str:
         return argument_repr(self)
 
-    def __init__(self, val: float | None = None, dtype: DTypeLike | None = None, round_to: int | None = None) -> None:
+    def __init__(
+        self,
+        val: float | None = None,
+        dtype: DTypeLike | None = None,
+        round_to: int | None = None,
+        use_shared_mem: bool = False,
+    ) -> None:
+        del use_shared_mem
         if round_to is not None and round_to < 1:
             raise ValueError(f"`round_to` must be at least 1 or None, found {round_to}")
         self._val = 0 if val is None else val
@@ -162,6 +179,8 @@ class Append:
         Give each a new axis of size 1.
     batch_axis : int
         Where.
+    use_shared_mem : bool
+        Accepted for compatibility with MXNet 2; has no effect. Worker processes always put batches into shared memory.
 
     Examples
     --------
@@ -172,7 +191,8 @@ class Append:
     def __repr__(self) -> str:
         return argument_repr(self)
 
-    def __init__(self, expand: bool = True, batch_axis: int = 0) -> None:
+    def __init__(self, expand: bool = True, batch_axis: int = 0, use_shared_mem: bool = False) -> None:
+        del use_shared_mem
         self._expand = expand
         self._batch_axis = batch_axis
 
@@ -209,6 +229,9 @@ class Ragged:
 
     def __init__(self, dtype: DTypeLike | None = None) -> None:
         self._dtype = None if dtype is None else dtype_name(dtype)
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def __call__(self, data: Sequence[Any]) -> Any:
         """Make a batch.

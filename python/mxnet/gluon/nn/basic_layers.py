@@ -88,7 +88,12 @@ class Dense(HybridBlock):
     def __repr__(self) -> str:
         in_units = self.weight.shape[1] if self.weight.shape else -1
         shown = in_units if in_units > 0 else None
-        return f"{type(self).__name__}({shown} -> {self._units}, {self.act or 'linear'})"
+        parts = [f"{shown} -> {self._units}", f"{self.act or 'linear'}"]
+        if not self._flatten:
+            parts.append("flatten=False")
+        if self.bias is None:
+            parts.append("use_bias=False")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def infer_shape(self, x: ndarray, *args: Any) -> None:
         """Set the number of input units.
@@ -130,7 +135,7 @@ class Dropout(HybridBlock):
     Parameters
     ----------
     rate : float
-        Probability of an element to be dropped, in ``[0, 1)``.
+        Probability of an element to be dropped, in ``[0, 1]``.
     axes : sequence of int
         Axes along which all elements share their fate.
 
@@ -152,8 +157,8 @@ class Dropout(HybridBlock):
 
     def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
         given: Any = rate
-        if not (isinstance(given, int | float) and 0 <= given < 1):
-            raise ValueError(f"Dropout: `rate` must be a number in [0, 1), found {rate!r}")
+        if not (isinstance(given, int | float) and 0 <= given <= 1):
+            raise ValueError(f"Dropout: `rate` must be a number in [0, 1], found {rate!r}")
         super().__init__()
         self._rate = rate
         self._axes = tuple(axes)
@@ -218,7 +223,8 @@ class Embedding(HybridBlock):
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._input_dim} -> {self._output_dim}, {self.weight.dtype})"
+        kind = f"{self.weight.dtype}, sparse_grad=True" if self._sparse_grad else f"{self.weight.dtype}"
+        return f"{type(self).__name__}({self._input_dim} -> {self._output_dim}, {kind})"
 
     def forward(self, x: ndarray) -> ndarray:
         """Look up vectors.

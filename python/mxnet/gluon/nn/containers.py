@@ -141,6 +141,9 @@ class Concatenate(Sequential):
         super().__init__()
         self.axis = axis
 
+    def __repr__(self) -> str:
+        return super().__repr__().replace("(", f"(axis={self.axis}", 1)
+
     def forward(self, x: ndarray, *args: Any) -> ndarray:
         """Run the blocks on the same input.
 
@@ -177,6 +180,9 @@ class HybridConcatenate(HybridSequential):
     def __init__(self, axis: int = -1) -> None:
         super().__init__()
         self.axis = axis
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("(", f"(axis={self.axis}", 1)
 
     def forward(self, x: ndarray, *args: Any) -> ndarray:
         """Run the blocks on the same input.

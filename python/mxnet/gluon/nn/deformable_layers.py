@@ -114,8 +114,15 @@ class DeformableConvolution(HybridBlock):
         parts = [f"{known or None} -> {self._channels}", f"kernel_size={self._kernel}", f"stride={self._strides}"]
         if any(self._padding):
             parts.append(f"padding={self._padding}")
+        if self._dilation != (1, 1):
+            parts.append(f"dilation={self._dilation}")
+        if self._groups != 1:
+            parts.append(f"groups={self._groups}")
         if self._deformable_groups != 1:
             parts.append(f"num_deformable_group={self._deformable_groups}")
+        for name, bias in (("use_bias", self.deformable_conv_bias), ("offset_use_bias", self.offset_bias)):
+            if bias is None:
+                parts.append(f"{name}=False")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def infer_shape(self, x: ndarray, *args: Any) -> None:

@@ -50,6 +50,8 @@ class _Norm(HybridBlock):
         for name, parameter in (("center", self.beta), ("scale", self.gamma)):
             if not parameter._differentiable:
                 parts.append(f"{name}=False")
+        if getattr(self, "_use_global_stats", False):
+            parts.append("use_global_stats=True")
         return f"{type(self).__name__}({', '.join(parts)}, in_channels={max(channels, 0) or None})"
 
     def infer_shape(self, data: ndarray, *args: Any) -> None:

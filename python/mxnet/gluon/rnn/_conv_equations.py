@@ -107,8 +107,15 @@ class ConvCell(HybridRecurrentCell):
         self.h2h_bias = Parameter("h2h_bias", shape=(rows,), init=h2h_bias_initializer)
 
     def __repr__(self) -> str:
-        kernels = f"i2h_kernel={self._i2h_kernel}, h2h_kernel={self._h2h_kernel}"
-        return f"{type(self).__name__}({self._input_shape[0]} -> {self._hidden_channels}, {kernels})"
+        parts = [f"{self._input_shape[0]} -> {self._hidden_channels}"]
+        parts += [f"i2h_kernel={self._i2h_kernel}", f"h2h_kernel={self._h2h_kernel}"]
+        for name, default in (("i2h_pad", 0), ("i2h_dilate", 1), ("h2h_dilate", 1)):
+            value = getattr(self, f"_{name}")
+            if set(value) != {default}:
+                parts.append(f"{name}={value}")
+        if self._activation != "tanh":
+            parts.append(f"activation={self._activation!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def state_info(self, batch_size: int = 0) -> StateInfo:
         shape = (batch_size, self._hidden_channels, *self._spatial)

@@ -8,6 +8,7 @@ from typing import Any
 from mxnet import autograd
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
+from mxnet._argument_repr import argument_repr, changed_arguments
 from mxnet._renamed import old_keywords
 from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States
 from mxnet.numpy import ndarray
@@ -36,7 +37,7 @@ class ModifierCell(HybridRecurrentCell):
         self.base_cell = base_cell
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.base_cell!r})"
+        return f"{type(self).__name__}({', '.join([repr(self.base_cell), *changed_arguments(self, ('base_cell',))])})"
 
     def state_info(self, batch_size: int = 0) -> StateInfo:
         return self.base_cell.state_info(batch_size)  # type: ignore[no-any-return]
@@ -76,7 +77,7 @@ class ZoneoutCell(ModifierCell):
     ----------
     base_cell : RecurrentCell
     zoneout_outputs, zoneout_states : float
-        Probabilities, in ``[0, 1)``.
+        Probabilities, in ``[0, 1]``.
 
     Raises
     ------
@@ -99,8 +100,8 @@ class ZoneoutCell(ModifierCell):
 
     def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
         for name, rate in (("zoneout_outputs", zoneout_outputs), ("zoneout_states", zoneout_states)):
-            if not 0 <= rate < 1:
-                raise ValueError(f"`{name}` must be in [0, 1), found {rate}")
+            if not 0 <= rate <= 1:
+                raise ValueError(f"`{name}` must be in [0, 1], found {rate}")
         super().__init__(base_cell)
         self._zoneout_outputs = zoneout_outputs
         self._zoneout_states = zoneout_states
@@ -134,7 +135,7 @@ class DropoutCell(HybridRecurrentCell):
     Parameters
     ----------
     rate : float
-        Probability of an element to be dropped, in ``[0, 1)``.
+        Probability of an element to be dropped, in ``[0, 1]``.
     axes : sequence of int
         Axes along which all elements share their fate.
 
@@ -151,11 +152,14 @@ class DropoutCell(HybridRecurrentCell):
     """
 
     def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
-        if not 0 <= rate < 1:
-            raise ValueError(f"`rate` must be in [0, 1), found {rate}")
+        if not 0 <= rate <= 1:
+            raise ValueError(f"`rate` must be in [0, 1], found {rate}")
         super().__init__()
         self._rate = rate
         self._axes = tuple(axes)
+
+    def __repr__(self) -> str:
+        return argument_repr(self)
 
     def state_info(self, batch_size: int = 0) -> StateInfo:
         return []
@@ -173,7 +177,7 @@ class VariationalDropoutCell(ModifierCell):
     ----------
     base_cell : RecurrentCell
     drop_inputs, drop_states, drop_outputs : float
-        Probabilities, in ``[0, 1)``; of the states only the first one is dropped.
+        Probabilities, in ``[0, 1]``; of the states only the first one is dropped.
 
     Raises
     ------
@@ -204,25 +208,25 @@ class VariationalDropoutCell(ModifierCell):
     ) -> None:
         rates = {"drop_inputs": drop_inputs, "drop_states": drop_states, "drop_outputs": drop_outputs}
         for name, rate in rates.items():
-            if not 0 <= rate < 1:
-                raise ValueError(f"`{name}` must be in [0, 1), found {rate}")
+            if not 0 <= rate <= 1:
+                raise ValueError(f"`{name}` must be in [0, 1], found {rate}")
         super().__init__(base_cell)
-        self._rates = rates
+        self._drop_inputs, self._drop_states, self._drop_outputs = drop_inputs, drop_states, drop_outputs
         self._masks: dict[str, ndarray] = {}
 
     def reset(self) -> None:
         super().reset()
         self._masks = {}
 
-    def _drop(self, name: str, x: ndarray) -> ndarray:
-        if self._rates[name] == 0.0 or not autograd.is_training():
+    def _drop(self, name: str, rate: float, x: ndarray) -> ndarray:
+        if rate == 0.0 or not autograd.is_training():
             return x
         if name not in self._masks:
-            self._masks[name] = npx.dropout(np.ones_like(x), p=self._rates[name])
+            self._masks[name] = npx.dropout(np.ones_like(x), p=rate)
         return x * self._masks[name]
 
     def forward(self, inputs: ndarray, states: States) -> tuple[ndarray, States]:
         """Do one step; shapes are those of the other cell."""
-        dropped = [self._drop("drop_states", states[0]), *states[1:]] if states else states
-        output, new_states = self.base_cell(self._drop("drop_inputs", inputs), dropped)
-        return self._drop("drop_outputs", output), new_states
+        dropped = [self._drop("states", self._drop_states, states[0]), *states[1:]] if states else states
+        output, new_states = self.base_cell(self._drop("inputs", self._drop_inputs, inputs), dropped)
+        return self._drop("outputs", self._drop_outputs, output), new_states

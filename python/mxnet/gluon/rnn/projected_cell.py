@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mxnet import numpy_extension as npx
+from mxnet._argument_repr import changed_arguments
 from mxnet.gluon.parameter import Parameter
 from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, StateInfo, States, inferred_input_size
 from mxnet.numpy import ndarray
@@ -72,7 +73,8 @@ class LSTMPCell(HybridRecurrentCell):
 
     def __repr__(self) -> str:
         size = self.i2h_weight.shape[1] if self.i2h_weight.shape else -1
-        return f"LSTMPCell({size if size > 0 else None} -> {self._hidden_size} -> {self._projection_size})"
+        sizes = f"{size if size > 0 else None} -> {self._hidden_size} -> {self._projection_size}"
+        return f"LSTMPCell({', '.join([sizes, *changed_arguments(self, ('hidden_size', 'projection_size'))])})"
 
     def state_info(self, batch_size: int = 0) -> StateInfo:
         sizes = (self._projection_size, self._hidden_size)

@@ -7,6 +7,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
+from mxnet._argument_repr import changed_arguments
 from mxnet._renamed import attribute_finder, old_keywords
 from mxnet.gluon._failure import without_forward
 from mxnet.gluon.block import Block, HybridBlock
@@ -261,7 +262,8 @@ class _GatedCell(HybridRecurrentCell):
 
     def __repr__(self) -> str:
         size = self.i2h_weight.shape[1] if self.i2h_weight.shape else -1
-        return f"{type(self).__name__}({size if size > 0 else None} -> {self._hidden_size})"
+        parts = [f"{size if size > 0 else None} -> {self._hidden_size}", *changed_arguments(self, ("hidden_size",))]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def state_info(self, batch_size: int = 0) -> StateInfo:
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"} for _ in range(self._num_states)]
