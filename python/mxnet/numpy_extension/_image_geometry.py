@@ -151,7 +151,8 @@ def resize(
     Notes
     -----
     Centres of pixels lie at halves. Differences: pixels outside the image count nothing, older versions repeat those at
-    the border, which differs near borders for cubic and Lanczos; the nearest pixel is that of the centre.
+    the border, which differs near borders for cubic and Lanczos; the nearest pixel is that of the centre; the mean over
+    an area is that of the pixels whose centres lie in it, where older versions count parts of pixels.
 
     Examples
     --------
