@@ -159,11 +159,12 @@ class Scripted(metric.EvalMetric):
     ("values", "arguments", "epochs"),
     [
         ([3, 2, 1, 1, 0, 0, 0], {}, 4),
-        ([3, 2, 1, 1, 0, 0, 0], {"patience": 1}, 7),
+        ([3, 2, 1, 1, 0, 0, 0], {"patience": 1}, 4),
+        ([3, 2, 1, 1, 0, 1, 2], {"patience": 2}, 7),
         ([3, 2.95, 2.9, 0, 0, 0, 0], {"min_delta": 0.2}, 2),
         ([1, 2, 3, 3, 0, 0, 0], {"mode": "max"}, 4),
         ([5, 1, 1, 1, 1, 1, 1], {"baseline": 4.0}, 1),
-        ([float("nan")] * 7, {"patience": 2}, 3),
+        ([float("nan")] * 7, {"patience": 2}, 2),
     ],
 )
 def test_training_ends_when_nothing_gets_better(values, arguments, epochs):

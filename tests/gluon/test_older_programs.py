@@ -103,7 +103,7 @@ def test_early_stopping_counts_epochs(capsys):
         nn.Dense(1), gluon.loss.L2Loss(), train_metrics=gluon.metric.MSE(), val_metrics=gluon.metric.MSE()
     )
     data = [(np.ones((4, 2)), np.ones((4, 1)))] * 2
-    stopping = EarlyStoppingHandler(estimator.train_metrics[0], baseline=-1.0, patience=1)
+    stopping = EarlyStoppingHandler(estimator.train_metrics[0], baseline=-1.0, patience=2)
     assert stopping.current_epoch == 0
     estimator.fit(data, data, epochs=9, event_handlers=[stopping])
     assert (stopping.current_epoch, stopping.stopped_epoch, estimator.current_epoch) == (2, 2, 2)

@@ -462,7 +462,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     min_delta : float
         Smaller changes do not count.
     patience : int
-        Number of epochs without a better value after which the training goes on.
+        After how many epochs in a row without a better value the training ends; 0 is as 1.
     mode : {"auto", "min", "max"}
         Whether smaller or larger is better; "auto" decides by the name of the metric.
     baseline : float, optional
@@ -532,7 +532,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
             self.best, self.wait = value, 0
         else:
             self.wait += 1
-            if self.wait > self.patience:
+            if self.wait >= self.patience:
                 self.stopped_epoch = self.current_epoch
                 self.stop_training = True
         return self.stop_training
