@@ -329,3 +329,9 @@ def test_imports_of_names_that_never_were_say_the_usual():
     with pytest.raises(ImportError, match="cannot import name 'nothing' from 'mxnet'"):
         exec("from mxnet import nothing")
     assert not hasattr(mx, "nd")
+
+
+def test_batches_of_processes_are_those_of_threads():
+    with pytest.warns(DeprecationWarning, match="default_mp_batchify_fn` is deprecated; use `default_batchify_fn"):
+        from mxnet.gluon.data.dataloader import default_mp_batchify_fn
+    assert default_mp_batchify_fn is gluon.data.dataloader.default_batchify_fn

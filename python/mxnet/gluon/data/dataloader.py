@@ -9,6 +9,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet._argument_repr import argument_repr
+from mxnet._renamed import old_attribute, removed
 from mxnet.device import cpu, current_device, num_gpus
 from mxnet.gluon.data._fetch import Fetcher, Task, default_batchify_fn, random_stream
 from mxnet.gluon.data._process_pool import ProcessPool
@@ -16,6 +17,12 @@ from mxnet.gluon.data._thread_pool import ThreadPool
 from mxnet.gluon.data.sampler import BatchSampler, RandomSampler, SequentialSampler, sampler_state
 
 __all__ = ["DataLoader", "default_batchify_fn"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "default_mp_batchify_fn":
+        return old_attribute(__name__, name, "default_batchify_fn", default_batchify_fn)
+    raise removed(__name__, name)
 
 
 class DataLoader:
