@@ -33,6 +33,11 @@ HYBRID = {
     "RandomLighting": (T.RandomLighting(0.5), (6, 8, 3)),
     "RandomGray": (T.RandomGray(), (6, 8, 3)),
     "HybridRandomApply": (T.HybridRandomApply(T.RandomBrightness(0.5)), (6, 8, 3)),
+    "Rotate": (T.HybridCompose([T.ToTensor(), T.Rotate(20, zoom_in=True)]), (3, 6, 8)),
+    "RandomRotation": (
+        T.HybridCompose([T.ToTensor(), T.RandomRotation((-20, 20), rotate_with_proba=0.5)]),
+        (3, 6, 8),
+    ),
     "HybridCompose": (T.HybridCompose([T.ToTensor(), T.Normalize(0.5, 0.25)]), (3, 6, 8)),
 }
 

@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _np = _core.namespaces["numpy"]
-_npx = _core.namespaces["npx"]
+_op = _core.namespaces["op"]
 Sizes = int | Sequence[int]
 
 
@@ -39,7 +39,7 @@ def sampled(data: ndarray, x: ndarray, y: ndarray) -> ndarray:
             at = _np["clip"](row, 0, height - 1) * width + _np["clip"](column, 0, width - 1)
             positions = _np["where"](is_inside, at, 0).astype("int64").reshape(batch, 1, -1)
             spread = _np["broadcast_to"](positions, (batch, channels, positions.shape[2]))
-            found = _np["take_along_axis"](flat, spread, axis=2)
+            found = _op["gather_along"](flat, spread, 2)
             weight = _np["where"](is_inside, of_column * of_row, 0).reshape(batch, 1, -1)
             part = found * weight
             result = part if result is None else result + part

@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet import image as _image
 from mxnet import numpy as np
-from mxnet.gluon.data.vision.transforms._base import HybridTransform, Transform
+from mxnet.gluon.data.vision.transforms._base import HybridTransform
 from mxnet.numpy import ndarray
 from mxnet.numpy_extension import _image_geometry as _geometry
 
@@ -320,7 +320,7 @@ class RandomFlipTopBottom(HybridTransform):
         return _with(_geometry.random_flip_top_bottom(x, self._p), args)
 
 
-class Rotate(Transform):
+class Rotate(HybridTransform):
     """Images turned about their middle.
 
     Parameters
@@ -359,7 +359,7 @@ def _zooms(zoom_in: bool, zoom_out: bool) -> tuple[bool, bool]:
     return zoom_in, zoom_out
 
 
-class RandomRotation(Transform):
+class RandomRotation(HybridTransform):
     """Images turned about their middle by a random angle.
 
     Parameters
