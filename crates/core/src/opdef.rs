@@ -21,6 +21,8 @@ pub use crate::declared::{Floats, Fold, Pole, Probe};
 pub struct OpDef {
     /// Name in the registry, in messages and in files.
     pub name: &'static str,
+    /// Names that it had in earlier versions. Files of graphs may have them, see [`crate::registry::find_in_file`].
+    pub old_names: &'static [&'static str],
     /// Increased when the meaning changes: of an attribute, or of the result for the same attributes. Files store the version that wrote them.
     pub version: u32,
     /// Public functions and methods that call it.
@@ -92,6 +94,9 @@ pub struct OpDef {
     pub fold: Fold,
     /// Random numbers that it draws.
     pub rng: Rng,
+    /// Whether calls must be made as often as the program makes them, because the operator has state, draws numbers of its own or writes files. For
+    /// operators of modules.
+    pub is_impure: bool,
     /// How all examples of a batch are computed at once (`vmap`).
     pub batch: Batch,
     /// What the Python object of a 0-d result stands for.
@@ -469,6 +474,7 @@ impl OpDef {
     /// Defaults of all fields; definitions set the others with `..OpDef::DEFAULT`.
     pub const DEFAULT: OpDef = OpDef {
         name: "",
+        old_names: &[],
         version: 1,
         surface: &[],
         params: &[],
@@ -508,6 +514,7 @@ impl OpDef {
         waits: false,
         fold: Fold::ORDERED,
         rng: Rng::No,
+        is_impure: false,
         batch: Batch::None,
         onnx: Onnx::None,
         sparse: Sparse::Dense,

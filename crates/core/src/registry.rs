@@ -48,6 +48,11 @@ pub fn find(name: &str) -> Option<&'static OpDef> {
     known.get(name).copied()
 }
 
+/// The operator that a file calls `name`: an operator of this name, or one that had it in an earlier version.
+pub fn find_in_file(name: &str) -> Option<&'static OpDef> {
+    find(name).or_else(|| all().find(|op| op.old_names.contains(&name)))
+}
+
 /// The operator of which `op` is the form with the full signature ([`OpDef::extended`]), or `op` itself. Goes over all operators.
 pub fn plain_form(op: &'static OpDef) -> &'static OpDef {
     let is_form = |plain: &&OpDef| plain.extended.is_some_and(|form| std::ptr::eq(form, op));

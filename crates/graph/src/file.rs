@@ -323,7 +323,7 @@ fn operand(graph: &Graph, json: &Json) -> Result<Operand> {
 
 fn node(graph: &Graph, json: &Json) -> Result<Node> {
     let name = string(json, "op")?;
-    let op = registry::find(name).ok_or_else(|| wrong(provider::missing(name, json)))?;
+    let op = registry::find_in_file(name).ok_or_else(|| wrong(provider::missing(name, json)))?;
     let version = unsigned(json, "version")?;
     if version != u64::from(op.version) {
         let problem = format!(

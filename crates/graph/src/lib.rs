@@ -31,5 +31,5 @@ pub use interpret::RunDraws;
 pub use ir::{BufferId, Graph, Input, Node, Operand, Source, View};
 pub use model::Model;
 pub use partition::{PartCall, can_be_taken, partition};
-pub use provider::{Provider, is_impure, set_impure, set_provider};
+pub use provider::{Provider, set_provider};
 pub use trace::{Traced, Tracer};

@@ -7,7 +7,6 @@ use mxnet_tensor::{Layout, promotion};
 
 use crate::file::wrong;
 use crate::ir::{Buffer, BufferId, Graph, Input, Node, Operand, Source, View};
-use crate::provider::is_impure;
 use crate::verify;
 
 /// The call that takes the place of a part. The operator takes a list of arrays; its first outputs are the results of the part.
@@ -26,7 +25,7 @@ pub fn can_be_taken(graph: &Graph, node: &Node) -> bool {
         && node.versions.is_empty()
         && node.op.mutates.is_empty()
         && matches!(node.op.rng, Rng::No)
-        && !is_impure(node.op.name)
+        && !node.op.is_impure
         && node.inputs.iter().filter_map(Operand::view).all(is_here)
         && node
             .outputs

@@ -1,6 +1,6 @@
 //! The providers of operators that are added at run time. Files of graphs name them, so that a missing module is named when a graph is read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use parking_lot::RwLock;
@@ -26,19 +26,6 @@ pub fn set_provider(op: &'static str, provider: Provider) {
 /// Whether an operator is written in Python. Takes a lock: for passes and compilation, not for runs.
 pub(crate) fn is_python(op: &str) -> bool {
     PROVIDERS.read().get(op) == Some(&Provider::Python)
-}
-
-/// Operators whose calls differ although their operands are equal, or change more than their outputs.
-static IMPURE: LazyLock<RwLock<HashSet<&'static str>>> = LazyLock::new(RwLock::default);
-
-/// Notes that calls of an operator must be made as often as the program makes them: they have state, draw numbers of their own, or write files.
-pub fn set_impure(op: &'static str) {
-    IMPURE.write().insert(op);
-}
-
-/// Whether [`set_impure`] was called for an operator. Takes a lock: for tracing, passes and compilation, not for runs.
-pub fn is_impure(op: &str) -> bool {
-    IMPURE.read().contains(op)
 }
 
 /// Writes the provider of an operator into the entry of a node.

@@ -19,7 +19,6 @@ use mxnet_tensor::{DType, Device, DeviceKind, Layout, Promotion, Storage, Tensor
 use smallvec::SmallVec;
 
 use crate::ir::{BufferId, Graph, Input, Node, Operand, Source, Version, View};
-use crate::provider::is_impure;
 use crate::random::Stream;
 
 /// A storage that the traced function uses.
@@ -409,7 +408,7 @@ impl State {
             && p.versions.is_empty()
             && q.versions.is_empty()
             && matches!(p.op.rng, Rng::No | Rng::Derived)
-            && !is_impure(p.op.name)
+            && !p.op.is_impure
             && position(p, x.buffer) == position(q, y.buffer)
             && p.inputs.len() == q.inputs.len()
             && (p.inputs.iter().zip(&q.inputs)).all(|(a, b)| self.is_same(a, b, depth - 1))

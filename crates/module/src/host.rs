@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
 
 use mxnet_core::{Error, Result, registry};
-use mxnet_graph::{Provider, set_impure, set_provider};
+use mxnet_graph::{Provider, set_provider};
 use parking_lot::Mutex;
 
 use crate::abi::{
@@ -246,9 +246,6 @@ fn register(
     for described in pending.operators {
         let op = registry::add(described.op)?;
         set_provider(op.name, Provider::Module(name.to_owned()));
-        if described.is_impure {
-            set_impure(op.name);
-        }
         operators.push(op.name);
     }
     kernel::add(name, &pending.kernels)?;

@@ -40,8 +40,6 @@ pub struct Description {
     pub op: OpDef,
     /// Name of the operator that computes its gradient.
     pub gradient: Option<&'static str>,
-    /// Whether its calls must be made as often as the program makes them.
-    pub is_impure: bool,
 }
 
 /// Checks and copies the description of an operator.
@@ -154,14 +152,11 @@ pub unsafe fn describe(given: *const mx_operator) -> Result<Description> {
             Some(_) => Grad::Rule(Keep::ALL, rule),
             None => Grad::Stop("its module defines none"),
         },
+        is_impure: given.flags & MX_OPERATOR_IMPURE != 0,
         state: Some(code),
         ..OpDef::DEFAULT
     };
-    Ok(Description {
-        op,
-        gradient,
-        is_impure: given.flags & MX_OPERATOR_IMPURE != 0,
-    })
+    Ok(Description { op, gradient })
 }
 
 fn spec(x: &Array) -> mx_spec {

@@ -8,7 +8,7 @@ use std::ptr;
 
 use mxnet_core::{Error, Result, Rng, Value};
 use mxnet_graph::edit::{Editor, NewAttribute, NewCall};
-use mxnet_graph::{Graph, Node, Operand, View, can_be_taken, is_impure};
+use mxnet_graph::{Graph, Node, Operand, View, can_be_taken};
 use mxnet_tensor::{DType, Scalar};
 
 use crate::abi::*;
@@ -261,7 +261,7 @@ impl Session {
         if !matches!(node.op.rng, Rng::No) {
             flags |= MX_NODE_DRAWS;
         }
-        if is_impure(node.op.name) {
+        if node.op.is_impure {
             flags |= MX_NODE_IMPURE;
         }
         let original = self.original.as_ref();

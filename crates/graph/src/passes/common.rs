@@ -51,7 +51,7 @@ fn is_pure(node: &Node) -> bool {
     node.versions.is_empty()
         && matches!(node.op.rng, Rng::No | Rng::Derived)
         && !provider::is_python(node.op.name)
-        && !provider::is_impure(node.op.name)
+        && !node.op.is_impure
 }
 
 /// Merges pure nodes with the same operator, operands and attributes. Results of the graph keep separate memory.

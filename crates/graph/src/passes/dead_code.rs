@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use crate::ir::{BufferId, Graph};
-use crate::provider;
 
 /// Removes nodes that contribute to no result, except calls of impure operators. The random numbers of the other nodes stay the same.
 pub fn remove_dead_nodes(graph: &mut Graph) -> usize {
@@ -12,7 +11,7 @@ pub fn remove_dead_nodes(graph: &mut Graph) -> usize {
     let mut kept = Vec::with_capacity(before);
     for node in std::mem::take(&mut graph.nodes).into_iter().rev() {
         let is_needed = node.defines().any(|buffer| needed.contains(&buffer));
-        if is_needed || provider::is_impure(node.op.name) {
+        if is_needed || node.op.is_impure {
             needed.extend(node.reads());
             kept.push(node);
         }

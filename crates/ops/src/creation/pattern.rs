@@ -141,6 +141,7 @@ pub static EYE: OpDef = OpDef {
 /// `eye` with a memory order or a device.
 pub static EYE_WITH_ORDER: OpDef = OpDef {
     name: "eye_with_order",
+    old_names: &["eye_in_order"],
     params: &[
         Param::required("N", ParamKind::Int),
         Param::optional("M", ParamKind::Int),

@@ -91,6 +91,7 @@ pub static RNN: OpDef = OpDef {
 /// Splits a vector into consecutive parts.
 pub static SPLIT_VECTOR: OpDef = OpDef {
     name: "split_vector",
+    old_names: &["cut"],
     params: &[
         Param::array("data"),
         Param::required("sizes", ParamKind::Ints),

@@ -23,6 +23,7 @@ use crate::reduce::fold::{
 /// Sum of the elements that are not NaN.
 pub static NAN_SUM: OpDef = OpDef {
     name: "nansum",
+    old_names: &["nan_sum"],
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -98,6 +99,7 @@ pub static EUCLIDEAN_NORM: OpDef = OpDef {
 /// Largest element that is not NaN.
 pub static NAN_MAX: OpDef = OpDef {
     name: "nanmax",
+    old_names: &["nan_max"],
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -115,6 +117,7 @@ pub static NAN_MAX: OpDef = OpDef {
 /// Smallest element that is not NaN.
 pub static NAN_MIN: OpDef = OpDef {
     name: "nanmin",
+    old_names: &["nan_min"],
     doc: "Smallest of the real elements over `axis` (all axes for None) that are no NaN; NaN if all are. Elements that tie share the gradient.",
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanMin)),
     probe: Probe::calls(CALLS).against("np.nanmin"),

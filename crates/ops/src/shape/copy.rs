@@ -66,6 +66,7 @@ fn order_asked_for(cx: &CallCx) -> Option<Dims> {
 /// `np.copy`, whose default order is "K".
 pub static COPY_IN_ORDER: OpDef = OpDef {
     name: "copy_in_order",
+    old_names: &["copy_of"],
     surface: &[Surface::Np("copy")],
     params: &[
         Param::array("a"),
