@@ -41,7 +41,7 @@ def main() -> None:
         eager = peak(lambda step=step, x=x, labels=labels: step(x, labels))
         compiled = mx.jit(step)
         whole = peak(lambda step=compiled, x=x, labels=labels: step(x, labels))
-        planned = compiled.graphs[-1].peak_bytes[0]
+        planned = compiled.graphs[-1].planned_bytes[0]
         # The graph owns its arena, so those bytes are in use before the step, too.
         whole += compiled.trace_report()[-1]["arena_bytes"]
         least = planned
@@ -51,7 +51,7 @@ def main() -> None:
                 bounded(x, labels)
             except ValueError:
                 break
-            least = bounded.graphs[-1].peak_bytes[0]
+            least = bounded.graphs[-1].planned_bytes[0]
         cells = [eager / 2**20, whole / 2**20, whole / eager, planned / 2**20, least / 2**20, least / planned]
         print(f"{build.__name__:<14}" + "".join(f"{n:>{w}.2f}" for n, w in zip(cells, (9, 9, 7, 9, 9, 7), strict=True)))
 

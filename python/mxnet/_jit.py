@@ -259,8 +259,9 @@ class Compiled(_core.JitFunction):
             Keys: `arguments` (what the call was, by name), `why` (it was traced: in what it differs from the earlier
             trace that is most like it), `seconds` (for tracing and compiling). If there is a graph: `traced_nodes`,
             `nodes` (behind the passes), `steps` (of a run; fused operators are one), `arena_bytes` (memory for
-            intermediate results), `unshared_bytes` (the same if each had memory of its own); those with `gradient_` in
-            front are of the gradient. Of functions with dynamic sizes these are of the graph that was used last, and
+            intermediate results), `unshared_bytes` (the same if each had memory of its own), `peak_bytes` (all that a
+            run needs beside its arguments; with the working memory of kernels, once it has run); those with `gradient_`
+            in front are of the gradient. Of functions with dynamic sizes these are of the graph that was used last, and
             `num_sizes` says for how many sizes there is one. If there is none: `note` (the reason).
         """
         report = []
@@ -276,8 +277,10 @@ class Compiled(_core.JitFunction):
             if graphs:
                 entry["traced_nodes"] = graphs[-1].num_traced_nodes
                 names = ("nodes", "steps", "arena_bytes", "unshared_bytes")
-                for prefix, sizes in zip(("", "gradient_"), graphs[-1].sizes, strict=False):
+                both = zip(("", "gradient_"), graphs[-1].sizes, graphs[-1].peak_bytes, strict=False)
+                for prefix, sizes, peak_bytes in both:
                     entry.update({prefix + name: size for name, size in zip(names, sizes, strict=True)})
+                    entry[prefix + "peak_bytes"] = peak_bytes
             report.append(entry)
         return report
 

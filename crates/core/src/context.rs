@@ -293,6 +293,7 @@ impl<'a> KernelCx<'a> {
     /// [`Error::Memory`] if there is not enough.
     pub fn workspace(&self, len_bytes: usize) -> Result<Workspace<'a>> {
         let storage = Storage::allocate(len_bytes, self.device)?;
+        mxnet_kernels::scratch::count_bytes(len_bytes);
         if let Some(stream) = self.stream {
             for (event, _) in storage.var().events(Access::Overwrite) {
                 stream.wait(&event, false);

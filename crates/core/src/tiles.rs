@@ -206,6 +206,7 @@ impl Tiles {
             1 => 1,
             _ => (4 * threads).min(self.num_blocks),
         };
+        mxnet_kernels::scratch::count_bytes(num_tasks * self.scratch_bytes);
         let scratch: SmallVec<[std::sync::Arc<Storage>; 8]> = (0..num_tasks)
             .map(|_| Storage::allocate(self.scratch_bytes, Device::cpu(0)))
             .collect::<std::result::Result<_, _>>()?;

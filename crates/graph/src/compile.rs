@@ -1,5 +1,6 @@
 //! Compiles a graph to steps: plans the memory and prepares the kernel of each node once.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mxnet_core::launch::Kernel;
@@ -128,6 +129,8 @@ pub struct Executable {
     pub(crate) device: Device,
     /// Estimated time of a run on one core.
     pub(crate) cost_ns: u64,
+    /// Largest working memory of a step in the runs so far, see [`Executable::workspace_bytes`].
+    pub(crate) workspace_bytes: AtomicUsize,
 }
 
 /// Abstract stand-ins for the memory of a run, with which kernels are prepared.
@@ -395,6 +398,7 @@ impl Executable {
                 arenas: Mutex::new(Vec::new()),
                 device,
                 cost_ns: 0,
+                workspace_bytes: AtomicUsize::new(0),
             });
         }
         let memory = |buffer: BufferId| without_memory(graph.buffer(buffer).len_bytes, device);
@@ -477,6 +481,7 @@ impl Executable {
             arenas: Mutex::new(Vec::new()),
             device,
             cost_ns,
+            workspace_bytes: AtomicUsize::new(0),
         })
     }
 
@@ -493,6 +498,12 @@ impl Executable {
     /// The memory plan.
     pub fn memory(&self) -> &MemoryPlan {
         &self.plan
+    }
+
+    /// Largest working memory that the kernels of one step have taken in the runs so far, on the CPU: columns of convolutions, states of recurrent
+    /// layers, blocks of fused operators, results of operators that are called. 0 before the first run.
+    pub fn workspace_bytes(&self) -> usize {
+        self.workspace_bytes.load(Ordering::Relaxed)
     }
 
     /// The number of steps, and the number of nodes that were fused into steps of other nodes.

@@ -4,6 +4,7 @@
 //! other on one thread, which may use the pool. A run that must wait or takes long is pushed, and the caller continues.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use mxnet_core::launch::{self, unordered};
 use mxnet_core::mode::{Scope, is_training};
@@ -12,6 +13,7 @@ use mxnet_core::{
     Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, call_site, cpu, eager,
 };
 use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
+use mxnet_kernels::scratch::{count_bytes, taken_bytes};
 use mxnet_tensor::{DType, DeviceKind, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
@@ -245,6 +247,7 @@ impl Executable {
                 cpu::fill(output, Scalar::I64(0), &Pool);
             }
         }
+        let taken_before = taken_bytes();
         let result = match &step.work {
             Work::Copy => copy(inputs[0].ok_or_else(unbound)?, outputs[0]),
             Work::Fused(tiles) => {
@@ -281,6 +284,10 @@ impl Executable {
                 self.call(step, *is_python, arena, &inputs, &outputs)
             }
         };
+        let taken = taken_bytes().wrapping_sub(taken_before);
+        if taken > self.workspace_bytes.load(Ordering::Relaxed) {
+            self.workspace_bytes.fetch_max(taken, Ordering::Relaxed);
+        }
         if let Some(watch) = watch {
             self.record(step, watch, begin, &inputs, &outputs);
         }
@@ -347,6 +354,7 @@ impl Executable {
             dtype: node.dtype,
         })?;
         for (result, output) in results.iter().zip(outputs) {
+            count_bytes(result.len() * result.dtype().size());
             copy(result.read()?.tensor(), output)?;
         }
         let last = results.last().zip(step.outputs.last());

@@ -296,13 +296,36 @@ impl MemoryPlan {
         }
     }
 
-    /// Largest number of bytes that a run needs in addition to its inputs.
+    /// The plan as text: a line for each buffer, in the order in which they are defined.
+    pub fn describe(&self, graph: &Graph, workspace_bytes: usize) -> String {
+        let mut text = format!(
+            "memory of {}: {} bytes in the arena ({} without sharing), {} bytes of new results, {workspace_bytes} bytes for kernels\n",
+            graph.name,
+            self.arena_bytes,
+            self.unshared_bytes,
+            self.fresh_bytes(graph)
+        );
+        for buffer in graph.nodes.iter().flat_map(Node::defines) {
+            let len = graph.buffer(buffer).len_bytes;
+            let place = match self.places[buffer.0 as usize] {
+                Place::Nowhere => "no memory, or a block of a fused step".to_owned(),
+                Place::Input(i) => format!("input {i}"),
+                Place::Fresh(i) => format!("new result {i}"),
+                Place::Arena(start) => format!("arena {start}..{}", start + len),
+            };
+            text.push_str(&format!("  b{}: {len} bytes, {place}\n", buffer.0));
+        }
+        text
+    }
+
+    fn fresh_bytes(&self, graph: &Graph) -> usize {
+        let fresh = self.fresh.iter();
+        fresh.map(|&buffer| graph.buffer(buffer).len_bytes).sum()
+    }
+
+    /// Largest number of bytes that the buffers of a run need, inputs excepted.
     pub fn peak_bytes(&self, graph: &Graph) -> usize {
-        let fresh = self
-            .fresh
-            .iter()
-            .map(|&buffer| graph.buffer(buffer).len_bytes);
-        self.arena_bytes + fresh.sum::<usize>()
+        self.arena_bytes + self.fresh_bytes(graph)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Working memory: a bounded thread-local buffer for the kernels' tiles, and vectors whose length depends on the data.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// One cache line, so that rows of a tile start aligned.
 #[repr(C, align(64))]
@@ -9,6 +9,17 @@ struct Line([u8; 64]);
 
 thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    static TAKEN_BYTES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts working memory that a kernel takes for a whole call. The buffers of [`with`], which a thread keeps, are not counted.
+pub fn count_bytes(len_bytes: usize) {
+    TAKEN_BYTES.set(TAKEN_BYTES.get().wrapping_add(len_bytes));
+}
+
+/// Bytes that this thread has counted so far: the difference of two calls is the working memory of the kernels that ran between them.
+pub fn taken_bytes() -> usize {
+    TAKEN_BYTES.get()
 }
 
 /// Calls `f` with `len` elements of a thread-local buffer, 64-byte aligned, with unspecified contents. Calls must not nest.
@@ -54,6 +65,7 @@ pub fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
 pub(crate) fn memory<T: crate::real::Real>(len: usize, has_padding: bool) -> Vec<T> {
     let mut all = Vec::new();
     reserve(&mut all, len);
+    count_bytes(len * size_of::<T>());
     if has_padding {
         all.resize(len, T::ZERO);
     }

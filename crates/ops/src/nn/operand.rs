@@ -160,6 +160,7 @@ impl Staged {
 /// # Errors
 /// [`crate::Error::Memory`].
 pub fn scratch(bytes: usize) -> Result<Tensor> {
+    mxnet_kernels::scratch::count_bytes(bytes);
     Ok(Tensor::empty(
         &[bytes],
         DType::U8,

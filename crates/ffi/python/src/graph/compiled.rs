@@ -634,9 +634,19 @@ impl CompiledGraph {
         sizes.collect()
     }
 
-    /// Peak bytes of intermediate and new results of a run, for the graph and for its gradient. The gradient's include the residuals of the graph.
+    /// Where the plan stores each buffer, as text; that of the gradient follows.
     #[getter]
-    fn peak_bytes(&self) -> Vec<usize> {
+    fn memory_plan(&self) -> String {
+        let gradient = self.gradient.as_ref().map(|x| &*x.executable);
+        let both = std::iter::once(&*self.executable).chain(gradient);
+        both.map(|x| x.memory().describe(x.graph(), x.workspace_bytes()))
+            .collect()
+    }
+
+    /// Peak bytes of a run by the plan, for the graph and for its gradient: intermediate and new results. The gradient's include the residuals of the
+    /// graph.
+    #[getter]
+    fn planned_bytes(&self) -> Vec<usize> {
         let of = |x: &Executable| x.memory().peak_bytes(x.graph());
         let mut found = vec![of(&self.executable)];
         if let Some(gradient) = &self.gradient {
@@ -653,6 +663,21 @@ impl CompiledGraph {
             found.push(kept + of(&gradient.executable));
         }
         found
+    }
+
+    /// As `planned_bytes`, with the working memory of kernels, which is known after a run.
+    #[getter]
+    fn peak_bytes(&self) -> Vec<usize> {
+        let gradient = self
+            .gradient
+            .as_ref()
+            .map(|x| x.executable.workspace_bytes());
+        let own = std::iter::once(self.executable.workspace_bytes()).chain(gradient);
+        let planned = self.planned_bytes().into_iter();
+        planned
+            .zip(own)
+            .map(|(planned, own)| planned + own)
+            .collect()
     }
 
     /// Storages of the arrays that the function captured.
