@@ -125,9 +125,39 @@ def _built(form: Any, arrays: list[ndarray]) -> Any:
     return tuple(items) if kind == "tuple" else items
 
 
+def _document(found: Any, names: Mapping[int, str], name: str) -> tuple[dict[str, Any], list[tuple[str, ndarray]]]:
+    """The entries of a file for a graph with the structure of its results, and the arrays it needs, by name."""
+    graph, results = found
+    form = _described(results, name)
+    text, arrays = graph.export(dict(names))
+    operators: set[object] = set()
+
+    def noted(entry: dict[str, Any]) -> dict[str, Any]:
+        operators.add(entry.get("op"))
+        return entry
+
+    document = json.loads(text, object_hook=noted) | {"results": form}
+    if PART_OPERATOR in operators:
+        raise UnsupportedError(
+            f"{name}.export: a partitioner written in Python compiled a part of the graph, and a file does not hold "
+            "its code; export the network without it, after `optimize_for(x, clear=True)`"
+        )
+    return document, arrays
+
+
+def _computed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What a document computes: without lines, and without modes of operators to which the mode makes no difference."""
+
+    def without(node: dict[str, Any]) -> dict[str, Any]:
+        is_added = "python" in node or "module" in node
+        return {key: x for key, x in node.items() if key != "line" and (is_added or key != "training")}
+
+    return {**document, "nodes": [without(node) for node in document["nodes"]]}
+
+
 def write(
-    graph: Any,
-    results: Any,
+    found: tuple[Any, Any],
+    trained: tuple[Any, Any] | None,
     names: Mapping[int, str],
     parameters: Mapping[str, Any],
     files: tuple[PathLike, PathLike],
@@ -138,9 +168,10 @@ def write(
 
     Parameters
     ----------
-    graph : _core.CompiledGraph
-    results : object
-        Nested results, with `slot(i)` in place of array i.
+    found : (_core.CompiledGraph, object)
+        The graph for prediction, and its nested results with `slot(i)` in place of array i.
+    trained : (_core.CompiledGraph, object) or None
+        The same for training mode. It is written if it differs.
     names : mapping of int to str
         Names of known arrays by their storages.
     parameters : mapping of str to Parameter
@@ -164,21 +195,21 @@ def write(
     """
     from mxnet.gluon._checkpoint import save_arrays
 
-    form = _described(results, name)
-    text, arrays = graph.export(dict(names))
-    trainable = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
-    operators: set[object] = set()
-
-    def noted(entry: dict[str, Any]) -> dict[str, Any]:
-        operators.add(entry.get("op"))
-        return entry
-
-    document = json.loads(text, object_hook=noted) | {"results": form, "trainable": trainable}
-    if PART_OPERATOR in operators:
-        raise UnsupportedError(
-            f"{name}.export: a partitioner written in Python compiled a part of the graph, and a file does not hold "
-            "its code; export the network without it, after `optimize_for(x, clear=True)`"
-        )
+    document, arrays = _document(found, names, name)
+    if trained is not None:
+        try:
+            other, others = _document(trained, names, name)
+        except UnsupportedError:
+            other, others = document, []  # It draws from a generator of its own in training mode only.
+        if _computed(other) != _computed(document):
+            known = set(names.values())
+            for entry in other["inputs"]:
+                # Both graphs name arrays that are no parameters by their number.
+                if "array" in entry and entry["array"] not in known:
+                    entry["array"] = f"training {entry['array']}"
+            arrays = list({**dict(arrays), **{n if n in known else f"training {n}": x for n, x in others}}.items())
+            document["training"] = other
+    document["trainable"] = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
     if forms is not None:
         document["arguments"] = list(forms)
     values = {name: parameters[name].data() if name in parameters else array for name, array in arrays}
@@ -208,7 +239,8 @@ def slot(index: int) -> _Slot:
 class Graph:
     """A graph from a file, with its arrays; made by `load`.
 
-    It runs without Python's interpreter, and several threads may call it at the same time.
+    It runs without Python's interpreter, and several threads may call it at the same time. Calls are in prediction
+    mode; `gluon.SymbolBlock` has the graph for training mode, too.
 
     Attributes
     ----------
@@ -228,7 +260,9 @@ class Graph:
             inputs = document["inputs"]
             form = document.get("results")
             self.trainable: list[str] = list(document.get("trainable", []))
-            needed = [entry["array"] for entry in inputs if "array" in entry]
+            self._trained: dict[str, Any] | None = document.get("training")
+            others = [] if self._trained is None else self._trained["inputs"]
+            needed = [entry["array"] for entry in (*inputs, *others) if "array" in entry]
             if form is not None:
                 _checked(form, len(document["outputs"]))
             self._forms = _checked_arguments(document.get("arguments"), inputs)
@@ -246,6 +280,7 @@ class Graph:
             raise FileFormatError(f"{source!r}: {error}") from error
         self._form = form
         self._text = text
+        self._source = source
         self.arguments: list[tuple[list[int], str]] = self._loaded.arguments
 
     def __call__(self, *arguments: Any) -> Any:
@@ -273,6 +308,13 @@ class Graph:
     def _interpret(self, arguments: tuple[Any, ...], values: Mapping[str, ndarray]) -> Any:
         """Run the graph operator by operator, with other values of its arrays."""
         return self._nested(self._loaded.interpret(self._plain(arguments), [values[name] for name in self._captured]))
+
+    def _for_training(self) -> Graph | None:
+        """The graph for training mode, if the file has one; FileFormatError if that is damaged."""
+        if self._trained is None:
+            return None
+        document = self._trained | {"arguments": self._forms}
+        return Graph(json.dumps(document), self.arrays, f"{self._source} (training)")
 
     @property
     def num_arguments(self) -> int:

@@ -180,25 +180,88 @@ def test_structures_of_results_are_kept(tmp_path):
     assert bits(loaded(np.asarray(numpy.asfortranarray(x.asnumpy())))[0]["y"]) == bits(expected["y"])
 
 
+@pytest.mark.parametrize("train_mode", [False, True])
 @pytest.mark.parametrize("way", ["as it is", "hybridized"])
-def test_imported_networks_are_trained_like_the_exported_one(way, tmp_path):
-    net, x, files = exported(convolutional, tmp_path)
+@pytest.mark.parametrize("build", [convolutional, recurrent])
+def test_imported_networks_are_trained_like_the_exported_one(build, way, train_mode, tmp_path):
+    net, x, files = exported(build, tmp_path)
+    has_modes = build is convolutional
+    assert ("training" in json.loads(Path(files[0]).read_text())) == has_modes
     block = gluon.SymbolBlock.imports(files[0], ["data"], files[1])
     assert {name for name, p in block.collect_params().items() if p.grad_req != "null"} == {
         name for name, p in net.collect_params().items() if p.grad_req != "null"
     }
     if way == "hybridized":
         block.hybridize()
-    results = []
+    before, results = {name: bits(p.data()) for name, p in net.collect_params().items()}, []
     for each in (net, block):
+        mx.random.seed(4)
         trainer = gluon.Trainer(each.collect_params(), "adam", {"learning_rate": 0.1})
         for _ in range(3):
-            with autograd.record(train_mode=False):
+            with autograd.record(train_mode=train_mode):
                 loss = (each(x) ** 2).sum()
             loss.backward()
             trainer.step(1)
-        results.append((bits(loss), {name: bits(p.data()) for name, p in each.collect_params().items()}))
+        after = {name: bits(p.data()) for name, p in each.collect_params().items()}
+        results.append((bits(loss), after, bits(each(x))))
     assert results[0] == results[1]
+    statistics = [name for name in before if "running" in name]
+    assert all((before[name] != after[name]) == train_mode for name in statistics)
+
+
+def test_noise_that_only_training_has_is_drawn_again_by_what_was_imported(tmp_path):
+    class Noisy(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(2, in_units=3)
+
+        def forward(self, x):
+            scale = np.array([0.5, 2.0, 1.0])  # a constant that each graph has of its own
+            y = self.dense(x * scale)
+            return (y + np.random.normal(size=y.shape) * np.array([3.0, 4.0])) if autograd.is_training() else y
+
+    net, x = Noisy(), np.ones((4, 3))
+    net.initialize()
+    net.hybridize()
+    net(x)
+    files = net.export(tmp_path / "x")
+    block = gluon.SymbolBlock.imports(files[0], ["x"], files[1])
+    assert {n for n, p in block.collect_params().items() if p.grad_req != "null"} == {"dense.bias", "dense.weight"}
+    for mode in (autograd.train_mode, autograd.predict_mode):
+        found = []
+        for each in (net, block):
+            mx.random.seed(1)
+            with mode():
+                found.append([bits(each(x)) for _ in range(2)])
+        assert found[0] == found[1]
+        assert (found[0][0] != found[0][1]) == (mode is autograd.train_mode)
+    assert bits(mx.graph.load(files[0])(x)) == bits(net(x))
+    document = json.loads(Path(files[0]).read_text())
+    document["training"]["nodes"].reverse()
+    with pytest.raises(FileFormatError, match=r"\(training\)"):
+        gluon.SymbolBlock(Graph(json.dumps(document), load_arrays(files[1]), "file"), ["x"])
+    document["training"] = [1]
+    with pytest.raises(FileFormatError, match="damaged or no graph"):
+        Graph(json.dumps(document), load_arrays(files[1]), "file")
+
+
+def test_operators_are_found_by_their_names_of_earlier_versions(tmp_path):
+    class Folds(gluon.HybridBlock):
+        def forward(self, x):
+            return np.nansum(x, axis=0) + np.nanmax(x) * np.nanmin(x)
+
+    net = Folds()
+    net.hybridize()
+    x = np.array([[1.0, np.nan], [2.0, 5.0]])
+    expected = net(x)
+    files = net.export(tmp_path / "x")
+    text = Path(files[0]).read_text()
+    for name in ("sum", "max", "min"):
+        assert f'"nan{name}"' in text
+        text = text.replace(f'"nan{name}"', f'"nan_{name}"')
+    assert bits(Graph(text, load_arrays(files[1]), "file")(x)) == bits(expected)
+    with pytest.raises(ValueError, match="no operator `nan_sum`"):
+        mx._core.added_operator("nan_sum")
 
 
 def test_what_cannot_be_exported_says_why(tmp_path):

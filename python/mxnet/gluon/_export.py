@@ -11,7 +11,7 @@ from mxnet._core import ndarray
 from mxnet._graph_parts import Parts, arguments_of, has_parts, join_traced, split
 from mxnet._jit import Compiled, InputSpec
 from mxnet.base import PathLike
-from mxnet.error import UnsupportedError
+from mxnet.error import AbstractArrayError, UnsupportedError
 from mxnet.gluon._graph_options import GraphOptions
 from mxnet.numpy import zeros
 from mxnet.ragged._array import RaggedArray
@@ -63,25 +63,33 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
         )
     args, kwargs = last
     options: GraphOptions = block._graph_options  # type: ignore[attr-defined]  # of hybrid blocks, which alone are compiled
-    forms = None
     with autograd.pause(), autograd.predict_mode():
-        if any(map(has_parts, (*args, *kwargs.values()))):
-            try:
-                found, forms = _graph_of_parts(compiled, args, kwargs, options, name, has_steps=False)
-            except LongestUnknownError:
-                found, forms = _graph_of_parts(compiled, args, kwargs, options, name, has_steps=True)
-        else:
-            found = _graph_of_any_batch(compiled, args, kwargs, options) or compiled.graph_for(
-                args, kwargs, graphs.slot
-            )
+        found, forms = _graph(compiled, args, kwargs, options, name)
     if found is None:
         raise RuntimeError(f"{name}.export: shapes of its results depend on values")
+    with autograd.pause(), autograd.train_mode():
+        try:
+            trained, _ = _graph(compiled, args, kwargs, options, name)
+        except (AbstractArrayError, UnsupportedError):
+            trained = None  # The block then does in training mode what it does in prediction mode.
     parameters = block.collect_params()
     names = {_core.storage_of(parameter.data()): key for key, parameter in parameters.items()}
     files = f"{os.fspath(path)}-symbol.json", f"{os.fspath(path)}-{epoch:04d}.params"
-    graph, results = found
-    graphs.write(graph, results, names, parameters, files, name, forms)
+    graphs.write(found, trained, names, parameters, files, name, forms)
     return files
+
+
+def _graph(compiled: Compiled, args: Any, kwargs: Any, options: GraphOptions, name: str) -> tuple[Any, Any]:
+    """The graph for the current mode with the structure of its results; the forms of sparse and ragged arguments."""
+    from mxnet import graph as graphs
+
+    if not any(map(has_parts, (*args, *kwargs.values()))):
+        found = _graph_of_any_batch(compiled, args, kwargs, options)
+        return found or compiled.graph_for(args, kwargs, graphs.slot), None
+    try:
+        return _graph_of_parts(compiled, args, kwargs, options, name, has_steps=False)
+    except LongestUnknownError:
+        return _graph_of_parts(compiled, args, kwargs, options, name, has_steps=True)
 
 
 def _graph_of_any_lengths(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mxnet import autograd
 from mxnet._renamed import old_keywords
 from mxnet.base import PathLike
 from mxnet.error import FileFormatError
@@ -17,6 +18,9 @@ __all__ = ["SymbolBlock"]
 
 class SymbolBlock(HybridBlock):
     """A block that calls the operators of a graph from a file; its arrays are parameters and can be trained.
+
+    In training mode dropout and batch statistics are those of the exported network, as far as the file has a graph for
+    that mode; see `HybridBlock.export`.
 
     Parameters
     ----------
@@ -59,6 +63,7 @@ class SymbolBlock(HybridBlock):
         if len(names) != outputs.num_arguments:
             raise ValueError(f"SymbolBlock: {len(names)} names for the {outputs.num_arguments} arguments of the graph")
         self._graph = outputs
+        self._training_graph = outputs._for_training()
         self._input_names = names
         for name, array in outputs.arrays.items():
             if params is not None and name in params:
@@ -152,4 +157,5 @@ class SymbolBlock(HybridBlock):
         ndarray, sparray, RaggedArray or nested tuples, lists and dicts
         """
         values = {name: parameter.data() for name, parameter in self._reg_params.items()}
-        return self._graph._interpret(args, values)
+        trained = self._training_graph if autograd.is_training() else None
+        return (trained or self._graph)._interpret(args, values)

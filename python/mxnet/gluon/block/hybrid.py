@@ -270,8 +270,7 @@ class HybridBlock(Block):
         Raises
         ------
         RuntimeError
-            If the block is not hybridized or was not called yet: the graph is that of the last call, in prediction
-            mode.
+            If the block is not hybridized or was not called yet: the graphs are for calls like the last one.
         OSError
             If a file cannot be written.
         TypeError
@@ -282,6 +281,10 @@ class HybridBlock(Block):
 
         Notes
         -----
+        The file has the graph for prediction mode, which all readers run, and for blocks that compute something else in
+        training mode (`Dropout`, `BatchNorm`) also that one, which `SymbolBlock` uses for training. A block that cannot
+        be traced in training mode, or draws from a generator of its own then, is trained as it predicts.
+
         Where the arguments are given by position, as arrays, the graph serves any number of samples, the length of
         their first axis, and for a first argument of three axes any number of steps, too, if the network does (see
         `mx.jit`). Other lengths, and all of keyword arguments and of lists of arrays, are those of the last call,
