@@ -60,6 +60,35 @@ def test_the_first_of_equal_maxima_gets_the_gradient():
     assert x.grad.asnumpy().ravel().tolist() == [1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("size", [(1, 1), (4, 7), (24, 24), (40, 3), (9, 300)])
+@pytest.mark.parametrize(("kernel", "stride", "pad"), [(2, 2, 0), (3, 2, 1), (3, 1, 1), (1, 1, 0), (2, 3, 1)])
+def test_rows_of_windows_do_not_touch_each_other(size, kernel, stride, pad):
+    if min(size) + 2 * pad < kernel:
+        return
+    x = onp.round(RNG.normal(size=(2, 3, *size)) * 2)  # many elements are equal
+    x[RNG.random(x.shape) < 0.2] = -onp.inf
+    a = np.array(x, dtype="float32")
+    a.attach_grad()
+    with mx.autograd.record():
+        y = npx.pooling(a, (kernel, kernel), (stride, stride), (pad, pad), "max")
+    dy = onp.round(RNG.normal(size=y.shape) * 8)
+    y.backward(np.array(dy, dtype="float32"))
+    want, dx = onp.zeros(y.shape), onp.zeros(x.shape)
+    for at in onp.ndindex(*y.shape):
+        corner = [i * stride - pad for i in at[2:]]
+        window = [
+            (at[0], at[1], h, w)
+            for h in range(corner[0], corner[0] + kernel)
+            for w in range(corner[1], corner[1] + kernel)
+            if 0 <= h < size[0] and 0 <= w < size[1]
+        ]
+        first = max(window, key=lambda i: x[i])  # of equal ones the first
+        want[at] = x[first]
+        dx[first] += dy[at]
+    onp.testing.assert_array_equal(y.asnumpy(), want)
+    onp.testing.assert_array_equal(a.grad.asnumpy(), dx)
+
+
 def test_a_norm_of_zeros_has_gradient_zero():
     x = np.zeros((1, 1, 4))
     x.attach_grad()

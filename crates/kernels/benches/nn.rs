@@ -333,7 +333,23 @@ fn pool_section() {
         pad_end: [0; 3],
         ..max
     };
+    let small = Pool {
+        input: [1, 16, 16],
+        output: [1, 8, 8],
+        ..max
+    };
+    let squares = Pool {
+        planes: 128 * 20,
+        input: [1, 24, 24],
+        output: [1, 12, 12],
+        kernel: [1, 2, 2],
+        pad: [0; 3],
+        pad_end: [0; 3],
+        ..max
+    };
     for (name, g) in [
+        ("max 3x3/2 of 16x16", small),
+        ("max 2x2/2 of 24x24", squares),
         ("max 3x3/2", max),
         (
             "average 3x3/2",
@@ -346,8 +362,8 @@ fn pool_section() {
     ] {
         let outputs = g.planes * g.output.iter().product::<usize>();
         let (x, mut dx, mut y, dy) = (
-            values(32 * 64 * 56 * 56),
-            values(32 * 64 * 56 * 56),
+            values(g.planes * g.input.iter().product::<usize>()),
+            values(g.planes * g.input.iter().product::<usize>()),
             values(outputs),
             values(outputs),
         );
@@ -360,14 +376,14 @@ fn pool_section() {
         );
         // SAFETY: vectors of the geometry's sizes.
         report(
-            &format!("pool {name} 32x64x56x56 fwd"),
+            &format!("pool {name} {:?} fwd", g.input),
             bytes,
             "GB/s",
             |t| unsafe { pool::forward(t, &g, px, py) },
         );
         // SAFETY: as above.
         report(
-            &format!("pool {name} 32x64x56x56 bwd"),
+            &format!("pool {name} {:?} bwd", g.input),
             bytes,
             "GB/s",
             |t| unsafe { pool::backward(t, &g, px, py, pdy, pdx) },

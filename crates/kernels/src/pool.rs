@@ -2,6 +2,7 @@
 //!
 //! Windows are boxes. So a row of results is first a reduction over whole rows of the input, then over neighbours within the reduced row.
 
+mod max;
 mod rows;
 
 #[cfg(test)]
@@ -139,30 +140,17 @@ impl Pool {
         }
     }
 
-    /// Whether this is the most common pooling, which has its own loops: max over 2 x 2 windows with stride 2, inside the input.
-    fn is_squares(&self) -> bool {
-        self.kind == Kind::Max
-            && (self.kernel, self.stride, self.pad) == ([1, 2, 2], [1, 2, 2], [0; 3])
-            && self.output[0] == self.input[0]
-            && (1..3).all(|axis| 2 * self.output[axis] <= self.input[axis])
-    }
-
-    /// Offsets in the plane of the two input rows of window row `at`; [`Pool::is_squares`] must hold.
-    fn square(&self, at: [usize; 2]) -> (usize, usize) {
-        let top = (at[0] * self.input[1] + 2 * at[1]) * self.input[2];
-        (top, top + self.input[2])
-    }
-
     fn divides(&self) -> bool {
         matches!(self.kind, Kind::Average | Kind::AverageWithPad)
     }
 }
 
-/// Runs `plane(index)` for all planes, several per task.
-fn run(threads: &dyn Threads, g: &Pool, plane: impl Fn(usize) + Sync) {
+/// Runs `planes(first, count)` for all planes, several per task.
+fn run(threads: &dyn Threads, g: &Pool, planes: impl Fn(usize, usize) + Sync) {
     let group = g.group();
-    let task = |t: usize| (t * group..((t + 1) * group).min(g.planes)).for_each(&plane);
+    let task = |t: usize| planes(t * group, group.min(g.planes - t * group));
     match g.planes.div_ceil(group) {
+        0 => {}
         1 => task(0),
         n => threads.run(n, &task),
     }
@@ -203,65 +191,61 @@ pub unsafe fn backward(
 /// Same as for [`forward`].
 unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *mut T) {
     let (x, y) = (Shared(x.cast_mut()), Shared(y));
+    if g.kind == Kind::Max {
+        // SAFETY: planes of a task, and scratch memory of the length that the function asks for.
+        return unsafe {
+            let of = |first: usize| (x.at(first * g.in_len()), y.at(first * g.out_len()));
+            if max::is_squares(g) {
+                return run(threads, g, |first, count| {
+                    let (x, y) = of(first);
+                    max::squares(g, count, x.cast_const(), y);
+                });
+            }
+            let side = max::Side::new(g);
+            run(threads, g, |first, count| {
+                let (x, y) = of(first);
+                scratch::with::<T, _>(side.scratch_len(), |memory| {
+                    max::forward(g, &side, count, x.cast_const(), y, memory)
+                });
+            })
+        };
+    }
     let [_, _, ow] = g.output;
     let (iw, padded) = (g.input[2], g.padded());
     let phases = Phases::new(padded, g.stride[2]);
     let columns: Vec<usize> = (0..ow).map(|i| g.count(2, i)).collect();
-    let identity = if g.kind == Kind::Max {
-        T::NEG_INFINITY
-    } else {
-        T::ZERO
-    };
-    if g.is_squares() {
-        return run(threads, g, |plane| {
-            g.each_row(|row, at| {
-                let (top, low) = g.square(at);
-                // SAFETY: the rows of this plane.
-                unsafe {
-                    let data = |from| {
-                        std::slice::from_raw_parts(x.at(plane * g.in_len() + from).cast_const(), iw)
-                    };
-                    let to = y.at(plane * g.out_len() + row * ow);
-                    let to = std::slice::from_raw_parts_mut(to, ow);
-                    rows::squares_max(to, data(top), data(low));
-                }
-            });
-        });
-    }
-    run(threads, g, |plane| {
+    run(threads, g, |first, count| {
         scratch::with::<T, _>(padded + ow + phases.len(), |memory| {
-            // SAFETY: the rows of this plane; the scratch holds a padded row and a row of factors.
+            // SAFETY: the rows of this task's planes; the scratch holds a padded row, a row of factors and the row by phases.
             unsafe {
                 let buffer = std::slice::from_raw_parts_mut(memory, padded);
                 let scale = std::slice::from_raw_parts_mut(memory.add(padded), ow);
                 let split = std::slice::from_raw_parts_mut(memory.add(padded + ow), phases.len());
-                g.each_row(|row, at| {
-                    buffer.fill(identity);
-                    let data = &mut buffer[g.pad[2]..g.pad[2] + iw];
-                    g.each_source(at, |from| {
-                        let from = std::slice::from_raw_parts(x.at(plane * g.in_len() + from), iw);
-                        match g.kind {
-                            Kind::Max => rows::fold_max(data, from),
-                            Kind::Lp(p) => rows::fold_power(data, from, p),
-                            _ => rows::fold_sum(data, from),
+                for plane in first..first + count {
+                    g.each_row(|row, at| {
+                        buffer.fill(T::ZERO);
+                        let data = &mut buffer[g.pad[2]..g.pad[2] + iw];
+                        g.each_source(at, |from| {
+                            let from = x.at(plane * g.in_len() + from);
+                            let from = std::slice::from_raw_parts(from, iw);
+                            match g.kind {
+                                Kind::Lp(p) => rows::fold_power(data, from, p),
+                                _ => rows::fold_sum(data, from),
+                            }
+                        });
+                        let to = y.at(plane * g.out_len() + row * ow);
+                        let to = std::slice::from_raw_parts_mut(to, ow);
+                        to.fill(T::ZERO);
+                        rows::split(split, buffer, phases);
+                        rows::slide_sum(to, split, g.kernel[2], phases);
+                        if g.divides() {
+                            g.factors(at, &columns, scale);
+                            to.iter_mut().zip(&*scale).for_each(|(y, &s)| *y *= s);
+                        } else if let Kind::Lp(p) = g.kind {
+                            to.iter_mut().for_each(|y| *y = root(*y, p));
                         }
                     });
-                    let to =
-                        std::slice::from_raw_parts_mut(y.at(plane * g.out_len() + row * ow), ow);
-                    to.fill(identity);
-                    rows::split(split, buffer, phases);
-                    if g.kind == Kind::Max {
-                        rows::slide_max(to, split, g.kernel[2], phases);
-                    } else {
-                        rows::slide_sum(to, split, g.kernel[2], phases);
-                    }
-                    if g.divides() {
-                        g.factors(at, &columns, scale);
-                        to.iter_mut().zip(&*scale).for_each(|(y, &s)| *y *= s);
-                    } else if let Kind::Lp(p) = g.kind {
-                        to.iter_mut().for_each(|y| *y = root(*y, p));
-                    }
-                });
+                }
             }
         });
     });
@@ -291,23 +275,40 @@ unsafe fn backward_of<T: Real>(
         Shared(dy.cast_mut()),
         Shared(dx),
     );
+    if g.kind == Kind::Max {
+        // SAFETY: planes of a task, and scratch memory of the length that the function asks for.
+        return unsafe {
+            let of = |first: usize| {
+                let (inputs, outputs) = (first * g.in_len(), first * g.out_len());
+                let (x, dy) = (x.at(inputs).cast_const(), dy.at(outputs).cast_const());
+                (x, dy, dx.at(inputs))
+            };
+            if max::is_squares(g) {
+                return run(threads, g, |first, count| {
+                    let (x, dy, dx) = of(first);
+                    scratch::with::<T, _>(max::squares_scratch_len(g), |memory| {
+                        max::squares_gradient(g, count, x, dy, dx, memory)
+                    });
+                });
+            }
+            let side = max::Side::new(g);
+            run(threads, g, |first, count| {
+                let (x, dy, dx) = of(first);
+                scratch::with::<T, _>(side.scratch_len(), |memory| {
+                    max::backward(g, &side, count, x, dy, dx, memory)
+                });
+            })
+        };
+    }
     let ow = g.output[2];
     let (iw, padded) = (g.input[2], g.padded());
     let phases = Phases::new(padded, g.stride[2]);
     let columns: Vec<usize> = (0..ow).map(|i| g.count(2, i)).collect();
-    run(threads, g, |plane| {
+    let plane_gradient = |plane: usize| {
         // SAFETY: the elements of this plane.
         unsafe {
             let into = std::slice::from_raw_parts_mut(dx.at(plane * g.in_len()), g.in_len());
             into.fill(T::ZERO);
-            if g.kind == Kind::Max {
-                return max_plane(
-                    g,
-                    x.at(plane * g.in_len()),
-                    dy.at(plane * g.out_len()),
-                    into,
-                );
-            }
             scratch::with::<T, _>(padded + ow + phases.len(), |memory| {
                 let buffer = std::slice::from_raw_parts_mut(memory, padded);
                 let row_of = std::slice::from_raw_parts_mut(memory.add(padded), ow);
@@ -349,74 +350,8 @@ unsafe fn backward_of<T: Real>(
                 }
             }
         }
+    };
+    run(threads, g, |first, count| {
+        (first..first + count).for_each(plane_gradient)
     });
 }
-
-/// Adds each `dy` to the first of the largest elements of its window, which are found again from the input.
-///
-/// # Safety
-/// `x` and `dy` have one plane, of fewer than `2^32 - 1` elements.
-unsafe fn max_plane<T: Real>(g: &Pool, x: *const T, dy: *const T, dx: &mut [T]) {
-    let ow = g.output[2];
-    let (iw, padded) = (g.input[2], g.padded());
-    if g.is_squares() {
-        g.each_row(|row, at| {
-            let (top, low) = g.square(at);
-            let (top_to, low_to) = dx[top..low + iw].split_at_mut(iw);
-            // SAFETY: rows of the plane.
-            unsafe {
-                let data = |from| std::slice::from_raw_parts(x.add(from), iw);
-                let dy = std::slice::from_raw_parts(dy.add(row * ow), ow);
-                rows::squares_max_gradient(top_to, low_to, data(top), data(low), dy);
-            }
-        });
-        return;
-    }
-    let phases = Phases::new(padded, g.stride[2]);
-    // Four buffers: the padded row, the same split by phases, the maxima so far, and their positions in the plane.
-    scratch::with::<T, _>(padded + phases.len() + 2 * ow, |memory| {
-        // SAFETY: the scratch has room for the rows, the maxima, and the positions, which are not larger than a `T`.
-        unsafe {
-            let buffer = std::slice::from_raw_parts_mut(memory, padded);
-            let split = std::slice::from_raw_parts_mut(memory.add(padded), phases.len());
-            let best = std::slice::from_raw_parts_mut(memory.add(padded + phases.len()), ow);
-            let positions = std::slice::from_raw_parts_mut(
-                memory.add(padded + phases.len() + ow).cast::<u32>(),
-                ow,
-            );
-            buffer.fill(T::NEG_INFINITY);
-            g.each_row(|row, at| {
-                best.fill(T::NEG_INFINITY);
-                // If all elements are -inf, the first one is the maximum. A window that is wholly outside has none.
-                let mut first = None;
-                g.each_source(at, |from| first = first.or(Some(from)));
-                for (i, position) in positions.iter_mut().enumerate() {
-                    let (start, end) = g.span(2, i);
-                    *position = first
-                        .filter(|_| start < end)
-                        .map_or(OUTSIDE, |from| (from + start) as u32);
-                }
-                g.each_source(at, |from| {
-                    std::ptr::copy_nonoverlapping(x.add(from), buffer[g.pad[2]..].as_mut_ptr(), iw);
-                    rows::split(split, buffer, phases);
-                    rows::slide_argmax(
-                        best,
-                        positions,
-                        split,
-                        g.kernel[2],
-                        phases,
-                        (from as u32).wrapping_sub(g.pad[2] as u32),
-                    );
-                });
-                for (i, &position) in positions.iter().enumerate() {
-                    if position != OUTSIDE {
-                        dx[position as usize] += *dy.add(row * ow + i);
-                    }
-                }
-            });
-        }
-    });
-}
-
-/// Position of the maximum of a window that covers no element.
-const OUTSIDE: u32 = u32::MAX;

@@ -184,18 +184,18 @@ row! {
 }
 
 row! {
-    /// `slide_max`, which also writes to `positions` the column of each new maximum, plus `base` (wrapping).
-    slide_argmax<T>(best: &mut [T], positions: &mut [u32], from: &[T], kernel: usize, phases: Phases, base: u32)
-        where best.len() == positions.len() && from.len() == phases.len(); slide_argmax_body {
+    /// As `slide_max`; also writes to `winners` the number of each new maximum: that of the tap, counted from `first`.
+    slide_argmax<T>(best: &mut [T], winners: &mut [u32], from: &[T], kernel: usize, phases: Phases, first: u32)
+        where best.len() == winners.len() && from.len() == phases.len(); slide_argmax_body {
         for k in 0..kernel {
             let taps = &from[phases.tap(k)..];
             let n = best.len().min(taps.len());
-            let (best, positions, taps) = (&mut best[..n], &mut positions[..n], &taps[..n]);
+            let (best, winners, taps) = (&mut best[..n], &mut winners[..n], &taps[..n]);
+            let number = first + k as u32;
             for i in 0..n {
                 let wins = beats(taps[i], best[i]);
                 best[i] = if wins { taps[i] } else { best[i] };
-                let column = base.wrapping_add((k + i * phases.step) as u32);
-                positions[i] = if wins { column } else { positions[i] };
+                winners[i] = if wins { number } else { winners[i] };
             }
         }
     }
