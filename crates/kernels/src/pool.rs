@@ -8,7 +8,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use crate::real::{Real, Shared, with_real};
+use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads, scratch};
 use rows::Phases;
 
@@ -140,6 +140,14 @@ impl Pool {
         }
     }
 
+    /// Whether each plane has one window, which is the plane, and the result is a sum or a mean.
+    fn is_whole(&self) -> bool {
+        self.output == [1; 3]
+            && self.kernel == self.input
+            && self.pad == [0; 3]
+            && (self.kind == Kind::Sum || self.divides())
+    }
+
     fn divides(&self) -> bool {
         matches!(self.kind, Kind::Average | Kind::AverageWithPad)
     }
@@ -210,6 +218,15 @@ unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *
             })
         };
     }
+    if g.is_whole() {
+        let scale = whole_scale::<T>(g);
+        return run(threads, g, |first, count| {
+            for plane in first..first + count {
+                // SAFETY: the elements of this plane.
+                unsafe { *y.at(plane) = sum_row(x.at(plane * g.in_len()), g.in_len()) * scale };
+            }
+        });
+    }
     let [_, _, ow] = g.output;
     let (iw, padded) = (g.input[2], g.padded());
     let phases = Phases::new(padded, g.stride[2]);
@@ -249,6 +266,14 @@ unsafe fn forward_of<T: Real>(threads: &dyn Threads, g: &Pool, x: *const T, y: *
             }
         });
     });
+}
+
+/// The factor of the sum of a whole plane.
+fn whole_scale<T: Real>(g: &Pool) -> T {
+    match g.divides() {
+        true => T::ONE / T::from_f64((0..3).map(|axis| g.count(axis, 0)).product::<usize>() as f64),
+        false => T::ONE,
+    }
 }
 
 fn root<T: Real>(x: T, p: u32) -> T {
@@ -299,6 +324,18 @@ unsafe fn backward_of<T: Real>(
                 });
             })
         };
+    }
+    if g.is_whole() {
+        let scale = whole_scale::<T>(g);
+        return run(threads, g, |first, count| {
+            for plane in first..first + count {
+                // SAFETY: the elements of this plane.
+                unsafe {
+                    let to = dx.at(plane * g.in_len());
+                    std::slice::from_raw_parts_mut(to, g.in_len()).fill(*dy.at(plane) * scale);
+                }
+            }
+        });
     }
     let ow = g.output[2];
     let (iw, padded) = (g.input[2], g.padded());
