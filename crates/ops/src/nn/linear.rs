@@ -161,7 +161,8 @@ fn with_packed_weights(
     let packed = match operand::packed(cx, cx.input(1), Form::Linear, dtype, &key, len, pack)? {
         Some(packed) => packed,
         None => {
-            let packed = Storage::allocate(layer.packed_bytes(), cx.device)?;
+            let packed = Storage::allocate(len, cx.device)?;
+            mxnet_kernels::scratch::count_bytes(len);
             pack(packed.ptr())?;
             packed
         }
