@@ -61,6 +61,7 @@ def test_ctrl_c_ends_a_call_before_the_operation_ends(name):
     )
 
 
+# Some look every 10 ms only, so each takes 100 ms and more here: on a much faster machine three looks fit, too.
 STEPS = {
     "tolist": "x.tolist()",
     "a list of lists": "x.reshape(2000, 1000).tolist()",
@@ -70,14 +71,14 @@ STEPS = {
     "an array of a list": "np.array(values)",
     "an array of nested lists": "np.array(nested)",
     "an array of an iterator": "np.fromiter(iter(values), 'float64')",
-    "saving": "npx.save('a', {'x': large, 'y': large})",
+    "saving": "npx.save('a', dict.fromkeys('pqrstu', large))",
     "loading": "npx.load('b')",
     "compressing": "np.savez_compressed('c.npz', x=x)",
-    "distinct elements": "np.unique(x)",
+    "distinct elements": "np.unique(long)",
     "positions of distinct elements": "np.unique(x, return_inverse=True)",
     "counts": "np.bincount(many)",
     "positions on axes": "np.unravel_index(many, (2000, 1000))",
-    "elements repeated by an array": "np.repeat(x, k % 2)",
+    "elements repeated by an array": "np.repeat(long, many % 2)",
     "a pseudo-inverse": "np.linalg.pinv(m)",
     "a choice by weights": "np.random.choice(2_000_000, 9, replace=False, p=p)",
     "decoding an image": "mx.image.imdecode(picture)",
@@ -91,11 +92,11 @@ def test_signals_are_handled_several_times_in_a_call(name, tmp_path):
         rng = onp.random.default_rng(3)
         x, k = np.array(rng.random(2_000_000)), np.array(rng.permutation(2_000_000))
         m, large = np.array(rng.random((500, 500))), np.ones((8_000_000,))
-        many, wide = np.concatenate([k, k, k, k]), np.ones((4000, 5000))
+        many, long, wide = np.tile(k, 8), np.tile(x, 8), np.ones((4000, 5000))
         p = np.full((2_000_000,), 5e-7, dtype="float64")
         values, nested = [1.0] * 2_000_000, [[1.0] * 1000] * 2000
         if "picture" in {STEPS[name]!r}:
-            pixels = rng.integers(0, 256, (2000, 1500, 3), dtype="uint8")
+            pixels = rng.integers(0, 256, (3000, 2000, 3), dtype="uint8")
             picture = mx.image._imencode(pixels, 95, ".jpg")
         if "load" in {STEPS[name]!r}:
             npx.save("b", {{"x": large, "y": large}})
