@@ -304,6 +304,7 @@ def core_stub(core: ModuleType, operators: list[Operator], results: dict[str, st
         'Results = TypeVar("Results")',
         "__version__: str",
         "namespaces: dict[str, dict[str, Callable[..., Any]]]",
+        "partition_parts: dict[str, Any]",
         "",
     ]
     for cls in by_bases({found for found in public.values() if isinstance(found, type)}):

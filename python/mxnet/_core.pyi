@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 Results = TypeVar("Results")
 __version__: str
 namespaces: dict[str, dict[str, Callable[..., Any]]]
+partition_parts: dict[str, Any]
 
 class AtomicFile:
     def __init__(self, target: Any) -> None: ...

@@ -122,8 +122,9 @@ def unregister_pass(name: str) -> None:
 
 
 # What runs each part, by the part's name. Parts live as long as the process, because graphs hold only names. A name is
-# random, so that one from a file or from a forked process is never taken for another part.
-_parts: dict[str, tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]] = {}
+# random, so that one from a file or from a forked process is never taken for another part. The dict is that of the
+# extension, which exists once in a process even if this module is imported again.
+_parts: dict[str, tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]] = _core.partition_parts
 
 
 def _part(name: str) -> tuple[list[tuple[tuple[int, ...], str]], Callable[..., Any]]:
@@ -149,7 +150,10 @@ def _run(name: str, _training: bool, inputs: list[ndarray]) -> tuple[list[ndarra
 # Operator of the parts that partitioners of this process compiled. After its results it returns what it saves for a
 # gradient: nothing here.
 PART_OPERATOR = "graph_partition"
-_core.add_operator(PART_OPERATOR, "A part of a graph that a partitioner compiled.", _infer, _run, None)
+try:
+    _core.added_operator(PART_OPERATOR)
+except ValueError:
+    _core.add_operator(PART_OPERATOR, "A part of a graph that a partitioner compiled.", _infer, _run, None)
 
 
 def register_partitioner(

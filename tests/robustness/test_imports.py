@@ -28,6 +28,17 @@ def test_a_second_import_has_the_types_of_the_first(taken):
                 pass
             assert again.random.default_rng(3).normal() == np.random.default_rng(3).normal()
             assert again.add.reduce(y).item() == 6
+            net = mxnet.gluon.nn.Dense(2, in_units=3)
+            net.initialize()
+            expected = net(y.reshape(1, 3))
+            net.hybridize()
+            assert (net(y.reshape(1, 3)) == expected).all()
+            assert mxnet.jit(lambda a: a * 2 + x)(y).tolist() == [5, 5, 5]
+            name = f"products {time.time_ns()}"
+            mxnet.graph.register_partitioner(name, lambda node: node.op == "exp", lambda part: lambda a: again.exp(a))
+            block = mxnet.gluon.nn.HybridLambda(lambda a: again.exp(a) + 1)
+            block.optimize_for(x, backend=name)
+            assert (block(x) == again.exp(x) + 1).all()
         """,
         taken,
     )

@@ -50,6 +50,7 @@ use once_box::OnceBox;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// The compiled core of the package.
 #[pymodule(gil_used = true)]
@@ -162,6 +163,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     convert::init(py)?;
     numpy_abi::init(py)?;
+    module.add("partition_parts", PyDict::new(py))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     device::register_cuda(py)?;
