@@ -3,6 +3,7 @@
 use std::fmt;
 
 use mxnet_engine::{Failure, WaitError};
+use mxnet_kernels::UnsupportedElem;
 use mxnet_tensor::{DType, Device, TensorError};
 
 /// Result of everything in this crate.
@@ -203,13 +204,32 @@ impl Error {
 }
 
 impl Error {
-    /// Converts a panic inside of `op` to an error. Kernels that cannot allocate scratch memory panic with the allocator's message.
+    /// The error that a kernel raised, which it does by a panic with the allocator's error or with the dtype that it does not take.
+    ///
+    /// # Errors
+    /// The panic itself, if it is another one.
     #[cold]
-    pub fn from_panic(op: &'static str, panic: Box<dyn std::any::Any + Send>) -> Error {
+    pub(crate) fn of_kernel(
+        op: &'static str,
+        panic: Box<dyn std::any::Any + Send>,
+    ) -> Result<Error, Box<dyn std::any::Any + Send>> {
         if panic.is::<std::collections::TryReserveError>() {
             let problem = "not enough memory for the scratch space of the operation";
-            return Error::memory(op, problem);
+            return Ok(Error::memory(op, problem));
         }
+        let UnsupportedElem(elem) = *panic.downcast::<UnsupportedElem>()?;
+        let name = DType::ALL[elem as usize].name();
+        let problem = format!("takes real floating-point operands, found {name}");
+        Ok(Error::dtype(op, problem))
+    }
+
+    /// Converts a panic inside of `op` to an error.
+    #[cold]
+    pub fn from_panic(op: &'static str, panic: Box<dyn std::any::Any + Send>) -> Error {
+        let panic = match Error::of_kernel(op, panic) {
+            Ok(error) => return error,
+            Err(panic) => panic,
+        };
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&'static str>().copied());
         Error::internal(op, text.unwrap_or("panic whose payload is not text"))

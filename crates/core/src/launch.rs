@@ -156,7 +156,7 @@ fn launch_as<const WATCHED: bool>(
     let run = move || {
         Pending::run(pending, || {
             queued.run(&Pool, None, |work| {
-                catch_out_of_memory(work.op.name, || execute(&kernel, work))
+                catch_error_of_kernel(work.op.name, || execute(&kernel, work))
             })
         })
     };
@@ -173,13 +173,10 @@ fn launch_as<const WATCHED: bool>(
     Ok(())
 }
 
-/// Runs `run`. A panic for lack of memory becomes an error; other panics continue.
-fn catch_out_of_memory(op: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Runs `run`. A panic by which a kernel raises an error becomes that error; other panics continue.
+fn catch_error_of_kernel(op: &'static str, run: impl FnOnce() -> Result<()>) -> Result<()> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        match panic.is::<std::collections::TryReserveError>() {
-            true => Err(Error::from_panic(op, panic)),
-            false => resume_unwind(panic),
-        }
+        Err(Error::of_kernel(op, panic).unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }
 

@@ -48,4 +48,5 @@ pub mod sparse;
 pub mod window;
 
 pub use elem::Elem;
+pub use real::UnsupportedElem;
 pub use threads::{Serial, Threads};

@@ -40,6 +40,16 @@ macro_rules! per_isa {
 }
 pub(crate) use per_isa;
 
+/// The payload of a panic of a kernel that does not take elements of this type. Kernels cannot return errors; the launch converts it to one.
+#[derive(Debug)]
+pub struct UnsupportedElem(pub crate::Elem);
+
+/// Unwinds with [`UnsupportedElem`], without printing a message.
+#[cold]
+pub(crate) fn unsupported(elem: crate::Elem) -> ! {
+    std::panic::resume_unwind(Box::new(UnsupportedElem(elem)))
+}
+
 /// Evaluates `$call` with `$T` as the Rust type of `$elem`, which must be `F32` or `F64`.
 macro_rules! with_real {
     ($elem:expr, $T:ident => $call:expr) => {
@@ -52,7 +62,7 @@ macro_rules! with_real {
                 type $T = f64;
                 $call
             }
-            other => panic!("this kernel takes f32 or f64, not {other:?}"),
+            other => $crate::real::unsupported(other),
         }
     };
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 
 use mxnet_core::context::CallCx;
-use mxnet_core::{Array, Error, KernelCx, Result, cpu};
+use mxnet_core::{Array, Error, KernelCx, Result, Tuple, cpu};
 use mxnet_kernels::Threads;
 use mxnet_kernels::sparse::{Fault, Operand, Output, Pattern};
 use mxnet_tensor::{DType, Device, Operand as Promoted, Tensor, promotion, result_type};
@@ -205,6 +205,20 @@ pub(crate) fn check_stored(cx: &CallCx, values: usize, indices: usize) -> Result
         names[values],
         names[indices],
         given.map_or("no axis".to_owned(), |n| n.to_string())
+    )))
+}
+
+/// As [`check_stored`], for operators that take no heads: the values have one axis.
+pub(crate) fn check_stored_row(cx: &CallCx, values: usize, indices: usize) -> Result<()> {
+    check_stored(cx, values, indices)?;
+    if cx.shape(values).len() == 1 {
+        return Ok(());
+    }
+    let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
+    Err(cx.shape_error(format!(
+        "`{}` must have one axis, found shape {}",
+        names[values],
+        Tuple(cx.shape(values))
     )))
 }
 

@@ -16,8 +16,8 @@ use mxnet_tensor::{DType, DeviceKind, Dims};
 use smallvec::SmallVec;
 
 use crate::operand::{
-    NAMES, Stored, check_integers, check_stored, compute_dtype, error, index_arrays,
-    integer_output, integers, length, num_rows, pattern, promoted, values, write,
+    NAMES, Stored, check_integers, check_stored, check_stored_row, compute_dtype, error,
+    index_arrays, integer_output, integers, length, num_rows, pattern, promoted, values, write,
 };
 use crate::pattern::CSR_TRANSPOSE;
 use crate::place::gathered;
@@ -271,8 +271,8 @@ pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
     types: Types::Infer,
     infer: |cx| {
         check_integers(cx, &[1, 2, 4, 5, 6, 7])?;
-        check_stored(cx, 0, 1)?;
-        check_stored(cx, 3, 4)?;
+        check_stored_row(cx, 0, 1)?;
+        check_stored_row(cx, 3, 4)?;
         if cx.shape(2) != cx.shape(7) {
             return Err(cx.shape_error("`lhs_indptr` and `indptr` must have the same length"));
         }
@@ -526,8 +526,8 @@ fn sampled_dense(cx: &KernelCx) -> Result<()> {
 
 fn matmul(cx: &CallCx) -> Result<Outputs> {
     check_integers(cx, &[1, 2, 4, 5])?;
-    check_stored(cx, 0, 1)?;
-    check_stored(cx, 3, 4)?;
+    check_stored_row(cx, 0, 1)?;
+    check_stored_row(cx, 3, 4)?;
     let num_columns = length(cx, "num_columns")?;
     let dtype = promoted(cx.dtype_of(0), cx.dtype_of(3));
     let compute = compute_dtype(dtype);

@@ -13,7 +13,7 @@ use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
 use crate::operand::{
-    Stored, check_integers, check_stored, compute_dtype, integer_output, integers, num_rows,
+    Stored, check_integers, check_stored_row, compute_dtype, integer_output, integers, num_rows,
     pattern, promoted, values,
 };
 use crate::pattern::CSR_FIND;
@@ -74,8 +74,8 @@ pub static CSR_ADD: OpDef = OpDef {
 
 fn add(cx: &CallCx) -> Result<Outputs> {
     check_integers(cx, &[1, 2, 4, 5])?;
-    check_stored(cx, 0, 1)?;
-    check_stored(cx, 3, 4)?;
+    check_stored_row(cx, 0, 1)?;
+    check_stored_row(cx, 3, 4)?;
     if cx.shape(2) != cx.shape(5) {
         return Err(cx.shape_error(format!(
             "both matrices must have as many rows, found {} and {}",

@@ -9,6 +9,7 @@ use crate::creation::dims;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Keep, Onnx, OpDef, Probe, Viewed, one};
+use crate::sum_to;
 use crate::types::Types;
 
 /// `x[key]` without arrays in the key.
@@ -63,10 +64,11 @@ pub static INDEX_SPREAD: OpDef = OpDef {
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [g.get("key").clone()].into_iter().collect();
-        g.one(invoke1(&INDEX, &[g.dy(0)], &attrs)?)
+        g.one(sum_to(&invoke1(&INDEX, &[g.dy(0)], &attrs)?, g.shape(0))?)
     }),
     probe: Probe::calls(&[
         "f((2, 3)), (slice(1, 3), slice(None, None, -2)), (4, 5)",
+        "f((1, 3)), slice(1, 3), (4, 3)",
         "f((5,)), 2, (4, 5)",
         "f((0,)), slice(3, 3), (4,)",
     ])

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, Viewed, one};
 use crate::types::Types;
-use crate::{Outputs, cpu, reduce};
+use crate::{Outputs, cpu, reduce, sum_to};
 
 /// A diagonal as a view.
 pub static DIAGONAL: OpDef = OpDef {
@@ -120,9 +120,9 @@ pub static DIAGONAL_SPREAD: OpDef = OpDef {
             .iter()
             .map(|name| g.get(name).clone())
             .collect();
-        g.one(invoke1(&DIAGONAL, &[g.dy(0)], &attrs)?)
+        g.one(sum_to(&invoke1(&DIAGONAL, &[g.dy(0)], &attrs)?, g.shape(0))?)
     }),
-    probe: Probe::calls(&["f((3,)), 0, 0, 1, (3, 4)", "f((2, 2)), 1, 0, 2, (3, 2, 3)"])
+    probe: Probe::calls(&["f((3,)), 0, 0, 1, (3, 4)", "f((1,)), 0, 0, 1, (3, 4)", "f((2, 2)), 1, 0, 2, (3, 2, 3)"])
         .against(
             "lambda y, offset, axis1, axis2, shape: (lambda z: (numpy.copyto((lambda d: (d.setflags(write=True), d)[1])(numpy.diagonal(z, offset, axis1, axis2)), y), z)[1])(numpy.zeros(shape))",
         ),

@@ -83,7 +83,7 @@ pub static CROSS_ENTROPY: OpDef = OpDef {
         },
         |g| {
             let mut grads: Grads = SmallVec::from_elem(None, 2);
-            grads[0] = Some(if g.has_dy(1) {
+            grads[0] = Some(if g.has_dy(1) || !g.input(0).dtype().is_float() {
                 slope(g)?
             } else {
                 let attrs: Attrs = [g.get("axis").clone(), g.get("ignore").clone()]

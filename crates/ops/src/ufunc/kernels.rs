@@ -217,9 +217,9 @@ fn fold(cx: &KernelCx) -> Result<()> {
     match initial {
         Some(value) => cpu::fill(&result, value, cx.threads),
         None if x.rows == 0 || mask.is_some() => {
-            return Err(Error::internal(
+            return Err(Error::value(
                 cx.op.name,
-                "no start value: the caller must give `initial`",
+                "no start value: `initial` must be given where there are no elements or a mask",
             ));
         }
         None => {}
