@@ -42,11 +42,12 @@ bench: develop ## benchmarks/ratios against NumPy, and the Rust benches
 races: env rust ## the Rust tests under ThreadSanitizer; needs the sources of Rust's library: rustup component add rust-src
 	$(PY) tools/steps.py races
 
-soak: develop ## attacks that take long: forks, exits, killed saves, damaged files, exchange, signals
+soak: develop ## attacks that take long: forks, exits, killed saves, damaged files, exchange, signals, no memory
 	$(PY) tests/soak/run.py $(SECONDS_EACH)
 	$(PY) tests/soak/fuzz.py $(SECONDS_EACH)
 	$(PY) tests/soak/leaks.py
 	$(PY) tests/soak/interrupts.py
+	$(PY) tests/soak/memory.py
 
 build: env-wheel rust ## the wheel, in dist/, for systems with glibc 2.28 or later
 	rm -f dist/*.whl

@@ -41,8 +41,8 @@ LONGEST_S = 10
 # A call is ended in which a signal waits for so long.
 LONGEST_WAIT_S = 1.0
 REPEATS = 3
-# The side of square operands, and the number of elements of long ones.
-SIDE, LONG = 5000, 25_000_000
+# The side of square operands; long ones have as many elements.
+SIDE = 5000
 # By how much the axes of a probe's operands are longer; the largest that is accepted counts.
 FACTORS = (400, 100, 20)
 # The most elements of an operand of a probe.
@@ -148,19 +148,19 @@ Call = Callable[[], object]
 Prepare = Callable[[], Call]
 
 
-def operands() -> dict[str, Any]:
+def operands(side: int) -> dict[str, Any]:
     """Large operands by the names that the calls of the coverage table use."""
     rng = onp.random.default_rng(3)
-    square = (SIDE, SIDE)
+    square, long = (side, side), side * side
     m = rng.uniform(-1, 1, (1200, 1200)) + 40 * onp.eye(1200)
     found: dict[str, Any] = {
         "x": rng.uniform(0.5, 1.5, square),
         "y": rng.uniform(0.5, 1.5, square),
-        "v": rng.uniform(0.5, 1.5, LONG),
-        "w": rng.uniform(0.5, 1.5, LONG),
+        "v": rng.uniform(0.5, 1.5, long),
+        "w": rng.uniform(0.5, 1.5, long),
         "u": rng.uniform(0.5, 1.5, 3),
         "p": rng.uniform(0.1, 0.9, square),
-        "t": onp.linspace(0.5, 1.5, LONG),
+        "t": onp.linspace(0.5, 1.5, long),
         "m": m,
         "spd": m @ m.T,
     }
@@ -168,22 +168,22 @@ def operands() -> dict[str, Any]:
     found["c"] = (rng.uniform(-1, 1, square) + 1j * rng.uniform(-1, 1, square)).astype("complex64")
     found["i"] = rng.integers(1, 8, square)
     found["j"] = rng.integers(1, 4, square)
-    found["k"] = rng.permutation(LONG)
+    found["k"] = rng.permutation(long)
     found["b"] = rng.random(square) < 0.5
     found = {name: mx.np.array(value) for name, value in found.items()}
     return found | {"n": 3000}
 
 
-def files(folder: str) -> dict[str, Any]:
+def files(folder: str, side: int) -> dict[str, Any]:
     """What `OTHERS` uses beside: arrays, lists, and files in `folder`."""
-    np = mx.np
+    np, long = mx.np, side * side
     rng = onp.random.default_rng(4)
-    v = np.array(rng.uniform(0.5, 1.5, LONG).astype("float32"))
+    v = np.array(rng.uniform(0.5, 1.5, long).astype("float32"))
     path = os.path.join(folder, "saved")
     mx.npx.save(path, {"v": v})
     np.save(path + ".npy", v)
     np.savez(path + ".npz", v=v)
-    np.savez_compressed(path + "_small.npz", v=np.zeros((LONG,)))
+    np.savez_compressed(path + "_small.npz", v=np.zeros((long,)))
     v.tofile(path + ".raw")
     Path(path + ".txt").write_text("1.5 2.5 3.5 4.5\n" * 500_000)
     scattered = onp.arange(3_000_000)
@@ -200,8 +200,8 @@ def files(folder: str) -> dict[str, Any]:
     return {
         "pixels": pixels, "picture": mx.image._imencode(pixels, 95, ".jpg"),
         "mx": mx, "npx": mx.npx, "pickle": pickle, "copy": copy, "gradient": gradient,
-        "one": np.array(rng.integers(0, 3, LONG)), "rows": np.array(rng.integers(0, 3, SIDE)),
-        "many": np.array(rng.integers(0, LONG, LONG)), "numbers": [1.5] * 5_000_000,
+        "one": np.array(rng.integers(0, 3, long)), "rows": np.array(rng.integers(0, 3, side)),
+        "many": np.array(rng.integers(0, long, long)), "numbers": [1.5] * 5_000_000,
         "foreign": v.asnumpy(), "text": "1.5 " * 3_000_000, "raw": v.tobytes(), "csr": csr,
         "image": np.ones((1, 64, 400, 400)), "weight": np.ones((64, 64, 3, 3)),
         "path": os.path.join(folder, "a"), "saved": path, "saved_npy": path + ".npy", "saved_npz": path + ".npz",
@@ -209,9 +209,9 @@ def files(folder: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def table_calls(words: list[str], folder: str) -> dict[str, list[Prepare]]:
-    """The calls of the coverage table and of `OTHERS`, by their texts."""
-    scope = {"np": mx.np, **operands(), **files(folder)}
+def table_calls(words: list[str], folder: str, side: int = SIDE) -> dict[str, list[Prepare]]:
+    """The calls of the coverage table and of `OTHERS`, by their texts, on operands of `side * side` elements."""
+    scope = {"np": mx.np, **operands(side), **files(folder, side)}
     calls: dict[str, list[Prepare]] = {}
     for text in [*OTHERS, *np_coverage.Probe().common_calls()]:
         if any(word in text for word in words):
@@ -260,13 +260,13 @@ def prepared(name: str, text: str, factor: int) -> Call:
     return lambda: op(name)(*args, **kwargs)
 
 
-def probe_calls(words: list[str]) -> dict[str, list[Prepare]]:
+def probe_calls(words: list[str], factors: tuple[int, ...] = FACTORS) -> dict[str, list[Prepare]]:
     """The probe calls of the registry, each with the sizes to try."""
     calls: dict[str, list[Prepare]] = {}
     for name, entry in sorted(ENTRIES.items()):
         if any(word in name for word in words):
             for text in entry["calls"]:
-                calls[f"{name}({text})"] = [partial(prepared, name, text, factor) for factor in FACTORS]
+                calls[f"{name}({text})"] = [partial(prepared, name, text, factor) for factor in factors]
     return calls
 
 

@@ -273,9 +273,13 @@ pub struct Attrs {
 }
 
 impl Attrs {
-    /// Whether a value is a list of more than `len` integers.
-    pub(crate) fn has_list_above(&self, len: usize) -> bool {
-        (self.values.iter()).any(|value| matches!(value, Value::Ints(list) if list.len() > len))
+    /// Number of integers in the longest list.
+    pub(crate) fn longest_list(&self) -> usize {
+        let lens = self.values.iter().map(|value| match value {
+            Value::Ints(list) => list.len(),
+            _ => 0,
+        });
+        lens.max().unwrap_or(0)
     }
 
     /// No attributes.

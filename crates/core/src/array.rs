@@ -10,6 +10,7 @@ use mxnet_tensor::{DType, Device, Kind, Layout, Scalar, Source, Storage, Tensor,
 use crate::Outputs;
 use crate::autograd::Node;
 use crate::error::{Error, Result, Tuple};
+use crate::memory;
 use crate::profiler;
 
 /// An n-dimensional array on one device. Cloning shares the elements.
@@ -171,13 +172,7 @@ impl Array {
         let dense = self.on_host()?.contiguous()?;
         let held = dense.read()?;
         let elements = held.elements();
-        let mut copy = Vec::new();
-        if copy.try_reserve_exact(elements.len()).is_err() {
-            let problem = format!("no memory for a copy of {} elements", elements.len());
-            return Err(Error::memory("to_vec", problem));
-        }
-        copy.extend_from_slice(elements);
-        Ok(copy)
+        memory::collected("to_vec", elements.len(), elements.iter().copied())
     }
 
     /// The only element.

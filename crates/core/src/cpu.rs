@@ -8,6 +8,7 @@ use mxnet_kernels::Elem;
 use mxnet_kernels::cast::{Cast, cast_nd};
 use mxnet_kernels::copy::copy_nd;
 use mxnet_kernels::map::{InnerLoops, Loops, Operand};
+use mxnet_kernels::scratch;
 use mxnet_tensor::{DType, Layout, Scalar, Strides, Tensor, Transfer, backend_of};
 use smallvec::SmallVec;
 
@@ -218,10 +219,15 @@ pub fn fill_from<T: Element>(tensor: &Tensor, elements: &[T]) {
 }
 
 /// Copies a dense tensor to a `Vec`. The caller must know that all writes to it are done.
+///
+/// # Panics
+/// If there is no memory, with the allocator's error, which the launch of a kernel converts to [`crate::Error::Memory`].
 pub fn read_dense<T: Element>(tensor: &Tensor) -> Vec<T> {
     assert!(tensor.dtype() == T::DTYPE && tensor.layout().is_contiguous());
     // SAFETY: dense, of this element type, complete (the caller waited); every bit pattern our kernels write is valid for `T`.
-    unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<T>(), tensor.len()) }.to_vec()
+    let elements =
+        unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<T>(), tensor.len()) };
+    scratch::collected(elements.len(), elements.iter().copied())
 }
 
 /// Whether all elements of a dense tensor are finite. All writes to it must be done.

@@ -13,7 +13,7 @@ use crate::launch::{Pool, caught, cost_ns, launch, own_copy};
 use crate::opdef::{Cpu, EagerBody, Known, Rng, Viewed};
 use crate::plan::{self, Launch, Plan};
 use crate::read::read_all;
-use crate::{Array, Outputs, interrupt, mode, profiler};
+use crate::{Array, Outputs, interrupt, memory, mode, profiler};
 
 pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
 pub use crate::out_arrays::into_outs;
@@ -179,7 +179,7 @@ fn computed_beside(call: &Call, body: EagerBody, cost_ns: u64) -> Result<Outputs
 /// Whether inference goes over millions of integers, which takes as long as a kernel. Such calls are in no cache.
 fn is_listed_at_length(call: &Call) -> bool {
     const LEN: usize = 1 << 20;
-    call.attrs.has_list_above(LEN)
+    call.attrs.longest_list() > LEN
         && interrupt::can_ask()
         && call.outs.is_empty()
         && call.op.mutates.is_empty()
@@ -189,6 +189,11 @@ fn is_listed_at_length(call: &Call) -> bool {
 
 /// The outputs of a call that a thread of its own prepares and launches.
 fn called_beside(call: &Call) -> Result<Outputs> {
+    // Lists are copied by `SmallVec`, which ends the process if there is no memory: here, in the inference and in the kernel, each time with room
+    // for up to twice as many.
+    const COPIES: usize = 8;
+    let list_bytes = call.attrs.longest_list() * size_of::<i64>();
+    memory::check_available(call.op.name, COPIES * list_bytes)?;
     let (op, attrs, dtype) = (call.op, call.attrs.clone(), call.dtype);
     let inputs: SmallVec<[Option<Array>; 4]> = call.inputs.iter().map(|x| x.cloned()).collect();
     interrupt::run_beside(u64::MAX, move || {

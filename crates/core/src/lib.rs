@@ -28,6 +28,7 @@ mod generated;
 pub mod interrupt;
 pub mod invoke;
 pub mod launch;
+pub mod memory;
 pub mod memory_order;
 mod methods;
 pub mod mode;

@@ -7,6 +7,7 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::error::{Error, Result};
+use crate::memory::{check_available, collected, zeros};
 use crate::pixels::Pixels;
 
 /// Larger images are refused before memory is allocated: a header of a few bytes can claim any size.
@@ -38,7 +39,7 @@ pub enum Order {
 /// Decodes a JPEG or PNG image. 16-bit samples are reduced to their upper 8 bits. Transparency is dropped unless `channels` is `Stored`.
 ///
 /// # Errors
-/// [`Error::Format`], [`Error::Truncated`], [`Error::Damaged`] or [`Error::TooLarge`].
+/// [`Error::Format`], [`Error::Truncated`], [`Error::Damaged`], [`Error::TooLarge`] or [`Error::Memory`].
 pub fn decode(bytes: &[u8], channels: Channels, order: Order) -> Result<Pixels> {
     let mut image = match bytes {
         [0xff, 0xd8, ..] => jpeg(bytes, channels)?,
@@ -115,10 +116,19 @@ fn jpeg(bytes: &[u8], channels: Channels) -> Result<Pixels> {
         ColorSpace::RGB
     };
     decoder.set_options(options.jpeg_set_out_colorspace(target));
-    let data = decoder
-        .decode()
+    let channels = if luma { 1 } else { 3 };
+    let mut data = zeros(height * width * channels)?;
+    check_available(jpeg_workspace_bytes(height, width))?;
+    decoder
+        .decode_into(&mut data)
         .map_err(|error| damaged(format!("{error:?}")))?;
-    Pixels::new(height, width, if luma { 1 } else { 3 }, data)
+    Pixels::new(height, width, channels, data)
+}
+
+/// Largest memory that the JPEG decoder takes beside its result: it holds the 16-bit coefficients of up to four components, padded to blocks of
+/// 32 x 32 pixels, until the last scan of an image with several.
+fn jpeg_workspace_bytes(height: usize, width: usize) -> usize {
+    4 * size_of::<i16>() * height.next_multiple_of(32) * width.next_multiple_of(32)
 }
 
 fn png(bytes: &[u8]) -> Result<Pixels> {
@@ -145,7 +155,7 @@ fn png(bytes: &[u8]) -> Result<Pixels> {
     check_size(height, width)?;
     let mut reader = decoder.read_info().map_err(fault)?;
     let size = reader.output_buffer_size().unwrap_or(0);
-    let mut data = vec![0; size];
+    let mut data = zeros(size)?;
     let frame = reader.next_frame(&mut data).map_err(fault)?;
     data.truncate(frame.buffer_size());
     Pixels::new(height, width, frame.color_type.samples(), data)
@@ -161,12 +171,11 @@ fn to_grey(image: Pixels) -> Result<Pixels> {
     let (height, width) = (image.height(), image.width());
     let data = match image.channels() {
         1 => return Ok(image),
-        2 => image.data().chunks_exact(2).map(|p| p[0]).collect(),
-        n => image
-            .data()
-            .chunks_exact(n)
-            .map(|p| brightness(p[0], p[1], p[2]))
-            .collect(),
+        2 => collected(height * width, image.data().chunks_exact(2).map(|p| p[0]))?,
+        n => {
+            let pixels = image.data().chunks_exact(n);
+            collected(height * width, pixels.map(|p| brightness(p[0], p[1], p[2])))?
+        }
     };
     Pixels::new(height, width, 1, data)
 }
@@ -175,16 +184,14 @@ fn to_color(image: Pixels) -> Result<Pixels> {
     let (height, width) = (image.height(), image.width());
     let data = match image.channels() {
         3 => return Ok(image),
-        n @ (1 | 2) => image
-            .data()
-            .chunks_exact(n)
-            .flat_map(|p| [p[0]; 3])
-            .collect(),
-        n => image
-            .data()
-            .chunks_exact(n)
-            .flat_map(|p| [p[0], p[1], p[2]])
-            .collect(),
+        n @ (1 | 2) => {
+            let pixels = image.data().chunks_exact(n);
+            collected(3 * height * width, pixels.flat_map(|p| [p[0]; 3]))?
+        }
+        n => {
+            let pixels = image.data().chunks_exact(n);
+            collected(3 * height * width, pixels.flat_map(|p| [p[0], p[1], p[2]]))?
+        }
     };
     Pixels::new(height, width, 3, data)
 }

@@ -1,8 +1,9 @@
 //! Encodes images to files in memory.
 
-use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
+use jpeg_encoder::{ColorType, Encoder, EncodingError, SamplingFactor};
 
 use crate::error::{Error, Result};
+use crate::memory::{File, check_available};
 use crate::pixels::Pixels;
 
 /// File format of the encoded image.
@@ -23,11 +24,18 @@ pub enum Format {
 /// Encodes an RGB or greyscale image.
 ///
 /// # Errors
-/// [`Error::Value`] if the format does not allow the number of channels, the size, the quality or the level.
+/// [`Error::Value`] if the format does not allow the number of channels, the size, the quality or the level; [`Error::Memory`].
 pub fn encode(image: &Pixels, format: Format) -> Result<Vec<u8>> {
     match format {
         Format::Jpeg { quality } => jpeg(image, quality),
         Format::Png { level } => png(image, level),
+    }
+}
+
+/// The error of a [`File`], which fails for lack of memory only.
+fn no_memory(image: &Pixels) -> Error {
+    Error::Memory {
+        bytes: image.data().len(),
     }
 }
 
@@ -54,7 +62,7 @@ fn jpeg(image: &Pixels, quality: u8) -> Result<Vec<u8>> {
             image.width()
         )));
     };
-    let mut file = Vec::new();
+    let mut file = File::default();
     let mut encoder = Encoder::new(&mut file, quality);
     encoder.set_sampling_factor(match quality {
         0..=90 => SamplingFactor::R_4_2_0,
@@ -62,9 +70,16 @@ fn jpeg(image: &Pixels, quality: u8) -> Result<Vec<u8>> {
     });
     encoder
         .encode(image.data(), width, height, color)
-        .map_err(|error| Error::Value(error.to_string()))?;
-    Ok(file)
+        .map_err(|error| match error {
+            EncodingError::IoError(_) => no_memory(image),
+            error => Error::Value(error.to_string()),
+        })?;
+    Ok(file.into_bytes())
 }
+
+/// Largest memory that the PNG encoder takes beside its result, in sizes of the image. It compresses in memory: to at most 1.5 sizes (12 bits for a
+/// byte), in a vector that is at most twice as long; if that is more than one size, it stores the bytes in a second vector.
+const PNG_WORKSPACE: usize = 5;
 
 fn png(image: &Pixels, level: u8) -> Result<Vec<u8>> {
     if level > 9 {
@@ -72,7 +87,10 @@ fn png(image: &Pixels, level: u8) -> Result<Vec<u8>> {
             "the compression level of a PNG image must be from 0 to 9, found {level}"
         )));
     }
-    let fault = |error: png::EncodingError| Error::Value(error.to_string());
+    let fault = |error: png::EncodingError| match error {
+        png::EncodingError::IoError(_) => no_memory(image),
+        error => Error::Value(error.to_string()),
+    };
     let (Ok(width), Ok(height)) = (u32::try_from(image.width()), u32::try_from(image.height()))
     else {
         return Err(Error::Value(format!(
@@ -81,7 +99,7 @@ fn png(image: &Pixels, level: u8) -> Result<Vec<u8>> {
             image.width()
         )));
     };
-    let mut file = Vec::new();
+    let mut file = File::default();
     let mut encoder = png::Encoder::new(&mut file, width, height);
     encoder.set_color(match image.channels() {
         1 => png::ColorType::Grayscale,
@@ -96,8 +114,9 @@ fn png(image: &Pixels, level: u8) -> Result<Vec<u8>> {
         4..=6 => png::Compression::Balanced,
         _ => png::Compression::High,
     });
+    check_available(PNG_WORKSPACE * image.data().len())?;
     let mut writer = encoder.write_header().map_err(fault)?;
     writer.write_image_data(image.data()).map_err(fault)?;
     writer.finish().map_err(fault)?;
-    Ok(file)
+    Ok(file.into_bytes())
 }

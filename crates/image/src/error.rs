@@ -41,6 +41,12 @@ pub enum Error {
         /// Largest number of pixels.
         limit: usize,
     },
+    /// Not enough memory.
+    #[error("cannot allocate {bytes} bytes")]
+    Memory {
+        /// Number of bytes.
+        bytes: usize,
+    },
     /// An invalid size, rectangle or number of channels.
     #[error("{0}")]
     Value(String),

@@ -7,6 +7,7 @@
 mod decode;
 mod encode;
 mod error;
+mod memory;
 mod pixels;
 mod prepare;
 mod resize;

@@ -1,6 +1,7 @@
 //! 8-bit pixels in rows.
 
 use crate::error::{Error, Result};
+use crate::memory::with_capacity;
 
 /// An image of shape (h, w, c): rows of pixels from the top, with interleaved channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Pixels {
     /// A rectangle of the image.
     ///
     /// # Errors
-    /// [`Error::Value`] if it is empty or exceeds the image.
+    /// [`Error::Value`] if it is empty or exceeds the image; [`Error::Memory`].
     pub fn crop(&self, x: usize, y: usize, width: usize, height: usize) -> Result<Pixels> {
         let fits = |start: usize, len: usize, size: usize| {
             len > 0 && start.checked_add(len).is_some_and(|end| end <= size)
@@ -80,7 +81,7 @@ impl Pixels {
         }
         let stride = self.width * self.channels;
         let columns = x * self.channels..(x + width) * self.channels;
-        let mut data = Vec::with_capacity(height * columns.len());
+        let mut data = with_capacity(height * columns.len())?;
         for row in self.data.chunks_exact(stride).skip(y).take(height) {
             data.extend_from_slice(&row[columns.clone()]);
         }

@@ -6,6 +6,7 @@ use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{Filter, FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 
 use crate::error::{Error, Result};
+use crate::memory::{check_available, collected, resize as resize_bytes, zeros};
 use crate::pixels::Pixels;
 
 /// Interpolation between pixels. The numbers are those of the Python interface.
@@ -80,7 +81,7 @@ thread_local! {
 /// The image with another size. Pixel centres lie at half-integers. Weights outside the image are distributed over the pixels inside.
 ///
 /// # Errors
-/// [`Error::Value`] if the size is empty or too large.
+/// [`Error::Value`] if the size is empty or too large; [`Error::Memory`].
 pub fn resize(
     image: &Pixels,
     height: usize,
@@ -88,7 +89,8 @@ pub fn resize(
     interpolation: Interpolation,
 ) -> Result<Pixels> {
     if (height, width) == (image.height(), image.width()) {
-        return Ok(image.clone());
+        let data = collected(image.data().len(), image.data().iter().copied())?;
+        return Pixels::new(height, width, image.channels(), data);
     }
     let is_small = height
         .checked_mul(width)
@@ -108,11 +110,12 @@ pub fn resize(
         let source = match image.channels() {
             4 => image.data(),
             channels => {
-                to_four_channels(image.data(), channels, &mut space.source);
+                to_four_channels(image.data(), channels, &mut space.source)?;
                 &space.source
             }
         };
-        space.target.resize(4 * height * width, 0);
+        resize_bytes(&mut space.target, 4 * height * width)?;
+        check_available(workspace_bytes(image, height, width))?;
         // The sizes were checked to be below 2**32.
         let (w, h) = (image.width() as u32, image.height() as u32);
         let source = ImageRef::new(w, h, source, PixelType::U8x4)
@@ -124,13 +127,22 @@ pub fn resize(
             .resizer
             .resize(&source, &mut target, &options)
             .map_err(|error| fault(error.to_string()))?;
-        let data = from_four_channels(&space.target, image.channels());
+        let data = from_four_channels(&space.target, image.channels())?;
         Pixels::new(height, width, image.channels(), data)
     })
 }
 
+/// Largest memory that the resizer takes: four channels of an image that is resized along one axis, in a vector that grows to at most twice as much,
+/// and the weights along both axes. The windows overlap at most nine times (eight pixels and their ends), and a weight takes 8 bytes, and 4 in its last form.
+fn workspace_bytes(image: &Pixels, height: usize, width: usize) -> usize {
+    const WEIGHT_BYTES: usize = 9 * 12;
+    let longest = [image.height().max(height), image.width().max(width)];
+    let between = (image.height() * width).max(height * image.width());
+    2 * 4 * between + WEIGHT_BYTES * (longest[0] + longest[1])
+}
+
 /// Fills up pixels of one to three channels with zeros.
-fn to_four_channels(data: &[u8], channels: usize, to: &mut Vec<u8>) {
+fn to_four_channels(data: &[u8], channels: usize, to: &mut Vec<u8>) -> Result<()> {
     fn fill<const C: usize>(data: &[u8], to: &mut [u8]) {
         for (from, to) in data
             .as_chunks::<C>()
@@ -141,16 +153,17 @@ fn to_four_channels(data: &[u8], channels: usize, to: &mut Vec<u8>) {
             *to = std::array::from_fn(|c| if c < C { from[c] } else { 0 });
         }
     }
-    to.resize(data.len() / channels * 4, 0);
+    resize_bytes(to, data.len() / channels * 4)?;
     match channels {
         1 => fill::<1>(data, to),
         2 => fill::<2>(data, to),
         _ => fill::<3>(data, to),
     }
+    Ok(())
 }
 
 /// The first `channels` bytes of every four.
-fn from_four_channels(data: &[u8], channels: usize) -> Vec<u8> {
+fn from_four_channels(data: &[u8], channels: usize) -> Result<Vec<u8>> {
     fn take<const C: usize>(data: &[u8], to: &mut [u8]) {
         for (from, to) in data
             .as_chunks::<4>()
@@ -161,14 +174,14 @@ fn from_four_channels(data: &[u8], channels: usize) -> Vec<u8> {
             *to = std::array::from_fn(|c| from[c]);
         }
     }
-    let mut to = vec![0; data.len() / 4 * channels];
+    let mut to = zeros(data.len() / 4 * channels)?;
     match channels {
         1 => take::<1>(data, &mut to),
         2 => take::<2>(data, &mut to),
         3 => take::<3>(data, &mut to),
         _ => to.copy_from_slice(data),
     }
-    to
+    Ok(to)
 }
 
 #[cfg(test)]

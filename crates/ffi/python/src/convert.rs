@@ -5,7 +5,7 @@ use std::str::FromStr;
 use mxnet::core::{Array, Cpu, Error, OpDef, Param, Types, Value, check_element, dtype_of_number};
 use mxnet::tensor::{Casting, DType, Kind, Promotion, Scalar, promotion};
 use num_complex::Complex;
-use pyo3::exceptions::{PyImportError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyImportError, PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -359,7 +359,13 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
         }
         let item = item?;
         match item.extract::<i64>() {
-            Ok(value) if !item.is_exact_instance_of::<PyBool>() => values.push(value),
+            Ok(value) if !item.is_exact_instance_of::<PyBool>() => {
+                // `push` would end the process.
+                if values.try_reserve(1).is_err() {
+                    return Err(PyMemoryError::new_err("no memory for a list of integers"));
+                }
+                values.push(value);
+            }
             _ => return Ok(None),
         }
     }

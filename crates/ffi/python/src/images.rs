@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-use mxnet::core::{Array, Error, Result, interrupt};
+use mxnet::core::{Array, Error, Result, interrupt, memory};
 use mxnet::engine::engine;
 use mxnet::image::{self, Channels, Format, Interpolation, Normalization, Order, Pixels, Step};
 use mxnet::tensor::DType;
@@ -20,6 +20,7 @@ fn fault(op: &'static str, error: &image::Error) -> Error {
     let problem = error.to_string();
     match error {
         image::Error::Value(_) => Error::value(op, problem),
+        image::Error::Memory { .. } => Error::memory(op, problem),
         _ => Error::io(op, problem),
     }
 }
@@ -95,7 +96,9 @@ fn pixels_of(op: &'static str, array: &Array) -> Result<Pixels> {
         let problem = format!("an image is uint8, found {}", array.dtype().name());
         return Err(Error::dtype(op, problem));
     }
-    let bytes = array.snapshot()?.read()?.bytes().to_vec();
+    let array = array.snapshot()?;
+    let held = array.read()?;
+    let bytes = memory::collected(op, array.len(), held.bytes().iter().copied())?;
     Pixels::new(height, width, channels, bytes).map_err(|error| fault(op, &error))
 }
 
@@ -112,7 +115,7 @@ pub fn image_decode(
     let order = if to_rgb { Order::Rgb } else { Order::Bgr };
     let image = without_gil(py, || {
         let channels = channels(op, flag)?;
-        let bytes = bytes.to_vec();
+        let bytes = memory::collected(op, bytes.len(), bytes.iter().copied())?;
         interruptibly(NS_PER_FILE_BYTE * bytes.len() as u64, move || {
             array_of(&decoded(op, bytes.len(), || {
                 image::decode(&bytes, channels, order)
@@ -254,13 +257,15 @@ fn batch(
         );
         return Err(Error::shape(op, problem));
     }
-    let planes = in_parallel(images.len(), |i| {
-        let mut planes = vec![0.0; images[i].data().len()];
-        image::to_planes(&images[i], by, &mut planes).map_err(|error| fault(op, &error))?;
-        Ok(planes)
-    })?;
     let [c, h, w] = first;
-    Array::from_slice(&planes.concat(), &[images.len(), c, h, w])
+    let len = images.len() * images[0].data().len();
+    let mut planes = memory::collected(op, len, std::iter::repeat_n(0.0, len))?;
+    let of_images: Vec<_> = planes.chunks_mut(c * h * w).map(Mutex::new).collect();
+    in_parallel(images.len(), |i| {
+        let mut to = of_images[i].lock().unwrap_or_else(PoisonError::into_inner);
+        image::to_planes(&images[i], by, &mut to).map_err(|error| fault(op, &error))
+    })?;
+    Array::from_slice(&planes, &[images.len(), c, h, w])
 }
 
 /// The error, with the index of its image.

@@ -5,11 +5,13 @@
 
 use std::cell::Cell;
 
-use mxnet::core::{Array, Element, Error, Tuple, check_element, default_dtype, dtype_of_number};
+use mxnet::core::{
+    Array, Element, Error, Tuple, check_element, default_dtype, dtype_of_number, memory,
+};
 use mxnet::ops::shape;
 use mxnet::tensor::{DType, Kind, MAX_NDIM, Scalar, promote, promotion};
 use num_complex::Complex;
-use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -297,20 +299,13 @@ fn elements<T: Read>(object: &Bound<'_, PyAny>, depth: usize, out: &mut Vec<T>) 
 }
 
 /// A vector with capacity for an array of this shape. It may not fit in memory: a list that holds one list many times can describe a huge array.
-fn room<T>(shape: &[usize]) -> PyResult<Vec<T>> {
-    let mut values = Vec::new();
-    let len = shape.iter().try_fold(1_usize, |len, &n| len.checked_mul(n));
-    let is_there = len.is_some_and(|len| values.try_reserve_exact(len).is_ok());
-    match is_there {
-        true => Ok(values),
-        false => Err(PyMemoryError::new_err(format!(
-            "array: no memory for elements of shape {shape:?}"
-        ))),
-    }
+fn vector_for<T>(py: Python<'_>, shape: &[usize]) -> PyResult<Vec<T>> {
+    let len = shape.iter().fold(1_usize, |len, &n| len.saturating_mul(n));
+    memory::with_capacity("array", len).map_err(|error| raise(py, error))
 }
 
 fn as_array<T: Read + Element>(object: &Bound<'_, PyAny>, shape: &[usize]) -> PyResult<Array> {
-    let mut values = room::<T>(shape)?;
+    let mut values = vector_for::<T>(object.py(), shape)?;
     elements(object, shape.len(), &mut values)?;
     Array::from_slice(&values, shape).map_err(|error| raise(object.py(), error))
 }
@@ -351,7 +346,7 @@ fn numbers(
 #[cold]
 fn one_by_one(object: &Bound<'_, PyAny>, shape: &[usize], dtype: Option<DType>) -> PyResult<Array> {
     let py = object.py();
-    let mut values = room::<Scalar>(shape)?;
+    let mut values = vector_for::<Scalar>(py, shape)?;
     elements(object, shape.len(), &mut values)?;
     let natural = || {
         // To NumPy an integer beyond 64 bits is an object: it becomes a float only if a float dtype is requested.
@@ -404,24 +399,27 @@ fn joined(object: &Bound<'_, PyAny>, dtype: Option<DType>, most: usize) -> PyRes
         })
         .reduce(|a, b| promote(a, b, promotion()));
     let target = dtype.or(common).unwrap_or(default_dtype(Kind::Float));
+    let core = |error: Error| raise(py, error);
     // One 1-d array for every run of numbers, and one for each array between them.
     let mut parts: Vec<Array> = Vec::new();
     let mut run: Vec<Scalar> = Vec::new();
     let flush = |run: &mut Vec<Scalar>, parts: &mut Vec<Array>| -> PyResult<()> {
         if !run.is_empty() {
-            parts.push(of_scalars(py, run, target)?);
+            memory::push("array", parts, of_scalars(py, run, target)?).map_err(core)?;
             run.clear();
         }
         Ok(())
     };
-    let core = |error: Error| raise(py, error);
     for leaf in leaves {
         match leaf {
-            Leaf::Number(value, own) => run.push(as_element(py, value, own, target)?),
+            Leaf::Number(value, own) => {
+                let value = as_element(py, value, own, target)?;
+                memory::push("array", &mut run, value).map_err(core)?;
+            }
             Leaf::Block(array) => {
                 flush(&mut run, &mut parts)?;
                 let flat = array.astype(target).and_then(|x| x.reshape(&[x.len()]));
-                parts.push(flat.map_err(core)?);
+                memory::push("array", &mut parts, flat.map_err(core)?).map_err(core)?;
             }
         }
     }
@@ -498,6 +496,7 @@ fn collect(
     leaves: &mut Vec<Leaf>,
     reader: &mut Reader,
 ) -> PyResult<()> {
+    let core = |error| raise(object.py(), error);
     let len = object.len()?;
     shape.sequence(depth, len)?;
     let start = leaves.len();
@@ -509,7 +508,7 @@ fn collect(
         };
         if let Some(number) = number {
             shape.element(depth + 1)?;
-            leaves.push(number);
+            memory::push("array", leaves, number).map_err(core)?;
         } else if !is_array && is_nested(item) {
             collect(item, depth + 1, shape, leaves, reader)?;
         } else {
@@ -522,7 +521,7 @@ fn collect(
                 }
             }
             shape.element(depth + 1 + inner)?;
-            leaves.push(leaf);
+            memory::push("array", leaves, leaf).map_err(core)?;
         }
         Ok(true)
     })?;
@@ -555,7 +554,7 @@ fn as_element(py: Python<'_>, value: Scalar, own: Option<DType>, dtype: DType) -
 /// A 1-d array of numbers that fit `dtype`.
 fn of_scalars(py: Python<'_>, values: &[Scalar], dtype: DType) -> PyResult<Array> {
     fn filled<T: Element>(values: &[Scalar], read: fn(&Scalar) -> T) -> Result<Array, Error> {
-        let elements: Vec<T> = values.iter().map(read).collect();
+        let elements = memory::collected("array", values.len(), values.iter().map(read))?;
         Array::from_slice(&elements, &[elements.len()])
     }
     let is_small = |value: &Scalar| matches!(value, Scalar::I64(_) | Scalar::Bool(_));

@@ -1,6 +1,6 @@
 //! Arrays read from iterators of numbers and from text. Other items are left to the caller.
 
-use mxnet::core::{Array, Element};
+use mxnet::core::{Array, Element, memory};
 use mxnet::tensor::{DType, default_float};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ trait Plain: Copy {
     fn python(self, py: Python<'_>) -> Py<PyAny>;
 
     /// The array of the numbers, if this Rust type serves `dtype` and all of them fit it.
-    fn array(values: Vec<Self>, dtype: DType) -> mxnet::core::Result<Option<Array>>;
+    fn array(values: &[Self], dtype: DType) -> mxnet::core::Result<Option<Array>>;
 }
 
 impl Plain for f64 {
@@ -54,10 +54,13 @@ impl Plain for f64 {
         PyFloat::new(py, self).into_any().unbind()
     }
 
-    fn array(values: Vec<f64>, dtype: DType) -> mxnet::core::Result<Option<Array>> {
+    fn array(values: &[f64], dtype: DType) -> mxnet::core::Result<Option<Array>> {
         match dtype {
-            DType::F64 => row(&values).map(Some),
-            DType::F32 => row(&values.iter().map(|&x| x as f32).collect::<Vec<_>>()).map(Some),
+            DType::F64 => row(values).map(Some),
+            DType::F32 => {
+                let narrow = values.iter().map(|&x| x as f32);
+                row(&memory::collected("array", values.len(), narrow)?).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -83,20 +86,26 @@ impl Plain for i64 {
         PyInt::new(py, self).into_any().unbind()
     }
 
-    fn array(values: Vec<i64>, dtype: DType) -> mxnet::core::Result<Option<Array>> {
+    fn array(values: &[i64], dtype: DType) -> mxnet::core::Result<Option<Array>> {
         fn narrow<T: TryFrom<i64> + Element>(values: &[i64]) -> mxnet::core::Result<Option<Array>> {
-            let narrow: Option<Vec<T>> = values.iter().map(|&x| T::try_from(x).ok()).collect();
-            narrow.map(|values| row(&values)).transpose()
+            let mut narrow = memory::with_capacity("array", values.len())?;
+            for &x in values {
+                match T::try_from(x) {
+                    Ok(x) => narrow.push(x),
+                    Err(_) => return Ok(None),
+                }
+            }
+            row(&narrow).map(Some)
         }
         match dtype {
-            DType::I64 => row(&values).map(Some),
-            DType::I32 => narrow::<i32>(&values),
-            DType::I16 => narrow::<i16>(&values),
-            DType::I8 => narrow::<i8>(&values),
-            DType::U64 => narrow::<u64>(&values),
-            DType::U32 => narrow::<u32>(&values),
-            DType::U16 => narrow::<u16>(&values),
-            DType::U8 => narrow::<u8>(&values),
+            DType::I64 => row(values).map(Some),
+            DType::I32 => narrow::<i32>(values),
+            DType::I16 => narrow::<i16>(values),
+            DType::I8 => narrow::<i8>(values),
+            DType::U64 => narrow::<u64>(values),
+            DType::U32 => narrow::<u32>(values),
+            DType::U16 => narrow::<u16>(values),
+            DType::U8 => narrow::<u8>(values),
             _ => Ok(None),
         }
     }
@@ -142,7 +151,9 @@ fn taken<T: Plain>(
             py.check_signals()?;
         }
         match T::of(&item) {
-            Some(value) => values.push(value),
+            Some(value) => {
+                memory::push("fromiter", &mut values, value).map_err(|error| raise(py, error))?;
+            }
             None => {
                 odd = Some(item);
                 break;
@@ -151,7 +162,7 @@ fn taken<T: Plain>(
     }
     let is_short = is_over && count >= 0;
     if odd.is_none() && !is_short {
-        let array = T::array(values.clone(), dtype).map_err(|error| raise(py, error))?;
+        let array = T::array(&values, dtype).map_err(|error| raise(py, error))?;
         if let Some(array) = array {
             return Ok(PyArray::wrap(py, array)?.into_any());
         }
@@ -194,20 +205,27 @@ fn parsed<T: Plain>(
     sep: &str,
 ) -> mxnet::core::Result<Option<Array>> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
-    let words = |words: &mut dyn Iterator<Item = &str>| -> Option<Vec<T>> {
-        words.take(most).map(T::parsed).collect()
+    let words = |words: &mut dyn Iterator<Item = &str>| -> mxnet::core::Result<Option<Vec<T>>> {
+        let mut values = Vec::new();
+        for word in words.take(most) {
+            match T::parsed(word) {
+                Some(value) => memory::push("fromstring", &mut values, value)?,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(values))
     };
     let mark = sep.trim_matches(' ');
     let values = match mark.as_bytes() {
-        [] if !sep.is_empty() => words(&mut text.split_ascii_whitespace()),
+        [] if !sep.is_empty() => words(&mut text.split_ascii_whitespace())?,
         [mark] if sep.len() == 1 && mark.is_ascii_graphic() => {
-            words(&mut text.split(char::from(*mark)).map(str::trim_ascii_start))
+            words(&mut text.split(char::from(*mark)).map(str::trim_ascii_start))?
         }
         _ => None,
     };
     match values {
         Some(values) if !values.is_empty() && (count < 0 || values.len() == most) => {
-            T::array(values, dtype)
+            T::array(&values, dtype)
         }
         _ => Ok(None),
     }

@@ -320,18 +320,18 @@ fn list_of<'py>(
 
 /// The value as a Python number.
 pub fn scalar_to_python(py: Python<'_>, value: Scalar) -> PyResult<Py<PyAny>> {
-    Ok(match value {
-        Scalar::Bool(x) => pyo3::types::PyBool::new(py, x)
-            .to_owned()
-            .into_any()
-            .unbind(),
-        Scalar::I64(x) => x.into_pyobject(py)?.into_any().unbind(),
-        Scalar::U64(x) => x.into_pyobject(py)?.into_any().unbind(),
-        Scalar::Wide(x) | Scalar::F64(x) => x.into_pyobject(py)?.into_any().unbind(),
-        Scalar::C128(x) => pyo3::types::PyComplex::from_doubles(py, x.re, x.im)
-            .into_any()
-            .unbind(),
-    })
+    // PyO3's constructors panic if there is no memory for the object.
+    // SAFETY: the thread is attached; each function returns a new reference, or null with an exception set.
+    unsafe {
+        let object = match value {
+            Scalar::Bool(x) => ffi::PyBool_FromLong(x.into()),
+            Scalar::I64(x) => ffi::PyLong_FromLongLong(x),
+            Scalar::U64(x) => ffi::PyLong_FromUnsignedLongLong(x),
+            Scalar::Wide(x) | Scalar::F64(x) => ffi::PyFloat_FromDouble(x),
+            Scalar::C128(x) => ffi::PyComplex_FromDoubles(x.re, x.im),
+        };
+        Bound::from_owned_ptr_or_err(py, object).map(Bound::unbind)
+    }
 }
 
 /// `operator.index(x)`.

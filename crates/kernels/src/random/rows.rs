@@ -3,7 +3,7 @@
 use super::Stream;
 use super::counts::{Binomial, hypergeometric};
 use super::source::{Source, each};
-use crate::Threads;
+use crate::{Threads, scratch};
 
 /// Fills `rows` rows of `k` contiguous integers with multinomial counts and returns the number of counter blocks used, `rows`. `tries` has one
 /// element for all rows or one per row; `p` has one row of `k` probabilities or one per row. The last probability is taken as 1 minus the others.
@@ -23,6 +23,7 @@ pub unsafe fn multinomial(
     let conditional = |p: &[f64], into: &mut Vec<Binomial>| {
         let mut rest = 1.0;
         into.clear();
+        scratch::reserve(into, k - 1);
         for &p in &p[..k - 1] {
             into.push(Binomial::new(if p < rest { p / rest } else { 1.0 }));
             rest = f64::max(rest - p, 0.0);

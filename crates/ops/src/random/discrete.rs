@@ -18,7 +18,7 @@ use crate::random::choice::{
 use crate::random::continuous::{DEVICE, DISTRIBUTION, DTYPE, SIZE};
 use crate::random::draw::{RANDOM_INTEGERS, RANDOM_INTEGERS_BETWEEN, fits, wide};
 use crate::random::parameter::{Parameter, Samples};
-use crate::{Array, Outputs, interrupt};
+use crate::{Array, Outputs, interrupt, memory};
 
 /// Uniformly distributed integers.
 pub static RANDINT: OpDef = OpDef {
@@ -434,14 +434,13 @@ fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
         )));
     }
     // Items are numbered color by color: the color of an item is the number of colors that end at or before it.
-    let ends: Vec<i64> = colors
-        .iter()
-        .scan(0, |end, x| {
-            *end += x;
-            Some(*end)
-        })
-        .collect();
-    let mut counts = vec![0_i64; rows * colors.len()];
+    let sums = colors.iter().scan(0, |end, x| {
+        *end += x;
+        Some(*end)
+    });
+    let ends = memory::collected(cx.op.name, colors.len(), sums)?;
+    let len = rows.saturating_mul(colors.len());
+    let mut counts = memory::collected(cx.op.name, len, std::iter::repeat_n(0_i64, len))?;
     let attrs: Attrs = [
         Value::Int(all),
         Value::Int(sample),

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use mxnet_kernels::random::{Distribution, Stream, fill, integers, integers_between};
+use mxnet_kernels::scratch::collected;
 use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 
 use crate::args::{Param, ParamKind};
@@ -128,7 +129,7 @@ pub static RANDOM_INTEGERS_BETWEEN: OpDef = OpDef {
     },
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
-        let (mut low, mut last) = (wide_elements(cx, 0)?, wide_elements(cx, 1)?);
+        let (low, mut last) = (wide_elements(cx, 0)?, wide_elements(cx, 1)?);
         if !cx.bool("endpoint") {
             last.iter_mut().for_each(|x| *x -= 1);
         }
@@ -149,8 +150,8 @@ pub static RANDOM_INTEGERS_BETWEEN: OpDef = OpDef {
                 }
             }
         }
-        let bits = |x: &mut Vec<i128>| x.iter().map(|&x| x as u64).collect::<Vec<u64>>();
-        let (low, last) = (bits(&mut low), bits(&mut last));
+        let bits = |x: &[i128]| collected(x.len(), x.iter().map(|&x| x as u64));
+        let (low, last) = (bits(&low), bits(&last));
         // SAFETY: the output is dense and has as many elements as the bounds.
         unsafe {
             integers_between(
@@ -178,9 +179,12 @@ pub(super) fn fits(x: i128, dtype: DType) -> bool {
 }
 
 fn wide_elements(cx: &KernelCx, i: usize) -> Result<Vec<i128>> {
+    fn widened<T: Into<i128>>(values: Vec<T>) -> Vec<i128> {
+        collected(values.len(), values.into_iter().map(Into::into))
+    }
     Ok(match cx.input(i).dtype() {
-        DType::U64 => dense::<u64>(cx, i)?.into_iter().map(i128::from).collect(),
-        _ => dense::<i64>(cx, i)?.into_iter().map(i128::from).collect(),
+        DType::U64 => widened(dense::<u64>(cx, i)?),
+        _ => widened(dense::<i64>(cx, i)?),
     })
 }
 

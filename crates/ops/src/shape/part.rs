@@ -13,7 +13,7 @@ use crate::mode::Flags;
 use crate::opdef::{
     Bundle, Cost, Cpu, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, one_of,
 };
-use crate::{Outputs, cpu};
+use crate::{Outputs, cpu, memory, sum_to};
 
 /// A slice along one axis.
 pub static SLICE_AXIS: OpDef = OpDef {
@@ -97,7 +97,7 @@ pub static UNSLICE: OpDef = OpDef {
         ]
         .into_iter()
         .collect();
-        g.one(invoke1(&SLICE_AXIS, &[g.dy(0)], &attrs)?)
+        g.one(sum_to(&invoke1(&SLICE_AXIS, &[g.dy(0)], &attrs)?, g.shape(0))?)
     }),
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&["f((2, 4)), 0, 1, 3, (3, 4)"]).against(
@@ -292,14 +292,7 @@ const ARRAY_BYTES: usize = size_of::<Array>() + 2 * size_of::<Storage>();
 
 /// Checks that `count` arrays fit into memory. Small allocations abort the process when memory is short, so this is asked before the first.
 fn check_memory(cx: &CompositeCx, count: usize) -> Result<()> {
-    let bytes = count.checked_mul(ARRAY_BYTES);
-    match bytes.map(|bytes| Vec::<u8>::new().try_reserve_exact(bytes)) {
-        Some(Ok(())) => Ok(()),
-        _ => Err(Error::memory(
-            cx.op.name,
-            format!("there is no memory for {count} arrays"),
-        )),
-    }
+    memory::check_available(cx.op.name, count.saturating_mul(ARRAY_BYTES))
 }
 
 /// The outputs that `make` returns for each of `items`.

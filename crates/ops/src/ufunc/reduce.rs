@@ -13,7 +13,7 @@ use crate::invoke::{invoke_with, invoke1, only};
 use crate::mode::Flags;
 use crate::opdef::OpDef;
 use crate::reduce::ANY;
-use crate::{Array, creation, fp_errors, interrupt, shape};
+use crate::{Array, creation, fp_errors, interrupt, memory, shape};
 
 /// The start value of a fold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -397,6 +397,7 @@ pub fn reduceat(
         );
         return Err(Error::index(op.name, problem));
     }
+    memory::check_available(op.name, 2 * size_of_val(&starts[..]))?;
     let dtype = fold_dtype(op, "reduceat", x, dtype)?;
     let x = astype_of_loop(x, op, dtype)?;
     let attrs: Attrs = [
