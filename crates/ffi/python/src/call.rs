@@ -33,7 +33,7 @@ use crate::operators::{is_equality, unlike};
 use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
 
-pub use arguments::{Named, warn_of_ctx};
+pub use arguments::{Named, warn_of_ctx, warn_of_older};
 pub use binding::{Binding, Fast, documentation, signature};
 pub use entry::{as_function, binding_of, enter, function, guarded, guarded_or, register};
 pub use one_arg_entry::{OneArg, with_one_arg_entry};

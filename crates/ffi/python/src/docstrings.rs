@@ -309,8 +309,11 @@ ndarray
 
 Examples
 --------
+>>> import warnings
 >>> x = np.ones(2)
->>> x.as_in_context(mx.cpu()) is x
+>>> with warnings.catch_warnings():
+...     warnings.simplefilter('ignore', DeprecationWarning)
+...     x.as_in_context(mx.cpu()) is x
 True"
     };
     (as_in_ctx) => {
@@ -326,8 +329,11 @@ ndarray
 
 Examples
 --------
+>>> import warnings
 >>> x = np.ones(2)
->>> x.as_in_ctx(mx.cpu()) is x
+>>> with warnings.catch_warnings():
+...     warnings.simplefilter('ignore', DeprecationWarning)
+...     x.as_in_ctx(mx.cpu()) is x
 True"
     };
     (tobytes) => {

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::PyArray;
 use crate::autograd;
+use crate::call::warn_of_older;
 use crate::device::PyDevice;
 use crate::error::raise;
 use crate::flat::{self, Flat};
@@ -40,8 +41,14 @@ attributes! {
     at_once "flat" "The elements in C order: to iterate over, to index and to assign to." => |x| Flat::of(x).wrap(x.py()), flat::set;
     attached "data" "The memory, by the buffer protocol." => |x| Ok(PyMemoryView::from(x)?.into_any().unbind());
     at_once "device" "Device the elements are on." => device;
-    at_once "context" "Device the elements are on; the name that MXNet 1 used." => device;
-    at_once "ctx" "Device the elements are on; the name that MXNet 1 used." => device;
+    attached "context" "Device the elements are on; the name that MXNet 1 used." => |x| {
+            warn_of_older(x.py(), "ndarray.context", "device")?;
+            device(x)
+        };
+    attached "ctx" "Device the elements are on; the name that MXNet 1 used." => |x| {
+            warn_of_older(x.py(), "ndarray.ctx", "device")?;
+            device(x)
+        };
     at_once "real" "View of the real parts; the array itself if it is not complex." => real, |x, value| memory::set_part(x, &e::parts::REAL, value);
     at_once "imag" "View of the imaginary parts; zeros, not to be written to, for real arrays." => imag, |x, value| memory::set_part(x, &e::parts::IMAG, value);
     at_once "T" "View with the axes reversed." => |x| seen(x, |layout| layout.transpose(None), |x| x.transpose(None));

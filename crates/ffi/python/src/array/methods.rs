@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyEllipsis, PyInt, PySlice, PyTuple, PyType};
 use super::PyArray;
 use super::class::wrap_as;
 use super::slots::text;
-use crate::call::{Named, guarded};
+use crate::call::{Named, guarded, warn_of_older};
 use crate::docstrings::sections;
 use crate::error::raise;
 use crate::gil_release::without_gil;
@@ -97,10 +97,16 @@ methods! {
         };
     attached "as_in_context" "($self, context)"
         concat!("The same array on another device; itself if it is there. The name that MXNet 1 used.\n", sections!(as_in_context)) =>
-        |x, given| to_device(x, &given.need(0));
+        |x, given| {
+            warn_of_older(x.py(), "ndarray.as_in_context", "to_device")?;
+            to_device(x, &given.need(0))
+        };
     attached "as_in_ctx" "($self, ctx)"
-        concat!("The same array on another device; itself if it is there.\n", sections!(as_in_ctx)) =>
-        |x, given| to_device(x, &given.need(0));
+        concat!("The same array on another device; itself if it is there. An older name of `to_device`.\n", sections!(as_in_ctx)) =>
+        |x, given| {
+            warn_of_older(x.py(), "ndarray.as_in_ctx", "to_device")?;
+            to_device(x, &given.need(0))
+        };
     at_once "as_np_ndarray" ()
         concat!("The array itself: there are no arrays of another kind.\n", sections!(as_np_ndarray)) =>
         |x| Ok(x.clone().unbind().into_any());

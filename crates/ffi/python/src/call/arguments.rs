@@ -331,9 +331,14 @@ pub fn bind<'py>(
 /// Warns that a device was given as `ctx`.
 #[cold]
 pub fn warn_of_ctx(py: Python<'_>, function: &str) -> PyResult<()> {
-    let text = format!("argument `ctx` of {function} is deprecated; use `device`");
-    let category = py.get_type::<PyDeprecationWarning>();
-    PyErr::warn(py, category.as_any(), &CString::new(text)?, 1)
+    warn_of_older(py, &format!("argument `ctx` of {function}"), "`device`")
+}
+
+/// Warns that a name of MXNet 1 was used.
+#[cold]
+pub fn warn_of_older(py: Python<'_>, older: &str, current: &str) -> PyResult<()> {
+    let text = CString::new(format!("{older} is deprecated; use {current}"))?;
+    PyErr::warn(py, py.get_type::<PyDeprecationWarning>().as_any(), &text, 1)
 }
 
 /// The parameter that was called `ctx` in MXNet 1.
