@@ -11,7 +11,7 @@ use mxnet_kernels::{Elem, Serial, Threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Scoped threads, started anew for every call: costs some 30 us more than a thread pool.
+/// Scoped threads that are started at every call, which costs more than a thread pool.
 struct Scoped(usize);
 
 impl Threads for Scoped {

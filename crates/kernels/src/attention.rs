@@ -17,7 +17,7 @@ use crate::{Elem, Threads};
 pub enum Pattern {
     /// All keys of its segment.
     All,
-    /// The keys up to and including the query's own position in the segment.
+    /// The keys up to and including the query's position in the segment.
     Causal,
 }
 

@@ -106,16 +106,16 @@ pub enum Weights {
     Packed(*const u8),
 }
 
-/// What packed weights of a geometry look like. Weights of the same sizes may be packed once for all geometries whose `key` is the same.
+/// Form of the packed weights of a geometry. Weights of the same sizes can be packed once for all geometries with the same `key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackedForm {
     /// Groups, channels, the extents of the kernel, the taps that are kept, lanes.
     pub key: [usize; 13],
-    /// Size.
+    /// Size in bytes.
     pub len_bytes: usize,
 }
 
-/// The form in which [`forward`] wants its weights; `None` if it takes them as they are.
+/// The form of the packed weights that [`forward`] takes; `None` if it takes dense weights.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -123,7 +123,7 @@ pub fn packed_form(g: &Conv) -> Option<PackedForm> {
     with_real!(g.elem, T => Direct::of::<T>(g).map(|direct| direct.form::<T>()))
 }
 
-/// Packs weights. They are then in [`packed_form`].
+/// Packs weights in the form that [`packed_form`] describes.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.

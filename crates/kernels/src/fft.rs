@@ -159,7 +159,7 @@ unsafe fn lines<T: Sample>(
     let (from, to) = (src.ptr as usize, dst.ptr as usize);
     let (outer, src_stride, dst_stride) = ([src.outer, dst.outer], src.stride, dst.stride);
     let take = src.len.min(what.lens().0);
-    // Measured: a complex element costs as much as log2(n) / 2 additions.
+    // A complex element costs about as much as log2(n) / 2 additions.
     let work = count * what.n * (what.n.ilog2() as usize / 2 + 1);
     split(threads, blocks, work, &|block| {
         let first = block * width;

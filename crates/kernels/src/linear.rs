@@ -19,8 +19,8 @@ pub struct Linear {
     pub inputs: usize,
 }
 
-/// With more rows general products are as fast, and need no second form of the weights.
-const MOST_ROWS: usize = 160;
+/// With more rows general products are as fast, and need no packed weights.
+const MAX_DATA_ROWS: usize = 160;
 /// Smallest number of multiply-adds.
 const MIN_WORK: usize = 1 << 14;
 
@@ -43,7 +43,7 @@ impl Linear {
     /// Whether [`Linear::run`] is faster than a general product.
     pub fn fits(&self) -> bool {
         matches!(self.elem, Elem::F32 | Elem::F64)
-            && (2..=MOST_ROWS).contains(&self.rows)
+            && (2..=MAX_DATA_ROWS).contains(&self.rows)
             && self.rows * self.outputs * self.inputs >= MIN_WORK
             && self.outputs * 4 >= self.outputs.next_multiple_of(self.lanes()) * 3
     }

@@ -1,7 +1,7 @@
 //! Products with a matrix in panels: few rows by many columns, as in convolutions of few images and in fully connected layers.
 //!
 //! A panel has the elements of [`Micro::lanes`] columns, `[k][lane]`, so that a micro-kernel reads it from one end to the other. A micro-kernel
-//! computes `rows x lanes` results in registers, `out[r][l] = sum over k of a[r][k] * panel[k][l]`. The rows of `a` may lie anywhere.
+//! computes `rows x lanes` results in registers, `out[r][l] = sum over k of a[r][k] * panel[k][l]`. The rows of `a` may have any addresses.
 
 use crate::isa::{Isa, isa};
 use crate::real::{Real, per_isa};
@@ -18,7 +18,7 @@ pub(crate) const TASK_WORK: usize = 1 << 19;
 pub(crate) const MAX_LANES: usize = 32;
 /// Largest number of rows that a micro-kernel takes.
 pub(crate) const MAX_ROWS: usize = 12;
-/// Panels that are multiplied by one row side by side. The sums of a single panel would wait for each other: an addition takes four cycles.
+/// Number of panels that are multiplied by one row at the same time. The additions of a single panel would wait for each other.
 pub(crate) const SIDE_BY_SIDE: usize = 4;
 
 /// A part of the sum: for row `r` the elements from `a + rows[r]` on, and as many steps of a panel from `b` on.
@@ -87,7 +87,7 @@ impl<T> Micro<T> {
 
 /// Element types with micro-kernels.
 pub(crate) trait Panels: Real {
-    /// The micro-kernels of an instruction set that the processor has.
+    /// The micro-kernels of an instruction set that the processor supports.
     fn kernels_of(isa: Isa) -> Micro<Self>;
 
     /// The micro-kernels in use.

@@ -131,10 +131,11 @@ pub struct Gradients {
     pub dbh: *mut u8,
 }
 
-/// Multiply-adds of a step that pay for a second thread. One core is bound by its second-level cache, which holds the weights; each core has its own.
-const LITTLE_WORK: usize = 1 << 16;
-/// Multiply-adds of a step that pay for more threads.
-const MUCH_WORK: usize = 1 << 21;
+/// Multiply-adds of a step from which on a second thread pays. A core is limited by its second-level cache, which holds the weights, and each core
+/// has its own.
+const TWO_TASK_WORK: usize = 1 << 16;
+/// Multiply-adds of a step from which on more threads pay.
+const MANY_TASK_WORK: usize = 1 << 21;
 
 impl Rnn {
     fn width(&self) -> usize {
@@ -181,11 +182,11 @@ impl Rnn {
         self.input_product().lanes()
     }
 
-    /// Hidden units per task: all of them if a step is too little work for several tasks, half of them if it is little.
+    /// Hidden units per task: all of them below [`TWO_TASK_WORK`], half of them below [`MANY_TASK_WORK`].
     fn block(&self) -> usize {
         let units = match self.batch * self.width() * self.hidden {
-            0..LITTLE_WORK => return self.hidden,
-            LITTLE_WORK..MUCH_WORK => self.hidden.div_ceil(2),
+            0..TWO_TASK_WORK => return self.hidden,
+            TWO_TASK_WORK..MANY_TASK_WORK => self.hidden.div_ceil(2),
             _ => self.hidden.div_ceil(8).max(48),
         };
         units.next_multiple_of(self.lanes()).min(self.hidden)

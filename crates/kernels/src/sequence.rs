@@ -50,7 +50,7 @@ pub unsafe fn slide(
     unsafe { run(threads, how, x, n, w, m, out, len) }
 }
 
-/// Stands for 16-bit floats, which every caller converts to float32 first.
+/// Fills the table's entries for 16-bit floats, which every caller converts to float32 first.
 #[expect(clippy::too_many_arguments, reason = "the signature of the others")]
 unsafe fn unreachable_halves(
     _: &dyn Threads,

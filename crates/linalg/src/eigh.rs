@@ -131,9 +131,9 @@ fn typed<T: MatrixElement + Plain>(
     )
 }
 
-/// The result for a matrix with infinities or NaNs. Where NumPy's algorithm terminates (the formula for 2 x 2 matrices; divide and conquer for
-/// eigenvectors of more it is NaN; otherwise [`Fault::NotFinite`]. The eigenvalue of a 1 x 1 matrix is its element. A 1 x 1 matrix is its own
-/// eigenvalue.
+/// The result for a matrix with infinities or NaNs, as in NumPy. The eigenvalue of a 1 x 1 matrix is its element. The result is NaN where LAPACK's
+/// algorithm terminates: for 2 x 2 matrices, and for eigenvectors of matrices of more than 25 rows (divide and conquer). Otherwise it is
+/// [`Fault::NotFinite`].
 fn non_finite_result<T: MatrixElement>(
     lower: &[T],
     w: &mut [T::Re],

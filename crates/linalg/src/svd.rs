@@ -182,8 +182,8 @@ pub(crate) fn square<T: MatrixElement>(
     Work::<T>::new(Vectors::Full, n, n, n).factor(a, u, s, vh)
 }
 
-/// The result for a matrix with infinities or NaNs. Where NumPy's algorithm terminates (infinities only, and two values or no vectors), it is NaN;
-/// otherwise [`Fault::NotFinite`].
+/// The result for a matrix with infinities or NaNs, as in NumPy. It is NaN where LAPACK's algorithm terminates: for infinities without NaNs, if there
+/// are at most two singular values or no vectors are computed. Otherwise it is [`Fault::NotFinite`].
 fn non_finite_result<T: MatrixElement>(
     a: &[T],
     (vectors, values): (Vectors, usize),

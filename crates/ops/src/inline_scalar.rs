@@ -204,22 +204,22 @@ pub fn apply_to_elements(
     let flags = Flags::current();
     if flags.is_watching() && flags.allows_copies() {
         let way = || {
-            let mut room = MaybeUninit::uninit();
-            let is_made =
-                Flags::current().allows_fast_path() && made(op, operands, &mut room).is_some();
-            // SAFETY: `made` has written it.
-            Ok(is_made.then(|| unsafe { room.assume_init() }))
+            let mut result = MaybeUninit::uninit();
+            let is_made = Flags::current().allows_fast_path()
+                && try_compute(op, operands, &mut result).is_some();
+            // SAFETY: `try_compute` has written it.
+            Ok(is_made.then(|| unsafe { result.assume_init() }))
         };
         let is_clean = |y: &InlineScalar| Ok(is_clean_element(op, operands, y));
         let found: crate::Result<_> = fp_errors::tried(op, way, is_clean);
         return found.ok().flatten().map(|y| to.write(y)).is_some();
     }
-    flags.allows_fast_path() && made(op, operands, to).is_some()
+    flags.allows_fast_path() && try_compute(op, operands, to).is_some()
 }
 
 /// [`apply_to_elements`] without reports of floating-point errors. `None`: nothing was computed.
 #[inline]
-fn made(
+fn try_compute(
     op: &'static OpDef,
     operands: &[ElementOperand],
     to: &mut MaybeUninit<InlineScalar>,

@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 use mxnet_core::registry::{Family, LIBRARIES};
 
-use crate::{pattern, place, product, segment, sum};
+use crate::{gather, pattern, product, segment, sum};
 
 static FAMILIES: &[Family] = &[
     Family {
@@ -12,7 +12,7 @@ static FAMILIES: &[Family] = &[
     },
     Family {
         name: "sparse values",
-        ops: place::OPS,
+        ops: gather::OPS,
     },
     Family {
         name: "sparse products",

@@ -9,18 +9,18 @@
 #![warn(missing_docs)]
 
 mod families;
+mod gather;
 mod operand;
 mod pattern;
-mod place;
 mod product;
 mod segment;
 mod sum;
 
+pub use gather::{GATHER_OR_ZERO, SCATTER_OR_SKIP};
 pub use pattern::{
     CONCATENATED_RANGES, COO_ORDER, CSR_CHECK, CSR_FIND, CSR_FIND_POINTS, CSR_MERGE, CSR_ROWS,
     CSR_TRANSPOSE,
 };
-pub use place::{GATHER_OR_ZERO, SCATTER_OR_SKIP};
 pub use product::{CSR_MATMUL, CSR_MATMUL_DENSE, CSR_SAMPLED_DENSE, CSR_SAMPLED_MATMUL};
 pub use segment::{SEGMENT_MAX, SEGMENT_MIN};
 pub use sum::CSR_ADD;

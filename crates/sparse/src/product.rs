@@ -15,12 +15,12 @@ use mxnet_ops::order::{SEARCH_ROWS, UNIQUE_SORTED};
 use mxnet_tensor::{DType, DeviceKind, Dims};
 use smallvec::SmallVec;
 
+use crate::gather::gathered;
 use crate::operand::{
     NAMES, Stored, check_integers, check_stored, check_stored_row, compute_dtype, error,
     index_arrays, integer_output, integers, length, num_rows, pattern, promoted, values, write,
 };
 use crate::pattern::CSR_TRANSPOSE;
-use crate::place::gathered;
 
 pub(crate) static OPS: &[&OpDef] = &[
     &CSR_MATMUL_DENSE,
@@ -235,7 +235,7 @@ pub static CSR_MATMUL: OpDef = OpDef {
                 let found = sampled(&inputs, g.shape(2)[0] - 1)?;
                 // Restores the order of B.
                 let length = Value::Int(g.shape(3)[0] as i64);
-                grads[3] = Some(invoke1(&crate::place::SCATTER_OR_SKIP, &[&found, &b_at], &[length].into_iter().collect())?);
+                grads[3] = Some(invoke1(&crate::gather::SCATTER_OR_SKIP, &[&found, &b_at], &[length].into_iter().collect())?);
             }
             Ok(grads)
         },
@@ -584,7 +584,7 @@ fn sampled_matmul(cx: &KernelCx) -> Result<()> {
     let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
     let a = pattern(cx.op.name, lhs, &a_indices, &a_indptr)?;
     let b = pattern(cx.op.name, rhs, &b_indices, &b_indptr)?;
-    let places = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+    let sampled_pattern = pattern(cx.op.name, NAMES, &indices, &indptr)?;
     let a_data = values(cx.input(0), compute, cx.threads)?;
     let b_data = values(cx.input(3), compute, cx.threads)?;
     let num_columns = usize::try_from(cx.int("num_columns")).unwrap_or(0);
@@ -597,7 +597,7 @@ fn sampled_matmul(cx: &KernelCx) -> Result<()> {
                 (&a, a_data.operand()),
                 (&b, b_data.operand()),
                 num_columns,
-                &places,
+                &sampled_pattern,
                 to,
             )
         }

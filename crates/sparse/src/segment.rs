@@ -46,7 +46,7 @@ pub static SEGMENT_MAX: OpDef = OpDef {
             let dy = g.dy(0).reshape(&[g.dy(0).len()])?;
             let length = mxnet_core::Value::Int(shape.iter().product::<usize>() as i64);
             let attrs: Attrs = [length].into_iter().collect();
-            let dx = invoke1(&crate::place::SCATTER_OR_SKIP, &[&dy, &at], &attrs)?;
+            let dx = invoke1(&crate::gather::SCATTER_OR_SKIP, &[&dy, &at], &attrs)?;
             Ok(SmallVec::from_iter([Some(dx.reshape(&shape)?), None]))
         },
     ),
@@ -101,8 +101,8 @@ fn run(cx: &KernelCx, extremum: Extremum) -> Result<()> {
     let (x, out) = (cx.input(0), cx.output(0));
     let indptr = integers(cx.input(1), cx.threads)?;
     // Only the offsets matter. Zeroed memory that nobody reads is never touched, so it is cheap.
-    let places = vec![0; x.shape()[0]];
-    let rows = Pattern::new(&places, &indptr)
+    let indices = vec![0; x.shape()[0]];
+    let rows = Pattern::new(&indices, &indptr)
         .map_err(|fault| crate::operand::error(cx.op.name, NAMES, fault, None))?;
     let compute = compute_dtype(out.dtype());
     let width = x.shape()[1..].iter().product();

@@ -12,12 +12,12 @@ use mxnet_kernels::sparse::{self, Sign};
 use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
+use crate::gather::gathered;
 use crate::operand::{
     Stored, check_integers, check_stored_row, compute_dtype, integer_output, integers, num_rows,
     pattern, promoted, values,
 };
 use crate::pattern::CSR_FIND;
-use crate::place::gathered;
 
 pub(crate) static OPS: &[&OpDef] = &[&CSR_ADD];
 
@@ -49,8 +49,8 @@ pub static CSR_ADD: OpDef = OpDef {
             for at in [0, 3] {
                 if g.wants(at) {
                     let inputs = [g.input(at + 1), g.input(at + 2), g.output(1), g.output(2)];
-                    let places = invoke1(&CSR_FIND, &inputs, &Attrs::none())?;
-                    let dx = gathered(g.dy(0), &places)?;
+                    let positions = invoke1(&CSR_FIND, &inputs, &Attrs::none())?;
+                    let dx = gathered(g.dy(0), &positions)?;
                     grads[at] = Some(match at == 3 && g.bool("subtract") {
                         true => dx.neg()?,
                         false => dx,

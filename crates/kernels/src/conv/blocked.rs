@@ -33,7 +33,7 @@ pub(super) struct Micro<T> {
 
 /// Element types with micro-kernels.
 pub(super) trait Blocked: Real {
-    /// The micro-kernels of an instruction set that the processor has: with the widest rows, and with rows of half as many lanes.
+    /// The micro-kernels of an instruction set that the processor supports: with the widest rows, and with rows of half as many lanes.
     fn micros_of(isa: Isa) -> [Micro<Self>; 2];
 
     /// The micro-kernel with the widest rows.
@@ -201,7 +201,7 @@ pub(super) fn fits<T: Blocked>(g: &Conv) -> bool {
         && T::micro_for(g.n).is_some_and(|micro| fills(ic, micro.rows) && fills(oc, micro.rows))
 }
 
-/// Whether results are computed here. With a position for each lane `direct` is faster, unless taps in the padding are many.
+/// Whether results are computed here. If there is an output position for each lane, `direct` is faster, unless many taps lie in the padding.
 pub(super) fn fits_forward<T: Blocked>(g: &Conv) -> bool {
     fits::<T>(g) && (fills(g.n, T::micro().lanes) || g.out_len() <= T::micro().lanes)
 }
@@ -226,7 +226,7 @@ struct Reads {
 }
 
 impl Reads {
-    /// Of [`super::forward`]: output positions read input positions.
+    /// The reads of [`super::forward`]: output positions read input positions.
     fn of_output(g: &Conv) -> Reads {
         Reads::new(g, g.output, |axis, p, k| {
             (p * g.stride[axis] + k * g.dilation[axis])
@@ -236,7 +236,7 @@ impl Reads {
         })
     }
 
-    /// Of the gradient with respect to the data: input positions read output positions.
+    /// The reads of the gradient with respect to the data: input positions read output positions.
     fn of_input(g: &Conv) -> Reads {
         Reads::new(g, g.input, |axis, p, k| {
             (p + g.pad[axis])

@@ -20,7 +20,7 @@ pub(super) struct Direct {
 }
 
 impl Direct {
-    /// `None`: others compute it.
+    /// `None` if another implementation is faster.
     pub(super) fn of<T: Panels + Blocked>(g: &Conv) -> Option<Direct> {
         if g.is_empty() {
             return None;
@@ -96,7 +96,7 @@ impl Direct {
         let kernel = self.g.kernel;
         let (first, whole) = self.first_and_whole();
         let taps: usize = whole.iter().product();
-        // The place of each tap in a panel.
+        // The position of each tap in a panel.
         let mut kept = scratch::filled(taps, None);
         for i in 0..kernel.iter().product() {
             let [_, h, w] = kernel;
@@ -182,7 +182,7 @@ impl Direct {
     }
 }
 
-/// Packs the weights of `count` output channels, `[lane][channel][tap]`, as `[tap][channel][lane]`. `kept` has the new place of each tap.
+/// Packs the weights of `count` output channels, `[lane][channel][tap]`, as `[tap][channel][lane]`. `kept` has the new position of each tap.
 ///
 /// # Safety
 /// Both sides have the elements.
@@ -227,12 +227,12 @@ unsafe fn pack_panel<T: Real>(
     }
 }
 
-/// Fewer contiguous steps than these cost more than columns.
+/// With fewer contiguous steps, im2col is faster.
 const MIN_STEPS: usize = 4;
-/// Products of fewer channels at single positions cost more to copy than without it: they need no columns.
+/// Pointwise products (kernel 1) of fewer channels do not pay for the copy: they need no columns.
 const MIN_POINTWISE: usize = 256;
 
-/// The copy of the data: `[group][image][position][channel]`.
+/// Layout of the padded copy of the data: `[group][image][position][channel]`.
 struct Padded {
     /// Extents.
     extent: [usize; 3],

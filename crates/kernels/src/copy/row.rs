@@ -9,7 +9,7 @@ const LONG_BYTES: usize = 2 * PIECE_BYTES;
 /// Copies `len` bytes.
 ///
 /// For some kilobytes to about a megabyte, glibc's `memcpy` uses `rep movsb`. If the destination address is 1 to 63 bytes after the source address,
-/// modulo the page size of 4096 bytes, AMD processors then copy 3.5 GB/s instead of 57 (measured on Zen 5). Shifted copies of whole arrays (`roll`,
+/// modulo the page size of 4096 bytes, some AMD processors (Zen 5) then copy more than ten times more slowly. Shifted copies of whole arrays (`roll`,
 /// `insert`, `x[1:]`) are such rows; they are copied in pieces.
 ///
 /// # Safety

@@ -8,7 +8,7 @@ use num_complex::Complex;
 
 use super::Tile;
 
-/// `C = alpha * A @ B + beta * C` as BLAS has it: row-major matrices, each with one stride.
+/// `C = alpha * A @ B + beta * C` in the form of BLAS: row-major matrices, each with one stride.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<T> {
     /// Rows of A and C.
@@ -59,15 +59,15 @@ pub struct Library {
 /// Null for the built-in kernels.
 static CURRENT: AtomicPtr<Library> = AtomicPtr::new(ptr::null_mut());
 
-/// Chooses who computes the products that begin after this call; `None` are the built-in kernels.
+/// Chooses the library for products that begin after this call; `None` selects the built-in kernels.
 pub fn set_library(library: Option<&'static Library>) {
     let chosen = library.map_or(ptr::null_mut(), |library| ptr::from_ref(library).cast_mut());
     CURRENT.store(chosen, Ordering::Release);
 }
 
-/// Who computes products; `None` are the built-in kernels.
+/// The library that computes products; `None` for the built-in kernels.
 pub fn current_library() -> Option<&'static Library> {
-    // SAFETY: null, or a reference for the rest of the process that `set_library` got.
+    // SAFETY: null, or a reference with static lifetime that `set_library` received.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
@@ -88,7 +88,7 @@ macro_rules! in_library {
 }
 in_library!(f32: f32, f64: f64, Complex<f32>: c64, Complex<f64>: c128);
 
-/// Hands the product to the chosen library. False if there is none, or it does not take this product: then C is as it was.
+/// Computes the product with the chosen library. Returns false, and leaves C unchanged, if there is none or if it does not support this product.
 ///
 /// # Safety
 /// As `dense`'s.
@@ -104,8 +104,8 @@ pub(super) unsafe fn multiply<T: InLibrary + Copy>(t: &Tile<T>) -> bool {
     }
 }
 
-/// A tile as BLAS has it; `None` where a matrix has no axis of neighbours in memory, or a size that does not fit. A C of columns is the transpose
-/// of a C of rows: `C.T = B.T @ A.T`.
+/// A tile in the form of BLAS. `None` if a matrix has no contiguous axis, or if a size does not fit in an i32. A column-major C is computed as its
+/// transpose: `C.T = B.T @ A.T`.
 fn product<T: Copy>(t: &Tile<T>) -> Option<Product<T>> {
     let turn = |(rows, columns): (isize, isize)| (columns, rows);
     let turned = stride_of(t.m, t.n, t.c_strides).is_none_or(|(_, is_transposed)| is_transposed);
@@ -144,7 +144,7 @@ fn product<T: Copy>(t: &Tile<T>) -> Option<Product<T>> {
     })
 }
 
-/// The stride of a (rows, columns) matrix in memory, and whether its columns lie there as rows.
+/// The stride of a (rows, columns) matrix, and whether it is column-major.
 fn stride_of(rows: usize, columns: usize, strides: (isize, isize)) -> Option<(i32, bool)> {
     let fits = |along: isize, across: isize, len: usize| {
         (along == 1 && across >= len as isize).then(|| i32::try_from(across).ok())?

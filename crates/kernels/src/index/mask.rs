@@ -19,18 +19,18 @@ const SINGLE_PASS_LEN: usize = 256;
 /// Destinations of the results, one pointer per axis.
 pub type Destinations = SmallVec<[*mut i64; 4]>;
 
-/// Finds the nonzero elements of `src` in C order and returns their number. Calls `places` with that number; it returns the destinations: one per
+/// Finds the nonzero elements of `src` in C order and returns their number. Calls `allocate` with that number; it returns the destinations: one per
 /// axis, for the index along that axis; one only, with a `shape` of one axis, for flat positions; or none, to only count.
 ///
 /// # Errors
-/// The error that `places` returns.
+/// The error that `allocate` returns.
 ///
 /// # Safety
 /// Every element of `src` can be read; each destination has room for as many `i64` as there are results.
 pub unsafe fn nonzero<E>(
     threads: &dyn Threads,
     src: &Source,
-    places: impl FnOnce(usize) -> Result<Destinations, E>,
+    allocate: impl FnOnce(usize) -> Result<Destinations, E>,
 ) -> Result<usize, E> {
     let mut axes: Axes = src
         .shape
@@ -82,7 +82,7 @@ pub unsafe fn nonzero<E>(
             });
         }
         // SAFETY: the caller's destinations have room for this number.
-        unsafe { write_positions(&places(total)?, src.shape, 0, 0, &found[..total]) };
+        unsafe { write_positions(&allocate(total)?, src.shape, 0, 0, &found[..total]) };
         return Ok(total);
     }
     let chunks = n.div_ceil(CHUNK);
@@ -101,18 +101,18 @@ pub unsafe fn nonzero<E>(
     for start in &mut starts {
         total += std::mem::replace(start, total);
     }
-    let places = SharedDestinations(places(total)?);
-    if places.0.is_empty() || total == 0 {
+    let destinations = SharedDestinations(allocate(total)?);
+    if destinations.0.is_empty() || total == 0 {
         return Ok(total);
     }
     split(threads, chunks, n, &|chunk| {
-        let places = &places;
+        let destinations = &destinations;
         let mut to = starts[chunk];
         let mut found = [0_u16; PIECE + 8];
         pieces(ends(chunk), &mut [0; PIECE], &mut |at, truths| {
             let count = true_positions(truths, &mut found);
             // SAFETY: results `to..to + count` are this piece's; the destinations have room for all.
-            unsafe { write_positions(&places.0, src.shape, to, at, &found[..count]) };
+            unsafe { write_positions(&destinations.0, src.shape, to, at, &found[..count]) };
             to += count;
         });
     });

@@ -326,8 +326,7 @@ fn spacing_row(isa: Isa, elem: Elem) -> Option<InnerLoop> {
 /// Integers whose truncated quotient can be computed in floating point, because CPUs have no vector division of integers.
 ///
 /// A quotient `a / b` that is not an integer differs from every integer by at least `1 / b`. For 16-bit integers in f32 and 32-bit integers in f64,
-/// that is more than the rounding error.
-/// rounding moves it: 16 bits in f32, 32 bits in f64.
+/// that is more than the rounding error, so the truncated quotient is exact.
 trait Quotient: Copy {
     /// The truncated quotient; unspecified if the divisor is 0.
     fn quotient(self, divisor: Self) -> Self;

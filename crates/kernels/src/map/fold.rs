@@ -216,8 +216,8 @@ pub unsafe fn at_positions(
     let narrow = (out != elem).then(|| Cast::new(out, elem));
     let strides = [0_isize; 3];
     // Buffers for one element of any type each: the result, and the left operand in the compute type.
-    let mut room = [[0_u64; 2]; 2];
-    let [result, left] = &mut room;
+    let mut elements = [[0_u64; 2]; 2];
+    let [result, left] = &mut elements;
     let (result, left) = (
         result.as_mut_ptr().cast::<u8>(),
         left.as_mut_ptr().cast::<u8>(),

@@ -253,8 +253,8 @@ pub unsafe fn row_norm_backward(
     })
 }
 
-/// One row of `dx = s * (gamma dy - mean(gamma dy) - xhat * mean(gamma dy * xhat))`; nothing but the last mean for [`Centre::Zero`].
 /// One row of `dx = s * (gamma dy - mean(gamma dy) - xhat * mean(gamma dy * xhat))`; for [`Centre::Zero`] without the first mean.
+///
 /// # Safety
 /// Same as for [`row_norm_backward`], for row `r`.
 #[allow(clippy::too_many_arguments, reason = "the operator's operands")]

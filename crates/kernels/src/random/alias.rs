@@ -50,7 +50,8 @@ impl Alias {
                 small.push(j);
             }
         }
-        // Cells that remain because of rounding get their own outcome only, or, for a weight of 0, never: such an outcome must not be drawn.
+        // Cells that remain because of rounding get only their own outcome. An outcome of weight 0 must never be drawn, so its cell gives the most
+        // probable outcome.
         for i in small {
             if weights[i as usize] == 0.0 {
                 let heaviest =

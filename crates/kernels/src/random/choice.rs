@@ -93,7 +93,7 @@ fn exchanges(stream: Stream, n: usize, count: usize, mut exchange: impl FnMut(us
 ///
 /// # Safety
 /// `count <= n`; `out` has room for `count` integers.
-pub unsafe fn different(stream: Stream, n: usize, count: usize, out: *mut i64) -> u64 {
+pub unsafe fn distinct_integers(stream: Stream, n: usize, count: usize, out: *mut i64) -> u64 {
     debug_assert!(count <= n);
     // SAFETY: guaranteed by the caller; every element is written before it is read.
     let out = unsafe {

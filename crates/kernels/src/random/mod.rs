@@ -18,7 +18,7 @@ mod series;
 mod source;
 
 pub use angles::fill_angles;
-pub use choice::{categorical, different, permutations, shuffle};
+pub use choice::{categorical, distinct_integers, permutations, shuffle};
 pub use counts::{Counts, fill_counts};
 pub use fill::{Distribution, fill};
 pub use gamma::{Scale, fill_gamma, gamma_slopes};

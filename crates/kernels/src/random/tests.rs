@@ -464,7 +464,7 @@ fn samples_without_replacement_match_permutations() {
         // SAFETY: there is room for `n` and for `count` integers.
         unsafe {
             permutations(&Serial, STREAM, 1, n, all.as_mut_ptr());
-            different(STREAM, n, count, some.as_mut_ptr());
+            distinct_integers(STREAM, n, count, some.as_mut_ptr());
         }
         all.reverse();
         assert_eq!(some, all[..count], "{count} of {n}");

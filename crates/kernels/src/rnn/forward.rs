@@ -189,8 +189,8 @@ pub(super) unsafe fn run<T: Panels>(
     }
 }
 
-/// Adds to `units` elements of each gate the product of one state, of `hidden` elements, with the gate's panels of weights. Gives the bits of
-/// [`add_product`].
+/// Adds to `units` elements of each gate the product of one state, of `hidden` elements, with the gate's panels of weights. The result is that of
+/// [`add_product`], bit for bit.
 ///
 /// # Safety
 /// `gates` has panels for `units` columns, and where the sums are.

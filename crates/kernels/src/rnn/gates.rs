@@ -124,9 +124,9 @@ unsafe fn gru_body<T: Real, const FMA: bool>(
 
 per_isa! {
     /// Gradient of [`gru`]. `gates` receives the cotangents of the pre-activations, `hidden` that of the hidden product of n. `dh` holds the new
-    /// hidden state's cotangent and receives what flows to the old state directly.
+    /// hidden state's cotangent and receives `z dh`, the part of the old state's cotangent that does not flow through the gates.
     ///
-    /// Same as for [`gru`], with `n` elements at `dh`.
+    /// # Safety
     /// Same as for [`gru`], with `n` elements at `dh`.
     pub(super) unsafe fn gru_slope<T>(gates: *mut T, apart: usize, n: usize, hidden: *mut T, h_prev: *const T, dh: *mut T) = gru_slope_body
 }

@@ -62,7 +62,7 @@ pub(super) fn each_group(
         return task(0..rows.rows, threads);
     }
     let (count, height) = (rows.rows, (GROUP / rows.n.max(1)).max(1));
-    // Sorting costs about eight times as much as adding.
+    // Estimate: sorting an element costs as much as eight additions.
     split(
         threads,
         count.div_ceil(height),

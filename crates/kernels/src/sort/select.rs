@@ -16,7 +16,7 @@ const CHUNK: usize = 64 * 1024;
 /// Keys computed and compared at a time.
 const BLOCK: usize = 1024;
 /// Maximum number of ranges, because each needs a pass over the row.
-const MOST_RANGES: usize = 6;
+const MAX_RANGES: usize = 6;
 
 /// Writes the elements of each row at `ranks`, their positions in sorted order. `ranks` ascends and lies within the rows. A row with a NaN gives
 /// NaN for every rank.
@@ -206,7 +206,7 @@ fn narrowed<T: OrderedWord>(
     ranks: &[usize],
 ) -> Option<Vec<T::Word>> {
     let ranges = ranges(x, ranks);
-    if ranges.len() > MOST_RANGES {
+    if ranges.len() > MAX_RANGES {
         return None;
     }
     let mut found = scratch::collected(ranks.len(), []);

@@ -6,7 +6,8 @@ use crate::{Threads, scratch};
 
 /// The pattern of the transposed matrix: the rows of each column, and for each new element its position in the original.
 ///
-/// Blocks of rows count their columns and then write to the places that the counts give them. An element's place depends on the pattern alone.
+/// Blocks of rows count their columns and then write to the positions that follow from the counts. An element's position depends on the pattern
+/// alone.
 ///
 /// # Errors
 /// An index outside `num_columns`.
@@ -68,7 +69,7 @@ pub fn transpose(
         for i in bounds[t]..bounds[t + 1] {
             for k in pattern.row(i) {
                 let to = &mut next[pattern.indices[k] as usize];
-                // SAFETY: the counts give each stored element a place of its own, below their number.
+                // SAFETY: the counts give each stored element a different position, below the number of stored elements.
                 unsafe {
                     *indices.at(*to as usize) = i as i64;
                     *positions.at(*to as usize) = k as i64;

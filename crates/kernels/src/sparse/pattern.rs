@@ -80,7 +80,8 @@ impl<'a> Pattern<'a> {
         self.indptr[i] as usize
     }
 
-    /// Rows cut into runs of about the same work, where a stored element costs `width` and a row a little: where each run begins, and the end.
+    /// Splits the rows into runs of about equal work: `width` per stored element, plus a constant per row. Returns the first row of each run, then
+    /// the number of rows.
     pub(crate) fn runs(&self, width: usize) -> Vec<usize> {
         let width = width.max(1);
         runs(self.num_rows(), TASK, |i| {
@@ -100,8 +101,8 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Rows cut into runs, each as short as possible with at least `task` of work: where each run begins, and the end. `work(i)` is that of the rows
-/// before row i.
+/// Splits rows into runs, each as short as possible with at least `task` of work. Returns the first row of each run, then the number of rows.
+/// `work(i)` is the work of all rows before row i.
 pub(crate) fn runs(num_rows: usize, task: usize, work: impl Fn(usize) -> usize) -> Vec<usize> {
     let mut starts = vec![0];
     let mut first = 0;
@@ -130,7 +131,7 @@ pub(crate) fn run_all(threads: &dyn Threads, n: usize, task: &(dyn Fn(usize) + S
     threads.run(n, task);
 }
 
-/// Remembers one index out of range, of whatever task found one.
+/// Stores one of the indices that tasks found out of range.
 pub(crate) struct OutOfRange(AtomicI64, i64);
 
 impl OutOfRange {

@@ -9,8 +9,8 @@ use crate::real::Shared;
 use crate::scratch::{filled, reserve};
 use crate::{Elem, Threads};
 
-/// Columns of one row of a product as bits, with a bit for each word of them that is not 0, so that the columns are found in ascending order without
-/// sorting.
+/// Bit set of the columns of one row of a product. A second bit set marks the words of the first that are not 0, so that the columns are found in
+/// ascending order without sorting.
 struct Columns {
     words: Vec<u64>,
     summary: Vec<u64>,
@@ -49,7 +49,7 @@ impl Columns {
     }
 }
 
-/// One row of a product while it is summed. Sums of columns that are not there are 0.
+/// One row of a product while it is summed. Columns that are not in the row have sum 0.
 struct Row<T> {
     columns: Columns,
     sums: Vec<T>,
@@ -62,7 +62,7 @@ struct Part<T> {
 }
 
 impl<T> Part<T> {
-    /// Makes space for `more` elements; the first time for those of a whole task, later for twice as many as there are.
+    /// Reserves space for `more` elements: the first time for a whole task, later for twice the current number.
     fn make_space(&mut self, more: usize) {
         if self.indices.capacity() - self.indices.len() < more {
             let more = more.max(self.indices.len()).max(TASK);
@@ -72,16 +72,16 @@ impl<T> Part<T> {
     }
 }
 
-/// `a @ b`, where `b` has `num_columns` columns. Writes where rows begin to `indptr`. `place` is told the number of stored elements and gives memory
-/// for them.
+/// `a @ b`, where `b` has `num_columns` columns. Writes where rows begin to `indptr`. `allocate` receives the number of stored elements and returns
+/// memory for them.
 ///
 /// Columns ascend in each row of the result. A row is summed in storage order (Gustavson, ACM TOMS 4 (1978), 250-269).
 ///
 /// # Errors
-/// An index of `a` that is no row of `b`, or one of `b` beyond `num_columns`; those of `place`.
+/// An index of `a` that is no row of `b`, or one of `b` beyond `num_columns`; those of `allocate`.
 ///
 /// # Safety
-/// `a_data` and `b_data` hold one element of `elem` per stored one; the memory that `place` returns has room for the requested number. `elem` is one
+/// `a_data` and `b_data` hold one element of `elem` per stored one; the memory that `allocate` returns has room for the requested number. `elem` is one
 /// of the types that sparse kernels compute in.
 pub unsafe fn matmul<E>(
     threads: &dyn Threads,
@@ -90,7 +90,7 @@ pub unsafe fn matmul<E>(
     (b, b_data): (&Pattern, Operand),
     num_columns: usize,
     indptr: &mut [i64],
-    place: impl FnOnce(usize) -> Result<Output, E>,
+    allocate: impl FnOnce(usize) -> Result<Output, E>,
 ) -> Result<Result<(), Fault>, E> {
     assert_eq!(indptr.len(), a.num_rows() + 1);
     let (rows_found, columns_found) = (
@@ -152,7 +152,7 @@ pub unsafe fn matmul<E>(
         for i in 1..indptr.len() {
             indptr[i] += indptr[i - 1];
         }
-        let to = place(indptr.last().map_or(0, |&n| n as usize))?;
+        let to = allocate(indptr.last().map_or(0, |&n| n as usize))?;
         let (data, indices) = (Shared(to.data.cast::<T>()), Shared(to.indices));
         let indptr = &*indptr;
         run_all(threads, num_runs, &|t| {
@@ -170,7 +170,7 @@ pub unsafe fn matmul<E>(
     })
 }
 
-/// Products that a task computes, about.
+/// Approximate number of products that a task computes.
 const TASK: usize = 32 * 1024;
 
 /// A pool of working memory for tasks.

@@ -7,15 +7,15 @@ use super::value::{Operand, Value, with_value};
 use crate::real::Shared;
 use crate::{Elem, Threads, scratch};
 
-/// Runs of rows at most that have sums of their own.
+/// Largest number of runs of rows. Each run has its own sums.
 const MAX_PARTS: usize = 4;
-/// Elements per task where the sums of the runs are added.
+/// Elements per task when the sums of the runs are added.
 const TASK: usize = 1 << 14;
 
 /// `out[j] = sum of data[k] * x[i]` over the stored elements k with `indices[k] == j`, where i is the row of k. Rows of `x` and `out` have `width`
 /// elements.
 ///
-/// Runs of rows have sums of their own, which are added in order. The runs depend on the sizes only.
+/// Each run of rows has its own sums, which are added in order. The runs depend on the sizes only.
 ///
 /// # Errors
 /// An index that is not below `num_columns`.
@@ -83,7 +83,8 @@ pub unsafe fn transposed_matmul_dense(
     found.result()
 }
 
-/// Rows cut into runs of about the same number of stored elements: where each begins, and the end. A run has at least two elements for each sum.
+/// Splits the rows into runs of about the same number of stored elements, at least two for each sum. Returns the first row of each run, then the
+/// number of rows.
 fn runs(pattern: &Pattern, num_columns: usize) -> Vec<usize> {
     let stored = pattern.indices.len();
     let parts = (stored / (2 * num_columns).max(1)).clamp(1, MAX_PARTS);

@@ -78,7 +78,8 @@ fn extreme_body<T: Value>(
     }
 }
 
-/// Columns from which on all are compared without branches, in vectors. Of a few columns hardly any element is a new extremum.
+/// From this number of columns on, all are compared in vectors, without branches. With fewer columns a branch is cheaper, because an element is
+/// rarely a new extremum.
 const VECTOR: usize = 16;
 
 #[inline(always)]

@@ -14,17 +14,17 @@ pub enum Sign {
     Minus,
 }
 
-/// The sum of two matrices of as many rows, whose rows ascend; so do those of the result. Writes where rows begin to `indptr`. `place` is told the
-/// number of stored elements and gives memory for them.
+/// The sum of two matrices of as many rows, whose rows ascend; so do those of the result. Writes where rows begin to `indptr`. `allocate` receives the
+/// number of stored elements and returns memory for them.
 ///
-/// Runs of rows are merged once, into `scratch`, and copied to where they belong when the lengths of all rows are known.
+/// Runs of rows are merged once, into `scratch`, and copied to the result when the lengths of all rows are known.
 ///
 /// # Errors
-/// The error that `place` returns.
+/// The error that `allocate` returns.
 ///
 /// # Safety
-/// Each operand holds one element of `elem` for each stored one; at what `place` gives as many as it was told can be written, in `scratch` as many as
-/// both operands have together. `elem` is one of those that sparse kernels compute in.
+/// Each operand holds one element of `elem` for each stored one. The memory that `allocate` returns has room for the requested number, `scratch` for as
+/// many as both operands have together. `elem` is one of those that sparse kernels compute in.
 pub unsafe fn add<E>(
     threads: &dyn Threads,
     elem: Elem,
@@ -32,7 +32,7 @@ pub unsafe fn add<E>(
     (b, b_data, sign): (&Pattern, Operand, Sign),
     indptr: &mut [i64],
     scratch: Output,
-    place: impl FnOnce(usize) -> Result<Output, E>,
+    allocate: impl FnOnce(usize) -> Result<Output, E>,
 ) -> Result<(), E> {
     assert!(a.num_rows() == b.num_rows() && indptr.len() == a.num_rows() + 1);
     with_value!(elem, T => {
@@ -47,7 +47,7 @@ pub unsafe fn add<E>(
         let (kept, columns) = (Shared(scratch.data.cast::<T>()), Shared(scratch.indices));
         run_all(threads, runs.len() - 1, &|t| {
             let (at, len) = (apart(runs[t]), apart(runs[t + 1]) - apart(runs[t]));
-            // SAFETY: runs lie apart, within what both operands have together.
+            // SAFETY: runs are disjoint, and together at most as long as both operands.
             let (columns, values) = unsafe {
                 (output::<i64>(columns.at(at).cast(), len), output::<T>(kept.at(at).cast(), len))
             };
@@ -57,7 +57,7 @@ pub unsafe fn add<E>(
                 let lhs = (&a.indices[j.clone()], &a_data[j]);
                 let rhs = (&b.indices[k.clone()], &b_data[k]);
                 let to = (&mut columns[end..], &mut values[end..]);
-                // SAFETY: what is left of the run's memory is for its rows from here on.
+                // SAFETY: the rest of the run's memory has room for the rows from here on.
                 let count = unsafe {
                     match sign {
                         Sign::Plus => add_row(lhs, rhs, to, |x| x, T::plus),
@@ -72,13 +72,13 @@ pub unsafe fn add<E>(
         for i in 1..indptr.len() {
             indptr[i] += indptr[i - 1];
         }
-        let to = place(indptr.last().map_or(0, |&n| n as usize))?;
+        let to = allocate(indptr.last().map_or(0, |&n| n as usize))?;
         let (data, indices) = (Shared(to.data.cast::<T>()), Shared(to.indices));
         let indptr = &*indptr;
         run_all(threads, runs.len() - 1, &|t| {
             let (from, at) = (apart(runs[t]), indptr[runs[t]] as usize);
             let len = indptr[runs[t + 1]] as usize - at;
-            // SAFETY: runs have as many elements as were counted, in the scratch memory and in the result, which lie apart.
+            // SAFETY: runs have as many elements as were counted, in the scratch memory and in the result, which do not overlap.
             unsafe {
                 output::<i64>(indices.at(at).cast(), len)
                     .copy_from_slice(output(columns.at(from).cast(), len));
@@ -90,10 +90,10 @@ pub unsafe fn add<E>(
     })
 }
 
-/// Elements that a task merges, about.
+/// Approximate number of elements that a task merges.
 const TASK: usize = 32 * 1024;
 
-/// Writes one row of the result. Answers its number of elements.
+/// Writes one row of the result. Returns its number of elements.
 ///
 /// # Safety
 /// There is memory for the elements of both operands.

@@ -106,7 +106,7 @@ pub(crate) unsafe fn output<'a, T>(ptr: *mut u8, len: usize) -> &'a mut [T] {
     unsafe { std::slice::from_raw_parts_mut(ptr.cast(), len) }
 }
 
-/// Where a sparse result goes, once its number of elements is known.
+/// Memory for a sparse result, allocated once its number of elements is known.
 pub struct Output {
     /// Values.
     pub data: *mut u8,

@@ -5,9 +5,9 @@ use std::ops::Range;
 use super::pattern::{OutOfRange, Pattern};
 use super::value::Value;
 
-/// Sums that a row has side by side: element k of a row belongs to sum `k % LANES`, on every instruction set.
+/// Partial sums of a row: element k of a row is added to sum `k % LANES`, on every instruction set.
 const LANES: usize = 16;
-/// Stored elements whose products are held at once, in the first-level cache; a multiple of `LANES`, so that parts of a long row begin with lane 0.
+/// Stored elements per block; their products fit in the first-level cache. A multiple of `LANES`, so that parts of a long row begin with lane 0.
 const BLOCK: usize = 4096;
 
 /// Rows whose offsets are copied at once.
@@ -65,8 +65,8 @@ fn avx512<T: Value>(rows: &Rows<T>, out: &mut [T]) {
     });
 }
 
-/// Computes the products of the stored elements of some rows, which fit a block, and then sums them row by row with `sum`. Whether a row is longer
-/// than the one before, which no processor can predict, matters to the second loop only.
+/// Computes the products of the stored elements of some rows, which fit a block, and then sums them row by row with `sum`. Only the second loop
+/// branches on the lengths of rows, which processors cannot predict.
 #[inline(always)]
 fn body<T: Value>(rows: &Rows<T>, out: &mut [T], sum: &impl Fn(&[i64], &[T], &mut [T])) {
     let offsets = &rows.pattern.offsets()[rows.start..=rows.start + out.len()];
@@ -178,7 +178,7 @@ pub(super) fn sum_rows<T: Value>(offsets: &[i64], products: &[T], out: &mut [T])
 fn add<T: Value>(lanes: &mut [T; LANES], products: &[T], len: usize) {
     let mut left = len;
     for part in &products.as_chunks::<LANES>().0[..len.div_ceil(LANES)] {
-        // A choice for each lane instead of a loop of another length for each row.
+        // Selects per lane instead of looping over the row's own length.
         for l in 0..LANES {
             lanes[l] = lanes[l].plus(if l < left { part[l] } else { T::ZERO });
         }

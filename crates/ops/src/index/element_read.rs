@@ -21,7 +21,7 @@ use crate::seqlock_read::{SmallBuffer, seqlock_read};
 pub(super) const SMALL_BYTES: usize = 16 * 1024;
 
 /// Whether both are dense arrays on the CPU and no tape or interpreter is active.
-pub(super) fn is_open(x: &Array, y: &Array) -> bool {
+pub(super) fn can_use_fast_path(x: &Array, y: &Array) -> bool {
     let dense = |x: &Array| {
         x.layout().is_contiguous() && x.device().kind() == DeviceKind::Cpu && !x.is_weak()
     };
@@ -39,7 +39,7 @@ pub(super) fn private_copy(index: &Array) -> Result<Option<Array>> {
 }
 
 /// Largest number of index arrays that the fast path takes.
-pub(super) const MOST: usize = 4;
+pub(super) const MAX_INDEX_ARRAYS: usize = 4;
 
 /// `x[index]`, `x[rows, columns]`, `x[:, index]`: positions on the axes from `axis` on, given by small int64 arrays of one shape. `None`: take
 /// the general path, which also reports errors.
@@ -53,7 +53,10 @@ pub fn take_positions(x: &Array, axis: usize, indices: &[&Array]) -> Result<Opti
         return Ok(elements_to(x, index, &mut dest)?.then(|| unsafe { dest.assume_init() }));
     }
     let k = indices.len();
-    let (Some(first), true) = (indices.first(), k <= MOST && axis + k <= x.ndim()) else {
+    let (Some(first), true) = (
+        indices.first(),
+        k <= MAX_INDEX_ARRAYS && axis + k <= x.ndim(),
+    ) else {
         return Ok(None);
     };
     let (lead, rest) = x.shape().split_at(axis);
@@ -67,7 +70,7 @@ pub fn take_positions(x: &Array, axis: usize, indices: &[&Array]) -> Result<Opti
     let Some((vars, num_vars)) = vars_of(x, indices) else {
         return Ok(None);
     };
-    let mut reads = [x.tensor().storage().var(); MOST + 1];
+    let mut reads = [x.tensor().storage().var(); MAX_INDEX_ARRAYS + 1];
     reads[1..].copy_from_slice(&vars);
     let is_own = vars[..num_vars]
         .iter()
@@ -81,7 +84,7 @@ pub fn take_positions(x: &Array, axis: usize, indices: &[&Array]) -> Result<Opti
         return Ok(None);
     }
     // SAFETY: `guard` grants the reads.
-    let Some(places) = (unsafe { places(axes, indices) }) else {
+    let Some(rows) = (unsafe { row_positions(axes, indices) }) else {
         return Ok(None);
     };
     let mut shape = Dims::from_slice(lead);
@@ -96,9 +99,9 @@ pub fn take_positions(x: &Array, axis: usize, indices: &[&Array]) -> Result<Opti
         );
         macro_rules! copy {
             ($word:ty) => {
-                for (p, &place) in places.iter().enumerate() {
-                    // SAFETY: every place is a row of this block of `x`; both arrays are dense, with rows as wide as this word.
-                    unsafe { *dst.cast::<$word>().add(p) = *src.cast::<$word>().add(place) };
+                for (p, &row) in rows.iter().enumerate() {
+                    // SAFETY: `row` is a row of this block of `x`; both arrays are dense, with rows as wide as this word.
+                    unsafe { *dst.cast::<$word>().add(p) = *src.cast::<$word>().add(row) };
                 }
             };
         }
@@ -109,11 +112,11 @@ pub fn take_positions(x: &Array, axis: usize, indices: &[&Array]) -> Result<Opti
             (8, 8) => copy!(u64),
             (16, 4 | 8 | 16) => copy!([u32; 4]),
             _ => {
-                for (p, &place) in places.iter().enumerate() {
+                for (p, &row) in rows.iter().enumerate() {
                     // SAFETY: as above, row by row.
                     unsafe {
                         std::ptr::copy_nonoverlapping(
-                            src.add(place * width),
+                            src.add(row * width),
                             dst.add(p * width),
                             width,
                         )
@@ -127,11 +130,17 @@ pub fn take_positions(x: &Array, axis: usize, indices: &[&Array]) -> Result<Opti
 }
 
 /// The variables of index arrays of int64 and one shape, without duplicates, and their number. `None`: take the general path.
-pub(super) fn vars_of<'a>(x: &Array, indices: &[&'a Array]) -> Option<([&'a Var; MOST], usize)> {
+pub(super) fn vars_of<'a>(
+    x: &Array,
+    indices: &[&'a Array],
+) -> Option<([&'a Var; MAX_INDEX_ARRAYS], usize)> {
     let first = indices.first()?;
-    let (mut vars, mut count) = ([first.tensor().storage().var(); MOST], 0);
+    let (mut vars, mut count) = ([first.tensor().storage().var(); MAX_INDEX_ARRAYS], 0);
     for index in indices {
-        if index.dtype() != DType::I64 || index.shape() != first.shape() || !is_open(x, index) {
+        if index.dtype() != DType::I64
+            || index.shape() != first.shape()
+            || !can_use_fast_path(x, index)
+        {
             return None;
         }
         let var = index.tensor().storage().var();
@@ -147,8 +156,11 @@ pub(super) fn vars_of<'a>(x: &Array, indices: &[&'a Array]) -> Option<([&'a Var;
 ///
 /// # Safety
 /// [`vars_of`] accepted these arrays, and reading them is granted.
-pub(super) unsafe fn places(axes: &[usize], indices: &[&Array]) -> Option<SmallVec<[usize; 32]>> {
-    let mut places = SmallVec::<[usize; 32]>::new();
+pub(super) unsafe fn row_positions(
+    axes: &[usize],
+    indices: &[&Array],
+) -> Option<SmallVec<[usize; 32]>> {
+    let mut rows = SmallVec::<[usize; 32]>::new();
     let mut all_inside = true;
     for (i, (&len, index)) in axes.iter().zip(indices).enumerate() {
         // SAFETY: dense int64 elements, which may be read.
@@ -161,14 +173,14 @@ pub(super) unsafe fn places(axes: &[usize], indices: &[&Array]) -> Option<SmallV
             p as usize
         });
         if i == 0 {
-            places.extend(resolved);
+            rows.extend(resolved);
         } else {
-            for (place, p) in places.iter_mut().zip(resolved) {
-                *place = place.wrapping_mul(len).wrapping_add(p);
+            for (row, p) in rows.iter_mut().zip(resolved) {
+                *row = row.wrapping_mul(len).wrapping_add(p);
             }
         }
     }
-    all_inside.then_some(places)
+    all_inside.then_some(rows)
 }
 
 /// `x[index]` for a small int64 array, over the flattened `x`: positions are checked and elements copied to `to` in one pass. Returns whether it was
@@ -181,7 +193,7 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
     if index.dtype() != DType::I64
         || n * size > SMALL_BYTES
         || n > SMALL_BYTES / 8
-        || !is_open(x, index)
+        || !can_use_fast_path(x, index)
     {
         return Ok(false);
     }
@@ -255,37 +267,37 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
     Ok(all_inside && unsafe { Array::write_view(result, like, to.as_mut_ptr()) })
 }
 
-/// Reads the element at offset `place` of the storage of `x` into `to`. Returns whether it did; if not, take the general path.
+/// Reads the element at offset `offset` of the storage of `x` into `to`. Returns whether it did; if not, take the general path.
 ///
 /// # Safety
-/// `place` is the offset of an element of `x`, from [`Layout::place_of`] or a layout derived from that of `x`.
+/// `offset` is the offset of an element of `x`, from [`Layout::place_of`] or a layout derived from that of `x`.
 #[inline]
-pub unsafe fn element(x: &Array, place: usize, to: &mut MaybeUninit<InlineScalar>) -> bool {
+pub unsafe fn element(x: &Array, offset: usize, to: &mut MaybeUninit<InlineScalar>) -> bool {
     if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().allows_copies() {
         return false;
     }
-    // SAFETY: `place` is within the storage by the caller's promise.
+    // SAFETY: `offset` is within the storage by the caller's promise.
     unsafe {
-        let at = x.tensor().storage().ptr().add(place * x.dtype().size());
+        let at = x.tensor().storage().ptr().add(offset * x.dtype().size());
         InlineScalar::read(to, x, at)
     }
 }
 
-/// The element at offset `place` of the storage of `x`. `None`: a writer holds or awaits the storage, or it is not on the CPU.
+/// The element at offset `offset` of the storage of `x`. `None`: a writer holds or awaits the storage, or it is not on the CPU.
 ///
 /// # Safety
 /// As [`element`].
 #[inline]
-pub unsafe fn read(x: &Array, place: usize) -> Option<Scalar> {
+pub unsafe fn read(x: &Array, offset: usize) -> Option<Scalar> {
     if x.device().kind() != DeviceKind::Cpu {
         return None;
     }
     count_look();
-    let (size, mut room) = (x.dtype().size(), [0_u64; 2]);
-    let to = room.as_mut_ptr().cast::<u8>();
-    // SAFETY: 1. `place` is within the storage by the caller's promise. 2. no element has more than 16 bytes.
+    let (size, mut bytes) = (x.dtype().size(), [0_u64; 2]);
+    let to = bytes.as_mut_ptr().cast::<u8>();
+    // SAFETY: 1. `offset` is within the storage by the caller's promise. 2. no element has more than 16 bytes.
     unsafe {
-        let at = x.tensor().storage().ptr().add(place * size);
+        let at = x.tensor().storage().ptr().add(offset * size);
         seqlock_read(x, at, to, size).then(|| Scalar::read(x.dtype(), to))
     }
 }
@@ -304,14 +316,15 @@ pub type ByteBuffer = [MaybeUninit<u128>; 64];
 /// Copies the elements of a small array to the start of the buffer, if the array is in C order and can be read without waiting. Returns whether it
 /// did.
 #[inline]
-pub fn copy_bytes(x: &Array, room: &mut ByteBuffer) -> bool {
+pub fn copy_bytes(x: &Array, buffer: &mut ByteBuffer) -> bool {
     if x.len() * x.dtype().size() > size_of::<ByteBuffer>() {
         return false;
     }
     let copied = with_bytes(x, |bytes| {
         // SAFETY: the buffer holds as many bytes as the elements have, as checked above.
         unsafe {
-            room.as_mut_ptr()
+            buffer
+                .as_mut_ptr()
                 .cast::<u8>()
                 .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
@@ -344,7 +357,7 @@ pub(super) fn masked(x: &Array, mask: &Array) -> Result<Option<Array>> {
     if mask.dtype() != DType::Bool
         || mask.shape() != x.shape()
         || x.ndim() == 0
-        || !is_open(x, mask)
+        || !can_use_fast_path(x, mask)
     {
         return Ok(None);
     }

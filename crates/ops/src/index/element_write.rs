@@ -10,7 +10,9 @@ use mxnet_kernels::cast::Cast;
 use mxnet_kernels::copy::copy_row;
 use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar};
 
-use super::element_read::{MOST, SMALL_BYTES, element, is_open, places, vars_of};
+use super::element_read::{
+    MAX_INDEX_ARRAYS, SMALL_BYTES, can_use_fast_path, element, row_positions, vars_of,
+};
 use super::masked_write::put_on_row;
 use crate::error::Result;
 use crate::inline_scalar::InlineScalar;
@@ -21,7 +23,7 @@ use crate::types::check_element;
 use crate::{Array, cpu};
 
 /// Whether elements of `x` may be written here: on the CPU, not read-only, nothing recorded. A conversion may raise a floating-point error, which
-/// [`keeps`] checks.
+/// [`converts_without_fp_error`] checks.
 pub(crate) fn is_writable(x: &Array) -> bool {
     Flags::current().allows_copies()
         && !x.is_weak()
@@ -30,7 +32,7 @@ pub(crate) fn is_writable(x: &Array) -> bool {
 }
 
 /// Whether a number in the range of `dtype` converts without a floating-point error that the mode asks to report.
-fn keeps(dtype: DType, number: &Scalar) -> bool {
+fn converts_without_fp_error(dtype: DType, number: &Scalar) -> bool {
     if !dtype.is_inexact()
         || matches!(dtype, DType::F64 | DType::C128)
         || !Flags::current().is_watching()
@@ -49,21 +51,21 @@ fn keeps(dtype: DType, number: &Scalar) -> bool {
 
 /// Whether a number converts to `dtype` without any error that has to be reported.
 #[inline]
-pub(super) fn takes(dtype: DType, number: &Scalar) -> bool {
+pub(super) fn converts_without_error(dtype: DType, number: &Scalar) -> bool {
     (dtype.is_complex() || number.kind() != Kind::Complex)
         && check_element("assignment", number, dtype).is_ok()
-        && keeps(dtype, number)
+        && converts_without_fp_error(dtype, number)
 }
 
-/// Calls `write` with the address of the element at offset `place` of the storage of `x`, if the storage is free. Returns whether it did.
+/// Calls `write` with the address of the element at offset `offset` of the storage of `x`, if the storage is free. Returns whether it did.
 #[inline]
-fn write_element(x: &Array, place: usize, write: impl FnOnce(*mut u8)) -> bool {
+fn write_element(x: &Array, offset: usize, write: impl FnOnce(*mut u8)) -> bool {
     let storage = x.tensor().storage();
     let Some(_hold) = engine().try_hold(storage.var(), Access::Write, 1) else {
         return false;
     };
     storage.bump_version();
-    write(storage.ptr().wrapping_add(place * x.dtype().size()));
+    write(storage.ptr().wrapping_add(offset * x.dtype().size()));
     true
 }
 
@@ -71,42 +73,42 @@ fn write_element(x: &Array, place: usize, write: impl FnOnce(*mut u8)) -> bool {
 #[inline]
 pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
     is_writable(x)
-        && takes(x.dtype(), number)
+        && converts_without_error(x.dtype(), number)
         && cpu::fill_small(&x.tensor().with_layout(at), number)
 }
 
-/// Writes a number to the element at offset `place` of the storage of `x`; see [`put_number`].
+/// Writes a number to the element at offset `offset` of the storage of `x`; see [`put_number`].
 ///
 /// # Safety
 /// As [`element`].
 #[inline]
-pub unsafe fn put_element(x: &Array, place: usize, number: &Scalar) -> bool {
+pub unsafe fn put_element(x: &Array, offset: usize, number: &Scalar) -> bool {
     let dtype = x.dtype();
-    // SAFETY: `place` is within the storage by the caller's promise; the write is granted.
+    // SAFETY: `offset` is within the storage by the caller's promise; the write is granted.
     let write = |to| unsafe { number.write(dtype, to) };
-    is_writable(x) && takes(dtype, number) && write_element(x, place, write)
+    is_writable(x) && converts_without_error(dtype, number) && write_element(x, offset, write)
 }
 
-/// Writes an element of the array's dtype and device to offset `place` of the storage of `x`; see [`put_number`].
+/// Writes an element of the array's dtype and device to offset `offset` of the storage of `x`; see [`put_number`].
 ///
 /// # Safety
 /// As [`element`](super::element).
 #[inline]
-pub unsafe fn put_inline_scalar(x: &Array, place: usize, value: &InlineScalar) -> bool {
-    // SAFETY: `place` is within the storage by the caller's promise; the write is granted.
+pub unsafe fn put_inline_scalar(x: &Array, offset: usize, value: &InlineScalar) -> bool {
+    // SAFETY: `offset` is within the storage by the caller's promise; the write is granted.
     let write = |to| unsafe { value.write(to) };
     is_writable(x)
         && value.dtype() == x.dtype()
         && value.device() == x.device()
-        && write_element(x, place, write)
+        && write_element(x, offset, write)
 }
 
-/// Copies the only element of `value` to offset `place` of the storage of `x`, if the dtypes are equal; see [`put_number`].
+/// Copies the only element of `value` to offset `offset` of the storage of `x`, if the dtypes are equal; see [`put_number`].
 ///
 /// # Safety
 /// As [`element`].
 #[inline]
-pub unsafe fn copy_element(x: &Array, place: usize, value: &Array) -> bool {
+pub unsafe fn copy_element(x: &Array, offset: usize, value: &Array) -> bool {
     if value.ndim() > 0 || value.is_weak() {
         return false;
     }
@@ -114,7 +116,7 @@ pub unsafe fn copy_element(x: &Array, place: usize, value: &Array) -> bool {
     // SAFETY: 1. the first element of an array that has one. 2. by the caller's promise; the element was read.
     unsafe {
         element(value, value.layout().offset(), &mut copy)
-            && put_inline_scalar(x, place, copy.assume_init_ref())
+            && put_inline_scalar(x, offset, copy.assume_init_ref())
     }
 }
 
@@ -191,7 +193,7 @@ impl<'a> Rows<'a> {
         match value {
             Operand::Number(number) => {
                 let dtype = x.dtype();
-                if !takes(dtype, number) {
+                if !converts_without_error(dtype, number) {
                     return None;
                 }
                 // SAFETY: the pattern has 16 bytes, enough for every dtype.
@@ -206,11 +208,11 @@ impl<'a> Rows<'a> {
                 let is_like = value.ndim() == lead.len() + rest.len()
                     && value.shape().starts_with(lead)
                     && value.shape().ends_with(rest);
-                let is_open = is_like
+                let is_supported = is_like
                     && value.dtype() == x.dtype()
-                    && is_open(x, value)
+                    && can_use_fast_path(x, value)
                     && !Arc::ptr_eq(value.tensor().storage(), x.tensor().storage());
-                is_open.then_some(Rows {
+                is_supported.then_some(Rows {
                     held: Some(value),
                     pattern,
                     width,
@@ -249,9 +251,9 @@ fn reads_beside<'a>(
     x: &'a Array,
     indices: &[&'a Var],
     value: Option<&'a Array>,
-) -> Option<([&'a Var; MOST + 1], usize)> {
+) -> Option<([&'a Var; MAX_INDEX_ARRAYS + 1], usize)> {
     let own = x.tensor().storage().var();
-    let (mut reads, mut count) = ([own; MOST + 1], 0);
+    let (mut reads, mut count) = ([own; MAX_INDEX_ARRAYS + 1], 0);
     let value = value.map(|value| value.tensor().storage().var());
     for &var in indices.iter().chain(&value) {
         if std::ptr::eq(var, own) {
@@ -272,7 +274,7 @@ pub fn put_positions(x: &Array, indices: &[&Array], value: Operand) -> bool {
         return put_on_row(x, index, value);
     }
     let k = indices.len();
-    let (Some(first), true) = (indices.first(), k <= MOST && k <= x.ndim()) else {
+    let (Some(first), true) = (indices.first(), k <= MAX_INDEX_ARRAYS && k <= x.ndim()) else {
         return false;
     };
     let (axes, rest) = x.shape().split_at(k);
@@ -303,14 +305,14 @@ pub fn put_positions(x: &Array, indices: &[&Array], value: Operand) -> bool {
         return false;
     }
     // SAFETY: `guard` grants the reads.
-    let Some(places) = (unsafe { places(axes, indices) }) else {
+    let Some(selected) = (unsafe { row_positions(axes, indices) }) else {
         return false;
     };
     storage.bump_version();
     let to = x.tensor().data_ptr();
-    for (i, &place) in places.iter().enumerate() {
-        // SAFETY: every place is a row of the dense `x`; `guard` grants the reads and the write.
-        unsafe { rows.put(i, to.add(place * row_bytes), size) };
+    for (i, &row) in selected.iter().enumerate() {
+        // SAFETY: `row` is a row of the dense `x`; `guard` grants the reads and the write.
+        unsafe { rows.put(i, to.add(row * row_bytes), size) };
     }
     true
 }

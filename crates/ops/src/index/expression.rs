@@ -6,7 +6,7 @@ use mxnet_tensor::{DType, Dims, IndexItem, Indexed, Layout};
 use smallvec::SmallVec;
 
 use super::advanced::{assign_kernel, positions_at, single_step};
-use super::resolve::settled;
+use super::resolve::resolved_or_unchanged;
 use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, element_read, nonzero};
 use crate::args::{Attrs, Value};
 use crate::autograd;
@@ -403,7 +403,7 @@ fn canonical(layout: &Layout, key: &[IndexItem], arrays: &[Array]) -> Result<Can
             unchecked.clear();
         }
         for (i, axis) in unchecked {
-            indices[i] = settled(&indices[i], layout.shape()[axis], axis, "raise")?;
+            indices[i] = resolved_or_unchanged(&indices[i], layout.shape()[axis], axis, "raise")?;
         }
         for index in &mut indices {
             if index.shape() != advanced.shape.as_slice() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Var, engine};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 
-use super::element_write::takes;
+use super::element_write::converts_without_error;
 use crate::array::count_look;
 use crate::mode::Flags;
 use crate::seqlock_read::SmallBuffer;
@@ -72,7 +72,7 @@ fn written(
     };
     let (from, count) = match values {
         Operand::Number(number) => {
-            if !takes(x.dtype(), number) {
+            if !converts_without_error(x.dtype(), number) {
                 return false;
             }
             let pattern = pattern.as_mut_ptr().cast::<u8>();

@@ -147,7 +147,7 @@ pub fn resolved(indices: &Array, size: usize, axis: usize, mode: &'static str) -
 
 /// As [`resolved`], but without a copy if all positions are in range already: only for callers that do not write to memory the indices may share.
 /// A recorded operation copies them, so that the user may change them before the backward pass.
-pub(super) fn settled(
+pub(super) fn resolved_or_unchanged(
     indices: &Array,
     size: usize,
     axis: usize,

@@ -2,7 +2,7 @@
 
 use mxnet_tensor::{Casting, DType, Dims, IndexItem, Scalar};
 
-use super::resolve::settled;
+use super::resolve::resolved_or_unchanged;
 use super::{GATHER, SCATTER_ADD, element_read, gather_along, nonzero};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
@@ -193,7 +193,7 @@ pub fn take(x: &Array, indices: &Array, axis: usize, mode: &'static str) -> Resu
         // The result is empty: the index values do not matter.
         return crate::creation::zeros(&shape, x.dtype(), x.device());
     }
-    let indices = settled(indices, x.shape()[axis], axis, mode)?;
+    let indices = resolved_or_unchanged(indices, x.shape()[axis], axis, mode)?;
     slices(x, &indices, axis)
 }
 

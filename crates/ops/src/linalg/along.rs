@@ -136,7 +136,7 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
             "`axis` and `keepdims` are for products whose operands share a single axis; `axes` names several",
         ));
     }
-    let dtype = asked(cx)?;
+    let dtype = requested_dtype(cx)?;
     let mut lists = lists(cx.ints("axes"));
     if cx.is_none("axes") {
         lists = if of_vectors {
@@ -205,7 +205,7 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
 }
 
 /// The dtype given by `dtype` or `signature`.
-fn asked(cx: &CompositeCx) -> Result<Option<DType>> {
+fn requested_dtype(cx: &CompositeCx) -> Result<Option<DType>> {
     if cx.is_none("signature") {
         return Ok(cx.dtype("dtype"));
     }

@@ -250,14 +250,14 @@ fn check(cx: &CallCx) -> Result<()> {
 }
 
 /// The mask of a call, in the kernel's form.
-struct Cover {
+struct MaskOperand {
     tensor: Tensor,
     starts: Vec<isize>,
     strides: [isize; 2],
 }
 
-impl Cover {
-    fn of(cx: &KernelCx, dtype: DType) -> Result<Option<Cover>> {
+impl MaskOperand {
+    fn of(cx: &KernelCx, dtype: DType) -> Result<Option<MaskOperand>> {
         let Some(mask) = cx.opt(3) else {
             return Ok(None);
         };
@@ -276,7 +276,7 @@ impl Cover {
                 .collect();
         }
         let strides = [tail[0], tail[1]];
-        Ok(Some(Cover {
+        Ok(Some(MaskOperand {
             tensor,
             starts,
             strides,
@@ -327,7 +327,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
     let dense: SmallVec<[Tensor; 3]> = (0..3)
         .map(|i| operand::dense(cx.input(i), dtype, cx.threads))
         .collect::<Result<_>>()?;
-    let cover = Cover::of(cx, dtype)?;
+    let cover = MaskOperand::of(cx, dtype)?;
     let offsets = segments(cx);
     let out = Staged::new(cx.output(0), dtype)?;
     // SAFETY: 1. operands are dense, of `dtype` and of matching shapes (the calling composite ensures this). 2. the mask broadcasts to the scores.
@@ -336,7 +336,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
         kernel::forward(
             cx.threads,
             &geometry(cx, &offsets, dtype),
-            cover.as_ref().map(Cover::mask).as_ref(),
+            cover.as_ref().map(MaskOperand::mask).as_ref(),
             dense[0].data_ptr(),
             dense[1].data_ptr(),
             dense[2].data_ptr(),
@@ -356,7 +356,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         })
         .collect::<Result<_>>()?;
     let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
-    let cover = Cover::of(cx, dtype)?;
+    let cover = MaskOperand::of(cx, dtype)?;
     let offsets = segments(cx);
     let outs: SmallVec<[Staged; 3]> = (0..3)
         .map(|i| Staged::new(cx.output(i), dtype))
@@ -374,7 +374,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         kernel::backward(
             cx.threads,
             &geometry(cx, &offsets, dtype),
-            cover.as_ref().map(Cover::mask).as_ref(),
+            cover.as_ref().map(MaskOperand::mask).as_ref(),
             &saved,
             outs[0].ptr(),
             outs[1].ptr(),

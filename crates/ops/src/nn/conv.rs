@@ -317,7 +317,7 @@ pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
         let (dy, w, ddx) = (g.input(0), g.input(1), g.dy(0));
         let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
         if g.wants(0) {
-            grads[0] = Some(again(g, ddx, w)?);
+            grads[0] = Some(convolve_like(g, ddx, w)?);
         }
         if g.wants(1) {
             let attrs = geometry(&g.args, w.shape());
@@ -400,7 +400,7 @@ pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
             )?);
         }
         if g.wants(1) {
-            grads[1] = Some(again(g, x, ddw)?);
+            grads[1] = Some(convolve_like(g, x, ddw)?);
         }
         Ok(grads)
     }),
@@ -504,7 +504,7 @@ fn geometry(args: &Args, shape: &[usize]) -> Attrs {
 }
 
 /// The convolution with the attributes of the gradient call `g`.
-fn again(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
+fn convolve_like(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
     let [stride, dilate, pad, groups, layout] =
         ["stride", "dilate", "pad", "num_group", "layout"].map(|name| g.get(name).clone());
     let attrs: Attrs = [

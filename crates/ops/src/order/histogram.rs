@@ -110,8 +110,8 @@ fn even_edges(cx: &CompositeCx) -> Result<Array> {
         if is_any(&left.binary(&GREATER_EQUAL, &right)?)? {
             return Err(cx.value_error(format!(
                 "Too many bins for data range. Cannot create {bins} finite-sized bins between {} and {}",
-                shown(first),
-                shown(last)
+                displayed_edge(first),
+                displayed_edge(last)
             )));
         }
     }
@@ -128,7 +128,7 @@ fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
             let (first, last) = (invoke1(&MIN, &[a], &attrs)?, invoke1(&MAX, &[a], &attrs)?);
             let (first, last) = (first.item()?, last.item()?);
             if !(is_finite(first) && is_finite(last)) {
-                let (first, last) = (shown(first), shown(last));
+                let (first, last) = (displayed_edge(first), displayed_edge(last));
                 let problem = format!("autodetected range of [{first}, {last}] is not finite");
                 return Err(cx.value_error(problem));
             }
@@ -153,7 +153,7 @@ fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
         }
     };
     match first == last {
-        true => Ok((moved(first, -0.5), moved(last, 0.5))),
+        true => Ok((shifted_edge(first, -0.5), shifted_edge(last, 0.5))),
         false => Ok((first, last)),
     }
 }
@@ -165,7 +165,7 @@ fn is_finite(x: Scalar) -> bool {
     }
 }
 
-fn moved(x: Scalar, by: f64) -> Scalar {
+fn shifted_edge(x: Scalar, by: f64) -> Scalar {
     match x {
         Scalar::C128(mut z) => {
             z.re += by;
@@ -175,7 +175,7 @@ fn moved(x: Scalar, by: f64) -> Scalar {
     }
 }
 
-fn shown(x: Scalar) -> String {
+fn displayed_edge(x: Scalar) -> String {
     match x {
         Scalar::C128(z) => format!("({:?}{:+?}j)", z.re, z.im),
         other => format!("{:?}", other.as_f64()),

@@ -156,13 +156,13 @@ fn sorted(x: &Array) -> Result<Array> {
 }
 
 /// For fewer integers, counting is not faster than sorting.
-const FEW: usize = 1024;
+const MIN_TALLIED_LEN: usize = 1024;
 
 /// Distinct elements and their counts, with one counter for each value between the smallest and the largest. `None` unless they are integers and
 /// there are not many more counters than elements.
 fn tallied(x: &Array) -> Result<Option<(Array, Array)>> {
     let n = x.len();
-    if x.dtype().kind() != Kind::Integer || x.dtype() == DType::U64 || n < FEW {
+    if x.dtype().kind() != Kind::Integer || x.dtype() == DType::U64 || n < MIN_TALLIED_LEN {
         return Ok(None);
     }
     let x64 = x.astype(DType::I64)?.contiguous()?;

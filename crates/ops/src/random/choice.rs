@@ -3,7 +3,7 @@
 
 use mxnet_kernels::index::{IndexAxis, Picked, gather};
 use mxnet_kernels::random::{
-    categorical, different, multinomial, multivariate_hypergeometric, permutations, shuffle,
+    categorical, distinct_integers, multinomial, multivariate_hypergeometric, permutations, shuffle,
 };
 use mxnet_tensor::{DType, Dims, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
@@ -132,7 +132,7 @@ pub static RANDOM_DIFFERENT: OpDef = OpDef {
         let n = cx.int("n") as usize;
         debug_assert!(out.len() <= n);
         // SAFETY: the output is dense int64; the caller asks for at most `n` integers.
-        unsafe { different(stream(cx), n, out.len(), out.data_ptr().cast::<i64>()) };
+        unsafe { distinct_integers(stream(cx), n, out.len(), out.data_ptr().cast::<i64>()) };
         Ok(())
     }),
     // Drawing a large part of the integers takes time proportional to `n`, however few are returned.

@@ -69,7 +69,7 @@ pub static INTEGERS: OpDef = OpDef {
 };
 
 fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
-    let dtype = cx.asked().unwrap_or_else(default_int);
+    let dtype = cx.requested_dtype().unwrap_or_else(default_int);
     if !dtype.is_integer() && dtype != DType::Bool {
         return Err(cx.dtype_error(format!("samples are integers, not {}", dtype.name())));
     }
@@ -172,7 +172,7 @@ pub static POISSON: OpDef = OpDef {
 
 /// Integer samples of a call: `dtype`, else the default integer.
 fn integers_of(cx: &CompositeCx) -> Result<Samples> {
-    cx.samples_as(cx.asked().unwrap_or_else(default_int))
+    cx.samples_as(cx.requested_dtype().unwrap_or_else(default_int))
 }
 
 /// Default fields for distributions of trials with a success probability.
@@ -338,7 +338,9 @@ pub static BERNOULLI: OpDef = OpDef {
 };
 
 fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
-    let dtype = cx.asked().unwrap_or_else(mxnet_tensor::default_float);
+    let dtype = cx
+        .requested_dtype()
+        .unwrap_or_else(mxnet_tensor::default_float);
     let samples = cx.samples_as(dtype)?;
     // The comparison is in float32 or float64, whatever the dtype of the result.
     let floats = |x: &Array| Samples {
@@ -495,7 +497,7 @@ pub static CATEGORICAL: OpDef = OpDef {
         let Some((&k, rows)) = data.shape().split_last() else {
             return Err(cx.shape_error("`data` must have at least one axis"));
         };
-        let dtype = cx.asked().unwrap_or(DType::I32);
+        let dtype = cx.requested_dtype().unwrap_or(DType::I32);
         if !dtype.is_integer() {
             return Err(cx.dtype_error(format!("classes are integers, not {}", dtype.name())));
         }

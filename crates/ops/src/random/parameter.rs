@@ -101,7 +101,7 @@ pub(super) trait SamplerCx {
     ) -> Result<Parameter>;
 
     /// The dtype that the call asks for.
-    fn asked(&self) -> Option<DType>;
+    fn requested_dtype(&self) -> Option<DType>;
 
     /// Float samples. Their dtype is `dtype`, else the promoted dtype of the array parameters if that is a float, else the default float.
     fn samples(&self) -> Result<Samples>;
@@ -152,7 +152,7 @@ impl SamplerCx for CompositeCx<'_> {
         self.check(name, self.parameter(i, default)?, rule)
     }
 
-    fn asked(&self) -> Option<DType> {
+    fn requested_dtype(&self) -> Option<DType> {
         match self.find("dtype") {
             Some(Value::DType(dtype)) => Some(*dtype),
             _ => None,
@@ -160,7 +160,7 @@ impl SamplerCx for CompositeCx<'_> {
     }
 
     fn samples(&self) -> Result<Samples> {
-        let dtype = self.asked().unwrap_or_else(|| {
+        let dtype = self.requested_dtype().unwrap_or_else(|| {
             let arrays: SmallVec<[Option<&Array>; 8]> = arrays(self).map(Some).collect();
             match arrays.is_empty() {
                 true => default_float(),

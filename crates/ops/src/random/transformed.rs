@@ -250,7 +250,7 @@ pub static GEOMETRIC: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|cx| {
         let p = cx.checked(0, 0.5, "p", "in (0, 1]")?;
-        let dtype = cx.asked().unwrap_or_else(default_int);
+        let dtype = cx.requested_dtype().unwrap_or_else(default_int);
         let dtype = cx.samples_as(dtype)?.dtype;
         let samples = cx.samples_as(DType::F64)?;
         let failure = samples.operand(&p)?.unary(&NEGATIVE)?.unary(&LOG1P)?;
@@ -429,10 +429,12 @@ pub static DIRICHLET: OpDef = OpDef {
         if alpha.dtype().is_complex() {
             return Err(cx.dtype_error("parameters of distributions are real"));
         }
-        let dtype = cx.asked().unwrap_or(match alpha.dtype().is_float() {
-            true => alpha.dtype(),
-            false => mxnet_tensor::default_float(),
-        });
+        let dtype = cx
+            .requested_dtype()
+            .unwrap_or(match alpha.dtype().is_float() {
+                true => alpha.dtype(),
+                false => mxnet_tensor::default_float(),
+            });
         if !dtype.is_float() {
             return Err(cx.dtype_error(format!("samples are floats, not {}", dtype.name())));
         }
