@@ -22,7 +22,7 @@ pub struct Param {
     /// Whether its integers may be given as separate arguments: `x.reshape(2, 3)`.
     pub variadic: bool,
     /// Whether floats may be given for its integers. Their fractions are dropped.
-    pub cuts: bool,
+    pub truncates: bool,
     /// Whether its integers must be one integer, a tuple or a list, not another kind of sequence. NumPy takes only tuples for reduced axes,
     /// MXNet 2 takes lists, too.
     pub tuple_or_list: bool,
@@ -31,7 +31,7 @@ pub struct Param {
     /// Whether entries of its integers may be `None`, stored as [`Param::GAP`].
     pub gaps: bool,
     /// Another parameter that must be given if this one is given by name.
-    pub beside: Option<&'static str>,
+    pub requires: Option<&'static str>,
     /// Whether it and the next parameter change places in calls that give an integer for it by position.
     pub swaps_if_integer: bool,
 }
@@ -105,11 +105,11 @@ impl Param {
             keyword_only: false,
             nullable: false,
             variadic: false,
-            cuts: false,
+            truncates: false,
             tuple_or_list: false,
             strong: false,
             gaps: false,
-            beside: None,
+            requires: None,
             swaps_if_integer: false,
         }
     }
@@ -123,9 +123,9 @@ impl Param {
     }
 
     /// If this parameter is given by name, `name` must be given, too.
-    pub const fn beside(self, name: &'static str) -> Param {
+    pub const fn requires(self, name: &'static str) -> Param {
         Param {
-            beside: Some(name),
+            requires: Some(name),
             ..self
         }
     }
@@ -241,8 +241,11 @@ impl Param {
     }
 
     /// The same parameter. Floats may be given for its integers; their fractions are dropped.
-    pub const fn cut(self) -> Param {
-        Param { cuts: true, ..self }
+    pub const fn truncated(self) -> Param {
+        Param {
+            truncates: true,
+            ..self
+        }
     }
 
     /// The same array parameter. If an integer is given for it by position, that integer is the value of the next parameter, and the argument after it

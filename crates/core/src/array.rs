@@ -338,8 +338,8 @@ impl Array {
 
     /// Marks the array as the owner of its storage, not a view. The caller promises that no other array uses the storage.
     #[must_use]
-    pub fn as_own(mut self) -> Array {
-        self.tensor = self.tensor.as_own();
+    pub fn as_owner(mut self) -> Array {
+        self.tensor = self.tensor.as_owner();
         self
     }
 
@@ -354,7 +354,7 @@ impl Array {
     /// # Safety
     /// As for [`Source::write`].
     #[inline]
-    #[allow(unsafe_code, reason = "writes to a place of the caller's")]
+    #[allow(unsafe_code, reason = "writes to memory of the caller")]
     pub unsafe fn write_view(
         source: Source,
         layout: impl FnOnce(&mut MaybeUninit<Layout>) -> bool,
@@ -438,7 +438,7 @@ impl Array {
 
     fn wait(&self, access: Access) -> Result<()> {
         self.check_values()?;
-        count_look();
+        count_host_read();
         let waited = profiler::wait_began();
         let result = engine().wait_for(
             self.tensor.storage().var(),
@@ -472,9 +472,9 @@ pub fn waits() -> u64 {
     WAITS.with(Cell::get)
 }
 
-/// Counts a read of values on the host that needed no wait.
+/// Counts a read of values on the host that did not wait.
 #[inline]
-pub fn count_look() {
+pub fn count_host_read() {
     WAITS.with(|waits| waits.set(waits.get() + 1));
 }
 

@@ -405,7 +405,7 @@ impl Batching {
         for &x in batches {
             let example = Array::without_values(&x.shape()[1..], x.dtype(), x.device())?;
             batching.note(&example, x);
-            // An example is recorded if its batch is, so that `detach` on it can be told from the original.
+            // An example is recorded if its batch is, so that a detached example differs from the original.
             examples.push(match batching.is_recorded && x.entry().is_some() {
                 true => graph_input(&example, false)?,
                 false => example,

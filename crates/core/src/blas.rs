@@ -1,5 +1,5 @@
-//! Who multiplies matrices: the built-in kernels, or a library that is opened while the program runs. The setting `blas` chooses; the crate that can
-//! open libraries is named by [`OPENERS`], as this crate knows none.
+//! The implementation of matrix products: the built-in kernels, or a library that is opened at run time. The setting `blas` selects it. This crate
+//! cannot open libraries: a crate that can registers a function in [`OPENERS`].
 
 use linkme::distributed_slice;
 use parking_lot::Mutex;
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// The values of the setting `blas`.
 pub const CHOICES: &[&str] = &["builtin", "openblas", "onednn", "auto"];
 
-/// Functions that make one of [`CHOICES`] compute the products that follow; the linker collects them, the first one counts.
+/// Functions that select the implementation of all following products, one of [`CHOICES`]. The linker collects them; the first one is used.
 #[distributed_slice]
 pub static OPENERS: [fn(&'static str) -> Result<()>];
 
@@ -20,10 +20,10 @@ pub(crate) fn choice() -> &'static str {
     *CHOICE.lock()
 }
 
-/// Chooses who computes products from now on. What was chosen before stays if this fails.
+/// Selects the implementation of all following products. The previous choice stays if this fails.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if the library is not on this machine, has not what is needed, or this program cannot open libraries.
+/// [`Error::Unsupported`] if the library is not on this machine or lacks a function, or if this program cannot open libraries.
 pub(crate) fn choose(choice: &'static str) -> Result<()> {
     let mut chosen = CHOICE.lock();
     match OPENERS.first() {

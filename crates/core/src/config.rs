@@ -74,7 +74,7 @@ pub struct Key {
     pub kind: Kind,
     read: fn() -> Setting,
     write: fn(Setting),
-    /// Comes before `write`, for a setting that may fail to be set to one of its values.
+    /// Called before `write`, for settings that can fail to take a valid value.
     attempt: Option<fn(Setting) -> Result<()>>,
     origin: AtomicU8,
 }
@@ -154,7 +154,7 @@ impl Key {
                 let word = words.iter().find(|word| **word == text);
                 word.map(|word| Setting::Word(word))
             }
-            Kind::Text => (!text.is_empty()).then(|| Setting::Word(kept(text))),
+            Kind::Text => (!text.is_empty()).then(|| Setting::Word(intern(text))),
         };
         found.ok_or_else(|| self.wrong(&format!("'{text}'")))
     }
@@ -173,10 +173,10 @@ impl Key {
     }
 }
 
-/// The text, kept as long as the process lives. Each text is kept once.
-fn kept(text: &str) -> &'static str {
-    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut kept = KEPT.lock();
+/// A copy of the text that lives as long as the process. Equal texts share one copy.
+fn intern(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut kept = TEXTS.lock();
     if let Some(found) = kept.get(text) {
         return found;
     }
@@ -379,7 +379,7 @@ static KEYS: [Key; 19] = [
         "profiler_filename",
         "The file that the profiler writes.",
         Kind::Text,
-        || Setting::Word(kept(&profiler::settings().filename)),
+        || Setting::Word(intern(&profiler::settings().filename)),
         |value| {
             if let Setting::Word(text) = value {
                 profiler::configure(|to| to.filename = text.into());
@@ -444,7 +444,7 @@ pub fn key(name: &str) -> Result<&'static Key> {
 /// Sets the value of a setting.
 ///
 /// # Errors
-/// [`Error::Value`] for a name that is none, and for a value that the setting does not take; [`Error::Unsupported`] for a library that is not there.
+/// [`Error::Value`] for an unknown name and for a value that the setting does not take; [`Error::Unsupported`] for a library that is not installed.
 pub fn set(name: &str, value: Setting, origin: Origin) -> Result<()> {
     key(name)?.set(value, origin)
 }

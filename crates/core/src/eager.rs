@@ -7,7 +7,7 @@ use crate::args::{Args, Attrs};
 use crate::builtins::builtins;
 use crate::context::{CallCx, ViewCx, with_own_positions};
 use crate::error::{Error, Result, Tuple};
-use crate::interrupt::BESIDE_NS;
+use crate::interrupt::MIN_THREAD_NS;
 use crate::invoke::{Call, dispatch};
 use crate::launch::{Pool, caught, cost_ns, launch, own_copy};
 use crate::opdef::{Cpu, EagerBody, Known, Rng, Viewed};
@@ -19,7 +19,7 @@ pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
 pub use crate::out_arrays::into_outs;
 use crate::out_arrays::{check_writable, takes_result};
 pub use crate::prepare::prepare;
-use crate::prepare::{beyond_range, inferred, missing_kernel};
+use crate::prepare::{handle_overflow, inferred, missing_kernel};
 
 /// Executes a call without recording and below all interpreters. Prepared calls and replayed graphs use it: they were checked when they were
 /// prepared.
@@ -71,7 +71,7 @@ fn run_body_unwatched(call: &Call) -> Result<Outputs> {
 /// A composite with copies of its positions, if code outside the library can write to them: its operations then see the same positions. `None`: there is
 /// nothing to copy.
 ///
-/// Each operation also copies positions of its own if it must, so memory that another thread exports after this look does no harm.
+/// Each operation also copies its own positions if needed, so memory that another thread exports after this check does no harm.
 fn composite_with_own_positions(call: &Call) -> Result<Option<Outputs>> {
     let tensors: SmallVec<[Option<&Tensor>; 8]> =
         call.inputs.iter().map(|x| x.map(Array::tensor)).collect();
@@ -103,9 +103,9 @@ fn arrays_of(tensors: &[Option<Tensor>]) -> SmallVec<[Option<Array>; 4]> {
 
 /// The results of a body, which reads its inputs on the host.
 ///
-/// Whether code outside the library can write to positions is looked at while they are held: an export waits for who holds them.
+/// Whether code outside the library can write to the positions is checked while the inputs are held for reading: an export waits for the holders.
 fn results_of_body(cx: &CallCx, body: EagerBody) -> Result<Outputs> {
-    // Let go of before the outputs are written, which may be inputs.
+    // Released before the outputs are written, which may be inputs.
     let _held = read_all(cx.inputs.iter().copied().flatten())?;
     let tensors: SmallVec<[Option<&Tensor>; 4]> =
         cx.inputs.iter().map(|x| x.map(Array::tensor)).collect();
@@ -139,8 +139,8 @@ fn run_body_on(call: &Call) -> Result<Outputs> {
                 return inferred_abstract(call, device);
             }
             let cost = cost_ns(&call.cx(), 0);
-            let results = match cost > BESIDE_NS {
-                true => computed_beside(call, body, cost)?,
+            let results = match cost > MIN_THREAD_NS {
+                true => compute_on_new_thread(call, body, cost)?,
                 false => results_of_body(&call.cx(), body)?,
             };
             into_outs(call, results)
@@ -152,15 +152,15 @@ fn run_body_on(call: &Call) -> Result<Outputs> {
     }
 }
 
-/// The results of a body that takes long, from a thread of its own. It sees no interpreters, as it would here, and no device or mode of this thread.
+/// Runs a long body on a new thread. The body sees no interpreters, as on this thread, and neither the current device nor the modes of this thread.
 #[inline(never)]
-fn computed_beside(call: &Call, body: EagerBody, cost_ns: u64) -> Result<Outputs> {
-    // The waits for what was pushed before are this thread's.
+fn compute_on_new_thread(call: &Call, body: EagerBody, cost_ns: u64) -> Result<Outputs> {
+    // This thread waits for the operations that were pushed before.
     drop(read_all(call.inputs.iter().copied().flatten())?);
     let op = call.op;
     let inputs: SmallVec<[Option<Array>; 4]> = call.inputs.iter().map(|x| x.cloned()).collect();
     let (attrs, training) = (call.attrs.clone(), call.cx().training);
-    interrupt::run_beside(cost_ns, move || {
+    interrupt::run_on_new_thread(cost_ns, move || {
         let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
         let cx = CallCx {
             op,
@@ -176,19 +176,19 @@ fn computed_beside(call: &Call, body: EagerBody, cost_ns: u64) -> Result<Outputs
     })?
 }
 
-/// Whether inference goes over millions of integers, which takes as long as a kernel. Such calls are in no cache.
-fn is_listed_at_length(call: &Call) -> bool {
+/// Whether shape inference goes over millions of integers, which takes as long as a kernel. Such calls are not cached.
+fn has_long_index_lists(call: &Call) -> bool {
     const LEN: usize = 1 << 20;
     call.attrs.longest_list() > LEN
-        && interrupt::can_ask()
+        && interrupt::can_check()
         && call.outs.is_empty()
         && call.op.mutates.is_empty()
         && matches!(call.op.rng, Rng::No)
         && !is_abstract(call)
 }
 
-/// The outputs of a call that a thread of its own prepares and launches.
-fn called_beside(call: &Call) -> Result<Outputs> {
+/// Prepares and launches a call on a new thread.
+fn call_on_new_thread(call: &Call) -> Result<Outputs> {
     // Lists are copied by `SmallVec`, which ends the process if there is no memory: here, in the inference and in the kernel, each time with room
     // for up to twice as many.
     const COPIES: usize = 8;
@@ -196,7 +196,7 @@ fn called_beside(call: &Call) -> Result<Outputs> {
     memory::check_available(call.op.name, COPIES * list_bytes)?;
     let (op, attrs, dtype) = (call.op, call.attrs.clone(), call.dtype);
     let inputs: SmallVec<[Option<Array>; 4]> = call.inputs.iter().map(|x| x.cloned()).collect();
-    interrupt::run_beside(u64::MAX, move || {
+    interrupt::run_on_new_thread(u64::MAX, move || {
         let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
         run(&Call {
             op,
@@ -208,7 +208,7 @@ fn called_beside(call: &Call) -> Result<Outputs> {
     })?
 }
 
-/// The outputs of a call of abstract arrays whose operator runs at the call: known by its rule, if it has one.
+/// The outputs of a call with abstract operands of an operator that runs at the call. Its inference rule determines them, if it has one.
 #[cold]
 fn inferred_abstract(call: &Call, device: Device) -> Result<Outputs> {
     let Cpu::Eager(_, Known::ByRule) = call.op.cpu else {
@@ -235,8 +235,8 @@ fn inferred_abstract(call: &Call, device: Device) -> Result<Outputs> {
 fn compute(call: &Call, outputs: &mut Outputs) -> Result<()> {
     plan::with_plan(
         call,
-        || match is_listed_at_length(call) {
-            true => Ok(Plan::Expand(called_beside)),
+        || match has_long_index_lists(call) {
+            true => Ok(Plan::Expand(call_on_new_thread)),
             false => prepare(call),
         },
         |plan| match plan {
@@ -298,7 +298,7 @@ fn is_abstract(call: &Call) -> bool {
 #[cold]
 fn fill_abstract(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     if let Some((value, dtype)) = overflowing_number(call, plan) {
-        *outputs = beyond_range(call, value, dtype)?;
+        *outputs = handle_overflow(call, value, dtype)?;
         return Ok(());
     }
     call.cx().check_mutated()?;
@@ -342,7 +342,7 @@ fn check_abstract(call: &Call, out: &Array) -> Result<()> {
 #[inline]
 fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
     if let Some((value, dtype)) = overflowing_number(call, plan) {
-        *outputs = beyond_range(call, value, dtype)?;
+        *outputs = handle_overflow(call, value, dtype)?;
         return Ok(());
     }
     if !call.op.mutates.is_empty() {

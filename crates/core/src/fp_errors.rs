@@ -1,10 +1,10 @@
 //! Floating-point errors as NumPy defines them: division by zero, overflow, underflow, invalid value.
 //!
-//! By default nothing is checked. While a thread watches for errors, each of its calls is waited for and its results are compared with its operands.
+//! By default nothing is checked. While a thread watches for errors, it waits for the results of each of its calls and compares them with the operands.
 //! A NaN or an infinity that no operand had is an error; elementwise operators are compared element by element. This finds what the processor's flags
-//! would report, whatever kernel or thread computed the result, and costs nothing while nobody watches. A result that is finite throughout can only
-//! have an underflow, so its operands need not be read. Fast paths are tried first: their result is used if it has no error; otherwise the call is
-//! made again on the general path and checked there.
+//! would report, whatever kernel or thread computed the result, and costs nothing for threads that do not watch. A result of finite elements only can
+//! have an underflow at most, so its operands need not be read. Fast paths are tried first: their result is used if it has no error; otherwise the
+//! general path makes the call again and checks it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ use crate::{Array, Attrs, Outputs, cpu};
 /// What happens when an error is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reaction {
-    /// Nothing; the error is not looked for.
+    /// Nothing; the error is not searched for.
     #[default]
     Ignore,
     /// The installed reporter is called.
@@ -76,8 +76,8 @@ pub fn set_reactions(reactions: Reactions) -> Reactions {
 
 /// Runs `body`, in which only results where `mask` is true are checked: the caller discards the others.
 pub fn under_mask<R>(mask: Option<&Array>, body: impl FnOnce() -> R) -> R {
-    struct Again(Option<Array>);
-    impl Drop for Again {
+    struct Restore(Option<Array>);
+    impl Drop for Restore {
         fn drop(&mut self) {
             MASK.set(self.0.take());
         }
@@ -85,20 +85,20 @@ pub fn under_mask<R>(mask: Option<&Array>, body: impl FnOnce() -> R) -> R {
     let Some(mask) = mask.filter(|_| is_watching()) else {
         return body();
     };
-    let _again = Again(MASK.replace(Some(mask.clone())));
+    let _restore = Restore(MASK.replace(Some(mask.clone())));
     body()
 }
 
 /// Executes a call unwatched, then checks its results.
 pub(crate) fn watched(call: &Call) -> Result<Outputs> {
-    struct Again;
-    impl Drop for Again {
+    struct Restore;
+    impl Drop for Restore {
         fn drop(&mut self) {
             mode::set_watching(true);
         }
     }
     mode::set_watching(false);
-    let _again = Again;
+    let _restore = Restore;
     // Copies of the operands that the call overwrites.
     let kept: Vec<Option<Array>> = call
         .inputs
@@ -118,7 +118,7 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
     let operands: Vec<&Array> = kept.iter().flatten().collect();
     let _scope = mode::Scope::enter(false, mode::is_training());
     for y in &outputs {
-        look(call.op, &operands, y)?;
+        check_result(call.op, &operands, y)?;
     }
     Ok(outputs)
 }
@@ -172,15 +172,16 @@ pub fn is_finite(y: &Array) -> Result<bool> {
     Ok(cpu::is_finite(y.read()?.tensor()))
 }
 
-/// Whether a finite result of `op` can have an underflow that the thread wants reported.
-pub fn looks_for_underflow(op: &OpDef) -> bool {
+/// Whether a finite result of `op` can have an underflow to which this thread reacts.
+pub fn checks_underflow(op: &OpDef) -> bool {
     op.floats.shrinks && reactions().under != Reaction::Ignore
 }
 
-/// A value converted to the dtype of what it is assigned to by the operator that tells of what does not fit, if somebody watches for that.
+/// Converts a value to the dtype of the array that it is assigned to by the operator `cast`, which checks for floating-point errors. `None` if this
+/// thread does not watch for errors or the conversion can have none: then the assignment itself converts.
 ///
 /// # Errors
-/// [`Error::FloatingPoint`] if that is what is done about it; [`Error::Memory`].
+/// [`Error::FloatingPoint`] if the thread's reaction to the error is [`Reaction::Raise`]; [`Error::Memory`].
 pub fn checked_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
     let is_exact = !dtype.is_inexact() && (!value.dtype().is_inexact() || value.is_weak());
     let loses_part = value.dtype().is_complex() && !dtype.is_complex();
@@ -207,9 +208,9 @@ pub fn checked_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
     }
 }
 
-/// Checks elements that a function computed in place, each from its old value and one or several operands. If an element was combined with several
-/// operands, the worst of them is used: NaN before infinity before zero.
-pub fn look_in_place(
+/// Checks elements that a function computed in place, each from its old value and one or several operands. An element that was combined with several
+/// operands is compared with one of them: a NaN if there is one, otherwise an infinity, otherwise a zero.
+pub fn check_in_place(
     op: &'static OpDef,
     before: &Array,
     places: &[i64],
@@ -240,7 +241,7 @@ pub fn look_in_place(
             operands.push(Array::from_slice(&met, before.shape())?.astype(value.dtype())?);
         }
         let operands: Vec<&Array> = operands.iter().collect();
-        look(op, &operands, after)
+        check_result(op, &operands, after)
     })
 }
 
@@ -251,13 +252,13 @@ pub fn is_watching() -> bool {
 
 /// Runs `body` without watching.
 pub fn unwatched<R>(body: impl FnOnce() -> R) -> R {
-    struct Again(bool);
-    impl Drop for Again {
+    struct Restore(bool);
+    impl Drop for Restore {
         fn drop(&mut self) {
             mode::set_watching(self.0);
         }
     }
-    let _again = Again(is_watching());
+    let _restore = Restore(is_watching());
     mode::set_watching(false);
     body()
 }
@@ -275,7 +276,7 @@ fn exact(x: &Array) -> bool {
     !x.dtype().is_inexact() || matches!(x.number(), Some(Scalar::Wide(_)))
 }
 
-fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
+fn check_result(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     let wanted = reactions();
     let name = match op.floats.name {
         "" => op.name,
@@ -285,7 +286,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
         return Ok(());
     }
     if exact(y) {
-        look_at_integers(op, operands, y.dtype(), name)?;
+        check_integers(op, operands, y.dtype(), name)?;
         if op.floats.converts && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
             let finite = operands[0].unary(builtins().isfinite)?;
             if any(&finite.unary(builtins().logical_not)?)? {
@@ -299,7 +300,7 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     if silent || matches!(op.cpu, Cpu::View(_)) {
         return Ok(());
     }
-    if !looks_for_underflow(op) && is_finite(y)? {
+    if !checks_underflow(op) && is_finite(y)? {
         return Ok(());
     }
     // Results of elementwise operators are compared element by element, other results with all elements of the operands.
@@ -363,14 +364,14 @@ fn look(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
             react(wanted.over, "overflow", name)?;
         }
     }
-    if looks_for_underflow(op) && any(&vanished(op, operands, y)?)? {
+    if checks_underflow(op) && any(&vanished(op, operands, y)?)? {
         react(wanted.under, "underflow", name)?;
     }
     Ok(())
 }
 
 /// Checks divisions of integers: division by zero, and quotients that the dtype cannot hold.
-pub fn look_at_integers(
+pub fn check_integers(
     op: &OpDef,
     operands: &[&Array],
     dtype: DType,

@@ -1,4 +1,4 @@
-//! Interrupts: whether the user asked to stop waiting. The language layer (Python's signals) installs the check.
+//! Interrupts: whether the user asked to stop waiting. The language layer installs the check; in Python it runs the signal handlers.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,37 +14,38 @@ use crate::error::{Error, Result};
 
 static CHECK: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// How often [`run_interruptibly`] and [`run_beside`] ask.
+/// Time between two checks in [`run_interruptibly`] and [`run_on_new_thread`].
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Estimated cost of work from which on a thread of its own is worth it.
-pub(crate) const BESIDE_NS: u64 = 5_000_000;
+/// Smallest estimated cost of work that gets a new thread.
+pub(crate) const MIN_THREAD_NS: u64 = 5_000_000;
 
-/// How many threads of [`run_beside`] there are.
-static NUM_BESIDE: AtomicUsize = AtomicUsize::new(0);
+/// Number of threads that [`run_on_new_thread`] has started and that still run.
+static NUM_NEW_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// What answers on this thread instead of the question.
-    static ANSWER_OF_CALLER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+    /// On a worker thread of this module: whether the thread that started it was interrupted. It replaces the check.
+    static CALLER_ANSWER: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Installs the question; later calls keep the first one.
-pub fn install(question: fn() -> bool) {
-    let _ = CHECK.set(question);
+/// Installs the check, which returns whether the user asked to stop. If one is installed already, that one stays.
+pub fn install(check: fn() -> bool) {
+    let _ = CHECK.set(check);
 }
 
 /// Whether a wait should end with [`crate::Error::Interrupted`].
 pub(crate) fn is_requested() -> bool {
-    let answer = ANSWER_OF_CALLER.with(|answer| {
+    let answer = CALLER_ANSWER.with(|answer| {
         answer
             .borrow()
             .as_ref()
             .map(|is_set| is_set.load(Ordering::Relaxed))
     });
-    answer.unwrap_or_else(|| CHECK.get().is_some_and(|ask| ask()))
+    answer.unwrap_or_else(|| CHECK.get().is_some_and(|check| check()))
 }
 
-/// For functions of the host, between two steps of work. Not under a read guard (see [`run_interruptibly`]).
+/// Ends long work on the host if the user asked to stop: call it between two steps. Must not be called under a read guard (see
+/// [`run_interruptibly`]).
 ///
 /// # Errors
 /// [`Error::Interrupted`] if the user asked to stop.
@@ -55,33 +56,33 @@ pub fn check() -> Result<()> {
     }
 }
 
-/// What this thread may ask: nothing within work that it was given by another thread, and under a read guard.
-fn question() -> Option<fn() -> bool> {
-    let is_answered = ANSWER_OF_CALLER.with(|answer| answer.borrow().is_some());
+/// The check, if this thread may call it: not on a worker thread of this module, and not under a read guard.
+fn callable_check() -> Option<fn() -> bool> {
+    let is_answered = CALLER_ANSWER.with(|answer| answer.borrow().is_some());
     match is_answered || holds_read_guard() {
         true => None,
         false => CHECK.get().copied(),
     }
 }
 
-/// Whether this thread may ask, so that [`run_beside`] would use another one.
-pub(crate) fn can_ask() -> bool {
-    question().is_some()
+/// Whether this thread may call the check. Then [`run_on_new_thread`] uses another thread for long work.
+pub(crate) fn can_check() -> bool {
+    callable_check().is_some()
 }
 
-/// Runs `work` on a thread of its own, where [`is_requested`] gives the answer that this thread gets meanwhile.
+/// Runs `work` on a new thread while this thread calls the check. In `work`, [`is_requested`] returns this thread's result.
 ///
-/// That is for work which holds read guards for long. To answer takes the interpreter's lock, and who has that may wait for what the guards
-/// hold back, so a thread that holds guards must not ask.
+/// For work that holds read guards for a long time. The check takes Python's global lock, and the thread that holds that lock may be waiting for a
+/// write that the guards block. So a thread that holds guards must not call the check.
 ///
 /// # Errors
 /// [`Error::Interrupted`] if the user asked to stop, also if the work was done by then.
 pub(crate) fn run_interruptibly<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R> {
-    let Some(ask) = question() else {
+    let Some(check) = callable_check() else {
         return Ok(work());
     };
     let answer = Arc::new(AtomicBool::new(false));
-    // A place from which it is taken, since the system may refuse the thread.
+    // If the system refuses the new thread, this thread takes the work.
     let work = Mutex::new(Some(work));
     let run = || {
         let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -94,7 +95,7 @@ pub(crate) fn run_interruptibly<R: Send>(work: impl FnOnce() -> R + Send) -> Res
         let spawned = thread::Builder::new()
             .name("mxnet-files".to_owned())
             .spawn_scoped(scope, move || {
-                ANSWER_OF_CALLER.with(|answer| *answer.borrow_mut() = Some(on_thread));
+                CALLER_ANSWER.with(|answer| *answer.borrow_mut() = Some(on_thread));
                 let _is_running = is_running;
                 run()
             });
@@ -102,7 +103,7 @@ pub(crate) fn run_interruptibly<R: Send>(work: impl FnOnce() -> R + Send) -> Res
             return run().ok_or_else(missing);
         };
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(CHECK_INTERVAL) {
-            if ask() {
+            if check() {
                 answer.store(true, Ordering::Relaxed);
                 break;
             }
@@ -117,49 +118,49 @@ pub(crate) fn run_interruptibly<R: Send>(work: impl FnOnce() -> R + Send) -> Res
     })
 }
 
-/// How many threads compute for [`run_beside`], for callers that wait and for callers that were interrupted.
-pub fn num_beside() -> usize {
-    NUM_BESIDE.load(Ordering::SeqCst)
+/// Number of threads that [`run_on_new_thread`] has started and that still run, including those whose caller was interrupted.
+pub fn num_new_threads() -> usize {
+    NUM_NEW_THREADS.load(Ordering::SeqCst)
 }
 
-/// Runs `work` on a thread of its own while this thread asks every 10 ms whether to stop, for functions of the host that take long and cannot be
-/// stopped in the middle. After an interruption the thread finishes for itself what it does, and its result is dropped.
+/// Runs `work` on a new thread while this thread calls the check every 10 ms. For long functions on the host that cannot be stopped in the middle.
+/// After an interruption the new thread finishes its work and drops the result.
 ///
-/// Where it is estimated to take less than [`BESIDE_NS`], and where nobody can be asked, `work` runs on this thread: without a question, within other such work, and under a read guard, whose holder must not
-/// ask (see [`run_interruptibly`]).
+/// `work` runs on the calling thread if its estimated cost is at most [`MIN_THREAD_NS`], or if this thread may not call the check: no check is
+/// installed, it is a worker thread of this module, or it holds a read guard (see [`run_interruptibly`]).
 ///
 /// # Errors
 /// [`Error::Interrupted`] if the user asked to stop.
-pub fn run_beside<R: Send + 'static>(
+pub fn run_on_new_thread<R: Send + 'static>(
     cost_ns: u64,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R> {
-    let ask = match question() {
-        Some(ask) if cost_ns > BESIDE_NS => ask,
+    let check = match callable_check() {
+        Some(check) if cost_ns > MIN_THREAD_NS => check,
         _ => return Ok(work()),
     };
-    /// Counts a thread as long as it is there.
+    /// Decrements the count of threads when dropped.
     struct Counted;
     impl Drop for Counted {
         fn drop(&mut self) {
-            NUM_BESIDE.fetch_sub(1, Ordering::SeqCst);
+            NUM_NEW_THREADS.fetch_sub(1, Ordering::SeqCst);
         }
     }
     let answer = Arc::new(AtomicBool::new(false));
     let (done, result) = channel();
-    // A place from which it is taken, since the system may refuse the thread.
+    // If the system refuses the new thread, this thread takes the work.
     let work = Arc::new(Mutex::new(Some(work)));
-    NUM_BESIDE.fetch_add(1, Ordering::SeqCst);
+    NUM_NEW_THREADS.fetch_add(1, Ordering::SeqCst);
     let counted = Counted;
     let (on_thread, given) = (Arc::clone(&answer), Arc::clone(&work));
     let spawned = thread::Builder::new()
         .name("mxnet-beside".to_owned())
         .spawn(move || {
             let _counted = counted;
-            ANSWER_OF_CALLER.with(|answer| *answer.borrow_mut() = Some(on_thread));
+            CALLER_ANSWER.with(|answer| *answer.borrow_mut() = Some(on_thread));
             let work = given.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(work) = work {
-                // Nobody waits for it after an interruption.
+                // Fails after an interruption: the receiver is gone.
                 let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
             }
         });
@@ -172,7 +173,7 @@ pub fn run_beside<R: Send + 'static>(
         match result.recv_timeout(CHECK_INTERVAL) {
             Ok(result) => return Ok(result.unwrap_or_else(|payload| resume_unwind(payload))),
             Err(RecvTimeoutError::Disconnected) => return Err(missing()),
-            Err(RecvTimeoutError::Timeout) if ask() => {
+            Err(RecvTimeoutError::Timeout) if check() => {
                 answer.store(true, Ordering::Relaxed);
                 return Err(Error::Interrupted);
             }

@@ -49,7 +49,7 @@ impl<'a> Call<'a> {
         match error {
             // This message is NumPy's, which names the operator at its end.
             Error::FloatingPoint(_) => error.with_operands(facts),
-            _ if is_composite => error.for_op(registry::plain_form(self.op).name, facts),
+            _ if is_composite => error.for_op(registry::base_form(self.op).name, facts),
             _ => error.in_op(self.op.name).with_operands(facts),
         }
     }

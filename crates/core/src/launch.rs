@@ -87,7 +87,7 @@ fn launch_watched(
     launch_as::<true>(call, kernel, outputs, fresh, cost_ns, device)
 }
 
-/// [`launch`], timed if `WATCHED`. Two functions: a call that is not timed keeps no value for that.
+/// [`launch`], timed if `WATCHED`. A const parameter, so that calls that are not timed have no code for it.
 #[inline(always)]
 fn launch_as<const WATCHED: bool>(
     call: &Call,
@@ -290,7 +290,7 @@ fn on_stream(
     result
 }
 
-/// Waits until a stream has done its work, so that the profiler sees how long it takes. The variables keep a failure for their readers.
+/// Waits until a stream has done its work, so that the profiler sees how long it takes. A failure stays stored in the variables for their readers.
 #[cold]
 fn await_stream(stream: &dyn Stream) {
     let _ = stream.record().wait();

@@ -56,11 +56,11 @@ pub use invoke::{Call, dispatch, dispatch_into, invoke, invoke_with, invoke1, on
 pub use launch::Pool;
 pub use methods::sum_to;
 pub use opdef::{
-    Amp, Beyond, Bundle, Cost, Cpu, Expansion, Floats, Fold, Form, Grad, GradRule, Grads, InferFn,
-    Inferred, Keep, Known, OfNumber, Onnx, OpDef, OutSpec, Pole, Probe, Rng, Sparse, Surface,
-    Viewed, Warned, Warning, Words, ZeroDimResult, one, one_of,
+    Amp, Bundle, Cost, Cpu, Expansion, Floats, Fold, Form, Grad, GradRule, Grads, InferFn,
+    Inferred, Keep, Known, OnOverflow, Onnx, OpDef, OutSpec, Pole, Probe, Rng, ScalarPart, Sparse,
+    Surface, Viewed, Warned, Warning, Words, ZeroDimResult, one, one_of,
 };
-pub use read::{ArrayReadGuard, copy_at_hand, read_all};
+pub use read::{ArrayReadGuard, copy_if_ready, read_all};
 pub use types::{
     DTypes, Lift, Out, Types, check_element, default_dtype, dtype_of_number, out_of_bounds,
     promoted, resolve_call,

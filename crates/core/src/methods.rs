@@ -49,11 +49,11 @@ impl Array {
 
     unary! {
         neg => builtins().negative, "Minus";
-        abs => builtins().absolute, "Distance from zero";
+        abs => builtins().absolute, "Absolute value";
         sign => builtins().sign, "Sign";
-        square => builtins().square, "Product with itself";
+        square => builtins().square, "Square";
         reciprocal => builtins().reciprocal, "One over";
-        exp => builtins().exp, "e to the power";
+        exp => builtins().exp, "Exponential function";
         log => builtins().log, "Natural logarithm";
         sqrt => builtins().sqrt, "Square root";
         sin => builtins().sin, "Sine";

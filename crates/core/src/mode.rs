@@ -288,7 +288,7 @@ pub fn install_task_modes(ask: TaskModes) {
     let _ = TASK_MODES.set(ask);
 }
 
-/// Called when a task of this thread changes its modes for a block. Until all such blocks are left, the modes are asked of the running task.
+/// Called when a task of this thread changes its modes for a block. Until all such blocks are left, the modes are those of the running task.
 pub fn open_in_task() {
     let flags = FLAGS.get();
     if flags & TASKS == 0 {
@@ -419,9 +419,9 @@ pub fn outside<R>(body: impl FnOnce() -> R) -> R {
     crate::rng::without_frames(body)
 }
 
-/// Tells the top interpreter that the host is about to read the values of an array.
+/// Notifies the top interpreter that the host is about to read the values of an array.
 #[cold]
-pub(crate) fn look(x: &Array) -> Result<()> {
+pub(crate) fn before_host_read(x: &Array) -> Result<()> {
     let top = STACK.with_borrow(|stack| stack.last().cloned());
     match top {
         Some(top) => top.reads(x),

@@ -42,20 +42,20 @@ pub struct OpDef {
     /// Keywords that every call takes in addition to the parameters.
     pub form: Form,
     /// The operator that executes calls which give more than `params`. Its parameters begin with `params`, and it has the documented signature.
-    pub extended: Option<&'static OpDef>,
+    pub full_signature: Option<&'static OpDef>,
     /// Casting rule for `out=`: folds and functions that select elements allow any conversion, as in NumPy.
     pub out_casting: Casting,
     /// Whether the dtype of `out=` must be safely castable to the result's. NumPy's functions that select elements have this rule.
-    pub out_held: bool,
+    pub out_casts_safely: bool,
     /// Whether `out=` may have a larger shape than the result, which is then broadcast. True for elementwise functions that are composites.
-    pub out_spreads: bool,
-    /// How functions of the parts of complex numbers treat a Python number, see [`OfNumber`].
-    pub of_number: Option<OfNumber>,
+    pub out_broadcasts: bool,
+    /// For `real`, `imag` and `isreal`: the result for a Python number, see [`ScalarPart`].
+    pub scalar_part: Option<ScalarPart>,
     /// Elementwise operators: decides whether other calls execute this call. Called when a plan is prepared; it may read dtypes, shapes and
     /// attributes.
     pub expands: Option<Expands>,
-    /// Result for a Python integer that the dtype to compute in cannot hold; `None`: an error.
-    pub beyond: Option<fn(&Call, DType) -> Option<Beyond>>,
+    /// Handles a Python integer that the dtype to compute in cannot hold; `None`: an error.
+    pub on_overflow: Option<fn(&Call, DType) -> Option<OnOverflow>>,
     /// Floating-point errors that it can have.
     pub floats: Floats,
     /// Check of the operands' values of an elementwise operator, before anything is computed. It may run later, on another thread.
@@ -143,11 +143,11 @@ pub type Expands = fn(&Call) -> Option<Expansion>;
 /// Executes a call by other calls and writes its `outs`.
 pub type Expansion = fn(&Call) -> Result<Outputs>;
 
-/// Result for a Python integer that the call's integer dtype cannot hold.
+/// Handling of a Python integer that the call's integer dtype cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beyond {
+pub enum OnOverflow {
     /// All elements of the result have this value.
-    Answer(bool),
+    Constant(bool),
     /// The number counts as true.
     True,
 }
@@ -155,9 +155,9 @@ pub enum Beyond {
 /// Computes the memory order of the outputs.
 pub type OrderFn = fn(&CallCx) -> Option<Dims>;
 
-/// How functions of the parts of complex numbers treat a Python number: the result is a Python number, as in NumPy.
+/// The part of a Python number that `real`, `imag` or `isreal` returns, as a Python object like in NumPy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OfNumber {
+pub enum ScalarPart {
     /// Its real part.
     Real,
     /// Its imaginary part.
@@ -484,14 +484,14 @@ impl OpDef {
         raises: &[],
         example: "",
         form: Form::Plain,
-        extended: None,
+        full_signature: None,
         out_casting: Casting::SameKind,
-        out_held: false,
-        out_spreads: false,
-        of_number: None,
+        out_casts_safely: false,
+        out_broadcasts: false,
+        scalar_part: None,
         refuses: None,
         expands: None,
-        beyond: None,
+        on_overflow: None,
         floats: Floats::PLAIN,
         zero_dim: ZeroDimResult::Scalar,
         warns: None,

@@ -53,7 +53,7 @@ pub fn into_outs(call: &Call, results: Outputs) -> Result<Outputs> {
                 Ok(result)
             }
             Some(out) => {
-                let may_repeat = call.op.out_spreads || matches!(call.op.cpu, Cpu::Map(_));
+                let may_repeat = call.op.out_broadcasts || matches!(call.op.cpu, Cpu::Map(_));
                 let spreads = may_repeat
                     && result.shape() != out.shape()
                     && broadcast_shapes(&[result.shape(), out.shape()])
@@ -110,7 +110,7 @@ pub(crate) fn check_out(
         );
         return Err(Error::shape(call.op.name, problem));
     }
-    if call.op.out_held && !can_cast(out.dtype(), dtype, Casting::Safe) {
+    if call.op.out_casts_safely && !can_cast(out.dtype(), dtype, Casting::Safe) {
         let problem = format!(
             "cannot cast `out` from {} to {}, the dtype of the elements, under casting rule 'safe'",
             out.dtype().name(),

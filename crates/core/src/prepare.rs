@@ -13,7 +13,7 @@ use crate::eager::run;
 use crate::error::{Error, Result};
 use crate::invoke::Call;
 use crate::launch::{Kernel, caught, cost_ns};
-use crate::opdef::{Beyond, Cpu, Inferred, OpDef};
+use crate::opdef::{Cpu, Inferred, OnOverflow, OpDef};
 use crate::out_arrays::{check_out, into_outs};
 use crate::plan::{Launch, OutputPlan, Plan};
 use crate::types::{self, Types};
@@ -151,29 +151,31 @@ fn numbers(call: &Call, compute: DType) -> SmallVec<[(usize, DType); 2]> {
 fn overflow_error(call: &Call, compute: DType) -> Option<Error> {
     numbers(call, compute).into_iter().find_map(|(i, dtype)| {
         let value = call.inputs[i].and_then(Array::number)?;
-        let has_answer = value.fits(dtype) || beyond(call, compute).is_some();
+        let has_answer = value.fits(dtype) || on_overflow(call, compute).is_some();
         (!has_answer).then(|| types::out_of_bounds(call.op.name, value, dtype))
     })
 }
 
 /// How the operator handles a Python integer that its dtype cannot hold; `None` if that is an error.
-fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
-    call.op.beyond.and_then(|beyond| beyond(call, compute))
+fn on_overflow(call: &Call, compute: DType) -> Option<OnOverflow> {
+    call.op
+        .on_overflow
+        .and_then(|on_overflow| on_overflow(call, compute))
 }
 
 /// Handles a Python integer that its dtype cannot hold: comparisons and logic have a result, for other operators it is an error.
 #[cold]
-pub(crate) fn beyond_range(call: &Call, value: Scalar, dtype: DType) -> Result<Outputs> {
+pub(crate) fn handle_overflow(call: &Call, value: Scalar, dtype: DType) -> Result<Outputs> {
     let (compute, _) = types::resolve_call(call)?;
-    match beyond(call, compute) {
-        Some(Beyond::Answer(answer)) => {
+    match on_overflow(call, compute) {
+        Some(OnOverflow::Constant(answer)) => {
             let shapes: SmallVec<[&[usize]; 4]> =
                 call.inputs.iter().flatten().map(|x| x.shape()).collect();
             let (shape, value) = (broadcast_shapes(&shapes)?, Scalar::Bool(answer));
             let result = creation::full(&shape, value, DType::Bool, call.device()?)?;
             into_outs(call, SmallVec::from_buf([result]))
         }
-        Some(Beyond::True) => {
+        Some(OnOverflow::True) => {
             let truth = Array::weak_scalar(Scalar::Bool(true))?;
             let inputs: SmallVec<[Option<&Array>; 2]> = call
                 .inputs
@@ -237,7 +239,7 @@ fn with_rounded_numbers(call: &Call) -> Result<Outputs> {
     for x in call.inputs {
         let number = x.filter(|x| x.is_weak() && x.kind() != mxnet_tensor::Kind::Bool);
         rounded.push(match number.and_then(Array::number) {
-            Some(value) if !value.fits(compute) => return beyond_range(call, value, compute),
+            Some(value) if !value.fits(compute) => return handle_overflow(call, value, compute),
             Some(value) => Some(Array::constant(value, compute)?),
             None => None,
         });

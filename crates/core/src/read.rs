@@ -6,13 +6,13 @@ use mxnet_kernels::{Serial, Threads};
 use mxnet_tensor::{Device, DeviceKind, Layout, Scalar, Storage, Tensor};
 use smallvec::SmallVec;
 
-use crate::array::{Element, count_look};
+use crate::array::{Element, count_host_read};
 use crate::error::{Error, Result};
 use crate::launch::Pool;
 use crate::mode::{Scope, is_training};
 use crate::{Array, cpu, interrupt, mode, profiler};
 
-/// What is copied between two looks whether to stop: some 10 ms.
+/// Bytes copied between two checks for interrupts, which take about 10 ms.
 const TILE_BYTES: usize = 32 << 20;
 
 /// The elements of an array. Nobody writes them while this guard lives.
@@ -155,8 +155,8 @@ impl ArrayReadGuard<'_> {
         debug_assert!(bytes.is_empty() || bytes.as_ptr().cast::<T>().is_aligned());
         match self.array.len() {
             0 => &[],
-            // SAFETY: 1. `len` elements of type `T` lie here (`bytes`). 2. storages and what is taken over from others are aligned for
-            // their dtype. 3. every bit pattern our kernels write is valid for `T`.
+            // SAFETY: 1. `len` elements of type `T` lie here (`bytes`). 2. storages are aligned for their dtype, also those of imported memory.
+            // 3. every bit pattern our kernels write is valid for `T`.
             len => unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), len) },
         }
     }
@@ -189,7 +189,7 @@ impl ArrayReadGuard<'_> {
 ///
 /// # Safety
 /// The memory from `to` on holds the elements at these strides (in elements); it does not overlap them, and nobody else uses it.
-pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
+pub unsafe fn copy_if_ready(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
     let is_stacked = mode::Flags::current().is_stacked();
     if is_stacked
         || x.len() > cpu::MAX_ONE_BY_ONE_LEN
@@ -198,7 +198,7 @@ pub unsafe fn copy_at_hand(x: &Array, to: *mut u8, strides: &[isize]) -> bool {
     {
         return false;
     }
-    count_look();
+    count_host_read();
     let var = x.tensor().storage().var();
     let Some(hold) = engine().try_hold(var, Access::Read, x.len() as u64 + 1) else {
         return false;
@@ -238,13 +238,13 @@ fn copy_in_tiles(from: &Array, to: &Array, threads: &dyn Threads) -> Result<()> 
 /// # Errors
 /// The failure of an operation that should have written one of them; [`crate::Error::Interrupted`].
 pub fn read_all<'a>(arrays: impl IntoIterator<Item = &'a Array>) -> Result<ReadGuard<'a>> {
-    count_look();
+    count_host_read();
     let mut vars = SmallVec::<[&Var; 4]>::new();
     let is_stacked = mode::Flags::current().is_stacked();
     for x in arrays {
         x.check_values()?;
         if is_stacked {
-            mode::look(x)?;
+            mode::before_host_read(x)?;
         }
         if !x.device().is_host() {
             let problem = format!(

@@ -53,9 +53,13 @@ pub fn find_in_file(name: &str) -> Option<&'static OpDef> {
     find(name).or_else(|| all().find(|op| op.old_names.contains(&name)))
 }
 
-/// The operator of which `op` is the form with the full signature ([`OpDef::extended`]), or `op` itself. Goes over all operators.
-pub fn plain_form(op: &'static OpDef) -> &'static OpDef {
-    let is_form = |plain: &&OpDef| plain.extended.is_some_and(|form| std::ptr::eq(form, op));
+/// The operator of which `op` is the form with the full signature ([`OpDef::full_signature`]), or `op` itself. Goes over all operators.
+pub fn base_form(op: &'static OpDef) -> &'static OpDef {
+    let is_form = |plain: &&OpDef| {
+        plain
+            .full_signature
+            .is_some_and(|form| std::ptr::eq(form, op))
+    };
     all().find(is_form).unwrap_or(op)
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     /// Unfinished operations, by generation; see `wait_all`.
     pub(crate) outstanding: [AtomicUsize; 2],
     pub(crate) generation: AtomicUsize,
-    /// Whether a thread is the one that drains in `wait_all`.
+    /// Whether a thread is draining in `wait_all`; only one does at a time.
     pub(crate) is_draining: AtomicBool,
     /// Bytes of unfinished operations.
     pub(crate) bytes: AtomicUsize,
@@ -99,15 +99,15 @@ impl Shared {
             }
     }
 
-    /// Whether the pending work is so little that an operation that divides its work should wait for it.
+    /// Whether the estimated pending work is below [`MAX_SETTLED_NS`], so that an operation that divides its work should wait for it.
     fn may_settle(&self) -> bool {
         (1..=MAX_SETTLED_NS).contains(&self.pending_ns.load(Ordering::Relaxed))
             && self.pool.num_threads() > 1
     }
 
-    /// Lists a failure for `wait_all`; once, also if several variables carry it.
-    pub(crate) fn list(&self, failure: &Failure) {
-        if failure.list() {
+    /// Adds a failure to the list that `wait_all` reports from. A failure is added once, even if several variables carry it.
+    pub(crate) fn add_unreported(&self, failure: &Failure) {
+        if failure.mark_listed() {
             let mut progress = self.progress.lock();
             if progress.unreported.len() < MAX_UNREPORTED {
                 progress.unreported.push_back(failure.clone());
@@ -128,7 +128,7 @@ impl Shared {
     }
 
     /// Whether no operation is ready or running, and whether none is unfinished; `own` operations that the caller is inside of do not count.
-    pub(crate) fn quiet(&self, own: usize) -> (bool, bool) {
+    pub(crate) fn idle_state(&self, own: usize) -> (bool, bool) {
         let is_quiet = self.pool.is_quiet(&self.pool.lock(), own);
         let unfinished: usize = self
             .outstanding
@@ -399,7 +399,7 @@ impl Drop for Engine {
     /// Waits for pushed operations and ends the workers.
     fn drop(&mut self) {
         let shared = &*self.shared;
-        let mut done = || shared.quiet(0).1;
+        let mut done = || shared.idle_state(0).1;
         shared.help_until(&mut done, &mut || false);
         shared.pool.set_num_threads(0);
     }

@@ -64,7 +64,7 @@ impl Failure {
     }
 
     /// Marks it as listed. Returns true for the first caller.
-    pub(crate) fn list(&self) -> bool {
+    pub(crate) fn mark_listed(&self) -> bool {
         !self.0.is_listed.swap(true, Ordering::Relaxed)
     }
 

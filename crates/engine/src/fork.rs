@@ -26,7 +26,7 @@ mod gate {
     }
 }
 
-/// Loom models have no gate, which would double their interleavings, unless they fork.
+/// Loom models have no gate unless they fork, because it would double their interleavings.
 #[cfg(loom)]
 mod gate {
     use std::cell::Cell;
@@ -51,12 +51,12 @@ mod gate {
     pub(crate) fn close() -> RwLockWriteGuard<'static, ()> {
         assert!(
             HAS_GATE.get(),
-            "a model that forks says so before it begins"
+            "a model that forks calls `set_gate` before it begins"
         );
         GATE.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says whether the model forks. To be called before the model.
+    /// Sets whether the model forks. Must be called before the model begins.
     pub fn set_gate(has_gate: bool) {
         HAS_GATE.set(has_gate);
     }
@@ -158,7 +158,7 @@ impl Shared {
         loop {
             let start = Timeout::begin();
             let mut is_idle = || {
-                let (is_quiet, is_empty) = self.quiet(own);
+                let (is_quiet, is_empty) = self.idle_state(own);
                 is_quiet && (is_empty || start.is_over())
             };
             let outcome = self.help_until(&mut is_idle, &mut || false);

@@ -125,7 +125,7 @@ impl Inline<'_> {
         if !self.is_poisoned {
             count(&self.shared.counters.failed);
         }
-        self.shared.list(&failure);
+        self.shared.add_unreported(&failure);
         for (var, access) in self.held.iter().filter(|(_, access)| access.is_write()) {
             var.settle_write(access, Some(&failure));
         }

@@ -103,8 +103,8 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// Threads that [`Pool::call`] found, and that the caller must wake or start.
-pub(crate) struct Called {
+/// Threads that [`Pool::recruit`] found, and that the caller must wake or start.
+pub(crate) struct Recruited {
     pub(crate) woken: usize,
     pub(crate) hired: usize,
 }
@@ -208,9 +208,9 @@ impl Pool {
         state.workers == 0 && state.has_jobs()
     }
 
-    /// Finds threads for `count` jobs that have become available: first threads that are about to look for one, then sleeping workers, then new
+    /// Assigns threads to `count` jobs that have become available: first threads that are about to look for one, then sleeping workers, then new
     /// workers.
-    pub(crate) fn call(&self, state: &mut PoolState, count: usize) -> Called {
+    pub(crate) fn recruit(&self, state: &mut PoolState, count: usize) -> Recruited {
         if count > 0 {
             self.published.fetch_add(1, Ordering::Release);
         }
@@ -218,15 +218,15 @@ impl Pool {
         let awake = state.spins.claim(count, looking);
         let woken = state.wake(count - awake);
         let hired = state.hire(count - awake - woken);
-        Called { woken, hired }
+        Recruited { woken, hired }
     }
 
-    /// Says that this thread will look for a job as soon as it has the lock.
+    /// Announces that this thread will look for a job as soon as it has the lock.
     pub(crate) fn begin_looking(&self) {
         self.looking.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Says that this thread has looked for a job; called under the lock.
+    /// Ends the announcement of [`Pool::begin_looking`]. Called under the lock.
     pub(crate) fn end_looking(&self) {
         self.looking.fetch_sub(1, Ordering::AcqRel);
     }
@@ -268,9 +268,9 @@ impl Pool {
         } else {
             None
         };
-        // A job that was skipped is still counted on by the caller that expects this thread to take it.
+        // If a job was skipped, the thread that published it still expects this thread to take it.
         if job.is_some() || !state.has_jobs() {
-            state.spins.look(job.is_some());
+            state.spins.end_look(job.is_some());
         }
         job
     }
@@ -286,7 +286,7 @@ impl Shared {
             state.sequence += 1;
             state.heap.push(Entry { node, sequence });
         }
-        let Called { woken, hired } = self.pool.call(&mut state, wanted);
+        let Recruited { woken, hired } = self.pool.recruit(&mut state, wanted);
         let has_workers = state.workers > 0;
         drop(state);
         self.pool.notify(woken);
@@ -332,7 +332,7 @@ impl Shared {
                 state.spins.leave();
                 // The notification that woke this worker may have been for a job.
                 let lost = usize::from(state.has_jobs());
-                let woken = self.pool.call(&mut state, lost).woken;
+                let woken = self.pool.recruit(&mut state, lost).woken;
                 let has_workers = state.workers > 0;
                 drop(state);
                 self.pool.notify(woken);
@@ -354,7 +354,7 @@ impl Shared {
                 }
                 state = self.pool.lock();
                 state.spins.end(ended);
-                may_spin = ended == Ended::Called;
+                may_spin = ended == Ended::JobsPublished;
                 continue;
             }
             may_spin = true;
@@ -381,8 +381,8 @@ impl Shared {
             if !state.has_jobs() {
                 return Help::Idle;
             }
-            // A caller may have counted on this thread, so another one is called.
-            let Called { woken, hired } = self.pool.call(&mut state, 1);
+            // The publisher of a job may expect this thread to take it, so another thread is recruited.
+            let Recruited { woken, hired } = self.pool.recruit(&mut state, 1);
             let has_workers = state.workers > hired;
             drop(state);
             self.pool.notify(woken);
@@ -441,7 +441,7 @@ impl Shared {
         if helpers > 0 {
             let mut state = self.pool.lock();
             state.sets.push_back(Arc::clone(&set));
-            let Called { woken, hired } = self.pool.call(&mut state, helpers);
+            let Recruited { woken, hired } = self.pool.recruit(&mut state, helpers);
             drop(state);
             self.pool.notify(woken);
             self.start_workers(hired);

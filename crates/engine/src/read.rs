@@ -40,12 +40,12 @@ thread_local! {
     static NUM_GUARDS: Cell<usize> = Cell::new(0);
 }
 
-/// Whether this thread holds a read guard. Who does must not wait for a lock that another thread may have while it waits for a variable.
+/// Whether this thread holds a read guard. If so, it must not wait for a lock whose holder may be waiting for a variable.
 pub fn holds_read_guard() -> bool {
     num_guards() > 0
 }
 
-/// How many guards this thread holds.
+/// Number of guards that this thread holds.
 pub(crate) fn num_guards() -> usize {
     NUM_GUARDS.with(Cell::get)
 }
@@ -75,7 +75,7 @@ pub(crate) fn may_read_again(var: &Var) -> bool {
     find(var, |held, at| !held[at].is_written) == Some(true)
 }
 
-/// Notes that this thread has pushed a write to a variable: its later reads come after that write.
+/// Must be called when this thread has pushed a write to a variable: its later reads come after that write.
 pub(crate) fn note_write(var: &Var) {
     if is_held(var) {
         HELD.with(|held| {

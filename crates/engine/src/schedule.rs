@@ -173,14 +173,14 @@ impl Shared {
             // end.
             let mut done = || {
                 self.bytes.load(Ordering::Acquire) <= bound
-                    || (self.quiet(0).0 && !self.is_read_elsewhere())
+                    || (self.idle_state(0).0 && !self.is_read_elsewhere())
             };
             return self.help_until(&mut done, check);
         }
         Outcome::Done
     }
 
-    /// Schedules operations that have become ready. A thread that looks for a job next says so first: it will take one of the operations, so that one
+    /// Schedules operations that have become ready. A thread that looks for a job next announces that first: it will take one of the operations, so one
     /// thread less needs to be woken.
     pub(crate) fn schedule(&self, ready: Ready, next: Next) {
         if next == Next::Look {
@@ -219,7 +219,7 @@ impl Shared {
         self.schedule(ready, next);
         // This operation may be the last owner of a resource, whose destructor may run arbitrary code.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(move || drop(uses))) {
-            self.list(&Failure::from_panic(payload, node.name));
+            self.add_unreported(&Failure::from_panic(payload, node.name));
         }
         self.finish(node);
     }
@@ -264,7 +264,7 @@ impl Shared {
             } else {
                 count(&self.counters.failed);
             }
-            self.list(failure);
+            self.add_unreported(failure);
         }
         failure
     }

@@ -5,14 +5,14 @@
 //! millisecond.
 
 use crate::engine::Shared;
-use crate::pool::{Called, Help, Pool};
+use crate::pool::{Help, Pool, Recruited};
 use crate::sync::Ordering;
 
 /// How a spin ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// Jobs became available.
-    Called,
+    JobsPublished,
     /// The caller's condition became true.
     Done,
     /// The time limit was reached.
@@ -21,7 +21,7 @@ pub(crate) enum Ended {
     Preempted,
 }
 
-/// The spinning threads, and the jobs that looking threads are counted on for; under the pool's lock.
+/// The spinning threads, and the jobs that threads which look for one are expected to take. Accessed under the pool's lock.
 #[derive(Default)]
 pub(crate) struct Spins {
     spinning: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Spins {
 }
 
 impl Spins {
-    /// Counts on `looking` threads for at most `count` jobs. Returns the number of jobs.
+    /// Claims at most `looking` threads for `count` jobs. Returns the number of jobs that they will take.
     pub(crate) fn claim(&mut self, count: usize, looking: usize) -> usize {
         let claimed = count.min(looking.saturating_sub(self.claimed));
         self.claimed += claimed;
@@ -41,7 +41,7 @@ impl Spins {
     }
 
     /// A thread has looked for a job: it took one, or there is none.
-    pub(crate) fn look(&mut self, is_taken: bool) {
+    pub(crate) fn end_look(&mut self, is_taken: bool) {
         self.claimed = if is_taken {
             self.claimed.saturating_sub(1)
         } else {
@@ -49,7 +49,7 @@ impl Spins {
         };
     }
 
-    /// A thread that was looking goes away without having looked.
+    /// A thread that had announced to look for a job stops without having looked.
     pub(crate) fn leave(&mut self) {
         self.claimed = self.claimed.saturating_sub(1);
     }
@@ -95,7 +95,7 @@ impl Pool {
         let mut ended = Ended::Idle;
         let mut look = || {
             if self.published.load(Ordering::Acquire) != published {
-                ended = Ended::Called;
+                ended = Ended::JobsPublished;
             } else if done() {
                 ended = Ended::Done;
             }
@@ -114,7 +114,7 @@ impl Shared {
         let published = {
             let mut state = self.pool.lock();
             if state.has_jobs() {
-                return Ended::Called;
+                return Ended::JobsPublished;
             }
             if !state.begin_spin() {
                 return Ended::Idle;
@@ -128,16 +128,16 @@ impl Shared {
         state.spins.leave();
         self.pool.end_looking();
         match (ended, state.has_jobs()) {
-            // A caller may have counted on this thread, which goes away.
+            // A publisher may expect this thread to take a job, but it stops looking.
             (Ended::Done, true) => {
-                let Called { woken, hired } = self.pool.call(&mut state, 1);
+                let Recruited { woken, hired } = self.pool.recruit(&mut state, 1);
                 drop(state);
                 self.pool.notify(woken);
                 self.start_workers(hired);
                 Ended::Done
             }
             (Ended::Done, false) => Ended::Done,
-            (_, true) => Ended::Called,
+            (_, true) => Ended::JobsPublished,
             (ended, false) => ended,
         }
     }
@@ -168,8 +168,8 @@ impl Shared {
                 ended => ended,
             };
             match ended {
-                // A caller may have counted on this thread, also in its last round.
-                Ended::Called => {
+                // A publisher may expect this thread to take a job, also in its last round.
+                Ended::JobsPublished => {
                     self.help_once();
                 }
                 Ended::Done => return true,

@@ -14,7 +14,7 @@ use crate::spin::Ended;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::var::{Access, Var};
 
-/// How often a waiter calls its `check`.
+/// Time between two calls of a waiter's `check`.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// A thread in the queues of variables that waits until it reaches the head of all of them.
@@ -115,8 +115,8 @@ impl Shared {
             let mut help = self.help_once();
             if help == Help::Idle && may_spin {
                 match self.spin_for_job(done) {
-                    // A caller may have counted on this thread.
-                    Ended::Called => help = self.help_once(),
+                    // A publisher may expect this thread to take a job.
+                    Ended::JobsPublished => help = self.help_once(),
                     Ended::Done => return Outcome::Done,
                     Ended::Idle | Ended::Preempted => may_spin = false,
                 }

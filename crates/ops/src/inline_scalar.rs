@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 use mxnet_tensor::{DType, Device, DeviceKind, Scalar, Storage, Tensor};
 
-use crate::array::count_look;
+use crate::array::count_host_read;
 use crate::launch::elem;
 use crate::mode::Flags;
 use crate::opdef::{Cpu, OpDef};
@@ -118,7 +118,7 @@ impl InlineScalar {
             DType::F64 | DType::F32 => self.float() != Some(0.0),
             dtype if dtype.is_inexact() => self.value().as_bool(),
             dtype => {
-                count_look();
+                count_host_read();
                 // Read as wide as it was written: a wider read stalls on the store buffer.
                 // SAFETY: an element of this type.
                 unsafe {
@@ -142,7 +142,7 @@ impl InlineScalar {
             DType::F32 => unsafe { self.ptr().cast::<f32>().read() }.into(),
             _ => return None,
         };
-        count_look();
+        count_host_read();
         Some(value)
     }
 
@@ -152,14 +152,14 @@ impl InlineScalar {
         if self.dtype != DType::I64 {
             return None;
         }
-        count_look();
+        count_host_read();
         Some(self.bytes[0].cast_signed())
     }
 
     /// The value.
     #[inline]
     pub fn value(&self) -> Scalar {
-        count_look();
+        count_host_read();
         // SAFETY: an element of this type.
         unsafe { Scalar::read(self.dtype, self.ptr()) }
     }
@@ -296,7 +296,7 @@ fn is_clean_element(op: &OpDef, operands: &[ElementOperand], y: &InlineScalar) -
     if !y.is_finite() {
         return false;
     }
-    if !fp_errors::looks_for_underflow(op)
+    if !fp_errors::checks_underflow(op)
         || fp_errors::size_of_number(&y.value()) >= fp_errors::tiny(y.dtype())
     {
         return true;

@@ -304,9 +304,9 @@ pub enum DeviceError {
     /// The backend has fewer devices.
     #[error("device {device} does not exist: there are {count} devices of kind `{}`", .device.kind())]
     OutOfRange {
-        /// Number of devices.
+        /// The device asked for.
         device: Device,
-        /// Devices there are.
+        /// Number of devices of this kind.
         count: usize,
     },
     /// There is a backend for this kind of device already.

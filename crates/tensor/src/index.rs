@@ -351,12 +351,12 @@ impl Builder<'_> {
         step: Option<isize>,
     ) -> Result<(), TensorError> {
         let axis = self.axis;
-        let mut row = crate::layout::Row {
+        let mut row = crate::layout::AxisView {
             size: self.source.shape()[axis],
             stride: self.source.strides()[axis],
             offset: self.offset,
         };
-        row.cut(axis, start, stop, step)?;
+        row.slice(axis, start, stop, step)?;
         self.shape.push(row.size);
         self.strides.push(row.stride);
         self.offset = row.offset;

@@ -26,7 +26,7 @@ pub use dtype::{DType, Kind};
 pub use error::TensorError;
 pub use index::{Advanced, AxisIndex, IndexItem, Indexed};
 pub use layout::{
-    Cut, Dims, Layout, MAX_NDIM, Strides, broadcast_shapes, checked_len, normalize_axes,
+    BasicIndex, Dims, Layout, MAX_NDIM, Strides, broadcast_shapes, checked_len, normalize_axes,
     normalize_axis, reshape_dims,
 };
 pub use packed::PackedForms;

@@ -1,19 +1,19 @@
-//! Other forms of the elements of a storage, kept until the elements change: weights that a kernel has packed.
+//! Cache of packed forms of a storage's elements, such as weights in the layout of a kernel. A form is valid until the elements change.
 
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use crate::Storage;
 use crate::error::TensorError;
 
-/// Largest number of forms that a storage keeps.
+/// Largest number of forms that are cached for a storage.
 const MAX_FORMS: usize = 8;
 
 /// The forms of one storage.
 #[derive(Default)]
-pub struct PackedForms(Mutex<Kept>);
+pub struct PackedForms(Mutex<Contents>);
 
 #[derive(Default)]
-struct Kept {
+struct Contents {
     forms: Vec<Form>,
     companions: Vec<Arc<Storage>>,
 }
@@ -68,8 +68,8 @@ impl PackedForms {
         Ok(form.bytes.clone())
     }
 
-    /// Keeps another storage until this one is freed. For new storage: every call keeps one more. Returns `false`, and keeps nothing, while another
-    /// thread uses the forms.
+    /// Keeps another storage alive until this one is freed. Each call adds one, so call it only for new storage. Returns `false`, and adds nothing, while
+    /// another thread uses the forms.
     #[must_use]
     pub fn keep(&self, other: Arc<Storage>) -> bool {
         let Some(mut kept) = self.try_lock() else {
@@ -79,8 +79,8 @@ impl PackedForms {
         true
     }
 
-    /// `None` if another thread holds the lock: one that does not exist in a forked child holds it for ever.
-    fn try_lock(&self) -> Option<MutexGuard<'_, Kept>> {
+    /// `None` if another thread holds the lock. After a fork, the child may find it held by a thread that no longer exists, so nobody waits for it.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Contents>> {
         match self.0.try_lock() {
             Ok(kept) => Some(kept),
             Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),

@@ -12,7 +12,7 @@ pub enum Scalar {
     Bool(bool),
     /// An integer in the range of int64; also of unsigned types.
     I64(i64),
-    /// An integer of `uint64`, or one above the range of `I64`.
+    /// An element of a `uint64` array, or an integer above the range of `I64`.
     U64(u64),
     /// An integer beyond 64 bits, rounded to the nearest float (infinite if too large). No integer type holds it.
     Wide(f64),
@@ -110,11 +110,11 @@ impl Scalar {
             Scalar::Bool(_) => true,
             Scalar::I64(_) if dtype == DType::I64 => true,
             Scalar::I64(_) | Scalar::F64(_) if dtype.is_inexact() => true,
-            _ => self.fits_seldom(dtype),
+            _ => self.fits_by_range(dtype),
         }
     }
 
-    fn fits_seldom(&self, dtype: DType) -> bool {
+    fn fits_by_range(&self, dtype: DType) -> bool {
         if let Scalar::Wide(x) = *self {
             return dtype.is_inexact() && x.is_finite();
         }

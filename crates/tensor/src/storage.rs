@@ -33,7 +33,7 @@ pub struct Storage {
     inside: UnsafeCell<SmallBuffer>,
 }
 
-/// Bit of `Storage::version` that says that somebody has read the version since its last increment. The other bits are the count.
+/// Bit of `Storage::version` that is set when the version has been read since its last increment. The other bits are the count.
 const SEEN: u64 = 1;
 
 /// Bytes inside the storage object, so that a single element needs no separate block.
@@ -274,7 +274,7 @@ impl Storage {
         version >> 1
     }
 
-    /// Notes that an operation that writes the bytes has been issued. Only the first call after a read of the version increments it: most versions
+    /// Must be called when an operation that writes the bytes is issued. Only the first call after a read of the version increments it: most versions
     /// are never read, and an atomic addition takes longer than writing an element.
     #[inline]
     pub fn bump_version(&self) {
@@ -291,7 +291,7 @@ impl Storage {
         self.lineage.load(Ordering::Relaxed)
     }
 
-    /// Notes that a recorded operation writes the bytes: older graph entries of arrays in this storage become stale.
+    /// Must be called when a recorded operation writes the bytes: older graph entries of arrays in this storage become stale.
     pub fn bump_lineage(&self) {
         self.lineage.fetch_add(1, Ordering::Relaxed);
     }

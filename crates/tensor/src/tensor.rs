@@ -277,7 +277,7 @@ impl Tensor {
         self.dtype
     }
 
-    /// Whether it was created as a view of another tensor: it may be only a part of its storage.
+    /// Whether it was created as a view of another tensor. Then its elements may be only a part of its storage.
     #[inline]
     pub fn is_view(&self) -> bool {
         self.is_view
@@ -285,7 +285,7 @@ impl Tensor {
 
     /// Marks the tensor as the owner of its storage, not a view. For results that were constructed by a view with this layout.
     #[must_use]
-    pub fn as_own(mut self) -> Tensor {
+    pub fn as_owner(mut self) -> Tensor {
         self.is_view = false;
         self
     }

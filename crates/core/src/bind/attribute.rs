@@ -60,8 +60,8 @@ pub fn attribute<R: Reader>(
             match reader.integers(object)? {
                 Some(values) => Value::Ints(values),
                 None => match param
-                    .cuts
-                    .then(|| reader.cut_off(object))
+                    .truncates
+                    .then(|| reader.truncated(object))
                     .transpose()?
                     .flatten()
                 {

@@ -111,7 +111,7 @@ pub trait Reader {
     ///
     /// # Errors
     /// What the object raises.
-    fn cut_off(&self, object: Self::Object) -> Result<Option<Value>, Self::Error>;
+    fn truncated(&self, object: Self::Object) -> Result<Option<Value>, Self::Error>;
     /// A value of [`ParamKind::Sections`]: a number of parts, or the positions to split at.
     ///
     /// # Errors
@@ -125,8 +125,8 @@ pub trait Reader {
     -> Result<Option<SmallVec<[i64; 4]>>, Self::Error>;
     /// Real numbers.
     fn reals(&self, object: Self::Object) -> Option<Vec<f64>>;
-    /// Calls `look` with the object's text; `None` if it is not text.
-    fn with_text<T>(&self, object: Self::Object, look: impl FnOnce(&str) -> T) -> Option<T>;
+    /// Calls `read` with the object's text; `None` if it is not text.
+    fn with_text<T>(&self, object: Self::Object, read: impl FnOnce(&str) -> T) -> Option<T>;
     /// A sequence of texts.
     fn texts(&self, object: Self::Object) -> Option<Vec<String>>;
     /// A data type.
@@ -273,9 +273,9 @@ pub fn bind<R: Reader>(
             return Err(misfit(Misfit::Repeated(signature.keywords[at])));
         }
         slots[at] = Some(value);
-        // Given by position, the argument needs no other one; given by name, it requires the parameter in `beside`.
-        if signature.has_beside
-            && let Some(other) = public.params.get(at).and_then(|param| param.beside)
+        // Given by position, the argument needs no other one; given by name, it requires the parameter in `requires`.
+        if signature.has_requirements
+            && let Some(other) = public.params.get(at).and_then(|param| param.requires)
         {
             let other = public.params.iter().position(|param| param.name == other);
             needed = needed.or(other);
@@ -372,20 +372,20 @@ fn needs_full_signature<R: Reader>(
     signature: &Signature,
     slots: &[Option<R::Object>],
 ) -> bool {
-    if !signature.has_more_words {
+    if !signature.has_more_choices {
         return false;
     }
     let params = signature.op.params.iter().zip(signature.public.params);
-    params.zip(slots).any(|((plain, extended), &slot)| {
-        let (ParamKind::Choice(plain), ParamKind::Choice(extended), Some(word)) =
-            (plain.kind, extended.kind, slot)
+    params.zip(slots).any(|((plain, full_signature), &slot)| {
+        let (ParamKind::Choice(plain), ParamKind::Choice(full_signature), Some(word)) =
+            (plain.kind, full_signature.kind, slot)
         else {
             return false;
         };
-        plain.len() != extended.len()
+        plain.len() != full_signature.len()
             && reader
                 .with_text(word, |word| {
-                    !plain.contains(&word) && extended.contains(&word)
+                    !plain.contains(&word) && full_signature.contains(&word)
                 })
                 .unwrap_or(false)
     })

@@ -228,7 +228,7 @@ impl<'a> Reader for &'a NeutralReader {
         }
     }
 
-    fn cut_off(&self, object: Given<'a>) -> Result<Option<Value>> {
+    fn truncated(&self, object: Given<'a>) -> Result<Option<Value>> {
         Ok(match object {
             Given::Float(x) => Some(Value::Int(x as i64)),
             Given::Floats(x) => Some(Value::Ints(x.iter().map(|&x| x as i64).collect())),
@@ -264,9 +264,9 @@ impl<'a> Reader for &'a NeutralReader {
         }
     }
 
-    fn with_text<T>(&self, object: Given<'a>, look: impl FnOnce(&str) -> T) -> Option<T> {
+    fn with_text<T>(&self, object: Given<'a>, read: impl FnOnce(&str) -> T) -> Option<T> {
         match object {
-            Given::Text(text) => Some(look(text)),
+            Given::Text(text) => Some(read(text)),
             _ => None,
         }
     }

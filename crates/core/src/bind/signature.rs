@@ -18,9 +18,9 @@ pub struct Signature {
     /// The parameter whose integers may be given as separate arguments.
     pub variadic: Option<usize>,
     /// Whether a choice of the full signature is missing in `op`.
-    pub has_more_words: bool,
-    /// Whether a parameter requires another one ([`crate::Param`]'s `beside`).
-    pub has_beside: bool,
+    pub has_more_choices: bool,
+    /// Whether a parameter requires another one ([`crate::Param`]'s `requires`).
+    pub has_requirements: bool,
     /// The parameter that changes places with the next one if an integer is given for it by position.
     pub swaps: Option<usize>,
     /// Number of array arguments of a call that gives nothing else; `None` if such a call is not possible.
@@ -36,7 +36,7 @@ pub struct Signature {
 impl Signature {
     /// The signature of `op`, which errors call `name`.
     pub fn new(op: &'static OpDef, name: &'static str) -> Signature {
-        let public = op.extended.unwrap_or(op);
+        let public = op.full_signature.unwrap_or(op);
         let extra = extra_keywords(public);
         // `out` follows the parameters and can be given by position, unless a parameter before it is keyword-only.
         let open = public.params.iter().filter(|p| !p.keyword_only).count();
@@ -55,10 +55,12 @@ impl Signature {
                 .collect(),
             positional: open + usize::from(trailing_out),
             variadic: public.params.iter().position(|p| p.variadic),
-            has_more_words: (op.params.iter().zip(public.params)).any(|(plain, extended)| {
-                matches!(plain.kind, ParamKind::Choice(_)) && plain.kind != extended.kind
-            }),
-            has_beside: public.params.iter().any(|p| p.beside.is_some()),
+            has_more_choices: (op.params.iter().zip(public.params)).any(
+                |(plain, full_signature)| {
+                    matches!(plain.kind, ParamKind::Choice(_)) && plain.kind != full_signature.kind
+                },
+            ),
+            has_requirements: public.params.iter().any(|p| p.requires.is_some()),
             swaps: public.params.iter().position(|p| p.swaps_if_integer),
             operands: rest.iter().all(may_be_left_out).then_some(operands),
             absent: rest.iter().filter(|p| p.is_array()).count(),

@@ -83,7 +83,7 @@ pub(super) type Words = SmallVec<[u64; 24]>;
 const CHUNK_LEN: usize = 1 << 13;
 pub(super) const CHUNK_BYTES: usize = CHUNK_LEN * 8;
 
-/// A buffer. Its thread writes it; others read what is before `len`.
+/// A buffer. Its thread writes it; other threads read the words before `len`.
 pub(super) struct Chunk {
     words: Box<[AtomicU64]>,
     len: AtomicUsize,
@@ -118,7 +118,7 @@ impl Chunk {
         self.len.store(0, Ordering::Release);
     }
 
-    /// Appends an event; false if there is no room.
+    /// Appends an event. Returns false if the buffer is full.
     fn push(&self, words: &[u64]) -> bool {
         let len = self.len.load(Ordering::Relaxed);
         let Some(room) = self.words.get(len..len + words.len()) else {
@@ -154,7 +154,7 @@ impl Hasher for ByAddress {
 
 type Labels = HashMap<usize, Label, BuildHasherDefault<ByAddress>>;
 
-/// Number of operators whose labels are found at once.
+/// Size of the cache of labels by operator.
 const NUM_RECENT: usize = 128;
 
 struct Local {
@@ -162,7 +162,7 @@ struct Local {
     /// The store that the chunk belongs to.
     generation: u32,
     labels: Labels,
-    /// Addresses of operators, and their labels, at a position that follows from the address.
+    /// Direct-mapped cache: addresses of operators, and their labels.
     recent: [(usize, Label); NUM_RECENT],
 }
 
@@ -262,7 +262,7 @@ pub(super) struct Operand<'a> {
     pub shape: &'a [u64],
 }
 
-/// An event that is read.
+/// View of a recorded event.
 pub(super) struct Event<'a> {
     words: &'a [u64],
 }

@@ -1,8 +1,8 @@
 //! The profiler: records when operators run, and for how long.
 //!
-//! [`launch`](mod@crate::launch) and the bodies of [`eager`](crate::eager) record operators, the executor of graphs records runs and nodes, the gate records
-//! calls. Each thread writes its events to a buffer of its own, without a lock (`buffer.rs`). A full buffer goes to the store, which adds up
-//! statistics and keeps the trace (`store.rs`). While the profiler is off, a call tests one flag.
+//! [`launch`](mod@crate::launch) and the bodies of [`eager`](crate::eager) record operators, the executor of graphs records runs and nodes, and
+//! [`dispatch`](crate::invoke::dispatch) records calls. Each thread writes its events to a buffer of its own, without a lock (`buffer.rs`). The store
+//! keeps all buffers for the trace, and adds their events to the statistics (`store.rs`). While the profiler is off, a call tests one flag.
 
 mod buffer;
 mod names;

@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 use crate::profiler::buffer::{BACKWARD, CHUNK_BYTES, Chunk, Event, Kind, QUEUED, events};
 use crate::profiler::settings;
 
-/// A buffer, and how much of it was used for what.
-struct Held {
+/// A buffer, and the progress of the statistics and the trace in it.
+struct StoredChunk {
     chunk: Arc<Chunk>,
-    /// Words that the statistics contain.
+    /// Number of words that the statistics contain.
     counted: usize,
-    /// Words before the trace.
+    /// Number of words before the begin of the trace.
     start: usize,
 }
 
@@ -115,7 +115,7 @@ impl Statistics {
 }
 
 struct Store {
-    chunks: Vec<Held>,
+    chunks: Vec<StoredChunk>,
     statistics: Option<Statistics>,
     /// Events that the trace lacks because the buffers are full.
     num_dropped: u64,
@@ -132,7 +132,7 @@ static STORE: Mutex<Store> = Mutex::new(Store {
     is_ended: false,
 });
 
-/// Incremented when all buffers are given up: threads then take new ones.
+/// Incremented when all buffers are discarded: threads then take new ones.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
 thread_local! {
@@ -167,7 +167,7 @@ impl Store {
     }
 
     /// Drops the newest buffer of a thread that has ended, if there is one.
-    fn give_up_one(&mut self) {
+    fn drop_ended_chunk(&mut self) {
         self.count();
         let mut held = self.chunks.iter();
         if let Some(at) = held.rposition(|held| Arc::strong_count(&held.chunk) == 1) {
@@ -192,7 +192,7 @@ impl Store {
     }
 }
 
-/// A buffer with room for the calling thread, whose own one, of the generation `since`, is full or belongs to a store that was given up.
+/// A buffer with free space for the calling thread, whose own one, of the generation `since`, is full or was discarded.
 #[cold]
 pub(super) fn next_chunk(full: Option<Arc<Chunk>>, since: u32) -> (Arc<Chunk>, u32) {
     let limit = settings::buffer_bytes() / CHUNK_BYTES;
@@ -216,10 +216,10 @@ pub(super) fn next_chunk(full: Option<Arc<Chunk>>, since: u32) -> (Arc<Chunk>, u
             }
         }
         if store.chunks.len() >= limit {
-            store.give_up_one();
+            store.drop_ended_chunk();
         }
         let chunk = Arc::new(Chunk::new(store.number_of_thread()));
-        store.chunks.push(Held {
+        store.chunks.push(StoredChunk {
             chunk: chunk.clone(),
             counted: 0,
             start: 0,

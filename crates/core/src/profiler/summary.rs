@@ -149,7 +149,7 @@ fn table(
     if num_dropped > 0 {
         let _ = writeln!(
             text,
-            "\tThe trace lacks {num_dropped} events, for which its buffers had no room; these tables count them."
+            "\tThe trace lacks {num_dropped} events, because its buffers were full; these tables count them."
         );
     }
     if let Some((stat, peak)) = memory {

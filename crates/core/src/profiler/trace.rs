@@ -174,7 +174,7 @@ pub(super) fn text() -> String {
     text
 }
 
-/// Writes the trace to a file, which is whole at any time.
+/// Writes the trace to a file, which is replaced in one step.
 pub(super) fn write(filename: &str) -> Result<()> {
     let text = text();
     let written = (|| -> std::result::Result<(), FileError> {

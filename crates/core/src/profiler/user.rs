@@ -133,7 +133,7 @@ impl Counter {
     }
 }
 
-/// How far a marker reaches.
+/// The scope of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instant {
     /// All processes of the trace.
@@ -145,7 +145,7 @@ pub enum Instant {
 }
 
 impl Instant {
-    /// The reach of this name: "global", "process", "thread"; "task" and "marker", which traces do not have, are the thread's.
+    /// The scope of this name: "global", "process", "thread". Traces do not have "task" and "marker", which stand for "thread".
     ///
     /// # Errors
     /// [`Error::Value`] for another name.

@@ -290,7 +290,7 @@ impl BodyWatch {
     }
 }
 
-/// A call at the gate.
+/// A call that [`dispatch`](crate::invoke::dispatch) executes.
 pub(crate) struct CallWatch {
     since: u64,
     _restore: Restore<bool>,
@@ -345,7 +345,7 @@ pub struct RunWatch {
     since: u64,
 }
 
-/// Begins to time a run of a graph; `None` if graphs are not recorded. `name` is asked only then.
+/// Begins to time a run of a graph; `None` if graphs are not recorded. `name` is called only if they are.
 #[inline]
 pub fn watch_run(name: impl FnOnce() -> Label) -> Option<RunWatch> {
     match active() & Profile::GRAPHS {

@@ -1,4 +1,4 @@
-//! How failures travel.
+//! Propagation of failures: which variables carry them, who reports them, what clears them.
 
 use std::sync::Arc;
 

@@ -70,7 +70,7 @@ fn described_param(param: &Param) -> Json {
 }
 
 fn described(op: &'static OpDef) -> CString {
-    let params = op.extended.unwrap_or(op).params;
+    let params = op.full_signature.unwrap_or(op).params;
     let text = json!({
         "name": op.name,
         "version": op.version,

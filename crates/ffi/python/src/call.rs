@@ -12,7 +12,7 @@ mod result;
 
 use mxnet::core::mode::Flags;
 use mxnet::core::{
-    Array, Attrs, Call, Cpu, Form, OfNumber, OpDef, Outputs, Value, ViewCx, Viewed, Warned,
+    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ScalarPart, Value, ViewCx, Viewed, Warned,
     Warning, dispatch_into,
 };
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
@@ -61,10 +61,10 @@ fn call(
     {
         return Ok(result);
     }
-    if let (Some(what), &[number], 0) = (op.of_number, positional, named.len) {
+    if let (Some(what), &[number], 0) = (op.scalar_part, positional, named.len) {
         // SAFETY: a borrowed argument of the running call.
         let number = unsafe { Bound::from_borrowed_ptr(py, number) };
-        if let Some(answer) = of_number(what, &number)? {
+        if let Some(answer) = scalar_part(what, &number)? {
             return Ok(answer);
         }
     }
@@ -201,7 +201,7 @@ pub fn elementwise(
 }
 
 /// Result of the function for a Python number; `None` for any other object.
-fn of_number(what: OfNumber, number: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+fn scalar_part(what: ScalarPart, number: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let is_number = !number.is_exact_instance_of::<PyArray>()
         && (number.is_exact_instance_of::<PyFloat>()
             || number.is_instance_of::<PyInt>()
@@ -211,9 +211,9 @@ fn of_number(what: OfNumber, number: &Bound<'_, PyAny>) -> PyResult<Option<Py<Py
     }
     let py = number.py();
     Ok(Some(match what {
-        OfNumber::Real => number.getattr("real")?.unbind(),
-        OfNumber::Imag => number.getattr("imag")?.unbind(),
-        OfNumber::IsReal => number.getattr("imag")?.eq(0)?.into_py_any(py)?,
+        ScalarPart::Real => number.getattr("real")?.unbind(),
+        ScalarPart::Imag => number.getattr("imag")?.unbind(),
+        ScalarPart::IsReal => number.getattr("imag")?.eq(0)?.into_py_any(py)?,
     }))
 }
 
@@ -367,7 +367,7 @@ fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py
     if !is_complex || op.out_casting != Casting::Unsafe && !has(op, "ddof") {
         return Ok(());
     }
-    if op.out_held
+    if op.out_casts_safely
         && let Some(Some(out)) = bound.outs.first()
     {
         let to = out.get().with(py, Array::dtype);

@@ -567,7 +567,7 @@ pub fn over_memory(
     }
     let array = Array::uninitialised(&sizes, kind, mode::current_device()).map_err(core)?;
     match order {
-        "F" => Ok(array.transpose(None).map_err(core)?.as_own()),
+        "F" => Ok(array.transpose(None).map_err(core)?.as_owner()),
         _ => Ok(array),
     }
 }

@@ -390,7 +390,7 @@ fn integers_of_array(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64
 
 /// The integer, or integers, that are left of floats without their fractions; `None` if there is something else.
 #[cold]
-pub fn cut_off(object: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
+pub fn truncated(object: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
     let whole = |item: &Bound<'_, PyAny>| -> PyResult<Option<i64>> {
         match item.is_instance_of::<PyString>() || !item.hasattr("__float__")? {
             true => Ok(None),

@@ -168,8 +168,8 @@ fn class_of(error: &Error) -> Option<usize> {
 /// Whether an operator is a `ufunc`, or a ufunc's form with the full signature.
 fn is_ufunc(op: &str) -> bool {
     mxnet::core::registry::all().any(|known| {
-        let extended = known.extended.is_some_and(|form| form.name == op);
-        known.is_ufunc() && (known.name == op || extended)
+        let full_signature = known.full_signature.is_some_and(|form| form.name == op);
+        known.is_ufunc() && (known.name == op || full_signature)
     })
 }
 

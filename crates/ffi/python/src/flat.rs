@@ -63,7 +63,7 @@ impl Flat {
         let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().look(py);
             // SAFETY: the address is that of an element, if the array still has that many.
-            place < x.len() && unsafe { element(&x, x.layout().place_at(place), to) }
+            place < x.len() && unsafe { element(&x, x.layout().offset_at(place), to) }
         };
         // SAFETY: if `make` returns true, it has initialised the element.
         match unsafe { PyArray::element_by(py, make) }? {
@@ -141,13 +141,13 @@ impl Flat {
 }
 
 /// The position in the storage of the element with this index in C order; `None` for other keys, and for an index out of bounds.
-fn place_of(x: &Array, key: &Bound<'_, PyAny>) -> Option<usize> {
+fn offset_of(x: &Array, key: &Bound<'_, PyAny>) -> Option<usize> {
     let index = key.cast_exact::<PyInt>().ok()?.extract::<isize>().ok()?;
     let len = x.len() as isize;
     let position = if index < 0 { index + len } else { index };
     (0..len)
         .contains(&position)
-        .then(|| x.layout().place_at(position as usize))
+        .then(|| x.layout().offset_at(position as usize))
 }
 
 /// `x.flat = value`.
@@ -312,7 +312,7 @@ impl Flat {
         let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().look(py);
             // SAFETY: the address is that of an element.
-            place_of(&x, key).is_some_and(|place| unsafe { element(&x, place, to) })
+            offset_of(&x, key).is_some_and(|place| unsafe { element(&x, place, to) })
         };
         // SAFETY: if `make` returns true, it has initialised the element.
         if let Some(element) = unsafe { PyArray::element_by(py, make) }? {
@@ -335,7 +335,7 @@ impl Flat {
         }
         if let Some(number) = convert::number(value)? {
             let x = self.array.get().look(py);
-            let is_done = place_of(&x, key).is_some_and(|place| {
+            let is_done = offset_of(&x, key).is_some_and(|place| {
                 // SAFETY: the address is that of an element.
                 unsafe { put_element(&x, place, &number) }
             });

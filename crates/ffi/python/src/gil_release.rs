@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use mxnet::core::interrupt::num_beside;
+use mxnet::core::interrupt::num_new_threads;
 use mxnet::engine::engine;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -159,7 +159,7 @@ fn prepare_fork(py: Python<'_>) {
             std::thread::sleep(POLL_INTERVAL);
         }
         // Work that an interrupted call has left behind.
-        while num_beside() > 0 && !is_late() {
+        while num_new_threads() > 0 && !is_late() {
             std::thread::sleep(POLL_INTERVAL);
         }
         IS_FORKING.set(true);

@@ -79,7 +79,7 @@ fn interruptibly<R: Send + 'static>(
     cost_ns: u64,
     work: impl FnOnce() -> Result<R> + Send + 'static,
 ) -> Result<R> {
-    interrupt::run_beside(cost_ns, work)?
+    interrupt::run_on_new_thread(cost_ns, work)?
 }
 
 fn array_of(pixels: &Pixels) -> Result<Array> {

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use mxnet::core::Array;
 use mxnet::core::mode::Flags;
 use mxnet::ops::{InlineScalar, Operand, index};
-use mxnet::tensor::{Cut, DType, Dims, IndexItem, Layout, Scalar};
+use mxnet::tensor::{BasicIndex, DType, Dims, IndexItem, Layout, Scalar};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::ffi;
@@ -39,9 +39,9 @@ pub fn get(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     if let Some(found) = picked(slf, key)? {
         return Ok(found);
     }
-    let mut cuts = Cuts::new();
-    if cuts.read(key)
-        && let Some(found) = cuts.view(slf)?
+    let mut entries = BasicIndices::new();
+    if entries.read(key)
+        && let Some(found) = entries.view(slf)?
     {
         return Ok(found);
     }
@@ -57,9 +57,9 @@ fn by_tuple(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyTuple>) -> PyResult<Opti
     {
         return Ok(Some(found));
     }
-    let mut cuts = Cuts::new();
-    match cuts.read_all(key) {
-        true => cuts.view(slf),
+    let mut entries = BasicIndices::new();
+    match entries.read_all(key) {
+        true => entries.view(slf),
         false => Ok(None),
     }
 }
@@ -165,16 +165,16 @@ impl Indices {
 }
 
 /// A key of at most 4 entries without arrays, stored inline without owned objects, so that nothing must be dropped.
-struct Cuts {
-    entries: [Cut; 4],
+struct BasicIndices {
+    entries: [BasicIndex; 4],
     len: usize,
 }
 
-impl Cuts {
+impl BasicIndices {
     #[inline]
-    fn new() -> Cuts {
-        Cuts {
-            entries: [Cut::Rest; 4],
+    fn new() -> BasicIndices {
+        BasicIndices {
+            entries: [BasicIndex::Ellipsis; 4],
             len: 0,
         }
     }
@@ -196,14 +196,14 @@ impl Cuts {
     #[inline]
     fn push(&mut self, entry: &Bound<'_, PyAny>) -> bool {
         let cut = if entry.is_exact_instance_of::<PyInt>() {
-            integer(entry).ok().map(Cut::At)
+            integer(entry).ok().map(BasicIndex::Int)
         } else if let Ok(slice) = entry.cast_exact::<PySlice>() {
             let bounds = unpacked(slice).ok();
-            bounds.map(|(start, stop, step)| Cut::Part(start, stop, step))
+            bounds.map(|(start, stop, step)| BasicIndex::Slice(start, stop, step))
         } else if entry.is_none() {
-            Some(Cut::New)
+            Some(BasicIndex::NewAxis)
         } else {
-            (entry.is(PyEllipsis::get(entry.py()))).then_some(Cut::Rest)
+            (entry.is(PyEllipsis::get(entry.py()))).then_some(BasicIndex::Ellipsis)
         };
         let Some(cut) = cut else { return false };
         self.entries[self.len] = cut;
@@ -212,7 +212,7 @@ impl Cuts {
     }
 
     #[inline]
-    fn as_slice(&self) -> &[Cut] {
+    fn as_slice(&self) -> &[BasicIndex] {
         &self.entries[..self.len]
     }
 
@@ -223,11 +223,11 @@ impl Cuts {
         if slf.get().is_scalar() || !Flags::current().allows_copies() {
             return Ok(None);
         }
-        let cuts = self.as_slice();
-        let are_indices = cuts.iter().all(|cut| matches!(cut, Cut::At(_)));
+        let entries = self.as_slice();
+        let are_indices = entries.iter().all(|cut| matches!(cut, BasicIndex::Int(_)));
         let layout = |x: &Layout, to: &mut MaybeUninit<Layout>| {
-            let is_element = are_indices && x.ndim() == cuts.len();
-            !is_element && x.write_shown_by(cuts, to)
+            let is_element = are_indices && x.ndim() == entries.len();
+            !is_element && x.write_basic_view(entries, to)
         };
         // SAFETY: a layout derived from another by indexing lies within it.
         unsafe { PyArray::view_by(slf, None, layout) }
@@ -239,9 +239,9 @@ fn at(slf: &Bound<'_, PyArray>, index: isize) -> PyResult<Py<PyArray>> {
     if let Some(element) = element(slf, &[index])? {
         return Ok(element);
     }
-    let mut cuts = Cuts::new();
-    (cuts.entries[0], cuts.len) = (Cut::At(index), 1);
-    if let Some(row) = cuts.view(slf)? {
+    let mut entries = BasicIndices::new();
+    (entries.entries[0], entries.len) = (BasicIndex::Int(index), 1);
+    if let Some(row) = entries.view(slf)? {
         return Ok(row);
     }
     general(slf, PyInt::new(slf.py(), index).as_any())
@@ -256,7 +256,7 @@ fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<Py
     }
     let make = |to: &mut MaybeUninit<InlineScalar>| {
         let x = slf.get().look(py);
-        let place = x.layout().place_of(indices);
+        let place = x.layout().offset_of(indices);
         // SAFETY: the address is that of an element.
         place.is_some_and(|place| unsafe { index::element(&x, place, to) })
     };
@@ -388,8 +388,8 @@ fn put(
     if indices.read(key)? && put_element(slf, indices.as_slice(), value)? {
         return Ok(true);
     }
-    let mut cuts = Cuts::new();
-    if !cuts.read(key) {
+    let mut entries = BasicIndices::new();
+    if !entries.read(key) {
         return match key.cast_exact::<PyTuple>() {
             Ok(tuple) => put_at_all(slf, tuple, value),
             Err(_) => Ok(false),
@@ -397,14 +397,14 @@ fn put(
     }
     if let Some(value) = as_array(value) {
         let (x, value) = (slf.get().look(py), value.get().look(py));
-        let Some(layout) = x.layout().shown_by(cuts.as_slice()) else {
+        let Some(layout) = x.layout().basic_view(entries.as_slice()) else {
             return Ok(false);
         };
         return index::put_array(&x, &layout, &value).map_err(|error| raise(py, error));
     }
     let number = convert::number(value);
     let x = slf.get().look(py);
-    Ok(match (&number, x.layout().shown_by(cuts.as_slice())) {
+    Ok(match (&number, x.layout().basic_view(entries.as_slice())) {
         (Ok(Some(number)), Some(layout)) => index::put_number(&x, layout, number),
         // The general path reads it again and reports the error.
         _ => false,
@@ -477,7 +477,7 @@ fn put_element(
     let Some(source) = as_array(value) else {
         let number = convert::number(value);
         let x = slf.get().look(py);
-        return Ok(match (&number, x.layout().place_of(indices)) {
+        return Ok(match (&number, x.layout().offset_of(indices)) {
             // SAFETY: the address is that of an element.
             (Ok(Some(number)), Some(place)) => unsafe { index::put_element(&x, place, number) },
             // The general path reads it again and reports the error.
@@ -487,7 +487,7 @@ fn put_element(
     // In this order: what is written to may be the value, and is an array from here on.
     let x = slf.get().look(py);
     let element = source.get().inline_scalar(py);
-    let Some(place) = x.layout().place_of(indices) else {
+    let Some(place) = x.layout().offset_of(indices) else {
         return Ok(false);
     };
     if let Some(element) = element {

@@ -3,11 +3,11 @@
 
 use std::ptr;
 
-use mxnet::core::array::count_look;
+use mxnet::core::array::count_host_read;
 use mxnet::core::fp_errors::checked_cast;
 use mxnet::core::mode::Flags;
 use mxnet::core::{
-    Array, Error, Tuple, Value, check_element, copy_at_hand, dtype_of_number, invoke1,
+    Array, Error, Tuple, Value, check_element, copy_if_ready, dtype_of_number, invoke1,
 };
 use mxnet::engine::{Access, engine};
 use mxnet::ops::elementwise::comparison;
@@ -387,7 +387,7 @@ pub fn is_complete_for_others(array: &Array) -> bool {
     storage.mark_shared();
     let hold = engine().try_hold(storage.var(), Access::Write, 0);
     if hold.is_some() {
-        count_look();
+        count_host_read();
     }
     hold.is_some()
 }
@@ -467,7 +467,7 @@ fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
             with_bytes(array, copy).is_some()
         }
         // SAFETY: the new NumPy array has these strides and as many elements, and is not shared yet.
-        Some(strides) => unsafe { copy_at_hand(array, to, strides) },
+        Some(strides) => unsafe { copy_if_ready(array, to, strides) },
     };
     if !is_copied {
         let Some(target) =

@@ -39,7 +39,7 @@ fn describe<'py>(
         })
         .collect();
     entry.set_item("surface", surface)?;
-    let shown = op.extended.unwrap_or(op);
+    let shown = op.full_signature.unwrap_or(op);
     entry.set_item("signature", call::signature(shown, false))?;
     entry.set_item("doc", op.doc)?;
     entry.set_item("returns", op.returns)?;

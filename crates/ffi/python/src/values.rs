@@ -118,9 +118,9 @@ pub fn item_at<'a, 'py: 'a>(
             let position = if index < 0 { index + len } else { index };
             (0..len)
                 .contains(&position)
-                .then(|| x.layout().place_at(position as usize))?
+                .then(|| x.layout().offset_at(position as usize))?
         }
-        _ => x.layout().place_of(&indices)?,
+        _ => x.layout().offset_of(&indices)?,
     };
     // SAFETY: the address is that of an element.
     unsafe { read(&x, place) }

@@ -429,7 +429,7 @@ impl Content<'_> {
                 self.make_c(op, &permuted, kind)?
             }
         };
-        Ok(made.transpose(Some(&inverse(&axes)))?.as_own())
+        Ok(made.transpose(Some(&inverse(&axes)))?.as_owner())
     }
 
     /// An array in C order.

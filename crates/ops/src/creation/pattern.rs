@@ -118,7 +118,7 @@ pub static EYE: OpDef = OpDef {
         Param::int("k", 0),
         Param::optional("dtype", ParamKind::DType),
     ],
-    extended: Some(&EYE_WITH_ORDER),
+    full_signature: Some(&EYE_WITH_ORDER),
     doc: "Matrix of shape (N, M) with ones on diagonal `k` (above the main one if positive), zeros elsewhere. `M` defaults to `N`.",
     example: "
         >>> np.eye(2)

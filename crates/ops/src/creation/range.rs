@@ -24,7 +24,7 @@ pub static ARANGE: OpDef = OpDef {
     name: "arange",
     surface: &[Surface::Np("arange")],
     params: &[
-        Param::optional("start", ParamKind::Scalar).beside("stop"),
+        Param::optional("start", ParamKind::Scalar).requires("stop"),
         Param::optional("stop", ParamKind::Scalar),
         Param::optional("step", ParamKind::Scalar),
         Param::optional("dtype", ParamKind::DType),

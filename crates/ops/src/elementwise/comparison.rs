@@ -7,7 +7,7 @@ use super::logic::{LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
 use crate::eager::into_outs;
 use crate::error::{Error, Result};
 use crate::invoke::Call;
-use crate::opdef::{Beyond, Cpu, Expansion, Grad, Onnx, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, Expansion, Grad, OnOverflow, Onnx, OpDef, Probe, Surface};
 use crate::types::Types;
 use crate::{Array, Outputs};
 
@@ -22,13 +22,13 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The result of comparing integers in `compute` with a Python integer out of range of `compute`: it does not depend on the elements. For
 /// logical operators, the truth value of that integer. `None` for other operators.
-pub(crate) fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
+pub(crate) fn on_overflow(call: &Call, compute: DType) -> Option<OnOverflow> {
     let [Some(a), Some(b)] = call.inputs else {
         return None;
     };
     let op = call.op;
     let (value, below) = match (a.number(), b.number()) {
-        (Some(a), Some(b)) => return of_numbers(op, a, b).map(Beyond::Answer),
+        (Some(a), Some(b)) => return of_numbers(op, a, b).map(OnOverflow::Constant),
         // Whether the first operand lies below the second.
         (None, Some(b)) if a.dtype().is_integer() => (b, b.as_f64() > 0.0),
         (Some(a), None) if b.dtype().is_integer() => (a, a.as_f64() < 0.0),
@@ -37,13 +37,13 @@ pub(crate) fn beyond(call: &Call, compute: DType) -> Option<Beyond> {
     if value.fits(compute) || value.kind() > Kind::Integer {
         return None;
     }
-    Some(Beyond::Answer(match op.name {
+    Some(OnOverflow::Constant(match op.name {
         "equal" => false,
         "not_equal" => true,
         "less" | "less_equal" => below,
         "greater" | "greater_equal" => !below,
         "logical_and" | "logical_or" | "logical_xor" if matches!(value, Scalar::I64(_)) => {
-            return Some(Beyond::True);
+            return Some(OnOverflow::True);
         }
         _ => return None,
     }))
@@ -132,7 +132,7 @@ const COMPARISON: OpDef = OpDef {
     expands: Some(|call| {
         mixes_signed_and_u64(call).then_some(compare_signed_with_u64 as Expansion)
     }),
-    beyond: Some(beyond),
+    on_overflow: Some(on_overflow),
     grad: Grad::Stop("piecewise constant"),
     probe: Probe::STANDARD.ulp(0),
     ..OpDef::BINARY

@@ -3,7 +3,7 @@
 use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
 
-use super::comparison::beyond;
+use super::comparison::on_overflow;
 use crate::opdef::{Cpu, Fold, Grad, Onnx, OpDef, Probe, Surface};
 use crate::reduce::{ALL, ANY};
 use crate::types::Types;
@@ -21,9 +21,9 @@ const LOGIC: OpDef = OpDef {
 /// Logical and.
 pub static LOGICAL_AND: OpDef = OpDef {
     name: "logical_and",
-    beyond: Some(beyond),
+    on_overflow: Some(on_overflow),
     surface: &[Surface::Np("logical_and")],
-    doc: "Where both elements are true, that is, not zero.",
+    doc: "Whether both elements are true, that is, not zero.",
     example: "
         >>> np.logical_and([True, True, False], [1, 0, 1])
         array([ True, False, False])
@@ -40,9 +40,9 @@ pub static LOGICAL_AND: OpDef = OpDef {
 /// Logical or.
 pub static LOGICAL_OR: OpDef = OpDef {
     name: "logical_or",
-    beyond: Some(beyond),
+    on_overflow: Some(on_overflow),
     surface: &[Surface::Np("logical_or")],
-    doc: "Where at least one of the elements is true, that is, not zero.",
+    doc: "Whether at least one of the two elements is true, that is, not zero.",
     example: "
         >>> np.logical_or([True, False], [0, 0])
         array([ True, False])
@@ -56,9 +56,9 @@ pub static LOGICAL_OR: OpDef = OpDef {
 /// Logical exclusive or.
 pub static LOGICAL_XOR: OpDef = OpDef {
     name: "logical_xor",
-    beyond: Some(beyond),
+    on_overflow: Some(on_overflow),
     surface: &[Surface::Np("logical_xor")],
-    doc: "Where exactly one of the elements is true, that is, not zero.",
+    doc: "Whether exactly one of the two elements is true, that is, not zero.",
     example: "
         >>> np.logical_xor([True, False], [1, 1])
         array([False,  True])
@@ -76,7 +76,7 @@ pub static LOGICAL_XOR: OpDef = OpDef {
 pub static LOGICAL_NOT: OpDef = OpDef {
     name: "logical_not",
     surface: &[Surface::Np("logical_not")],
-    doc: "Where elements are zero, that is, not true.",
+    doc: "Whether each element is zero, that is, false.",
     example: "
         >>> np.logical_not([1, 0, 2])
         array([False,  True, False])

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::memory_order::contiguous_like;
 use crate::mode::Flags;
 use crate::opdef::{
-    Cost, Cpu, Grad, Keep, OfNumber, OpDef, Probe, Surface, Viewed, ZeroDimResult, one_of,
+    Cost, Cpu, Grad, Keep, OpDef, Probe, ScalarPart, Surface, Viewed, ZeroDimResult, one_of,
 };
 use crate::{Array, cpu, creation};
 
@@ -21,7 +21,7 @@ pub(crate) static OPS: &[&OpDef] = &[&REAL, &IMAG, &IMAG_PART, &COMPLEX_OF, &ISC
 pub static COMPLEX_OF: OpDef = OpDef {
     name: "complex_of",
     params: &[Param::array("re"), Param::array("im")],
-    doc: "Complex numbers of these real and imaginary parts, which broadcast. Unlike `re + 1j * im` it leaves each part as it is, infinities and NaN too.",
+    doc: "Complex numbers with the given real and imaginary parts, which broadcast. Unlike `re + 1j * im`, it keeps infinities and NaN in each part.",
     infer: |cx| {
         let (re, im) = (cx.dtype_of(0), cx.dtype_of(1));
         if re != im || !re.is_inexact() || re.is_complex() || re.size() < 4 {
@@ -54,10 +54,10 @@ pub static COMPLEX_OF: OpDef = OpDef {
 /// Real part.
 pub static REAL: OpDef = OpDef {
     name: "real",
-    of_number: Some(OfNumber::Real),
+    scalar_part: Some(ScalarPart::Real),
     surface: &[Surface::Np("real")],
     params: &[Param::array("val")],
-    doc: "View of the real parts; of real arrays the array itself.",
+    doc: "View of the real parts; the array itself if it is real.",
     about: &[("val", "The array.")],
     returns: &[("ndarray", "View of real dtype and the shape of `val`.")],
     example: "
@@ -89,10 +89,10 @@ pub static IMAG_PART: OpDef = OpDef {
 /// Imaginary part.
 pub static IMAG: OpDef = OpDef {
     name: "imag",
-    of_number: Some(OfNumber::Imag),
+    scalar_part: Some(ScalarPart::Imag),
     surface: &[Surface::Np("imag")],
     params: &[Param::array("val")],
-    doc: "View of the imaginary parts; of real arrays an array of zeros, which cannot be written to.",
+    doc: "View of the imaginary parts; for real arrays a read-only array of zeros.",
     about: &[("val", "The array.")],
     returns: &[(
         "ndarray",
@@ -112,7 +112,7 @@ pub static IMAG: OpDef = OpDef {
             let zeros = creation::zeros(x.shape(), x.dtype(), x.device())?;
             zeros
                 .seen_as(contiguous_like(x.layout())?)
-                .as_own()
+                .as_owner()
                 .locked(true)
         })
     }),
@@ -139,7 +139,7 @@ pub static ISCOMPLEX: OpDef = OpDef {
     name: "iscomplex",
     surface: &[Surface::Np("iscomplex")],
     params: &[Param::array("x")],
-    doc: "Where elements have an imaginary part that is not 0.",
+    doc: "Whether the imaginary part of each element is not 0.",
     about: &[("x", "The array.")],
     returns: &[("ndarray", "bool, of the shape of `x`.")],
     example: "
@@ -162,9 +162,9 @@ pub static ISCOMPLEX: OpDef = OpDef {
 /// Where the imaginary part is zero.
 pub static ISREAL: OpDef = OpDef {
     name: "isreal",
-    of_number: Some(OfNumber::IsReal),
+    scalar_part: Some(ScalarPart::IsReal),
     surface: &[Surface::Np("isreal")],
-    doc: "Where elements have no imaginary part, or one of 0.",
+    doc: "Whether the imaginary part of each element is 0; true for real arrays.",
     example: "
         >>> np.isreal([1 + 1j, 2])
         array([False,  True])

@@ -37,7 +37,7 @@ pub static WHERE: OpDef = OpDef {
     ],
     form: Form::Plain,
     doc: "Elements of `x` where `condition` is not zero, of `y` elsewhere; the three broadcast. Without `x` and `y`, the indices of the elements of \
-          `condition` that are not zero, one array an axis, as `nonzero` gives them.",
+        `condition` that are not zero, one array per axis, as from `nonzero`.",
     about: &[
         ("condition", "Booleans, or numbers that are true unless 0."),
         ("x", "Elements where the condition holds."),
@@ -119,7 +119,7 @@ pub static CHOOSE: OpDef = OpDef {
 /// Clips elements to two bounds.
 pub static CLIP: OpDef = OpDef {
     name: "clip",
-    out_spreads: true,
+    out_broadcasts: true,
     surface: &[Surface::Np("clip"), Surface::Method("clip")],
     params: &[
         Param::array("a").strong(),
@@ -130,7 +130,7 @@ pub static CLIP: OpDef = OpDef {
         Param::optional_array("max").keyword(),
     ],
     form: Form::Out,
-    extended: Some(&CLIP_WHERE),
+    full_signature: Some(&CLIP_WHERE),
     doc: "Every element clipped to `a_min` and `a_max`, which broadcast; None means no bound. Where `a_min` exceeds `a_max`, the result is `a_max`. `min` and `max` are \
           other names of the bounds. NaN is unchanged. Within the bounds (inclusive) the gradient flows to the element, outside to the bound.",
     about: &[
@@ -172,7 +172,7 @@ pub static CLIP: OpDef = OpDef {
 /// `clip` with a ufunc's keywords (`where`, `casting`, …).
 pub static CLIP_WHERE: OpDef = OpDef {
     name: "clip_where",
-    out_spreads: true,
+    out_broadcasts: true,
     params: &[
         Param::array("a").strong(),
         Param::optional_array("a_min"),
@@ -273,7 +273,7 @@ fn bound(cx: &CompositeCx, x: &Array, low: &Array, high: &Array) -> Result<Array
     Ok(results.remove(0))
 }
 
-/// Whether a Python integer is a bound that no element of this integer dtype exceeds.
+/// Whether a Python integer bounds all values of the integer dtype of `x`, so that clipping to it has no effect.
 fn vacuous(x: &Array, bound: &Array, upper: bool) -> bool {
     let Some(value) = bound.number() else {
         return false;
@@ -288,7 +288,7 @@ fn vacuous(x: &Array, bound: &Array, upper: bool) -> bool {
 pub static BOUND: OpDef = OpDef {
     name: "bound",
     params: &[Param::array("x"), Param::array("low"), Param::array("high")],
-    doc: "Every element of `x` brought between `low` and `high`.",
+    doc: "Every element of `x` clipped to `low` and `high`.",
     types: Types::same(DTypes::NUMBER),
     cpu: Cpu::Map(&map::CLIP),
     grad: Grad::Rule(Keep::INPUTS, |g| {

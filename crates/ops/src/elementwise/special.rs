@@ -440,7 +440,7 @@ const DIVISORS: OpDef = OpDef {
 pub static GCD: OpDef = OpDef {
     name: "gcd",
     surface: &[Surface::Np("gcd")],
-    doc: "Greatest common divisor of the absolute values, element by element; with 0 it is the other.",
+    doc: "Greatest common divisor of the absolute values, element by element. If one number is 0, it is the absolute value of the other.",
     example: "
         >>> np.gcd([12, 17], 18)
         array([6, 1])
@@ -454,7 +454,7 @@ pub static GCD: OpDef = OpDef {
 pub static LCM: OpDef = OpDef {
     name: "lcm",
     surface: &[Surface::Np("lcm")],
-    doc: "Least common multiple of the absolute values, element by element; with 0 it is 0. It wraps like products.",
+    doc: "Least common multiple of the absolute values, element by element; 0 if one number is 0. It wraps like products.",
     example: "
         >>> np.lcm([4, 6], 10)
         array([20, 30])
@@ -495,7 +495,7 @@ const QUESTION: OpDef = OpDef {
 pub static SIGNBIT: OpDef = OpDef {
     name: "signbit",
     surface: &[Surface::Np("signbit")],
-    doc: "Where the sign is minus, of zeros and NaN too.",
+    doc: "Whether the sign bit of each element is set, also for zeros and NaN.",
     example: "
         >>> np.signbit([-1.0, -0.0, 3.0])
         array([ True,  True, False])
@@ -513,7 +513,7 @@ pub static SIGNBIT: OpDef = OpDef {
 pub static ISNAN: OpDef = OpDef {
     name: "isnan",
     surface: &[Surface::Np("isnan")],
-    doc: "Where elements are NaN, in one part or both if complex.",
+    doc: "Whether each element is NaN. A complex number is NaN if its real or its imaginary part is.",
     example: "
         >>> np.isnan([1.0, np.nan, np.inf])
         array([False,  True, False])
@@ -531,7 +531,7 @@ pub static ISNAN: OpDef = OpDef {
 pub static ISINF: OpDef = OpDef {
     name: "isinf",
     surface: &[Surface::Np("isinf")],
-    doc: "Where elements are infinite, in one part or both if complex.",
+    doc: "Whether each element is infinite. A complex number is infinite if its real or its imaginary part is.",
     example: "
         >>> np.isinf([1.0, np.nan, -np.inf])
         array([False, False,  True])
@@ -549,7 +549,7 @@ pub static ISINF: OpDef = OpDef {
 pub static ISFINITE: OpDef = OpDef {
     name: "isfinite",
     surface: &[Surface::Np("isfinite")],
-    doc: "Where elements are neither infinite nor NaN.",
+    doc: "Whether each element is neither infinite nor NaN.",
     example: "
         >>> np.isfinite([1.0, np.nan, np.inf])
         array([ True, False, False])
@@ -569,9 +569,9 @@ const INFINITY: OpDef = OpDef {
 /// Whether an element is positive infinity.
 pub static ISPOSINF: OpDef = OpDef {
     name: "isposinf",
-    out_spreads: true,
+    out_broadcasts: true,
     surface: &[Surface::Np("isposinf")],
-    doc: "Where elements are plus infinity. Complex numbers have no order and are refused.",
+    doc: "Whether each element is plus infinity.",
     returns: &[("ndarray", "bool, of the shape of `x`.")],
     example: "
         >>> np.isposinf([np.inf, -np.inf, 0.0])
@@ -593,9 +593,9 @@ pub static ISPOSINF: OpDef = OpDef {
 /// Whether an element is negative infinity.
 pub static ISNEGINF: OpDef = OpDef {
     name: "isneginf",
-    out_spreads: true,
+    out_broadcasts: true,
     surface: &[Surface::Np("isneginf")],
-    doc: "Where elements are minus infinity. Complex numbers have no order and are refused.",
+    doc: "Whether each element is minus infinity.",
     returns: &[("ndarray", "bool, of the shape of `x`.")],
     example: "
         >>> np.isneginf([np.inf, -np.inf, 0.0])
@@ -663,7 +663,7 @@ fn in_loop_dtype(cx: &CompositeCx) -> Result<Array> {
 /// Mantissa and exponent.
 pub static FREXP: OpDef = OpDef {
     name: "frexp",
-    out_spreads: true,
+    out_broadcasts: true,
     surface: &[Surface::Np("frexp")],
     params: &[Param::array("x")],
     form: Form::Ufunc,
@@ -672,8 +672,8 @@ pub static FREXP: OpDef = OpDef {
         lift: Lift::ToFloat,
         out: Out::Two(Some(DType::I32)),
     },
-    doc: "Mantissa, of size 0.5 to 1, and int32 exponent of every element, two arrays: `x` is `mantissa * 2**exponent`. Zeros, infinities and NaN are \
-          their own mantissa, with exponent 0.",
+    doc: "Mantissa, with an absolute value in [0.5, 1), and int32 exponent of every element, two arrays: `x` is `mantissa * 2**exponent`. Zeros, \
+        infinities and NaN are their own mantissa, with exponent 0.",
     returns: &[(
         "tuple of ndarray",
         "Mantissas, and int32 exponents, of the shape of `x`.",
@@ -703,7 +703,7 @@ pub static FREXP: OpDef = OpDef {
 /// Mantissa of floats.
 pub static MANTISSA: OpDef = OpDef {
     name: "mantissa",
-    doc: "Every element divided by the power of two that brings its size to 0.5 to 1.",
+    doc: "Every element divided by the power of two for which the absolute value of the quotient is in [0.5, 1).",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::MANTISSA),
     // The exponent is piecewise constant.
@@ -722,7 +722,7 @@ pub static MANTISSA: OpDef = OpDef {
 /// Exponent of floats.
 pub static EXPONENT: OpDef = OpDef {
     name: "exponent",
-    doc: "int32 exponent of the power of two that brings every element's size to 0.5 to 1.",
+    doc: "int32 exponent e of every element x, for which the absolute value of x / 2^e is in [0.5, 1).",
     types: Types::Promote {
         accepts: DTypes::FLOAT,
         lift: Lift::ToFloat,

@@ -9,7 +9,7 @@ use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Source, Tensor};
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::array::count_look;
+use crate::array::count_host_read;
 use crate::error::Result;
 use crate::inline_scalar::InlineScalar;
 use crate::launch::Pool;
@@ -17,7 +17,7 @@ use crate::mode::Flags;
 use crate::read::read_all;
 use crate::seqlock_read::{SmallBuffer, seqlock_read};
 
-/// Size limit of a result in bytes: up to here checking and copying in one pass costs less than a call of operators.
+/// Size limit of a result in bytes. Up to this size, checking and copying in one pass is faster than calls of operators.
 pub(super) const SMALL_BYTES: usize = 16 * 1024;
 
 /// Whether both are dense arrays on the CPU and no tape or interpreter is active.
@@ -28,8 +28,8 @@ pub(super) fn can_use_fast_path(x: &Array, y: &Array) -> bool {
     Flags::current().allows_copies() && dense(x) && dense(y)
 }
 
-/// A copy of an index array or mask that code outside the library can write to, because its elements are read more than once: when they are checked
-/// and when they are used. `None`: nobody else can write to it, unless it is exported before the caller holds it, so the caller looks again then.
+/// A copy of an index array or mask, if code outside the library can write to it: its elements are read twice, when they are checked and when they
+/// are used. `None` if no other code can write to it. It may still be exported before the caller holds it, so the caller checks again then.
 ///
 /// # Errors
 /// [`crate::Error::Memory`].
@@ -270,7 +270,7 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
 /// Reads the element at offset `offset` of the storage of `x` into `to`. Returns whether it did; if not, take the general path.
 ///
 /// # Safety
-/// `offset` is the offset of an element of `x`, from [`Layout::place_of`] or a layout derived from that of `x`.
+/// `offset` is the offset of an element of `x`, from [`Layout::offset_of`] or a layout derived from that of `x`.
 #[inline]
 pub unsafe fn element(x: &Array, offset: usize, to: &mut MaybeUninit<InlineScalar>) -> bool {
     if x.is_weak() || x.device().kind() != DeviceKind::Cpu || !Flags::current().allows_copies() {
@@ -292,7 +292,7 @@ pub unsafe fn read(x: &Array, offset: usize) -> Option<Scalar> {
     if x.device().kind() != DeviceKind::Cpu {
         return None;
     }
-    count_look();
+    count_host_read();
     let (size, mut bytes) = (x.dtype().size(), [0_u64; 2]);
     let to = bytes.as_mut_ptr().cast::<u8>();
     // SAFETY: 1. `offset` is within the storage by the caller's promise. 2. no element has more than 16 bytes.
@@ -332,13 +332,13 @@ pub fn copy_bytes(x: &Array, buffer: &mut ByteBuffer) -> bool {
     copied.is_some()
 }
 
-/// Calls `look` with the bytes of an array, if it is in C order and can be read without waiting.
+/// Calls `look` with the bytes of an array, if it is in C order and can be read without waiting. `None` otherwise.
 #[inline]
 pub fn with_bytes<R>(x: &Array, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
     if !x.layout().is_contiguous() || x.device().kind() != DeviceKind::Cpu {
         return None;
     }
-    count_look();
+    count_host_read();
     let len_bytes = x.len() * x.dtype().size();
     let var = x.tensor().storage().var();
     let hold = engine().try_hold(var, Access::Read, len_bytes as u64 / 8 + 1)?;

@@ -10,15 +10,15 @@ use mxnet_engine::{Access, Var, engine};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 
 use super::element_write::converts_without_error;
-use crate::array::count_look;
+use crate::array::count_host_read;
 use crate::mode::Flags;
 use crate::seqlock_read::SmallBuffer;
 use crate::{Array, Operand};
 
-/// Size limit of positions, mask or values in bytes: up to here writing in one pass costs less than a call of operators.
+/// Size limit of positions, mask or values in bytes. Up to this size, writing in one pass is faster than calls of operators.
 const SMALL_BYTES: usize = 16 * 1024;
 
-/// Which of the values a selected element of the target takes.
+/// Which of the values is written to a selected element of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Taken {
     /// The value at the element's own position, modulo the number of values: `putmask`.
@@ -29,12 +29,12 @@ pub enum Taken {
     Exactly,
 }
 
-/// Whether it is a dense array on the CPU.
+/// Whether `x` is a dense array on the CPU.
 fn is_dense(x: &Array) -> bool {
     x.layout().is_contiguous() && x.device().kind() == DeviceKind::Cpu && !x.is_weak()
 }
 
-/// Whether its elements have at most [`SMALL_BYTES`] bytes.
+/// Whether the elements of `x` have at most [`SMALL_BYTES`] bytes.
 fn is_small(x: &Array) -> bool {
     is_dense(x) && x.len() * x.dtype().size() <= SMALL_BYTES
 }
@@ -154,7 +154,7 @@ pub fn put_where(x: &Array, mask: &Array, values: Operand, taken: Taken) -> bool
     }
     written(x, mask, values, |to, mask, from, count| {
         if taken == Taken::InTurn {
-            count_look();
+            count_host_read();
         }
         // SAFETY: the bytes of the mask, 0 or 1.
         let mask = unsafe { std::slice::from_raw_parts(mask, n) };
@@ -198,7 +198,7 @@ pub fn put_at(x: &Array, positions: &Array, values: Operand) -> bool {
     }
     let is_done = put_at_positions(x, positions, values);
     if is_done {
-        count_look();
+        count_host_read();
     }
     is_done
 }
@@ -251,7 +251,7 @@ pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Operand) -> 
     }
     let (len, lines, inner) = (rest[0], own_rest[0], rest[1..].iter().product::<usize>());
     written(x, positions, values, |to, first, from, count| {
-        count_look();
+        count_host_read();
         // SAFETY: `written` checked that they are dense and may be read.
         let Some(positions) = (unsafe { positions_on(first, positions.len(), len) }) else {
             return false;

@@ -23,12 +23,12 @@ pub static TAKE: OpDef = OpDef {
     ],
     form: Form::Out,
     out_casting: Casting::Unsafe,
-    out_held: true,
-    doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` says what happens to an index out of bounds: an \
-          error (negative ones count from the end), the remainder by the length, or the nearest one.",
+    out_casts_safely: true,
+    doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` determines how an index out of bounds is treated: an \
+        error ('raise'; negative ones count from the end), modulo the length ('wrap'), or the nearest index ('clip').",
     about: &[
         ("indices", "Positions along the axis."),
-        ("mode", "What happens to a position out of bounds."),
+        ("mode", "How a position out of bounds is treated."),
     ],
     returns: &[(
         "ndarray",
@@ -96,13 +96,13 @@ pub static COMPRESS: OpDef = OpDef {
     ],
     form: Form::Out,
     out_casting: Casting::Unsafe,
-    out_held: true,
+    out_casts_safely: true,
     doc: "The slices of `a` along `axis` (of the flattened array for None) at which `condition`, an array of one axis, is true.",
     about: &[(
         "condition",
         "Booleans, one for each position along the axis.",
     )],
-    returns: &[("ndarray", "Of the shape of `a` but for the axis.")],
+    returns: &[("ndarray", "Of the shape of `a` except along the axis.")],
     example: "
         >>> np.compress([True, False, True], [[1, 2, 3], [4, 5, 6]], axis=1)
         array([[1, 3],

@@ -1,6 +1,6 @@
 //! Products with the arguments `axes`, `keepdims`, `dtype`, `casting` and `order`.
 //!
-//! Each is the form of a product with its full signature (`OpDef::extended`), composed of operators. Calls without these arguments use the
+//! Each is the form of a product with its full signature (`OpDef::full_signature`), composed of operators. Calls without these arguments use the
 //! product itself.
 
 use mxnet_tensor::{DType, Dims, normalize_axes, normalize_axis};

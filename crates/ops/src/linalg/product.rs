@@ -30,7 +30,7 @@ pub static MATMUL: OpDef = OpDef {
     name: "matmul",
     surface: &[Surface::Np("matmul"), Surface::NpLinalg("matmul")],
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
-    extended: Some(&MATMUL_ALONG),
+    full_signature: Some(&MATMUL_ALONG),
     core: "(n?,k),(k,m?)->(n?,m?)",
     doc: "Matrix product `(..., m, k) @ (..., k, n) -> (..., m, n)`. Leading axes broadcast. A 1-D `x1` is a row, a 1-D `x2` a column, and the axis \
           that this added is dropped from the result.\n\nfloat16 and bfloat16 are summed in float32. Integers wrap.",

@@ -525,7 +525,7 @@ pub(super) fn probabilities(cx: &CompositeCx, p: &Array) -> Result<(Vec<f64>, f6
     let p = p.detach().astype(DType::F64)?;
     // The wait is this thread's, as are those who are told that values are read.
     drop(p.read()?);
-    let (p, odd, sum) = interrupt::run_beside(8 * p.len() as u64, move || {
+    let (p, odd, sum) = interrupt::run_on_new_thread(8 * p.len() as u64, move || {
         let p: Vec<f64> = p.to_vec()?;
         let odd = p.iter().position(|x| !(0.0..=1.0 + 1e-6).contains(x));
         let sum = p.iter().sum();

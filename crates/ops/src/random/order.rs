@@ -225,8 +225,9 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
         return Err(cx.value_error(format!("probabilities do not sum to 1 but to {sum}")));
     }
     if cx.bool("replace") {
-        let weights =
-            interrupt::run_beside(8 * n as u64, move || Array::from_slice(&weights, &[1, n]))??;
+        let weights = interrupt::run_on_new_thread(8 * n as u64, move || {
+            Array::from_slice(&weights, &[1, n])
+        })??;
         let attrs: Attrs = [Value::Int(count as i64)].into_iter().collect();
         return invoke1(&RANDOM_CATEGORICAL, &[&weights], &attrs)?.reshape(&[count]);
     }
@@ -245,7 +246,7 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
     let times = times.to_vec::<f64>()?;
     // Of sorting.
     let cost_ns = 100 * n as u64;
-    let chosen = interrupt::run_beside(cost_ns, move || {
+    let chosen = interrupt::run_on_new_thread(cost_ns, move || {
         let possible = (times.into_iter().zip(&weights).zip(0..)).filter(|((_, w), _)| **w > 0.0);
         let mut times: Vec<(f64, i64)> = possible.map(|((time, w), i)| (time / w, i)).collect();
         times.sort_by(|a, b| a.0.total_cmp(&b.0));

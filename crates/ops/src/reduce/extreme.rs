@@ -30,7 +30,7 @@ pub static MAX: OpDef = OpDef {
         array([7, 5])
     ",
     infer: nonempty,
-    extended: Some(&MASKED_MAX),
+    full_signature: Some(&MASKED_MAX),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Max)),
     grad: Grad::Rule(Keep::ALL, shared),
     onnx: Onnx::Node {
@@ -58,7 +58,7 @@ pub static MIN: OpDef = OpDef {
         array([1, 2])
     ",
     infer: nonempty,
-    extended: Some(&MASKED_MIN),
+    full_signature: Some(&MASKED_MIN),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Min)),
     grad: Grad::Rule(Keep::ALL, shared),
     onnx: Onnx::Node {

@@ -84,7 +84,7 @@ pub static SUM: OpDef = OpDef {
                [7]])
     ",
     infer: |cx| folded(cx, accumulator),
-    extended: Some(&MASKED_SUM),
+    full_signature: Some(&MASKED_SUM),
     floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(spread(g, g.dy(0))?)),
@@ -105,7 +105,7 @@ pub static PROD: OpDef = OpDef {
         array(24)
     ",
     infer: |cx| folded(cx, accumulator),
-    extended: Some(&MASKED_PROD),
+    full_signature: Some(&MASKED_PROD),
     floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -193,7 +193,7 @@ pub static MEAN: OpDef = OpDef {
         own_axes(cx)?;
         folded(cx, averaged)
     },
-    extended: Some(&MASKED_MEAN),
+    full_signature: Some(&MASKED_MEAN),
     warns: Some(empty),
     floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
@@ -224,7 +224,7 @@ pub static ANY: OpDef = OpDef {
         array([ True, False])
     ",
     infer: |cx| folded(cx, |_| DType::Bool),
-    extended: Some(&MASKED_ANY),
+    full_signature: Some(&MASKED_ANY),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Any)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
@@ -240,7 +240,7 @@ pub static ALL: OpDef = OpDef {
         array([ True, False])
     ",
     infer: |cx| folded(cx, |_| DType::Bool),
-    extended: Some(&MASKED_ALL),
+    full_signature: Some(&MASKED_ALL),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::All)),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION

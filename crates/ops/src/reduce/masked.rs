@@ -1,6 +1,6 @@
 //! Reductions with the arguments `where`, `initial`, `mean` and `correction`.
 //!
-//! Each is the form of a reduction with its full signature (`OpDef::extended`), composed of operators. Calls without these arguments use the kernel.
+//! Each is the form of a reduction with its full signature (`OpDef::full_signature`), composed of operators. Calls without these arguments use the kernel.
 
 use mxnet_tensor::{DType, Scalar};
 

@@ -58,7 +58,7 @@ pub static VAR: OpDef = OpDef {
         >>> np.var([1.0, 2.0, 4.0], ddof=1)
         array(2.3333335)
     ",
-    extended: Some(&MASKED_VAR),
+    full_signature: Some(&MASKED_VAR),
     floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, false)),
     grad: Grad::Rule(Keep::INPUTS, |g| g.one(slope(g, g.dy(0))?)),
@@ -75,7 +75,7 @@ pub static STD: OpDef = OpDef {
         >>> np.std([[1.0, 3.0], [2.0, 6.0]], axis=1)
         array([1., 2.])
     ",
-    extended: Some(&MASKED_STD),
+    full_signature: Some(&MASKED_STD),
     floats: Floats::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, true)),
     // d sqrt(v) = dv / (2 sqrt(v)). If all elements are equal, the slope is defined as 0: any finite divisor gives that.

@@ -360,7 +360,7 @@ pub static RAVEL: OpDef = OpDef {
             _ => Viewed::Computed(&FLATTEN),
         })
     }),
-    extended: Some(&RAVEL_AS_IT_LIES),
+    full_signature: Some(&RAVEL_AS_IT_LIES),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(reshaped_as_input(g)?)),
     onnx: Onnx::None,
     sparse: Sparse::KeepsZero,
@@ -420,7 +420,7 @@ pub static FLATTEN: OpDef = OpDef {
         };
         crate::cpu::copy(x, &out.with_layout(layout), cx.threads)
     }),
-    extended: Some(&FLATTEN_AS_IT_LIES),
+    full_signature: Some(&FLATTEN_AS_IT_LIES),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(reshaped_as_input(g)?)),
     sparse: Sparse::KeepsZero,
     cost: Cost::PerKiB(60),

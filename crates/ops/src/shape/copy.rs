@@ -187,7 +187,7 @@ pub static ASTYPE: OpDef = OpDef {
         ..Floats::PLAIN
     },
     parallel: true,
-    extended: Some(&ASTYPE_SHARING),
+    full_signature: Some(&ASTYPE_SHARING),
     infer: |cx| {
         let (from, to) = (cx.dtype_of(0), cx.dtype("dtype").unwrap_or(DType::F32));
         if let Some(value @ Scalar::Wide(_)) = cx.input(0).number() {

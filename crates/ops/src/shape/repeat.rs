@@ -148,7 +148,7 @@ pub static ROLL: OpDef = OpDef {
     surface: &[Surface::Np("roll")],
     params: &[
         Param::array("a"),
-        Param::required("shift", ParamKind::Ints).cut(),
+        Param::required("shift", ParamKind::Ints).truncated(),
         Param::axes("axis"),
     ],
     doc: "Elements shifted along `axis` (the flattened array for None); elements shifted past one end re-enter at the other.",
@@ -353,7 +353,7 @@ pub static REPEAT: OpDef = OpDef {
     surface: &[Surface::Np("repeat"), Surface::Method("repeat")],
     params: &[
         Param::array("a"),
-        Param::required("repeats", ParamKind::Ints).cut(),
+        Param::required("repeats", ParamKind::Ints).truncated(),
         Param::optional("axis", ParamKind::Int),
     ],
     doc: "Each element `repeats` times along `axis` (the flattened array for None): one number for all, or one for each position.",

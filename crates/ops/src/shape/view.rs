@@ -65,7 +65,7 @@ pub static RESHAPE: OpDef = OpDef {
             None => Viewed::Copied(reshape_dims(cx.layout.len(), &shape)?),
         })
     }),
-    extended: Some(&RESHAPE_COPYING),
+    full_signature: Some(&RESHAPE_COPYING),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
             .into_iter()

@@ -178,7 +178,7 @@ pub fn at(
     }
     if let Some(before) = before {
         let places: Vec<i64> = positions.to_vec()?;
-        fp_errors::look_in_place(op, &before, &places, value.as_ref(), &a.detach())?;
+        fp_errors::check_in_place(op, &before, &places, value.as_ref(), &a.detach())?;
     }
     Ok(None)
 }

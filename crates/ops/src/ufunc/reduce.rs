@@ -475,6 +475,6 @@ fn check_division_steps(op: &'static OpDef, x: &Array, axis: i64) -> Result<()> 
             &shape::narrow(&so_far, axis, 0, len - 1)?,
             &shape::narrow(x, axis, 1, len)?,
         ];
-        fp_errors::look_at_integers(op, &operands, x.dtype(), "reduce")
+        fp_errors::check_integers(op, &operands, x.dtype(), "reduce")
     })
 }

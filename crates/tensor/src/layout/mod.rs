@@ -9,8 +9,8 @@ mod views;
 pub use broadcast::broadcast_shapes;
 pub use reshape::reshape_dims;
 pub use strided::{Layout, checked_len, normalize_axes, normalize_axis};
-pub use views::Cut;
-pub(crate) use views::{Row, element};
+pub use views::BasicIndex;
+pub(crate) use views::{AxisView, element};
 
 use smallvec::SmallVec;
 

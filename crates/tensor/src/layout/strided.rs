@@ -228,7 +228,7 @@ impl Layout {
 
     /// Position in the storage of the element number `position` in C order, which must exist.
     #[inline]
-    pub fn place_at(&self, position: usize) -> usize {
+    pub fn offset_at(&self, position: usize) -> usize {
         debug_assert!(position < self.len());
         // The check is cheaper than divisions.
         if self.is_contiguous() {
@@ -245,7 +245,7 @@ impl Layout {
     /// Position in the storage of the element at these indices; negative ones count from the end. `None` unless there is one index per axis and each
     /// is in range.
     #[inline]
-    pub fn place_of(&self, indices: &[isize]) -> Option<usize> {
+    pub fn offset_of(&self, indices: &[isize]) -> Option<usize> {
         if indices.len() != self.ndim() {
             return None;
         }

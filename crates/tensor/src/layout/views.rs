@@ -142,7 +142,7 @@ impl Layout {
     ) -> Result<Layout, TensorError> {
         let axis = normalize_axis(axis, self.ndim())?;
         let mut layout = self.clone();
-        layout.cut(axis, start, stop, step)?;
+        layout.slice_axis(axis, start, stop, step)?;
         Ok(layout)
     }
 
@@ -180,7 +180,7 @@ impl Layout {
         };
         let mut layout = self.clone();
         for axis in axes {
-            layout.cut(axis, None, None, Some(-1))?;
+            layout.slice_axis(axis, None, None, Some(-1))?;
         }
         Ok(layout)
     }
@@ -316,19 +316,19 @@ impl Layout {
 
     /// Slices one axis in place.
     #[inline]
-    fn cut(
+    fn slice_axis(
         &mut self,
         axis: usize,
         start: Option<isize>,
         stop: Option<isize>,
         step: Option<isize>,
     ) -> Result<(), TensorError> {
-        let mut row = Row {
+        let mut row = AxisView {
             size: self.shape[axis],
             stride: self.strides[axis],
             offset: self.offset,
         };
-        row.cut(axis, start, stop, step)?;
+        row.slice(axis, start, stop, step)?;
         (self.shape[axis], self.strides[axis], self.offset) = (row.size, row.stride, row.offset);
         Ok(())
     }
@@ -348,57 +348,57 @@ impl Layout {
 
 /// An entry of an index expression without arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum BasicIndex {
     /// An integer: one element of an axis.
-    At(isize),
+    Int(isize),
     /// A slice: start, stop and step on an axis.
-    Part(isize, isize, isize),
+    Slice(isize, isize, isize),
     /// `...`: the axes that no other entry indexes.
-    Rest,
+    Ellipsis,
     /// `None`: a new axis of length 1.
-    New,
+    NewAxis,
 }
 
-impl Cut {
+impl BasicIndex {
     /// Whether it consumes an axis.
     #[inline]
     pub fn takes_axis(&self) -> bool {
-        matches!(self, Cut::At(_) | Cut::Part(..))
+        matches!(self, BasicIndex::Int(_) | BasicIndex::Slice(..))
     }
 }
 
-/// Largest number of axes in a view of [`Layout::shown_by`]: that many are stored inline.
+/// Largest number of axes in a view of [`Layout::basic_view`]: that many are stored inline.
 const MAX_INLINE_AXES: usize = 4;
 
 impl Layout {
     /// View by index entries, in one pass. `None` if they are invalid (then [`Layout::index`] reports the error) or the view has more than four axes.
     #[inline]
-    pub fn shown_by(&self, cuts: &[Cut]) -> Option<Layout> {
+    pub fn basic_view(&self, entries: &[BasicIndex]) -> Option<Layout> {
         let mut layout = MaybeUninit::uninit();
-        // SAFETY: `write_shown_by` returns whether it has initialised the layout.
+        // SAFETY: `write_basic_view` returns whether it has initialised the layout.
         unsafe {
-            self.write_shown_by(cuts, &mut layout)
+            self.write_basic_view(entries, &mut layout)
                 .then(|| layout.assume_init())
         }
     }
 
-    /// [`Layout::shown_by`], constructed in place. Returns whether the layout was constructed.
+    /// [`Layout::basic_view`], constructed in place. Returns whether the layout was constructed.
     #[inline]
-    pub fn write_shown_by(&self, cuts: &[Cut], to: &mut MaybeUninit<Layout>) -> bool {
-        let taken = cuts.iter().filter(|cut| cut.takes_axis()).count();
+    pub fn write_basic_view(&self, entries: &[BasicIndex], to: &mut MaybeUninit<Layout>) -> bool {
+        let taken = entries.iter().filter(|cut| cut.takes_axis()).count();
         let Some(rest) = self.ndim().checked_sub(taken) else {
             return false;
         };
-        let shows = |cut: &&Cut| matches!(cut, Cut::Part(..) | Cut::New);
+        let shows = |cut: &&BasicIndex| matches!(cut, BasicIndex::Slice(..) | BasicIndex::NewAxis);
         // More axes would be on the heap, and nobody frees them if the layout is not used.
-        if rest + cuts.iter().filter(shows).count() > MAX_INLINE_AXES {
+        if rest + entries.iter().filter(shows).count() > MAX_INLINE_AXES {
             return false;
         }
         let made = Layout::begin(to, self.offset);
         let (mut axis, mut has_rest) = (0, false);
-        for cut in cuts {
+        for cut in entries {
             match *cut {
-                Cut::At(index) => {
+                BasicIndex::Int(index) => {
                     let Ok(step) = element(axis, index, self.shape[axis]) else {
                         return false;
                     };
@@ -406,22 +406,25 @@ impl Layout {
                     made.offset = made.offset.wrapping_add_signed(step);
                     axis += 1;
                 }
-                Cut::Part(start, stop, step) => {
-                    let mut row = Row {
+                BasicIndex::Slice(start, stop, step) => {
+                    let mut row = AxisView {
                         size: self.shape[axis],
                         stride: self.strides[axis],
                         offset: made.offset,
                     };
-                    if row.cut(axis, Some(start), Some(stop), Some(step)).is_err() {
+                    if row
+                        .slice(axis, Some(start), Some(stop), Some(step))
+                        .is_err()
+                    {
                         return false;
                     }
                     made.offset = row.offset;
                     made.push(row.size, row.stride);
                     axis += 1;
                 }
-                Cut::New => made.push(1, 0),
-                Cut::Rest if has_rest => return false,
-                Cut::Rest => {
+                BasicIndex::NewAxis => made.push(1, 0),
+                BasicIndex::Ellipsis if has_rest => return false,
+                BasicIndex::Ellipsis => {
                     has_rest = true;
                     for _ in 0..rest {
                         made.push(self.shape[axis], self.strides[axis]);
@@ -438,16 +441,16 @@ impl Layout {
 }
 
 /// One axis of a layout, and the position of its first element.
-pub(crate) struct Row {
+pub(crate) struct AxisView {
     pub size: usize,
     pub stride: isize,
     pub offset: usize,
 }
 
-impl Row {
+impl AxisView {
     /// Applies a slice; `axis` is the number of the axis in errors.
     #[inline]
-    pub fn cut(
+    pub fn slice(
         &mut self,
         axis: usize,
         start: Option<isize>,
@@ -559,40 +562,43 @@ mod tests {
         let x = Layout::contiguous(&[2, 3, 5]);
         let x = x.transpose(Some(&[1, 0, 2])).expect("a permutation");
         let entries = [
-            Cut::At(1),
-            Cut::At(-2),
-            Cut::At(7),
-            Cut::Part(0, isize::MAX, 1),
-            Cut::Part(3, -9, -2),
-            Cut::Part(4, 2, 1),
-            Cut::Part(0, 2, 0),
-            Cut::Rest,
-            Cut::New,
+            BasicIndex::Int(1),
+            BasicIndex::Int(-2),
+            BasicIndex::Int(7),
+            BasicIndex::Slice(0, isize::MAX, 1),
+            BasicIndex::Slice(3, -9, -2),
+            BasicIndex::Slice(4, 2, 1),
+            BasicIndex::Slice(0, 2, 0),
+            BasicIndex::Ellipsis,
+            BasicIndex::NewAxis,
         ];
-        let item = |cut: &Cut| match *cut {
-            Cut::At(index) => IndexItem::Int(index),
-            Cut::Part(start, stop, step) => IndexItem::Slice {
+        let item = |cut: &BasicIndex| match *cut {
+            BasicIndex::Int(index) => IndexItem::Int(index),
+            BasicIndex::Slice(start, stop, step) => IndexItem::Slice {
                 start: Some(start),
                 stop: Some(stop),
                 step: Some(step),
             },
-            Cut::Rest => IndexItem::Ellipsis,
-            Cut::New => IndexItem::NewAxis,
+            BasicIndex::Ellipsis => IndexItem::Ellipsis,
+            BasicIndex::NewAxis => IndexItem::NewAxis,
         };
         let n = entries.len();
         let (mut shown, mut refused) = (0, 0);
         for code in 0..n.pow(4) {
             for len in 0..=4 {
-                let cuts: Vec<Cut> = (0..len).map(|k| entries[code / n.pow(k) % n]).collect();
-                let items: Vec<IndexItem> = cuts.iter().map(item).collect();
-                match (x.shown_by(&cuts), x.index(&items)) {
+                let entries: Vec<BasicIndex> =
+                    (0..len).map(|k| entries[code / n.pow(k) % n]).collect();
+                let items: Vec<IndexItem> = entries.iter().map(item).collect();
+                match (x.basic_view(&entries), x.index(&items)) {
                     (Some(found), Ok(wanted)) => {
-                        assert_eq!(found, wanted.view, "{cuts:?}");
+                        assert_eq!(found, wanted.view, "{entries:?}");
                         shown += 1;
                     }
-                    (None, Ok(wanted)) => assert!(wanted.view.ndim() > MAX_INLINE_AXES, "{cuts:?}"),
+                    (None, Ok(wanted)) => {
+                        assert!(wanted.view.ndim() > MAX_INLINE_AXES, "{entries:?}")
+                    }
                     (None, Err(_)) => refused += 1,
-                    (Some(found), Err(error)) => panic!("{cuts:?} show {found:?}: {error}"),
+                    (Some(found), Err(error)) => panic!("{entries:?} show {found:?}: {error}"),
                 }
             }
         }

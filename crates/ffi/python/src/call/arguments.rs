@@ -202,8 +202,8 @@ impl<'py> Reader for PyReader<'py> {
             .map(Some)
     }
 
-    fn cut_off(&self, object: Self::Object) -> PyResult<Option<Value>> {
-        convert::cut_off(&self.object(object))
+    fn truncated(&self, object: Self::Object) -> PyResult<Option<Value>> {
+        convert::truncated(&self.object(object))
     }
 
     fn sections(&self, object: Self::Object) -> PyResult<Option<Value>> {

@@ -8,10 +8,10 @@ use mxnet::tensor::DType;
 
 /// The docstring of an operator; that of a method omits the parameter for the array itself.
 pub fn docstring(op: &OpDef, skip_self: bool) -> String {
-    let shown = op.extended.unwrap_or(op);
+    let shown = op.full_signature.unwrap_or(op);
     let mut text = op.doc.to_owned();
-    if let Some(extended) = op.extended {
-        let _ = write!(text, "\n\n{}", extended.doc);
+    if let Some(full_signature) = op.full_signature {
+        let _ = write!(text, "\n\n{}", full_signature.doc);
     }
     parameters(&mut text, op, shown, skip_self);
     returns(&mut text, op);
