@@ -28,7 +28,8 @@ def test_readme_has_one_example_each_for_arrays_networks_and_what_is_different()
 
 def test_array_example_is_numpys():
     ours, theirs = printed(EXAMPLES[0]), printed(EXAMPLES[0].replace("from mxnet import np", "import numpy as np"))
-    assert float(ours) == pytest.approx(float(theirs), abs=0.01)  # both are rounded to two places
+    # Both are rounded to two places; float32 and float64 may round to neighbours.
+    assert float(ours) == pytest.approx(float(theirs), abs=0.01)
 
 
 def test_network_example_learns():

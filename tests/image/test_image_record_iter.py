@@ -258,12 +258,29 @@ def test_hues_are_those_of_the_standard_library():
     onp.testing.assert_allclose(hls_to_rgb(found), colours, atol=1e-12)
 
 
+# Roundings of a few float32 operations on numbers up to 510.
+ROUNDINGS = 4 * 510 * 2**-24
+
+
+def brightness_changes_by_a_factor(old, new):
+    factor = new[new < 255].sum() / old[new < 255].sum()
+    return onp.allclose(onp.minimum(old * factor, 255), new, rtol=0, atol=ROUNDINGS)
+
+
+def luminance_stays(old, new):
+    inside = ((new > 0) & (new < 255)).all(-1)  # elsewhere a channel was clipped
+    return inside.any() and abs((new - old)[inside] @ [0.299, 0.587, 0.114]).max() < ROUNDINGS
+
+
 @pytest.mark.parametrize(
     ("kwargs", "check"),
     [
-        ({"brightness": 0.3}, lambda a, b: onp.allclose(onp.where(b < 255, a * (b.sum() / a.sum()), b), b, atol=40)),
-        ({"saturation": 0.5}, lambda a, b: abs((b - a) @ [0.299, 0.587, 0.114]).max() < 60),
-        ({"random_h": 30}, lambda a, b: onp.allclose((a.max(-1) + a.min(-1)), (b.max(-1) + b.min(-1)), atol=1e-2)),
+        ({"brightness": 0.3}, brightness_changes_by_a_factor),
+        ({"saturation": 0.5}, luminance_stays),
+        (
+            {"random_h": 30},
+            lambda a, b: onp.allclose(a.max(-1) + a.min(-1), b.max(-1) + b.min(-1), rtol=0, atol=ROUNDINGS),
+        ),
         (
             {"pca_noise": 0.5},
             lambda a, b: len(onp.unique(onp.round((b - a)[(b > 0).all(-1) & (b < 255).all(-1)], 2), axis=0)) < 6,

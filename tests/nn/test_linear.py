@@ -27,8 +27,11 @@ def test_every_float_type_gives_itself(dtype):
     x, w, b = (np.array(RNG.normal(size=s), dtype=dtype) for s in ((3, 4), (5, 4), (5,)))
     y = npx.fully_connected(x, w, b, no_bias=False)
     assert str(y.dtype) == dtype
-    want = x.asnumpy().astype(float) @ w.asnumpy().astype(float).T + b.asnumpy().astype(float)
-    onp.testing.assert_allclose(y.asnumpy().astype(float), want, atol=1e-5 if dtype == "float32" else 0.1)
+    x, w, b = (a.asnumpy().astype(float) for a in (x, w, b))
+    want, sizes = x @ w.T + b, abs(x) @ abs(w).T + abs(b)
+    # One rounding of the result, and four products and the bias in float32.
+    bound = float(np.finfo(dtype).eps) / 2 * abs(want) + 5 * 2**-24 * sizes
+    assert (abs(y.asnumpy().astype(float) - want) <= bound).all()
 
 
 def test_what_does_not_fit_is_said_in_numbers():

@@ -123,7 +123,7 @@ def test_products_of_every_kind_run_in_the_library(twice: Path) -> None:
     lines = dict(line.split(" ", 1) for line in python(CALLS, twice).splitlines())
     served = ["float32", "float64", "complex64", "complex128", "bfloat16", "transposed", "batch", "einsum", "dense"]
     for name in [*served, "gradient", "graph", "auto"]:
-        assert float(lines[name]) == pytest.approx(2, abs=0.01), name
+        assert float(lines[name]) == 2, name  # to three places
     # No axis of neighbours in memory, vectors, integers: the built-in kernels.
     for name in ["strided", "vector", "integer"]:
         assert float(lines[name]) == 1, name
