@@ -11,7 +11,7 @@ hypothesis.settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _general_way():
+def _general_path():
     """With MXNET_TESTS_GENERAL=1 no plan is kept, and elements are read and written by operators."""
     if os.environ.get("MXNET_TESTS_GENERAL") == "1":
         from mxnet import _core

@@ -171,7 +171,7 @@ def is_generated(text: str) -> bool:
 
 
 def check_length(tree: Tree) -> Iterator[str]:
-    """A file is a room."""
+    """No file of code is longer than the limit."""
     for name, text in tree.text.items():
         lines = text.count("\n")
         if Path(name).suffix in CODE_SUFFIXES and lines > MAX_LINES and not is_generated(text):

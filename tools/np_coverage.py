@@ -146,8 +146,8 @@ class Probe:
             if accepted(lambda text=text: self.run(text, self.ours())):
                 row.called = text
                 row.gradient = self.gradient(text)
-                row.traceable = self.stays(text)
-                row.dtypes = self.taken(text)
+                row.traceable = self.needs_no_values(text)
+                row.dtypes = self.accepted_dtypes(text)
                 break
         return row
 
@@ -211,7 +211,7 @@ class Probe:
         found = self.numpy.concatenate([gradient.ravel() for gradient in gradients])
         return "yes" if self.numpy.any(self.numpy.isfinite(found) & (found != 0)) else "zero"
 
-    def stays(self, text: str) -> bool:
+    def needs_no_values(self, text: str) -> bool:
         """Whether the call looks at no value."""
         scope = self.ours()
         self.mx.waitall()
@@ -219,7 +219,7 @@ class Probe:
         accepted(lambda: run(text, scope))
         return self.mx._core.waits() == before
 
-    def taken(self, text: str) -> tuple[str, ...]:
+    def accepted_dtypes(self, text: str) -> tuple[str, ...]:
         """The dtypes that the call takes in place of that of the first array of floats it names, else of the first."""
         arrays = [
             self.operands[word] for word in words(text) if isinstance(self.operands.get(word), self.numpy.ndarray)

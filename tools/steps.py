@@ -204,7 +204,7 @@ def lint() -> list[Step]:
 
 
 def test() -> list[Step]:
-    # Without kept plans and without the ways of elements: tests of what takes them.
+    # The tests of functions that use cached plans or fast paths for elements, with both switched off.
     folders = [f"tests/{name}" for name in ("autograd", "dtype", "index", "ndarray", "sort", "ufunc")]
     target = ROOT / "target" / "develop"
     built: dict[str, str | None] = {
@@ -221,7 +221,7 @@ def test() -> list[Step]:
         Step("loom", loom, {"RUSTFLAGS": "--cfg loom"}),
         Step("doctests", [PYTHON, "-m", "pytest", "-q", "--doctest-modules", "python/mxnet"], needs=("build",)),
         Step("pytest", [PYTHON, "-m", "pytest", "-q", "-n", "2"], built, needs=("build", "programs")),
-        Step("pytest, general way", general, {"MXNET_TESTS_GENERAL": "1"}, needs=("build",)),
+        Step("pytest, general path", general, {"MXNET_TESTS_GENERAL": "1"}, needs=("build",)),
     ]
 
 

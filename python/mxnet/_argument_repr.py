@@ -49,9 +49,9 @@ def changed_arguments(made: object, hidden: Collection[str] = ()) -> list[str]:
         for parameter in parameters:
             if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or parameter.name in shown:
                 continue
-            kept = _ABSENT if parameter.name in hidden else _kept(made, parameter.name)
+            kept = _ABSENT if parameter.name in hidden else _stored(made, parameter.name)
             if kept is not _ABSENT and not _is_default(kept, parameter.default):
-                shown[parameter.name] = _shown(kept)
+                shown[parameter.name] = _formatted(kept)
         # Arguments of base classes are shown only if the class passes them on.
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             break
@@ -61,7 +61,7 @@ def changed_arguments(made: object, hidden: Collection[str] = ()) -> list[str]:
 _ABSENT = object()
 
 
-def _kept(made: object, name: str) -> Any:
+def _stored(made: object, name: str) -> Any:
     for attribute in (name, f"_{name}"):
         if attribute in vars(made):
             return vars(made)[attribute]
@@ -74,7 +74,7 @@ def _is_default(value: Any, default: Any) -> bool:
     return isinstance(value, bool | int | float | str | tuple) and type(value) is type(default) and value == default
 
 
-def _shown(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, ndarray | onp.ndarray):
         return f"<{tuple(value.shape)} {value.dtype}>"
     if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):

@@ -17,7 +17,7 @@ def write_atomically(path: PathLike, write: Callable[[str], object]) -> None:
     Parameters
     ----------
     path : path
-        Through links, as `open` would write.
+        Links are followed, as by `open`.
     write : callable of str
         Writes the whole content to the path of an empty file in the same folder.
 
@@ -26,7 +26,7 @@ def write_atomically(path: PathLike, write: Callable[[str], object]) -> None:
     OSError
         If the file cannot be written; an old file is untouched then.
     mxnet.error.IOError
-        If there is something other than a file: a pipe, a device or a socket.
+        If `path` is a pipe, a device or a socket.
     """
     file = _core.AtomicFile(path)
     try:
@@ -42,7 +42,7 @@ class AtomicFile:
     Parameters
     ----------
     target : path
-        Through links, as `open` would write. What is no file (a pipe, a device) is written at once.
+        Links are followed, as by `open`. A pipe or a device is written directly.
 
     Raises
     ------

@@ -121,7 +121,7 @@ class Config:
         return found
 
     def save(self, path: str | Path) -> None:
-        """Write the settings that somebody has chosen to a TOML file.
+        """Write the settings that were changed, by the program, a file or the environment, to a TOML file.
 
         Parameters
         ----------

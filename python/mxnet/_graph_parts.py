@@ -1,4 +1,4 @@
-"""Sparse and ragged arrays as arguments and results of graphs in files, where they stand as their parts."""
+"""Sparse and ragged arrays as arguments and results of graphs in files, which contain their parts only."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from mxnet.error import ShapeError
 __all__ = ["Parts", "arguments_of", "flattened", "has_parts", "is_kind", "join", "join_traced", "split"]
 
 
-# What follows the number of ragged axes in `Parts.rest` if steps, numbers up to the longest rows, follow the lengths.
+# Appended to `Parts.rest` if the parts have one more array for each ragged axis: the numbers 0, 1, ..., as many as the
+# longest row has elements.
 HAS_STEPS = [True]
 
 
 class Parts(NamedTuple):
     """An array in a graph of a file.
 
-    `kind` is the name of its class, `rest` what is no array (numbers, truth values and lists of them).
+    `kind` is the name of its class. `rest` has what is not an array: numbers, truth values and lists of them.
     """
 
     kind: str

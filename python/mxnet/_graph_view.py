@@ -223,7 +223,7 @@ class TracedGraph:
     ----------
     name : str
     nodes : list of GraphNode
-        Each behind those that make what it reads.
+        In execution order: each node comes after those whose results it reads.
     inputs : list of GraphValue
         Arguments and the arrays that the function found.
     outputs : list of GraphValue
@@ -396,7 +396,7 @@ class TracedGraph:
         Raises
         ------
         ValueError
-            If somebody reads what it makes.
+            If a node, or a result of the graph, reads its output.
         """
         for value in node.outputs:
             if self.consumers(value) or any(value.buffer == y.buffer for y in self.outputs):

@@ -77,7 +77,7 @@ def hold_in_trace(value: object) -> None:
     Parameters
     ----------
     value : object
-        What the function made and the graph goes on with from run to run.
+        An object that the function made, and whose state continues from run to run.
     """
     if _state.held is not None and _core.trace_is_active():
         _state.held.append(value)
@@ -123,7 +123,7 @@ class BoundCall:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Choices:
+class _Options:
     """Compilation options; `jit` documents them."""
 
     passes_off: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class _Tracing:
         self,
         function: Callable[..., Any],
         name: str,
-        choices: _Choices,
+        choices: _Options,
         arguments: dict[str, str],
         history: list[dict[str, str]],
     ) -> None:
@@ -238,7 +238,7 @@ class Compiled(_core.JitFunction):
         history: list[dict[str, str]] = []
 
         check_backend("jit", backend)
-        choices = _Choices(tuple(passes_off), backend, memory_budget)
+        choices = _Options(tuple(passes_off), backend, memory_budget)
 
         def tracing(_self: Any, args: Any, kwargs: Any) -> _Tracing:
             made = _Tracing(function, name, choices, described(function, args, kwargs), history)

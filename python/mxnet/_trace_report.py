@@ -58,7 +58,7 @@ def _describe(path: str, value: Any, found: dict[str, str]) -> None:
 
 
 def difference(call: Mapping[str, str], earlier: list[dict[str, str]]) -> str:
-    """Say why a call is traced that others were traced before.
+    """Say why a call is traced although others were traced before it.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def load(path: PathLike, verbose: bool = True) -> Module:
     """
     target = os.path.abspath(os.fspath(path))
     if not any(module.path == os.path.realpath(target) for module in loaded()):
-        _try_elsewhere(target)
+        _try_in_another_process(target)
     module = Module(*_core.load_module(target))
     for name in module.operators:
         if not hasattr(npx, name):
@@ -93,7 +93,7 @@ def load(path: PathLike, verbose: bool = True) -> Module:
     return module
 
 
-def _try_elsewhere(target: str) -> None:
+def _try_in_another_process(target: str) -> None:
     """Load the library in a process of its own, and raise if that is not alive at the end."""
     package = str(Path(_core.__file__).resolve().parent.parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package, *sys.path])}

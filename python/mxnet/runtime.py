@@ -73,7 +73,7 @@ class Features(OrderedDict[str, Feature]):
 
 
 class Backend(NamedTuple):
-    """Who may compute: devices and libraries that are chosen while the program runs."""
+    """A device or a library that can compute; which of them do is chosen while the program runs."""
 
     name: str
     kind: str  # 'device', 'blas', 'cuda' or 'module'

@@ -1,4 +1,4 @@
-"""Histograms, counts, distinct elements, bits and folds without NaN, in arrays long enough for all ways they take."""
+"""Histograms, counts, distinct elements, bits and folds without NaN, in arrays long enough for all code paths."""
 
 import warnings
 

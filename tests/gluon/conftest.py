@@ -10,7 +10,7 @@ from mxnet.gluon import HybridBlock
 
 # Files whose tests run once.
 ONCE_FILES = {
-    "test_both_ways": "compares both ways itself",
+    "test_eager_and_compiled": "compares both ways itself",
     "test_constraint": "calls no blocks",
     "test_contrib_text": "calls no blocks",
     "test_data_workers": "worker processes run blocks as the program left them",

@@ -1,5 +1,4 @@
-"""Nothing passes an interpreter by: a witness that hands calls down changes no bit and sees every array that is made
-or written."""
+"""Interpreters see every call: one that only passes calls on changes no bit and sees all arrays made or written."""
 
 import warnings
 

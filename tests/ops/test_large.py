@@ -1,4 +1,4 @@
-"""Ways that only large arrays take: blocks that are turned, tables of halves, sums in parts, sorted sets."""
+"""Code paths of large arrays: transposes in blocks, tables of float16, sums in parts, sorted sets."""
 
 import numpy
 import pytest

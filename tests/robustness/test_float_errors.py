@@ -235,7 +235,7 @@ def test_masked_elements_do_not_warn_and_masks_are_forgotten_afterwards():
     assert out.tolist() == [0.0, 2.0]
 
 
-# What the short ways of small arrays, of elements and in place tell of is what NumPy tells of.
+# Fast paths (small arrays, elements, writes in place) report the errors that NumPy reports.
 SHORT = [
     "x + x",
     "x * 1e308",

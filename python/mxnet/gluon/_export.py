@@ -170,7 +170,9 @@ def _graph_of_parts(
             plain.append(x)
             lengths.append(None)
         else:
-            raise UnsupportedError(f"{name}.export: beside sparse and ragged arguments must stand arrays, found {x!r}")
+            raise UnsupportedError(
+                f"{name}.export: arguments beside sparse and ragged ones must be arrays, found {x!r}"
+            )
 
     def function(*arrays: Any) -> Any:
         bound = [

@@ -173,7 +173,7 @@ class SeedSequence:
     spawn_key : sequence of int, optional
         Which of the children of a sequence this one is.
     pool_size : int, optional
-        At least 4. Of another size the words are others; everything that is given counts whatever it is.
+        Number of words of the entropy pool, at least 4. Another size gives other words.
     n_children_spawned : int, optional
         How many children there have been.
 

@@ -103,8 +103,8 @@ def sliding_window_view(
     subok : bool
         Arrays have no subclasses that would be lost.
     writeable : bool
-        Windows share elements, so they can be written to only if this is asked for: values assigned to several
-        windows at once meet in their common elements, where one of them stays.
+        Windows share elements, so they can be written to only if this is True. If several windows are assigned at
+        once, a shared element keeps one of the values.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def as_strided(
     subok : bool
         Arrays have no subclasses that would be lost.
     writeable : bool
-        Whether the view can be written to. Elements may be the same memory: of several values for it one stays.
+        Whether the view can be written to. Elements that share memory keep one of the values assigned to them.
 
     Returns
     -------

@@ -47,13 +47,13 @@ def _report(sentence: str) -> None:
     if mode == "print":
         print(f"Warning: {sentence}", file=sys.stderr)
     elif mode in ("call", "log"):
-        _tell(mode, sentence)
+        _call_or_log(mode, sentence)
     else:
         warnings.warn(sentence, RuntimeWarning, stacklevel=2)
 
 
-def _tell(mode: str, sentence: str) -> None:
-    """The modes 'call' and 'log'."""
+def _call_or_log(mode: str, sentence: str) -> None:
+    """Report an error in the modes 'call' and 'log'."""
     kind = next(kind for kind in _KINDS if sentence.startswith(_FIRST_WORDS[kind]))
     if _state.handler is None:
         raise ValueError(f"no function or object was given by seterrcall for mode {mode!r} of {kind!r}: {sentence}")
@@ -162,7 +162,7 @@ def seterr(
     Parameters
     ----------
     all : {'ignore', 'warn', 'raise', 'print', 'call', 'log'}, optional
-        The mode of all kinds that are not named. 'call' and 'log' tell what was given to `seterrcall`.
+        The mode of all kinds that are not named. 'call' and 'log' report to the object that was given to `seterrcall`.
     divide : str, optional
         Division by zero: an infinity from finite operands.
     over : str, optional
@@ -186,8 +186,8 @@ def seterr(
     -----
     Difference: everything is ignored at first, where NumPy warns of all but underflow. Calls return before their
     results are there, so an error can only be reported at the call if the call is waited for.
-    ``np.seterr(divide="warn", over="warn", invalid="warn")`` gives NumPy's defaults. Warnings that shapes or masks
-    tell ("Mean of empty slice", "Degrees of freedom <= 0 for slice") do not depend on the modes.
+    ``np.seterr(divide="warn", over="warn", invalid="warn")`` gives NumPy's defaults. Warnings about shapes or masks
+    ("Mean of empty slice", "Degrees of freedom <= 0 for slice") do not depend on the modes.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def seterr(
 
 
 def geterrcall() -> Any:
-    """What this thread tells of floating-point errors in the modes 'call' and 'log'.
+    """The object that floating-point errors of this thread are reported to in the modes 'call' and 'log'.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def geterrcall() -> Any:
 
 
 def seterrcall(func: Any) -> Any:
-    """Choose what this thread tells of floating-point errors in the modes 'call' and 'log'.
+    """Set the object that floating-point errors of this thread are reported to in the modes 'call' and 'log'.
 
     Parameters
     ----------
@@ -230,12 +230,12 @@ def seterrcall(func: Any) -> Any:
     Returns
     -------
     callable, object or None
-        What there was before.
+        The previous one.
 
     Raises
     ------
     ValueError
-        If it can neither be called nor written to.
+        If it can be neither called nor written to.
 
     Examples
     --------

@@ -162,7 +162,7 @@ class Generator(_core.GeneratorBase):
         size, dtype : optional
             Shape and type of the result; see `Generator`.
         method : {'zig', 'inv'}
-            'zig' is the generator's own way, the same numbers as those of `exponential`; 'inv' is ``-log1p(-u)`` of
+            'zig' gives the same numbers as `exponential`; 'inv' is ``-log1p(-u)`` of
             the numbers `u` that `random` would give.
         out : ndarray, optional
             Where the result is written.
@@ -283,8 +283,8 @@ class Generator(_core.GeneratorBase):
             Probabilities of the slices; they are read, so the call waits for them. None is the same for all.
         axis : int
         shuffle : bool
-            Whether a choice without replacement comes in random order. If not, it comes in the order of the slices;
-            `replace` makes it of no effect.
+            Whether a choice without replacement comes in random order. If not, it comes in the order of the slices.
+            With `replace` it has no effect.
         device : Device, optional
             Where the result is made.
 
@@ -442,7 +442,7 @@ class Generator(_core.GeneratorBase):
     def multivariate_hypergeometric(
         self, colors: ArrayLike, nsample: int, size: Size = None, method: str = "marginals"
     ) -> Any:
-        """How many of each color are among `nsample` things drawn without replacement.
+        """How many of each color are among `nsample` items drawn without replacement.
 
         Parameters
         ----------
@@ -451,7 +451,7 @@ class Generator(_core.GeneratorBase):
         nsample : int
         size : int or tuple of int, optional
         method : {'marginals', 'count'}
-            'marginals' draws one conditional count after the other; 'count' takes things one by one and counts them,
+            'marginals' draws one conditional count after the other; 'count' takes items one by one and counts them,
             which waits for `colors`, and takes memory for all of them and time for each sample: for small numbers.
 
         Returns

@@ -410,7 +410,7 @@ def polyfit(
     rcond : float, optional
         Singular values smaller than this part of the largest count as 0; m times the dtype's `eps` if left out.
     full : bool
-        Whether to return what the decomposition tells, too.
+        Whether to return the diagnostics of the decomposition, too.
     w : array_like, shape (m,), optional
         Weights of the errors before they are squared: 1 / standard deviation.
     cov : bool or 'unscaled'

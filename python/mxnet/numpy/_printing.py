@@ -73,10 +73,10 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
     return numpy.printoptions(*args, **kwargs)
 
 
-def _lent(a: ArrayLike) -> Any:
+def _printable(a: ArrayLike) -> Any:
     """A copy that NumPy prints with its options: of large arrays only the corners are defined."""
     array: Any = asarray(a)
-    return array._lent()
+    return array._printable_copy()
 
 
 def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
@@ -104,9 +104,9 @@ def array2string(a: ArrayLike, *args: Any, **kwargs: Any) -> str:
     >>> mx.np.array2string(mx.np.array([1.5, 2.25]), separator=", ")
     '[1.5 , 2.25]'
     """
-    # A call may print more elements than the options, by which `_lent` copies.
+    # A call may print more elements than the options, by which `_printable` decides.
     has_own_limits = len(args) > 6 or not kwargs.keys().isdisjoint(("threshold", "edgeitems"))
-    return numpy.array2string(asarray(a).asnumpy() if has_own_limits else _lent(a), *args, **kwargs)
+    return numpy.array2string(asarray(a).asnumpy() if has_own_limits else _printable(a), *args, **kwargs)
 
 
 def array_repr(
@@ -158,4 +158,4 @@ def array_str(
     >>> np.array_str(np.array([1.5, 2.0]))
     '[1.5 2. ]'
     """
-    return numpy.array_str(_lent(a), max_line_width, precision, suppress_small)
+    return numpy.array_str(_printable(a), max_line_width, precision, suppress_small)

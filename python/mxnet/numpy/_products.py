@@ -45,7 +45,7 @@ def einsum(
     dtype : dtype, optional
         What it is computed in, and the dtype of the result.
     order : {'C', 'F', 'A', 'K'}
-        How the result lies in memory: 'F' as a Fortran array; 'A' so if all operands do; 'C' in order; 'K' as it comes.
+        Memory order of the result: 'C', 'F', 'A' ('F' if all operands are in Fortran order) or 'K' (any order).
     casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
         Which casts of operands `dtype` may ask for; casts to `out` are of the same kind, or unsafe if this is.
     optimize : bool, 'greedy', 'optimal', pair or list
@@ -97,14 +97,14 @@ def einsum(
     if out is not None and casting == "unsafe":
         return deliver("einsum", _op["astype"](_op["einsum"](subscripts, arrays, greedy, pairs), out.dtype), out)
     result: ndarray = _op["einsum"](subscripts, arrays, greedy, pairs, out=out)
-    fortran = order in ("F", "f") or (order in ("A", "a") and all(_lies_as_fortran(x) for x in arrays))
+    fortran = order in ("F", "f") or (order in ("A", "a") and all(_is_fortran_order(x) for x in arrays))
     if out is not None or order in ("K", "k"):
         return result
     ordered: ndarray = asfortranarray(result) if fortran else ascontiguousarray(result).reshape(result.shape)
     return ordered
 
 
-def _lies_as_fortran(x: ArrayLike) -> bool:
+def _is_fortran_order(x: ArrayLike) -> bool:
     return bool(asarray(x).flags.f_contiguous)
 
 

@@ -34,7 +34,7 @@ def _inexact(x: ndarray) -> ndarray:
     return x.astype(_core.default_dtype("f"))
 
 
-def _warn_of_nothing(x: ndarray, axis: Axes, result: ndarray, looks: bool) -> None:
+def _warn_of_empty(x: ndarray, axis: Axes, result: ndarray, looks: bool) -> None:
     """Warn if results have no elements or, if the elements may be read, only NaN."""
     if x.size == 0 and result.size:
         warn_of("Mean of empty slice")
@@ -96,7 +96,7 @@ def median(
     x = asarray(a)
     axes = axes_of("median", axis, x.ndim)
     result = _op["median"](x, axes, keepdims)
-    _warn_of_nothing(x, axes, result, False)
+    _warn_of_empty(x, axes, result, False)
     return deliver("median", result, out)
 
 
@@ -205,7 +205,7 @@ def _quantile(
             result = _op["quantile"](*found)
     with silent() as is_asked:
         if is_asked and ignore_nan and _dtypes.isdtype(x.dtype, "real floating"):
-            _warn_of_nothing(x, axes, result, True)
+            _warn_of_empty(x, axes, result, True)
     result = result.reshape((*shape, *result.shape[1:]))
     if out is not None and result.ndim == 0:
         result = _op["broadcast_to"](result, out.shape)
@@ -440,5 +440,5 @@ def nanmedian(
     axes = axes_of("nanmedian", axis, x.ndim)
     with silent() as is_asked:
         result = _op["nanmedian"](x, axes, keepdims)
-        _warn_of_nothing(x, axes, result, is_asked)
+        _warn_of_empty(x, axes, result, is_asked)
     return deliver("nanmedian", result, out)

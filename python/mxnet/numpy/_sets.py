@@ -16,7 +16,7 @@ from mxnet.numpy._overriding import overridable
 
 _op = _core.namespaces["op"]
 
-_FEW = 1 << 16  # up to this many members are looked up in a table
+_MAX_TABLE_LEN = 1 << 16  # up to this many members are looked up in a table
 
 
 class UniqueAllResult(NamedTuple):
@@ -305,7 +305,7 @@ def isin(
 
 def _among(members: ndarray, ordered: ndarray) -> ndarray:
     """Whether each of some ascending elements equals one of the members."""
-    if members.size > _FEW and _dtypes.kind_of(members.dtype) == "f":
+    if members.size > _MAX_TABLE_LEN and _dtypes.kind_of(members.dtype) == "f":
         # A larger table would not fit in the caches; sorting accesses memory sequentially.
         return cast(ndarray, _op["contains"](_op["sort"](members), ordered, True))
     return cast(ndarray, _op["contains"](members, ordered))

@@ -67,7 +67,7 @@ def _host(value: Any) -> Any:
     return value
 
 
-def _told(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def _run_assertion(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Calls NumPy's assertion; the traceback of its failure ends with the caller."""
     __tracebackhide__ = True
     try:
@@ -115,7 +115,7 @@ def assert_allclose(
     """
     __tracebackhide__ = True
     check = numpy.testing.assert_allclose
-    _told(check, actual, desired, rtol, atol, equal_nan, err_msg, verbose, strict=strict)
+    _run_assertion(check, actual, desired, rtol, atol, equal_nan, err_msg, verbose, strict=strict)
 
 
 def assert_equal(actual: Any, desired: Any, err_msg: str = "", verbose: bool = True, *, strict: bool = False) -> None:
@@ -142,7 +142,7 @@ def assert_equal(actual: Any, desired: Any, err_msg: str = "", verbose: bool = T
     >>> np.testing.assert_equal({"x": np.array([1, 2])}, {"x": [1, 2]})
     """
     __tracebackhide__ = True
-    _told(numpy.testing.assert_equal, actual, desired, err_msg, verbose, strict=strict)
+    _run_assertion(numpy.testing.assert_equal, actual, desired, err_msg, verbose, strict=strict)
 
 
 def assert_array_equal(
@@ -171,7 +171,7 @@ def assert_array_equal(
     >>> np.testing.assert_array_equal(np.array([1, 2]), [1, 2])
     """
     __tracebackhide__ = True
-    _told(numpy.testing.assert_array_equal, actual, desired, err_msg, verbose, strict=strict)
+    _run_assertion(numpy.testing.assert_array_equal, actual, desired, err_msg, verbose, strict=strict)
 
 
 def assert_array_less(x: Any, y: Any, err_msg: str = "", verbose: bool = True, *, strict: bool = False) -> None:
@@ -198,7 +198,7 @@ def assert_array_less(x: Any, y: Any, err_msg: str = "", verbose: bool = True, *
     >>> np.testing.assert_array_less(np.array([1, 2]), 3)
     """
     __tracebackhide__ = True
-    _told(numpy.testing.assert_array_less, x, y, err_msg, verbose, strict=strict)
+    _run_assertion(numpy.testing.assert_array_less, x, y, err_msg, verbose, strict=strict)
 
 
 def assert_almost_equal(actual: Any, desired: Any, decimal: int = 7, err_msg: str = "", verbose: bool = True) -> None:
@@ -225,7 +225,7 @@ def assert_almost_equal(actual: Any, desired: Any, decimal: int = 7, err_msg: st
     >>> np.testing.assert_almost_equal(np.array([1.0, 2.0]).mean(), 1.5)
     """
     __tracebackhide__ = True
-    _told(numpy.testing.assert_almost_equal, actual, desired, decimal, err_msg, verbose)
+    _run_assertion(numpy.testing.assert_almost_equal, actual, desired, decimal, err_msg, verbose)
 
 
 def assert_array_almost_equal(
@@ -254,7 +254,7 @@ def assert_array_almost_equal(
     >>> np.testing.assert_array_almost_equal(np.array([1.0, 2.0]), [1.0, 2.0000001])
     """
     __tracebackhide__ = True
-    _told(numpy.testing.assert_array_almost_equal, actual, desired, decimal, err_msg, verbose)
+    _run_assertion(numpy.testing.assert_array_almost_equal, actual, desired, decimal, err_msg, verbose)
 
 
 def assert_approx_equal(
@@ -283,7 +283,7 @@ def assert_approx_equal(
     >>> np.testing.assert_approx_equal(np.array(1234.5), 1234.0, significant=3)
     """
     __tracebackhide__ = True
-    _told(numpy.testing.assert_approx_equal, actual, desired, significant, err_msg, verbose)
+    _run_assertion(numpy.testing.assert_approx_equal, actual, desired, significant, err_msg, verbose)
 
 
 def assert_array_almost_equal_nulp(x: Any, y: Any, nulp: float = 1) -> None:
@@ -307,7 +307,7 @@ def assert_array_almost_equal_nulp(x: Any, y: Any, nulp: float = 1) -> None:
     >>> np.testing.assert_array_almost_equal_nulp(x, x * (1 + 1e-7), nulp=2)
     """
     __tracebackhide__ = True
-    _told(numpy.testing.assert_array_almost_equal_nulp, x, y, nulp)
+    _run_assertion(numpy.testing.assert_array_almost_equal_nulp, x, y, nulp)
 
 
 def assert_array_max_ulp(a: Any, b: Any, maxulp: int = 1, dtype: Any = None) -> Any:
@@ -339,4 +339,4 @@ def assert_array_max_ulp(a: Any, b: Any, maxulp: int = 1, dtype: Any = None) -> 
     0.0
     """
     __tracebackhide__ = True
-    return _told(numpy.testing.assert_array_max_ulp, a, b, maxulp, dtype)
+    return _run_assertion(numpy.testing.assert_array_max_ulp, a, b, maxulp, dtype)

@@ -107,7 +107,7 @@ def box_encode(
     means: ArrayLike = (0.0, 0.0, 0.0, 0.0),
     stds: ArrayLike = (0.1, 0.1, 0.2, 0.2),
 ) -> tuple[ndarray, ndarray]:
-    """What takes anchors to the boxes that they are matched with.
+    """Offsets from anchors to the boxes that they are matched with.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def box_decode(
     clip: float = -1.0,
     format: str = "center",
 ) -> ndarray:
-    """Boxes from what takes anchors to them: the inverse of `box_encode` with means of 0.
+    """Boxes from anchors and their offsets: the inverse of `box_encode` with means of 0.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def multibox_target(
     minimum_negative_samples: int = 0,
     variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """What a network is to answer for anchors: where the object is and of which class.
+    """Training targets for anchors: offsets to the objects, and their classes.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ def multibox_detection(
     variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
     nms_topk: int = -1,
 ) -> ndarray:
-    """Objects that a network has found: boxes from its answers for anchors, without those that a better one overlaps.
+    """Detected objects: boxes decoded from a network's predictions for anchors, after non-maximum suppression.
 
     Parameters
     ----------
@@ -417,8 +417,8 @@ def multibox_detection(
     background_id : int
         Which class is the background. Classes behind it are counted without it.
     nms_threshold : float
-        Intersection over union from which on the less probable of two boxes of one class goes; outside of 0 to 1 none
-        goes, and boxes keep their order.
+        Intersection over union from which on the less probable of two boxes of one class is removed. Outside of 0 to
+        1 none is removed, and boxes keep their order.
     force_suppress : bool
         Whether boxes of different classes suppress each other too.
     variances : tuple of 4 float
@@ -429,7 +429,7 @@ def multibox_detection(
     Returns
     -------
     ndarray, shape (b, n, 6)
-        Class, probability, left, top, right, bottom, the most probable first. Boxes that went have class -1; rows
+        Class, probability, left, top, right, bottom, the most probable first. Removed boxes have class -1; rows
         without an object are -1.
 
     Raises

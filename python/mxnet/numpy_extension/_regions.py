@@ -95,7 +95,7 @@ def correlation(
     pad_size : int
         Zeros added on all sides.
     is_multiply : bool
-        Sum up products; otherwise sizes of differences.
+        Whether products are summed; otherwise absolute values of differences.
 
     Returns
     -------

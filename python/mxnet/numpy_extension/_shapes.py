@@ -134,7 +134,7 @@ def _resolve(shape: tuple[int, ...], codes: tuple[int, ...]) -> list[int]:
 
 
 def reshape(a: ArrayLike, newshape: int | Sequence[int], reverse: bool = False, order: str = "C") -> ndarray:
-    """Reshape with codes that speak of the axes there are.
+    """Reshape with codes that refer to the axes of the input.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class RaggedArray(NDArrayOperatorsMixin):
         self._partitions = tuple(partitions)
         self._choice: Any = None
 
-    # What it is made of.
+    # Parts.
 
     @property
     def values(self) -> ndarray:
@@ -310,9 +310,9 @@ class RaggedArray(NDArrayOperatorsMixin):
         put(self, key, value)
 
     def __repr__(self) -> str:
-        from mxnet.ragged._printing import shown
+        from mxnet.ragged._printing import formatted
 
-        return shown(self)
+        return formatted(self)
 
     def __reduce__(self) -> Any:
         return RaggedArray, (self._values, *(partition.host for partition in self._partitions))

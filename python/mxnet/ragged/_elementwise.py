@@ -13,7 +13,7 @@ from mxnet._core import ndarray
 from mxnet.ragged._array import RaggedArray
 
 
-def beside(r: RaggedArray, x: Any, name: str) -> Any:
+def broadcast_operand(r: RaggedArray, x: Any, name: str) -> Any:
     """A dense operand shaped to broadcast to the values of `r`: a scalar, a uniform part, or a row for each row."""
     shape = tuple(x.shape)
     uniform = r.values.ndim - 1
@@ -62,7 +62,7 @@ def aligned(operands: Sequence[Any], name: str) -> tuple[RaggedArray, list[Any]]
             found.append(x.values)
         elif isinstance(x, ndarray | onp.ndarray | onp.generic | list | tuple):
             dense = x if isinstance(x, ndarray) else _core.asarray(x)
-            found.append(beside(first, dense, name) if dense.ndim else x)
+            found.append(broadcast_operand(first, dense, name) if dense.ndim else x)
         else:
             found.append(x)
     return first, found

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mxnet.ragged._array import RaggedArray
 
 _HEAD = "ragged.array("
-_EDGE, _MOST = 3, 12  # rows shown at each end, and number of rows up to which all are shown
+_EDGE, _MOST = 3, 12  # rows formatted at each end, and number of rows up to which all are formatted
 
 
 def _rows(r: RaggedArray, margin: str) -> str:
@@ -32,7 +32,7 @@ def _rows(r: RaggedArray, margin: str) -> str:
     return "[" + (",\n" + margin + " ").join(parts) + "]"
 
 
-def shown(r: RaggedArray) -> str:
+def formatted(r: RaggedArray) -> str:
     """The array as nested lists, with elisions."""
     if any(partition.is_traced for partition in r._partitions):
         return f"<ragged array of shape {r.shape} and dtype {r.dtype} in a trace>"

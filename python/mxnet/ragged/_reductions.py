@@ -188,7 +188,7 @@ def _mean_of_each(r: RaggedArray, axes: list[int], count: RaggedArray | None = N
     # How each reduction is undone, the last one first.
     undo: list[Callable[[ndarray], ndarray]] = []
     for axis in axes:
-        undo.insert(0, _undone(x, axis))
+        undo.insert(0, _broadcast_back(x, axis))
         x, n = (_fold(y, axis, "sum", "mean", False) for y in (x, n))
     found: ndarray = (x / n).values if isinstance(x, RaggedArray) else x / n
     for spread in undo:
@@ -196,7 +196,7 @@ def _mean_of_each(r: RaggedArray, axes: list[int], count: RaggedArray | None = N
     return found
 
 
-def _undone(x: Any, axis: int) -> Callable[[ndarray], ndarray]:
+def _broadcast_back(x: Any, axis: int) -> Callable[[ndarray], ndarray]:
     """From values that `_fold` reduced along an axis to values that broadcast to those before."""
     ragged = 0 if isinstance(x, ndarray) else x.num_ragged
     if isinstance(x, ndarray):

@@ -33,7 +33,7 @@ def parts_of(x: Any) -> dict[str, ndarray]:
     return {name: getattr(x, name) for name in names}
 
 
-def made_of(format: str, parts: Mapping[str, Any], shape: tuple[int, ...]) -> Any:
+def from_parts(format: str, parts: Mapping[str, Any], shape: tuple[int, ...]) -> Any:
     """The sparse array with these parts, which are checked."""
     if format not in _CLASSES:
         raise error.FileFormatError(f"there is no sparse format {format!r}")
@@ -112,7 +112,7 @@ def load_npz(file: str | os.PathLike[str]) -> Any:
         parts = {name: archive[name] for name in archive.files if name not in ("format", "shape", "_is_array")}
     if kind == "coo" and "row" in parts:
         parts = {"data": parts["data"], "coords_0": parts["row"], "coords_1": parts["col"]}
-    return made_of(kind, parts, shape)
+    return from_parts(kind, parts, shape)
 
 
 def save(file: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
@@ -176,7 +176,7 @@ def joined(
         prefix = f"{name}."
         parts = {key.removeprefix(prefix): found.pop(key) for key in list(found) if key.startswith(prefix)}
         try:
-            found[name] = made_of(kind, parts, tuple(int(n) for n in sizes))
+            found[name] = from_parts(kind, parts, tuple(int(n) for n in sizes))
         except KeyError as missing:
             raise error.FileFormatError(f"{os.fspath(file)}: part {missing} of `{name}` is missing") from missing
     return found

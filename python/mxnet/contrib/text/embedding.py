@@ -199,7 +199,7 @@ class _TokenEmbedding(Vocabulary):
         unknown = [token for token in found if token not in self]
         if unknown:
             raise ValueError(
-                f"update_token_vectors: {unknown} are not indexed; that of all such tokens is the vector of "
+                f"update_token_vectors: {unknown} are not indexed; all such tokens share the vector of "
                 f"{self.unknown_token!r}"
             )
         vectors = np.asarray(new_vectors, dtype="float32")

@@ -108,7 +108,7 @@ class RandomSampler(Sampler[int]):
         self._length = _check_length(length)
 
     def __iter__(self) -> Iterator[int]:
-        # Sorting random keys is a permutation; a tie among 53 bits is broken by place, which is no bias worth mention.
+        # Sorting random keys is a permutation; a tie among 53 bits is broken by place, with negligible bias.
         keys = np.random.uniform(0.0, 1.0, size=(self._length,), dtype="float64").asnumpy()
         return iter(keys.argsort(kind="stable").tolist())
 

@@ -28,7 +28,7 @@ _SIZES = {
 }
 
 
-def _three(array: ndarray, groups: Sequence[str]) -> Mapping[str, ndarray]:
+def _split_qkv(array: ndarray, groups: Sequence[str]) -> Mapping[str, ndarray]:
     """Query, key and value lie side by side in one map; weights have their inputs first."""
     layer, kind = groups
     parts = np.split(array, 3, axis=-1)
@@ -38,7 +38,7 @@ def _three(array: ndarray, groups: Sequence[str]) -> Mapping[str, ndarray]:
     }
 
 
-def _turned(ours: str) -> Any:
+def _transposed(ours: str) -> Any:
     def change(array: ndarray, groups: Sequence[str]) -> Mapping[str, ndarray]:
         return {f"layers.{groups[0]}.{ours}.weight": array.T}
 
@@ -51,14 +51,14 @@ _RULES: list[Rule] = [
     (r"(?:transformer\.)?wpe\.weight", "position_embedding.weight"),
     (_LAYER + r"ln_1\.weight", r"layers.\1.attention_norm.gamma"),
     (_LAYER + r"ln_1\.bias", r"layers.\1.attention_norm.beta"),
-    (_LAYER + r"attn\.c_attn\.(weight|bias)", _three),
-    (_LAYER + r"attn\.c_proj\.weight", _turned("attention.output")),
+    (_LAYER + r"attn\.c_attn\.(weight|bias)", _split_qkv),
+    (_LAYER + r"attn\.c_proj\.weight", _transposed("attention.output")),
     (_LAYER + r"attn\.c_proj\.bias", r"layers.\1.attention.output.bias"),
     (_LAYER + r"ln_2\.weight", r"layers.\1.inner_norm.gamma"),
     (_LAYER + r"ln_2\.bias", r"layers.\1.inner_norm.beta"),
-    (_LAYER + r"mlp\.c_fc\.weight", _turned("inner")),
+    (_LAYER + r"mlp\.c_fc\.weight", _transposed("inner")),
     (_LAYER + r"mlp\.c_fc\.bias", r"layers.\1.inner.bias"),
-    (_LAYER + r"mlp\.c_proj\.weight", _turned("outer")),
+    (_LAYER + r"mlp\.c_proj\.weight", _transposed("outer")),
     (_LAYER + r"mlp\.c_proj\.bias", r"layers.\1.outer.bias"),
     (r"(?:transformer\.)?ln_f\.weight", "norm.gamma"),
     (r"(?:transformer\.)?ln_f\.bias", "norm.beta"),

@@ -47,7 +47,7 @@ def _branch(*convolutions: _Convolution, pool: HybridBlock | None = None) -> Hyb
     return block
 
 
-def _beside(*branches: HybridBlock) -> HybridConcatenate:
+def _parallel(*branches: HybridBlock) -> HybridConcatenate:
     """The channels of all branches, which get the same input."""
     block = HybridConcatenate(axis=1)
     block.add(*branches)
@@ -58,9 +58,9 @@ def _average() -> AvgPool2D:
     return AvgPool2D(pool_size=3, strides=1, padding=1)
 
 
-def _of_35(pooled: int) -> HybridConcatenate:
+def _block_35(pooled: int) -> HybridConcatenate:
     """For images of 35 by 35."""
-    return _beside(
+    return _parallel(
         _branch((64, 1, 1, 0)),
         _branch((48, 1, 1, 0), (64, 5, 1, 2)),
         _branch((64, 1, 1, 0), (96, 3, 1, 1), (96, 3, 1, 1)),
@@ -68,19 +68,19 @@ def _of_35(pooled: int) -> HybridConcatenate:
     )
 
 
-def _to_17() -> HybridConcatenate:
+def _reduction_17() -> HybridConcatenate:
     """From 35 by 35 to 17 by 17."""
-    return _beside(
+    return _parallel(
         _branch((384, 3, 2, 0)),
         _branch((64, 1, 1, 0), (96, 3, 1, 1), (96, 3, 2, 0)),
         _branch(pool=MaxPool2D(pool_size=3, strides=2)),
     )
 
 
-def _of_17(inner: int) -> HybridConcatenate:
+def _block_17(inner: int) -> HybridConcatenate:
     """For images of 17 by 17: kernels of 7 by 7 as a row and a column."""
     row, column = ((1, 7), 1, (0, 3)), ((7, 1), 1, (3, 0))
-    return _beside(
+    return _parallel(
         _branch((192, 1, 1, 0)),
         _branch((inner, 1, 1, 0), (inner, *row), (192, *column)),
         _branch((inner, 1, 1, 0), (inner, *column), (inner, *row), (inner, *column), (192, *row)),
@@ -88,24 +88,26 @@ def _of_17(inner: int) -> HybridConcatenate:
     )
 
 
-def _to_8() -> HybridConcatenate:
+def _reduction_8() -> HybridConcatenate:
     """From 17 by 17 to 8 by 8."""
-    return _beside(
+    return _parallel(
         _branch((192, 1, 1, 0), (320, 3, 2, 0)),
         _branch((192, 1, 1, 0), (192, (1, 7), 1, (0, 3)), (192, (7, 1), 1, (3, 0)), (192, 3, 2, 0)),
         _branch(pool=MaxPool2D(pool_size=3, strides=2)),
     )
 
 
-def _of_8() -> HybridConcatenate:
+def _block_8() -> HybridConcatenate:
     """For images of 8 by 8: a row and a column side by side."""
 
     def split(convolutions: Sequence[_Convolution]) -> HybridSequential:
         block = HybridSequential()
-        block.add(_branch(*convolutions), _beside(_branch((384, (1, 3), 1, (0, 1))), _branch((384, (3, 1), 1, (1, 0)))))
+        block.add(
+            _branch(*convolutions), _parallel(_branch((384, (1, 3), 1, (0, 1))), _branch((384, (3, 1), 1, (1, 0))))
+        )
         return block
 
-    return _beside(
+    return _parallel(
         _branch((320, 1, 1, 0)),
         split([(384, 1, 1, 0)]),
         split([(448, 1, 1, 0), (384, 3, 1, 1)]),
@@ -144,12 +146,12 @@ class Inception3(Classifier):
             _convolution(80, 1),
             _convolution(192, 3),
             MaxPool2D(pool_size=3, strides=2),
-            *(_of_35(pooled) for pooled in (32, 64, 64)),
-            _to_17(),
-            *(_of_17(inner) for inner in (128, 160, 160, 192)),
-            _to_8(),
-            _of_8(),
-            _of_8(),
+            *(_block_35(pooled) for pooled in (32, 64, 64)),
+            _reduction_17(),
+            *(_block_17(inner) for inner in (128, 160, 160, 192)),
+            _reduction_8(),
+            _block_8(),
+            _block_8(),
             AvgPool2D(pool_size=8),
             Dropout(0.5),
             Flatten(),

@@ -300,7 +300,7 @@ class MobileNetV3(Classifier):
         self.output = output
 
 
-def _named(multiplier: float) -> str:
+def _multiplier_text(multiplier: float) -> str:
     """1.0 and 0.75 are written so, whatever the type of the number."""
     return f"{float(multiplier):.2f}".removesuffix("0") if multiplier != 1 else "1.0"
 
@@ -333,7 +333,7 @@ def get_mobilenet(
         If `pretrained` and there is no such file. Nothing is downloaded.
     """
     net = MobileNet(multiplier, **kwargs)
-    return load_pretrained(net, f"mobilenet{_named(multiplier)}", root, device) if pretrained else net
+    return load_pretrained(net, f"mobilenet{_multiplier_text(multiplier)}", root, device) if pretrained else net
 
 
 def get_mobilenet_v2(
@@ -364,7 +364,7 @@ def get_mobilenet_v2(
         If `pretrained` and there is no such file. Nothing is downloaded.
     """
     net = MobileNetV2(multiplier, **kwargs)
-    return load_pretrained(net, f"mobilenetv2_{_named(multiplier)}", root, device) if pretrained else net
+    return load_pretrained(net, f"mobilenetv2_{_multiplier_text(multiplier)}", root, device) if pretrained else net
 
 
 def get_mobilenet_v3(

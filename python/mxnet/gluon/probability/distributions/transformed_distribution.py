@@ -153,7 +153,7 @@ class TransformedDistribution(Distribution):
         return found
 
     @staticmethod
-    def _turned(sign: Any, p: ndarray) -> ndarray:
+    def _complement_if_decreasing(sign: Any, p: ndarray) -> ndarray:
         """``1 - p`` where the transformations decrease."""
         if isinstance(sign, ndarray):
             return where(sign > 0, p, 1 - p)
@@ -163,10 +163,10 @@ class TransformedDistribution(Distribution):
         sign, x = self._sign(), self._value(value)
         for transform in reversed(self._transforms):
             x = transform.inv(x)
-        return self._turned(sign, self._base_dist.cdf(x))
+        return self._complement_if_decreasing(sign, self._base_dist.cdf(x))
 
     def icdf(self, value: Any) -> ndarray:
-        x = self._base_dist.icdf(self._turned(self._sign(), self._value(value)))
+        x = self._base_dist.icdf(self._complement_if_decreasing(self._sign(), self._value(value)))
         for transform in self._transforms:
             x = transform(x)
         return x

@@ -1,4 +1,4 @@
-"""Methods of small arrays and of elementwise functions take short ways: they give what NumPy's give."""
+"""Methods of small arrays and of elementwise functions, which take fast paths, give what NumPy's give."""
 
 import numpy
 import pytest

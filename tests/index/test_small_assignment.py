@@ -1,4 +1,4 @@
-"""Assignments of numbers and small arrays at integers and slices, which take a short way, against NumPy."""
+"""Assignments of numbers and small arrays at integers and slices, which take a fast path, against NumPy."""
 
 import itertools
 import re
