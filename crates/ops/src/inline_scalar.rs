@@ -211,7 +211,7 @@ pub fn apply_to_elements(
             Ok(is_made.then(|| unsafe { result.assume_init() }))
         };
         let is_clean = |y: &InlineScalar| Ok(is_clean_element(op, operands, y));
-        let found: crate::Result<_> = fp_errors::tried(op, way, is_clean);
+        let found: crate::Result<_> = fp_errors::try_fast_path(op, way, is_clean);
         return found.ok().flatten().map(|y| to.write(y)).is_some();
     }
     flags.allows_fast_path() && try_compute(op, operands, to).is_some()

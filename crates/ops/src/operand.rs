@@ -9,6 +9,6 @@ use crate::Array;
 pub enum Operand<'a> {
     /// An array.
     Array(&'a Array),
-    /// A number, where it is: moving one costs more than looking at it, since it was written in parts a moment ago.
+    /// A Python number, by reference: copying a value that was just written in parts stalls on the store buffer.
     Number(&'a Scalar),
 }

@@ -101,9 +101,10 @@ pub static LEAKY_RELU: OpDef = OpDef {
         Param::float("lower_bound", 0.125),
         Param::float("upper_bound", 0.334),
     ],
-    doc: "Leaky rectified linear functions, by `act_type`: `leaky` (`slope` times x), `prelu` (`gamma` times x; \
-          `gamma` has one element, or one for each channel (axis 1)), `elu` (`slope` times exp(x) - 1), `selu`, `gelu` (by the error function, as `gelu_erf`, or by tanh), `rrelu` (in training a random slope \
-          between `lower_bound` and `upper_bound` for every element, else their mean).",
+    doc: "Activation function that `act_type` selects. The first three and `rrelu` return x above 0; below 0 they return: `leaky` `slope * x`; \
+        `prelu` `gamma * x` with one gamma, or one for each channel (axis 1); `elu` `slope * (exp(x) - 1)`; `rrelu` x times a random slope between \
+        `lower_bound` and `upper_bound` while training, else times their mean. The others are `selu`, `gelu` and `gelu_erf` (with the error \
+        function) and `gelu_tanh`.",
     about: &[
         ("gamma", "Slopes of `prelu`: one, or one for each channel."),
         ("act_type", "Which function."),
@@ -212,9 +213,9 @@ pub static GELU: OpDef = OpDef {
         Param::array("data"),
         Param::bool("approximate", false),
     ],
-    doc: "x times the normal distribution function at x, of every element; with `approximate` by tanh.\n\n\
+    doc: "x times the standard normal distribution function at x, for every element; with `approximate` its approximation with tanh.\n\n\
           Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.",
-    about: &[("approximate", "Whether by tanh instead of the error function.")],
+    about: &[("approximate", "Whether to use tanh instead of the error function.")],
     returns: &[("ndarray", "Of the shape of `data`.")],
     example: "
         >>> npx.gelu(np.array([-1.0, 0.0, 1.0]))

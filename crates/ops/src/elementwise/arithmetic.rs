@@ -368,7 +368,7 @@ pub static FABS: OpDef = OpDef {
 pub static SIGN: OpDef = OpDef {
     name: "sign",
     surface: &[Surface::Np("sign")],
-    doc: "-1, 0 or 1 as an element is negative, zero or positive; `z / |z|` for complex numbers, NaN for NaN.",
+    doc: "-1, 0 or 1 for a negative, zero or positive element; `z / |z|` for complex numbers, NaN for NaN.",
     example: "
         >>> np.sign([-3, 0, 5])
         array([-1,  0,  1])
@@ -461,7 +461,7 @@ pub static SQUARE: OpDef = OpDef {
 pub static CONJUGATE: OpDef = OpDef {
     name: "conjugate",
     surface: &[Surface::Np("conjugate"), Surface::Np("conj")],
-    doc: "Complex conjugate of every element; real elements stay as they are, booleans become int8.",
+    doc: "Complex conjugate of every element; real elements are unchanged, booleans become int8.",
     example: "
         >>> np.conjugate([1 + 2j, 3 - 1j])
         array([1.-2.j, 3.+1.j])

@@ -25,7 +25,10 @@ pub static PACKBITS: OpDef = OpDef {
     ],
     doc: "Booleans as the bits of bytes.",
     about: &[
-        ("a", "Integers or booleans; what is not 0 is a set bit."),
+        (
+            "a",
+            "Integers or booleans; elements that are not 0 become set bits.",
+        ),
         (
             "axis",
             "The axis that is packed; None packs the flattened array.",
@@ -37,7 +40,7 @@ pub static PACKBITS: OpDef = OpDef {
     ],
     returns: &[(
         "ndarray",
-        "uint8, an eighth of the elements along `axis`, rounded up; bits that are missing are 0.",
+        "uint8, with an eighth of the elements along `axis`, rounded up; missing bits are 0.",
     )],
     raises: &[(
         "TypeError",
@@ -101,8 +104,8 @@ pub static UNPACKBITS: OpDef = OpDef {
         ),
         (
             "count",
-            "The number of bits to keep along `axis`: zeros follow if it is larger than there are; a negative one is the number to leave out at \
-             the end.",
+            "The number of bits to keep along `axis`. If it exceeds the number of bits, zeros follow; if it is negative, that many bits are left out \
+                at the end.",
         ),
         (
             "bitorder",
@@ -111,8 +114,11 @@ pub static UNPACKBITS: OpDef = OpDef {
     ],
     returns: &[("ndarray", "uint8.")],
     raises: &[
-        ("TypeError", "If the elements are no uint8."),
-        ("ValueError", "If `count` leaves out more than there are."),
+        ("TypeError", "If the elements are not uint8."),
+        (
+            "ValueError",
+            "If `count` leaves out more bits than there are.",
+        ),
     ],
     example: "
         >>> np.unpackbits(np.array([160], dtype='uint8'), count=3)

@@ -24,18 +24,18 @@ pub static ISCLOSE: OpDef = OpDef {
         Param::array("atol").or(Default::Float(1e-8)),
         Param::bool("equal_nan", false),
     ],
-    doc: "Where `abs(a - b) <= atol + rtol * abs(b)`, element by element. Infinities are close to themselves only, NaN to NaN if `equal_nan`.\n\nInteger operands are compared as \
-          float64.",
+    doc: "Whether `abs(a - b) <= atol + rtol * abs(b)`, element by element. An infinity is close only to an equal infinity, and NaN only to NaN, if \
+          `equal_nan`.\n\nInteger operands are compared as float64.",
     about: &[
         ("a", "First operand."),
         ("b", "Second operand, the reference; the two broadcast."),
         (
             "rtol",
-            "Tolerance as a share of `b`; of each element, if it is an array.",
+            "Relative tolerance, a number or an array with one for each element.",
         ),
         (
             "atol",
-            "Tolerance in absolute terms; of each element, if it is an array.",
+            "Absolute tolerance, a number or an array with one for each element.",
         ),
         ("equal_nan", "Whether NaN is close to NaN."),
     ],

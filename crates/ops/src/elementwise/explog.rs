@@ -326,8 +326,7 @@ pub static LOGADDEXP2: OpDef = OpDef {
 pub static POWER: OpDef = OpDef {
     name: "power",
     surface: &[Surface::Np("power"), Surface::Np("pow")],
-    doc: "First array to the power of the second, element by element. Integers wrap; to a negative integer power they raise \
-          ValueError. A negative number to a fractional power is NaN.",
+    doc: "First array to the power of the second, element by element. Integers wrap. A negative number to a fractional power is NaN.",
     raises: &[(
         "ValueError",
         "If integers are raised to a negative integer.",
@@ -365,8 +364,8 @@ pub static POWER: OpDef = OpDef {
 pub static FLOAT_POWER: OpDef = OpDef {
     name: "float_power",
     surface: &[Surface::Np("float_power")],
-    doc: "First array to the power of the second, element by element, in floats: integers too. In NumPy's promotion the result is float64 \
-          or complex128.",
+    doc: "First array to the power of the second, element by element, computed in floats also for integers. With NumPy's promotion the result is \
+        float64 or complex128.",
     example: "
         >>> np.float_power([2, 4], -1)
         array([0.5 , 0.25])

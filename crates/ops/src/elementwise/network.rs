@@ -240,7 +240,8 @@ pub static SOFTSIGN: OpDef = OpDef {
 /// Gaussian error linear unit, by the error function.
 pub static GELU_ERF: OpDef = OpDef {
     name: "gelu_erf",
-    doc: "x times the normal distribution function at x, of every element.\n\nSource: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.",
+    doc: "x times the standard normal distribution function at x, for every element.\n\nSource: Hendrycks and Gimpel, Gaussian Error Linear Units, \
+        2016.",
     cpu: Cpu::Map(&map::GELU_ERF),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.elementwise(&[&|| g.dy(0).binary(&GELU_ERF_GRAD, g.input(0))])
@@ -476,7 +477,7 @@ pub static HARD_SIGMOID: OpDef = OpDef {
     name: "hard_sigmoid",
     surface: &[Surface::Npx("hard_sigmoid")],
     form: Form::Out,
-    doc: "alpha x + beta, brought into 0..1, of every element.",
+    doc: "alpha x + beta, clipped to [0, 1], of every element.",
     about: &[("alpha", "The slope."), ("beta", "The value at 0.")],
     example: "
         >>> npx.hard_sigmoid(np.array([-3.0, 0.0, 1.0]))
@@ -512,7 +513,7 @@ pub static HARD_SIGMOID: OpDef = OpDef {
 /// Piecewise quadratic approximation of swish.
 pub static HARD_SWISH: OpDef = OpDef {
     name: "hard_swish",
-    doc: "x (x + 3) / 6 with the quotient brought into 0..1, of every element.\n\nSource: Howard et al., Searching for MobileNetV3, 2019.",
+    doc: "x times (x + 3) / 6 clipped to [0, 1], of every element.\n\nSource: Howard et al., Searching for MobileNetV3, 2019.",
     cpu: Cpu::Map(&map::HARD_SWISH),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| {

@@ -101,7 +101,7 @@ pub static FIX: OpDef = OpDef {
 pub static RINT: OpDef = OpDef {
     name: "rint",
     surface: &[Surface::Np("rint")],
-    doc: "Nearest integer to every element; the even one of two. Complex numbers are rounded in both parts.",
+    doc: "Nearest integer to every element, ties to even. Both parts of complex numbers are rounded.",
     example: "
         >>> np.rint([0.5, 1.5, 2.6])
         array([0., 2., 3.])
@@ -128,7 +128,7 @@ const STRAIGHT: OpDef = OpDef {
 pub static ROUND_STE: OpDef = OpDef {
     name: "round_ste",
     surface: &[Surface::Npx("round_ste")],
-    doc: "Nearest integer to every element, the even one of two, with the gradient of the identity (straight-through estimator).\n\n\
+    doc: "Nearest integer to every element, ties to even, with the gradient of the identity (straight-through estimator).\n\n\
           Source: Bengio, Leonard and Courville, \"Estimating or propagating gradients through stochastic neurons\", 2013.",
     example: "
         >>> x = np.array([0.4, 1.6])
@@ -174,11 +174,11 @@ pub static ROUND: OpDef = OpDef {
     ],
     params: &[Param::array("a"), Param::int("decimals", 0)],
     form: Form::Out,
-    doc: "Every element rounded to `decimals` digits after the point, to the even digit if two are as near. \
-          Negative `decimals` round before the point, integers too. The scale 10**decimals is itself rounded, as in NumPy.",
+    doc: "Every element rounded to `decimals` digits after the point; ties go to the even digit. Negative `decimals` round before the point, also \
+        integers. The scale 10**decimals is itself rounded, as in NumPy.",
     about: &[(
         "decimals",
-        "Digits after the point; negative ones before it.",
+        "Number of digits after the point; if negative, before it.",
     )],
     returns: &[(
         "ndarray",

@@ -246,7 +246,7 @@ pub static TANH: OpDef = OpDef {
 pub static TANH_GRAD: OpDef = OpDef {
     name: "tanh_grad",
     params: &[Param::array("dy"), Param::array("y")],
-    doc: "dy (1 - y^2): what tanh's gradient is in terms of its result.",
+    doc: "dy (1 - y^2): the gradient of tanh in terms of its result.",
     types: Types::REAL_FLOAT,
     cpu: Cpu::Map(&map::TANH_GRAD),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -438,8 +438,11 @@ pub static ANGLE: OpDef = OpDef {
     name: "angle",
     surface: &[Surface::Np("angle")],
     params: &[Param::array("z"), Param::bool("deg", false)],
-    doc: "Angle of every element in the complex plane, in radians, in -pi..pi, or in degrees if `deg`. Of real numbers 0, or pi below 0.",
-    about: &[("z", "The numbers."), ("deg", "Whether in degrees.")],
+    doc: "Angle of every element in the complex plane, in radians in [-pi, pi], or in degrees with `deg`. For real numbers it is 0, or pi below 0.",
+    about: &[
+        ("z", "The numbers."),
+        ("deg", "Whether the angle is in degrees."),
+    ],
     returns: &[("ndarray", "Of real dtype and the shape of `z`.")],
     example: "
         >>> np.angle([1 + 1j, -2.0], deg=True)

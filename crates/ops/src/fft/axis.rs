@@ -27,9 +27,12 @@ const ALONG: OpDef = OpDef {
             "n",
             "Length along the axis to which the array is truncated or zero-padded; None leaves it unchanged.",
         ),
-        ("norm", "Which direction is divided by the length."),
+        ("norm", "The direction that is divided by the length."),
     ],
-    returns: &[("ndarray", "Of the shape of `a` but for `axis`.")],
+    returns: &[(
+        "ndarray",
+        "Of the shape of `a` except for `axis`, in the precision of `a`: real from `irfft` and `hfft`, otherwise complex.",
+    )],
     raises: &[("ValueError", "If `n` is below 1.")],
     params: ONE,
     form: Form::Out,
@@ -65,7 +68,8 @@ pub static FFT: OpDef = OpDef {
 pub static IFFT: OpDef = OpDef {
     name: "ifft",
     surface: &[Surface::NpFft("ifft")],
-    doc: "Inverse discrete Fourier transform along `axis`: what `fft` made a transform of. Parameters as for `fft`.",
+    doc: "Inverse discrete Fourier transform along `axis`: sums of the elements times exp(2 pi i j k / n), divided by n, so that `ifft(fft(a))` is \
+        `a`. Parameters as for `fft`.",
     example: "
         >>> np.fft.ifft([10, -2 + 2j, -2, -2 - 2j])
         array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j])
@@ -196,7 +200,7 @@ pub(super) fn real_len(cx: &CallCx, axis: i64) -> Result<i64> {
     Ok(2 * (len_along(cx, axis)? - 1))
 }
 
-/// The call's transform along its axis; `natural` is its length if the call names none.
+/// The transform of the call. `default_len` is its length if the call has no `n`.
 fn spec(cx: &CompositeCx, natural: i64, inverse: bool) -> Result<Spec> {
     spec_of(
         cx,
@@ -229,7 +233,7 @@ pub(super) fn spec_of(cx: &CompositeCx, n: i64, axis: i64, inverse: bool) -> Res
     })
 }
 
-/// Real numbers from the first half of their spectrum, which may itself be real. Halves stay what they are, as in NumPy.
+/// Real numbers from the first half of their spectrum, which may itself be real. float16 and bfloat16 keep their dtype, as in NumPy.
 pub(super) fn to_real(x: &Array, spec: &Spec) -> Result<Array> {
     if x.dtype().is_complex() {
         return line::irfft_lines(x, spec, 1.0);

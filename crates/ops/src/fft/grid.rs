@@ -21,7 +21,7 @@ const GRID: &[Param] = &[
 const FREQUENCIES: OpDef = OpDef {
     about: &[
         ("n", "Number of samples."),
-        ("d", "Distance of the samples."),
+        ("d", "Distance between the samples."),
     ],
     returns: &[("ndarray", "The frequencies, one axis.")],
     raises: &[

@@ -52,8 +52,8 @@ const LINES: OpDef = OpDef {
 /// `n` numbers -> `n` complex numbers.
 pub static FFT_LINES: OpDef = OpDef {
     name: "fft_lines",
-    doc: "`scale` times the sums of the elements along `axis`, cut or continued with zeros to `n`, times exp(-2 pi i j k / n), or with the other sign if \
-          `inverse`.",
+    doc: "`scale` times the sums of the elements along `axis`, truncated or zero-padded to `n`, times exp(-2 pi i j k / n), or with the other sign \
+          if `inverse`.",
     infer: |cx| made(cx, |n| n, DType::complex),
     cpu: Cpu::Kernel(|cx| {
         let spectrum = if cx.input(0).dtype().is_complex() {
@@ -115,8 +115,8 @@ pub static RFFT_LINES: OpDef = OpDef {
 pub static IRFFT_LINES: OpDef = OpDef {
     name: "irfft_lines",
     params: HALF,
-    doc: "`fft_lines` of the `n` numbers whose first `n // 2 + 1` are given along `axis` (cut or continued with zeros) and whose others are conjugates of these, \
-          so that the sums are real. Those that stand for two are multiplied by `middle`; imaginary parts of the others are not looked at.",
+    doc: "`fft_lines` of the `n` numbers whose first `n // 2 + 1` are given along `axis` (truncated or zero-padded) and whose others are conjugates of these, so that the sums are real. Those that stand for two are multiplied by `middle`; imaginary parts of the others are \
+          ignored.",
     infer: |cx| {
         if !cx.dtype_of(0).is_complex() {
             return Err(cx.dtype_error(format!("the spectrum must be complex, found {}", cx.dtype_of(0).name())));

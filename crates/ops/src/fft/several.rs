@@ -35,10 +35,13 @@ const ALONG: OpDef = OpDef {
         ),
         (
             "norm",
-            "Which direction is divided by the number of elements.",
+            "The direction that is divided by the number of elements.",
         ),
     ],
-    returns: &[("ndarray", "Of the shape of `a` but for the axes.")],
+    returns: &[(
+        "ndarray",
+        "Of the shape of `a` except for the axes, in the precision of `a`: real from `irfft2` and `irfftn`, otherwise complex.",
+    )],
     raises: &[(
         "ValueError",
         "If `s` and `axes` have different lengths, or a length is below 1.",

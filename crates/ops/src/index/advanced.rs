@@ -39,7 +39,7 @@ pub static GATHER: OpDef = OpDef {
         Param::arrays("indices"),
         Param::required("key", ParamKind::Index),
     ],
-    doc: "The elements that a canonical index expression names, in memory of their own.",
+    doc: "Copy of the elements that a canonical index expression selects.",
     infer: |cx| {
         one(apply(cx.input(0).layout(), cx.index_items("key"), &layouts(cx, 1))?.shape())
     },
@@ -88,8 +88,8 @@ pub static SCATTER_ADD: OpDef = OpDef {
         Param::required("key", ParamKind::Index),
         Param::required("shape", ParamKind::Ints),
     ],
-    doc: "Array of `shape`, zero but for the places that a canonical index expression names, where the elements of `y` add up. Repeated places \
-          are added in C order, so the result does not depend on the number of threads.",
+    doc: "Array of `shape`, zero except at the positions of a canonical index expression, where the elements of `y` are added. Repeated positions \
+        are added in C order, so the result does not depend on the number of threads.",
     infer: |cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         mxnet_tensor::checked_len(&shape)?;
@@ -143,9 +143,9 @@ pub static INDEX_ASSIGN: OpDef = OpDef {
         Param::required("key", ParamKind::Index),
         Param::bool("unique", false),
     ],
-    doc: "Copy of `x` in which the places that a canonical index expression names hold `value`, which has the shape that `x[key]` has and the \
-          dtype of `x`. Of several values for one place the last in C order stays, and only that one has a gradient; `unique` says that no \
-          place is named twice.",
+    doc: "Copy of `x` with `value` at the positions of a canonical index expression. `value` has the shape of `x[key]` and the dtype of `x`. If \
+        several values have the same position, the last one in C order is written, and only that one has a gradient. `unique` says that no position \
+        repeats.",
     infer: |cx| same_elements_fit(cx),
     cpu: Cpu::Kernel(assign_kernel),
     grad: Grad::Rule(Keep::inputs(!3), |g| {
@@ -191,8 +191,7 @@ pub static INDEX_ADD: OpDef = OpDef {
         Param::arrays("indices"),
         Param::required("key", ParamKind::Index),
     ],
-    doc: "Copy of `x` in which `value` was added at the places that a canonical index expression names, repeatedly where a place is named \
-          repeatedly.",
+    doc: "Copy of `x` to which `value` was added at the positions of a canonical index expression. Repeated positions accumulate.",
     infer: |cx| same_elements_fit(cx),
     cpu: Cpu::Kernel(|cx| {
         cpu::copy(cx.input(0), cx.output(0), cx.threads)?;

@@ -26,7 +26,7 @@ pub static GATHER_ALONG: OpDef = OpDef {
         Param::array("indices"),
         Param::required("axis", ParamKind::Int),
     ],
-    doc: "The elements of `x` at `indices` along `axis`: int64 positions in range, of the shape of `x` but for `axis`.",
+    doc: "The elements of `x` at `indices` along `axis`: int64 positions in range, of the shape of `x` except along `axis`.",
     types: Types::First,
     infer: |cx| {
         fits(cx, cx.shape(0), cx.shape(1))?;
@@ -79,7 +79,7 @@ pub static SCATTER_ALONG: OpDef = OpDef {
         Param::required("axis", ParamKind::Int),
         Param::required("shape", ParamKind::Ints),
     ],
-    doc: "Array of `shape`, zero but for the places at `indices` along `axis`, where the elements of `y` add up.",
+    doc: "Array of `shape`, zero except at `indices` along `axis`, where the elements of `y` are added.",
     types: Types::First,
     infer: |cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;

@@ -16,7 +16,7 @@ use crate::types::Types;
 pub static INDEX: OpDef = OpDef {
     name: "index",
     params: &[Param::array("x"), Param::required("key", ParamKind::Index)],
-    doc: "View of the elements that `key` (integers, slices, `None` and one `...`) names.",
+    doc: "View of the elements that `key` (integers, slices, `None` and one `...`) selects.",
     cpu: Cpu::View(|cx| Ok(Viewed::Shared(view(cx.layout, cx.index_items("key"))?))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [g.get("key").clone(), Value::from(g.shape(0))]
@@ -47,7 +47,7 @@ pub static INDEX_SPREAD: OpDef = OpDef {
         Param::required("key", ParamKind::Index),
         Param::required("shape", ParamKind::Ints),
     ],
-    doc: "Array of `shape` with `y` at the places that `key` (without arrays) names and zeros elsewhere.",
+    doc: "Array of `shape` with `y` at the elements that `key` (without arrays) selects and zeros elsewhere.",
     types: Types::First,
     infer: |cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;

@@ -35,7 +35,10 @@ pub static CHOOSE: OpDef = OpDef {
     about: &[
         ("a", "The index of the array to take each element from."),
         ("choices", "The arrays, or one array of them."),
-        ("mode", "What happens to an index out of bounds."),
+        (
+            "mode",
+            "How an index out of bounds is treated: an error ('raise'), modulo the number of arrays ('wrap'), or the nearest one ('clip').",
+        ),
     ],
     returns: &[(
         "ndarray",
@@ -107,7 +110,7 @@ pub static CHOOSE: OpDef = OpDef {
 pub static CHOSEN: OpDef = OpDef {
     name: "chosen",
     params: &[Param::array("numbers"), Param::arrays("choices")],
-    doc: "Elements of `choices`, arrays of one dtype, chosen by the int64 `numbers`; all broadcast.",
+    doc: "Elements of `choices`, arrays of one dtype, selected by the int64 indices `numbers`; all broadcast.",
     infer: |cx| {
         if (2..cx.inputs.len()).any(|i| cx.dtype_of(i) != cx.dtype_of(1))
             || cx.dtype_of(0) != DType::I64

@@ -163,8 +163,7 @@ pub fn accumulate(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array)
     only(&shape::COPY, dispatch(&call)?)
 }
 
-/// Index arrays that are on other devices, copied to the device of `x`; `None` if all are there. Positions are often made where the program
-/// runs.
+/// The index arrays, copied to the device of `x` where needed; `None` if all are on it. Programs often create positions on the CPU.
 fn on_device_of(x: &Array, arrays: &[Array]) -> Result<Option<Indices>> {
     if arrays.iter().all(|index| index.device() == x.device()) {
         return Ok(None);
@@ -232,7 +231,7 @@ fn in_place_by_element(
     in_place(&row, &[item], &[places.to_device(x.device())?], value)
 }
 
-/// The memory that an array spans as a 1-d array, and the positions of the array's elements in it. `None` if it has no elements.
+/// The memory range of an array as a 1-d array, and the positions of the array's elements in it. `None` if it has no elements.
 pub(crate) fn spanned(x: &Array) -> Result<Option<(Array, Array)>> {
     let Some((low, high)) = x.layout().span() else {
         return Ok(None);

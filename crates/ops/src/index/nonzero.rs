@@ -16,7 +16,7 @@ use crate::{Array, Outputs};
 pub static NONZERO_MATRIX: OpDef = OpDef {
     name: "nonzero_matrix",
     params: &[Param::array("a")],
-    doc: "int64 array of shape (ndim, count): column j has the position of the j-th element of `a`, in C order, that is not zero.",
+    doc: "int64 array of shape (ndim, count): column j has the position of the j-th element of `a` that is not zero, in C order.",
     cpu: Cpu::Eager(
         |cx| {
             let x = cx.input(0);

@@ -77,7 +77,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
                     shape[axis] as u64,
                     outputs[axis].tensor().data_ptr().cast::<i64>(),
                 );
-                // 32-bit divisions take a third of the time of 64-bit ones.
+                // 32-bit divisions are faster than 64-bit ones.
                 let is_short = size <= u32::MAX as usize;
                 for (i, r) in rest.iter_mut().enumerate() {
                     let (quotient, position) = match is_short {
@@ -123,7 +123,8 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
     about: &[
         ("multi_index", "Integers, an array for each axis; they broadcast."),
         ("dims", "Shape of the array."),
-        ("mode", "What happens to indices out of bounds, for all axes or for each: 'raise', 'wrap' or 'clip'."),
+        ("mode", "How indices out of bounds are treated, for all axes or for each: an error ('raise'), modulo the length ('wrap'), or the nearest \
+            index ('clip')."),
         ("order", "Whether the last ('C') or the first axis ('F') runs fastest."),
     ],
     returns: &[("ndarray", "int64, of the shape that the positions broadcast to.")],
@@ -211,7 +212,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Number of elements of a shape; an error beyond 63 bits.
+/// Number of elements of a shape; an error if it does not fit in 63 bits.
 fn addressable(cx: &CompositeCx, shape: &[usize]) -> Result<usize> {
     let size = shape
         .iter()

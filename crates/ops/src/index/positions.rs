@@ -1,4 +1,4 @@
-//! Index arrays for kernels: made dense, and forced into range whatever the caller of an internal operator passed.
+//! Index arrays for kernels: converted to dense arrays and checked, also if an internal operator is called with invalid ones.
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;

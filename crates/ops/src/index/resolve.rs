@@ -24,8 +24,8 @@ pub static RESOLVE: OpDef = OpDef {
         Param::required("size", ParamKind::Int),
         Param::int("axis", 0),
     ],
-    doc: "The int64 positions that `indices` name on an axis of `size` elements, negative ones counted from its end. An index \
-          out of bounds is an error at the call; `axis` is what that error calls the axis.",
+    doc: "The int64 positions that `indices` name on an axis of `size` elements, negative ones counted from its end. An index out of bounds is an \
+          error at the call; `axis` is the axis in the error message.",
     infer: |cx| {
         // An empty list has the default float dtype, and is a valid index.
         if !cx.dtype_of(0).is_integer() && !cx.input(0).is_empty() {
@@ -62,7 +62,7 @@ pub static WRAPPED: OpDef = OpDef {
         Param::required("size", ParamKind::Int),
         Param::choice("mode", &["wrap", "clip"], "clip"),
     ],
-    doc: "The int64 positions on an axis of `size` (not 0) elements: `indices` modulo the size, or the nearest position there is.",
+    doc: "The int64 positions on an axis of `size` (not 0) elements: `indices` modulo the size ('wrap'), or the nearest position ('clip').",
     infer: |cx| {
         if !cx.dtype_of(0).is_integer() && !cx.input(0).is_empty() {
             return Err(cx.dtype_error(format!(
@@ -145,8 +145,8 @@ pub fn resolved(indices: &Array, size: usize, axis: usize, mode: &'static str) -
     invoke1(op, &[indices], &attrs)
 }
 
-/// As [`resolved`], but without a copy if all positions are in range already: only for callers that do not write to memory the indices may share.
-/// A recorded operation copies them, so that the user may change them before the backward pass.
+/// As [`resolved`], but returns `indices` itself if all positions are in range already. Only for callers that do not write to memory that the indices
+/// may share. A recorded operation copies them, so that the user may change them before the backward pass.
 pub(super) fn resolved_or_unchanged(
     indices: &Array,
     size: usize,

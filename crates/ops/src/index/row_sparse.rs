@@ -15,8 +15,8 @@ use crate::{Array, Outputs};
 /// Table rows whose gradient is row-sparse.
 pub static GATHER_ROWS: OpDef = OpDef {
     name: "gather_rows",
-    doc: "As `gather`, of rows named by one array of indices in range. The gradient with respect to `x` is row-sparse: it holds the rows that were \
-          read.",
+    doc: "As `gather`, for rows selected by one array of indices in range. The gradient with respect to `x` is row-sparse: it holds the rows that \
+          were read.",
     row_grad: Some(RowGrad {
         name: "embedding",
         input: 0,
@@ -40,7 +40,7 @@ pub static GATHER_ROWS: OpDef = OpDef {
 pub static ROW_SPARSE_SUM: OpDef = OpDef {
     name: "row_sparse_sum",
     params: &[Param::array("indices"), Param::array("data")],
-    doc: "Of rows `data[k]` at int64 `indices[k]` the distinct indices, ascending, and for each the sum of its rows, added in their order.",
+    doc: "The distinct int64 `indices`, ascending, and for each the sum of the rows `data[k]` with that index, added in order.",
     cpu: Cpu::Composite(|cx| {
         check(cx)?;
         let (indices, data) = (cx.input(0), cx.input(1));
@@ -72,7 +72,7 @@ pub static ROW_SPARSE_TO_DENSE: OpDef = OpDef {
         Param::array("data"),
         Param::required("num_rows", ParamKind::Int),
     ],
-    doc: "An array of `num_rows` rows, zero but for the rows `data[k]`, which are added at int64 `indices[k]`.",
+    doc: "An array of `num_rows` rows, zeros to which the rows `data[k]` are added at int64 `indices[k]`.",
     cpu: Cpu::Composite(|cx| {
         check(cx)?;
         cx.done(scattered(cx.input(0), cx.input(1), cx.int("num_rows") as usize)?)

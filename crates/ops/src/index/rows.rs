@@ -36,7 +36,7 @@ pub static PICK: OpDef = OpDef {
           Indices out of bounds are clipped or wrapped. `axis=None` picks from the flattened array.",
     about: &[
         ("index", "Positions along the axis."),
-        ("mode", "What happens to a position out of bounds: the nearest one, or the remainder by the length."),
+        ("mode", "How a position out of bounds is treated: the nearest position ('clip'), or modulo the length ('wrap')."),
     ],
     returns: &[("ndarray", "Of the shape of `index`.")],
     example: "
@@ -99,9 +99,9 @@ pub static EMBEDDING: OpDef = OpDef {
         Param::optional("dtype", ParamKind::DType),
         Param::bool("sparse_grad", false),
     ],
-    doc: "The rows of `weight`, of shape (input_dim, output_dim), that `data` names: shape `data.shape + (output_dim,)`. Indices out of bounds \
-          become the nearest row. `input_dim` and `output_dim`, if given, must be those of `weight`; `dtype` is that of the result.\n\nThe \
-          gradient adds up the cotangents of equal indices in C order, so it does not depend on the number of threads.",
+    doc: "The rows of `weight`, of shape (input_dim, output_dim), at the indices `data`: shape `data.shape + (output_dim,)`. Indices out of bounds \
+          become the nearest row. `dtype` is the dtype of the result.\n\nThe gradient adds up the cotangents of equal indices in C order, so it does \
+          not depend on the number of threads.",
     about: &[
         ("data", "Indices of rows, of any shape."),
         ("weight", "The rows, (input_dim, output_dim)."),
@@ -109,7 +109,8 @@ pub static EMBEDDING: OpDef = OpDef {
         ("output_dim", "Length of a row, checked against `weight`."),
         (
             "sparse_grad",
-            "Whether the gradient with respect to `weight` is row-sparse: only the rows that were read are held and added up. A variable with a dense gradient gets the sum of it all the same. Not in compiled functions, and dense inside `vmap` and `checkpoint`.",
+            "Whether the gradient with respect to `weight` is row-sparse: only the rows that were read are held and added up. A variable whose \
+                gradient is dense receives it as a dense array. Not in compiled functions, and dense inside `vmap` and `checkpoint`.",
         ),
     ],
     returns: &[("ndarray", "Of shape `data.shape + (output_dim,)`.")],

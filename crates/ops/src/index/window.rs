@@ -24,7 +24,7 @@ pub static WINDOW: OpDef = OpDef {
         Param::required("strides", ParamKind::Ints),
         Param::required("offset", ParamKind::Int),
     ],
-    doc: "View of the elements of `x`, which lies in C order, at `offset` plus multiples of `strides`, in elements.",
+    doc: "View of the elements of `x`, which is in C order, at `offset` plus multiples of `strides`, in elements.",
     cpu: Cpu::View(|cx| {
         if !cx.layout.is_contiguous() {
             return Err(Error::value(cx.op.name, "`x` is not in C order"));
@@ -64,7 +64,7 @@ pub static WINDOW_SPREAD: OpDef = OpDef {
         Param::required("strides", ParamKind::Ints),
         Param::required("offset", ParamKind::Int),
     ],
-    doc: "Array of `shape`, zero but for `y` at `offset` plus multiples of `strides`, in elements.",
+    doc: "Array of `shape` with `y` at `offset` plus multiples of `strides`, in elements, and zeros elsewhere.",
     types: Types::First,
     infer: |cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;

@@ -60,8 +60,8 @@ const ALONG: OpDef = OpDef {
 /// Matrix products along chosen axes.
 pub static MATMUL_ALONG: OpDef = OpDef {
     name: "matmul_along",
-    doc: "`axes` names the axes of the matrices of both operands and of the result, [(-2, -1), (-2, -1), (-2, -1)] as a rule; `dtype` is what it is computed \
-          in. `axis` and `keepdims` are for products of vectors and refused.",
+    doc: "`axes` names the axes of the matrices of both operands and of the result, by default [(-2, -1), (-2, -1), (-2, -1)]. `dtype` is the dtype \
+        of the computation and of the result. `axis` and `keepdims` are only for products of vectors: they raise ValueError.",
     cpu: Cpu::Composite(|cx| along(cx, &MATMUL, [2, 2, 2])),
     probe: Probe::calls(&[
         "f((2, 3)), f((4, 3)), axes=[(0, 1), (1, 0), (0, 1)]",
@@ -79,8 +79,8 @@ pub static MATMUL_ALONG: OpDef = OpDef {
 /// Matrices times vectors along chosen axes.
 pub static MATVEC_ALONG: OpDef = OpDef {
     name: "matvec_along",
-    doc: "`axes` names the axes of the matrices, of the vectors and of the result, [(-2, -1), -1, -1] as a rule; `dtype` is what it is computed in. `axis` and \
-          `keepdims` are refused.",
+    doc: "`axes` names the axes of the matrices, of the vectors and of the result, by default [(-2, -1), -1, -1]. `dtype` is the dtype of the \
+        computation and of the result. `axis` and `keepdims` raise ValueError.",
     cpu: Cpu::Composite(|cx| along(cx, &MATVEC, [2, 1, 1])),
     probe: Probe::calls(&["f((3, 5, 2)), f((3, 5)), axes=[(2, 0), 0, 0]"])
         .against("np.matvec")
@@ -91,8 +91,8 @@ pub static MATVEC_ALONG: OpDef = OpDef {
 /// Vectors times matrices along chosen axes.
 pub static VECMAT_ALONG: OpDef = OpDef {
     name: "vecmat_along",
-    doc: "`axes` names the axes of the vectors, of the matrices and of the result, [-1, (-2, -1), -1] as a rule; `dtype` is what it is computed in. `axis` and \
-          `keepdims` are refused.",
+    doc: "`axes` names the axes of the vectors, of the matrices and of the result, by default [-1, (-2, -1), -1]. `dtype` is the dtype of the \
+        computation and of the result. `axis` and `keepdims` raise ValueError.",
     cpu: Cpu::Composite(|cx| along(cx, &VECMAT, [1, 2, 1])),
     probe: Probe::calls(&["f((3, 5)), f((2, 3, 5)), axes=[0, (1, 0), 0]"])
         .against("np.vecmat")
@@ -116,7 +116,8 @@ pub static VECDOT_ALONG: OpDef = OpDef {
         SUBOK,
         SIGNATURE,
     ],
-    doc: "`axes` names an axis of each operand, instead of `axis` of both; `keepdims` keeps it with length 1; `dtype` is what it is computed in.",
+    doc: "`axes` names an axis of each operand, instead of `axis` of both; `keepdims` keeps it with length 1. `dtype` is the dtype of the \
+        computation and of the result.",
     cpu: Cpu::Composite(|cx| along(cx, &VECDOT, [1, 1, 0])),
     probe: Probe::calls(&[
         "f((3, 4)), f((4, 3)), axes=[0, 1]",

@@ -23,7 +23,7 @@ pub static TENSORDOT: OpDef = OpDef {
         Param::required("axes_a", ParamKind::Ints),
         Param::required("axes_b", ParamKind::Ints),
     ],
-    doc: "Sum of products over `axes_a` of `a` and `axes_b` of `b`, pair by pair; the other axes follow one another.",
+    doc: "Sum of products over `axes_a` of `a` and `axes_b` of `b`, pair by pair. The result has the other axes of `a`, then those of `b`.",
     cpu: Cpu::Composite(|cx| cx.done(tensordot(cx, cx.ints("axes_a"), cx.ints("axes_b"))?)),
     probe: Probe::calls(&[
         "f((2, 3, 4)), f((3, 4, 5)), (1, 2), (0, 1)",
@@ -40,7 +40,8 @@ pub static INNER: OpDef = OpDef {
     name: "inner",
     surface: &[Surface::Np("inner")],
     params: &[Param::array("a").strong(), Param::array("b").strong()],
-    doc: "Sum of products over the last axes of both; the other axes follow one another. A product of elements if one of them is 0-d.",
+    doc: "Sum of products over the last axes of both. The result has the other axes of `a`, then those of `b`. If one of them is 0-d, the \
+        elementwise product.",
     about: &[
         ("a", "First operand."),
         ("b", "Second operand, with the same last axis."),
@@ -302,11 +303,11 @@ pub static KRON: OpDef = OpDef {
     name: "kron",
     surface: &[Surface::Np("kron")],
     params: &[Param::array("a"), Param::array("b")],
-    doc: "Kronecker product: the elements of `a`, each replaced by itself times `b`. The array of fewer axes gets axes of length 1 in front.",
+    doc: "Kronecker product: each element of `a` is replaced by its product with `b`. The array with fewer axes gets leading axes of length 1.",
     about: &[("a", "First operand."), ("b", "Second operand.")],
     returns: &[(
         "ndarray",
-        "Of as many axes as the operand with more; the lengths multiply.",
+        "As many axes as the operand with more; each length is the product of both.",
     )],
     example: "
         >>> np.kron([1, 10], [1, 2, 3])
@@ -344,8 +345,8 @@ pub static MULTI_DOT: OpDef = OpDef {
     name: "multi_dot",
     surface: &[Surface::NpLinalg("multi_dot")],
     params: &[Param::arrays("arrays")],
-    doc: "Product of two or more matrices, in the order that takes fewest multiplications. The first and the last may be vectors.\n\nSource: the chain order is found \
-          by dynamic programming over intervals.",
+    doc: "Product of two or more matrices, in the order with the fewest multiplications. The first and the last operand may be vectors.\n\nSource: \
+          the chain order is found by dynamic programming over intervals.",
     about: &[("arrays", "The matrices.")],
     returns: &[("ndarray", "The product.")],
     raises: &[(
@@ -374,7 +375,7 @@ pub static MATRIX_POWER: OpDef = OpDef {
     // `np.linalg.matrix_power` takes exponents beyond 64 bits, too, so it is a Python function that calls this operator.
     surface: &[],
     params: &[Param::array("a"), Param::required("n", ParamKind::Int)],
-    doc: "Square matrices (..., m, m) multiplied with themselves: `n` factors, by repeated squaring; the identity for 0, powers of the inverse for negative `n`.",
+    doc: "The `n`-th power of square matrices (..., m, m), by repeated squaring; the identity for 0, powers of the inverse for negative `n`.",
     about: &[("a", "The matrices."), ("n", "The power.")],
     returns: &[("ndarray", "Of the shape of `a`.")],
     raises: &[(

@@ -28,10 +28,11 @@ pub static EINSUM: OpDef = OpDef {
         Param::bool("greedy", true),
         Param::optional("path", ParamKind::Ints),
     ],
-    doc: "Sums of products of the operands over named axes: `subscripts` has a letter for each axis of each operand, operands parted by commas, and behind `->` the \
-          axes of the result; letters that are not there are summed over. `...` stands for axes that broadcast, a letter that occurs twice in an operand takes its \
-          diagonal. Without `->` the result has the letters that occur once, in alphabetical order. Pairs are contracted by products of matrices, in the order that \
-          keeps results small (`greedy`), from left to right, or as `path` says: pairs of positions, the result going to the end.",
+    doc: "Sums of products of the operands over named axes. `subscripts` has a letter for each axis of each operand, with commas between operands, \
+        and after `->` the axes of the result; the other letters are summed over. `...` stands for axes that broadcast; a letter that occurs twice \
+        in an operand takes its diagonal. Without `->` the result has the letters that occur once, in alphabetical order. Operands are contracted in \
+        pairs, by matrix products: in the order that keeps results small (`greedy`), from left to right, or as `path` says. `path` has pairs of \
+        positions; each result is appended to the operands.",
     form: Form::Out,
     cpu: Cpu::Composite(|cx| {
         let operands: SmallVec<[&Array; 4]> = cx.inputs.iter().flatten().copied().collect();

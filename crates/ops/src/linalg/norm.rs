@@ -33,8 +33,8 @@ pub static NORM: OpDef = OpDef {
     about: &[
         (
             "ord",
-            "The order. None is the 2-norm of all elements taken as one vector, or along `axis`. Of matrices there are 1, -1, 2, -2, inf, -inf, \
-             'fro' and 'nuc'.",
+            "The order of the norm. None gives the 2-norm of all elements as one vector, or the 2-norm along `axis`. Orders of matrix norms are 1, \
+                -1, 2, -2, inf, -inf, 'fro' and 'nuc'.",
         ),
         (
             "axis",
@@ -219,7 +219,7 @@ fn sum(x: &Array, axes: &[usize], keepdims: bool) -> Result<Array> {
     x.sum(Some(&axes), keepdims)
 }
 
-/// The largest of the sizes; 0 if there are none.
+/// The largest absolute value; 0 without elements.
 fn largest(size: &Array, axes: &[usize], keepdims: bool) -> Result<Array> {
     match size.is_empty() {
         true => sum(size, axes, keepdims),
@@ -406,7 +406,8 @@ pub static LSTSQ: OpDef = OpDef {
         Param::array("b"),
         Param::optional("rcond", ParamKind::Float),
     ],
-    doc: "The x that makes `a @ x` come closest to `b`, the shortest one if there are several: that of the Moore-Penrose inverse. Waits for the rank.\n\n\
+    doc: "The x for which `a @ x` is closest to `b` in the 2-norm, and of these the shortest (that of the Moore-Penrose inverse). Waits for the \
+        rank.\n\n\
           *Differs from NumPy*: the rank is an array.",
     about: &[
         ("a", "Of shape (m, n)."),
@@ -535,11 +536,11 @@ pub static BATCH_DOT: OpDef = OpDef {
         ),
         (
             "transpose_a",
-            "Whether the last two axes of `a` change places.",
+            "Whether the last two axes of `a` are exchanged.",
         ),
         (
             "transpose_b",
-            "Whether the last two axes of `b` change places.",
+            "Whether the last two axes of `b` are exchanged.",
         ),
         (
             "forward_stype",

@@ -32,8 +32,8 @@ pub static MATMUL: OpDef = OpDef {
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
     full_signature: Some(&MATMUL_ALONG),
     core: "(n?,k),(k,m?)->(n?,m?)",
-    doc: "Matrix product `(..., m, k) @ (..., k, n) -> (..., m, n)`. Leading axes broadcast. A 1-D `x1` is a row, a 1-D `x2` a column, and the axis \
-          that this added is dropped from the result.\n\nfloat16 and bfloat16 are summed in float32. Integers wrap.",
+    doc: "Matrix product `(..., m, k) @ (..., k, n) -> (..., m, n)`. Leading axes broadcast. A 1-D `x1` counts as a row and a 1-D `x2` as a column; \
+        the added axis is removed from the result.\n\nfloat16 and bfloat16 are summed in float32. Integers wrap.",
     about: &[
         ("x1", "Matrices (..., m, k)."),
         ("x2", "Matrices (..., k, n)."),
@@ -100,8 +100,8 @@ pub static DOT: OpDef = OpDef {
     name: "dot",
     surface: &[Surface::Np("dot"), Surface::Method("dot")],
     params: &[Param::array("a").strong(), Param::array("b").strong()],
-    doc: "Sum over the last axis of `a` and the second-to-last axis (the only one, if 1-D) of `b`; the other axes follow one another. A product of \
-          elements if one of them is 0-d.",
+    doc: "Sum of products over the last axis of `a` and the second-to-last axis of `b` (its only one, if it is 1-D). The result has the other axes \
+        of `a`, then those of `b`. If one of them is 0-d, the elementwise product.",
     about: &[("a", "First operand."), ("b", "Second operand.")],
     returns: &[("ndarray", "Of the other axes of `a`, then those of `b`.")],
     raises: &[("ValueError", "If the sizes do not fit.")],
@@ -169,7 +169,7 @@ fn dot_checked(cx: &CallCx) -> Result<()> {
     )))
 }
 
-/// Nanoseconds one core takes for this many floating-point operations.
+/// Estimated time of a number of floating-point operations on one core, in nanoseconds.
 pub fn flops_ns(flops: usize) -> u64 {
     // An estimate for AVX2; it only decides whether a call runs inline or is queued.
     flops as u64 / 50

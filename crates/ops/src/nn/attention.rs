@@ -41,7 +41,7 @@ pub static SCALED_DOT_PRODUCT_ATTENTION: OpDef = OpDef {
         ("v", "Values (..., s, e)."),
         (
             "mask",
-            "Broadcasts to (..., l, s). Booleans tell which keys a query attends to; numbers are added to the scores.",
+            "Broadcasts to (..., l, s). A boolean mask is true for the keys that a query attends to; numbers are added to the scores.",
         ),
         (
             "is_causal",
@@ -249,7 +249,7 @@ fn check(cx: &CallCx) -> Result<()> {
     }
 }
 
-/// The mask of a call, in the kernel's form.
+/// The mask of a call as a kernel operand.
 struct MaskOperand {
     tensor: Tensor,
     starts: Vec<isize>,

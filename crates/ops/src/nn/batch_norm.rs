@@ -44,17 +44,17 @@ pub static BATCH_NORM: OpDef = OpDef {
         Param::optional("min_calib_range", ParamKind::Float),
         Param::optional("max_calib_range", ParamKind::Float),
     ],
-    doc: "`(x - mean) / sqrt(var + eps) * gamma + beta`, with one mean, variance, gamma and beta for each position along `axis`. While training they are \
-          the batch's (the variance is the mean squared deviation), and `running_mean` and `running_var` become `momentum` times themselves plus \
-          `1 - momentum` times the batch's; otherwise, and with `use_global_stats`, the running ones are used. `fix_gamma` takes 1 for gamma. With \
-          `output_mean_var` the mean and `1 / sqrt(var + eps)` that were used follow the result.",
+    doc: "`(x - mean) / sqrt(var + eps) * gamma + beta`, with one mean, variance, gamma and beta for each position along `axis`. While training, \
+        mean and variance are those of the batch (the variance is the mean squared deviation), and each running value becomes `momentum * running + \
+        (1 - momentum) * batch`. Otherwise, and with `use_global_stats`, the running values are used. With `output_mean_var`, the mean and `1 / \
+        sqrt(var + eps)` that were used are returned too.\n\nSource: Ioffe and Szegedy, Batch Normalization, 2015, algorithms 1 and 2.",
     about: &[
         ("gamma", "Scale of each channel."),
         ("beta", "Shift of each channel."),
         ("running_mean", "Mean of each channel, written while training."),
         ("running_var", "Variance of each channel, written while training."),
         ("eps", "Added to the variance."),
-        ("momentum", "Weight of the previous running values."),
+        ("momentum", "Factor of the previous running values."),
         ("fix_gamma", "Whether gamma counts as 1."),
         ("use_global_stats", "Whether the running values are used while training, too."),
         ("output_mean_var", "Whether mean and reciprocal deviation are returned too."),
@@ -101,7 +101,7 @@ pub static BATCH_NORM_TRAINING: OpDef = OpDef {
         Param::float("momentum", 0.9),
         Param::int("axis", 1),
     ],
-    doc: "Result, mean, variance and inverse deviation of batch normalisation while training; moves the running statistics.",
+    doc: "Result, mean, variance and inverse deviation of batch normalisation while training; updates the running statistics.",
     infer: |cx| {
         let (dtype, c) = checked(cx, &[1, 2, 3, 4])?;
         let per_channel = (Dims::from_slice(&[c]), operand::compute(dtype));
@@ -385,7 +385,7 @@ fn channels(cx: &KernelCx) -> Result<(BatchNorm, DType)> {
     Ok((g, dtype))
 }
 
-/// Dense forms of four arguments; `None` for absent ones (index out of range of the inputs).
+/// Dense copies of four arguments (or the arguments themselves); `None` for absent ones (index out of range of the inputs).
 pub(super) fn four(cx: &KernelCx, at: [usize; 4], dtype: DType) -> Result<[Option<Tensor>; 4]> {
     let [a, b, c, d] = at.map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads));
     Ok([a?, b?, c?, d?])

@@ -38,7 +38,7 @@ pub static BOX_IOU: OpDef = OpDef {
         "ndarray",
         "Of shape `lhs.shape[:-1] + rhs.shape[:-1]`; 0 where neither box has an area.",
     )],
-    raises: &[("ValueError", "If a last axis is not 4 long.")],
+    raises: &[("ValueError", "If a last axis does not have length 4.")],
     example: "
         >>> npx.box_iou([[0.0, 0.0, 2.0, 2.0], [1.0, 0.0, 2.0, 1.0]], [[0.0, 0.0, 2.0, 1.0]])
         array([[0.5],
@@ -91,7 +91,7 @@ pub static BOX_NMS: OpDef = OpDef {
         Param::choice("in_format", FORMATS, "corner"),
         Param::choice("out_format", FORMATS, "corner"),
     ],
-    doc: "Non-maximum suppression: keeps the boxes that do not overlap a better box too much.",
+    doc: "Non-maximum suppression: keeps the boxes whose overlap with every kept box of higher score is at most `overlap_thresh`.",
     about: &[
         (
             "data",

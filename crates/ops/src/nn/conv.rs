@@ -166,7 +166,7 @@ pub static CONVOLUTION: OpDef = OpDef {
 pub static CONVOLUTION_RELU: OpDef = OpDef {
     name: "convolution_relu",
     params: CONVOLUTION.params,
-    doc: "`relu(convolution(data, weight, bias))`, to the bit as by the two operators.",
+    doc: "`relu(convolution(data, weight, bias))`, bit for bit the result of the two operators.",
     infer: CONVOLUTION.infer,
     cpu: Cpu::Kernel(|cx| convolve(cx, true)),
     grad: Grad::Rule(
@@ -436,16 +436,16 @@ pub static DECONVOLUTION: OpDef = OpDef {
         CUDNN_OFF,
         LAYOUT,
     ],
-    doc: "Transposed convolution: the gradient of `convolution` with respect to its data, as a map. `data` is (n, c, [d, [h,]] w), `weight` `(c, \
-          num_filter / num_group, *kernel)`. An axis of size s becomes `(s - 1) * stride - 2 * pad + dilate * (kernel - 1) + 1 + adj`; \
-          `target_shape` gives the sizes instead, and `pad` and `adj` follow from it.",
+    doc: "Transposed convolution: the gradient of `convolution` with respect to its data, as a function of the cotangent. `data` is (n, c, [d, [h,]] \
+          w), `weight` `(c, num_filter / num_group, *kernel)`. An axis of size s becomes `(s - 1) * stride - 2 * pad + dilate * (kernel - 1) + 1 + \
+          adj`; `target_shape` gives the sizes instead, and `pad` and `adj` follow from it.",
     about: &[
         ("data", "The images, (n, c, [d, [h,]] w)."),
         ("weight", "The filters, `(c, num_filter / num_group, *kernel)`."),
         ("bias", "One number for each filter."),
         ("kernel", "Sizes of the filters; those of `weight` for None."),
-        ("stride", "Distance of the windows in the result, 1 for None."),
-        ("dilate", "Distance of the elements a window gives to, 1 for None."),
+        ("stride", "Distance between windows in the result, 1 for None."),
+        ("dilate", "Distance between the elements that a window adds to, 1 for None."),
         ("pad", "Number of elements removed from both sides of each axis of the result."),
         ("adj", "Number of elements added at the end of each axis of the result."),
         ("target_shape", "Sizes of the result, from which `pad` and `adj` follow."),
@@ -503,7 +503,7 @@ fn geometry(args: &Args, shape: &[usize]) -> Attrs {
     [Value::from(shape)].into_iter().chain(given).collect()
 }
 
-/// The convolution with the attributes of the gradient call `g`.
+/// The convolution of `data` and `weight` with the attributes of the gradient call `g`.
 fn convolve_like(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
     let [stride, dilate, pad, groups, layout] =
         ["stride", "dilate", "pad", "num_group", "layout"].map(|name| g.get(name).clone());

@@ -13,7 +13,7 @@ use crate::invoke::invoke1;
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
 
-/// Stands for -log(0). It exceeds every loss but is finite, so that sums of losses are not NaN.
+/// The loss of a sample without a path, in place of infinity: it exceeds every other loss, but gradients of sums of losses are not NaN.
 const NEVER: f64 = 1e30;
 
 /// The negative log-probability of all paths through the states.
@@ -25,10 +25,10 @@ pub static CTC_PATHS: OpDef = OpDef {
         Param::array("num_states"),
         Param::array("frames"),
     ],
-    doc: "Minus the log-probability, shape (n,), of all paths through the states of `ctc_loss`, given the log-probability of each state at each frame, \
-          (t, n, s), which states may be reached over the one before, (n, s), and how many states and frames of each sample count, (n,). Frames \
-          without padding are (total, s), and `frames` says where those of each sample begin, and their number, (n + 1,). What no path reaches has \
-          1e30.",
+    doc: "Minus the log-probability, shape (n,), of all paths through the states of `ctc_loss`, given the log-probability of each state at each \
+          frame, (t, n, s), whether each state may be reached from two states before, (n, s), and the number of valid states and frames of each \
+          sample, (n,). Without padding, log-probabilities are (total, s), and `frames` (n + 1,) has the first frame of each sample and the total. A \
+          sample without a path has 1e30.",
     infer: |cx| {
         let batch = batch(cx)?;
         one_of(Dims::from_slice(&[batch]), operand::float_of(cx, 0)?)

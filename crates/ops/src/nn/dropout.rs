@@ -25,8 +25,8 @@ pub static DROPOUT: OpDef = OpDef {
         Param::optional("axes", ParamKind::Ints),
         Param::bool("cudnn_off", false),
     ],
-    doc: "While training (with mode `always`: in any case) each element becomes 0 with probability `p`, and the others are divided by `1 - p`; otherwise \
-          the data as they are. Elements along `axes` are dropped together.",
+    doc: "While training, or always with mode `always`, each element becomes 0 with probability `p`, and the others are divided by `1 - p`. \
+        Otherwise the result is `data`. Elements along `axes` are dropped together.\n\nSource: Srivastava et al., Dropout, 2014.",
     about: &[
         ("p", "Probability that an element is dropped."),
         (
@@ -37,7 +37,7 @@ pub static DROPOUT: OpDef = OpDef {
         ("cudnn_off", NO_EFFECT),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `data`.")],
-    raises: &[("ValueError", "If `p` is not in 0..1.")],
+    raises: &[("ValueError", "If `p` is not in [0, 1].")],
     example: "
         >>> x = np.ones(4)
         >>> npx.dropout(x, 0.5)

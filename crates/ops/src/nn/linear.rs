@@ -75,7 +75,7 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
 pub static FULLY_CONNECTED_RELU: OpDef = OpDef {
     name: "fully_connected_relu",
     params: FULLY_CONNECTED.params,
-    doc: "`relu(x @ weight.T + bias)`, to the bit as by the two operators.",
+    doc: "`relu(x @ weight.T + bias)`, bit for bit the result of the two operators.",
     types: Types::REAL_FLOAT,
     infer: affine_shape,
     cpu: Cpu::Kernel(|cx| affine(cx, true)),
@@ -130,7 +130,7 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
     multiply(cx.threads, &x, &transposed, y, &epilogue)
 }
 
-/// The affine map of few rows, with packed weights.
+/// The affine map with packed weights, for small numbers of rows.
 fn with_packed_weights(
     cx: &KernelCx,
     layer: &Linear,

@@ -164,7 +164,8 @@ pub static SMOOTH_L1: OpDef = OpDef {
     name: "smooth_l1",
     surface: &[Surface::Npx("smooth_l1")],
     params: &[Param::array("data"), Param::float("scalar", 1.0)],
-    doc: "With s = `scalar`: `(s x)^2 / 2` where `|x| < 1 / s^2`, else `|x| - 1 / (2 s^2)`, element by element.",
+    doc: "With s = `scalar`: `(s x)^2 / 2` where `|x| < 1 / s^2`, else `|x| - 1 / (2 s^2)`, element by element.\n\nSource: Girshick, Fast R-CNN, \
+        2015, equation 3 (for s = 1).",
     about: &[("scalar", "The s of the formula.")],
     returns: &[("ndarray", "Of the shape of `data`.")],
     example: "

@@ -17,9 +17,9 @@ pub static MATCH_PAIRS: OpDef = OpDef {
         Param::bool("is_ascend", false),
         Param::int("topk", -1),
     ],
-    doc: "Matches rows with columns, the best score first, each at most once; of equal scores the first one in C order. Only scores above `threshold` \
-          match (below it if `is_ascend`, where small scores are good). Gives the column of each row, (b, n), and the row of each column, (b, m), of \
-          `scores`, (b, n, m); -1 without one. int64. At most `topk` pairs are made if it is above 0.",
+    doc: "Matches rows with columns, the best score first, each at most once; of equal scores the first one in C order. Only scores above \
+          `threshold` match (below it if `is_ascend`, where small scores are good). Gives the column of each row, (b, n), and the row of each \
+          column, (b, m), of `scores`, (b, n, m); -1 for unmatched ones. int64. At most `topk` pairs are made if it is above 0.",
     infer,
     cpu: Cpu::Kernel(pair),
     grad: Grad::Stop("which rows and columns match is piecewise constant"),

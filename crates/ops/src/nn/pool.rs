@@ -73,10 +73,10 @@ pub static POOLING: OpDef = OpDef {
         LAYOUT,
     ],
     doc: "Largest element (`max`), mean (`avg`), sum or `p_value`-norm (`lp`, 2 if left out) of windows of size `kernel` over one to three spatial \
-          axes. `data` is (n, c, [d, [h,]] w), or has the channels last with the layouts NWC, NHWC and NDHWC. `stride` is 1 where left out. \
-          `pad` elements stand on both sides: they never win a maximum and add nothing to a sum; a mean counts them unless `count_include_pad` is \
-          False. With the convention `valid` windows end inside the padded data, with `full` the last one may end behind them, with `same` an axis \
-          of size s has `ceil((s + 2 pad) / stride)` windows. `global_pool` takes the whole of each channel.",
+          axes. `data` is (n, c, [d, [h,]] w), or has the channels last with the layouts NWC, NHWC and NDHWC. `stride` is 1 by default. `pad` \
+          elements are added on both sides: they are never a maximum and add 0 to a sum; a mean counts them unless `count_include_pad` is False. \
+          With the convention `valid` windows end inside the padded data, with `full` the last one may extend past their end, with `same` an axis of \
+          size s has `ceil((s + 2 pad) / stride)` windows. With `global_pool` one window covers each channel.",
     about: &[
         ("data", "The images, (n, c, [d, [h,]] w)."),
         ("kernel", "Sizes of the windows."),
@@ -87,7 +87,7 @@ pub static POOLING: OpDef = OpDef {
         ),
         ("pool_type", "What is computed of a window."),
         ("pooling_convention", "Where the last window ends."),
-        ("global_pool", "Whether a window is the whole of a channel."),
+        ("global_pool", "Whether one window covers each channel."),
         ("cudnn_off", NO_EFFECT),
         ("p_value", "The p of `lp`."),
         ("count_include_pad", "Whether a mean counts the padding."),

@@ -30,8 +30,8 @@ pub static ROI_LARGEST: OpDef = OpDef {
         POOLED_SIZE,
         SCALE,
     ],
-    doc: "For regions `rois`, (r, 5), of images (n, c, h, w): where in its channel the largest element of each bin is, in C order, or -1 for a bin \
-          without pixels. int64, (r, c, *pooled_size).",
+    doc: "For regions `rois`, (r, 5), of images (n, c, h, w): the flat position of the largest element of each bin in its channel, or -1 for a bin \
+        without pixels. int64, (r, c, *pooled_size).",
     infer: |cx| {
         let (count, &[_, channels, ..], [down, right]) = sizes(cx)?;
         one_of(
@@ -74,37 +74,37 @@ pub static ROI_ALIGN: OpDef = OpDef {
         BY_POSITION,
         ALIGNED,
     ],
-    doc: "Means of regions of images, cut into bins: each bin has samples at even distances, whose values are interpolated between the four pixels \
-          around them. A sample more than a pixel outside of the image counts as 0.\n\nThe gradient goes to the images; regions have none.\n\nSource: \
-          K. He et al., Mask R-CNN (2017), section 3.",
+    doc: "Means over the bins of image regions. Each bin has evenly spaced samples, which are interpolated between the four pixels around them. A \
+          sample more than a pixel outside of the image counts as 0.\n\nThe gradient goes to the images; regions have none.\n\nSource: K. He et al., \
+          Mask R-CNN (2017), section 3.",
     about: &[
         ("data", "Images, (n, c, h, w)."),
         (
             "rois",
-            "Regions, (r, 5): which image, left, top, right, bottom. A region whose image is negative gives zeros.",
+            "Regions, (r, 5): image index, left, top, right, bottom. A negative image index gives zeros.",
         ),
-        ("pooled_size", "Number of bins down and to the right."),
+        ("pooled_size", "Number of bins along height and width."),
         (
             "spatial_scale",
-            "What the edges of regions are multiplied by to be in pixels of `data`.",
+            "Factor from the units of `rois` to pixels of `data`.",
         ),
         (
             "sample_ratio",
-            "Samples of a bin along each axis; as many as a bin has pixels along it, rounded up, if it is not above 0.",
+            "Samples of a bin along each axis; if not above 0, the length of the bin in pixels, rounded up.",
         ),
         (
             "position_sensitive",
-            "Whether bin b of channel k reads channel `k * num_bins + b`, so that the result has `c / num_bins` channels.",
+            "Whether bin b of output channel k reads channel `k * num_bins + b`; the result then has `c / num_bins` channels.",
         ),
         (
             "aligned",
             "Whether coordinates are moved by half a pixel, so that pixel i covers i to i + 1. Without it regions have at least one pixel.",
         ),
     ],
-    returns: &[("ndarray", "Of shape (r, c, bins down, bins to the right).")],
+    returns: &[("ndarray", "Of shape `(r, c, *pooled_size)`.")],
     raises: &[
         ("ValueError", "If sizes do not fit."),
-        ("IndexError", "If there is no such image; raised when the result is read."),
+        ("IndexError", "If an image index is out of bounds; raised when the result is read."),
     ],
     example: "
         >>> image = np.arange(16.0).reshape(1, 1, 4, 4)

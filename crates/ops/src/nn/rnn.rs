@@ -39,14 +39,16 @@ pub static RNN: OpDef = OpDef {
         Param::optional("lstm_state_clip_max", ParamKind::Float),
         Param::optional("lstm_state_clip_nan", ParamKind::Bool),
     ],
-    doc: "Recurrent layers over `data` (time, n, c): `lstm`, `gru` (the reset gate after the product), `rnn_tanh` or `rnn_relu`. `state` is (num_layers * \
-          directions, n, state_size), as is `state_cell` of an LSTM. `parameters` is one vector: for each layer and direction the weight from the input (gates * \
-          state_size, c) and the one from the state (gates * state_size, state_size), then for each the two biases; gates are i, f, g, o and r, z, n. `p` is the \
-          dropout between layers while training. With `use_sequence_length`, `sequence_length` (n,) says where each sequence ends: later results are 0, final states are \
-          those of the last element, and the backward direction starts there. The result is (time, n, directions * state_size); `state_outputs` adds the final states.\n\n\
-          With `projection_size` the hidden state of an LSTM is its cell's output times one more weight, (projection_size, state_size), behind the other two: results and \
-          `state` have that size, `state_cell` keeps its own. `lstm_state_clip_min` and `lstm_state_clip_max`, given together, bound the cell state after every step; with \
-          `lstm_state_clip_nan` NaN becomes the lower bound. Layers with either go step by step, without the fused kernel.",
+    doc: "Recurrent layers over `data` (time, n, c): `lstm`, `gru` (the reset gate after the product), `rnn_tanh` or `rnn_relu`. `state` is \
+          (num_layers * directions, n, state_size), as is `state_cell` of an LSTM. `parameters` is one vector: for each layer and direction the \
+          weight from the input (gates * state_size, c) and the one from the state (gates * state_size, state_size), then for each the two biases; \
+          gates are i, f, g, o and r, z, n. `p` is the dropout between layers while training. With `use_sequence_length`, `sequence_length` (n,) has \
+          the length of each sequence: later results are 0, final states are those of the last element, and the backward direction starts there. The \
+          result is (time, n, directions * state_size); `state_outputs` adds the final states.\n\n\
+          With `projection_size` the hidden state of an LSTM is its cell's output times one more weight, (projection_size, state_size), after the \
+          other two: results and `state` have the size `projection_size`, `state_cell` the size `state_size`. `lstm_state_clip_min` and \
+          `lstm_state_clip_max`, given together, bound the cell state after every step; with `lstm_state_clip_nan` NaN becomes the lower bound. \
+          Layers with either go step by step, without the fused kernel.",
     about: &[
         ("data", "(time, n, c)."),
         ("parameters", "All weights, then all biases, in one vector."),
@@ -96,7 +98,7 @@ pub static SPLIT_VECTOR: OpDef = OpDef {
         Param::array("data"),
         Param::required("sizes", ParamKind::Ints),
     ],
-    doc: "Consecutive parts of a vector, copied; their gradients are joined in one piece.",
+    doc: "Copies of consecutive parts of a vector. The gradient concatenates those of the parts.",
     infer: |cx| {
         let total: i64 = cx.ints("sizes").iter().sum();
         if cx.shape(0) != [total as usize] {

@@ -39,8 +39,8 @@ pub static RNN_LAYER: OpDef = OpDef {
         Param::required("mode", ParamKind::Choice(MODES)),
         Param::bool("reverse", false),
     ],
-    doc: "Result, last hidden and last cell state of one recurrent layer in one direction, and what its gradient needs. Steps behind the `lengths` of sequences \
-          keep the states; their results are 0.",
+    doc: "Result, last hidden and last cell state of one recurrent layer in one direction, and what its gradient needs. Steps after the end of a \
+        sequence (`lengths`) leave the states unchanged; their results are 0.",
     infer: |cx| {
         let g = checked(cx)?;
         let Types::Promote { accepts, lift, out } = Types::REAL_FLOAT else {

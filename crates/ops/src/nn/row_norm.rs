@@ -31,7 +31,8 @@ pub static LAYER_NORM: OpDef = OpDef {
         Param::bool("output_mean_var", false),
     ],
     doc: "`(x - mean) / sqrt(var + eps) * gamma + beta` along one axis, with a gamma and beta for each position along it. With `output_mean_var` the \
-          mean and `sqrt(var + eps)` of each row follow, of the data's shape without the axis.",
+        mean and `sqrt(var + eps)` of each row are returned too, of the data's shape without the axis.\n\nSource: Ba, Kiros and Hinton, Layer \
+        Normalization, 2016.",
     about: &[
         ("gamma", "Scale of each position along the axis."),
         ("beta", "Shift of each position along the axis."),
@@ -74,7 +75,8 @@ pub static RMS_NORM: OpDef = OpDef {
         Param::int("axis", -1),
         Param::float("eps", 1e-5),
     ],
-    doc: "`x / sqrt(mean(x^2) + eps) * gamma` along one axis, with a gamma for each position along it.",
+    doc: "`x / sqrt(mean(x^2) + eps) * gamma` along one axis, with a gamma for each position along it.\n\nSource: Zhang and Sennrich, Root Mean \
+        Square Layer Normalization, 2019.",
     about: &[
         ("gamma", "Scale of each position along the axis."),
         ("eps", "Added to the mean square."),
@@ -101,11 +103,16 @@ pub static GROUP_NORM: OpDef = OpDef {
         Param::float("eps", 1e-3),
         Param::bool("output_mean_var", false),
     ],
-    doc: "Normalises the channels (axis 1) of each sample in `num_groups` groups, over a group's channels and all further axes; gamma and beta have one element for each channel. With `output_mean_var` the mean and `sqrt(var + eps)` follow, of shape (n, num_groups).",
+    doc: "Normalises the channels (axis 1) of each sample in `num_groups` groups, over a group's channels and all further axes; gamma and beta have \
+        one element for each channel. With `output_mean_var` the mean and `sqrt(var + eps)` are returned too, of shape (n, num_groups).\n\nSource: \
+        Wu and He, Group Normalization, 2018.",
     about: &[
         ("gamma", "Scale of each channel."),
         ("beta", "Shift of each channel."),
-        ("num_groups", "How many groups; it divides the channels."),
+        (
+            "num_groups",
+            "Number of groups, a divisor of the number of channels.",
+        ),
         ("eps", "Added to the variance."),
         (
             "output_mean_var",
@@ -148,7 +155,8 @@ pub static INSTANCE_NORM: OpDef = OpDef {
         Param::array("beta"),
         Param::float("eps", 1e-3),
     ],
-    doc: "Normalises each channel (axis 1) of each sample over all further axes; gamma and beta have one element for each channel.",
+    doc: "Normalises each channel (axis 1) of each sample over all further axes; gamma and beta have one element for each channel.\n\nSource: \
+        Ulyanov, Vedaldi and Lempitsky, Instance Normalization, 2016.",
     about: &[
         ("gamma", "Scale of each channel."),
         ("beta", "Shift of each channel."),
@@ -189,7 +197,7 @@ pub static L2_NORMALIZATION: OpDef = OpDef {
           all positions of a channel (`spatial`).",
     about: &[
         ("eps", "Added to the sum of squares."),
-        ("mode", "What is summed over."),
+        ("mode", "The elements that are summed: see above."),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],
     example: "

@@ -179,7 +179,7 @@ const MASKED: OpDef = OpDef {
         ("temperature", "Divisor of the data."),
         (
             "normalize",
-            "Accepted; the largest element is subtracted in any case.",
+            "Has no effect: the largest element is always subtracted.",
         ),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],

@@ -26,11 +26,11 @@ pub(super) struct Weights<'a> {
     /// Biases, (gates * hidden,) each.
     pub bi: &'a Array,
     pub bh: &'a Array,
-    /// From the cell's output to the state, (width of the state, hidden); `None` leaves it as it is.
+    /// Projection from the cell's output to the state, (width of the state, hidden); `None` for no projection.
     pub wr: Option<&'a Array>,
 }
 
-/// How the steps go.
+/// Direction of the steps and bounds of the cell state.
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
     pub cell: Cell,
@@ -48,8 +48,8 @@ pub(super) struct Clip {
     pub nan: bool,
 }
 
-/// Results (time, n, width), last state (n, width) and, for an LSTM, last cell state (n, hidden) of one layer over `x` (time, n, c). Steps behind the
-/// `lengths` (n,) of sequences keep the states; their results are 0.
+/// Results (time, n, width), last state (n, width) and, for an LSTM, last cell state (n, hidden) of one layer over `x` (time, n, c). Steps after the
+/// end of a sequence, given by `lengths` (n,), leave the states unchanged; their results are 0.
 pub(super) fn unroll(
     steps: Steps,
     x: &Array,
@@ -102,7 +102,7 @@ pub(super) fn unroll(
     Ok((y, h, c))
 }
 
-/// One step: the shares of the input and of the state in the gates' sums, the old state, the old cell state.
+/// One step, from the contributions of the input and of the state to the gates, the old state and the old cell state.
 fn advance(
     steps: Steps,
     a: &Array,
@@ -158,7 +158,7 @@ fn bounded(c: Array, clip: Option<Clip>) -> Result<Array> {
 /// The gradient of `rnn_layer` as differentiable operators: the layer is computed once more step by step, and that is differentiated.
 pub(super) fn gradient(g: &GradCx, steps: Steps) -> Result<Grads> {
     let _recording = Scope::enter(true, g.training);
-    // Results of their own stand for the inputs: the gradient with respect to one must not run through another that was computed from it.
+    // Detached copies stand for the inputs: the gradient with respect to one must not include paths through another that was computed from it.
     let own: SmallVec<[Option<Array>; 7]> = (0..7)
         .map(|i| g.opt_input(i).map(|x| x.reshape(x.shape())).transpose())
         .collect::<Result<_>>()?;

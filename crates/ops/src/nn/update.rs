@@ -59,7 +59,7 @@ const UPDATE: OpDef = OpDef {
     returns: &[("None", "The arrays change in place.")],
     raises: &[(
         "ValueError",
-        "If lists differ in length, shapes do not fit, or an array that would change is read-only; nothing has changed then.",
+        "If lists differ in length, shapes do not fit, or an array to be updated is read-only. No array is changed then.",
     )],
     grad: Grad::Stop(WHY),
     onnx: Onnx::None,
@@ -80,8 +80,9 @@ pub static SGD_UPDATE: OpDef = OpDef {
         RESCALE,
         CLIP,
     ],
-    doc: "One step of gradient descent, in place: with `g = clip(rescale_grad * grad) + wd * weight`, `weight -= lr * g`; with `moms`, `mom = momentum * mom \
-          - lr * g` and `weight += mom`. `lrs` and `wds` (0 where left out) have a number for each weight; `clip_gradient` bounds every element.",
+    doc: "One step of gradient descent, in place: with `g = clip(rescale_grad * grad) + wd * weight`, `weight -= lr * g`; with `moms`, `mom = \
+          momentum * mom - lr * g` and `weight += mom`. `lrs` and `wds` (0 by default) have a number for each weight; `clip_gradient` bounds the \
+          absolute value of every element.",
     example: "
         >>> weight, grad = np.array([1.0, 2.0]), np.array([0.5, -0.5])
         >>> npx.sgd_update([weight], [grad], lrs=[0.1])
@@ -124,8 +125,8 @@ pub static NAG_UPDATE: OpDef = OpDef {
         RESCALE,
         CLIP,
     ],
-    doc: "One step of Nesterov's accelerated gradient, in place: with `g` as in `sgd_update`, `mom = momentum * mom - lr * g` and `weight += momentum * mom \
-          - lr * g`.",
+    doc: "One step of Nesterov's accelerated gradient, in place: with `g` as in `sgd_update`, `mom = momentum * mom - lr * g` and `weight += \
+        momentum * mom - lr * g`.\n\nSource: Sutskever et al., On the importance of initialization and momentum in deep learning, 2013.",
     example: "
         >>> weight, grad, mom = np.array([1.0, 2.0]), np.array([0.5, -0.5]), np.zeros(2)
         >>> npx.nag_update([weight], [grad], [mom], lrs=[0.1])
@@ -174,7 +175,7 @@ pub static ADAM_UPDATE: OpDef = OpDef {
     ..ADAM
 };
 
-/// Adam with weight decay of its own.
+/// Adam with decoupled weight decay.
 pub static ADAMW_UPDATE: OpDef = OpDef {
     name: "adamw_update",
     surface: &[Surface::Npx("adamw_update")],
@@ -226,8 +227,8 @@ pub static RMSPROP_UPDATE: OpDef = OpDef {
         RESCALE,
         CLIP,
     ],
-    doc: "One step of RMSProp, in place: with `g` as in `sgd_update`, `variance = rho * variance + (1 - rho) * g^2` and `weight -= lr * g / (sqrt(variance) + \
-          epsilon)`.",
+    doc: "One step of RMSProp, in place: with `g` as in `sgd_update`, `variance = rho * variance + (1 - rho) * g^2` and `weight -= lr * g / \
+        (sqrt(variance) + epsilon)`.\n\nSource: Tieleman and Hinton, 2012 (lecture 6.5 of Neural Networks for Machine Learning).",
     example: "
         >>> weight, grad, variance = np.array([1.0, 2.0]), np.array([0.5, -0.5]), np.zeros(2)
         >>> npx.rmsprop_update([weight], [grad], [variance], lrs=[0.1])
@@ -253,7 +254,8 @@ pub static ADAGRAD_UPDATE: OpDef = OpDef {
         RESCALE,
         CLIP,
     ],
-    doc: "One step of AdaGrad, in place: with `g` as in `sgd_update`, `history += g^2` and `weight -= lr * g / (sqrt(history) + epsilon)`.",
+    doc: "One step of AdaGrad, in place: with `g` as in `sgd_update`, `history += g^2` and `weight -= lr * g / (sqrt(history) + \
+        epsilon)`.\n\nSource: Duchi, Hazan and Singer, 2011.",
     example: "
         >>> weight, grad, history = np.array([1.0, 2.0]), np.array([0.5, -0.5]), np.zeros(2)
         >>> npx.adagrad_update([weight], [grad], [history], lrs=[0.1])
@@ -438,7 +440,7 @@ fn check_weight(cx: &InferCx, n: usize, lists: usize, i: usize) -> Result<()> {
             }
         }
     }
-    // States are present from the first on; `means` without `moms` would be a rule that does not exist.
+    // The states of a weight are a prefix of the list: there is no rule with a later state but without an earlier one.
     let all = lists - 3;
     if num_states != last_state || (num_states > 1 && num_states != all) {
         let problem = format!("weight {i} has {num_states} of {all} states");
@@ -504,7 +506,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The kernel of the fused operators. `rule` says what is done with a weight that has this many of at most `max_states` states.
+/// The kernel of the fused operators. `rule` returns the update rule for a weight with the given number of states, at most `max_states`.
 fn update(cx: &KernelCx, max_states: usize, rule: &dyn Fn(usize) -> Rule) -> Result<()> {
     let lists = max_states + 3;
     let singles = cx.op.array_params().count() - lists;
@@ -550,7 +552,7 @@ fn update(cx: &KernelCx, max_states: usize, rule: &dyn Fn(usize) -> Rule) -> Res
             }
         }
     }
-    // One after the other: a weight that is named twice is updated twice, and a gradient may be what an earlier weight has become.
+    // Updates one weight after another: a weight that occurs twice is updated twice, and a gradient may share memory with an earlier weight.
     (0..n).try_for_each(|i| update_range(&arguments, i..i + 1, &step))
 }
 

@@ -118,7 +118,7 @@ pub static SLDWIN_ATTEN_CONTEXT: OpDef = OpDef {
         WIDTH,
         SYMMETRIC,
     ],
-    doc: "For each row the sum of the values in its window, times their scores; see `sldwin_atten_score`.",
+    doc: "For each row the sum of the values in its window, weighted by their scores; see `sldwin_atten_score`.",
     about: &[
         ("score", "(n, length, heads, 2 w + 1), or (n, length, heads, w + 1) if not symmetric."),
         ("value", "(n, length, heads, d)."),
@@ -158,7 +158,7 @@ pub static SLDWIN_ATTEN_SPREAD: OpDef = OpDef {
         WIDTH,
         SYMMETRIC,
     ],
-    doc: "For each row the sum of the rows of `value` in whose windows it is, times their scores for it.",
+    doc: "For each row the sum of the rows of `value` whose windows contain it, weighted by their scores for it.",
     infer: summed,
     cpu: Cpu::Kernel(|cx| sum(cx, Flow::Scatter)),
     grad: Grad::Rule(ALL, |g| {

@@ -131,7 +131,7 @@ pub(super) fn failed(cx: &KernelCx, failure: Failure) -> Error {
         let at: Vec<String> = at.iter().map(usize::to_string).collect();
         format!("matrix [{}]", at.join(", "))
     };
-    // The text is NumPy's, because programs match it.
+    // The text is NumPy's, because programs compare it.
     let problem = match failure.fault {
         Fault::Singular(pivot) => {
             format!("Singular matrix: {which} is singular: pivot {pivot} is zero")

@@ -68,8 +68,8 @@ pub static CHOLESKY: OpDef = OpDef {
     name: "cholesky",
     surface: &[Surface::NpLinalg("cholesky")],
     params: &[Param::array("a"), Param::bool("upper", false).keyword()],
-    doc: "Cholesky factors of Hermitian positive definite matrices (..., m, m): the lower triangular l with l l^H = a, or with `upper` the u with u^H u = a. \
-          Only that triangle of `a` is read. LinAlgError if a matrix is not positive definite. The gradient is that of a Hermitian matrix: both triangles share it.",
+    doc: "Cholesky factors of Hermitian positive definite matrices (..., m, m): the lower triangular l with l l^H = a, or with `upper` the u with \
+          u^H u = a. Only that triangle of `a` is read. The gradient is that of a Hermitian matrix: both triangles share it.",
     about: &[
         ("a", "The matrices."),
         ("upper", "Which triangle is the factor."),

@@ -68,8 +68,8 @@ pub static DET: OpDef = OpDef {
 pub static COFACTORS: OpDef = OpDef {
     name: "cofactors",
     params: &[Param::array("a")],
-    doc: "The derivatives of determinants by the elements of square matrices (..., m, m): det(a) times the transposed inverse, and its limit for singular \
-          matrices.",
+    doc: "The derivatives of determinants with respect to the elements of square matrices (..., m, m): det(a) times the transposed inverse, and its \
+          limit for singular matrices.",
     infer: |cx| {
         squares(cx, 0)?;
         one(Dims::from_slice(cx.shape(0)))

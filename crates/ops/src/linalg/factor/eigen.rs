@@ -31,8 +31,8 @@ fn triangle(cx: &KernelCx) -> Triangle {
 pub static EIGH: OpDef = OpDef {
     name: "eigh",
     params: &[Param::array("a"), Param::required("UPLO", TRIANGLES)],
-    doc: "a v = v diag(w) for Hermitian matrices (..., m, m), of which one triangle is read: eigenvalues w in rising order, orthonormal columns v. The gradient is \
-          that of a Hermitian matrix: both triangles share it; it needs eigenvalues that differ.",
+    doc: "a v = v diag(w) for Hermitian matrices (..., m, m), of which one triangle is read: eigenvalues w in ascending order, orthonormal columns \
+          v. The gradient is that of a Hermitian matrix: both triangles share it; it needs eigenvalues that differ.",
     infer: |cx| {
         let shape = squares(cx, 0)?;
         let dtype = factored(cx)?;
@@ -87,7 +87,7 @@ pub static EIGH: OpDef = OpDef {
 pub static EIGVALSH_OF: OpDef = OpDef {
     name: "eigvalsh_of",
     params: &[Param::array("a"), Param::required("UPLO", TRIANGLES)],
-    doc: "Eigenvalues of Hermitian matrices (..., m, m), of which one triangle is read, in rising order.",
+    doc: "Eigenvalues of Hermitian matrices (..., m, m), of which one triangle is read, in ascending order.",
     infer: |cx| {
         let shape = squares(cx, 0)?;
         let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
@@ -231,8 +231,7 @@ pub static EIGVALS: OpDef = OpDef {
     name: "eigvals",
     surface: &[Surface::NpLinalg("eigvals")],
     params: &[Param::array("a")],
-    doc: "Eigenvalues of square matrices (..., m, m) in no particular order; real if the matrices are and all eigenvalues of the whole stack are. LinAlgError for \
-          infinities and NaNs.",
+    doc: "Eigenvalues of square matrices (..., m, m) in no particular order; real if the matrices and all eigenvalues of the stack are.",
     about: &[("a", "The matrices.")],
     returns: &[("ndarray", "Of shape (..., m).")],
     raises: &[(
@@ -257,8 +256,8 @@ pub static EIGVALS: OpDef = OpDef {
 pub static EIG: OpDef = OpDef {
     name: "eig",
     params: &[Param::array("a")],
-    doc: "a v = v diag(w) for square matrices (..., m, m): eigenvalues w in no particular order, columns v of length 1; real if the matrices are and all \
-          eigenvalues of the whole stack are.",
+    doc: "a v = v diag(w) for square matrices (..., m, m): eigenvalues w in no particular order, columns v of length 1; real if the matrices and all \
+        eigenvalues of the stack are.",
     cpu: Cpu::Composite(|cx| {
         real_if_all_are(cx, invoke(&EIG_COMPLEX, &[cx.input(0)], &Attrs::none())?)
     }),
@@ -286,8 +285,8 @@ pub static EIGVALSH: OpDef = OpDef {
         Param::array("a"),
         Param::choice("UPLO", &["L", "U", "l", "u"], "L"),
     ],
-    doc: "Eigenvalues of Hermitian matrices (..., m, m) in rising order; `UPLO` says which triangle is read. The gradient is that of a Hermitian matrix. LinAlgError \
-          for infinities and NaNs in matrices of more than 2 rows.",
+    doc: "Eigenvalues of Hermitian matrices (..., m, m) in ascending order; `UPLO` says which triangle is read. The gradient is that of a Hermitian \
+        matrix.",
     about: &[
         ("a", "The matrices."),
         (

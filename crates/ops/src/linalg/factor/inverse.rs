@@ -60,7 +60,7 @@ pub static INV: OpDef = OpDef {
     name: "inv",
     surface: &[Surface::NpLinalg("inv")],
     params: &[Param::array("a")],
-    doc: "Inverses of square matrices (..., m, m), by LU factors. LinAlgError if a matrix is singular, that is, if a pivot is exactly zero.",
+    doc: "Inverses of square matrices (..., m, m), by LU factorisation. A matrix counts as singular if a pivot is exactly zero.",
     about: &[("a", "The matrices.")],
     returns: &[("ndarray", "Of the shape of `a`.")],
     raises: &[("LinAlgError", "If a matrix is singular.")],
@@ -152,8 +152,8 @@ pub static SOLVE: OpDef = OpDef {
     name: "solve",
     surface: &[Surface::NpLinalg("solve")],
     params: &[Param::array("a"), Param::array("b")],
-    doc: "The x of a x = b for square matrices `a` (..., m, m), by LU factors; `b` is one vector (m,) or matrices (..., m, k), and leading axes broadcast. \
-          LinAlgError if a matrix is singular, that is, if a pivot is exactly zero.",
+    doc: "The x of a x = b for square matrices `a` (..., m, m), by LU factorisation; `b` is one vector (m,) or matrices (..., m, k), and leading \
+        axes broadcast. A matrix counts as singular if a pivot is exactly zero.",
     about: &[("a", "The matrices."), ("b", "The right-hand sides.")],
     returns: &[("ndarray", "Of the shape of `b`.")],
     raises: &[("LinAlgError", "If a matrix is singular.")],

@@ -26,8 +26,9 @@ pub static SVD: OpDef = OpDef {
         Param::array("a"),
         Param::required("full_matrices", ParamKind::Bool),
     ],
-    doc: "a = u diag(s) vh for matrices (..., m, n): orthonormal columns u, singular values s in falling order, orthonormal rows vh; all columns and rows, or the \
-          first min(m, n). The gradient needs singular values that differ (and are not 0, if m and n differ), and is that of the first min(m, n) vectors.",
+    doc: "a = u diag(s) vh for matrices (..., m, n): orthonormal columns u, singular values s in descending order, orthonormal rows vh; all columns \
+          and rows, or the first min(m, n). The gradient needs singular values that differ (and are not 0, if m and n differ), and is that of the \
+          first min(m, n) vectors.",
     infer: |cx| {
         let shape = matrices(cx, 0)?;
         let (m, n, k) = (shape.m, shape.n, shape.m.min(shape.n));
@@ -82,10 +83,10 @@ pub static SVDVALS: OpDef = OpDef {
     name: "svdvals",
     surface: &[Surface::NpLinalg("svdvals")],
     params: &[Param::array("x")],
-    doc: "Singular values of matrices (..., m, n) in falling order: NaN for infinities, LinAlgError for NaNs, as NumPy's.",
+    doc: "Singular values of matrices (..., m, n) in descending order. A matrix with infinities gives NaN, as in NumPy.",
     about: &[("x", "The matrices.")],
     returns: &[("ndarray", "Real, of shape (..., min(m, n)).")],
-    raises: &[("LinAlgError", "If the matrices are not finite.")],
+    raises: &[("LinAlgError", "If a matrix holds NaNs.")],
     example: "
         >>> np.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]])
         array([4., 3.])
