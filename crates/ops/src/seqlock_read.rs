@@ -60,7 +60,7 @@ pub(crate) unsafe fn copy_bits(from: *const u8, to: *mut u8, len: usize) {
 #[inline]
 pub(crate) unsafe fn seqlock_read(x: &Array, from: *const u8, to: *mut u8, len: usize) -> bool {
     debug_assert_eq!(x.device().kind(), DeviceKind::Cpu);
-    // An interpreter sees reads by the general path.
+    // Interpreters must see reads, so these take the general path.
     if Flags::current().is_stacked() {
         return false;
     }

@@ -187,7 +187,7 @@ const LIKE: OpDef = OpDef {
     ],
     returns: &[(
         "ndarray",
-        "Of the shape of the array unless `shape` says another.",
+        "Of `shape`; by default of the shape of the array.",
     )],
     params: &[
         Param::array("a"),

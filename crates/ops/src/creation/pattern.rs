@@ -32,7 +32,7 @@ const PATTERN: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// Powers of the elements, one column a power.
+/// Powers of the elements, one column for each power.
 pub static VANDER: OpDef = OpDef {
     name: "vander",
     surface: &[Surface::Np("vander")],

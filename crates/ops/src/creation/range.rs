@@ -37,8 +37,8 @@ pub static ARANGE: OpDef = OpDef {
             "start",
             "First number, or the bound if it is the only argument.",
         ),
-        ("stop", "Bound, which is not reached."),
-        ("step", "Distance of the numbers, 1 for None."),
+        ("stop", "Exclusive bound."),
+        ("step", "Distance between the numbers, 1 for None."),
     ],
     returns: &[("ndarray", "Of shape `(ceil((stop - start) / step),)`.")],
     raises: &[
@@ -357,8 +357,8 @@ pub static RAMPS: OpDef = OpDef {
         Param::bool("endpoint", true),
         Param::optional("dtype", ParamKind::DType),
     ],
-    doc: "`num` evenly spaced numbers along a new first axis from each element of `start` to that of `stop`, which is the last one if `endpoint`; both have one \
-          shape. They are computed in float64 and are float32 unless `dtype`, a float, is given.",
+    doc: "`num` evenly spaced numbers along a new first axis from each element of `start` to that of `stop`, which is the last one if `endpoint`; \
+        both have the same shape. They are computed in float64 and are float32 unless `dtype`, a float, is given.",
     infer: |cx| {
         let num = cx.int("num");
         if cx.shape(0) != cx.shape(1) || num < 0 {

@@ -42,7 +42,7 @@ pub static ACTIVATION: OpDef = OpDef {
         ),
     ],
     doc: "The activation function called `act_type`, element by element; `softrelu` is log(1 + exp(x)).",
-    about: &[("act_type", "Which function.")],
+    about: &[("act_type", "The function.")],
     returns: &[("ndarray", "Of the shape of `data`.")],
     example: "
         >>> npx.activation(np.array([-1.0, 0.0, 2.0]), 'relu')
@@ -107,7 +107,7 @@ pub static LEAKY_RELU: OpDef = OpDef {
         function) and `gelu_tanh`.",
     about: &[
         ("gamma", "Slopes of `prelu`: one, or one for each channel."),
-        ("act_type", "Which function."),
+        ("act_type", "The function."),
         ("slope", "Slope below 0 of `leaky`, factor of `elu`."),
         ("lower_bound", "Smallest slope of `rrelu`."),
         ("upper_bound", "Largest slope of `rrelu`."),

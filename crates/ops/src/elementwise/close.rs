@@ -13,7 +13,7 @@ use crate::types::promoted;
 
 pub(crate) static OPS: &[&OpDef] = &[&ISCLOSE];
 
-/// Where two arrays are equal up to a tolerance.
+/// Whether two arrays are equal up to a tolerance.
 pub static ISCLOSE: OpDef = OpDef {
     name: "isclose",
     surface: &[Surface::Np("isclose")],

@@ -138,11 +138,11 @@ const COMPARISON: OpDef = OpDef {
     ..OpDef::BINARY
 };
 
-/// Where elements of the two arrays are equal.
+/// Whether elements of the two arrays are equal.
 pub static EQUAL: OpDef = OpDef {
     name: "equal",
     surface: &[Surface::Np("equal")],
-    doc: "Where elements of the two arrays are equal; NaN equals nothing.",
+    doc: "Whether elements of the two arrays are equal; NaN equals nothing.",
     example: "
         >>> np.equal([1, 2, 3], [1, 0, 3])
         array([ True, False,  True])
@@ -155,11 +155,11 @@ pub static EQUAL: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the two arrays differ.
+/// Whether elements of the two arrays differ.
 pub static NOT_EQUAL: OpDef = OpDef {
     name: "not_equal",
     surface: &[Surface::Np("not_equal")],
-    doc: "Where elements of the two arrays differ; NaN differs from everything.",
+    doc: "Whether elements of the two arrays differ; NaN differs from everything.",
     example: "
         >>> np.not_equal([1, 2, 3], [1, 0, 3])
         array([False,  True, False])
@@ -169,11 +169,11 @@ pub static NOT_EQUAL: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the first array are less than those of the second. Complex numbers compare by real, then by imaginary part.
+/// Whether elements of the first array are less than those of the second. Complex numbers compare by real, then by imaginary part.
 pub static LESS: OpDef = OpDef {
     name: "less",
     surface: &[Surface::Np("less")],
-    doc: "Where elements of the first array are less than those of the second. Complex numbers compare by real, then by imaginary part.",
+    doc: "Whether elements of the first array are less than those of the second. Complex numbers compare by real, then by imaginary part.",
     example: "
         >>> np.less([1, 2, 3], 2)
         array([ True, False, False])
@@ -186,11 +186,11 @@ pub static LESS: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the first array are at most those of the second. Complex numbers compare by real, then by imaginary part.
+/// Whether elements of the first array are at most those of the second. Complex numbers compare by real, then by imaginary part.
 pub static LESS_EQUAL: OpDef = OpDef {
     name: "less_equal",
     surface: &[Surface::Np("less_equal")],
-    doc: "Where elements of the first array are at most those of the second. Complex numbers compare by real, then by imaginary part.",
+    doc: "Whether elements of the first array are at most those of the second. Complex numbers compare by real, then by imaginary part.",
     example: "
         >>> np.less_equal([1, 2, 3], 2)
         array([ True,  True, False])
@@ -203,11 +203,11 @@ pub static LESS_EQUAL: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the first array are greater than those of the second. Complex numbers compare by real, then by imaginary part.
+/// Whether elements of the first array are greater than those of the second. Complex numbers compare by real, then by imaginary part.
 pub static GREATER: OpDef = OpDef {
     name: "greater",
     surface: &[Surface::Np("greater")],
-    doc: "Where elements of the first array are greater than those of the second. Complex numbers compare by real, then by imaginary part.",
+    doc: "Whether elements of the first array are greater than those of the second. Complex numbers compare by real, then by imaginary part.",
     example: "
         >>> np.greater([1, 2, 3], 2)
         array([False, False,  True])
@@ -220,11 +220,11 @@ pub static GREATER: OpDef = OpDef {
     ..COMPARISON
 };
 
-/// Where elements of the first array are at least those of the second. Complex numbers compare by real, then by imaginary part.
+/// Whether elements of the first array are at least those of the second. Complex numbers compare by real, then by imaginary part.
 pub static GREATER_EQUAL: OpDef = OpDef {
     name: "greater_equal",
     surface: &[Surface::Np("greater_equal")],
-    doc: "Where elements of the first array are at least those of the second. Complex numbers compare by real, then by imaginary part.",
+    doc: "Whether elements of the first array are at least those of the second. Complex numbers compare by real, then by imaginary part.",
     example: "
         >>> np.greater_equal([1, 2, 3], 2)
         array([False,  True,  True])

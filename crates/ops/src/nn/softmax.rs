@@ -199,7 +199,7 @@ pub static MASKED_SOFTMAX: OpDef = OpDef {
     name: "masked_softmax",
     surface: &[Surface::Npx("masked_softmax")],
     doc: "Softmax along `axis` of the elements where `mask` (broadcast) is true; the others are 0, also in rows without any true element. The largest \
-          element is always subtracted before the exponential, which `normalize` asks for.",
+          element is always subtracted before the exponential.",
     example: "
         >>> npx.masked_softmax(np.array([0.0, 1.0, 2.0]), np.array([True, True, False]))
         array([0.26894143, 0.7310586 , 0.        ])
@@ -212,8 +212,7 @@ pub static MASKED_SOFTMAX: OpDef = OpDef {
 pub static MASKED_LOG_SOFTMAX: OpDef = OpDef {
     name: "masked_log_softmax",
     surface: &[Surface::Npx("masked_log_softmax")],
-    doc: "Logarithm of `masked_softmax`; masked elements are -inf. The largest element is always subtracted before the exponential, which `normalize` \
-          asks for.",
+    doc: "Logarithm of `masked_softmax`; masked elements are -inf. The largest element is always subtracted before the exponential.",
     example: "
         >>> npx.masked_log_softmax(np.array([0.0, 1.0, 2.0]), np.array([True, True, False]))
         array([-1.3132616 , -0.31326166,        -inf])

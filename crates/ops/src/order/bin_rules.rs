@@ -1,4 +1,4 @@
-//! Rules for the number of bins of a histogram, from the elements. Composed; values are waited for.
+//! Rules for the number of bins of a histogram, from the elements. They are composed of operators and wait for values.
 //!
 //! Source: the estimators of `numpy.histogram_bin_edges`: Sturges 1926, Doane 1976, Scott 1979, Freedman and Diaconis 1981, Stone 1984.
 
@@ -55,7 +55,7 @@ pub(super) fn number_of_bins(
     }
     let (first, last) = (first.as_f64(), last.as_f64());
     let width = match width(rule, &x.astype(DType::F64)?, (first, last))? {
-        // No width: data without spread, such as equal quartiles.
+        // The rule gives no width if the data have no spread, such as equal quartiles.
         width if width.is_nan() || width <= 0.0 => return Ok(1),
         width if a.dtype().kind() == Kind::Integer => width.max(1.0),
         width => width,

@@ -24,8 +24,9 @@ const PARAMS: &[Param] = &[
 pub static BIN_NUMBERS: OpDef = OpDef {
     name: "bin_numbers",
     params: PARAMS,
-    doc: "For each real number of `x` its bin, int64: 0 before the first of the ascending `edges`, then the bins from 1 on, each with its left edge \
-          and the last one with its right edge, too; behind all, and for NaN, the number of edges. `even` says that edges lie as evenly as rounding allows.",
+    doc: "For each real number of `x` its bin, int64: 0 before the first of the ascending `edges`; bins count from 1, and each includes its left \
+        edge, the last one also its right edge; after the last edge, and for NaN, the number of edges. `even` says that the edges are evenly spaced \
+        up to rounding.",
     infer: |cx| {
         check(cx)?;
         one_of(Dims::from_slice(cx.shape(0)), DType::I64)
@@ -55,8 +56,8 @@ pub static BIN_NUMBERS: OpDef = OpDef {
 /// Number of elements in each bin.
 pub static BIN_COUNTS: OpDef = OpDef {
     name: "bin_counts",
-    doc: "How many of the real numbers of `x` fall into each of the bins between ascending `edges`, int64. `even` says that edges lie as evenly as \
-          rounding allows.",
+    doc: "How many of the real numbers of `x` fall into each of the bins between ascending `edges`, int64. `even` says that the edges are evenly \
+        spaced up to rounding.",
     infer: |cx| {
         check(cx)?;
         one_of(Dims::from_slice(&[cx.shape(1)[0] - 1]), DType::I64)

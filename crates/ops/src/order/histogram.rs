@@ -25,9 +25,9 @@ pub static HISTOGRAM_BIN_EDGES: OpDef = OpDef {
         Param::optional("range", ParamKind::Floats),
         Param::optional("rule", ParamKind::Str),
     ],
-    doc: "Edges of `bins` bins of equal width, one more than there are bins, over `range` (the first and the last edge). Without it they span the \
-          numbers of `a`, which are waited for. Of the dtype of `a`; integers give the default float. A `rule` ('auto', 'fd', 'doane', 'scott', \
-          'stone', 'rice', 'sturges' or 'sqrt') finds the number of bins for real numbers.",
+    doc: "The `bins + 1` edges of `bins` bins of equal width over `range` (the first and the last edge). Without `range` they span the numbers of \
+          `a`, and the call waits for these. The dtype is that of `a`; integers give the default float. A `rule` ('auto', 'fd', 'doane', 'scott', \
+          'stone', 'rice', 'sturges' or 'sqrt') computes the number of bins for real numbers.",
     cpu: Cpu::Composite(|cx| cx.done(even_edges(cx)?)),
     grad: Grad::Stop("edges depend on two elements, which are read"),
     probe: Probe::calls(&[
@@ -56,9 +56,9 @@ pub static HISTOGRAM: OpDef = OpDef {
         Param::optional_array("edges"),
         Param::optional("rule", ParamKind::Str),
     ],
-    doc: "How many of the real numbers of `a` fall into each bin, int64, or the sums of the real `weights` there; then the edges: those of \
-          `histogram_bin_edges`, or the ascending `edges` that are given. `density` divides by the sum and by the widths. A bin holds its left edge, the last \
-          one its right edge, too.",
+    doc: "Number of the real numbers of `a` in each bin, int64, or the sums of their real `weights`; then the edges: those of `histogram_bin_edges`, \
+        or the given ascending `edges`. `density` divides by the sum and by the widths. A bin includes its left edge, the last one also its right \
+        edge.",
     cpu: Cpu::Composite(histogram),
     grad: Grad::Stop("counts are integers, and edges are not differentiated"),
     probe: Probe::calls(&[

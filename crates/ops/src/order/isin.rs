@@ -17,8 +17,8 @@ pub static CONTAINS: OpDef = OpDef {
         Param::array("values"),
         Param::bool("ascending", false),
     ],
-    doc: "For each of the values whether it equals one of the members, which are of the same dtype. NaN equals nothing. `ascending` says that both are \
-          in ascending order: then they are compared side by side.",
+    doc: "For each of the values whether it equals one of the members, which are of the same dtype. NaN equals nothing. `ascending` says that both \
+        are in ascending order: then they are merged.",
     infer: |cx| {
         if cx.dtype_of(0) != cx.dtype_of(1) {
             return Err(cx.dtype_error("`members` and `values` must have the same dtype"));

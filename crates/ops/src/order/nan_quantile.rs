@@ -1,4 +1,4 @@
-//! Medians and quantiles that leave NaN out: rows differ in how many elements count. Composed of `select_each`.
+//! Medians and quantiles that ignore NaN, so that rows differ in the number of elements. Composed of `select_each`.
 
 use mxnet_tensor::{Dims, Scalar};
 use num_complex::Complex;
@@ -26,8 +26,8 @@ use crate::{Array, creation};
 pub static NANMEDIAN: OpDef = OpDef {
     name: "nanmedian",
     params: MEDIAN.params,
-    doc: "Middle of the sorted elements over `axis` (all axes for None) that are no NaN, the mean of the two middle ones if their number is even. \
-          Integers become the default float. NaN where there is none.",
+    doc: "Middle of the sorted elements over `axis` (all axes for None) that are not NaN, the mean of the two middle ones if their number is even. \
+        Integers become the default float. NaN if all elements are NaN.",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         if !x.dtype().is_inexact() {
@@ -75,12 +75,12 @@ pub static NANMEDIAN: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Elements below which a part of those lies that are not NaN.
+/// Quantiles of the elements that are not NaN.
 pub static NANQUANTILE: OpDef = OpDef {
     name: "nanquantile",
     params: QUANTILE.params,
-    doc: "Quantiles of the probabilities `q` over `axis` (all axes for None) of the elements that are no NaN: of shape (len(q), ...); NaN where there is \
-          none. Otherwise as `quantile`. Outside of traced functions the numbers of elements are waited for.",
+    doc: "Quantiles of the probabilities `q` over `axis` (all axes for None) of the elements that are not NaN: of shape (len(q), ...); NaN if all \
+        are NaN. Otherwise as `quantile`. Outside of traced functions the call waits for the numbers of elements.",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let probabilities = cx.floats("q");
@@ -119,7 +119,7 @@ pub static NANQUANTILE: OpDef = OpDef {
         let (number, lead) = (counts(&rows.x)?, &rows.x.shape()[..last]);
         let (ranks, parts) = match number.is_abstract() {
             false => brackets(&number.to_vec()?, lead)?,
-            // While a function is traced the numbers of elements are not known: a table has the ranks for each.
+            // While a function is traced, the numbers of elements are not known: a table has the ranks for each possible number.
             true => {
                 let all: Vec<i64> = (0..=rows.len() as i64).collect();
                 let (ranks, parts) = brackets(&all, &[all.len()])?;
@@ -141,7 +141,7 @@ pub static NANQUANTILE: OpDef = OpDef {
                 true => choose(&part.with_scalar(&EQUAL, 1.0)?, &high, &low)?,
                 false => between_each(&low, &high, &part)?,
             };
-            // Chosen afterwards: products with NaN would make NaN of the gradient, which is 0.
+            // NaN is inserted by selection: a product with NaN would turn the gradient, which is 0, into NaN.
             quantiles.push(choose(&is_empty, &nan, &quantile)?);
         }
         let all = match &quantiles[..] {
@@ -180,7 +180,7 @@ fn nan_of(x: &Array) -> Scalar {
     }
 }
 
-/// `low` where `part` is 0, `high` where it is 1, in straight lines, exact at both ends.
+/// Linear interpolation: `low` where `part` is 0, `high` where it is 1, exact at both ends.
 fn between_each(low: &Array, high: &Array, part: &Array) -> Result<Array> {
     let step = high.sub(low)?;
     let one = Array::weak_scalar(Scalar::F64(1.0))?;

@@ -1,4 +1,4 @@
-//! Medians and quantiles: elements at ranks, joined by straight lines. Composed of `select_rows`.
+//! Medians and quantiles: linear interpolation of elements at ranks. Composed of `select_rows`.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::shape::{concatenate, narrow};
 use crate::types::default_dtype;
 use crate::{Array, Outputs, creation};
 
-/// Ways to read a quantile off sorted elements: those of Hyndman and Fan (1996), then NumPy's own.
+/// Methods to compute a quantile from sorted elements: those of Hyndman and Fan (1996), then NumPy's additional ones.
 const METHODS: &[&str] = &[
     "interpolated_inverted_cdf",
     "hazen",
@@ -50,8 +50,8 @@ pub static MEDIAN: OpDef = OpDef {
         Param::reduced("axis"),
         Param::bool("keepdims", false),
     ],
-    doc: "Middle of the sorted elements over `axis` (all axes for None), the mean of the two middle ones if their number is even. Integers become the \
-          default float. NaN where there is one among the elements, or no element.",
+    doc: "Middle of the sorted elements over `axis` (all axes for None), the mean of the two middle ones if their number is even. Integers become \
+        the default float. NaN if an element is NaN, or if there is no element.",
     cpu: Cpu::Composite(median),
     probe: Probe::calls(&[
         "f((3, 5))",
@@ -64,7 +64,7 @@ pub static MEDIAN: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Elements below which a part of all lies.
+/// Quantiles of the elements.
 pub static QUANTILE: OpDef = OpDef {
     name: "quantile",
     params: &[
@@ -75,8 +75,9 @@ pub static QUANTILE: OpDef = OpDef {
         Param::bool("keepdims", false),
         Param::optional("dtype", ParamKind::DType),
     ],
-    doc: "Quantiles of the probabilities `q` over `axis` (all axes for None): of shape (len(q), ...). `method` says what lies between elements, as \
-          in NumPy. NaN where there is one among the elements. The result has `dtype`, or that of `a`, where results are no elements the default float.\n\n\
+    doc: "Quantiles of the probabilities `q` over `axis` (all axes for None): of shape (len(q), ...). `method` says how to interpolate between \
+        elements, as in NumPy. NaN if an element is NaN. The result has `dtype`; by default that of `a`, or the default float if `a` holds integers \
+        and the method interpolates.\n\n\
           Source: Hyndman and Fan, Sample quantiles in statistical packages, 1996.",
     cpu: Cpu::Composite(quantile),
     probe: Probe::calls(&[
@@ -141,7 +142,7 @@ pub(super) fn quantile(cx: &CompositeCx) -> Result<Outputs> {
         None if is_discrete || x.dtype().is_inexact() => x.dtype(),
         None => default_dtype(Kind::Float),
     };
-    // Lines between integers are exact at their ends; of infinite elements they are NaN, as in NumPy.
+    // Interpolation between integers is exact at the elements; between infinite elements it is NaN, as in NumPy.
     let takes = is_discrete || !x.dtype().is_inexact();
     let brackets: Vec<_> = (probabilities.iter())
         .map(|&q| bracket(method, rows.len(), q))
@@ -189,7 +190,7 @@ pub(super) fn bracket(method: &str, n: usize, q: f64) -> (usize, usize, f64) {
         (Some((alpha, beta)), _) => count * q + (alpha + q * (1.0 - alpha - beta)) - 1.0,
         (_, "inverted_cdf" | "averaged_inverted_cdf") => count * q - 1.0,
         (_, "closest_observation") => count * q - 1.5,
-        // The common case without a rounding error of its own.
+        // Computed separately, because this common case then has no rounding error.
         _ => last * q,
     };
     let low = at.floor();
@@ -213,13 +214,13 @@ pub(super) fn bracket(method: &str, n: usize, q: f64) -> (usize, usize, f64) {
         return (n - 1, n - 1, 0.0);
     }
     if low < 0.0 {
-        // Before the first element there is nothing to interpolate from; discrete methods may name it as the next one.
+        // Before the first element there is nothing to interpolate from; for discrete methods it may be the next element.
         return (0, 0, 0.0);
     }
     (low as usize, low as usize + 1, part)
 }
 
-/// `low` at 0, `high` at 1, in a straight line, exact at both ends. NaN at infinities, as in NumPy.
+/// Linear interpolation: `low` at 0, `high` at 1, exact at both ends. NaN at infinities, as in NumPy.
 fn between(low: &Array, high: &Array, part: f64) -> Result<Array> {
     let step = high.sub(low)?;
     match part < 0.5 {
@@ -282,13 +283,13 @@ impl Rows {
         invoke1(&SELECT_ROWS, &[&self.x], &attrs)
     }
 
-    /// The shape of one result a row, behind axes of its own.
+    /// The shape of `leading` axes, followed by one result for each row.
     pub(super) fn shape(&self, leading: &[usize]) -> Dims {
         let kept = &self.x.shape()[..self.x.ndim() - 1];
         leading.iter().chain(kept).copied().collect()
     }
 
-    /// Puts reduced axes back with length 1, behind `leading` axes of the result's own, if the call asks for it.
+    /// Inserts the reduced axes with length 1 after the `leading` axes of the result, if the call has `keepdims`.
     pub(super) fn kept(&self, result: &Array, leading: usize) -> Result<Array> {
         if !self.keepdims {
             return Ok(result.clone());

@@ -100,8 +100,8 @@ const SELECT: &[Param] = &[Param::array("x"), Param::required("kth", ParamKind::
 pub static PARTITION_ROWS: OpDef = OpDef {
     name: "partition_rows",
     params: SELECT,
-    doc: "The rows (last axis) of an array so ordered that element `kth` stands where sorting would put it, no larger one before it and \
-          no smaller one after it.",
+    doc: "The rows (last axis) of an array, partitioned: element `kth` is the one that sorting would put there, no element before it is larger and \
+        none after it is smaller.",
     cpu: Cpu::Kernel(|cx| {
         let x = dense(cx.input(0), cx.threads)?;
         if !x.is_empty() {

@@ -25,8 +25,8 @@ pub static SEARCH_ROWS: OpDef = OpDef {
         Param::array("values"),
         Param::bool("right", false),
     ],
-    doc: "For each value the int64 position in the array `sorted` (one axis, the values' dtype) where it would be inserted: before its equals, \
-          behind them if `right`.",
+    doc: "For each value the int64 position in the array `sorted` (one axis, the values' dtype) where it would be inserted: before equal elements, \
+        after them if `right`.",
     infer: |cx| {
         if cx.shape(0).len() != 1 || cx.dtype_of(0) != cx.dtype_of(1) {
             return Err(cx.shape_error("`sorted` must have 1 axis and the dtype of `values`"));
@@ -82,7 +82,8 @@ pub static SEARCHSORTED: OpDef = OpDef {
         Param::choice("side", &["left", "right"], "left"),
         Param::optional_array("sorter"),
     ],
-    doc: "For each of the values `v` the int64 position in the ascending array `a` (one axis) where it would be inserted, before (`left`) or after (`right`) equal elements. `sorter` has the positions that sort `a` if it is not sorted.",
+    doc: "For each of the values `v` the int64 position in the ascending array `a` (one axis) where it would be inserted, before (`left`) or after \
+        (`right`) equal elements. If `a` is not sorted, `sorter` has the positions that sort it.",
     about: &[
         ("a", "Ascending values, one axis."),
         ("v", "The values to place."),
@@ -312,8 +313,8 @@ pub static BINCOUNT: OpDef = OpDef {
             ..Param::int("minlength", 0)
         },
     ],
-    doc: "How often each integer from 0 to the largest of `x` (one axis), at least `minlength` of them, stands in `x`; or the sums of the \
-          `weights` that stand where it does, in their dtype if that is a float, else in the default float.",
+    doc: "Number of occurrences in `x` (one axis) of each integer from 0 to its largest element, and at least to `minlength - 1`; or the sums of the \
+        `weights` of these occurrences, in their dtype if that is a float, else in the default float.",
     about: &[
         ("x", "Integers from 0 on, one axis."),
         ("weights", "Weight of each element, of the shape of `x`."),
@@ -407,7 +408,7 @@ pub static BINCOUNT: OpDef = OpDef {
         },
         Known::FromValues,
     ),
-    // A place in the counters that is not in the cache for each element.
+    // Each element may access a counter that is not in the cache.
     cost: Cost::PerKiB(1500),
     grad: Grad::Rule(Keep::inputs(1), |g| {
         let mut grads = SmallVec::from_iter([None, None]);

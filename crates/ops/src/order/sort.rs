@@ -177,7 +177,7 @@ pub static ARGPARTITION: OpDef = OpDef {
     name: "argpartition",
     surface: &[Surface::Np("argpartition"), Surface::Method("argpartition")],
     params: SELECTING,
-    doc: "The int64 positions of `partition`.",
+    doc: "The int64 positions of the elements that `partition` returns.",
     about: &[
         ("kth", "Positions, one or several."),
         ("kind", "Accepted for compatibility with NumPy."),
@@ -223,10 +223,10 @@ pub static TOPK: OpDef = OpDef {
             ..Param::required("dtype", ParamKind::DType)
         },
     ],
-    doc: "The `k` largest elements along `axis` (the flattened array for None), the largest first; the smallest, smallest first, with `is_ascend`. \
-          All of them, sorted, for k < 1.\n\n`ret_typ` says what is returned: their `indices` in `dtype`, their `value`, `both` (values, indices), \
-          or a `mask` of the array's shape and dtype with ones where they stand. NaN counts as the largest value, equal elements come in the order \
-          of their indices.",
+    doc: "The `k` largest elements along `axis` (the flattened array for None), in descending order; with `is_ascend` the smallest, in ascending \
+          order. All of them, sorted, for k < 1.\n\n`ret_typ` says what is returned: their `indices` in `dtype`, their `value`, `both` (values, \
+          indices), or a `mask` of the array's shape and dtype with ones at their positions. NaN counts as the largest value, equal elements come in \
+          the order of their indices.",
     about: &[
         ("k", "How many."),
         ("ret_typ", "What is returned."),
@@ -234,7 +234,7 @@ pub static TOPK: OpDef = OpDef {
         ("dtype", "Type of the indices."),
     ],
     returns: &[
-        ("ndarray", "Of the shape of `data` with `k` in place of the axis; a tuple for 'both'."),
+        ("ndarray", "Of the shape of `data`, with length `k` along the axis; a tuple for 'both'."),
     ],
     example: "
         >>> npx.topk(np.array([3.0, 9.0, 5.0]), k=2)
@@ -334,7 +334,7 @@ fn kth(cx: &CompositeCx, rows: &Array) -> Result<Option<i64>> {
     Ok(single.filter(|_| cx.ints("kth").len() == 1))
 }
 
-/// How to move rows back to the array's axis.
+/// Moves rows back to the array's axis.
 struct RowsAxis {
     /// The axis of the rows and the number of axes; `None` for the flattened array.
     axis: Option<(usize, usize)>,

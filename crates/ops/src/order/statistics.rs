@@ -74,7 +74,7 @@ pub static ARGSELECT_ROWS: OpDef = OpDef {
 pub static SELECT_EACH: OpDef = OpDef {
     name: "select_each",
     params: EACH,
-    doc: "For every row (last axis) of `x` the elements that sorting would put, NaN last, at the int64 ranks that the same row of `ranks` has.",
+    doc: "For every row (last axis) of `x` the elements that sorting (NaN last) would put at the int64 ranks in the same row of `ranks`.",
     infer: |cx| ranked_each(cx, cx.dtype_of(0)),
     cpu: Cpu::Kernel(|cx| {
         let x = dense(cx.input(0), cx.threads)?;

@@ -21,8 +21,8 @@ use crate::{Array, Outputs};
 pub static UNIQUE_PARTS: OpDef = OpDef {
     name: "unique_parts",
     params: &[Param::array("x"), Param::bool("equal_nan", true)],
-    doc: "Three int64 arrays about the distinct elements of an array of one axis, in ascending order: the position where each stands first; for \
-          each element of `x` the number of its distinct element; and how often each stands in `x`. NaNs are one element if `equal_nan`.",
+    doc: "Three int64 arrays for the distinct elements, in ascending order, of an array of one axis: the first position of each; for each element of \
+        `x` the index of its distinct element; and the number of occurrences of each. NaNs are one element if `equal_nan`.",
     cpu: Cpu::Eager(|cx| {
         let x = cx.input(0);
         one_axis(cx)?;
@@ -96,7 +96,7 @@ pub static UNIQUE_SORTED: OpDef = OpDef {
 pub static UNIQUE_RUNS: OpDef = OpDef {
     name: "unique_runs",
     params: &[Param::array("x"), Param::bool("equal_nan", true)],
-    doc: "The distinct elements of an array of one axis, ascending, and how often each stands there. NaNs are one element if `equal_nan`. The \
+    doc: "The distinct elements of an array of one axis, ascending, and the number of occurrences of each. NaNs are one element if `equal_nan`. The \
           gradient of an element goes to its first position.",
     cpu: Cpu::Eager(
         |cx| {
@@ -155,11 +155,11 @@ fn sorted(x: &Array) -> Result<Array> {
     Ok(sorted)
 }
 
-/// For fewer integers, counting is not faster than sorting.
+/// With fewer integers, sorting is as fast as counting.
 const MIN_TALLIED_LEN: usize = 1024;
 
-/// Distinct elements and their counts, with one counter for each value between the smallest and the largest. `None` unless they are integers and
-/// there are not many more counters than elements.
+/// Distinct elements and their counts, with one counter for each value between the smallest and the largest. `None` if they are not integers, or if
+/// there would be many more counters than elements.
 fn tallied(x: &Array) -> Result<Option<(Array, Array)>> {
     let n = x.len();
     if x.dtype().kind() != Kind::Integer || x.dtype() == DType::U64 || n < MIN_TALLIED_LEN {

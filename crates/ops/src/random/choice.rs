@@ -23,8 +23,8 @@ use crate::types::Types;
 pub static RANDOM_CATEGORICAL: OpDef = OpDef {
     name: "random_categorical",
     params: &[Param::array("weights"), Param::int("draws", 1)],
-    doc: "`draws` indices for every row of `weights`, a (rows, k) array of float64 that are not negative, with replacement, each with the probability that its \
-          weight has in the row's sum. int64, (rows, draws).",
+    doc: "`draws` indices for every row of `weights`, a (rows, k) array of float64 that are not negative, with replacement, each with a probability \
+        proportional to its weight. int64, (rows, draws).",
     infer: |cx| {
         let &[rows, _] = cx.shape(0) else {
             return Err(cx.shape_error("`weights` must have 2 axes"));
@@ -125,7 +125,7 @@ pub static RANDOM_DIFFERENT: OpDef = OpDef {
         Param::int("count", 0),
         Param::optional("device", ParamKind::Device),
     ],
-    doc: "`count` different integers from 0 to `n`, in random order, int64.\n\nSource: Fisher and Yates' exchange, cut short.",
+    doc: "`count` different integers from 0 to `n`, in random order, int64.\n\nSource: the first `count` exchanges of Fisher and Yates.",
     infer: |cx| one_of(Dims::from_slice(&[cx.int("count") as usize]), DType::I64),
     cpu: Cpu::Kernel(|cx| {
         let out = cx.output(0);
@@ -261,7 +261,7 @@ pub static RANDOM_MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
         Param::int("nsample", 0),
         Param::int("rows", 1),
     ],
-    doc: "How many of each of k colors are among `nsample` things drawn without replacement from `colors`, shape (k,). int64, (`rows`, k).",
+    doc: "Number of items of each of k colors among `nsample` items drawn without replacement from `colors`, shape (k,). int64, (`rows`, k).",
     infer: |cx| {
         let k = cx.shape(0)[0];
         one_of(Dims::from_slice(&[cx.int("rows") as usize, k]), DType::I64)

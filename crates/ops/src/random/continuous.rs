@@ -416,8 +416,8 @@ pub static BETA: OpDef = OpDef {
     name: "beta",
     surface: &[Surface::NpRandom("beta")],
     params: &[Param::array("a"), Param::array("b"), SIZE, DTYPE, DEVICE],
-    doc: "Samples of the beta distribution with parameters `a` and `b`, numbers or arrays that broadcast, as the share of one gamma number in the sum of two, computed from their \
-          logarithms in float64. Differentiable with respect to both.",
+    doc: "Samples of the beta distribution with parameters `a` and `b`, numbers or arrays that broadcast, computed as x / (x + y) for two gamma \
+        numbers, from their logarithms in float64. Differentiable with respect to both.",
     about: &[
         ("a", "First parameter, above 0."),
         ("b", "Second parameter, above 0."),

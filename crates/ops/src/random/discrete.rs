@@ -178,7 +178,10 @@ fn integers_of(cx: &CompositeCx) -> Result<Samples> {
 /// Default fields for distributions of trials with a success probability.
 const TRIES: OpDef = OpDef {
     about: &[
-        ("n", "Number of trials, or of successes."),
+        (
+            "n",
+            "Number of trials; for `negative_binomial` the number of successes.",
+        ),
         ("p", "Probability of a success."),
     ],
     params: &[
@@ -243,8 +246,8 @@ pub static HYPERGEOMETRIC: OpDef = OpDef {
         DEVICE,
         Param::out(),
     ],
-    doc: "How many good ones are among `nsample` things drawn without replacement from `ngood` good and `nbad` bad ones, numbers or arrays that broadcast. `dtype` is the default \
-          integer unless given.\n\n\
+    doc: "Number of good items among `nsample` items drawn without replacement from `ngood` good and `nbad` bad ones, numbers or arrays that \
+          broadcast. `dtype` is the default integer unless given.\n\n\
           Sources: Walker's tables, 1977, for numbers with few likely values, else sequential search below a mean of 10, Stadlober's HRUA (1990) above.",
     about: &[
         ("ngood", "Number of good items."),
@@ -318,15 +321,15 @@ pub static BERNOULLI: OpDef = OpDef {
         DEVICE,
         Param::out(),
     ],
-    doc: "1 with probability `prob`, or with the probability whose logit is `logit`, else 0. Exactly one of the two is given, a number or an array. `dtype` is the \
-          default float unless given.",
+    doc: "1 with probability `prob`, or with the probability whose logit is `logit`, else 0. Exactly one of the two must be given, a number or an \
+          array. `dtype` is the default float unless given.",
     about: &[
         ("prob", "Probability of a 1."),
         ("logit", "Its logit, log(p / (1 - p))."),
     ],
     raises: &[(
         "ValueError",
-        "If both or neither of `prob` and `logit` are given, or a probability is not in 0..1.",
+        "If both or neither of `prob` and `logit` are given, or a probability is not in [0, 1].",
     )],
     example: "
         >>> np.random.seed(1)
@@ -386,8 +389,9 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
         SIZE,
         Param::choice("method", &["marginals", "count"], "marginals"),
     ],
-    doc: "How many of each of k colors are among `nsample` things drawn without replacement from `colors`, shape (k,), integers that sum to less than 10**9. The result has shape \
-          `size` + (k,), dtype int64. 'marginals' draws one conditional count after the other, 'count' takes the things one by one and counts them.",
+    doc: "Number of items of each of k colors among `nsample` items drawn without replacement from `colors`, shape (k,), integers that sum to less \
+          than 10**9. The result has shape `size` + (k,), dtype int64. 'marginals' draws one conditional count after the other, 'count' draws the \
+          items one by one and counts them.",
     cpu: Cpu::Composite(|cx| {
         let (colors, sample) = (cx.input(0), cx.int("nsample"));
         let &[k] = colors.shape() else {
@@ -472,7 +476,7 @@ pub static CATEGORICAL: OpDef = OpDef {
           unless `dtype` is given. With `get_prob` the logarithms of the drawn classes' probabilities come as a second result, differentiable with respect to `data`.",
     about: &[
         ("data", "Probabilities, (..., k)."),
-        ("shape", "How many are drawn for each row."),
+        ("shape", "Shape of the samples for each row."),
         (
             "get_prob",
             "Whether the logarithms of their probabilities are returned too.",
@@ -520,10 +524,10 @@ pub static CATEGORICAL: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-/// The elements as probabilities, and their sum. They are read, so the call waits for them.
+/// The elements as probabilities, and their sum. The call waits for them.
 pub(super) fn probabilities(cx: &CompositeCx, p: &Array) -> Result<(Vec<f64>, f64)> {
     let p = p.detach().astype(DType::F64)?;
-    // The wait is this thread's, as are those who are told that values are read.
+    // `read` waits on this thread, which is also the one that interpreters watch for reads of values.
     drop(p.read()?);
     let (p, odd, sum) = interrupt::run_on_new_thread(8 * p.len() as u64, move || {
         let p: Vec<f64> = p.to_vec()?;

@@ -61,7 +61,7 @@ pub static PERMUTATION: OpDef = OpDef {
 pub static RANDOM_PERMUTED: OpDef = OpDef {
     name: "random_permuted",
     params: &[Param::array("x")],
-    doc: "The elements along the last axis in random order, an order of its own for each row.",
+    doc: "The elements along the last axis in random order, independently for each row.",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let Some((&n, lead)) = x.shape().split_last() else {
@@ -113,7 +113,7 @@ pub static CHOICE: OpDef = OpDef {
     returns: &[("ndarray", "Of shape `size`.")],
     raises: &[(
         "ValueError",
-        "If more are chosen than there are and `replace` is false, or `p` does not fit.",
+        "If more elements are chosen than there are and `replace` is false, or `p` is not a probability vector of the right length.",
     )],
     example: "
         >>> np.random.seed(1)
@@ -139,7 +139,8 @@ pub static CHOOSE: OpDef = OpDef {
         Param::bool("shuffle", true),
         DEVICE,
     ],
-    doc: "As `choice`, of the slices of `a` along `axis`; the axes of `size` stand in the place of that axis. Without `shuffle` and replacement they come in their own order.",
+    doc: "As `choice`, of the slices of `a` along `axis`; the axes of `size` replace that axis. Without `shuffle` and replacement the slices keep \
+        their order.",
     cpu: Cpu::Composite(|cx| match cx.input(0).ndim() {
         0 => choice(cx, 0),
         _ => choice(cx, cx.axis("axis", 0)?),
@@ -214,7 +215,7 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
         return Err(cx.shape_error(format!("`p` must have shape ({n},)")));
     }
     let (weights, sum) = probabilities(cx, p)?;
-    // NumPy's allowance: half of the digits of the dtype the probabilities come in.
+    // NumPy's tolerance: half of the digits of the dtype of the probabilities.
     let epsilon = match p.dtype() {
         DType::F64 => f64::EPSILON,
         DType::F16 => 2f64.powi(-10),
@@ -244,7 +245,7 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
     };
     let times = samples.draw("exponential", 0.0, 1.0)?;
     let times = times.to_vec::<f64>()?;
-    // Of sorting.
+    // Estimated time of sorting.
     let cost_ns = 100 * n as u64;
     let chosen = interrupt::run_on_new_thread(cost_ns, move || {
         let possible = (times.into_iter().zip(&weights).zip(0..)).filter(|((_, w), _)| **w > 0.0);

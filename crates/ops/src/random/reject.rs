@@ -85,8 +85,9 @@ pub static GAMMA_SLOPE: OpDef = OpDef {
         Param::array("sample"),
         Param::bool("log", false),
     ],
-    doc: "How fast gamma samples of scale 1 (with `log` their logarithms) move with their shape parameter when their probability of being less stays the same. Both arrays \
-          have the shape of the result, which has the dtype of `sample`.\n\nSource: Figurnov, Mohamed and Mnih, \"Implicit reparameterization gradients\", 2018.",
+    doc: "Derivative of gamma samples of scale 1 (with `log`, of their logarithms) with respect to the shape parameter, at a constant value of the \
+          distribution function. Both arrays have the shape of the result, which has the dtype of `sample`.\n\nSource: Figurnov, Mohamed and Mnih, \
+          \"Implicit reparameterization gradients\", 2018.",
     infer: |cx| match cx.shape(0) == cx.shape(1) {
         true => cx.same_as(1),
         false => Err(cx.shape_error("`parameter` and `sample` must have the same shape")),
@@ -266,7 +267,7 @@ pub static CHECKED_PARAMETER: OpDef = OpDef {
         Param::required("parameter", ParamKind::Str),
         Param::required("of", ParamKind::Str),
     ],
-    doc: "The elements of `x`; an error that names `parameter` of the function `of` where one is not what `rule` says.",
+    doc: "The elements of `x`; raises ValueError, with the names of `parameter` and of the function `of`, if an element violates `rule`.",
     types: Types::First,
     infer: |cx| cx.same_as(0),
     cpu: Cpu::Kernel(|cx| {

@@ -195,7 +195,7 @@ pub static TRIANGULAR: OpDef = OpDef {
         DEVICE,
         Param::out(),
     ],
-    doc: "Samples of the triangular distribution from `left` over its peak at `mode` to `right`, numbers or arrays that broadcast.",
+    doc: "Samples of the triangular distribution on [left, right] with its peak at `mode`, numbers or arrays that broadcast.",
     about: &[
         ("left", "Lower bound."),
         ("mode", "Position of the peak, between the bounds."),
@@ -240,7 +240,8 @@ pub static GEOMETRIC: OpDef = OpDef {
     name: "geometric",
     surface: &[Surface::NpRandom("geometric")],
     params: &[Param::array("p"), SIZE, DTYPE, DEVICE, Param::out()],
-    doc: "Number of trials up to the first success, each with success probability `p`, a number or an array. `dtype` is the default integer unless given.\n\n\
+    doc: "Number of trials up to and including the first success, each with success probability `p`, a number or an array. `dtype` is the default \
+        integer unless given.\n\n\
           Computed in float64: exact up to 2^53 trials.",
     about: &[("p", "Probability of a success, in (0, 1].")],
     example: "
@@ -257,7 +258,7 @@ pub static GEOMETRIC: OpDef = OpDef {
         let e = samples.draw("exponential", 0.0, 1.0)?;
         let tries = e.div(&failure.unary(&NEGATIVE)?)?.unary(&CEIL)?;
         let tries = tries.with_scalar(&MAXIMUM, 1.0)?;
-        // Samples out of range of the dtype become its largest value that is exact in float64.
+        // Samples out of range of the dtype are clipped to its largest value that float64 represents.
         let most = match dtype {
             DType::I64 => 9_223_372_036_854_774_784.0,
             DType::U64 => 18_446_744_073_709_549_568.0,

@@ -74,7 +74,8 @@ pub static WALD_PATH: OpDef = OpDef {
         Param::array("mean"),
         Param::array("scale"),
     ],
-    doc: "`sample` as it is. Its gradient says how inverse Gaussian samples move with `mean` and `scale`, of the same shape, while their probabilities of being less stay.",
+    doc: "`sample` unchanged. Its gradient is the derivative of inverse Gaussian samples with respect to `mean` and `scale`, of the same shape, at a \
+        constant value of the distribution function.",
     infer: |cx| cx.same_as(0),
     cpu: Cpu::Kernel(|cx| cpu::copy(cx.input(0), cx.output(0), cx.threads)),
     grad: Grad::Rule(

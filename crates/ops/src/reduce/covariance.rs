@@ -33,8 +33,8 @@ pub static AVERAGE: OpDef = OpDef {
         Param::bool("returned", false),
         Param::bool("keepdims", false),
     ],
-    doc: "Mean over `axis` (all axes for None), of elements times `weights` (of the shape of `a`, or of its shape along `axis`) over the sums of the \
-          weights, which `returned` asks for, too. Weights that sum to 0 give NaN or infinity.",
+    doc: "Weighted mean over `axis` (all axes for None): sums of elements times `weights` (of the shape of `a`, or of its shape along `axis`), \
+        divided by the sums of the weights. With `returned` the sums of the weights are returned too. Weights that sum to 0 give NaN or infinity.",
     warns: Some(|cx| match cx.opt(1) {
         Some(_) => Ok(None),
         None => empty(cx),
@@ -66,9 +66,9 @@ pub static COV: OpDef = OpDef {
         Param::optional_array("aweights"),
         Param::optional("dtype", ParamKind::DType).keyword(),
     ],
-    doc: "Covariance matrix of the rows of `m` (columns if `rowvar` is false) and of `y`: products of distances from the mean, divided by the number of \
-          observations less `ddof` (1, or 0 with `bias`). `fweights` are how often each observation was made, `aweights` how much it weighs. Computed in \
-          `dtype`.",
+    doc: "Covariance matrix of the rows of `m` (columns if `rowvar` is false) and of `y`: products of distances from the mean, divided by the number \
+          of observations less `ddof` (1, or 0 with `bias`). `fweights` are the numbers of occurrences of the observations, `aweights` their \
+          weights. Computed in `dtype`.",
     cpu: Cpu::Composite(|cx| cx.done(covariance(cx)?)),
     warns: Some(no_freedom),
     probe: Probe::calls(&[
@@ -197,7 +197,7 @@ fn observations(cx: &CompositeCx, m: &Array) -> Result<Array> {
     }
 }
 
-/// The weights of observations, and what products of distances are divided by, if there are any: sums over elements.
+/// The weights of the observations, and the divisor of the products of deviations that follows from them.
 struct Weights {
     each: Array,
     total: Array,

@@ -218,7 +218,7 @@ pub static MEAN: OpDef = OpDef {
 pub static ANY: OpDef = OpDef {
     name: "any",
     surface: &[Surface::Np("any"), Surface::Method("any")],
-    doc: "Whether any element over `axis` (all axes for None) is not zero. NaN is not zero.",
+    doc: "Whether any element over `axis` (all axes for None) is nonzero. NaN is nonzero.",
     example: "
         >>> np.any([[False, True], [False, False]], axis=1)
         array([ True, False])
@@ -234,7 +234,7 @@ pub static ANY: OpDef = OpDef {
 pub static ALL: OpDef = OpDef {
     name: "all",
     surface: &[Surface::Np("all"), Surface::Method("all")],
-    doc: "Whether no element over `axis` (all axes for None) is zero.",
+    doc: "Whether all elements over `axis` (all axes for None) are nonzero.",
     example: "
         >>> np.all([[True, True], [False, True]], axis=1)
         array([ True, False])

@@ -116,7 +116,7 @@ pub static MASKED_ANY: OpDef = OpDef {
         Param::bool("keepdims", false),
         Param::optional_array("where").keyword(),
     ],
-    doc: "Whether any element over `axis` (all axes for None) where `where` is true is not zero.",
+    doc: "Whether any element over `axis` (all axes for None) where `where` is true is nonzero.",
     cpu: Cpu::Composite(|cx| folded(cx, &LOGICAL_OR, 1)),
     probe: Probe::calls(TRUTHS).against("np.any"),
     ..EXTENDED
@@ -127,7 +127,7 @@ pub static MASKED_ALL: OpDef = OpDef {
     name: "masked_all",
     floats: Floats::named("reduce"),
     params: MASKED_ANY.params,
-    doc: "Whether no element over `axis` (all axes for None) where `where` is true is zero.",
+    doc: "Whether all elements over `axis` (all axes for None) where `where` is true are nonzero.",
     cpu: Cpu::Composite(|cx| folded(cx, &LOGICAL_AND, 1)),
     probe: Probe::calls(TRUTHS).against("np.all"),
     ..EXTENDED
@@ -187,8 +187,8 @@ pub static MASKED_VAR: OpDef = OpDef {
         Param::optional_array("mean").keyword(),
         Param::optional("correction", ParamKind::Float).keyword(),
     ],
-    doc: "Variance over `axis` (all axes for None) of the elements where `where` is true: squared distances from `mean` (which keeps the axes; found if \
-          it is not given), divided by their number less `ddof`. `correction` is another name of `ddof`.",
+    doc: "Variance over `axis` (all axes for None) of the elements where `where` is true: squared distances from `mean` (which keeps the axes; \
+        computed by default), divided by their number less `ddof`. `correction` is another name of `ddof`.",
     cpu: Cpu::Composite(|cx| cx.done(variance(cx, false)?)),
     warns: Some(no_degrees_of_freedom),
     probe: Probe::calls(SPREADS).against("np.var"),

@@ -1,4 +1,4 @@
-//! Means, variances and standard deviations that leave NaN out. Composed of sums over masks.
+//! Means, variances and standard deviations that ignore NaN. Composed of masked sums.
 
 use mxnet_tensor::{DType, Dims, Scalar};
 
@@ -23,7 +23,7 @@ pub static NANMEAN: OpDef = OpDef {
         Param::bool("keepdims", false),
         Param::optional_array("where"),
     ],
-    doc: "Mean over `axis` (all axes for None) of the elements that are no NaN, of those where `where` is true; NaN where there is none. Computed in \
+    doc: "Mean over `axis` (all axes for None) of the elements that are not NaN and where `where` is true; NaN if there is none. Computed in \
           `dtype`, or that of `a` (integers: the default float).",
     cpu: Cpu::Composite(|cx| {
         let counted = Counted::new(cx, cx.bool("keepdims"))?;
@@ -54,8 +54,8 @@ pub static NANVAR: OpDef = OpDef {
         Param::optional_array("where"),
         Param::optional_array("mean"),
     ],
-    doc: "Variance over `axis` (all axes for None) of the elements that are no NaN, of those where `where` is true: squared distances from `mean` (which \
-          keeps the axes; found if it is not given), divided by their number less `ddof`. NaN where that is not positive.",
+    doc: "Variance over `axis` (all axes for None) of the elements that are not NaN and where `where` is true: squared distances from `mean` (which \
+        keeps the axes; computed by default), divided by their number less `ddof`. NaN if the divisor is not positive.",
     cpu: Cpu::Composite(|cx| cx.done(variance(cx)?)),
     probe: Probe::calls(SPREADS).against("np.nanvar"),
     ..OpDef::COMPOSITE
@@ -65,7 +65,7 @@ pub static NANVAR: OpDef = OpDef {
 pub static NANSTD: OpDef = OpDef {
     name: "nanstd",
     params: NANVAR.params,
-    doc: "Standard deviation over `axis` (all axes for None) of the elements that are no NaN: the square root of `nanvar`.",
+    doc: "Standard deviation over `axis` (all axes for None) of the elements that are not NaN: the square root of `nanvar`.",
     cpu: Cpu::Composite(|cx| {
         let variance = variance(cx)?;
         cx.done(variance.unary(&SQRT)?.astype(variance.dtype())?)
@@ -86,13 +86,13 @@ const SPREADS: &[&str] = &[
 struct Counted<'a> {
     /// All elements, in the dtype of the computation.
     values: Array,
-    /// Those that count; `None` if all do.
+    /// Mask of the elements that count; `None` if all do.
     mask: Option<Array>,
-    /// How many count, in the real dtype of the computation; of no axes if all do.
+    /// Number of elements that count, in the real dtype of the computation; 0-d if all do.
     number: Array,
     axes: Option<&'a [i64]>,
     keepdims: bool,
-    /// Of the result.
+    /// Dtype of the result.
     dtype: DType,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Counted<'a> {
         })
     }
 
-    /// 0 for the elements that do not count: NaN times 0 would be NaN in the gradient.
+    /// The elements, with 0 for those that do not count: NaN times 0 would be NaN in the gradient.
     fn filled(&self, x: &Array) -> Result<Array> {
         match &self.mask {
             Some(mask) => choose(mask, x, &Array::weak_scalar(Scalar::I64(0))?),

@@ -30,7 +30,7 @@ pub static NAN_SUM: OpDef = OpDef {
         Param::optional("dtype", ParamKind::DType),
         Param::bool("keepdims", false),
     ],
-    doc: "Sum of the elements over `axis` (all axes for None) that are no NaN.",
+    doc: "Sum of the elements over `axis` (all axes for None) that are not NaN.",
     form: Form::Plain,
     infer: |cx| folded(cx, accumulator),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanSum)),
@@ -51,7 +51,7 @@ pub static SUM_SQUARES: OpDef = OpDef {
         Param::reduced("axis"),
         Param::bool("keepdims", false),
     ],
-    doc: "Sum of the squared sizes of the elements over `axis` (all axes for None), real.",
+    doc: "Sum of the squared absolute values of the elements over `axis` (all axes for None), real.",
     form: Form::Plain,
     infer: |cx| folded(cx, |dtype| accumulator(dtype).real()),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::SumSquares)),
@@ -75,7 +75,7 @@ pub static SUM_SQUARES: OpDef = OpDef {
 pub static EUCLIDEAN_NORM: OpDef = OpDef {
     name: "euclidean_norm",
     params: &[Param::array("x"), Param::bool("keepdims", false)],
-    doc: "Square root of the sum of all elements' squared sizes, real; integers are taken as floats.",
+    doc: "Square root of the sum of the squared absolute values of all elements, real; integers are converted to floats.",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let x = match x.dtype().is_inexact() {
@@ -105,7 +105,7 @@ pub static NAN_MAX: OpDef = OpDef {
         Param::reduced("axis"),
         Param::bool("keepdims", false),
     ],
-    doc: "Largest of the real elements over `axis` (all axes for None) that are no NaN; NaN if all are. Elements that tie share the gradient.",
+    doc: "Largest of the real elements over `axis` (all axes for None) that are not NaN; NaN if all are NaN. Elements that tie share the gradient.",
     form: Form::Plain,
     infer: ordered,
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanMax)),
@@ -118,7 +118,7 @@ pub static NAN_MAX: OpDef = OpDef {
 pub static NAN_MIN: OpDef = OpDef {
     name: "nanmin",
     old_names: &["nan_min"],
-    doc: "Smallest of the real elements over `axis` (all axes for None) that are no NaN; NaN if all are. Elements that tie share the gradient.",
+    doc: "Smallest of the real elements over `axis` (all axes for None) that are not NaN; NaN if all are NaN. Elements that tie share the gradient.",
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanMin)),
     probe: Probe::calls(CALLS).against("np.nanmin"),
     ..NAN_MAX

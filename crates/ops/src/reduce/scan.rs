@@ -117,9 +117,9 @@ pub static CUMPROD: OpDef = OpDef {
     ..RUNNING
 };
 
-/// What running folds without NaN have in common.
+/// Default fields for cumulative reductions that ignore NaN.
 const WITHOUT_NAN: OpDef = OpDef {
-    about: &[("dtype", "Type that is computed in and returned.")],
+    about: &[("dtype", "Dtype of the computation and of the result.")],
     returns: RUNNING.returns,
     params: &[
         Param::array("a"),
@@ -139,11 +139,11 @@ const WITHOUT_NAN: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-/// Running sum that NaN adds nothing to.
+/// Cumulative sum in which NaN counts as 0.
 pub static NANCUMSUM: OpDef = OpDef {
     name: "nancumsum",
     surface: &[Surface::Np("nancumsum")],
-    doc: "Running sums along `axis` (over the flattened array for None) that NaN adds nothing to.",
+    doc: "Cumulative sums along `axis` (over the flattened array for None); NaN counts as 0.",
     example: "
         >>> np.nancumsum([1.0, np.nan, 2.0])
         array([1., 1., 3.])
@@ -152,11 +152,11 @@ pub static NANCUMSUM: OpDef = OpDef {
     ..WITHOUT_NAN
 };
 
-/// Running product that NaN leaves as it is.
+/// Cumulative product in which NaN counts as 1.
 pub static NANCUMPROD: OpDef = OpDef {
     name: "nancumprod",
     surface: &[Surface::Np("nancumprod")],
-    doc: "Running products along `axis` (over the flattened array for None) that NaN leaves as they are.",
+    doc: "Cumulative products along `axis` (over the flattened array for None); NaN counts as 1.",
     example: "
         >>> np.nancumprod([2.0, np.nan, 3.0])
         array([2., 2., 6.])
@@ -232,7 +232,7 @@ const CUMULATIVE: OpDef = OpDef {
     about: &[
         (
             "include_initial",
-            "Whether the result begins with that of an empty sequence.",
+            "Whether the result begins with the value of an empty sequence.",
         ),
         ("dtype", "Dtype of the computation and of the result."),
     ],

@@ -343,8 +343,8 @@ pub static RAVEL: OpDef = OpDef {
     name: "ravel",
     surface: &[Surface::Np("ravel"), Surface::Method("ravel")],
     params: &[Param::array("a"), Param::choice("order", &["C", "F"], "C")],
-    doc: "The elements along one axis, in C order (`order='F'`: first axis fastest; `'K'`: as they lie, but forwards along each axis): a view where they \
-          lie so, else a copy.",
+    doc: "The elements along one axis, in C order (`order='F'`: first axis fastest; `'K'`: in memory order, but forwards along each axis): a view if \
+        they are contiguous in that order, else a copy.",
     returns: &[("ndarray", "One axis.")],
     example: "
         >>> np.ravel([[1, 2], [3, 4]])
@@ -383,7 +383,7 @@ pub static RAVEL_AS_IT_LIES: OpDef = OpDef {
         Param::array("a"),
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
-    doc: "As `ravel`, in orders that depend on how the elements lie, too.",
+    doc: "As `ravel`, also in orders that depend on the memory layout ('A', 'K').",
     cpu: Cpu::Composite(|cx| {
         let x = cx.input(0);
         let x = match axes_in_order(cx.str("order"), x.layout()) {
@@ -433,7 +433,7 @@ pub static FLATTEN: OpDef = OpDef {
 pub static FLATTEN_AS_IT_LIES: OpDef = OpDef {
     name: "flatten_as_it_lies",
     params: RAVEL_AS_IT_LIES.params,
-    doc: "As `flatten`, in orders that depend on how the elements lie, too.",
+    doc: "As `flatten`, also in orders that depend on the memory layout ('A', 'K').",
     cpu: Cpu::Composite(|cx| {
         let flat = invoke1(&RAVEL_AS_IT_LIES, &[cx.input(0)], cx.attrs)?;
         cx.done(flat.copy()?)
@@ -446,7 +446,7 @@ pub static FLATTEN_AS_IT_LIES: OpDef = OpDef {
 pub static ATLEAST_1D: OpDef = OpDef {
     name: "atleast_1d",
     params: &[Param::array("ary")],
-    doc: "The array with at least 1 axis: new ones have length 1.",
+    doc: "The array with at least 1 axis: new axes have length 1.",
     cpu: Cpu::Composite(|cx| cx.done(at_least_1(cx.input(0))?)),
     probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
     ..OpDef::COMPOSITE
@@ -464,7 +464,7 @@ pub(super) fn at_least_1(x: &Array) -> Result<Array> {
 pub static ATLEAST_2D: OpDef = OpDef {
     name: "atleast_2d",
     params: &[Param::array("ary")],
-    doc: "The array with at least 2 axes: new ones have length 1.",
+    doc: "The array with at least 2 axes: new axes have length 1.",
     cpu: Cpu::Composite(|cx| cx.done(at_least_2(cx.input(0))?)),
     probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
     ..OpDef::COMPOSITE
@@ -482,7 +482,7 @@ pub(super) fn at_least_2(x: &Array) -> Result<Array> {
 pub static ATLEAST_3D: OpDef = OpDef {
     name: "atleast_3d",
     params: &[Param::array("ary")],
-    doc: "The array with at least 3 axes: new ones have length 1.",
+    doc: "The array with at least 3 axes: new axes have length 1.",
     cpu: Cpu::Composite(|cx| cx.done(at_least_3(cx.input(0))?)),
     probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
     ..OpDef::COMPOSITE

@@ -230,7 +230,7 @@ pub static ASTYPE_SHARING: OpDef = OpDef {
         Param::bool("subok", true),
         Param::bool("copy", true),
     ],
-    doc: "As `astype`; the array itself if `copy` is false and the dtype is the same.",
+    doc: "As `astype`, but returns the array itself if `copy` is false and the dtype is the same.",
     zero_dim: ZeroDimResult::AsOperand,
     cpu: Cpu::View(|cx| {
         let is_same = cx.dtype("dtype") == Some(cx.dtype) && has_order(cx.layout, cx.str("order"));

@@ -31,12 +31,12 @@ pub static CONCATENATE: OpDef = OpDef {
         Param::optional("dtype", ParamKind::DType).keyword(),
         CASTING,
     ],
-    doc: "Arrays of equal shape, but for `axis`, one after the other along that axis; `axis=None` flattens them first.",
+    doc: "Concatenates arrays along `axis`; their other lengths must be equal. `axis=None` flattens them first.",
     about: &[("arrays", "The arrays.")],
     returns: &[("ndarray", "Of the promoted dtype.")],
     raises: &[(
         "ValueError",
-        "If there is no array, or lengths other than that of `axis` differ.",
+        "If there is no array, or if lengths other than those along `axis` differ.",
     )],
     example: "
         >>> np.concatenate([[1, 2], [3]])
@@ -212,10 +212,10 @@ pub static STACK: OpDef = OpDef {
         Param::optional("dtype", ParamKind::DType).keyword(),
         CASTING,
     ],
-    doc: "Arrays of one shape, one after the other along a new axis at position `axis` of the result.",
+    doc: "Joins arrays of one shape along a new axis at position `axis` of the result.",
     about: &[
         ("arrays", "The arrays."),
-        ("axis", "Where the new axis stands in the result."),
+        ("axis", "Position of the new axis in the result."),
     ],
     returns: &[("ndarray", "With one more axis.")],
     raises: &[("ValueError", "If there is no array or the shapes differ.")],

@@ -25,7 +25,7 @@ pub static ARANGE_LIKE: OpDef = OpDef {
     about: &[
         ("data", "Gives shape and dtype."),
         ("start", "First number."),
-        ("step", "What is added each time."),
+        ("step", "Distance between the numbers."),
         (
             "repeat",
             "Number of repetitions of each number, at least 1.",
@@ -88,7 +88,7 @@ pub static BROADCAST_LIKE: OpDef = OpDef {
         Param::optional("lhs_axes", ParamKind::Ints),
         Param::optional("rhs_axes", ParamKind::Ints),
     ],
-    doc: "Broadcast an array to the shape of another, or chosen axes to the lengths of chosen axes.",
+    doc: "Broadcasts an array to the shape of another, or some of its axes to the lengths of axes of the other.",
     about: &[
         ("lhs", "The array."),
         ("rhs", "Only its shape is used."),
@@ -151,18 +151,18 @@ pub static RESHAPE_LIKE: OpDef = OpDef {
         Param::optional("rhs_begin", ParamKind::Int),
         Param::optional("rhs_end", ParamKind::Int),
     ],
-    doc: "Give an array the shape of another, or a span of its axes the shape of a span of the other's.",
+    doc: "Reshapes an array to the shape of another, or a range of its axes to the lengths of a range of axes of the other.",
     about: &[
         ("lhs", "The array."),
         ("rhs", "Only its shape is used."),
         (
             "lhs_begin",
-            "First axis of the span of `lhs`, as in slices.",
+            "First axis of the range of `lhs`, as in slices.",
         ),
         ("lhs_end", "Where it ends."),
         (
             "rhs_begin",
-            "First axis of the span of `rhs`, as in slices.",
+            "First axis of the range of `rhs`, as in slices.",
         ),
         ("rhs_end", "Where it ends."),
     ],

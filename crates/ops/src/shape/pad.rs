@@ -23,8 +23,9 @@ pub static PAD_BORDER: OpDef = OpDef {
         Param::required("pad_width", ParamKind::Ints),
         Param::choice("mode", MODES, "edge"),
     ],
-    doc: "The array with `pad_width` = (before, after, before, after, ...) elements added along each axis, repeated from its edge, from the \
-          opposite side, or mirrored without or with the edge. Borders wider than the array go on in the same manner.",
+    doc: "The array with `pad_width` = (before, after, before, after, ...) elements added along each axis, copied from its edge ('edge') or from the \
+        opposite side ('wrap'), or mirrored without ('reflect') or with the edge ('symmetric'). If a border is wider than the array, the pattern \
+        repeats.",
     infer: |cx| {
         let width = cx.ints("pad_width");
         if width.len() != 2 * cx.shape(0).len() || width.iter().any(|&w| w < 0) {

@@ -132,7 +132,10 @@ pub static SPLIT: OpDef = OpDef {
     doc: "Views of consecutive parts along `axis`: a number of equal parts, or the positions at which to cut (a tuple or list).",
     about: &[
         ("ary", "The array."),
-        ("indices_or_sections", "A number of parts, or where to cut."),
+        (
+            "indices_or_sections",
+            "The number of parts, or the positions at which to split.",
+        ),
     ],
     returns: &[("list of ndarray", "Views of the parts.")],
     raises: &[
@@ -171,7 +174,10 @@ pub static ARRAY_SPLIT: OpDef = OpDef {
     doc: "As `split`, but the number of parts need not divide the axis: the first parts are one longer.",
     about: &[
         ("ary", "The array."),
-        ("indices_or_sections", "A number of parts, or where to cut."),
+        (
+            "indices_or_sections",
+            "The number of parts, or the positions at which to split.",
+        ),
     ],
     returns: &[("list of ndarray", "Views of the parts.")],
     example: "
@@ -210,7 +216,7 @@ pub static UNSTACK: OpDef = OpDef {
         }
         let axis = cx.axis("axis", 0)?;
         let slices = 0..x.shape()[axis] as isize;
-        // The elements of a 1-d array stand for NumPy scalars, so they are copies.
+        // The elements of a 1-d array correspond to NumPy scalars, so they are copies.
         let alone = |view: Array| match x.ndim() {
             1 => view.copy(),
             _ => Ok(view),
@@ -287,10 +293,10 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
     })
 }
 
-/// Estimated bytes per array: the array, its storage, and as much as a storage for what a call keeps until it ends.
+/// Estimated bytes per array: the array, its storage, and as much again for objects that a call holds until it ends.
 const ARRAY_BYTES: usize = size_of::<Array>() + 2 * size_of::<Storage>();
 
-/// Checks that `count` arrays fit into memory. Small allocations abort the process when memory is short, so this is asked before the first.
+/// Checks that `count` arrays fit into memory, before the first is created: a failed small allocation aborts the process.
 fn check_memory(cx: &CompositeCx, count: usize) -> Result<()> {
     memory::check_available(cx.op.name, count.saturating_mul(ARRAY_BYTES))
 }

@@ -75,7 +75,7 @@ pub static RESIZE: OpDef = OpDef {
         Param::array("a"),
         Param::required("new_shape", ParamKind::Ints),
     ],
-    doc: "An array of another shape, filled with the elements in C order, again and again; zeros if there are none.",
+    doc: "An array of another shape, filled with the elements in C order, repeated as often as needed; zeros if there are no elements.",
     about: &[("new_shape", "Shape of the result.")],
     returns: &[("ndarray", "A copy.")],
     raises: &[("ValueError", "If a size is negative.")],
@@ -164,10 +164,7 @@ pub static ROLL: OpDef = OpDef {
         array([[3, 4],
                [1, 2]])
     ",
-    raises: &[(
-        "ValueError",
-        "If there are other numbers of shifts than of axes.",
-    )],
+    raises: &[("ValueError", "If the numbers of shifts and of axes differ.")],
     zero_dim: ZeroDimResult::Array,
     cpu: Cpu::Composite(roll),
     probe: Probe::calls(&[
@@ -229,7 +226,7 @@ pub static ROTATE: OpDef = OpDef {
         Param::array("x"),
         Param::required("starts", ParamKind::Ints),
     ],
-    doc: "Elements that begin, along axis i, with element `starts[i]` and go on from the first one behind the last.",
+    doc: "The elements rotated so that, along axis i, they begin with element `starts[i]` and continue with the first one after the last.",
     infer: |cx| match cx.ints("starts").len() == cx.shape(0).len() {
         true => cx.same_as(0),
         false => Err(cx.shape_error("`starts` must have one position for each axis")),

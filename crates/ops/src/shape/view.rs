@@ -25,7 +25,7 @@ pub static RESHAPE: OpDef = OpDef {
             .or_none(),
         Param::choice("order", &["C", "F"], "C"),
     ],
-    doc: "The elements, taken and put in C order (`order='F'`: first axis fastest), with another shape: a view where the strides allow it, else a \
+    doc: "The elements, read and written in C order (`order='F'`: first axis fastest), with another shape: a view where the strides allow it, else a \
           copy. One size may be -1.",
     about: &[
         (
@@ -34,7 +34,7 @@ pub static RESHAPE: OpDef = OpDef {
         ),
         (
             "copy",
-            "Whether memory is never shared (True), always (False), or where possible (None).",
+            "Whether to copy always (True), never (False), or only if needed (None).",
         ),
     ],
     returns: &[("ndarray", "View where possible.")],

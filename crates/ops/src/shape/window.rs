@@ -22,8 +22,8 @@ pub static SLIDING_WINDOWS: OpDef = OpDef {
         Param::required("axis", ParamKind::Ints),
         Param::bool("writeable", false),
     ],
-    doc: "View whose last axes are the windows of `window_shape` that slide over the axes `axis`; those axes count the windows. An axis may be \
-          named several times. Windows share elements: they can be written to only if it is asked for.",
+    doc: "View whose last axes are the windows of `window_shape` that slide over the axes `axis`; those axes count the windows. An axis may occur \
+        several times. Windows share elements, so the view is read-only by default.",
     cpu: Cpu::View(|cx| {
         let (sizes, axes) = (cx.ints("window_shape"), cx.ints("axis"));
         let layout = cx.layout;
@@ -84,8 +84,8 @@ pub static AS_STRIDED: OpDef = OpDef {
         Param::required("strides", ParamKind::Ints),
         Param::bool("writeable", true),
     ],
-    doc: "View of the memory of `x`, from its first element on, with this shape and these strides in elements. It must lie within the memory that \
-          `x` was made with. The gradient takes the elements of `x` to be in C order.",
+    doc: "View of the memory of `x`, from its first element on, with this shape and these strides in elements. It must lie within the storage of \
+        `x`. The gradient assumes that the elements of `x` are in C order.",
     cpu: Cpu::View(|cx| {
         let shape = dims(cx.op.name, cx.ints("shape"))?;
         let strides: Strides = cx.ints("strides").iter().map(|&s| s as isize).collect();

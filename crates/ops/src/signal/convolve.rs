@@ -134,8 +134,9 @@ pub static SLIDING_DOT: OpDef = OpDef {
         Param::bool("reversed", false),
         Param::bool("conjugated", false),
     ],
-    doc: "`y[k] = sum of x[k + j - before] * w[j]` over all j for which that element of `x` exists, for k below `count`; the elements of `w` are taken from the last to the first if \
-          `reversed`, and conjugated if `conjugated`. Convolution, correlation and their gradients are of this form, so it is closed under differentiation.",
+    doc: "`y[k] = sum of x[k + j - before] * w[j]` over all j for which that element of `x` exists, for k below `count`; the elements of `w` are \
+          taken from the last to the first if `reversed`, and conjugated if `conjugated`. Convolution, correlation and their gradients are of this \
+          form, so the gradients of this operator are calls of it.",
     infer: |cx| {
         sequences(cx)?;
         let (before, count) = (cx.int("before"), cx.int("count"));
@@ -265,7 +266,7 @@ fn run(cx: &KernelCx, shifts: &Shifts) -> Result<()> {
     out.finish(cx.threads)
 }
 
-/// `sliding_dot` of two arrays.
+/// Calls [`SLIDING_DOT`].
 pub(super) fn slid(x: &Array, w: &Array, shifts: &Shifts) -> Result<Array> {
     let attrs: Attrs = [
         Value::Int(shifts.before as i64),

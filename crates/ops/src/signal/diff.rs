@@ -23,7 +23,8 @@ pub static DIFF: OpDef = OpDef {
         Param::optional_array("prepend"),
         Param::optional_array("append"),
     ],
-    doc: "Each element less the one before it along `axis`, `n` times over: one element fewer each time; for booleans, whether they differ.\n\n`prepend` and `append` are first joined to the ends of the axis; a 0-d array counts as one element there.",
+    doc: "Differences of neighbouring elements along `axis`, taken `n` times; each time the axis becomes one shorter. For booleans, whether \
+        neighbours differ.\n\n`prepend` and `append` are first joined to the ends of the axis; a 0-d array counts as one element there.",
     about: &[
         ("n", "How often."),
         ("prepend", "Values joined at the start of the axis first."),
@@ -69,7 +70,10 @@ pub static EDIFF1D: OpDef = OpDef {
             "to_end",
             "Values appended to the differences; their dtype must cast to that of `ary`.",
         ),
-        ("to_begin", "Values before the differences, likewise."),
+        (
+            "to_begin",
+            "Values put before the differences, under the same condition.",
+        ),
     ],
     returns: &[("ndarray", "One axis, the dtype of `ary`.")],
     raises: &[(
@@ -167,7 +171,7 @@ pub(super) fn steps(x: &Array, axis: usize) -> Result<Array> {
     }
 }
 
-/// What is put at an end of an axis: itself, or its only element all along the other axes.
+/// The array to join to an end of the axis; a 0-d array is broadcast along the other axes.
 fn end_piece(end: &Array, shape: &[usize], axis: usize) -> Result<Array> {
     let end = if end.is_weak() {
         // As in NumPy, a Python number becomes an array of its default dtype here and takes part in promotion.

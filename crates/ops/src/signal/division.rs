@@ -22,7 +22,8 @@ use crate::types::Types;
 pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
     name: "polynomial_division",
     params: &[Param::array("u"), Param::array("v")],
-    doc: "The n - m + 1 coefficients of the quotient of two polynomials of n and m coefficients, highest power first, and behind them the m - 1 of the remainder.",
+    doc: "The n - m + 1 coefficients of the quotient of two polynomials of n and m coefficients, highest power first, followed by the m - 1 of the \
+        remainder.",
     types: Types::INEXACT,
     infer: |cx| {
         sequences(cx)?;

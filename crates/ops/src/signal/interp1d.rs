@@ -37,8 +37,9 @@ pub static INTERP: OpDef = OpDef {
         Param::optional_array("right"),
         Param::optional("period", ParamKind::Float),
     ],
-    doc: "Linear interpolation between the points `(xp, fp)` at `x`, of the float dtype that the arguments promote to, by NumPy's rules always of float64 or complex128. Of NaN it is \
-          NaN.\n\nComputed in float64. Differentiable in `x`, `xp` and `fp`; at a point the slope is that of the line behind it.",
+    doc: "Linear interpolation between the points `(xp, fp)` at `x`, of the float dtype that the arguments promote to (with NumPy's promotion always \
+        float64 or complex128). At NaN it is NaN.\n\nComputed in float64. Differentiable with respect to `x`, `xp` and `fp`; at a point the slope is \
+        that of the line after it.",
     about: &[
         ("x", "Coordinates at which to interpolate."),
         (
@@ -173,7 +174,8 @@ fn x_between(x: &Array, xp: &Array, fp: &Array) -> Result<Array> {
 pub static INTERPOLATED: OpDef = OpDef {
     name: "interpolated",
     params: &[Param::array("x"), Param::array("xp"), Param::array("fp")],
-    doc: "The values at `x` of the straight lines through the points `(xp, fp)`, those of the ends beyond them; all three float32, or float64. Computed in float64.",
+    doc: "The values at `x` of the piecewise linear function through the points `(xp, fp)`, which is constant outside of them; all three float32, or \
+        float64. Computed in float64.",
     infer: |cx| {
         let dtype = cx.dtype_of(0);
         let is_fit = |i: usize| cx.dtype_of(i) == dtype && cx.shape(i).len() == 1;

@@ -23,9 +23,9 @@ pub static TRAPEZOID: OpDef = OpDef {
         ("y", "Samples."),
         (
             "x",
-            "Where they were taken: along `axis`, or of the shape of `y`.",
+            "Coordinates of the samples: a vector along `axis`, or an array of the shape of `y`.",
         ),
-        ("dx", "Their distance, if `x` is left out."),
+        ("dx", "Distance between samples, if `x` is None."),
         ("axis", "The axis that is integrated over."),
     ],
     returns: &[("ndarray", "Of the shape of `y` without `axis`.")],

@@ -28,8 +28,9 @@ pub static AT: OpDef = OpDef {
         Param::required("function", ParamKind::Str),
         Param::required("dtype", ParamKind::DType),
     ],
-    doc: "Replaces elements of the dense array `a`, counted in C order, by what an elementwise function gives for them (and, if it takes two, for \
-          the value that belongs to the position), computed in `dtype`. Positions come one after the other: one that is there twice counts twice.",
+    doc: "Applies an elementwise function in place to elements of the dense array `a` at flat positions in C order; a binary function takes the \
+        value of the position as second operand. It is computed in `dtype`. Positions are processed in order: the function is applied twice to a \
+        position that occurs twice.",
     infer: |_| Ok(Inferred::new()),
     cpu: Cpu::Kernel(apply),
     grad: Grad::Stop("it changes its argument: `at` records sums as accumulation"),

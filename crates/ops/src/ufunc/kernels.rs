@@ -37,8 +37,8 @@ pub static FOLD: OpDef = OpDef {
         Param::optional("initial", ParamKind::Scalar),
         Param::bool("keepdims", false),
     ],
-    doc: "The elements over `axis` (all axes for None) folded by an elementwise function of two arrays, computed in `dtype`. It starts with `initial`, or \
-          with the first element; elements where `where` is false are passed over.",
+    doc: "The elements over `axis` (all axes for None) folded by an elementwise function of two arrays, computed in `dtype`. It starts with \
+          `initial`, or with the first element; elements where `where` is false are skipped.",
     infer: |cx| {
         function(cx.op.name, cx.str("function"))?;
         folded(cx, |dtype| dtype)
@@ -69,8 +69,8 @@ pub static STEPS: OpDef = OpDef {
         Param::int("axis", 0),
         Param::required("dtype", ParamKind::DType),
     ],
-    doc: "Every step of folding the elements along `axis` by an elementwise function of two arrays, computed in `dtype`: the first element, what the \
-          function gives for it and the second, and so on.",
+    doc: "Every step of folding the elements along `axis` by an elementwise function of two arrays, computed in `dtype`: the first element, the \
+        result for the first two, and so on.",
     infer: |cx| {
         function(cx.op.name, cx.str("function"))?;
         cx.axis("axis", 0)?;
@@ -101,8 +101,8 @@ pub static SEGMENTS: OpDef = OpDef {
         Param::int("axis", 0),
         Param::required("dtype", ParamKind::DType),
     ],
-    doc: "Segments of `axis` folded by an elementwise function of two arrays, computed in `dtype`. Segment j runs from `starts[j]` to the next \
-          start (or the end of the axis); where that does not lie behind, it is the one element at `starts[j]`.",
+    doc: "Segments of `axis` folded by an elementwise function of two arrays, computed in `dtype`. Segment j runs from `starts[j]` to the next start \
+        (or the end of the axis); if the next start is not larger, it is the single element at `starts[j]`.",
     infer: |cx| {
         function(cx.op.name, cx.str("function"))?;
         let axis = cx.axis("axis", 0)?;
