@@ -21,6 +21,7 @@ const CONSTANT: OpDef = OpDef {
     zero_dim: ZeroDimResult::Array,
     about: &[("shape", "Lengths of the axes.")],
     returns: &[("ndarray", "Of shape `shape`.")],
+    raises: &[("ValueError", "If a length is negative.")],
     params: &[
         Param::required("shape", ParamKind::Ints),
         Param::optional("dtype", ParamKind::DType),
@@ -134,6 +135,16 @@ pub static FULL: OpDef = OpDef {
         ),
         ("shape", "Lengths of the axes."),
     ],
+    raises: &[
+        (
+            "ValueError",
+            "If a length is negative, or `fill_value` does not broadcast to `shape`.",
+        ),
+        (
+            "TypeError",
+            "If `fill_value` is None and `dtype` an integer.",
+        ),
+    ],
     example: "
         >>> np.full((2, 2), 7)
         array([[7, 7],
@@ -189,6 +200,7 @@ const LIKE: OpDef = OpDef {
         "ndarray",
         "Of `shape`; by default of the shape of the array.",
     )],
+    raises: &[("ValueError", "If a length in `shape` is negative.")],
     params: &[
         Param::array("a"),
         Param::optional("dtype", ParamKind::DType),
@@ -289,6 +301,10 @@ pub static FULL_LIKE: OpDef = OpDef {
         ),
         ("shape", "Another shape."),
     ],
+    raises: &[(
+        "ValueError",
+        "If a length in `shape` is negative, or `fill_value` does not broadcast.",
+    )],
     example: "
         >>> np.full_like(np.array([1, 2, 3]), 9)
         array([9, 9, 9])

@@ -120,6 +120,11 @@ pub static EYE: OpDef = OpDef {
     ],
     full_signature: Some(&EYE_WITH_ORDER),
     doc: "Matrix of shape (N, M) with ones on diagonal `k` (above the main one if positive), zeros elsewhere. `M` defaults to `N`.",
+    returns: &[(
+        "ndarray",
+        "Of shape (N, M) and `dtype`, the default float for None.",
+    )],
+    raises: &[("ValueError", "If a size is negative.")],
     example: "
         >>> np.eye(2)
         array([[1., 0.],
@@ -410,6 +415,11 @@ pub static IDENTITY: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Matrix of shape (n, n) with ones on the main diagonal, zeros elsewhere.",
+    returns: &[(
+        "ndarray",
+        "Of shape (n, n) and `dtype`, the default float for None.",
+    )],
+    raises: &[("ValueError", "If `n` is negative.")],
     example: "
         >>> np.identity(2)
         array([[1., 0.],
@@ -433,6 +443,10 @@ pub static TRI: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "Matrix of shape (N, M) with ones at and below diagonal `k`, zeros above.",
+    returns: &[(
+        "ndarray",
+        "Of shape (N, M) and `dtype`, the default float for None.",
+    )],
     example: "
         >>> np.tri(3, dtype='int64')
         array([[1, 0, 0],

@@ -113,6 +113,9 @@ pub static LEAKY_RELU: OpDef = OpDef {
         ("upper_bound", "Largest slope of `rrelu`."),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],
+    raises: &[
+        ("ValueError", "If `gamma` is missing for 'prelu', or does not fit the channels."),
+    ],
     example: "
         >>> npx.leaky_relu(np.array([-2.0, 3.0]), slope=0.1)
         array([-0.2,  3. ])

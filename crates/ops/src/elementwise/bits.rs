@@ -112,7 +112,10 @@ pub static UNPACKBITS: OpDef = OpDef {
             "Whether the highest ('big') or the lowest bit comes first.",
         ),
     ],
-    returns: &[("ndarray", "uint8.")],
+    returns: &[(
+        "ndarray",
+        "uint8, 0 or 1, with eight elements for each byte along `axis`, or `count`.",
+    )],
     raises: &[
         ("TypeError", "If the elements are not uint8."),
         (

@@ -43,6 +43,10 @@ pub static ISCLOSE: OpDef = OpDef {
         "ndarray",
         "bool, of the shape to which the operands broadcast.",
     )],
+    raises: &[
+        ("ValueError", "If the shapes do not broadcast."),
+        ("TypeError", "If a tolerance is not real."),
+    ],
     example: "
         >>> np.isclose([1.0, 2.0], [1.0 + 1e-6, 2.1])
         array([ True, False])

@@ -184,6 +184,7 @@ pub static ROUND: OpDef = OpDef {
         "ndarray",
         "Of the shape and dtype of `a`; booleans become float16 by NumPy's rules.",
     )],
+    raises: &[("OverflowError", "If `decimals` does not fit in 32 bits.")],
     example: "
         >>> np.round([0.5, 1.5, 2.567], 1)
         array([0.5, 1.5, 2.6])

@@ -143,6 +143,10 @@ pub static CLIP: OpDef = OpDef {
         "ndarray",
         "Of the shape to which the array and the bounds broadcast.",
     )],
+    raises: &[
+        ("ValueError", "If a bound is given under both of its names."),
+        ("TypeError", "If booleans are clipped without bounds."),
+    ],
     example: "
         >>> np.clip([1, 5, 9], 2, 8)
         array([2, 5, 8])
@@ -339,6 +343,10 @@ pub static NAN_TO_NUM: OpDef = OpDef {
         ("neginf", "Replacement of minus infinity; the smallest number of the dtype for None."),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `x`.")],
+    raises: &[
+        ("ValueError", "If a replacement does not broadcast to `x`."),
+        ("TypeError", "If a replacement is not real."),
+    ],
     example: "
         >>> np.nan_to_num([1.0, np.nan, np.inf], posinf=99.0)
         array([ 1.,  0., 99.])

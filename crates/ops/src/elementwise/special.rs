@@ -573,6 +573,10 @@ pub static ISPOSINF: OpDef = OpDef {
     surface: &[Surface::Np("isposinf")],
     doc: "Whether each element is plus infinity.",
     returns: &[("ndarray", "bool, of the shape of `x`.")],
+    raises: &[(
+        "TypeError",
+        "If `x` is complex: complex numbers have no order.",
+    )],
     example: "
         >>> np.isposinf([np.inf, -np.inf, 0.0])
         array([ True, False, False])
@@ -597,6 +601,10 @@ pub static ISNEGINF: OpDef = OpDef {
     surface: &[Surface::Np("isneginf")],
     doc: "Whether each element is minus infinity.",
     returns: &[("ndarray", "bool, of the shape of `x`.")],
+    raises: &[(
+        "TypeError",
+        "If `x` is complex: complex numbers have no order.",
+    )],
     example: "
         >>> np.isneginf([np.inf, -np.inf, 0.0])
         array([False,  True, False])

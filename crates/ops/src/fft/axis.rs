@@ -94,6 +94,10 @@ pub static RFFT: OpDef = OpDef {
     name: "rfft",
     surface: &[Surface::NpFft("rfft")],
     doc: "Discrete Fourier transform of real numbers along `axis`: the first `n // 2 + 1` elements of `fft`, of which the others are conjugates. Parameters as for `fft`.",
+    raises: &[
+        ("ValueError", "If `n` is below 1."),
+        ("TypeError", "If `a` is complex."),
+    ],
     example: "
         >>> np.fft.rfft([1.0, 2.0, 3.0, 4.0])
         array([10.+0.j, -2.+2.j, -2.+0.j])
@@ -169,6 +173,10 @@ pub static IHFFT: OpDef = OpDef {
     name: "ihfft",
     surface: &[Surface::NpFft("ihfft")],
     doc: "Inverse of `hfft`: the first `n // 2 + 1` elements of the inverse transform of real numbers. Parameters as for `fft`.",
+    raises: &[
+        ("ValueError", "If `n` is below 1."),
+        ("TypeError", "If `a` is complex."),
+    ],
     example: "
         >>> np.fft.ihfft([8.0, -4.0, 0.0, -4.0])
         array([0.+0.j, 2.+0.j, 4.+0.j])

@@ -184,6 +184,7 @@ const TRIANGLE: OpDef = OpDef {
         ("k", "Diagonal: 0 the main one, positive ones above it."),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `m`.")],
+    raises: &[("ValueError", "If `m` has no axis.")],
     params: &[Param::array("m"), Param::int("k", 0)],
     onnx: Onnx::Node {
         ty: "Trilu",

@@ -52,6 +52,7 @@ pub static NONZERO: OpDef = OpDef {
     doc: "The positions of the elements that are not zero: a tuple with one int64 array for each axis, so that `a[nonzero(a)]` has these \
           elements, in C order.",
     returns: &[("tuple of ndarray", "int64, one array for each axis.")],
+    raises: &[("ValueError", "If `a` is 0-d.")],
     example: "
         >>> x = np.array([[3, 0], [0, 5]])
         >>> np.nonzero(x)

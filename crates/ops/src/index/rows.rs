@@ -39,6 +39,9 @@ pub static PICK: OpDef = OpDef {
         ("mode", "How a position out of bounds is treated: the nearest position ('clip'), or modulo the length ('wrap')."),
     ],
     returns: &[("ndarray", "Of the shape of `index`.")],
+    raises: &[
+        ("ValueError", "If `index` does not have the shape of `data` without the axis."),
+    ],
     example: "
         >>> npx.pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]))
         array([1., 4.])
@@ -114,6 +117,10 @@ pub static EMBEDDING: OpDef = OpDef {
         ),
     ],
     returns: &[("ndarray", "Of shape `data.shape + (output_dim,)`.")],
+    raises: &[(
+        "ValueError",
+        "If `weight` does not have two axes, or other sizes than `input_dim` and `output_dim`.",
+    )],
     example: "
         >>> weight = np.array([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0]])
         >>> npx.embedding(np.array([2, 0]), weight)
@@ -236,6 +243,9 @@ pub static ONE_HOT: OpDef = OpDef {
         ("off_value", "All other elements."),
     ],
     returns: &[("ndarray", "Of shape `data.shape + (depth,)`.")],
+    raises: &[
+        ("ValueError", "If `depth` is negative."),
+    ],
     example: "
         >>> npx.one_hot(np.array([0, 2]), 3)
         array([[1., 0., 0.],
@@ -272,6 +282,13 @@ pub static GATHER_ND: OpDef = OpDef {
           axis i. The result has shape `indices.shape[1:] + data.shape[m:]`.",
     about: &[("indices", "Positions, one column for each slice.")],
     returns: &[("ndarray", "Of shape `indices.shape[1:] + data.shape[m:]`.")],
+    raises: &[
+        (
+            "ValueError",
+            "If `indices` has more rows than `data` has axes.",
+        ),
+        ("IndexError", "If an index is out of bounds."),
+    ],
     example: "
         >>> npx.gather_nd(np.array([[1, 2], [3, 4]]), np.array([[0, 1], [1, 0]]))
         array([2, 3])
@@ -315,6 +332,13 @@ pub static SCATTER_ND: OpDef = OpDef {
         ("shape", "Shape of the result."),
     ],
     returns: &[("ndarray", "Of the shape `shape` and the dtype of `data`.")],
+    raises: &[
+        (
+            "ValueError",
+            "If `indices` has more rows than `shape` has axes, or `data` does not fit.",
+        ),
+        ("IndexError", "If an index is out of bounds."),
+    ],
     example: "
         >>> npx.scatter_nd(np.array([5.0, 7.0]), np.array([[0, 1], [1, 0]]), (2, 2))
         array([[0., 5.],
@@ -351,6 +375,10 @@ pub static NPX_INDEX_ADD: OpDef = OpDef {
           that broadcasts to `(n,) + a.shape[m:]`. An `ind` of one axis holds indices into axis 0. Repeated positions add up.",
     about: &[("ind", "Positions, one column each."), ("val", "The values to add.")],
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    raises: &[
+        ("ValueError", "If `ind` has more rows than `a` has axes, or `val` does not broadcast."),
+        ("IndexError", "If an index is out of bounds."),
+    ],
     example: "
         >>> npx.index_add(np.zeros(4), np.array([[0, 2, 0]]), np.array([1.0, 2.0, 3.0]))
         array([4., 0., 2., 0.])
@@ -374,6 +402,10 @@ pub static NPX_INDEX_UPDATE: OpDef = OpDef {
           last stays.",
     about: &[("ind", "Positions, one column each."), ("val", "The new elements.")],
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    raises: &[
+        ("ValueError", "If `ind` has more rows than `a` has axes, or `val` does not broadcast."),
+        ("IndexError", "If an index is out of bounds."),
+    ],
     example: "
         >>> npx.index_update(np.zeros(4), np.array([[1, 3]]), np.array([5.0, 6.0]))
         array([0., 5., 0., 6.])

@@ -103,6 +103,13 @@ pub static COMPRESS: OpDef = OpDef {
         "Booleans, one for each position along the axis.",
     )],
     returns: &[("ndarray", "Of the shape of `a` except along the axis.")],
+    raises: &[
+        ("ValueError", "If `condition` does not have one axis."),
+        (
+            "IndexError",
+            "If a true element of `condition` is out of bounds of the axis.",
+        ),
+    ],
     example: "
         >>> np.compress([True, False, True], [[1, 2, 3], [4, 5, 6]], axis=1)
         array([[1, 3],
@@ -145,7 +152,11 @@ pub static EXTRACT: OpDef = OpDef {
     params: &[Param::array("condition"), Param::array("arr")],
     doc: "The elements of the flattened `arr` at which the flattened `condition` is true.",
     about: &[("condition", "Booleans, one for each element.")],
-    returns: &[("ndarray", "One axis.")],
+    returns: &[("ndarray", "Copy with one axis and the dtype of `arr`.")],
+    raises: &[(
+        "IndexError",
+        "If a true element of `condition` is out of bounds of `arr`.",
+    )],
     example: "
         >>> x = np.arange(6)
         >>> np.extract(x % 2 == 0, x)

@@ -104,7 +104,7 @@ pub static VDOT: OpDef = OpDef {
         ("a", "First operand; its conjugates are taken."),
         ("b", "Second operand, of as many elements."),
     ],
-    returns: &[("ndarray", "Of no axes.")],
+    returns: &[("ndarray", "0-d, of the promoted dtype.")],
     raises: &[(
         "ValueError",
         "If the operands have different numbers of elements.",

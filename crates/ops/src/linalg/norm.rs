@@ -41,7 +41,7 @@ pub static NORM: OpDef = OpDef {
             "An axis of vectors, the two axes of matrices, or all axes for None.",
         ),
     ],
-    returns: &[("ndarray", "Real.")],
+    returns: &[("ndarray", "Real, of the shape of `x` without the axes.")],
     raises: &[(
         "ValueError",
         "If there is no norm of this order over so many axes.",
@@ -107,7 +107,7 @@ pub static VECTOR_NORM: OpDef = OpDef {
         ),
         ("ord", "The order."),
     ],
-    returns: &[("ndarray", "Real.")],
+    returns: &[("ndarray", "Real, of the shape of `x` without the axes.")],
     example: "
         >>> np.linalg.vector_norm([[3.0, 4.0], [6.0, 8.0]], axis=1)
         array([ 5., 10.])

@@ -64,6 +64,9 @@ pub static BATCH_NORM: OpDef = OpDef {
         ("max_calib_range", NO_CALIBRATION),
     ],
     returns: &[("ndarray", "Of the shape of `x`; with `output_mean_var` a tuple of three.")],
+    raises: &[
+        ("ValueError", "If a parameter does not have one element for each channel."),
+    ],
     example: "
         >>> x = np.array([[1.0, 10.0], [3.0, 30.0]])
         >>> mean, variance = np.zeros(2), np.ones(2)

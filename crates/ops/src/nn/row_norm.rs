@@ -46,6 +46,10 @@ pub static LAYER_NORM: OpDef = OpDef {
         "ndarray",
         "Of the shape of `data`; with `output_mean_var` a tuple of three.",
     )],
+    raises: &[(
+        "ValueError",
+        "If `gamma` or `beta` does not have the length of the axis.",
+    )],
     example: "
         >>> npx.layer_norm(np.array([[1.0, 3.0], [10.0, 30.0]]), np.ones(2), np.zeros(2), eps=0.0)
         array([[-1.,  1.],
@@ -82,6 +86,10 @@ pub static RMS_NORM: OpDef = OpDef {
         ("eps", "Added to the mean square."),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],
+    raises: &[(
+        "ValueError",
+        "If `gamma` does not have the length of the axis.",
+    )],
     example: "
         >>> npx.rms_norm(np.array([[3.0, 4.0]]), np.ones(2), eps=0.0)
         array([[0.84852815, 1.1313709 ]])
@@ -123,10 +131,16 @@ pub static GROUP_NORM: OpDef = OpDef {
         "ndarray",
         "Of the shape of `data`; with `output_mean_var` a tuple of three.",
     )],
-    raises: &[(
-        "ValueError",
-        "If `num_groups` does not divide the channels.",
-    )],
+    raises: &[
+        (
+            "ValueError",
+            "If `gamma` or `beta` does not have one element for each channel.",
+        ),
+        (
+            "ValueError",
+            "If `num_groups` does not divide the channels.",
+        ),
+    ],
     example: "
         >>> x = np.array([[[1.0], [3.0], [10.0], [30.0]]])
         >>> npx.group_norm(x, np.ones(4), np.zeros(4), num_groups=2, eps=0.0)
@@ -163,6 +177,9 @@ pub static INSTANCE_NORM: OpDef = OpDef {
         ("eps", "Added to the variance."),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],
+    raises: &[
+        ("ValueError", "If `gamma` or `beta` does not have one element for each channel."),
+    ],
     example: "
         >>> npx.instance_norm(np.array([[[1.0, 3.0], [10.0, 30.0]]]), np.ones(2), np.zeros(2), eps=0.0)
         array([[[-1.,  1.],
@@ -200,6 +217,10 @@ pub static L2_NORMALIZATION: OpDef = OpDef {
         ("mode", "The elements that are summed: see above."),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],
+    raises: &[(
+        "ValueError",
+        "If `data` has no channel axis in a mode that needs it.",
+    )],
     example: "
         >>> npx.l2_normalization(np.array([[3.0, 4.0]]))
         array([[0.6, 0.8]])

@@ -32,6 +32,13 @@ const SOFTMAX_LIKE: OpDef = OpDef {
         ("use_length", "Whether `length` is used."),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],
+    raises: &[
+        (
+            "ValueError",
+            "If `length` does not have the shape of `data` without the axis.",
+        ),
+        ("TypeError", "If `dtype` is not a real float."),
+    ],
     params: &[
         Param::array("data"),
         Param::int("axis", -1),
@@ -183,6 +190,7 @@ const MASKED: OpDef = OpDef {
         ),
     ],
     returns: &[("ndarray", "Of the shape of `data`.")],
+    raises: &[("ValueError", "If `mask` does not broadcast to `data`.")],
     params: &[
         Param::array("data"),
         Param::array("mask"),

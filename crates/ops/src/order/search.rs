@@ -91,6 +91,10 @@ pub static SEARCHSORTED: OpDef = OpDef {
         ("sorter", "Positions that sort `a`."),
     ],
     returns: &[("ndarray", "int64, of the shape of `v`.")],
+    raises: &[(
+        "ValueError",
+        "If `a` does not have one axis, or `sorter` has another shape.",
+    )],
     example: "
         >>> np.searchsorted([1, 3, 5], [0, 3, 9])
         array([0, 1, 3])
@@ -321,7 +325,11 @@ pub static BINCOUNT: OpDef = OpDef {
         ("minlength", "Least length of the result."),
     ],
     returns: &[("ndarray", "One axis; int64 without `weights`.")],
-    raises: &[("ValueError", "If `x` has a negative element.")],
+    raises: &[
+        ("TypeError", "If `x` does not hold integers."),
+        ("ValueError", "If `weights` does not have the shape of `x`."),
+        ("ValueError", "If `x` has a negative element."),
+    ],
     example: "
         >>> np.bincount([0, 1, 1, 3])
         array([1, 2, 0, 1])

@@ -47,6 +47,7 @@ pub static SORT: OpDef = OpDef {
         ("order", "Must be None: there are no fields."),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    raises: &[("ValueError", "If `order` is given, or `kind` is unknown.")],
     example: "
         >>> np.sort([3, 1, 2])
         array([1, 2, 3])
@@ -100,6 +101,7 @@ pub static ARGSORT: OpDef = OpDef {
         ("order", "Must be None: there are no fields."),
     ],
     returns: &[("ndarray", "int64, of the shape of `a`.")],
+    raises: &[("ValueError", "If `order` is given, or `kind` is unknown.")],
     example: "
         >>> np.argsort([30, 10, 20])
         array([1, 2, 0])
@@ -144,6 +146,10 @@ pub static PARTITION: OpDef = OpDef {
         ("order", "Must be None: there are no fields."),
     ],
     returns: &[("ndarray", "Of the shape and dtype of `a`.")],
+    raises: &[(
+        "ValueError",
+        "If a position in `kth` is out of bounds, or `order` is given.",
+    )],
     example: "
         >>> np.partition([7, 1, 5, 3], 1)[:2]
         array([1, 3])
@@ -184,6 +190,10 @@ pub static ARGPARTITION: OpDef = OpDef {
         ("order", "Must be None: there are no fields."),
     ],
     returns: &[("ndarray", "int64, of the shape of `a`.")],
+    raises: &[(
+        "ValueError",
+        "If a position in `kth` is out of bounds, or `order` is given.",
+    )],
     example: "
         >>> np.argpartition([7, 1, 5, 3], 1)[:2]
         array([1, 3])
@@ -235,6 +245,9 @@ pub static TOPK: OpDef = OpDef {
     ],
     returns: &[
         ("ndarray", "Of the shape of `data`, with length `k` along the axis; a tuple for 'both'."),
+    ],
+    raises: &[
+        ("ValueError", "If `k` exceeds the length of the axis."),
     ],
     example: "
         >>> npx.topk(np.array([3.0, 9.0, 5.0]), k=2)

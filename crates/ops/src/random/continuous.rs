@@ -50,7 +50,10 @@ pub(super) const DEVICE: Param = Param::optional("device", ParamKind::Device);
 /// Uniform between two bounds.
 pub static UNIFORM: OpDef = OpDef {
     name: "uniform",
-    raises: &[],
+    raises: &[(
+        "OverflowError",
+        "If the difference of the bounds is not finite.",
+    )],
     surface: &[Surface::NpRandom("uniform")],
     params: &[
         real("low", 0.0),

@@ -22,6 +22,10 @@ pub static MAX: OpDef = OpDef {
         Surface::Method("max"),
     ],
     doc: "Largest element over `axis` (all axes for None); NaN if any is NaN. Elements that tie share the gradient.",
+    returns: &[(
+        "ndarray",
+        "Of the dtype of `a` and its shape without the axes.",
+    )],
     raises: &[("ValueError", "If there is no element and no `initial`.")],
     example: "
         >>> np.max([[1, 5], [7, 2]])
@@ -50,6 +54,10 @@ pub static MIN: OpDef = OpDef {
         Surface::Method("min"),
     ],
     doc: "Smallest element over `axis` (all axes for None); NaN if any is NaN. Elements that tie share the gradient.",
+    returns: &[(
+        "ndarray",
+        "Of the dtype of `a` and its shape without the axes.",
+    )],
     raises: &[("ValueError", "If there is no element and no `initial`.")],
     example: "
         >>> np.min([[1, 5], [7, 2]])
@@ -75,7 +83,10 @@ pub static PTP: OpDef = OpDef {
     surface: &[Surface::Np("ptp")],
     params: PLAIN_REDUCTION.params,
     doc: "Largest minus smallest element over `axis` (all axes for None).",
-    returns: &[("ndarray", "Of the shape of `a` without the axes.")],
+    returns: &[(
+        "ndarray",
+        "Of the dtype of `a` and its shape without the axes.",
+    )],
     raises: &[("ValueError", "If there is no element.")],
     example: "
         >>> np.ptp([[1, 5], [7, 2]], axis=1)

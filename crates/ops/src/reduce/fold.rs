@@ -74,6 +74,10 @@ pub static SUM: OpDef = OpDef {
     surface: &[Surface::Np("sum"), Surface::Method("sum")],
     doc: "Sum of the elements over `axis` (all axes for None). Small integers and booleans are added in 64 bits.\n\nFloats are added in blocks of \
           fixed size: the result does not depend on the number of threads, and the rounding error grows with the logarithm of the length.",
+    returns: &[(
+        "ndarray",
+        "Of the shape of `a` without the axes, in `dtype`; by default in the dtype of `a`, small integers in 64 bits.",
+    )],
     example: "
         >>> np.sum([[1, 2], [3, 4]])
         array(10)
@@ -100,6 +104,10 @@ pub static PROD: OpDef = OpDef {
     name: "prod",
     surface: &[Surface::Np("prod"), Surface::Method("prod")],
     doc: "Product of the elements over `axis` (all axes for None). Small integers and booleans are multiplied in 64 bits.",
+    returns: &[(
+        "ndarray",
+        "Of the shape of `a` without the axes, in `dtype`; by default in the dtype of `a`, small integers in 64 bits.",
+    )],
     example: "
         >>> np.prod([1, 2, 3, 4])
         array(24)
@@ -183,6 +191,10 @@ pub static MEAN: OpDef = OpDef {
     name: "mean",
     surface: &[Surface::Np("mean"), Surface::Method("mean")],
     doc: "Arithmetic mean of the elements over `axis` (all axes for None). Integers give the default float; an empty mean is NaN.",
+    returns: &[(
+        "ndarray",
+        "Of the shape of `a` without the axes, in `dtype`; by default a float dtype.",
+    )],
     example: "
         >>> np.mean([[1.0, 2.0], [3.0, 4.0]])
         array(2.5)
@@ -219,6 +231,7 @@ pub static ANY: OpDef = OpDef {
     name: "any",
     surface: &[Surface::Np("any"), Surface::Method("any")],
     doc: "Whether any element over `axis` (all axes for None) is nonzero. NaN is nonzero.",
+    returns: &[("ndarray", "bool, of the shape of `a` without the axes.")],
     example: "
         >>> np.any([[False, True], [False, False]], axis=1)
         array([ True, False])
@@ -235,6 +248,7 @@ pub static ALL: OpDef = OpDef {
     name: "all",
     surface: &[Surface::Np("all"), Surface::Method("all")],
     doc: "Whether all elements over `axis` (all axes for None) are nonzero.",
+    returns: &[("ndarray", "bool, of the shape of `a` without the axes.")],
     example: "
         >>> np.all([[True, True], [False, True]], axis=1)
         array([ True, False])
@@ -256,6 +270,7 @@ pub static COUNT_NONZERO: OpDef = OpDef {
         Param::bool("keepdims", false).keyword(),
     ],
     doc: "Number of elements over `axis` (all axes for None) that are not zero, int64.",
+    returns: &[("ndarray", "int64, of the shape of `a` without the axes.")],
     example: "
         >>> np.count_nonzero([[0, 1], [2, 3]], axis=0)
         array([1, 2])

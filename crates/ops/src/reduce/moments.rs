@@ -26,6 +26,10 @@ const SPREAD: OpDef = OpDef {
         ("correction", "Another name of `ddof`."),
         ("mean", "The mean, if it has been computed before."),
     ],
+    returns: &[(
+        "ndarray",
+        "Real floats, of the shape of `a` without the axes.",
+    )],
     params: &[
         Param::array("a"),
         Param::reduced("axis"),

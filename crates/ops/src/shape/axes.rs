@@ -292,6 +292,10 @@ pub static ROT90: OpDef = OpDef {
         ("axes", "The plane, two axes."),
     ],
     returns: &[("ndarray", "View of the rotated array.")],
+    raises: &[(
+        "ValueError",
+        "If `axes` does not name two different axes of the array.",
+    )],
     example: "
         >>> np.rot90([[1, 2], [3, 4]])
         array([[2, 4],

@@ -77,7 +77,7 @@ pub static RESIZE: OpDef = OpDef {
     ],
     doc: "An array of another shape, filled with the elements in C order, repeated as often as needed; zeros if there are no elements.",
     about: &[("new_shape", "Shape of the result.")],
-    returns: &[("ndarray", "A copy.")],
+    returns: &[("ndarray", "Copy of shape `new_shape` and the dtype of `a`.")],
     raises: &[("ValueError", "If a size is negative.")],
     example: "
         >>> np.resize([1, 2, 3], (2, 2))
@@ -294,7 +294,11 @@ pub static TILE: OpDef = OpDef {
     params: &[Param::array("A"), Param::required("reps", ParamKind::Ints)],
     doc: "The array repeated as a whole `reps` times along each axis; missing axes are added in front.",
     about: &[("A", "The array."), ("reps", "How often, for each axis.")],
-    returns: &[("ndarray", "Of the array's lengths times `reps`.")],
+    returns: &[(
+        "ndarray",
+        "Copy of the dtype of `A`; its lengths are those of `A` times `reps`.",
+    )],
+    raises: &[("ValueError", "If a number in `reps` is negative.")],
     example: "
         >>> np.tile([1, 2], 2)
         array([1, 2, 1, 2])
@@ -358,7 +362,10 @@ pub static REPEAT: OpDef = OpDef {
         "repeats",
         "How often, one number or one for each position. Floats are truncated.",
     )],
-    returns: &[("ndarray", "Longer along the axis.")],
+    returns: &[(
+        "ndarray",
+        "Copy of the dtype of `a`, longer along the axis.",
+    )],
     raises: &[(
         "ValueError",
         "If `repeats` is negative or of another length.",

@@ -143,7 +143,7 @@ pub static TRANSPOSE: OpDef = OpDef {
     params: &[Param::array("a"), Param::axes("axes").variadic()],
     doc: "View with the axes in the order `axes`; reversed if it is None.",
     about: &[("axes", "The axes in their new order; reversed for None.")],
-    returns: &[("ndarray", "View.")],
+    returns: &[("ndarray", "View with the axes in the new order.")],
     example: "
         >>> np.transpose([[1, 2, 3], [4, 5, 6]])
         array([[1, 4],

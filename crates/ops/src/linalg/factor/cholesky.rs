@@ -75,7 +75,10 @@ pub static CHOLESKY: OpDef = OpDef {
         ("upper", "Which triangle is the factor."),
     ],
     returns: &[("ndarray", "Of the shape of `a`.")],
-    raises: &[("LinAlgError", "If a matrix is not positive definite.")],
+    raises: &[(
+        "LinAlgError",
+        "If the matrices are not square, or one is not positive definite.",
+    )],
     example: "
         >>> np.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
         array([[2., 0.],

@@ -63,7 +63,10 @@ pub static INV: OpDef = OpDef {
     doc: "Inverses of square matrices (..., m, m), by LU factorisation. A matrix counts as singular if a pivot is exactly zero.",
     about: &[("a", "The matrices.")],
     returns: &[("ndarray", "Of the shape of `a`.")],
-    raises: &[("LinAlgError", "If a matrix is singular.")],
+    raises: &[(
+        "LinAlgError",
+        "If the matrices are not square, or one is singular.",
+    )],
     example: "
         >>> np.linalg.inv([[2.0, 0.0], [0.0, 4.0]])
         array([[0.5 , 0.  ],
@@ -156,7 +159,13 @@ pub static SOLVE: OpDef = OpDef {
         axes broadcast. A matrix counts as singular if a pivot is exactly zero.",
     about: &[("a", "The matrices."), ("b", "The right-hand sides.")],
     returns: &[("ndarray", "Of the shape of `b`.")],
-    raises: &[("LinAlgError", "If a matrix is singular.")],
+    raises: &[
+        ("ValueError", "If the shapes do not fit."),
+        (
+            "LinAlgError",
+            "If the matrices are not square, or one is singular.",
+        ),
+    ],
     example: "
         >>> np.linalg.solve([[2.0, 1.0], [1.0, 3.0]], [3.0, 5.0])
         array([0.8, 1.4])
