@@ -1,4 +1,4 @@
-/* Multiply two arrays where they lie, and let a network that Python has trained predict digits.
+/* Multiply two arrays without a copy, and predict digits with a network that Python has trained.
  *
  *     cc digits.c -I crates/ffi/c/include -L target/release -lmxnet -o digits
  *     ./digits network.safetensors predictions.safetensors

@@ -1,4 +1,4 @@
-// Multiply two arrays where they lie, and let a network that Python has trained predict digits.
+// Multiply two arrays without a copy, and predict digits with a network that Python has trained.
 //
 //	CGO_CFLAGS="-I$PWD/crates/ffi/c/include" CGO_LDFLAGS="-L$PWD/target/release -lmxnet" go run examples/go/digits.go
 package main

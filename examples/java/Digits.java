@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Multiply two arrays where they lie, and let a network that Python has trained predict digits.
+ * Multiply two arrays without a copy, and predict digits with a network that Python has trained.
  *
  * <pre>javac -cp jna.jar Digits.java &amp;&amp; java -cp jna.jar:. -Djna.library.path=target/release Digits</pre>
  */

@@ -1,4 +1,4 @@
-// Multiply two arrays where they lie, and let a network that Python has trained predict digits.
+// Multiply two arrays without a copy, and predict digits with a network that Python has trained.
 //
 //     npm install koffi && MXNET_LIBRARY=target/release/libmxnet.so node examples/javascript/digits.js
 

@@ -88,7 +88,7 @@ unsafe fn elements<'a>(x: &mx_tensor) -> Result<&'a mut [f32], (i32, String)> {
 unsafe extern "C" fn add(call: *const mx_kernel_call) -> i32 {
     // SAFETY: the engine's structure is valid for the call.
     let call = unsafe { &*call };
-    // SAFETY: the engine gives room for a message.
+    // SAFETY: the engine gives a buffer for a message.
     unsafe {
         guarded(call.message, call.message_capacity, || {
             let (a, b) = (elements(&*call.inputs)?, elements(&*call.inputs.add(1))?);
@@ -107,7 +107,7 @@ unsafe extern "C" fn add(call: *const mx_kernel_call) -> i32 {
 unsafe extern "C" fn exp(call: *const mx_kernel_call) -> i32 {
     // SAFETY: the engine's structure is valid for the call.
     let call = unsafe { &*call };
-    // SAFETY: the engine gives room for a message.
+    // SAFETY: the engine gives a buffer for a message.
     unsafe {
         guarded(call.message, call.message_capacity, || {
             let (x, y) = (elements(&*call.inputs)?, elements(&*call.outputs)?);
@@ -121,7 +121,7 @@ unsafe extern "C" fn exp(call: *const mx_kernel_call) -> i32 {
 }
 
 unsafe extern "C" fn init(host: *const mx_host, message: *mut c_char, capacity: usize) -> i32 {
-    // SAFETY: the engine's table is valid while this runs, and there is room for a message.
+    // SAFETY: the engine's table is valid while this runs, and there is a buffer for a message.
     unsafe {
         guarded(message, capacity, || {
             let host = &*host;

@@ -84,7 +84,7 @@ static int32_t cube_gradient(const mx_kernel_call *call)
     return MX_MODULE_OK;
 }
 
-/* How often the kernel of `matmul` below has computed a product: what the operator `cube_matmuls` answers. */
+/* How often the kernel of `matmul` below has computed a product: which the operator `cube_matmuls` returns. */
 static long num_matmuls;
 
 /* Products of two matrices of float64; everything else is left to the engine. */

@@ -218,7 +218,7 @@ unsafe extern "C" fn take(call: *const mx_take_call) -> i32 {
     // SAFETY: the engine's structure, and the graph in it, are valid for the call.
     let (call, graph) = unsafe { (&*call, Graph(&*(*call).graph)) };
     let mut is_taken = false;
-    // SAFETY: the engine gives room for a message.
+    // SAFETY: the engine gives a buffer for a message.
     let status = unsafe {
         guarded(call.message, call.message_capacity, || {
             is_taken = graph.takes(call.node)?;
@@ -234,7 +234,7 @@ unsafe extern "C" fn take(call: *const mx_take_call) -> i32 {
 unsafe extern "C" fn compile(call: *const mx_compile_call) -> i32 {
     // SAFETY: the engine's structure, and the graph in it, are valid for the call.
     let (call, graph) = unsafe { (&*call, Graph(&*(*call).graph)) };
-    // SAFETY: the engine gives room for a message and for the handle.
+    // SAFETY: the engine gives a buffer for a message and one for the handle.
     unsafe {
         guarded(call.message, call.message_capacity, || {
             let program = Box::new(graph.compiled()?);
@@ -268,7 +268,7 @@ macro_rules! run_as {
         for i in 0..$count {
             for (at, &(work, a, b)) in $program.steps.iter().enumerate() {
                 let get = |source| match source {
-                    // SAFETY: `run` has checked that the array has `count` elements of this type, one behind the other.
+                    // SAFETY: `run` has checked that the array has `count` elements of this type, one after the other.
                     Source::Argument(k) => unsafe { *$inputs[k].data.cast::<$type>().add(i) },
                     Source::Step(step) => values[step],
                     Source::Number(x) => x as $type,
@@ -328,7 +328,7 @@ unsafe extern "C" fn run(call: *const mx_kernel_call) -> i32 {
         }
         Ok(())
     };
-    // SAFETY: the engine gives room for a message.
+    // SAFETY: the engine gives a buffer for a message.
     unsafe { guarded(call.message, call.message_capacity, body) }
 }
 
@@ -345,7 +345,7 @@ unsafe extern "C" fn programs(call: *const mx_kernel_call) -> i32 {
 }
 
 unsafe extern "C" fn init(host: *const mx_host, message: *mut c_char, capacity: usize) -> i32 {
-    // SAFETY: the engine's table is valid while this runs, and there is room for a message.
+    // SAFETY: the engine's table is valid while this runs, and there is a buffer for a message.
     unsafe {
         guarded(message, capacity, || {
             let host = &*host;
@@ -366,7 +366,7 @@ unsafe extern "C" fn init(host: *const mx_host, message: *mut c_char, capacity: 
                 kernel: Some(programs),
                 gradient: ptr::null(),
                 state: ptr::null_mut(),
-                // The answer changes from call to call.
+                // The result changes from call to call.
                 flags: MX_OPERATOR_IMPURE,
                 reserved: 0,
             };

@@ -19,12 +19,12 @@ import probing
 GPU = mx.gpu(0)
 
 
-def moved(value, device):
+def to_device(value, device):
     """The value with its arrays on a device."""
     if isinstance(value, mx_numpy.ndarray):
         return value.to_device(device)
     if isinstance(value, list | tuple):
-        return type(value)(moved(item, device) for item in value)
+        return type(value)(to_device(item, device) for item in value)
     return value
 
 
@@ -53,7 +53,7 @@ def differ(found, want):
 
 def call(name, arguments, keywords, device):
     """The results of a call, and the arrays that it changed."""
-    arguments, keywords = moved(list(arguments), device), {k: moved(v, device) for k, v in keywords.items()}
+    arguments, keywords = to_device(list(arguments), device), {k: to_device(v, device) for k, v in keywords.items()}
     mx.random.seed(7)
     with device:
         found = probing.many(probing.op(name)(*arguments, **keywords))

@@ -13,7 +13,7 @@ import pytest
 import cuda_emulator
 
 pytestmark = pytest.mark.skipif(not cuda_emulator.is_available(), reason="needs g++")
-# What a real GPU cannot be told to be.
+# Settings of the emulator that a real GPU does not have.
 emulated = pytest.mark.skipif(cuda_emulator.uses_gpu(), reason="needs the emulator")
 
 HEAD = """
@@ -206,7 +206,7 @@ mx.cpu().empty_cache()
     )
 
 
-def test_a_forked_process_is_told_that_it_cannot_use_the_gpu(cache):
+def test_a_forked_process_cannot_use_the_gpu_and_gets_an_error(cache):
     run(
         """
 x = on_gpu(8)

@@ -39,12 +39,12 @@ UNDEFINED = {"np.empty(n)", "np.empty_like(x)"}
 NOT_EXCHANGED = {"np.from_dlpack(x)"}
 
 
-def moved(value, device=DEVICE):
+def to_device(value, device=DEVICE):
     """The value with its arrays on another device."""
     if isinstance(value, np.ndarray):
         return value.to_device(device)
     if isinstance(value, list | tuple):
-        return type(value)(moved(item, device) for item in value)
+        return type(value)(to_device(item, device) for item in value)
     return value
 
 
@@ -66,7 +66,7 @@ def test_calls_of_the_coverage_table_are_equal_to_the_bit():
         for text in sorted(set(probe.common_calls()) - UNDEFINED - NOT_EXCHANGED):
             np.random.seed(1)
             want = bits(np_coverage.run(text, probe.ours()))
-            scope = {name: moved(value) for name, value in probe.ours().items()}
+            scope = {name: to_device(value) for name, value in probe.ours().items()}
             np.random.seed(1)
             try:
                 with DEVICE:
@@ -108,7 +108,7 @@ def test_gradients_are_those_of_the_cpu():
 
     rng = numpy.random.default_rng(3)
     arrays = [np.array(rng.normal(size=shape), dtype="float32") for shape in ((4, 6), (5, 6), (5,))]
-    there = moved(arrays)
+    there = to_device(arrays)
     for xs in (arrays, there):
         for x in xs:
             x.attach_grad()

@@ -105,7 +105,7 @@ def test_promotion_keeps_floats_by_default():
         "np.issubdtype(float, 'float64'), np.issubdtype(np.bool, np.number), np.issubdtype(np.bool, np.generic)",
     ],
 )
-def test_questions_have_numpys_answers(expression):
+def test_predicates_of_dtypes_agree_with_numpy(expression):
     both(expression, x=numpy.arange(3))
 
 

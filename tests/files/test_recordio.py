@@ -162,7 +162,7 @@ def test_links_are_followed(tmp_path):
         (lambda content: content[:19] + b"\xa0" + content[20:], r"has the flag 5"),
     ],
 )
-def test_damage_is_told_with_its_place(tmp_path, damage, message):
+def test_damage_is_reported_with_its_position(tmp_path, damage, message):
     path = written(tmp_path, b"one", b"12345678")
     path.write_bytes(damage(path.read_bytes()))
     with recordio.MXRecordIO(path, "r") as reader:

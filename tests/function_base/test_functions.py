@@ -59,7 +59,7 @@ def test_joined_between_brackets():
         mx.np.r_["x", 1]
 
 
-def test_index_expressions_are_what_they_say():
+def test_s_and_index_exp_return_their_index():
     assert mx.np.s_[2::2] == slice(2, None, 2)
     assert mx.np.s_[1, ..., None] == (1, Ellipsis, None)
     assert mx.np.index_exp[2::2] == (slice(2, None, 2),)

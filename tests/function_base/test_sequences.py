@@ -44,7 +44,7 @@ def test_sums_at_every_shift_are_those_of_numpy(name, mode, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float16", "float32", "complex64", "complex128"])
-def test_short_ways_give_what_the_general_ones_do(dtype):
+def test_fast_paths_give_what_the_general_path_gives(dtype):
     for n, m in [(1, 1), (9, 4), (4, 9), (300, 70), (3000, 90)]:
         a, v = np.array(drawn(n, dtype), dtype=dtype), np.array(drawn(m, dtype), dtype=dtype)
         assert np.convolve(a, v).tolist() == np.convolve(a, v, "full").tolist()
@@ -173,7 +173,7 @@ def test_dtypes_of_values_between_points():
         np.interp(1j, [0, 1], [0, 1])
 
 
-def test_nothing_depends_on_what_lies_at_nan():
+def test_the_gradient_at_nan_is_zero():
     x, fp = np.array([onp.nan, 0.5]), np.array([0.0, 4.0])
     for one in (x, fp):
         one.attach_grad()

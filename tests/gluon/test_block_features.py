@@ -51,7 +51,7 @@ def test_errors_of_operators_name_layer_path_and_shapes():
     assert notes_of(error) == "Dense called with ((2, 7) float32)"
 
 
-def test_arguments_of_all_kinds_are_shown_in_few_words():
+def test_arguments_of_all_kinds_have_short_descriptions():
     class Failing(gluon.Block):
         def forward(self, *args, **kwargs):
             raise ValueError("broken")

@@ -141,7 +141,7 @@ def test_failing_builder_names_the_batch(options):
     assert caught.value.__notes__ == ["while building a batch of the samples [0, 1]"]
 
 
-def test_failures_of_pipes_in_the_dataset_are_told():
+def test_failures_of_pipes_in_the_dataset_are_raised():
     for idx, kind in enumerate((BrokenPipeError, EOFError)):
         with pytest.raises(kind, match="of the dataset") as caught:
             list(data.DataLoader(sets.Disconnected(2), batch_sampler=[[idx]], num_workers=1))
@@ -356,7 +356,7 @@ def test_program_that_workers_cannot_import_runs(tmp_path, is_file):
     assert (done.stdout, done.stderr) == ("[0, 1]\n", "")
 
 
-def test_script_without_guard_that_chose_to_be_imported_is_told_about_it(tmp_path):
+def test_script_without_guard_that_chose_spawn_names_the_guard_in_its_error(tmp_path):
     path = tmp_path / "script.py"
     choice = "if multiprocessing.get_start_method(True) is None: multiprocessing.set_start_method('spawn')"
     path.write_text(UNGUARDED.format(choice=choice))

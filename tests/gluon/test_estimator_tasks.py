@@ -182,7 +182,7 @@ def test_a_bar_without_a_number_of_batches_and_of_an_evaluation():
     assert Bar.made[1].text.startswith("validation mse: ")
 
 
-def test_a_metric_that_nothing_updates_is_told(tmp_path):
+def test_a_metric_that_nothing_updates_gives_a_warning(tmp_path):
     for make in (lambda m: est.ProgressBarHandler(m, bar=Bar), lambda m: est.TensorBoardHandler(tmp_path, metrics=m)):
         with pytest.warns(RuntimeWarning, match=r"Handler: 'mae' in `metrics` has no value after an epoch"):
             regression().fit(batches(), epochs=1, event_handlers=[make(metric.MAE())])

@@ -1,4 +1,4 @@
-"""`hybridize`: what blocks are told, and that results stay the same."""
+"""`hybridize`: options of blocks; results stay the same."""
 
 import numpy as onp
 import pytest

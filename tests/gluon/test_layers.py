@@ -34,7 +34,7 @@ def test_dense_is_an_affine_map():
     assert_almost_equal(net(mx.np.array(x)), x @ weight.T + bias, rtol=0, atol=16 * EPS32 * 8)
 
 
-def test_dense_flattens_unless_told_not_to():
+def test_dense_flattens_by_default():
     x = mx.np.ones((2, 3, 4))
     for flatten, expected in ((True, (2, 5)), (False, (2, 3, 5))):
         net = nn.Dense(5, flatten=flatten)

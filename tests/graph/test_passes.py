@@ -83,7 +83,7 @@ def test_what_changes_nothing_is_removed(function, before, after):
     assert with_and_without(function, x, off="simplify") == [before, after]
 
 
-def test_what_changes_bits_stays():
+def test_simplifications_that_would_change_bits_are_not_made():
     x = np.array([-0.0, 1.0])
     for function, expected in [
         (lambda x: np.exp(x + 0) * 1, ["add", "exp"]),  # -0 + 0 is 0

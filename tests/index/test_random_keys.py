@@ -129,7 +129,7 @@ def test_flat_positions_agree_with_numpy():
                     numpy.testing.assert_array_equal(y.asnumpy(), x)
 
 
-def test_an_element_that_is_taken_stays_what_it_was():
+def test_an_element_is_a_copy_that_later_writes_do_not_change():
     x = np.array([1.0, 2.0])
     first, flat = x[0], x.flat[1]
     x[0], x[1] = 5.0, 6.0

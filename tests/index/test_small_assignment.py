@@ -44,7 +44,7 @@ def test_numbers(dtype: str):
         if turned:
             theirs, ours = theirs.T[:, ::-1], ours.T[:, ::-1]
         if key in (7, (1, 2, 3)) and number != 3:
-            continue  # of two things that are wrong either may be told
+            continue  # if two arguments are wrong, the error may name either
         want = outcome(onp, theirs, key, number)
         assert repr(outcome(np, ours, key, number)) == repr(want), (key, number, turned)
 
@@ -80,7 +80,7 @@ def test_parts_of_the_array_itself_and_locked_arrays():
         locked.fill(2)
 
 
-def test_recorded_assignments_take_the_way_that_records():
+def test_recorded_assignments_take_the_general_path():
     x = np.ones(3)
     x.attach_grad()
     with autograd.record():
@@ -209,7 +209,7 @@ def test_writing_into_arrays(line: str, dtype: str):
         assert after(np) == after(onp)
 
 
-def test_recorded_writes_take_the_way_that_records():
+def test_recorded_writes_take_the_general_path():
     x = np.ones(3)
     x.attach_grad()
     with autograd.record():

@@ -158,7 +158,7 @@ class TestSequences:
         with pytest.raises(IndexError):
             item(x, 3)
 
-    def test_python_looks_things_up_in_arrays(self):
+    def test_the_standard_library_works_on_arrays(self):
         x = np.array([1.0, 3.0, 3.0, 7.0])
         assert bisect.bisect(x, 3) == 3
         assert bisect.bisect_left(x, 3) == 1

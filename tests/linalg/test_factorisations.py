@@ -42,8 +42,8 @@ def hermitian(shape, dtype, seed=0):
     return (x + onp.conj(onp.swapaxes(x, -1, -2))) / 2
 
 
-def laid(x, layout):
-    """Our array with these elements, lying in memory in some way."""
+def with_layout(x, layout):
+    """Our array with these elements and a memory layout."""
     if layout == "F":
         return np.swapaxes(np.array(onp.ascontiguousarray(onp.swapaxes(x, -1, -2))), -1, -2)
     if layout == "spread":
@@ -214,15 +214,15 @@ def test_reflections_and_signs_are_lapacks(shape, dtype):
 def test_any_layout_will_do(layout, dtype):
     x, wide = matrices((2, 6, 6), dtype), matrices((2, 4, 6), dtype)
     positive = x @ adjoint(x)
-    a = laid(x, layout)
+    a = with_layout(x, layout)
     close(np.linalg.inv(a), onp.linalg.inv(x), x)
-    close(np.linalg.solve(a, laid(x, layout)), onp.linalg.solve(x, x), x)
+    close(np.linalg.solve(a, with_layout(x, layout)), onp.linalg.solve(x, x), x)
     close(np.linalg.det(a), onp.linalg.det(x), x)
-    close(np.linalg.cholesky(laid(positive, layout)), onp.linalg.cholesky(positive), x)
-    close(np.linalg.eigvalsh(laid(positive, layout)), onp.linalg.eigvalsh(positive), x)
-    close(np.linalg.svdvals(laid(wide, layout)), onp.linalg.svdvals(wide), x)
-    close(np.linalg.qr(laid(wide, layout)).R, onp.linalg.qr(wide).R, x)
-    close(np.linalg.pinv(laid(wide, layout)), onp.linalg.pinv(wide), x)
+    close(np.linalg.cholesky(with_layout(positive, layout)), onp.linalg.cholesky(positive), x)
+    close(np.linalg.eigvalsh(with_layout(positive, layout)), onp.linalg.eigvalsh(positive), x)
+    close(np.linalg.svdvals(with_layout(wide, layout)), onp.linalg.svdvals(wide), x)
+    close(np.linalg.qr(with_layout(wide, layout)).R, onp.linalg.qr(wide).R, x)
+    close(np.linalg.pinv(with_layout(wide, layout)), onp.linalg.pinv(wide), x)
 
 
 def test_leading_axes_of_systems_broadcast_and_one_vector_is_a_vector():

@@ -128,7 +128,7 @@ def test_errors_about_formats_and_sums_with_text_say_what_is_wrong():
     "name", ["absolute", "sign", "ceil", "floor", "square", "isinf", "invert", "negative", "positive", "sqrt", "exp2"]
 )
 @pytest.mark.parametrize("value", [2**63, 2**64 - 1])
-def test_a_lone_python_integer_beyond_int64_is_of_uint64(name, value):
+def test_a_python_integer_beyond_int64_has_dtype_uint64(name, value):
     with mx.util.np_default_dtype(True), onp.errstate(all="ignore"):
         found, expected = getattr(np, name)(value), getattr(onp, name)(value)
     assert found.dtype == expected.dtype

@@ -115,7 +115,7 @@ def test_in_place_operators_of_results_are_the_plain_ones(line: str):
 
 
 def test_programs_keep_what_they_have_seen():
-    def told(module: Any) -> list[Any]:
+    def values_of(module: Any) -> list[Any]:
         y = module.asarray([1.5, 2.5])
         total, seen, places = y.sum(), [], {}
         for step in range(3):
@@ -126,7 +126,7 @@ def test_programs_keep_what_they_have_seen():
         row[0] += 1
         return [*map(float, seen), *(places[float(t)] for t in seen), *map(float, row)]
 
-    assert told(np) == told(onp)
+    assert values_of(np) == values_of(onp)
 
 
 def test_gradients_pass_through_what_was_added_to():
@@ -156,7 +156,7 @@ def test_variables_are_written_to_whatever_they_came_from():
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 )
-def test_an_element_is_the_same_before_and_after_somebody_looks_at_it(dtype):
+def test_an_element_keeps_its_value_when_it_becomes_an_array(dtype):
     kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
     values = onp.array([0, 1, 3, 2]).astype(kind)
     x = np.array(values, dtype=dtype)

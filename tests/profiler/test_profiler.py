@@ -146,7 +146,7 @@ def test_every_operator_of_a_training_step_is_seen(tmp_path: Path) -> None:
         assert plain[name] == expected[name], name
 
 
-def test_backward_operators_are_told_from_forward_ones(tmp_path: Path) -> None:
+def test_backward_operators_are_distinguished_from_forward_ones(tmp_path: Path) -> None:
     x = np.ones((4, 4))
     x.attach_grad()
 

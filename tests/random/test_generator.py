@@ -312,7 +312,7 @@ def test_choices_without_replacement_are_different_and_equally_likely(rng, n, co
     assert stats.chisquare(onp.bincount(first, minlength=5)).pvalue > 1e-3
 
 
-def test_few_of_many_need_not_visit_all(rng):
+def test_a_choice_of_few_from_2_to_the_60_is_uniform(rng):
     drawn = rng.choice(2**60, 100, replace=False).asnumpy()
     assert len(set(drawn.tolist())) == 100
     assert stats.kstest(drawn / 2.0**60, "uniform").pvalue > 1e-3

@@ -183,15 +183,15 @@ def test_modes_that_do_not_exist_are_refused_and_change_nothing():
     assert np.geterrcall() is None
 
 
-def test_errors_are_told_to_a_function():
-    told = []
+def test_errors_are_reported_to_a_function():
+    reported = []
     x = np.array([1.0, -1.0, 1e38])
-    with np.errstate(all="call", call=lambda *args: told.append(args)):
+    with np.errstate(all="call", call=lambda *args: reported.append(args)):
         x / 0
         np.log(x)
         x * x
         x / 1e38 / 1e38
-    kinds = dict(told)
+    kinds = dict(reported)
     assert kinds["divide by zero"] == 1 and kinds["invalid value"] == 8 and kinds["overflow"] == 2
     assert np.geterrcall() is None
     before = np.seterrcall(None)
@@ -278,7 +278,7 @@ SHORT = [
 )
 @pytest.mark.parametrize("expression", SHORT)
 def test_small_arrays_and_elements_tell_of_the_same_errors(expression, values):
-    def told(m):
+    def reported(m):
         given = {
             "m": m,
             "x": m.array(values, dtype="float64"),
@@ -292,8 +292,8 @@ def test_small_arrays_and_elements_tell_of_the_same_errors(expression, values):
         return kinds, [None if y is None else onp.asarray(y) for y in (made, given["x"], given["i"], given["f"])]
 
     with mx.util.np_default_dtype():
-        kinds, arrays = told(np)
-    expected_kinds, expected = told(onp)
+        kinds, arrays = reported(np)
+    expected_kinds, expected = reported(onp)
     assert kinds == expected_kinds
     for one, other in zip(arrays, expected, strict=True):
         if other is not None and not (other.dtype.kind in "iu" and "invalid value" in kinds):

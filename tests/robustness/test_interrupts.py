@@ -234,7 +234,7 @@ def test_no_interrupt_is_lost_at_any_time():
         pid, lost = os.getpid(), 0
         for _ in range(60):
             delay = rng.random() * 0.02
-            returned, told = os.pipe()
+            returned, ready = os.pipe()
             try:
                 # Python drops an interrupt that comes while `os.fork` calls its hooks (`logging` has one).
                 if os.fork() == 0:
@@ -242,7 +242,7 @@ def test_no_interrupt_is_lost_at_any_time():
                     time.sleep(delay)
                     os.kill(pid, signal.SIGINT)
                     os._exit(0)
-                os.write(told, b"x")
+                os.write(ready, b"x")
                 end = time.monotonic() + 20
                 while time.monotonic() < end:
                     step(rng.randrange(6))
@@ -252,7 +252,7 @@ def test_no_interrupt_is_lost_at_any_time():
             assert not autograd.is_recording()
             os.wait()
             os.close(returned)
-            os.close(told)
+            os.close(ready)
         assert lost == 0
         assert (np.ones(3) + 1).tolist() == [2, 2, 2]
         """

@@ -17,7 +17,7 @@ from mxnet import autograd, np, npx
 
 PACKAGE = str(Path(mx.__file__).parent.parent)
 
-# A library that looks like OpenBLAS and gives twice the product, if it was told to use one thread.
+# A library that looks like OpenBLAS and gives twice the product, if it was set to use one thread.
 TWICE = r"""
 #include <complex.h>
 static int threads = 99;

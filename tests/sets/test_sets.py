@@ -91,7 +91,7 @@ def test_result_is_numpys(expression):
 
 
 @pytest.mark.parametrize("function", ["isin", "intersect1d", "setdiff1d"])
-def test_integers_of_64_bits_are_told_apart(function):
+def test_integers_of_64_bits_are_distinguished(function):
     for values, members in ((S, U), (U, S)):
         wanted = [int(v) in {int(m) for m in members} for v in values]
         found = mx.np.isin(mx.np.array(values), mx.np.array(members))
@@ -142,7 +142,7 @@ def test_names_of_the_parts_of_results():
 
 
 @pytest.mark.parametrize("size", [3, 3000])
-def test_complex_nans_are_one_element_unless_told_otherwise(size):
+def test_complex_nans_are_one_element_by_default(size):
     x = numpy.resize(numpy.array([complex(numpy.nan, 1), complex(numpy.nan, 2), complex(1, numpy.nan)]), size)
     for equal_nan in (True, False):
         want = numpy.unique(x, equal_nan=equal_nan)

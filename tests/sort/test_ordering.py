@@ -36,7 +36,7 @@ def test_sort_and_argsort_agree_with_numpy(a, data):
 
 @SETTINGS
 @hypothesis.given(arrays(), st.data())
-def test_extremes_stand_where_numpy_finds_them(a, data):
+def test_positions_of_extremes_are_numpys(a, data):
     axis = data.draw(st.none() | st.integers(-a.ndim, a.ndim - 1))
     keepdims = data.draw(st.booleans())
     for name in ("argmax", "argmin"):

@@ -146,27 +146,27 @@ class Caller:
 
     def recorded(self) -> tuple[int, int]:
         """The exponential of a variable, and the variable."""
-        variable, scope, room = self.array(), ctypes.c_uint64(), self.outputs()
+        variable, scope, out = self.array(), ctypes.c_uint64(), self.outputs()
         self.right("mx_mark", ctypes.c_uint64(variable), None)
         self.right("mx_record_begin", 1, 1, ctypes.byref(scope))
         argument = Arg(kind=9)
         argument.value.array = variable
-        self.right("mx_invoke", b"exp", ctypes.byref(argument), ctypes.c_size_t(1), ctypes.byref(room))
+        self.right("mx_invoke", b"exp", ctypes.byref(argument), ctypes.c_size_t(1), ctypes.byref(out))
         self.right("mx_record_end", scope)
-        return room.arrays[0], variable
+        return out.arrays[0], variable
 
-    def kept(self, value: Any) -> Any:
+    def hold(self, value: Any) -> Any:
         self.keep.append(value)
         return value
 
     def handles(self, *values: int) -> Any:
-        return self.kept((ctypes.c_uint64 * max(len(values), 1))(*values))
+        return self.hold((ctypes.c_uint64 * max(len(values), 1))(*values))
 
-    def room(self) -> Any:
-        return self.kept((ctypes.c_uint64 * 64)())
+    def buffer(self) -> Any:
+        return self.hold((ctypes.c_uint64 * 64)())
 
     def outputs(self) -> Outputs:
-        return self.kept(Outputs(size=ctypes.sizeof(Outputs), arrays=self.room(), capacity=64))
+        return self.hold(Outputs(size=ctypes.sizeof(Outputs), arrays=self.buffer(), capacity=64))
 
     def managed(self) -> Any:
         pointer = ctypes.c_void_p()
@@ -203,7 +203,7 @@ class Caller:
         if kind == "const char *":
             return self.text_of(function, name)
         if kind == "char *":
-            return self.kept(ctypes.create_string_buffer(1 << 16))
+            return self.hold(ctypes.create_string_buffer(1 << 16))
         if kind == "size_t":
             sizes = {"ndim": 2, "len_bytes": 24, "names_capacity": 1 << 16}
             if name == "capacity":
@@ -212,7 +212,7 @@ class Caller:
         if kind == "int32_t":
             return ctypes.c_int32(FLOAT32 if name == "dtype" else 0)
         if kind == "int64_t *" or (kind, name) == ("const int64_t *", "shape"):
-            return self.kept((ctypes.c_int64 * 64)(2, 3))
+            return self.hold((ctypes.c_int64 * 64)(2, 3))
         if kind == "const mx_handle *" and name in ("heads", "variables"):
             if name == "heads":
                 self.pair = self.recorded()
@@ -220,22 +220,22 @@ class Caller:
         if kind == "const mx_handle *":
             return self.handles(0 if name == "head_grads" else self.array())
         if kind == "const char *const *":
-            return self.kept((ctypes.c_char_p * 1)(b"name"))
+            return self.hold((ctypes.c_char_p * 1)(b"name"))
         if kind == "const mx_arg *":
             arguments = (Arg * 1)()
             arguments[0].kind, arguments[0].value.array = 9, self.array()
-            return self.kept(arguments)
+            return self.hold(arguments)
         if kind == "mx_outputs *":
             return ctypes.byref(self.outputs())
         if kind == "mx_error *":
-            return ctypes.byref(self.kept(Fault(size=ctypes.sizeof(Fault))))
+            return ctypes.byref(self.hold(Fault(size=ctypes.sizeof(Fault))))
         if kind == "void *" and name == "managed":
             return self.managed()
         if kind in ("void *", "const void *"):
-            return self.room() if name == "data" else None
+            return self.buffer() if name == "data" else None
         if kind == "mx_deleter":
             return None
-        return {"int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64}[kind](1) if "*" not in kind else self.room()
+        return {"int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64}[kind](1) if "*" not in kind else self.buffer()
 
     # Values that are wrong: what they are, whether the call must fail, and the value.
 
@@ -263,7 +263,7 @@ class Caller:
         else:
             yield f"{name} null", here not in NULLABLE, None
             if kind not in ("const char *", "char *", "void *", "const void *") or name == "managed":
-                yield f"{name} misaligned", True, ctypes.c_void_p(ctypes.addressof(self.room()) + 1)
+                yield f"{name} misaligned", True, ctypes.c_void_p(ctypes.addressof(self.buffer()) + 1)
             yield from self.bad_contents(kind, name)
             if name == "managed" and kind == "void *":
                 yield from self.bad_managed()
@@ -276,21 +276,21 @@ class Caller:
             yield f"{name} of a megabyte", False, b"x" * (1 << 20)
         elif (kind, name) == ("const int64_t *", "shape"):
             for sizes in ((-1, 3), (2**62, 2**62), (2**63 - 1, 1), (-(2**63), 1), (2**60, 8)):
-                yield f"shape {sizes}", True, self.kept((ctypes.c_int64 * 64)(*sizes))
+                yield f"shape {sizes}", True, self.hold((ctypes.c_int64 * 64)(*sizes))
         elif kind == "const mx_handle *":
             for handle in (*INVENTED[0 if name != "head_grads" else 1 :], *self.gone, self.foreign_scope):
                 yield f"{name} {handle:#x}", True, self.handles(handle)
         elif kind == "const char *const *":
             for text in (None, b"caf\xe9"):
-                yield f"{name} {text!r}", True, self.kept((ctypes.c_char_p * 1)(text))
+                yield f"{name} {text!r}", True, self.hold((ctypes.c_char_p * 1)(text))
         elif kind in ("mx_outputs *", "mx_error *"):
             make = Outputs if kind == "mx_outputs *" else Fault
             for size in (0, 1, 7, 8, 15, 4097, 2**63, 2**64 - 1):
-                yield f"size {size}", True, ctypes.byref(self.kept(make(size=size)))
+                yield f"size {size}", True, ctypes.byref(self.hold(make(size=size)))
             if kind == "mx_outputs *":
                 whole = ctypes.sizeof(Outputs)
-                yield "no list", True, ctypes.byref(self.kept(Outputs(size=whole, capacity=4)))
-                yield "no room", True, ctypes.byref(self.kept(Outputs(size=whole)))
+                yield "no list", True, ctypes.byref(self.hold(Outputs(size=whole, capacity=4)))
+                yield "no buffer", True, ctypes.byref(self.hold(Outputs(size=whole)))
         elif kind == "const mx_arg *":
             yield from self.bad_arguments()
 
@@ -301,14 +301,14 @@ class Caller:
             made = Arg(name=name, kind=kind, len=length)
             for field, x in value.items():
                 setattr(made.value, field, x)
-            return ctypes.byref(self.kept(made))
+            return ctypes.byref(self.hold(made))
 
         # Kinds 1 to 3 are numbers, of which there is an exponential.
         yield from ((f"kind {kind}", True, argument(kind)) for kind in (0, *range(4, 13), -1, 99, 2**31 - 1, -(2**31)))
         for kind in (4, 6, 7, 8, 10):
             for length in (1, *HUGE):
                 yield f"kind {kind}, null, len {length}", True, argument(kind, length=length)
-            bad = ctypes.addressof(self.room()) + 1
+            bad = ctypes.addressof(self.buffer()) + 1
             yield f"kind {kind}, misaligned", True, argument(kind, length=2, pointer=bad)
             yield f"kind {kind}, len {HUGE[1]}", kind != 4, argument(kind, length=HUGE[1], pointer=bad - 1)
         yield from ((f"dtype {x}", True, argument(11, integer=x)) for x in (-1, 15, 2**32, -(2**63)))
@@ -320,7 +320,7 @@ class Caller:
     def bad_managed(self) -> Iterator[tuple[str, bool, Any]]:
         """DLPack structures that state what cannot be. The right one is an array (2, 3) of float32."""
         sizes = {"a size of -1": (-1, 3), "too many elements": (2**40, 2**40), "too many bytes": (2**62, 1)}
-        lists = {what: self.kept((ctypes.c_int64 * 2)(*values)) for what, values in sizes.items()}
+        lists = {what: self.hold((ctypes.c_int64 * 2)(*values)) for what, values in sizes.items()}
         changes: dict[str, dict[str, Any]] = {
             "version 0": {"major": 0},
             "version 9": {"major": 9},
@@ -339,10 +339,10 @@ class Caller:
             **{what: {"shape": ctypes.cast(values, ctypes.POINTER(ctypes.c_int64))} for what, values in lists.items()},
         }
         for what, fields in changes.items():
-            shape = self.kept((ctypes.c_int64 * 2)(2, 3))
+            shape = self.hold((ctypes.c_int64 * 2)(2, 3))
             right = {
                 "major": 1,
-                "data": ctypes.addressof(self.room()),
+                "data": ctypes.addressof(self.buffer()),
                 "device_type": 1,
                 "ndim": 2,
                 "code": 2,
@@ -351,7 +351,7 @@ class Caller:
             made = ManagedTensor(lanes=1, shape=ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)), **right)
             for field, value in fields.items():
                 setattr(made, field, value)
-            yield f"managed with {what}", what != "misaligned data", ctypes.byref(self.kept(made))
+            yield f"managed with {what}", what != "misaligned data", ctypes.byref(self.hold(made))
 
     def others(self, name: str) -> list[int]:
         """Objects that are not of the kind that the parameter `name` takes."""

@@ -31,14 +31,14 @@ UNDEFINED = {"np.empty(n)", "np.empty_like(x)", "np.from_dlpack(x)"}
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0, 0.5, 1e-8, 3.0, -3.0, 100.0]
 
 
-def moved(value):
+def to_device(value):
     """The value with its arrays on the GPU."""
     if isinstance(value, mx.np.ndarray):
         return value.to_device(GPU)
     if isinstance(value, (list, tuple)):
-        return type(value)(moved(item) for item in value)
+        return type(value)(to_device(item) for item in value)
     if isinstance(value, dict):
-        return {key: moved(item) for key, item in value.items()}
+        return {key: to_device(item) for key, item in value.items()}
     return value
 
 
@@ -115,7 +115,7 @@ def elementwise(share):
             xs = [to_mx(x, "bfloat16" if dtype == "bfloat16" and x.dtype.kind == "f" else None) for x in xs]
             function = op(name)
             yield from compared(
-                f"{name} {dtype}", lambda f=function, xs=xs: f(*xs), lambda f=function, xs=xs: f(*moved(xs))
+                f"{name} {dtype}", lambda f=function, xs=xs: f(*xs), lambda f=function, xs=xs: f(*to_device(xs))
             )
 
 
@@ -136,7 +136,7 @@ def calls(share):
                     if where is None:
                         return op(name)(*positional, **named)
                     with where:
-                        return op(name)(*moved(list(positional)), **moved(named))
+                        return op(name)(*to_device(list(positional)), **to_device(named))
 
                 yield from compared(
                     f"{name}({text}) {layout} {dtype}", lambda made=made: made(None), lambda made=made: made(GPU)
@@ -154,7 +154,7 @@ def coverage(share):
         return list(found.values()) if isinstance(found, dict) else found
 
     for text in sorted(set(probe.common_calls()) - UNDEFINED)[::share]:
-        there = {name: moved(value) for name, value in probe.ours().items()}
+        there = {name: to_device(value) for name, value in probe.ours().items()}
         yield from compared(
             text,
             lambda text=text: run(text, probe.ours(), mx.cpu()),

@@ -265,7 +265,7 @@ def test_out_may_be_an_ellipsis():
         mx.np.negative(1, out=(...,))
 
 
-def test_integer_quotients_that_overflow_are_told():
+def test_integer_quotients_that_overflow_are_reported():
     x = mx.np.array([-128], dtype="int8")
     with mx.np.errstate(over="raise"):
         with pytest.raises(FloatingPointError, match="overflow encountered in floor_divide"):

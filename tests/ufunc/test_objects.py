@@ -32,7 +32,7 @@ def test_the_contract_asks_for_many_functions():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_functions_are_objects_that_say_what_numpys_say(name):
+def test_function_objects_have_numpys_attributes(name):
     ours, theirs = getattr(mx.np, name), getattr(np, name)
     assert isinstance(ours, mx.np.ufunc)
     assert ours.__name__ == SAME.get(name, theirs.__name__)

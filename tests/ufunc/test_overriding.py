@@ -55,7 +55,7 @@ def test_derived_classes_are_asked_first():
     assert mx.np.add(Recorder(), Derived()) == "derived"
 
 
-def test_who_declines_leaves_the_word_to_the_next_and_to_nobody_in_the_end():
+def test_the_next_operand_is_asked_after_not_implemented_until_none_is_left():
     assert mx.np.add(Shy(), Recorder())[1] == "__call__"
     with pytest.raises(TypeError, match=r"all returned NotImplemented .*: 'Shy'"):
         mx.np.add(mx.np.ones(2), Shy())

@@ -72,7 +72,7 @@ def test_extremes_of_nothing_are_errors(name):
             getattr(mx.np, name)(mx.np.array(X[:0]))
 
 
-def test_arguments_stand_where_numpys_do():
+def test_positional_arguments_have_numpys_order():
     x = mx.np.array(X)
     out = mx.np.zeros((3, 4))
     assert mx.np.sum(x, 0, "float32", out, False, 2.0, MASK) is out
@@ -192,13 +192,13 @@ SCARCE = [
 
 @pytest.mark.parametrize("expression", SCARCE)
 def test_too_few_elements_are_warned_of_as_numpy_warns(expression):
-    def told(module):
+    def warned(module):
         with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
             warnings.simplefilter("always")
             eval(expression, {"m": module})
         return [(one.category, str(one.message)) for one in caught]
 
-    assert told(mx.np) == told(np)
+    assert warned(mx.np) == warned(np)
 
 
 def test_warnings_of_empty_means_name_the_line_of_the_program():
