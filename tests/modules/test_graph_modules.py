@@ -343,7 +343,7 @@ PASS_LIES = {
     "node": ("return g->remove(c, 4711);", "there is no node 4711"),
     "value": ("x.value = 99; return g->set_input(c, first, 0, &x);", "there is no value 99"),
     "operand": ("return g->set_input(c, first, 5, &x);", "node 0 has no operand 5"),
-    "place": ("return g->input(c, first, 0, NULL);", "there is no place for the answer"),
+    "place": ("return g->input(c, first, 0, NULL);", "the pointer for the result is null"),
     "status": ("return 12345;", "its module returned status 12345"),
     "message": (
         'snprintf(call->message, call->message_capacity, "no licence"); return MX_MODULE_FAILED;',

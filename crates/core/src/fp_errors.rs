@@ -127,7 +127,7 @@ pub(crate) fn watched(call: &Call) -> Result<Outputs> {
 /// that it has no floating-point error. Returns `None` if the result cannot be used or the path does not apply: the caller then takes the general
 /// path, which reports the error.
 #[inline]
-pub fn tried<R, E>(
+pub fn try_fast_path<R, E>(
     op: &'static OpDef,
     fast_path: impl FnOnce() -> Result<Option<R>, E>,
     is_clean: impl FnOnce(&R) -> Result<bool, E>,

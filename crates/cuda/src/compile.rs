@@ -132,8 +132,7 @@ impl Compiler {
     }
 
     /// The option that selects the architecture, and whether the result is machine code. For an architecture that is newer than the compiler, the
-    /// result is
-    /// PTX for the newest supported one, which the driver compiles.
+    /// result is PTX for the newest supported one, which the driver compiles.
     fn target(&self, arch: i32) -> (String, bool) {
         match self.archs.last() {
             Some(&newest) if newest < arch => {

@@ -1,10 +1,9 @@
 //! CUDA devices: `gpu(0)`, `gpu(1)`, ...
 //!
 //! The driver and NVIDIA's libraries are loaded when a device is first used; without them there are no devices, and everything else works. Kernels
-//! are
-//! CUDA C++ sources that NVRTC compiles for the device at their first launch; the results are cached on disk.
+//! are CUDA C++ sources that NVRTC compiles for the device at their first launch; the results are cached on disk.
 //!
-//! To write a kernel, use [`launch`] and `mxnet_core::variants`; [`kernels`] lists all of them.
+//! To write a kernel, use [`launch`] and register it with [`mxnet_core::device_kernels`]; [`kernels`] lists all of them.
 
 mod backend;
 mod compile;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Results of all searches, in their order.
-static LOOKED_FOR: Mutex<Vec<Library>> = Mutex::new(Vec::new());
+static SEARCHES: Mutex<Vec<Library>> = Mutex::new(Vec::new());
 
 /// Result of the search for a library of NVIDIA: whether it was found, its path and version.
 #[derive(Clone, Debug)]
@@ -40,14 +40,14 @@ pub fn libraries() -> Vec<Library> {
     // The first use searches for them; errors are in the list.
     let _ = crate::driver::get();
     let _ = crate::compile::compiler();
-    let mut found = LOOKED_FOR.lock().clone();
+    let mut found = SEARCHES.lock().clone();
     found.sort_by_key(|library| library.name);
     found
 }
 
 /// Stores the result of a search.
 pub fn report(library: Library) {
-    let mut known = LOOKED_FOR.lock();
+    let mut known = SEARCHES.lock();
     known.retain(|other| other.name != library.name);
     known.push(library);
 }

@@ -21,7 +21,7 @@ use crate::stream::{self, Mark, Queue};
 const GRAIN_BYTES: usize = 512;
 
 /// Maximum number of cached blocks of a size, most recent first, that are checked for one that is free.
-const MAX_LOOKS: usize = 16;
+const MAX_CHECKED: usize = 16;
 
 /// Number of the largest blocks that an out-of-memory error lists.
 const NUM_HOLDERS: usize = 8;
@@ -173,7 +173,7 @@ impl Pool {
             let is_own = matches!((mark, own), (Some(mark), Some(own)) if mark.is_of(own));
             is_own || event.query()
         };
-        let candidates = free_blocks.iter().enumerate().rev().take(MAX_LOOKS);
+        let candidates = free_blocks.iter().enumerate().rev().take(MAX_CHECKED);
         let found = candidates
             .filter(|(_, block)| block.in_flight.iter().all(is_near))
             .map(|(i, _)| i)

@@ -33,7 +33,8 @@ pub(crate) struct Spins {
 }
 
 impl Spins {
-    /// Claims at most `looking` threads for `count` jobs. Returns the number of jobs that they will take.
+    /// Claims threads for at most `count` jobs, out of `looking` threads that look for a job and of which some are claimed already. Returns the number
+    /// of jobs that they will take.
     pub(crate) fn claim(&mut self, count: usize, looking: usize) -> usize {
         let claimed = count.min(looking.saturating_sub(self.claimed));
         self.claimed += claimed;

@@ -352,7 +352,10 @@ fn fixed(number: Array) -> (Array, TensorRef) {
 fn unplaced(graph: &Graph) -> Error {
     Error::internal(
         "graph",
-        format!("a buffer of `{}` has no place", graph.name),
+        format!(
+            "a buffer of `{}` has no location in the memory plan",
+            graph.name
+        ),
     )
 }
 

@@ -231,7 +231,7 @@ impl Editor {
         Ok(self.nodes.len() - 1)
     }
 
-    /// Lets another call make the outputs of a node.
+    /// Replaces the call that computes the outputs of a node.
     ///
     /// # Errors
     /// As [`Editor::insert`]; [`Error::Shape`] if it makes other outputs, [`Error::Value`] if the node changes a part of a buffer.
@@ -280,7 +280,7 @@ impl Editor {
         }
     }
 
-    /// Lets all nodes and results that read the value `old` read `new`.
+    /// Makes all nodes and results that read the value `old` read `new` instead.
     ///
     /// Results of a graph have memory of their own and the strides that the function gave them. So if `old` is a result, `new` must not share its
     /// buffer with an input, with another result or with an array that the graph changes, and must have the layout of `old`. A `copy` of `new` can

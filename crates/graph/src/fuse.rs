@@ -301,7 +301,7 @@ impl Group {
                 let outside = || self.inputs.iter().position(|x| x == operand);
                 let outside = || outside().map(|i| Slot::Array(self.outputs.len() + i));
                 inputs.push(inside.or_else(outside).ok_or_else(|| {
-                    Error::internal("fuse", "an operand of a group has no place")
+                    Error::internal("fuse", "an operand of a group has no array or block")
                 })?);
             }
             let mut outputs = SmallVec::new();

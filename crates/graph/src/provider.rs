@@ -18,7 +18,7 @@ pub enum Provider {
 static PROVIDERS: LazyLock<RwLock<HashMap<&'static str, Provider>>> =
     LazyLock::new(RwLock::default);
 
-/// Notes who defines an operator.
+/// Registers the provider of an operator.
 pub fn set_provider(op: &'static str, provider: Provider) {
     PROVIDERS.write().insert(op, provider);
 }

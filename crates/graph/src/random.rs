@@ -1,7 +1,7 @@
 //! Random numbers of graphs: from the stream of the caller and from generators that a traced function uses.
 //!
-//! The stream of the caller is the process's, or the one that the caller draws from at the time of a run. A generator from outside the function continues from run to run, as it does from call to call. A generator that the function made from a seed
-//! restarts in each run.
+//! The stream of the caller is the process's, or the generator that the caller draws from at the time of a run. A generator from outside the function
+//! continues from run to run, as it does from call to call. A generator that the function made from a seed restarts in each run.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -321,7 +321,7 @@ impl State {
         }
     }
 
-    /// Registers an array that has a graph entry.
+    /// Registers an array that has a graph entry, for gradients of the traced function.
     fn note_recorded(&mut self, argument: Option<usize>, x: &Array) {
         let Some((node, index)) = x.entry() else {
             return;

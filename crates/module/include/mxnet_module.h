@@ -631,7 +631,7 @@ typedef struct {
    */
   mx_node (*insert)(void *context, mx_node before, const mx_call *call);
   /*
-   Lets another call make the outputs of a node, which must have the same shapes, data types and strides.
+   Replaces the call that computes the outputs of a node. The outputs must keep their shapes, data types and strides.
    */
   int32_t (*replace)(void *context, mx_node node, const mx_call *call);
   /*
@@ -639,9 +639,9 @@ typedef struct {
    */
   int32_t (*set_input)(void *context, mx_node node, size_t index, const mx_operand *operand);
   /*
-   Lets all nodes and results that read `old` read `to`, which has the same shape and data type. Refused if a node that changes an operand reads
-   `old`, or would make other outputs from the strides of `to`. If `old` is a result, also refused if `to` shares its buffer with an input,
-   another result or an array that the graph changes, or has other strides: then a `copy` of it can take the place.
+   Makes all nodes and results that read `old` read `to`, which has the same shape and data type. Refused if a node that changes an operand reads
+   `old`, or would compute other outputs from the strides of `to`. If `old` is a result, also refused if `to` shares its buffer with an input,
+   another result or an array that the graph changes, or has other strides: then use a `copy` of `to`.
    */
   int32_t (*replace_value)(void *context, mx_value old, mx_value to);
   /*
@@ -649,7 +649,7 @@ typedef struct {
    */
   int32_t (*remove)(void *context, mx_node node);
   /*
-   What the last function that failed has to say; empty if none did.
+   The message of the last error of a function of this table; empty if there was none.
    */
   const char *(*error)(void *context);
 } mx_graph;
@@ -749,11 +749,11 @@ typedef struct {
    */
   size_t size;
   /*
-   The part, which cannot be changed. Its arguments are what it is run with, its results what it must compute.
+   The part, which cannot be changed. Its inputs are the arguments of `run`, its results the outputs that `run` computes.
    */
   const mx_graph *graph;
   /*
-   Where the function writes what `run` and `free` get.
+   Receives the handle that is passed to `run` and `free`.
    */
   void **handle;
   /*

@@ -404,7 +404,7 @@ pub struct mx_graph {
             call: *const mx_call,
         ) -> mx_node,
     >,
-    /// Lets another call make the outputs of a node, which must have the same shapes, data types and strides.
+    /// Replaces the call that computes the outputs of a node. The outputs must keep their shapes, data types and strides.
     pub replace: Option<
         unsafe extern "C" fn(context: *mut c_void, node: mx_node, call: *const mx_call) -> i32,
     >,
@@ -417,14 +417,14 @@ pub struct mx_graph {
             operand: *const mx_operand,
         ) -> i32,
     >,
-    /// Lets all nodes and results that read `old` read `to`, which has the same shape and data type. Refused if a node that changes an operand reads
-    /// `old`, or would make other outputs from the strides of `to`. If `old` is a result, also refused if `to` shares its buffer with an input,
-    /// another result or an array that the graph changes, or has other strides: then a `copy` of it can take the place.
+    /// Makes all nodes and results that read `old` read `to`, which has the same shape and data type. Refused if a node that changes an operand reads
+    /// `old`, or would compute other outputs from the strides of `to`. If `old` is a result, also refused if `to` shares its buffer with an input,
+    /// another result or an array that the graph changes, or has other strides: then use a `copy` of `to`.
     pub replace_value:
         Option<unsafe extern "C" fn(context: *mut c_void, old: mx_value, to: mx_value) -> i32>,
     /// Removes a node whose outputs nobody reads.
     pub remove: Option<unsafe extern "C" fn(context: *mut c_void, node: mx_node) -> i32>,
-    /// What the last function that failed has to say; empty if none did.
+    /// The message of the last error of a function of this table; empty if there was none.
     pub error: Option<unsafe extern "C" fn(context: *mut c_void) -> *const c_char>,
 }
 
@@ -465,9 +465,9 @@ pub struct mx_take_call {
 pub struct mx_compile_call {
     /// The size of this structure.
     pub size: usize,
-    /// The part, which cannot be changed. Its arguments are what it is run with, its results what it must compute.
+    /// The part, which cannot be changed. Its inputs are the arguments of `run`, its results the outputs that `run` computes.
     pub graph: *const mx_graph,
-    /// Where the function writes what `run` and `free` get.
+    /// Receives the handle that is passed to `run` and `free`.
     pub handle: *mut *mut c_void,
     /// The `state` of the partitioner.
     pub state: *mut c_void,

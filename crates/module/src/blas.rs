@@ -1,8 +1,8 @@
 //! Libraries that multiply matrices, opened when the setting `blas` names them: OpenBLAS of the package `scipy-openblas32`, oneDNN of
-//! `onednn-cpu-gomp`. They run on the thread that calls them: the engine cuts products into tiles and has the threads.
+//! `onednn-cpu-gomp`. Each call runs on the calling thread only: the engine splits products into tiles and runs these on its own threads.
 //!
-//! A library is opened for this crate alone (`RTLD_LOCAL`), and its functions are looked up in it, so the copies that NumPy, SciPy or PyTorch bring
-//! along stay apart. One that is open is never closed: a product may be running in it.
+//! A library is opened for this crate only (`RTLD_LOCAL`), and its functions are looked up in its handle. So it does not interfere with the copies that
+//! NumPy, SciPy or PyTorch load. An open library is never closed, because a product may be running in it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ static OPENER: fn(&'static str) -> Result<()> = choose;
 /// Folders of Python packages that may have the libraries in them.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A library that can multiply matrices: whether it was found and opened.
+/// State of a library that can multiply matrices: whether it was found, whether it is open.
 #[derive(Clone, Debug)]
 pub struct BlasLibrary {
     /// Its name in the setting `blas`.
@@ -32,10 +32,10 @@ pub struct BlasLibrary {
     pub path: Option<String>,
     /// Its version; empty before it is opened.
     pub version: String,
-    /// Whether it is open and has what is needed.
+    /// Whether it is open and has all required functions.
     pub is_loaded: bool,
-    /// Whether it computes the products that begin now.
-    pub serves: bool,
+    /// Whether the setting `blas` selects it now.
+    pub is_selected: bool,
     /// Why it is not open, and how to get it.
     pub reason: String,
 }
@@ -47,14 +47,14 @@ struct Opened {
     version: String,
 }
 
-/// A kind of library: where it lies and how it is called.
+/// A supported library: where it is searched for.
 struct Kind {
     name: &'static str,
     /// The package of PyPI.
     package: &'static str,
     /// Names of the file.
     files: &'static [&'static str],
-    /// Where the file lies, seen from a folder of Python packages.
+    /// Folder of the file, relative to a folder of Python packages.
     folder: &'static str,
     read: fn(&Handle) -> std::result::Result<(Library, String), String>,
     opened: OnceLock<Opened>,
@@ -87,7 +87,7 @@ static ONEDNN: Kind = Kind {
     failure: Mutex::new(String::new()),
 };
 
-/// Names folders that may hold the packages: those in which Python looks for packages.
+/// Adds folders in which the packages are searched for: those of Python's module search path.
 pub fn add_folders(folders: impl IntoIterator<Item = PathBuf>) {
     let mut known = FOLDERS.lock();
     for folder in folders {
@@ -102,7 +102,7 @@ pub fn blas_libraries() -> Vec<BlasLibrary> {
     [&OPENBLAS, &ONEDNN].map(Kind::describe).into()
 }
 
-/// Makes the products that follow run in a library, or in the built-in kernels.
+/// Selects the implementation of all following products: a library, or the built-in kernels.
 fn choose(choice: &'static str) -> Result<()> {
     let kind = match choice {
         "openblas" => &OPENBLAS,
@@ -154,7 +154,7 @@ impl Kind {
             // SAFETY: the libraries have initialisers that any program may run.
             let handle = match unsafe { Handle::new(&file) } {
                 Ok(handle) => handle,
-                // The system says of each name that it is not there.
+                // The system reports for each name that it is missing.
                 Err(_) if is_name => continue,
                 Err(error) => {
                     let cause = std::error::Error::source(&error);
@@ -186,7 +186,7 @@ impl Kind {
                 path: Some(opened.path.clone()),
                 version: opened.version.clone(),
                 is_loaded: true,
-                serves: current_library()
+                is_selected: current_library()
                     .is_some_and(|it| ptr::eq(it, &raw const opened.functions)),
                 reason: String::new(),
             };
@@ -207,7 +207,7 @@ impl Kind {
             path: file.map(|file| file.to_string_lossy().into_owned()),
             version: String::new(),
             is_loaded: false,
-            serves: false,
+            is_selected: false,
             reason,
         }
     }
@@ -228,8 +228,8 @@ unsafe fn find<T: Copy>(library: &Handle, name: &str) -> std::result::Result<T, 
 // OpenBLAS: CBLAS with 32-bit sizes. Every symbol of the package begins with `scipy_`.
 
 const ROW_MAJOR: c_int = 101;
-const AS_IT_IS: c_int = 111;
-const TRANSPOSED: c_int = 112;
+const NO_TRANSPOSE: c_int = 111;
+const TRANSPOSE: c_int = 112;
 
 /// `cblas_?gemm` with a factor passed as `F`: a number for real types, a pointer to one for complex types.
 type Cblas<F> = unsafe extern "C" fn(
@@ -255,12 +255,18 @@ static CGEMM: OnceLock<Cblas<*const c_void>> = OnceLock::new();
 static ZGEMM: OnceLock<Cblas<*const c_void>> = OnceLock::new();
 
 /// # Safety
-/// The product's elements are in bounds, and `F` is how `gemm` has a factor.
+/// The product's elements are in bounds, and `F` is the type of the factors of `gemm`.
 unsafe fn call_cblas<T, F>(gemm: &OnceLock<Cblas<F>>, p: &Product<T>, factors: (F, F)) -> bool {
     let Some(gemm) = gemm.get() else {
         return false;
     };
-    let form = |is_transposed: bool| if is_transposed { TRANSPOSED } else { AS_IT_IS };
+    let form = |is_transposed: bool| {
+        if is_transposed {
+            TRANSPOSE
+        } else {
+            NO_TRANSPOSE
+        }
+    };
     // SAFETY: the function is CBLAS's of this type, and the caller's promise.
     unsafe {
         gemm(
@@ -339,7 +345,7 @@ unsafe fn text(text: *const c_char) -> String {
         .into_owned()
 }
 
-// oneDNN: products of f32, row-major. It computes with OpenMP's threads, as many as the calling thread says: one.
+// oneDNN: products of f32, row-major. It uses OpenMP's threads. Their number is a setting of the calling thread, which is set to 1 for the call.
 
 type Dnnl = unsafe extern "C" fn(
     transpose_a: c_char,
@@ -381,7 +387,7 @@ unsafe fn call_onednn(p: &Product<f32>) -> bool {
         return false;
     };
     let form = |is_transposed: bool| if is_transposed { b'T' } else { b'N' } as c_char;
-    // SAFETY: the functions are oneDNN's and OpenMP's, and the caller's promise. The thread's own number of threads is put back.
+    // SAFETY: the functions are oneDNN's and OpenMP's, and the caller's promise. The thread's previous number of OpenMP threads is restored.
     unsafe {
         let before = (library.num_threads)();
         if before != 1 {

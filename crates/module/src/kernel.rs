@@ -167,7 +167,7 @@ fn run(cx: &KernelCx) -> Result<()> {
     match cx.op.cpu {
         Cpu::Kernel(own) if cx.device.kind() == DeviceKind::Cpu => own(cx),
         _ => {
-            let problem = format!("no kernel on {} takes this call", cx.device);
+            let problem = format!("no kernel on {} accepts this call", cx.device);
             Err(Error::device(cx.op.name, problem))
         }
     }

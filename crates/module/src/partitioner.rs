@@ -84,7 +84,7 @@ impl Drop for Compiled {
     }
 }
 
-/// The compiled parts by the address of their text, which graphs keep. The text itself may be gone; then so is the entry, at the next change.
+/// The compiled parts by the address of their text, which graphs keep alive. An entry whose text was freed is removed at the next change.
 type Parts = HashMap<usize, (Weak<str>, Arc<Compiled>)>;
 
 /// Data for the functions of the operator.
@@ -127,7 +127,7 @@ fn compile(code: &'static Code, graph: Graph) -> Result<Option<Compiled>> {
 }
 
 impl Code {
-    /// The compiled part of a text, if it is there. A text with the same content counts, too.
+    /// The compiled part of a text, or of another text with the same content; `None` if it is not compiled.
     fn known(&self, text: &Arc<str>) -> Option<Arc<Compiled>> {
         let mut parts = self.parts.lock();
         let is_alive = |known: &Weak<str>| known.strong_count() > 0;

@@ -16,7 +16,7 @@ use crate::abi::*;
 /// A graph that a module reads or changes.
 pub struct Session {
     editor: Editor,
-    /// The graph as it was given, for questions that do not depend on changes.
+    /// The graph as it was given, for queries that do not depend on changes.
     original: Option<Graph>,
     is_locked: bool,
     /// The last error.
@@ -211,7 +211,7 @@ impl Session {
         })
     }
 
-    fn kept(&mut self, text: &str) -> *const c_char {
+    fn store_text(&mut self, text: &str) -> *const c_char {
         self.texts.push(CString::new(text).unwrap_or_default());
         self.texts.last().map_or(ptr::null(), |text| text.as_ptr())
     }
@@ -240,12 +240,12 @@ impl Session {
             Value::Float(x) | Value::Scalar(Scalar::F64(x)) => {
                 (entry.kind, entry.real) = (MX_PARAMETER_REAL, x);
             }
-            Value::Str(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, self.kept(&x)),
-            Value::Word(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, self.kept(x)),
+            Value::Str(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, self.store_text(&x)),
+            Value::Word(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, self.store_text(x)),
             _ => {
                 let text = self.editor.attribute_text(node, name)?;
                 let text = text.unwrap_or_default();
-                (entry.kind, entry.text) = (MX_PARAMETER_JSON, self.kept(&text));
+                (entry.kind, entry.text) = (MX_PARAMETER_JSON, self.store_text(&text));
             }
         }
         Ok(entry)
@@ -332,7 +332,7 @@ fn status(context: *mut c_void, body: impl FnOnce(&mut Session) -> Result<()>) -
 
 fn written<T>(to: *mut T, value: T) -> Result<()> {
     if to.is_null() || !to.is_aligned() {
-        return Err(wrong("there is no place for the answer"));
+        return Err(wrong("the pointer for the result is null"));
     }
     // SAFETY: not null; the module promises room for the answer.
     unsafe { to.write(value) };
@@ -482,7 +482,7 @@ unsafe extern "C" fn strides(
         let layout = view_of(session, value)?.layout.clone();
         written(offset, layout.offset() as i64)?;
         if strides.is_null() || !strides.is_aligned() {
-            return Err(wrong("there is no place for the answer"));
+            return Err(wrong("the pointer for the result is null"));
         }
         for (i, &stride) in layout.strides().iter().enumerate() {
             // SAFETY: the module promises room for 16 strides, and there are no more.

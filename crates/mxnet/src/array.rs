@@ -129,7 +129,7 @@ impl Array {
         self.0.to_vec()
     }
 
-    /// The only element as a real number. Integers beyond 2^53 are rounded: [`Array::to_scalar`] has them.
+    /// The only element as a real number. Integers beyond 2^53 are rounded; [`Array::to_scalar`] returns them exactly.
     ///
     /// # Errors
     /// [`Error::Value`] if there is not exactly one.

@@ -108,7 +108,7 @@ fn joined(op: &'static str, arrays: &[&Array], axis: i64) -> Result<Array> {
     call1(op, &[Given::Arrays(&list)], &[("axis", axis.into())])
 }
 
-/// Arrays one behind the other along an axis that they have.
+/// Joins arrays along an existing axis.
 ///
 /// ```
 /// use mxnet::{Array, DType, concatenate, stack};
@@ -127,7 +127,7 @@ pub fn concatenate(arrays: &[&Array], axis: i64) -> Result<Array> {
     joined("concatenate", arrays, axis)
 }
 
-/// Arrays of one shape along a new axis.
+/// Joins arrays of one shape along a new axis.
 ///
 /// # Errors
 /// As [`concatenate`].

@@ -116,7 +116,7 @@ impl Array {
         self.power(exponent)
     }
 
-    /// Every element, but at least `low` and at most `high`: arrays or numbers. Floats make integers floats.
+    /// Every element, but at least `low` and at most `high`: arrays or numbers. Bounds that are floats convert integers to floats.
     ///
     /// # Errors
     /// [`crate::Error::Shape`] if the shapes do not broadcast.

@@ -31,7 +31,7 @@ fn buffers<'a>(kept: &'a mut Vec<Array>, variables: &[&Array]) -> Result<&'a [Ar
         true => Ok(kept),
         false => {
             let problem = format!(
-                "the step before had {} variables of other shapes",
+                "the variables differ in number or shape from the {} variables of the previous step",
                 kept.len()
             );
             Err(Error::value("step", problem))

@@ -1,9 +1,9 @@
-//! What this build and this machine have: features, and the devices that arrays can be on.
+//! Features of this build and of the machine, and the devices that arrays can be on.
 
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{Device, DeviceKind};
 
-/// Makes the devices of this build known; libraries are loaded when a device is first used.
+/// Registers the devices of this build. Libraries are loaded when a device is first used.
 pub(crate) fn register_devices() -> Result<()> {
     #[cfg(feature = "cuda")]
     mxnet_cuda::register()?;

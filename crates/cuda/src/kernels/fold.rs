@@ -1,9 +1,8 @@
 //! Reductions of expressions: generated kernels that compute a value from one element of each input and combine the values over some axes.
 //!
 //! If the reduced axes are contiguous in memory, a block of threads reduces the elements of an output; otherwise each thread reduces those of one
-//! output.
-//! Long reductions are split into parts, whose results are combined by a second launch. All of this depends only on shapes and strides, and the order
-//! of combination is fixed: results are the same at every run.
+//! output. Long reductions are split into parts, whose results are combined by a second launch. All of this depends only on shapes and strides, and the
+//! order of combination is fixed: results are the same at every run.
 
 use std::fmt::Write;
 

@@ -175,7 +175,7 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
 fn rows_of(op: &OpDef) -> Result<&'static InnerLoops> {
     match op.cpu {
         Cpu::Map(rows) => Ok(rows),
-        _ => Err(Error::internal(op.name, "it is no elementwise operator")),
+        _ => Err(Error::internal(op.name, "not an elementwise operator")),
     }
 }
 
@@ -186,8 +186,8 @@ fn dtype_of(elem: Elem) -> DType {
 /// The function of an operator with compute type `dtype`.
 pub(super) fn function(op: &OpDef, dtype: DType) -> Result<Function<'static>> {
     let rows = rows_of(op)?;
-    let results = results_of(op.name)
-        .ok_or_else(|| Error::internal(op.name, "there is no expression of it"))?;
+    let results =
+        results_of(op.name).ok_or_else(|| Error::internal(op.name, "has no CUDA expression"))?;
     let compute = cpu::row_elem(rows, dtype);
     Ok(Function {
         name: op.name,
@@ -206,7 +206,7 @@ pub(super) fn function(op: &OpDef, dtype: DType) -> Result<Function<'static>> {
 fn kernel(cx: &KernelCx) -> Result<()> {
     let dtype = cx
         .compute
-        .ok_or_else(|| Error::internal(cx.op.name, "nothing says what it computes in"))?;
+        .ok_or_else(|| Error::internal(cx.op.name, "the call has no compute dtype"))?;
     let function = function(cx.op, dtype)?;
     if cx.op.name == "power" && function.compute.is_integer() && function.compute.is_signed() {
         refuse_negative_exponents(cx)?;

@@ -204,7 +204,7 @@ fn result<'a>(cx: &KernelCx<'a>, i: usize, shape: &[usize], folded: &[bool]) -> 
 
 fn reduce(cx: &KernelCx) -> Result<()> {
     let reduction = (REDUCTIONS.iter().find(|r| r.op == cx.op.name))
-        .ok_or_else(|| mxnet_core::Error::internal(cx.op.name, "it is no reduction"))?;
+        .ok_or_else(|| mxnet_core::Error::internal(cx.op.name, "not a reduction"))?;
     let to = cx.output(0).dtype();
     let mut x = Operand::input(cx, 0)?;
     // With an integer result dtype, floats are converted to integers before the reduction, as in NumPy.

@@ -90,12 +90,12 @@ impl Layer {
 
     /// Elements of the workspace: those of the gates of all steps, and those of one extra vector per step.
     fn workspace_lens(&self) -> (usize, usize) {
-        let beside = if self.cell <= GRU {
+        let extra = if self.cell <= GRU {
             self.time * self.state()
         } else {
             0
         };
-        (self.time * self.batch * self.width(), beside)
+        (self.time * self.batch * self.width(), extra)
     }
 
     fn bytes(&self, elements: usize) -> u64 {
@@ -165,14 +165,14 @@ fn forward(cx: &KernelCx) -> Result<()> {
     if cx.output(3).len() < g.workspace_lens().0 + g.workspace_lens().1 {
         return Err(Error::internal(cx.op.name, "the workspace is too small"));
     }
-    let beside = sums + g.bytes(g.workspace_lens().0);
+    let extra = sums + g.bytes(g.workspace_lens().0);
     let y = Operand::new(cx, cx.output(0).shape(), g.dtype)?;
     if rows * width > 0 {
         let args = [
             Arg::Pointer(pointer(bi.as_ref())),
             Arg::Pointer(pointer(bh.as_ref())),
             Arg::Pointer(sums),
-            Arg::Pointer(beside),
+            Arg::Pointer(extra),
             Arg::I64(rows as i64),
             Arg::I64(width as i64),
             Arg::I64(g.hidden as i64),
@@ -193,7 +193,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
         };
         let (h, c) = (
             before(pointer(h0.as_ref()), y.ptr),
-            before(pointer(c0.as_ref()), beside),
+            before(pointer(c0.as_ref()), extra),
         );
         let own = sums + g.bytes(t * g.batch * width);
         if h != 0 {
@@ -217,7 +217,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
                 true,
             )?;
             if g.cell == GRU {
-                let to = g.matrix(beside, t * state, g.hidden, 1);
+                let to = g.matrix(extra, t * state, g.hidden, 1);
                 product(
                     cx,
                     g.dtype,
@@ -229,7 +229,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
         }
         let args = [
             Arg::Pointer(own),
-            Arg::Pointer(beside + g.bytes(t * state)),
+            Arg::Pointer(extra + g.bytes(t * state)),
             Arg::Pointer(h),
             Arg::Pointer(c),
             Arg::Pointer(y.ptr + g.bytes(t * state)),
@@ -256,7 +256,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
     };
     keep(y.ptr, h0.as_ref(), 1)?;
     if g.cell == LSTM {
-        keep(beside, c0.as_ref(), 2)?;
+        keep(extra, c0.as_ref(), 2)?;
     }
     if let Some(lengths) = &lengths {
         fill_ends(cx, &g, lengths, 0, y.ptr)?;
@@ -292,7 +292,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     // The steps overwrite the workspace, but the backward pass may run again: use a copy.
     let space = Operand::new(cx, &workspace.shape, g.dtype)?;
     operand::copy(cx, &workspace, &space)?;
-    let (sums, beside) = (space.ptr, space.ptr + g.bytes(all));
+    let (sums, extra) = (space.ptr, space.ptr + g.bytes(all));
     let begin = |from: Option<&Operand>| -> Result<Operand> {
         let to = Operand::new(cx, &[state], g.dtype)?;
         match from {
@@ -318,7 +318,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
             true,
         )?;
         if g.cell == GRU {
-            let from = g.matrix(beside, t * state, hidden, 1);
+            let from = g.matrix(extra, t * state, hidden, 1);
             product(
                 cx,
                 g.dtype,
@@ -340,9 +340,9 @@ fn backward(cx: &KernelCx) -> Result<()> {
         };
         let args = [
             Arg::Pointer(sums + g.bytes(t * g.batch * width)),
-            Arg::Pointer(beside + g.bytes(t * state)),
+            Arg::Pointer(extra + g.bytes(t * state)),
             Arg::Pointer(before(pointer(h0.as_ref()), pointer(y.as_ref()))),
-            Arg::Pointer(before(pointer(c0.as_ref()), beside)),
+            Arg::Pointer(before(pointer(c0.as_ref()), extra)),
             Arg::Pointer(pointer(y.as_ref()) + g.bytes(t * state)),
             Arg::Pointer(pointer(dy.as_ref()) + g.bytes(t * state)),
             Arg::Pointer(dh.ptr),
@@ -395,7 +395,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     let split = if g.cell == GRU { 2 * hidden } else { width };
     for (from, stride, first, count) in [
         (sums, width, 0, split),
-        (beside, hidden, split, width - split),
+        (extra, hidden, split, width - split),
     ] {
         if count == 0 {
             continue;

@@ -52,7 +52,7 @@ fn scan(cx: &KernelCx) -> Result<()> {
         return Ok(());
     }
     let &(op, kind, neutral, combine) = (SCANS.iter().find(|s| s.0 == cx.op.name))
-        .ok_or_else(|| Error::internal(cx.op.name, "it is no running fold"))?;
+        .ok_or_else(|| Error::internal(cx.op.name, "not a cumulative operator"))?;
     let mut x = Operand::input(cx, 0)?;
     // With an integer result dtype, floats are converted to integers before the scan, as in NumPy.
     if x.dtype.is_inexact() && !y.dtype.is_inexact() {

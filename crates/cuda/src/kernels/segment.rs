@@ -40,26 +40,29 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("ragged_expand", |cx| {
         let out = cx.output(0);
         let x = Operand::dense(cx, 0, out.dtype())?;
-        let cut = Cut::read(cx, 1, out.shape())?;
+        let offsets = SegmentOffsets::read(cx, 1, out.shape())?;
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Output(0),
-            Arg::Bytes(bytes(&cut.segments)),
+            Arg::Bytes(bytes(&offsets.segments)),
         ];
         run(cx, "EXPAND", moved(out.dtype()), out.len(), &args)
     })?;
     add("ragged_pad", |cx| {
         let x = Operand::dense(cx, 0, cx.output(0).dtype())?;
-        let (cut, length) = (
-            Cut::read(cx, 1, cx.input(0).shape())?,
+        let (offsets, length) = (
+            SegmentOffsets::read(cx, 1, cx.input(0).shape())?,
             cx.output(0).shape()[1],
         );
-        pad(cx, "PAD", &x, &cut, length, cx.float("fill"))
+        pad(cx, "PAD", &x, &offsets, length, cx.float("fill"))
     })?;
     add("ragged_unpad", |cx| {
         let x = Operand::dense(cx, 0, cx.output(0).dtype())?;
-        let (cut, length) = (Cut::read(cx, 1, cx.output(0).shape())?, x.shape[1]);
-        pad(cx, "UNPAD", &x, &cut, length, 0.0)
+        let (offsets, length) = (
+            SegmentOffsets::read(cx, 1, cx.output(0).shape())?,
+            x.shape[1],
+        );
+        pad(cx, "UNPAD", &x, &offsets, length, 0.0)
     })?;
     add("ragged_cumsum", cumsum)?;
     add("ragged_argsort", argsort)?;
@@ -69,12 +72,12 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Operand::dense(cx, 0, out.dtype())?,
             Operand::dense(cx, 1, out.dtype())?,
         );
-        let cut = Cut::read(cx, 2, cx.input(0).shape())?;
+        let offsets = SegmentOffsets::read(cx, 2, cx.input(0).shape())?;
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Pointer(w.ptr),
             Arg::Output(0),
-            Arg::Bytes(bytes(&cut.segments)),
+            Arg::Bytes(bytes(&offsets.segments)),
             Arg::I64(out.shape()[1] as i64),
             Arg::I64(i64::from(cx.bool("transpose"))),
         ];
@@ -86,12 +89,12 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Operand::dense(cx, 0, out.dtype())?,
             Operand::dense(cx, 1, out.dtype())?,
         );
-        let cut = Cut::read(cx, 2, cx.input(0).shape())?;
+        let offsets = SegmentOffsets::read(cx, 2, cx.input(0).shape())?;
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Pointer(z.ptr),
             Arg::Output(0),
-            Arg::Bytes(bytes(&cut.segments)),
+            Arg::Bytes(bytes(&offsets.segments)),
             Arg::I64(z.shape[1] as i64),
         ];
         run(cx, "OUTER", c_type(out.dtype()), out.len(), &args)
@@ -108,14 +111,14 @@ pub(super) struct Segments {
 }
 
 /// Segment offsets of a call, checked on the device.
-pub(super) struct Cut<'a> {
+pub(super) struct SegmentOffsets<'a> {
     pub segments: Segments,
     _offsets: Option<Operand<'a>>,
 }
 
-impl<'a> Cut<'a> {
+impl<'a> SegmentOffsets<'a> {
     /// Argument `i`, whose segments cover the first axis of `shape`.
-    pub fn read(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<Cut<'a>> {
+    pub fn read(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<SegmentOffsets<'a>> {
         let offsets = Operand::dense(cx, i, DType::I64)?;
         let op = cx.op.name;
         if offsets.is_empty() {
@@ -150,21 +153,21 @@ impl<'a> Cut<'a> {
             offsets.len(),
             &[Arg::Bytes(bytes(&segments)), faults],
         )?;
-        Ok(Cut {
+        Ok(SegmentOffsets {
             segments,
             _offsets: Some(offsets),
         })
     }
 
     /// `rows` rows without segments.
-    pub fn uncut(rows: usize) -> Cut<'a> {
+    pub fn none(rows: usize) -> SegmentOffsets<'a> {
         let segments = Segments {
             offsets: 0,
             count: 0,
             rows: rows as i64,
             inner: 1,
         };
-        Cut {
+        SegmentOffsets {
             segments,
             _offsets: None,
         }
@@ -184,7 +187,7 @@ impl<'a> Cut<'a> {
 /// Reduces the rows of segments. The extremum of an empty segment is 0 if `is_zero_of_none`.
 fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
     let (x, out) = (Operand::input(cx, 0)?, Operand::of(cx.output(0)));
-    let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+    let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
     let is_whole = matches!(x.dtype.kind(), Kind::Bool | Kind::Integer);
     let wide = match x.dtype {
         DType::U8 | DType::U16 | DType::U32 | DType::U64 => DType::U64,
@@ -208,11 +211,11 @@ fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
         } else {
             Arg::Pointer(0)
         },
-        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Bytes(bytes(&offsets.segments)),
         Arg::I64(what),
         Arg::I64(i64::from(is_zero_of_none)),
     ];
-    run(cx, "FOLD", c_type(dtype), cut.columns(), &args)?;
+    run(cx, "FOLD", c_type(dtype), offsets.columns(), &args)?;
     if is_direct {
         Ok(())
     } else {
@@ -224,50 +227,63 @@ fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
 fn cumsum(cx: &KernelCx) -> Result<()> {
     let dtype = cx.output(0).dtype();
     let x = Operand::dense(cx, 0, dtype)?;
-    let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+    let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
     let args = [
         Arg::Pointer(x.ptr),
         Arg::Output(0),
-        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Bytes(bytes(&offsets.segments)),
         Arg::I64(i64::from(cx.bool("reverse"))),
     ];
-    run(cx, "CUMSUM", c_type(dtype), cut.columns(), &args)
+    run(cx, "CUMSUM", c_type(dtype), offsets.columns(), &args)
 }
 
 fn softmax(cx: &KernelCx, is_log: i64) -> Result<()> {
     let dtype = cx.output(0).dtype();
     let x = Operand::dense(cx, 0, dtype)?;
-    let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+    let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
     let args = [
         Arg::Pointer(x.ptr),
         Arg::Output(0),
-        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Bytes(bytes(&offsets.segments)),
         Arg::I64(is_log),
     ];
-    run(cx, "SOFTMAX", c_type(dtype), cut.columns(), &args)
+    run(cx, "SOFTMAX", c_type(dtype), offsets.columns(), &args)
 }
 
 fn softmax_gradient(cx: &KernelCx, is_log: i64) -> Result<()> {
     let dtype = cx.output(0).dtype();
     let (y, dy) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
-    let cut = Cut::read(cx, 2, cx.input(0).shape())?;
+    let offsets = SegmentOffsets::read(cx, 2, cx.input(0).shape())?;
     let args = [
         Arg::Pointer(y.ptr),
         Arg::Pointer(dy.ptr),
         Arg::Output(0),
-        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Bytes(bytes(&offsets.segments)),
         Arg::I64(is_log),
     ];
-    run(cx, "SOFTMAX_GRADIENT", c_type(dtype), cut.columns(), &args)
+    run(
+        cx,
+        "SOFTMAX_GRADIENT",
+        c_type(dtype),
+        offsets.columns(),
+        &args,
+    )
 }
 
-fn pad(cx: &KernelCx, which: &str, x: &Operand, cut: &Cut, length: usize, fill: f64) -> Result<()> {
+fn pad(
+    cx: &KernelCx,
+    which: &str,
+    x: &Operand,
+    offsets: &SegmentOffsets,
+    length: usize,
+    fill: f64,
+) -> Result<()> {
     let out = cx.output(0);
     let bits = pattern(Scalar::F64(fill), out.dtype());
     let args = [
         Arg::Pointer(x.ptr),
         Arg::Output(0),
-        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Bytes(bytes(&offsets.segments)),
         Arg::I64(length as i64),
         Arg::Bytes(&bits),
     ];
@@ -277,7 +293,7 @@ fn pad(cx: &KernelCx, which: &str, x: &Operand, cut: &Cut, length: usize, fill: 
 /// Sorts each column by its elements, then stably by the segments of the rows.
 fn argsort(cx: &KernelCx) -> Result<()> {
     let x = Operand::input(cx, 0)?;
-    let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+    let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
     if x.is_empty() {
         return Ok(());
     }
@@ -293,7 +309,7 @@ fn argsort(cx: &KernelCx) -> Result<()> {
     };
     let order = argsorted(cx, &columns, rows, direction)?;
     let numbers = Operand::new(cx, &[rows], DType::I64)?;
-    cut.numbers(cx, numbers.ptr)?;
+    offsets.numbers(cx, numbers.ptr)?;
     let numbers = numbers
         .with(&[inner, rows], &[0, 1])
         .into_dense(cx, DType::I64)?;

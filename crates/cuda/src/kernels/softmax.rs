@@ -53,7 +53,7 @@ impl Rows {
         }
     }
 
-    fn way(&self) -> &'static str {
+    fn variant(&self) -> &'static str {
         match self.by_thread() {
             true => "Thread",
             false => "Block",
@@ -65,8 +65,8 @@ impl Rows {
     }
 }
 
-/// A kernel source for the types of data, result and computation; `way` says whether a block or a thread computes a row.
-fn text(function: &str, types: [DType; 3], way: &str) -> String {
+/// A kernel source for the types of data, result and computation; `variant` says whether a block or a thread computes a row.
+fn text(function: &str, types: [DType; 3], variant: &str) -> String {
     let [x, y, compute] = types.map(type_name);
     format!(
         "{MATH}
@@ -76,14 +76,14 @@ typedef {y} Y;
 typedef {compute} T;
 }}
 {SOFTMAX}
-namespace mx {{ typedef By{way} Way; }}
+namespace mx {{ typedef By{variant} Variant; }}
 {function}"
     )
 }
 
-fn key(function: &str, types: [DType; 3], way: &str) -> String {
+fn key(function: &str, types: [DType; 3], variant: &str) -> String {
     let [x, y, compute] = types.map(DType::name);
-    format!("{function}:{x}:{y}:{compute}:{way}")
+    format!("{function}:{x}:{y}:{compute}:{variant}")
 }
 
 /// The compute type of a dtype.
@@ -99,37 +99,37 @@ const FUNCTIONS: &[(&str, &str)] = &[
     (
         "softmax",
         "extern \"C\" __global__ void kernel(const mx::X *x, const mx::i64 *lengths, mx::Y *y, double temperature, mx::i64 rows, mx::i64 len, mx::i64 inner) {
-    mx::softmax<mx::Way, false>(x, lengths, y, temperature, rows, len, inner);
+    mx::softmax<mx::Variant, false>(x, lengths, y, temperature, rows, len, inner);
 }",
     ),
     (
         "log_softmax",
         "extern \"C\" __global__ void kernel(const mx::X *x, const mx::i64 *lengths, mx::Y *y, double temperature, mx::i64 rows, mx::i64 len, mx::i64 inner) {
-    mx::softmax<mx::Way, true>(x, lengths, y, temperature, rows, len, inner);
+    mx::softmax<mx::Variant, true>(x, lengths, y, temperature, rows, len, inner);
 }",
     ),
     (
         "softmax_gradient",
         "extern \"C\" __global__ void kernel(const mx::X *y, const mx::X *dy, const mx::i64 *lengths, mx::Y *dx, double temperature, mx::i64 rows, mx::i64 len, mx::i64 inner) {
-    mx::softmax_gradient<mx::Way, false>(y, dy, lengths, dx, temperature, rows, len, inner);
+    mx::softmax_gradient<mx::Variant, false>(y, dy, lengths, dx, temperature, rows, len, inner);
 }",
     ),
     (
         "log_softmax_gradient",
         "extern \"C\" __global__ void kernel(const mx::X *y, const mx::X *dy, const mx::i64 *lengths, mx::Y *dx, double temperature, mx::i64 rows, mx::i64 len, mx::i64 inner) {
-    mx::softmax_gradient<mx::Way, true>(y, dy, lengths, dx, temperature, rows, len, inner);
+    mx::softmax_gradient<mx::Variant, true>(y, dy, lengths, dx, temperature, rows, len, inner);
 }",
     ),
     (
         "cross_entropy",
         "extern \"C\" __global__ void kernel(const mx::X *x, const mx::i64 *labels, mx::Y *loss, mx::Y *lse, mx::i64 has_ignored, mx::i64 ignored, mx::i64 rows, mx::i64 len, mx::i64 inner) {
-    mx::cross_entropy<mx::Way>(x, labels, loss, lse, has_ignored != 0, ignored, rows, len, inner);
+    mx::cross_entropy<mx::Variant>(x, labels, loss, lse, has_ignored != 0, ignored, rows, len, inner);
 }",
     ),
     (
         "cross_entropy_gradient",
         "extern \"C\" __global__ void kernel(const mx::X *x, const mx::i64 *labels, const mx::X *lse, const mx::X *dloss, mx::Y *dx, mx::i64 has_ignored, mx::i64 ignored, mx::i64 rows, mx::i64 len, mx::i64 inner) {
-    mx::cross_entropy_gradient<mx::Way>(x, labels, lse, dloss, dx, has_ignored != 0, ignored, rows, len, inner);
+    mx::cross_entropy_gradient<mx::Variant>(x, labels, lse, dloss, dx, has_ignored != 0, ignored, rows, len, inner);
 }",
     ),
 ];
@@ -145,9 +145,15 @@ fn run(cx: &KernelCx, function: &str, types: [DType; 3], rows: &Rows, args: &[Ar
     if rows.count() * rows.len.max(1) == 0 {
         return Ok(());
     }
-    let way = rows.way();
-    let source = || text(body_of(function), types, way);
-    launch(cx, &key(function, types, way), source, rows.grid(), args)
+    let variant = rows.variant();
+    let source = || text(body_of(function), types, variant);
+    launch(
+        cx,
+        &key(function, types, variant),
+        source,
+        rows.grid(),
+        args,
+    )
 }
 
 /// The address of an optional operand; 0 if it is absent.
@@ -310,8 +316,8 @@ pub(crate) fn texts(all: &mut Vec<(String, String)>) {
     for &(function, body) in FUNCTIONS {
         for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
             let types = [dtype, dtype, compute(dtype)];
-            for way in ["Thread", "Block"] {
-                all.push((key(function, types, way), text(body, types, way)));
+            for variant in ["Thread", "Block"] {
+                all.push((key(function, types, variant), text(body, types, variant)));
             }
         }
     }

@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, DeviceKind, Scalar};
 use super::matmul::SUMS;
 use super::operand::{self, Operand, PAIR, WALK, bytes, c_type, for_each, moved, report, source};
 use super::order::{Direction, argsorted, picked};
-use super::segment::{Cut, SEGMENT};
+use super::segment::{SEGMENT, SegmentOffsets};
 use crate::launch::{Arg, launch};
 use crate::text::MATH;
 
@@ -29,15 +29,15 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         None => Ok(()),
     };
     add("csr_rows", |cx| {
-        let cut = Cut::read(cx, 1, cx.input(0).shape())?;
-        cut.numbers(cx, cx.output(0).data_ptr() as u64)
+        let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
+        offsets.numbers(cx, cx.output(0).data_ptr() as u64)
     })?;
     add("csr_transpose", |cx| {
         let indices = Operand::dense(cx, 0, DType::I64)?;
-        let cut = Cut::read(cx, 1, cx.input(0).shape())?;
+        let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
         let order = argsorted(cx, &indices, indices.len(), Direction::Ascending)?;
         operand::copy(cx, &order, &Operand::of(cx.output(2)))?;
-        invert(cx, &indices, &order, &cut, ("indices", [0, 1]))
+        invert(cx, &indices, &order, &offsets, ("indices", [0, 1]))
     })?;
     add("coo_order", |cx| {
         let (rows, columns) = (
@@ -49,27 +49,27 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         let by_row = argsorted(cx, &turned, turned.len(), Direction::Ascending)?;
         let order = picked(cx, &by_column, &by_row)?;
         operand::copy(cx, &order, &Operand::of(cx.output(0)))?;
-        let cut = Cut::uncut(rows.len());
+        let offsets = SegmentOffsets::none(rows.len());
         // Columns out of range are found like invalid rows, from the offsets that they would give.
         let counts = Operand::new(cx, &[cx.int("num_columns") as usize + 1], DType::I64)?;
         inverted(
             cx,
             (&columns, &by_column),
-            &cut,
+            &offsets,
             "columns",
             (0, counts.ptr, cx.int("num_columns")),
         )?;
         inverted(
             cx,
             (&rows, &order),
-            &cut,
+            &offsets,
             "rows",
             (0, cx.output(1).data_ptr() as u64, cx.int("num_rows")),
         )
     })?;
     add("csr_find", |cx| {
         let columns = Operand::dense(cx, 0, DType::I64)?;
-        let own = Cut::read(cx, 1, cx.input(0).shape())?;
+        let own = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
         find(cx, &columns, None, &own, 2)
     })?;
     add("csr_find_points", |cx| {
@@ -77,7 +77,13 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Operand::dense(cx, 2, DType::I64)?,
             Operand::dense(cx, 3, DType::I64)?,
         );
-        find(cx, &columns, Some(&rows), &Cut::uncut(rows.len()), 0)
+        find(
+            cx,
+            &columns,
+            Some(&rows),
+            &SegmentOffsets::none(rows.len()),
+            0,
+        )
     })?;
     add("gather_or_zero", |cx| {
         let out = cx.output(0);
@@ -127,13 +133,13 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Operand::dense(cx, 3, out.dtype())?,
         );
         let indices = Operand::dense(cx, 1, DType::I64)?;
-        let cut = Cut::read(cx, 2, cx.input(1).shape())?;
+        let offsets = SegmentOffsets::read(cx, 2, cx.input(1).shape())?;
         let row: usize = x.shape[1..].iter().product();
         let heads = data.shape.get(1).copied().unwrap_or(1);
         let args = [
             Arg::Pointer(data.ptr),
             Arg::Pointer(indices.ptr),
-            Arg::Bytes(bytes(&cut.segments)),
+            Arg::Bytes(bytes(&offsets.segments)),
             Arg::Pointer(x.ptr),
             Arg::Output(0),
             Arg::I64(x.shape[0] as i64),
@@ -150,14 +156,14 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Operand::dense(cx, 1, out.dtype())?,
         );
         let indices = Operand::dense(cx, 2, DType::I64)?;
-        let cut = Cut::read(cx, 3, cx.input(2).shape())?;
+        let offsets = SegmentOffsets::read(cx, 3, cx.input(2).shape())?;
         let row: usize = y.shape[1..].iter().product();
         let heads = if cx.bool("heads") { y.shape[1] } else { 1 };
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Pointer(y.ptr),
             Arg::Pointer(indices.ptr),
-            Arg::Bytes(bytes(&cut.segments)),
+            Arg::Bytes(bytes(&offsets.segments)),
             Arg::Output(0),
             Arg::I64(y.shape[0] as i64),
             Arg::I64(heads as i64),
@@ -173,14 +179,14 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Operand::dense(cx, 3, out.dtype())?,
         );
         let indices = Operand::dense(cx, 1, DType::I64)?;
-        let cut = Cut::read(cx, 2, cx.input(1).shape())?;
+        let offsets = SegmentOffsets::read(cx, 2, cx.input(1).shape())?;
         let columns = out.shape()[0];
         // Stored elements in the order of their columns, so that each column is summed by one thread.
         let order = argsorted(cx, &indices, indices.len(), Direction::Ascending)?;
         let rows = Operand::new(cx, &[indices.len()], DType::I64)?;
         let starts = Operand::new(cx, &[columns + 1], DType::I64)?;
         let to = (rows.ptr, starts.ptr, columns as i64);
-        inverted(cx, (&indices, &order), &cut, "indices", to)?;
+        inverted(cx, (&indices, &order), &offsets, "indices", to)?;
         let args = [
             Arg::Pointer(data.ptr),
             Arg::Pointer(order.ptr),
@@ -207,8 +213,8 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         );
         let index = |i: usize| Operand::dense(cx, i, DType::I64);
         let (lhs_indices, rhs_indices, indices) = (index(1)?, index(4)?, index(6)?);
-        let cut = |i: usize| Cut::read(cx, i, cx.input(i - 1).shape());
-        let (lhs_rows, rhs_rows, rows) = (cut(2)?, cut(5)?, cut(7)?);
+        let offsets = |i: usize| SegmentOffsets::read(cx, i, cx.input(i - 1).shape());
+        let (lhs_rows, rhs_rows, rows) = (offsets(2)?, offsets(5)?, offsets(7)?);
         let args = [
             Arg::Pointer(lhs.ptr),
             Arg::Pointer(lhs_indices.ptr),
@@ -242,25 +248,25 @@ fn invert(
     cx: &KernelCx,
     indices: &Operand,
     order: &Operand,
-    cut: &Cut,
+    offsets: &SegmentOffsets,
     (name, outputs): (&'static str, [usize; 2]),
 ) -> Result<()> {
     let [rows, starts] = outputs.map(|i| cx.output(i).data_ptr() as u64);
     let columns = cx.output(outputs[1]).len() as i64 - 1;
-    inverted(cx, (indices, order), cut, name, (rows, starts, columns))
+    inverted(cx, (indices, order), offsets, name, (rows, starts, columns))
 }
 
 fn inverted(
     cx: &KernelCx,
     (indices, order): (&Operand, &Operand),
-    cut: &Cut,
+    offsets: &SegmentOffsets,
     name: &'static str,
     (rows, starts, columns): (u64, u64, i64),
 ) -> Result<()> {
     let args = [
         Arg::Pointer(indices.ptr),
         Arg::Pointer(order.ptr),
-        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Bytes(bytes(&offsets.segments)),
         Arg::Pointer(rows),
         Arg::Pointer(starts),
         Arg::I64(columns),
@@ -280,17 +286,17 @@ fn find(
     cx: &KernelCx,
     columns: &Operand,
     rows: Option<&Operand>,
-    own: &Cut,
+    own: &SegmentOffsets,
     pattern: usize,
 ) -> Result<()> {
     let indices = Operand::dense(cx, pattern, DType::I64)?;
-    let cut = Cut::read(cx, pattern + 1, cx.input(pattern).shape())?;
+    let offsets = SegmentOffsets::read(cx, pattern + 1, cx.input(pattern).shape())?;
     let args = [
         Arg::Pointer(columns.ptr),
         Arg::Pointer(rows.map_or(0, |rows| rows.ptr)),
         Arg::Bytes(bytes(&own.segments)),
         Arg::Pointer(indices.ptr),
-        Arg::Bytes(bytes(&cut.segments)),
+        Arg::Bytes(bytes(&offsets.segments)),
         Arg::Output(0),
         Arg::I64(columns.len() as i64),
     ];

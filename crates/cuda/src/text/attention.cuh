@@ -2,7 +2,6 @@
 //
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022. Gradients need no sums
 // across blocks: in one pass each block has its own queries, in the other its own keys.
-// threads of different blocks: one pass has queries, the other keys as its own.
 
 struct Attention {
     i64 batches, queries, keys, dim, value_dim, is_causal;

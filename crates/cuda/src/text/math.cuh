@@ -851,8 +851,7 @@ MX_FN f64 whole_power(f64 x, int n) {
     return n < 0 ? 1 / value : value;
 }
 // The derivative of digamma of order n: recurrence to larger arguments, then the asymptotic series; reflection for negative ones (DLMF 5.15.5,
-// 5.15.6,
-// 5.15.8, 24.2).
+// 5.15.6, 5.15.8, 24.2).
 MX_FN f64 polygamma_of(int n, f64 x) {
     if (is_nan_of(x) || n <= 0 || n > MAX_ORDER) return not_a_number<f64>();
     // (-1)^(n+1): the sign of the result for positive x.

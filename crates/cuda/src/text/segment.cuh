@@ -42,8 +42,7 @@ template <class V> MX_FN bool is_better(V x, V y, i64 what) {
     }
 }
 // One thread per column of a segment; rows are combined in order. `is_zero_of_none`: the extremum of an empty segment is 0, else the limit of the
-// type.
-// `positions`, if not null, gets the row of each extremum, -1 if there is none. For 64-bit integers, f16 and bf16, R is larger than T.
+// type. `positions`, if not null, gets the row of each extremum, -1 if there is none. For 64-bit integers, f16 and bf16, R is larger than T.
 extern "C" __global__ void kernel(const T* x, R* out, i64* positions, Segments g, i64 what, i64 is_zero_of_none) {
     EACH(e, g.count * g.inner) {
         const i64 s = e / g.inner, first = g.at(s), end = g.at(s + 1);

@@ -4,8 +4,7 @@
 //   A left(Place, i64 row, i64 term), A right(Place, i64 term, i64 column), bool terms_are_near_left(), terms_are_near_right()
 //   void put(i64 batch, i64 row, i64 column, A sum)
 // `added` and `multiply_add` are those of `sums.cuh`. With several splits, the sums of each go to `partial`, (split, batch, row, column); the kernel
-// with
-// FINISH adds them in order.
+// with FINISH adds them in order.
 
 #ifdef FINISH
 

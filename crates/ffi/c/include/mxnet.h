@@ -542,7 +542,7 @@ int32_t mx_record_begin(int32_t is_recording,
 int32_t mx_record_end(mx_handle scope);
 
 /*
- Says whether calls of this thread are recorded, and whether it is in training mode (1 or 0).
+ Gets whether calls of this thread are recorded, and whether it is in training mode (1 or 0).
 
  # Safety
  `is_recording` and `is_training` are null or variables.
@@ -733,7 +733,7 @@ int32_t mx_config_list(char *list,
                        size_t *len_bytes);
 
 /*
- Says what the profiler records, and which file `mx_profiler_dump` writes. `what` is a list such as "operators,graphs,memory,calls", or "all".
+ Sets what the profiler records, and which file `mx_profiler_dump` writes. `what` is a list such as "operators,graphs,memory,calls", or "all".
 
  # Safety
  `filename` and `what` are null or strings.

@@ -60,7 +60,7 @@ pub extern "C" fn mx_record_end(scope: mx_handle) -> i32 {
     })
 }
 
-/// Says whether calls of this thread are recorded, and whether it is in training mode (1 or 0).
+/// Gets whether calls of this thread are recorded, and whether it is in training mode (1 or 0).
 ///
 /// # Safety
 /// `is_recording` and `is_training` are null or variables.

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::array::give_text;
 use crate::foreign::{check_out, give, list, text};
 use crate::handles::{self, Object, mx_handle};
-use crate::invoke::{mx_outputs, put, room};
+use crate::invoke::{mx_outputs, output_struct, put};
 use crate::status::guard;
 
 /// Loads what `HybridBlock.export` wrote: the graph (`<name>-symbol.json`) and its arrays (`<name>-0000.params`). Free it with `mx_free`. The files
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn mx_graph_run(
 ) -> i32 {
     guard("mx_graph_run", || {
         // SAFETY: as the caller promises.
-        let (arrays, out) = unsafe { (list(arrays, len, "arrays")?, room(out)?) };
+        let (arrays, out) = unsafe { (list(arrays, len, "arrays")?, output_struct(out)?) };
         let graph = handles::graph(graph)?;
         let given: Vec<mxnet::Array> = arrays
             .iter()

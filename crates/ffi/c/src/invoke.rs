@@ -87,7 +87,7 @@ pub struct mx_outputs {
 }
 
 /// An argument with the data that it points to, read once.
-enum Held<'a> {
+enum ReadArgument<'a> {
     /// The argument itself holds the value.
     Plain(Given<'a>),
     Array(Array),
@@ -97,39 +97,39 @@ enum Held<'a> {
 
 /// # Safety
 /// The argument holds a value of its kind.
-unsafe fn read<'a>(argument: &mx_arg) -> Result<Held<'a>> {
+unsafe fn read<'a>(argument: &mx_arg) -> Result<ReadArgument<'a>> {
     let (value, len) = (argument.value, argument.len);
     // SAFETY: the kind tells which field of the union is set; the caller guarantees that its pointer is valid.
     unsafe {
         Ok(match argument.kind {
-            MX_ARG_NONE => Held::Plain(Given::None),
-            MX_ARG_BOOL => Held::Plain(Given::Bool(value.integer != 0)),
-            MX_ARG_INT => Held::Plain(Given::Int(value.integer)),
-            MX_ARG_REAL => Held::Plain(Given::Float(value.real)),
+            MX_ARG_NONE => ReadArgument::Plain(Given::None),
+            MX_ARG_BOOL => ReadArgument::Plain(Given::Bool(value.integer != 0)),
+            MX_ARG_INT => ReadArgument::Plain(Given::Int(value.integer)),
+            MX_ARG_REAL => ReadArgument::Plain(Given::Float(value.real)),
             MX_ARG_COMPLEX => match list(value.reals, 2, "reals")? {
-                &[re, im] => Held::Plain(Given::Complex(re, im)),
-                _ => Held::Plain(Given::None),
+                &[re, im] => ReadArgument::Plain(Given::Complex(re, im)),
+                _ => ReadArgument::Plain(Given::None),
             },
-            MX_ARG_TEXT => Held::Plain(Given::Text(text(value.text, "text")?)),
+            MX_ARG_TEXT => ReadArgument::Plain(Given::Text(text(value.text, "text")?)),
             MX_ARG_TEXTS => {
                 let texts = list(value.texts, len, "texts")?;
                 let texts = texts.iter().map(|&entry| text(entry, "texts"));
-                Held::Texts(texts.collect::<Result<_>>()?)
+                ReadArgument::Texts(texts.collect::<Result<_>>()?)
             }
-            MX_ARG_INTS => Held::Plain(Given::Ints(list(value.ints, len, "ints")?)),
-            MX_ARG_REALS => Held::Plain(Given::Floats(list(value.reals, len, "reals")?)),
-            MX_ARG_ARRAY => Held::Array(handles::array(value.array)?),
+            MX_ARG_INTS => ReadArgument::Plain(Given::Ints(list(value.ints, len, "ints")?)),
+            MX_ARG_REALS => ReadArgument::Plain(Given::Floats(list(value.reals, len, "reals")?)),
+            MX_ARG_ARRAY => ReadArgument::Array(handles::array(value.array)?),
             MX_ARG_ARRAYS => {
                 let arrays = list(value.arrays, len, "arrays")?.iter();
                 let one = |&handle: &mx_handle| match handle {
                     0 => Ok(None),
                     handle => handles::array(handle).map(Some),
                 };
-                Held::Arrays(arrays.map(one).collect::<Result<_>>()?)
+                ReadArgument::Arrays(arrays.map(one).collect::<Result<_>>()?)
             }
             MX_ARG_DTYPE => {
                 let number = i32::try_from(value.integer).unwrap_or(-1);
-                Held::Plain(Given::DType(dtype_of(number)?))
+                ReadArgument::Plain(Given::DType(dtype_of(number)?))
             }
             other => {
                 let problem = format!("there is no kind {other} of arguments");
@@ -160,8 +160,13 @@ pub unsafe extern "C" fn mx_invoke(
 ) -> i32 {
     guard("mx_invoke", || {
         // SAFETY: as the caller promises.
-        let (name, arguments, out) =
-            unsafe { (text(op, "op")?, list(args, nargs, "args")?, room(out)?) };
+        let (name, arguments, out) = unsafe {
+            (
+                text(op, "op")?,
+                list(args, nargs, "args")?,
+                output_struct(out)?,
+            )
+        };
         // SAFETY: as the caller promises.
         let made = unsafe { call(find(name)?, arguments)? };
         // SAFETY: as the caller promises.
@@ -174,7 +179,7 @@ pub unsafe extern "C" fn mx_invoke(
 ///
 /// # Safety
 /// `out` is null or a structure whose `size` is set, and nobody else uses it meanwhile.
-pub(crate) unsafe fn room<'a>(out: *mut mx_outputs) -> Result<&'a mut mx_outputs> {
+pub(crate) unsafe fn output_struct<'a>(out: *mut mx_outputs) -> Result<&'a mut mx_outputs> {
     // SAFETY: as the caller promises.
     let size = unsafe { size_of_caller(out, "out")? };
     if size < size_of::<mx_outputs>() {
@@ -207,8 +212,8 @@ pub(crate) unsafe fn put(
                 handles::remove(handle)?;
             }
         }
-        let (found, room) = (out.len, out.capacity);
-        let problem = format!("`{name}` has {found} outputs, but the capacity is {room}");
+        let (found, capacity) = (out.len, out.capacity);
+        let problem = format!("`{name}` has {found} outputs, but the capacity is {capacity}");
         return Err(Error::value("", problem));
     }
     for (i, (handle, _)) in made.into_iter().enumerate() {
@@ -225,19 +230,19 @@ pub(crate) unsafe fn put(
 unsafe fn call(op: &'static OpDef, arguments: &[mx_arg]) -> Result<Vec<(mx_handle, bool)>> {
     // SAFETY: as the caller promises.
     let held = arguments.iter().map(|argument| unsafe { read(argument) });
-    let held: Vec<Held<'_>> = held.collect::<Result<_>>()?;
+    let held: Vec<ReadArgument<'_>> = held.collect::<Result<_>>()?;
     let lists: Vec<Vec<Option<&Array>>> = (held.iter())
         .map(|held| match held {
-            Held::Arrays(arrays) => arrays.iter().map(Option::as_ref).collect(),
+            ReadArgument::Arrays(arrays) => arrays.iter().map(Option::as_ref).collect(),
             _ => Vec::new(),
         })
         .collect();
     let given: Vec<Given<'_>> = (held.iter().zip(&lists))
         .map(|(held, list)| match held {
-            Held::Plain(given) => *given,
-            Held::Array(array) => Given::Array(array),
-            Held::Arrays(_) => Given::Arrays(list),
-            Held::Texts(texts) => Given::Texts(texts),
+            ReadArgument::Plain(given) => *given,
+            ReadArgument::Array(array) => Given::Array(array),
+            ReadArgument::Arrays(_) => Given::Arrays(list),
+            ReadArgument::Texts(texts) => Given::Texts(texts),
         })
         .collect();
     let by_position = arguments.iter().take_while(|x| x.name.is_null()).count();

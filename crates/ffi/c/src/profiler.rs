@@ -18,7 +18,7 @@ thread_local! {
     static RANGES: RefCell<Vec<Span>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Says what the profiler records, and which file `mx_profiler_dump` writes. `what` is a list such as "operators,graphs,memory,calls", or "all".
+/// Sets what the profiler records, and which file `mx_profiler_dump` writes. `what` is a list such as "operators,graphs,memory,calls", or "all".
 ///
 /// # Safety
 /// `filename` and `what` are null or strings.

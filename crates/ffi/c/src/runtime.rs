@@ -1,4 +1,4 @@
-//! What this build and this machine have.
+//! Features of this build and of the machine, and its devices.
 
 use std::ffi::c_char;
 

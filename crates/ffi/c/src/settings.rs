@@ -151,13 +151,13 @@ pub unsafe extern "C" fn mx_config_get(
 ) -> i32 {
     guard("mx_config_get", || {
         // SAFETY: as the caller promises.
-        let found = shown(config::key(unsafe { text(key, "key")? })?.value());
+        let found = setting_text(config::key(unsafe { text(key, "key")? })?.value());
         // SAFETY: as the caller promises.
         unsafe { give_text(&found, value, capacity, len_bytes) }
     })
 }
 
-fn shown(setting: Setting) -> String {
+fn setting_text(setting: Setting) -> String {
     match setting {
         Setting::Bool(x) => x.to_string(),
         Setting::Int(x) => x.to_string(),
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn mx_config_list(
                 "name": key.name,
                 "doc": key.doc,
                 "kind": kind,
-                "value": shown(key.value()),
+                "value": setting_text(key.value()),
                 "origin": key.origin().name(),
             })
         };

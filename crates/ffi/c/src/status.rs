@@ -126,7 +126,7 @@ fn remember(mut error: Error) -> i32 {
 /// Runs the body of an ABI function; errors and panics become a status.
 pub fn guard(function: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
     let body = || {
-        // There is no initialisation, so every call makes the kinds of devices known. The driver is loaded when a device is first used.
+        // There is no initialisation function, so every call registers the backends. The driver is loaded when a device is first used.
         mxnet::cuda::register()?;
         body()
     };

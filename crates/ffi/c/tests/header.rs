@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn the_header_is_what_the_sources_say() {
+fn the_header_is_generated_from_the_sources() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("it is valid");
     let mut builder = cbindgen::Builder::new().with_config(config);

@@ -32,6 +32,9 @@ pub struct PyArray {
 enum ArrayOrScalar {
     Array(Array),
     /// An element. It is replaced by an array when one is needed.
-    #[expect(dead_code, reason = "it is made where it stays, see `HeldLone`")]
+    #[expect(
+        dead_code,
+        reason = "it is constructed in place, see `HeldInlineScalar`"
+    )]
     InlineScalar(InlineScalar),
 }

@@ -56,7 +56,7 @@ pub fn array_ufunc(
     };
     for input in inputs.iter().take(arrays) {
         // The function itself asks operands with their own `__array_ufunc__`.
-        if !matches!(ufunc::stance(&input)?, ufunc::Stance::None) {
+        if !matches!(ufunc::override_of(&input)?, ufunc::Override::None) {
             return Ok(py.NotImplemented());
         }
         if !input.is_none() && convert::operand(&input)?.is_none() {

@@ -416,7 +416,7 @@ pub fn version_of(array: &Bound<'_, PyArray>) -> u64 {
     array.tensor().storage().version()
 }
 
-/// Recomputes a Python function in the backward pass of [`checkpoint`].
+/// The second run of a Python function, in the backward pass of [`checkpoint`].
 struct SecondRun {
     body: Py<PyAny>,
     first: Checkpoint,

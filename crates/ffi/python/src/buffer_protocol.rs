@@ -97,7 +97,7 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
         {
             return Ok(array);
         }
-        if let Some(array) = as_it_lies(source, dtype, sharing)? {
+        if let Some(array) = share_memory(source, dtype, sharing)? {
             return Ok(array);
         }
     }
@@ -148,8 +148,8 @@ fn copied(source: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Array>> {
     Ok(Some(array))
 }
 
-/// An array over the memory of one of NumPy's own class with the dtype that [`numpys_dtype`] returned. `None` if elements are misaligned.
-pub fn as_it_lies(
+/// An array that shares the memory of an array of exactly NumPy's class, whose dtype [`numpys_dtype`] returned. `None` if elements are misaligned.
+pub fn share_memory(
     source: &Bound<'_, PyAny>,
     dtype: DType,
     sharing: Sharing,
@@ -306,7 +306,7 @@ pub fn num_bytes(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     Ok(Seen::of(object, true)?.map(|seen| seen.bytes))
 }
 
-/// Where an object has its elements, according to the buffer protocol. The buffer is released immediately: the caller must keep the memory in place.
+/// Description of an object's memory, from the buffer protocol. The buffer is released immediately, so the caller must keep the memory in place.
 struct Seen {
     address: usize,
     /// Set for contiguous bytes only.

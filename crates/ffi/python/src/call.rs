@@ -168,15 +168,15 @@ pub fn elementwise(
     // No Python code runs from here to the end of the call, so references to the arrays stay valid.
     let mut outputs = Outputs::new();
     let result = {
-        let mut looks = [const { None::<Ref<'_, Array>> }; MAX_OPERANDS];
+        let mut borrows = [const { None::<Ref<'_, Array>> }; MAX_OPERANDS];
         let mut inputs = [None; MAX_OPERANDS];
-        for (to, x) in looks.iter_mut().zip(&arrays) {
-            *to = x.as_ref().map(|x| (**x).get().look(py));
+        for (to, x) in borrows.iter_mut().zip(&arrays) {
+            *to = x.as_ref().map(|x| (**x).get().borrow(py));
         }
-        for ((input, look), number) in inputs.iter_mut().zip(&looks).zip(&numbers) {
-            *input = look.as_deref().or(number.as_ref());
+        for ((input, x_ref), number) in inputs.iter_mut().zip(&borrows).zip(&numbers) {
+            *input = x_ref.as_deref().or(number.as_ref());
         }
-        let target = out.as_ref().map(|x| (**x).get().look(py));
+        let target = out.as_ref().map(|x| (**x).get().borrow(py));
         let outs = [target.as_deref()];
         let call = Call {
             op,
@@ -260,15 +260,15 @@ fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResul
     if !bound.outs.is_empty() {
         return None;
     }
-    let look = x.get().look(py);
+    let x_ref = x.get().borrow(py);
     let args = mxnet::core::Args {
         params: op.params,
         attrs: bound.attrs(),
     };
     let seen = rule(&ViewCx {
         op,
-        layout: look.layout(),
-        dtype: look.dtype(),
+        layout: x_ref.layout(),
+        dtype: x_ref.dtype(),
         args,
     });
     let allows_copies = Flags::current().allows_copies();
@@ -276,16 +276,16 @@ fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResul
         Ok(Viewed::Itself) => return Some(Ok(x.clone().into_any().unbind())),
         _ if !allows_copies => return None,
         Ok(Viewed::Shared(layout)) => {
-            look.end();
-            PyArray::shown(py, &layout, x)
+            x_ref.end();
+            PyArray::view_with_layout(py, &layout, x)
         }
         Ok(Viewed::Locked(layout)) => {
             if !x.get().is_scalar() {
-                look.end();
-                return Some(PyArray::shown_of(py, &layout, None, true, x).map(Py::into_any));
+                x_ref.end();
+                return Some(PyArray::view_of_parts(py, &layout, None, true, x).map(Py::into_any));
             }
-            let locked = Array::from_tensor(look.tensor().with_layout(layout).locked(true));
-            look.end();
+            let locked = Array::from_tensor(x_ref.tensor().with_layout(layout).locked(true));
+            x_ref.end();
             PyArray::wrap_of(py, locked, x)
         }
         _ => return None,

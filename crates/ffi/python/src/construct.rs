@@ -22,18 +22,18 @@ use crate::{buffer_protocol, call, convert, nested_sequence};
 /// copy : bool or None
 ///     True always copies, None where it is needed, False never.
 /// order : {'K', 'A', 'C', 'F'}
-///     Which axis runs fastest in memory: the last ('C'), the first ('F'), the first if it does in `object` and else the last ('A'), or as
-///     in `object` ('K').
+///     Memory order: C order (last axis fastest), Fortran order (first axis fastest), Fortran order if `object` has it, else C order ('A'),
+///     or that of `object` ('K').
 /// subok : bool
 ///     Whether the result has the class of `object` if that is derived from ndarray.
 /// ndmin : int
-///     Axes of length 1 are put in front until there are this many.
+///     Minimum number of axes: axes of length 1 are prepended.
 /// ndmax : int
-///     Sequences nested deeper are an error, as arrays of objects do not exist here; 0 sets no limit.
+///     Maximum depth of nested sequences, because there are no arrays of objects; 0 means no limit.
 /// like : ndarray or None
-///     The array is made on the device of `like`.
+///     The array is created on the device of `like`.
 /// device, ctx : Device or None
-///     Where the array is made; None is the current device. `ctx` is the older name.
+///     Device of the result; None is the current device. `ctx` is the name in MXNet 1.
 ///
 /// Returns
 /// -------
@@ -42,7 +42,7 @@ use crate::{buffer_protocol, call, convert, nested_sequence};
 /// Raises
 /// ------
 /// TypeError
-///     If `object` does not hold numbers, or `like` is no array of this package.
+///     If `object` does not hold numbers, or `like` is not an array of this package.
 /// ValueError
 ///     If nested sequences have differing lengths, or a copy is needed with ``copy=False``.
 ///
@@ -106,7 +106,7 @@ pub fn array(
     )
 }
 
-/// Returns `a` itself if it is an array of this dtype and order, else makes one, sharing memory where that is possible.
+/// Converts to an array. Returns `a` itself if it is an array of this dtype, order and device; shares its memory if possible.
 ///
 /// Parameters
 /// ----------
@@ -114,18 +114,18 @@ pub fn array(
 /// dtype : dtype or None
 ///     Dtype of the result; None takes it from `a`.
 /// order : {'K', 'A', 'C', 'F'} or None
-///     Which axis runs fastest in memory; None is 'K', as in `a`.
+///     Memory order as in `array`; None is 'K', that of `a`.
 /// device : Device or None
-///     Where the array must be.
+///     Device of the result; None is that of `a`, or the current device if `a` is not an array.
 /// copy : bool or None
 ///     True copies, None only if needed, False never.
 /// like : ndarray or None
-///     What is not an array yet is made on the device of `like`.
+///     New arrays are created on the device of `like`.
 ///
 /// Returns
 /// -------
 /// ndarray
-///     `a` itself if it is such an array.
+///     `a` itself if it is an array that meets the requirements.
 ///
 /// Raises
 /// ------
@@ -162,7 +162,7 @@ fn as_array(x: &Bound<'_, PyArray>) -> PyResult<Py<PyArray>> {
     if x.get().is_written_in_place(py) {
         return Ok(x.clone().unbind());
     }
-    let copy = x.get().look(py).copy();
+    let copy = x.get().borrow(py).copy();
     PyArray::wrap(py, copy.map_err(|error| raise(py, error))?)
 }
 
@@ -214,7 +214,7 @@ fn given_or_made(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let Some(dtype) = buffer_protocol::numpys_dtype(object)? else {
         return Ok(None);
     };
-    let seen = buffer_protocol::as_it_lies(object, dtype, Sharing::Allowed)?;
+    let seen = buffer_protocol::share_memory(object, dtype, Sharing::Allowed)?;
     seen.map(|array| Ok(PyArray::wrap(object.py(), array)?.into_any()))
         .transpose()
 }
@@ -225,7 +225,7 @@ fn given_back(
     object: &Bound<'_, PyAny>,
     fits: impl FnOnce(&Array) -> bool,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let x = plain(object).filter(|x| fits(&x.get().look(x.py())));
+    let x = plain(object).filter(|x| fits(&x.get().borrow(x.py())));
     Ok(x.map(|x| x.clone().into_any().unbind()))
 }
 
@@ -243,7 +243,7 @@ fn copied_in(x: &Array, order: &str) -> mxnet::core::Result<Option<Array>> {
 fn copied(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = x.py();
     let copy = {
-        let x = x.get().look(py);
+        let x = x.get().borrow(py);
         match x.layout().is_contiguous() {
             true => copied_in(&x, "C").map_err(|error| raise(py, error))?,
             false => None,
@@ -290,13 +290,13 @@ fn plain<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArra
 /// dtype : dtype or None
 ///     Dtype of the result; None takes it from `a`.
 /// order : {'K', 'A', 'C', 'F'} or None
-///     Which axis runs fastest in memory; None is 'K', as in `a`.
+///     Memory order as in `array`; None is 'K', that of `a`.
 /// device : Device or None
-///     Where the array must be.
+///     Device of the result; None is that of `a`, or the current device if `a` is not an array.
 /// copy : bool or None
 ///     True copies, None only if needed, False never.
 /// like : ndarray or None
-///     What is not an array yet is made on the device of `like`.
+///     New arrays are created on the device of `like`.
 ///
 /// Returns
 /// -------
@@ -335,7 +335,7 @@ pub fn asanyarray(
     )
 }
 
-/// An array of at least one axis whose elements lie in C order: `a` itself if it is one.
+/// Converts to an array of at least one axis in C order. Returns `a` itself if it is one.
 ///
 /// Parameters
 /// ----------
@@ -343,7 +343,7 @@ pub fn asanyarray(
 /// dtype : dtype or None
 ///     Dtype of the result; None takes it from `a`.
 /// like : ndarray or None
-///     What is not an array yet is made on the device of `like`.
+///     New arrays are created on the device of `like`.
 ///
 /// Returns
 /// -------
@@ -371,7 +371,7 @@ pub fn ascontiguousarray(
     make(a, &Wanted { ndmin: 1, ..wanted })
 }
 
-/// An array of at least one axis whose elements lie in Fortran order (the first axis runs fastest): `a` itself if it is one.
+/// Converts to an array of at least one axis in Fortran order (first axis fastest). Returns `a` itself if it is one.
 ///
 /// Parameters
 /// ----------
@@ -379,7 +379,7 @@ pub fn ascontiguousarray(
 /// dtype : dtype or None
 ///     Dtype of the result; None takes it from `a`.
 /// like : ndarray or None
-///     What is not an array yet is made on the device of `like`.
+///     New arrays are created on the device of `like`.
 ///
 /// Returns
 /// -------
@@ -409,11 +409,11 @@ pub fn asfortranarray(
 fn fortran(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
     let py = x.py();
     let copy = {
-        let look = x.get().look(py);
-        match look.ndim() {
+        let x_ref = x.get().borrow(py);
+        match x_ref.ndim() {
             0 => return Ok(None),
-            _ if look.layout().is_fortran() => return Ok(Some(x.clone().unbind())),
-            _ => copied_in(&look, "F").map_err(|error| raise(py, error))?,
+            _ if x_ref.layout().is_fortran() => return Ok(Some(x.clone().unbind())),
+            _ => copied_in(&x_ref, "F").map_err(|error| raise(py, error))?,
         }
     };
     copy.map(|copy| PyArray::wrap(py, copy)).transpose()

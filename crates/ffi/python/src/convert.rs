@@ -60,13 +60,13 @@ impl<'py> Operand<'py> {
     }
 }
 
-/// Calls `look` with references to the arrays of the arguments. No Python code may run in `look`.
+/// Calls `read` with references to the arrays of the arguments. No Python code may run in `read`.
 #[inline]
-pub fn with_arrays<R>(inputs: &[Option<Operand>], look: impl FnOnce(&[Option<&Array>]) -> R) -> R {
+pub fn with_arrays<R>(inputs: &[Option<Operand>], read: impl FnOnce(&[Option<&Array>]) -> R) -> R {
     let mut held = SmallVec::<[Option<Ref<Array>>; 4]>::new();
     for x in inputs {
         held.push(match x {
-            Some(Operand::Object(object)) => Some(object.get().look(object.py())),
+            Some(Operand::Object(object)) => Some(object.get().borrow(object.py())),
             _ => None,
         });
     }
@@ -77,7 +77,7 @@ pub fn with_arrays<R>(inputs: &[Option<Operand>], look: impl FnOnce(&[Option<&Ar
             _ => held[i].as_deref(),
         });
     }
-    look(&refs)
+    read(&refs)
 }
 
 /// The value of an object whose class is exactly one of Python's number types, or of a traced length. NumPy scalars have dtypes: they are arrays
@@ -348,7 +348,7 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
     if let Some(values) = integers_of_array(object)? {
         return Ok(Some(values));
     }
-    // What has no length could go on for ever.
+    // An iterable without a length could be infinite.
     let (Ok(len), Ok(items)) = (object.len(), object.try_iter()) else {
         return Ok(None);
     };
@@ -379,7 +379,7 @@ fn integers_of_array(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64
         return Ok(None);
     };
     let array = array.get().array(py);
-    // The largest of uint64 are no int64: they are looked at one by one.
+    // Elements of uint64 may exceed int64, so they are converted one by one.
     if array.ndim() != 1 || !array.dtype().is_integer() || array.dtype() == DType::U64 {
         return Ok(None);
     }
@@ -388,7 +388,7 @@ fn integers_of_array(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64
     Ok(Some(SmallVec::from_vec(values)))
 }
 
-/// The integer, or integers, that are left of floats without their fractions; `None` if there is something else.
+/// A float or floats, truncated to integers; `None` for other objects.
 #[cold]
 pub fn truncated(object: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
     let whole = |item: &Bound<'_, PyAny>| -> PyResult<Option<i64>> {
@@ -542,7 +542,7 @@ pub fn known_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let py = object.py();
     if object.is_exact_instance_of::<PyString>() {
-        // Most often a string, which no known object is.
+        // Most callers pass a string, which is not among the known objects.
     } else if let Some(dtype) = known_dtype(object)? {
         return Ok(dtype);
     }

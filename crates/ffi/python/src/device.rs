@@ -189,7 +189,7 @@ pub fn cuda_texts(py: Python<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Registers the CUDA backend. No library is loaded before a GPU is looked for.
+/// Registers the CUDA backend. No library is loaded before a GPU is first searched for.
 pub fn register_cuda(py: Python<'_>) -> PyResult<()> {
     mxnet::cuda::register().map_err(|error| raise(py, error))?;
     // NVIDIA's libraries, and those that multiply matrices, may lie where Python has its packages.

@@ -169,7 +169,7 @@ unsafe extern "C" fn drop_legacy(capsule: *mut ffi::PyObject) {
 /// ----------
 /// x : object with `__dlpack__`, or a capsule
 /// device : Device or None
-///     Where the array must be; None takes it where it is.
+///     Required device; None accepts any.
 /// copy : bool or None
 ///     True copies, False raises if a copy is needed, None copies only if needed.
 ///
@@ -315,7 +315,7 @@ fn consume(capsule: &Bound<'_, PyAny>, writes: Writes) -> PyResult<Array> {
     }
 }
 
-/// Rejects memory of devices for which no backend is loaded: the processor cannot read it.
+/// Rejects memory of devices for which no backend is loaded, because the CPU cannot access it.
 fn reachable(place: dl::DLDevice) -> mxnet::core::Result<()> {
     let device = dl::device(place)?;
     match device.kind() {

@@ -7,14 +7,14 @@ macro_rules! sections {
 Parameters
 ----------
 write : bool, optional
-    Whether the elements may be written; None leaves the flag as it is.
+    Whether the elements are writable; None leaves the flag unchanged.
 align, uic : bool, optional
-    NumPy's other flags, which can only be what they are.
+    NumPy's other flags, which cannot be changed.
 
 Raises
 ------
 ValueError
-    If memory that is not the array's to write shall be writable.
+    If `write` is True but the memory is read-only.
 
 Examples
 --------
@@ -28,7 +28,7 @@ False"
 Parameters
 ----------
 dtype : dtype or class of arrays, optional
-    What the bytes are taken for.
+    Dtype of the view.
 type : class of arrays, optional
     Class of the result.
 
@@ -40,7 +40,7 @@ ndarray
 Raises
 ------
 ValueError
-    If the last axis does not hold whole elements of `dtype`.
+    If the bytes of the last axis are not a multiple of the item size of `dtype`.
 
 Examples
 --------
@@ -55,9 +55,9 @@ Parameters
 indices : array_like of int
     Positions in the flattened array.
 values : array_like
-    Values, repeated if they are fewer than the positions.
+    Values, repeated if there are fewer values than positions.
 mode : {'raise', 'wrap', 'clip'}
-    What happens to a position out of bounds.
+    Handling of positions out of bounds: an error, modulo the size, or clipping.
 
 Raises
 ------
@@ -76,7 +76,7 @@ array([5., 0., 6.])"
 Parameters
 ----------
 value : number
-    What every element becomes.
+    The new value of every element.
 
 Examples
 --------
@@ -92,12 +92,12 @@ Parameters
 new_shape : int or tuple of int
     Lengths of the axes, as separate arguments or one tuple.
 refcheck : bool, default True
-    Whether views of the array are looked for.
+    Whether it is an error if there are views of the array.
 
 Raises
 ------
 ValueError
-    If there are views of the array, or it is one.
+    If the array is a view, or if it has views and `refcheck` is true.
 
 Examples
 --------
@@ -111,7 +111,7 @@ Examples
 Parameters
 ----------
 other : ndarray or Device
-    Where the elements go.
+    The destination.
 
 Returns
 -------
@@ -188,18 +188,18 @@ True"
 Parameters
 ----------
 axis : int, default -1
-    The axis.
+    Axis along which the elements are ordered.
 kind, stable : optional
-    Accepted as NumPy's; every kind is stable.
+    Accepted for compatibility with NumPy; every kind is stable.
 descending : bool
-    Largest elements first; equal ones keep their order.
+    Sort in descending order; equal elements keep their order.
 order : None
-    There are no fields.
+    Must be None, because there are no fields.
 
 Raises
 ------
 TypeError
-    If `axis` is no integer.
+    If `axis` is not an integer.
 ValueError
     If the array is read-only.
 
@@ -215,20 +215,20 @@ array([1, 2, 3])"
 Parameters
 ----------
 kth : int or sequence of int
-    Positions at which elements stand as after sorting.
+    Positions whose elements are those of the sorted array. Smaller elements come before them, larger ones after them.
 axis : int, default -1
-    The axis.
+    Axis along which the elements are ordered.
 kind : str
-    Accepted as NumPy's.
+    Accepted for compatibility with NumPy.
 order : None
-    There are no fields.
+    Must be None, because there are no fields.
 
 Raises
 ------
 TypeError
-    If `axis` is no integer.
+    If `axis` is not an integer.
 ValueError
-    If a position is none of the axis, or the array is read-only.
+    If a position is out of bounds, or the array is read-only.
 
 Examples
 --------
@@ -242,7 +242,7 @@ array([1, 3])"
 Raises
 ------
 MXNetError
-    What went wrong on the way to the elements.
+    The error of the operation that should have computed the elements.
 
 Examples
 --------
@@ -254,7 +254,7 @@ Examples
 Raises
 ------
 MXNetError
-    What went wrong on the way to the elements.
+    The error of the operation that should have computed the elements.
 
 Examples
 --------
@@ -266,9 +266,9 @@ Examples
 Parameters
 ----------
 device : Device or str
-    Where the elements shall be.
+    The device.
 stream : None
-    There are none to choose.
+    Must be None.
 
 Returns
 -------
@@ -285,7 +285,7 @@ True"
 Parameters
 ----------
 out : ndarray, optional
-    Where the result is written.
+    Array for the result.
 
 Returns
 -------
@@ -301,7 +301,7 @@ array([1.-2.j])"
 Parameters
 ----------
 context : Device
-    Where the elements shall be.
+    The device.
 
 Returns
 -------
@@ -321,7 +321,7 @@ True"
 Parameters
 ----------
 ctx : Device
-    Where the elements shall be.
+    The device.
 
 Returns
 -------
@@ -341,7 +341,7 @@ True"
 Parameters
 ----------
 order : {'C', 'F', 'A'}, default 'C'
-    In which order the elements are taken.
+    Order of the elements: C, Fortran, or that of the array.
 
 Returns
 -------
@@ -384,15 +384,15 @@ array([9, 2])"
     };
     (attach_grad) => {
         "stype : {'default', 'row_sparse'}, optional
-    How the gradient is stored: all elements, or the rows that a gradient flowed into, as functions with `sparse_grad` and
-    products of sparse arrays give them. `grad` is a `row_sparse_array` then; a dense gradient that flows in has all rows.
+    How the gradient is stored: all elements, or only the rows that received a gradient, as from functions with `sparse_grad`
+    and products of sparse arrays. For 'row_sparse', `grad` is a `row_sparse_array`; a dense cotangent gives all rows.
 
 Raises
 ------
 UnsupportedError
-    If there is no such way to store it.
+    If `stype` is another word.
 ShapeError
-    If an array without axes is to have a row-sparse gradient.
+    If `stype` is 'row_sparse' and the array is 0-d.
 
 Examples
 --------
@@ -445,7 +445,7 @@ train_mode : bool, default True
 Raises
 ------
 AutogradError
-    If the array was not recorded, or its graph is gone.
+    If the array was not recorded, or its graph was freed by an earlier pass.
 
 Examples
 --------

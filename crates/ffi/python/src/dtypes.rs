@@ -98,7 +98,7 @@ pub fn memory_location(array: &Bound<'_, PyArray>) -> (usize, usize, bool, bool)
 #[pyfunction]
 pub fn may_overlap(x: &Bound<'_, PyArray>, y: &Bound<'_, PyArray>) -> bool {
     let py = x.py();
-    let (x, y) = (x.get().look(py), y.get().look(py));
+    let (x, y) = (x.get().borrow(py), y.get().borrow(py));
     let (of_x, of_y) = (x.tensor().storage(), y.tensor().storage());
     if x.is_empty() || y.is_empty() || of_x.ptr() != of_y.ptr() {
         return false;

@@ -25,7 +25,7 @@ pub unsafe fn fill_buffer(
     let py = slf.py();
     // SAFETY: `view` may be written (contract); Python asks for a null owner on failure.
     unsafe { (*view).obj = ptr::null_mut() };
-    let array = slf.get().look(py);
+    let array = slf.get().borrow(py);
     if !array.device().is_host() {
         return Err(PyBufferError::new_err(on_device(array.device())));
     }

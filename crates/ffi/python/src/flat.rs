@@ -53,7 +53,7 @@ impl Flat {
     #[inline]
     fn step(&self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
         let place = self.next.load(Ordering::Relaxed);
-        let x = self.array.get().look(py);
+        let x = self.array.get().borrow(py);
         if place >= x.len() {
             return Ok(None);
         }
@@ -61,7 +61,7 @@ impl Flat {
         x.end();
         index::check_signals_after(py, place + 1)?;
         let make = |to: &mut MaybeUninit<InlineScalar>| {
-            let x = self.array.get().look(py);
+            let x = self.array.get().borrow(py);
             // SAFETY: the address is that of an element, if the array still has that many.
             place < x.len() && unsafe { element(&x, x.layout().offset_at(place), to) }
         };
@@ -162,7 +162,7 @@ unsafe impl PyTypeInfo for Flat {
     #[inline]
     fn type_object_raw(_py: Python<'_>) -> *mut ffi::PyTypeObject {
         let class = CLASS.load(Ordering::Relaxed);
-        assert!(!class.is_null(), "the type is made before all else");
+        assert!(!class.is_null(), "the type is created first");
         class
     }
 }
@@ -174,14 +174,14 @@ unsafe impl Typed for Flat {}
 
 attributes! {
     Flat;
-    at_once "base" "The array the elements are of." => |x| Ok(x.get().array.clone_ref(x.py()).into_any());
+    at_once "base" "The array that it iterates over." => |x| Ok(x.get().array.clone_ref(x.py()).into_any());
     at_once "index" "Position of the next element." => |x| x.get().next.load(Ordering::Relaxed).into_py_any(x.py());
-    at_once "coords" "The same position as one index an axis." => |x| Ok(x.get().coords(x.py())?.into_any().unbind());
+    at_once "coords" "Position of the next element as a tuple with one index per axis." => |x| Ok(x.get().coords(x.py())?.into_any().unbind());
 }
 
 methods! {
     Flat, "flatiter";
-    attached "copy" () "The elements as one row, in memory of their own." =>
+    attached "copy" () "A 1-d copy of the elements." =>
         |x| x.get().item(PySlice::full(x.py()).as_any()).map(Py::into_any);
     attached "__array__" "($self, dtype=None, copy=None)" "" =>
         |x, given| interop::array_protocol(&x.get().row(x.py())?, given.some(0).as_deref(), given.to(1)?);
@@ -196,7 +196,7 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
             method_table(METHODS)?.as_mut_ptr().cast(),
         ),
         slot(ffi::Py_tp_doc, DOC.as_ptr().cast_mut().cast()),
-        slot(ffi::Py_tp_dealloc, end as *mut c_void),
+        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
         slot(ffi::Py_tp_iter, itself as *mut c_void),
         slot(ffi::Py_tp_iternext, next as *mut c_void),
         slot(ffi::Py_mp_length, length as *mut c_void),
@@ -214,10 +214,10 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     Ok(class)
 }
 
-const DOC: &CStr = c"The elements of an array in C order, one by one and by position.";
+const DOC: &CStr = c"Iterator over the elements of an array in C order, which can also be indexed by flat position.";
 
 /// The deallocator of the type.
-unsafe extern "C" fn end(object: *mut ffi::PyObject) {
+unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: Python calls it with the lock held, when no reference is left; every object refers to its class.
     unsafe {
         let array = (&raw const (*object.cast::<Object<Flat>>()).value.array).read();
@@ -310,7 +310,7 @@ impl Flat {
     fn item(&self, key: &Bound<'_, PyAny>) -> PyResult<Py<PyArray>> {
         let py = key.py();
         let make = |to: &mut MaybeUninit<InlineScalar>| {
-            let x = self.array.get().look(py);
+            let x = self.array.get().borrow(py);
             // SAFETY: the address is that of an element.
             offset_of(&x, key).is_some_and(|place| unsafe { element(&x, place, to) })
         };
@@ -334,7 +334,7 @@ impl Flat {
             ));
         }
         if let Some(number) = convert::number(value)? {
-            let x = self.array.get().look(py);
+            let x = self.array.get().borrow(py);
             let is_done = offset_of(&x, key).is_some_and(|place| {
                 // SAFETY: the address is that of an element.
                 unsafe { put_element(&x, place, &number) }
@@ -374,7 +374,7 @@ impl Flat {
         };
         let value = PyArray::wrap(py, value)?.into_bound(py);
         let shared = row.get().with(py, |row| {
-            let whole = slf.get().look(py);
+            let whole = slf.get().borrow(py);
             std::sync::Arc::ptr_eq(row.tensor().storage(), whole.tensor().storage())
         });
         if slf.get().with(py, |x| x.tensor().is_read_only()) {

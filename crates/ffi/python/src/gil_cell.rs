@@ -27,14 +27,18 @@ impl<T> GilCell<T> {
     /// A reference to a part of the value. While the result lives, no Python code may run and the GIL may not be released: both could replace the
     /// value.
     #[inline]
-    pub fn look_at<'a, P>(&'a self, _py: Python<'a>, part: impl FnOnce(&T) -> &P) -> Ref<'a, P> {
+    pub fn borrow_part<'a, P>(
+        &'a self,
+        _py: Python<'a>,
+        part: impl FnOnce(&T) -> &P,
+    ) -> Ref<'a, P> {
         // SAFETY: the token shows that this thread holds the GIL, and no other thread gets it while the result lives (rule above).
         Ref(part(unsafe { &*self.0.get() }))
     }
 
-    /// As [`GilCell::look_at`], for a part that may be absent.
+    /// As [`GilCell::borrow_part`], for a part that may be absent.
     #[inline]
-    pub fn look_if<'a, P>(
+    pub fn try_borrow_part<'a, P>(
         &'a self,
         _py: Python<'a>,
         part: impl FnOnce(&T) -> Option<&P>,

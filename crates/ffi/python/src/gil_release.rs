@@ -24,11 +24,11 @@ const WRITER: usize = 1 << (usize::BITS - 1);
 /// longer; the child then finds held what that thread holds.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// How often a waiting thread polls the lock.
+/// Time between two polls of the lock by a waiting thread.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
 thread_local! {
-    /// How many read guards this thread has: work without the GIL calls Python, which calls the package again.
+    /// Number of read guards of this thread. Guards nest: work without the GIL calls Python, which calls the package again.
     static READ_DEPTH: Cell<usize> = const { Cell::new(0) };
     /// Whether this thread holds the lock as the writer.
     static IS_FORKING: Cell<bool> = const { Cell::new(false) };
@@ -105,7 +105,8 @@ pub fn with_gil<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
 /// while the interpreter exits, when objects are deallocated and hooks run.
 #[inline]
 pub fn with_python<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
-    // Around all of it for who cannot get the GIL, and around the body, whose unwinding would give back a GIL that the thread has lost.
+    // The outer call covers a thread that cannot get the GIL. The inner one covers the body: unwinding out of it would release a GIL that the thread no
+    // longer has.
     park_on_forced_unwind(|| {
         let body = |py: Python<'_>| park_on_forced_unwind(|| body(py));
         // SAFETY: an interpreter has loaded this module, and calls it until its end only.
@@ -118,7 +119,7 @@ pub fn try_with_python<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     park_on_forced_unwind(|| Python::try_attach(|py| park_on_forced_unwind(|| body(py))))
 }
 
-/// Parks the thread if it is dropped by an unwinding that is no panic of Rust.
+/// Parks the thread if it is dropped by an unwinding that is not a panic of Rust.
 struct ParkOnForcedUnwind;
 
 impl Drop for ParkOnForcedUnwind {
@@ -129,9 +130,9 @@ impl Drop for ParkOnForcedUnwind {
     }
 }
 
-/// Runs `body`, out of which nothing unwinds but panics of Rust. While the interpreter exits, versions before 3.14 end a daemon thread that asks
-/// for the GIL by `pthread_exit`, which unwinds its stack. Rust must not catch that, and guards that it drops on the way use the GIL, which the thread
-/// does not have: both abort the process. Python 3.14 and later park such threads, too.
+/// Runs `body`, out of which only panics of Rust can unwind. While the interpreter exits, Python before 3.14 ends a daemon thread that requests the
+/// GIL by `pthread_exit`, which unwinds its stack. Rust must not catch that unwinding, and the guards that it drops use the GIL, which the thread does
+/// not have; both would abort the process. Therefore such a thread is parked, as Python 3.14 and later do.
 #[inline]
 pub fn park_on_forced_unwind<R>(body: impl FnOnce() -> R) -> R {
     let guard = ParkOnForcedUnwind;

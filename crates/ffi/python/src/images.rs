@@ -74,7 +74,7 @@ const NS_PER_FILE_BYTE: u64 = 320;
 /// Time to encode or resize an element.
 const NS_PER_ELEMENT: u64 = 20;
 
-/// The result of `work`, computed beside this thread if it takes long, so that signals are noticed meanwhile.
+/// The result of `work`, computed on a new thread if it takes long, so that this thread can handle signals meanwhile.
 fn interruptibly<R: Send + 'static>(
     cost_ns: u64,
     work: impl FnOnce() -> Result<R> + Send + 'static,

@@ -71,12 +71,12 @@ fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<P
     let found = if let Ok(index) = key.cast_exact::<PyArray>() {
         if slf.get().with(py, |x| x.ndim() == 1) {
             let make = |to: &mut MaybeUninit<Array>| {
-                index::elements_to(&slf.get().look(py), &index.get().look(py), to)
+                index::elements_to(&slf.get().borrow(py), &index.get().borrow(py), to)
             };
             // SAFETY: if `make` returns true, it has initialised the result.
             return unsafe { PyArray::made_by(py, false, make) };
         }
-        index::take_positions(&slf.get().look(py), 0, &[&*index.get().look(py)])
+        index::take_positions(&slf.get().borrow(py), 0, &[&*index.get().borrow(py)])
     } else if let Ok(tuple) = key.cast_exact::<PyTuple>() {
         let mut entries = tuple.iter_borrowed();
         let (Some(first), Some(second), None) = (entries.next(), entries.next(), entries.next())
@@ -86,9 +86,9 @@ fn picked(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Option<P
         let Ok(b) = second.cast_exact::<PyArray>() else {
             return Ok(None);
         };
-        let (x, b) = (slf.get().look(py), (*b).get().look(py));
+        let (x, b) = (slf.get().borrow(py), (*b).get().borrow(py));
         if let Ok(a) = first.cast_exact::<PyArray>() {
-            index::take_positions(&x, 0, &[&*(*a).get().look(py), &*b])
+            index::take_positions(&x, 0, &[&*(*a).get().borrow(py), &*b])
         } else if is_all(&first) {
             index::take_positions(&x, 1, &[&*b])
         } else {
@@ -251,11 +251,11 @@ fn at(slf: &Bound<'_, PyArray>, index: isize) -> PyResult<Py<PyArray>> {
 #[inline]
 fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<PyArray>>> {
     let py = slf.py();
-    if slf.get().look(py).ndim() != indices.len() {
+    if slf.get().borrow(py).ndim() != indices.len() {
         return Ok(None);
     }
     let make = |to: &mut MaybeUninit<InlineScalar>| {
-        let x = slf.get().look(py);
+        let x = slf.get().borrow(py);
         let place = x.layout().offset_of(indices);
         // SAFETY: the address is that of an element.
         place.is_some_and(|place| unsafe { index::element(&x, place, to) })
@@ -396,14 +396,14 @@ fn put(
         };
     }
     if let Some(value) = as_array(value) {
-        let (x, value) = (slf.get().look(py), value.get().look(py));
+        let (x, value) = (slf.get().borrow(py), value.get().borrow(py));
         let Some(layout) = x.layout().basic_view(entries.as_slice()) else {
             return Ok(false);
         };
         return index::put_array(&x, &layout, &value).map_err(|error| raise(py, error));
     }
     let number = convert::number(value);
-    let x = slf.get().look(py);
+    let x = slf.get().borrow(py);
     Ok(match (&number, x.layout().basic_view(entries.as_slice())) {
         (Ok(Some(number)), Some(layout)) => index::put_number(&x, layout, number),
         // The general path reads it again and reports the error.
@@ -444,16 +444,16 @@ fn put_at(
         Some(_) => None,
         None => convert::number(value)?,
     };
-    let (x, source) = (slf.get().look(py), source.map(|x| x.get().look(py)));
+    let (x, source) = (slf.get().borrow(py), source.map(|x| x.get().borrow(py)));
     let value = match (&source, &number) {
         (Some(source), _) => Operand::Array(source),
         (None, Some(number)) => Operand::Number(number),
         (None, None) => return Ok(false),
     };
     Ok(match indices {
-        [a, b] => index::put_positions(&x, &[&*a.get().look(py), &*b.get().look(py)], value),
+        [a, b] => index::put_positions(&x, &[&*a.get().borrow(py), &*b.get().borrow(py)], value),
         [index] => {
-            let index = index.get().look(py);
+            let index = index.get().borrow(py);
             match index.dtype() == DType::Bool {
                 true => {
                     index.shape() == x.shape()
@@ -476,7 +476,7 @@ fn put_element(
     let py = slf.py();
     let Some(source) = as_array(value) else {
         let number = convert::number(value);
-        let x = slf.get().look(py);
+        let x = slf.get().borrow(py);
         return Ok(match (&number, x.layout().offset_of(indices)) {
             // SAFETY: the address is that of an element.
             (Ok(Some(number)), Some(place)) => unsafe { index::put_element(&x, place, number) },
@@ -484,8 +484,8 @@ fn put_element(
             _ => false,
         });
     };
-    // In this order: what is written to may be the value, and is an array from here on.
-    let x = slf.get().look(py);
+    // Borrowed first: `slf` may be the value, and borrowing converts an inline scalar to an array.
+    let x = slf.get().borrow(py);
     let element = source.get().inline_scalar(py);
     let Some(place) = x.layout().offset_of(indices) else {
         return Ok(false);
@@ -498,13 +498,13 @@ fn put_element(
         element.end();
     }
     // SAFETY: as above.
-    Ok(unsafe { index::copy_element(&x, place, &source.get().look(py)) })
+    Ok(unsafe { index::copy_element(&x, place, &source.get().borrow(py)) })
 }
 
 /// `x.fill(number)` of a small array. Returns whether it wrote.
 pub fn fill(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let number = convert::number(value)?;
-    let x = slf.get().look(slf.py());
+    let x = slf.get().borrow(slf.py());
     Ok(number.is_some_and(|number| index::put_number(&x, x.layout().clone(), &number)))
 }
 
@@ -732,7 +732,7 @@ impl RowIter {
     }
 }
 
-/// Looks for signals after every few thousand steps of an iterator: `list(x)` itself never looks.
+/// Checks for signals after every few thousand steps of an iterator, because `list(x)` itself does not check.
 #[inline]
 pub fn check_signals_after(py: Python<'_>, steps: usize) -> PyResult<()> {
     const STEPS: usize = 1 << 13;

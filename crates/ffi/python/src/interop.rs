@@ -408,7 +408,7 @@ pub fn bytes<'py>(slf: &Bound<'py, PyArray>, order: &str) -> PyResult<Option<Bou
     let keeps_c_order = matches!(order, "C" | "A" | "K");
     // Creating a bytes object runs no Python code.
     if keeps_c_order
-        && let Some(made) = with_bytes(&slf.get().look(py), |bytes| bytes_of(py, bytes))
+        && let Some(made) = with_bytes(&slf.get().borrow(py), |bytes| bytes_of(py, bytes))
     {
         return made.map(Some);
     }
@@ -471,7 +471,7 @@ fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
     };
     if !is_copied {
         let Some(target) =
-            buffer_protocol::as_it_lies(&made.object, array.dtype(), Sharing::Allowed)?
+            buffer_protocol::share_memory(&made.object, array.dtype(), Sharing::Allowed)?
         else {
             let problem = "a new array of NumPy is not aligned".to_owned();
             return Err(raise(py, Error::internal("asnumpy", problem)));
@@ -483,7 +483,7 @@ fn copied_to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, P
 
 /// A read-only NumPy array for printing. If the array is so large that NumPy prints its corners only, the other elements are undefined: copying them
 /// would read the whole array.
-pub fn lent(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+pub fn printable_copy(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
     let array = slf.get().array(py);
     let edge = printed_edge(py, array.len())?;
@@ -572,7 +572,7 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     if array.is_abstract() {
         return Ok(without_values(&array));
     }
-    let text: String = lent(slf)?.bind(py).repr()?.extract()?;
+    let text: String = printable_copy(slf)?.bind(py).repr()?.extract()?;
     // A text that was overridden in NumPy's print options is returned unchanged.
     let Some(body) = text
         .strip_prefix("array(")
@@ -586,13 +586,13 @@ pub fn repr(slf: &Bound<'_, PyArray>) -> PyResult<String> {
     };
     let float = mxnet::tensor::default_float();
     let is_default = array.dtype() == float || array.dtype() == float.complex();
-    // Of no elements nothing but the dtype says what they would be.
+    // An empty array shows its dtype, because no element indicates it.
     let text_of = match array.dtype().is_inexact() {
         true => (array.is_empty() || !is_default).then(|| array.dtype().name()),
         false => named,
     };
     let mut text = match text_of {
-        // NumPy has found the place.
+        // NumPy's text names the dtype already.
         Some(name) if named == Some(name) => body.to_owned(),
         Some(name) => format!("{head},{}dtype={name}", spacer(py, head, name)?),
         None => head.to_owned(),
@@ -716,7 +716,7 @@ pub fn array_protocol(
 
 /// Error text: NumPy cannot share the memory of a device.
 pub fn on_device(device: Device) -> String {
-    format!("the array is on {device}, whose memory the processor does not see: use asnumpy()")
+    format!("the array is on {device}, whose memory the CPU cannot access: use asnumpy()")
 }
 
 /// `__array_interface__`, version 3.

@@ -336,7 +336,7 @@ pub fn view(
         && Flags::current().allows_copies()
     {
         let layout = slf.get().with(py, |x| x.layout().clone());
-        return PyArray::shown(py, &layout, slf);
+        return PyArray::view_with_layout(py, &layout, slf);
     }
     // `dtype` may also be a class of arrays.
     let (dtype, class) = match (dtype, class) {
@@ -370,7 +370,7 @@ pub fn part(slf: &Bound<'_, PyArray>, part: usize) -> PyResult<Option<Py<PyAny>>
     if slf.get().is_scalar() || !Flags::current().allows_copies() {
         return Ok(None);
     }
-    let x = slf.get().look(py);
+    let x = slf.get().borrow(py);
     if x.is_weak() {
         return Ok(None);
     }

@@ -59,6 +59,15 @@ type BlasRow = (&'static str, bool, Option<String>, String, String, bool);
 #[pyfunction]
 pub fn blas_libraries() -> Vec<BlasRow> {
     let all = module::blas_libraries().into_iter();
-    all.map(|x| (x.name, x.is_loaded, x.path, x.version, x.reason, x.serves))
-        .collect()
+    all.map(|x| {
+        (
+            x.name,
+            x.is_loaded,
+            x.path,
+            x.version,
+            x.reason,
+            x.is_selected,
+        )
+    })
+    .collect()
 }

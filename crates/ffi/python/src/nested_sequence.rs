@@ -299,13 +299,13 @@ fn elements<T: Read>(object: &Bound<'_, PyAny>, depth: usize, out: &mut Vec<T>) 
 }
 
 /// A vector with capacity for an array of this shape. It may not fit in memory: a list that holds one list many times can describe a huge array.
-fn vector_for<T>(py: Python<'_>, shape: &[usize]) -> PyResult<Vec<T>> {
+fn with_capacity_for<T>(py: Python<'_>, shape: &[usize]) -> PyResult<Vec<T>> {
     let len = shape.iter().fold(1_usize, |len, &n| len.saturating_mul(n));
     memory::with_capacity("array", len).map_err(|error| raise(py, error))
 }
 
 fn as_array<T: Read + Element>(object: &Bound<'_, PyAny>, shape: &[usize]) -> PyResult<Array> {
-    let mut values = vector_for::<T>(object.py(), shape)?;
+    let mut values = with_capacity_for::<T>(object.py(), shape)?;
     elements(object, shape.len(), &mut values)?;
     Array::from_slice(&values, shape).map_err(|error| raise(object.py(), error))
 }
@@ -346,7 +346,7 @@ fn numbers(
 #[cold]
 fn one_by_one(object: &Bound<'_, PyAny>, shape: &[usize], dtype: Option<DType>) -> PyResult<Array> {
     let py = object.py();
-    let mut values = vector_for::<Scalar>(py, shape)?;
+    let mut values = with_capacity_for::<Scalar>(py, shape)?;
     elements(object, shape.len(), &mut values)?;
     let natural = || {
         // To NumPy an integer beyond 64 bits is an object: it becomes a float only if a float dtype is requested.

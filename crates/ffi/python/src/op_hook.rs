@@ -19,7 +19,7 @@ struct OpHook {
 
 impl OpHook {
     /// Calls the function with the operator's name, inputs and outputs.
-    fn show(&self, call: &Call, outputs: &Outputs) -> PyResult<()> {
+    fn report(&self, call: &Call, outputs: &Outputs) -> PyResult<()> {
         with_python(|py| {
             let wrapped = |arrays: &mut dyn Iterator<Item = &Array>| -> PyResult<Vec<Py<PyArray>>> {
                 arrays.map(|x| PyArray::wrap(py, x.clone())).collect()
@@ -44,7 +44,7 @@ impl Interpreter for OpHook {
             None => dispatch(call)?,
         };
         if !matches!(call.op.cpu, Cpu::Composite(_)) {
-            self.show(call, &outputs).map_err(|error| {
+            self.report(call, &outputs).map_err(|error| {
                 Error::Failed(mxnet::engine::Failure::new(
                     Box::new(PythonFailure(error)),
                     "",

@@ -15,7 +15,7 @@ use crate::convert::{self, Operand};
 use crate::error::raise;
 use crate::gil_release::without_gil;
 use crate::scalar_protocol;
-use crate::ufunc::{self, Stance};
+use crate::ufunc::{self, Override};
 
 /// A binary operator with this array as the left operand.
 #[inline]
@@ -31,7 +31,7 @@ pub fn binary(
     {
         return Ok(slf.py().NotImplemented());
     }
-    if let Some(result) = others_answer(slf, op, other, false)? {
+    if let Some(result) = overriding_result(slf, op, other, false)? {
         return Ok(result);
     }
     let known = match is_equality(op) {
@@ -47,7 +47,7 @@ pub fn binary(
             op,
             [Some(Operand::Object(slf.clone())), Some(known)],
         ),
-        None => match scalar_protocol::beside(slf, op, other, false)? {
+        None => match scalar_protocol::with_other_number(slf, op, other, false)? {
             Some(result) => Ok(result),
             None => Ok(slf.py().NotImplemented()),
         },
@@ -119,7 +119,7 @@ pub fn reflected(
     {
         return Ok(slf.py().NotImplemented());
     }
-    if let Some(result) = others_answer(slf, op, other, true)? {
+    if let Some(result) = overriding_result(slf, op, other, true)? {
         return Ok(result);
     }
     match convert::operand(other)? {
@@ -128,7 +128,7 @@ pub fn reflected(
             op,
             [Some(known), Some(Operand::Object(slf.clone()))],
         ),
-        None => match scalar_protocol::beside(slf, op, other, true)? {
+        None => match scalar_protocol::with_other_number(slf, op, other, true)? {
             Some(result) => Ok(result),
             None => Ok(slf.py().NotImplemented()),
         },
@@ -138,25 +138,25 @@ pub fn reflected(
 /// The result of an operand's `__array_ufunc__`, if it has one. `NotImplemented`: Python tries the operand's own operator.
 #[cold]
 #[inline(never)]
-fn others_answer(
+fn overriding_result(
     slf: &Bound<'_, PyArray>,
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
     swapped: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = slf.py();
-    match ufunc::stance(other)? {
+    match ufunc::override_of(other)? {
         // Lists and NumPy's scalars never have one.
-        Stance::None
+        Override::None
             if !convert::is_list(other)
                 && convert::known_dtype(other.get_type().as_any())?.is_none()
                 && ufunc::has_higher_priority(other)? =>
         {
             Ok(Some(py.NotImplemented()))
         }
-        Stance::None => Ok(None),
-        Stance::Refuses => Ok(Some(py.NotImplemented())),
-        Stance::Answers(_) => match ufunc::find(py, op.name) {
+        Override::None => Ok(None),
+        Override::Disabled => Ok(Some(py.NotImplemented())),
+        Override::Method(_) => match ufunc::find(py, op.name) {
             Some(function) if swapped => function.call1(py, (other, slf)).map(Some),
             Some(function) => function.call1(py, (slf, other)).map(Some),
             None => Ok(None),
@@ -215,7 +215,7 @@ fn element_binary(
     if array.is_none() && number.is_none() {
         return Ok(None);
     }
-    let other = || array.map(|array| array.get().look(py));
+    let other = || array.map(|array| array.get().borrow(py));
     let make = |to: &mut MaybeUninit<InlineScalar>| {
         let (inline, looked);
         let this = match slf.get().inline_scalar(py) {
@@ -224,7 +224,7 @@ fn element_binary(
                 ElementOperand::Inline(&inline)
             }
             None => {
-                looked = slf.get().look(py);
+                looked = slf.get().borrow(py);
                 ElementOperand::Array(&looked)
             }
         };

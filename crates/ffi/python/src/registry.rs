@@ -39,14 +39,14 @@ fn describe<'py>(
         })
         .collect();
     entry.set_item("surface", surface)?;
-    let shown = op.full_signature.unwrap_or(op);
-    entry.set_item("signature", call::signature(shown, false))?;
+    let documented = op.full_signature.unwrap_or(op);
+    entry.set_item("signature", call::signature(documented, false))?;
     entry.set_item("doc", op.doc)?;
     entry.set_item("returns", op.returns)?;
     entry.set_item("example", op.example)?;
     entry.set_item(
         "params",
-        shown
+        documented
             .params
             .iter()
             .map(|p| {

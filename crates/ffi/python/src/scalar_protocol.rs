@@ -35,7 +35,7 @@ pub fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
 /// The result of an operator with a number of another library or a time span as the other operand, which supports Python numbers but not arrays:
 /// applied to the element's Python number. `None` for other operands.
 #[cold]
-pub fn beside(
+pub fn with_other_number(
     slf: &Bound<'_, PyArray>,
     op: &'static OpDef,
     other: &Bound<'_, PyAny>,
@@ -75,7 +75,7 @@ pub fn beside(
 pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<PyAny>> {
     if !is_number(slf) {
         return Err(PyAttributeError::new_err(format!(
-            "'{}' object has no attribute '{name}': arrays of no axes have it",
+            "'{}' object has no attribute '{name}': only 0-d arrays have it",
             slf.get_type().name()?
         )));
     }

@@ -181,7 +181,7 @@ pub fn config_set(
 /// Features of this build and machine: name, and whether it is available.
 #[pyfunction]
 pub fn features(py: Python<'_>) -> Vec<(&'static str, bool)> {
-    // Whether there is a GPU says the driver, which takes seconds to load.
+    // The driver tells whether there is a GPU, and loading it takes seconds.
     without_gil(py, mxnet::runtime::features)
 }
 

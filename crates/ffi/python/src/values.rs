@@ -43,7 +43,7 @@ fn only(slf: &Bound<'_, PyArray>) -> PyResult<Result<Scalar, usize>> {
     if let Some(element) = slf.get().inline_scalar(py) {
         return Ok(Ok(element.value()));
     }
-    let x = slf.get().look(py);
+    let x = slf.get().borrow(py);
     if x.len() != 1 {
         return Ok(Err(x.len()));
     }
@@ -111,7 +111,7 @@ pub fn item_at<'a, 'py: 'a>(
     for index in args {
         indices.push(index.cast_exact::<PyInt>().ok()?.extract().ok()?);
     }
-    let x = slf.get().look(slf.py());
+    let x = slf.get().borrow(slf.py());
     let place = match indices[..] {
         [index] if x.ndim() != 1 => {
             let len = x.len() as isize;
@@ -205,12 +205,12 @@ pub fn number(slf: &Bound<'_, PyArray>, class: Class) -> PyResult<Py<PyAny>> {
 /// `x.tolist()`.
 pub fn to_list(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = slf.py();
-    let mut room: ByteBuffer = [const { MaybeUninit::uninit() }; _];
-    let x = slf.get().look(py);
-    if x.ndim() > 0 && x.dtype() != DType::BF16 && copy_bytes(&x, &mut room) {
+    let mut buffer: ByteBuffer = [const { MaybeUninit::uninit() }; _];
+    let x = slf.get().borrow(py);
+    if x.ndim() > 0 && x.dtype() != DType::BF16 && copy_bytes(&x, &mut buffer) {
         let (dtype, shape) = (x.dtype(), Dims::from_slice(x.shape()));
         x.end();
-        return Ok(nested(py, dtype, room.as_ptr().cast(), &shape)?
+        return Ok(nested(py, dtype, buffer.as_ptr().cast(), &shape)?
             .into_any()
             .unbind());
     }
@@ -249,7 +249,7 @@ fn nested<'py>(
     }
     let inner_len = inner.iter().product::<usize>();
     let step = dtype.size() * inner_len;
-    // Rows that are shorter than what signals are looked for after would never look.
+    // Signals are checked after a number of elements; with short rows, after the corresponding number of rows.
     let signals_every = (engine::SIGNALS_EVERY / inner_len.max(1)).max(1);
     list_of(py, n, |i| {
         if i % signals_every == signals_every - 1 {

@@ -61,7 +61,7 @@ impl Witness {
         address
     }
 
-    /// Notes that a recorded call has written the array's storage.
+    /// Must be called when a recorded call has written the array's storage.
     fn renew(&self, x: &Array) {
         let version = x.tensor().storage().version();
         self.versions.borrow_mut().insert(address(x), version);

@@ -44,7 +44,7 @@ impl<'a, 'py> Values<'a, 'py> {
     /// Calls `write` with them.
     fn with<R>(&self, py: Python<'_>, write: impl FnOnce(Operand) -> R) -> R {
         match self {
-            Values::Held(x) => write(Operand::Array(&x.get().look(py))),
+            Values::Held(x) => write(Operand::Array(&x.get().borrow(py))),
             Values::Made(x) => write(Operand::Array(x)),
             Values::Number(number) => write(Operand::Number(number)),
         }
@@ -83,7 +83,7 @@ pub fn write_masked(
     let Some(values) = Values::of(values, dtype)? else {
         return Ok(false);
     };
-    let (a, mask) = (a.get().look(py), mask.get().look(py));
+    let (a, mask) = (a.get().borrow(py), mask.get().borrow(py));
     Ok(values.with(py, |values| put_where(&a, &mask, values, taken)))
 }
 
@@ -105,8 +105,8 @@ pub fn write_over(
         Some(_) => None,
         None => convert::number(src)?,
     };
-    let dst = dst.get().look(py);
-    let source: Option<Ref<'_, Array>> = source.map(|source| source.get().look(py));
+    let dst = dst.get().borrow(py);
+    let source: Option<Ref<'_, Array>> = source.map(|source| source.get().borrow(py));
     if number.is_some_and(|number| !is_same_kind(number, dst.dtype())) {
         return Ok(false);
     }
@@ -126,7 +126,7 @@ pub fn write_over(
     let Ok(mask) = mask.cast_exact::<PyArray>() else {
         return Ok(false);
     };
-    let mask = mask.get().look(py);
+    let mask = mask.get().borrow(py);
     let values = match (&source, &number) {
         (Some(source), _) if source.ndim() == 0 || source.shape() == dst.shape() => {
             Operand::Array(source)
@@ -154,12 +154,12 @@ pub fn write_at(
     };
     if positions.is_exact_instance_of::<PyInt>() {
         return Ok(match (&values, positions.extract()) {
-            (Values::Number(number), Ok(at)) => put_one(&a.get().look(py), at, number),
+            (Values::Number(number), Ok(at)) => put_one(&a.get().borrow(py), at, number),
             _ => false,
         });
     }
     if let Ok(positions) = positions.cast_exact::<PyArray>() {
-        let (a, positions) = (a.get().look(py), positions.get().look(py));
+        let (a, positions) = (a.get().borrow(py), positions.get().borrow(py));
         return Ok(values.with(py, |values| put_at(&a, &positions, values)));
     }
     if !convert::is_list(positions) {
@@ -169,7 +169,7 @@ pub fn write_at(
     let Ok(positions) = interop::from_object(positions, None, Sharing::Allowed) else {
         return Ok(false);
     };
-    let a = a.get().look(py);
+    let a = a.get().borrow(py);
     Ok(values.with(py, |values| put_at(&a, &positions, values)))
 }
 
@@ -204,7 +204,7 @@ pub fn write_along(
     let Some(values @ (Values::Held(_) | Values::Number(_))) = Values::of(values, dtype)? else {
         return Ok(false);
     };
-    let (a, positions) = (a.get().look(py), positions.get().look(py));
+    let (a, positions) = (a.get().borrow(py), positions.get().borrow(py));
     Ok(values.with(py, |values| put_along(&a, &positions, axis, values)))
 }
 
@@ -217,7 +217,7 @@ pub fn write_diagonal(a: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResul
     let Some(number) = convert::number(value)? else {
         return Ok(false);
     };
-    let a = a.get().look(a.py());
+    let a = a.get().borrow(a.py());
     let (shape, layout) = (a.shape(), a.layout());
     let Some(&n) = shape.iter().min() else {
         return Ok(false);

@@ -36,10 +36,10 @@ attributes! {
             tuple(x.py(), strides)
         };
     at_once "dtype" "Data type, a `numpy.dtype`." => |x| convert::numpy_dtype(x.py(), x.get().with(x.py(), Array::dtype)), memory::set_dtype;
-    at_once "flags" "How the elements lie in memory, and whether they may be written." => |x| memory::ArrayFlags::of(x).into_py_any(x.py());
-    attached "base" "The array that this one is a view of; None if the memory is its own. Of memory of another library, and of views of recorded arrays taken\nwhile nothing is recorded, all that the storage holds, as one row." => |x| memory::base(x)?.into_py_any(x.py());
-    at_once "flat" "The elements in C order: to iterate over, to index and to assign to." => |x| Flat::of(x).wrap(x.py()), flat::set;
-    attached "data" "The memory, by the buffer protocol." => |x| Ok(PyMemoryView::from(x)?.into_any().unbind());
+    at_once "flags" "Memory layout of the elements, and whether they are writable." => |x| memory::ArrayFlags::of(x).into_py_any(x.py());
+    attached "base" "The array that this one is a view of; None if it owns its memory. For memory of another library, and for views of recorded arrays\nthat were taken while not recording, a 1-d array of the whole storage." => |x| memory::base(x)?.into_py_any(x.py());
+    at_once "flat" "Iterator over the elements in C order, which can also be indexed and assigned to." => |x| Flat::of(x).wrap(x.py()), flat::set;
+    attached "data" "The memory as a memoryview." => |x| Ok(PyMemoryView::from(x)?.into_any().unbind());
     at_once "device" "Device the elements are on." => device;
     attached "context" "Device the elements are on; the name that MXNet 1 used." => |x| {
             warn_of_older(x.py(), "ndarray.context", "device")?;
@@ -50,18 +50,18 @@ attributes! {
             device(x)
         };
     at_once "real" "View of the real parts; the array itself if it is not complex." => real, |x, value| memory::set_part(x, &e::parts::REAL, value);
-    at_once "imag" "View of the imaginary parts; zeros, not to be written to, for real arrays." => imag, |x, value| memory::set_part(x, &e::parts::IMAG, value);
-    at_once "T" "View with the axes reversed." => |x| seen(x, |layout| layout.transpose(None), |x| x.transpose(None));
+    at_once "imag" "View of the imaginary parts; read-only zeros for real arrays." => imag, |x, value| memory::set_part(x, &e::parts::IMAG, value);
+    at_once "T" "View with the axes reversed." => |x| view_of(x, |layout| layout.transpose(None), |x| x.transpose(None));
     at_once "mT" "View with the last two axes swapped.\n\nRaises\n------\nValueError\n    If there are fewer than two axes." => matrix_transposed;
     at_once "grad" "The gradient buffer, or None; a row_sparse_array after `attach_grad(stype='row_sparse')`." => autograd::gradient;
-    at_once "is_integer" "Of an array of no axes: whether the number is whole, a method." => |x| scalar_protocol::attribute(x, "is_integer");
-    at_once "as_integer_ratio" "Of an array of no axes: the method that gives the number as a quotient of two int." => |x| scalar_protocol::attribute(x, "as_integer_ratio");
-    at_once "bit_count" "Of an array of no axes that holds an integer: the method that counts the ones among its bits, without the sign." => |x| scalar_protocol::attribute(x, "bit_count");
-    at_once "numerator" "Of an array of no axes that holds an integer: its value, an int." => |x| scalar_protocol::attribute(x, "numerator");
-    at_once "denominator" "Of an array of no axes that holds an integer: 1." => |x| scalar_protocol::attribute(x, "denominator");
-    at_once "hex" "Of an array of no axes that holds a float: the method that writes it with hexadecimal digits." => |x| scalar_protocol::attribute(x, "hex");
-    attached "__array_interface__" "NumPy's description of the memory; the array is synchronous from then on." => interop::interface;
-    attached "__cuda_array_interface__" "The description of memory on a GPU, for other libraries: their work comes behind the stream in it." => interop::cuda_interface;
+    at_once "is_integer" "For 0-d arrays: method that returns whether the number is an integer." => |x| scalar_protocol::attribute(x, "is_integer");
+    at_once "as_integer_ratio" "For 0-d arrays: method that returns the number as a pair of int, numerator and denominator." => |x| scalar_protocol::attribute(x, "as_integer_ratio");
+    at_once "bit_count" "For 0-d arrays of an integer: method that returns the number of ones in the binary digits of its absolute value." => |x| scalar_protocol::attribute(x, "bit_count");
+    at_once "numerator" "For 0-d arrays of an integer: its value, an int." => |x| scalar_protocol::attribute(x, "numerator");
+    at_once "denominator" "For 0-d arrays of an integer: 1." => |x| scalar_protocol::attribute(x, "denominator");
+    at_once "hex" "For 0-d arrays of a float: method that returns its hexadecimal form, a str." => |x| scalar_protocol::attribute(x, "hex");
+    attached "__array_interface__" "NumPy's description of the memory. From then on, calls that read or write the array are synchronous." => interop::interface;
+    attached "__cuda_array_interface__" "Description of memory on a GPU for other libraries, which must order their work after the stream that it names." => interop::cuda_interface;
 }
 
 fn int(x: &Bound<'_, PyArray>, ask: fn(&Array) -> usize) -> Py<PyAny> {
@@ -91,9 +91,9 @@ fn size(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 /// The shape as a tuple. The sizes are copied first: allocating the tuple may run the garbage collector, and thereby code that changes the array.
 #[inline]
 fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
-    const FEW: usize = 4;
+    const INLINE_LEN: usize = 4;
     let py = x.py();
-    let mut sizes = [0; FEW];
+    let mut sizes = [0; INLINE_LEN];
     let (ndim, is_abstract) = x.get().with(py, |x| {
         let few = sizes.iter_mut().zip(x.shape());
         few.for_each(|(to, &size)| *to = size);
@@ -102,7 +102,7 @@ fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     if is_abstract && let Some(watched) = watch::shape(py, &x.get().array(py))? {
         return Ok(watched);
     }
-    if ndim > FEW {
+    if ndim > INLINE_LEN {
         let sizes: SmallVec<[usize; 8]> = x.get().with(py, |x| SmallVec::from_slice(x.shape()));
         return tuple(py, sizes);
     }
@@ -145,7 +145,7 @@ fn matrix_transposed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
             "matrix transpose needs at least 2 axes, found {ndim}"
         )));
     }
-    seen(
+    view_of(
         x,
         |layout| layout.swap_axes(-1, -2),
         |x| {
@@ -157,17 +157,17 @@ fn matrix_transposed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 
 /// A view of the array: made from its layout if nothing is recorded, else by an operator.
 #[inline]
-fn seen(
+fn view_of(
     x: &Bound<'_, PyArray>,
     plain: impl FnOnce(&Layout) -> Result<Layout, TensorError>,
     general: impl FnOnce(&Array) -> mxnet::core::Result<Array>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     if Flags::current().allows_copies() {
-        let layout = plain(x.get().look(py).layout());
+        let layout = plain(x.get().borrow(py).layout());
         let layout = layout.map_err(|error| raise(py, error.into()))?;
-        return PyArray::shown(py, &layout, x).map(Py::into_any);
+        return PyArray::view_with_layout(py, &layout, x).map(Py::into_any);
     }
-    let view = general(&x.get().look(py));
+    let view = general(&x.get().borrow(py));
     PyArray::wrap_of(py, view.map_err(|error| raise(py, error))?, x).map(Py::into_any)
 }

@@ -27,7 +27,7 @@ unsafe impl PyTypeInfo for PyArray {
     #[inline]
     fn type_object_raw(_py: Python<'_>) -> *mut ffi::PyTypeObject {
         let class = CLASS.load(Ordering::Relaxed);
-        assert!(!class.is_null(), "the type is made before all else");
+        assert!(!class.is_null(), "the type is created first");
         class
     }
 }
@@ -58,7 +58,7 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         slot(ffi::Py_tp_methods, methods::table()?.as_mut_ptr().cast()),
         slot(ffi::Py_tp_doc, methods::DOC.as_ptr().cast_mut().cast()),
         slot(ffi::Py_tp_new, methods::new as *mut c_void),
-        slot(ffi::Py_tp_dealloc, end as *mut c_void),
+        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
     ]);
     let (name, flags) = (c"mxnet.numpy.ndarray", ffi::Py_TPFLAGS_BASETYPE);
     // SAFETY: the tables that Python keeps are leaked; every function has the signature of its slot.
@@ -69,9 +69,9 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     Ok(class)
 }
 
-/// Memory of deallocated objects, for reuse: most arrays do not live long.
+/// Free list: memory of deallocated objects, for reuse.
 struct FreeList {
-    objects: [*mut Object; FreeList::MOST],
+    objects: [*mut Object; FreeList::MAX_LEN],
     len: usize,
 }
 
@@ -79,13 +79,13 @@ struct FreeList {
 unsafe impl Send for FreeList {}
 
 static FREE_LIST: GilCell<FreeList> = GilCell::new(FreeList {
-    objects: [ptr::null_mut(); FreeList::MOST],
+    objects: [ptr::null_mut(); FreeList::MAX_LEN],
     len: 0,
 });
 
 impl FreeList {
     /// Enough for the temporaries of an expression or of a few calls; about 16 KiB.
-    const MOST: usize = 64;
+    const MAX_LEN: usize = 64;
 
     /// Memory for one object; `None` if there is none.
     #[inline]
@@ -154,7 +154,7 @@ unsafe fn release(py: Python<'_>, object: *mut Object) {
 }
 
 /// The deallocator of the type and of derived classes.
-unsafe extern "C" fn end(object: *mut ffi::PyObject) {
+unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
     // SAFETY: 1. Python calls it with the lock held, when no reference is left. 2. every such object begins like this.
     unsafe {
         let py = Python::assume_attached();
@@ -166,7 +166,7 @@ unsafe extern "C" fn end(object: *mut ffi::PyObject) {
         if let Some(base) = (&raw mut (*array).base).replace(None) {
             ffi::Py_DECREF(base.into_ptr());
         }
-        match (*array).ends_alone(py) {
+        match (*array).drops_without_python(py) {
             true => ptr::drop_in_place(array),
             // PyO3 drops references immediately only where it knows that the lock is held.
             false => with_python(|_| ptr::drop_in_place(array)),
@@ -177,14 +177,14 @@ unsafe extern "C" fn end(object: *mut ffi::PyObject) {
 
 /// A new object that contains the result of `make`. It is not tracked by the garbage collector: arrays refer to no containers.
 #[inline]
-pub(super) fn place(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<Py<PyArray>> {
+pub(super) fn new_object(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<Py<PyArray>> {
     let write = |to: *mut PyArray| {
         // SAFETY: `to` is valid for writes.
         unsafe { to.write(make()) };
         true
     };
     // SAFETY: `write` initialises the object's content.
-    let made = unsafe { place_if(py, write) }?;
+    let made = unsafe { new_object_if(py, write) }?;
     Ok(made.expect("it is always written"))
 }
 
@@ -193,7 +193,7 @@ pub(super) fn place(py: Python<'_>, make: impl FnOnce() -> PyArray) -> PyResult<
 /// # Safety
 /// `write` initialises its argument if it returns true, and does not panic before that.
 #[inline]
-pub(super) unsafe fn place_if(
+pub(super) unsafe fn new_object_if(
     py: Python<'_>,
     write: impl FnOnce(*mut PyArray) -> bool,
 ) -> PyResult<Option<Py<PyArray>>> {

@@ -10,7 +10,7 @@ use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 
-use super::class::{place, place_if};
+use super::class::{new_object, new_object_if};
 use super::{ArrayOrScalar, PyArray};
 use crate::error::raise;
 use crate::gil_cell::{GilCell, Ref};
@@ -31,13 +31,13 @@ impl PyArray {
     /// A new Python object for an array.
     #[inline]
     pub fn wrap(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
-        place(py, || PyArray::plain(array))
+        new_object(py, || PyArray::plain(array))
     }
 
     /// A new Python object for a result; a 0-d one stands for a NumPy scalar.
     #[inline]
     pub fn wrap_result(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
-        place(py, || PyArray {
+        new_object(py, || PyArray {
             is_scalar: array.ndim() == 0,
             ..PyArray::plain(array)
         })
@@ -63,7 +63,7 @@ impl PyArray {
             }
         };
         // SAFETY: as above.
-        unsafe { place_if(py, write) }
+        unsafe { new_object_if(py, write) }
     }
 
     /// A new Python object for the array that `make` constructs in place; `None` if `make` returns false. A 0-d array stands for a NumPy scalar if
@@ -100,7 +100,7 @@ impl PyArray {
             }
         };
         // SAFETY: as above.
-        let made = unsafe { place_if(py, write) }?;
+        let made = unsafe { new_object_if(py, write) }?;
         match problem {
             None => Ok(made),
             Some(error) => Err(raise(py, error)),
@@ -131,7 +131,7 @@ impl PyArray {
             }
         };
         // SAFETY: as above.
-        let made = unsafe { place_if(py, write) }?;
+        let made = unsafe { new_object_if(py, write) }?;
         Ok(made.expect("there is an output"))
     }
 
@@ -167,7 +167,7 @@ impl PyArray {
         array: Array,
         source: &Bound<'_, PyArray>,
     ) -> PyResult<Py<PyArray>> {
-        match shares(&array, &source.get().look(py)) {
+        match shares(&array, &source.get().borrow(py)) {
             true => PyArray::wrap_view(py, array, source),
             false => PyArray::wrap(py, array),
         }
@@ -190,7 +190,7 @@ impl PyArray {
             return PyArray::wrap(py, copy);
         }
         // A view that is not recorded must not keep the recorded graph of its source alive.
-        if !is_linked && of.seen(py).entry().is_some() {
+        if !is_linked && of.borrow_as_is(py).entry().is_some() {
             return match is_scalar {
                 true => PyArray::wrap_result(py, array),
                 false => PyArray::wrap(py, array),
@@ -200,7 +200,7 @@ impl PyArray {
             Some(base) => base.clone_ref(py),
             None => source.clone().unbind(),
         };
-        place(py, || PyArray {
+        new_object(py, || PyArray {
             base: Some(base),
             is_linked,
             is_scalar,
@@ -210,23 +210,23 @@ impl PyArray {
 
     /// A new Python object for the view of `source` with this layout, while nothing is recorded; as [`PyArray::wrap_view`].
     #[inline]
-    pub fn shown(
+    pub fn view_with_layout(
         py: Python<'_>,
         layout: &Layout,
         source: &Bound<'_, PyArray>,
     ) -> PyResult<Py<PyArray>> {
         let of = source.get();
         if of.is_scalar {
-            let view = Array::from_tensor(of.seen(py).tensor().with_layout(layout.clone()));
+            let view = Array::from_tensor(of.borrow_as_is(py).tensor().with_layout(layout.clone()));
             return PyArray::wrap_view(py, view, source);
         }
-        PyArray::shown_of(py, layout, None, false, source)
+        PyArray::view_of_parts(py, layout, None, false, source)
     }
 
-    /// As [`PyArray::shown`], for a source that is not a scalar. If `part` is given, the view is of the parts (real, imaginary) of its elements; it
+    /// As [`PyArray::view_with_layout`], for a source that is not a scalar. If `part` is given, the view is of the parts (real, imaginary) of its elements; it
     /// may be read-only.
     #[inline]
-    pub fn shown_of(
+    pub fn view_of_parts(
         py: Python<'_>,
         layout: &Layout,
         part: Option<DType>,
@@ -236,7 +236,7 @@ impl PyArray {
         let of = source.get();
         // Taken before the object is allocated: allocation may run the garbage collector, and thereby Python code that changes the array.
         let (parts, base) = {
-            let x = of.seen(py);
+            let x = of.borrow_as_is(py);
             let base = of.base_of_views(&x, source);
             (x.tensor().source(part.unwrap_or(x.dtype()), locks), base)
         };
@@ -263,7 +263,7 @@ impl PyArray {
         };
         // SAFETY: 1. the memory is that of an array object, and the layout was taken from that of `parts`. 2. it is initialised if the array is.
         let made = unsafe {
-            place_if(py, |to| {
+            new_object_if(py, |to| {
                 PyArray::write_array(to, |to| Array::write_view(parts, copy, to), || base)
             })
         }?;
@@ -284,10 +284,10 @@ impl PyArray {
         layout: impl FnOnce(&Layout, &mut MaybeUninit<Layout>) -> bool,
     ) -> PyResult<Option<Py<PyArray>>> {
         let (py, of) = (source.py(), source.get());
-        // If a recorded write made this view stale, `look` takes it again first.
-        of.look(py).end();
+        // If a recorded write made this view stale, `borrow` takes it again first.
+        of.borrow(py).end();
         let write = |to: *mut PyArray| {
-            let x = of.seen(py);
+            let x = of.borrow_as_is(py);
             let parts = x.tensor().source(part.unwrap_or(x.dtype()), false);
             let layout = |to: &mut MaybeUninit<Layout>| layout(x.layout(), to);
             // SAFETY: the memory is that of an array; the rest is the caller's promise.
@@ -297,7 +297,7 @@ impl PyArray {
             }
         };
         // SAFETY: `write` initialises its argument if it returns true.
-        unsafe { place_if(py, write) }
+        unsafe { new_object_if(py, write) }
     }
 
     /// The base for views of this array; `None` if the array is recorded. `x` is its array.
@@ -334,8 +334,8 @@ impl PyArray {
 
     /// Whether dropping the content runs no Python code: nothing is recorded, and the memory is not foreign.
     #[inline]
-    pub(super) fn ends_alone(&self, py: Python<'_>) -> bool {
-        self.held.look_at(py, |held| held).is_simple()
+    pub(super) fn drops_without_python(&self, py: Python<'_>) -> bool {
+        self.held.borrow_part(py, |held| held).is_simple()
     }
 
     /// Whether the array stands for a NumPy scalar.
@@ -348,13 +348,13 @@ impl PyArray {
     pub fn is_written_in_place(&self, py: Python<'_>) -> bool {
         !self.is_scalar
             || self.inline_scalar(py).is_none()
-                && (self.seen(py).entry()).is_some_and(|(node, _)| node.is_variable())
+                && (self.borrow_as_is(py).entry()).is_some_and(|(node, _)| node.is_variable())
     }
 
     /// The array this one is a view of, if they still share memory.
     pub fn viewed(&self, py: Python<'_>) -> Option<Py<PyArray>> {
         let base = self.base.as_ref()?;
-        shares(&base.get().look(py), &self.look(py)).then(|| base.clone_ref(py))
+        shares(&base.get().borrow(py), &self.borrow(py)).then(|| base.clone_ref(py))
     }
 
     /// The base of a recorded view: writes to the view are recorded for it, too.
@@ -365,31 +365,31 @@ impl PyArray {
 
     /// The array; a cheap copy that shares the elements.
     pub fn array(&self, py: Python<'_>) -> Array {
-        self.look(py).clone()
+        self.borrow(py).clone()
     }
 
-    /// Calls `look` with a reference to the array; no Python code may run in `look`.
+    /// Calls `read` with a reference to the array; no Python code may run in `read`.
     #[inline]
-    pub fn with<R>(&self, py: Python<'_>, look: impl FnOnce(&Array) -> R) -> R {
-        look(&self.look(py))
+    pub fn with<R>(&self, py: Python<'_>, read: impl FnOnce(&Array) -> R) -> R {
+        read(&self.borrow(py))
     }
 
     /// A reference to the array; no Python code may run while it lives.
     #[inline]
-    pub fn look<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
+    pub fn borrow<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
         if self.is_linked {
-            self.follow(py);
+            self.retake_stale_view(py);
         }
-        self.seen(py)
+        self.borrow_as_is(py)
     }
 
     /// The array, without retaking a stale view.
     #[inline]
-    fn seen<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
+    fn borrow_as_is<'a>(&'a self, py: Python<'a>) -> Ref<'a, Array> {
         if self.inline_scalar(py).is_some() {
-            self.settle(py);
+            self.materialise(py);
         }
-        self.held.look_at(py, |held| match held {
+        self.held.borrow_part(py, |held| match held {
             ArrayOrScalar::Array(array) => array,
             ArrayOrScalar::InlineScalar(_) => {
                 unreachable!("an element that is looked at has become an array")
@@ -400,7 +400,7 @@ impl PyArray {
     /// The inline element; `None` for an array. While the result lives, no code may ask for an array, which would replace the element.
     #[inline]
     pub fn inline_scalar<'a>(&'a self, py: Python<'a>) -> Option<Ref<'a, InlineScalar>> {
-        self.held.look_if(py, |held| match held {
+        self.held.try_borrow_part(py, |held| match held {
             ArrayOrScalar::InlineScalar(element) => Some(element),
             ArrayOrScalar::Array(_) => None,
         })
@@ -409,7 +409,7 @@ impl PyArray {
     /// Whether the array is 0-d.
     #[inline]
     pub fn is_zero_dim(&self, py: Python<'_>) -> bool {
-        let held = self.held.look_at(py, |held| held);
+        let held = self.held.borrow_part(py, |held| held);
         match &*held {
             ArrayOrScalar::InlineScalar(_) => true,
             ArrayOrScalar::Array(array) => array.ndim() == 0,
@@ -419,7 +419,7 @@ impl PyArray {
     /// Makes an array of the element.
     #[cold]
     #[inline(never)]
-    fn settle(&self, py: Python<'_>) {
+    fn materialise(&self, py: Python<'_>) {
         self.held.change(py, |held| {
             if let ArrayOrScalar::InlineScalar(element) = held {
                 *held = ArrayOrScalar::Array(element.to_array());
@@ -431,12 +431,12 @@ impl PyArray {
     /// operation is an error.
     #[cold]
     #[inline(never)]
-    fn follow(&self, py: Python<'_>) {
+    fn retake_stale_view(&self, py: Python<'_>) {
         let Some(base) = self.linked() else { return };
-        if !self.seen(py).is_stale() {
+        if !self.borrow_as_is(py).is_stale() {
             return;
         }
-        let (whole, part) = (base.get().array(py), self.seen(py).clone());
+        let (whole, part) = (base.get().array(py), self.borrow_as_is(py).clone());
         if !whole.is_stale()
             && shares(&whole, &part)
             && let Ok(view) = autograd::view_again(&whole, &part)
@@ -450,20 +450,20 @@ impl PyArray {
         let Some(base) = self.linked().filter(|_| Flags::current().is_recording()) else {
             return Ok(());
         };
-        autograd::check_writable(&base.get().look(py), &self.look(py)).map_err(|e| raise(py, e))
+        autograd::check_writable(&base.get().borrow(py), &self.borrow(py)).map_err(|e| raise(py, e))
     }
 
     /// Replaces the array by the result of a recorded operation that wrote its elements in place, and updates its base accordingly. If nothing is
     /// recorded, the array is unchanged: the optimiser updates variables in place, and they remain variables.
     pub fn adopt_written(&self, py: Python<'_>, written: Array) -> PyResult<()> {
         // A recorded array may have been overwritten with constants.
-        let is_recorded = written.entry().is_some() || self.seen(py).entry().is_some();
+        let is_recorded = written.entry().is_some() || self.borrow_as_is(py).entry().is_some();
         if !is_recorded || !Flags::current().is_recording() {
             return Ok(());
         }
         let base = self
             .linked()
-            .map(|base| (base, base.get().seen(py).clone()));
+            .map(|base| (base, base.get().borrow_as_is(py).clone()));
         let Some((base, whole)) = base.filter(|(_, whole)| shares(whole, &written)) else {
             self.adopt(py, written);
             return Ok(());
@@ -490,7 +490,7 @@ struct HeldArray {
 
 /// A [`ArrayOrScalar::InlineScalar`] in memory.
 #[repr(C)]
-struct HeldLone {
+struct HeldInlineScalar {
     number: u8,
     element: MaybeUninit<InlineScalar>,
 }
@@ -509,7 +509,7 @@ impl ArrayOrScalar {
     const ARRAY: u8 = 0;
 
     /// Tag of the second variant, elements.
-    const LONE: u8 = 1;
+    const INLINE_SCALAR: u8 = 1;
 
     /// Constructs the scalar variant; `make` constructs its element in place. Returns what `make` returned.
     ///
@@ -520,11 +520,11 @@ impl ArrayOrScalar {
         to: *mut ArrayOrScalar,
         make: impl FnOnce(&mut MaybeUninit<InlineScalar>) -> bool,
     ) -> bool {
-        let to = to.cast::<HeldLone>();
+        let to = to.cast::<HeldInlineScalar>();
         // SAFETY: 1. the place is the caller's, and has room for any variant. 2. this is the form of the variant, whose element needs not be
         // initialised to be referred to.
         unsafe {
-            (&raw mut (*to).number).write(ArrayOrScalar::LONE);
+            (&raw mut (*to).number).write(ArrayOrScalar::INLINE_SCALAR);
             make(&mut (*to).element)
         }
     }

@@ -65,13 +65,13 @@ methods! {
     attached "setflags" "($self, write=None, align=None, uic=None)"
         concat!("Sets the flag `writeable`; memory is always aligned and never written back.\n", sections!(setflags)) => set_flags;
     at_once "fill" "($self, value)"
-        concat!("Writes one number everywhere.\n", sections!(fill)) =>
+        concat!("Sets all elements to one number.\n", sections!(fill)) =>
         |x, given| done(x, memory::fill(x, &given.need(0)));
     attached "resize" "($self, *new_shape, refcheck=True)"
-        concat!("Changes the shape in place; elements that are new are zero. With `refcheck` it is an error if there are views of the array.\n", sections!(resize)) =>
+        concat!("Changes the shape in place; new elements are zero. With `refcheck` it is an error if there are views of the array.\n", sections!(resize)) =>
         |x, given| done(x, memory::resize(x, &given.rest_tuple()?, given.or(0, true)?));
     attached "copyto" "($self, other)"
-        concat!("Copies the elements into `other`, an array, and returns it; or onto `other`, a device.\n", sections!(copyto)) =>
+        concat!("Copies the elements to `other`: writes to it and returns it if it is an array, returns a new array if it is a device.\n", sections!(copyto)) =>
         |x, given| memory::copy_to(x, &given.need(0)).map(Py::into_any);
     attached "conj" "($self, out=None)"
         concat!("Complex conjugate, written to `out` if that is given; the array itself if it is not complex.\n", sections!(conj)) => conj;
@@ -81,34 +81,34 @@ methods! {
         concat!("The elements as nested lists of Python numbers.\n", sections!(tolist)) =>
         values::to_list;
     at_once "asnumpy" ()
-        concat!("The elements as a NumPy array with memory of its own.\n", sections!(asnumpy)) =>
+        concat!("A copy of the elements as a NumPy array.\n", sections!(asnumpy)) =>
         interop::to_numpy;
     at_once "wait_to_read" ()
-        concat!("Returns when the elements are computed; raises what went wrong.\n", sections!(wait_to_read)) =>
+        concat!("Waits until the elements are computed; raises the error of a failed computation.\n", sections!(wait_to_read)) =>
         |x| wait(x, Array::wait_to_read);
     at_once "wait_to_write" ()
-        concat!("Returns when nothing pending reads or writes the elements; raises what went wrong.\n", sections!(wait_to_write)) =>
+        concat!("Waits until no pending operation reads or writes the elements; raises the error of a failed computation.\n", sections!(wait_to_write)) =>
         |x| wait(x, Array::wait_to_write);
     attached "to_device" "($self, device, /, *, stream=None)"
-        concat!("The same array on another device; itself if it is there. Work is ordered by the arrays themselves, so `stream` must be None.\n", sections!(to_device)) =>
+        concat!("A copy on another device; the array itself if it is there. The engine orders the work, so `stream` must be None.\n", sections!(to_device)) =>
         |x, given| match given.some(1) {
             None => to_device(x, &given.need(0)),
             Some(_) => Err(PyValueError::new_err("The stream argument in to_device() is not supported")),
         };
     attached "as_in_context" "($self, context)"
-        concat!("The same array on another device; itself if it is there. The name that MXNet 1 used.\n", sections!(as_in_context)) =>
+        concat!("A copy on another device; the array itself if it is there. The name that MXNet 1 used.\n", sections!(as_in_context)) =>
         |x, given| {
             warn_of_older(x.py(), "ndarray.as_in_context", "to_device")?;
             to_device(x, &given.need(0))
         };
     attached "as_in_ctx" "($self, ctx)"
-        concat!("The same array on another device; itself if it is there. An older name of `to_device`.\n", sections!(as_in_ctx)) =>
+        concat!("A copy on another device; the array itself if it is there. An older name of `to_device`.\n", sections!(as_in_ctx)) =>
         |x, given| {
             warn_of_older(x.py(), "ndarray.as_in_ctx", "to_device")?;
             to_device(x, &given.need(0))
         };
     at_once "as_np_ndarray" ()
-        concat!("The array itself: there are no arrays of another kind.\n", sections!(as_np_ndarray)) =>
+        concat!("The array itself: all arrays of this package are NumPy-style arrays.\n", sections!(as_np_ndarray)) =>
         |x| Ok(x.clone().unbind().into_any());
     attached "tobytes" "($self, order=...)"
         concat!("The bytes of the elements in C order, or in Fortran order ('F'), or in that of the array ('A').\n", sections!(tobytes)) => to_bytes;
@@ -128,7 +128,7 @@ grad_req : {'write', 'add', 'null'}
 ", sections!(attach_grad)) =>
         |x, given| done(x, autograd::attach(x.py(), x.get(), given.or(0, "write")?, given.to(1)?));
     attached "drop_grad" ()
-        concat!("Takes the gradient buffer away.\n", sections!(drop_grad)) => |x| {
+        concat!("Removes the gradient buffer.\n", sections!(drop_grad)) => |x| {
             let mut array = x.get().array(x.py());
             mxnet::core::autograd::drop_grad(&mut array);
             x.get().adopt(x.py(), array);
@@ -149,48 +149,48 @@ grad_req : {'write', 'add', 'null'}
     at_once "put" "($self, /, indices, values, mode='raise')"
         concat!("Writes `values` at flat positions; see `mxnet.numpy.put`.\n", sections!(put)) => put;
     at_once "view" "($self, /, dtype=None, type=None)"
-        concat!("The same bytes seen as another dtype or class. If elements change size, the last axis must be contiguous and its length in bytes fit.\n", sections!(view)) =>
+        concat!("View of the same bytes as another dtype or class. If the item size changes, the last axis must be contiguous, and its length in bytes a multiple of the new size.\n", sections!(view)) =>
         |x, given| memory::view(x, given.some(0).as_deref(), given.some(1).as_deref()).map(Py::into_any);
-    attached "_lent" () "A copy for NumPy to print, read only: of a large array it has the corners only." =>
-        interop::lent;
+    attached "_printable_copy" () "A read-only copy for NumPy to print; of a large array only the corners are copied." =>
+        interop::printable_copy;
 
-    // ---- what Python asks for ----
+    // ---- special methods ----
     attached "__complex__" () "The only element as a Python complex number." =>
         |x| values::number(x, values::Class::Complex);
     attached "__reversed__" () "" => reversed;
     attached "__format__" "($self, spec)" "" => format;
     attached "__reduce__" () "" => interop::reduce;
-    attached "__setstate__" "($self, state)" "Takes over what pickling kept." => |x, given| {
+    attached "__setstate__" "($self, state)" "Restores a pickled state." => |x, given| {
         let (values, dtype): (Bound<'_, PyAny>, String) = given.need(0).extract()?;
         x.get().adopt(x.py(), interop::of_state(&values, &dtype)?);
         Ok(x.py().None())
     };
-    attached "__copy__" () "The same elements in memory of their own." => copy;
-    attached "__deepcopy__" "($self, _memo)" "The same elements in memory of their own." => |x, _| copy(x);
-    attached "__floor__" () "`math.floor(x)`: a Python integer of a number, else the elements rounded down." =>
+    attached "__copy__" () "A copy of the array." => copy;
+    attached "__deepcopy__" "($self, _memo)" "A copy of the array." => |x, _| copy(x);
+    attached "__floor__" () "`math.floor(x)`: a Python integer for a 0-d array, else the elements rounded down." =>
         |x| scalar_protocol::whole(x, &e::rounding::FLOOR);
-    attached "__ceil__" () "`math.ceil(x)`: a Python integer of a number, else the elements rounded up." =>
+    attached "__ceil__" () "`math.ceil(x)`: a Python integer for a 0-d array, else the elements rounded up." =>
         |x| scalar_protocol::whole(x, &e::rounding::CEIL);
-    attached "__trunc__" () "`math.trunc(x)`: a Python integer of a number, else the elements rounded towards zero." =>
+    attached "__trunc__" () "`math.trunc(x)`: a Python integer for a 0-d array, else the elements rounded towards zero." =>
         |x| scalar_protocol::whole(x, &e::rounding::TRUNC);
     attached "__round__" "($self, ndigits=None)"
-        "`round(x)`: a Python integer of a number; with `ndigits`, or of other arrays, the elements rounded to so many digits." =>
+        "`round(x)`: a Python integer for a 0-d array; with `ndigits`, or for other arrays, the elements rounded to `ndigits` decimals." =>
         |x, given| scalar_protocol::round(x, given.to(0)?);
-    attached "__sizeof__" () "Bytes of the object, and of its elements if they are its own." =>
+    attached "__sizeof__" () "Bytes of the object, and of its elements if it owns their memory." =>
         |x| x.get().with(x.py(), memory::object_bytes).into_py_any(x.py());
 
-    // ---- exchange ----
+    // ---- data exchange ----
     attached "__array__" "($self, dtype=None, copy=None)"
-        "The elements as a NumPy array: of another dtype if one is asked for, and in memory of its own unless `copy` is False." =>
+        "The elements as a NumPy array, converted to `dtype` if that is given. It has its own memory unless `copy` is False." =>
         |x, given| interop::array_protocol(x, given.some(0).as_deref(), given.to(1)?);
     attached "__array_ufunc__" "($self, ufunc, method, /, *inputs, **kwargs)"
-        "A NumPy function of elements, or one of its methods, called with one of these arrays: ours of the same name answers." =>
+        "Implements NumPy's ufuncs and their methods for this class by the functions of `mxnet.numpy` with the same names." =>
         |x, given| {
             let inputs = given.rest_tuple()?;
             array_function::array_ufunc(x.py(), &given.need(0), given.or(1, "")?, &inputs, given.others.as_ref())
         };
     attached "__array_function__" "($self, func, types, args, kwargs)"
-        "Any other NumPy function called with one of these arrays: ours of the same name and module answers." =>
+        "Implements NumPy's other functions for this class by the functions of `mxnet.numpy` with the same names." =>
         |x, given| {
             let (args, kwargs) = (given.need(2).cast()?, given.need(3).cast()?);
             array_function::array_function(x.py(), &given.need(0), &given.need(1), &args, &kwargs)
@@ -200,7 +200,7 @@ grad_req : {'write', 'add', 'null'}
     attached "__dlpack__" "($self, *, stream=None, max_version=None, dl_device=None, copy=None)"
         "A DLPack capsule around the memory, once pending writes are done; see `from_dlpack`." =>
         |x, given| dlpack::export(x, given.some(0).as_deref(), given.to(1)?, given.to(2)?, given.to(3)?);
-    attached "__dlpack_device__" () "DLPack's numbers of the device: its kind and which one it is." =>
+    attached "__dlpack_device__" () "The device as DLPack describes it: the number of its type, and its id." =>
         |x| dlpack::device(x.get().with(x.py(), Array::device)).into_py_any(x.py());
 }
 
@@ -209,7 +209,7 @@ pub(super) fn table() -> PyResult<&'static mut [ffi::PyMethodDef]> {
     let of_class = Method {
         name: "__class_getitem__",
         signature: "($cls, item)",
-        doc: "`ndarray[shape, dtype]` in annotations, as of NumPy's class.",
+        doc: "`ndarray[shape, dtype]` in type annotations, as for NumPy's class.",
         entry: ffi::PyMethodDefPointer {
             PyCFunction: of_class,
         },
@@ -411,7 +411,7 @@ fn sort<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
     static SORT: OnceBox<Py<PyAny>> = OnceBox::new();
     let axis: isize = given.or(0, -1)?;
     if (1..5).all(|i| given.some(i).is_none()) && is_last_axis(x, axis) {
-        if sort_small_in_place(&x.get().look(x.py())) {
+        if sort_small_in_place(&x.get().borrow(x.py())) {
             return Ok(x.py().None());
         }
         let ascending = [Value::Bool(false)].into_iter().collect();

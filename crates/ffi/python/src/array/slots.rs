@@ -379,7 +379,7 @@ pub(super) fn text(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     if x.get().with(x.py(), Array::is_abstract) {
         return interop::repr(x)?.into_py_any(x.py());
     }
-    let lent = interop::lent(x)?.into_bound(x.py());
+    let lent = interop::printable_copy(x)?.into_bound(x.py());
     Ok(lent.str()?.into_any().unbind())
 }
 

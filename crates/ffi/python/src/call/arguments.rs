@@ -244,10 +244,10 @@ impl<'py> Reader for PyReader<'py> {
         self.object(object).extract().ok()
     }
 
-    fn with_text<T>(&self, object: Self::Object, look: impl FnOnce(&str) -> T) -> Option<T> {
+    fn with_text<T>(&self, object: Self::Object, read: impl FnOnce(&str) -> T) -> Option<T> {
         let object = self.object(object);
         let text = object.cast::<PyString>().ok()?.to_str().ok()?;
-        Some(look(text))
+        Some(read(text))
     }
 
     fn texts(&self, object: Self::Object) -> Option<Vec<String>> {

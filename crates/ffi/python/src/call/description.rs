@@ -8,14 +8,14 @@ use mxnet::tensor::DType;
 
 /// The docstring of an operator; that of a method omits the parameter for the array itself.
 pub fn docstring(op: &OpDef, skip_self: bool) -> String {
-    let shown = op.full_signature.unwrap_or(op);
+    let documented = op.full_signature.unwrap_or(op);
     let mut text = op.doc.to_owned();
     if let Some(full_signature) = op.full_signature {
         let _ = write!(text, "\n\n{}", full_signature.doc);
     }
-    parameters(&mut text, op, shown, skip_self);
+    parameters(&mut text, op, documented, skip_self);
     returns(&mut text, op);
-    raises(&mut text, op, shown);
+    raises(&mut text, op, documented);
     notes(&mut text, op);
     if !op.example.is_empty() {
         section(&mut text, "Examples");
@@ -37,9 +37,12 @@ fn entry(text: &mut String, head: &str, body: &str) {
     }
 }
 
-fn parameters(text: &mut String, op: &OpDef, shown: &OpDef, skip_self: bool) {
-    let params = shown.params.get(usize::from(skip_self)..).unwrap_or(&[]);
-    let extra = mxnet::core::bind::extra_keywords(shown);
+fn parameters(text: &mut String, op: &OpDef, documented: &OpDef, skip_self: bool) {
+    let params = documented
+        .params
+        .get(usize::from(skip_self)..)
+        .unwrap_or(&[]);
+    let extra = mxnet::core::bind::extra_keywords(documented);
     if params.is_empty() && extra.is_empty() {
         return;
     }
@@ -48,12 +51,12 @@ fn parameters(text: &mut String, op: &OpDef, shown: &OpDef, skip_self: bool) {
         let said = op
             .about
             .iter()
-            .chain(shown.about)
+            .chain(documented.about)
             .find(|(name, _)| *name == param.name);
         let body = said.map_or_else(|| glossary(param), |(_, body)| body);
         entry(text, &format!("{} : {}", param.name, kind(param)), body);
     }
-    match shown.form {
+    match documented.form {
         Form::Plain => {}
         Form::Out if extra.is_empty() => {}
         Form::Out => entry(text, "out : ndarray, optional", OUT),
@@ -126,7 +129,7 @@ fn glossary(param: &Param) -> &'static str {
         ("subok", _) => {
             "Whether the result has the argument's class, if that is derived from ndarray."
         }
-        ("like", _) => "The result is made on the device of this array.",
+        ("like", _) => "The result is created on the device of this array.",
         ("casting", _) => "Casting rule, as in `can_cast`.",
         ("size", _) => "Shape of the result; the broadcast shape of the parameters for None.",
         ("x1", ParamKind::Array) => "First operand.",
@@ -174,7 +177,7 @@ fn elementwise(op: &OpDef) -> Vec<(&'static str, &'static str)> {
     vec![("tuple of ndarray", body)]
 }
 
-fn raises(text: &mut String, op: &OpDef, shown: &OpDef) {
+fn raises(text: &mut String, op: &OpDef, documented: &OpDef) {
     let mut entries: Vec<(&str, String)> = op
         .raises
         .iter()
@@ -188,7 +191,7 @@ fn raises(text: &mut String, op: &OpDef, shown: &OpDef) {
     if op.form == Form::Ufunc && arrays > 1 {
         entries.push(("ValueError", "If the shapes do not broadcast.".to_owned()));
     }
-    for param in shown.params {
+    for param in documented.params {
         if let ParamKind::Choice(_) = param.kind {
             entries.push((
                 "ValueError",
@@ -196,7 +199,7 @@ fn raises(text: &mut String, op: &OpDef, shown: &OpDef) {
             ));
         }
     }
-    if shown
+    if documented
         .params
         .iter()
         .any(|p| matches!(p.name, "axis" | "axes" | "axis1"))

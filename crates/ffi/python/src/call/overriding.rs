@@ -1,6 +1,6 @@
 //! NumPy's `__array_function__` protocol for operators that are not ufuncs.
 //!
-//! Objects are asked only if the arguments could not be bound, so that calls with arrays cost nothing.
+//! The protocol is tried only if the arguments could not be bound, so that calls with arrays cost nothing.
 
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -69,7 +69,7 @@ fn wrap_of<'a, 'py: 'a>(
     let source = sources
         .clone()
         .into_iter()
-        .find(|x| std::sync::Arc::ptr_eq(x.get().look(py).tensor().storage(), storage));
+        .find(|x| std::sync::Arc::ptr_eq(x.get().borrow(py).tensor().storage(), storage));
     match source {
         Some(source) => PyArray::wrap_of(py, y, source),
         None => PyArray::wrap_made_of(py, op, y, sources.into_iter().next()),

@@ -84,7 +84,7 @@ pub struct JitFunction {
 /// Number of times that arrays of parameters were replaced.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Notes that a parameter's array was replaced.
+/// Must be called when a parameter's array was replaced: graphs check their parameters at the next call.
 #[pyfunction]
 pub fn parameters_replaced() {
     GENERATION.fetch_add(1, Ordering::Relaxed);

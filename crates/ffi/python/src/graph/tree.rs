@@ -168,7 +168,7 @@ impl<'py> Flattener<'py, '_> {
     /// `TypeError` for arguments that cannot be compared because they have no hash.
     pub fn flatten(&mut self, value: &Bound<'py, PyAny>) -> PyResult<Tree> {
         if let Some(array) = as_array(value) {
-            self.array(&array.get().look(value.py()))?;
+            self.array(&array.get().borrow(value.py()))?;
             self.arrays.push(array.clone());
             return Ok(Tree::Array(self.arrays.len() - 1, array.get().is_scalar()));
         }

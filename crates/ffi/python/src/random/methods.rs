@@ -31,7 +31,9 @@ impl GeneratorBase {
     fn _set_stream(&self, stream: &RandomStream) -> PyResult<()> {
         let is_set = self.0.set(Arc::clone(&stream.0));
         is_set.map_err(|_| {
-            PyRuntimeError::new_err("a generator keeps its bit generator: make another generator")
+            PyRuntimeError::new_err(
+                "the bit generator of a generator cannot be changed: create another generator",
+            )
         })
     }
 }

@@ -10,19 +10,19 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::call::Named;
 
 /// Largest number of parameters of a method.
-const MOST: usize = 6;
+const MAX_PARAMS: usize = 6;
 
 /// A method's parameters, parsed from its text signature.
 pub struct Signature {
     pub method: &'static str,
     /// Name of each parameter.
-    params: [&'static str; MOST],
+    params: [&'static str; MAX_PARAMS],
     /// Number of parameters.
     len: usize,
     /// Number of leading parameters without a default.
     required: usize,
     /// Number of positional-only parameters.
-    nameless: usize,
+    positional_only: usize,
     /// Number of parameters that can be given by position.
     positional: usize,
     /// Whether it has `*args`.
@@ -36,10 +36,10 @@ impl Signature {
     pub const fn of(method: &'static str, text: &'static str) -> Signature {
         let mut found = Signature {
             method,
-            params: [""; MOST],
+            params: [""; MAX_PARAMS],
             len: 0,
             required: 0,
-            nameless: 0,
+            positional_only: 0,
             positional: usize::MAX,
             takes_rest: false,
             takes_others: false,
@@ -56,7 +56,7 @@ impl Signature {
             }
             match bytes[at] {
                 b'$' | b')' => {}
-                b'/' => found.nameless = found.len,
+                b'/' => found.positional_only = found.len,
                 b'*' if bytes[at + 1] == b'*' => found.takes_others = true,
                 b'*' => {
                     found.positional = found.len;
@@ -103,7 +103,7 @@ impl Signature {
         if named.len == 0 && fits {
             return run(&given);
         }
-        let mut values = [ptr::null_mut(); MOST];
+        let mut values = [ptr::null_mut(); MAX_PARAMS];
         given.others = self.sort(py, &given, named, &mut values)?;
         given.own = &values;
         run(&given)
@@ -117,7 +117,7 @@ impl Signature {
         py: Python<'py>,
         given: &Given<'_, 'py>,
         named: &Named,
-        values: &mut [*mut ffi::PyObject; MOST],
+        values: &mut [*mut ffi::PyObject; MAX_PARAMS],
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         if !given.rest.is_empty() && !self.takes_rest {
             return Err(self.wrong(format!(
@@ -140,7 +140,7 @@ impl Signature {
             let name = name.cast::<PyString>()?;
             let text = name.to_str()?;
             let known = self.params[..self.len].iter().position(|&p| p == text);
-            match known.filter(|&at| at >= self.nameless) {
+            match known.filter(|&at| at >= self.positional_only) {
                 Some(at) if values[at].is_null() => values[at] = value,
                 Some(_) => {
                     return Err(self.wrong(format!("got multiple values for argument '{text}'")));

@@ -12,4 +12,4 @@ mod overriding;
 
 pub use call::general;
 pub use object::{_ufunc, find, is_ufunc, make, register};
-pub use overriding::{Stance, call as overridden, has_higher_priority, method_call, stance};
+pub use overriding::{Override, call as overridden, has_higher_priority, method_call, override_of};

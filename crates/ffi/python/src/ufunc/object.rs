@@ -155,12 +155,12 @@ const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
     }),
     (
         c"types",
-        c"The dtypes it takes and gives, one text for each it computes in: 'dd->d'. 'E' is bfloat16.",
+        c"Loops, as type characters of operands and results: 'dd->d'. 'E' is bfloat16.",
         |py, b| object(py, loops::types(b.op)),
     ),
     (
         c"identity",
-        c"What leaves the other operand as it is, or None.",
+        c"Identity element of the function, or None.",
         |py, b| match b.op.fold.identity {
             // NumPy shows an integral identity as an integer.
             Some(Scalar::F64(x)) => object(py, x),
@@ -170,7 +170,7 @@ const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
     ),
     (
         c"signature",
-        c"The axes that operands and result share, '(n),(n)->()', of a generalised function; None if it works element by element.",
+        c"Core dimensions of a generalised ufunc, such as '(n),(n)->()'; None for an elementwise function.",
         |py, b| match b.op.core {
             "" => Ok(py.None()),
             core => object(py, core),
@@ -220,7 +220,7 @@ unsafe extern "C" fn attribute(
     }
 }
 
-const DOC: &CStr = c"Function that works element by element on arrays, which broadcast.\n\nCalled as `f(*inputs, out=None, where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None)`; functions\nof two arrays also fold: `f.reduce`, `f.accumulate`, `f.reduceat`, `f.outer`, and `f.at` works in place.\n\nParameters\n----------\ninputs : array_like\n    The operands, which broadcast.\nout : ndarray or tuple of ndarray, optional\n    Where results are written.\nwhere : array_like of bool\n    Elements where this is false are not computed.\ncasting : str\n    Which conversions of types are allowed, as in `can_cast`.\norder : {'K', 'C', 'F', 'A'}\n    Order of the axes in memory.\ndtype : dtype, optional\n    Type that is computed in.\nsubok : bool\n    Whether the result is of the first operand's class.\nsignature : str or tuple, optional\n    Types of operands and results, as one of `types`.\n\nExamples\n--------\n>>> np.add([1, 2], 10, out=np.zeros(2))\narray([11., 12.])\n>>> np.add.nin, np.add.identity, np.sqrt.types\n(2, 0, ['e->e', 'E->E', 'f->f', 'd->d', 'F->F', 'D->D'])";
+const DOC: &CStr = c"Elementwise function of arrays, which broadcast.\n\nCalled as `f(*inputs, out=None, where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None)`; functions\nof two arrays also have the methods `reduce`, `accumulate`, `reduceat` and `outer`; `at` works in place.\n\nParameters\n----------\ninputs : array_like\n    The operands, which broadcast.\nout : ndarray or tuple of ndarray, optional\n    Arrays for the results.\nwhere : array_like of bool\n    Elements where this is false are not computed.\ncasting : str\n    Casting rule, as in `can_cast`.\norder : {'K', 'C', 'F', 'A'}\n    Memory order of new results.\ndtype : dtype, optional\n    Dtype of the computation.\nsubok : bool\n    Whether the result has the class of the first operand.\nsignature : str or tuple, optional\n    Dtypes of operands and results, in the form of the entries of `types`.\n\nExamples\n--------\n>>> np.add([1, 2], 10, out=np.zeros(2))\narray([11., 12.])\n>>> np.add.nin, np.add.identity, np.sqrt.types\n(2, 0, ['e->e', 'E->E', 'f->f', 'd->d', 'F->F', 'D->D'])";
 
 fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     let class = TYPE.get_or_try_init(|| -> PyResult<Py<PyType>> {

@@ -14,37 +14,37 @@ use crate::array::PyArray;
 use crate::call::{Binding, Named};
 use crate::once_box::OnceBox;
 
-/// How an operand takes part in a ufunc call.
-pub enum Stance<'py> {
+/// The `__array_ufunc__` of an operand.
+pub enum Override<'py> {
     /// It has no `__array_ufunc__`: it is converted to an array if possible.
     None,
     /// `__array_ufunc__ = None`: it refuses ufuncs.
-    Refuses,
+    Disabled,
     /// Its method overrides the call.
-    Answers(Bound<'py, PyAny>),
+    Method(Bound<'py, PyAny>),
 }
 
-/// How the operand takes part in a ufunc call.
-pub fn stance<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Stance<'py>> {
+/// The `__array_ufunc__` of the operand.
+pub fn override_of<'py>(operand: &Bound<'py, PyAny>) -> PyResult<Override<'py>> {
     static THEIRS: OnceBox<Py<PyType>> = OnceBox::new();
     static SCALAR: OnceBox<Py<PyType>> = OnceBox::new();
     let py = operand.py();
     if has_no_override(operand) {
-        return Ok(Stance::None);
+        return Ok(Override::None);
     }
     let name = crate::once_box::interned!(py, "__array_ufunc__");
     let Some(method) = operand.get_type().getattr_opt(name)? else {
-        return Ok(Stance::None);
+        return Ok(Override::None);
     };
     if method.is_none() {
-        return Ok(Stance::Refuses);
+        return Ok(Override::Disabled);
     }
     let theirs = THEIRS.import(py, "numpy", "ndarray")?;
     let is_numpys = operand.is_instance(SCALAR.import(py, "numpy", "generic")?)?
         || method.is(&theirs.getattr(name)?);
     Ok(match is_numpys {
-        true => Stance::None,
-        false => Stance::Answers(method),
+        true => Override::None,
+        false => Override::Method(method),
     })
 }
 
@@ -87,11 +87,11 @@ pub fn call(
 ) -> PyResult<Option<Py<PyAny>>> {
     // SAFETY: borrowed arguments of the running call.
     let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
-    let speaks =
-        |p: *mut ffi::PyObject| Ok::<_, PyErr>(!matches!(stance(&object(p))?, Stance::None));
+    let has_override =
+        |p: *mut ffi::PyObject| Ok::<_, PyErr>(!matches!(override_of(&object(p))?, Override::None));
     let mut anyone = false;
     for &p in positional {
-        anyone |= speaks(p)?;
+        anyone |= has_override(p)?;
     }
     let out = (0..named.len)
         .map(|i| named.get(i))
@@ -101,10 +101,10 @@ pub fn call(
         match out.cast::<PyTuple>() {
             Ok(outs) => {
                 for out in outs {
-                    anyone |= speaks(out.as_ptr())?;
+                    anyone |= has_override(out.as_ptr())?;
                 }
             }
-            Err(_) => anyone |= speaks(out.as_ptr())?,
+            Err(_) => anyone |= has_override(out.as_ptr())?,
         }
     }
     if !anyone {
@@ -138,7 +138,7 @@ pub fn call(
     let Some(function) = function else {
         return Ok(None);
     };
-    answer(&function, "__call__", &inputs, &outs, &kwargs).map(Some)
+    call_overrides(&function, "__call__", &inputs, &outs, &kwargs).map(Some)
 }
 
 /// The entries of `out`, one for each output.
@@ -188,19 +188,20 @@ pub fn method_call<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = function.py();
-    let speaks = |object: &Bound<'py, PyAny>| stance(object).map(|s| !matches!(s, Stance::None));
+    let has_override =
+        |object: &Bound<'py, PyAny>| override_of(object).map(|s| !matches!(s, Override::None));
     let mut anyone = false;
     for (i, object) in args.iter().enumerate() {
         // The second argument of `at` is an index, not an operand.
         if i < arrays && !(method == "at" && i == 1) || names.get(i) == Some(&"out") {
-            anyone |= speaks(&object)?;
+            anyone |= has_override(&object)?;
         }
     }
     let out = kwargs.map(|k| k.get_item("out")).transpose()?.flatten();
     if let Some(out) = &out {
         anyone |= match out.cast::<PyTuple>() {
-            Ok(outs) if outs.len() == 1 => speaks(&outs.get_item(0)?)?,
-            _ => speaks(out)?,
+            Ok(outs) if outs.len() == 1 => has_override(&outs.get_item(0)?)?,
+            _ => has_override(out)?,
         };
     }
     if !anyone {
@@ -230,11 +231,11 @@ pub fn method_call<'py>(
     if !outs.is_empty() {
         named.set_item("out", &outs)?;
     }
-    answer(function, method, &inputs, &outs, &named).map(Some)
+    call_overrides(function, method, &inputs, &outs, &named).map(Some)
 }
 
-/// Asks the operands, one of each class, derived classes before their bases.
-fn answer(
+/// Calls the methods of the operands, one of each class, derived classes before their bases. Returns the first result that is not `NotImplemented`.
+fn call_overrides(
     function: &Bound<'_, PyAny>,
     method: &str,
     inputs: &Bound<'_, PyTuple>,
@@ -245,16 +246,16 @@ fn answer(
     let mut asked: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)> = Vec::new();
     for operand in inputs.iter().chain(outs.iter()) {
         let class = operand.get_type();
-        match stance(&operand)? {
-            Stance::None => {}
-            Stance::Refuses => {
+        match override_of(&operand)? {
+            Override::None => {}
+            Override::Disabled => {
                 return Err(PyTypeError::new_err(format!(
                     "operand '{}' does not support ufuncs (__array_ufunc__=None)",
                     class.name()?
                 )));
             }
-            Stance::Answers(_) if asked.iter().any(|(other, _)| other.get_type().is(&class)) => {}
-            Stance::Answers(method) => {
+            Override::Method(_) if asked.iter().any(|(other, _)| other.get_type().is(&class)) => {}
+            Override::Method(method) => {
                 let mut at = asked.len();
                 for (i, (other, _)) in asked.iter().enumerate() {
                     if class.is_subclass(&other.get_type())? {
