@@ -194,7 +194,7 @@ def compare(table: str, ours: inspect.Signature, ignored: set[str]) -> list[str]
 
 def difference(name: Name, found: Any) -> str:
     """How our signature differs from the nearest one of the table; empty when a call of one is a call of ours."""
-    is_special = name.path.rpartition(".")[2].startswith("__")  # called by syntax: names of arguments are nobody's
+    is_special = name.path.rpartition(".")[2].startswith("__")  # called by syntax: no caller names the arguments
     if not name.signatures or is_special or not callable(found):
         return ""
     try:

@@ -118,7 +118,7 @@ def results() -> dict[str, str]:
     found = {}
     for operator in registry():
         if not operator["surface"]:
-            continue  # nobody calls it by a name
+            continue  # it has no public name
         arrays = sum(kind == "array" for _, kind, nullable in operator["params"] if not nullable)
         helper = "f" if "float32" in operator["dtypes"] or not operator["dtypes"] else "i"
         calls = operator["calls"] or [", ".join([f"{helper}((2, 3))"] * arrays)]

@@ -4,7 +4,7 @@ It is maturin's, with the sources of all crates in `vendor/` and a `.cargo/confi
 asked for its metadata with an empty cargo home, which fails if a crate is missing.
 
 maturin leaves out the members of the workspace that the package does not need (the C library, the example of a
-service), but copies the lock file as it is. `cargo --locked` refuses a lock file with crates that nobody needs, so
+service), but copies the lock file as it is. `cargo --locked` refuses a lock file with crates that are not needed, so
 these are removed.
 """
 

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     current_context = current_device
     __version__: str
 
-# Public names and where they live. They are imported at first use, so that `import mxnet` itself is quick.
+# Public names and where they live. They are imported at first use, so that `import mxnet` takes little time.
 _MODULES = {
     "autograd": "mxnet.autograd",
     "base": "mxnet.base",

@@ -1,7 +1,7 @@
 """Every kernel text for CUDA devices compiles with NVIDIA's compiler, for every dtype it is made for.
 
 The compiler is that of the pip package `nvidia-cuda-nvrtc`, or -cu12, and needs no GPU. Where it is missing nothing is
-compiled: `make texts` installs it. The quick test compiles a sample of the texts.
+compiled: `make texts` installs it. The default test compiles a sample of the texts.
 """
 
 import concurrent.futures
@@ -16,7 +16,7 @@ from mxnet import _core
 
 # What kernels must run on: the oldest card that is supported, and the ones that were added since.
 ARCHITECTURES = ("80", "90", "newest")
-# Of so many texts in order one is compiled in the quick test. Texts of one operator follow one another.
+# Of so many texts in order one is compiled by the default test. Texts of one operator follow one another.
 SAMPLE = 41
 
 

@@ -33,7 +33,7 @@ HOST_ONLY = {
     "unique_sorted",
     "unravel_index",
 }
-# Elements that nobody has defined.
+# Calls whose elements are undefined.
 UNDEFINED = {"np.empty(n)", "np.empty_like(x)"}
 # Exchange of device memory with other libraries.
 NOT_EXCHANGED = {"np.from_dlpack(x)"}

@@ -170,7 +170,7 @@ def test_writing_agrees_with_numpy(case, data):
         lambda: assign(x, ours(key, how), mxnp.array(value) if data.draw(st.booleans(), label="ours") else value)
     )
     if isinstance(failed, TypeError) and "boolean array indexing assignment" in str(failed):
-        # NumPy takes no value of several axes for a lone mask; here it broadcasts or does not, as everywhere else.
+        # NumPy takes no value of several axes for a single mask; here it broadcasts or does not, as everywhere else.
         assert error is None or isinstance(error, ValueError)
         return
     if failed is not None:

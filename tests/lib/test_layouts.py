@@ -178,7 +178,7 @@ def test_fortran_order_is_kept_where_numpy_keeps_it(call, shape):
     theirs = eval(call, names(numpy, shape))
     assert theirs.flags.f_contiguous and not theirs.flags.c_contiguous
     assert ours.flags.f_contiguous
-    if "partition" not in call:  # the order on both sides is nobody's promise
+    if "partition" not in call:  # the order is unspecified on both sides
         numpy.testing.assert_allclose(ours.asnumpy(), theirs, rtol=1e-14 if theirs.itemsize == 8 else 1e-7)
 
 

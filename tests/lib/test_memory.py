@@ -63,7 +63,7 @@ def test_windows_asked_for_to_be_written_are(write):
         w = module.lib.stride_tricks.sliding_window_view(array, 3, writeable=True)
         assert w.flags.writeable
         exec(write, {"w": w, "np": module})
-    if write != "w[...] = w + 1":  # which of several values for an element stays is nobody's promise
+    if write != "w[...] = w + 1":  # which of several values an element keeps is unspecified
         assert x.tolist() == theirs.tolist()
     assert set(x.tolist()) <= {*range(-5, 10)}
 

@@ -16,7 +16,7 @@ FROM_HOST = {
     "np.fromiter([1, 2], 'int64')",
     "np.fromstring('1 2', sep=' ')",
 }
-# Elements that nobody has defined.
+# Calls whose elements are undefined.
 UNDEFINED = {"np.empty(n)", "np.empty_like(x)"}
 
 

@@ -18,8 +18,8 @@ from probing import (
     FLOATS,
     INTEGERS,
     Maker,
-    arrays_of,
-    attributes_of,
+    array_parameters,
+    attribute_parameters,
     dtype_name,
     expected,
     generator,
@@ -216,7 +216,7 @@ def compare(name, xs, dtype, **keywords):
 def operands(name, dtype, *shapes, seed=0):
     """One random operand for every array parameter; the last shape serves all that remain."""
     entry, rng = ENTRIES[name], generator(name, dtype, shapes, seed)
-    count = len(arrays_of(entry))
+    count = len(array_parameters(entry))
     shapes = [*shapes, *[shapes[-1]] * count][:count]
     return [values(entry, dtype, shape, rng) for shape in shapes]
 
@@ -265,7 +265,9 @@ def test_elementwise_values_match_the_oracle_in_every_dtype(name):
 
 
 # Gradient kernels have no public name and promise nothing where a cotangent or a slope is infinite.
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if ENTRIES[n]["surface"] or len(arrays_of(ENTRIES[n])) == 1])
+@pytest.mark.parametrize(
+    "name", [n for n in ELEMENTWISE if ENTRIES[n]["surface"] or len(array_parameters(ENTRIES[n])) == 1]
+)
 def test_elementwise_special_values_match_the_oracle(name):
     if name in WITHOUT_ORACLE:
         pytest.skip(WITHOUT_ORACLE[name])
@@ -275,7 +277,7 @@ def test_elementwise_special_values_match_the_oracle(name):
         info = np.finfo(dtype)
         special = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -1.5, info.max, -info.max, info.tiny, -info.tiny]
         special = np.asarray(special, dtype)
-        count = len(arrays_of(ENTRIES[name]))
+        count = len(array_parameters(ENTRIES[name]))
         xs = [np.ascontiguousarray(x) for x in np.meshgrid(*[special] * count)] if count > 1 else [special]
         compare(name, [x.ravel() for x in xs], dtype)
 
@@ -309,7 +311,7 @@ def test_elementwise_takes_any_layout(name):
         close(name, got, expected(name, [np.broadcast_to(x, full) for x in xs], dtype), dtype)
 
 
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(arrays_of(ENTRIES[n])) > 1])
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(array_parameters(ENTRIES[n])) > 1])
 def test_elementwise_broadcasts(name):
     if name in WITHOUT_ORACLE:
         pytest.skip(WITHOUT_ORACLE[name])
@@ -380,7 +382,7 @@ def test_elementwise_where_leaves_the_rest_alone(name):
         assert np.array_equal(to_numpy(got), want, equal_nan=y.dtype.kind in "fc")
 
 
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(arrays_of(ENTRIES[n])) == 2])
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(array_parameters(ENTRIES[n])) == 2])
 def test_elementwise_takes_python_numbers_on_both_sides(name):
     if name in WITHOUT_ORACLE:
         pytest.skip(WITHOUT_ORACLE[name])
@@ -447,7 +449,7 @@ def numpy_promotion():
 
 def numpy_like():
     """Elementwise operators that are NumPy functions with nothing but arrays for parameters."""
-    return [n for n in ELEMENTWISE if isinstance(numpy_function(n), np.ufunc) and not attributes_of(ENTRIES[n])]
+    return [n for n in ELEMENTWISE if isinstance(numpy_function(n), np.ufunc) and not attribute_parameters(ENTRIES[n])]
 
 
 @pytest.mark.parametrize("name", numpy_like())
@@ -484,7 +486,7 @@ def test_integers_become_the_default_float_where_floats_are_needed(name):
     dtypes = ENTRIES[name]["dtypes"]
     if "int32" in dtypes or "float32" not in dtypes:
         pytest.skip("it takes integers as they are, or no floats")
-    count = len(arrays_of(ENTRIES[name]))
+    count = len(array_parameters(ENTRIES[name]))
     for dtype in ("bool", *INTEGERS):
         xs = [_core.array(np.ones((2,), dtype))] * count
         assert set(dtype_of_call(op(name), *xs)) <= {"float32", "bool", COUNTS.get(name)}
@@ -493,7 +495,7 @@ def test_integers_become_the_default_float_where_floats_are_needed(name):
                 assert set(dtype_of_call(op(name), xs[0], _core.array(np.ones((2,), mixed)))) <= {mixed, "bool"}
 
 
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(arrays_of(ENTRIES[n])) == 2])
+@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if len(array_parameters(ENTRIES[n])) == 2])
 def test_an_integer_array_with_a_float_array_gives_that_float(name):
     dtypes = ENTRIES[name]["dtypes"]
     if "float32" not in dtypes or "int32" not in dtypes:
@@ -519,7 +521,7 @@ def differentiable(entry):
 @pytest.mark.parametrize("name", names(lambda e: e["elementwise"] and not e["calls"] and differentiable(e)))
 def test_elementwise_gradients_are_the_slopes(name):
     entry = ENTRIES[name]
-    count = len(arrays_of(entry))
+    count = len(array_parameters(entry))
     for dtype in ("float64", "complex128"):
         if dtype not in entry["dtypes"]:
             continue
@@ -531,7 +533,7 @@ def test_elementwise_gradients_are_the_slopes(name):
 
 @pytest.mark.parametrize("name", names(lambda e: e["elementwise"] and not e["calls"] and differentiable(e)))
 def test_elementwise_gradients_keep_the_dtype_of_the_input(name):
-    count = len(arrays_of(ENTRIES[name]))
+    count = len(array_parameters(ENTRIES[name]))
     for dtype in [d for d in (*FLOATS, *COMPLEX) if d in ENTRIES[name]["dtypes"]]:
         xs = [to_mx(x, dtype) for x in operands(name, dtype, (5,))]
         for x in xs:

@@ -318,7 +318,7 @@ def test_foreign_owners_that_die_on_worker_threads_do_not_deadlock():
         del y
         mx.waitall()
     gc.collect()
-    # Objects dropped without the lock are let go the next time somebody calls in.
+    # Objects dropped without the lock are released at the next call into the package.
     np.ones((1,)).item()
     gc.collect()
     assert sum(ref() is not None for ref in gone) == 0

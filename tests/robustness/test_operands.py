@@ -22,7 +22,7 @@ libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 kept = []
 
 def guarded(x):
-    # The elements end where a page begins that nobody may touch.
+    # The elements end where a protected page begins.
     if x.nbytes == 0:
         return np.array(x)
     pages = -(-x.nbytes // PAGE)

@@ -26,7 +26,7 @@ STEP = {
 # How many steps results may differ by. Both sides are right to a few (the gamma function to 20), and sums of a few
 # elements in another order differ by as many; halves are rounded from float32 on both sides.
 STEPS = 64
-# Elements that nobody has defined, and exchange of memory.
+# Calls with undefined elements, and exchange of memory.
 UNDEFINED = {"np.empty(n)", "np.empty_like(x)", "np.from_dlpack(x)"}
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0, 0.5, 1e-8, 3.0, -3.0, 100.0]
 

@@ -65,12 +65,12 @@ def oracle(name):
     return eval(text, {"np": np, "numpy": np, "scipy": scipy})
 
 
-def arrays_of(entry):
+def array_parameters(entry):
     """Names of the array parameters."""
     return [name for name, kind, _ in entry["params"] if kind == "array"]
 
 
-def attributes_of(entry):
+def attribute_parameters(entry):
     """Names of the parameters that are no arrays."""
     return [name for name, kind, _ in entry["params"] if kind not in ("array", "arrays")]
 

@@ -179,7 +179,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     mode : str or callable
         What the border is made of: 'constant', 'edge', 'linear_ramp' (from an end value to the edge), 'maximum',
         'mean', 'median', 'minimum' (of the elements along the axis), 'reflect' (mirrored, without the edge),
-        'symmetric' (with it), 'wrap', 'empty' (zeros that nobody should rely on). A callable gets each padded vector,
+        'symmetric' (with it), 'wrap', 'empty' (unspecified values). A callable gets each padded vector,
         the pair of widths, the axis and `kwargs`, and changes the vector in place.
     **kwargs
         `constant_values` (0), `end_values` (0): like `pad_width`. `stat_length` (None: all elements): how many elements

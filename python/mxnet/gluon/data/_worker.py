@@ -3,7 +3,7 @@
 Messages to a worker are ``("fetch", number, slot, task, training, promotion)`` and ``("cancel", numbers)``. Every task
 has one answer, in order: ``(kind, number, offset, length, is_new)`` with a kind of ``made``, ``failed`` or
 ``cancelled``, followed by a file descriptor if the slot has new memory. Offset and length say where in the slot the
-pickle of the batch or of the exception is. So answers are short, and a worker never waits until somebody reads them.
+pickle of the batch or of the exception is. So answers are short, and a worker never waits for a reader.
 ``("broken", error)`` says that the worker could not start. The pipe is closed to end a worker.
 """
 
