@@ -208,7 +208,7 @@ def _located(name: str, error: AbstractArrayError) -> str:
 class Compiled(_core.JitFunction):
     """A function that runs as a compiled graph; made by `jit`.
 
-    Calls are told apart by their signature: nested structure of the arguments, shapes, dtypes, strides and devices of
+    Calls are distinguished by signature: nested structure of the arguments, shapes, dtypes, strides and devices of
     arrays, values of everything else, whether gradients are recorded, training mode and the rules of promotion. The
     first call of each signature traces the function with arrays that have no values; later ones run its graph.
 

@@ -303,7 +303,7 @@ def test_what_makes_a_number_of_rows_of_the_lengths_is_refused_by_name(tmp_path)
         def forward(self, x, y):
             return x + y
 
-    with pytest.raises(UnsupportedError, match="cannot be told to have the same lengths"):
+    with pytest.raises(UnsupportedError, match="cannot be known to have the same lengths"):
         exported(Sum(), tmp_path / "sum", words(2, 1), words(2, 1))
 
 

@@ -264,7 +264,7 @@ class _Rows:
         self.shape = tuple(shape)
         self.dtype = dtype
         with open(self.path, encoding="utf-8"):
-            pass  # a file that is not there is told now
+            pass  # raises now if the file does not exist
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Numbers and texts of the lines that are not empty."""

@@ -81,7 +81,7 @@ class ImageRecordIter(MXDataIter):
     random_resized_crop : bool
         Cut out a rectangle of random area and ratio of the sides instead, and resize it.
     max_rotate_angle : int
-        Turn by up to so many degrees in both directions.
+        Rotate by up to this many degrees in both directions.
     max_aspect_ratio, min_aspect_ratio : float
         Width over height is changed by a factor between these; without the latter, by one from ``1 - max_aspect_ratio``
         to ``1 + max_aspect_ratio``. With `random_resized_crop` it is the ratio of the rectangle.
@@ -102,11 +102,11 @@ class ImageRecordIter(MXDataIter):
     random_h, random_s, random_l : int
         Change hue by up to so many steps of 2 degrees, saturation and lightness by up to so many of 255 levels.
     rotate : int
-        Turn by exactly so many degrees, if positive.
+        Rotate by exactly this many degrees, if positive.
     fill_value : int
-        What is seen outside the image where it was turned or padded.
+        Value of pixels outside the image after a rotation or padding.
     inter_method : int
-        Interpolation of resizes as in `mxnet.image.imresize`; 10 is a random one. Turning takes the nearest pixel with
+        Interpolation of resizes as in `mxnet.image.imresize`; 10 is a random one. Rotation takes the nearest pixel with
         0, else interpolates linearly.
     pad : int
         Pixels added at each side before cutting.
@@ -133,7 +133,7 @@ class ImageRecordIter(MXDataIter):
 
     Notes
     -----
-    An image is resized, turned, padded, cut out, coloured, mirrored and normalised, in this order. Images that are
+    An image is resized, rotated, padded, cut out, coloured, mirrored and normalised, in this order. Images that are
     smaller than `data_shape` are enlarged before they are cut. Pixels are levels from 0 to 255 until they are
     normalised: ``((x - mean) * contrast + illumination) * scale / std``. The changes of an image follow from
     `seed_aug`, its number and the run, whatever the number of threads.

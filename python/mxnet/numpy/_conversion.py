@@ -22,9 +22,9 @@ def _in_order(x: ndarray, order: str | None) -> ndarray:
     if order not in (None, "K", "A", "C", "F"):
         raise ValueError(f"`order` must be one of 'C', 'F', 'A', 'K', not {order!r}")
     if order == "F":
-        turned = _op["transpose"](x)
-        if not _is_c_order(turned):
-            return cast(ndarray, _op["transpose"](turned.copy()))
+        transposed = _op["transpose"](x)
+        if not _is_c_order(transposed):
+            return cast(ndarray, _op["transpose"](transposed.copy()))
         return x
     if order == "C" and not _is_c_order(x):
         return x.copy()
@@ -89,8 +89,8 @@ def require(a: ArrayLike, dtype: DTypeLike | None = None, requirements: str | Se
     placed = _in_order(x, "C" if "C" in wanted else "F" if "F" in wanted else None)
     _, _, is_writable, is_own = _core.memory_location(placed)
     if ("W" in wanted and not is_writable) or ("O" in wanted and not is_own):
-        turned = _op["transpose"](placed) if "F" in wanted else placed
-        placed = _op["transpose"](turned.copy()) if "F" in wanted else turned.copy()
+        transposed = _op["transpose"](placed) if "F" in wanted else placed
+        placed = _op["transpose"](transposed.copy()) if "F" in wanted else transposed.copy()
     return placed
 
 

@@ -57,7 +57,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 
 def isfortran(a: ndarray) -> bool:
-    """Whether the elements lie in Fortran order and not in C order.
+    """Whether the elements are in Fortran order and not in C order.
 
     Parameters
     ----------

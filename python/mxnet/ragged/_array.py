@@ -464,7 +464,7 @@ class RaggedArray(NDArrayOperatorsMixin):
 
         return cast("RaggedArray", np.swapaxes(cast("Any", self), axis1, axis2))
 
-    # In compiled functions the values are an argument; offsets are part of what calls are told apart by.
+    # In compiled functions the values are an argument; offsets are part of the signature.
 
     # Lengths that follow from values are arrays, too.
 

@@ -158,7 +158,7 @@ class TracedPartition(Partition):
         """Refuse offsets that are another argument of the graph, whose values are not known."""
         if not self.same(other):
             raise error.UnsupportedError(
-                f"{name}: in a graph for a file two ragged arguments cannot be told to have the same lengths\n"
+                f"{name}: in a graph for a file two ragged arguments cannot be known to have the same lengths\n"
                 "  hint: join their values along a uniform axis, to one argument"
             )
 

@@ -264,7 +264,7 @@ class _Compressed(sparray):
 
 
 class csr_array(_Compressed):  # noqa: N801  # SciPy's name
-    """Compressed rows: row i stores the columns `indices[indptr[i]:indptr[i + 1]]`, their values lie in `data` alike.
+    """Compressed rows: row i stores the columns `indices[indptr[i]:indptr[i + 1]]`, values are in `data`.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ class csr_array(_Compressed):  # noqa: N801  # SciPy's name
 
 
 class csc_array(_Compressed):  # noqa: N801  # SciPy's name
-    """Compressed columns: column j stores the rows `indices[indptr[j]:indptr[j + 1]]`, their values lie in `data`.
+    """Compressed columns: column j stores the rows `indices[indptr[j]:indptr[j + 1]]`, values are in `data`.
 
     Parameters
     ----------

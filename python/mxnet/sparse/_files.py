@@ -168,11 +168,11 @@ def joined(
 ) -> dict[str, Any]:
     """Named arrays of a file, parts of sparse ones put together."""
     found: dict[str, Any] = dict(arrays)
-    for key, told in (metadata or {}).items():
+    for key, description in (metadata or {}).items():
         if not key.startswith("sparse:"):
             continue
         name = key.removeprefix("sparse:")
-        kind, *sizes = told.split(" ")
+        kind, *sizes = description.split(" ")
         prefix = f"{name}."
         parts = {key.removeprefix(prefix): found.pop(key) for key in list(found) if key.startswith(prefix)}
         try:

@@ -1,7 +1,7 @@
 """Files of scalars that TensorBoard reads.
 
 A file is a row of records: the length (8 bytes, little endian), a check sum of these (4), an ``Event``, a check sum of
-it (4). Check sums are CRC-32C, turned right by 15 bits, plus a constant. An ``Event`` is a protocol buffer: 1 the time
+it (4). Check sums are CRC-32C, rotated right by 15 bits, plus a constant. An ``Event`` is a protocol buffer: 1 the time
 (double), 2 the step (int64), 3 the version of the file (string), 5 a ``Summary`` whose field 1 is a value with a name
 (1, string) and a number (2, float). Source: the files ``record_writer.h`` and ``event.proto`` of TensorFlow.
 """
