@@ -18,7 +18,7 @@ def test_the_dtype_has_a_line_of_its_own_where_the_last_one_is_full(dtype: str):
                 assert repr(np.array(theirs)) == repr(theirs)
 
 
-def test_the_dtype_that_is_told_in_default_mode_has_its_place_too():
+def test_a_dtype_in_the_repr_breaks_lines_as_in_numpy():
     for n in range(40):
         theirs = onp.arange(n).astype("float32")
         assert repr(np.arange(n).astype("float64")) == repr(theirs).replace("float32", "float64")
