@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::memory::{check_available, collected, zeros};
 use crate::pixels::Pixels;
 
-/// Larger images are refused before memory is allocated: a header of a few bytes can claim any size.
+/// Larger images are errors before memory is allocated, because a header can state any size.
 pub const MAX_PIXELS: usize = 1 << 28;
 
-/// Longest side of a JPEG image, by its format. PNG images have the same limit.
+/// Longest side of an image: the limit of the JPEG format, used for PNG too.
 const MAX_SIDE: usize = 65_535;
 
 /// Channels of the decoded image.

@@ -64,8 +64,7 @@ fn algorithm(interpolation: Interpolation, shrinks: bool) -> ResizeAlg {
 
 /// The resizer and the pixels that it reads and writes.
 ///
-/// The resizer is built for four channels only: for all kinds of pixels it would be most of the code of this crate. So images of fewer channels are
-/// converted before and after.
+/// The resizer is instantiated for four channels only, to keep the code small. Images with fewer channels are converted before and after.
 #[derive(Default)]
 struct Workspace {
     resizer: Resizer,
@@ -74,7 +73,7 @@ struct Workspace {
 }
 
 thread_local! {
-    /// Reused, with its buffers.
+    /// The workspace of this thread, whose buffers are reused.
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 

@@ -159,7 +159,7 @@ pub(crate) struct Tile<T> {
     pub beta: T,
 }
 
-/// Element types the micro-kernels know.
+/// Element types of the micro-kernels.
 pub(crate) trait GemmFloat: small::Scalar + library::InLibrary {
     /// # Safety
     /// Same as for [`dense`].

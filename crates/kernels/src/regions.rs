@@ -131,7 +131,7 @@ struct Window {
     weights: Vec<f64>,
 }
 
-/// Adds the weights of linear interpolation at `x` on an axis of `len` pixels. More than a pixel outside there are none.
+/// Adds the weights of linear interpolation at `x` on an axis of `len` pixels. A position more than a pixel outside has no weights.
 fn spread(x: f64, len: usize, window: &mut [f64]) {
     if len == 0 || !(-1.0..=len as f64).contains(&x) {
         return;

@@ -209,7 +209,7 @@ pub fn workspace_bytes(g: &Rnn) -> usize {
     (gates + beside) * g.elem.size()
 }
 
-/// Bytes of the packed weights from the input; `None` if [`forward`] takes them as they are.
+/// Bytes of the packed weights from the input; `None` if [`forward`] takes dense weights.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.

@@ -136,7 +136,7 @@ pub unsafe fn scan(
             unsafe { job.columns(src, dst, inner, width) };
         });
     }
-    // Integer sums are equal in any grouping, and one pass over a row is no slower than the two passes of two threads.
+    // Integer sums are equal in any grouping, and one pass over a row on one thread is as fast as two passes on two threads.
     let in_one = sums_whole_numbers && threads.count() <= 2;
     let segments = if line.len >= 4 * SEGMENT && !in_one {
         line.len.div_ceil(SEGMENT)
@@ -146,7 +146,7 @@ pub unsafe fn scan(
     if segments == 1 {
         return split(threads, units, outputs, &|unit| {
             let (src, dst, width) = place(unit);
-            // Integer additions are so fast that reading several rows together gains nothing.
+            // Integer additions have a short latency, so reading several rows together is not faster.
             let together = match sums_whole_numbers {
                 true => 0,
                 false => width / CHAINS * CHAINS,

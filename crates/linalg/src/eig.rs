@@ -12,7 +12,7 @@ use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
 /// Solves a v = v diag(w) for `a` (count, n, n). `w` (count, n) and `v` (count, n, n) have the complex type. The columns of `v` have norm 1 and a
-/// real largest element; `v` is computed if asked for.
+/// real largest element; `v` is computed unless it is `None`.
 ///
 /// # Errors
 /// [`Fault::NotFinite`], [`Fault::NoConvergence`].

@@ -8,7 +8,8 @@ use crate::number::{MatrixElement, RealElement};
 use crate::small::{self, Factored, SMALL};
 use crate::{large, scale, svd};
 
-/// The runner for the matrices of a batch, and the runner within one matrix. Large matrices are factored one after another, each in parallel.
+/// The runners for the matrices of a batch and for the tasks within one matrix. Large matrices are factored one after another, each in parallel;
+/// small ones in parallel, each on one thread.
 pub(crate) fn runners(run: Run, n: usize) -> (Run, Run) {
     if n < large::LARGE {
         (run, SERIAL)

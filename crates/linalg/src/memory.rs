@@ -1,5 +1,5 @@
-//! Allocation of workspace that depends on the sizes of matrices. If it fails, the function panics with the error as payload (without printing); the
-//! launcher converts that panic to an out-of-memory error.
+//! Allocation of workspace that depends on the sizes of matrices. If it fails, the function panics with the allocator's error as payload, without
+//! printing a message; the launcher converts that panic to a memory error.
 
 use std::collections::TryReserveError;
 

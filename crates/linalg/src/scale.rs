@@ -42,7 +42,7 @@ fn size<T: MatrixElement>(a: &[T]) -> Option<i32> {
 
 /// Multiplies the elements by 2 to the power of `exponent`, which may exceed the range of the type.
 pub(crate) fn multiply<T: MatrixElement>(x: &mut [T], exponent: i32) {
-    // In steps that are exact powers in both types; no intermediate result becomes subnormal unless the final one is.
+    // The factor is applied in steps that the type represents exactly; no intermediate result is subnormal unless the final one is.
     let mut left = exponent;
     while left != 0 {
         let step = left.clamp(-T::Re::STEP, T::Re::STEP);

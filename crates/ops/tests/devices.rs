@@ -16,7 +16,7 @@ use mxnet_tensor::{
 /// Number of blocks that the device has allocated and not freed.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// A device of its own kind, with its memory in host memory.
+/// A device of a different kind, with its memory in host memory.
 struct Simulated;
 
 fn block(len_bytes: usize) -> Block {

@@ -125,7 +125,7 @@ fn check(cx: &CallCx, offsets: [usize; 2]) -> Result<()> {
 }
 
 fn attention_ns(cx: &CallCx, offsets: usize, passes: usize) -> u64 {
-    // Assumes segments of equal length. Others cost more, but are so expensive then that the estimate does not matter.
+    // Assumes segments of equal length. Unequal ones cost more, but then the call is so long that the estimate does not matter.
     let segments = cx.input(offsets).len().saturating_sub(1).max(1);
     let keys = cx.shape(1)[0].div_ceil(segments);
     passes as u64 * flops_ns(2 * (cx.input(0).len() + cx.input(2).len()) * keys)

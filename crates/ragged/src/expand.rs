@@ -118,7 +118,8 @@ pub static RAGGED_UNPAD: OpDef = OpDef {
         Param::array("offsets"),
         Param::required("total", ParamKind::Int),
     ],
-    doc: "The inverse of `ragged_pad`: `data` `(segments, length, ...)` without its padding, `(total, ...)`. Rows of a segment from `length` on are 0.",
+    doc: "The inverse of `ragged_pad`: `data` `(segments, length, ...)` without its padding, `(total, ...)`. Rows of a segment beyond `length` are \
+        0.",
     types: Types::First,
     infer: |cx| {
         let segments = count(cx, 1)?;

@@ -55,7 +55,7 @@ impl Offsets {
         let problem = match check(of, rows) {
             Ok(()) => return Ok(offsets),
             Err(Malformed::Empty) => {
-                "there are no offsets; no segments at all have the offset 0".to_owned()
+                "`offsets` is empty; for no segments it must be [0]".to_owned()
             }
             Err(Malformed::First(first)) => format!("offsets start with 0, found {first}"),
             Err(Malformed::Decreases(at)) => format!(

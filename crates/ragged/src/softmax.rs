@@ -69,7 +69,7 @@ pub static RAGGED_LOG_SOFTMAX: OpDef = OpDef {
     ..SOFTMAX_LIKE
 };
 
-/// The gradient of both, in one pass.
+/// The gradient of softmax and log-softmax, in one pass.
 pub static RAGGED_SOFTMAX_GRADIENT: OpDef = OpDef {
     name: "ragged_softmax_gradient",
     params: &[

@@ -169,7 +169,7 @@ fn blocks(
 }
 
 fn check_positions(cx: &KernelCx, at: &[i64], num_rows: usize) -> Result<()> {
-    // The largest one is found without a branch for each.
+    // The maximum is computed without branches, so that the loop is vectorised.
     let largest = at.iter().fold(-1, |largest, &j| j.max(largest));
     if largest < num_rows as i64 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Converts tensors of any layout and dtype to operands of kernels, and back; reports faults of index arrays as errors.
+//! Converts tensors of any layout and dtype to operands of kernels, and back; converts faults of index arrays to errors.
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
@@ -68,7 +68,7 @@ pub(crate) fn integers<'a>(x: &'a Tensor, threads: &dyn Threads) -> Result<Ints<
     values(x, DType::I64, threads).map(Ints)
 }
 
-/// The elements of an int64 output, which nobody else uses yet. A kernel may call this once for each output.
+/// The elements of an int64 output of this call. A kernel may call this once for each output.
 #[expect(
     clippy::mut_from_ref,
     reason = "a tensor is a handle: the engine grants its elements to one kernel"
@@ -97,7 +97,7 @@ impl Stored {
         })
     }
 
-    /// Where a kernel writes them.
+    /// The memory that a kernel writes.
     pub(crate) fn output(&self) -> Output {
         Output {
             data: self.data.tensor().data_ptr(),

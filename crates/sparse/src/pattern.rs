@@ -204,8 +204,8 @@ pub static CSR_MERGE: OpDef = OpDef {
         Param::array("rhs_indptr"),
         Param::bool("both", false),
     ],
-    doc: "The union of two patterns with ascending rows, or with `both` their intersection: indices, offsets, and for each element its \
-          position in the first and in the second pattern, -1 if it is not in one.",
+    doc: "The union of two patterns with ascending rows, or with `both` their intersection: indices, offsets, and for each element its position in \
+        the first and in the second pattern, or -1 if a pattern does not have it.",
     infer: |cx| {
         check_integers(cx, &[0, 1, 2, 3])?;
         one(Dims::from_slice(cx.shape(1)))
@@ -261,7 +261,8 @@ pub static CSR_FIND: OpDef = OpDef {
         Param::array("in_indices"),
         Param::array("in_indptr"),
     ],
-    doc: "For each element of the first pattern its int64 position in the second one, -1 if it is not there. Rows of both ascend.",
+    doc: "For each element of the first pattern its int64 position in the second one, -1 if that does not have it. The indices of each row ascend in \
+        both.",
     infer: |cx| {
         check_integers(cx, &[0, 1, 2, 3])?;
         if cx.shape(1) != cx.shape(3) {

@@ -40,8 +40,8 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
         Param::array("x"),
     ],
     doc: "For each row of a pattern the sum of `data[k] * x[indices[k]]` over its stored elements k: the product of a sparse matrix with a dense \
-          one, whose rows may have any shape. If `data` has shape (nnz, heads), rows of `x` begin with an axis of that length, and each head is a \
-          separate product.",
+          one, whose rows may have any shape. If `data` has shape (nnz, heads), the first axis of the rows of `x` has length `heads`, and each head \
+          is a separate product.",
     types: Types::Infer,
     infer: infer_matmul_dense,
     cpu: Cpu::Kernel(matmul_dense),
@@ -87,8 +87,8 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
         "lambda data, j, p, x: (lambda m: numpy.stack([m[a:b].sum(0) for a, b in zip(p, p[1:])]))(data.reshape(data.shape + (1,) * (x.ndim - data.ndim)) * x[j])",
     )
     .ulp(8),
-    // No `positions`: the kernel checks every index and offset each time it reads it, so shared memory that changes meanwhile cannot lead outside
-    // the operands. Large patterns need no copy.
+    // No `positions`: the kernel checks every index and offset when it reads it, so that it stays within the operands even if other code changes
+    // shared memory meanwhile. Large patterns need no copy.
     ..OpDef::DEFAULT
 };
 
@@ -102,9 +102,9 @@ pub static CSR_TRANSPOSED_MATMUL_DENSE: OpDef = OpDef {
         Param::array("x"),
         Param::required("num_columns", ParamKind::Int),
     ],
-    doc: "For each of `num_columns` columns of a pattern the sum of `data[k] * x[i]` over its stored elements k, where i is the row of k: the product \
-          of the transpose of a sparse matrix with a dense one, whose rows may have any shape. Nothing is transposed, which is faster than \
-          `csr_transpose` and `csr_matmul_dense` if rows are short.",
+    doc: "For each of `num_columns` columns of a pattern the sum of `data[k] * x[i]` over its stored elements k, where i is the row of k: the \
+          product of the transpose of a sparse matrix with a dense one, whose rows may have any shape. The pattern is not transposed, which is \
+          faster than `csr_transpose` and `csr_matmul_dense` if rows are short.",
     types: Types::Infer,
     infer: |cx| {
         check_integers(cx, &[1, 2])?;
@@ -159,8 +159,8 @@ pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
         Param::array("indptr"),
         Param::bool("heads", false),
     ],
-    doc: "For each stored element k of row i of a pattern the sum of the products of `x[i]` and `y[indices[k]]`, shape (nnz,): the elements of `x \
-          @ y.T` at the stored positions. With `heads` the first axis of rows stays: shape (nnz, heads).",
+    doc: "For each stored element k of row i of a pattern the sum of the products of `x[i]` and `y[indices[k]]`, shape (nnz,): the elements of `x @ \
+          y.T` at the stored positions. With `heads` the first axis of the rows is not summed: shape (nnz, heads).",
     types: Types::Infer,
     infer: infer_sampled_dense,
     cpu: Cpu::Kernel(sampled_dense),
@@ -345,7 +345,7 @@ pub(crate) fn transposed(
     }
 }
 
-/// Elements of a row up to which a product with a transpose scatters instead of transposing first.
+/// Up to this number of elements in a row, a product with a transpose scatters instead of transposing first.
 const SCATTERED_WIDTH: usize = 8;
 
 /// The transpose of a sparse matrix with `num_columns` columns times a dense array.
@@ -544,7 +544,7 @@ fn matmul(cx: &CallCx) -> Result<Outputs> {
     let device = cx.input(0).device();
     let indptr = Array::uninitialised(cx.shape(2), DType::I64, device)?;
     let mut made = None;
-    // SAFETY: dense values of this dtype, one for each stored element (checked); `place` gives as many places as it is told.
+    // SAFETY: dense values of this dtype, one for each stored element (checked); the closure allocates the requested number of elements.
     unsafe {
         sparse::matmul(
             &Pool,

@@ -100,7 +100,7 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
 fn run(cx: &KernelCx, extremum: Extremum) -> Result<()> {
     let (x, out) = (cx.input(0), cx.output(0));
     let indptr = integers(cx.input(1), cx.threads)?;
-    // Only the offsets matter. Zeroed memory that nobody reads is never touched, so it is cheap.
+    // Only the offsets matter. The zeroed indices are never read, so that the system need not provide their pages.
     let indices = vec![0; x.shape()[0]];
     let rows = Pattern::new(&indices, &indptr)
         .map_err(|fault| crate::operand::error(cx.op.name, NAMES, fault, None))?;
@@ -109,7 +109,7 @@ fn run(cx: &KernelCx, extremum: Extremum) -> Result<()> {
     let x = values(x, compute, cx.threads)?;
     let arg = integer_output(cx.output(1)).as_mut_ptr();
     write(out, compute, cx.threads, |to| {
-        // SAFETY: dense values of this dtype, a row for each of the segments' (the pattern was checked); outputs have a row for each segment.
+        // SAFETY: dense values of this dtype, with all rows of the segments (the pattern was checked); outputs have a row for each segment.
         unsafe {
             sparse::extreme_segments(
                 cx.threads,

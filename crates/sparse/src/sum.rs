@@ -103,7 +103,7 @@ fn add(cx: &CallCx) -> Result<Outputs> {
     let indptr = Array::uninitialised(cx.shape(2), DType::I64, device)?;
     let scratch = Stored::new(a.indices.len() + b.indices.len(), compute, device)?;
     let mut made = None;
-    // SAFETY: dense values of this dtype, one for each stored element (checked); `scratch` and `place` give as many places as they are told.
+    // SAFETY: dense values of this dtype, one for each stored element (checked); `scratch` and the closure provide the requested number of elements.
     unsafe {
         sparse::add(
             &Pool,

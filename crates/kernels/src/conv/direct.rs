@@ -245,7 +245,7 @@ struct Padded {
 impl Padded {
     fn of(g: &Conv) -> Padded {
         let axis = |a: usize| match g.kernel[a] {
-            // Only what the single tap reads is copied.
+            // Only the elements that the single tap reads are copied.
             1 => (g.output[a], g.stride[a], 1),
             k => (
                 (g.output[a] - 1) * g.stride[a] + (k - 1) * g.dilation[a] + 1,

@@ -39,8 +39,8 @@ pub struct Product<T> {
     pub c_stride: i32,
 }
 
-/// Computes a product on the calling thread, or returns false and leaves C as it is. Its caller promises that all elements of the three matrices are
-/// in bounds and that C overlaps neither A nor B.
+/// Computes a product on the calling thread, or returns false and leaves C unchanged. The caller guarantees that all elements of the three matrices
+/// are in bounds and that C overlaps neither A nor B.
 pub type Function<T> = unsafe fn(&Product<T>) -> bool;
 
 /// What a library computes, by element type. Types without a function stay with the built-in kernels.

@@ -1,4 +1,4 @@
-//! Matrix-vector products, which are bound by reading the matrix once.
+//! Matrix-vector products. Their speed is limited by reading the matrix once.
 
 use super::Tile;
 use super::small::Scalar;

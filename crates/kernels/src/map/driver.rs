@@ -30,7 +30,7 @@ pub struct Operand<'a> {
     pub strides: &'a [isize],
 }
 
-/// A loop with less work than this, in f32 additions, runs on the calling thread: waking another costs about as much.
+/// A loop with less work than this, in f32 additions, runs on the calling thread: waking another thread takes about as long.
 const SERIAL_WORK: usize = 50_000;
 
 /// Work per task, in f32 additions: 128 KiB of f32, well above the cost of scheduling a task.

@@ -228,7 +228,7 @@ row! {
             let third = beats(low[2 * i], best);
             let best = if third { low[2 * i] } else { best };
             let fourth = beats(low[2 * i + 1], best);
-            // The gradient that remains after the later elements have got theirs.
+            // The gradient, or 0 once a later element of the window has received it.
             let left = dy[i];
             low_to[2 * i + 1] = if fourth { left } else { T::ZERO };
             let left = if fourth { T::ZERO } else { left };

@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
 ///
 /// The assignment of tasks to threads does not change results, because the caller fixes the tasks.
 pub(crate) fn split(threads: &dyn Threads, n: usize, work: usize, task: &(dyn Fn(usize) + Sync)) {
-    // About 10 µs of work: less is not worth waking a thread.
+    // Less work is not worth waking a thread.
     const MIN_TASK_WORK: usize = 32 * 1024;
     let groups = (work / MIN_TASK_WORK).min(8 * threads.count()).min(n);
     if groups < 2 || threads.count() < 2 {

@@ -50,7 +50,7 @@ impl Types {
                 } as unsafe fn(*mut u8, usize));
                 (sum_acc, load_of(src, sum_acc))
             }
-            // The maximum (minimum) of the bytes as they are tells whether any (all) are true; `store` converts it to 0 or 1.
+            // The maximum (minimum) of the unconverted bytes is nonzero if any (all) are true; `store` converts it to 0 or 1.
             Reduce::Any | Reduce::All if src == Bool => (Bool, load_of(Bool, Bool)),
             Reduce::Any | Reduce::All => (Bool, truth_of(src)),
             Reduce::CountNonzero => (I64, truth_of(src)),

@@ -32,7 +32,7 @@ pub(super) unsafe fn run<T: Real + GemmFloat>(
     let (dh, dc) = (scratch, Shared(scratch.at(state)));
     let typed = |p: *const u8| Shared(p.cast_mut().cast::<T>());
     let (wh, dy) = (typed(p.wh), typed(cotangents.dy));
-    // From here on, the array `sums` gradually becomes the cotangents of the pre-activations.
+    // From here on, the elements of `sums` are replaced by the cotangents of the pre-activations, step by step.
     let shares = |t: usize| -> [Option<Share<T>>; 2] {
         let all = Share {
             from: Shared(sums.at(t * g.batch * width)),

@@ -86,10 +86,10 @@ pub unsafe fn softmax_backward(
     })
 }
 
-/// Computes one number per column: `(first element, rows, inner, numbers of the steps before, accumulator)`.
+/// A step: computes one number per column, `(first element, rows, inner, numbers of the steps before, accumulator)`.
 type Step<'a, T> = &'a (dyn Fn(usize, usize, usize, &[T], &mut [T]) + Sync);
 
-/// Uses these numbers: `(first element, rows, inner, numbers)`.
+/// The last step, which uses these numbers: `(first element, rows, inner, numbers)`.
 type Last<'a, T> = &'a (dyn Fn(usize, usize, usize, &[T]) + Sync);
 
 /// Several passes over the rows of a segment: each of `steps` computes a number per column, and `last` uses all of them.
@@ -97,7 +97,7 @@ struct Pass<'a, T> {
     columns: usize,
     steps: &'a [Step<'a, T>],
     last: Last<'a, T>,
-    /// Does all of that for a range of segments, none of which is long.
+    /// Runs all steps for a range of segments, none of which is long.
     group: Option<&'a (dyn Fn(Range<usize>) + Sync)>,
 }
 
@@ -179,10 +179,10 @@ impl<T: Real> Pass<'_, T> {
     }
 }
 
-/// Elements up to which a plain loop is faster than a call for the instruction set in force.
+/// Up to this number of elements, a loop for the baseline is faster than a call that selects the instruction set.
 const SHORT: usize = 64;
 
-/// Softmax of a range of segments of one column. The exponentials of all segments are computed in one loop, because many segments have a few elements.
+/// Softmax of a range of segments of one column. The exponentials of all segments are computed in one loop, because segments are often short.
 ///
 /// # Safety
 /// The rows of the segments at `x` and `y`.

@@ -70,7 +70,7 @@ fn avx512<T: Value>(rows: &Rows<T>, out: &mut [T]) {
 #[inline(always)]
 fn body<T: Value>(rows: &Rows<T>, out: &mut [T], sum: &impl Fn(&[i64], &[T], &mut [T])) {
     let offsets = &rows.pattern.offsets()[rows.start..=rows.start + out.len()];
-    // `sum` may read `LANES` elements behind the products of a row, whose values do not matter.
+    // `sum` may read `LANES` elements after the products of a row; their values have no effect.
     let mut products = [T::ZERO; BLOCK + LANES];
     // Other code may write to the offsets meanwhile: this copy is checked and used.
     let mut copied = [0; BLOCK_ROWS + 1];

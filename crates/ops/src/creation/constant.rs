@@ -501,7 +501,7 @@ fn drop_leading_axes(value: &Array, ndim: usize) -> Result<Array> {
     }
 }
 
-/// A constant with the shape, dtype and order that the call asks for.
+/// A constant with the shape, dtype and order of the call.
 fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
     let shape = dims(cx.op.name, cx.ints("shape"))?;
     let dtype = cx.dtype("dtype").unwrap_or(natural);

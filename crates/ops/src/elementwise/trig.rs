@@ -390,7 +390,7 @@ pub static ARCTAN2: OpDef = OpDef {
 pub static HYPOT: OpDef = OpDef {
     name: "hypot",
     surface: &[Surface::Np("hypot")],
-    doc: "Distance of the point (x1, x2) from the origin, without overflow on the way.",
+    doc: "Distance of the point (x1, x2) from the origin, without intermediate overflow.",
     example: "
         >>> np.hypot([3, 5], [4, 12])
         array([ 5., 13.])

@@ -209,10 +209,10 @@ pub(super) fn real_len(cx: &CallCx, axis: i64) -> Result<i64> {
 }
 
 /// The transform of the call. `default_len` is its length if the call has no `n`.
-fn spec(cx: &CompositeCx, natural: i64, inverse: bool) -> Result<Spec> {
+fn spec(cx: &CompositeCx, default_len: i64, inverse: bool) -> Result<Spec> {
     spec_of(
         cx,
-        cx.opt_int("n").unwrap_or(natural),
+        cx.opt_int("n").unwrap_or(default_len),
         cx.int("axis"),
         inverse,
     )

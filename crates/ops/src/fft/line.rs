@@ -54,7 +54,7 @@ pub static FFT_LINES: OpDef = OpDef {
     name: "fft_lines",
     doc: "`scale` times the sums of the elements along `axis`, truncated or zero-padded to `n`, times exp(-2 pi i j k / n), or with the other sign \
           if `inverse`.",
-    infer: |cx| made(cx, |n| n, DType::complex),
+    infer: |cx| infer_lines(cx, |n| n, DType::complex),
     cpu: Cpu::Kernel(|cx| {
         let spectrum = if cx.input(0).dtype().is_complex() {
             Spectrum::Complex
@@ -88,7 +88,7 @@ pub static RFFT_LINES: OpDef = OpDef {
     doc: "The first `n // 2 + 1` elements of `fft_lines` of real numbers; those that stand for two elements of the whole are multiplied by `middle`.",
     infer: |cx| {
         real_only(cx)?;
-        made(cx, |n| n / 2 + 1, DType::complex)
+        infer_lines(cx, |n| n / 2 + 1, DType::complex)
     },
     cpu: Cpu::Kernel(|cx| run(cx, Spectrum::RealToHalf, cx.float("middle"))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -121,7 +121,7 @@ pub static IRFFT_LINES: OpDef = OpDef {
         if !cx.dtype_of(0).is_complex() {
             return Err(cx.dtype_error(format!("the spectrum must be complex, found {}", cx.dtype_of(0).name())));
         }
-        made(cx, |n| n, DType::real)
+        infer_lines(cx, |n| n, DType::real)
     },
     cpu: Cpu::Kernel(|cx| run(cx, Spectrum::HalfToReal, cx.float("middle"))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -233,7 +233,11 @@ pub(super) fn real_only(cx: &CallCx) -> Result<()> {
     Ok(())
 }
 
-fn made(cx: &CallCx, len: fn(usize) -> usize, dtype: fn(DType) -> DType) -> Result<Inferred> {
+fn infer_lines(
+    cx: &CallCx,
+    len: fn(usize) -> usize,
+    dtype: fn(DType) -> DType,
+) -> Result<Inferred> {
     let axis = cx.axis("axis", 0)?;
     let n = cx.int("n");
     if n < 1 {

@@ -186,7 +186,8 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// `None`: dtype or shape of the value are not those of `n` rows of `width` elements of `x` after the indexed axes, or it shares memory with `x`.
+    /// `None` if the dtype or the shape of the value is not that of the indexed elements (rows of `rest` along `lead`), or if it shares memory with
+    /// `x`.
     fn of(x: &Array, value: Operand<'a>, lead: &[usize], rest: &[usize]) -> Option<Rows<'a>> {
         let width = rest.iter().product();
         let mut pattern = [0; 2];

@@ -217,7 +217,7 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
     write(x, &canonical, &value)
 }
 
-/// [`in_place`] for an array whose elements share memory: writes to the memory behind it, one position after the other.
+/// [`in_place`] for an array whose elements share memory: writes to its memory, one position after the other.
 fn in_place_by_element(
     x: &Array,
     key: &[IndexItem],
@@ -227,7 +227,7 @@ fn in_place_by_element(
     let Some((row, places)) = spanned(x)? else {
         return in_place(x, key, arrays, value);
     };
-    let (item, places) = named(&places, key, arrays)?;
+    let (item, places) = selected_positions(&places, key, arrays)?;
     in_place(&row, &[item], &[places.to_device(x.device())?], value)
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn spanned(x: &Array) -> Result<Option<(Array, Array)>> {
 }
 
 /// The positions that an expression selects, as an expression with one index array.
-pub(crate) fn named(
+pub(crate) fn selected_positions(
     places: &Array,
     key: &[IndexItem],
     arrays: &[Array],

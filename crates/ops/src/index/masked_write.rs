@@ -42,7 +42,7 @@ fn is_small(x: &Array) -> bool {
 /// Calls `write` with the addresses of the target's first element, of the first element of `chooser` (a small mask or positions), of the first value,
 /// and the number of values, if all arrays are dense, can be held without waiting and do not share memory. Returns the result of `write`.
 #[inline]
-fn written(
+fn with_pointers(
     x: &Array,
     chooser: &Array,
     values: Operand,
@@ -152,7 +152,7 @@ pub fn put_where(x: &Array, mask: &Array, values: Operand, taken: Taken) -> bool
     if mask.dtype() != DType::Bool || mask.len() != n {
         return false;
     }
-    written(x, mask, values, |to, mask, from, count| {
+    with_pointers(x, mask, values, |to, mask, from, count| {
         if taken == Taken::InTurn {
             count_host_read();
         }
@@ -214,8 +214,8 @@ fn put_at_positions(x: &Array, positions: &Array, values: Operand) -> bool {
     if positions.dtype() != DType::I64 {
         return false;
     }
-    written(x, positions, values, |to, first, from, count| {
-        // SAFETY: `written` checked that they are dense and may be read.
+    with_pointers(x, positions, values, |to, first, from, count| {
+        // SAFETY: `with_pointers` checked that they are dense and may be read.
         let Some(positions) = (unsafe { positions_on(first, positions.len(), n) }) else {
             return false;
         };
@@ -250,9 +250,9 @@ pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Operand) -> 
         return false;
     }
     let (len, lines, inner) = (rest[0], own_rest[0], rest[1..].iter().product::<usize>());
-    written(x, positions, values, |to, first, from, count| {
+    with_pointers(x, positions, values, |to, first, from, count| {
         count_host_read();
-        // SAFETY: `written` checked that they are dense and may be read.
+        // SAFETY: `with_pointers` checked that they are dense and may be read.
         let Some(positions) = (unsafe { positions_on(first, positions.len(), len) }) else {
             return false;
         };

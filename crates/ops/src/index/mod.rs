@@ -29,7 +29,7 @@ pub use choose::{CHOOSE, CHOSEN};
 pub use diagonal::{DIAG, DIAGONAL, DIAGONAL_SPREAD, TRACE, TRIL, TRIU, WRITABLE_DIAGONAL};
 pub(crate) use element_write::is_writable;
 pub use expression::{accumulate, get, set};
-pub(crate) use expression::{named, spanned};
+pub(crate) use expression::{selected_positions, spanned};
 pub(crate) use positions::{dense, positions};
 
 pub use element_read::{

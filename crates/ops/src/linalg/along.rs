@@ -138,13 +138,13 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
         ));
     }
     let dtype = requested_dtype(cx)?;
-    let mut lists = lists(cx.ints("axes"));
+    let mut lists = split_axes(cx.ints("axes"));
     if cx.is_none("axes") {
         lists = if of_vectors {
             vec![SmallVec::from_slice(&[cx.int("axis")]); 2]
         } else {
             (0..2)
-                .map(|i| last(cores[i].min(cx.input(i).ndim())))
+                .map(|i| last_axes(cores[i].min(cx.input(i).ndim())))
                 .collect()
         };
     } else if of_vectors && cx.int("axis") != -1 {
@@ -165,7 +165,7 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
         };
         let core = cores[i].min(x.ndim().max(1));
         missing += cores[i] - core;
-        let own = named(cx, &lists[i], core, x.ndim(), "operand", i)?;
+        let own = core_axes(cx, &lists[i], core, x.ndim(), "operand", i)?;
         let order: SmallVec<[i64; 4]> = (0..x.ndim())
             .filter(|axis| !own.contains(axis))
             .chain(own.iter().copied())
@@ -187,7 +187,7 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
     }
     let core = cores[2].saturating_sub(missing);
     let places = match lists.get(2) {
-        Some(list) => named(cx, list, core, y.ndim(), "result", 0)?,
+        Some(list) => core_axes(cx, list, core, y.ndim(), "result", 0)?,
         None => return done(y),
     };
     // The last axes go to their given positions, the others fill the remaining positions in order.
@@ -237,12 +237,12 @@ fn requested_dtype(cx: &CompositeCx) -> Result<Option<DType>> {
 }
 
 /// The last `count` axes.
-fn last(count: usize) -> SmallVec<[i64; 2]> {
+fn last_axes(count: usize) -> SmallVec<[i64; 2]> {
     (-(count as i64)..0).collect()
 }
 
 /// Splits the flat value of a `ParamKind::AxesOfEach` argument (for each entry its length, then its axes) into lists.
-fn lists(mut flat: &[i64]) -> Vec<SmallVec<[i64; 2]>> {
+fn split_axes(mut flat: &[i64]) -> Vec<SmallVec<[i64; 2]>> {
     let mut lists = Vec::new();
     while let [len, rest @ ..] = flat {
         let (own, others) = rest.split_at(*len as usize);
@@ -253,7 +253,7 @@ fn lists(mut flat: &[i64]) -> Vec<SmallVec<[i64; 2]>> {
 }
 
 /// The axes of an entry; an error unless it has the required number.
-fn named(
+fn core_axes(
     cx: &CompositeCx,
     list: &[i64],
     core: usize,

@@ -487,7 +487,7 @@ fn chain(cx: &CallCx) -> Result<Array> {
     let sizes: Vec<usize> = std::iter::once(matrices[0].shape()[0])
         .chain(matrices.iter().map(|m| m.shape()[1]))
         .collect();
-    // cost[i][j]: fewest multiplications for the product of i..=j, split behind cut[i][j].
+    // cost[i][j]: fewest multiplications for the product of i..=j, which is split after cut[i][j].
     let (mut cost, mut cut) = (vec![vec![0_u128; n]; n], vec![vec![0; n]; n]);
     for length in 1..n {
         for i in 0..n - length {

@@ -22,7 +22,8 @@ pub(super) const NORM: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-const NO_CALIBRATION: &str = "Must be None: the range of 8-bit results, which are not computed.";
+const NO_CALIBRATION: &str =
+    "Must be None: it is the range of 8-bit results, which are not supported.";
 
 /// Batch normalisation.
 pub static BATCH_NORM: OpDef = OpDef {
@@ -267,7 +268,7 @@ fn batch_norm(cx: &CallCx) -> Result<Outputs> {
             return Err(Error::value(
                 cx.op.name,
                 format!(
-                    "`{name}` must be None: it is a range of 8-bit results, which are not computed"
+                    "`{name}` must be None: it is a range of 8-bit results, which are not supported"
                 ),
             )
             .with_hint("`clip` the result to limit it"));

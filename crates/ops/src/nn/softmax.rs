@@ -127,7 +127,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
     ..SOFTMAX_LIKE
 };
 
-/// The gradient of both, in one pass.
+/// The gradient of softmax and log-softmax, in one pass.
 pub static SOFTMAX_GRADIENT: OpDef = OpDef {
     name: "softmax_gradient",
     params: &[

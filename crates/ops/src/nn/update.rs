@@ -1,7 +1,7 @@
 //! Optimizer updates: one call updates the weights of a whole network, in place.
 //!
-//! Each optimizer has one kernel, behind its `fused_*` operator. Numbers that change from step to step (rates, decays, counts of updates, the
-//! factor of the gradients) are arrays, so a traced step reads them as inputs. The public `*_update` functions take numbers and are compositions.
+//! Each optimizer has one kernel, that of its `fused_*` operator. Numbers that change from step to step (rates, decays, counts of updates, the factor
+//! of the gradients) are arrays, so a traced step reads them as inputs. The public `*_update` functions take numbers and are compositions.
 #![allow(unsafe_code)]
 
 mod fused;
@@ -468,7 +468,7 @@ impl<'a> Arguments<'a> {
         written.filter_map(move |k| self.entry(k, i))
     }
 
-    /// The numbers in array `j` behind the lists, one for each weight; none if it is absent.
+    /// The numbers in array `j` after the lists, one for each weight; empty if it is absent.
     fn numbers(&self, j: usize) -> Result<Vec<f64>> {
         let Some(x) = self.cx.opt(self.lists * self.n + j) else {
             return Ok(Vec::new());
@@ -564,7 +564,7 @@ fn update_range(
 ) -> Result<()> {
     let (cx, lists) = (arguments.cx, arguments.lists);
     let mut staged = Vec::new();
-    // Gradients that are not dense, or that share memory with what is written. They live until the kernel is done.
+    // Copies of gradients that are not dense, or that share memory with an output. They live until the kernel is done.
     let mut copies = Vec::new();
     // Dense elements to be written: the array's own, or a buffer that is copied back in the end.
     let mut written = |x: &Tensor| -> Result<Buffer> {

@@ -22,7 +22,8 @@ pub static LEXSORT: OpDef = OpDef {
     name: "lexsort",
     surface: &[Surface::Np("lexsort")],
     params: &[Param::arrays("keys"), Param::int("axis", -1)],
-    doc: "The int64 positions that sort by several keys along `axis`, the last key first: equal elements of it are ordered by the key before it, and so on.",
+    doc: "The int64 positions that sort by several keys along `axis`. The last key is the primary one; its equal elements are ordered by the key \
+        before it, and so on.",
     about: &[
         (
             "keys",

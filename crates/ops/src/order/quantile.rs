@@ -174,7 +174,7 @@ pub(super) fn quantile(cx: &CompositeCx) -> Result<Outputs> {
     cx.done(rows.kept(&all, 1)?)
 }
 
-/// The ranks between which quantile `q` of `n` elements (at least 1) lies by a method of [`QUANTILE`], and how far it is from the first one.
+/// The two ranks between which quantile `q` of `n` elements (at least 1) lies by a method of [`QUANTILE`], and its position between them, in [0, 1].
 pub(super) fn bracket(method: &str, n: usize, q: f64) -> (usize, usize, f64) {
     let (count, last) = (n as f64, n as f64 - 1.0);
     // Plotting positions (alpha, beta) of the continuous methods.

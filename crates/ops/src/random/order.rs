@@ -48,7 +48,7 @@ pub static PERMUTATION: OpDef = OpDef {
         }
         // There are no integers in 0..n for a negative n.
         let n = x.item()?.as_i64().max(0);
-        let attrs: Attrs = [Value::from(&[n as usize][..]), Value::Device(placed(x))]
+        let attrs: Attrs = [Value::from(&[n as usize][..]), Value::Device(device_of(x))]
             .into_iter()
             .collect();
         cx.done(invoke1(&RANDOM_ORDER, &[], &attrs)?)
@@ -68,7 +68,7 @@ pub static RANDOM_PERMUTED: OpDef = OpDef {
             return Err(cx.shape_error("a 0-d array cannot be permuted"));
         };
         let rows = x.len() / n.max(1);
-        let attrs: Attrs = [Value::from(&[rows, n][..]), Value::Device(placed(x))]
+        let attrs: Attrs = [Value::from(&[rows, n][..]), Value::Device(device_of(x))]
             .into_iter()
             .collect();
         let order = invoke1(&RANDOM_ORDER, &[], &attrs)?.reshape(x.shape())?;
@@ -79,7 +79,7 @@ pub static RANDOM_PERMUTED: OpDef = OpDef {
 };
 
 /// The device of an array; the current device for a Python number.
-fn placed(x: &Array) -> Device {
+fn device_of(x: &Array) -> Device {
     if x.is_weak() {
         current_device()
     } else {
@@ -169,7 +169,7 @@ fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
             "cannot take {count} of {n} elements without replacement"
         )));
     }
-    let device = cx.device("device").unwrap_or_else(|| placed(a));
+    let device = cx.device("device").unwrap_or_else(|| device_of(a));
     let chosen = match cx.opt(1) {
         Some(p) => weighted(cx, p, n, count)?,
         None if cx.bool("replace") => {

@@ -100,7 +100,7 @@ pub(super) trait SamplerCx {
         rule: &'static str,
     ) -> Result<Parameter>;
 
-    /// The dtype that the call asks for.
+    /// The argument `dtype` of the call.
     fn requested_dtype(&self) -> Option<DType>;
 
     /// Float samples. Their dtype is `dtype`, else the promoted dtype of the array parameters if that is a float, else the default float.

@@ -94,7 +94,7 @@ pub static BROADCAST_LIKE: OpDef = OpDef {
         ("rhs", "Only its shape is used."),
         (
             "lhs_axes",
-            "Axes of `lhs`, of length 1 or the one asked for; given together with `rhs_axes`.",
+            "Axes of `lhs`, of length 1 or of the new length; given together with `rhs_axes`.",
         ),
         (
             "rhs_axes",

@@ -112,7 +112,7 @@ pub static AS_STRIDED: OpDef = OpDef {
     ..OpDef::VIEW
 };
 
-/// The gradient of a view whose elements overlap: the same view of the elements' ordinals tells where to add each cotangent.
+/// The gradient of a view whose elements overlap: the same view of the flat positions of the elements gives the position of each cotangent.
 fn added(g: &GradCx, view: &'static OpDef, attrs: &Attrs) -> Result<Grads> {
     let n: usize = g.shape(0).iter().product();
     let numbers: Vec<i64> = (0..n as i64).collect();

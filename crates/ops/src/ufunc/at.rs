@@ -10,7 +10,7 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::context::KernelCx;
 use crate::elementwise::arithmetic::{ADD, NEGATIVE, SUBTRACT};
 use crate::error::{Error, Result, Tuple};
-use crate::index::{named, spanned};
+use crate::index::{selected_positions, spanned};
 use crate::invoke::{Call, dispatch, invoke1};
 use crate::launch::elem;
 use crate::mode::Flags;
@@ -149,7 +149,7 @@ pub fn at(
     if a.shares_elements()
         && let Some((row, places)) = spanned(a)?
     {
-        let (item, places) = named(&places, key, arrays)?;
+        let (item, places) = selected_positions(&places, key, arrays)?;
         return at(op, &row, &[item], &[places], value);
     }
     let positions = positions(a, key, arrays)?;

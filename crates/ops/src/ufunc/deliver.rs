@@ -26,7 +26,7 @@ fn casting(cx: &CompositeCx) -> Casting {
     cx.str("casting").parse().unwrap_or(Casting::SameKind)
 }
 
-/// An operand in the dtype that the call asks for, if it asks for one.
+/// An operand in the dtype of the argument `dtype`, if that is given.
 pub(crate) fn computed_in(cx: &CompositeCx, i: usize, x: &Array) -> Result<Array> {
     match cx.dtype("dtype") {
         Some(dtype) => operand_in(cx, i, x, dtype),
@@ -52,7 +52,7 @@ pub(crate) fn operand_in(cx: &CompositeCx, i: usize, x: &Array, dtype: DType) ->
     x.astype(dtype)
 }
 
-/// The result as the caller wants it: in the dtype of `out`, which keeps its elements where `mask` is false; or in the memory order asked for.
+/// Converts the result to the dtype of `out`, which keeps its elements where `mask` is false; without `out`, to the memory order that `order` names.
 pub(crate) fn delivered(cx: &CompositeCx, y: Array, mask: Option<&Array>) -> Result<Array> {
     let Some(out) = cx.outs.iter().copied().flatten().next() else {
         let y = match mask {

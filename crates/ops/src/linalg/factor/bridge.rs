@@ -139,14 +139,19 @@ pub(super) fn failed(cx: &KernelCx, failure: Failure) -> Error {
         Fault::NotPositiveDefinite(order) => format!(
             "Matrix is not positive definite: {which} is not positive definite: its leading minor of order {order} is not"
         ),
-        Fault::NotFinite => format!("{}: {which} holds infinities or NaNs", lost(cx.op.name)),
-        Fault::NoConvergence => format!("{}: those of {which}", lost(cx.op.name)),
+        Fault::NotFinite => format!(
+            "{}: {which} holds infinities or NaNs",
+            non_convergence_message(cx.op.name)
+        ),
+        Fault::NoConvergence => {
+            format!("{}: those of {which}", non_convergence_message(cx.op.name))
+        }
     };
     Error::linalg(cx.op.name, problem)
 }
 
 /// NumPy's message if the iteration of a factorisation does not converge.
-fn lost(op: &str) -> &'static str {
+fn non_convergence_message(op: &str) -> &'static str {
     match op {
         "eig_complex" | "eigvals_complex" => "Array must not contain infs or NaNs",
         "eigh" | "eigvalsh_of" => "Eigenvalues did not converge",

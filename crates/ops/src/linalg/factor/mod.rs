@@ -1,4 +1,4 @@
-//! Factorisations and what is computed from them: inverses, determinants, singular values, eigenvalues.
+//! Factorisations and functions that are computed from them: inverses, determinants, singular values, eigenvalues.
 //!
 //! The kernels are those of `mxnet-linalg`. Calls wait for the result (`OpDef::waits`), so that a matrix that cannot be factored is an error at
 //! the call. Gradient formulas follow the tape's convention for complex cotangents: dL = Re sum(conj(cotangent) * change).

@@ -24,8 +24,8 @@ pub static PINV: OpDef = OpDef {
         Param::array("rcond"),
         Param::required("hermitian", ParamKind::Bool),
     ],
-    doc: "Moore-Penrose inverses (..., n, m) of matrices (..., m, n), and the singular values (of Hermitian matrices: absolute values of eigenvalues). Values up to \
-          `rcond` (...) times the largest count as zero. The gradient holds the rank fixed.",
+    doc: "Moore-Penrose inverses (..., n, m) of matrices (..., m, n), and the singular values (of Hermitian matrices: absolute values of \
+        eigenvalues). Values up to `rcond` (...) times the largest count as zero. The gradient takes the rank as constant.",
     infer: |cx| {
         let (shape, dtype) = (matrices(cx, 0)?, factored_matrix(cx)?);
         let of = |tail: &[usize], dtype| OutSpec {

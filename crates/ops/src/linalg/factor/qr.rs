@@ -25,7 +25,7 @@ pub static QR: OpDef = OpDef {
         Param::required("mode", ParamKind::Choice(&["reduced", "complete", "r"])),
     ],
     doc: "a = q r for matrices (..., m, n) with orthonormal columns q and upper triangular r: with min(m, n) columns and rows (`reduced`), q (m, m) \
-          (`complete`), or r alone (`r`). The diagonal of r is real. Gradients are those of `reduced`; `complete` has none for m > n.",
+          (`complete`), or r alone (`r`). The diagonal of r is real. The gradient is that of the mode `reduced`; for m > n, `complete` has none.",
     infer: |cx| {
         let shape = matrices(cx, 0)?;
         let (m, n, k) = (shape.m, shape.n, shape.m.min(shape.n));
