@@ -1,4 +1,4 @@
-//! Files that are replaced in one step: the content is written to a temporary file beside the target, which is then renamed.
+//! Files that are replaced in one step: the content is written to a temporary file in the folder of the target, which is then renamed.
 //!
 //! The temporary files of `a` are `.a.0.mxnet-tmp`, `.a.1.mxnet-tmp`, ... The writer of one holds a file lock on it, which the system
 //! releases when the process ends, however it ends. The next save of the same target removes the temporary files that nobody holds, so
@@ -82,7 +82,7 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates an empty temporary file beside the target, and removes those that killed processes have left there.
+    /// Creates an empty temporary file in the folder of the target, and removes those that killed processes have left there.
     ///
     /// # Errors
     /// What the system reports; [`Error::Io`] if the target exists and is not a file.

@@ -234,7 +234,7 @@ static KEYS: [Key; 19] = [
     ),
     Key::new(
         "num_threads",
-        "Threads that compute.",
+        "Number of compute threads.",
         Kind::Int(1, 4096),
         || Setting::Int(engine().num_threads() as i64),
         |value| {
@@ -245,7 +245,7 @@ static KEYS: [Key; 19] = [
     ),
     Key::new(
         "memory_cache_bytes",
-        "Bytes of freed memory that the allocator keeps for new arrays.",
+        "Limit in bytes for freed memory that the allocator caches for new arrays.",
         Kind::Int(0, i64::MAX),
         || Setting::Int(i64::try_from(memory::cache_limit()).unwrap_or(i64::MAX)),
         |value| {
@@ -256,7 +256,7 @@ static KEYS: [Key; 19] = [
     ),
     Key::new(
         "promotion",
-        "How data types promote: 'mx' has float32 as the type of Python's floats, 'numpy' is NumPy 2 with float64.",
+        "Type promotion: 'mx' has float32 as the type of Python's floats, 'numpy' has the rules of NumPy 2, with float64.",
         Kind::Word(&["mx", "numpy"]),
         || {
             Setting::Word(match promotion() {
@@ -273,7 +273,7 @@ static KEYS: [Key; 19] = [
     ),
     Key::new(
         "debug_lines",
-        "Whether failures that surface later name the line that issued the operation. It costs a little per call.",
+        "Whether errors that are raised later name the line that issued the operation, at a small cost per call.",
         Kind::Bool,
         || Setting::Bool(call_site::is_enabled()),
         |value| {
@@ -289,14 +289,14 @@ static KEYS: [Key; 19] = [
     ),
     Key::new(
         "kernel_cache",
-        "Whether compiled GPU kernels are kept in the user's cache folder for other processes.",
+        "Whether compiled GPU kernels are cached in the user's cache folder for other processes.",
         Kind::Bool,
         || Setting::Bool(kernel_cache_is_on()),
         |value| KERNEL_CACHE.store(value == Setting::Bool(true), Ordering::Relaxed),
     ),
     Key::new(
         "plan_cache",
-        "Whether prepared calls are kept for the next call of the same form.",
+        "Whether the plans of calls are cached for later calls with the same operator, shapes and dtypes.",
         Kind::Bool,
         || Setting::Bool(plan::is_enabled()),
         |value| {
@@ -310,8 +310,8 @@ static KEYS: [Key; 19] = [
         }),
         ..Key::new(
             "blas",
-            "Who multiplies matrices on the CPU: 'builtin', 'openblas' of the package scipy-openblas32, 'onednn' of the package onednn-cpu-gomp, or \
-             'auto', which is OpenBLAS where it can be opened and else built in.",
+            "Implementation of matrix products on the CPU: 'builtin', 'openblas' of the package scipy-openblas32, 'onednn' of the package \
+             onednn-cpu-gomp, or 'auto': OpenBLAS if it can be opened, otherwise the built-in kernels.",
             Kind::Word(blas::CHOICES),
             || Setting::Word(blas::choice()),
             |_| {},
@@ -343,19 +343,19 @@ static KEYS: [Key; 19] = [
     ),
     profile(
         "profiler_aggregate_stats",
-        "Whether `mx.profiler.dumps` has statistics.",
+        "Whether the profiler collects the statistics of `mx.profiler.dumps`.",
         || Setting::Bool(profiler::settings().aggregate_stats),
         |value| profiler::configure(|to| to.aggregate_stats = value == Setting::Bool(true)),
     ),
     profile(
         "profiler_continuous_dump",
-        "Whether the profiler writes its file from time to time while it runs.",
+        "Whether the profiler writes its file periodically while it runs.",
         || Setting::Bool(profiler::settings().continuous_dump),
         |value| profiler::configure(|to| to.continuous_dump = value == Setting::Bool(true)),
     ),
     Key::new(
         "profiler_dump_period_ms",
-        "Milliseconds between two writes of the profiler's file, if it is written from time to time.",
+        "Milliseconds between two writes of the profiler's file, if it is written periodically.",
         Kind::Int(1, 1 << 40),
         || Setting::Int(profiler::settings().dump_period_ms as i64),
         |value| {

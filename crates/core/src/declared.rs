@@ -1,4 +1,4 @@
-//! Declarations of operators beside their kernels: floating-point errors, folds, probes for the standard tests.
+//! Properties that operators declare in addition to their kernels: floating-point errors, folds, probes for the standard tests.
 
 use std::ops::Range;
 

@@ -154,7 +154,7 @@ pub fn run_on_new_thread<R: Send + 'static>(
     let counted = Counted;
     let (on_thread, given) = (Arc::clone(&answer), Arc::clone(&work));
     let spawned = thread::Builder::new()
-        .name("mxnet-beside".to_owned())
+        .name("mxnet-host".to_owned())
         .spawn(move || {
             let _counted = counted;
             CALLER_ANSWER.with(|answer| *answer.borrow_mut() = Some(on_thread));

@@ -34,7 +34,7 @@ static PROCESS_FLAGS: AtomicU16 = AtomicU16::new(0);
 thread_local! {
     static DEVICE: Cell<Device> = const { Cell::new(Device::cpu(0)) };
     static FLAGS: Cell<u16> = const { Cell::new(0) };
-    /// The modes of tasks without modes of their own, while [`TASKS`] is set.
+    /// The modes of tasks that have not changed their modes, while [`TASKS`] is set.
     static TASKLESS_MODES: Cell<u16> = const { Cell::new(0) };
     /// Number of open blocks in which tasks have changed their modes.
     static NUM_TASK_BLOCKS: Cell<usize> = const { Cell::new(0) };
@@ -176,7 +176,7 @@ impl Flags {
         self.0 & (RECORDING | STACKED | WATCHING | CALLS_PROFILED) == 0
     }
 
-    /// Whether the profiler records operators, so that there are no fast paths beside them.
+    /// Whether the profiler records operators, so that fast paths, which it would not see, must not be used.
     #[inline]
     pub fn is_profiled(self) -> bool {
         self.0 & PROFILED != 0
@@ -307,7 +307,7 @@ pub fn leave_in_task() {
     }
 }
 
-/// Whether tasks of this thread have modes of their own that no [`Scope`] overrides.
+/// Whether tasks of this thread have changed their modes and no [`Scope`] overrides them.
 pub fn has_tasks() -> bool {
     FLAGS.get() & TASKS != 0
 }

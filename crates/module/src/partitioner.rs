@@ -180,7 +180,10 @@ fn graph_of(op: &'static OpDef, text: &str) -> Result<Graph> {
     };
     match graph.inputs.iter().enumerate().all(is_argument) {
         true => Ok(graph),
-        false => Err(Error::value(op.name, "an input of the part is no argument")),
+        false => Err(Error::value(
+            op.name,
+            "an input of the part is not an argument",
+        )),
     }
 }
 
@@ -219,7 +222,7 @@ fn kernel(cx: &KernelCx) -> Result<()> {
     let part = match code.known(&text) {
         Some(part) => part,
         None => {
-            // The text may come from a file, and nobody has asked the module about its nodes.
+            // The text may come from a file, so the module may not have seen its nodes before.
             let graph = graph_of(cx.op, &text)?;
             if let Some(node) = taken(code, &graph)?.iter().position(|taken| !taken) {
                 let op = graph.nodes[node].op.name;

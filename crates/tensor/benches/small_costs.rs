@@ -20,44 +20,44 @@ fn time<R>(name: &str, calls: u32, mut call: impl FnMut() -> R) {
 }
 
 fn main() {
-    let few = 200_000;
+    let calls = 200_000;
     let x = Layout::contiguous(black_box(&[8, 16, 32]));
-    time("Layout::contiguous, 3 axes", few, || {
+    time("Layout::contiguous, 3 axes", calls, || {
         Layout::contiguous(black_box(&[8, 16, 32]))
     });
-    time("Layout::clone", few, || black_box(&x).clone());
-    time("transpose(None)", few, || black_box(&x).transpose(None));
-    time("transpose(axes)", few, || {
+    time("Layout::clone", calls, || black_box(&x).clone());
+    time("transpose(None)", calls, || black_box(&x).transpose(None));
+    time("transpose(axes)", calls, || {
         black_box(&x).transpose(Some(&[1, 0, 2]))
     });
-    time("slice", few, || {
+    time("slice", calls, || {
         black_box(&x).slice(1, Some(2), Some(9), None)
     });
-    time("select", few, || black_box(&x).select(0, 3));
-    time("reshape", few, || black_box(&x).reshape(&[-1, 32]));
-    time("broadcast_to", few, || {
+    time("select", calls, || black_box(&x).select(0, 3));
+    time("reshape", calls, || black_box(&x).reshape(&[-1, 32]));
+    time("broadcast_to", calls, || {
         black_box(&x).broadcast_to(&[4, 8, 16, 32])
     });
-    time("is_contiguous", few, || black_box(&x).is_contiguous());
+    time("is_contiguous", calls, || black_box(&x).is_contiguous());
     let items = [IndexItem::Int(3), IndexItem::Ellipsis];
-    time("index x[3, ...]", few, || black_box(&x).index(&items));
-    time("promote", few, || {
+    time("index x[3, ...]", calls, || black_box(&x).index(&items));
+    time("promote", calls, || {
         promote(black_box(DType::I32), black_box(DType::F32), Promotion::Mx)
     });
     for len in [16, 1024, 65536] {
-        time(&format!("memory::allocate + free, {len} B"), few, || {
+        time(&format!("memory::allocate + free, {len} B"), calls, || {
             let block = memory::allocate(black_box(len)).expect("small");
             // SAFETY: the block was allocated with this length.
             unsafe { memory::free(block, len) }
         });
-        time(&format!("Storage::allocate + drop, {len} B"), few, || {
+        time(&format!("Storage::allocate + drop, {len} B"), calls, || {
             Storage::allocate(black_box(len), Device::CPU)
         });
     }
-    time("Tensor::empty + drop, (4,) float32", few, || {
+    time("Tensor::empty + drop, (4,) float32", calls, || {
         Tensor::empty(black_box(&[4]), DType::F32, Device::CPU)
     });
-    time("Vec<u8> of 1024 B, for comparison", few, || {
+    time("Vec<u8> of 1024 B, for comparison", calls, || {
         Vec::<u8>::with_capacity(black_box(1024))
     });
 

@@ -46,11 +46,11 @@ impl SmallBuffer {
     const BYTES: usize = 16;
 }
 
-/// The owner of the bytes, who frees them.
+/// The owner of the bytes, which frees them.
 enum Owner {
     Memory,
     /// There are no bytes.
-    Nobody,
+    None,
     Backend(&'static dyn Backend),
     /// Another library. Dropping the box frees the bytes.
     Foreign(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send + Sync>),
@@ -152,7 +152,7 @@ impl Storage {
         let address_len = len_bytes.min(1 << 48).next_multiple_of(64).max(64);
         let address = NEXT.fetch_add(address_len, Ordering::Relaxed);
         let ptr = NonNull::new(std::ptr::without_provenance_mut(address));
-        let mut storage = Storage::new(ptr, len_bytes, device, Owner::Nobody);
+        let mut storage = Storage::new(ptr, len_bytes, device, Owner::None);
         storage.var = Var::failed(failure);
         Arc::new(storage)
     }
@@ -160,7 +160,7 @@ impl Storage {
     /// Whether it is abstract, that is, without bytes.
     #[inline]
     pub fn is_abstract(&self) -> bool {
-        matches!(self.owner, Owner::Nobody)
+        matches!(self.owner, Owner::None)
     }
 
     #[inline]
@@ -353,7 +353,7 @@ impl Drop for Storage {
                 // SAFETY: as above, on this backend and device.
                 unsafe { backend.free(self.device.id(), ptr, self.len_bytes, &in_flight) }
             }
-            Owner::Backend(_) | Owner::Foreign(_) | Owner::Nobody => {}
+            Owner::Backend(_) | Owner::Foreign(_) | Owner::None => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of the profiler, and the thread that dumps from time to time.
+//! Settings of the profiler, and the thread that writes its file periodically.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -61,7 +61,7 @@ pub struct Settings {
     pub filename: Arc<str>,
     /// Whether there is a [`summary`](crate::profiler::summary).
     pub aggregate_stats: bool,
-    /// Whether the file is written from time to time.
+    /// Whether the file is written periodically.
     pub continuous_dump: bool,
     /// Time between two writes, in milliseconds.
     pub dump_period_ms: u64,
@@ -128,11 +128,11 @@ pub(super) fn buffer_bytes() -> usize {
     BUFFER_LIMIT.load(Ordering::Relaxed)
 }
 
-/// Incremented to end the thread that dumps.
+/// Incremented to end the thread that writes the file.
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 static DUMPING: Mutex<Option<Thread>> = Mutex::new(None);
 
-/// Starts the thread that dumps from time to time, if the settings ask for that and there is none.
+/// Starts the thread that writes the file periodically, if the settings ask for that and it does not run.
 pub(super) fn start_dumping() {
     let Settings {
         continuous_dump,
@@ -169,7 +169,7 @@ pub(super) fn start_dumping() {
     }
 }
 
-/// Ends the thread that dumps from time to time.
+/// Ends the thread that writes the file periodically.
 pub(super) fn stop_dumping() {
     let _gate = mxnet_engine::hold_off_fork();
     EPOCH.fetch_add(1, Ordering::Relaxed);

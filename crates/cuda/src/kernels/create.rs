@@ -74,7 +74,7 @@ fn generated(name: &str) -> Option<Function<'static>> {
 /// Fills the dense elements of `out` with a function of their indices.
 fn generate(cx: &KernelCx, out: &Tensor, name: &str, numbers: &[Scalar]) -> Result<()> {
     let function = generated(name).ok_or_else(|| {
-        mxnet_core::Error::internal(cx.op.name, "there is no function of this name")
+        mxnet_core::Error::internal(cx.op.name, "the generating function is missing")
     })?;
     let numbers: SmallVec<[Input; 4]> = numbers.iter().map(|&x| Input::Number(x)).collect();
     map::run(
@@ -197,7 +197,7 @@ fn ramps(cx: &KernelCx) -> Result<()> {
     // The row indices, broadcast along the other axes.
     let numbers = Operand::new(cx, &[rows], DType::F64)?;
     let function = generated("float_steps").ok_or_else(|| {
-        mxnet_core::Error::internal(cx.op.name, "there is no function of this name")
+        mxnet_core::Error::internal(cx.op.name, "the generating function is missing")
     })?;
     let target = Operand::at(numbers.ptr, &[rows], &[1], DType::F64);
     let from_0 = [

@@ -124,7 +124,7 @@ impl<'a> SegmentOffsets<'a> {
         if offsets.is_empty() {
             return Err(Error::value(
                 op,
-                "there are no offsets; no segments at all have the offset 0",
+                "`offsets` is empty; for no segments it must be [0]",
             ));
         }
         let rows = shape[0];

@@ -179,7 +179,7 @@ fn over(source: &Bound<'_, PyAny>, dtype: DType, seen: &Seen, sharing: Sharing) 
         .zip(shape)
         .any(|(s, &n)| n > 1 && s % size != 0)
     {
-        sharing.copies("the strides are no multiples of the element size")?;
+        sharing.copies("the strides are not multiples of the element size")?;
         return from_numpy(&source.call_method0("copy")?, sharing);
     }
     let strides: SmallVec<[isize; 4]> = steps

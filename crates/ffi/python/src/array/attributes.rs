@@ -95,8 +95,8 @@ fn shape(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let mut sizes = [0; INLINE_LEN];
     let (ndim, is_abstract) = x.get().with(py, |x| {
-        let few = sizes.iter_mut().zip(x.shape());
-        few.for_each(|(to, &size)| *to = size);
+        let pairs = sizes.iter_mut().zip(x.shape());
+        pairs.for_each(|(to, &size)| *to = size);
         (x.ndim(), x.is_abstract())
     });
     if is_abstract && let Some(watched) = watch::shape(py, &x.get().array(py))? {

@@ -198,13 +198,13 @@ unsafe fn enter_method(
         // SAFETY: this many valid pointers, by the contract.
         len => unsafe { std::slice::from_raw_parts(args, len) },
     };
-    let mut few = [slf; 8];
-    if let Some(rest) = few[1..].get_mut(..given.len()) {
+    let mut values = [slf; 8];
+    if let Some(rest) = values[1..].get_mut(..given.len()) {
         for (to, &from) in rest.iter_mut().zip(given) {
             *to = from;
         }
         // SAFETY: one more positional argument than was given, then the keyword values.
-        return unsafe { enter(binding, few.as_ptr(), nargs + 1, kwnames) };
+        return unsafe { enter(binding, values.as_ptr(), nargs + 1, kwnames) };
     }
     let all: Vec<*mut ffi::PyObject> = std::iter::once(slf).chain(given.iter().copied()).collect();
     // SAFETY: as above.

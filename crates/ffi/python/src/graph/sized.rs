@@ -285,7 +285,7 @@ impl SizedFunction {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.iter().rev().find_map(|(sizes, graph)| {
             let error = graph.as_ref().err()?;
-            Some(format!("sizes {sizes:?} have graphs of their own: {error}"))
+            Some(format!("sizes {sizes:?} have separate graphs: {error}"))
         })
     }
 

@@ -232,7 +232,7 @@ impl<'py> Flattener<'py, '_> {
                 value.hash().map_err(|_| {
                     let name = value.get_type().name().map(|n| n.to_string()).unwrap_or_default();
                     PyTypeError::new_err(format!(
-                        "jit: an argument of type '{name}' cannot be told apart from others: it has no hash\n  hint: pass arrays as \
+                        "jit: an argument of type '{name}' cannot be compared between calls, because it has no hash\n  hint: pass arrays as \
                          `mx.np.array(...)`, other values as numbers, strings or tuples"
                     ))
                 })?;

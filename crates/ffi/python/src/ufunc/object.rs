@@ -66,7 +66,7 @@ pub fn is_ufunc(object: &Bound<'_, PyAny>) -> bool {
 pub(super) fn operator(object: &Bound<'_, PyAny>) -> PyResult<&'static OpDef> {
     binding(object)
         .map(|b| b.op)
-        .ok_or_else(|| PyValueError::new_err("self is no ufunc"))
+        .ok_or_else(|| PyValueError::new_err("self is not a ufunc"))
 }
 
 unsafe extern "C" fn vectorcall(
