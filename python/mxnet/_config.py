@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -130,7 +131,8 @@ class Config:
         lines = ["[mxnet]"]
         for setting in self.settings():
             if setting.origin != "default":
-                shown = str(setting.value).lower() if setting.type != "str" else f'"{setting.value}"'
+                # Booleans, integers and text are written alike in JSON and TOML, but for DEL, which TOML escapes.
+                shown = json.dumps(setting.value, ensure_ascii=False).replace("\x7f", "\\u007f")
                 lines.append(f"{setting.name} = {shown}")
         text = "\n".join(lines) + "\n"
 
@@ -157,6 +159,8 @@ class Config:
         _core.check_file(path)
         with Path(path).open("rb") as file:
             found = tomllib.load(file).get("mxnet", {})
+        if not isinstance(found, dict):
+            raise ValueError(f"load: `mxnet` in {str(path)!r} must be a table of settings, not {found!r}")
         before = {name: _core.config_get(name) for name in found}
         try:
             for name, value in found.items():

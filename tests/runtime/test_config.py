@@ -69,6 +69,23 @@ def test_toml_files_keep_what_was_chosen(tmp_path: Path) -> None:
     assert _restored() == before
 
 
+@pytest.mark.parametrize("name", ['a"b.json', "C:\\traces\\new.json", "two\nlines\t\x01\x7f", "größe 🙂", "it's"])
+def test_toml_files_keep_any_text(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mxnet.toml"
+    with mx.config(profiler_filename=name):
+        mx.config.save(path)
+    with mx.config(profiler_filename="other.json"):
+        mx.config.load(path)
+        assert mx.config.profiler_filename == name
+
+
+def test_a_toml_file_whose_mxnet_is_no_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mxnet.toml"
+    path.write_text("mxnet = 3\n")
+    with pytest.raises(ValueError, match="must be a table of settings, not 3"):
+        mx.config.load(path)
+
+
 def test_the_environment_gives_first_values_and_bad_ones_are_reported() -> None:
     code = "import mxnet as mx; print(mx.config.engine_mode, mx.config.origin('engine_mode'), mx.config.plan_cache)"
     environment = {"MXNET_ENGINE_MODE": "sync", "MXNET_PLAN_CACHE": "maybe"}
