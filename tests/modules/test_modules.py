@@ -87,6 +87,13 @@ def test_a_module_is_loaded_once(cube: mx.library.Module) -> None:
     assert [found.name for found in mx.library.loaded()].count("cube") == 1
 
 
+def test_a_library_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
+    library = tmp_path / "libtext.so"
+    library.write_text("This is not a shared library, although its name says so. " * 20)
+    with pytest.raises(OSError, match=r"libtext\.so cannot be opened: .*invalid ELF header"):
+        mx.library.load(library, verbose=False)
+
+
 OPERATOR = """
 static int32_t ok(const mx_kernel_call *call) { (void)call; return MX_MODULE_OK; }
 static const char *const x[] = {"x"};

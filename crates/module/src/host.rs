@@ -168,7 +168,12 @@ pub fn load(path: &Path) -> Result<Loaded> {
     let io = |problem: String| Error::io("load", problem);
     // SAFETY: loading runs the library's initialisers, which the caller asked for.
     let library = unsafe { libloading::Library::new(&path) };
-    let library = library.map_err(|error| io(format!("{at} cannot be opened: {error}")))?;
+    let library = library.map_err(|error| {
+        // The system's message, such as the name of a library that is missing, is in the cause.
+        let cause = std::error::Error::source(&error);
+        let problem = cause.map_or_else(|| error.to_string(), ToString::to_string);
+        io(format!("{at} cannot be opened: {problem}"))
+    })?;
     // A module is never unloaded, even if it is refused: its initialisers may have stored pointers to it.
     let library: &'static libloading::Library = Box::leak(Box::new(library));
     type Entry = unsafe extern "C" fn() -> *const mx_module;
