@@ -261,19 +261,50 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 _NUM_STATES: dict[str, Callable[[str], CustomOpProp]] = {}
 
 
-def _shapes_and_dtypes(prop: CustomOpProp, given: Sequence[Spec]) -> list[Spec]:
+def _is_shape(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and all(isinstance(size, (int, onp.integer)) and size >= 0 for size in x)
+
+
+def _is_spec(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and len(x) == 2 and _is_shape(x[0])
+
+
+def _arrays(op: str, what: str, found: Any, allows_none: bool = False) -> list[Any]:
+    """What the code of `op` returned, an array or several, as a list."""
+    arrays = [found] if isinstance(found, ndarray) else found
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError(f"{op}: {what} must return an array or a list of arrays, not {type(found).__name__!r}")
+    for i, x in enumerate(arrays):
+        if not isinstance(x, ndarray) and not (allows_none and x is None):
+            kind = f"{type(x).__module__}.{type(x).__name__}".removeprefix("builtins.")
+            raise TypeError(f"{op}: {what} must return arrays of `mx.np`; result {i} is {kind!r}")
+    return list(arrays)
+
+
+def _shapes_and_dtypes(op: str, prop: CustomOpProp, given: Sequence[Spec]) -> list[Spec]:
     """The outputs' shapes and dtypes by the rules of `prop`, which are checked against what was given."""
-    num = len(prop.list_arguments())
+    arguments, num_outputs = prop.list_arguments(), len(prop.list_outputs())
+    names = [*arguments, *prop.list_auxiliary_states()]
     shapes, dtypes = [list(x) for x, _ in given], [x for _, x in given]
-    found = list(prop.infer_shape(shapes[:num]))
-    types = list(prop.infer_type(dtypes[:num]))
+    found = prop.infer_shape(shapes[: len(arguments)])
+    types = prop.infer_type(dtypes[: len(arguments)])
+    its: Any
+    for rule, its in (("infer_shape", found), ("infer_type", types)):
+        if not isinstance(its, (list, tuple)) or len(its) < 2 or not all(isinstance(x, (list, tuple)) for x in its):
+            raise TypeError(f"{op}: {rule} must return lists for operands, outputs and auxiliary states, not {its!r}")
+        if len(its[1]) != num_outputs:
+            what = rule.removeprefix("infer_") + "s"
+            raise ValueError(f"{op}: {rule} gave {len(its[1])} {what} for {num_outputs} outputs")
+    for shape in (x for part in found for x in part):
+        if not _is_shape(shape):
+            raise TypeError(f"{op}: infer_shape must return shapes of sizes that are not negative, not {shape!r}")
     states = found[2] if len(found) > 2 else []
-    for i, (needed, there) in enumerate(zip([*found[0], *states], shapes, strict=False)):
+    for name, needed, there in zip(names, [*found[0], *states], shapes, strict=False):
         if list(needed) != there:
-            name = [*prop.list_arguments(), *prop.list_auxiliary_states()][i]
-            raise ValueError(f"argument `{name}` has shape {tuple(there)}, the operator needs {tuple(needed)}")
-    if len(found[1]) != len(prop.list_outputs()):
-        raise ValueError(f"infer_shape gave {len(found[1])} shapes for {len(prop.list_outputs())} outputs")
+            raise ValueError(f"{op}: argument `{name}` has shape {tuple(there)}, the operator needs {tuple(needed)}")
+    for name, needed, there in zip(arguments, types[0], dtypes, strict=False):
+        if onp.dtype(needed) != there:
+            raise ValueError(f"{op}: argument `{name}` has dtype {there}, the operator needs {onp.dtype(needed)}")
     return [(tuple(shape), dtype) for shape, dtype in zip(found[1], types[1], strict=True)]
 
 
@@ -294,6 +325,8 @@ def register(reg_name: str) -> Callable[[_Prop], _Prop]:
     ------
     ValueError
         If there is an operator of that name.
+    TypeError
+        If the class is no `CustomOpProp`.
 
     Examples
     --------
@@ -311,20 +344,27 @@ def register(reg_name: str) -> Callable[[_Prop], _Prop]:
     """
 
     def decorate(cls: _Prop) -> _Prop:
+        given: Any = cls
+        if not (isinstance(given, type) and issubclass(given, CustomOpProp)):
+            raise TypeError(f"register: {reg_name!r} must be made of a subclass of CustomOpProp, not {cls!r}")
+
         def make(parameters: str) -> CustomOpProp:
             return cls(**json.loads(parameters))
 
         def infer(parameters: str, _training: bool, given: Sequence[Spec]) -> list[Spec]:
-            return _shapes_and_dtypes(make(parameters), given)
+            return _shapes_and_dtypes(reg_name, make(parameters), given)
 
         def forward(parameters: str, training: bool, inputs: list[ndarray]) -> tuple[list[ndarray], Any]:
             prop = make(parameters)
             num = len(prop.list_arguments())
             specs = [(x.shape, x.dtype) for x in inputs]
-            outputs = [zeros(shape, dtype=dtype) for shape, dtype in _shapes_and_dtypes(prop, specs)]
+            outputs = [zeros(shape, dtype=dtype) for shape, dtype in _shapes_and_dtypes(reg_name, prop, specs)]
             device = inputs[0].device if inputs else current_device()
             shapes, dtypes = [x.shape for x in inputs[:num]], [x.dtype for x in inputs[:num]]
-            instance = prop.create_operator(device, shapes, dtypes)
+            instance: Any = prop.create_operator(device, shapes, dtypes)
+            if not isinstance(instance, CustomOp):
+                kind = type(instance).__name__
+                raise TypeError(f"{reg_name}: create_operator must return a CustomOp, not {kind!r}")
             instance.forward(training, ["write"] * len(outputs), inputs[:num], outputs, inputs[num:])
             return outputs, (prop, instance)
 
@@ -397,12 +437,8 @@ class Operator:
         self.name = name
         self._forward, self._shape = function, shape
         self._gradient: Callable[..., Any] | None = None
-        signature = inspect.signature(function)
-        kinds = [(p.name, p.kind) for p in signature.parameters.values()]
-        self._operands = [name for name, kind in kinds if kind is not inspect.Parameter.KEYWORD_ONLY]
-        self._signature = signature
         self.__name__, self.__doc__ = name, inspect.getdoc(function)
-        self.__signature__ = signature
+        self.__signature__ = inspect.signature(function)
         doc = self.__doc__ or f"Operator `{name}`, written in Python."
         self._call = _core.add_operator(name, doc, self._infer, self._run, self._run_gradient)
         _FUNCTIONS[name] = self._call
@@ -426,15 +462,22 @@ class Operator:
 
     def _infer(self, parameters: str, _training: bool, given: Sequence[Spec]) -> list[Spec]:
         if self._shape is None:
+            if not given:
+                raise ValueError(f"{self.name}: an operator without operands needs a shape rule: define(shape=...)")
             return [(tuple(given[0][0]), given[0][1])]
-        specs = [(tuple(shape), onp.dtype(dtype)) for shape, dtype in given]
-        found = self._shape(*specs, **json.loads(parameters))
-        return [found] if len(found) == 2 and not isinstance(found[0][0] if found[0] else 0, tuple) else list(found)
+        operands = [(tuple(shape), onp.dtype(dtype)) for shape, dtype in given]
+        found = self._shape(*operands, **json.loads(parameters))
+        specs = [found] if _is_spec(found) else found
+        if not isinstance(specs, (list, tuple)) or not specs or not all(map(_is_spec, specs)):
+            raise TypeError(
+                f"{self.name}: the shape rule must return (shape, dtype), or a list of these, not {found!r}"
+            )
+        return [(tuple(shape), dtype) for shape, dtype in specs]
 
     def _run(self, parameters: str, training: bool, inputs: list[ndarray]) -> tuple[list[ndarray], None]:
         with pause(train_mode=training):
             result = self._forward(*inputs, **json.loads(parameters))
-        return ([result] if isinstance(result, ndarray) else list(result)), None
+        return _arrays(self.name, "the function", result), None
 
     def _run_gradient(
         self,
@@ -448,19 +491,28 @@ class Operator:
         if self._gradient is None:
             raise ValueError(f"{self.name}: the operator has no gradient: give it one with @{self.name}.gradient")
         found = self._gradient(dys, inputs, outputs, **json.loads(parameters))
-        return [found] if isinstance(found, ndarray) else list(found)
+        return _arrays(self.name, "the gradient", found, allows_none=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operator; arguments are those of the function."""
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}: {error}") from None
         bound.apply_defaults()
-        given = bound.arguments
-        parameters = {name: value for name, value in given.items() if name not in self._operands}
-        return _outputs(self._call([given[name] for name in self._operands], json.dumps(parameters)))
+        texts = [f"{json.dumps(name)}: {self._text(name, value)}" for name, value in bound.kwargs.items()]
+        return _outputs(self._call(list(bound.args), "{" + ", ".join(texts) + "}"))
+
+    def _text(self, name: str, value: Any) -> str:
+        """A parameter as JSON. NumPy's numbers are written as Python's."""
+        try:
+            return json.dumps(value.item() if isinstance(value, onp.generic) else value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{self.name}: parameter `{name}` must be what JSON can write: {error}") from None
 
 
 def define(
-    function: Callable[..., Any] | None = None,
+    function: Any = None,
     *,
     name: str | None = None,
     shape: Callable[..., Any] | None = None,
@@ -470,8 +522,8 @@ def define(
     Parameters
     ----------
     function : callable
-        Positional parameters are operands, keyword-only ones are parameters, which must be what JSON can write.
-        It returns one array, or several. It runs unrecorded.
+        Positional parameters are operands, also ``*operands``. Keyword-only ones are parameters, which must be what
+        JSON can write; tuples arrive as lists. It returns one array, or several. It runs unrecorded.
     name : str, optional
         The operator's name; None takes the function's.
     shape : callable, optional
@@ -486,6 +538,8 @@ def define(
     ------
     ValueError
         If there is an operator of that name.
+    TypeError
+        If `function` cannot be called.
 
     Examples
     --------
@@ -503,6 +557,8 @@ def define(
     >>> y, x.grad
     (array([8.]), array([12.]))
     """
+    if function is not None and not callable(function):
+        raise TypeError(f"define: an operator is made of a function, not {type(function).__name__!r}")
     if function is None:
         return lambda function: define(function, name=name, shape=shape)
     return Operator(name or function.__name__, function, shape)

@@ -383,3 +383,125 @@ def test_a_gradient_names_operands_that_are_missing() -> None:
     gradient = _core.added_operator("test_operands.gradient")
     with pytest.raises(ValueError, match=r"test_operands\.gradient: .* 3 outputs; found 2 operands"):
         gradient([np.ones(3), np.ones(3)], "{}", 3)
+
+
+def test_operands_of_any_number_and_parameters_of_any_name() -> None:
+    @operator.define(name="test_sum_of_all")
+    def total(*xs: Any, factor: float = 1, **more: float) -> Any:
+        return factor * sum(xs[1:], xs[0]) + more.get("bias", 0)
+
+    @total.gradient
+    def _(dys: Any, inputs: Any, outputs: Any, *, factor: float, **more: float) -> Any:
+        return [factor * dys[0] for _ in inputs]
+
+    xs = [np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0])]
+    for x in xs:
+        x.attach_grad()
+    with autograd.record():
+        y = total(*xs, factor=onp.int64(2), bias=0.5)
+    y.backward()
+    assert y.tolist() == [18.5, 24.5]
+    assert [x.grad.tolist() for x in xs] == [[2.0, 2.0]] * 3
+
+
+def test_results_have_memory_of_their_own() -> None:
+    same = operator.define(lambda x: x, name="test_same")
+    reverse = operator.define(lambda x: x[::-1], name="test_reverse_view")
+    twice = operator.define(lambda x: (x, x), name="test_twice", shape=lambda x: [x, x])
+    same.gradient(lambda dys, inputs, outputs: dys[0])
+
+    class Careless(operator.CustomOp):
+        def forward(self, is_train: Any, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+            out_data[0] = in_data[0]
+
+    @operator.register("test_careless")
+    class _CarelessProp(operator.CustomOpProp):
+        def create_operator(self, ctx: Any, in_shapes: Any, in_dtypes: Any) -> operator.CustomOp:
+            return Careless()
+
+    def first(x: Any) -> Any:
+        return twice(x)[0]
+
+    for call in (same, reverse, first, lambda x: operator.custom(x, op_type="test_careless")):
+        for function in (call, mx.jit(call)):
+            x = np.array([1.0, 2.0])
+            y = function(x)
+            y[...] = 7
+            assert x.tolist() == [1.0, 2.0]
+    a, b = twice(np.array([1.0, 2.0]))
+    a[...] = 7
+    assert b.tolist() == [1.0, 2.0]
+    x, dy = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    x.attach_grad()
+    for function in (same, mx.jit(same)):
+        with autograd.record():
+            y = function(x)
+        y.backward(dy)
+        assert x.grad.tolist() == [3.0, 4.0]
+        x.grad[...] = 7
+        assert dy.tolist() == [3.0, 4.0]
+
+
+_NUM_OPERATORS = iter(range(1000))
+
+
+def _made(function: Any, shape: Any = None) -> Any:
+    return operator.define(function, name=f"test_bad_{next(_NUM_OPERATORS)}", shape=shape)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: None, "the function must return an array or a list of arrays, not 'NoneType'"),
+        (lambda x: 3.0, "the function must return an array or a list of arrays, not 'float'"),
+        (lambda x: [x.asnumpy()], "the function must return arrays of `mx.np`; result 0 is 'numpy.ndarray'"),
+        (lambda x: [None], "the function must return arrays of `mx.np`; result 0 is 'NoneType'"),
+    ],
+)
+def test_functions_that_return_no_arrays_are_errors(function: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=r"test_bad_\d+: " + message):
+        _made(function)(np.ones(2))
+
+
+@pytest.mark.parametrize("rule", [None, 3, (2,), ((-2,), "float32"), [], [((2,),)], "ab"])
+def test_shape_rules_that_give_no_shapes_are_errors(rule: Any) -> None:
+    with pytest.raises(TypeError, match=r"test_bad_\d+: the shape rule must return \(shape, dtype\)"):
+        _made(lambda x: x * 1, lambda x: rule)(np.ones(2))
+
+
+def test_errors_of_calls_name_the_operator() -> None:
+    weighted = operator.define(lambda x, *, w: x * w, name="test_weighted")
+    with pytest.raises(TypeError, match=r"test_weighted: parameter `w` must be what JSON can write: .*ndarray"):
+        weighted(np.ones(2), w=np.ones(2))
+    with pytest.raises(TypeError, match="test_weighted: missing a required"):
+        weighted(np.ones(2))
+    with pytest.raises(ValueError, match=r"test_bad_\d+: an operator without operands needs a shape rule"):
+        _made(lambda: np.ones(2))()
+    with pytest.raises(TypeError, match="define: an operator is made of a function, not 'int'"):
+        operator.define(3)
+    with pytest.raises(TypeError, match="register: 'test_no_prop' must be made of a subclass of CustomOpProp"):
+        operator.register("test_no_prop")(_Scale)  # type: ignore[type-var]
+    with pytest.raises(mx.error.UnsupportedError, match="test_weighted: no operator for operands"):
+        weighted(mx.ragged.array([[1.0, 2.0], [3.0]]), w=2)
+    with pytest.raises(mx.error.UnsupportedError, match=r"test_weighted\(\): no operator serves these kinds"):
+        weighted(mx.sparse.csr_array(np.ones((2, 2))), w=2)
+
+
+@pytest.mark.parametrize(
+    ("members", "kind", "message"),
+    [
+        ({"infer_shape": lambda self, x: None}, TypeError, "infer_shape must return lists for operands, outputs"),
+        ({"infer_shape": lambda self, x: (x,)}, TypeError, "infer_shape must return lists for operands, outputs"),
+        ({"infer_shape": lambda self, x: (x, [3], [])}, TypeError, "infer_shape must return shapes of sizes"),
+        ({"infer_shape": lambda self, x: (x, [(-1,)], [])}, TypeError, "infer_shape must return shapes of sizes"),
+        ({"infer_shape": lambda self, x: (x, [], [])}, ValueError, "infer_shape gave 0 shapes for 1 outputs"),
+        ({"infer_type": lambda self, x: (x, [], [])}, ValueError, "infer_type gave 0 types for 1 outputs"),
+        ({"infer_type": lambda self, x: (["int32"], x, [])}, ValueError, "argument `data` has dtype float32, .* int32"),
+        ({"create_operator": lambda self, *given: None}, TypeError, "create_operator must return a CustomOp"),
+    ],
+)
+def test_rules_of_classes_that_make_no_sense_are_errors(members: Any, kind: Any, message: str) -> None:
+    name = f"test_bad_{next(_NUM_OPERATORS)}"
+    operator.register(name)(type("BadProp", (_ScaleProp,), members))
+    with pytest.raises(kind, match=f"{name}: {message}"):
+        operator.custom(np.ones(2), op_type=name)

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use mxnet::core::creation::zeros;
 use mxnet::core::mode::Scope;
@@ -120,6 +120,16 @@ fn wrapped(py: Python<'_>, arrays: impl Iterator<Item = Array>) -> PyResult<Boun
     PyList::new(py, objects)
 }
 
+/// The result `y`, or a copy of it if its memory belongs to one of `others` as well, because Python code may return an operand or a view. The
+/// memory of a result must be its own: who writes into it changes nothing else, and graphs reuse the memory of operands.
+fn with_own_memory<'a>(y: Array, mut others: impl Iterator<Item = &'a Array>) -> Result<Array> {
+    let storage = y.tensor().storage();
+    match others.any(|x| Arc::ptr_eq(x.tensor().storage(), storage)) {
+        true => y.copy(),
+        false => Ok(y),
+    }
+}
+
 fn forward(cx: &EagerCx) -> Result<Outputs> {
     let code = code(cx.op)?;
     let specs = infer(cx)?;
@@ -145,6 +155,8 @@ fn forward(cx: &EagerCx) -> Result<Outputs> {
                 );
                 return Err(raise(py, Error::shape(cx.op.name, problem)));
             }
+            let others = cx.inputs.iter().flatten().copied().chain(&outputs);
+            let y = with_own_memory(y, others).map_err(|error| raise(py, error))?;
             outputs.push(y);
         }
         if outputs.len() + 1 != specs.len() {
@@ -301,13 +313,17 @@ fn run_gradient(cx: &EagerCx) -> Result<Outputs> {
         &operands[0],
         parts,
     )?;
-    let given = grads.into_iter().zip(inputs);
-    given
-        .map(|(gradient, x)| match gradient {
-            Some(gradient) => gradient.astype(x.dtype()),
-            None => zeros(x.shape(), x.dtype(), x.device()),
-        })
-        .collect()
+    let mut outputs = Outputs::new();
+    for (gradient, x) in grads.into_iter().zip(inputs) {
+        outputs.push(match gradient {
+            Some(gradient) => {
+                let gradient = gradient.astype(x.dtype())?;
+                with_own_memory(gradient, operands.iter().chain(&outputs))?
+            }
+            None => zeros(x.shape(), x.dtype(), x.device())?,
+        });
+    }
+    Ok(outputs)
 }
 
 /// Adds the operator that computes the gradient of `op` in graphs.

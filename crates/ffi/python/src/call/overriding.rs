@@ -40,7 +40,13 @@ pub fn answered(
     let types = PyList::new(py, overriders.iter().map(|overrider| overrider.get_type()))?;
     let spaces = py.import("mxnet._core")?.getattr("namespaces")?;
     for overrider in &overriders {
-        let function = spaces.get_item("op")?.get_item(binding.op.name)?;
+        // Operators that were added at run time are not in the namespace.
+        let function = match spaces.get_item("op")?.get_item(binding.op.name) {
+            Ok(function) => function,
+            Err(_) => {
+                super::function(py, binding.op, binding.op.name, "mxnet._core")?.into_bound(py)
+            }
+        };
         let method = overrider
             .get_type()
             .getattr(crate::once_box::interned!(py, "__array_function__"))?;
