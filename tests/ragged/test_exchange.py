@@ -1,7 +1,7 @@
 """Exchange with other libraries by buffers."""
 
 import ctypes
-import gc
+import sys
 
 import numpy as onp
 import pytest
@@ -18,6 +18,29 @@ def test_buffers_come_back(rows):
     form, length, container = ragged.to_buffers(r)
     assert ragged.from_buffers(form, length, container).tolist() == rows
     assert ragged.from_arrow(r).tolist() == rows
+
+
+def test_lists_of_booleans_are_packed_in_arrow():
+    rows = [[True, False, True], [], [False] * 9 + [True]]
+    r = ragged.array(rows)
+    assert r.dtype == bool and ragged.from_arrow(r).tolist() == rows and ragged.from_arrow(r).dtype == bool
+    stored = _exchange._Array.from_address(
+        _exchange._api.PyCapsule_GetPointer((made := r.__arrow_c_array__())[1], b"arrow_array")
+    )
+    bits = ctypes.string_at(stored.children[0].contents.buffers[1], 2)
+    assert len(made) == 2 and bits == bytes([0b00000101, 0b00010000])
+
+
+def test_buffers_of_a_slice_begin_behind_the_rows_that_were_cut_off():
+    form, _, container = ragged.to_buffers(ragged.array(DEEP))
+    container["node0-offsets"] = container["node0-offsets"][1:]
+    assert ragged.from_buffers(form, 2, container).tolist() == DEEP[1:]
+    form, _, container = ragged.to_buffers(ragged.array([[[1, 2]], [[3, 4], [5, 6]]]))
+    container["node0-offsets"] = container["node0-offsets"][1:]
+    assert ragged.from_buffers(form, 1, container).tolist() == [[[3, 4], [5, 6]]]
+    form, _, container = ragged.to_buffers(ragged.from_dense(np.arange(12).reshape(2, 3, 2), lengths=[2, 1]))
+    container["node0-offsets"] = container["node0-offsets"][1:]
+    assert ragged.from_buffers(form, 1, container).tolist() == [[[6, 7]]]
 
 
 def test_buffers_are_those_of_awkward():
@@ -45,24 +68,40 @@ def test_slices_export_their_own_rows():
 
 
 def test_exports_are_released():
-    before = len(_exchange._HELD)
     r = ragged.array(DEEP)
+    before = sys.getrefcount(r)
     capsules = r.__arrow_c_array__()
-    assert len(_exchange._HELD) == before + 4
+    assert sys.getrefcount(r) == before + 1
     del capsules
-    gc.collect()
-    assert len(_exchange._HELD) == before
-    # A consumer moves the structure and releases it where it is then.
-    _schema, array = capsules = r.__arrow_c_array__()
-    address = _exchange._api.PyCapsule_GetPointer(array, b"arrow_array")
-    moved = _exchange._Array.from_buffer_copy(_exchange._Array.from_address(address))
-    _exchange._Array.from_address(address).release = None
-    del capsules, _schema, array
-    gc.collect()
-    assert onp.ctypeslib.as_array((ctypes.c_int64 * 4).from_address(moved.buffers[1])).tolist() == [0, 3, 3, 4]
-    _exchange._Release(moved.release)(ctypes.addressof(moved))
-    assert not moved.release
-    assert len(_exchange._HELD) == before
+    assert sys.getrefcount(r) == before
+    # A consumer moves the structure, or a part of it, and releases it where it is then.
+    for of_child in (False, True):
+        _schema, array = capsules = r.__arrow_c_array__()
+        kept = _exchange._Array.from_address(_exchange._api.PyCapsule_GetPointer(array, b"arrow_array"))
+        kept = kept.children[0].contents if of_child else kept
+        moved = _exchange._Array.from_buffer_copy(kept)
+        kept.release = None
+        del capsules, _schema, array, kept
+        want = [0, 2, 2, 3, 6] if of_child else [0, 3, 3, 4]
+        found = (ctypes.c_int64 * len(want)).from_address(moved.buffers[1])
+        assert list(found) == want
+        assert sys.getrefcount(r) == before + 1
+        ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(moved.release)(ctypes.addressof(moved))
+        assert not moved.release
+        assert sys.getrefcount(r) == before
+
+
+def test_exports_are_released_while_an_error_is_raised():
+    r = ragged.array(DEEP)
+    before = sys.getrefcount(r)
+
+    def exports():
+        yield r.__arrow_c_array__()
+        raise KeyError("wanted")
+
+    with pytest.raises(KeyError, match="wanted"):
+        list(exports())
+    assert sys.getrefcount(r) == before
 
 
 def test_what_arrow_lacks_is_refused():

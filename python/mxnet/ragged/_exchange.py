@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -96,15 +95,18 @@ def from_buffers(form: Any, length: int, container: Mapping[str, Any]) -> Ragged
 
     offsets: list[Any] = []
     tail: list[int] = []
-    node, rows = form, length
+    # The rows of a node that belong to the array: lists of a slice begin behind those that were cut off.
+    node, start, rows = form, 0, length
     while True:
         kind = node.get("class")
         if kind == "ListOffsetArray" and not tail:
-            found = buffer(node, "offsets", _OFFSETS[node["offsets"]], rows + 1).astype("int64")
-            offsets.append(found)
-            rows = int(found[-1])
+            found = buffer(node, "offsets", _OFFSETS[node["offsets"]], start + rows + 1)[start:].astype("int64")
+            start, rows = int(found[0]), int(found[-1] - found[0])
+            offsets.append(found - found[0])
         elif kind == "RegularArray":
-            tail.append(int(node["size"]))
+            size = int(node["size"])
+            tail.append(size)
+            start, rows = start * size, rows * size
         elif kind == "NumpyArray":
             break
         else:
@@ -112,11 +114,13 @@ def from_buffers(form: Any, length: int, container: Mapping[str, Any]) -> Ragged
                 f"from_buffers: no ragged array has a node {kind!r} here; awkward.to_packed makes lists by offsets"
             )
         node = node["content"]
-    tail += [int(n) for n in node.get("inner_shape", ())]
+    inner = [int(n) for n in node.get("inner_shape", ())]
+    tail += inner
     if not offsets:
         raise error.UnsupportedError("from_buffers: no axis is ragged; use np.array")
-    values = buffer(node, "data", node["primitive"], rows * int(onp.prod(tail, dtype=onp.int64)))
-    return RaggedArray(_core.array(values.reshape(rows, *tail)), *offsets)
+    size = int(onp.prod(inner, dtype=onp.int64))
+    values = buffer(node, "data", node["primitive"], (start + rows) * size)[start * size :]
+    return RaggedArray(_core.array(values.reshape(int(offsets[-1][-1]), *tail)), *offsets)
 
 
 # Arrow: its C data interface, two structures in PyCapsules.
@@ -129,8 +133,6 @@ class _Schema(ctypes.Structure):
 class _Array(ctypes.Structure):
     pass
 
-
-_Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 _Schema._fields_ = [
     ("format", ctypes.c_char_p),
@@ -158,48 +160,13 @@ _Array._fields_ = [
 
 _PRIMITIVES = {
     "c": "int8", "C": "uint8", "s": "int16", "S": "uint16", "i": "int32", "I": "uint32", "l": "int64", "L": "uint64",
-    "e": "float16", "f": "float32", "g": "float64",
+    "e": "float16", "f": "float32", "g": "float64", "b": "bool",
 }  # fmt: skip
 _FORMATS = {name: letter for letter, name in _PRIMITIVES.items()}
 
-_HELD: dict[int, Any] = {}  # keeps alive what exported structures point to, until their consumer releases them
-_TICKETS = itertools.count(1)
-
-
-def _released(kind: type[ctypes.Structure]) -> Any:
-    def release(address: int) -> None:
-        structure: Any = kind.from_address(address)
-        for i in range(structure.n_children):
-            structure.children[i].contents.release = None
-        _HELD.pop(structure.private_data, None)
-        structure.release = None
-
-    return _Release(release)
-
-
-_RELEASE_SCHEMA, _RELEASE_ARRAY = _released(_Schema), _released(_Array)
 _api = ctypes.pythonapi
-_api.PyCapsule_New.restype = ctypes.py_object
-_api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 _api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-
-
-def _dropped(kind: type[ctypes.Structure], name: bytes) -> Any:
-    """Destructor of a capsule: releases what was not consumed, and frees the structure."""
-
-    def drop(capsule: int) -> None:
-        get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
-        address = get(capsule, name)
-        structure: Any = kind.from_address(address)
-        if structure.release:
-            _Release(structure.release)(address)
-        _HELD.pop(address, None)
-
-    return ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(drop)
-
-
-_DROP_SCHEMA, _DROP_ARRAY = _dropped(_Schema, b"arrow_schema"), _dropped(_Array, b"arrow_array")
 
 
 def to_arrow(r: RaggedArray) -> tuple[Any, Any]:
@@ -215,8 +182,10 @@ def to_arrow(r: RaggedArray) -> tuple[Any, Any]:
     for size in values.shape[1:]:
         levels.append((f"+w:{size}", rows, [None]))
         rows *= size
-    levels.append((_FORMATS[values.dtype.name], rows, [None, values]))
-    alive: list[Any] = [values, r]
+    # Arrow has eight booleans in a byte, the first one in the lowest bit.
+    stored = onp.packbits(values, bitorder="little") if values.dtype == bool else values
+    levels.append((_FORMATS[values.dtype.name], rows, [None, stored]))
+    alive: list[Any] = [stored, r]
     schema: Any = None
     array: Any = None
     for kind, count, buffers in reversed(levels):
@@ -225,8 +194,6 @@ def to_arrow(r: RaggedArray) -> tuple[Any, Any]:
         parts.length, parts.n_buffers = count, len(buffers)
         pointers = (ctypes.c_void_p * len(buffers))(*(None if b is None else b.ctypes.data for b in buffers))
         parts.buffers = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_void_p))
-        own.release = ctypes.cast(_RELEASE_SCHEMA, ctypes.c_void_p).value
-        parts.release = ctypes.cast(_RELEASE_ARRAY, ctypes.c_void_p).value
         if schema is not None:
             schemas = (ctypes.POINTER(_Schema) * 1)(ctypes.pointer(schema))
             arrays = (ctypes.POINTER(_Array) * 1)(ctypes.pointer(array))
@@ -236,16 +203,8 @@ def to_arrow(r: RaggedArray) -> tuple[Any, Any]:
             alive += [schemas, arrays]
         alive += [own, parts, pointers, buffers]
         schema, array = own, parts
-    capsules = []
-    for structure, name, drop in ((schema, b"arrow_schema", _DROP_SCHEMA), (array, b"arrow_array", _DROP_ARRAY)):
-        address = ctypes.addressof(structure)
-        # Keys are tickets, which are odd, or addresses, which are even.
-        ticket = 2 * next(_TICKETS) + 1
-        structure.private_data = ticket
-        _HELD[ticket] = alive
-        _HELD[address] = structure
-        capsules.append(_api.PyCapsule_New(address, name, ctypes.cast(drop, ctypes.c_void_p)))
-    return capsules[0], capsules[1]
+    capsules: tuple[Any, Any] = _core.arrow_capsules(ctypes.addressof(schema), ctypes.addressof(array), alive)
+    return capsules
 
 
 def from_arrow(x: Any) -> RaggedArray:
@@ -306,5 +265,9 @@ def from_arrow(x: Any) -> RaggedArray:
         schema, array = schema.children[0].contents, array.children[0].contents
     if not offsets:
         raise error.UnsupportedError("from_arrow: no axis is ragged; use np.array")
-    values = elements(array.buffers[1], _PRIMITIVES[kind], start + rows)[start:]
+    if kind == "b":
+        packed = elements(array.buffers[1], "uint8", (start + rows + 7) // 8)
+        values = onp.unpackbits(packed, count=start + rows, bitorder="little").astype(bool)[start:]
+    else:
+        values = elements(array.buffers[1], _PRIMITIVES[kind], start + rows)[start:]
     return RaggedArray(_core.array(values.reshape(int(offsets[-1][-1]), *tail)), *offsets)

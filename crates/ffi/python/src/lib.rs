@@ -3,6 +3,7 @@
 mod abstracts;
 mod array;
 mod array_function;
+mod arrow;
 mod atomic_file;
 mod autograd;
 mod buffer_protocol;
@@ -59,6 +60,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::abstracts::{abstract_array, is_abstract};
+    #[pymodule_export]
+    use crate::arrow::arrow_capsules;
     #[pymodule_export]
     use crate::atomic_file::{AtomicFile, check_file};
     #[pymodule_export]
