@@ -103,6 +103,43 @@ def test_functions_of_elements_that_are_no_ufuncs():
     assert npx.one_hot(a.astype("int64") * 0, 3).shape == (3, None, 3)
 
 
+def test_operands_may_be_given_by_name():
+    x = rows()
+    a = of(x)
+    same(np.where(condition=a > 0, x=a, y=-a), [onp.abs(p) for p in x])
+    same(np.where(a > 0, y=0.0, x=a), [onp.maximum(p, 0) for p in x])
+    row = onp.array([[1.0], [2.0], [3.0]])
+    same(np.where(a > 0, a, y=np.array(row)), [onp.where(p > 0, p, n) for p, n in zip(x, row, strict=True)])
+    same(np.clip(a=a, a_min=-1, a_max=1), [onp.clip(p, -1, 1) for p in x])
+    same(np.clip(a, max=a * 0 + 0.5), [onp.minimum(p, 0.5) for p in x])
+    same(np.isclose(b=a, a=1.0, atol=0.5, rtol=0.0), [onp.isclose(1.0, p, atol=0.5, rtol=0.0) for p in x])
+    same(np.full_like(a, fill_value=a), x)
+    same(np.zeros_like(a=a), [onp.zeros_like(p) for p in x])
+    same(npx.activation(act_type="relu", data=a), [onp.maximum(p, 0) for p in x])
+    same(np.subtract(x1=a, x2=1.0), [p - 1 for p in x])
+    same(np.subtract(1.0, x2=a), [1 - p for p in x])
+    same(npx.relu(data=a), [onp.maximum(p, 0) for p in x])
+    out = np.zeros_like(a)
+    assert np.exp(x=a, out=out) is out
+    same(out, [onp.exp(p) for p in x], atol=1e-15)
+    deep = rows(2)
+    same(np.matmul(x2=np.ones((2, 3)), x1=of(deep)), [p @ onp.ones((2, 3)) for p in deep], atol=1e-15)
+    with pytest.raises(TypeError, match=r"isclose\(\) missing required argument: 'b'"):
+        np.isclose(a=a)
+    with pytest.raises(TypeError, match=r"add\(\) takes from 2 to 3 positional arguments but 1 were given"):
+        np.add(a)
+
+
+def test_bins_and_sets_of_elements():
+    a = of([onp.array([1.0, 5.0]), onp.array([2.0])])
+    assert np.digitize(x=a, bins=[2.0, 4.0]).tolist() == [[0, 2], [1]]
+    assert np.isin(np.array([1.0, 9.0]), a).tolist() == [True, False]
+    with pytest.raises(error.UnsupportedError, match=r"digitize: no operator for operands \(ragged, ragged\)"):
+        np.digitize(a, a)
+    with pytest.raises(error.UnsupportedError, match="histogram: `bins` must not be ragged"):
+        np.histogram(a, bins=a + 1)
+
+
 REDUCTIONS = ["sum", "prod", "max", "min", "mean", "std", "var", "any", "all", "argmax", "argmin"]
 
 

@@ -134,3 +134,10 @@ def test_dropout_drops_elements_and_not_their_parts():
     a = sparse.coo_array((np.array([1.0, 2.0]), places), shape=(1, 2))
     found = {npx.dropout(a, 0.5, "always").todense().asnumpy()[0, 1] for _ in range(40)}
     assert found == {0.0, 6.0}
+
+
+def test_operands_of_elementwise_functions_may_be_given_by_name():
+    a = sparse.csr_array(np.array(X))
+    numpy.testing.assert_array_equal(np.subtract(x1=a, x2=np.array(Y)).asnumpy(), X - Y)
+    numpy.testing.assert_array_equal(np.subtract(np.array(Y), x2=a).asnumpy(), Y - X)
+    numpy.testing.assert_array_equal(npx.relu(data=a).toarray(), numpy.maximum(X, 0))

@@ -15,15 +15,18 @@ _npx = _core.namespaces["npx"]
 
 
 def of_values(name: str) -> Callable[..., Any]:
-    """The function of all elements of its first argument, whose result is dense."""
+    """The function of all elements of its first argument, whose result is dense; `weights` may be ragged, too."""
 
     def function(a: RaggedArray, *rest: Any, **named: Any) -> Any:
-        for x in (*rest, *named.values()):
+        call = getattr(np, name)
+        given = inspect.signature(call).bind(a, *rest, **named)
+        for key, x in given.arguments.items():
             if isinstance(x, RaggedArray):
+                if x is not a and key != "weights":
+                    raise error.UnsupportedError(f"{name}: `{key}` must not be ragged")
                 a._check_same(x, name)
-        rest = tuple(x.values if isinstance(x, RaggedArray) else x for x in rest)
-        named = {key: x.values if isinstance(x, RaggedArray) else x for key, x in named.items()}
-        return getattr(np, name)(a.values, *rest, **named)
+                given.arguments[key] = x.values
+        return call(*given.args, **given.kwargs)
 
     return function
 
@@ -52,7 +55,8 @@ def each(name: str, operand: str) -> Callable[..., Any]:
         for key, x in given.arguments.items():
             if isinstance(x, RaggedArray):
                 given.arguments[key] = x.values
-        return r.with_values(call(*given.args, **given.kwargs))
+        found = call(*given.args, **given.kwargs)
+        return r.with_values(found) if isinstance(r, RaggedArray) else found
 
     return function
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mxnet import _core, error
@@ -21,7 +23,7 @@ _PUBLIC = {"copy_in_order": "copy", "astype_of": "astype", "gamma_function": "ga
 # Elementwise functions that are no ufuncs, with their number of operands.
 ELEMENTWISE = {
     "where": 3, "clip": 3, "around": 1, "round": 1, "isclose": 2, "copy": 1, "astype": 1,
-    "zeros_like": 1, "ones_like": 1, "full_like": 1, "real": 1, "imag": 1, "angle": 1,
+    "zeros_like": 1, "ones_like": 1, "full_like": 2, "real": 1, "imag": 1, "angle": 1,
     "activation": 1, "relu": 1, "sigmoid": 1, "leaky_relu": 1, "gelu": 1, "softsign": 1, "dropout": 1, "erf": 1,
     "erfinv": 1, "gamma": 1, "gammaln": 1, "digamma": 1, "rsqrt": 1, "rcbrt": 1, "reciprocal": 1, "smooth_l1": 1,
     "one_hot": 1, "hard_sigmoid": 1, "isneginf": 1, "isposinf": 1, "isreal": 1, "iscomplex": 1, "fix": 1, "sinc": 1,
@@ -131,8 +133,8 @@ TABLE: dict[str, tuple[Callable[..., Any], tuple[str, ...], set[Kinds]]] = {
     "histogram": (_flat.of_values("histogram"), ("a",), {(_R,)}),
     "histogram_bin_edges": (_flat.of_values("histogram_bin_edges"), ("a",), {(_R,)}),
     "bincount": (_flat.of_values("bincount"), ("x",), {(_R,)}),
-    "isin": (_flat.each("isin", "element"), ("element",), {(_R,)}),
-    "digitize": (_flat.each("digitize", "x"), ("x",), {(_R,)}),
+    "isin": (_flat.each("isin", "element"), ("element", "test_elements"), {(_R, _R), (_R, _D), (_D, _R)}),
+    "digitize": (_flat.each("digitize", "x"), ("x", "bins"), {(_R, _D)}),
     "interp": (_flat.each("interp", "x"), ("x", "xp", "fp"), {(_R, _D, _D)}),
     "searchsorted": (_flat.each("searchsorted", "v"), ("a", "v"), {(_D, _R)}),
     "shape": (_flat.shape, ("a",), {(_R,)}),
@@ -227,6 +229,29 @@ def _ours(name: str) -> Any:
     return found or _core.namespaces["op"][name]
 
 
+@functools.cache
+def _elementwise_operands(name: str) -> tuple[inspect.Parameter, ...]:
+    """The parameters of an elementwise function that are operands."""
+    return tuple(inspect.signature(_ours(name)).parameters.values())[: ELEMENTWISE[name]]
+
+
+def _bound(
+    operands: tuple[inspect.Parameter, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The operands by position, up to the last one that is given, and the other keywords.
+
+    Operands that are left out in between have their defaults.
+    """
+    named = dict(kwargs)
+    found = list(args)
+    given = [i for i, parameter in enumerate(operands) if parameter.name in named]
+    for parameter in operands[len(args) : max(given, default=-1) + 1]:
+        if parameter.name not in named and parameter.default is parameter.empty:
+            break  # the function raises the error
+        found.append(named.pop(parameter.name, parameter.default))
+    return found, named
+
+
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``function(*args, **kwargs)`` with a ragged array among the operands."""
     name = _PUBLIC.get(function.__name__, function.__name__)
@@ -241,25 +266,30 @@ def _served(function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, A
         return _ufunc(function, name, "__call__", args, kwargs)
     if name in ELEMENTWISE:
         count = ELEMENTWISE[name]
-        names = ("a_min", "a_max") if name == "clip" else ()
-        kwargs = dict(kwargs)
-        operands = list(args[:count])
-        if name == "where" and len(operands) + len(kwargs) < count:
+        if name == "where" and len(args) + len(kwargs) < count:
             raise error.UnsupportedError(
                 "where: ragged arrays need `x` and `y`\n  hint: r[mask] has the elements where a mask is true"
             )
-        while len(operands) < count and names:
-            operands.append(kwargs.pop(names[len(operands) - 1], None))
-        return elementwise(_ours(name), name, operands, args[count:], kwargs)
+        if name == "clip":  # the bounds have two names
+            for short, long in (("min", "a_min"), ("max", "a_max")):
+                if kwargs.get(short) is not None and long not in kwargs:
+                    kwargs = {long if key == short else key: value for key, value in kwargs.items()}
+        operands, named = _bound(_elementwise_operands(name), args[:count], kwargs)
+        return elementwise(_ours(name), name, operands, args[count:], named)
     if name not in TABLE:
         raise _missing(name, tuple(kind(x) for x in args), set())
     serve, operands_of, known = TABLE[name]
     found = [*args[: len(operands_of)], *(kwargs.get(key) for key in operands_of[len(args) :])]
-    # A keyword that names an operand is moved to the operand's position.
     kinds = tuple(kind(x, key in ("arrays", "tup")) for x, key in zip(found, operands_of, strict=True))
     if not any(all(one in (its, _ANY) for one, its in zip(row, kinds, strict=True)) for row in known):
         raise _missing(name, kinds, known)
-    return serve(*args, **kwargs)
+    # Keywords that name operands are moved to their positions, up to the first operand that is left out.
+    positional, named = list(args), dict(kwargs)
+    for key in operands_of[len(args) :]:
+        if key not in named:
+            break
+        positional.append(named.pop(key))
+    return serve(*positional, **named)
 
 
 def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -141,7 +141,7 @@ pub fn general(
 
 /// The operand called `name`. The only operand of a function of `npx` is also called `data`, its name in MXNet 2.
 #[cold]
-fn position(op: &OpDef, name: &str) -> Option<usize> {
+pub(super) fn position(op: &OpDef, name: &str) -> Option<usize> {
     let is_npx = || op.surface.iter().any(|s| matches!(s, Surface::Npx(_)));
     match op.params.iter().position(|p| p.name == name) {
         None if name == "data" && op.params.len() == 1 && is_npx() => Some(0),

@@ -2,12 +2,15 @@
 //!
 //! Classes derived from our own array are treated as arrays.
 
+use std::ops::Range;
+
 use mxnet::core::OpDef;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
+use super::call::position;
 use super::loops::{num_inputs, num_outputs};
 use super::object;
 use crate::array::PyArray;
@@ -89,6 +92,12 @@ pub fn call(
     let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
     let has_override =
         |p: *mut ffi::PyObject| Ok::<_, PyErr>(!matches!(override_of(&object(p))?, Override::None));
+    let op = binding.op;
+    let (nin, nout) = (num_inputs(op), num_outputs(op));
+    let by_name = inputs_by_name(py, op, positional.len()..nin, named)?;
+    let mut given = positional.to_vec();
+    given.extend(by_name.iter().map(|&at| named.get(at).1));
+    let positional = given.as_slice();
     let mut anyone = false;
     for &p in positional {
         anyone |= has_override(p)?;
@@ -110,8 +119,6 @@ pub fn call(
     if !anyone {
         return Ok(None);
     }
-    let op = binding.op;
-    let (nin, nout) = (num_inputs(op), num_outputs(op));
     if positional.len() < nin || positional.len() > nin + nout {
         return Err(PyTypeError::new_err(format!(
             "{}() takes from {nin} to {} positional arguments but {} were given",
@@ -122,7 +129,7 @@ pub fn call(
     }
     let inputs = PyTuple::new(py, positional[..nin].iter().map(|&p| object(p)))?;
     let kwargs = PyDict::new(py);
-    for i in 0..named.len {
+    for i in (0..named.len).filter(|i| !by_name.contains(i)) {
         let (name, value) = named.get(i);
         match object(name).str()?.to_str()? {
             "out" => {}
@@ -139,6 +146,31 @@ pub fn call(
         return Ok(None);
     };
     call_overrides(&function, "__call__", &inputs, &outs, &kwargs).map(Some)
+}
+
+/// The keyword arguments that give the inputs `missing`, in the order of the inputs, up to the first input without one.
+fn inputs_by_name(
+    py: Python<'_>,
+    op: &OpDef,
+    missing: Range<usize>,
+    named: &Named,
+) -> PyResult<Vec<usize>> {
+    let mut found = Vec::new();
+    for input in missing {
+        let mut at = None;
+        for i in 0..named.len {
+            // SAFETY: a borrowed name of the running call.
+            let name = unsafe { Bound::from_borrowed_ptr(py, named.get(i).0) };
+            if position(op, name.str()?.to_str()?) == Some(input) {
+                at = Some(i);
+            }
+        }
+        match at {
+            Some(at) => found.push(at),
+            None => break,
+        }
+    }
+    Ok(found)
 }
 
 /// The entries of `out`, one for each output.
