@@ -245,6 +245,22 @@ def test_sums_of_products_over_all_rows_and_with_two_ragged_axes():
         numpy.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
 
 
+def test_arguments_of_einsum_mean_what_they_mean_for_dense_arrays():
+    r = ragged.array([np.array([[1.5, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]])])
+    assert np.einsum("bld,bld->b", r, r, dtype="float64").dtype == "float64"
+    assert np.einsum("bld,bld->b", r, r, dtype="int32", casting="unsafe").tolist() == [5, 86]
+    assert np.einsum("bld,bld->b", r.astype("int32"), r.astype("int32")).dtype == "int32"
+    assert np.einsum("bl->b", ragged.array([[True, True], [False]])).tolist() == [True, False]
+    with pytest.raises(TypeError, match="einsum: cannot cast an operand from float32 to int32"):
+        np.einsum("bld,bld->b", r, r, dtype="int32")
+    with pytest.raises(ValueError, match=r"einsum: casting must be 'no'.*found 'never'"):
+        np.einsum("bld,ble->bde", r, r, casting="never")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
+        np.einsum("bld,ble->bde", r, r, speed=3)
+    with pytest.raises(mx.error.UnsupportedError, match="ragged arrays have the order 'K', found 'F'"):
+        np.einsum("bld,ble->bde", r, r, order="F")
+
+
 def test_dense_operands_of_sums_of_products_are_array_like():
     r = ragged.from_lengths(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [1, 2])
     assert np.einsum("bld,d->bl", r, [10.0, 1.0]).tolist() == [[12.0], [34.0, 56.0]]

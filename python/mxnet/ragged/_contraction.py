@@ -14,10 +14,19 @@ from mxnet.ragged._partition import Partition
 _op = _core.namespaces["op"]
 
 
-def einsum(*operands: Any, out: Any = None, dtype: Any = None, **other: Any) -> Any:
+def einsum(
+    *operands: Any,
+    out: Any = None,
+    dtype: Any = None,
+    order: str = "K",
+    casting: str = "safe",
+    optimize: Any = True,
+) -> Any:
     """Sums of products. Ragged operands have the labels of their first and ragged axes in common."""
     if out is not None:
         raise error.UnsupportedError("einsum: ragged arrays take no `out`")
+    if order != "K":
+        raise error.UnsupportedError(f"einsum: ragged arrays have the order 'K', found {order!r}")
     if not operands or not isinstance(operands[0], str):
         raise error.UnsupportedError("einsum: ragged operands take subscripts as text, such as 'bld,de->ble'")
     text, arrays = operands[0].replace(" ", ""), list(operands[1:])
@@ -25,10 +34,10 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, **other: Any) -> 
     labels, output = _labels(text, arrays)
     first, lead = _lead(text, labels, arrays)
     row = lead[-1]
-    options = {"dtype": dtype, **other}
     kept = _kept(text, lead, output)
     rest = output if not kept else "".join(label for label in output if label not in lead)
-    result = _by_kernel(first, labels, arrays, lead, kept, rest) if dtype is None else None
+    is_plain = dtype is None and casting == "safe" and optimize is True
+    result = _by_kernel(first, labels, arrays, lead, kept, rest) if is_plain else None
     if result is None:
         parts, values = [], []
         for own, x in zip(labels, arrays, strict=True):
@@ -36,10 +45,10 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, **other: Any) -> 
             parts.append(part)
             values.append(rows)
         target = row + rest if kept else rest
-        result = np.einsum(f"{','.join(parts)}->{target}", *values, **options)
+        result = np.einsum(f"{','.join(parts)}->{target}", *values, dtype=dtype, casting=casting, optimize=optimize)
         # Sums over ragged axes, the innermost first.
         for partition in reversed(first._partitions[kept - 1 :] if kept else ()):
-            result = _op["ragged_sum"](result, partition.offsets)
+            result = _op["ragged_sum"](result, partition.offsets).astype(result.dtype, copy=False)
     if kept > 1:
         return RaggedArray(result, *first._partitions[: kept - 1])
     if kept == 1 and output[0] != lead[0]:
