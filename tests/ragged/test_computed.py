@@ -130,6 +130,20 @@ def test_lengths_are_checked_when_the_function_runs():
         mx.jit(lambda x, n: ragged.from_dense(x, lengths=n))(np.ones((2, 3)), np.ones(2, dtype="float32"))
 
 
+def test_offsets_are_checked_when_the_function_runs():
+    summed = mx.jit(lambda x, offsets: np.sum(ragged.RaggedArray(x, offsets), axis=1))
+    assert summed(np.arange(5.0), np.array([0, 2, 5])).tolist() == [1.0, 9.0]
+    with pytest.raises(ValueError, match="offsets start with 0, found 1"):
+        summed(np.arange(5.0), np.array([1, 3, 6])).asnumpy()
+    doubled = mx.jit(lambda x, offsets: ragged.RaggedArray(x, offsets) * 2)
+    assert doubled(np.arange(3.0), np.array([0, 2, 3])).tolist() == [[0.0, 2.0], [4.0]]
+    for first in (1, -1):
+        with pytest.raises(ValueError, match="must not be negative"):
+            doubled(np.arange(3.0), np.array([first, first + 2, first + 3]))
+    with pytest.raises(mx.error.DTypeError, match="offsets must be integers, found float32"):
+        doubled(np.arange(3.0), np.array([0.0, 3.0]))
+
+
 def test_a_mask_that_is_written_to_chooses_again():
     def function(v):
         mask = v > 0

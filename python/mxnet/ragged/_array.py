@@ -71,9 +71,9 @@ class RaggedArray(NDArrayOperatorsMixin):
                     raise error.ValueError(f"ragged: the last of {what} is {given.total}, but there are {rows} rows")
                 partitions.insert(0, given)
             elif isinstance(given, ndarray) and _core.is_abstract(given):
-                from mxnet.ragged._computed import partition_of
+                from mxnet.ragged._computed import ComputedPartition
 
-                partitions.insert(0, partition_of(given[1:] - given[:-1], rows))
+                partitions.insert(0, ComputedPartition.of_offsets(given, rows))
             else:
                 partitions.insert(0, Partition(given, rows, what))
             rows = partitions[0].count

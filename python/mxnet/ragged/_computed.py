@@ -24,6 +24,21 @@ class ComputedPartition(TracedPartition):
 
     is_computed = True
 
+    @classmethod
+    def of_offsets(cls, offsets: ndarray, rows: int) -> ComputedPartition:
+        """Segments with offsets that have no values yet; kernels check them.
+
+        Lengths do not tell where the first segment begins, so they are negative, which is found, if it is not at 0.
+        """
+        if offsets.ndim != 1:
+            raise error.ShapeError(f"ragged: offsets must be a vector, found shape {offsets.shape}")
+        if offsets.dtype.kind not in "iu":
+            raise error.DTypeError(f"ragged: offsets must be integers, found {offsets.dtype}")
+        offsets = offsets.astype("int64", copy=False)
+        found = cls(np.where(offsets[0] == 0, offsets[1:] - offsets[:-1], -1), rows)
+        found._offsets = offsets
+        return found
+
     @property
     def host(self) -> Any:  # type: ignore[override]  # there is nothing to write to
         """Not known: raises `AbstractArrayError`."""
