@@ -117,6 +117,25 @@ def test_what_the_format_cannot_hold_is_refused_and_the_old_file_stays(tmp_path)
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_a_file_gives_back_what_was_saved_under_any_names(tmp_path):
+    arrays = {"dense": np.ones(2), "ragged": mx.ragged.array([[1.0], []]), "sparse": mx.sparse.csr_array(np.eye(2))}
+
+    def saved(x):
+        npx.save(tmp_path / "a", x)
+        return npx.load(tmp_path / "a")
+
+    for x in arrays.values():
+        assert type(saved(x)) is type(x)
+        for name in ("", "list/0", "array"):
+            found = saved({name: x})
+            assert type(found) is dict and type(found[name]) is type(x)
+    found = saved(list(arrays.values()))
+    assert [type(x) for x in found] == [type(x) for x in arrays.values()]
+    assert found[1].tolist() == [[1.0], []] and found[2].toarray().tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    with pytest.raises(TypeError, match="a list with 'str'"):
+        npx.save(tmp_path / "a", [np.ones(2), "x"])
+
+
 def test_files_that_cannot_be_opened_raise_pythons_own_classes(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         _core.load_safetensors(tmp_path / "missing")

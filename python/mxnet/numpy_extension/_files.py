@@ -18,8 +18,9 @@ __all__ = ["load", "save", "savez"]
 Path = str | os.PathLike[str]
 
 _ZIP, _NPY = b"PK\x03\x04", b"\x93NUMPY"
-# Names of the arrays of a list begin so; the number of the array follows.
-_POSITION = "list/"
+# What a safetensors file holds if not a mapping stands in its metadata under this key.
+_CONTAINER = "container"
+_ARRAY, _LIST = "array", "list"
 _LIST_MAGIC = struct.pack("<Q", 0x112)
 
 
@@ -29,7 +30,7 @@ def save(file: Path, arr: Any) -> None:
     Parameters
     ----------
     file : path
-    arr : ndarray, sparse array, RaggedArray, mapping of str to these, or sequence of ndarray
+    arr : ndarray, sparse array, RaggedArray, mapping of str to these, or sequence of these
         One ndarray makes an npy file of exactly this name. Named arrays, and a sparse or ragged one, make a safetensors
         file, which holds bfloat16 too; a list makes one that `load` returns as a list. All are written whole or not at
         all.
@@ -58,27 +59,34 @@ def save(file: Path, arr: Any) -> None:
     if isinstance(arr, ndarray):
         _files.replace_file(file, lambda opened: _files.save(opened, arr, allow_pickle=False))
     elif isinstance(arr, Mapping):
-        named = dict(arr)
-        if any(hasattr(x, "num_ragged") for x in named.values()):
-            named = importlib.import_module("mxnet.ragged._files").parts(named)
-        if any(hasattr(x, "_graph_parts") for x in named.values()):
-            importlib.import_module("mxnet.sparse._files").save(file, named)
-        else:
-            _core.save_safetensors(file, named)
+        _save_named(file, dict(arr), {})
     elif hasattr(arr, "_graph_parts"):
-        save(file, {"": arr})
-    elif isinstance(arr, list | tuple) and arr and all(isinstance(part, ndarray) for part in arr):
-        _core.save_safetensors(file, {f"{_POSITION}{i}": part for i, part in enumerate(arr)})
+        _save_named(file, {_ARRAY: arr}, {_CONTAINER: _ARRAY})
+    elif isinstance(arr, list | tuple) and arr and all(_is_array(part) for part in arr):
+        _save_named(file, {f"{_LIST}/{i}": part for i, part in enumerate(arr)}, {_CONTAINER: _LIST})
     else:
         raise TypeError(
             f"save: `arr` must be an ndarray, a mapping of names to arrays or a list of arrays, not {_kind(arr)}"
         )
 
 
+def _is_array(x: Any) -> bool:
+    return isinstance(x, ndarray) or hasattr(x, "_graph_parts")
+
+
+def _save_named(file: Path, named: dict[str, Any], metadata: dict[str, str]) -> None:
+    if any(hasattr(x, "num_ragged") for x in named.values()):
+        named = importlib.import_module("mxnet.ragged._files").parts(named)
+    if any(hasattr(x, "_graph_parts") for x in named.values()):
+        named, described = importlib.import_module("mxnet.sparse._files").parts(named)
+        metadata = {**metadata, **described}
+    _core.save_safetensors(file, named, metadata)
+
+
 def _kind(arr: Any) -> str:
     if not isinstance(arr, list | tuple):
         return repr(type(arr).__name__)
-    wrong = next((type(part).__name__ for part in arr if not isinstance(part, ndarray)), None)
+    wrong = next((type(part).__name__ for part in arr if not _is_array(part)), None)
     return "an empty list" if wrong is None else f"a list with {wrong!r}"
 
 
@@ -121,7 +129,7 @@ def load(file: Path) -> Any:
 
     Returns
     -------
-    ndarray, sparse array, RaggedArray, dict of str to these, or list of ndarray
+    ndarray, sparse array, RaggedArray, or dict of str to these, or list of these
         An npy file gives one array, as does a file of one sparse or ragged array; what `save` wrote of a list, and a
         binary list without names, a list.
 
@@ -152,11 +160,14 @@ def load(file: Path) -> Any:
             if any(key.startswith("sparse:") for key in metadata or ()):
                 arrays = importlib.import_module("mxnet.sparse._files").joined(file, arrays, metadata)
             if any(name.endswith("/ragged.values") for name in arrays):
-                return importlib.import_module("mxnet.ragged._files").joined(arrays)
-            positions = [f"{_POSITION}{i}" for i in range(len(arrays))]
-            if arrays and arrays.keys() == set(positions):
-                return [arrays[name] for name in positions]
-            return arrays[""] if list(arrays) == [""] else arrays
+                arrays = importlib.import_module("mxnet.ragged._files").joined(arrays)
+            container = (metadata or {}).get(_CONTAINER)
+            if container == _ARRAY and list(arrays) == [_ARRAY]:
+                return arrays[_ARRAY]
+            names = [f"{_LIST}/{i}" for i in range(len(arrays))]
+            if container == _LIST and arrays.keys() == set(names):
+                return [arrays[name] for name in names]
+            return arrays
         opened.seek(0)
         try:
             found = _files.load(opened)

@@ -32,7 +32,7 @@ def parts(arrays: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def joined(arrays: Mapping[str, Any]) -> Any:
+def joined(arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Named arrays, parts of ragged ones put together.
 
     Parameters
@@ -41,7 +41,7 @@ def joined(arrays: Mapping[str, Any]) -> Any:
 
     Returns
     -------
-    dict of str to ndarray or RaggedArray, or a single RaggedArray without a name
+    dict of str to ndarray or RaggedArray
 
     Raises
     ------
@@ -59,4 +59,4 @@ def joined(arrays: Mapping[str, Any]) -> Any:
             found[name] = RaggedArray(x, *(arrays[other] for other in names))
         elif _OFFSETS not in key:
             found[key] = x
-    return found[""] if list(found) == [""] else found
+    return found

@@ -130,7 +130,12 @@ def save(file: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
     mxnet.error.IOError, OSError
         If the file cannot be written.
     """
-    arrays: dict[str, ndarray] = {}
+    _core.save_safetensors(os.fspath(file), *parts(data))
+
+
+def parts(data: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Named arrays, sparse ones as their parts, and the metadata that describes these."""
+    arrays: dict[str, Any] = {}
     metadata: dict[str, str] = {}
     for name, x in data.items():
         if hasattr(x, "_with_data"):
@@ -138,7 +143,7 @@ def save(file: str | os.PathLike[str], data: Mapping[str, Any]) -> None:
             arrays.update({f"{name}.{part}": array for part, array in parts_of(x).items()})
         else:
             arrays[name] = x
-    _core.save_safetensors(os.fspath(file), arrays, metadata)
+    return arrays, metadata
 
 
 def load(file: str | os.PathLike[str]) -> dict[str, Any]:
