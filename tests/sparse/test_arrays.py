@@ -314,6 +314,19 @@ def test_positions_of_extremes(format, axis):
         same(a.argmin(axis), x.argmin(axis))
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float16", "float64", "complex64"])
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_means_and_variances_have_the_dtype_that_is_asked_for(name, dtype):
+    x = numpy.arange(12).reshape(3, 4) * (numpy.arange(12).reshape(3, 4) % 3 > 0)
+    for axis in (None, 0, 1):
+        want = numpy.asarray(getattr(numpy, name)(x, axis=axis))
+        found = getattr(np, name)(make("csr", x), axis=axis, dtype=dtype)
+        assert found.dtype == dtype
+        # Results of integers are truncated; others are rounded a few times.
+        rtol = 0 if dtype.startswith("int") else 4 * float(numpy.finfo(dtype).eps)
+        same(found, want.astype(dtype), rtol=rtol)
+
+
 def test_integer_sums_have_numpys_dtype():
     a = make("csr", dense(dtype="int8"))
     assert a.sum().dtype == "int64" and a.sum(axis=1).dtype == "int64"

@@ -168,7 +168,9 @@ def var(
     axes = _axes(x, axis, "var")
     squares = _squared(x, _mean_of_each(x, axes))
     total = _reduce(squares, axis, "sum", "var", bool(keepdims))
-    return (total / (_counts(x, axis, squares.dtype, bool(keepdims), "var") - ddof)).astype(np.finfo(result).dtype)
+    return (total / (_counts(x, axis, squares.dtype, bool(keepdims), "var") - ddof)).astype(
+        result if dtype is not None else np.finfo(result).dtype
+    )
 
 
 def _squared(x: RaggedArray, mean: ndarray) -> Any:

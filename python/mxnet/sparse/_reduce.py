@@ -78,7 +78,11 @@ def _folded(name: str, data: ndarray, indptr: ndarray, counted: int) -> ndarray:
     if name == "sum":
         return segment_sum(data, indptr)
     if name == "mean":
-        return segment_sum(data, indptr) / counted
+        total = segment_sum(data, indptr)
+        if data.dtype.kind in "fcV":
+            return total / counted
+        # An integer `dtype`: the mean is truncated to it.
+        return (total.astype("float64") / counted).astype(data.dtype)
     is_full = indptr[1:] - indptr[:-1] == counted
     if name == "prod":
         product = segment_prod(data, indptr)
@@ -140,7 +144,9 @@ def std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: bool = False, **other: Any
 ) -> ndarray:
     """Root of the variance."""
-    return op["sqrt"](_spread("std", a, axis, dtype, out, ddof, keepdims, other))  # type: ignore[no-any-return]
+    computed = dtype if _computes(dtype) else None
+    found: ndarray = op["sqrt"](_spread("std", a, axis, computed, out, ddof, keepdims, other))
+    return found if dtype is None else found.astype(dtype)
 
 
 def _spread(
@@ -153,9 +159,12 @@ def _spread(
     kept = [at for at in range(a.ndim) if at not in axes]
     counted = elements_over(a.shape, axis)
     x = (a.tocoo() if a.format in ("bsr", "row_sparse") else a)._canonical()
-    data = x.data if dtype is None else x.data.astype(dtype)
-    data = data.astype(op["mean"](op["zeros"](1, dtype=data.dtype)).dtype, copy=False)
-    result = op["absolute"](data[:0]).dtype
+    result = dtype
+    if not _computes(dtype):
+        data = x.data.astype(op["mean"](op["zeros"](1, dtype=x.data.dtype)).dtype, copy=False)
+        result = op["absolute"](data[:0]).dtype if dtype is None else dtype
+    else:
+        data = x.data.astype(dtype)
     if data.dtype.itemsize == 2:  # counts leave the range of float16
         data = data.astype("float32")
     indptr, order = _grouped(x, kept) if kept else (_whole(data.size), None)
@@ -166,6 +175,11 @@ def _spread(
     squares = segment_sum(stored, indptr) + rest * op["square"](op["absolute"](mean))
     found: ndarray = (squares / (counted - ddof)).astype(result).reshape([a.shape[at] for at in kept])
     return found.reshape([1 if at in axes else n for at, n in enumerate(a.shape)]) if keepdims else found
+
+
+def _computes(dtype: Any) -> bool:
+    """Whether a mean is computed in this dtype. Those of integers are floats, converted at the end."""
+    return dtype is not None and op["empty"](0, dtype=dtype).dtype.kind in "fcV"
 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> ndarray:
