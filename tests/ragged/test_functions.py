@@ -288,6 +288,8 @@ def test_dtypes_of_reductions():
     assert np.sum(r, axis=1, dtype="float64").dtype == onp.float64
     half = ragged.array([[1, 2], [3]], dtype="float16")
     assert np.mean(half, axis=1).dtype == onp.float16
+    assert np.var(r, axis=1, dtype="complex64").dtype == "complex64"
+    assert np.var(r.astype("complex64"), axis=1).dtype == "float32"
 
 
 def test_arguments_without_meaning_are_refused():
