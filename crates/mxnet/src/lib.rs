@@ -16,6 +16,7 @@
 //! [`Array`] has operators on references and indexing by ranges; [`call`] calls any operator of the registry by name; [`optimizer`] has update rules,
 //! [`random`] random arrays, [`profiler`] shows where the time goes, [`runtime`] what the machine has, [`save`] and [`load`] handle files. Everything
 //! that can fail returns a [`Result`]. Operators such as `&a * &b` also take results as operands, so `(&a * &b + &c)?` needs one `?`.
+//! Rust allows no such operator for a result and a number, or two results: write `((&a * &b)? + 1.0)?`.
 //!
 //! Features: `image`, `simulated`, `module` and `cuda` are on by default; with `default-features = false` the crate supports the CPU only.
 //!
