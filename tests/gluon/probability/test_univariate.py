@@ -4,6 +4,7 @@ import math
 
 import numpy as onp
 import pytest
+import scipy.stats as stats
 
 import mxnet as mx
 from families import FAMILIES
@@ -93,6 +94,27 @@ def test_gradients_of_cdf_and_inverse(name):
         lambda *params: family.make(*params).icdf(array(p)), list(family.params), rtol=1e-5, atol=1e-7
     )
     check_numeric_gradient(lambda p: family.ours().icdf(p), [p], rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("how", ["prob", "logit"])
+def test_cdf_and_inverse_of_discrete_distributions(how):
+    prob = onp.array([0.2, 0.75, 0.5])
+    given = {"prob": array(prob)} if how == "prob" else {"logit": array(onp.log(prob / (1 - prob)))}
+    values = onp.array([-2.0, -0.5, 0.0, 0.3, 1.0, 2.5, 40.0])[:, None]
+    p = onp.array([-0.1, 0.1, 0.3, 0.6, 0.99, 1.0, 1.1])[:, None]
+    for ours, theirs in [
+        (mgp.Bernoulli(**given), stats.bernoulli(prob)),
+        (mgp.Geometric(**given), stats.geom(prob, loc=-1)),
+    ]:
+        assert_almost_equal(ours.cdf(array(values)), theirs.cdf(values), rtol=1e-13)
+        onp.testing.assert_array_equal(ours.icdf(array(p)).asnumpy(), theirs.ppf(p))
+        assert ours.icdf(0.0).asnumpy().tolist() == [0, 0, 0]
+    for make in (mgp.Bernoulli, mgp.Geometric):
+        check_numeric_gradient(lambda q, make=make: make(prob=q).cdf(array(values)), [prob], rtol=1e-6, atol=1e-9)
+    # A probability that is exactly that of a count gives this count, whatever its logarithm is rounded to.
+    counts = onp.arange(60.0)
+    found = mgp.Geometric(prob=array(0.25))
+    onp.testing.assert_array_equal(found.icdf(found.cdf(array(counts))).asnumpy(), counts)
 
 
 @pytest.mark.parametrize("name", WITH_ENTROPY)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import Boolean, Real, UnitInterval
 from mxnet.gluon.probability.distributions.exp_family import ExponentialFamily
 from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
-from mxnet.gluon.probability.distributions.utils import softplus
+from mxnet.gluon.probability.distributions.utils import softplus, where
 from mxnet.numpy import ndarray
 
 __all__ = ["Bernoulli"]
@@ -55,6 +59,16 @@ class Bernoulli(ProbOrLogit, ExponentialFamily):
         prob = self.prob.detach()
         found: ndarray = npx.random.bernoulli(prob, size=shape, dtype=prob.dtype)
         return found
+
+    def cdf(self, value: Any) -> ndarray:
+        x = self._value(value)
+        below = where(x < 1, 1 - self.prob + np.zeros_like(x), np.ones_like(x))
+        return where(x < 0, np.zeros_like(x), below)
+
+    def icdf(self, value: Any) -> ndarray:
+        p = self._value(value)
+        found = (p > 1 - self.prob).astype(p.dtype)
+        return where((p >= 0) & (p <= 1), found, np.full_like(found, math.nan))
 
     @property
     def mean(self) -> ndarray:

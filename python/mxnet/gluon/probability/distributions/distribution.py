@@ -263,7 +263,7 @@ class Distribution:
         self._lacks("cdf")
 
     def icdf(self, value: Any) -> ndarray:
-        """Inverse of `cdf`.
+        """Inverse of `cdf`: the smallest value whose `cdf` is at least `value`.
 
         Parameters
         ----------

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from mxnet import numpy as np
 from mxnet.gluon.probability.distributions.constraint import NonNegativeInteger, Real, UnitInterval
 from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
+from mxnet.gluon.probability.distributions.utils import where
 from mxnet.numpy import ndarray
 
 __all__ = ["Geometric"]
@@ -49,6 +53,17 @@ class Geometric(ProbOrLogit):
         prob = self.prob.detach()
         found: ndarray = np.random.geometric(prob, shape, dtype=prob.dtype) - 1
         return found
+
+    def cdf(self, value: Any) -> ndarray:
+        count = np.floor(np.maximum(self._value(value), -1)) + 1
+        return -np.expm1(self._times_log_rest(count))
+
+    def icdf(self, value: Any) -> ndarray:
+        p = self._value(value)
+        found = np.maximum(np.ceil(np.log1p(-p) / self._times_log_rest(np.ones_like(p))) - 1, 0)
+        # The quotient may be rounded up past an integer.
+        found = where((found > 0) & (self.cdf(found - 1) >= p), found - 1, found)
+        return where((p >= 0) & (p <= 1), found, np.full_like(found, math.nan))
 
     @property
     def mean(self) -> ndarray:
