@@ -29,6 +29,50 @@ def at_extended(image, x, y):
     return at(image, min(x, width - 1), min(y, height - 1))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("size", [(45, 47), (50, 43), (17, 19)])
+def test_samples_at_pixels_are_the_pixels_in_every_dtype(dtype, size):
+    h, w = size
+    data = np.arange(h * w).reshape(1, 1, h, w).astype("int32") % 199
+    data = data.astype(dtype)
+    no_offset, one = np.zeros((1, 2, h, w), dtype=dtype), np.ones((1, 1, 1, 1), dtype=dtype)
+    found = npx.deformable_convolution(data, no_offset, one, kernel=1, no_bias=True)
+    assert found.dtype == data.dtype
+    assert (found == data).all()
+    masked = npx.modulated_deformable_convolution(
+        data, no_offset, np.ones((1, 1, h, w), dtype=dtype), one, kernel=1, no_bias=True
+    )
+    assert (masked == data).all()
+    ends = np.array([[[[-1.0, 1.0]], [[1.0, 1.0]]]], dtype=dtype)
+    found = npx.bilinear_sampler(data, ends)
+    assert found.dtype == data.dtype
+    assert found.reshape(2).astype("float64").tolist() == data[0, 0, -1, [0, -1]].astype("float64").tolist()
+
+
+def test_positions_in_large_images_are_exact():
+    h, w = 4097, 4099
+    data = np.zeros((1, 1, h, w))
+    data[0, 0, h - 1, w - 2] = 7.0
+    grid = np.array([[[[2 * (w - 2) / (w - 1) - 1]], [[1.0]]]], dtype="float64")
+    assert npx.bilinear_sampler(data, grid).item() == pytest.approx(7.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [onp.nan, onp.inf])
+def test_pixels_do_not_reach_positions_outside(value):
+    data = np.ones((1, 1, 3, 3))
+    data[0, 0, 0, 0] = value
+    outside = np.array([5.0, -5.0, onp.inf, onp.nan]).reshape(1, 1, 1, 4)
+    outside = np.concatenate([outside, outside], axis=1)
+    outside.attach_grad()
+    with mx.autograd.record():
+        found = npx.bilinear_sampler(data, outside)
+    assert (found == 0).all()
+    found.backward()
+    assert (outside.grad[..., :2] == 0).all()  # of finite positions
+    away = np.full((1, 2, 3, 3), -9.0)
+    assert (npx.deformable_convolution(data, away, np.ones((1, 1, 1, 1)), kernel=1, no_bias=True) == 0).all()
+
+
 def test_sampler_is_bilinear():
     data, grid = GENERATOR.normal(size=(2, 3, 4, 5)), GENERATOR.uniform(-1.3, 1.3, size=(2, 2, 3, 2))
     found = npx.bilinear_sampler(np.array(data), np.array(grid)).asnumpy()

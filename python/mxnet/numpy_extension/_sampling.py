@@ -26,24 +26,32 @@ Sizes = int | Sequence[int]
 def sampled(data: ndarray, x: ndarray, y: ndarray) -> ndarray:
     """Values of images (n, c, h, w) at positions (n, m) in pixels, 0 outside of the image. Result (n, c, m).
 
-    At whole pixels the gradient with respect to a position is the slope to the right or down.
+    At whole pixels the gradient with respect to a position is the slope to the right or down. Positions of 16 bits are
+    computed with in float32, and so is the result.
     """
     batch, channels, height, width = data.shape
     flat = data.reshape(batch, channels, height * width)
+    x, y = _at_least_float32(x), _at_least_float32(y)
     left, top = _np["floor"](x), _np["floor"](y)
     from_left, from_top = x - left, y - top
     result = None
     for column, of_column in ((left, 1 - from_left), (left + 1, from_left)):
         for row, of_row in ((top, 1 - from_top), (top + 1, from_top)):
             is_inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-            at = _np["clip"](row, 0, height - 1) * width + _np["clip"](column, 0, width - 1)
-            positions = _np["where"](is_inside, at, 0).astype("int64").reshape(batch, 1, -1)
+            # Integers: a product of floats would be rounded in large images.
+            row_index, column_index = (_np["where"](is_inside, at, 0).astype("int64") for at in (row, column))
+            positions = (row_index * width + column_index).reshape(batch, 1, -1)
             spread = _np["broadcast_to"](positions, (batch, channels, positions.shape[2]))
-            found = _op["gather_along"](flat, spread, 2)
+            # Both are selected: outside, the value of the pixel may be NaN, and the weight of an infinite position is.
+            found = _np["where"](is_inside.reshape(batch, 1, -1), _op["gather_along"](flat, spread, 2), 0)
             weight = _np["where"](is_inside, of_column * of_row, 0).reshape(batch, 1, -1)
             part = found * weight
             result = part if result is None else result + part
     return result  # type: ignore[return-value]  # four parts were added up
+
+
+def _at_least_float32(positions: ndarray) -> ndarray:
+    return positions if positions.dtype.itemsize > 2 else positions.astype("float32")
 
 
 def bilinear_sampler(data: ArrayLike, grid: ArrayLike, cudnn_off: bool = False) -> ndarray:
@@ -85,9 +93,11 @@ def bilinear_sampler(data: ArrayLike, grid: ArrayLike, cudnn_off: bool = False) 
             f"{places.shape}"
         )
     batch, channels, height, width = images.shape
-    x = (places[:, 0].reshape(batch, -1) + 1) * ((width - 1) / 2)
-    y = (places[:, 1].reshape(batch, -1) + 1) * ((height - 1) / 2)
-    return sampled(images, x, y).reshape(batch, channels, *places.shape[2:])
+    wide = _at_least_float32(places)
+    x = (wide[:, 0].reshape(batch, -1) + 1) * ((width - 1) / 2)
+    y = (wide[:, 1].reshape(batch, -1) + 1) * ((height - 1) / 2)
+    found = sampled(images, x, y).reshape(batch, channels, *places.shape[2:])
+    return found.astype(_core.promote_types(images.dtype, places.dtype))
 
 
 def _middles(height: int, width: int, like: ndarray) -> ndarray:
@@ -242,16 +252,17 @@ def _moved_convolution(
     tap_rows = (arange(taps, device=device) // kw * dh).reshape(-1, 1, 1)
     tap_columns = (arange(taps, device=device) % kw * dw).reshape(-1, 1, 1)
     # (groups, taps, y and x, out_h, out_w): the vertical, then the horizontal displacement of each tap.
-    away = offset.reshape(batch, groups, taps, 2, out_h, out_w)
+    away = _at_least_float32(offset).reshape(batch, groups, taps, 2, out_h, out_w)
     y = (away[:, :, :, 0] + (rows + tap_rows)).reshape(batch * groups, -1)
     x = (away[:, :, :, 1] + (columns + tap_columns)).reshape(batch * groups, -1)
     images = data.reshape(batch * groups, channels // groups, height, width)
     if mask is None:
-        factor = ((y >= 0) & (y < height) & (x >= 0) & (x < width)).astype(data.dtype)
+        is_inside = ((y >= 0) & (y < height) & (x >= 0) & (x < width)).reshape(batch * groups, 1, -1)
         y, x = (_np["where"](at < size - 1, at, size - 1) for at, size in ((y, height), (x, width)))
+        found = _np["where"](is_inside, sampled(images, x, y), 0)
     else:
-        factor = mask
-    found = sampled(images, x, y) * factor.reshape(batch * groups, 1, -1)
+        found = sampled(images, x, y) * mask.reshape(batch * groups, 1, -1)
+    found = found.astype(_core.promote_types(data.dtype, offset.dtype))
     # (n, groups of the convolution, channels * taps, positions)
     found = found.reshape(batch, num_group, channels // num_group * taps, out_h * out_w)
     kernel = weight.reshape(1, num_group, num_filter // num_group, -1)
