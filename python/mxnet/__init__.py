@@ -171,10 +171,16 @@ class _RemovedModules:
     """Finder of modules, the last that is asked: importing a module of MXNet 2 that is gone says what to use."""
 
     @staticmethod
-    def find_spec(name: str, *_: Any) -> None:
+    def find_spec(name: str, *_: Any) -> Any:
         if name.startswith("mxnet."):
-            importlib.import_module("mxnet._renamed").refuse_removed_module(name)
+            return importlib.import_module("mxnet._renamed").RemovedModuleLoader.spec(name)
+        return None
 
 
-if not any(getattr(finder, "__qualname__", "") == _RemovedModules.__qualname__ for finder in sys.meta_path):
+def _is_finder(finder: object) -> bool:
+    """Whether it is that class, or the same of an import before this one."""
+    return (getattr(finder, "__module__", ""), getattr(finder, "__qualname__", "")) == (__name__, "_RemovedModules")
+
+
+if not any(map(_is_finder, sys.meta_path)):
     sys.meta_path.append(_RemovedModules)

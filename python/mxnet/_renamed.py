@@ -10,7 +10,9 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NoReturn, TypeVar
 
 from mxnet._caller_warning import warn_caller
 
@@ -18,12 +20,12 @@ __all__ = [
     "ABSENT",
     "REMOVED",
     "RemovedAttribute",
+    "RemovedModuleLoader",
     "attribute_finder",
     "old_attribute",
     "old_function",
     "old_keywords",
     "old_method",
-    "refuse_removed_module",
     "removed",
 ]
 
@@ -326,22 +328,48 @@ def _instead(module: str, name: str) -> str:
     return ""
 
 
-def refuse_removed_module(name: str) -> None:
-    """Refuse a module that is one of `REMOVED` or `ABSENT`.
+class RemovedModuleLoader:
+    """Loader of the modules in `REMOVED` and `ABSENT`: importing one says what to use."""
 
-    Parameters
-    ----------
-    name : str
-        Full name of a module that does not exist.
+    @staticmethod
+    def spec(name: str) -> ModuleSpec | None:
+        """How to import a module that does not exist.
 
-    Raises
-    ------
-    ImportError
-        It says what to use. Not a ModuleNotFoundError, which ``from mxnet import name`` would replace by its own.
-    """
-    parent, _, leaf = name.rpartition(".")
-    if hint := _instead(parent, leaf):
-        raise ImportError(f"no module named {name!r}{hint}", name=name)
+        Parameters
+        ----------
+        name : str
+            Full name of the module.
+
+        Returns
+        -------
+        ModuleSpec or None
+            None for modules that are not in the tables.
+        """
+        parent, _, leaf = name.rpartition(".")
+        return ModuleSpec(name, RemovedModuleLoader()) if _instead(parent, leaf) else None
+
+    def create_module(self, spec: ModuleSpec) -> NoReturn:
+        """Refuse the module.
+
+        Parameters
+        ----------
+        spec : ModuleSpec
+
+        Raises
+        ------
+        ImportError
+            Not a ModuleNotFoundError, which ``from mxnet import name`` would replace by its own.
+        """
+        parent, _, leaf = spec.name.rpartition(".")
+        raise ImportError(f"no module named {spec.name!r}{_instead(parent, leaf)}", name=spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Never called; loaders must have it.
+
+        Parameters
+        ----------
+        module : ModuleType
+        """
 
 
 def attribute_finder(module: str, *sources: str) -> Callable[[str], Any]:

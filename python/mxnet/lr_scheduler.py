@@ -285,6 +285,11 @@ class PolyScheduler(_Decay):
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self._pwr = pwr
 
+    @property
+    def power(self) -> float:
+        """float: the exponent of the polynomial."""
+        return self._pwr
+
     def _height(self, progress: float) -> float:
         return float((1 - progress) ** self._pwr)
 

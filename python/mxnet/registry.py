@@ -118,9 +118,9 @@ def _parsed(nickname: str, text: str) -> Any:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"a {nickname} that starts with {text[0]!r} is no JSON: {error}") from error
+        raise ValueError(f"{nickname}: text that starts with {text[0]!r} must be JSON: {error}") from error
     if isinstance(found, list) and not (len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], dict)):
-        raise ValueError(f"a {nickname} as a list in JSON must be a name and a mapping of arguments, found {text!r}")
+        raise ValueError(f"{nickname}: a list in JSON must hold a name and a mapping of arguments, found {text!r}")
     return found
 
 
@@ -157,7 +157,9 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
 
     def create(*args: Any, **kwargs: Any) -> Any:
         if not args and nickname not in kwargs:
-            raise TypeError(f"the name of a {nickname} is missing")
+            raise TypeError(
+                f"{nickname}: a name is missing; in a mapping its key is {nickname!r}, found {sorted(kwargs)}"
+            )
         name, args = (args[0], args[1:]) if args else (kwargs.pop(nickname), ())
         is_json = isinstance(name, str) and name.startswith(("[", "{"))
         if (is_json or not isinstance(name, str)) and (args or kwargs):
@@ -171,7 +173,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
         if isinstance(name, dict):
             return create(**name)
         if not isinstance(name, str):
-            raise TypeError(f"a {nickname} is given by a name, a mapping or an object, found {type(name).__name__}")
+            raise TypeError(f"{nickname}: must be a name, a mapping or an object, found {type(name).__name__}")
         known = get_registry(base_class)
         klass = known.get(name.lower())
         if klass is None:

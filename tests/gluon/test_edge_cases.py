@@ -89,10 +89,10 @@ def test_metrics_come_from_json():
     assert made.top_k == 3
     for make in (metric.create, mx.init.create):
         for text in ("[1, 2]", '["acc"]', '["acc", 3]'):
-            with pytest.raises(ValueError, match="must be a name and a mapping of arguments"):
+            with pytest.raises(ValueError, match="must hold a name and a mapping of arguments"):
                 make(text)
         for text in ('["acc", ', '{"metric": '):
-            with pytest.raises(ValueError, match="is no JSON"):
+            with pytest.raises(ValueError, match="must be JSON"):
                 make(text)
 
 

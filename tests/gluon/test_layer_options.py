@@ -9,7 +9,7 @@ import scipy.special
 import mxnet as mx
 from mxnet.gluon import nn, rnn
 from mxnet.gluon._for_axes import for_axes
-from mxnet.test_utils import check_numeric_gradient
+from mxnet.test_utils import assert_almost_equal, check_numeric_gradient
 
 GENERATOR = onp.random.default_rng(5)
 
@@ -181,3 +181,25 @@ def test_layers_of_axes_have_defaults_of_all_kinds_of_arguments():
     assert str(inspect.signature(Layer)) == "(size=(3, 3), stride=1, *, padding=0, layout='NCHW')"
     assert Layer().made == ((3, 3), 1, 0, "NCHW")
     assert Layer(2, padding=1).made == (2, 1, 1, "NCHW")
+
+
+def test_recurrent_layers_may_drop_all_between_layers():
+    layer = rnn.LSTM(3, num_layers=2, dropout=1.0)
+    layer.initialize()
+    x = mx.np.array(onp.random.default_rng(1).normal(size=(4, 2, 5)))
+    with mx.autograd.record():
+        found = layer(x)
+    blank = rnn.LSTM(3, num_layers=2)
+    blank.initialize()
+    blank(x)
+    for name, parameter in layer.collect_params().items():
+        blank.collect_params()[name].set_data(parameter.data())
+    blank.collect_params()["l1_i2h_weight"].set_data(mx.np.zeros((12, 3)))
+    assert_almost_equal(found, blank(x), rtol=1e-6, atol=1e-7)
+    with pytest.raises(ValueError, match=r"`dropout` must be in \[0, 1\], found 1.5"):
+        rnn.GRU(3, dropout=1.5)
+
+
+def test_defaults_of_layers_for_some_axes_are_parameters():
+    with pytest.raises(TypeError, match=r"no parameter of the constructor is called \['sise'\]"):
+        for_axes(2, sise=3)(type("Layer", (nn.Conv2D,), {"__doc__": "A layer."}))

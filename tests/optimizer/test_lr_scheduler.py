@@ -61,3 +61,7 @@ def test_warm_up(mode, expected):
 def test_senseless_arguments_are_refused(klass, arguments, message):
     with pytest.raises(ValueError, match=message):
         klass(**arguments)
+
+
+def test_the_exponent_can_be_read():
+    assert schedules.PolyScheduler(9, pwr=3).power == 3

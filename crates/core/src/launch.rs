@@ -183,7 +183,7 @@ fn catch_error_of_kernel(op: &'static str, run: impl FnOnce() -> Result<()>) -> 
 /// Runs `run`. A panic becomes an error of the operator `name`.
 ///
 /// # Errors
-/// What `run` reports; [`Error::Memory`] if it panics for lack of memory, [`Error::Internal`] if it panics otherwise.
+/// What `run` reports; the error of a kernel if it panics with one ([`Error::Memory`], [`Error::DType`]); [`Error::Internal`] if it panics otherwise.
 #[inline]
 pub fn caught<R>(name: &'static str, run: impl FnOnce() -> Result<R>) -> Result<R> {
     match catch_unwind(AssertUnwindSafe(run)) {

@@ -81,7 +81,8 @@ fn jpeg(bytes: &[u8], channels: Channels) -> Result<Pixels> {
     };
     // The decoder fills missing data with grey, so truncation is detected here. In compressed data 0xff is followed by 0, so these two bytes are a
     // marker.
-    let scan = bytes.windows(2).rposition(|pair| pair == [0xff, 0xda]);
+    let is_scan = |pair: &[u8]| pair == [0xff, 0xda];
+    let scan = bytes.windows(2).rposition(is_scan);
     let is_whole = scan.is_some_and(|at| bytes[at..].windows(2).any(|pair| pair == [0xff, 0xd9]));
     let options = DecoderOptions::default()
         .set_max_width(MAX_SIDE)
@@ -118,17 +119,16 @@ fn jpeg(bytes: &[u8], channels: Channels) -> Result<Pixels> {
     decoder.set_options(options.jpeg_set_out_colorspace(target));
     let channels = if luma { 1 } else { 3 };
     let mut data = zeros(height * width * channels)?;
-    check_available(jpeg_workspace_bytes(height, width))?;
+    // The decoder holds the 16-bit coefficients of all components: those of the whole image if there are several scans, else of a row of blocks. Its
+    // blocks have up to 32 x 32 pixels.
+    let has_several_scans = bytes.windows(2).position(is_scan) != scan;
+    let rows = if has_several_scans { height } else { 1 };
+    let pixels = rows.next_multiple_of(32) * width.next_multiple_of(32);
+    check_available(usize::from(info.components) * size_of::<i16>() * pixels)?;
     decoder
         .decode_into(&mut data)
         .map_err(|error| damaged(format!("{error:?}")))?;
     Pixels::new(height, width, channels, data)
-}
-
-/// Largest memory that the JPEG decoder takes beside its result: it holds the 16-bit coefficients of up to four components, padded to blocks of
-/// 32 x 32 pixels, until the last scan of an image with several.
-fn jpeg_workspace_bytes(height: usize, width: usize) -> usize {
-    4 * size_of::<i16>() * height.next_multiple_of(32) * width.next_multiple_of(32)
 }
 
 fn png(bytes: &[u8]) -> Result<Pixels> {

@@ -32,13 +32,6 @@ pub fn encode(image: &Pixels, format: Format) -> Result<Vec<u8>> {
     }
 }
 
-/// The error of a [`File`], which fails for lack of memory only.
-fn no_memory(image: &Pixels) -> Error {
-    Error::Memory {
-        bytes: image.data().len(),
-    }
-}
-
 fn jpeg(image: &Pixels, quality: u8) -> Result<Vec<u8>> {
     if !(1..=100).contains(&quality) {
         return Err(Error::Value(format!(
@@ -68,13 +61,11 @@ fn jpeg(image: &Pixels, quality: u8) -> Result<Vec<u8>> {
         0..=90 => SamplingFactor::R_4_2_0,
         _ => SamplingFactor::R_4_4_4,
     });
-    encoder
-        .encode(image.data(), width, height, color)
-        .map_err(|error| match error {
-            EncodingError::IoError(_) => no_memory(image),
-            error => Error::Value(error.to_string()),
-        })?;
-    Ok(file.into_bytes())
+    match encoder.encode(image.data(), width, height, color) {
+        Ok(()) => Ok(file.into_bytes()),
+        Err(EncodingError::IoError(_)) => Err(file.error()),
+        Err(error) => Err(Error::Value(error.to_string())),
+    }
 }
 
 /// Largest memory that the PNG encoder takes beside its result, in sizes of the image. It compresses in memory: to at most 1.5 sizes (12 bits for a
@@ -87,10 +78,6 @@ fn png(image: &Pixels, level: u8) -> Result<Vec<u8>> {
             "the compression level of a PNG image must be from 0 to 9, found {level}"
         )));
     }
-    let fault = |error: png::EncodingError| match error {
-        png::EncodingError::IoError(_) => no_memory(image),
-        error => Error::Value(error.to_string()),
-    };
     let (Ok(width), Ok(height)) = (u32::try_from(image.width()), u32::try_from(image.height()))
     else {
         return Err(Error::Value(format!(
@@ -115,8 +102,13 @@ fn png(image: &Pixels, level: u8) -> Result<Vec<u8>> {
         _ => png::Compression::High,
     });
     check_available(PNG_WORKSPACE * image.data().len())?;
-    let mut writer = encoder.write_header().map_err(fault)?;
-    writer.write_image_data(image.data()).map_err(fault)?;
-    writer.finish().map_err(fault)?;
-    Ok(file.into_bytes())
+    let written = encoder.write_header().and_then(|mut writer| {
+        writer.write_image_data(image.data())?;
+        writer.finish()
+    });
+    match written {
+        Ok(()) => Ok(file.into_bytes()),
+        Err(png::EncodingError::IoError(_)) => Err(file.error()),
+        Err(error) => Err(Error::Value(error.to_string())),
+    }
 }

@@ -52,9 +52,18 @@ pub(crate) fn check_available(bytes: usize) -> Result<()> {
 #[derive(Default)]
 pub(crate) struct File {
     bytes: Vec<u8>,
+    /// Size that could not be allocated.
+    refused: usize,
 }
 
 impl File {
+    /// The error of a failed write: writes fail for lack of memory only.
+    pub(crate) fn error(&self) -> Error {
+        Error::Memory {
+            bytes: self.refused,
+        }
+    }
+
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -62,9 +71,10 @@ impl File {
 
 impl Write for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes
-            .try_reserve(bytes.len())
-            .map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if self.bytes.try_reserve(bytes.len()).is_err() {
+            self.refused = self.bytes.len() + bytes.len();
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }

@@ -47,6 +47,8 @@ def _with_defaults(layer: type, defaults: dict[str, Any]) -> Any:
     """A copy of the constructor with other defaults, so that `help` and `inspect.signature` show them."""
     inherited: Any = layer.__init__  # type: ignore[misc]  # of the class, not of an instance
     parameters = inspect.signature(inherited).parameters.values()
+    if unknown := defaults.keys() - {p.name for p in parameters}:
+        raise TypeError(f"{layer.__qualname__}: no parameter of the constructor is called {sorted(unknown)}")
     merged = [p.replace(default=defaults.get(p.name, p.default)) for p in parameters]
     given = [p for p in merged if p.default is not p.empty]
     positional = tuple(p.default for p in given if p.kind is not p.KEYWORD_ONLY)

@@ -362,7 +362,9 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
             Ok(value) if !item.is_exact_instance_of::<PyBool>() => {
                 // `push` would end the process.
                 if values.try_reserve(1).is_err() {
-                    return Err(PyMemoryError::new_err("no memory for a list of integers"));
+                    return Err(PyMemoryError::new_err(format!(
+                        "no memory for a list of {len} integers"
+                    )));
                 }
                 values.push(value);
             }

@@ -103,12 +103,11 @@ class TopKAccuracy(SumMetric):
         if top_k < 2:
             raise ValueError(f"`top_k` must be at least 2, found {top_k}; use Accuracy for 1")
         super().__init__(f"{name}_{top_k}", output_names, label_names, top_k=top_k)
-        self._given_name = name
         self.top_k = top_k
 
     def get_config(self) -> dict[str, Any]:
         # The constructor appends `top_k` to the name.
-        return {**super().get_config(), "name": self._given_name}
+        return {**super().get_config(), "name": self.name.removesuffix(f"_{self.top_k}")}
 
     def _count(self, label: ndarray, pred: ndarray) -> int:
         if pred.ndim != 2 or label.size != pred.shape[0]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any
 
 from mxnet import numpy as np
@@ -157,7 +158,7 @@ class Dropout(HybridBlock):
 
     def __init__(self, rate: float, axes: Sequence[int] = ()) -> None:
         given: Any = rate
-        if not (isinstance(given, int | float) and 0 <= given <= 1):
+        if not (isinstance(given, Real) and 0 <= float(given) <= 1):
             raise ValueError(f"Dropout: `rate` must be a number in [0, 1], found {rate!r}")
         super().__init__()
         self._rate = rate

@@ -52,8 +52,8 @@ class _RNNLayer(HybridBlock):
         name = type(self).__name__
         hidden_size, num_layers = count_of(name, "hidden_size", hidden_size), count_of(name, "num_layers", num_layers)
         input_size = count_of(name, "input_size", input_size, 0)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"`dropout` must be in [0, 1), found {dropout}")
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"`dropout` must be in [0, 1], found {dropout}")
         if projection_size is not None and projection_size < 1:
             raise ValueError(f"`projection_size` must be at least 1 or None, found {projection_size}")
         super().__init__()
@@ -245,7 +245,7 @@ class RNN(_RNNLayer):
     layout : {"TNC", "NTC"}
         Axes of input and output: time, samples, channels.
     dropout : float
-        Between layers, while training; in ``[0, 1)``.
+        Between layers, while training; in ``[0, 1]``.
     bidirectional : bool
     i2h_weight_initializer, h2h_weight_initializer : Initializer or str, optional
     i2h_bias_initializer, h2h_bias_initializer : Initializer or str, optional
@@ -313,7 +313,7 @@ class LSTM(_RNNLayer):
     layout : {"TNC", "NTC"}
         Axes of input and output: time, samples, channels.
     dropout : float
-        Between layers, while training; in ``[0, 1)``.
+        Between layers, while training; in ``[0, 1]``.
     bidirectional : bool
     input_size : int
         0 to find it out from the first input.
@@ -403,7 +403,7 @@ class GRU(_RNNLayer):
     layout : {"TNC", "NTC"}
         Axes of input and output: time, samples, channels.
     dropout : float
-        Between layers, while training; in ``[0, 1)``.
+        Between layers, while training; in ``[0, 1]``.
     bidirectional : bool
     input_size : int
         0 to find it out from the first input.
