@@ -346,7 +346,8 @@ class RemovedModuleLoader:
             None for modules that are not in the tables.
         """
         parent, _, leaf = name.rpartition(".")
-        return ModuleSpec(name, RemovedModuleLoader()) if _instead(parent, leaf) else None
+        loader: Any = RemovedModuleLoader()
+        return ModuleSpec(name, loader) if _instead(parent, leaf) else None
 
     def create_module(self, spec: ModuleSpec) -> NoReturn:
         """Refuse the module.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,7 @@ def write(
     files: tuple[PathLike, PathLike],
     name: str,
     forms: Sequence[Any] | None = None,
-) -> None:
+) -> str:
     """Write a compiled graph and its arrays.
 
     Parameters
@@ -184,6 +184,11 @@ def write(
         For each argument of the function None, or the kind, what is no array, and the number of arrays of a sparse or
         ragged one. By default every argument is an array.
 
+    Returns
+    -------
+    str
+        Why the graph for training mode could not be written; empty if it was, and if it does not differ.
+
     Raises
     ------
     OSError
@@ -196,18 +201,21 @@ def write(
     from mxnet.gluon._checkpoint import save_arrays
 
     document, arrays = _document(found, names, name)
+    left_out = ""
     if trained is not None:
         try:
             other, others = _document(trained, names, name)
-        except UnsupportedError:
-            other, others = document, []  # It draws from a generator of its own in training mode only.
-        if _computed(other) != _computed(document):
-            known = set(names.values())
+        except UnsupportedError as error:
+            other, others, left_out = document, [], str(error)
+        if _arguments(other) != _arguments(document):
+            left_out = "the two graphs differ in the lengths that their arguments may have"
+        elif _computed(other) != _computed(document):
+            written, known = dict(arrays), set(names.values())
+            new_names = {n: n if n in known else _name_of_constant(x, n, written, known) for n, x in others}
             for entry in other["inputs"]:
-                # Both graphs name arrays that are no parameters by their number.
-                if "array" in entry and entry["array"] not in known:
-                    entry["array"] = f"training {entry['array']}"
-            arrays = list({**dict(arrays), **{n if n in known else f"training {n}": x for n, x in others}}.items())
+                if "array" in entry:
+                    entry["array"] = new_names[entry["array"]]
+            arrays = list({**written, **{new_names[n]: x for n, x in others}}.items())
             document["training"] = other
     document["trainable"] = [name for name, parameter in parameters.items() if parameter.grad_req != "null"]
     if forms is not None:
@@ -220,6 +228,25 @@ def write(
 
     save_arrays(param_file, values, {"format": "mxnet"})
     write_atomically(symbol_file, write_text)
+    return left_out
+
+
+def _arguments(document: Mapping[str, Any]) -> Any:
+    """What arrays a graph takes: numbers and shapes of arguments, and the axes that may have any length."""
+    shapes = [(x["argument"], x["view"]["shape"], x["view"]["dtype"]) for x in document["inputs"] if "argument" in x]
+    return sorted(shapes), document.get("dynamic", {}).get("sizes")
+
+
+def _name_of_constant(array: ndarray, name: str, written: Mapping[str, ndarray], known: Collection[str]) -> str:
+    """A name for an array of the training graph that is no parameter: that of an equal one of the first graph, if any.
+
+    Both graphs number such arrays, so the numbers alone do not tell them apart.
+    """
+    for other, candidate in written.items():
+        is_like = other not in known and (array.shape, array.dtype) == (candidate.shape, candidate.dtype)
+        if is_like and array.tobytes() == candidate.tobytes():
+            return other
+    return f"training.{name}"
 
 
 def slot(index: int) -> _Slot:

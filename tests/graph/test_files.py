@@ -245,6 +245,68 @@ def test_noise_that_only_training_has_is_drawn_again_by_what_was_imported(tmp_pa
         Graph(json.dumps(document), load_arrays(files[1]), "file")
 
 
+def test_arrays_that_both_graphs_have_are_written_once(tmp_path):
+    class Scaled(gluon.HybridBlock):
+        def forward(self, x):
+            y = x * np.array([0.5, 2.0, 1.0])
+            return y + np.array([3.0, 4.0, 5.0]) if autograd.is_training() else y
+
+    net = Scaled()
+    net.hybridize()
+    net(np.ones((4, 3)))
+    files = net.export(tmp_path / "x")
+    block = gluon.SymbolBlock.imports(files[0], ["x"], files[1])
+    assert sorted(p.data().tolist() for p in block.collect_params().values()) == [[0.5, 2, 1], [3, 4, 5]]
+    x = np.ones((5, 3))
+    for mode in (autograd.train_mode, autograd.predict_mode):
+        with mode():
+            assert bits(block(x)) == bits(net(x))
+
+
+class Refuses(gluon.HybridBlock):
+    def forward(self, x):
+        if autograd.is_training():
+            raise ValueError("no labels in training")
+        return x * 2
+
+
+class Reads(gluon.HybridBlock):
+    def forward(self, x):
+        return x * (3 if autograd.is_training() and x.sum().item() > 0 else 2)
+
+
+class Selects(gluon.HybridBlock):
+    def forward(self, x):
+        return x[x > 0] if autograd.is_training() else x * 2
+
+
+class Fixed(gluon.HybridBlock):
+    def forward(self, x):
+        return x * 3 + np.ones((4, 1)) if autograd.is_training() else x * 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (Refuses, "no labels in training"),
+        (Reads, "no values"),
+        (Selects, "depend on values"),
+        (Fixed, "differ in the lengths"),
+    ],
+)
+def test_networks_that_have_no_graph_for_training_are_exported_with_a_warning(tmp_path, kind, reason):
+    net = kind()
+    net.hybridize()
+    net(np.ones((4, 3)))
+    with pytest.warns(UserWarning, match=rf"{kind.__name__}.export: the file is for prediction.*{reason}") as found:
+        files = net.export(tmp_path / "x")
+    assert [Path(w.filename).name for w in found] == [Path(__file__).name]
+    block = gluon.SymbolBlock.imports(files[0], ["x"], files[1])
+    for mode in (autograd.train_mode, autograd.predict_mode):
+        with mode():
+            assert block(np.ones((5, 3))).tolist() == [[2.0] * 3] * 5
+
+
 def test_operators_are_found_by_their_names_of_earlier_versions(tmp_path):
     class Folds(gluon.HybridBlock):
         def forward(self, x):

@@ -67,3 +67,20 @@ def test_cumulative_sums_of_half_precision_add_in_float32_also_in_place(dtype, a
     assert (np.cumsum(x, axis=axis) == expected).all()
     np.cumsum(x, axis=axis, out=x)
     assert (x == expected).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("n", [8, 31, 64, 100, 1000])
+def test_extrema_of_rows_whose_sum_is_nan_although_no_element_is(dtype, n):
+    """Rows are searched for NaN by their sum, which is also NaN of infinities of both signs, and of overflows."""
+    largest = numpy.finfo(dtype).max
+    rows = numpy.zeros((5, n), dtype=dtype)
+    rows[0, [0, -1]] = numpy.inf, -numpy.inf
+    rows[1, : n // 2], rows[1, n // 2 :] = largest, -largest
+    rows[2, n // 2] = -numpy.inf
+    rows[3] = numpy.arange(n)
+    rows[4] = numpy.arange(n)
+    rows[4, n // 3] = numpy.nan
+    for name in ("max", "min"):
+        found = getattr(np, name)(np.array(rows), axis=1).asnumpy()
+        numpy.testing.assert_array_equal(found, getattr(numpy, name)(rows, axis=1))

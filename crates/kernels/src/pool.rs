@@ -316,11 +316,11 @@ unsafe fn backward_of<T: Real>(
                     });
                 });
             }
-            let side = max::Side::new(g);
+            let (side, taps) = (max::Side::new(g), max::Taps::new(g));
             run(threads, g, |first, count| {
                 let (x, dy, dx) = of(first);
                 scratch::with::<T, _>(side.scratch_len(), |memory| {
-                    max::backward(g, &side, count, x, dy, dx, memory)
+                    max::backward(g, (&side, &taps), count, x, dy, dx, memory)
                 });
             })
         };

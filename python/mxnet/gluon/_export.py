@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mxnet import _core, autograd
+from mxnet._caller_warning import warn_caller
 from mxnet._core import ndarray
 from mxnet._graph_parts import Parts, arguments_of, has_parts, join_traced, split
 from mxnet._jit import Compiled, InputSpec
 from mxnet.base import PathLike
-from mxnet.error import AbstractArrayError, UnsupportedError
+from mxnet.error import UnsupportedError
 from mxnet.gluon._graph_options import GraphOptions
 from mxnet.numpy import zeros
 from mxnet.ragged._array import RaggedArray
@@ -67,15 +68,20 @@ def write_graph(block: Block, compiled: Compiled | None, path: PathLike, epoch: 
         found, forms = _graph(compiled, args, kwargs, options, name)
     if found is None:
         raise RuntimeError(f"{name}.export: shapes of its results depend on values")
+    trained, problem = None, "shapes of its results depend on values"
     with autograd.pause(), autograd.train_mode():
         try:
-            trained, _ = _graph(compiled, args, kwargs, options, name)
-        except (AbstractArrayError, UnsupportedError):
-            trained = None  # The block then does in training mode what it does in prediction mode.
+            trained, forms_in_training = _graph(compiled, args, kwargs, options, name)
+        except Exception as error:  # noqa: BLE001  # `forward` may refuse training mode by any error; it is shown below
+            problem = str(error)
+    if trained is not None and forms_in_training != forms:
+        trained, problem = None, "it needs the length of the longest row"
     parameters = block.collect_params()
     names = {_core.storage_of(parameter.data()): key for key, parameter in parameters.items()}
     files = f"{os.fspath(path)}-symbol.json", f"{os.fspath(path)}-{epoch:04d}.params"
-    graphs.write(found, trained, names, parameters, files, name, forms)
+    left_out = graphs.write(found, trained, names, parameters, files, name, forms)
+    if trained is None or left_out:
+        warn_caller(f"{name}.export: the file is for prediction, no graph for training mode: {left_out or problem}")
     return files
 
 

@@ -19,17 +19,40 @@ pub(super) struct Side {
     /// Windows of a long row, those between two rows included, which are not used.
     num_windows: usize,
     phases: Phases,
+}
+
+/// Where the taps of windows lie, for the gradient.
+pub(super) struct Taps {
     /// For each column of windows its first tap inside the input.
     first: Vec<u32>,
     /// For each tap the distance of its element from the first element of the window, in the plane.
     distances: Vec<usize>,
 }
 
+impl Taps {
+    pub(super) fn new(g: &Pool) -> Taps {
+        let step = g.stride[2];
+        let first = (0..g.output[2]).map(|i| match g.span(2, i) {
+            (start, end) if start < end => (start + g.pad[2] - i * step) as u32,
+            _ => OUTSIDE,
+        });
+        let [kd, kh, kw] = g.kernel;
+        let distance = |tap: usize| {
+            let (d, h, w) = (tap / (kh * kw), tap / kw % kh, tap % kw);
+            (d * g.input[1] + h) * g.input[2] + w
+        };
+        Taps {
+            first: first.collect(),
+            distances: (0..kd * kh * kw).map(distance).collect(),
+        }
+    }
+}
+
 impl Side {
     pub(super) fn new(g: &Pool) -> Side {
         let (step, ow) = (g.stride[2], g.output[2]);
         let padded = g.padded().next_multiple_of(step);
-        // Windows between rows are computed for nothing: not worth it if they are most of all, as in global pooling.
+        // In a long row the windows between two rows are computed and not used. If most windows were such, as in global pooling, rows stay alone.
         let joins = padded / step <= 2 * ow;
         let num_rows = match joins {
             true => (LONG / padded).clamp(1, g.output[1].max(1)),
@@ -39,22 +62,11 @@ impl Side {
             1 => ow,
             _ => num_rows * padded / step,
         };
-        let first = (0..ow).map(|i| match g.span(2, i) {
-            (start, end) if start < end => (start + g.pad[2] - i * step) as u32,
-            _ => OUTSIDE,
-        });
-        let [kd, kh, kw] = g.kernel;
-        let distance = |tap: usize| {
-            let (d, h, w) = (tap / (kh * kw), tap / kw % kh, tap % kw);
-            (d * g.input[1] + h) * g.input[2] + w
-        };
         Side {
             padded,
             num_rows,
             num_windows,
             phases: Phases::new(num_rows * padded, step),
-            first: first.collect(),
-            distances: (0..kd * kh * kw).map(distance).collect(),
         }
     }
 
@@ -104,7 +116,7 @@ pub(super) unsafe fn forward<T: Real>(
     y: *mut T,
     memory: *mut T,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `memory` has the elements, as the caller guarantees.
     let Scratch {
         long, split, best, ..
     } = unsafe { divided(side, memory) };
@@ -151,14 +163,14 @@ pub(super) unsafe fn forward<T: Real>(
 /// `x`, `dy` and `dx` have `count` planes, `memory` is that of [`Side::scratch_len`].
 pub(super) unsafe fn backward<T: Real>(
     g: &Pool,
-    side: &Side,
+    (side, taps): (&Side, &Taps),
     count: usize,
     x: *const T,
     dy: *const T,
     dx: *mut T,
     memory: *mut T,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `memory` has the elements, as the caller guarantees.
     let Scratch {
         long,
         split,
@@ -195,7 +207,7 @@ pub(super) unsafe fn backward<T: Real>(
                     );
                     let before = (z.wrapping_mul(kh).wrapping_add(row)).wrapping_mul(kw) as u32;
                     for i in 0..ow {
-                        let column = side.first[i];
+                        let column = taps.first[i];
                         let is_outside = is_empty || column == OUTSIDE;
                         winners[r * per_row + i] =
                             if is_outside { OUTSIDE } else { before + column };
@@ -231,7 +243,7 @@ pub(super) unsafe fn backward<T: Real>(
                         .wrapping_sub(g.pad[2]);
                     for i in 0..ow {
                         if winners[i] != OUTSIDE {
-                            dx[corner.wrapping_add(side.distances[winners[i] as usize])] += dy[i];
+                            dx[corner.wrapping_add(taps.distances[winners[i] as usize])] += dy[i];
                         }
                         corner = corner.wrapping_add(g.stride[2]);
                     }

@@ -139,7 +139,8 @@ unsafe fn exp_row_body<T: Real, const FMA: bool>(
         // SAFETY: i < n.
         unsafe { *y.add(i) = ((*x.add(i) - max) * scale).exp::<FMA>() }
     }
-    // SAFETY: i < n. Stores in the fold would keep its lanes in memory.
+    // A second loop: with the stores in the fold, LLVM would keep the lanes in memory.
+    // SAFETY: i < n.
     sum_in_lanes!(n, |sum, i| unsafe { sum + *y.add(i) })
 }
 

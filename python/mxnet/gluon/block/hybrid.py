@@ -282,8 +282,10 @@ class HybridBlock(Block):
         Notes
         -----
         The file has the graph for prediction mode, which all readers run, and for blocks that compute something else in
-        training mode (`Dropout`, `BatchNorm`) also that one, which `SymbolBlock` uses for training. A block that cannot
-        be traced in training mode, or draws from a generator of its own then, is trained as it predicts.
+        training mode (`Dropout`, `BatchNorm`) also that one, which `SymbolBlock` uses for training. To make them,
+        `forward` and its hooks run in both modes. A warning says if there is no graph for training mode: because
+        `forward` raises an error there, or draws from a generator of its own. The imported block is then trained as it
+        predicts.
 
         Where the arguments are given by position, as arrays, the graph serves any number of samples, the length of
         their first axis, and for a first argument of three axes any number of steps, too, if the network does (see
