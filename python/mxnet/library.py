@@ -11,12 +11,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from mxnet import _core
 from mxnet import numpy_extension as npx
+from mxnet._caller_warning import warn_caller
 from mxnet.base import PathLike
 
 __all__ = ["Module", "discover", "load", "loaded"]
@@ -122,6 +124,8 @@ def loaded() -> list[Module]:
 def discover(folder: PathLike | None = None) -> list[Module]:
     """Load all modules of a folder, and those that installed packages name.
 
+    A module that cannot be loaded is left out, with a warning that says why.
+
     Parameters
     ----------
     folder : path, optional
@@ -131,13 +135,31 @@ def discover(folder: PathLike | None = None) -> list[Module]:
     Returns
     -------
     list of Module
+        Those that were loaded.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be read.
     """
-    return [load(path, verbose=False) for path in _found(folder)]
+    modules = []
+    for name, path_of in _found(folder):
+        try:
+            modules.append(load(path_of(), verbose=False))
+        except Exception as error:  # noqa: BLE001  # of any package's code; it is shown, and the other modules are loaded
+            warn_caller(f"discover: {name} is left out: {error}")
+    return modules
 
 
-def _found(folder: PathLike | None) -> Iterator[str]:
+def _found(folder: PathLike | None) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Modules by name: functions that return their paths."""
     place = os.environ.get("MXNET_MODULES") if folder is None else os.fspath(folder)
     if place:
-        yield from sorted(str(path) for path in Path(place).iterdir() if path.suffix in (".so", ".dylib", ".dll"))
+        for path in sorted(str(path) for path in Path(place).iterdir() if path.suffix in (".so", ".dylib", ".dll")):
+            yield path, partial(str, path)
     for entry in importlib.metadata.entry_points(group="mxnet.modules"):
-        yield os.fspath(entry.load()())
+        yield f"entry point {entry.name!r}", partial(_path_of, entry)
+
+
+def _path_of(entry: importlib.metadata.EntryPoint) -> str:
+    return str(os.fspath(entry.load()()))

@@ -170,6 +170,10 @@ def test_a_missing_library_and_a_folder(tmp_path: Path, cube: mx.library.Module)
         mx.library.load(tmp_path / "none.so")
     (tmp_path / "libcube.so").symlink_to(cube.path)
     assert [found.name for found in mx.library.discover(tmp_path)] == ["cube"]
+    # A library that is no module is left out, whatever its place among the others.
+    (tmp_path / "a.so").write_text("no library")
+    with pytest.warns(UserWarning, match=r"discover: .*a\.so is left out: .*a\.so"):
+        assert [found.name for found in mx.library.discover(tmp_path)] == ["cube"]
 
 
 def test_loading_prints_what_it_adds(cube: mx.library.Module) -> None:
