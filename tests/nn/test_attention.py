@@ -137,3 +137,24 @@ def test_sizes_that_do_not_fit_are_named():
         attend(q, k, np.ones(3))
     with pytest.raises(ValueError, match="axes before the last two broadcast"):
         attend(q, k[:1][[0, 0, 0]], v)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int8", "bool"])
+def test_integers_are_computed_as_floats(dtype):
+    rng = onp.random.default_rng(4)
+    q, k, v = (np.array(rng.integers(0, 2, size=(2, 5, 3))).astype(dtype) for _ in range(3))
+    floats = [x.astype("float32") for x in (q, k, v)]
+    found = npx.scaled_dot_product_attention(q, k, v)
+    assert found.dtype == onp.float32
+    assert (found == npx.scaled_dot_product_attention(*floats)).all()
+    heads = [x.reshape(2, 5, 1, 3) for x in (q, k, v)]
+    windows = [x.reshape(2, 5, 1, 3) for x in floats]
+    dilation = np.array([1], dtype="int32")
+    score = npx.sldwin_atten_score(heads[0], heads[1], dilation, w=1, symmetric=True)
+    assert (score == npx.sldwin_atten_score(windows[0], windows[1], dilation, w=1, symmetric=True)).all()
+    assert score.dtype == onp.float32
+    rows = [mx.ragged.array([x[0], x[1]]) for x in (q, k, v)]
+    found = npx.scaled_dot_product_attention(*rows)
+    assert (found.values == npx.scaled_dot_product_attention(*(r.astype("float32") for r in rows)).values).all()
+    with pytest.raises(TypeError, match="complex64"):
+        npx.scaled_dot_product_attention(*(x.astype("complex64") for x in floats))

@@ -6,7 +6,7 @@ use mxnet_core::autograd::GradCx;
 use mxnet_core::context::{CallCx, KernelCx};
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
-use mxnet_core::types::{Types, promoted};
+use mxnet_core::types::Types;
 use mxnet_core::{Array, Error, Result, invoke_with};
 use mxnet_kernels::attention::{self as kernel, Attention, Pattern, Saved};
 use mxnet_ops::creation;
@@ -40,7 +40,7 @@ pub static RAGGED_ATTENTION: OpDef = OpDef {
     infer: |cx| {
         check(cx, [3, 4])?;
         let (q, v) = (cx.shape(0), cx.shape(2));
-        let dtype = promoted(&cx.inputs[..3]);
+        let dtype = operand::float_promoted(cx, 3)?;
         cx.many([
             (Dims::from_slice(&[q[0], q[1], v[2]]), dtype),
             (Dims::from_slice(&[q[0], q[1]]), operand::compute(dtype)),

@@ -4,7 +4,7 @@
 use mxnet_core::args::Param;
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
-use mxnet_core::types::{Types, promoted};
+use mxnet_core::types::Types;
 use mxnet_core::{Array, Attrs, Result, Value, invoke1};
 use mxnet_kernels::segment::{Segments, matmul, outer};
 use mxnet_ops::linalg::flops_ns;
@@ -38,7 +38,7 @@ pub static RAGGED_MATMUL: OpDef = OpDef {
         }
         one_of(
             Dims::from_slice(&[total, columns]),
-            promoted(&cx.inputs[..2]),
+            operand::float_promoted(cx, 2)?,
         )
     },
     cpu: Cpu::Kernel(|cx| {
@@ -113,7 +113,7 @@ pub static RAGGED_OUTER: OpDef = OpDef {
         }
         one_of(
             Dims::from_slice(&[segments, k, n]),
-            promoted(&cx.inputs[..2]),
+            operand::float_promoted(cx, 2)?,
         )
     },
     cpu: Cpu::Kernel(|cx| {

@@ -17,7 +17,7 @@ use crate::linalg::flops_ns;
 use crate::nn::operand::{self, Staged};
 use crate::nn::softmax::softmax;
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
-use crate::types::{Types, promoted};
+use crate::types::Types;
 use crate::{Array, creation};
 
 /// Attention of queries to keys.
@@ -210,7 +210,7 @@ pub static ATTENTION_GRADIENT: OpDef = OpDef {
 
 fn attention_shapes(cx: &CallCx) -> Result<Inferred> {
     check(cx)?;
-    let dtype = promoted(&cx.inputs[..3]);
+    let dtype = operand::float_promoted(cx, 3)?;
     let mut out = Dims::from_slice(cx.shape(0));
     let axis = out.len() - 1;
     let rows = Dims::from_slice(&out[..axis]);

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use crate::context::{CallCx, KernelCx};
 use crate::cpu;
 use crate::error::Result;
+use crate::types::promoted;
 
 /// The dtype that kernels compute in: float32 for float16 and bfloat16.
 pub fn compute(dtype: DType) -> DType {
@@ -32,6 +33,20 @@ pub fn float_of(cx: &CallCx, i: usize) -> Result<DType> {
             dtype.name()
         ))),
     }
+}
+
+/// The dtype that the first `n` array arguments promote to; the default float if that is an integer or a boolean.
+///
+/// # Errors
+/// [`crate::Error::DType`] for complex arguments.
+pub fn float_promoted(cx: &CallCx, n: usize) -> Result<DType> {
+    for i in 0..n {
+        float_of(cx, i)?;
+    }
+    Ok(match promoted(&cx.inputs[..n]) {
+        dtype if dtype.kind() == Kind::Float => dtype,
+        _ => mxnet_tensor::default_float(),
+    })
 }
 
 /// The tensor as `dtype`, in any layout: the tensor itself, or a temporary copy.

@@ -15,7 +15,7 @@ use crate::launch::elem;
 use crate::linalg::flops_ns;
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one_of};
-use crate::types::{Types, promoted};
+use crate::types::Types;
 
 const WIDTH: Param = Param::required("w", ParamKind::Int);
 const SYMMETRIC: Param = Param::required("symmetric", ParamKind::Bool);
@@ -78,7 +78,7 @@ pub static SLDWIN_ATTEN_SCORE: OpDef = OpDef {
             return Err(cx.shape_error("`query` and `key` must have the same shape"));
         }
         let shape = [rows[0], rows[1], rows[2], width(cx)?];
-        one_of(Dims::from_slice(&shape), promoted(&cx.inputs[..2]))
+        one_of(Dims::from_slice(&shape), operand::float_promoted(cx, 2)?)
     },
     cpu: Cpu::Kernel(|cx| {
         let case = Case::of(cx, cx.input(0).shape())?;
@@ -201,7 +201,7 @@ fn summed(cx: &CallCx) -> Result<Inferred> {
     if cx.shape(0) != wanted {
         return Err(cx.shape_error(format!("`score` must have shape {}", Tuple(&wanted))));
     }
-    one_of(Dims::from_slice(rows), promoted(&cx.inputs[..2]))
+    one_of(Dims::from_slice(rows), operand::float_promoted(cx, 2)?)
 }
 
 fn sum(cx: &KernelCx, flow: Flow) -> Result<()> {
