@@ -234,7 +234,8 @@ def write(
 def _arguments(document: Mapping[str, Any]) -> Any:
     """What arrays a graph takes: numbers and shapes of arguments, and the axes that may have any length."""
     shapes = [(x["argument"], x["view"]["shape"], x["view"]["dtype"]) for x in document["inputs"] if "argument" in x]
-    return sorted(shapes), document.get("dynamic", {}).get("sizes")
+    sizes = document.get("dynamic", {}).get("sizes", [])
+    return sorted(shapes), [size for size in sizes if "argument" in size]
 
 
 def _name_of_constant(array: ndarray, name: str, written: Mapping[str, ndarray], known: Collection[str]) -> str:
