@@ -48,37 +48,27 @@ struct Array {
     private_data: *mut c_void,
 }
 
-impl Node for Schema {
-    const NAME: &'static CStr = SCHEMA;
+macro_rules! node {
+    ($structure:ident, $name:expr) => {
+        impl Node for $structure {
+            const NAME: &'static CStr = $name;
 
-    fn children(&self) -> (i64, *mut *mut Self) {
-        (self.n_children, self.children)
-    }
+            fn children(&self) -> (i64, *mut *mut Self) {
+                (self.n_children, self.children)
+            }
 
-    fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
-        &mut self.release
-    }
+            fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
+                &mut self.release
+            }
 
-    fn owner(&mut self) -> &mut *mut c_void {
-        &mut self.private_data
-    }
+            fn owner(&mut self) -> &mut *mut c_void {
+                &mut self.private_data
+            }
+        }
+    };
 }
-
-impl Node for Array {
-    const NAME: &'static CStr = ARRAY;
-
-    fn children(&self) -> (i64, *mut *mut Self) {
-        (self.n_children, self.children)
-    }
-
-    fn release(&mut self) -> &mut Option<unsafe extern "C" fn(*mut Self)> {
-        &mut self.release
-    }
-
-    fn owner(&mut self) -> &mut *mut c_void {
-        &mut self.private_data
-    }
-}
+node!(Schema, SCHEMA);
+node!(Array, ARRAY);
 
 /// Capsules of a schema and an array, which are released by their consumer or with the capsules.
 ///
