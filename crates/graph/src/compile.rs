@@ -129,7 +129,7 @@ pub struct Executable {
     pub(crate) device: Device,
     /// Estimated time of a run on one core.
     pub(crate) cost_ns: u64,
-    /// Largest working memory of a step in the runs so far, see [`Executable::workspace_bytes`].
+    /// Largest working memory of a step in the runs so far: see [`Executable::workspace_bytes`].
     pub(crate) workspace_bytes: AtomicUsize,
 }
 
@@ -503,8 +503,9 @@ impl Executable {
         &self.plan
     }
 
-    /// Largest working memory that the kernels of one step have taken in the runs so far, on the CPU: columns of convolutions, states of recurrent
-    /// layers, blocks of fused operators, results of operators that are called. 0 before the first run.
+    /// Largest working memory that the kernels of one step have allocated on the calling thread in the runs so far: columns of convolutions, states of
+    /// recurrent layers, blocks of fused operators, results of operators that are called. All allocations of a step are added up, also those that were
+    /// freed before others were made, such as those of each turn of a loop. 0 before the first run.
     pub fn workspace_bytes(&self) -> usize {
         self.workspace_bytes.load(Ordering::Relaxed)
     }
