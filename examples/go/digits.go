@@ -1,17 +1,16 @@
-// Multiply two arrays without a copy, and predict digits with a network that Python has trained.
+// Multiply two arrays without a copy, and predict digits with a network that Python has exported.
 //
-//	CGO_CFLAGS="-I$PWD/crates/ffi/c/include" CGO_LDFLAGS="-L$PWD/target/release -lmxnet" go run examples/go/digits.go
+//	CGO_CFLAGS="-I$PWD/crates/ffi/c/include" CGO_LDFLAGS="-L$PWD/target/release -lmxnet" \
+//	    go run examples/go/digits.go net-symbol.json net-0000.params images.safetensors scores.safetensors
+//
+// HybridBlock.export writes the first two files. The third has one array, the images.
 package main
 
 /*
 #include <mxnet.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void set_integer(mx_arg *arg, int64_t x) { arg->value.integer = x; }
-static void set_real(mx_arg *arg, double x) { arg->value.real = x; }
-static void set_text(mx_arg *arg, const char *x) { arg->value.text = x; }
-static void set_ints(mx_arg *arg, const int64_t *x) { arg->value.ints = x; }
 static void set_array(mx_arg *arg, mx_handle x) { arg->value.array = x; }
 */
 import "C"
@@ -45,54 +44,53 @@ type Named struct {
 	value any
 }
 
-// call runs an operator with one output. Everything it points to is in memory of C.
-func call(op string, args ...any) Array {
-	var owned []unsafe.Pointer
-	keep := func(p unsafe.Pointer) unsafe.Pointer {
-		owned = append(owned, p)
-		return p
+// Memory is memory of C, to which structures of the library may point.
+type Memory []unsafe.Pointer
+
+func (m *Memory) keep(p unsafe.Pointer) unsafe.Pointer {
+	*m = append(*m, p)
+	return p
+}
+
+func (m *Memory) text(s string) *C.char { return (*C.char)(m.keep(unsafe.Pointer(C.CString(s)))) }
+
+func (m *Memory) free() {
+	for _, p := range *m {
+		C.free(p)
 	}
-	text := func(s string) *C.char { return (*C.char)(keep(unsafe.Pointer(C.CString(s)))) }
-	block := keep(C.calloc(C.size_t(len(args)), C.sizeof_mx_arg))
+}
+
+// output is a structure for one output.
+func (m *Memory) output() C.mx_outputs {
+	handle := (*C.mx_handle)(m.keep(C.calloc(1, C.sizeof_mx_handle)))
+	return C.mx_outputs{size: C.sizeof_mx_outputs, arrays: handle, capacity: 1}
+}
+
+// call runs an operator with one output.
+func call(op string, args ...any) Array {
+	var memory Memory
+	defer memory.free()
+	block := memory.keep(C.calloc(C.size_t(len(args)), C.sizeof_mx_arg))
 	list := unsafe.Slice((*C.mx_arg)(block), len(args))
 	for i, given := range args {
 		arg := &list[i]
 		if named, ok := given.(Named); ok {
-			arg.name, given = text(named.name), named.value
+			arg.name, given = memory.text(named.name), named.value
 		}
 		switch x := given.(type) {
 		case Array:
 			arg.kind = C.MX_ARG_ARRAY
 			C.set_array(arg, C.mx_handle(x))
-		case bool:
-			arg.kind = C.MX_ARG_BOOL
-			if x {
-				C.set_integer(arg, 1)
-			}
-		case float64:
-			arg.kind = C.MX_ARG_REAL
-			C.set_real(arg, C.double(x))
-		case string:
-			arg.kind = C.MX_ARG_TEXT
-			C.set_text(arg, text(x))
-		case []int64:
-			arg.kind, arg.len = C.MX_ARG_INTS, C.size_t(len(x))
-			data := keep(C.malloc(C.size_t(8 * len(x))))
-			copy(unsafe.Slice((*int64)(data), len(x)), x)
-			C.set_ints(arg, (*C.int64_t)(data))
+		case int:
+			arg.kind = C.MX_ARG_INT
+			C.set_integer(arg, C.int64_t(x))
 		default:
 			panic(fmt.Sprintf("an argument cannot be a %T", x))
 		}
 	}
-	room := (*C.mx_handle)(keep(C.calloc(1, C.sizeof_mx_handle)))
-	out := C.mx_outputs{size: C.sizeof_mx_outputs, arrays: room, capacity: 1}
-	name := text(op)
-	check(C.mx_invoke(name, (*C.mx_arg)(block), C.size_t(len(args)), &out))
-	result := Array(*room)
-	for _, p := range owned {
-		C.free(p)
-	}
-	return result
+	out := memory.output()
+	check(C.mx_invoke(memory.text(op), (*C.mx_arg)(block), C.size_t(len(args)), &out))
+	return Array(*out.arrays)
 }
 
 func free(x Array) { check(C.mx_free(C.mx_handle(x))) }
@@ -119,61 +117,65 @@ func multiply() {
 	}
 }
 
-// load reads the arrays of a file.
-func load(path string) map[string]Array {
-	name := C.CString(path)
-	defer C.free(unsafe.Pointer(name))
-	var arrays [32]C.mx_handle
-	var names [2048]C.char
+// load reads the only array of a file.
+func load(path string) Array {
+	var memory Memory
+	defer memory.free()
+	var handle C.mx_handle
+	var name [256]C.char
 	var num, lenBytes C.size_t
-	check(C.mx_load(name, &arrays[0], 32, &num, &names[0], 2048, &lenBytes))
-	found := map[string]Array{}
-	for i, name := range strings.Split(C.GoString(&names[0]), "\n") {
-		found[name] = Array(arrays[i])
+	check(C.mx_load(memory.text(path), &handle, 1, &num, &name[0], 256, &lenBytes))
+	if handle == 0 {
+		fmt.Fprintf(os.Stderr, "%s has %d arrays, 1 is needed\n", path, num)
+		os.Exit(1)
 	}
-	return found
+	return Array(handle)
 }
 
-func predict(net map[string]Array) Array {
-	x := net["images"]
-	then := func(op string, args ...any) {
-		y := call(op, append([]any{x}, args...)...)
-		if x != net["images"] {
-			free(x)
-		}
-		x = y
-	}
-	for _, at := range []string{"conv1", "conv2"} {
-		then("convolution", net[at+".weight"], Named{"kernel", []int64{3, 3}}, Named{"pad", []int64{1, 1}}, Named{"no_bias", true})
-		then("batch_norm", net[at+".gamma"], net[at+".beta"], net[at+".running_mean"], net[at+".running_var"],
-			Named{"eps", 1e-5}, Named{"fix_gamma", false})
-		then("activation", Named{"act_type", "relu"})
-	}
-	then("pooling", Named{"kernel", []int64{2, 2}}, Named{"pool_type", "max"}, Named{"stride", []int64{2, 2}})
-	then("fully_connected", net["dense1.weight"], net["dense1.bias"], Named{"no_bias", false})
-	then("activation", Named{"act_type", "relu"})
-	then("fully_connected", net["dense2.weight"], net["dense2.bias"], Named{"no_bias", false})
-	return x
+// predict runs an exported network with one argument and one result.
+func predict(symbolFile, paramFile string, images Array) Array {
+	var memory Memory
+	defer memory.free()
+	var graph C.mx_handle
+	check(C.mx_graph_load(memory.text(symbolFile), memory.text(paramFile), &graph))
+	argument := C.mx_handle(images)
+	out := memory.output()
+	check(C.mx_graph_run(graph, &argument, 1, &out))
+	check(C.mx_free(graph))
+	return Array(*out.arrays)
+}
+
+// digits returns the digit of each row of scores, (n, 10).
+func digits(scores Array) []int64 {
+	found := call("argmax", scores, Named{"axis", 1})
+	defer free(found)
+	var lenBytes C.size_t
+	check(C.mx_array_len_bytes(C.mx_handle(found), &lenBytes))
+	result := make([]int64, lenBytes/8)
+	check(C.mx_array_read(C.mx_handle(found), unsafe.Pointer(unsafe.SliceData(result)), lenBytes))
+	return result
+}
+
+// save writes one array to a file.
+func save(path, name string, x Array) {
+	var memory Memory
+	defer memory.free()
+	names := (**C.char)(memory.keep(C.calloc(1, C.size_t(unsafe.Sizeof(uintptr(0))))))
+	*names = memory.text(name)
+	handle := C.mx_handle(x)
+	check(C.mx_save(memory.text(path), names, &handle, 1))
 }
 
 func main() {
 	runtime.LockOSThread()
 	multiply()
-	if len(os.Args) == 3 {
-		net := load(os.Args[1])
-		scores := predict(net)
-		path, name := C.CString(os.Args[2]), C.CString("scores")
-		names := (**C.char)(C.calloc(1, C.size_t(unsafe.Sizeof(name))))
-		*names = name
-		handle := C.mx_handle(scores)
-		check(C.mx_save(path, names, &handle, 1))
-		for _, p := range []unsafe.Pointer{unsafe.Pointer(path), unsafe.Pointer(name), unsafe.Pointer(names)} {
-			C.free(p)
-		}
+	if len(os.Args) == 5 {
+		images := load(os.Args[3])
+		scores := predict(os.Args[1], os.Args[2], images)
+		fmt.Println("digits:", strings.Trim(fmt.Sprint(digits(scores)), "[]"))
+		save(os.Args[4], "scores", scores)
 		free(scores)
-		for _, x := range net {
-			free(x)
-		}
+		free(images)
 	}
 	var left C.size_t
 	check(C.mx_handle_count(&left))

@@ -4,14 +4,18 @@ import com.sun.jna.Native;
 import com.sun.jna.Pointer;
 import com.sun.jna.ptr.LongByReference;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 
 /**
- * Multiply two arrays without a copy, and predict digits with a network that Python has trained.
+ * Multiply two arrays without a copy, and predict digits with a network that Python has exported.
  *
- * <pre>javac -cp jna.jar Digits.java &amp;&amp; java -cp jna.jar:. -Djna.library.path=target/release Digits</pre>
+ * <pre>
+ * javac -cp jna.jar Digits.java
+ * java -cp jna.jar:. -Djna.library.path=target/release Digits \
+ *     net-symbol.json net-0000.params images.safetensors scores.safetensors
+ * </pre>
+ *
+ * `HybridBlock.export` writes the first two files. The third has one array, the images.
  */
 public final class Digits {
     /** The functions of the header that this program needs. Structures are written into memory of C. */
@@ -22,6 +26,14 @@ public final class Digits {
 
         int mx_array_from_memory(
                 Pointer data, long[] shape, long ndim, int dtype, Pointer deleter, Pointer context, LongByReference out);
+
+        int mx_array_len_bytes(long array, LongByReference lenBytes);
+
+        int mx_array_read(long array, long[] data, long lenBytes);
+
+        int mx_graph_load(String symbolFile, String paramFile, LongByReference graph);
+
+        int mx_graph_run(long graph, long[] arrays, long len, Pointer out);
 
         int mx_free(long handle);
 
@@ -36,7 +48,7 @@ public final class Digits {
 
     private static final C LIB = Native.load("mxnet", C.class);
     private static final int FLOAT32 = 11;
-    private static final int BOOL = 1, REAL = 3, TEXT = 5, INTS = 7, ARRAY = 9;
+    private static final int INT = 2, ARRAY = 9;
     private static final int ARG_BYTES = 32;
 
     private record Named(String name, Object value) {}
@@ -66,34 +78,26 @@ public final class Digits {
             if (value instanceof Long handle) {
                 args.setInt(at + 8, ARRAY);
                 args.setLong(at + 24, handle);
-            } else if (value instanceof Boolean truth) {
-                args.setInt(at + 8, BOOL);
-                args.setLong(at + 24, truth ? 1 : 0);
-            } else if (value instanceof Double real) {
-                args.setInt(at + 8, REAL);
-                args.setDouble(at + 24, real);
-            } else if (value instanceof String word) {
-                args.setInt(at + 8, TEXT);
-                args.setPointer(at + 24, text(word, kept));
-            } else if (value instanceof long[] ints) {
-                Memory data = new Memory(8L * ints.length);
-                data.write(0, ints, 0, ints.length);
-                kept.add(data);
-                args.setInt(at + 8, INTS);
-                args.setLong(at + 16, ints.length);
-                args.setPointer(at + 24, data);
+            } else if (value instanceof Integer integer) {
+                args.setInt(at + 8, INT);
+                args.setLong(at + 24, integer);
             } else {
                 throw new IllegalArgumentException("no argument can be a " + value.getClass());
             }
         }
-        Memory room = new Memory(8);
+        Memory result = new Memory(8);
+        check(LIB.mx_invoke(op, args, given.length, output(result)));
+        java.lang.ref.Reference.reachabilityFence(kept);
+        return result.getLong(0);
+    }
+
+    /** A structure for one output, whose handle is written to `result`. */
+    private static Memory output(Memory result) {
         Memory out = new Memory(32);
         out.setLong(0, 32);
-        out.setPointer(8, room);
+        out.setPointer(8, result);
         out.setLong(16, 1);
-        check(LIB.mx_invoke(op, args, given.length, out));
-        java.lang.ref.Reference.reachabilityFence(kept);
-        return room.getLong(0);
+        return out;
     }
 
     private static Pointer text(String text, List<Memory> kept) {
@@ -128,58 +132,56 @@ public final class Digits {
         }
     }
 
-    private static Map<String, Long> load(String path) {
-        Memory arrays = new Memory(32 * 8), names = new Memory(2048);
+    /** The only array of a file. */
+    private static long load(String path) {
+        Memory array = new Memory(8), name = new Memory(256);
+        array.clear();
         LongByReference len = new LongByReference(), needed = new LongByReference();
-        check(LIB.mx_load(path, arrays, 32, len, names, 2048, needed));
-        Map<String, Long> found = new LinkedHashMap<>();
-        String[] all = names.getString(0, "UTF-8").split("\n");
-        for (int i = 0; i < all.length; i++) {
-            found.put(all[i], arrays.getLong(8L * i));
+        check(LIB.mx_load(path, array, 1, len, name, name.size(), needed));
+        if (array.getLong(0) == 0) {
+            throw new IllegalArgumentException(path + " has " + len.getValue() + " arrays, 1 is needed");
         }
-        return found;
+        return array.getLong(0);
     }
 
-    private static long then(long images, long x, String op, Object... more) {
-        Object[] args = new Object[more.length + 1];
-        args[0] = x;
-        System.arraycopy(more, 0, args, 1, more.length);
-        long y = call(op, args);
-        if (x != images) {
-            check(LIB.mx_free(x));
-        }
-        return y;
+    /** Runs an exported network with one argument and one result. */
+    private static long predict(String symbolFile, String paramFile, long images) {
+        LongByReference graph = new LongByReference();
+        check(LIB.mx_graph_load(symbolFile, paramFile, graph));
+        Memory scores = new Memory(8);
+        check(LIB.mx_graph_run(graph.getValue(), new long[] {images}, 1, output(scores)));
+        check(LIB.mx_free(graph.getValue()));
+        return scores.getLong(0);
     }
 
-    private static long predict(Map<String, Long> net) {
-        long images = net.get("images"), x = images;
-        long[] three = {3, 3}, one = {1, 1}, two = {2, 2};
-        for (String at : new String[] {"conv1", "conv2"}) {
-            x = then(images, x, "convolution", net.get(at + ".weight"), new Named("kernel", three), new Named("pad", one),
-                    new Named("no_bias", true));
-            x = then(images, x, "batch_norm", net.get(at + ".gamma"), net.get(at + ".beta"), net.get(at + ".running_mean"),
-                    net.get(at + ".running_var"), new Named("eps", 1e-5), new Named("fix_gamma", false));
-            x = then(images, x, "activation", new Named("act_type", "relu"));
-        }
-        x = then(images, x, "pooling", new Named("kernel", two), new Named("pool_type", "max"), new Named("stride", two));
-        x = then(images, x, "fully_connected", net.get("dense1.weight"), net.get("dense1.bias"), new Named("no_bias", false));
-        x = then(images, x, "activation", new Named("act_type", "relu"));
-        return then(images, x, "fully_connected", net.get("dense2.weight"), net.get("dense2.bias"), new Named("no_bias", false));
+    /** The digit of each row of scores, (n, 10). */
+    private static long[] digits(long scores) {
+        long found = call("argmax", scores, new Named("axis", 1));
+        LongByReference lenBytes = new LongByReference();
+        check(LIB.mx_array_len_bytes(found, lenBytes));
+        long[] result = new long[(int) (lenBytes.getValue() / 8)];
+        check(LIB.mx_array_read(found, result, lenBytes.getValue()));
+        check(LIB.mx_free(found));
+        return result;
     }
 
     public static void main(String[] args) {
         multiply();
-        if (args.length == 2) {
-            Map<String, Long> net = load(args[0]);
-            long scores = predict(net);
+        if (args.length == 4) {
+            long images = load(args[2]);
+            long scores = predict(args[0], args[1], images);
+            StringBuilder shown = new StringBuilder("digits:");
+            for (long digit : digits(scores)) {
+                shown.append(' ').append(digit);
+            }
+            System.out.println(shown);
             List<Memory> kept = new ArrayList<>();
             Memory names = new Memory(8);
             names.setPointer(0, text("scores", kept));
-            check(LIB.mx_save(args[1], names, new long[] {scores}, 1));
+            check(LIB.mx_save(args[3], names, new long[] {scores}, 1));
+            java.lang.ref.Reference.reachabilityFence(kept);
             check(LIB.mx_free(scores));
-            for (long handle : net.values()) {
-                check(LIB.mx_free(handle));
-            }
+            check(LIB.mx_free(images));
         }
         LongByReference left = new LongByReference();
         check(LIB.mx_handle_count(left));

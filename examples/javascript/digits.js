@@ -1,6 +1,10 @@
-// Multiply two arrays without a copy, and predict digits with a network that Python has trained.
+// Multiply two arrays without a copy, and predict digits with a network that Python has exported.
 //
-//     npm install koffi && MXNET_LIBRARY=target/release/libmxnet.so node examples/javascript/digits.js
+//     npm install koffi
+//     MXNET_LIBRARY=target/release/libmxnet.so node examples/javascript/digits.js \
+//         net-symbol.json net-0000.params images.safetensors scores.safetensors
+//
+// HybridBlock.export writes the first two files. The third has one array, the images.
 
 "use strict";
 
@@ -8,7 +12,7 @@ const koffi = require("koffi");
 
 const lib = koffi.load(process.env.MXNET_LIBRARY);
 
-const Value = koffi.union("mx_value", { integer: "int64_t", real: "double", text: "const char *", pointer: "void *" });
+const Value = koffi.union("mx_value", { integer: "int64_t", real: "double", array: "uint64_t", pointer: "void *" });
 const Arg = koffi.struct("mx_arg", { name: "const char *", kind: "int32_t", reserved: "int32_t", len: "size_t", value: Value });
 const Outputs = koffi.struct("mx_outputs", { size: "size_t", arrays: "uint64_t *", capacity: "size_t", len: "size_t" });
 const Fault = koffi.struct("mx_error", {
@@ -23,9 +27,13 @@ const release = lib.func("int32_t mx_free(uint64_t handle)");
 const loadFile = lib.func(
   "int32_t mx_load(const char *path, void *arrays, size_t capacity, _Out_ size_t *len, void *names, size_t names_capacity, _Out_ size_t *needed)");
 const saveFile = lib.func("int32_t mx_save(const char *path, const char **names, uint64_t *arrays, size_t len)");
+const loadGraph = lib.func("int32_t mx_graph_load(const char *symbol_file, const char *param_file, _Out_ uint64_t *graph)");
+const runGraph = lib.func("int32_t mx_graph_run(uint64_t graph, uint64_t *arrays, size_t len, _Inout_ mx_outputs *out)");
+const lenBytes = lib.func("int32_t mx_array_len_bytes(uint64_t array, _Out_ size_t *len_bytes)");
+const read = lib.func("int32_t mx_array_read(uint64_t array, void *data, size_t len_bytes)");
 const handleCount = lib.func("int32_t mx_handle_count(_Out_ size_t *count)");
 
-const KIND = { bool: 1, real: 3, text: 5, ints: 7, array: 9 };
+const KIND = { integer: 2, real: 3, array: 9 };
 const FLOAT32 = 11;
 
 function check(status) {
@@ -36,22 +44,20 @@ function check(status) {
   }
 }
 
+/** A call with one output. `run` gets a structure for it. */
+function outputOf(run) {
+  const handle = new BigUint64Array(1);
+  check(run({ size: koffi.sizeof(Outputs), arrays: handle, capacity: 1, len: 0 }));
+  return handle[0];
+}
+
 /** Calls an operator with one output. Arguments are arrays, or [name, kind, value]. */
 function call(op, ...given) {
   const args = given.map((x) => {
     const [name, kind, value] = Array.isArray(x) ? x : [null, "array", x];
-    switch (kind) {
-      case "array": return { name, kind: KIND.array, reserved: 0, len: 0, value: { integer: value } };
-      case "bool": return { name, kind: KIND.bool, reserved: 0, len: 0, value: { integer: value ? 1 : 0 } };
-      case "real": return { name, kind: KIND.real, reserved: 0, len: 0, value: { real: value } };
-      case "text": return { name, kind: KIND.text, reserved: 0, len: 0, value: { text: value } };
-      default: return { name, kind: KIND.ints, reserved: 0, len: value.length, value: { pointer: koffi.as(BigInt64Array.from(value, BigInt), "int64_t *") } };
-    }
+    return { name, kind: KIND[kind], reserved: 0, len: 0, value: { [kind]: value } };
   });
-  const room = new BigUint64Array(1);
-  const out = { size: koffi.sizeof(Outputs), arrays: room, capacity: 1, len: 0 };
-  check(invoke(op, args, args.length, out));
-  return room[0];
+  return outputOf((out) => invoke(op, args, args.length, out));
 }
 
 /** c = a * b, all three in memory of this program. */
@@ -67,41 +73,43 @@ function multiply() {
   x.forEach((handle) => check(release(handle)));
 }
 
+/** The only array of a file. */
 function load(path) {
-  const arrays = new BigUint64Array(32), names = Buffer.alloc(2048), len = [null], needed = [null];
-  check(loadFile(path, arrays, 32, len, names, 2048, needed));
-  const found = {};
-  names.toString("utf8", 0, Number(needed[0]) - 1).split("\n").forEach((name, i) => { found[name] = arrays[i]; });
-  return found;
+  const array = new BigUint64Array(1), name = Buffer.alloc(256), len = [null], needed = [null];
+  check(loadFile(path, array, 1, len, name, name.length, needed));
+  if (array[0] === 0n) throw new Error(`${path} has ${len[0]} arrays, 1 is needed`);
+  return array[0];
 }
 
-function predict(net) {
-  let x = net.images;
-  const then = (op, ...args) => {
-    const y = call(op, x, ...args);
-    if (x !== net.images) check(release(x));
-    x = y;
-  };
-  for (const at of ["conv1", "conv2"]) {
-    then("convolution", net[`${at}.weight`], ["kernel", "ints", [3, 3]], ["pad", "ints", [1, 1]], ["no_bias", "bool", true]);
-    then("batch_norm", net[`${at}.gamma`], net[`${at}.beta`], net[`${at}.running_mean`], net[`${at}.running_var`],
-      ["eps", "real", 1e-5], ["fix_gamma", "bool", false]);
-    then("activation", ["act_type", "text", "relu"]);
-  }
-  then("pooling", ["kernel", "ints", [2, 2]], ["pool_type", "text", "max"], ["stride", "ints", [2, 2]]);
-  then("fully_connected", net["dense1.weight"], net["dense1.bias"], ["no_bias", "bool", false]);
-  then("activation", ["act_type", "text", "relu"]);
-  then("fully_connected", net["dense2.weight"], net["dense2.bias"], ["no_bias", "bool", false]);
-  return x;
+/** Runs an exported network with one argument and one result. */
+function predict(symbolFile, paramFile, images) {
+  const graph = [null];
+  check(loadGraph(symbolFile, paramFile, graph));
+  const scores = outputOf((out) => runGraph(graph[0], BigUint64Array.of(images), 1, out));
+  check(release(graph[0]));
+  return scores;
+}
+
+/** The digit of each row of scores, (n, 10). */
+function digits(scores) {
+  const found = call("argmax", scores, ["axis", "integer", 1]);
+  const len = [null];
+  check(lenBytes(found, len));
+  const result = new BigInt64Array(Number(len[0]) / 8);
+  check(read(found, result, len[0]));
+  check(release(found));
+  return Array.from(result, Number);
 }
 
 multiply();
-if (process.argv.length === 4) {
-  const net = load(process.argv[2]);
-  const scores = predict(net);
-  check(saveFile(process.argv[3], ["scores"], BigUint64Array.of(BigInt(scores)), 1));
+if (process.argv.length === 6) {
+  const [symbolFile, paramFile, imageFile, scoreFile] = process.argv.slice(2);
+  const images = load(imageFile);
+  const scores = predict(symbolFile, paramFile, images);
+  console.log("digits:", ...digits(scores));
+  check(saveFile(scoreFile, ["scores"], BigUint64Array.of(scores), 1));
   check(release(scores));
-  Object.values(net).forEach((handle) => check(release(handle)));
+  check(release(images));
 }
 const left = [null];
 check(handleCount(left));

@@ -523,7 +523,8 @@ def define(
     ----------
     function : callable
         Positional parameters are operands, also ``*operands``. Keyword-only ones are parameters, which must be what
-        JSON can write; tuples arrive as lists. It returns one array, or several. It runs unrecorded.
+        JSON can write; tuples arrive as lists. It returns one array, or several; those whose memory others use are
+        copied. It runs unrecorded.
     name : str, optional
         The operator's name; None takes the function's.
     shape : callable, optional

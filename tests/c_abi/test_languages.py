@@ -20,27 +20,20 @@ PRODUCT = "product: 10 20 30 2 2.5 3"
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, onp.ndarray]:
-    """The demo's network in a file, with images, and what Python predicts."""
+def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], onp.ndarray]:
+    """The files of the demo's network, exported, and of images; and the scores that Python predicts."""
     mx.random.seed(3)
     net = build()
     net.initialize()
+    net.hybridize()
     images = mx.np.random.uniform(0, 1, (5, 1, 8, 8))
     with mx.autograd.record():  # moves the running statistics away from their first values
         net(images)
     scores = net(images).asnumpy()
-    found = {"images": images}
-    layers = [net[i] for i in range(len(net))]
-    for place, layer in (("conv1", 0), ("conv2", 3), ("dense1", 7), ("dense2", 9)):
-        parts = [(layers[layer], "weight"), (layers[layer], "bias")]
-        if place.startswith("conv"):
-            parts += [(layers[layer + 1], part) for part in ("gamma", "beta", "running_mean", "running_var")]
-        for block, part in parts:
-            if part != "bias" or place.startswith("dense"):
-                found[f"{place}.{part}"] = getattr(block, part).data()
-    path = tmp_path_factory.mktemp("network") / "network.safetensors"
-    mx.npx.save(str(path), found)
-    return path, scores
+    folder = tmp_path_factory.mktemp("network")
+    files = [*net.export(folder / "net"), folder / "images.safetensors"]
+    mx.npx.save(str(files[-1]), {"images": images})
+    return [str(file) for file in files], scores
 
 
 def c_program(folder: Path, name: str = "digits") -> list[str]:
@@ -121,14 +114,15 @@ def javascript_program(folder: Path) -> list[str]:
     "make", [c_program, go_program, java_program, javascript_program], ids=["c", "go", "java", "javascript"]
 )
 def test_multiplies_in_place_and_predicts_what_python_does(
-    make: Callable[[Path], list[str]], network: tuple[Path, onp.ndarray], tmp_path: Path
+    make: Callable[[Path], list[str]], network: tuple[list[str], onp.ndarray], tmp_path: Path
 ) -> None:
-    path, expected = network
+    files, expected = network
     command = make(tmp_path)
     result = tmp_path / "scores.safetensors"
-    printed = run([*command, str(path), str(result)])
-    assert PRODUCT in printed.splitlines()
-    assert "handles left: 0" in printed.splitlines()
+    printed = run([*command, *files, str(result)]).splitlines()
+    assert PRODUCT in printed
+    assert f"digits: {' '.join(str(digit) for digit in expected.argmax(1))}" in printed
+    assert "handles left: 0" in printed
     scores = mx.npx.load(str(result))["scores"].asnumpy()
     assert scores.tobytes() == expected.tobytes()
 

@@ -442,6 +442,36 @@ def test_results_have_memory_of_their_own() -> None:
         assert dy.tolist() == [3.0, 4.0]
 
 
+def test_results_that_python_code_keeps_are_copied() -> None:
+    kept = np.array([1.0, 2.0])
+    buffers: list[Any] = []
+
+    def new(x: Any) -> Any:
+        return x + 1
+
+    def view_of_kept(x: Any) -> Any:
+        return kept[::-1]
+
+    def buffer(x: Any) -> Any:
+        buffers.append(x * 2)
+        return buffers[-1]
+
+    for function, expected in ((lambda x: kept, [1, 2]), (view_of_kept, [2, 1]), (buffer, [6, 8]), (new, [4, 5])):
+        call = _made(function)
+        for used in (call, mx.jit(call)):
+            y = used(np.array([3.0, 4.0]))
+            assert y.tolist() == expected
+            y[...] = 7
+            assert kept.tolist() == [1, 2]
+            kept[...] = 0
+            for memory in buffers:
+                assert memory.tolist() == [6, 8]
+                memory[...] = 0
+            assert y.tolist() == [7, 7]
+            kept[...] = [1, 2]
+            buffers.clear()
+
+
 _NUM_OPERATORS = iter(range(1000))
 
 

@@ -24,14 +24,15 @@ def test_no_python_is_in_the_tree():
 
 
 def test_the_minimal_build_has_the_cpu_and_nothing_else():
-    found = tree("--no-default-features")
+    found = tree("--no-default-features", "--features", "cpu")
     assert {"mxnet-core", "mxnet-ops"} <= found
     assert not {"mxnet-image", "mxnet-simulated", "mxnet-module", "libloading", "png"} & found
 
 
 def test_nothing_public_is_unsafe():
     for source in (ROOT / "crates" / "mxnet" / "src").glob("*.rs"):
-        assert "unsafe" not in source.read_text().replace("#![forbid(unsafe_code)]", ""), source
+        code = [line for line in source.read_text().splitlines() if not line.lstrip().startswith("//")]
+        assert "unsafe" not in "\n".join(code).replace("#![forbid(unsafe_code)]", ""), source
 
 
 def test_the_committed_modules_table_is_the_one_that_examples_include():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as onp
 import pytest
 
 import mxnet as mx
@@ -77,6 +80,54 @@ def test_toml_files_keep_any_text(tmp_path: Path, name: str) -> None:
     with mx.config(profiler_filename="other.json"):
         mx.config.load(path)
         assert mx.config.profiler_filename == name
+
+
+def _other(setting: Any) -> bool | int | str:
+    """A value that the setting takes and does not have."""
+    if isinstance(setting.value, bool):
+        return not setting.value
+    if isinstance(setting.value, int):
+        least, most = (int(bound) for bound in setting.values.split(" to "))
+        return least if setting.value != least else min(least + 1, most)
+    if setting.name == "blas":
+        return "auto"  # the others need a library
+    words = setting.values.split(", ")
+    return "other.json" if words == ["any text"] else next(word for word in words if word != setting.value)
+
+
+def test_each_setting_is_set_restored_and_kept_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mxnet.toml"
+    for setting in mx.config.settings():
+        name, other = setting.name, _other(setting)
+        with mx.config(**{name: other}):
+            assert (getattr(mx.config, name), mx.config.origin(name)) == (other, "program"), name
+            mx.config.save(path)
+        assert (mx.config.get(name), mx.config.origin(name)) == (setting.value, setting.origin), name
+        with mx.config(**{name: setting.value}):
+            mx.config.load(path)
+            assert (mx.config.get(name), mx.config.origin(name)) == (other, "file"), name
+        assert (mx.config.get(name), mx.config.origin(name)) == (setting.value, setting.origin), name
+
+
+def test_each_setting_can_come_from_the_environment(tmp_path: Path) -> None:
+    others = {setting.name: _other(setting) for setting in mx.config.settings()}
+    code = "import json, mxnet as mx; print(json.dumps([[x.name, x.value, x.origin] for x in mx.config.settings()]))"
+    given = {f"MXNET_{name.upper()}": str(value) for name, value in others.items()}
+    environment = {"PYTHONPATH": ":".join(sys.path), **given}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == [[name, value, "environment"] for name, value in others.items()]
+    assert done.stderr == ""
+    assert (tmp_path / "other.json").exists()  # the profiler's file
+
+
+def test_booleans_of_numpy_are_booleans() -> None:
+    with mx.config(jit=onp.False_):
+        assert mx.config.jit is False
+    with pytest.raises(ValueError, match="a whole number from 1 to 4096, not true"):
+        mx.config.num_threads = onp.True_
+    assert mx.np.ones((2, 3)).sum(axis=0, keepdims=onp.True_).shape == (1, 3)
 
 
 def test_a_toml_file_whose_mxnet_is_no_table_is_refused(tmp_path: Path) -> None:

@@ -14,11 +14,13 @@
 //! ```
 //!
 //! [`Array`] has operators on references and indexing by ranges; [`call`] calls any operator of the registry by name; [`optimizer`] has update rules,
-//! [`random`] random arrays, [`profiler`] shows where the time goes, [`runtime`] what the machine has, [`save`] and [`load`] handle files. Everything
+//! [`random`] random arrays, [`profiler`] shows where the time goes, [`runtime`] what the machine has, [`save`] and [`load`] handle files,
+//! [`dlpack`] shares memory with other libraries. Everything
 //! that can fail returns a [`Result`]. Operators such as `&a * &b` also take results as operands, so `(&a * &b + &c)?` needs one `?`.
 //! Rust allows no such operator for a result and a number, or two results: write `((&a * &b)? + 1.0)?`.
 //!
-//! Features: `image`, `simulated`, `module` and `cuda` are on by default; with `default-features = false` the crate supports the CPU only.
+//! Features: `image`, `simulated`, `module` and `cuda` are on by default. With `default-features = false, features = ["cpu"]` the crate supports the
+//! CPU only.
 //!
 //! The crates of the engine are re-exported: [`core`] has the call path, [`ops`] the operators, [`tensor`] data types, layouts and devices,
 //! [`engine`] the scheduler.
@@ -29,6 +31,7 @@
 mod array;
 mod autograd;
 mod construct;
+pub mod dlpack;
 mod elementwise;
 mod file;
 mod graph_file;

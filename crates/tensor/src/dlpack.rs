@@ -4,6 +4,7 @@
 //! the order of streams, and for Python capsules.
 
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::slice;
 
@@ -191,6 +192,40 @@ pub fn dtype(dl: DLDataType) -> Result<DType, TensorError> {
     })
 }
 
+/// An exported structure. Its deleter is called when this is dropped, unless [`Export::into_raw`] has handed the structure on.
+#[derive(Debug)]
+pub struct Export(NonNull<DLManagedTensorVersioned>);
+
+// SAFETY: DLPack allows any thread to call the deleter, and the description is only read.
+unsafe impl Send for Export {}
+// SAFETY: as above.
+unsafe impl Sync for Export {}
+
+impl Export {
+    /// As [`export`].
+    pub fn new(tensor: Tensor, exported: Exported) -> Export {
+        Export(export(tensor, exported))
+    }
+
+    /// The structure, for a consumer, who must call its deleter once.
+    pub fn into_raw(self) -> NonNull<DLManagedTensorVersioned> {
+        ManuallyDrop::new(self).0
+    }
+
+    /// The description of the array. Its pointers are valid while the structure lives.
+    pub fn dl_tensor(&self) -> DLTensor {
+        // SAFETY: the structure is valid until it is dropped.
+        unsafe { self.0.as_ref().dl_tensor }
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        // SAFETY: the structure is from `export` and was not handed on.
+        unsafe { delete(self.0.as_ptr()) }
+    }
+}
+
 /// Data of an exported structure: the tensor and the arrays that the structure points to.
 struct Context {
     tensor: Tensor,
@@ -303,19 +338,65 @@ unsafe extern "C" fn delete_legacy(managed: *mut DLManagedTensor) {
     }
 }
 
-/// An imported structure of version 1, dropped with the storage of the tensor.
-struct Versioned(NonNull<DLManagedTensorVersioned>);
+/// A structure of version 1 that another library made. Its deleter is called when this is dropped, or with the storage of the tensor.
+#[derive(Debug)]
+pub struct Import(NonNull<DLManagedTensorVersioned>);
 
-// SAFETY: DLPack allows any thread to call the deleter, and nothing else is done with the structure.
-unsafe impl Send for Versioned {}
-// SAFETY: as above; a shared reference gives no access.
-unsafe impl Sync for Versioned {}
+// SAFETY: DLPack allows any thread to call the deleter, and nothing else is done with the structure through a shared reference.
+unsafe impl Send for Import {}
+// SAFETY: as above.
+unsafe impl Sync for Import {}
 
-impl Drop for Versioned {
+impl Import {
+    /// Takes over a structure.
+    ///
+    /// # Safety
+    ///
+    /// 1. `managed` must point to a valid structure that the caller owns, whose memory is not freed before its deleter is called. Of
+    ///    another major version, only `version` and `deleter` are used.
+    /// 2. While a tensor over the memory is used, other owners of the memory must not write what it reads, or read what it writes, at the same time.
+    pub unsafe fn from_raw(managed: NonNull<DLManagedTensorVersioned>) -> Import {
+        Import(managed)
+    }
+
+    /// Gives the structure back.
+    pub fn into_raw(self) -> NonNull<DLManagedTensorVersioned> {
+        ManuallyDrop::new(self).0
+    }
+
+    /// The device of the memory; `None` for a structure of another major version.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for device types that do not exist here.
+    pub fn device(&self) -> Result<Option<Device>, TensorError> {
+        // SAFETY: the promise of `from_raw`; the version comes first in every version.
+        let version = unsafe { (&raw const (*self.0.as_ptr()).version).read() };
+        if version.major != VERSION.major {
+            return Ok(None);
+        }
+        // SAFETY: the promise of `from_raw`, for our version.
+        let known = unsafe { self.0.as_ref().dl_tensor.device };
+        device(known).map(Some)
+    }
+
+    /// A tensor over the memory, as [`import`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`import`], together with the structure.
+    pub fn into_tensor(self) -> Result<Tensor, (TensorError, Import)> {
+        let managed = self.into_raw();
+        // SAFETY: the promise of `from_raw`. After an error the structure is ours again.
+        unsafe { import(managed).map_err(|error| (error, Import(managed))) }
+    }
+}
+
+impl Drop for Import {
     fn drop(&mut self) {
-        // SAFETY: `import` took ownership of the structure, and only this function deletes it.
+        // SAFETY: `from_raw` or `import` took ownership of the structure, and only this function deletes it. Every version has its deleter in the same place.
         unsafe {
-            if let Some(deleter) = self.0.as_ref().deleter {
+            if let Some(deleter) = (&raw const (*self.0.as_ptr()).deleter).read() {
                 deleter(self.0.as_ptr());
             }
         }
@@ -325,9 +406,9 @@ impl Drop for Versioned {
 /// An imported legacy structure.
 struct Legacy(NonNull<DLManagedTensor>);
 
-// SAFETY: as for `Versioned`.
+// SAFETY: as for `Import`.
 unsafe impl Send for Legacy {}
-// SAFETY: as for `Versioned`.
+// SAFETY: as for `Import`.
 unsafe impl Sync for Legacy {}
 
 impl Drop for Legacy {
@@ -371,7 +452,7 @@ pub unsafe fn import(managed: NonNull<DLManagedTensorVersioned>) -> Result<Tenso
         )
     };
     // SAFETY: `parts` describes the memory of the structure, which lives until the owner is dropped.
-    Ok(unsafe { parts.into_tensor(Box::new(Versioned(managed)), flags & FLAG_READ_ONLY != 0) })
+    Ok(unsafe { parts.into_tensor(Box::new(Import(managed)), flags & FLAG_READ_ONLY != 0) })
 }
 
 /// Whether imported memory may be written, if its structure does not say.

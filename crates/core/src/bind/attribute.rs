@@ -32,7 +32,9 @@ pub fn attribute<R: Reader>(
     Ok(match param.kind {
         // NumPy takes the truth value of a number.
         ParamKind::Bool
-            if param.name == "keepdims" && !matches!(reader.integer(object), Ok(Some(_))) =>
+            if param.name == "keepdims"
+                && !matches!(reader.integer(object), Ok(Some(_)))
+                && !reader.is_bool(object) =>
         {
             return Err(wrong("true or false"));
         }

@@ -4,11 +4,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use mxnet::core::{Array, Result};
-use mxnet::engine::Access;
-use mxnet::tensor::DeviceKind;
-use mxnet::tensor::dlpack::{
-    self, DEVICE_CPU, DLDevice, DLManagedTensorVersioned, DLTensor, Exported, VERSION, dl_dtype,
-};
+use mxnet::dlpack::{DLDevice, DLManagedTensorVersioned, DLTensor, Import, import_or_return};
+use mxnet::tensor::dlpack::{self, DEVICE_CPU, VERSION, dl_dtype};
 
 use crate::array::{dtype_of, give_array, sizes};
 use crate::foreign::{check_out, give, list};
@@ -29,26 +26,16 @@ pub unsafe extern "C" fn mx_array_from_dlpack(managed: *mut c_void, out: *mut mx
         let Some(managed) = NonNull::new(managed) else {
             return Ok(());
         };
-        // SAFETY: every version of the structure begins with the version, and it is valid by the caller's promise.
-        let place = unsafe {
-            let version = (*managed.as_ptr()).version;
-            (version.major == VERSION.major).then(|| (*managed.as_ptr()).dl_tensor.device)
-        };
-        let device = place.map(dlpack::device).transpose()?;
-        let device = device.filter(|device| device.kind() == DeviceKind::Gpu);
-        if let Some(device) = device {
-            mxnet::tensor::backend_of(device)?;
-        }
         // SAFETY: as the caller promises.
-        let tensor = unsafe { dlpack::import(managed)? };
-        if let Some(device) = device {
-            // The caller has finished its work on the memory, or has queued it on the legacy default stream.
-            const DEFAULT_STREAM: u64 = 1;
-            let event = mxnet::cuda::order_after(device.id(), Some(DEFAULT_STREAM))?;
-            tensor.storage().var().record_event(event, Access::Write);
+        let import = unsafe { Import::from_raw(managed) };
+        match import_or_return(import) {
+            // SAFETY: as the caller promises.
+            Ok(array) => unsafe { give_array(out, array.into()) },
+            Err((error, import)) => {
+                import.into_raw();
+                Err(error)
+            }
         }
-        // SAFETY: as the caller promises.
-        unsafe { give_array(out, Array::from_tensor(tensor)) }
     })
 }
 
@@ -61,11 +48,8 @@ pub unsafe extern "C" fn mx_array_from_dlpack(managed: *mut c_void, out: *mut mx
 pub unsafe extern "C" fn mx_array_to_dlpack(array: mx_handle, managed: *mut *mut c_void) -> i32 {
     guard("mx_array_to_dlpack", || {
         check_out(managed, "managed")?;
-        let array = handles::array(array)?;
-        array.check_values()?;
-        array.tensor().storage().mark_shared();
-        array.wait_to_write()?;
-        let exported = dlpack::export(array.tensor().clone(), Exported::View);
+        let array = mxnet::Array::from(handles::array(array)?);
+        let exported = array.to_dlpack()?.into_raw();
         // SAFETY: as the caller promises.
         unsafe { give(managed, exported.as_ptr().cast::<c_void>(), "managed") }
     })

@@ -130,6 +130,15 @@ fn with_own_memory<'a>(y: Array, mut others: impl Iterator<Item = &'a Array>) ->
     }
 }
 
+/// Whether Python code may use the memory of its result `object` later: it keeps the object, or another array of the same storage. True as well
+/// while an operation on a result of its own is pending.
+fn is_kept(object: &Bound<'_, PyAny>, y: &Array) -> bool {
+    // SAFETY: the object lives while it is borrowed.
+    let num_references = unsafe { pyo3::ffi::Py_REFCNT(object.as_ptr()) };
+    // The list of results and `object` refer to the Python object; it and `y` refer to the storage.
+    num_references > 2 || Arc::strong_count(y.tensor().storage()) > 2
+}
+
 fn forward(cx: &EagerCx) -> Result<Outputs> {
     let code = code(cx.op)?;
     let specs = infer(cx)?;
@@ -142,8 +151,9 @@ fn forward(cx: &EagerCx) -> Result<Outputs> {
             .call1((cx.str("parameters"), cx.training, inputs))?;
         let (made, instance): (Bound<'_, PyAny>, Py<PyAny>) = made.extract()?;
         let mut outputs = Outputs::new();
-        for (i, y) in made.try_iter()?.enumerate() {
-            let y = y?.cast::<PyArray>()?.get().array(py).detach();
+        for (i, object) in made.try_iter()?.enumerate() {
+            let object = object?;
+            let y = object.cast::<PyArray>()?.get().array(py).detach();
             let spec = specs.get(i).filter(|_| i + 1 < specs.len());
             if !spec
                 .is_some_and(|spec| spec.shape[..] == *y.shape() && spec.dtype == Some(y.dtype()))
@@ -156,8 +166,11 @@ fn forward(cx: &EagerCx) -> Result<Outputs> {
                 return Err(raise(py, Error::shape(cx.op.name, problem)));
             }
             let others = cx.inputs.iter().flatten().copied().chain(&outputs);
-            let y = with_own_memory(y, others).map_err(|error| raise(py, error))?;
-            outputs.push(y);
+            let y = match is_kept(&object, &y) {
+                true => y.copy(),
+                false => with_own_memory(y, others),
+            };
+            outputs.push(y.map_err(|error| raise(py, error))?);
         }
         if outputs.len() + 1 != specs.len() {
             let (found, wanted) = (outputs.len(), specs.len() - 1);

@@ -6,7 +6,6 @@ use mxnet::core::{Array, Error};
 use mxnet::tensor::{DeviceKind, Promotion, promotion};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
 
 use crate::array::{Get, PyArray};
 use crate::device::PyDevice;
@@ -160,8 +159,8 @@ pub fn config_set(
     let origin = origins.into_iter().find(|known| known.name() == origin);
     let set = || {
         let key = config::key(name)?;
-        let value = if value.is_exact_instance_of::<PyBool>() {
-            Setting::Bool(value.is_truthy().unwrap_or_default())
+        let value = if let Ok(truth) = value.extract::<bool>() {
+            Setting::Bool(truth)
         } else if let Ok(n) = value.extract::<i64>() {
             Setting::Int(n)
         } else if let Ok(text) = value.extract::<String>() {

@@ -153,7 +153,10 @@ impl<'py> Reader for PyReader<'py> {
     }
 
     fn is_bool(&self, object: Self::Object) -> bool {
-        self.object(object).is_exact_instance_of::<PyBool>()
+        let object = self.object(object);
+        // The second check, for NumPy's booleans, is slow for what is none.
+        object.is_exact_instance_of::<PyBool>()
+            || !object.is_exact_instance_of::<PyInt>() && object.extract::<bool>().is_ok()
     }
 
     fn is_integer(&self, object: Self::Object) -> bool {
