@@ -5,7 +5,7 @@
 
 use super::crop::Crop;
 use super::{Conv, PackedForm, blocked, depthwise, run};
-use crate::conv::blocked::Blocked;
+use crate::conv::micro::Blocked;
 use crate::copy::copy_elements as copy;
 use crate::panels::{MAX_LANES, MAX_POSITIONS, Panels, Part, SLAB, TASK_WORK, finish, multiply};
 use crate::real::{Real, Shared};

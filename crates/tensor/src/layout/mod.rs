@@ -1,16 +1,17 @@
 //! Layouts: the positions of an array's elements in its storage. Views are in `views.rs`, reshaping in `reshape.rs`, broadcasting in `broadcast.rs`,
-//! index expressions in `crate::index`.
+//! views by integers and slices in one pass in `basic_index.rs`, index expressions in `crate::index`.
 
+mod basic_index;
 mod broadcast;
 mod reshape;
 mod strided;
 mod views;
 
+pub use basic_index::BasicIndex;
+pub(crate) use basic_index::{AxisView, element};
 pub use broadcast::broadcast_shapes;
 pub use reshape::reshape_dims;
 pub use strided::{Layout, checked_len, normalize_axes, normalize_axis};
-pub use views::BasicIndex;
-pub(crate) use views::{AxisView, element};
 
 use smallvec::SmallVec;
 
