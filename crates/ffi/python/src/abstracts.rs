@@ -5,8 +5,8 @@ use mxnet::core::mode::current_device;
 use pyo3::prelude::*;
 
 use crate::array::PyArray;
-use crate::convert;
 use crate::error::raise;
+use crate::numpy_dtype;
 use crate::typed::Get;
 
 /// An array of this shape and dtype without values. Operators on it return such arrays, with the inferred shape and dtype; operations that
@@ -17,7 +17,7 @@ pub fn abstract_array(
     shape: Vec<usize>,
     dtype: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyArray>> {
-    let dtype = convert::dtype(dtype)?;
+    let dtype = numpy_dtype::read(dtype)?;
     let made = Array::without_values(&shape, dtype, current_device());
     PyArray::wrap(py, made.map_err(|error| raise(py, error))?)
 }

@@ -10,10 +10,10 @@ mod attributes;
 mod class;
 mod handle;
 mod methods;
-mod slots;
+pub mod slots;
 
 pub use crate::typed::Get;
-pub use class::{make, wrap_as};
+pub use class::wrap_as;
 pub use handle::as_array;
 
 /// The content of an array object.

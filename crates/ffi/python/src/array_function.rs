@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::array::{Get, PyArray};
-use crate::{convert, index, interop, operators, ufunc};
+use crate::{convert, equality, index, interop, numpy_export, operators, sharing, ufunc};
 
 /// Versions of the array API that `__array_namespace__` accepts.
 const API_VERSIONS: [&str; 5] = ["2021.12", "2022.12", "2023.12", "2024.12", "2025.12"];
@@ -94,7 +94,7 @@ fn call_foreign(
     }
     let seen = |object: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
         match object.cast::<PyArray>() {
-            Ok(x) => interop::to_numpy(x),
+            Ok(x) => numpy_export::to_numpy(x),
             Err(_) => Ok(object.clone().unbind()),
         }
     };
@@ -111,7 +111,7 @@ fn call_foreign(
     let mut written: Vec<Py<PyAny>> = Vec::with_capacity(outs.len());
     for out in outs.iter() {
         written.push(match out.cast::<PyArray>() {
-            Ok(x) => interop::to_numpy(x)?,
+            Ok(x) => numpy_export::to_numpy(x)?,
             Err(_) => out.clone().unbind(),
         });
     }
@@ -157,7 +157,7 @@ fn to_own_array(result: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         return Ok(result.clone().unbind());
     }
     // NumPy arrays of objects stay NumPy arrays.
-    match interop::from_object(result, None, interop::Sharing::Allowed) {
+    match interop::from_object(result, None, sharing::Sharing::Allowed) {
         Ok(array) => Ok(PyArray::wrap_result(result.py(), array)?.into_any()),
         Err(_) => Ok(result.clone().unbind()),
     }
@@ -193,7 +193,7 @@ fn unlike(name: &str, inputs: &Bound<'_, PyTuple>) -> PyResult<Option<Py<PyAny>>
         _ => &comparison::NOT_EQUAL,
     };
     foreign
-        .then(|| operators::unlike(&own, op, &other))
+        .then(|| equality::unlike(&own, op, &other))
         .transpose()
 }
 

@@ -12,32 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::array::{Get, PyArray};
+use crate::error::PythonFailure;
 use crate::error::raise;
 use crate::gil_release::{with_gil, with_python, without_gil};
-
-/// A Python exception raised during a backward pass.
-#[derive(Debug)]
-pub struct PythonFailure(pub PyErr);
-
-impl std::fmt::Display for PythonFailure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for PythonFailure {}
-
-impl PythonFailure {
-    /// Stores an exception.
-    pub fn new(error: PyErr) -> PythonFailure {
-        PythonFailure(error)
-    }
-
-    /// The exception, as it was raised.
-    pub fn restore(&self, py: Python<'_>) -> PyErr {
-        self.0.clone_ref(py)
-    }
-}
 
 fn grad_req(name: &str) -> PyResult<GradReq> {
     match name {

@@ -9,11 +9,10 @@ use pyo3::types::{PyBytes, PyFloat, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
-use crate::convert;
 use crate::error::raise;
-use crate::interop::{Sharing, complete_copy, numbers_of};
-use crate::numpy_abi;
 use crate::once_box::OnceBox;
+use crate::sharing::{Sharing, complete_copy};
+use crate::{numpy_abi, numpy_dtype};
 
 /// NumPy's class `ndarray`.
 static ARRAY: OnceBox<Py<PyType>> = OnceBox::new();
@@ -29,7 +28,7 @@ pub fn numpys_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if !object.get_type().is(class) {
         return Ok(None);
     }
-    convert::known_dtype(&object.getattr(crate::once_box::interned!(py, "dtype"))?)
+    numpy_dtype::known(&object.getattr(crate::once_box::interned!(py, "dtype"))?)
 }
 
 /// A new, uninitialised array of NumPy's class.
@@ -53,7 +52,7 @@ pub fn new_numpys<'py>(py: Python<'py>, like: &Array) -> PyResult<NewNumPys<'py>
     }
     let class = ARRAY.import(py, "numpy", "ndarray")?;
     let shape = PyTuple::new(py, like.shape())?;
-    let dtype = convert::numpy_dtype(py, like.dtype())?.into_bound(py);
+    let dtype = numpy_dtype::object(py, like.dtype())?.into_bound(py);
     if is_dense {
         let object = class.call1((shape, dtype))?;
         return Ok(NewNumPys {
@@ -101,7 +100,7 @@ pub fn from_numpy(source: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Array
             return Ok(array);
         }
     }
-    let Some(dtype) = numbers_of(source)? else {
+    let Some(dtype) = numpy_dtype::of_array(source)? else {
         let name = source.getattr("dtype")?.getattr("name")?;
         let problem = format!("arrays of numbers cannot have dtype {name}");
         return Err(raise(py, Error::dtype("array", problem)));
@@ -238,7 +237,7 @@ pub fn of_buffer(
     offset: isize,
 ) -> PyResult<Option<Py<PyArray>>> {
     let dtype = match dtype {
-        Some(dtype) if !dtype.is(py.get_type::<PyFloat>()) => convert::dtype(dtype)?,
+        Some(dtype) if !dtype.is(py.get_type::<PyFloat>()) => numpy_dtype::read(dtype)?,
         _ => mxnet::tensor::promotion().default_of(Kind::Float),
     };
     // Python never moves `bytes` objects; for other objects, a memoryview keeps the memory in place.

@@ -25,17 +25,18 @@ use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray, wrap_as};
 use crate::convert::{self, Operand};
+use crate::equality::{is_equality, unlike};
 use crate::error::raise;
 use crate::gil_cell::Ref;
 use crate::gil_release::without_gil;
-use crate::interop;
-use crate::operators::{is_equality, unlike};
+use crate::keywords::Keywords;
+use crate::{interop, numbers};
 use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
 
-pub use arguments::{Named, warn_of_ctx, warn_of_older};
+pub use arguments::{warn_of_ctx, warn_of_older};
 pub use binding::{Binding, Fast, documentation, signature};
-pub use entry::{as_function, binding_of, enter, function, guarded, guarded_or, register};
+pub use entry::{as_function, binding_of, enter, function, function_binding, register_methods};
 pub use one_arg_entry::{OneArg, with_one_arg_entry};
 pub use result::{finish, finish_of};
 
@@ -47,7 +48,7 @@ fn call(
     py: Python<'_>,
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
-    named: &Named,
+    named: &Keywords,
 ) -> PyResult<Py<PyAny>> {
     let op = binding.op;
     if op.form == Form::Ufunc
@@ -108,7 +109,7 @@ const MAX_OPERANDS: usize = 3;
 fn operands_and_out<'a>(
     binding: &'static Binding,
     positional: &'a [*mut ffi::PyObject],
-    named: &Named,
+    named: &Keywords,
 ) -> Option<(&'a [*mut ffi::PyObject], Option<*mut ffi::PyObject>)> {
     let num_operands = binding.op.params.len();
     match (positional.len().checked_sub(num_operands)?, named.len) {
@@ -156,7 +157,7 @@ pub fn elementwise(
         let object = borrowed(object);
         match object.cast_exact::<PyArray>() {
             Ok(x) => *array = Some(x),
-            Err(_) => match convert::number(&object)? {
+            Err(_) => match numbers::number(&object)? {
                 Some(value) => {
                     let made = Array::weak_scalar(value).map_err(|error| raise(py, error))?;
                     *number = Some(made);

@@ -8,8 +8,8 @@ use pyo3::types::{PyString, PyType};
 
 use crate::array::{Get, PyArray, wrap_as};
 use crate::error::raise;
-use crate::interop::{self, Sharing};
-use crate::{buffer_protocol, call, convert, nested_sequence};
+use crate::sharing::Sharing;
+use crate::{buffer_protocol, call, interop, nested_sequence, numbers, numpy_dtype};
 
 /// Makes an array from an array, nested sequences of numbers, or a number.
 ///
@@ -259,10 +259,10 @@ fn of_numbers(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     if mode::current_device() != Device::cpu(0) {
         return Ok(None);
     }
-    let array = if convert::is_list(object) {
+    let array = if numbers::is_list(object) {
         nested_sequence::read(object, None, 0)?
     } else {
-        match convert::number(object)? {
+        match numbers::number(object)? {
             Some(number @ (Scalar::F64(_) | Scalar::I64(_) | Scalar::Bool(_))) => {
                 let made = Array::scalar(number, dtype_of_number(number));
                 made.map_err(|error| raise(py, error))?
@@ -479,7 +479,7 @@ impl Wanted {
             },
         };
         Ok(Wanted {
-            dtype: dtype.map(convert::dtype).transpose()?,
+            dtype: dtype.map(numpy_dtype::read).transpose()?,
             sharing: match copy.0 {
                 Some(true) => Sharing::Never,
                 Some(false) => Sharing::Required,
@@ -519,7 +519,7 @@ pub fn over_memory(
 ) -> PyResult<Array> {
     let py = shape.py();
     let core = |error| raise(py, error);
-    let kind = dtype.map(convert::dtype).transpose()?;
+    let kind = dtype.map(numpy_dtype::read).transpose()?;
     let kind = kind.unwrap_or_else(default_float);
     let order = match order {
         None | Some("C") => "C",
@@ -540,7 +540,7 @@ pub fn over_memory(
         }
         // NumPy checks that shape, offset and strides stay within the buffer.
         let numpy = py.import("numpy")?;
-        let kind = convert::numpy_dtype(py, kind)?;
+        let kind = numpy_dtype::object(py, kind)?;
         let seen = (shape, kind, buffer, offset, strides, order);
         return interop::from_numpy(&numpy.getattr("ndarray")?.call1(seen)?, Sharing::Allowed);
     }
@@ -549,7 +549,7 @@ pub fn over_memory(
             "offset and strides say where the elements lie in `buffer`, which is missing",
         ));
     }
-    let Some(sizes) = convert::integers(shape)? else {
+    let Some(sizes) = numbers::integers(shape)? else {
         return Err(PyTypeError::new_err(format!(
             "shape must be an integer or a tuple of integers, not '{}'",
             shape.get_type().name()?

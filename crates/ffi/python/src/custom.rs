@@ -24,10 +24,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::array::{Get, PyArray};
-use crate::autograd::PythonFailure;
-use crate::convert;
+use crate::error::PythonFailure;
 use crate::error::raise;
 use crate::gil_release::with_python;
+use crate::numpy_dtype;
 
 /// The Python functions of an operator.
 struct Code {
@@ -88,7 +88,7 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
     let code = code(cx.op)?;
     let mut specs: Inferred = in_python(|py| {
         let given = cx.inputs.iter().flatten().map(|x| {
-            let dtype = convert::numpy_dtype(py, x.dtype())?;
+            let dtype = numpy_dtype::object(py, x.dtype())?;
             Ok((x.shape().to_vec(), dtype))
         });
         let given: Vec<(Vec<usize>, Py<PyAny>)> = given.collect::<PyResult<_>>()?;
@@ -101,7 +101,7 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
             let (shape, dtype): (Vec<usize>, Bound<'_, PyAny>) = entry?.extract()?;
             specs.push(OutSpec {
                 shape: Dims::from_slice(&shape),
-                dtype: Some(convert::dtype(&dtype)?),
+                dtype: Some(numpy_dtype::read(&dtype)?),
             });
         }
         Ok(specs)

@@ -5,7 +5,7 @@ use mxnet::tensor::{DType, Scalar};
 use pyo3::prelude::*;
 
 use crate::array::{Get, PyArray};
-use crate::convert;
+use crate::numbers;
 
 /// The shortest digits of a Python number or of a float32 or float64 element, as NumPy's `format_float_positional` and
 /// `format_float_scientific` (if `is_scientific`) write them by default. None for any other object, and for long powers of two, which need more care.
@@ -17,7 +17,7 @@ pub fn shortest_digits(x: &Bound<'_, PyAny>, is_scientific: bool) -> PyResult<Op
             true => Number::of_element(&x.get().array(x.py())),
             false => None,
         },
-        Err(_) => match convert::number(x)? {
+        Err(_) => match numbers::number(x)? {
             Some(Scalar::F64(x)) => Some(Number::F64(x)),
             Some(Scalar::I64(x)) => Some(Number::F64(x as f64)),
             _ => None,

@@ -18,7 +18,7 @@ use pyo3::types::PyDict;
 use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::gil_release::without_gil;
-use crate::interop::complete_for_others;
+use crate::sharing::complete_for_others;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";

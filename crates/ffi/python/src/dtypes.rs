@@ -8,14 +8,18 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::{Get, PyArray};
-use crate::convert::{dtype, numpy_dtype};
+use crate::numpy_dtype;
 
 /// Whether `casting` allows a conversion from one dtype to another.
 #[pyfunction]
 pub fn can_cast(from: &Bound<'_, PyAny>, to: &Bound<'_, PyAny>, casting: &str) -> PyResult<bool> {
     let casting = Casting::from_str(casting)
         .map_err(|error| PyValueError::new_err(format!("can_cast: {error}, not '{casting}'")))?;
-    Ok(mxnet::tensor::can_cast(dtype(from)?, dtype(to)?, casting))
+    Ok(mxnet::tensor::can_cast(
+        numpy_dtype::read(from)?,
+        numpy_dtype::read(to)?,
+        casting,
+    ))
 }
 
 /// The dtype that arrays of these dtypes and a Python number of kind `weak` ('b', 'i', 'f' or 'c') promote to.
@@ -28,7 +32,7 @@ pub fn result_type(
 ) -> PyResult<Py<PyAny>> {
     let mut operands = dtypes
         .iter()
-        .map(|d| dtype(d).map(Operand::Array))
+        .map(|d| numpy_dtype::read(d).map(Operand::Array))
         .collect::<PyResult<Vec<_>>>()?;
     operands.extend(weak.map(|kind| {
         Operand::Weak(match kind {
@@ -38,7 +42,7 @@ pub fn result_type(
             _ => Kind::Complex,
         })
     }));
-    numpy_dtype(py, mxnet::tensor::result_type(&operands, promotion()))
+    numpy_dtype::object(py, mxnet::tensor::result_type(&operands, promotion()))
 }
 
 /// Result type of arrays of two dtypes.
@@ -49,10 +53,10 @@ pub fn promote_types(
     second: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let operands = [
-        Operand::Array(dtype(first)?),
-        Operand::Array(dtype(second)?),
+        Operand::Array(numpy_dtype::read(first)?),
+        Operand::Array(numpy_dtype::read(second)?),
     ];
-    numpy_dtype(py, mxnet::tensor::result_type(&operands, promotion()))
+    numpy_dtype::object(py, mxnet::tensor::result_type(&operands, promotion()))
 }
 
 /// Whether an array is in Fortran order and not in C order.
@@ -76,7 +80,7 @@ pub fn default_dtype(py: Python<'_>, kind: char) -> PyResult<Py<PyAny>> {
         'f' => mode.default_of(Kind::Float),
         _ => mode.default_of(Kind::Complex),
     };
-    numpy_dtype(py, found)
+    numpy_dtype::object(py, found)
 }
 
 /// The memory of an array: address of its storage, byte offset of its first element, whether it is writable, and whether this library allocated it.

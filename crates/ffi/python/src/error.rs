@@ -181,9 +181,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         return PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(()));
     }
     if let Error::Failed(failure) = &error
-        && let Some(own) = failure
-            .error()
-            .downcast_ref::<crate::autograd::PythonFailure>()
+        && let Some(own) = failure.error().downcast_ref::<PythonFailure>()
     {
         return own.restore(py);
     }
@@ -195,4 +193,28 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         _ => class_of(&error).map_or(&classes.root, |i| &classes.kinds[i]),
     };
     PyErr::from_type(class.bind(py).clone(), error.to_string())
+}
+
+/// A Python exception raised during a backward pass.
+#[derive(Debug)]
+pub struct PythonFailure(pub PyErr);
+
+impl std::fmt::Display for PythonFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for PythonFailure {}
+
+impl PythonFailure {
+    /// Stores an exception.
+    pub fn new(error: PyErr) -> PythonFailure {
+        PythonFailure(error)
+    }
+
+    /// The exception, as it was raised.
+    pub fn restore(&self, py: Python<'_>) -> PyErr {
+        self.0.clone_ref(py)
+    }
 }

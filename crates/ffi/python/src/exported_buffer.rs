@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
-use crate::interop::{complete_for_others, is_complete_for_others, on_device};
+use crate::sharing::{complete_for_others, is_complete_for_others, on_device};
 
 /// Fills a buffer view of an array: waits, then shows its memory. The storage is synchronous from then on.
 ///

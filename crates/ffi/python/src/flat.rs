@@ -18,10 +18,10 @@ use pyo3::{IntoPyObjectExt, PyTypeInfo, ffi};
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
-use crate::call::guarded_or;
 use crate::error::raise;
+use crate::panic_guard::guarded_or;
 use crate::typed::{self, Get, Object, Typed, attributes, method_table, methods, one, slot, this};
-use crate::{convert, index, interop};
+use crate::{convert, index, numbers, numpy_export, row_iter};
 
 /// Iterator over the elements of an array in C order, which can also be indexed.
 pub struct Flat {
@@ -59,7 +59,7 @@ impl Flat {
         }
         self.next.store(place + 1, Ordering::Relaxed);
         x.end();
-        index::check_signals_after(py, place + 1)?;
+        row_iter::check_signals_after(py, place + 1)?;
         let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().borrow(py);
             // SAFETY: the address is that of an element, if the array still has that many.
@@ -184,7 +184,7 @@ methods! {
     attached "copy" () "A 1-d copy of the elements." =>
         |x| x.get().item(PySlice::full(x.py()).as_any()).map(Py::into_any);
     attached "__array__" "($self, dtype=None, copy=None)" "" =>
-        |x, given| interop::array_protocol(&x.get().row(x.py())?, given.some(0).as_deref(), given.to(1)?);
+        |x, given| numpy_export::array_protocol(&x.get().row(x.py())?, given.some(0).as_deref(), given.to(1)?);
 }
 
 /// Creates the type.
@@ -333,7 +333,7 @@ impl Flat {
                 "Assigning to a flat iterator with a 0-D index is not supported",
             ));
         }
-        if let Some(number) = convert::number(value)? {
+        if let Some(number) = numbers::number(value)? {
             let x = self.array.get().borrow(py);
             let is_done = offset_of(&x, key).is_some_and(|place| {
                 // SAFETY: the address is that of an element.

@@ -146,7 +146,7 @@ pub fn image_encode<'py>(
         })
     });
     let file = file.map_err(|error| raise(py, error))?;
-    crate::interop::bytes_of(py, &file)
+    crate::numpy_export::bytes_of(py, &file)
 }
 
 /// The image, resized.

@@ -5,25 +5,19 @@ use std::mem::MaybeUninit;
 use mxnet::core::Array;
 use mxnet::core::mode::Flags;
 use mxnet::ops::{InlineScalar, Operand, index};
-use mxnet::tensor::{BasicIndex, DType, Dims, IndexItem, Layout, Scalar};
+use mxnet::tensor::{BasicIndex, DType, IndexItem, Layout};
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple, PyType};
+use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray, as_array};
 use crate::call::without_gil_unless_light;
-use crate::convert;
 use crate::error::raise;
 use crate::gil_release::without_gil;
-use crate::interop::{self, Sharing};
-use crate::nested_sequence;
-use crate::once_box::OnceBox;
-
-/// NumPy's message for an invalid index.
-const VALID: &str = "only integers, slices (`:`), ellipsis (`...`), `None` and integer or boolean arrays are valid indices";
+use crate::index_key::Key;
+use crate::index_key::{integer, unpacked};
+use crate::{convert, interop, numbers};
 
 /// `x[key]`.
 #[inline]
@@ -235,7 +229,7 @@ impl BasicIndices {
 }
 
 /// `x[index]`.
-fn at(slf: &Bound<'_, PyArray>, index: isize) -> PyResult<Py<PyArray>> {
+pub fn at(slf: &Bound<'_, PyArray>, index: isize) -> PyResult<Py<PyArray>> {
     if let Some(element) = element(slf, &[index])? {
         return Ok(element);
     }
@@ -350,7 +344,7 @@ pub fn set(
         && key.arrays.is_empty()
         && !operand.is_weak()
         && operand.ndim() == 0
-        && let Some((number, _)) = convert::numpy_number(value)?
+        && let Some((number, _)) = numbers::numpy_number(value)?
     {
         interop::check_numpy_element(py, number, dtype)?;
     }
@@ -402,7 +396,7 @@ fn put(
         };
         return index::put_array(&x, &layout, &value).map_err(|error| raise(py, error));
     }
-    let number = convert::number(value);
+    let number = numbers::number(value);
     let x = slf.get().borrow(py);
     Ok(match (&number, x.layout().basic_view(entries.as_slice())) {
         (Ok(Some(number)), Some(layout)) => index::put_number(&x, layout, number),
@@ -442,7 +436,7 @@ fn put_at(
     let source = as_array(value);
     let number = match source {
         Some(_) => None,
-        None => convert::number(value)?,
+        None => numbers::number(value)?,
     };
     let (x, source) = (slf.get().borrow(py), source.map(|x| x.get().borrow(py)));
     let value = match (&source, &number) {
@@ -475,7 +469,7 @@ fn put_element(
 ) -> PyResult<bool> {
     let py = slf.py();
     let Some(source) = as_array(value) else {
-        let number = convert::number(value);
+        let number = numbers::number(value);
         let x = slf.get().borrow(py);
         return Ok(match (&number, x.layout().offset_of(indices)) {
             // SAFETY: the address is that of an element.
@@ -503,262 +497,7 @@ fn put_element(
 
 /// `x.fill(number)` of a small array. Returns whether it wrote.
 pub fn fill(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let number = convert::number(value)?;
+    let number = numbers::number(value)?;
     let x = slf.get().borrow(slf.py());
     Ok(number.is_some_and(|number| index::put_number(&x, x.layout().clone(), &number)))
-}
-
-/// An index expression: its entries, and the arrays in it.
-pub struct Key {
-    /// Entries of the expression.
-    pub items: SmallVec<[IndexItem; 4]>,
-    /// Index arrays and masks, in order.
-    pub arrays: SmallVec<[Array; 2]>,
-    /// Whether the expression has a 0-d integer array, so that the result must be a copy.
-    copies: bool,
-}
-
-impl Key {
-    /// An empty expression.
-    pub fn new() -> Key {
-        Key {
-            items: SmallVec::new(),
-            arrays: SmallVec::new(),
-            copies: false,
-        }
-    }
-
-    /// Reads a key.
-    pub fn read(&mut self, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Ok(tuple) = key.cast::<PyTuple>() else {
-            return self.push(key);
-        };
-        let mut entries = tuple.iter_borrowed();
-        let first = entries.try_for_each(|entry| self.push(&entry));
-        match first {
-            // An entry that is not a valid index at all is reported before an error inside a slice.
-            Err(error) if error.is_instance_of::<PyTypeError>(key.py()) => {
-                let later = entries.find_map(|entry| self.push(&entry).err());
-                Err(later
-                    .filter(|later| later.is_instance_of::<PyIndexError>(key.py()))
-                    .unwrap_or(error))
-            }
-            done => done,
-        }
-    }
-
-    fn push(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<()> {
-        let item = if entry.is_exact_instance_of::<PyInt>() {
-            IndexItem::Int(integer(entry)?)
-        } else if let Ok(slice) = entry.cast_exact::<PySlice>() {
-            let (start, stop, step) = bounds(slice)?;
-            IndexItem::Slice { start, stop, step }
-        } else if entry.is_none() {
-            IndexItem::NewAxis
-        } else if entry.is_exact_instance_of::<PyEllipsis>() {
-            IndexItem::Ellipsis
-        } else {
-            return self.push_other(entry);
-        };
-        self.items.push(item);
-        Ok(())
-    }
-
-    /// Reads arrays, objects that convert to arrays, and numbers of other classes.
-    fn push_other(&mut self, entry: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = entry.py();
-        let array = if let Ok(array) = entry.cast::<PyArray>() {
-            array.get().array(py)
-        } else if let Ok(truth) = entry.cast::<PyBool>() {
-            Array::scalar(Scalar::Bool(truth.is_true()), DType::Bool)
-                .map_err(|error| raise(py, error))?
-        } else if is_integer(entry)? {
-            self.items.push(IndexItem::Int(integer(entry)?));
-            return Ok(());
-        } else {
-            from_sequence(entry)?
-        };
-        match array.dtype() {
-            DType::Bool => self.items.push(IndexItem::Mask {
-                shape: Dims::from_slice(array.shape()),
-            }),
-            dtype if dtype.is_integer() && array.ndim() == 0 => {
-                let value = without_gil(py, || array.item()).map_err(|error| raise(py, error))?;
-                let Some(index) = value.to_i64() else {
-                    return Err(PyIndexError::new_err(
-                        "cannot fit 'int' into an index-sized integer",
-                    ));
-                };
-                self.items.push(IndexItem::Int(index as isize));
-                self.copies = true;
-                return Ok(());
-            }
-            dtype if dtype.is_integer() => self.items.push(IndexItem::Array {
-                shape: Dims::from_slice(array.shape()),
-            }),
-            dtype => {
-                return Err(PyIndexError::new_err(format!(
-                    "arrays used as indices must be of integer (or boolean) type, found {}",
-                    dtype.name()
-                )));
-            }
-        }
-        self.arrays.push(array);
-        Ok(())
-    }
-}
-
-/// Whether the object has `__index__` and is not a NumPy array; 0-d NumPy arrays have `__index__`, but are index arrays.
-fn is_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    static ARRAY: OnceBox<Py<PyType>> = OnceBox::new();
-    let py = object.py();
-    // SAFETY: a live object; the function accepts any.
-    if unsafe { ffi::PyIndex_Check(object.as_ptr()) } == 0 {
-        return Ok(false);
-    }
-    Ok(!object.is_instance(ARRAY.import(py, "numpy", "ndarray")?)?)
-}
-
-/// An integer, read by `__index__`.
-#[inline]
-fn integer(object: &Bound<'_, PyAny>) -> PyResult<isize> {
-    object.extract::<isize>().map_err(|error| {
-        if error.is_instance_of::<PyOverflowError>(object.py()) {
-            PyIndexError::new_err("cannot fit 'int' into an index-sized integer")
-        } else {
-            error
-        }
-    })
-}
-
-/// An index array from nested sequences or an array of another library.
-fn from_sequence(object: &Bound<'_, PyAny>) -> PyResult<Array> {
-    let py = object.py();
-    if let Ok(list) = object.cast_exact::<PyList>() {
-        // A list of integers, the common case, is read directly.
-        let numbers: Option<SmallVec<[i64; 16]>> = list
-            .iter()
-            .map(|item| match item.is_exact_instance_of::<PyInt>() {
-                true => item.extract().ok(),
-                false => None,
-            })
-            .collect();
-        if let Some(numbers) = numbers {
-            return Array::from_slice(&numbers, &[numbers.len()]).map_err(|error| raise(py, error));
-        }
-    }
-    let nested = nested_sequence::is_nested(object);
-    if !nested && !interop::is_array_like(object) {
-        return Err(PyIndexError::new_err(VALID));
-    }
-    if nested {
-        // Lists of our arrays are converted by the function that knows them.
-        let array = match interop::from_object(object, None, Sharing::Never) {
-            // The sequence holds objects that are not numbers, or integers beyond 64 bits.
-            Err(error)
-                if error.is_instance_of::<PyTypeError>(py)
-                    || error.is_instance_of::<PyOverflowError>(py) =>
-            {
-                let wrong = PyIndexError::new_err(VALID);
-                wrong.set_cause(py, Some(error));
-                return Err(wrong);
-            }
-            array => array?,
-        };
-        let is_index = array.dtype().is_integer() || array.dtype() == DType::Bool;
-        // Nested empty lists become an empty index array.
-        return match array.is_empty() && !is_index {
-            true => array.astype(DType::I64).map_err(|error| raise(py, error)),
-            false => Ok(array),
-        };
-    }
-    let source = interop::numpy_asarray(object)?;
-    let kind: String = source.getattr("dtype")?.getattr("kind")?.extract()?;
-    if !"biu".contains(&kind) {
-        return Err(PyIndexError::new_err(format!(
-            "arrays used as indices must be of integer (or boolean) type, found {}",
-            source.getattr("dtype")?
-        )));
-    }
-    // A copy: indices are checked before they are used, and another library could change them in between.
-    interop::from_numpy(&source, Sharing::Never)
-}
-
-/// Start, stop and step of a slice. Missing bounds are the extreme values, which are clipped later.
-#[inline]
-fn unpacked(slice: &Bound<'_, PySlice>) -> PyResult<(isize, isize, isize)> {
-    let (mut start, mut stop, mut step) = (0, 0, 0);
-    // SAFETY: a slice object and three variables to write to.
-    if unsafe { ffi::PySlice_Unpack(slice.as_ptr(), &mut start, &mut stop, &mut step) } < 0 {
-        return Err(PyErr::fetch(slice.py()));
-    }
-    Ok((start, stop, step))
-}
-
-/// Start, stop and step in the form of an index entry.
-#[inline]
-fn bounds(slice: &Bound<'_, PySlice>) -> PyResult<(Option<isize>, Option<isize>, Option<isize>)> {
-    let (start, stop, step) = unpacked(slice)?;
-    Ok((Some(start), Some(stop), Some(step)))
-}
-
-/// The entries of an index expression as an operator's attribute: arrays are represented by their shapes.
-pub fn items(key: &Bound<'_, PyAny>) -> PyResult<Vec<IndexItem>> {
-    let mut parts = Key::new();
-    parts.read(key)?;
-    Ok(parts.items.into_vec())
-}
-
-/// Iterates over the first axis.
-#[pyclass]
-pub struct RowIter {
-    array: Py<PyArray>,
-    next: usize,
-    len: usize,
-}
-
-impl RowIter {
-    /// An iterator over the rows of an array.
-    pub fn new(slf: &Bound<'_, PyArray>) -> PyResult<RowIter> {
-        let py = slf.py();
-        match slf.get().with(py, |x| x.shape().first().copied()) {
-            Some(len) => Ok(RowIter {
-                array: slf.clone().unbind(),
-                next: 0,
-                len,
-            }),
-            None => Err(PyTypeError::new_err("iteration over a 0-d array")),
-        }
-    }
-}
-
-/// Checks for signals after every few thousand steps of an iterator, because `list(x)` itself does not check.
-#[inline]
-pub fn check_signals_after(py: Python<'_>, steps: usize) -> PyResult<()> {
-    const STEPS: usize = 1 << 13;
-    match steps.is_multiple_of(STEPS) {
-        true => py.check_signals(),
-        false => Ok(()),
-    }
-}
-
-#[pymethods]
-impl RowIter {
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
-        if self.next >= self.len {
-            return Ok(None);
-        }
-        let index = self.next as isize;
-        self.next += 1;
-        check_signals_after(py, self.next)?;
-        at(self.array.bind(py), index).map(Some)
-    }
-
-    fn __length_hint__(&self) -> usize {
-        self.len - self.next
-    }
 }

@@ -17,6 +17,7 @@ mod dlpack;
 mod docstrings;
 mod dtypes;
 mod engine;
+mod equality;
 mod error;
 mod exported_buffer;
 mod files;
@@ -26,21 +27,32 @@ mod gil_release;
 mod graph;
 mod images;
 mod index;
+mod index_key;
 mod interop;
+mod keywords;
 mod memory;
 mod modes;
 mod modules;
+mod namespaces;
 mod nested_sequence;
+mod numbers;
 mod numpy_abi;
+mod numpy_dtype;
+mod numpy_export;
 mod once_box;
 mod op_hook;
 mod operators;
+mod panic_guard;
+mod pickle;
+mod printing;
 mod profiler;
 mod random;
 mod reading;
 mod registry;
+mod row_iter;
 mod scalar_protocol;
 mod settings;
+mod sharing;
 mod typed;
 mod ufunc;
 mod values;
@@ -106,8 +118,6 @@ mod _core {
     #[pymodule_export]
     use crate::images::{image_batch, image_decode, image_encode, image_resize};
     #[pymodule_export]
-    use crate::interop::element_of_state;
-    #[pymodule_export]
     use crate::memory::ArrayFlags;
     #[pymodule_export]
     use crate::modes::{Mode, is_recording, is_training, set_recording, set_training};
@@ -115,6 +125,8 @@ mod _core {
     use crate::modules::{blas_libraries, load_module, loaded_modules, served_operators};
     #[pymodule_export]
     use crate::op_hook::with_op_hook;
+    #[pymodule_export]
+    use crate::pickle::element_of_state;
     #[pymodule_export]
     use crate::profiler::{
         ProfilerCounter, ProfilerSpan, profiler_dump, profiler_dumps, profiler_enter_block,
@@ -164,13 +176,13 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         }
         return Ok(());
     }
-    convert::init(py)?;
+    numpy_dtype::init(py)?;
     numpy_abi::init(py)?;
     module.add("partition_parts", PyDict::new(py))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::register(module)?;
     device::register_cuda(py)?;
-    call::register(module)?;
+    namespaces::register(module)?;
     construct::add_one_arg_entries(module)?;
     gil_release::register_at_fork(py)?;
     mxnet::core::interrupt::install(engine::interrupted);
@@ -198,7 +210,7 @@ fn check_interpreter(py: Python<'_>) -> PyResult<()> {
 
 /// Creates the types that PyO3 would otherwise create at first use: a fork during that would leave a lock held in the child.
 fn make_types(py: Python<'_>) {
-    py.get_type::<index::RowIter>();
+    py.get_type::<row_iter::RowIter>();
     py.get_type::<exported_buffer::Window>();
     py.get_type::<pyo3::panic::PanicException>();
 }

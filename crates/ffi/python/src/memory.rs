@@ -13,11 +13,10 @@ use pyo3::types::{PyEllipsis, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
-use crate::construct;
 use crate::error::raise;
 use crate::gil_release::without_gil;
 use crate::operators::unary;
-use crate::{convert, index};
+use crate::{construct, convert, index, numbers, numpy_dtype};
 
 /// Memory layout of an array, and whether it is writable.
 #[pyclass(name = "flagsobj", module = "mxnet.numpy", frozen)]
@@ -273,7 +272,7 @@ pub fn set_shape(slf: &Bound<'_, PyArray>, sizes: &Bound<'_, PyAny>) -> PyResult
     let py = slf.py();
     let array = slf.get().array(py);
     check_unrecorded(&array, "shape")?;
-    let Some(sizes) = convert::integers(sizes)? else {
+    let Some(sizes) = numbers::integers(sizes)? else {
         return Err(PyTypeError::new_err(
             "shape must be an integer or a tuple of integers",
         ));
@@ -302,7 +301,7 @@ pub fn set_dtype(slf: &Bound<'_, PyArray>, dtype: &Bound<'_, PyAny>) -> PyResult
     let py = slf.py();
     let array = slf.get().array(py);
     check_unrecorded(&array, "dtype")?;
-    let seen = seen_as(py, &array, convert::dtype(dtype)?)?;
+    let seen = seen_as(py, &array, numpy_dtype::read(dtype)?)?;
     slf.get().adopt(py, seen);
     Ok(())
 }
@@ -349,7 +348,7 @@ pub fn view(
             PyTypeError::new_err("type must be mxnet.numpy.ndarray or a class derived from it")
         })?,
     };
-    let dtype = dtype.map(convert::dtype).transpose()?;
+    let dtype = dtype.map(numpy_dtype::read).transpose()?;
     let array = slf.get().array(py);
     if let Some(dtype) = dtype.filter(|&d| d != array.dtype()) {
         let seen = seen_as(py, &array.detach(), dtype)?;
@@ -424,7 +423,7 @@ pub fn resize(
         return Ok(());
     }
     slf.get().with(py, |x| check_unrecorded(x, "shape"))?;
-    let Some(sizes) = convert::integers(&given)? else {
+    let Some(sizes) = numbers::integers(&given)? else {
         return Err(PyTypeError::new_err(format!(
             "the new shape must be an integer or a tuple of integers, not '{}'",
             given.get_type().name()?

@@ -18,11 +18,11 @@ use pyo3::types::{PyBool, PyBytes, PyComplex, PyFloat, PyInt, PyList, PyString, 
 use smallvec::SmallVec;
 
 use crate::array::PyArray;
-use crate::convert;
 use crate::engine::SIGNALS_EVERY;
 use crate::error::raise;
 use crate::graph::watch;
-use crate::interop::{self, Sharing};
+use crate::sharing::Sharing;
+use crate::{interop, numbers, numpy_dtype};
 
 /// Whether the object is a list, a tuple, or another sequence (a range, a deque) that is neither text nor exposes its memory.
 pub fn is_nested(object: &Bound<'_, PyAny>) -> bool {
@@ -281,7 +281,7 @@ impl Read for Complex<f64> {
 
 impl Read for Scalar {
     fn read(item: &Bound<'_, PyAny>) -> PyResult<Scalar> {
-        convert::number(item)?.ok_or_else(|| PyTypeError::new_err("array: not a number"))
+        numbers::number(item)?.ok_or_else(|| PyTypeError::new_err("array: not a number"))
     }
 }
 
@@ -450,24 +450,24 @@ impl Reader {
     /// A Python number or NumPy scalar; `None` for other objects.
     #[inline]
     fn number(&mut self, item: &Bound<'_, PyAny>) -> PyResult<Option<Leaf>> {
-        if let Some(value) = convert::number(item)? {
+        if let Some(value) = numbers::number(item)? {
             return Ok(Some(Leaf::Number(value, None)));
         }
         let class = item.get_type_ptr();
         let dtype = match self.last {
             Some((known, dtype)) if known == class => dtype,
-            _ => match convert::known_dtype(item.get_type().as_any())? {
+            _ => match numpy_dtype::known(item.get_type().as_any())? {
                 Some(dtype) => {
                     self.last = Some((class, dtype));
                     dtype
                 }
                 None => {
-                    let derived = convert::derived_number(item)?;
+                    let derived = numbers::derived_number(item)?;
                     return Ok(derived.map(|value| Leaf::Number(value, None)));
                 }
             },
         };
-        let value = convert::numpy_value(item, dtype)?;
+        let value = numbers::numpy_value(item, dtype)?;
         Ok(Some(Leaf::Number(value, Some(dtype))))
     }
 
@@ -479,7 +479,7 @@ impl Reader {
         match self.dtype {
             Some(dtype) if !interop::is_array_like(item) => {
                 let value = interop::parsed(item, dtype)?.call_method0("item")?;
-                match convert::number(&value)? {
+                match numbers::number(&value)? {
                     Some(value) => Ok(Leaf::Number(value, Some(dtype))),
                     None => interop::from_foreign(item, Some(dtype)).map(Leaf::Block),
                 }

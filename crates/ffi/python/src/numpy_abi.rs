@@ -12,7 +12,7 @@ use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::convert;
+use crate::numpy_dtype;
 use crate::once_box::OnceBox;
 
 /// The leading members of NumPy's `PyArrayObject_fields`.
@@ -161,7 +161,7 @@ pub fn fields<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Fields> {
 pub fn dtype(py: Python<'_>, fields: &Fields) -> PyResult<Option<DType>> {
     // SAFETY: NumPy keeps the dtype object while the array lives.
     let dtype = unsafe { Bound::from_borrowed_ptr(py, fields.dtype) };
-    convert::known_dtype(&dtype)
+    numpy_dtype::known(&dtype)
 }
 
 /// A new, uninitialised NumPy array in C order, and the address of its first element. `None` if NumPy has another binary interface, or does not have
@@ -175,7 +175,7 @@ pub fn empty<'py>(
     let Some(interface) = Interface::get().filter(|_| dtype != DType::BF16) else {
         return Ok(None);
     };
-    let kind = convert::numpy_dtype(py, dtype)?;
+    let kind = numpy_dtype::object(py, dtype)?;
     // SAFETY: 1. a class and a dtype object of NumPy; the call takes over the reference to the latter. 2. `shape` has `shape.len()` sizes, none
     // above `isize::MAX`, as in every array. 3. the result is a new array, or null with an exception set.
     unsafe {

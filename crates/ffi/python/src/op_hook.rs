@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::array::PyArray;
-use crate::autograd::PythonFailure;
+use crate::error::PythonFailure;
 use crate::gil_release::with_python;
 
 /// Passes calls on and reports those of non-composite operators.

@@ -2,20 +2,22 @@
 
 use std::mem::MaybeUninit;
 
-use mxnet::core::{Array, Attrs, Call, OpDef, dispatch};
+use mxnet::core::{Array, Attrs, Call, OpDef, Value, dispatch, invoke1};
+use mxnet::ops::reduce::ANY;
 use mxnet::ops::{ElementOperand, InlineScalar, apply_to_elements, elementwise as e};
 use mxnet::tensor::Scalar;
 use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::array::{Get, PyArray, as_array};
-use crate::call;
 use crate::convert::{self, Operand};
+use crate::equality::{self, is_equality, unlike};
 use crate::error::raise;
 use crate::gil_release::without_gil;
-use crate::scalar_protocol;
 use crate::ufunc::{self, Override};
+use crate::{call, numbers, numpy_dtype};
 
 /// A binary operator with this array as the left operand.
 #[inline]
@@ -27,8 +29,7 @@ pub fn binary(
     if let Some(result) = known_binary(slf, op, other, false)? {
         return Ok(result);
     }
-    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && scalar_protocol::repeats(slf, other)
-    {
+    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && repeats(slf, other) {
         return Ok(slf.py().NotImplemented());
     }
     if let Some(result) = overriding_result(slf, op, other, false)? {
@@ -47,17 +48,11 @@ pub fn binary(
             op,
             [Some(Operand::Object(slf.clone())), Some(known)],
         ),
-        None => match scalar_protocol::with_other_number(slf, op, other, false)? {
+        None => match with_other_number(slf, op, other, false)? {
             Some(result) => Ok(result),
             None => Ok(slf.py().NotImplemented()),
         },
     }
-}
-
-/// Whether the operator is `==` or `!=`, which accept any object.
-pub fn is_equality(op: &'static OpDef) -> bool {
-    std::ptr::eq(op, &raw const e::comparison::EQUAL)
-        || std::ptr::eq(op, &raw const e::comparison::NOT_EQUAL)
 }
 
 /// The object as an operand; `None` if it does not hold numbers.
@@ -93,19 +88,6 @@ fn unequal(
     unlike(slf.as_any(), op, other)
 }
 
-/// Elementwise `==` or `!=` with an object that does not hold numbers.
-#[cold]
-pub fn unlike(
-    x: &Bound<'_, PyAny>,
-    op: &'static OpDef,
-    other: &Bound<'_, PyAny>,
-) -> PyResult<Py<PyAny>> {
-    let module = x.py().import("mxnet.numpy._comparing")?;
-    module
-        .call_method1("unlike", (x, other, op.name))
-        .map(Bound::unbind)
-}
-
 /// A binary operator with this array as the right operand.
 pub fn reflected(
     slf: &Bound<'_, PyArray>,
@@ -115,8 +97,7 @@ pub fn reflected(
     if let Some(result) = known_binary(slf, op, other, true)? {
         return Ok(result);
     }
-    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && scalar_protocol::repeats(slf, other)
-    {
+    if std::ptr::eq(op, &raw const e::arithmetic::MULTIPLY) && repeats(slf, other) {
         return Ok(slf.py().NotImplemented());
     }
     if let Some(result) = overriding_result(slf, op, other, true)? {
@@ -128,7 +109,7 @@ pub fn reflected(
             op,
             [Some(known), Some(Operand::Object(slf.clone()))],
         ),
-        None => match scalar_protocol::with_other_number(slf, op, other, true)? {
+        None => match with_other_number(slf, op, other, true)? {
             Some(result) => Ok(result),
             None => Ok(slf.py().NotImplemented()),
         },
@@ -148,8 +129,8 @@ fn overriding_result(
     match ufunc::override_of(other)? {
         // Lists and NumPy's scalars never have one.
         Override::None
-            if !convert::is_list(other)
-                && convert::known_dtype(other.get_type().as_any())?.is_none()
+            if !numbers::is_list(other)
+                && numpy_dtype::known(other.get_type().as_any())?.is_none()
                 && ufunc::has_higher_priority(other)? =>
         {
             Ok(Some(py.NotImplemented()))
@@ -210,7 +191,7 @@ fn element_binary(
     // Numbers are read first: an integer beyond 64 bits raises an exception internally, which may run the garbage collector.
     let (array, number) = match as_array(other) {
         Some(array) => (Some(array), None),
-        None => (None, convert::number(other)?),
+        None => (None, numbers::number(other)?),
     };
     if array.is_none() && number.is_none() {
         return Ok(None);
@@ -273,7 +254,7 @@ pub fn plain_power(
         return Ok(None);
     }
     let floats = slf.get().with(slf.py(), |x| x.dtype().is_inexact());
-    Ok(match convert::number(exponent)? {
+    Ok(match numbers::number(exponent)? {
         Some(Scalar::I64(2)) => Some(&e::arithmetic::SQUARE),
         Some(Scalar::F64(2.0)) if floats => Some(&e::arithmetic::SQUARE),
         Some(Scalar::F64(0.5)) if floats => Some(&e::explog::SQRT),
@@ -367,4 +348,85 @@ pub fn unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Py<PyAny>
         &mut result.map_err(|error| raise(py, error))?,
         [slf],
     )
+}
+
+/// `value in x`: whether any element equals the value, which broadcasts.
+pub fn contains(slf: &Bound<'_, PyArray>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = slf.py();
+    let value = match comparable(value)? {
+        Some(value) => value,
+        None => {
+            return equality::unlike(slf, &e::comparison::EQUAL, value)?
+                .call_method0(py, "any")?
+                .is_truthy(py);
+        }
+    };
+    let (array, value) = (slf.get().array(py), value.array());
+    let found = without_gil(py, || {
+        let equal = array.detach().binary(&e::comparison::EQUAL, &value)?;
+        let attrs = [Value::None, Value::None, Value::Bool(false)];
+        invoke1(&ANY, &[&equal], &attrs.into_iter().collect())?.item()
+    });
+    Ok(found.map_err(|error| raise(py, error))?.as_bool())
+}
+
+/// Whether the array is 0-d, so that it behaves as a number.
+pub fn is_number(slf: &Bound<'_, PyArray>) -> bool {
+    let py = slf.py();
+    slf.get().inline_scalar(py).is_some() || slf.get().with(py, Array::ndim) == 0
+}
+
+/// Whether `x * other` repeats a sequence that has no `__rmul__`, as NumPy's integer scalars do: the sequence's `sq_repeat` takes the integer.
+#[cold]
+fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
+    let array = slf.get();
+    if !array.is_scalar()
+        || other.is_instance_of::<PyArray>()
+        || !array.with(slf.py(), |x| x.dtype().is_integer())
+    {
+        return false;
+    }
+    let class = other.get_type();
+    // SAFETY: a type object; any slot may be queried.
+    let has = |slot| unsafe { !ffi::PyType_GetSlot(class.as_type_ptr(), slot).is_null() };
+    has(ffi::Py_sq_repeat) && !has(ffi::Py_nb_multiply)
+}
+
+/// The result of an operator with a number of another library or a time span as the other operand, which supports Python numbers but not arrays:
+/// applied to the element's Python number. `None` for other operands.
+#[cold]
+fn with_other_number(
+    slf: &Bound<'_, PyArray>,
+    op: &'static OpDef,
+    other: &Bound<'_, PyAny>,
+    swapped: bool,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = slf.py();
+    let name = match op.name {
+        "add" => "add",
+        "subtract" => "sub",
+        "multiply" => "mul",
+        "divide" => "truediv",
+        "floor_divide" => "floordiv",
+        "remainder" => "mod",
+        "power" => "pow",
+        "less" => "lt",
+        "less_equal" => "le",
+        "greater" => "gt",
+        "greater_equal" => "ge",
+        _ => return Ok(None),
+    };
+    let knows_numbers = |module, class| other.is_instance(&py.import(module)?.getattr(class)?);
+    if !is_number(slf)
+        || !(knows_numbers("numbers", "Number")? || knows_numbers("datetime", "timedelta")?)
+    {
+        return Ok(None);
+    }
+    let number = slf.call_method0("item")?;
+    let operands = match swapped {
+        true => (other, &number),
+        false => (&number, other),
+    };
+    let result = py.import("operator")?.call_method1(name, operands)?;
+    Ok(Some(result.unbind()))
 }

@@ -10,8 +10,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::call;
 use crate::error::raise;
+use crate::keywords::Keywords;
+use crate::{call, panic_guard};
 
 mod methods;
 
@@ -99,7 +100,7 @@ static CALL: Definition = Definition(ffi::PyMethodDef {
 fn packed<'py>(
     py: Python<'py>,
     given: &[*mut ffi::PyObject],
-    named: &call::Named,
+    named: &Keywords,
 ) -> PyResult<(Vec<Bound<'py, PyAny>>, Bound<'py, PyDict>)> {
     // SAFETY: live objects, borrowed for the whole call.
     let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
@@ -141,11 +142,11 @@ unsafe extern "C" fn call_entry(
         // SAFETY: as above; the first argument is the function.
         let given = unsafe { std::slice::from_raw_parts(args.add(1), nargs as usize - 1) };
         // SAFETY: the keyword values follow the positional arguments.
-        let named = unsafe { call::Named::new(args.add(nargs as usize), kwnames) };
+        let named = unsafe { Keywords::new(args.add(nargs as usize), kwnames) };
         let (positional, named) = packed(py, given, &named)?;
         let positional = PyTuple::new(py, positional)?;
         let result = with_generator(&stream.0, || function.call(positional, Some(&named)))?;
         Ok(result.unbind())
     };
-    call::guarded(py, "call", body)
+    panic_guard::guarded(py, "call", body)
 }

@@ -7,14 +7,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyIterator, PyList, PyString};
 
 use crate::array::PyArray;
-use crate::convert;
 use crate::engine::SIGNALS_EVERY;
 use crate::error::raise;
+use crate::numpy_dtype;
 
 /// The requested dtype; the default float if none is given, or Python's `float`.
 fn dtype_of(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
     match dtype {
-        Some(dtype) if !dtype.is(dtype.py().get_type::<PyFloat>()) => convert::dtype(dtype),
+        Some(dtype) if !dtype.is(dtype.py().get_type::<PyFloat>()) => numpy_dtype::read(dtype),
         _ => Ok(default_float()),
     }
 }

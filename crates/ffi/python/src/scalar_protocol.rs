@@ -1,75 +1,13 @@
 //! Number protocol of 0-d arrays: attributes and operations that Python expects of numbers.
 
-use mxnet::core::{Array, OpDef};
+use mxnet::core::OpDef;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 
-use crate::array::{Get, PyArray};
-use crate::operators::unary;
+use crate::array::PyArray;
+use crate::operators::{is_number, unary};
 use crate::values;
-
-/// Whether the array is 0-d, so that it behaves as a number.
-fn is_number(slf: &Bound<'_, PyArray>) -> bool {
-    let py = slf.py();
-    slf.get().inline_scalar(py).is_some() || slf.get().with(py, Array::ndim) == 0
-}
-
-/// Whether `x * other` repeats a sequence that has no `__rmul__`, as NumPy's integer scalars do: the sequence's `sq_repeat` takes the integer.
-#[cold]
-pub fn repeats(slf: &Bound<'_, PyArray>, other: &Bound<'_, PyAny>) -> bool {
-    let array = slf.get();
-    if !array.is_scalar()
-        || other.is_instance_of::<PyArray>()
-        || !array.with(slf.py(), |x| x.dtype().is_integer())
-    {
-        return false;
-    }
-    let class = other.get_type();
-    // SAFETY: a type object; any slot may be queried.
-    let has = |slot| unsafe { !ffi::PyType_GetSlot(class.as_type_ptr(), slot).is_null() };
-    has(ffi::Py_sq_repeat) && !has(ffi::Py_nb_multiply)
-}
-
-/// The result of an operator with a number of another library or a time span as the other operand, which supports Python numbers but not arrays:
-/// applied to the element's Python number. `None` for other operands.
-#[cold]
-pub fn with_other_number(
-    slf: &Bound<'_, PyArray>,
-    op: &'static OpDef,
-    other: &Bound<'_, PyAny>,
-    swapped: bool,
-) -> PyResult<Option<Py<PyAny>>> {
-    let py = slf.py();
-    let name = match op.name {
-        "add" => "add",
-        "subtract" => "sub",
-        "multiply" => "mul",
-        "divide" => "truediv",
-        "floor_divide" => "floordiv",
-        "remainder" => "mod",
-        "power" => "pow",
-        "less" => "lt",
-        "less_equal" => "le",
-        "greater" => "gt",
-        "greater_equal" => "ge",
-        _ => return Ok(None),
-    };
-    let knows_numbers = |module, class| other.is_instance(&py.import(module)?.getattr(class)?);
-    if !is_number(slf)
-        || !(knows_numbers("numbers", "Number")? || knows_numbers("datetime", "timedelta")?)
-    {
-        return Ok(None);
-    }
-    let number = slf.call_method0("item")?;
-    let operands = match swapped {
-        true => (other, &number),
-        false => (&number, other),
-    };
-    let result = py.import("operator")?.call_method1(name, operands)?;
-    Ok(Some(result.unbind()))
-}
 
 /// Attribute of the element's Python number (`is_integer`, `numerator`). An error for arrays with axes.
 pub fn attribute(slf: &Bound<'_, PyArray>, name: &'static str) -> PyResult<Py<PyAny>> {

@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::{DerefToPyAny, PyType};
 use pyo3::{PyTypeInfo, ffi};
 
-use crate::call::{Named, guarded, guarded_or};
 use crate::gil_release::with_python;
+use crate::keywords::Keywords;
+use crate::panic_guard::{guarded, guarded_or};
 
 pub use given::{Given, Signature};
 
@@ -293,7 +294,7 @@ pub unsafe fn enter<T: Typed>(
             0 => &[][..],
             _ => std::slice::from_raw_parts(args, nargs as usize),
         };
-        let named = Named::new(args.wrapping_add(nargs as usize), kwnames);
+        let named = Keywords::new(args.wrapping_add(nargs as usize), kwnames);
         (py, this(py, x), positional, named)
     };
     guarded(py, signature.method, || {

@@ -12,11 +12,11 @@ use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
-use crate::convert;
-use crate::engine;
 use crate::error::raise;
 use crate::gil_release::without_gil;
-use crate::interop::{discards_imaginary_part, to_numpy};
+use crate::interop::discards_imaginary_part;
+use crate::numpy_export::to_numpy;
+use crate::{engine, numbers};
 
 fn value_of(py: Python<'_>, array: &Array) -> PyResult<Scalar> {
     let result = if array.is_ready() {
@@ -68,7 +68,7 @@ pub fn item(slf: &Bound<'_, PyArray>, args: &Bound<'_, PyTuple>) -> PyResult<Py<
     } else {
         args.clone().into_any()
     };
-    let Some(at) = convert::integers(&position)? else {
+    let Some(at) = numbers::integers(&position)? else {
         return Err(PyTypeError::new_err(
             "item() takes integers or a tuple of integers",
         ));

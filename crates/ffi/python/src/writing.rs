@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use crate::array::{Get, PyArray};
-use crate::convert;
 use crate::error::raise;
 use crate::gil_cell::Ref;
-use crate::interop::{self, Sharing};
+use crate::sharing::Sharing;
+use crate::{interop, numbers};
 
 /// Values to write, converted to the target's dtype if possible.
 enum Values<'a, 'py> {
@@ -30,10 +30,10 @@ impl<'a, 'py> Values<'a, 'py> {
         if let Ok(x) = object.cast_exact::<PyArray>() {
             return Ok(Some(Values::Held(x)));
         }
-        if let Some(number) = convert::number(object)? {
+        if let Some(number) = numbers::number(object)? {
             return Ok(Some(Values::Number(number)));
         }
-        if !convert::is_list(object) {
+        if !numbers::is_list(object) {
             return Ok(None);
         }
         // If it cannot be read, the general path reads it again and reports the error.
@@ -103,7 +103,7 @@ pub fn write_over(
     let source = src.cast_exact::<PyArray>().ok();
     let number = match source {
         Some(_) => None,
-        None => convert::number(src)?,
+        None => numbers::number(src)?,
     };
     let dst = dst.get().borrow(py);
     let source: Option<Ref<'_, Array>> = source.map(|source| source.get().borrow(py));
@@ -162,7 +162,7 @@ pub fn write_at(
         let (a, positions) = (a.get().borrow(py), positions.get().borrow(py));
         return Ok(values.with(py, |values| put_at(&a, &positions, values)));
     }
-    if !convert::is_list(positions) {
+    if !numbers::is_list(positions) {
         return Ok(false);
     }
     // If they cannot be read, the general path reads them again and reports the error.
@@ -214,7 +214,7 @@ pub fn write_diagonal(a: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResul
     let Ok(a) = a.cast_exact::<PyArray>() else {
         return Ok(false);
     };
-    let Some(number) = convert::number(value)? else {
+    let Some(number) = numbers::number(value)? else {
         return Ok(false);
     };
     let a = a.get().borrow(a.py());

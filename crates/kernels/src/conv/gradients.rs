@@ -1,4 +1,5 @@
 //! Gradients of a convolution with respect to its data, weights and bias, of one element type.
+
 use super::columns::Tile;
 use super::micro::Blocked;
 use super::{Conv, TILE, blocked, columns, depthwise, run};

@@ -1,5 +1,6 @@
 //! Micro-kernels of convolutions over blocks of images: each computes a block of `rows x lanes` results in registers,
 //! `out[r][l] = sum of a[i][r] * b[i][l]`.
+
 use crate::isa::{Isa, isa};
 use crate::real::Real;
 

@@ -1,4 +1,5 @@
 //! The functions of `mx_graph` that a module calls: each looks up its session, converts the arguments, and reports errors as a status.
+
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 

@@ -1,4 +1,4 @@
-//! Batch normalisation: one mean and variance for each channel. Normalisation of single samples is in `row_norm.rs`.
+//! Batch normalisation: one mean and variance for each channel. Normalisation of single samples is in `layer_norm.rs`.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::norm::{self as kernel, BatchNorm, Statistics};

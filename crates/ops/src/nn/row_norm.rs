@@ -1,5 +1,6 @@
 //! Normalisation of rows of consecutive elements: the operator with a kernel that layer, group, instance and RMS normalisation call, and its gradient.
 #![allow(unsafe_code)]
+
 use mxnet_kernels::norm::{self as kernel, Affine, Centre, RowNorm};
 use mxnet_tensor::{DType, Dims, Tensor};
 

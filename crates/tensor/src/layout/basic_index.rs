@@ -1,4 +1,5 @@
 //! Basic indexing: views by integers, slices, `...` and new axes, computed in one pass. Index expressions with arrays are in `crate::index`.
+
 use std::mem::MaybeUninit;
 
 use super::Layout;

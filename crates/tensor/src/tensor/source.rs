@@ -1,4 +1,5 @@
 //! Sources of tensors: storage, dtype and lock, from which tensors and views are constructed in place.
+
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 

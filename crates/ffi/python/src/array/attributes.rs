@@ -12,7 +12,6 @@ use pyo3::types::{PyInt, PyMemoryView, PyTuple};
 use smallvec::SmallVec;
 
 use super::PyArray;
-use crate::autograd;
 use crate::call::warn_of_older;
 use crate::device::PyDevice;
 use crate::error::raise;
@@ -20,7 +19,7 @@ use crate::flat::{self, Flat};
 use crate::graph::watch;
 use crate::operators::unary;
 use crate::typed::{Get, attributes};
-use crate::{convert, interop, memory, scalar_protocol};
+use crate::{autograd, memory, numpy_dtype, numpy_export, scalar_protocol};
 
 attributes! {
     PyArray;
@@ -35,7 +34,7 @@ attributes! {
             });
             tuple(x.py(), strides)
         };
-    at_once "dtype" "Data type, a `numpy.dtype`." => |x| convert::numpy_dtype(x.py(), x.get().with(x.py(), Array::dtype)), memory::set_dtype;
+    at_once "dtype" "Data type, a `numpy.dtype`." => |x| numpy_dtype::object(x.py(), x.get().with(x.py(), Array::dtype)), memory::set_dtype;
     at_once "flags" "Memory layout of the elements, and whether they are writable." => |x| memory::ArrayFlags::of(x).into_py_any(x.py());
     attached "base" "The array that this one is a view of; None if it owns its memory. For memory of another library, and for views of recorded arrays\nthat were taken while not recording, a 1-d array of the whole storage." => |x| memory::base(x)?.into_py_any(x.py());
     at_once "flat" "Iterator over the elements in C order, which can also be indexed and assigned to." => |x| Flat::of(x).wrap(x.py()), flat::set;
@@ -60,8 +59,8 @@ attributes! {
     at_once "numerator" "For 0-d arrays of an integer: its value, an int." => |x| scalar_protocol::attribute(x, "numerator");
     at_once "denominator" "For 0-d arrays of an integer: 1." => |x| scalar_protocol::attribute(x, "denominator");
     at_once "hex" "For 0-d arrays of a float: method that returns its hexadecimal form, a str." => |x| scalar_protocol::attribute(x, "hex");
-    attached "__array_interface__" "NumPy's description of the memory. From then on, calls that read or write the array are synchronous." => interop::interface;
-    attached "__cuda_array_interface__" "Description of memory on a GPU for other libraries, which must order their work after the stream that it names." => interop::cuda_interface;
+    attached "__array_interface__" "NumPy's description of the memory. From then on, calls that read or write the array are synchronous." => numpy_export::interface;
+    attached "__cuda_array_interface__" "Description of memory on a GPU for other libraries, which must order their work after the stream that it names." => numpy_export::cuda_interface;
 }
 
 fn int(x: &Bound<'_, PyArray>, ask: fn(&Array) -> usize) -> Py<PyAny> {

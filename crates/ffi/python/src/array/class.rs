@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pyo3::{PyTypeInfo, ffi};
 
-use super::{PyArray, attributes, methods, slots};
+use super::PyArray;
 use crate::gil_cell::GilCell;
 use crate::gil_release::with_python;
 use crate::typed::{self, Typed, slot};
@@ -37,8 +37,8 @@ impl pyo3::types::DerefToPyAny for PyArray {}
 // SAFETY: as above.
 unsafe impl Typed for PyArray {}
 
-/// Makes the type.
-pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+/// Makes the type from its slots, which this adds those for memory to.
+pub(super) fn make(py: Python<'_>, mut all: Vec<ffi::PyType_Slot>) -> PyResult<Bound<'_, PyType>> {
     // Python keeps pointers into the tables of members, attributes and methods.
     let members: &'static mut [ffi::PyMemberDef] = Box::leak(Box::new([
         ffi::PyMemberDef {
@@ -51,13 +51,8 @@ pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
         // SAFETY: an entry of zeros ends the table.
         unsafe { std::mem::zeroed() },
     ]));
-    let mut all = slots::table();
     all.extend([
         slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
-        slot(ffi::Py_tp_getset, attributes::table().as_mut_ptr().cast()),
-        slot(ffi::Py_tp_methods, methods::table()?.as_mut_ptr().cast()),
-        slot(ffi::Py_tp_doc, methods::DOC.as_ptr().cast_mut().cast()),
-        slot(ffi::Py_tp_new, methods::new as *mut c_void),
         slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
     ]);
     let (name, flags) = (c"mxnet.numpy.ndarray", ffi::Py_TPFLAGS_BASETYPE);

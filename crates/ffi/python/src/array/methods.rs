@@ -14,17 +14,19 @@ use pyo3::types::{PyDict, PyEllipsis, PyInt, PySlice, PyTuple, PyType};
 use super::PyArray;
 use super::class::wrap_as;
 use super::slots::text;
-use crate::call::{Named, guarded, warn_of_older};
+use crate::call::warn_of_older;
 use crate::docstrings::sections;
 use crate::error::raise;
 use crate::gil_release::without_gil;
+use crate::keywords::Keywords;
 use crate::once_box::OnceBox;
 use crate::operators::{rearrange, unary};
+use crate::panic_guard::guarded;
 use crate::typed::{Get, Given, Method, Signature, attached, method_table, methods};
 use crate::writing::write_at;
 use crate::{
-    array_function, autograd, construct, device, dlpack, index, interop, memory, scalar_protocol,
-    values,
+    array_function, autograd, construct, device, dlpack, index, memory, numpy_export, pickle,
+    printing, row_iter, scalar_protocol, values,
 };
 
 /// Class attributes.
@@ -82,7 +84,7 @@ methods! {
         values::to_list;
     at_once "asnumpy" ()
         concat!("A copy of the elements as a NumPy array.\n", sections!(asnumpy)) =>
-        interop::to_numpy;
+        numpy_export::to_numpy;
     at_once "wait_to_read" ()
         concat!("Waits until the elements are computed; raises the error of a failed computation.\n", sections!(wait_to_read)) =>
         |x| wait(x, Array::wait_to_read);
@@ -152,17 +154,17 @@ grad_req : {'write', 'add', 'null'}
         concat!("View of the same bytes as another dtype or class. If the item size changes, the last axis must be contiguous, and its length in bytes a multiple of the new size.\n", sections!(view)) =>
         |x, given| memory::view(x, given.some(0).as_deref(), given.some(1).as_deref()).map(Py::into_any);
     attached "_printable_copy" () "A read-only copy for NumPy to print; of a large array only the corners are copied." =>
-        interop::printable_copy;
+        printing::printable_copy;
 
     // ---- special methods ----
     attached "__complex__" () "The only element as a Python complex number." =>
         |x| values::number(x, values::Class::Complex);
     attached "__reversed__" () "" => reversed;
     attached "__format__" "($self, spec)" "" => format;
-    attached "__reduce__" () "" => interop::reduce;
+    attached "__reduce__" () "" => pickle::reduce;
     attached "__setstate__" "($self, state)" "Restores a pickled state." => |x, given| {
         let (values, dtype): (Bound<'_, PyAny>, String) = given.need(0).extract()?;
-        x.get().adopt(x.py(), interop::of_state(&values, &dtype)?);
+        x.get().adopt(x.py(), pickle::of_state(&values, &dtype)?);
         Ok(x.py().None())
     };
     attached "__copy__" () "A copy of the array." => copy;
@@ -176,13 +178,14 @@ grad_req : {'write', 'add', 'null'}
     attached "__round__" "($self, ndigits=None)"
         "`round(x)`: a Python integer for a 0-d array; with `ndigits`, or for other arrays, the elements rounded to `ndigits` decimals." =>
         |x, given| scalar_protocol::round(x, given.to(0)?);
+    attached "__dir__" () "Names of the attributes and methods, without older names, which only warn." => names;
     attached "__sizeof__" () "Bytes of the object, and of its elements if it owns their memory." =>
         |x| x.get().with(x.py(), memory::object_bytes).into_py_any(x.py());
 
     // ---- data exchange ----
     attached "__array__" "($self, dtype=None, copy=None)"
         "The elements as a NumPy array, converted to `dtype` if that is given. It has its own memory unless `copy` is False." =>
-        |x, given| interop::array_protocol(x, given.some(0).as_deref(), given.to(1)?);
+        |x, given| numpy_export::array_protocol(x, given.some(0).as_deref(), given.to(1)?);
     attached "__array_ufunc__" "($self, ufunc, method, /, *inputs, **kwargs)"
         "Implements NumPy's ufuncs and their methods for this class by the functions of `mxnet.numpy` with the same names." =>
         |x, given| {
@@ -251,7 +254,7 @@ pub(super) unsafe extern "C" fn new(
         let names = PyTuple::new(py, names)?;
         let values: Vec<_> = values.iter().map(Bound::as_ptr).collect();
         // SAFETY: one value for each name; the dictionary keeps all alive, and other code cannot reach it.
-        let named = unsafe { Named::new(values.as_ptr(), names.as_ptr()) };
+        let named = unsafe { Keywords::new(values.as_ptr(), names.as_ptr()) };
         let array = SIGNATURE.call(py, &positional, &named, |given| {
             construct::over_memory(
                 &given.need(0),
@@ -286,6 +289,18 @@ unsafe extern "C" fn of_class(
         let alias = types.call_method1("GenericAlias", (class, item))?;
         Ok(alias.unbind())
     })
+}
+
+/// Older names of attributes and methods. They work, with a warning.
+const OLDER_NAMES: [&str; 4] = ["as_in_context", "as_in_ctx", "context", "ctx"];
+
+/// `dir(x)`.
+fn names(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    let object = py.import("builtins")?.getattr("object")?;
+    let mut all: Vec<String> = object.call_method1("__dir__", (x,))?.extract()?;
+    all.retain(|name| !OLDER_NAMES.contains(&name.as_str()));
+    all.into_py_any(py)
 }
 
 /// None, or the error of `result`.
@@ -345,29 +360,29 @@ fn to_device(x: &Bound<'_, PyArray>, to: &Bound<'_, PyAny>) -> PyResult<Py<PyAny
 fn to_bytes<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
     let order = given.to(0)?.unwrap_or("C");
     let py = x.py();
-    let made = match interop::bytes(x, order)? {
+    let made = match numpy_export::bytes(x, order)? {
         // The copy can be interrupted, that of NumPy's cannot.
         None if order == "C" && x.get().with(py, |x| x.device().is_host()) => {
             let array = x.get().array(py);
             let dense = without_gil(py, || array.snapshot()).map_err(|error| raise(py, error))?;
-            interop::bytes(PyArray::wrap(py, dense)?.bind(py), order)?
+            numpy_export::bytes(PyArray::wrap(py, dense)?.bind(py), order)?
         }
         made => made,
     };
     match made {
         Some(bytes) => Ok(bytes.into_any().unbind()),
-        None => interop::to_numpy(x)?.call_method1(x.py(), "tobytes", (order,)),
+        None => numpy_export::to_numpy(x)?.call_method1(x.py(), "tobytes", (order,)),
     }
 }
 
 fn reversed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let rows = match x.get().with(py, Array::ndim) {
-        0 => index::RowIter::new(x)?,
+        0 => row_iter::RowIter::new(x)?,
         _ => {
             let backwards = PySlice::full(py).get_type();
             let backwards = backwards.call1((py.None(), py.None(), -1))?;
-            index::RowIter::new(index::get(x, &backwards)?.bind(py))?
+            row_iter::RowIter::new(index::get(x, &backwards)?.bind(py))?
         }
     };
     rows.into_py_any(py)

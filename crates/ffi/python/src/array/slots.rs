@@ -11,14 +11,14 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyInt, PyType};
 
-use super::{PyArray, as_array};
-use crate::call::{guarded, guarded_or};
+use super::{PyArray, as_array, attributes, class, methods};
 use crate::graph::watch;
 use crate::operators::{self, in_place, known_binary, plain_power, reflected, unary};
+use crate::panic_guard::{guarded, guarded_or};
 use crate::typed::{Get, attached, one, slot, this};
-use crate::{exported_buffer, index, interop, scalar_protocol, values};
+use crate::{exported_buffer, index, printing, row_iter, scalar_protocol, values};
 
 /// Defines the slot functions of unary, binary and in-place operators.
 macro_rules! operators {
@@ -86,8 +86,20 @@ operators! {
         Py_nb_inplace_rshift: e::bitwise::RIGHT_SHIFT;
 }
 
+/// Makes the type `ndarray`.
+pub fn make(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+    let mut all = table();
+    all.extend([
+        slot(ffi::Py_tp_getset, attributes::table().as_mut_ptr().cast()),
+        slot(ffi::Py_tp_methods, methods::table()?.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_doc, methods::DOC.as_ptr().cast_mut().cast()),
+        slot(ffi::Py_tp_new, methods::new as *mut c_void),
+    ]);
+    class::make(py, all)
+}
+
 /// All slots except those that describe the type itself.
-pub(super) fn table() -> Vec<ffi::PyType_Slot> {
+fn table() -> Vec<ffi::PyType_Slot> {
     let mut all = operators();
     all.extend([
         slot(ffi::Py_nb_power, power as *mut c_void),
@@ -365,7 +377,7 @@ unsafe extern "C" fn hash(x: *mut ffi::PyObject) -> ffi::Py_hash_t {
 /// `repr(x)`.
 unsafe extern "C" fn repr(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
-    unsafe { one_attached(x, "repr", |x| interop::repr(x)?.into_py_any(x.py())) }
+    unsafe { one_attached(x, "repr", |x| printing::repr(x)?.into_py_any(x.py())) }
 }
 
 /// `str(x)`.
@@ -377,16 +389,20 @@ unsafe extern "C" fn str(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
 /// The elements as NumPy prints them.
 pub(super) fn text(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
     if x.get().with(x.py(), Array::is_abstract) {
-        return interop::repr(x)?.into_py_any(x.py());
+        return printing::repr(x)?.into_py_any(x.py());
     }
-    let lent = interop::printable_copy(x)?.into_bound(x.py());
+    let lent = printing::printable_copy(x)?.into_bound(x.py());
     Ok(lent.str()?.into_any().unbind())
 }
 
 /// `iter(x)`.
 unsafe extern "C" fn iter(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
-    unsafe { one(x, "iter", |x| index::RowIter::new(x)?.into_py_any(x.py())) }
+    unsafe {
+        one(x, "iter", |x| {
+            row_iter::RowIter::new(x)?.into_py_any(x.py())
+        })
+    }
 }
 
 /// `x[key]`.
@@ -467,7 +483,7 @@ unsafe extern "C" fn contains(x: *mut ffi::PyObject, value: *mut ffi::PyObject) 
         (py, this(py, x), Borrowed::<PyAny>::from_ptr(py, value))
     };
     guarded_or(py, "in", -1, || {
-        attached(|| interop::contains(&x, &value).map(c_int::from))
+        attached(|| operators::contains(&x, &value).map(c_int::from))
     })
 }
 

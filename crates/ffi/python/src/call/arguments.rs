@@ -18,47 +18,11 @@ use super::binding::Binding;
 use crate::array::PyArray;
 use crate::convert::{self, Operand};
 use crate::error::raise;
+use crate::keywords::Keywords;
+use crate::{numbers, numpy_dtype};
 
 /// Arguments bound to parameters.
 pub type Arguments<'py> = bind::Arguments<Operand<'py>, Bound<'py, PyArray>>;
-
-/// Keyword arguments of a fast call.
-pub struct Named {
-    /// One borrowed object for each name.
-    pub values: *const *mut ffi::PyObject,
-    /// A tuple of strings, or null.
-    pub names: *mut ffi::PyObject,
-    /// Number of keyword arguments.
-    pub len: usize,
-}
-
-impl Named {
-    /// # Safety
-    /// `names` is null or a tuple of strings, with one borrowed object each at `values`.
-    pub unsafe fn new(values: *const *mut ffi::PyObject, names: *mut ffi::PyObject) -> Named {
-        // SAFETY: null or a tuple, by the contract.
-        let len = if names.is_null() {
-            0
-        } else {
-            // SAFETY: a tuple of names, by the contract.
-            unsafe { ffi::PyTuple_Size(names) as usize }
-        };
-        Named { values, names, len }
-    }
-
-    /// Name and value of keyword `i`.
-    #[inline]
-    pub fn get(&self, i: usize) -> (*mut ffi::PyObject, *mut ffi::PyObject) {
-        debug_assert!(i < self.len);
-        // SAFETY: `i < len`, by the contract of `new`.
-        unsafe {
-            (
-                ffi::PyTuple_GetItem(self.names, i as ffi::Py_ssize_t),
-                *self.values.add(i),
-            )
-        }
-    }
-}
 
 /// Reads Python objects for the binder.
 struct PyReader<'py>(Python<'py>);
@@ -165,7 +129,7 @@ impl<'py> Reader for PyReader<'py> {
 
     fn is_other_sequence(&self, object: Self::Object) -> bool {
         let object = self.object(object);
-        convert::is_sequence(&object) && !object.is_exact_instance_of::<PyList>()
+        numbers::is_sequence(&object) && !object.is_exact_instance_of::<PyList>()
     }
 
     fn truth(&self, object: Self::Object) -> PyResult<bool> {
@@ -174,7 +138,7 @@ impl<'py> Reader for PyReader<'py> {
 
     #[inline]
     fn integer(&self, object: Self::Object) -> PyResult<Option<i64>> {
-        self.unless_overflow(convert::integer(&self.object(object)))
+        self.unless_overflow(numbers::integer(&self.object(object)))
     }
 
     fn real(&self, object: Self::Object) -> Option<f64> {
@@ -186,7 +150,7 @@ impl<'py> Reader for PyReader<'py> {
     }
 
     fn integers(&self, object: Self::Object) -> PyResult<Option<SmallVec<[i64; 4]>>> {
-        convert::integers(&self.object(object))
+        numbers::integers(&self.object(object))
     }
 
     fn with_gaps(&self, object: Self::Object) -> PyResult<Option<SmallVec<[i64; 4]>>> {
@@ -196,7 +160,7 @@ impl<'py> Reader for PyReader<'py> {
         }
         let read = |entry: PyResult<Bound<'_, PyAny>>| match entry? {
             entry if entry.is_none() => Ok(Param::GAP),
-            entry => convert::integer(&entry),
+            entry => numbers::integer(&entry),
         };
         object
             .try_iter()?
@@ -206,7 +170,7 @@ impl<'py> Reader for PyReader<'py> {
     }
 
     fn truncated(&self, object: Self::Object) -> PyResult<Option<Value>> {
-        convert::truncated(&self.object(object))
+        numbers::truncated(&self.object(object))
     }
 
     fn sections(&self, object: Self::Object) -> PyResult<Option<Value>> {
@@ -220,7 +184,7 @@ impl<'py> Reader for PyReader<'py> {
                 .map(Value::Int)
                 .map(Some);
         }
-        Ok(match convert::integers(&object)? {
+        Ok(match numbers::integers(&object)? {
             // A 0-d array has no length.
             Some(cuts) if object.len().is_ok() => Some(Value::Ints(cuts)),
             Some(parts) if parts.len() == 1 => Some(Value::Int(parts[0])),
@@ -234,7 +198,7 @@ impl<'py> Reader for PyReader<'py> {
         };
         let mut flat: SmallVec<[i64; 4]> = SmallVec::new();
         for entry in entries {
-            let Some(axes) = convert::integers(&entry?)? else {
+            let Some(axes) = numbers::integers(&entry?)? else {
                 return Ok(None);
             };
             flat.push(axes.len() as i64);
@@ -258,7 +222,7 @@ impl<'py> Reader for PyReader<'py> {
     }
 
     fn dtype(&self, object: Self::Object) -> PyResult<DType> {
-        convert::dtype(&self.object(object))
+        numpy_dtype::read(&self.object(object))
     }
 
     fn device(&self, object: Self::Object) -> PyResult<Device> {
@@ -266,7 +230,7 @@ impl<'py> Reader for PyReader<'py> {
     }
 
     fn index(&self, object: Self::Object) -> PyResult<Vec<IndexItem>> {
-        crate::index::items(&self.object(object))
+        crate::index_key::items(&self.object(object))
     }
 }
 
@@ -284,7 +248,7 @@ pub fn bind<'py>(
     py: Python<'py>,
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
-    named: &Named,
+    named: &Keywords,
     bound: &mut Arguments<'py>,
 ) -> PyResult<&'static OpDef> {
     let gathered = match binding.variadic {

@@ -1,21 +1,17 @@
 //! The C functions that Python calls (one for all functions, one for each method), and the function and method objects around them.
 
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
 use std::ptr;
 
 use mxnet::core::{OpDef, Surface, registry};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyString;
 
-use super::arguments::Named;
 use super::binding::{Binding, Fast};
 use super::call;
-use crate::array;
-use crate::error::raise;
-use crate::gil_release::{park_on_forced_unwind, with_python};
-use crate::ufunc;
+use crate::keywords::Keywords;
+use crate::panic_guard::guarded;
 
 /// Entry of functions: `slf` is the module object that holds the binding.
 unsafe extern "C" fn function_entry(
@@ -88,43 +84,19 @@ pub unsafe fn enter(
             unsafe { std::slice::from_raw_parts(args, nargs) }
         };
         // SAFETY: as above: the keyword values follow the positional ones.
-        let named = unsafe { Named::new(args.wrapping_add(nargs), kwnames) };
+        let named = unsafe { Keywords::new(args.wrapping_add(nargs), kwnames) };
         call(py, binding, positional, &named)
     };
     guarded(py, binding.op.name, run)
 }
 
-/// Runs `body` for a C function that returns an object: errors and panics become Python exceptions.
-#[inline]
-pub fn guarded(
+/// The binding of a function that calls `op`.
+pub fn function_binding(
     py: Python<'_>,
-    op: &'static str,
-    body: impl FnOnce() -> PyResult<Py<PyAny>>,
-) -> *mut ffi::PyObject {
-    guarded_or(py, op, ptr::null_mut(), || body().map(Py::into_ptr))
-}
-
-/// The same for a C function that answers `failed` where an exception is set.
-#[inline]
-pub fn guarded_or<T>(
-    py: Python<'_>,
-    op: &'static str,
-    failed: T,
-    body: impl FnOnce() -> PyResult<T>,
-) -> T {
-    let body = || park_on_forced_unwind(body);
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => {
-            // PyO3 drops immediately the references that the call released before the error.
-            with_python(|py| error.restore(py));
-            failed
-        }
-        Err(panic) => {
-            raise(py, mxnet::core::Error::from_panic(op, panic)).restore(py);
-            failed
-        }
-    }
+    op: &'static OpDef,
+    name: &'static str,
+) -> PyResult<&'static Binding> {
+    Binding::leak(py, op, name, function_entry, false)
 }
 
 /// A Python function object that calls `op`, found under its name in `module`.
@@ -134,7 +106,7 @@ pub fn function(
     name: &'static str,
     module: &str,
 ) -> PyResult<Py<PyAny>> {
-    let binding = Binding::leak(py, op, name, function_entry, false)?;
+    let binding = function_binding(py, op, name)?;
     as_function(py, binding, module)
 }
 
@@ -221,7 +193,7 @@ macro_rules! method_table {
 static ENTRIES: [Fast; 128] = method_table!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 
 /// Adds the operators' methods to the array class.
-fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> PyResult<()> {
+pub fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> PyResult<()> {
     let mut bindings = Vec::new();
     for op in registry::all() {
         for surface in op.surface {
@@ -245,75 +217,4 @@ fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> P
     }
     let _ = METHODS.set(bindings);
     Ok(())
-}
-
-/// Modules of the namespaces, in the order used below.
-const MODULES: [&str; 5] = [
-    "mxnet.numpy",
-    "mxnet.numpy.linalg",
-    "mxnet.numpy.random",
-    "mxnet.numpy_extension",
-    "mxnet.numpy.fft",
-];
-
-/// Creates the namespaces of operators by their surfaces. The namespace `op` has every operator under its own name.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    let class = array::make(py)?;
-    register_methods(py, &class)?;
-    module.add("ndarray", class)?;
-    module.add("flatiter", crate::flat::make(py)?)?;
-    let spaces =
-        ["numpy", "linalg", "random", "npx", "fft", "op"].map(|name| (name, PyDict::new(py)));
-    let mut ufuncs = HashMap::new();
-    for op in registry::all() {
-        // An elementwise function is the same object under all its names; any other operator is a separate function for each name.
-        let ufunc = match op.is_ufunc() {
-            true => {
-                let binding = Binding::leak(py, op, op.name, function_entry, false)?;
-                let object = ufunc::make(py, binding)?;
-                ufuncs.insert(op.name, object.clone_ref(py));
-                for surface in op.surface {
-                    if let Surface::Np(name) = surface {
-                        ufuncs.insert(name, object.clone_ref(py));
-                    }
-                }
-                Some(object)
-            }
-            false => None,
-        };
-        let named = |name, module| match &ufunc {
-            Some(object) => Ok(object.clone_ref(py)),
-            None => function(py, op, name, module),
-        };
-        spaces[5]
-            .1
-            .set_item(op.name, named(op.name, "mxnet._core")?)?;
-        for surface in op.surface {
-            let (space, name) = match surface {
-                Surface::Np(name) => (0, name),
-                // In NumPy's namespace `linalg` these are plain functions, not ufuncs.
-                Surface::NpLinalg(name) if !op.core.is_empty() => {
-                    spaces[1]
-                        .1
-                        .set_item(*name, function(py, op, name, MODULES[1])?)?;
-                    continue;
-                }
-                Surface::NpLinalg(name) => (1, name),
-                Surface::NpRandom(name) => (2, name),
-                Surface::Npx(name) => (3, name),
-                Surface::NpFft(name) => (4, name),
-                Surface::Method(_) => continue,
-            };
-            spaces[space]
-                .1
-                .set_item(*name, named(name, MODULES[space])?)?;
-        }
-    }
-    ufunc::register(module, ufuncs)?;
-    let all = PyDict::new(py);
-    for (name, space) in spaces {
-        all.set_item(name, space)?;
-    }
-    module.add("namespaces", all)
 }

@@ -10,7 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::entry::guarded;
+use crate::panic_guard::guarded;
 
 /// The result of a function called with this one argument. `None`: the function itself is called.
 pub type OneArg = fn(&Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>>;

@@ -6,10 +6,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use super::arguments::Named;
 use super::binding::Binding;
 use crate::array::PyArray;
-use crate::convert;
+use crate::keywords::Keywords;
+use crate::numbers;
 
 /// The result of the first argument, or element of a list argument, whose `__array_function__` handles the call; `None` if there is none.
 #[cold]
@@ -17,7 +17,7 @@ pub fn answered(
     py: Python<'_>,
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
-    named: &Named,
+    named: &Keywords,
 ) -> PyResult<Option<Py<PyAny>>> {
     // SAFETY: borrowed arguments of the running call.
     let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
@@ -29,7 +29,7 @@ pub fn answered(
     }
     let mut overriders = Vec::new();
     for argument in arguments.iter().chain(keywords.values().iter()) {
-        if convert::is_list(&argument) {
+        if numbers::is_list(&argument) {
             for item in argument.try_iter()? {
                 collect(item?, &mut overriders)?;
             }

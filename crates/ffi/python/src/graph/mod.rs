@@ -6,6 +6,7 @@ mod loaded;
 mod passes;
 mod pieces;
 mod sized;
+mod traced;
 mod tree;
 pub mod watch;
 

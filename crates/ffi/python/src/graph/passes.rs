@@ -9,7 +9,7 @@ use mxnet::graph::passes::{self, Choice, Runs};
 use mxnet::graph::{Graph, PartCall, partition};
 use pyo3::prelude::*;
 
-use crate::autograd::PythonFailure;
+use crate::error::PythonFailure;
 use crate::error::raise;
 use crate::gil_release::with_python;
 

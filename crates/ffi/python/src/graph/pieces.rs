@@ -6,7 +6,8 @@ use mxnet::core::autograd::{self as tape};
 use mxnet::core::{Array, Error, Outputs, Result, mode};
 use mxnet::graph::{Program, RunDraws, Source};
 
-use super::compiled::{Backward, Binding, RecordedCall, TracedFunction, at_place};
+use super::compiled::{Backward, Binding, RecordedCall, at_place};
+use super::traced::TracedFunction;
 
 /// A function whose graph is in pieces.
 pub struct SplitFunction {

@@ -8,8 +8,9 @@ use mxnet::graph::{Program, Sample, Source, Template, fit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::compiled::{CompiledGraph, TracedFunction};
+use super::compiled::CompiledGraph;
 use super::pieces::SplitFunction;
+use super::traced::TracedFunction;
 
 /// Dynamic axes of an array, each with its name if it has one; the lengths of the other axes; the name of the dtype.
 pub type Axes = (

@@ -11,8 +11,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::{RandomStream, packed, with_generator};
-use crate::call::{Binding, Fast, Named, binding_of, enter, guarded};
+use crate::call::{Binding, Fast, binding_of, enter};
+use crate::keywords::Keywords;
 use crate::once_box::{OnceBox, interned};
+use crate::panic_guard::guarded;
 
 /// Base class of `Generator`. It holds the random stream of the methods.
 #[pyclass(frozen, subclass, module = "mxnet._core")]
@@ -56,7 +58,7 @@ impl Method {
         &self,
         py: Python<'_>,
         given: &[*mut ffi::PyObject],
-        named: &Named,
+        named: &Keywords,
     ) -> PyResult<Py<PyAny>> {
         let (mut positional, keywords) = packed(py, given, named)?;
         if given.len() > self.positional.len() {
@@ -172,7 +174,7 @@ unsafe extern "C" fn entry<const N: usize>(
         .expect("entries are given out with their methods");
     let nargs = nargs as usize;
     // SAFETY: the keyword values follow the positional arguments.
-    let named = unsafe { Named::new(args.wrapping_add(nargs), kwnames) };
+    let named = unsafe { Keywords::new(args.wrapping_add(nargs), kwnames) };
     // SAFETY: the method descriptor has checked the class.
     let slf = unsafe { Borrowed::<PyAny>::from_ptr(py, slf).cast_unchecked::<GeneratorBase>() };
     let stream = slf.get().0.get();

@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::call::Named;
+use crate::keywords::Keywords;
 
 /// Largest number of parameters of a method.
 const MAX_PARAMS: usize = 6;
@@ -88,7 +88,7 @@ impl Signature {
         &'static self,
         py: Python<'py>,
         positional: &'a [*mut ffi::PyObject],
-        named: &Named,
+        named: &Keywords,
         run: impl for<'b> FnOnce(&Given<'b, 'py>) -> PyResult<R>,
     ) -> PyResult<R> {
         let (own, rest) = positional.split_at(positional.len().min(self.positional));
@@ -116,7 +116,7 @@ impl Signature {
         &self,
         py: Python<'py>,
         given: &Given<'_, 'py>,
-        named: &Named,
+        named: &Keywords,
         values: &mut [*mut ffi::PyObject; MAX_PARAMS],
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         if !given.rest.is_empty() && !self.takes_rest {

@@ -13,9 +13,11 @@ use smallvec::SmallVec;
 use super::loops::{self, Asked};
 use super::outs::Outs;
 use crate::array::Get;
-use crate::call::{Binding, Named, run};
+use crate::call::{Binding, run};
 use crate::convert::{self, Operand};
 use crate::error::raise;
+use crate::keywords::Keywords;
+use crate::numpy_dtype;
 
 /// Values of the keywords.
 struct Options<'py> {
@@ -31,7 +33,7 @@ pub fn general(
     py: Python<'_>,
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
-    named: &Named,
+    named: &Keywords,
 ) -> PyResult<Py<PyAny>> {
     let op = binding.op;
     let (nin, nout) = (op.params.len(), loops::num_outputs(op));
@@ -89,7 +91,7 @@ pub fn general(
             "casting" => options.casting = convert::casting_argument(op, &value)?,
             "order" => options.order = convert::order_argument(op, &value)?,
             "dtype" if value.is_none() => {}
-            "dtype" => dtype = Some(convert::dtype(&value)?),
+            "dtype" => dtype = Some(numpy_dtype::read(&value)?),
             "signature" | "sig" if options.asked.is_some() => {
                 return Err(PyTypeError::new_err(
                     "cannot specify both 'sig' and 'signature'",

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use smallvec::SmallVec;
 
-use crate::convert;
+use crate::numpy_dtype;
 
 pub use mxnet::ops::ufunc::{num_inputs, num_outputs};
 
@@ -76,7 +76,7 @@ pub fn of_signature(op: &OpDef, object: &Bound<'_, PyAny>) -> PyResult<Asked> {
             .chain(after.chars())
             .map(|c| {
                 let name = c.to_string();
-                convert::dtype(PyString::new(py, &name).as_any())
+                numpy_dtype::read(PyString::new(py, &name).as_any())
                     .map(Some)
                     .map_err(|_| {
                         PyValueError::new_err(format!("invalid typecode '{c}' in '{text}'"))
@@ -107,7 +107,7 @@ pub fn of_signature(op: &OpDef, object: &Bound<'_, PyAny>) -> PyResult<Asked> {
             if item.is_none() {
                 Ok(None)
             } else {
-                convert::dtype(&item).map(Some)
+                numpy_dtype::read(&item).map(Some)
             }
         })
         .collect()

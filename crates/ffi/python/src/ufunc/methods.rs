@@ -3,24 +3,27 @@
 use std::ffi::CStr;
 
 use mxnet::core::{Array, Error, OpDef};
-use mxnet::ops::linalg::MATMUL;
 use mxnet::ops::ufunc::{self as core, Initial, Reduction};
-use mxnet::tensor::{Casting, DType, Promotion, Scalar, promotion};
-use num_complex::Complex;
+use mxnet::tensor::{DType, Promotion, Scalar, promotion};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyDict, PyEllipsis, PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyDict, PyEllipsis, PyTuple};
 
-use super::loops;
+use super::method_arguments::Given;
+use super::method_arguments::operand;
 use super::object;
 use super::outs::Outs;
+use super::resolve_dtypes::resolve_dtypes;
 use crate::array::{Get, PyArray};
-use crate::call::{Fast, Named, guarded, without_gil_unless_light};
-use crate::convert::{self, Operand};
+use crate::call::{Fast, without_gil_unless_light};
+use crate::convert::{self};
 use crate::error::raise;
 use crate::gil_release::without_gil;
-use crate::index::Key;
+use crate::index_key::Key;
+use crate::keywords::Keywords;
+use crate::numbers;
+use crate::panic_guard::guarded;
 
 type Method = for<'py> fn(
     &Bound<'py, PyAny>,
@@ -129,7 +132,7 @@ unsafe extern "C" fn entry<const N: usize>(
             py,
             Bound::from_borrowed_ptr(py, slf),
             positional,
-            Named::new(args.wrapping_add(nargs as usize), kwnames),
+            Keywords::new(args.wrapping_add(nargs as usize), kwnames),
         )
     };
     guarded(py, "ufunc", || {
@@ -152,116 +155,6 @@ unsafe extern "C" fn entry<const N: usize>(
         }
         FUNCTIONS[N](&slf, &args, kwargs.as_ref())
     })
-}
-
-/// Arguments of a method, by parameter.
-struct Given<'py, const N: usize> {
-    values: [Option<Bound<'py, PyAny>>; N],
-}
-
-impl<'py, const N: usize> Given<'py, N> {
-    /// Associates arguments with parameters; the first `required` must be given.
-    fn new(
-        method: &str,
-        names: [&str; N],
-        required: usize,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Given<'py, N>> {
-        let mut values = [const { None }; N];
-        if args.len() > N {
-            return Err(PyTypeError::new_err(format!(
-                "{method}() takes at most {N} positional arguments ({} given)",
-                args.len()
-            )));
-        }
-        for (value, given) in values.iter_mut().zip(args) {
-            *value = Some(given);
-        }
-        for (key, given) in kwargs.into_iter().flatten() {
-            let key: String = key.extract()?;
-            let Some(at) = names.iter().position(|&name| name == key) else {
-                return Err(PyTypeError::new_err(format!(
-                    "{method}() got an unexpected keyword argument '{key}'"
-                )));
-            };
-            if values[at].replace(given).is_some() {
-                return Err(PyTypeError::new_err(format!(
-                    "{method}() got multiple values for argument '{key}'"
-                )));
-            }
-        }
-        if let Some(missing) = (0..required).find(|&i| values[i].is_none()) {
-            return Err(PyTypeError::new_err(format!(
-                "{method}() missing required argument: '{}'",
-                names[missing]
-            )));
-        }
-        Ok(Given { values })
-    }
-
-    /// Argument `i`, unless it is missing.
-    fn get(&self, i: usize) -> Option<&Bound<'py, PyAny>> {
-        self.values[i].as_ref()
-    }
-
-    /// Argument `i`, unless it is missing or None.
-    fn some(&self, i: usize) -> Option<&Bound<'py, PyAny>> {
-        self.get(i).filter(|x| !x.is_none())
-    }
-
-    /// Argument `i` as an array.
-    fn array(&self, op: &'static OpDef, i: usize) -> PyResult<Array> {
-        match self.get(i) {
-            Some(object) => Ok(mxnet::core::bind::strong(operand(op, object)?)),
-            None => Err(PyTypeError::new_err("missing array")),
-        }
-    }
-
-    /// Argument `i` as a dtype.
-    fn dtype(&self, i: usize) -> PyResult<Option<DType>> {
-        self.some(i).map(convert::dtype).transpose()
-    }
-
-    /// Argument `i` as an axis, 0 if it is missing.
-    fn axis(&self, op: &'static OpDef, method: &str, i: usize) -> PyResult<i64> {
-        let Some(object) = self.get(i) else {
-            return Ok(0);
-        };
-        match convert::integers(object)? {
-            Some(axes) if axes.len() == 1 => Ok(axes[0]),
-            _ => Err(PyValueError::new_err(format!(
-                "{}: {method} does not allow multiple axes, and needs one",
-                op.name
-            ))),
-        }
-    }
-
-    /// Argument `i` as `out`.
-    fn outs(&self, op: &'static OpDef, i: usize) -> PyResult<Outs<'py>> {
-        match self.get(i) {
-            Some(object) => Outs::argument(op, object, 1),
-            None => Ok(Outs::default()),
-        }
-    }
-}
-
-/// The argument as an array.
-fn operand(op: &'static OpDef, object: &Bound<'_, PyAny>) -> PyResult<Array> {
-    match convert::operand(object)? {
-        Some(Operand::Converted(array)) => Ok(*array),
-        Some(held) => Ok(held.array()),
-        None => Err(raise(
-            object.py(),
-            Error::dtype(
-                op.name,
-                format!(
-                    "operands must be arrays or numbers, not '{}'",
-                    object.get_type().name()?
-                ),
-            ),
-        )),
-    }
 }
 
 /// The dtype to fold in: the requested one, else the promotion of the dtypes of `out` and `x`, if the function computes in it.
@@ -319,8 +212,8 @@ fn reduce<'py>(
     let axes = match given.get(1) {
         None => Some([0].into_iter().collect()),
         Some(axis) if axis.is_none() => None,
-        Some(axis) => match convert::integers(axis)? {
-            Some(axes) if !convert::is_sequence(axis) => Some(axes),
+        Some(axis) => match numbers::integers(axis)? {
+            Some(axes) if !numbers::is_sequence(axis) => Some(axes),
             _ => {
                 return Err(PyTypeError::new_err(format!(
                     "{}: axis must be an integer, a tuple of integers or None, not '{}'",
@@ -513,95 +406,4 @@ fn pickle<'py>(
     Given::new("__reduce__", [], 0, args, kwargs)?;
     let rebuild = py.import("mxnet._core")?.getattr("_ufunc")?;
     Ok((rebuild, (op.name,)).into_pyobject(py)?.into_any().unbind())
-}
-
-fn resolve_dtypes<'py>(
-    slf: &Bound<'py, PyAny>,
-    args: &Bound<'py, PyTuple>,
-    kwargs: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Py<PyAny>> {
-    let (py, op) = (slf.py(), object::operator(slf)?);
-    let fail = |error| raise(py, error);
-    let names = ["dtypes", "signature", "casting", "reduction"];
-    let given = Given::new("resolve_dtypes", names, 1, args, kwargs)?;
-    // All matrix products have the loops of `matmul`.
-    let op = if op.core.is_empty() { op } else { &MATMUL };
-    let (nin, nout) = (loops::num_inputs(op), loops::num_outputs(op));
-    let wrong = |what: &str| PyTypeError::new_err(format!("resolve_dtypes: {what}"));
-    let dtypes = given
-        .get(0)
-        .and_then(|dtypes| dtypes.cast::<PyTuple>().ok())
-        .filter(|dtypes| dtypes.len() == nin + nout)
-        .ok_or_else(|| {
-            wrong(&format!(
-                "`dtypes` must be a tuple of {} entries",
-                nin + nout
-            ))
-        })?;
-    let operands: Vec<Option<Array>> = dtypes
-        .iter()
-        .map(|item| stand_in(&item))
-        .collect::<PyResult<_>>()?;
-    let casting = match given.some(2) {
-        Some(casting) => convert::casting_argument(op, casting)?,
-        None => Casting::SameKind,
-    };
-    let found: Vec<DType> = if given.get(3).map_or(Ok(false), |x| x.is_truthy())? {
-        let [result, Some(elements), None] = operands.as_slice() else {
-            return Err(wrong(
-                "a reduction has a dtype or None for the result, one for the elements, and None",
-            ));
-        };
-        let asked = result.as_ref().map(Array::dtype);
-        let dtype = core::fold_dtype(op, "reduce", elements, asked).map_err(fail)?;
-        vec![dtype; 3]
-    } else {
-        let inputs: Vec<Option<&Array>> = operands[..nin].iter().map(Option::as_ref).collect();
-        if inputs.iter().any(Option::is_none) {
-            return Err(wrong("inputs must have a dtype"));
-        }
-        let asked = match given.some(1) {
-            Some(signature) => loops::of_signature(op, signature)?,
-            None => loops::Asked::new(),
-        };
-        let found = loops::choose(op, &inputs, &asked, casting).map_err(fail)?;
-        for (i, (from, out)) in found.outputs.iter().zip(&operands[nin..]).enumerate() {
-            if let Some(out) = out {
-                loops::check_output(op, i, *from, out.dtype(), casting).map_err(fail)?;
-            }
-        }
-        found.inputs.iter().chain(&found.outputs).copied().collect()
-    };
-    let found = found
-        .into_iter()
-        .map(|dtype| convert::numpy_dtype(py, dtype))
-        .collect::<PyResult<Vec<_>>>()?;
-    Ok(PyTuple::new(py, found)?.into_any().unbind())
-}
-
-/// A 0-d array of the given dtype; a weak scalar for Python's number types; `None` for None.
-fn stand_in(item: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
-    let py = item.py();
-    let weak = [
-        (py.get_type::<PyInt>(), Scalar::I64(0)),
-        (py.get_type::<PyFloat>(), Scalar::F64(0.0)),
-        (
-            py.get_type::<PyComplex>(),
-            Scalar::from(Complex::new(0.0, 0.0)),
-        ),
-    ];
-    let found = match weak.iter().find(|(class, _)| item.is(class)) {
-        _ if item.is_none() => return Ok(None),
-        Some((_, zero)) => Array::weak_scalar(*zero),
-        None if item.is_instance(&py.import("numpy")?.getattr("dtype")?)? => {
-            Array::scalar(Scalar::Bool(false), convert::dtype(item)?)
-        }
-        None => {
-            return Err(PyTypeError::new_err(format!(
-                "resolve_dtypes: entries must be dtypes, None, int, float or complex, not {}",
-                item.repr()?
-            )));
-        }
-    };
-    found.map(Some).map_err(|error| raise(py, error))
 }

@@ -1,14 +1,16 @@
 //! Elementwise functions as Python objects, like NumPy's ufuncs.
 //!
 //! `object.rs` is the type, `call.rs` implements calls with NumPy's keywords, `loops.rs` dtypes and type signatures, `outs.rs` the argument `out`,
-//! `methods.rs` `reduce` and its relatives, `overriding.rs` the protocol `__array_ufunc__`.
+//! `methods.rs` `reduce` and its relatives, `resolve_dtypes.rs` the method of that name, `overriding.rs` the protocol `__array_ufunc__`.
 
 mod call;
 mod loops;
+mod method_arguments;
 mod methods;
 mod object;
 mod outs;
 mod overriding;
+mod resolve_dtypes;
 
 pub use call::general;
 pub use object::{_ufunc, find, is_ufunc, make, register};

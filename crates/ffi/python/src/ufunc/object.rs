@@ -18,8 +18,9 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use super::loops;
 use super::methods;
-use crate::call::{Binding, enter, guarded};
+use crate::call::{Binding, enter};
 use crate::once_box::OnceBox;
+use crate::panic_guard::guarded;
 use crate::values;
 
 /// A `ufunc` object in memory.

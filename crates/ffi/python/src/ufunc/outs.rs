@@ -9,7 +9,8 @@ use smallvec::SmallVec;
 
 use crate::array::{Get, PyArray};
 use crate::error::raise;
-use crate::interop::{self, Sharing};
+use crate::interop;
+use crate::sharing::Sharing;
 
 /// One entry for each output; `None` allocates a new array.
 #[derive(Default)]

@@ -14,7 +14,8 @@ use super::call::position;
 use super::loops::{num_inputs, num_outputs};
 use super::object;
 use crate::array::PyArray;
-use crate::call::{Binding, Named};
+use crate::call::Binding;
+use crate::keywords::Keywords;
 use crate::once_box::OnceBox;
 
 /// The `__array_ufunc__` of an operand.
@@ -86,7 +87,7 @@ pub fn call(
     py: Python<'_>,
     binding: &'static Binding,
     positional: &[*mut ffi::PyObject],
-    named: &Named,
+    named: &Keywords,
 ) -> PyResult<Option<Py<PyAny>>> {
     // SAFETY: borrowed arguments of the running call.
     let object = |p: *mut ffi::PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
@@ -153,7 +154,7 @@ fn inputs_by_name(
     py: Python<'_>,
     op: &OpDef,
     missing: Range<usize>,
-    named: &Named,
+    named: &Keywords,
 ) -> PyResult<Vec<usize>> {
     let mut found = Vec::new();
     for input in missing {

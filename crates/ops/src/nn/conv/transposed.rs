@@ -1,4 +1,5 @@
 //! Transposed convolution: the adjoint of convolution with respect to its data, as an operator of its own.
+
 use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 

@@ -1,5 +1,6 @@
 //! The kernel of the fused optimizer operators: collects the buffers of all weights and calls the update loop once.
 #![allow(unsafe_code)]
+
 use mxnet_kernels::update::{self as kernel, Buffer, MAX_STATES, Rule, Step, Weight};
 use mxnet_tensor::{DType, Tensor};
 use smallvec::SmallVec;
