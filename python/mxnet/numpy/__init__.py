@@ -98,14 +98,13 @@ from mxnet.numpy._conversion import (
     require,
     savetxt,
 )
+from mxnet.numpy._dtype_limits import finfo, iinfo
 from mxnet.numpy._dtypes import (
     ScalarType,
     boolean_dtypes,
     can_cast,
     common_type,
-    finfo,
     floating_dtypes,
-    iinfo,
     integer_dtypes,
     isdtype,
     isscalar,

@@ -50,10 +50,10 @@ from mxnet.numpy._conversion import genfromtxt as genfromtxt
 from mxnet.numpy._conversion import loadtxt as loadtxt
 from mxnet.numpy._conversion import require as require
 from mxnet.numpy._conversion import savetxt as savetxt
+from mxnet.numpy._dtype_limits import finfo as finfo
+from mxnet.numpy._dtype_limits import iinfo as iinfo
 from mxnet.numpy._dtypes import can_cast as can_cast
 from mxnet.numpy._dtypes import common_type as common_type
-from mxnet.numpy._dtypes import finfo as finfo
-from mxnet.numpy._dtypes import iinfo as iinfo
 from mxnet.numpy._dtypes import isdtype as isdtype
 from mxnet.numpy._dtypes import isscalar as isscalar
 from mxnet.numpy._dtypes import issubdtype as issubdtype

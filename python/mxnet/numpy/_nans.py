@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.error import ShapeError
-from mxnet.numpy import _dtypes
+from mxnet.numpy import _dtype_limits, _dtypes
 from mxnet.numpy._axes import Axes, axes_of, axis_of
 from mxnet.numpy._dtypes import spelled
 from mxnet.numpy._errors import silent, warn_of
@@ -154,7 +154,7 @@ def _limit(x: ndarray, sign: int) -> Any:
         return sign * math.inf
     if spelled(x.dtype) == "bool":
         return sign > 0
-    info = _dtypes.iinfo(x.dtype)
+    info = _dtype_limits.iinfo(x.dtype)
     return info.max if sign > 0 else info.min
 
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from mxnet import _core
 from mxnet._core import asarray, ndarray
-from mxnet.numpy._dtypes import finfo, is_exact, kind_of, spelled
+from mxnet.numpy._dtype_limits import finfo
+from mxnet.numpy._dtypes import is_exact, kind_of, spelled
 
 _np = _core.namespaces["numpy"]
 _op = _core.namespaces["op"]
