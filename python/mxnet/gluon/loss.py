@@ -87,7 +87,7 @@ class Loss(HybridBlock):
 
 
 class L2Loss(Loss):
-    """``weight / 2 * mean((label - pred)**2)``.
+    """Halved squared error: ``weight / 2 * mean((label - pred)**2)``.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class L2Loss(Loss):
 
 
 class L1Loss(Loss):
-    """``weight * mean(abs(label - pred))``.
+    """Absolute error: ``weight * mean(abs(label - pred))``.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class L1Loss(Loss):
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
-    """Cross entropy of independent yes/no decisions.
+    """Cross entropy of independent binary decisions.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """Cross entropy of one decision among classes.
+    """Cross entropy of one class among several, after a softmax.
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ class CTCLoss(Loss):
 
 
 class HuberLoss(Loss):
-    """Quadratic for errors up to `rho`, linear beyond.
+    """Huber loss: quadratic for errors up to `rho`, linear beyond.
 
     Parameters
     ----------
@@ -453,7 +453,7 @@ class HuberLoss(Loss):
 
 
 class HingeLoss(Loss):
-    """``max(0, margin - pred * label)`` for labels -1 and 1.
+    """Hinge loss: ``max(0, margin - pred * label)`` for labels -1 and 1.
 
     Parameters
     ----------
@@ -488,7 +488,7 @@ class HingeLoss(Loss):
 
 
 class SquaredHingeLoss(Loss):
-    """``max(0, margin - pred * label)**2`` for labels -1 and 1.
+    """Squared hinge loss: ``max(0, margin - pred * label)**2`` for labels -1 and 1.
 
     Parameters
     ----------
@@ -524,7 +524,7 @@ class SquaredHingeLoss(Loss):
 
 
 class LogisticLoss(Loss):
-    """``log(1 + exp(-pred * label))``.
+    """Logistic loss: ``log(1 + exp(-pred * label))``.
 
     Parameters
     ----------
@@ -571,7 +571,7 @@ class LogisticLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """``max(0, |pred - positive|**2 - |pred - negative|**2 + margin)``.
+    """Triplet loss: ``max(0, |pred - positive|**2 - |pred - negative|**2 + margin)``.
 
     Parameters
     ----------
@@ -612,7 +612,7 @@ class TripletLoss(Loss):
 
 
 class PoissonNLLLoss(Loss):
-    """Negative log likelihood of counts.
+    """Negative log likelihood of counts under a Poisson distribution.
 
     Parameters
     ----------

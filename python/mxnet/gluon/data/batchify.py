@@ -38,7 +38,7 @@ def as_array(stacked: Any) -> ndarray:
 
 
 class Stack:
-    """Stack samples of equal shape along a new first axis.
+    """Stacks samples of equal shape along a new first axis.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Stack:
 
 
 class Pad:
-    """Stack samples of different shape, filled up to the largest size along each axis.
+    """Stacks samples of different shape, padded to the largest size along each axis.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class Pad:
 
 
 class Append:
-    """Make an array of each sample; they may have different shapes.
+    """Makes an array of each sample; they may have different shapes.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class Append:
 
 
 class Ragged:
-    """Put samples of different length one after the other, without padding.
+    """Concatenates samples of different length without padding.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class Ragged:
 
 
 class AsList:
-    """Give the samples as a list, as they are.
+    """Returns the samples as a list, as they are.
 
     Examples
     --------
@@ -291,7 +291,7 @@ class AsList:
 
 
 class Group:
-    """Build batches of samples that are tuples, one for each place.
+    """Builds batches of samples that are tuples, one batch for each entry.
 
     Parameters
     ----------

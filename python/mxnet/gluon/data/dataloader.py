@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Any:
 
 
 class DataLoader:
-    """Batches of a dataset.
+    """Loads batches of a dataset, in worker processes or threads if asked for.
 
     Parameters
     ----------

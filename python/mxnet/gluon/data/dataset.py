@@ -15,7 +15,7 @@ __all__ = ["ArrayDataset", "Dataset", "RecordFileDataset", "SimpleDataset"]
 
 
 class Dataset:
-    """Base class: samples by number, from 0 to ``len(dataset) - 1``.
+    """Base class of datasets: samples by index, from 0 to ``len(dataset) - 1``.
 
     A subclass defines ``__getitem__`` and ``__len__``.
     """
@@ -203,7 +203,7 @@ class _Transformed(Dataset):
 
 
 class SimpleDataset(Dataset):
-    """The entries of a list or of anything else with numbered entries.
+    """A dataset of the entries of a list or of any other sequence.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class SimpleDataset(Dataset):
 
 
 class ArrayDataset(Dataset):
-    """Arrays, lists or datasets of equal length side by side.
+    """A dataset of tuples, from arrays, lists or datasets of equal length.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ class ArrayDataset(Dataset):
 
 
 class RecordFileDataset(Dataset):
-    """The records of a file, as bytes.
+    """A dataset of the records of a file, as bytes.
 
     Parameters
     ----------

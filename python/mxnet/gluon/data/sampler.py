@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Sampler(Generic[T]):
-    """Base class: an iterable that can be run through again and again.
+    """Base class of samplers: iterables of sample indices.
 
     A subclass defines ``__iter__`` and ``__len__``.
     """
@@ -50,7 +50,7 @@ def _check_length(length: int) -> int:
 
 
 class SequentialSampler(Sampler[int]):
-    """Numbers in a row.
+    """Indices in order.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Numbers from 0 in a new random order every time.
+    """Indices in a new random order at each iteration.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class RandomSampler(Sampler[int]):
 
 
 class FilterSampler(Sampler[int]):
-    """Numbers of the samples for which a function is true.
+    """Indices of the samples for which a function is true.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class FilterSampler(Sampler[int]):
 
 
 class IntervalSampler(Sampler[int]):
-    """Every `interval`-th number; then, with `rollover`, again from 1, from 2 and so on.
+    """Every `interval`-th index; then, with `rollover`, again from 1, from 2 and so on.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class IntervalSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Numbers of another sampler in groups.
+    """Groups the indices of another sampler into batches.
 
     Parameters
     ----------

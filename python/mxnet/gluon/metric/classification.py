@@ -29,7 +29,7 @@ __all__ = [
 
 @alias("acc")
 class Accuracy(SumMetric):
-    """Part of the predictions that hit the right class.
+    """Fraction of the samples whose predicted class is the right one.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Accuracy(SumMetric):
 
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(SumMetric):
-    """Part of the samples whose class is among the `top_k` with the highest scores.
+    """Fraction of the samples whose class is among the `top_k` with the highest scores.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _binary(pred: ndarray, threshold: float) -> ndarray:
 
 @register
 class BinaryAccuracy(SumMetric):
-    """Part of the yes/no predictions that are right.
+    """Fraction of the binary decisions that are right.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ class Fbeta(F1):
 
 @register
 class MCC(SumMetric):
-    """Matthews' correlation of yes/no decisions, from -1 to 1.
+    """Matthews correlation coefficient of binary decisions, from -1 to 1.
 
     Parameters
     ----------

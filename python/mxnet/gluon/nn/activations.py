@@ -54,7 +54,7 @@ def optional_activation(activation: str | None) -> Activation | None:
 
 
 class LeakyReLU(HybridBlock):
-    """``x`` where it is positive, else ``alpha * x``.
+    """Leaky ReLU: ``x`` where it is positive, else ``alpha * x``.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class LeakyReLU(HybridBlock):
 
 
 class PReLU(HybridBlock):
-    """As `LeakyReLU`, with a slope that is learnt.
+    """Leaky ReLU with a slope that is learnt.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class PReLU(HybridBlock):
 
 
 class ELU(HybridBlock):
-    """``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
+    """Exponential linear unit: ``x`` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class ELU(HybridBlock):
 
 
 class SELU(HybridBlock):
-    """`ELU`, scaled so that the output of many layers keeps mean 0 and variance 1.
+    """Scaled `ELU`, so that the output of many layers keeps mean 0 and variance 1.
 
     Notes
     -----
@@ -162,7 +162,7 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """``x`` times the normal distribution function of ``x``.
+    """Gaussian error linear unit: ``x`` times the normal distribution function of ``x``.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class GELU(HybridBlock):
 
 
 class Swish(HybridBlock):
-    """``x * sigmoid(beta * x)``.
+    """Swish: ``x * sigmoid(beta * x)``.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class Swish(HybridBlock):
 
 
 class SiLU(Swish):
-    """``x * sigmoid(x)``.
+    """Sigmoid linear unit: ``x * sigmoid(x)``.
 
     Examples
     --------
@@ -241,7 +241,7 @@ class SiLU(Swish):
 
 
 class Mish(Activation):
-    """``x * tanh(log(1 + exp(x)))``.
+    """Mish: ``x * tanh(log(1 + exp(x)))``.
 
     Notes
     -----

@@ -14,7 +14,7 @@ __all__ = ["MultiHeadAttention"]
 
 
 class MultiHeadAttention(HybridBlock):
-    """Attention of several heads: queries, keys and values by affine maps, and one behind the heads.
+    """Multi-head attention: queries, keys and values come from affine maps, and another follows the heads.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ __getattr__ = attribute_finder(__name__, "mxnet.gluon.nn")
 
 
 class Dense(HybridBlock):
-    """``activation(x @ weight.T + bias)``.
+    """Fully connected layer: ``activation(x @ weight.T + bias)``.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Dense(HybridBlock):
 
 
 class Dropout(HybridBlock):
-    """Set random elements to zero while training, and scale the others so that the mean stays.
+    """Sets random elements to zero while training, and scales the others so that the mean stays.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Dropout(HybridBlock):
 
 
 class Embedding(HybridBlock):
-    """A table of vectors, looked up by integers.
+    """Looks up rows of a table of vectors by integers.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class Embedding(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """Join all axes but the first.
+    """Joins all axes but the first.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def _named_function(function: str | Callable[..., Any]) -> tuple[Callable[..., A
 
 
 class Lambda(Block):
-    """A function as a block.
+    """Wraps a function as a block.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ class Lambda(Block):
 
 
 class HybridLambda(HybridBlock):
-    """A function as a hybrid block.
+    """Wraps a function as a hybrid block.
 
     Parameters
     ----------

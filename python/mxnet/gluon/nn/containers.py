@@ -15,7 +15,7 @@ _Self = TypeVar("_Self", bound="_Chain")
 
 
 class _Chain(Block):
-    """Blocks in a row; each gets the output of the one before."""
+    """Calls blocks one after another; each gets the output of the one before."""
 
     def add(self, *blocks: Block) -> None:
         """Append blocks.
@@ -77,7 +77,7 @@ class _Chain(Block):
 
 
 class Sequential(_Chain):
-    """Blocks in a row; each gets the output of the one before.
+    """Calls blocks one after another; each gets the output of the one before.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class HybridSequential(_Chain, HybridBlock):
 
 
 class Concatenate(Sequential):
-    """Blocks side by side; all get the same input and their outputs are joined.
+    """Calls blocks with the same input and joins their outputs.
 
     Parameters
     ----------

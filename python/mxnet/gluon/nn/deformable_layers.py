@@ -16,7 +16,7 @@ __all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
 
 
 class DeformableConvolution(HybridBlock):
-    """A convolution of images whose taps lie where another convolution says.
+    """Convolution whose sampling positions are moved by offsets that another convolution computes.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class DeformableConvolution(HybridBlock):
 
 
 class ModulatedDeformableConvolution(DeformableConvolution):
-    """A convolution of images whose taps lie, and count as much, as another convolution says.
+    """Deformable convolution whose samples are also weighted, by another convolution.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class _Norm(HybridBlock):
 
 
 class BatchNorm(_Norm):
-    """Normalise each channel over the batch while training, by running statistics otherwise.
+    """Normalises each channel over the batch while training, and by running statistics otherwise.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class BatchNorm(_Norm):
 
 
 class SyncBatchNorm(BatchNorm):
-    """`BatchNorm` whose statistics are those of the whole batch, on all devices of the process.
+    """Batch normalisation with the statistics of the whole batch, on all devices of the process.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class SyncBatchNorm(BatchNorm):
 
 
 class LayerNorm(_Norm):
-    """Normalise along one axis.
+    """Normalises along one axis.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ class LayerNorm(_Norm):
 
 
 class GroupNorm(_Norm):
-    """Normalise each sample over groups of channels.
+    """Normalises each sample over groups of channels.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ class GroupNorm(_Norm):
 
 
 class InstanceNorm(_Norm):
-    """Normalise each channel of each sample.
+    """Normalises each channel of each sample.
 
     Parameters
     ----------

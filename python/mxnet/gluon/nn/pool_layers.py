@@ -187,7 +187,7 @@ class _GlobalPool(_Pooling):
 
 @for_axes(1, layout="NCW")
 class MaxPool1D(_MaxPool):
-    """Maximum over windows of 1 axis.
+    """Max pooling: the maximum over windows of 1 axis.
 
     Examples
     --------
@@ -198,7 +198,7 @@ class MaxPool1D(_MaxPool):
 
 @for_axes(2, pool_size=(2, 2), layout="NCHW")
 class MaxPool2D(_MaxPool):
-    """Maximum over windows of 2 axes.
+    """Max pooling: the maximum over windows of 2 axes.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class MaxPool2D(_MaxPool):
 
 @for_axes(3, pool_size=(2, 2, 2), layout="NCDHW")
 class MaxPool3D(_MaxPool):
-    """Maximum over windows of 3 axes.
+    """Max pooling: the maximum over windows of 3 axes.
 
     Examples
     --------
@@ -231,7 +231,7 @@ class MaxPool3D(_MaxPool):
 
 @for_axes(1, layout="NCW")
 class AvgPool1D(_AvgPool):
-    """Mean over windows of 1 axis.
+    """Average pooling: the mean over windows of 1 axis.
 
     Examples
     --------
@@ -254,7 +254,7 @@ class AvgPool1D(_AvgPool):
 
 @for_axes(2, pool_size=(2, 2), layout="NCHW")
 class AvgPool2D(_AvgPool):
-    """Mean over windows of 2 axes.
+    """Average pooling: the mean over windows of 2 axes.
 
     Examples
     --------
@@ -265,7 +265,7 @@ class AvgPool2D(_AvgPool):
 
 @for_axes(3, pool_size=(2, 2, 2), layout="NCDHW")
 class AvgPool3D(_AvgPool):
-    """Mean over windows of 3 axes.
+    """Average pooling: the mean over windows of 3 axes.
 
     Examples
     --------
@@ -276,7 +276,7 @@ class AvgPool3D(_AvgPool):
 
 @for_axes(1, layout="NCW")
 class GlobalMaxPool1D(_GlobalPool):
-    """Maximum over all positions; the 1 axis keeps size 1.
+    """Global max pooling: the maximum over all positions; the axis keeps size 1.
 
     Examples
     --------
@@ -289,7 +289,7 @@ class GlobalMaxPool1D(_GlobalPool):
 
 @for_axes(2, layout="NCHW")
 class GlobalMaxPool2D(_GlobalPool):
-    """Maximum over all positions; the 2 axes keep size 1.
+    """Global max pooling: the maximum over all positions; the 2 axes keep size 1.
 
     Examples
     --------
@@ -302,7 +302,7 @@ class GlobalMaxPool2D(_GlobalPool):
 
 @for_axes(3, layout="NCDHW")
 class GlobalMaxPool3D(_GlobalPool):
-    """Maximum over all positions; the 3 axes keep size 1.
+    """Global max pooling: the maximum over all positions; the 3 axes keep size 1.
 
     Examples
     --------
@@ -315,7 +315,7 @@ class GlobalMaxPool3D(_GlobalPool):
 
 @for_axes(1, layout="NCW")
 class GlobalAvgPool1D(_GlobalPool):
-    """Mean over all positions; the 1 axis keeps size 1.
+    """Global average pooling: the mean over all positions; the axis keeps size 1.
 
     Examples
     --------
@@ -328,7 +328,7 @@ class GlobalAvgPool1D(_GlobalPool):
 
 @for_axes(2, layout="NCHW")
 class GlobalAvgPool2D(_GlobalPool):
-    """Mean over all positions; the 2 axes keep size 1.
+    """Global average pooling: the mean over all positions; the 2 axes keep size 1.
 
     Examples
     --------
@@ -341,7 +341,7 @@ class GlobalAvgPool2D(_GlobalPool):
 
 @for_axes(3, layout="NCDHW")
 class GlobalAvgPool3D(_GlobalPool):
-    """Mean over all positions; the 3 axes keep size 1.
+    """Global average pooling: the mean over all positions; the 3 axes keep size 1.
 
     Examples
     --------

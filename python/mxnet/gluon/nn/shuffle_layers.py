@@ -52,7 +52,7 @@ class _PixelShuffle(HybridBlock):
 
 
 class PixelShuffle1D(_PixelShuffle):
-    """Move channels into positions: ``(n, f * c, w)`` becomes ``(n, c, w * f)``.
+    """Moves channels into positions: ``(n, f * c, w)`` becomes ``(n, c, w * f)``.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class PixelShuffle1D(_PixelShuffle):
 
 
 class PixelShuffle2D(_PixelShuffle):
-    """Move channels into positions: ``(n, f1 * f2 * c, h, w)`` becomes ``(n, c, h * f1, w * f2)``.
+    """Moves channels into positions: ``(n, f1 * f2 * c, h, w)`` becomes ``(n, c, h * f1, w * f2)``.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class PixelShuffle2D(_PixelShuffle):
 
 
 class PixelShuffle3D(_PixelShuffle):
-    """Move channels into positions, as `PixelShuffle2D` for three axes.
+    """Moves channels into positions, as `PixelShuffle2D` does, for three axes.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class PixelShuffle3D(_PixelShuffle):
 
 
 class ReflectionPad2D(HybridBlock):
-    """Continue images by their mirror images; the border itself is not repeated.
+    """Pads images with their mirror images; the border itself is not repeated.
 
     Parameters
     ----------

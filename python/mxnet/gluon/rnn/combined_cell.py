@@ -24,7 +24,7 @@ def _cells(block: Block) -> list[Any]:
 
 
 class SequentialRNNCell(RecurrentCell):
-    """Cells on top of each other.
+    """Stacks cells: each gets the outputs of the one below.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class HybridSequentialRNNCell(SequentialRNNCell, HybridRecurrentCell):
 
 
 class BidirectionalCell(HybridRecurrentCell):
-    """Two cells, one of which runs backwards; only `unroll` makes sense for it.
+    """Runs two cells over a sequence, one of them backwards; it can only be unrolled.
 
     Parameters
     ----------

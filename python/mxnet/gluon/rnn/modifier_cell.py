@@ -71,7 +71,7 @@ class ResidualCell(ModifierCell):
 
 
 class ZoneoutCell(ModifierCell):
-    """Lets random elements of outputs and states keep their old value while training.
+    """Zoneout: random elements of outputs and states keep their old value while training.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class ZoneoutCell(ModifierCell):
 
 
 class DropoutCell(HybridRecurrentCell):
-    """Dropout of its input; it has no states.
+    """Dropout as a cell without states.
 
     Parameters
     ----------

@@ -303,7 +303,7 @@ class _GatedCell(HybridRecurrentCell):
 
 
 class RNNCell(_GatedCell):
-    """``h' = activation(W x + b + R h + c)``.
+    """Elman cell: ``h' = activation(W x + b + R h + c)``.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ class RNNCell(_GatedCell):
 
 
 class LSTMCell(_GatedCell):
-    """Long short-term memory, gates in the order input, forget, cell, output.
+    """Long short-term memory (LSTM) cell, with gates in the order input, forget, cell, output.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ class LSTMCell(_GatedCell):
 
 
 class GRUCell(_GatedCell):
-    """Gated recurrent unit, gates in the order reset, update, candidate.
+    """Gated recurrent unit (GRU) cell, with gates in the order reset, update, candidate.
 
     Parameters
     ----------

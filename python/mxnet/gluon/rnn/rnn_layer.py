@@ -235,7 +235,7 @@ class _RNNLayer(HybridBlock):
 
 
 class RNN(_RNNLayer):
-    """Layers of ``h' = activation(W x + b + R h + c)``.
+    """Elman layers: ``h' = activation(W x + b + R h + c)``.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ class RNN(_RNNLayer):
 
 
 class LSTM(_RNNLayer):
-    """Layers of long short-term memory; see `LSTMCell`.
+    """Long short-term memory (LSTM) layers; see `LSTMCell` for the equations.
 
     Parameters
     ----------
@@ -394,7 +394,7 @@ class LSTM(_RNNLayer):
 
 
 class GRU(_RNNLayer):
-    """Layers of gated recurrent units; see `GRUCell`.
+    """Gated recurrent unit (GRU) layers; see `GRUCell` for the equations.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class _TaskEstimator(Estimator):
 
 
 class ClassificationEstimator(_TaskEstimator):
-    """A loop that trains a network which gives a score for each class, shape ``(n, classes)``.
+    """Trains a network that returns a score for each class, shape ``(n, classes)``.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class ClassificationEstimator(_TaskEstimator):
 
 
 class RegressionEstimator(_TaskEstimator):
-    """A loop that trains a network which gives numbers, of the shape of the labels.
+    """Trains a network that returns numbers, of the shape of the labels.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class _TokenProcessor(BatchProcessor):
 
 
 class LanguageModelEstimator(_TaskEstimator):
-    """A loop that trains a network which scores the next token at each place of sequences.
+    """Trains a network that scores the next token at each position of sequences.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def read_bytes(path: str) -> bytes:
 
 
 class ImageFolderDataset(Dataset):
-    """JPEG and PNG files in one folder for each class.
+    """A dataset of JPEG and PNG files with a folder for each class.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class ImageFolderDataset(Dataset):
 
 
 class ImageListDataset(Dataset):
-    """JPEG and PNG files of a list.
+    """A dataset of the JPEG and PNG files of a list.
 
     Parameters
     ----------

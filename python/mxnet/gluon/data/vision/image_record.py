@@ -17,7 +17,7 @@ __all__ = ["ImageRecordDataset"]
 
 
 class ImageRecordDataset(RecordFileDataset):
-    """Images and labels of a record file.
+    """A dataset of the images and labels of a record file.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ class MNIST(LabelledImages):
 
 
 class FashionMNIST(MNIST):
-    """70,000 images of clothes, shoes and bags, in files as those of `MNIST`.
+    """70,000 images of clothes, shoes and bags, in the file format of `MNIST`.
 
     Parameters
     ----------

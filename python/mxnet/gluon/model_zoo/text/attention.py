@@ -62,7 +62,7 @@ def causal_mask(length: int, like: ndarray) -> ndarray:
 
 
 class MultiHeadAttention(HybridBlock):
-    """Weighted sums of values, with weights from products of queries and keys, in several heads.
+    """Multi-head attention: weighted sums of values, with weights from products of queries and keys.
 
     Parameters
     ----------

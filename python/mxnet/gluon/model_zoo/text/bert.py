@@ -65,7 +65,7 @@ class _Layer(HybridBlock):
 
 
 class BERT(HybridBlock):
-    """Embeddings of tokens, positions and segments, layers of attention, and a summary of the first token.
+    """BERT: embeddings of tokens, positions and segments, layers of attention, and a summary of the first token.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class _Layer(HybridBlock):
 
 
 class GPT2(HybridBlock):
-    """Scores of the token after each token, which see that token and those before it.
+    """GPT-2: scores of the next token at each position, which depend on that token and those before it.
 
     Parameters
     ----------

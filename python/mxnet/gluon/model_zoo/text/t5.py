@@ -188,7 +188,7 @@ class _Stack(HybridBlock):
 
 
 class T5(HybridBlock):
-    """Scores of the tokens of one text, given another text and the tokens before.
+    """T5: scores of the tokens of one text, given another text and the tokens before.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ __all__ = ["AlexNet", "alexnet"]
 
 
 class AlexNet(Classifier):
-    """Five convolutions and three dense layers, the one-tower form, for images of at least 63 by 63.
+    """AlexNet: five convolutions and three dense layers, the one-tower form, for images of at least 63 by 63.
 
     Parameters
     ----------

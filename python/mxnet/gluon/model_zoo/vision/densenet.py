@@ -52,7 +52,7 @@ def _dense_layer(growth_rate: int, bn_size: int, dropout: float) -> HybridConcat
 
 
 class DenseNet(Classifier):
-    """Blocks of layers each of which sees the outputs of all before, for images of at least 221 by 221.
+    """DenseNet: blocks of layers that each see the outputs of all before, for images of at least 221 by 221.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def _block_8() -> HybridConcatenate:
 
 
 class Inception3(Classifier):
-    """Convolutions of several sizes side by side, without the side output, for images of 299 by 299.
+    """Inception v3 without the auxiliary output, for images of 299 by 299.
 
     Parameters
     ----------

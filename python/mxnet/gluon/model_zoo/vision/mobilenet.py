@@ -118,7 +118,7 @@ def _convolution(
 
 
 class MobileNet(Classifier):
-    """Convolutions of each channel alone before ones of single pixels, for images of at least 193 by 193.
+    """MobileNet: depthwise convolutions followed by pointwise ones, for images of at least 193 by 193.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class _LinearBottleneck(HybridBlock):
 
 
 class MobileNetV2(Classifier):
-    """Inverted residual blocks, for images of at least 193 by 193.
+    """MobileNet v2: inverted residual blocks, for images of at least 193 by 193.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class _BlockV3(HybridBlock):
 
 
 class MobileNetV3(Classifier):
-    """Inverted residual blocks found by search, for images of at least 33 by 33.
+    """MobileNet v3: inverted residual blocks found by search, for images of at least 33 by 33.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ def _fire(squeezed: int) -> HybridSequential:
 
 
 class SqueezeNet(Classifier):
-    """Convolutions of few channels between concatenations of larger ones, for images of at least 21 by 21.
+    """SqueezeNet: squeeze and expand convolutions, for images of at least 21 by 21.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _LAYERS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2
 
 
 class VGG(Classifier):
-    """Stages of 3 x 3 convolutions, each halved by pooling, and three dense layers.
+    """VGG: stages of 3 x 3 convolutions, each halved by pooling, and three dense layers.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ class StochasticBlock(HybridBlock):
 
 
 class StochasticSequential(StochasticBlock):
-    """Blocks in a row; each gets the output of the one before. The losses of stochastic ones are gathered.
+    """Calls blocks one after another and gathers the losses of stochastic ones.
 
     Parameters
     ----------

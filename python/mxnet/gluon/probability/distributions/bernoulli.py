@@ -17,7 +17,7 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli(ProbOrLogit, ExponentialFamily):
-    """1 with the probability `prob`, else 0.
+    """Bernoulli distribution: 1 with the probability `prob`, else 0.
 
     Parameters
     ----------

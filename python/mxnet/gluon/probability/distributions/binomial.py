@@ -18,7 +18,7 @@ __all__ = ["Binomial"]
 
 
 class Binomial(ProbOrLogit):
-    """Number of successes among `n` trials.
+    """Binomial distribution: the number of successes among `n` trials.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ __all__ = ["Categorical"]
 
 
 class Categorical(ClassProbOrLogit):
-    """The number of a class, from 0 on.
+    """Categorical distribution: the index of a class, from 0.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbOrLogit):
-    """Number of failures before the first success.
+    """Geometric distribution: the number of failures before the first success.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class _Joint(Constraint):
 
 
 class Independent(Distribution):
-    """Another distribution, with the last axes of its batch taken for one event.
+    """Another distribution whose last batch axes count as axes of the event.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class _Counts(Constraint):
 
 
 class Multinomial(ClassProbOrLogit):
-    """How often each class comes up in `total_count` trials.
+    """Multinomial distribution: how often each class occurs in `total_count` trials.
 
     Parameters
     ----------

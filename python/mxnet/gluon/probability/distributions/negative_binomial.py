@@ -12,7 +12,7 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbOrLogit):
-    """Number of successes before `n` failures.
+    """Negative binomial distribution: the number of successes before `n` failures.
 
     The mean is ``n * prob / (1 - prob)``. For numbers `n` that are no integers it is a mixture of Poisson
     distributions, whose rates have a gamma distribution.

@@ -22,7 +22,7 @@ class _OneHot(Constraint):
 
 
 class OneHotCategorical(ClassProbOrLogit):
-    """A class, as a vector with a 1 at its number and zeros else.
+    """Categorical distribution of one-hot vectors.
 
     Parameters
     ----------

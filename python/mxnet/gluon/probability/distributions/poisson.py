@@ -18,7 +18,7 @@ _LARGE_RATE, _NUM_COUNTS = 60.0, 160
 
 
 class Poisson(ExponentialFamily):
-    """Number of events that come with a constant rate.
+    """Poisson distribution: the number of events that occur at a constant rate.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class _LogisticSample(Distribution):
 
 
 class RelaxedBernoulli(ProbOrLogit, TransformedDistribution):
-    """Continuous numbers between 0 and 1 that come near Bernoulli numbers as the temperature goes to 0.
+    """Relaxed Bernoulli distribution: numbers between 0 and 1 that approach Bernoulli's as the temperature goes to 0.
 
     Source: Maddison, Mnih and Teh, "The Concrete Distribution", ICLR 2017.
 

@@ -45,7 +45,7 @@ class _LogConcrete(Distribution):
 
 
 class RelaxedOneHotCategorical(ClassProbOrLogit, TransformedDistribution):
-    """Vectors of positive numbers with sum 1 that come near one-hot vectors as the temperature goes to 0.
+    """Relaxed categorical distribution: vectors of sum 1 that approach one-hot vectors as the temperature goes to 0.
 
     Source: Maddison, Mnih and Teh, "The Concrete Distribution", ICLR 2017.
 

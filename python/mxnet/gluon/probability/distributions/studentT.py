@@ -15,7 +15,7 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """Student's t distribution, moved by `loc` and stretched by `scale`.
+    """Student's t distribution, shifted by `loc` and scaled by `scale`.
 
     Parameters
     ----------

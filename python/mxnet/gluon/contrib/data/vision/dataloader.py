@@ -240,7 +240,7 @@ def create_bbox_augment(
 
 
 class BboxLabelTransform(Block):
-    """The label of an image with rectangles, as it is in record files and lists, to one row for each rectangle.
+    """Converts the label of an image from the form in record files and lists to one row for each bounding box.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def _chain(name: str, aug_list: Any, make: Callable[..., Block], data_shape: Seq
 
 
 class ImageDataLoader(_ImageLoader):
-    """Batches of images of a record file or a list, changed at random.
+    """Loads batches of images of a record file or a list, with random transforms.
 
     Parameters
     ----------
@@ -504,7 +504,7 @@ thread_pool, timeout, try_nopython
 
 
 class ImageBboxDataLoader(_ImageLoader):
-    """Batches of images with rectangles of a record file or a list, changed at random.
+    """Loads batches of images with bounding boxes of a record file or a list, with random transforms.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def _check_amount(name: str, value: float) -> float:
 
 
 class ToTensor(HybridTransform):
-    """Levels from 0 to 255 to float32 from 0 to 1, channels first.
+    """Converts images with levels from 0 to 255 to float32 from 0 to 1, channels first.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class ToTensor(HybridTransform):
 
 
 class Normalize(HybridTransform):
-    """Subtract a mean and divide by a standard deviation, channel by channel.
+    """Subtracts a mean and divides by a standard deviation, channel by channel.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Normalize(HybridTransform):
 
 
 class RandomBrightness(HybridTransform):
-    """Images times a random factor.
+    """Changes the brightness of images by a random factor.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class RandomBrightness(HybridTransform):
 
 
 class RandomContrast(HybridTransform):
-    """Images moved away from their mean brightness, or to it, by a random factor.
+    """Changes the contrast of images by a random factor.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class RandomContrast(HybridTransform):
 
 
 class RandomSaturation(HybridTransform):
-    """Images with their colours moved away from grey, or to it, by a random factor.
+    """Changes the saturation of images by a random factor.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class RandomSaturation(HybridTransform):
 
 
 class RandomHue(HybridTransform):
-    """Images with their hues turned by a random share of the circle.
+    """Rotates the hues of images by a random angle.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class RandomHue(HybridTransform):
 
 
 class RandomColorJitter(HybridTransform):
-    """Images with random brightness, contrast, saturation and hue, in random order.
+    """Changes brightness, contrast, saturation and hue of images randomly, in random order.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class RandomColorJitter(HybridTransform):
 
 
 class RandomLighting(HybridTransform):
-    """Add a random mixture of the principal components of the colours of ImageNet.
+    """Adds a random mixture of the principal components of the colours of ImageNet.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ class RandomLighting(HybridTransform):
 
 
 class RandomGray(HybridTransform):
-    """Images without colours with a probability; their three channels become equal.
+    """Converts images to grey with a probability; their three channels become equal.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = ["Cast", "Compose", "HybridCompose", "HybridRandomApply", "RandomApply
 
 
 class Compose(Sequential):
-    """Transforms in a row.
+    """Applies transforms one after another.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Compose(Sequential):
 
 
 class HybridCompose(TakesNumpy, HybridSequential):
-    """Hybrid transforms in a row.
+    """Applies hybrid transforms one after another.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class HybridCompose(TakesNumpy, HybridSequential):
 
 
 class Cast(HybridTransform):
-    """Change the dtype.
+    """Converts arrays to a dtype.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _check_probability(p: float) -> float:
 
 
 class RandomApply(Sequential):
-    """Transforms in a row with a probability, all or none.
+    """Applies all of some transforms with a probability, or none.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class RandomApply(Sequential):
 
 
 class HybridRandomApply(TakesNumpy, HybridSequential):
-    """Hybrid transforms in a row with a probability, all or none.
+    """Applies all of some hybrid transforms with a probability, or none.
 
     Parameters
     ----------

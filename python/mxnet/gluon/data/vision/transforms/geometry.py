@@ -38,7 +38,7 @@ def _pair(size: int | Sequence[int]) -> tuple[int, int]:
 
 
 class Resize(HybridTransform):
-    """Images of another size.
+    """Resizes images.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Resize(HybridTransform):
 
 
 class CenterCrop(HybridTransform):
-    """The rectangle in the middle; what is too small is resized to its size first.
+    """Crops the rectangle in the middle of images; an image that is too small is enlarged first.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class CenterCrop(HybridTransform):
 
 
 class CropResize(HybridTransform):
-    """A rectangle of images, resized if a size is given.
+    """Crops a rectangle of images, and resizes it if a size is given.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class CropResize(HybridTransform):
 
 
 class RandomCrop(HybridTransform):
-    """A rectangle at a random place; an axis that is too short is resized to its length first.
+    """Crops a rectangle at a random position; an axis that is too short is enlarged first.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ class RandomCrop(HybridTransform):
 
 
 class RandomResizedCrop(HybridTransform):
-    """A rectangle of random size, shape and place, resized.
+    """Crops a rectangle of random size, aspect ratio and position, and resizes it.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ class RandomResizedCrop(HybridTransform):
 
 
 class RandomFlipLeftRight(HybridTransform):
-    """Images mirrored left to right with a probability.
+    """Flips images left to right with a probability.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class RandomFlipLeftRight(HybridTransform):
 
 
 class RandomFlipTopBottom(HybridTransform):
-    """Images mirrored top to bottom with a probability.
+    """Flips images top to bottom with a probability.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class RandomFlipTopBottom(HybridTransform):
 
 
 class Rotate(HybridTransform):
-    """Images turned about their middle.
+    """Rotates images about their centre.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def _zooms(zoom_in: bool, zoom_out: bool) -> tuple[bool, bool]:
 
 
 class RandomRotation(HybridTransform):
-    """Images turned about their middle by a random angle.
+    """Rotates images about their centre by a random angle.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def _happens(p: float) -> bool:
 
 
 class ImageBboxRandomFlipLeftRight(_BoxTransform):
-    """Image and rectangles mirrored left to right with a probability.
+    """Flips an image and its bounding boxes left to right with a probability.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class ImageBboxRandomFlipLeftRight(_BoxTransform):
 
 
 class ImageBboxCrop(_BoxTransform):
-    """A part of the image, and the rectangles in it.
+    """Crops an image, and keeps the bounding boxes in the part.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class ImageBboxCrop(_BoxTransform):
 
 
 class ImageBboxRandomCropWithConstraints(_BoxTransform):
-    """A random part of the image whose overlap with the rectangles is in a range, with a probability.
+    """Crops, with a probability, a random part of an image whose overlap with the bounding boxes is in a range.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class ImageBboxRandomCropWithConstraints(_BoxTransform):
 
 
 class ImageBboxRandomExpand(_BoxTransform):
-    """The image at a random place of a larger one, with a probability.
+    """Places the image, with a probability, at a random position of a larger one.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class ImageBboxRandomExpand(_BoxTransform):
 
 
 class ImageBboxResize(_BoxTransform):
-    """Image and rectangles resized.
+    """Resizes an image and its bounding boxes.
 
     Parameters
     ----------
