@@ -115,7 +115,7 @@ def test_layer_gradient_is_that_of_the_cells(name):
         loss.backward()
         grads.append({n: p.grad().asnumpy() for n, p in layer.collect_params().items()})
     for parameter in grads[0]:
-        assert_almost_equal(grads[0][parameter], grads[1][parameter], rtol=1e-4, atol=1e-5)
+        assert_almost_equal(grads[0][parameter], grads[1][parameter], **TOLERANCE)
 
 
 def test_layouts_are_transposes():

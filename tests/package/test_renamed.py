@@ -88,6 +88,12 @@ def test_an_older_name_works_and_warns_at_the_callers_line(name, tmp_path):
     assert os.path.samefile(caught[0].filename, __file__)
 
 
+def test_completion_of_an_array_shows_no_older_names():
+    older = {name.removeprefix("ndarray.") for name in CASES if name.startswith("ndarray.")}
+    assert older <= set(dir(mx.np.ndarray))
+    assert set(dir(mx.np.ndarray)) - set(dir(mx.np.ones(2))) == older
+
+
 def test_both_names_of_an_argument_are_refused():
     with pytest.raises(TypeError, match=r"initialize\(\) got both `device` and its older name `ctx`"):
         dense().initialize(device=mx.cpu(), ctx=mx.cpu())

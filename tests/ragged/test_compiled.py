@@ -72,4 +72,5 @@ def test_hybridized_layers_train_on_ragged_input():
         assert isinstance(y, ragged.RaggedArray)
         grads.append([p.grad().asnumpy() for p in net.collect_params().values()])
     for eager, compiled in zip(*grads, strict=True):
-        numpy.testing.assert_allclose(compiled, eager, rtol=1e-4, atol=1e-6)
+        # Sums of six terms, rounded in another order.
+        numpy.testing.assert_allclose(compiled, eager, rtol=0, atol=12 * 2.0**-24 * abs(eager).max())

@@ -165,7 +165,8 @@ def test_loaded_blocks_can_be_trained(tmp_path):
         grads.append({name: p.grad().asnumpy() for name, p in run.collect_params().items() if p.grad_req != "null"})
     assert grads[0].keys() == grads[1].keys()
     for name, grad in grads[0].items():
-        numpy.testing.assert_allclose(grads[1][name], grad, rtol=1e-4, atol=1e-6)
+        # The same operators, but sums of gradients in another order.
+        numpy.testing.assert_allclose(grads[1][name], grad, rtol=0, atol=64 * 2.0**-24 * max(1, abs(grad).max()))
 
 
 class Function(gluon.HybridBlock):
@@ -261,7 +262,7 @@ def test_layers_over_rows_of_any_lengths(layer, tmp_path):
         assert grads[0].keys() == grads[1].keys()
         for key, grad in grads[0].items():
             # Float32 sums over all steps in another order.
-            numpy.testing.assert_allclose(grads[1][key], grad, rtol=1e-4, atol=1e-5)
+            numpy.testing.assert_allclose(grads[1][key], grad, rtol=0, atol=64 * 2.0**-24 * max(1, abs(grad).max()))
 
 
 def test_graphs_with_the_longest_row_take_its_numbers_from_other_languages(tmp_path):
