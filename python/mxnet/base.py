@@ -22,7 +22,9 @@ __all__ = [
     "dtype_name",
     "dtype_object",
     "integer_types",
+    "numeric_types",
     "py_str",
+    "string_types",
 ]
 
 Shape = tuple[int, ...]
@@ -31,6 +33,9 @@ PathLike = str | os.PathLike[str]
 DTypeLike = Any
 # What counts as an integer in arguments; bool does, as a subclass of int.
 integer_types = (int, onp.int32, onp.int64)
+# What counts as a number, and as text, in arguments.
+numeric_types = (float, int, onp.generic)
+string_types = (str,)
 
 
 def py_str(x: bytes) -> str:

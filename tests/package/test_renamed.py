@@ -213,6 +213,9 @@ def test_base_has_the_small_names(monkeypatch):
     assert base._as_list((1, 2)) == (1, 2)
     assert isinstance(onp.int64(3), base.integer_types)
     assert not isinstance(3.0, base.integer_types)
+    assert isinstance(onp.float32(3), base.numeric_types)
+    assert not isinstance("3", base.numeric_types)
+    assert isinstance("3", base.string_types)
     monkeypatch.setenv("MXNET_HOME", "somewhere")
     assert base.data_dir() == "somewhere"
     monkeypatch.delenv("MXNET_HOME")
