@@ -52,7 +52,10 @@ WITHOUT_ORACLE = {
     "sequence_mask": "tests/npx/test_sequences.py",
     "sequence_reverse": "tests/npx/test_sequences.py",
     "checked_parameter": "tests/random/test_samplers.py",
+    "betainc_slope_a": "tests/npx/test_incomplete.py",
+    "betainc_slope_b": "tests/npx/test_incomplete.py",
     "gamma_slope": "tests/random/test_gradients.py",
+    "gammainc_slope": "tests/npx/test_incomplete.py",
     "wald_path": "tests/random/test_gradients.py",
     "attention": "tests/nn/test_attention.py",
     "attention_gradient": "tests/nn/test_attention.py",
@@ -134,6 +137,13 @@ WITHOUT_ORACLE = {
 
 # Operators whose gradient is, by their purpose, not the derivative of their values.
 NOT_THE_DERIVATIVE = {
+    **dict.fromkeys(
+        [
+            *("gammainc", "gammaincc", "gammaincinv", "gammainccinv", "gammainc_slope"),
+            *("betainc", "betaincc", "betaincinv", "betainccinv", "betainc_slope_a", "betainc_slope_b"),
+        ],
+        "second derivatives by shapes are refused: tests/npx/test_incomplete.py",
+    ),
     "gamma_slope": "it refuses, and says so",
     "wald_path": "samples move with parameters by the distribution that they are of",
     "round_ste": "a straight-through estimator",

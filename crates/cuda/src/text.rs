@@ -8,6 +8,9 @@ pub const PRELUDE: &str = include_str!("text/prelude.cuh");
 /// Functions of one element, for kernels that compute; these include it explicitly.
 pub(crate) const MATH: &str = include_str!("text/math.cuh");
 
+/// Incomplete gamma and beta functions, for expressions that name `incomplete::`. Needs [`MATH`].
+pub(crate) const INCOMPLETE: &str = include_str!("text/incomplete.cuh");
+
 /// The C++ element type of a dtype, in `namespace mx`.
 pub(crate) const fn type_name(dtype: DType) -> &'static str {
     match dtype {

@@ -48,6 +48,10 @@ static FAMILIES: &[Family] = &[
         ops: elementwise::special::OPS,
     },
     Family {
+        name: "incomplete",
+        ops: elementwise::incomplete::OPS,
+    },
+    Family {
         name: "parts",
         ops: elementwise::parts::OPS,
     },

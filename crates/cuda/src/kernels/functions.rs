@@ -128,6 +128,41 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("real_sinc", &["sinc(a)"]),
     ("i0", &["(T)bessel<0>(a)"]),
     ("i1", &["(T)bessel<1>(a)"]),
+    ("gammainc", &["(T)incomplete::gamma_both(a, b).lower"]),
+    ("gammaincc", &["(T)incomplete::gamma_both(a, b).upper"]),
+    (
+        "gammaincinv",
+        &["(T)incomplete::gamma_inverse(a, b, 1 - (f64)b)"],
+    ),
+    (
+        "gammainccinv",
+        &["(T)incomplete::gamma_inverse(a, 1 - (f64)b, b)"],
+    ),
+    ("gammainc_slope", &["(T)incomplete::gamma_slope(a, b)"]),
+    ("gamma_density", &["(T)incomplete::gamma_density(a, b)"]),
+    (
+        "gamma_slope",
+        &["(T)incomplete::gamma_quantile_slope(a, b, p0 != 0)"],
+    ),
+    ("betainc", &["(T)incomplete::beta_values(a, b, c).lower"]),
+    ("betaincc", &["(T)incomplete::beta_values(a, b, c).upper"]),
+    (
+        "betaincinv",
+        &["(T)incomplete::beta_inverse(a, b, c, 1 - (f64)c)"],
+    ),
+    (
+        "betainccinv",
+        &["(T)incomplete::beta_inverse(a, b, 1 - (f64)c, c)"],
+    ),
+    (
+        "betainc_slope_a",
+        &["(T)incomplete::beta_slope(a, b, c, true)"],
+    ),
+    (
+        "betainc_slope_b",
+        &["(T)incomplete::beta_slope(a, b, c, false)"],
+    ),
+    ("beta_density", &["(T)incomplete::beta_density(a, b, c)"]),
     // Neural networks.
     ("relu", &["relu(a)"]),
     ("relu_grad", &["b > 0 ? a : (T)0"]),

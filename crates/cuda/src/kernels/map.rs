@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::axes::{Axes, MAX_AXES, Visit};
 use super::operand::{Operand, for_each, pattern};
 use crate::launch::{Arg, launch};
-use crate::text::{MATH, type_name};
+use crate::text::{INCOMPLETE, MATH, type_name};
 
 /// Dtypes of operands.
 pub(super) type DTypes = SmallVec<[DType; 6]>;
@@ -269,6 +269,9 @@ pub(super) fn write_function(
     function: &Function,
     num_params: usize,
 ) -> std::fmt::Result {
+    if function.results.iter().any(|r| r.contains("incomplete::")) {
+        text.push_str(INCOMPLETE);
+    }
     writeln!(text, "\nnamespace mx {{")?;
     writeln!(text, "typedef {} T;", type_name(function.compute))?;
     write!(text, "MX_FN void apply(u64 i")?;

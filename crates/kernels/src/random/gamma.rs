@@ -1,4 +1,4 @@
-//! Gamma samples and their derivatives with respect to the shape parameter.
+//! Gamma samples.
 #![allow(
     clippy::needless_range_loop,
     reason = "iterator adapters may be compiled without the instruction set"
@@ -8,9 +8,7 @@ use super::Stream;
 use super::math::{SampleFloat, exp, log};
 use super::philox::words_at;
 use super::source::{SMALL_TILE, TILE, tiles};
-use crate::map::digamma;
 use crate::reduce::by_isa;
-use crate::reduce::plan::split;
 use crate::{Elem, Threads};
 
 /// Whether to return the sample or its logarithm. For small shapes the sample may underflow to 0 while its logarithm is finite.
@@ -216,110 +214,4 @@ fn in_lanes(
         (made[i], taken[i]) = attempt(scale, d[i], x[i], fourth[i]);
     }
     (made, taken)
-}
-
-/// Derivatives of gamma samples, `dx / da`, or of their logarithms, `d ln x / da`, with respect to the shape parameter at constant quantile. Implicit
-/// differentiation of the distribution function F: minus dF/da over the density.
-///
-/// Source: Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients", 2018. For x below the shape, F is a power series (DLMF 8.7.1); above
-/// it,
-/// 1 - F is a continued fraction (DLMF 8.9.2); both are differentiated term by term. For shapes above 5000 the Cornish-Fisher expansion of the
-/// quantile
-/// (Abramowitz and Stegun 26.2.49) is differentiated. Relative errors are below 1e-8. A sample that has underflowed to 0 has derivative 0.
-///
-/// # Panics
-/// If the three slices differ in length.
-pub fn gamma_slopes(
-    threads: &dyn Threads,
-    scale: Scale,
-    shapes: &[f64],
-    x: &[f64],
-    out: &mut [f64],
-) {
-    let n = out.len();
-    assert!(shapes.len() == n && x.len() == n);
-    let out = out.as_mut_ptr() as usize;
-    split(threads, n.div_ceil(TILE), n.saturating_mul(500), &|tile| {
-        for i in tile * TILE..n.min((tile + 1) * TILE) {
-            let slope = match scale {
-                Scale::Linear if x[i] == 0.0 => 0.0,
-                Scale::Linear => x[i] * log_slope(shapes[i], x[i].ln()),
-                Scale::Log => log_slope(shapes[i], x[i]),
-            };
-            // SAFETY: element `i` of the output, which no other task writes.
-            unsafe { *(out as *mut f64).add(i) = slope };
-        }
-    });
-}
-
-/// `d ln x / da` of a gamma sample with shape `a`.
-fn log_slope(a: f64, log_x: f64) -> f64 {
-    let x = log_x.exp();
-    if a.is_nan() || a <= 0.0 || log_x.is_nan() {
-        f64::NAN
-    } else if a > 5000.0 {
-        expanded(a, x) / x
-    } else if x < a + 1.0 {
-        series(a, x, log_x)
-    } else {
-        fraction(a, x, log_x)
-    }
-}
-
-/// F = x^a e^-x / Gamma(a + 1) * sum of t, with t(0) = 1 and t(n) = t(n - 1) x / (a + n).
-fn series(a: f64, x: f64, log_x: f64) -> f64 {
-    let (mut t, mut sum, mut harmonic, mut slope) = (1.0, 1.0, 0.0, 0.0);
-    for n in 1..100_000 {
-        let divisor = a + n as f64;
-        t *= x / divisor;
-        harmonic += 1.0 / divisor;
-        sum += t;
-        slope -= t * harmonic;
-        if t * harmonic < 1e-17 * sum {
-            break;
-        }
-    }
-    -(sum * (log_x - digamma(a + 1.0)) + slope) / a
-}
-
-/// 1 - F = x^a e^-x / Gamma(a) * h with the continued fraction h = 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...)). Lentz' algorithm
-/// also propagates the derivative with respect to a.
-fn fraction(a: f64, x: f64, log_x: f64) -> f64 {
-    // Pairs of a value and its derivative with respect to a.
-    let mut b = x + 1.0 - a;
-    let (mut c, mut dc) = (1e300, 0.0);
-    let (mut d, mut dd) = (1.0 / b, 1.0 / (b * b));
-    let (mut h, mut dh) = (d, dd);
-    for i in 1..100_000 {
-        let i = i as f64;
-        let (term, term_slope) = (-i * (i - a), i);
-        b += 2.0;
-        // d = 1 / (term * d + b), c = b + term / c; the derivative of b is -1.
-        let below = term * d + b;
-        let below_slope = term_slope * d + term * dd - 1.0;
-        (d, dd) = (1.0 / below, -below_slope / (below * below));
-        (dc, c) = (-1.0 + term_slope / c - term * dc / (c * c), b + term / c);
-        let (factor, factor_slope) = (c * d, dc * d + c * dd);
-        (h, dh) = (h * factor, dh * factor + h * factor_slope);
-        if (factor - 1.0).abs() < 1e-16 && factor_slope.abs() < 1e-16 * (dh / h).abs().max(1.0) {
-            break;
-        }
-    }
-    h * (log_x - digamma(a)) + dh
-}
-
-/// `dx / da` from x = a + sqrt(a) z + (z^2 - 1) / 3 + (z^3 - 7 z) / (36 sqrt(a)) - (3 z^4 + 7 z^2 - 16) / (810 a) + ... at constant z.
-fn expanded(a: f64, x: f64) -> f64 {
-    let root = a.sqrt();
-    let quantile = |z: f64| {
-        a + root * z + (z * z - 1.0) / 3.0 + (z * z * z - 7.0 * z) / (36.0 * root)
-            - (3.0 * z.powi(4) + 7.0 * z * z - 16.0) / (810.0 * a)
-    };
-    let mut z = (x - a) / root;
-    for _ in 0..4 {
-        let slope = root + 2.0 * z / 3.0 + (3.0 * z * z - 7.0) / (36.0 * root);
-        z -= (quantile(z) - x) / slope;
-    }
-    1.0 + z / (2.0 * root) - (z * z * z - 7.0 * z) / (72.0 * a * root)
-        + (3.0 * z.powi(4) + 7.0 * z * z - 16.0) / (810.0 * a * a)
 }

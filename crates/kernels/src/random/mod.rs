@@ -21,7 +21,7 @@ pub use angles::fill_angles;
 pub use choice::{categorical, distinct_integers, permutations, shuffle};
 pub use counts::{Counts, fill_counts};
 pub use fill::{Distribution, fill};
-pub use gamma::{Scale, fill_gamma, gamma_slopes};
+pub use gamma::{Scale, fill_gamma};
 pub use integers::{integers, integers_between};
 pub use philox::philox;
 pub use rows::{multinomial, multivariate_hypergeometric};

@@ -7,6 +7,7 @@ pub mod bitwise;
 pub mod close;
 pub mod comparison;
 pub mod explog;
+pub mod incomplete;
 pub mod logic;
 pub mod network;
 pub mod parts;

@@ -33,7 +33,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RANDOM_INTEGERS,
     &RANDOM_INTEGERS_BETWEEN,
     &RANDOM_GAMMA,
-    &GAMMA_SLOPE,
     &RANDOM_COUNTS,
     &RANDOM_ANGLES,
     &RANDOM_CATEGORICAL,

@@ -1,14 +1,14 @@
-//! Samplers by rejection, the gradient of gamma samples, and the check of array parameters.
+//! Samplers by rejection, and the check of array parameters.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::random::{Counts, Scale, fill_angles, fill_counts, fill_gamma, gamma_slopes};
-use mxnet_tensor::DType;
+use mxnet_kernels::random::{Counts, Scale, fill_angles, fill_counts, fill_gamma};
 
 use super::draw::{DRAW, dense, stream};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
 use crate::context::KernelCx;
 use crate::cpu;
+use crate::elementwise::incomplete::GAMMA_SLOPE;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
@@ -60,9 +60,8 @@ pub static RANDOM_GAMMA: OpDef = OpDef {
         |g| {
             g.elementwise(&[&|| {
                 let attrs: Attrs = [Value::Bool(g.bool("log"))].into_iter().collect();
-                let shape = g.input(0).broadcast_to(g.output(0).shape())?;
                 g.dy(0)
-                    .mul(&invoke1(&GAMMA_SLOPE, &[&shape, g.output(0)], &attrs)?)
+                    .mul(&invoke1(&GAMMA_SLOPE, &[g.input(0), g.output(0)], &attrs)?)
             }])
         },
     ),
@@ -76,41 +75,6 @@ fn scale(cx: &KernelCx) -> Scale {
         Scale::Linear
     }
 }
-
-/// Derivative of gamma samples with respect to their shape parameter.
-pub static GAMMA_SLOPE: OpDef = OpDef {
-    name: "gamma_slope",
-    params: &[
-        Param::array("parameter"),
-        Param::array("sample"),
-        Param::bool("log", false),
-    ],
-    doc: "Derivative of gamma samples of scale 1 (with `log`, of their logarithms) with respect to the shape parameter, at a constant value of the \
-          distribution function. Both arrays have the shape of the result, which has the dtype of `sample`.\n\nSource: Figurnov, Mohamed and Mnih, \
-          \"Implicit reparameterization gradients\", 2018.",
-    infer: |cx| match cx.shape(0) == cx.shape(1) {
-        true => cx.same_as(1),
-        false => Err(cx.shape_error("`parameter` and `sample` must have the same shape")),
-    },
-    cpu: Cpu::Kernel(|cx| {
-        let (shapes, samples) = (dense::<f64>(cx, 0)?, dense::<f64>(cx, 1)?);
-        let mut slopes = vec![0.0; samples.len()];
-        gamma_slopes(cx.threads, scale(cx), &shapes, &samples, &mut slopes);
-        let made =
-            mxnet_tensor::Tensor::empty(cx.output(0).shape(), DType::F64, cx.output(0).device())?;
-        cpu::fill_from(&made, &slopes);
-        cpu::copy(&made, cx.output(0), cx.threads)
-    }),
-    grad: Grad::Rule(Keep::NOTHING, |_| {
-        let problem = "gradients of gamma samples by the shape parameter are of first order only";
-        Err(Error::autograd("gamma_slope", problem))
-    }),
-    rng: Rng::No,
-    cost: Cost::PerKiB(20_000),
-    probe: Probe::calls(&["f((2, 3)), f((2, 3))", "f((2, 3)), f((2, 3)), True"]).within(0.5..2.0),
-    batch: Batch::Leading(&[0]),
-    ..DRAW
-};
 
 /// Samples of count distributions.
 pub static RANDOM_COUNTS: OpDef = OpDef {
