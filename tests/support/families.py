@@ -62,12 +62,25 @@ FAMILIES = {
         mgp.Exponential, lambda scale: stats.expon(0, scale), (SCALE,), POSITIVE, outside=(-0.5,), has_cdf=True
     ),
     "gamma": Family(
-        mgp.Gamma, lambda a, scale: stats.gamma(a, 0, scale), ((0.4, 3.0), SCALE), POSITIVE, outside=(-0.5,)
+        mgp.Gamma,
+        lambda a, scale: stats.gamma(a, 0, scale),
+        ((0.4, 3.0), SCALE),
+        POSITIVE,
+        outside=(-0.5,),
+        has_cdf=True,
     ),
-    "chi2": Family(mgp.Chi2, stats.chi2, ((3.0, 1.2),), POSITIVE, outside=(-0.5,)),
-    "beta": Family(mgp.Beta, stats.beta, ((0.6, 3.0), (2.0, 1.5)), UNIT, outside=(-0.5, 1.5)),
-    "f": Family(mgp.FisherSnedecor, stats.f, ((3.0, 5.0), (7.0, 9.5)), POSITIVE, outside=(-0.5,), has_entropy=False),
-    "student": Family(mgp.StudentT, stats.t, ((3.0, 5.5), LOC, SCALE), REAL),
+    "chi2": Family(mgp.Chi2, stats.chi2, ((3.0, 1.2),), POSITIVE, outside=(-0.5,), has_cdf=True),
+    "beta": Family(mgp.Beta, stats.beta, ((0.6, 3.0), (2.0, 1.5)), UNIT, outside=(-0.5, 1.5), has_cdf=True),
+    "f": Family(
+        mgp.FisherSnedecor,
+        stats.f,
+        ((3.0, 5.0), (7.0, 9.5)),
+        POSITIVE,
+        outside=(-0.5,),
+        has_cdf=True,
+        has_entropy=False,
+    ),
+    "student": Family(mgp.StudentT, stats.t, ((3.0, 5.5), LOC, SCALE), REAL, has_cdf=True),
     "half normal": Family(
         mgp.HalfNormal, lambda scale: stats.halfnorm(0, scale), (SCALE,), POSITIVE, outside=(-0.5,), has_cdf=True
     ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import Positive, UnitInterval
 from mxnet.gluon.probability.distributions.exp_family import ExponentialFamily
-from mxnet.gluon.probability.distributions.utils import betaln, xlogy
+from mxnet.gluon.probability.distributions.utils import betaln, where, xlogy
 from mxnet.numpy import ndarray
 
 __all__ = ["Beta"]
@@ -52,6 +54,15 @@ class Beta(ExponentialFamily):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         return np.random.beta(self.alpha, self.beta, shape)
+
+    def cdf(self, value: Any) -> ndarray:
+        x = self._value(value)
+        is_outside = (x <= 0) | (x >= 1)
+        found = npx.betainc(self.alpha, self.beta, where(is_outside, np.full_like(x, 0.5), x))
+        return where(is_outside, (x > 0).astype(found.dtype), found)
+
+    def icdf(self, value: Any) -> ndarray:
+        return npx.betaincinv(self.alpha, self.beta, self._value(value))
 
     @property
     def mean(self) -> ndarray:

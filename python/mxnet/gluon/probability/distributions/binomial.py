@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import (
@@ -12,6 +14,7 @@ from mxnet.gluon.probability.distributions.constraint import (
     dependent_property,
 )
 from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
+from mxnet.gluon.probability.distributions.utils import quantile_of_counts, where
 from mxnet.numpy import ndarray
 
 __all__ = ["Binomial"]
@@ -65,6 +68,18 @@ class Binomial(ProbOrLogit):
         prob = self.prob.detach()
         found: ndarray = np.random.binomial(self.n.detach(), prob, shape, dtype=prob.dtype)
         return found
+
+    def cdf(self, value: Any) -> ndarray:
+        count = np.floor(self._value(value)).detach()
+        # n = 0 has no count in between, but no NaN may come into gradients.
+        is_between = (count >= 0) & (count < self.n)
+        inner = where(is_between, count, np.zeros_like(count))
+        found = npx.betaincc(inner + 1, np.maximum(self.n - inner, 1), self.prob)
+        ends = (count >= 0).astype(found.dtype) + np.zeros_like(found)
+        return where(is_between | (count != count), found + 0 * count, ends)
+
+    def icdf(self, value: Any) -> ndarray:
+        return quantile_of_counts(self, self._value(value), self.n)
 
     @property
     def mean(self) -> ndarray:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import numpy as np
+from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import NonNegative, Positive
 from mxnet.gluon.probability.distributions.distribution import Distribution
 from mxnet.gluon.probability.distributions.utils import betaln, where, xlogy
@@ -53,6 +56,38 @@ class FisherSnedecor(Distribution):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         return np.random.f(self.df1, self.df2, shape)
+
+    def cdf(self, value: Any) -> ndarray:
+        """Probability of a sample that is at most `value`.
+
+        Parameters
+        ----------
+        value : ndarray or float
+            Broadcast against the batch shape.
+
+        Returns
+        -------
+        ndarray
+            From 0 to 1.
+
+        Notes
+        -----
+        ``d1 * x / (d1 * x + d2)`` has a beta distribution. The formula takes the smaller of this number and of its
+        difference to 1, which has all its digits.
+        """
+        x = self._value(value)
+        is_below = x <= 0
+        odds = where(is_below, np.ones_like(x), x) * self.df1 / self.df2
+        is_small = odds < 1
+        half = np.full_like(odds, 0.5)
+        lower = npx.betainc(self.df1 / 2, self.df2 / 2, where(is_small, odds / (1 + odds), half))
+        upper = npx.betaincc(self.df2 / 2, self.df1 / 2, where(is_small, half, 1 / (1 + odds)))
+        found = where(is_small, lower, upper)
+        return where(is_below, np.zeros_like(found), found)
+
+    def icdf(self, value: Any) -> ndarray:
+        p, a, b = self._value(value), self.df1 / 2, self.df2 / 2
+        return npx.betaincinv(a, b, p) / npx.betainccinv(b, a, p) * (self.df2 / self.df1)
 
     @property
     def mean(self) -> ndarray:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import NonNegative, Positive
 from mxnet.gluon.probability.distributions.exp_family import ExponentialFamily
-from mxnet.gluon.probability.distributions.utils import xlogy
+from mxnet.gluon.probability.distributions.utils import where, xlogy
 from mxnet.numpy import ndarray
 
 __all__ = ["Gamma"]
@@ -52,6 +54,15 @@ class Gamma(ExponentialFamily):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         return np.random.gamma(self.shape, self.scale, shape)
+
+    def cdf(self, value: Any) -> ndarray:
+        x = self._value(value) / self.scale
+        is_below = x <= 0
+        found = npx.gammainc(self.shape, where(is_below, np.ones_like(x), x))
+        return where(is_below, np.zeros_like(found), found)
+
+    def icdf(self, value: Any) -> ndarray:
+        return npx.gammaincinv(self.shape, self._value(value)) * self.scale
 
     @property
     def mean(self) -> ndarray:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import NonNegativeInteger, Positive, Real, UnitInterval
 from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
+from mxnet.gluon.probability.distributions.utils import quantile_of_counts, where
 from mxnet.numpy import ndarray
 
 __all__ = ["NegativeBinomial"]
@@ -63,6 +66,14 @@ class NegativeBinomial(ProbOrLogit):
         rest = 1 - self.prob.detach()
         found: ndarray = np.random.negative_binomial(self.n.detach(), rest, shape, dtype=rest.dtype)
         return found
+
+    def cdf(self, value: Any) -> ndarray:
+        count = np.floor(self._value(value)).detach()
+        found = npx.betaincc(np.maximum(count, 0) + 1, self.n, self.prob)
+        return where(count < 0, np.zeros_like(found), found)
+
+    def icdf(self, value: Any) -> ndarray:
+        return quantile_of_counts(self, self._value(value))
 
     @property
     def mean(self) -> ndarray:

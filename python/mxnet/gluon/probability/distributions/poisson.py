@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import NonNegative, NonNegativeInteger
 from mxnet.gluon.probability.distributions.exp_family import ExponentialFamily
-from mxnet.gluon.probability.distributions.utils import where, xlogy
+from mxnet.gluon.probability.distributions.utils import quantile_of_counts, where, xlogy
 from mxnet.numpy import ndarray
 
 __all__ = ["Poisson"]
@@ -52,6 +53,14 @@ class Poisson(ExponentialFamily):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         return np.random.poisson(self.rate.detach(), shape, dtype=self.rate.dtype)
+
+    def cdf(self, value: Any) -> ndarray:
+        count = np.floor(self._value(value)).detach()
+        found = npx.gammaincc(np.maximum(count, 0) + 1, self.rate)
+        return where(count < 0, np.zeros_like(found), found)
+
+    def icdf(self, value: Any) -> ndarray:
+        return quantile_of_counts(self, self._value(value))
 
     @property
     def mean(self) -> ndarray:

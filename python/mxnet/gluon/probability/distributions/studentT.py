@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
@@ -64,6 +65,41 @@ class StudentT(Distribution):
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         return self.loc + self.scale * np.random.standard_t(self.df, shape)
+
+    def cdf(self, value: Any) -> ndarray:
+        """Probability of a sample that is at most `value`.
+
+        Parameters
+        ----------
+        value : ndarray or float
+            Broadcast against the batch shape.
+
+        Returns
+        -------
+        ndarray
+            From 0 to 1; small probabilities keep their digits.
+
+        Notes
+        -----
+        For x standard, ``(1 + x / sqrt(x**2 + df)) / 2`` has the beta distribution of parameters ``df / 2`` and
+        ``df / 2``. It is computed in float64, because for large `df` it is near 1/2.
+        """
+        value = self._value(value)
+        x, df = ((value - self.loc) / self.scale).astype("float64"), self.df.astype("float64")
+        is_low = x < 0
+        size = where(is_low, -x, x)
+        root = np.sqrt(x**2 + df)
+        tail = npx.betainc(df / 2, df / 2, df / (2 * root * (root + size)))
+        return where(is_low, tail, 1 - tail).astype(np.result_type(value, self.df))
+
+    def icdf(self, value: Any) -> ndarray:
+        value = self._value(value)
+        p, df = value.astype("float64"), self.df.astype("float64")
+        is_low = p < 0.5
+        part = npx.betaincinv(df / 2, df / 2, where(is_low, p, 1 - p))
+        size = np.sqrt(df) * (0.5 - part) / np.sqrt(part * (1 - part))
+        x = where(is_low, -size, size).astype(np.result_type(value, self.df))
+        return self.loc + self.scale * x
 
     @property
     def mean(self) -> ndarray:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as onp
 
+from mxnet import autograd
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.numpy import ndarray
@@ -321,6 +322,28 @@ def softplus(x: ndarray) -> ndarray:
 def betaln(a: ndarray, b: ndarray) -> ndarray:
     """Logarithm of the beta function."""
     return npx.gammaln(a) + npx.gammaln(b) - npx.gammaln(a + b)
+
+
+def quantile_of_counts(distribution: Any, p: ndarray, largest: ndarray | float = math.inf) -> ndarray:
+    """The smallest count from 0 to `largest` whose `cdf` is at least `p`; NaN where `p` is no probability.
+
+    Bisection between the bounds of Cantelli's inequality: a quantile is at most ``mean + stddev * sqrt(p / (1 - p))``
+    and at least ``mean - stddev * sqrt((1 - p) / p)``. As many steps as the dtype has bits, whatever the values are.
+    """
+    with autograd.pause():
+        mean, stddev = distribution.mean, distribution.stddev
+        is_inside = (p > 0) & (p < 1)
+        inner = where(is_inside, p, np.full_like(p, 0.5))
+        # The count `low` is too small, or -1; `high` is large enough.
+        low = np.maximum(np.floor(mean - stddev * np.sqrt((1 - inner) / inner)) - 1, -1)
+        high = np.minimum(np.ceil(mean + stddev * np.sqrt(inner / (1 - inner))) + 1, largest)
+        for _ in range(np.finfo(high.dtype).bits):
+            middle = np.floor((low + high) / 2)
+            is_enough = distribution.cdf(middle) >= inner
+            low, high = where(is_enough, low, middle), where(is_enough, middle, high)
+        ends = where(p == 0, np.zeros_like(high), np.full_like(high, math.nan))
+        ends = where(p == 1, np.zeros_like(high) + largest, ends)
+        return where(is_inside, high, ends)
 
 
 def tiny(array: ndarray) -> float:
