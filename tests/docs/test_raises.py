@@ -113,6 +113,10 @@ CALLS = {
         "npx.sequence_mask(np.ones((2, 3)), np.ones(2), True)",
         "npx.sequence_mask(np.ones((2, 3)), None, True)",
     ],
+    "ctc_loss": [
+        "npx.ctc_loss(np.ones((2, 3)), np.ones((1, 1)))",
+        "npx.ctc_loss(np.ones((2, 1, 3)), np.ones((1, 1)), None, None, True)",
+    ],
     "sequence_last": ["npx.sequence_last(np.ones((2, 3)), np.ones(2), True)"],
     "sequence_reverse": ["npx.sequence_reverse(np.ones((2, 3)), np.ones(2), True)"],
     "slice_like": ["npx.slice_like(np.ones(2), np.ones(3))", "npx.slice_like(np.ones(2), np.ones((2, 2)))"],

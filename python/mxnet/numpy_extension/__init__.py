@@ -36,7 +36,6 @@ from mxnet.numpy_extension._checkpoint import checkpoint as checkpoint
 from mxnet.numpy_extension._control_flow import cond as cond
 from mxnet.numpy_extension._control_flow import foreach as foreach
 from mxnet.numpy_extension._control_flow import while_loop as while_loop
-from mxnet.numpy_extension._ctc import ctc_loss as ctc_loss
 from mxnet.numpy_extension._detection import bipartite_matching as bipartite_matching
 from mxnet.numpy_extension._detection import box_decode as box_decode
 from mxnet.numpy_extension._detection import box_encode as box_encode

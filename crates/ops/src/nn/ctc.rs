@@ -1,20 +1,177 @@
-//! The path sums of connectionist temporal classification (CTC). `npx.ctc_loss` builds the states from labels.
+//! Connectionist temporal classification (CTC): `ctc_loss` makes states of labels, whose paths `ctc_paths` adds up.
 #![allow(unsafe_code)]
 
 use mxnet_kernels::ctc::{self as kernel, Ctc, Frames};
 use mxnet_kernels::segment;
-use mxnet_tensor::{DType, Dims, Tensor};
+use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 use smallvec::SmallVec;
 
-use crate::args::{Attrs, Param};
+use crate::args::{Attrs, Param, Value};
 use crate::context::{CallCx, KernelCx};
+use crate::creation::arange_on;
+use crate::elementwise::comparison::{LESS, NOT_EQUAL};
+use crate::elementwise::logic::LOGICAL_AND;
+use crate::elementwise::select::WHERE;
 use crate::error::{Error, Result, Tuple};
+use crate::index::take_along_axis;
 use crate::invoke::invoke1;
 use crate::nn::operand::{self, Staged};
-use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
+use crate::nn::softmax::log_softmax;
+use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, Surface, one_of};
+use crate::reduce::CUMPROD;
+use crate::shape::{concatenate, narrow};
+use crate::{Array, Outputs, creation};
 
 /// The loss of a sample without a path, in place of infinity: it exceeds every other loss, but gradients of sums of losses are not NaN.
 const NEVER: f64 = 1e30;
+
+/// The negative log-probability of a sequence of labels.
+pub static CTC_LOSS: OpDef = OpDef {
+    name: "ctc_loss",
+    surface: &[Surface::Npx("ctc_loss")],
+    params: &[
+        Param::array("data"),
+        Param::array("label"),
+        Param::optional_array("data_lengths"),
+        Param::optional_array("label_lengths"),
+        Param::bool("use_data_lengths", false),
+        Param::bool("use_label_lengths", false),
+        Param::choice("blank_label", &["first", "last"], "first"),
+    ],
+    doc: "Minus the log-probability that frames of logits spell a sequence of labels. Forward and backward recursion in log space and float64. A \
+          sequence that cannot be spelt in its frames has a loss of 1e30 and a gradient of 0. The gradient of the gradient is an error.\n\nSource: A. \
+          Graves et al., \"Connectionist Temporal Classification\", 2006, equations 6 to 16.",
+    about: &[
+        ("data", "Logits of the classes and of the blank, of shape (t, n, c); or ragged, (n, None, c)."),
+        (
+            "label",
+            "Class numbers, of shape (n, length), or ragged, (n, None). Without `label_lengths` a sequence ends at its first padding: 0 if the blank is \
+             first, -1 if it is last.",
+        ),
+        ("data_lengths", "Frames of each sample that count, of shape (n,)."),
+        ("label_lengths", "Labels of each sample that count, of shape (n,)."),
+        ("use_data_lengths", "Whether `data_lengths` is used."),
+        ("use_label_lengths", "Whether `label_lengths` is used."),
+        ("blank_label", "Whether the blank is class 0 or class `c - 1`."),
+    ],
+    returns: &[("ndarray", "Of shape (n,).")],
+    raises: &[("ValueError", "If shapes do not fit, or a flag is set without its lengths.")],
+    example: "
+        >>> scores = np.zeros((2, 1, 3))  # two steps, every class as likely
+        >>> npx.ctc_loss(scores, np.array([[1]]))  # -log(3 / 9): three of nine paths
+        array([1.0986123])
+    ",
+    cpu: Cpu::Composite(|cx| {
+        let (data, label) = (cx.input(0), cx.input(1));
+        let (&[frames, batch, classes], &[labelled, _]) = (data.shape(), label.shape()) else {
+            return Err(misfit(cx, data, label));
+        };
+        if labelled != batch {
+            return Err(misfit(cx, data, label));
+        }
+        let lengths = |i: usize, name: &str| match (cx.bool(&format!("use_{name}")), cx.opt(i)) {
+            (false, _) => Ok(None),
+            (true, Some(lengths)) => Ok(Some(lengths)),
+            (true, None) => Err(cx.value_error(format!("`use_{name}` needs `{name}`"))),
+        };
+        let (blank, padding) = match cx.str("blank_label") {
+            "last" => (classes as i64 - 1, -1),
+            _ => (0, 0),
+        };
+        let [states, may_skip, num_states] =
+            states(label, lengths(3, "label_lengths")?, blank, padding)?;
+        let states = states.reshape(&[1, batch, states.shape()[1]])?;
+        let emitted = take_along_axis(&log_softmax(data, -1)?, &states, 2, "raise")?;
+        let frames = match lengths(2, "data_lengths")? {
+            Some(lengths) => lengths.astype(DType::I64)?,
+            None => creation::full(&[batch], Scalar::I64(frames as i64), DType::I64, data.device())?,
+        };
+        let inputs = [&emitted, &may_skip, &num_states, &frames];
+        cx.done(invoke1(&CTC_PATHS, &inputs, &Attrs::none())?)
+    }),
+    probe: Probe::calls(&[
+        "f((4, 2, 3)), np.array([[1, 2], [2, 0]])",
+        "f((4, 2, 3)), np.array([[0, 1], [1, 1]]), np.array([4, 3]), np.array([1, 2]), True, True, 'last'",
+    ])
+    .ulp(64),
+    positions: &[1, 2, 3],
+    ..OpDef::COMPOSITE
+};
+
+fn misfit(cx: &CallCx, data: &Array, label: &Array) -> Error {
+    let (data, label) = (Tuple(data.shape()), Tuple(label.shape()));
+    cx.shape_error(format!(
+        "`data` must be (t, n, c) and `label` (n, length), found {data} and {label}"
+    ))
+}
+
+/// The states of label sequences.
+pub static CTC_STATES: OpDef = OpDef {
+    name: "ctc_states",
+    params: &[
+        Param::array("label"),
+        Param::optional_array("lengths"),
+        Param::int("blank", 0),
+        Param::int("padding", 0),
+    ],
+    doc: "The states that a path of `ctc_loss` goes through: the labels (n, length) between blanks, (n, 2 * length + 1); which of them may be entered by \
+          skipping one; and the number of states of each sample, (n,). Without `lengths`, labels end at `padding`.",
+    cpu: Cpu::Composite(|cx| {
+        if cx.input(0).ndim() != 2 {
+            return Err(cx.shape_error("`label` must have two axes"));
+        }
+        let parts = states(cx.input(0), cx.opt(1), cx.int("blank"), cx.int("padding"))?;
+        Ok(Outputs::from_iter(parts))
+    }),
+    grad: Grad::Stop("states are integers"),
+    probe: Probe::calls(&["i((2, 3), 3)", "i((2, 3), 3), i((2,), 4), 2, -1"]),
+    positions: &[0, 1],
+    ..OpDef::COMPOSITE
+};
+
+/// The results of [`CTC_STATES`].
+fn states(label: &Array, lengths: Option<&Array>, blank: i64, padding: i64) -> Result<[Array; 3]> {
+    let (batch, length, device) = (label.shape()[0], label.shape()[1], label.device());
+    let number = |value| Array::weak_scalar(Scalar::I64(value));
+    let label = label.astype(DType::I64)?;
+    let lengths = match lengths {
+        Some(lengths) => lengths.astype(DType::I64)?,
+        None => {
+            let is_label = label
+                .binary(&NOT_EQUAL, &number(padding)?)?
+                .astype(DType::I64)?;
+            let attrs: Attrs = [Value::Int(1), Value::None, Value::Bool(false)]
+                .into_iter()
+                .collect();
+            invoke1(&CUMPROD, &[&is_label], &attrs)?.sum(Some(&[1]), false)?
+        }
+    };
+    let position = arange_on(length, DType::I64, device)?.reshape(&[1, length])?;
+    let is_label = position.binary(&LESS, &lengths.reshape(&[batch, 1])?)?;
+    let blanks = creation::full(&[batch, length, 1], Scalar::I64(blank), DType::I64, device)?;
+    let label = invoke1(
+        &WHERE,
+        &[&is_label, &label, &number(blank)?],
+        &Attrs::none(),
+    )?;
+    // blank, l1, blank, l2, …, blank
+    let pairs = concatenate(&[&blanks, &label.reshape(&[batch, length, 1])?], 2)?;
+    let last = creation::full(&[batch, 1], Scalar::I64(blank), DType::I64, device)?;
+    let states = concatenate(&[&pairs.reshape(&[batch, 2 * length])?, &last], 1)?;
+    let num_all = 2 * length + 1;
+    // A blank between two different labels may be skipped.
+    let num_first = num_all.min(2);
+    let entered = narrow(&states, 1, num_first, num_all)?;
+    let left = narrow(&states, 1, 0, num_all - num_first)?;
+    let is_new = entered.binary(&NOT_EQUAL, &left)?;
+    let may_skip = entered
+        .binary(&NOT_EQUAL, &number(blank)?)?
+        .binary(&LOGICAL_AND, &is_new)?;
+    let first = creation::zeros(&[batch, num_first], DType::Bool, device)?;
+    let may_skip = concatenate(&[&first, &may_skip], 1)?;
+    let num_states = lengths.mul(&number(2)?)?.add(&number(1)?)?;
+    Ok([states, may_skip, num_states])
+}
 
 /// The negative log-probability of all paths through the states.
 pub static CTC_PATHS: OpDef = OpDef {

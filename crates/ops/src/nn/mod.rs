@@ -79,6 +79,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &LOG_SOFTMAX,
     &SOFTMAX_GRADIENT,
     &MASKED_SOFTMAX,
+    &CTC_LOSS,
+    &CTC_STATES,
     &CTC_PATHS,
     &CTC_PATHS_GRADIENT,
     &MASKED_LOG_SOFTMAX,

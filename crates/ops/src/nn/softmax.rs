@@ -261,8 +261,17 @@ fn attrs(axis: i64, temperature: Value, use_length: bool, dtype: Value) -> Attrs
 
 /// Softmax along one axis.
 pub(crate) fn softmax(x: &Array, axis: i64) -> Result<Array> {
+    along(&SOFTMAX, x, axis)
+}
+
+/// The logarithm of softmax along one axis.
+pub(crate) fn log_softmax(x: &Array, axis: i64) -> Result<Array> {
+    along(&LOG_SOFTMAX, x, axis)
+}
+
+fn along(op: &'static OpDef, x: &Array, axis: i64) -> Result<Array> {
     let attrs = attrs(axis, Value::None, false, Value::None);
-    only(&SOFTMAX, invoke_with(&SOFTMAX, &[Some(x), None], &attrs)?)
+    only(op, invoke_with(op, &[Some(x), None], &attrs)?)
 }
 
 /// Checks that argument `i`, if it was given, has a length for each row along `axis`.
