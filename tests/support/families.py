@@ -78,7 +78,6 @@ FAMILIES = {
         POSITIVE,
         outside=(-0.5,),
         has_cdf=True,
-        has_entropy=False,
     ),
     "student": Family(mgp.StudentT, stats.t, ((3.0, 5.5), LOC, SCALE), REAL, has_cdf=True),
     "half normal": Family(

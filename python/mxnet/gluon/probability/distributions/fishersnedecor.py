@@ -34,7 +34,7 @@ class FisherSnedecor(Distribution):
 
     Notes
     -----
-    `log_prob` is a difference of logarithms of gamma functions: its absolute error is about
+    `log_prob` and `entropy` are differences of logarithms of gamma functions: their absolute error is about
     ``n * log(n)`` times the spacing of the dtype at 1, where n is the largest parameter.
     """
 
@@ -101,3 +101,8 @@ class FisherSnedecor(Distribution):
         b = where(known, self.df2, np.full_like(self.df2, 5))
         found = 2 * b**2 * (a + b - 2) / (a * (b - 2) ** 2 * (b - 4))
         return where(known, found, np.full_like(found, float("nan")))
+
+    def entropy(self) -> ndarray:
+        a, b = self.df1 / 2, self.df2 / 2
+        mixed = (1 - a) * npx.digamma(a) - (1 + b) * npx.digamma(b) + (a + b) * npx.digamma(a + b)
+        return betaln(a, b) + np.log(self.df2 / self.df1) + mixed
