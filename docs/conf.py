@@ -27,6 +27,8 @@ numpydoc_xref_param_type = False
 default_role = "code"
 
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["wrap.css"]
 html_title = f"{project} {version}"
 html_show_sourcelink = False
 html_copy_source = False
@@ -143,6 +145,7 @@ def check_names(app, error) -> None:
     listed = set() if error else {name for name, *_ in app.env.domains["py"].get_objects()}
     # The guide's page of migration lists them.
     deprecated = {*(f"mxnet.{name}" for name in mxnet._OLD), "mxnet.numpy_extension.reset_np", "mxnet.log.getLogger"}
+    deprecated.add("mxnet.gluon.data.dataloader.default_mp_batchify_fn")
     for path, found in {} if error else CONTRACT.items():
         if path in deprecated:
             continue
