@@ -8,7 +8,7 @@ use crate::opdef::*;
 
 /// Which floating-point errors an operator can have, besides a NaN or an infinity that no operand had.
 #[derive(Clone, Copy, Debug)]
-pub struct Floats {
+pub struct FpErrors {
     /// The operator's name in warnings; if empty, its own.
     pub name: &'static str,
     /// Where an infinity means division by zero instead of overflow.
@@ -27,9 +27,9 @@ pub struct Floats {
     pub silent: bool,
 }
 
-impl Floats {
+impl FpErrors {
     /// NaN is an invalid value and an infinity an overflow.
-    pub const PLAIN: Floats = Floats {
+    pub const PLAIN: FpErrors = FpErrors {
         name: "",
         pole: Pole::None,
         shrinks: false,
@@ -39,11 +39,11 @@ impl Floats {
         converts: false,
         silent: false,
     };
-    /// As [`Floats::PLAIN`], with this name in warnings.
-    pub const fn named(name: &'static str) -> Floats {
-        Floats {
+    /// As [`FpErrors::PLAIN`], with this name in warnings.
+    pub const fn named(name: &'static str) -> FpErrors {
+        FpErrors {
             name,
-            ..Floats::PLAIN
+            ..FpErrors::PLAIN
         }
     }
 }

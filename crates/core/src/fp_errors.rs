@@ -135,7 +135,7 @@ pub fn try_fast_path<R, E>(
     if !Flags::current().is_watching() {
         return fast_path();
     }
-    if op.floats.divides || op.floats.converts || !matches!(op.rng, Rng::No) {
+    if op.fp_errors.divides || op.fp_errors.converts || !matches!(op.rng, Rng::No) {
         return Ok(None);
     }
     match unwatched(fast_path)? {
@@ -174,7 +174,7 @@ pub fn is_finite(y: &Array) -> Result<bool> {
 
 /// Whether a finite result of `op` can have an underflow to which this thread reacts.
 pub fn checks_underflow(op: &OpDef) -> bool {
-    op.floats.shrinks && reactions().under != Reaction::Ignore
+    op.fp_errors.shrinks && reactions().under != Reaction::Ignore
 }
 
 /// Converts a value to the dtype of the array that it is assigned to by the operator `cast`, which checks for floating-point errors. `None` if this
@@ -278,7 +278,7 @@ fn exact(x: &Array) -> bool {
 
 fn check_result(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()> {
     let wanted = reactions();
-    let name = match op.floats.name {
+    let name = match op.fp_errors.name {
         "" => op.name,
         name => name,
     };
@@ -287,7 +287,7 @@ fn check_result(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()
     }
     if exact(y) {
         check_integers(op, operands, y.dtype(), name)?;
-        if op.floats.converts && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
+        if op.fp_errors.converts && y.dtype().is_integer() && operands.iter().any(|x| !exact(x)) {
             let finite = operands[0].unary(builtins().isfinite)?;
             if any(&finite.unary(builtins().logical_not)?)? {
                 return react(wanted.invalid, "invalid value", name);
@@ -296,7 +296,7 @@ fn check_result(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()
         return Ok(());
     }
     // NumPy reports nothing for samplers and determinants.
-    let silent = !matches!(op.rng, Rng::No) || op.floats.silent;
+    let silent = !matches!(op.rng, Rng::No) || op.fp_errors.silent;
     if silent || matches!(op.cpu, Cpu::View(_)) {
         return Ok(());
     }
@@ -341,7 +341,7 @@ fn check_result(op: &'static OpDef, operands: &[&Array], y: &Array) -> Result<()
     }
     if (wanted.divide, wanted.over) != (Reaction::Ignore, Reaction::Ignore) {
         let infinite = but(y.unary(builtins().isinf)?, &finite, true)?;
-        let pole = match op.floats.pole {
+        let pole = match op.fp_errors.pole {
             Pole::None => None,
             Pole::ZeroOf(i) => Some(is_zero(operands[i])?),
             Pole::Everywhere => Some(infinite.clone()),
@@ -378,14 +378,14 @@ pub fn check_integers(
     name: &'static str,
 ) -> Result<()> {
     let wanted = reactions();
-    if !op.floats.divides || !dtype.is_integer() || operands.len() != 2 {
+    if !op.fp_errors.divides || !dtype.is_integer() || operands.len() != 2 {
         return Ok(());
     }
     if any(&is_zero(operands[1])?)? {
         return react(wanted.divide, "divide by zero", name);
     }
     // The only integer quotient that overflows: the smallest integer divided by -1.
-    let quotient = op.floats.quotient && dtype.is_signed();
+    let quotient = op.fp_errors.quotient && dtype.is_signed();
     if quotient && any(&overflows(dtype, operands)?)? {
         return react(wanted.over, "overflow", name);
     }
@@ -399,7 +399,7 @@ fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
         if !exact(x) {
             small = small.binary(builtins().logical_and, &x.unary(builtins().isfinite)?)?;
         }
-        if !op.floats.counts_zeros {
+        if !op.fp_errors.counts_zeros {
             let counts = is_zero(x)?.unary(builtins().logical_not)?;
             small = small.binary(builtins().logical_and, &counts)?;
         }

@@ -56,7 +56,7 @@ pub use invoke::{Call, dispatch, dispatch_into, invoke, invoke_with, invoke1, on
 pub use launch::Pool;
 pub use methods::sum_to;
 pub use opdef::{
-    Amp, Bundle, Cost, Cpu, Expansion, Floats, Fold, Form, Grad, GradRule, Grads, InferFn,
+    Amp, Bundle, Cost, Cpu, Expansion, Fold, Form, FpErrors, Grad, GradRule, Grads, InferFn,
     Inferred, Keep, Known, OnOverflow, Onnx, OpDef, OutSpec, Pole, Probe, Rng, ScalarPart, Sparse,
     Surface, Viewed, Warned, Warning, Words, ZeroDimResult, one, one_of,
 };

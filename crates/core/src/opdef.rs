@@ -15,7 +15,7 @@ use crate::invoke::Call;
 use crate::types::Types;
 use crate::{Array, Outputs};
 
-pub use crate::declared::{Floats, Fold, Pole, Probe};
+pub use crate::declared::{Fold, FpErrors, Pole, Probe};
 
 /// One operator.
 pub struct OpDef {
@@ -57,7 +57,7 @@ pub struct OpDef {
     /// Handles a Python integer that the dtype to compute in cannot hold; `None`: an error.
     pub on_overflow: Option<fn(&Call, DType) -> Option<OnOverflow>>,
     /// Floating-point errors that it can have.
-    pub floats: Floats,
+    pub fp_errors: FpErrors,
     /// Check of the operands' values of an elementwise operator, before anything is computed. It may run later, on another thread.
     pub refuses: Option<Refusal>,
     /// Warnings that do not depend on `seterr` but on shapes or a mask: too few elements. Called by the Python layer.
@@ -66,7 +66,7 @@ pub struct OpDef {
     /// a list.
     pub bundle: fn(usize) -> Bundle,
     /// Signature of a generalised ufunc as NumPy writes it: `(n),(n)->()`. Python then shows an object of type `ufunc`. Empty for other operators.
-    pub core: &'static str,
+    pub core_signature: &'static str,
     /// How dtypes promote, and the dtype of the outputs.
     pub types: Types,
     /// Shapes (and, with [`Types::Infer`], dtypes) of the outputs.
@@ -492,11 +492,11 @@ impl OpDef {
         refuses: None,
         expands: None,
         on_overflow: None,
-        floats: Floats::PLAIN,
+        fp_errors: FpErrors::PLAIN,
         zero_dim: ZeroDimResult::Scalar,
         warns: None,
         bundle: |_| Bundle::Natural,
-        core: "",
+        core_signature: "",
         types: Types::Infer,
         infer: |cx| cx.same_as(0),
         cpu: Cpu::Composite(|cx| {
@@ -559,7 +559,7 @@ impl OpDef {
 
     /// Whether Python shows it as an object of type `ufunc`.
     pub fn is_ufunc(&self) -> bool {
-        self.form == Form::Ufunc || !self.core.is_empty()
+        self.form == Form::Ufunc || !self.core_signature.is_empty()
     }
 
     /// The array parameters, in the order of the signature.

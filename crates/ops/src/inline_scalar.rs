@@ -301,7 +301,7 @@ fn is_clean_element(op: &OpDef, operands: &[ElementOperand], y: &InlineScalar) -
     {
         return true;
     }
-    let counts = op.floats.counts_zeros;
+    let counts = op.fp_errors.counts_zeros;
     let is_safe = |x: Scalar| {
         let x = fp_errors::size_of_number(&x);
         !x.is_finite() || !counts && x == 0.0

@@ -2,7 +2,10 @@
 
 use mxnet_core::launch::Pool;
 use mxnet_core::opdef::{one, one_of};
-use mxnet_core::{Array, Cost, Cpu, Grad, Known, OpDef, Outputs, Param, ParamKind, Probe, Types};
+use mxnet_core::{
+    Array, Attrs, Cost, Cpu, Grad, Known, OpDef, Outputs, Param, ParamKind, Probe, Result, Types,
+    Value, invoke,
+};
 use mxnet_kernels::sparse::{self, Union};
 use mxnet_tensor::{DType, Dims};
 
@@ -369,3 +372,20 @@ pub static CONCATENATED_RANGES: OpDef = OpDef {
     positions: &[0, 1],
     ..INTEGERS
 };
+
+/// Indices and offsets of the transposed pattern, and the original position of each of its elements.
+pub(crate) fn transposed(
+    indices: &Array,
+    indptr: &Array,
+    num_columns: usize,
+) -> Result<(Array, Array, Array)> {
+    let attrs: Attrs = [Value::Int(num_columns as i64)].into_iter().collect();
+    let mut parts = invoke(&CSR_TRANSPOSE, &[indices, indptr], &attrs)?.into_iter();
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(indices), Some(indptr), Some(at)) => Ok((indices, indptr, at)),
+        _ => Err(mxnet_core::Error::internal(
+            CSR_TRANSPOSE.name,
+            "three outputs were expected",
+        )),
+    }
+}

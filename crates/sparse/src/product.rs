@@ -1,26 +1,28 @@
-//! Products: sparse with dense, dense at the positions of a pattern, sparse with sparse.
+//! Products of a sparse and a dense operand, and of dense ones at the positions of a pattern. Those of two sparse matrices are in `product/`.
 #![allow(unsafe_code)]
+
+mod sparse_sparse;
 
 use mxnet_core::autograd::RowSparse;
 use mxnet_core::context::CallCx;
-use mxnet_core::launch::{Pool, elem};
+use mxnet_core::launch::elem;
 use mxnet_core::opdef::RowGrad;
-use mxnet_core::opdef::{one, one_of};
+use mxnet_core::opdef::one_of;
 use mxnet_core::{
-    Array, Attrs, Cost, Cpu, Grad, Grads, Inferred, Keep, KernelCx, Known, OpDef, Outputs, Param,
-    ParamKind, Probe, Result, Tuple, Types, Value, invoke, invoke1,
+    Array, Attrs, Cost, Cpu, Grad, Grads, Inferred, Keep, KernelCx, OpDef, Param, ParamKind, Probe,
+    Result, Tuple, Types, Value, invoke1,
 };
-use mxnet_kernels::sparse::{self, Heads, Pattern};
+use mxnet_kernels::sparse::{self, Heads};
 use mxnet_ops::order::{SEARCH_ROWS, UNIQUE_SORTED};
-use mxnet_tensor::{DType, DeviceKind, Dims};
-use smallvec::SmallVec;
+use mxnet_tensor::{DeviceKind, Dims};
 
 use crate::gather::gathered;
 use crate::operand::{
-    NAMES, Stored, check_integers, check_stored, check_stored_row, compute_dtype, error,
-    index_arrays, integer_output, integers, length, num_rows, pattern, promoted, values, write,
+    NAMES, check_integers, check_stored, compute_dtype, error, index_arrays, length, num_rows,
+    pattern, promoted, values, write,
 };
-use crate::pattern::CSR_TRANSPOSE;
+use crate::pattern::transposed;
+pub use sparse_sparse::{CSR_MATMUL, CSR_SAMPLED_MATMUL};
 
 pub(crate) static OPS: &[&OpDef] = &[
     &CSR_MATMUL_DENSE,
@@ -191,158 +193,8 @@ pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-/// A sparse matrix times a sparse one.
-pub static CSR_MATMUL: OpDef = OpDef {
-    name: "csr_matmul",
-    params: &[
-        Param::array("lhs_data"),
-        Param::array("lhs_indices"),
-        Param::array("lhs_indptr"),
-        Param::array("rhs_data"),
-        Param::array("rhs_indices"),
-        Param::array("rhs_indptr"),
-        Param::required("num_columns", ParamKind::Int),
-    ],
-    doc: "The product of two sparse matrices, the second of `num_columns` columns: values, indices and offsets. Rows of the result ascend; explicit \
-          zeros are stored.\n\nSource: Gustavson, Two fast algorithms for sparse matrices, ACM TOMS 4 (1978).",
-    types: Types::Infer,
-    infer: |cx| one(Dims::from_slice(cx.shape(0))),
-    cpu: Cpu::Eager(matmul, Known::FromValues),
-    cost: Cost::Of(matmul_cost),
-    grad: Grad::Rule(
-        Keep {
-            inputs: u32::MAX,
-            outputs: 0b110,
-        },
-        |g| {
-            let (a, b) = ([g.input(0), g.input(1), g.input(2)], [g.input(3), g.input(4), g.input(5)]);
-            let (indices, indptr) = (g.output(1), g.output(2));
-            let num_columns = g.int("num_columns") as usize;
-            let mut grads = Grads::from_elem(None, 6);
-            if g.wants(0) {
-                let data = b[0].conj()?;
-                let inputs = [g.dy(0), indices, indptr, &data, b[1], b[2], a[1], a[2]];
-                grads[0] = Some(sampled(&inputs, num_columns)?);
-            }
-            if g.wants(3) {
-                // dB.T = dC.T @ conj(A), at the positions of B.T.
-                let (dy_indices, dy_indptr, dy_at) = transposed(indices, indptr, num_columns)?;
-                let dy = gathered(g.dy(0), &dy_at)?;
-                let (a_indices, a_indptr, a_at) = transposed(a[1], a[2], g.shape(5)[0] - 1)?;
-                let a_data = gathered(&a[0].conj()?, &a_at)?;
-                let (b_indices, b_indptr, b_at) = transposed(b[1], b[2], num_columns)?;
-                let inputs = [&dy, &dy_indices, &dy_indptr, &a_data, &a_indices, &a_indptr, &b_indices, &b_indptr];
-                let found = sampled(&inputs, g.shape(2)[0] - 1)?;
-                // Restores the order of B.
-                let length = Value::Int(g.shape(3)[0] as i64);
-                grads[3] = Some(invoke1(&crate::gather::SCATTER_OR_SKIP, &[&found, &b_at], &[length].into_iter().collect())?);
-            }
-            Ok(grads)
-        },
-    ),
-    probe: Probe::calls(&[
-        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((4,)), np.array([1, 3, 0, 1]), np.array([0, 1, 2, 4]), 4",
-        "c((3,)), np.array([0, 1, 1]), np.array([0, 2, 3]), c((2,)), np.array([0, 2]), np.array([0, 1, 2]), 3",
-    ])
-    .against(
-        "lambda a, aj, ap, b, bj, bp, n: (lambda d: (d[0][d[1] > 0], numpy.nonzero(d[1])[1], numpy.concatenate([[0], numpy.cumsum((d[1] > 0).sum(1))])))((lambda dense: (dense(a, aj, ap, len(bp) - 1) @ dense(b, bj, bp, n), dense(numpy.ones(len(a)), aj, ap, len(bp) - 1) @ dense(numpy.ones(len(b)), bj, bp, n)))(lambda v, j, p, n: (lambda z: (z.__setitem__((numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j), v), z)[1])(numpy.zeros((len(p) - 1, n), v.dtype))))",
-    )
-    .ulp(8),
-    positions: &[1, 2, 4, 5],
-    ..OpDef::DEFAULT
-};
-
-/// The product of two sparse matrices at the positions of a third pattern.
-pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
-    name: "csr_sampled_matmul",
-    params: &[
-        Param::array("lhs_data"),
-        Param::array("lhs_indices"),
-        Param::array("lhs_indptr"),
-        Param::array("rhs_data"),
-        Param::array("rhs_indices"),
-        Param::array("rhs_indptr"),
-        Param::array("indices"),
-        Param::array("indptr"),
-        Param::required("num_columns", ParamKind::Int),
-    ],
-    doc: "For each stored element k of row i of the last pattern the product of row i of the first matrix and row `indices[k]` of the second one, \
-          both with `num_columns` columns: the elements of `lhs @ rhs.T` at the stored positions.",
-    types: Types::Infer,
-    infer: |cx| {
-        check_integers(cx, &[1, 2, 4, 5, 6, 7])?;
-        check_stored_row(cx, 0, 1)?;
-        check_stored_row(cx, 3, 4)?;
-        if cx.shape(2) != cx.shape(7) {
-            return Err(cx.shape_error("`lhs_indptr` and `indptr` must have the same length"));
-        }
-        one_of(
-            Dims::from_slice(&[cx.shape(6)[0]]),
-            promoted(cx.dtype_of(0), cx.dtype_of(3)),
-        )
-    },
-    cpu: Cpu::Kernel(sampled_matmul),
-    grad: Grad::Rule(Keep::INPUTS, |g| {
-        // With S the cotangent as a matrix of the third pattern: d lhs = S @ conj(rhs) and d rhs = S.T @ conj(lhs), each at the positions of its own
-        // pattern.
-        let mut grads = Grads::from_elem(None, 8);
-        let (indices, indptr) = (g.input(6), g.input(7));
-        let num_rhs = g.shape(5)[0] - 1;
-        let num_columns = g.int("num_columns") as usize;
-        let column_major = |at: usize| -> Result<(Array, Array, Array)> {
-            let (t_indices, t_indptr, order) = transposed(g.input(at + 1), g.input(at + 2), num_columns)?;
-            Ok((gathered(&g.input(at).conj()?, &order)?, t_indices, t_indptr))
-        };
-        if g.wants(0) {
-            let (data, t_indices, t_indptr) = column_major(3)?;
-            let inputs = [g.dy(0), indices, indptr, &data, &t_indices, &t_indptr, g.input(1), g.input(2)];
-            grads[0] = Some(sampled(&inputs, num_rhs)?);
-        }
-        if g.wants(3) {
-            let (t_indices, t_indptr, at) = transposed(indices, indptr, num_rhs)?;
-            let dy = gathered(g.dy(0), &at)?;
-            let (data, l_indices, l_indptr) = column_major(0)?;
-            let inputs = [&dy, &t_indices, &t_indptr, &data, &l_indices, &l_indptr, g.input(4), g.input(5)];
-            grads[3] = Some(sampled(&inputs, g.shape(2)[0] - 1)?);
-        }
-        Ok(grads)
-    }),
-    cost: Cost::Of(|cx| (cx.input(0).len() + cx.input(3).len() + 16 * cx.input(6).len()) as u64),
-    probe: Probe::calls(&[
-        "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((4,)), np.array([1, 2, 0, 1]), np.array([0, 1, 2, 4]), np.array([0, 1, 2, 2]), np.array([0, 2, 3, 4]), 3",
-    ])
-    .against(
-        "lambda a, aj, ap, b, bj, bp, j, p, n: (lambda dense: (dense(a, aj, ap, n) @ dense(b, bj, bp, n).T)[numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j])(lambda v, j, p, n: (lambda z: (z.__setitem__((numpy.repeat(numpy.arange(len(p) - 1), numpy.diff(p)), j), v), z)[1])(numpy.zeros((len(p) - 1, n), v.dtype)))",
-    )
-    .ulp(8),
-    positions: &[1, 2, 4, 5, 6, 7],
-    ..OpDef::DEFAULT
-};
-
-fn sampled(inputs: &[&Array], num_columns: usize) -> Result<Array> {
-    let attrs: Attrs = [Value::Int(num_columns as i64)].into_iter().collect();
-    invoke1(&CSR_SAMPLED_MATMUL, inputs, &attrs)
-}
-
 fn heads_of(has_heads: bool) -> Attrs {
     [Value::Bool(has_heads)].into_iter().collect()
-}
-
-/// Indices and offsets of the transposed pattern, and the original position of each of its elements.
-pub(crate) fn transposed(
-    indices: &Array,
-    indptr: &Array,
-    num_columns: usize,
-) -> Result<(Array, Array, Array)> {
-    let attrs: Attrs = [Value::Int(num_columns as i64)].into_iter().collect();
-    let mut parts = invoke(&CSR_TRANSPOSE, &[indices, indptr], &attrs)?.into_iter();
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(indices), Some(indptr), Some(at)) => Ok((indices, indptr, at)),
-        _ => Err(mxnet_core::Error::internal(
-            CSR_TRANSPOSE.name,
-            "three outputs were expected",
-        )),
-    }
 }
 
 /// Up to this number of elements in a row, a product with a transpose scatters instead of transposing first.
@@ -373,12 +225,6 @@ fn times_transposed(
         &[&data, &indices, &indptr, x],
         &Attrs::none(),
     )
-}
-
-/// Nanoseconds of a sparse product: each stored element of the first matrix meets a row of the second, of mean length.
-fn matmul_cost(cx: &CallCx) -> u64 {
-    let of = |i: usize| cx.input(i).len() as u64;
-    of(0).saturating_mul(8 + 8 * of(3) / of(5).max(1))
 }
 
 /// Nanoseconds of a product, by stored elements and elements of a dense row.
@@ -521,86 +367,5 @@ fn sampled_dense(cx: &KernelCx) -> Result<()> {
             )
         }
         .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_y)))
-    })
-}
-
-fn matmul(cx: &CallCx) -> Result<Outputs> {
-    check_integers(cx, &[1, 2, 4, 5])?;
-    check_stored_row(cx, 0, 1)?;
-    check_stored_row(cx, 3, 4)?;
-    let num_columns = length(cx, "num_columns")?;
-    let dtype = promoted(cx.dtype_of(0), cx.dtype_of(3));
-    let compute = compute_dtype(dtype);
-    let tensor = |i: usize| cx.input(i).tensor();
-    let lhs_indices = integers(tensor(1), &Pool)?;
-    let lhs_indptr = integers(tensor(2), &Pool)?;
-    let rhs_indices = integers(tensor(4), &Pool)?;
-    let rhs_indptr = integers(tensor(5), &Pool)?;
-    let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
-    let a: Pattern = pattern(cx.op.name, lhs, &lhs_indices, &lhs_indptr)?;
-    let b: Pattern = pattern(cx.op.name, rhs, &rhs_indices, &rhs_indptr)?;
-    let a_data = values(tensor(0), compute, &Pool)?;
-    let b_data = values(tensor(3), compute, &Pool)?;
-    let device = cx.input(0).device();
-    let indptr = Array::uninitialised(cx.shape(2), DType::I64, device)?;
-    let mut made = None;
-    // SAFETY: dense values of this dtype, one for each stored element (checked); the closure allocates the requested number of elements.
-    unsafe {
-        sparse::matmul(
-            &Pool,
-            elem(compute),
-            (&a, a_data.operand()),
-            (&b, b_data.operand()),
-            num_columns,
-            integer_output(indptr.tensor()),
-            |len| -> Result<_> { Ok(made.insert(Stored::new(len, compute, device)?).output()) },
-        )
-    }?
-    .map_err(|fault| {
-        let is_row = |&j: &i64| (j as u64) < b.num_rows() as u64;
-        match a.indices.iter().all(is_row) {
-            true => error(cx.op.name, rhs, fault, Some(num_columns)),
-            false => error(cx.op.name, lhs, fault, Some(b.num_rows())),
-        }
-    })?;
-    // Stored elements of a matrix without rows or columns are the only fault that has no position.
-    let made = made.ok_or_else(|| {
-        let problem = "a matrix without rows or columns has stored elements";
-        mxnet_core::Error::index(cx.op.name, problem)
-    })?;
-    Ok(SmallVec::from_iter([
-        made.data.astype(dtype)?,
-        made.indices,
-        indptr,
-    ]))
-}
-
-fn sampled_matmul(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
-    let compute = compute_dtype(out.dtype());
-    let (a_indices, a_indptr) = index_arrays(cx, 1)?;
-    let (b_indices, b_indptr) = index_arrays(cx, 4)?;
-    let (indices, indptr) = index_arrays(cx, 6)?;
-    let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
-    let a = pattern(cx.op.name, lhs, &a_indices, &a_indptr)?;
-    let b = pattern(cx.op.name, rhs, &b_indices, &b_indptr)?;
-    let sampled_pattern = pattern(cx.op.name, NAMES, &indices, &indptr)?;
-    let a_data = values(cx.input(0), compute, cx.threads)?;
-    let b_data = values(cx.input(3), compute, cx.threads)?;
-    let num_columns = usize::try_from(cx.int("num_columns")).unwrap_or(0);
-    write(out, compute, cx.threads, |to| {
-        // SAFETY: dense values of this dtype, one for each stored element (inference); `to` has as many elements as the output.
-        unsafe {
-            sparse::sampled_matmul(
-                cx.threads,
-                elem(compute),
-                (&a, a_data.operand()),
-                (&b, b_data.operand()),
-                num_columns,
-                &sampled_pattern,
-                to,
-            )
-        }
-        .map_err(|fault| error(cx.op.name, NAMES, fault, None))
     })
 }

@@ -454,9 +454,9 @@ mod tests {
             _ => None,
         };
         assert_eq!(why(&x, DType::C128), Some(ViewObstacle::Length));
-        let turned = x.with_layout(x.layout().transpose(None).expect("all axes"));
-        assert_eq!(why(&turned, DType::F64), Some(ViewObstacle::LastAxis));
-        assert_eq!(why(&turned, DType::I32), None);
+        let transposed = x.with_layout(x.layout().transpose(None).expect("all axes"));
+        assert_eq!(why(&transposed, DType::F64), Some(ViewObstacle::LastAxis));
+        assert_eq!(why(&transposed, DType::I32), None);
         let odd = x.with_layout(
             x.layout()
                 .slice(1, Some(1), Some(5), None)

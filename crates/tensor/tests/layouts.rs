@@ -273,8 +273,8 @@ proptest! {
         prop_assert_eq!(layout.is_empty(), offsets.is_empty());
         let in_order = |offsets: &[usize]| offsets.windows(2).all(|pair| pair[1] == pair[0] + 1);
         prop_assert_eq!(layout.is_contiguous(), in_order(&offsets));
-        let turned: Vec<usize> = layout.transpose(None).expect("all axes").offsets().collect();
-        prop_assert_eq!(layout.is_fortran(), in_order(&turned));
+        let transposed: Vec<usize> = layout.transpose(None).expect("all axes").offsets().collect();
+        prop_assert_eq!(layout.is_fortran(), in_order(&transposed));
         let mut unique = offsets.clone();
         unique.sort_unstable();
         unique.dedup();
@@ -312,9 +312,9 @@ proptest! {
                 prop_assert!(!is_strided(&dims, &offsets), "{:?} as {:?}", layout, dims);
             }
         }
-        let turned: Vec<usize> = layout.transpose(None).expect("all axes").offsets().collect();
+        let transposed: Vec<usize> = layout.transpose(None).expect("all axes").offsets().collect();
         if let Some(reshaped) = layout.reshape_fortran(&target).expect("divisors") {
-            prop_assert!(reshaped.transpose(None).expect("all axes").offsets().eq(turned));
+            prop_assert!(reshaped.transpose(None).expect("all axes").offsets().eq(transposed));
         }
     }
 

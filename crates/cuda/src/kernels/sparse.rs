@@ -45,8 +45,13 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Operand::dense(cx, 1, DType::I64)?,
         );
         let by_column = argsorted(cx, &columns, columns.len(), Direction::Ascending)?;
-        let turned = picked(cx, &rows, &by_column)?;
-        let by_row = argsorted(cx, &turned, turned.len(), Direction::Ascending)?;
+        let rows_by_column = picked(cx, &rows, &by_column)?;
+        let by_row = argsorted(
+            cx,
+            &rows_by_column,
+            rows_by_column.len(),
+            Direction::Ascending,
+        )?;
         let order = picked(cx, &by_column, &by_row)?;
         operand::copy(cx, &order, &Operand::of(cx.output(0)))?;
         let offsets = SegmentOffsets::none(rows.len());

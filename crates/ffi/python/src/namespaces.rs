@@ -55,7 +55,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
             let (space, name) = match surface {
                 Surface::Np(name) => (0, name),
                 // In NumPy's namespace `linalg` these are plain functions, not ufuncs.
-                Surface::NpLinalg(name) if !op.core.is_empty() => {
+                Surface::NpLinalg(name) if !op.core_signature.is_empty() => {
                     spaces[1]
                         .1
                         .set_item(*name, function(py, op, name, MODULES[1])?)?;

@@ -107,18 +107,19 @@ pub(super) unsafe fn multiply<T: InLibrary + Copy>(t: &Tile<T>) -> bool {
 /// A tile in the form of BLAS. `None` if a matrix has no contiguous axis, or if a size does not fit in an i32. A column-major C is computed as its
 /// transpose: `C.T = B.T @ A.T`.
 fn product<T: Copy>(t: &Tile<T>) -> Option<Product<T>> {
-    let turn = |(rows, columns): (isize, isize)| (columns, rows);
-    let turned = stride_of(t.m, t.n, t.c_strides).is_none_or(|(_, is_transposed)| is_transposed);
-    let t = match turned {
+    let swap = |(rows, columns): (isize, isize)| (columns, rows);
+    let computes_transpose =
+        stride_of(t.m, t.n, t.c_strides).is_none_or(|(_, is_transposed)| is_transposed);
+    let t = match computes_transpose {
         false => *t,
         true => Tile {
             m: t.n,
             n: t.m,
             a: t.b,
-            a_strides: turn(t.b_strides),
+            a_strides: swap(t.b_strides),
             b: t.a,
-            b_strides: turn(t.a_strides),
-            c_strides: turn(t.c_strides),
+            b_strides: swap(t.a_strides),
+            c_strides: swap(t.c_strides),
             ..*t
         },
     };

@@ -4,6 +4,7 @@
 //! two numbers per output. Scans are in `scan`, reductions over windows in `pool`.
 
 mod arg;
+mod count;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod fold;
@@ -15,8 +16,8 @@ mod stats;
 mod types;
 
 pub use arg::{Extreme, arg_reduce, arg_reduce_small};
+pub(crate) use count::count_bytes;
 pub use fold::Reduce;
-pub(crate) use fold::count_bytes;
 pub(crate) use kernel::by_isa;
 pub(crate) use number::{Number, with_elem};
 pub use stats::{Moments, log_sum_exp, moments};

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::memory_order::{axes_in_order, inverse};
 use crate::mode::{Flags, current_device};
-use crate::opdef::{Cost, Cpu, Floats, Grad, Onnx, OpDef, Probe, Surface, ZeroDimResult, one_of};
+use crate::opdef::{Cost, Cpu, FpErrors, Grad, Onnx, OpDef, Probe, Surface, ZeroDimResult, one_of};
 use crate::types::{dtype_of_number, out_of_bounds};
 use crate::{Array, Outputs, cpu};
 
@@ -153,7 +153,7 @@ pub static FULL: OpDef = OpDef {
         array([[1.5, 2.5, 3.5],
                [1.5, 2.5, 3.5]])
     ",
-    floats: Floats::named("cast"),
+    fp_errors: FpErrors::named("cast"),
     cpu: Cpu::Composite(|cx| {
         let Some(value) = cx.opt(0) else {
             return new(cx, DType::F64, missing(cx, cx.dtype("dtype"))?);
@@ -309,7 +309,7 @@ pub static FULL_LIKE: OpDef = OpDef {
         >>> np.full_like(np.array([1, 2, 3]), 9)
         array([9, 9, 9])
     ",
-    floats: Floats::named("cast"),
+    fp_errors: FpErrors::named("cast"),
     cpu: Cpu::Composite(|cx| match cx.opt(1) {
         Some(value) => constant_like(cx, Content::of(value)),
         None => {

@@ -7,7 +7,7 @@ use crate::Array;
 use crate::autograd::GradCx;
 use crate::elementwise::comparison::{EQUAL, GREATER, LESS};
 use crate::error::Result;
-use crate::opdef::{Cpu, Floats, Fold, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface};
+use crate::opdef::{Cpu, Fold, FpErrors, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface};
 use crate::reduce::{CUMMAX, CUMMIN, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM};
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -92,9 +92,9 @@ pub static MULTIPLY: OpDef = OpDef {
         array([0.5, 1. , 1.5])
     ",
     types: Types::NUMERIC,
-    floats: Floats {
+    fp_errors: FpErrors {
         shrinks: true,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::MULTIPLY),
     // For complex numbers the cotangent of z in z*w is dy * conj(w).
@@ -127,10 +127,10 @@ pub static DIVIDE: OpDef = OpDef {
         lift: Lift::ToDefaultFloat,
         out: Out::Same,
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         shrinks: true,
         pole: Pole::ZeroOf(1),
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::DIVIDE),
     // d(x/y) = dx/y - dy * x/y^2.
@@ -162,11 +162,11 @@ pub static FLOOR_DIVIDE: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         divides: true,
         quotient: true,
         pole: Pole::ZeroOf(1),
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::FLOOR_DIVIDE),
     grad: Grad::Stop("piecewise constant"),
@@ -188,9 +188,9 @@ pub static REMAINDER: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         divides: true,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::REMAINDER),
     // x mod y = x - floor(x/y) * y, and the floor is piecewise constant.
@@ -221,9 +221,9 @@ pub static FMOD: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         divides: true,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::FMOD),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -252,11 +252,11 @@ pub static DIVMOD: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         divides: true,
         quotient: true,
         pole: Pole::ZeroOf(1),
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::DIVMOD),
     // The quotient is piecewise constant: only the remainder's cotangent counts.
@@ -413,9 +413,9 @@ pub static RECIPROCAL: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         pole: Pole::ZeroOf(0),
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::RECIPROCAL),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -443,9 +443,9 @@ pub static SQUARE: OpDef = OpDef {
         lift: Lift::BoolToI8,
         out: Out::Same,
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         shrinks: true,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::SQUARE),
     grad: Grad::Rule(Keep::INPUTS, |g| {

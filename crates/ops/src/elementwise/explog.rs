@@ -13,7 +13,7 @@ use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
 use crate::opdef::{
-    Amp, Cost, Cpu, Floats, Fold, Grad, Grads, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
+    Amp, Cost, Cpu, Fold, FpErrors, Grad, Grads, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -66,10 +66,10 @@ pub static EXP: OpDef = OpDef {
         >>> np.exp([0.0, 1.0])
         array([1.       , 2.7182817])
     ",
-    floats: Floats {
+    fp_errors: FpErrors {
         shrinks: true,
         counts_zeros: true,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::EXP),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| Ok(g.output(0).clone())])),
@@ -90,10 +90,10 @@ pub static EXP2: OpDef = OpDef {
         >>> np.exp2([3, 0.5])
         array([8.       , 1.4142135])
     ",
-    floats: Floats {
+    fp_errors: FpErrors {
         shrinks: true,
         counts_zeros: true,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::EXP2),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).scale(LN_2)])),
@@ -126,9 +126,9 @@ pub static LOG: OpDef = OpDef {
         >>> np.log([1.0, np.e, 0.0])
         array([  0.,   1., -inf])
     ",
-    floats: Floats {
+    fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::LOG),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).reciprocal()])),
@@ -149,9 +149,9 @@ pub static LOG2: OpDef = OpDef {
         >>> np.log2([1, 8, 0.5])
         array([ 0.,  3., -1.])
     ",
-    floats: Floats {
+    fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::LOG2),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -170,9 +170,9 @@ pub static LOG10: OpDef = OpDef {
         >>> np.log10([1, 1000])
         array([0., 3.])
     ",
-    floats: Floats {
+    fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::LOG10),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -191,9 +191,9 @@ pub static LOG1P: OpDef = OpDef {
         >>> np.log1p([0.0, 1e-6])
         array([0.000000e+00, 9.999995e-07])
     ",
-    floats: Floats {
+    fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::LOG1P),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -343,10 +343,10 @@ pub static POWER: OpDef = OpDef {
         out: Out::Same,
     },
     refuses: Some(negative_exponents),
-    floats: Floats {
+    fp_errors: FpErrors {
         shrinks: true,
         pole: Pole::ZeroOf(0),
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::POWER),
     grad: Grad::Rule(Keep::ALL, power_gradients),
@@ -375,9 +375,9 @@ pub static FLOAT_POWER: OpDef = OpDef {
         lift: Lift::ToWidestFloat,
         out: Out::Same,
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         pole: Pole::ZeroOf(0),
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::FLOAT_POWER),
     grad: Grad::Rule(Keep::ALL, power_gradients),

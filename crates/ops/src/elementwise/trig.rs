@@ -11,7 +11,7 @@ use crate::autograd::GradCx;
 use crate::elementwise::explog::SQRT;
 use crate::error::Result;
 use crate::opdef::{
-    Amp, Cost, Cpu, Floats, Fold, Form, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
+    Amp, Cost, Cpu, Fold, Form, FpErrors, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface,
 };
 use crate::types::{DTypes, Lift, Out, Types};
 
@@ -314,9 +314,9 @@ pub static ARCTANH: OpDef = OpDef {
         >>> np.arctanh([0.0, 0.5])
         array([0.        , 0.54930615])
     ",
-    floats: Floats {
+    fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Map(&map::ARCTANH),
     grad: Grad::Rule(Keep::INPUTS, |g| {

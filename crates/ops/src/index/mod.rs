@@ -14,8 +14,8 @@ mod element_write;
 mod expression;
 mod masked_write;
 mod nonzero;
-mod numbers;
 mod positions;
+mod ravel_index;
 mod resolve;
 mod row_sparse;
 mod rows;
@@ -40,7 +40,7 @@ pub use element_write::{
 };
 pub use masked_write::{Taken, is_same_kind, put_along, put_at, put_where};
 pub use nonzero::{ARGWHERE, FLATNONZERO, NONZERO, NONZERO_MATRIX};
-pub use numbers::{RAVEL_POSITIONS, UNRAVEL_INDEX};
+pub use ravel_index::{RAVEL_POSITIONS, UNRAVEL_INDEX};
 pub use resolve::{RESOLVE, WRAPPED, resolved};
 pub use row_sparse::{GATHER_ROWS, ROW_SPARSE_SUM, ROW_SPARSE_TO_DENSE};
 pub use rows::{

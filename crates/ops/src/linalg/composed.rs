@@ -11,7 +11,7 @@ use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::linalg::{CONJUGATED_DOT, INV, MATVEC_ALONG, VECDOT_ALONG, VECMAT_ALONG};
-use crate::opdef::{Cpu, Floats, Form, OpDef, Probe, Surface, ZeroDimResult};
+use crate::opdef::{Cpu, Form, FpErrors, OpDef, Probe, Surface, ZeroDimResult};
 
 /// Sums over several axes of two arrays.
 pub static TENSORDOT: OpDef = OpDef {
@@ -52,7 +52,7 @@ pub static INNER: OpDef = OpDef {
         >>> np.inner([1, 2, 3], [4, 5, 6])
         array(32)
     ",
-    floats: Floats::named("dot"),
+    fp_errors: FpErrors::named("dot"),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         if a.ndim() == 0 || b.ndim() == 0 {
@@ -85,7 +85,7 @@ pub static OUTER: OpDef = OpDef {
                [20, 40, 60]])
     ",
     form: Form::Out,
-    floats: Floats::named("multiply"),
+    fp_errors: FpErrors::named("multiply"),
     cpu: Cpu::Composite(|cx| {
         let (a, b) = (cx.input(0), cx.input(1));
         cx.done(a.reshape(&[a.len(), 1])?.mul(&b.reshape(&[1, b.len()])?)?)
@@ -151,7 +151,7 @@ pub static VECDOT: OpDef = OpDef {
     ],
     form: Form::Out,
     full_signature: Some(&VECDOT_ALONG),
-    core: "(n),(n)->()",
+    core_signature: "(n),(n)->()",
     doc: "Sum of products of the conjugated elements of `x1` with those of `x2` along `axis`; the other axes broadcast.",
     about: &[("x1", "First operand; its conjugates are taken.")],
     returns: &[(
@@ -215,7 +215,7 @@ pub static MATVEC: OpDef = OpDef {
     surface: &[Surface::Np("matvec")],
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
     full_signature: Some(&MATVEC_ALONG),
-    core: "(m,n),(n)->(m)",
+    core_signature: "(m,n),(n)->(m)",
     doc: "Products of matrices `x1` (..., m, n) with vectors `x2` (..., n): (..., m). Leading axes broadcast.",
     about: &[("x1", "Matrices (..., m, n)."), ("x2", "Vectors (..., n).")],
     returns: &[("ndarray", "Of shape (..., m).")],
@@ -255,7 +255,7 @@ pub static VECMAT: OpDef = OpDef {
     surface: &[Surface::Np("vecmat")],
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
     full_signature: Some(&VECMAT_ALONG),
-    core: "(n),(n,m)->(m)",
+    core_signature: "(n),(n,m)->(m)",
     doc: "Products of conjugated vectors `x1` (..., n) with matrices `x2` (..., n, m): (..., m). Leading axes broadcast.",
     about: &[("x1", "Vectors (..., n)."), ("x2", "Matrices (..., n, m).")],
     returns: &[("ndarray", "Of shape (..., m).")],

@@ -31,7 +31,7 @@ pub static MATMUL: OpDef = OpDef {
     surface: &[Surface::Np("matmul"), Surface::NpLinalg("matmul")],
     params: &[Param::array("x1"), Param::array("x2"), Param::out()],
     full_signature: Some(&MATMUL_ALONG),
-    core: "(n?,k),(k,m?)->(n?,m?)",
+    core_signature: "(n?,k),(k,m?)->(n?,m?)",
     doc: "Matrix product `(..., m, k) @ (..., k, n) -> (..., m, n)`. Leading axes broadcast. A 1-D `x1` counts as a row and a 1-D `x2` as a column; \
         the added axis is removed from the result.\n\nfloat16 and bfloat16 are summed in float32. Integers wrap.",
     about: &[

@@ -166,14 +166,14 @@ fn along(cx: &CompositeCx, weights: &Array) -> Result<Array> {
     }
     let mut order: SmallVec<[i64; 4]> = (0..axes.len() as i64).collect();
     order.sort_by_key(|&i| axes[i as usize]);
-    let turned = match order.is_sorted() {
+    let ordered = match order.is_sorted() {
         true => weights.clone(),
         false => weights.transpose(Some(&order))?,
     };
     let shape: Dims = (a.shape().iter().enumerate())
         .map(|(axis, &n)| if axes.contains(&axis) { n } else { 1 })
         .collect();
-    turned.reshape(&shape)
+    ordered.reshape(&shape)
 }
 
 /// The observations with variables as rows.

@@ -15,7 +15,7 @@ use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::nn::operand::dense;
 use crate::opdef::{
-    Cost, Cpu, Floats, Form, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
+    Cost, Cpu, Form, FpErrors, Grad, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
 };
 use crate::reduce::masked::empty;
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
@@ -89,7 +89,7 @@ pub static SUM: OpDef = OpDef {
     ",
     infer: |cx| folded(cx, accumulator),
     full_signature: Some(&MASKED_SUM),
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(spread(g, g.dy(0))?)),
     onnx: Onnx::Node {
@@ -114,7 +114,7 @@ pub static PROD: OpDef = OpDef {
     ",
     infer: |cx| folded(cx, accumulator),
     full_signature: Some(&MASKED_PROD),
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         // The slope of an element is the product of all others. It is computed without division, because elements may be 0.
@@ -207,7 +207,7 @@ pub static MEAN: OpDef = OpDef {
     },
     full_signature: Some(&MASKED_MEAN),
     warns: Some(empty),
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let n: usize = g

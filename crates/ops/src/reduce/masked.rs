@@ -14,7 +14,7 @@ use crate::elementwise::logic::{LOGICAL_AND, LOGICAL_OR};
 use crate::error::Result;
 use crate::fp_errors;
 use crate::mode::{self, Flags};
-use crate::opdef::{Cpu, Floats, Form, OpDef, Probe, Warned};
+use crate::opdef::{Cpu, Form, FpErrors, OpDef, Probe, Warned};
 use crate::reduce::fold::averaged;
 use crate::ufunc::{self, Initial, Reduction};
 
@@ -27,7 +27,7 @@ const EXTENDED: OpDef = OpDef {
 /// Sum of the elements where a mask is true.
 pub static MASKED_SUM: OpDef = OpDef {
     name: "masked_sum",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -55,7 +55,7 @@ pub static MASKED_SUM: OpDef = OpDef {
 /// Product of the elements where a mask is true.
 pub static MASKED_PROD: OpDef = OpDef {
     name: "masked_prod",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: MASKED_SUM.params,
     doc: "Product of `initial` and the elements over `axis` (all axes for None) where `where` is true.",
     cpu: Cpu::Composite(|cx| folded(cx, &MULTIPLY, 1)),
@@ -72,7 +72,7 @@ pub static MASKED_PROD: OpDef = OpDef {
 /// Largest element where a mask is true.
 pub static MASKED_MAX: OpDef = OpDef {
     name: "masked_max",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -90,7 +90,7 @@ pub static MASKED_MAX: OpDef = OpDef {
 /// Smallest element where a mask is true.
 pub static MASKED_MIN: OpDef = OpDef {
     name: "masked_min",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: MASKED_MAX.params,
     doc: "Smallest of `initial` and the elements over `axis` (all axes for None) where `where` is true. With `where` there must be an `initial`.",
     cpu: Cpu::Composite(|cx| folded(cx, &MINIMUM, 1)),
@@ -108,7 +108,7 @@ const EXTREMES: &[&str] = &[
 /// Whether any element is true where a mask is true.
 pub static MASKED_ANY: OpDef = OpDef {
     name: "masked_any",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -125,7 +125,7 @@ pub static MASKED_ANY: OpDef = OpDef {
 /// Whether all elements are true where a mask is true.
 pub static MASKED_ALL: OpDef = OpDef {
     name: "masked_all",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: MASKED_ANY.params,
     doc: "Whether all elements over `axis` (all axes for None) where `where` is true are nonzero.",
     cpu: Cpu::Composite(|cx| folded(cx, &LOGICAL_AND, 1)),
@@ -141,7 +141,7 @@ const TRUTHS: &[&str] = &[
 /// Mean of the elements where a mask is true.
 pub static MASKED_MEAN: OpDef = OpDef {
     name: "masked_mean",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -175,7 +175,7 @@ pub static MASKED_MEAN: OpDef = OpDef {
 /// Variance of the elements where a mask is true.
 pub static MASKED_VAR: OpDef = OpDef {
     name: "masked_var",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -198,7 +198,7 @@ pub static MASKED_VAR: OpDef = OpDef {
 /// Standard deviation of the elements where a mask is true.
 pub static MASKED_STD: OpDef = OpDef {
     name: "masked_std",
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     params: MASKED_VAR.params,
     doc: "Standard deviation over `axis` (all axes for None) of the elements where `where` is true: the square root of `var`.",
     cpu: Cpu::Composite(|cx| cx.done(variance(cx, true)?)),

@@ -10,7 +10,7 @@ use crate::autograd::GradCx;
 use crate::context::{CallCx, KernelCx};
 use crate::elementwise::select::choose;
 use crate::error::Result;
-use crate::opdef::{Cpu, Floats, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
+use crate::opdef::{Cpu, FpErrors, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
 use crate::reduce::fold::{REDUCTION, averaged, folded, over, own_axes, spread};
 use crate::reduce::masked::no_degrees_of_freedom;
 use crate::reduce::{MASKED_STD, MASKED_VAR};
@@ -63,7 +63,7 @@ pub static VAR: OpDef = OpDef {
         array(2.3333335)
     ",
     full_signature: Some(&MASKED_VAR),
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, false)),
     grad: Grad::Rule(Keep::INPUTS, |g| g.one(slope(g, g.dy(0))?)),
     ..SPREAD
@@ -80,7 +80,7 @@ pub static STD: OpDef = OpDef {
         array([1., 2.])
     ",
     full_signature: Some(&MASKED_STD),
-    floats: Floats::named("reduce"),
+    fp_errors: FpErrors::named("reduce"),
     cpu: Cpu::Kernel(|cx| run(cx, true)),
     // d sqrt(v) = dv / (2 sqrt(v)). If all elements are equal, the slope is defined as 0: any finite divisor gives that.
     grad: Grad::Rule(Keep::ALL, |g| -> Result<Grads> {

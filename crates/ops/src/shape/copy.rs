@@ -9,7 +9,7 @@ use crate::context::CallCx;
 use crate::error::Result;
 use crate::memory_order::{axes_in_order, has_order};
 use crate::opdef::{
-    Cost, Cpu, Floats, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, ZeroDimResult,
+    Cost, Cpu, FpErrors, Grad, Keep, Onnx, OpDef, Probe, Sparse, Surface, Viewed, ZeroDimResult,
     one_of,
 };
 use crate::types::{Types, check_element};
@@ -120,10 +120,10 @@ pub static CAST: OpDef = OpDef {
             cx.dtype("dtype").unwrap_or(DType::F32),
         )
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         shrinks: true,
         converts: true,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Kernel(cpu::copy_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -180,11 +180,11 @@ pub static ASTYPE: OpDef = OpDef {
         array([ 1, -1])
     ",
     zero_dim: ZeroDimResult::AsOperand,
-    floats: Floats {
+    fp_errors: FpErrors {
         shrinks: true,
         converts: true,
         name: "cast",
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     parallel: true,
     full_signature: Some(&ASTYPE_SHARING),

@@ -14,7 +14,7 @@ use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::memory_order;
 use crate::opdef::{
-    Cost, Cpu, Floats, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
+    Cost, Cpu, Form, FpErrors, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one_of,
 };
 use crate::shape::axes::{at_least_1, at_least_2, at_least_3};
 use crate::shape::part::narrow;
@@ -46,7 +46,7 @@ pub static CONCATENATE: OpDef = OpDef {
     ",
     form: Form::Out,
     infer: joined,
-    floats: Floats::named("cast"),
+    fp_errors: FpErrors::named("cast"),
     cpu: Cpu::Kernel(join),
     order: Some(|cx| match cx.is_none("axis") {
         true => None,
@@ -228,7 +228,7 @@ pub static STACK: OpDef = OpDef {
                [2, 4]])
     ",
     form: Form::Out,
-    floats: Floats::named("cast"),
+    fp_errors: FpErrors::named("cast"),
     cpu: Cpu::Composite(stacked),
     probe: Probe::calls(&[
         "[f((2, 3)), f((2, 3))]",

@@ -64,7 +64,7 @@ pub fn num_outputs(op: &OpDef) -> usize {
 /// All loops of a function of arrays, in NumPy's order.
 pub fn loops(op: &OpDef) -> Vec<Loop> {
     // Generalised functions are matrix products, some of them composed.
-    let types = match op.core {
+    let types = match op.core_signature {
         "" => op.types,
         _ => MATMUL.types,
     };

@@ -204,18 +204,18 @@ mod tests {
             .expect("splits an axis");
         assert_eq!(cut.strides(), [12, 3, 1]);
         assert_eq!(rows.reshape(&[12]), Ok(None));
-        let turned = base.transpose(None).expect("all axes");
-        assert_eq!(turned.reshape(&[24]), Ok(None));
+        let transposed = base.transpose(None).expect("all axes");
+        assert_eq!(transposed.reshape(&[24]), Ok(None));
         assert!(
-            turned
+            transposed
                 .reshape_fortran(&[24])
                 .expect("24 elements")
                 .is_some()
         );
-        let ones = turned
+        let ones = transposed
             .reshape(&[1, 6, 1, 4, 1])
             .expect("24 elements")
             .expect("adds axes");
-        assert!(ones.offsets().eq(turned.offsets()));
+        assert!(ones.offsets().eq(transposed.offsets()));
     }
 }

@@ -188,7 +188,7 @@ fn finish<'py>(
 
 /// An error for generalised functions, which do not fold.
 fn folds(op: &OpDef) -> PyResult<()> {
-    match op.core {
+    match op.core_signature {
         "" => Ok(()),
         core => Err(PyRuntimeError::new_err(format!(
             "Reduction not defined on ufunc with signature: {} works on {core}",
@@ -316,10 +316,10 @@ fn outer<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
-    if !op.core.is_empty() {
+    if !op.core_signature.is_empty() {
         return Err(PyTypeError::new_err(format!(
             "method outer is not allowed in ufunc with non-trivial signature: {} works on {}",
-            op.name, op.core
+            op.name, op.core_signature
         )));
     }
     if op.params.len() != 2 {
@@ -357,10 +357,10 @@ fn at<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, op) = (slf.py(), object::operator(slf)?);
-    if !op.core.is_empty() {
+    if !op.core_signature.is_empty() {
         return Err(PyTypeError::new_err(format!(
             "{}.at: does not support ufunc with non-trivial signature: {}",
-            op.name, op.core
+            op.name, op.core_signature
         )));
     }
     let given = Given::new("at", ["a", "indices", "b"], 2, args, kwargs)?;

@@ -172,7 +172,7 @@ const ATTRIBUTES: &[(&CStr, &CStr, Getter)] = &[
     (
         c"signature",
         c"Core dimensions of a generalised ufunc, such as '(n),(n)->()'; None for an elementwise function.",
-        |py, b| match b.op.core {
+        |py, b| match b.op.core_signature {
             "" => Ok(py.None()),
             core => object(py, core),
         },

@@ -26,7 +26,11 @@ pub(super) fn resolve_dtypes<'py>(
     let names = ["dtypes", "signature", "casting", "reduction"];
     let given = Given::new("resolve_dtypes", names, 1, args, kwargs)?;
     // All matrix products have the loops of `matmul`.
-    let op = if op.core.is_empty() { op } else { &MATMUL };
+    let op = if op.core_signature.is_empty() {
+        op
+    } else {
+        &MATMUL
+    };
     let (nin, nout) = (loops::num_inputs(op), loops::num_outputs(op));
     let wrong = |what: &str| PyTypeError::new_err(format!("resolve_dtypes: {what}"));
     let dtypes = given

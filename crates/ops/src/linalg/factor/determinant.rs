@@ -12,7 +12,9 @@ use crate::batching::Batch;
 use crate::context::CallCx;
 use crate::error::Result;
 use crate::invoke::invoke1;
-use crate::opdef::{Cpu, Floats, Grad, GradRule, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
+use crate::opdef::{
+    Cpu, FpErrors, Grad, GradRule, Inferred, Keep, Onnx, OpDef, Probe, Surface, one,
+};
 
 fn per_matrix(cx: &CallCx) -> Result<Inferred> {
     one(Dims::from_slice(squares(cx, 0)?.lead))
@@ -118,9 +120,9 @@ pub static SLOGDET: OpDef = OpDef {
         let dtype = factored(cx)?;
         cx.many([(lead.clone(), dtype), (lead, dtype.real())])
     },
-    floats: Floats {
+    fp_errors: FpErrors {
         silent: true,
-        ..Floats::PLAIN
+        ..FpErrors::PLAIN
     },
     cpu: Cpu::Kernel(|cx| {
         let dtype = cx.output(0).dtype();
