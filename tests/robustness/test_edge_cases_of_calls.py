@@ -65,6 +65,26 @@ def test_shapes_that_have_no_end_are_refused(shape):
             make(shape)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        np.zeros,
+        np.array,
+        np.stack,
+        np.concatenate,
+        lambda x: np.ones(3).reshape(x),
+        lambda x: np.random.uniform(size=x),
+        lambda x: np.ones(3)[x],
+        lambda x: np.roll(np.ones(3), x),
+        lambda x: np.quantile(np.ones(3), x),
+        lambda x: np.add(1, x),
+    ],
+)
+def test_sequences_that_say_they_are_longer_than_memory_are_refused(call):
+    with pytest.raises(MemoryError):
+        call(WithoutEnd(2**62))
+
+
 def test_shapes_end_at_their_length():
     assert np.zeros(WithoutEnd(3)).shape == (1, 1, 1)
     assert np.zeros(range(2, 4)).shape == (2, 3)

@@ -206,18 +206,30 @@ def test_exit_beside_threads_that_print_is_quiet(seed):
     assert done.stderr == ""
 
 
-def test_exit_with_threads_that_still_push_is_quiet():
+@pytest.mark.parametrize("mode", ["adaptive", "async", "sync"])
+def test_exit_with_threads_that_still_push_is_quiet(mode):
     done = run(
         """
-        def work():
+        _core.set_engine_mode(sys.argv[1])
+
+        def push():
             x = np.ones((20_000,))
             while True:
                 x = x * 1.0
 
-        for _ in range(3):
+        def train():
+            w = np.ones((100,))
+            w.attach_grad()
+            while True:
+                with mx.autograd.record():
+                    z = (w * w).sum()
+                z.backward()
+
+        for work in (push, push, train):
             threading.Thread(target=work, daemon=True).start()
         time.sleep(0.3)
-        """
+        """,
+        arguments=[mode],
     )
     assert done.stderr == ""
 

@@ -112,6 +112,10 @@ while True:
 """
 
 
+# A program that hangs ends with the stacks of its threads.
+HANGS = "import faulthandler, random\nfaulthandler.dump_traceback_later(100, exit=True)\n"
+
+
 def _run(program: str, arguments: list[str], folder: str) -> str:
     """How a program ended, in a word."""
     try:
@@ -122,7 +126,7 @@ def _run(program: str, arguments: list[str], folder: str) -> str:
                 "-W",
                 "ignore::DeprecationWarning",
                 "-c",
-                PRELUDE + "import random\n" + program,
+                PRELUDE + HANGS + program,
                 *arguments,
             ],
             capture_output=True,
@@ -132,6 +136,7 @@ def _run(program: str, arguments: list[str], folder: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
+        print(arguments, "hangs", flush=True)
         return "hangs"
     if done.returncode == 0 and not done.stderr:
         return "ok"

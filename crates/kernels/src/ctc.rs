@@ -105,7 +105,7 @@ impl Ctc {
     unsafe fn forward(&self, n: usize) -> (Vec<f64>, f64) {
         // SAFETY: guaranteed by the caller, here and below.
         let ((frames, count), skips) = unsafe { (self.counts(n), self.skips(n)) };
-        let mut alpha = vec![f64::NEG_INFINITY; frames * count];
+        let mut alpha = crate::scratch::filled(frames * count, f64::NEG_INFINITY);
         for t in 0..frames {
             // SAFETY: `t < frames`.
             let emitted = unsafe { self.at(t, n) };
@@ -147,7 +147,7 @@ impl Ctc {
     unsafe fn backward(&self, n: usize) -> Vec<f64> {
         // SAFETY: guaranteed by the caller, here and below.
         let ((frames, count), skips) = unsafe { (self.counts(n), self.skips(n)) };
-        let mut beta = vec![f64::NEG_INFINITY; frames * count];
+        let mut beta = crate::scratch::filled(frames * count, f64::NEG_INFINITY);
         for t in (0..frames).rev() {
             let (row, after) = beta[t * count..].split_at_mut(count);
             if t + 1 == frames {

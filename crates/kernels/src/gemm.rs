@@ -11,6 +11,7 @@ mod library;
 mod padded;
 mod small;
 mod vector;
+mod workspace;
 
 #[cfg(test)]
 mod tests;
@@ -189,6 +190,7 @@ float!(f32, f64, Complex<f32>, Complex<f64>);
 /// # Safety
 /// Same as for [`dense`].
 unsafe fn blocked<T: GemmFloat>(t: &Tile<T>) {
+    workspace::ensure_available::<T>(t.m, t.n, t.k);
     let (zero, par) = (T::from_real(0.0), ::gemm::Parallelism::None);
     let ((ar, ac), (br, bc), (cr, cc)) = (t.a_strides, t.b_strides, t.c_strides);
     // SAFETY: the caller guarantees bounds and disjointness; `T` is one of the four types of the `gemm` crate.

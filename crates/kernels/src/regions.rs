@@ -161,7 +161,7 @@ impl Samples {
             0 => bin.ceil().clamp(1.0, 1e6) as usize,
             count => count,
         };
-        let mut row = vec![0.0; len];
+        let mut row = crate::scratch::filled(len, 0.0);
         (0..bins)
             .map(|b| {
                 row.fill(0.0);
@@ -298,7 +298,7 @@ unsafe fn spread_means_of<T: Real>(
     // One task per channel of an image, so that no two tasks write one pixel and the order of the sums is fixed.
     threads.run(g.images * g.channels, &|task| {
         let (image, channel) = (task / g.channels, task % g.channels);
-        let mut sums = vec![0.0; plane];
+        let mut sums = crate::scratch::filled(plane, 0.0);
         let (c, bins_read) = match samples.is_by_position {
             true => (channel / bins, channel % bins..channel % bins + 1),
             false => (channel, 0..bins),

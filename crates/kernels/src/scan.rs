@@ -171,7 +171,7 @@ pub unsafe fn scan(
         });
     }
     // A long row is one unit, because its length exceeds a segment.
-    let mut carries = vec![[0u64; 2]; units * segments];
+    let mut carries = crate::scratch::filled(units * segments, [0u64; 2]);
     let base = carries.as_mut_ptr() as usize;
     let range = |s: usize| (s * SEGMENT, line.len.min((s + 1) * SEGMENT));
     split(threads, units * segments, outputs, &|task| {

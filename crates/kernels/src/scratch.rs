@@ -83,6 +83,17 @@ pub fn collected<T>(most: usize, of: impl IntoIterator<Item = T>) -> Vec<T> {
     all
 }
 
+/// Checks that `len_bytes` bytes can be allocated, before a call of a library that ends the process if they cannot.
+///
+/// # Panics
+/// If there is no memory; the payload is the allocator's error.
+pub(crate) fn check_available(len_bytes: usize) {
+    let mut all = Vec::<u8>::new();
+    reserve(&mut all, len_bytes);
+    // An allocation that nobody uses may be optimised away.
+    std::hint::black_box(&all);
+}
+
 /// Reserves space for `more` entries; unwinds with [`no_memory`] if there is none.
 pub(crate) fn reserve_map<K: Eq + std::hash::Hash, V>(
     to: &mut std::collections::HashMap<K, V>,

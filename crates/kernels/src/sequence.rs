@@ -113,7 +113,7 @@ unsafe fn slide_of<T: Term>(
     };
     let mut prepared;
     let w = if how.reversed || how.conjugated {
-        prepared = smallvec::SmallVec::<[T; 16]>::from_slice(w);
+        prepared = crate::scratch::collected(m, w.iter().copied());
         if how.reversed {
             prepared.reverse();
         }

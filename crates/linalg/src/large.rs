@@ -12,7 +12,7 @@ use faer::linalg::triangular_solve as tri;
 use faer::{Accum, Conj, MatMut, MatRef, Par};
 
 use crate::batch::{Fault, Run};
-use crate::memory::{buffer, copied, filled};
+use crate::memory::{buffer, copied, ensure_panels, filled};
 use crate::number::MatrixElement;
 use crate::small::Factored;
 
@@ -28,9 +28,10 @@ const CHUNK: usize = 96;
 /// Disjoint parts of a matrix, one per task.
 pub(crate) type Shares<P> = Vec<Mutex<P>>;
 
-/// Runs `body(i, share)` for every share.
+/// Runs `body(i, share)` for every share, on threads that have memory for products.
 pub(crate) fn share<P: Send>(run: Run, shares: &Shares<P>, body: impl Fn(usize, &mut P) + Sync) {
     let task = |i: usize| {
+        ensure_panels();
         body(
             i,
             &mut shares[i].lock().unwrap_or_else(PoisonError::into_inner),

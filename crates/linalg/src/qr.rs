@@ -11,7 +11,7 @@ use crate::batch::{
 };
 use crate::large::{chunks, share};
 use crate::lu::{none, runners};
-use crate::memory::filled;
+use crate::memory::{ensure_panels, filled};
 use crate::number::{MatrixElement, RealElement};
 use crate::scale;
 
@@ -316,6 +316,7 @@ fn vectors<T: MatrixElement>(panel: &[T], m: usize, first: usize, w: usize) -> V
 
 /// The upper triangular t for which I - v t v^H = H1 H2 …, [`PANEL`] elements per column.
 fn triangle<T: MatrixElement>(v: &[T], rows: usize, w: usize, tau: &[T], t: &mut [T]) {
+    ensure_panels();
     let v = MatRef::from_column_major_slice(v, rows, w);
     let mut inner = filled(w * w, T::ZERO);
     let mut products = MatMut::from_column_major_slice_mut(&mut inner, w, w);

@@ -8,6 +8,7 @@ use crate::batch::{
 };
 use crate::eigh::Triangle;
 use crate::lu::none;
+use crate::memory::ensure_panels;
 use crate::number::MatrixElement;
 
 /// Solves x = a^-1 b with one triangle of `a` (count, n, n), `b` and `x` (count, n, k). The other triangle is not read.
@@ -56,5 +57,5 @@ fn typed<T: MatrixElement + Plain>(
         }
         Ok(())
     };
-    each(run, count, n * n * k, outputs, || (), body)
+    each(run, count, n * n * k, outputs, ensure_panels, body)
 }

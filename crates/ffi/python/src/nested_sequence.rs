@@ -498,6 +498,7 @@ fn collect(
 ) -> PyResult<()> {
     let core = |error| raise(object.py(), error);
     let len = object.len()?;
+    numbers::check_len(object)?;
     shape.sequence(depth, len)?;
     let start = leaves.len();
     for_each(object, |item| {

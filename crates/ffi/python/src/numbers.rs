@@ -1,6 +1,6 @@
 //! Numbers and sequences of integers, read from Python objects.
 
-use mxnet::core::Value;
+use mxnet::core::{Value, memory};
 use mxnet::tensor::{DType, Kind, Scalar};
 use num_complex::Complex;
 use pyo3::exceptions::{PyMemoryError, PyOverflowError};
@@ -174,25 +174,37 @@ pub fn integers(object: &Bound<'_, PyAny>) -> PyResult<Option<SmallVec<[i64; 4]>
         return Ok(None);
     };
     let mut values = SmallVec::new();
+    // `push` would end the process, and a sequence that says it has 2**62 items would never end.
+    if values.try_reserve(len).is_err() {
+        return Err(PyMemoryError::new_err(format!(
+            "no memory for a list of {len} integers"
+        )));
+    }
     for (i, item) in items.take(len).enumerate() {
         if i % SIGNALS_EVERY == SIGNALS_EVERY - 1 {
             object.py().check_signals()?;
         }
         let item = item?;
         match item.extract::<i64>() {
-            Ok(value) if !item.is_exact_instance_of::<PyBool>() => {
-                // `push` would end the process.
-                if values.try_reserve(1).is_err() {
-                    return Err(PyMemoryError::new_err(format!(
-                        "no memory for a list of {len} integers"
-                    )));
-                }
-                values.push(value);
-            }
+            Ok(value) if !item.is_exact_instance_of::<PyBool>() => values.push(value),
             _ => return Ok(None),
         }
     }
     Ok(Some(values))
+}
+
+/// Checks that there is memory for references to as many items as a sequence says it has. One that says 2**62 would be read until memory ends.
+///
+/// # Errors
+/// MemoryError if there is not.
+pub fn check_len(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if is_list(object) {
+        return Ok(());
+    }
+    let bytes = object
+        .len()
+        .map_or(0, |len| len.saturating_mul(size_of::<Py<PyAny>>()));
+    memory::check_available("sequence", bytes).map_err(|error| raise(object.py(), error))
 }
 
 /// The elements of an array of integers that has one axis; `None` if it is something else.
@@ -220,6 +232,7 @@ pub fn truncated(object: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
             false => item.call_method0("__int__")?.extract().map(Some),
         }
     };
+    check_len(object)?;
     match object.try_iter() {
         Ok(items) => {
             let values: Option<SmallVec<[i64; 4]>> =

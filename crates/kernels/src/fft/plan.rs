@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 
 use super::real::RealPlan;
 use super::three::Three;
 use super::{Direction, Spectrum};
 use crate::real::Real;
+use crate::scratch;
 
 /// How a transform of one length is computed.
 pub(super) enum Plan<T: Sample> {
@@ -38,8 +40,29 @@ impl<T: Sample> Plan<T> {
 pub(super) fn complex<T: Sample>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
     match n {
         3 => Arc::new(Three(direction)),
-        _ => FftPlanner::new().plan_fft(n, direction),
+        _ => {
+            scratch::check_available(planning_bytes::<T>(n));
+            FftPlanner::new().plan_fft(n, direction)
+        }
     }
+}
+
+/// Upper bound of the memory that `rustfft` allocates for a plan: it ends the process if it cannot.
+fn planning_bytes<T>(n: usize) -> usize {
+    // Lengths with large prime factors are computed by convolutions of twice to four times the length (Bluestein), whose plans have tables of several
+    // times their length: measured are at most 11 complex numbers per element. For other lengths there are at most 3.1, of tables of less than 4 KiB.
+    let per_element = if has_small_factors(n) { 4 } else { 12 };
+    per_element * n.saturating_mul(size_of::<Complex<T>>()) + 4096
+}
+
+/// Whether `n` has no prime factor above 7.
+fn has_small_factors(mut n: usize) -> bool {
+    for factor in [2, 3, 5, 7] {
+        while n > 0 && n.is_multiple_of(factor) {
+            n /= factor;
+        }
+    }
+    n == 1
 }
 
 impl<T: Sample> Clone for Plan<T> {

@@ -46,7 +46,7 @@ unsafe fn dot<T: Part>(
 ) {
     let parts = n.div_ceil(PART);
     let zero = Complex::new(T::from_real(0.0), T::from_real(0.0));
-    let mut sums = vec![zero; parts];
+    let mut sums = crate::scratch::filled(parts, zero);
     let (a, b, base) = (a as usize, b as usize, sums.as_mut_ptr() as usize);
     let task = |part: usize| {
         let first = part * PART;

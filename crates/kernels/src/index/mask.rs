@@ -87,7 +87,7 @@ pub unsafe fn nonzero<E>(
     }
     let chunks = n.div_ceil(CHUNK);
     let ends = |chunk: usize| (chunk * CHUNK, n.min((chunk + 1) * CHUNK));
-    let mut starts = vec![0usize; chunks];
+    let mut starts = crate::scratch::filled(chunks, 0_usize);
     let base = starts.as_mut_ptr() as usize;
     split(threads, chunks, n, &|chunk| {
         let mut found = 0;
@@ -215,7 +215,7 @@ unsafe fn write_positions(
 /// # Safety
 /// `mask` has `n` bytes.
 pub unsafe fn mask_starts(threads: &dyn Threads, mask: *const u8, n: usize) -> (Vec<usize>, usize) {
-    let mut starts = vec![0_usize; n.div_ceil(CHUNK)];
+    let mut starts = crate::scratch::filled(n.div_ceil(CHUNK), 0_usize);
     let (mask, base) = (mask as usize, starts.as_mut_ptr() as usize);
     split(threads, starts.len(), n / 4, &|chunk| {
         let at = chunk * CHUNK;

@@ -114,7 +114,7 @@ pub unsafe fn row_norm(
         // If only one of the parameters is given, a vector of 1 or 0 replaces the missing one.
         let mixed = gamma.is_null() != beta.is_null();
         let constant = if mixed && g.affine == Affine::PerElement {
-            vec![if gamma.is_null() { T::ONE } else { T::ZERO }; g.len]
+            crate::scratch::filled(g.len, if gamma.is_null() { T::ONE } else { T::ZERO })
         } else {
             Vec::new()
         };

@@ -231,7 +231,7 @@ pub unsafe fn arg_reduce(
     };
     if units == 1 && inner.len == 1 && n >= 2 * SEGMENT {
         let segments = n.div_ceil(SEGMENT);
-        let mut found: Vec<(Value, usize)> = vec![([0; 2], 0); segments];
+        let mut found: Vec<(Value, usize)> = crate::scratch::filled(segments, ([0; 2], 0));
         let base = found.as_mut_ptr() as usize;
         split(threads, segments, work, &|s| {
             let (start, end) = (s * SEGMENT, n.min((s + 1) * SEGMENT));

@@ -308,7 +308,8 @@ impl Plan {
             });
         }
         let stride = (self.width * self.size).next_multiple_of(64);
-        let mut partials: Vec<[u64; 8]> = vec![[0; 8]; units * self.segments * stride / 64];
+        let mut partials: Vec<[u64; 8]> =
+            crate::scratch::filled(units * self.segments * stride / 64, [0; 8]);
         let base = partials.as_mut_ptr() as usize;
         let partial = |unit: usize, segment: usize| {
             (base + (unit * self.segments + segment) * stride) as *mut u8

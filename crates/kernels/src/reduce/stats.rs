@@ -265,7 +265,7 @@ unsafe fn run(
             finish_unit(unit, &unit_states(unit, 0, n))
         });
     }
-    let mut partials = vec![[[[0.0; 3]; GROUP]; 2]; units * segments];
+    let mut partials = crate::scratch::filled(units * segments, [[[0.0; 3]; GROUP]; 2]);
     let base = partials.as_mut_ptr() as usize;
     split(threads, units * segments, n * outputs, &|task| {
         let (unit, s) = (task / segments, task % segments);

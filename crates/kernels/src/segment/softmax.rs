@@ -124,7 +124,7 @@ impl<T: Real> Pass<'_, T> {
             if let Some(group) = self.group {
                 return group(groups[t].clone());
             }
-            let mut found = vec![T::ZERO; self.columns * inner];
+            let mut found = crate::scratch::filled(self.columns * inner, T::ZERO);
             for s in groups[t].clone() {
                 let rows = g.range(s);
                 if rows.is_empty() {
@@ -152,8 +152,8 @@ impl<T: Real> Pass<'_, T> {
             let first = rows.start + t * step_rows;
             (first * inner, step_rows.min(rows.end - first))
         };
-        let mut found = vec![T::ZERO; self.columns * inner];
-        let mut parts = vec![T::ZERO; tasks * inner];
+        let mut found = crate::scratch::filled(self.columns * inner, T::ZERO);
+        let mut parts = crate::scratch::filled(tasks * inner, T::ZERO);
         for (k, step) in self.steps.iter().enumerate() {
             parts.fill(self.start(k));
             let (before, rest) = found.split_at_mut(k * inner);

@@ -53,7 +53,7 @@ impl Runs {
             nans,
             sorted,
             n,
-            before: vec![0; n.div_ceil(CHUNK)],
+            before: crate::scratch::filled(n.div_ceil(CHUNK), 0),
             count: 0,
         };
         let counts = Shared(runs.before.as_mut_ptr());

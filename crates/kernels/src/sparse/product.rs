@@ -21,7 +21,7 @@ impl Columns {
         let words = num_columns.div_ceil(64);
         Columns {
             words: filled(words, 0),
-            summary: vec![0; words.div_ceil(64)],
+            summary: filled(words.div_ceil(64), 0),
         }
     }
 

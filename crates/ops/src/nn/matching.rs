@@ -1,5 +1,6 @@
 //! Greedy matching of rows and columns by scores. `npx.bipartite_matching` and `npx.multibox_target` use it.
 
+use mxnet_kernels::scratch::{collected, filled};
 use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::args::{Param, ParamKind};
@@ -45,8 +46,8 @@ fn pair(cx: &KernelCx) -> Result<()> {
     cpu::copy(x, &dense, cx.threads)?;
     let scores: Vec<f64> = cpu::read_dense(&dense);
     let (n, m) = (x.shape()[1], x.shape()[2]);
-    let mut columns = vec![-1_i64; x.shape()[0] * n];
-    let mut rows = vec![-1_i64; x.shape()[0] * m];
+    let mut columns = filled(x.shape()[0] * n, -1_i64);
+    let mut rows = filled(x.shape()[0] * m, -1_i64);
     for (b, scores) in scores.chunks_exact((n * m).max(1)).enumerate() {
         for (row, column) in pairs(cx, scores, n, m) {
             columns[b * n + row] = column as i64;
@@ -65,17 +66,23 @@ fn pairs(cx: &KernelCx, scores: &[f64], n: usize, m: usize) -> Vec<(usize, usize
         true => score < threshold,
         false => score > threshold,
     };
-    let mut order: Vec<usize> = (0..scores.len()).filter(|&i| is_good(scores[i])).collect();
-    order.sort_by(|&i, &j| match is_ascend {
-        true => scores[i].total_cmp(&scores[j]),
-        false => scores[j].total_cmp(&scores[i]),
+    let good = (0..scores.len()).filter(|&i| is_good(scores[i]));
+    let mut order = collected(scores.len(), good);
+    order.sort_unstable_by(|&i, &j| {
+        let ascending = scores[i].total_cmp(&scores[j]);
+        let by_score = if is_ascend {
+            ascending
+        } else {
+            ascending.reverse()
+        };
+        by_score.then(i.cmp(&j))
     });
     let limit = match cx.int("topk") {
         topk if topk > 0 => topk as usize,
         _ => usize::MAX,
     };
-    let (mut is_row_taken, mut is_column_taken) = (vec![false; n], vec![false; m]);
-    let mut found = Vec::new();
+    let (mut is_row_taken, mut is_column_taken) = (filled(n, false), filled(m, false));
+    let mut found = collected(n.min(m), []);
     for i in order {
         let (row, column) = (i / m, i % m);
         if found.len() == limit.min(n).min(m) {

@@ -1,5 +1,6 @@
 //! Non-maximum suppression: which boxes remain. `npx.box_nms` uses it.
 
+use mxnet_kernels::scratch::{collected, filled};
 use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::args::Param;
@@ -64,9 +65,9 @@ fn keep(cx: &KernelCx) -> Result<()> {
     cpu::copy(x, &dense, cx.threads)?;
     let elements: Vec<f64> = cpu::read_dense(&dense);
     let (n, k) = (x.shape()[1], x.shape()[2]);
-    let mut orders = Vec::with_capacity(cx.output(0).len());
+    let mut orders = collected(cx.output(0).len(), []);
     for batch in elements.chunks_exact((n * k).max(1)) {
-        let boxes: Vec<&[f64]> = batch.chunks_exact(k).collect();
+        let boxes = collected(n, batch.chunks_exact(k));
         let mut kept = kept(cx, &boxes);
         kept.resize(n, -1);
         orders.extend(kept);
@@ -83,18 +84,20 @@ fn kept(cx: &KernelCx, boxes: &[&[f64]]) -> Vec<i64> {
     let is_candidate = |b: &[f64]| {
         b[score] > valid && !(class >= 0 && background >= 0 && class_of(b) == background as f64)
     };
-    let mut order: Vec<usize> = (0..boxes.len())
-        .filter(|&i| is_candidate(boxes[i]))
-        .collect();
-    order.sort_by(|&i, &j| boxes[j][score].total_cmp(&boxes[i][score]));
+    let candidates = (0..boxes.len()).filter(|&i| is_candidate(boxes[i]));
+    let mut order = collected(boxes.len(), candidates);
+    order.sort_unstable_by(|&i, &j| {
+        let by_score = boxes[j][score].total_cmp(&boxes[i][score]);
+        by_score.then(i.cmp(&j))
+    });
     if cx.int("topk") > 0 {
         order.truncate(cx.int("topk") as usize);
     }
-    let corners: Vec<[f64; 4]> = order.iter().map(|&i| corners(cx, boxes[i])).collect();
+    let corners = collected(order.len(), order.iter().map(|&i| corners(cx, boxes[i])));
     let limit = cx.float("overlap_thresh");
     let is_one_class = class < 0 || cx.bool("force_suppress");
-    let mut is_gone = vec![false; order.len()];
-    let mut kept = Vec::new();
+    let mut is_gone = filled(order.len(), false);
+    let mut kept = collected(boxes.len(), []);
     for i in 0..order.len() {
         if is_gone[i] {
             continue;

@@ -278,6 +278,7 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
     } else {
         let clip =
             |cut: i64| (if cut < 0 { cut + n as i64 } else { cut }).clamp(0, n as i64) as usize;
+        check_memory(cx, cuts.len())?;
         let mut starts: SmallVec<[usize; 8]> = SmallVec::from_elem(0, 1);
         starts.extend(cuts.iter().map(|&cut| clip(cut)));
         let stops = starts[1..].iter().copied().chain([n]);

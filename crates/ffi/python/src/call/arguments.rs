@@ -102,6 +102,7 @@ impl<'py> Reader for PyReader<'py> {
             );
             return Err(self.fail(Error::dtype(op.name, problem)));
         };
+        numbers::check_len(&list)?;
         for item in items {
             inputs.push(convert::array_argument(self.0, op, param, item?.as_ptr())?);
         }
@@ -193,9 +194,11 @@ impl<'py> Reader for PyReader<'py> {
     }
 
     fn axes_of_each(&self, object: Self::Object) -> PyResult<Option<SmallVec<[i64; 4]>>> {
-        let Ok(entries) = self.object(object).try_iter() else {
+        let object = self.object(object);
+        let Ok(entries) = object.try_iter() else {
             return Ok(None);
         };
+        numbers::check_len(&object)?;
         let mut flat: SmallVec<[i64; 4]> = SmallVec::new();
         for entry in entries {
             let Some(axes) = numbers::integers(&entry?)? else {
