@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::fold::SEGMENT;
+use super::blocks::SEGMENT;
 use super::kernel::{by_isa, truth_of};
 use super::plan::split;
 use crate::{Elem, Threads};

@@ -1,5 +1,6 @@
 use super::*;
 use crate::Serial;
+use crate::reduce::computed::{Computed, num_tasks_computed, reduce_computed};
 use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
 
 /// Shape of the result (length 1 at reduced axes), and every output by a scalar loop.
@@ -353,4 +354,85 @@ fn the_first_of_several_complex_nans_is_the_extreme() {
             }
         }
     }
+}
+
+#[test]
+fn computed_elements_are_read_once_and_give_the_same_bits() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let mut noise = Noise(11);
+    let ops = [
+        Reduce::Sum,
+        Reduce::Mean,
+        Reduce::Max,
+        Reduce::NanMin,
+        Reduce::SumSquares,
+        Reduce::CountNonzero,
+    ];
+    let cases: [(&[usize], &[bool]); 7] = [
+        (&[300_000], &[true]),
+        (&[90, 100], &[false, true]),
+        (&[3, 5000], &[false, true]),
+        (&[700, 96], &[true, false]),
+        (&[1500, 512], &[true, false]),
+        (&[40, 3, 1100], &[true, false, true]),
+        (&[20, 30, 64], &[true, true, false]),
+    ];
+    let mut num_taken = 0;
+    for (shape, axes) in cases {
+        for (elem, to) in [
+            (Elem::F32, Elem::F32),
+            (Elem::F32, Elem::F64),
+            (Elem::F64, Elem::F64),
+            (Elem::F16, Elem::F16),
+            (Elem::I32, Elem::I64),
+        ] {
+            let x = Strided::contiguous(elem, shape, || (noise.unit() * 9.0, 0.0));
+            let kept: Vec<usize> = (shape.iter().zip(axes))
+                .map(|(&n, &a)| if a { 1 } else { n })
+                .collect();
+            let (bytes, size) = (&x.bytes, elem.size());
+            let num_read = AtomicUsize::new(0);
+            let in_buffer = |first: usize, n: usize, to: *mut u8, _: *mut u8| {
+                num_read.fetch_add(n, Ordering::Relaxed);
+                // SAFETY: `to` has room for `n` elements, which the array has from `first` on.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(bytes[first * size..].as_ptr(), to, n * size)
+                };
+                to.cast_const()
+            };
+            let elsewhere = |first: usize, n: usize, _: *mut u8, _: *mut u8| {
+                num_read.fetch_add(n, Ordering::Relaxed);
+                bytes[first * size..].as_ptr()
+            };
+            for op in ops {
+                let mut expected = Strided::contiguous(to, &kept, || (0.0, 0.0));
+                // SAFETY: the views lie in their buffers.
+                unsafe { reduce(&Spawn(2), op, &x.source(), axes, &expected.target()) };
+                let rows: [&crate::reduce::ComputeRow; 2] = [&in_buffer, &elsewhere];
+                for row in rows {
+                    let source = Computed {
+                        elem,
+                        shape,
+                        cost: 3,
+                        row,
+                    };
+                    let mut y = Strided::contiguous(to, &kept, || (0.0, 0.0));
+                    let target = y.target();
+                    if num_tasks_computed(op, &source, axes, &target) == 0 {
+                        continue;
+                    }
+                    num_taken += 1;
+                    num_read.store(0, Ordering::Relaxed);
+                    // SAFETY: the view lies in its buffer.
+                    unsafe { reduce_computed(&Spawn(3), op, &source, axes, &target) };
+                    assert_eq!(num_read.load(Ordering::Relaxed), bytes.len() / size);
+                    assert_eq!(
+                        y.bytes, expected.bytes,
+                        "{op:?} of {shape:?} {elem:?} over {axes:?}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(num_taken > 300, "{num_taken}");
 }

@@ -1,10 +1,13 @@
 //! Reductions over any set of axes of a strided view. The blocking depends only on the sizes.
 //!
-//! [`reduce`] folds with one associative operator, [`arg_reduce`] finds positions, [`moments`] and [`log_sum_exp`] have
+//! [`reduce`] folds with one associative operator, [`reduce_computed`] does so with elements that are computed when they are read, [`arg_reduce`] finds positions, [`moments`] and [`log_sum_exp`] have
 //! two numbers per output. Scans are in `scan`, reductions over windows in `pool`.
 
 mod arg;
+mod blocks;
+mod computed;
 mod count;
+mod elements;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod fold;
@@ -16,6 +19,7 @@ mod stats;
 mod types;
 
 pub use arg::{Extreme, arg_reduce, arg_reduce_small};
+pub use computed::{ComputeRow, Computed, num_tasks_computed, reduce_computed};
 pub(crate) use count::count_bytes;
 pub use fold::Reduce;
 pub(crate) use kernel::by_isa;
