@@ -1,5 +1,6 @@
 """Passes of graphs: what each removes, that results keep their bits, those that programs add, recomputation."""
 
+import itertools
 import re
 
 import numpy
@@ -483,6 +484,50 @@ def test_dropout_is_not_drawn_again():
     bounded = run(int(plain[1] * 0.95))
     assert bounded[0] == plain[0]
     assert bounded[1] <= plain[1] * 0.95
+
+
+def reduced(fold, axis):
+    """Functions of arrays `x` and `y` and of a row, in which `fold` reduces the result of elementwise operators."""
+    return [
+        lambda x, y, row: [fold((x - y) * (x - y), axis=axis)],
+        lambda x, y, row: [fold(np.abs(x * 2 + row) - 1.5, axis=axis, keepdims=True)],
+        # The operand is a result, too.
+        lambda x, y, row: [z := np.tanh(x) * y, fold(z, axis=axis)],
+        lambda x, y, row: [fold((x > y + row) * 1, axis=axis)],
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("shape", [(7,), (70_000,), (300, 64), (90, 700), (5, 3, 90), (40, 30, 512)])
+def test_reductions_of_elementwise_results_have_the_bits_of_the_function(shape, dtype):
+    x, y = ((data(*shape, seed=i) * 10).astype(dtype) for i in range(2))
+    row = (data(shape[-1]) * 10).astype(dtype)
+    sizes = range(1, len(shape) + 1)
+    every = [None, *(axes for n in sizes for axes in itertools.combinations(range(len(shape)), n))]
+    for axis, fold in itertools.product(every, (np.sum, np.mean, np.max, np.min)):
+        for function in reduced(fold, axis):
+            compiled = mx.jit(function)
+            for _ in range(2):
+                assert [bits(z) for z in compiled(x, y, row)] == [bits(z) for z in function(x, y, row)]
+
+
+def test_operands_of_reductions_are_computed_while_they_are_reduced():
+    def loss(x, y):
+        return ((x - y) * (x - y)).mean()
+
+    x, y = data(600, 1000), data(600, 1000, seed=1)
+    compiled = mx.jit(loss)
+    assert bits(compiled(x, y)) == bits(loss(x, y))
+    assert compiled.graphs[0].planned_bytes[0] < 1000
+    # Rows that are cut among columns, products (which are read twice) and views of results are reduced afterwards.
+    for function in (
+        lambda x, y: (x - y).sum(axis=0),
+        lambda x, y: (x - y).prod(),
+        lambda x, y: (x - y).T[::2].sum(),
+    ):
+        compiled = mx.jit(function)
+        assert bits(compiled(x, y)) == bits(function(x, y))
+        assert compiled.graphs[0].planned_bytes[0] >= x.nbytes
 
 
 def test_reported_peaks_contain_the_working_memory_of_kernels():

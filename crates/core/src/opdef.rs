@@ -3,6 +3,7 @@
 use std::any::Any;
 
 use mxnet_kernels::map::InnerLoops;
+use mxnet_kernels::reduce::Reduce;
 use mxnet_tensor::{Casting, DType, Dims, Layout};
 use smallvec::SmallVec;
 
@@ -92,6 +93,9 @@ pub struct OpDef {
     pub waits: bool,
     /// How it is folded over an axis, for operators of two arrays with `reduce`, `accumulate`, `reduceat`.
     pub fold: Fold,
+    /// What the kernel computes of the elements along the axes in attribute `axis`, if it is that of [`mxnet_kernels::reduce::reduce`]. Graphs then
+    /// compute the operand while it is reduced.
+    pub reduces: Option<Reduce>,
     /// Random numbers that it draws.
     pub rng: Rng,
     /// Whether calls must be made as often as the program makes them, because the operator has state, draws numbers of its own or writes files. For
@@ -513,6 +517,7 @@ impl OpDef {
         order: None,
         waits: false,
         fold: Fold::ORDERED,
+        reduces: None,
         rng: Rng::No,
         is_impure: false,
         batch: Batch::None,

@@ -12,6 +12,10 @@ use smallvec::SmallVec;
 use crate::error::Result;
 use crate::launch::{Pool, elem};
 
+mod reduced;
+
+pub use reduced::{ReducedTiles, Reduction, converts_first, result_strides};
+
 /// An operand or result of an operator in a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {

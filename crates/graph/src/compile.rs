@@ -7,7 +7,7 @@ use mxnet_core::launch::Kernel;
 use mxnet_core::mode::{Scope, is_recording};
 use mxnet_core::plan::Plan;
 use mxnet_core::profiler::{Label, label};
-use mxnet_core::tiles::{ArrayForm, Tiles};
+use mxnet_core::tiles::{ArrayForm, ReducedTiles, Tiles};
 use mxnet_core::{Array, Call, Cpu, Error, Result, cpu, eager};
 use mxnet_tensor::{DType, Device, DeviceKind, Layout, Storage, Tensor};
 use parking_lot::Mutex;
@@ -46,6 +46,8 @@ pub(crate) enum Work {
     Kernel(Kernel),
     /// Runs several elementwise nodes, block by block.
     Fused(Box<Tiles>),
+    /// Runs several elementwise nodes and the reduction of a result, block by block. The first output is that of the reduction.
+    Reduced(Box<ReducedTiles>),
     /// Calls the operator on arrays, and copies the results to the outputs.
     Call {
         /// Whether the operator is written in Python.
@@ -80,7 +82,7 @@ impl StepName {
         *self.0.get_or_init(|| {
             let node = &nodes[step.node];
             let name = match &step.work {
-                Work::Fused(_) => {
+                Work::Fused(_) | Work::Reduced(_) => {
                     let names: Vec<&str> = nodes[step.first..=step.node]
                         .iter()
                         .map(|node| node.op.name)
@@ -328,10 +330,20 @@ impl Builder<'_> {
             forms.push(form(&array));
             inputs.push(tensor);
         }
-        let tiles = group.tiles(&self.graph.nodes, &forms)?;
+        let nodes = &self.graph.nodes;
+        let work = match &group.reduction {
+            None => Work::Fused(Box::new(group.tiles(nodes, &forms)?)),
+            Some(_) => {
+                // The result of the reduction is no array of the chain.
+                let tiles = group.reduced_tiles(nodes, &forms[1..])?;
+                Work::Reduced(Box::new(tiles.ok_or_else(|| {
+                    Error::internal("graph", "a group has a reduction that it cannot run")
+                })?))
+            }
+        };
         let step = Step {
             node: group.last,
-            work: Work::Fused(Box::new(tiles)),
+            work,
             inputs,
             outputs,
             carried: SmallVec::new(),

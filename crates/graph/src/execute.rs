@@ -247,16 +247,15 @@ impl Executable {
                 cpu::fill(output, Scalar::I64(0), &Pool);
             }
         }
+        let arrays = || -> SmallVec<[&Tensor; 16]> {
+            let inputs = inputs.iter().copied().flatten();
+            outputs.iter().copied().chain(inputs).collect()
+        };
         let taken_before = taken_bytes();
         let result = match &step.work {
             Work::Copy => copy(inputs[0].ok_or_else(unbound)?, outputs[0]),
-            Work::Fused(tiles) => {
-                let arrays = outputs
-                    .iter()
-                    .copied()
-                    .chain(inputs.iter().copied().flatten());
-                tiles.run(&arrays.collect::<SmallVec<[&Tensor; 16]>>())
-            }
+            Work::Fused(tiles) => tiles.run(&arrays()),
+            Work::Reduced(tiles) => tiles.run(&arrays()),
             Work::Kernel(kernel) => launch::execute(
                 kernel,
                 &KernelCx {

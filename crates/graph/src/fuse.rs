@@ -1,12 +1,17 @@
 //! Fusion of elementwise operators: nodes of one shape are moved together and run block by block ([`mxnet_core::tiles`]). Buffers that only these
-//! nodes read need no memory.
+//! nodes read need no memory. A reduction of a result can be the last node of a group.
 
 use std::collections::{HashMap, HashSet};
 
+use mxnet_core::args::Args;
+use mxnet_core::context::CallCx;
 use mxnet_core::launch::Kernel;
+use mxnet_core::launch::elem;
 use mxnet_core::mode::{Scope, is_recording};
-use mxnet_core::plan::Plan;
-use mxnet_core::tiles::{ArrayForm, Link, Slot, Tiles};
+use mxnet_core::plan::{Launch, Plan};
+use mxnet_core::tiles::{
+    ArrayForm, Link, ReducedTiles, Reduction, Slot, Tiles, converts_first, result_strides,
+};
 use mxnet_core::{Array, Call, Cpu, Error, Result, eager};
 use mxnet_kernels::Elem;
 use mxnet_tensor::{Layout, Tensor};
@@ -21,9 +26,11 @@ pub(crate) struct Group {
     pub last: usize,
     /// Arrays and numbers that the nodes read and that the group does not compute.
     pub inputs: Vec<Operand>,
-    /// Results that nodes outside the group read.
+    /// The result of the reduction, if there is one; then results of elementwise nodes that nodes outside the group read.
     pub outputs: Vec<View>,
-    /// For each node the dtype that it computes in, and its numeric attributes.
+    /// The reduction that is the last node.
+    pub reduction: Option<Reduction>,
+    /// For each elementwise node the dtype that it computes in, and its numeric attributes.
     pub computes: Vec<(Elem, SmallVec<[f64; 4]>)>,
     pub cost_ns: u64,
 }
@@ -53,9 +60,21 @@ struct OpenGroup {
     is_open: bool,
 }
 
+/// What is known of the nodes of a graph before they are moved.
+struct Forms {
+    /// Properties of elementwise nodes.
+    maps: Vec<Option<Form>>,
+    /// Reductions whose operand may be computed while it is reduced, and their cost in nanoseconds.
+    reductions: Vec<Option<(Reduction, u64)>>,
+}
+
 /// Moves elementwise nodes of one shape together. Returns the groups of two or more nodes, in order.
 pub(crate) fn groups(graph: &mut Graph) -> Result<Vec<Group>> {
-    let forms = graph.nodes.iter().map(form).collect::<Result<Vec<_>>>()?;
+    let nodes = || graph.nodes.iter();
+    let forms = Forms {
+        maps: nodes().map(form).collect::<Result<_>>()?,
+        reductions: nodes().map(reduction).collect::<Result<_>>()?,
+    };
     let order = arranged(graph, &forms);
     let mut found = Vec::new();
     let mut nodes = Vec::with_capacity(graph.nodes.len());
@@ -68,7 +87,7 @@ pub(crate) fn groups(graph: &mut Graph) -> Result<Vec<Group>> {
             nodes.extend(old[i].take());
         }
         if run.len() > 1 {
-            ranges.push((first, nodes.len() - 1, run));
+            ranges.push((first, run));
         }
     }
     graph.nodes = nodes;
@@ -81,45 +100,21 @@ pub(crate) fn groups(graph: &mut Graph) -> Result<Vec<Group>> {
             range.1 = at;
         }
     }
-    for (first, last, run) in ranges {
-        let members = &graph.nodes[first..=last];
-        let defined: HashSet<BufferId> = members.iter().flat_map(Node::defines).collect();
-        let (mut inputs, mut outputs): (Vec<Operand>, Vec<View>) = (Vec::new(), Vec::new());
-        for node in members {
-            for operand in &node.inputs {
-                let is_inside = operand
-                    .view()
-                    .is_some_and(|view| defined.contains(&view.buffer));
-                if !is_inside && !inputs.contains(operand) {
-                    inputs.push(operand.clone());
-                }
-            }
-            for view in &node.outputs {
-                let is_read_outside = readers
-                    .get(&view.buffer)
-                    .is_some_and(|&(_, end)| end > last);
-                if is_read_outside || results.contains(&view.buffer) {
-                    outputs.push(view.clone());
-                }
-            }
+    let of_run =
+        |first: usize, run: &[usize]| Group::new(graph, &forms, &readers, &results, first, run);
+    for (first, run) in ranges {
+        let group = of_run(first, &run);
+        if group.reduction.is_none() || group.is_reduced_by_blocks(&graph.nodes)? {
+            found.push(group);
+        } else if run.len() > 2 {
+            found.push(of_run(first, &run[..run.len() - 1]));
         }
-        let of_run = || run.iter().filter_map(|&i| forms[i].as_ref());
-        found.push(Group {
-            first,
-            last,
-            inputs,
-            outputs,
-            computes: of_run()
-                .map(|form| (form.compute, form.params.clone()))
-                .collect(),
-            cost_ns: of_run().map(|form| form.cost_ns).sum(),
-        });
     }
     Ok(found)
 }
 
 /// Reorders the nodes into lists; a list of several nodes is a group.
-fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
+fn arranged(graph: &Graph, forms: &Forms) -> Vec<Vec<usize>> {
     let mut order: Vec<Vec<usize>> = Vec::new();
     let mut open: Vec<OpenGroup> = Vec::new();
     // The open group that defines a buffer.
@@ -129,7 +124,17 @@ fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
             .filter_map(|buffer| definer.get(&buffer).map(|(group, _)| *group))
             .filter(|&group| open[group].is_open)
             .collect();
-        let Some(form) = &forms[at] else {
+        let Some(form) = &forms.maps[at] else {
+            if forms.reductions[at].is_some()
+                && let Some(operand) = node.inputs[0].view()
+                && let Some(&(index, made)) = definer.get(&operand.buffer)
+                && operand == made
+                && open[index].is_open
+            {
+                open[index].members.push(at);
+                close(index, &mut open, &mut order);
+                continue;
+            }
             // Nodes that read what this node overwrites come first, so that it can write in place.
             let overwrites = |group: &OpenGroup| {
                 let mut versions = node.versions.iter();
@@ -156,7 +161,11 @@ fn arranged(graph: &Graph, forms: &[Option<Form>]) -> Vec<Vec<usize>> {
         };
         let fits = |index: usize| {
             let group = &open[index];
-            let shape = || forms[group.members[0]].as_ref().map(|other| &other.shape);
+            let shape = || {
+                forms.maps[group.members[0]]
+                    .as_ref()
+                    .map(|other| &other.shape)
+            };
             group.is_open
                 && shape() == Some(&form.shape)
                 && group.members.len() < MAX_NODES
@@ -235,14 +244,24 @@ fn form(node: &Node) -> Result<Option<Form>> {
     {
         return Ok(None);
     }
+    Ok(launch_of(node)?.and_then(|launch| match launch.kernel {
+        Kernel::Map {
+            compute, params, ..
+        } => Some(Form {
+            shape: node.outputs[0].layout.shape().into(),
+            compute,
+            params,
+            cost_ns: launch.cost_ns,
+        }),
+        Kernel::Fn(..) => None,
+    }))
+}
+
+/// The kernel and the cost of a node by itself; `None` if it is computed by other calls.
+fn launch_of(node: &Node) -> Result<Option<Launch>> {
     let mut arrays = SmallVec::<[Option<Array>; 4]>::new();
     for operand in &node.inputs {
-        arrays.push(match operand {
-            Operand::Absent => None,
-            Operand::View(view) => Some(abstract_of(view)?),
-            Operand::Number(value) => Some(Array::weak_scalar(*value)?),
-            Operand::Constant(value, dtype) => Some(Array::constant(*value, *dtype)?),
-        });
+        arrays.push(abstract_operand(operand)?);
     }
     let inputs: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
     let _scope = Scope::enter(is_recording(), node.training);
@@ -254,27 +273,176 @@ fn form(node: &Node) -> Result<Option<Form>> {
         dtype: node.dtype,
     })?;
     Ok(match prepared {
-        Plan::Launch(launch) => match launch.kernel {
-            Kernel::Map {
-                compute, params, ..
-            } => Some(Form {
-                shape: node.outputs[0].layout.shape().into(),
-                compute,
-                params,
-                cost_ns: launch.cost_ns,
-            }),
-            Kernel::Fn(..) => None,
-        },
+        Plan::Launch(launch) => Some(launch),
         Plan::Expand(_) => None,
     })
 }
 
+/// An operand as an abstract array; `None` if it was not given.
+fn abstract_operand(operand: &Operand) -> Result<Option<Array>> {
+    Ok(match operand {
+        Operand::Absent => None,
+        Operand::View(view) => Some(abstract_of(view)?),
+        Operand::Number(value) => Some(Array::weak_scalar(*value)?),
+        Operand::Constant(value, dtype) => Some(Array::constant(*value, *dtype)?),
+    })
+}
+
+/// The reduction of a node and its cost in nanoseconds, if its operand may be computed while it is reduced.
+fn reduction(node: &Node) -> Result<Option<(Reduction, u64)>> {
+    let (Some(op), [Operand::View(operand)], [result]) =
+        (node.op.reduces, &node.inputs[..], &node.outputs[..])
+    else {
+        return Ok(None);
+    };
+    if node.is_assignment
+        || !node.versions.is_empty()
+        || !operand.layout.is_contiguous()
+        || converts_first(op, operand.dtype, result.dtype)
+    {
+        return Ok(None);
+    }
+    let array = abstract_of(operand)?;
+    let cx = CallCx {
+        op: node.op,
+        inputs: &[Some(&array)],
+        args: Args {
+            params: node.op.params,
+            attrs: &node.attrs,
+        },
+        training: node.training,
+        outs: &[],
+    };
+    let reduced = cx.axes("axis", 0)?;
+    let axes: SmallVec<[bool; 8]> = (0..array.ndim()).map(|i| reduced.contains(&i)).collect();
+    let size = result.dtype.size() as isize;
+    let strides: SmallVec<[isize; 8]> =
+        (result.layout.strides().iter()).map(|s| s * size).collect();
+    let reduction = Reduction {
+        op,
+        strides: result_strides(&axes, &strides),
+        axes,
+        out: elem(result.dtype),
+    };
+    Ok(launch_of(node)?.map(|launch| (reduction, launch.cost_ns)))
+}
+
 impl Group {
-    /// The chain of the group for arrays of these layouts and dtypes: outputs first, then inputs.
+    /// The group of the nodes from `first` on, which were at the positions `run` before nodes were moved. `readers` has the first and the last node
+    /// that reads each buffer, `results` the buffers that are read after the run.
+    fn new(
+        graph: &Graph,
+        forms: &Forms,
+        readers: &HashMap<BufferId, (usize, usize)>,
+        results: &HashSet<BufferId>,
+        first: usize,
+        run: &[usize],
+    ) -> Group {
+        let last = first + run.len() - 1;
+        let (reduction, cost_ns) = match run.last().and_then(|&i| forms.reductions[i].as_ref()) {
+            Some((reduction, cost_ns)) => (Some(reduction.clone()), *cost_ns),
+            None => (None, 0),
+        };
+        let members = &graph.nodes[first..=last];
+        let defined: HashSet<BufferId> = members.iter().flat_map(Node::defines).collect();
+        let (mut inputs, mut outputs): (Vec<Operand>, Vec<View>) = (Vec::new(), Vec::new());
+        let elementwise = &members[..members.len() - usize::from(reduction.is_some())];
+        if reduction.is_some() {
+            outputs.push(graph.nodes[last].outputs[0].clone());
+        }
+        for node in elementwise {
+            for operand in &node.inputs {
+                let is_inside = operand
+                    .view()
+                    .is_some_and(|view| defined.contains(&view.buffer));
+                if !is_inside && !inputs.contains(operand) {
+                    inputs.push(operand.clone());
+                }
+            }
+            for view in &node.outputs {
+                let is_read_outside = readers
+                    .get(&view.buffer)
+                    .is_some_and(|&(_, end)| end > last);
+                if is_read_outside || results.contains(&view.buffer) {
+                    outputs.push(view.clone());
+                }
+            }
+        }
+        let of_run = || run.iter().filter_map(|&i| forms.maps[i].as_ref());
+        Group {
+            first,
+            last,
+            inputs,
+            outputs,
+            reduction,
+            computes: of_run()
+                .map(|form| (form.compute, form.params.clone()))
+                .collect(),
+            cost_ns: of_run().map(|form| form.cost_ns).sum::<u64>() + cost_ns,
+        }
+    }
+
+    /// Results of elementwise nodes that nodes outside the group read.
+    fn stored(&self) -> &[View] {
+        &self.outputs[usize::from(self.reduction.is_some())..]
+    }
+
+    /// Whether the reduction can run with the rest of the group.
+    fn is_reduced_by_blocks(&self, nodes: &[Node]) -> Result<bool> {
+        let mut arrays = Vec::new();
+        for view in self.stored() {
+            arrays.push(ArrayForm {
+                layout: view.layout.clone(),
+                dtype: view.dtype,
+                address: 0,
+            });
+        }
+        for operand in &self.inputs {
+            if let Some(array) = abstract_operand(operand)? {
+                arrays.push(ArrayForm {
+                    layout: array.layout().clone(),
+                    dtype: array.dtype(),
+                    address: 0,
+                });
+            }
+        }
+        Ok(self.reduced_tiles(nodes, &arrays)?.is_some())
+    }
+
+    /// The chain of the group for arrays of these layouts and dtypes: stored results first, then inputs.
     ///
     /// # Errors
     /// None for a group of a traced graph.
     pub fn tiles(&self, nodes: &[Node], arrays: &[ArrayForm]) -> Result<Tiles> {
+        let (links, _) = self.links(nodes)?;
+        Tiles::new(self.shape(nodes), arrays, links)
+    }
+
+    /// As [`Group::tiles`], with the reduction; `None` if it cannot run with the rest.
+    ///
+    /// # Errors
+    /// None for a group of a traced graph.
+    pub fn reduced_tiles(
+        &self,
+        nodes: &[Node],
+        arrays: &[ArrayForm],
+    ) -> Result<Option<ReducedTiles>> {
+        let (links, slots) = self.links(nodes)?;
+        let operand = nodes[self.last].inputs.first().and_then(Operand::view);
+        let (Some(reduction), Some(&last)) =
+            (&self.reduction, operand.and_then(|x| slots.get(&x.buffer)))
+        else {
+            return Ok(None);
+        };
+        ReducedTiles::new(self.shape(nodes), arrays, &links, last, reduction.clone())
+    }
+
+    fn shape<'a>(&self, nodes: &'a [Node]) -> &'a [usize] {
+        nodes[self.first].outputs[0].layout.shape()
+    }
+
+    /// The operators of the elementwise nodes, and where they store the results that are read last.
+    fn links(&self, nodes: &[Node]) -> Result<(Vec<Link>, HashMap<BufferId, Slot>)> {
         let members = &nodes[self.first..=self.last];
         // Assigns intermediate results to blocks. After the last node that reads a result, its block is reused.
         let mut last_read: HashMap<BufferId, usize> = HashMap::new();
@@ -283,44 +451,41 @@ impl Group {
                 last_read.insert(view.buffer, at);
             }
         }
-        let mut blocks: HashMap<BufferId, usize> = HashMap::new();
+        let stored = self.stored();
+        let mut slots: HashMap<BufferId, Slot> = (stored.iter().enumerate())
+            .map(|(i, view)| (view.buffer, Slot::Array(i)))
+            .collect();
         let (mut free, mut num_blocks) = (Vec::new(), 0);
         let mut links = Vec::new();
-        for (at, node) in members.iter().enumerate() {
-            let slot_of = |view: &View, blocks: &HashMap<BufferId, usize>| {
-                if let Some(i) = self.outputs.iter().position(|y| y.buffer == view.buffer) {
-                    return Some(Slot::Array(i));
-                }
-                blocks
-                    .get(&view.buffer)
-                    .map(|&i| Slot::Block(i, view.dtype))
-            };
+        for (at, (node, computes)) in members.iter().zip(&self.computes).enumerate() {
             let mut inputs = SmallVec::new();
             for operand in node.inputs.iter().filter(|x| **x != Operand::Absent) {
-                let inside = operand.view().and_then(|view| slot_of(view, &blocks));
+                let inside = operand
+                    .view()
+                    .and_then(|view| slots.get(&view.buffer).copied());
                 let outside = || self.inputs.iter().position(|x| x == operand);
-                let outside = || outside().map(|i| Slot::Array(self.outputs.len() + i));
+                let outside = || outside().map(|i| Slot::Array(stored.len() + i));
                 inputs.push(inside.or_else(outside).ok_or_else(|| {
                     Error::internal("fuse", "an operand of a group has no array or block")
                 })?);
             }
             let mut outputs = SmallVec::new();
             for view in &node.outputs {
-                let slot = slot_of(view, &blocks).unwrap_or_else(|| {
+                let slot = slots.entry(view.buffer).or_insert_with(|| {
                     let block = free.pop().unwrap_or_else(|| {
                         num_blocks += 1;
                         num_blocks - 1
                     });
-                    blocks.insert(view.buffer, block);
                     Slot::Block(block, view.dtype)
                 });
-                outputs.push(slot);
+                outputs.push(*slot);
             }
             // A node must not write over what it reads, so its blocks are reused only by the next node.
             for buffer in node.defines().chain(node.reads()) {
                 if last_read.get(&buffer).is_none_or(|&end| end == at)
-                    && let Some(block) = blocks.remove(&buffer)
+                    && let Some(&Slot::Block(block, _)) = slots.get(&buffer)
                 {
+                    slots.remove(&buffer);
                     free.push(block);
                 }
             }
@@ -330,7 +495,7 @@ impl Group {
                     "a node of a group is not elementwise",
                 ));
             };
-            let (compute, params) = self.computes[at].clone();
+            let (compute, params) = computes.clone();
             links.push(Link {
                 rows,
                 compute,
@@ -339,8 +504,7 @@ impl Group {
                 inputs,
             });
         }
-        let shape = members[0].outputs[0].layout.shape();
-        Tiles::new(shape, arrays, links)
+        Ok((links, slots))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface};
-use crate::reduce::fold::{PLAIN_REDUCTION, folded, run, spread, unreduced};
+use crate::reduce::fold::{PLAIN_REDUCTION, folded, reduce_kernel, spread, unreduced};
 use crate::reduce::{MASKED_MAX, MASKED_MIN};
 use crate::{Attrs, Outputs};
 
@@ -35,7 +35,8 @@ pub static MAX: OpDef = OpDef {
     ",
     infer: nonempty,
     full_signature: Some(&MASKED_MAX),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Max)),
+    reduces: Some(Reduce::Max),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::ALL, shared),
     onnx: Onnx::Node {
         ty: "ReduceMax",
@@ -67,7 +68,8 @@ pub static MIN: OpDef = OpDef {
     ",
     infer: nonempty,
     full_signature: Some(&MASKED_MIN),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Min)),
+    reduces: Some(Reduce::Min),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::ALL, shared),
     onnx: Onnx::Node {
         ty: "ReduceMin",

@@ -10,7 +10,7 @@ use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::autograd::GradCx;
 use crate::batching::Batch;
 use crate::context::{CallCx, KernelCx};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
 use crate::nn::operand::dense;
@@ -19,6 +19,7 @@ use crate::opdef::{
 };
 use crate::reduce::masked::empty;
 use crate::reduce::{MASKED_ALL, MASKED_ANY, MASKED_MEAN, MASKED_PROD, MASKED_SUM};
+use crate::tiles::{converts_first, result_strides};
 use crate::{creation, memory_order, shape};
 
 /// Fields that reductions with a `dtype` argument share.
@@ -90,7 +91,8 @@ pub static SUM: OpDef = OpDef {
     infer: |cx| folded(cx, accumulator),
     full_signature: Some(&MASKED_SUM),
     fp_errors: FpErrors::named("reduce"),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Sum)),
+    reduces: Some(Reduce::Sum),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(spread(g, g.dy(0))?)),
     onnx: Onnx::Node {
         ty: "ReduceSum",
@@ -115,7 +117,8 @@ pub static PROD: OpDef = OpDef {
     infer: |cx| folded(cx, accumulator),
     full_signature: Some(&MASKED_PROD),
     fp_errors: FpErrors::named("reduce"),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Prod)),
+    reduces: Some(Reduce::Prod),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         // The slope of an element is the product of all others. It is computed without division, because elements may be 0.
         let (x, shape) = (g.input(0), g.shape(0));
@@ -208,7 +211,8 @@ pub static MEAN: OpDef = OpDef {
     full_signature: Some(&MASKED_MEAN),
     warns: Some(empty),
     fp_errors: FpErrors::named("reduce"),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Mean)),
+    reduces: Some(Reduce::Mean),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let n: usize = g
             .reduced_axes("axis")?
@@ -238,7 +242,8 @@ pub static ANY: OpDef = OpDef {
     ",
     infer: |cx| folded(cx, |_| DType::Bool),
     full_signature: Some(&MASKED_ANY),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::Any)),
+    reduces: Some(Reduce::Any),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -255,7 +260,8 @@ pub static ALL: OpDef = OpDef {
     ",
     infer: |cx| folded(cx, |_| DType::Bool),
     full_signature: Some(&MASKED_ALL),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::All)),
+    reduces: Some(Reduce::All),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -277,7 +283,8 @@ pub static COUNT_NONZERO: OpDef = OpDef {
     ",
     form: Form::Plain,
     infer: |cx| folded(cx, |_| DType::I64),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::CountNonzero)),
+    reduces: Some(Reduce::CountNonzero),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Stop("piecewise constant"),
     ..PLAIN_REDUCTION
 };
@@ -354,24 +361,19 @@ pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferre
     one_of(shape, asked.unwrap_or_else(|| natural(cx.dtype_of(0))))
 }
 
-/// Reduces input 0 over the axes of the call to output 0.
+/// The kernel of operators with [`OpDef::reduces`].
 ///
 /// Floats with an integer `dtype` are converted before the reduction, as in NumPy.
-pub(crate) fn run(cx: &KernelCx, op: Reduce) -> Result<()> {
+pub(crate) fn reduce_kernel(cx: &KernelCx) -> Result<()> {
+    let op = (cx.op.reduces).ok_or_else(|| Error::internal(cx.op.name, "`reduces` is not set"))?;
     let (x, to) = (cx.input(0), cx.output(0).dtype());
-    if matches!(op, Reduce::Sum | Reduce::Prod | Reduce::Mean)
-        && x.dtype().is_inexact()
-        && !to.is_inexact()
-    {
+    if converts_first(op, x.dtype(), to) {
         let whole = dense(x, to, cx.threads)?;
         let inputs = [Some(&whole)];
-        return run(
-            &KernelCx {
-                inputs: &inputs,
-                ..*cx
-            },
-            op,
-        );
+        return reduce_kernel(&KernelCx {
+            inputs: &inputs,
+            ..*cx
+        });
     }
     over(cx, |source, reduced, target| {
         // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
@@ -400,19 +402,7 @@ pub(crate) fn over(cx: &KernelCx, kernel: impl FnOnce(&Source, &[bool], &Target)
     }
     let axes = cx.axes("axis", 0)?;
     let reduced: SmallVec<[bool; 8]> = (0..x.ndim()).map(|i| axes.contains(&i)).collect();
-    let steps = y.byte_strides();
-    let mut kept = if y.ndim() == x.ndim() {
-        None
-    } else {
-        Some(steps.iter())
-    };
-    let strides: SmallVec<[isize; 8]> = (0..reduced.len())
-        .map(|i| match (&mut kept, reduced[i]) {
-            (None, _) => steps[i],
-            (Some(_), true) => 0,
-            (Some(steps), false) => steps.next().copied().unwrap_or(0),
-        })
-        .collect();
+    let strides = result_strides(&reduced, &y.byte_strides());
     let source = Source {
         ptr: x.data_ptr(),
         elem: elem(x.dtype()),

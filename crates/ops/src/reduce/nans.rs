@@ -17,7 +17,7 @@ use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, OpDef, Probe};
 use crate::reduce::extreme::nonempty;
 use crate::reduce::fold::{
-    PLAIN_REDUCTION, REDUCTION, accumulator, folded, run, spread, unreduced,
+    PLAIN_REDUCTION, REDUCTION, accumulator, folded, reduce_kernel, spread, unreduced,
 };
 
 /// Sum of the elements that are not NaN.
@@ -33,7 +33,8 @@ pub static NAN_SUM: OpDef = OpDef {
     doc: "Sum of the elements over `axis` (all axes for None) that are not NaN.",
     form: Form::Plain,
     infer: |cx| folded(cx, accumulator),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanSum)),
+    reduces: Some(Reduce::NanSum),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let (x, dy) = (g.input(0), spread(g, g.dy(0))?);
         let zero = Array::weak_scalar(Scalar::F64(0.0))?;
@@ -54,7 +55,8 @@ pub static SUM_SQUARES: OpDef = OpDef {
     doc: "Sum of the squared absolute values of the elements over `axis` (all axes for None), real.",
     form: Form::Plain,
     infer: |cx| folded(cx, |dtype| accumulator(dtype).real()),
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::SumSquares)),
+    reduces: Some(Reduce::SumSquares),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.one(spread(g, g.dy(0))?.scale(2.0)?.mul(g.input(0))?)
     }),
@@ -108,7 +110,8 @@ pub static NAN_MAX: OpDef = OpDef {
     doc: "Largest of the real elements over `axis` (all axes for None) that are not NaN; NaN if all are NaN. Elements that tie share the gradient.",
     form: Form::Plain,
     infer: ordered,
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanMax)),
+    reduces: Some(Reduce::NanMax),
+    cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::ALL, shared),
     probe: Probe::calls(CALLS).against("np.nanmax"),
     ..PLAIN_REDUCTION
@@ -119,7 +122,8 @@ pub static NAN_MIN: OpDef = OpDef {
     name: "nanmin",
     old_names: &["nan_min"],
     doc: "Smallest of the real elements over `axis` (all axes for None) that are not NaN; NaN if all are NaN. Elements that tie share the gradient.",
-    cpu: Cpu::Kernel(|cx| run(cx, Reduce::NanMin)),
+    reduces: Some(Reduce::NanMin),
+    cpu: Cpu::Kernel(reduce_kernel),
     probe: Probe::calls(CALLS).against("np.nanmin"),
     ..NAN_MAX
 };
