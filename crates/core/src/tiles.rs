@@ -79,8 +79,8 @@ pub struct Tiles {
     num_arrays: usize,
 }
 
-/// Elements of a block: 16 KiB of float32, so that several blocks fit into the L1 cache.
-const BLOCK_LEN: usize = 4096;
+/// Elements of a block: 8 KiB of float32, so that several blocks fit into the L1 cache.
+const BLOCK_LEN: usize = 2048;
 
 /// Up to this work, in float32 additions, the chain runs on the calling thread.
 const SERIAL_WORK: usize = 50_000;

@@ -9,7 +9,7 @@ use mxnet_kernels::{Elem, Threads, isa};
 use mxnet_tensor::{DType, Dims, Strides, Tensor};
 use smallvec::SmallVec;
 
-use super::{Addresses, ArrayForm, Axis, Link, SERIAL_WORK, Slot, merged};
+use super::{Addresses, ArrayForm, Axis, BLOCK_LEN, Link, SERIAL_WORK, Slot, merged};
 use crate::error::{Error, Result};
 use crate::launch::{Pool, elem};
 
@@ -135,7 +135,7 @@ impl ReducedTiles {
             }
         }
         let width: usize = widths.iter().sum();
-        let block_len = (Computed::SCRATCH_BYTES / width.max(1)).min(4096) / 64 * 64;
+        let block_len = (Computed::SCRATCH_BYTES / width.max(1)).min(BLOCK_LEN) / 64 * 64;
         let mut starts: SmallVec<[usize; 8]> = SmallVec::new();
         let mut end = 0;
         for width in widths {
