@@ -73,7 +73,7 @@ def test_gradient_of_log_prob(name):
 @pytest.mark.parametrize("name", WITH_CDF)
 def test_cdf_and_inverse(name):
     family, p = FAMILIES[name], onp.array([[1e-6, 0.2], [0.5, 0.7], [0.9, 0.999]])
-    # 1 + erf(x) knows small probabilities of the normal distribution to 2**-53 of 1.
+    # Formulas with 1 + x know small probabilities to 2**-53 of 1.
     assert_almost_equal(
         family.ours().cdf(array(family.values)), family.theirs().cdf(family.values), rtol=RTOL, atol=1e-15
     )
@@ -168,6 +168,15 @@ def test_quantiles_of_counts_in_single_precision():
     found = mgp.Poisson(rate).icdf(mx.np.array([[0.01], [0.5], [0.999]], dtype="float32"))
     assert found.dtype == onp.float32
     onp.testing.assert_array_equal(found, stats.poisson(rate.asnumpy()).ppf([[0.01], [0.5], [0.999]]))
+
+
+def test_tails_of_normal():
+    ours = mgp.Normal(array(1.0), array(2.0))
+    x = onp.array([-70.0, -20.0, -3.0, 1.0, 6.0])
+    assert_almost_equal(ours.cdf(array(x)), stats.norm(1, 2).cdf(x), rtol=1e-12, atol=0)
+    p = onp.array([1e-300, 1e-20, 1e-3, 0.5, 0.9, 1 - 1e-10])
+    assert_almost_equal(ours.icdf(array(p)), stats.norm(1, 2).ppf(p), rtol=1e-13)
+    assert ours.icdf(array([0.0, 1.0])).tolist() == [-math.inf, math.inf]
 
 
 @pytest.mark.parametrize("df", [1e-3, 0.5, 40.0, 1e6, 1e10])

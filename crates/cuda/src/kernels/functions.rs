@@ -121,6 +121,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("erf", &["erf_of(a)"]),
     ("erfc", &["erfc_of(a)"]),
     ("erfinv", &["(T)erfinv_of(a)"]),
+    ("erfcinv", &["(T)erfcinv_of(a)"]),
     ("gamma_function", &["tgamma_of(a)"]),
     ("gammaln", &["(T)::lgamma((f64)a)"]),
     ("digamma", &["(T)digamma_of(a)"]),

@@ -787,21 +787,30 @@ template <int ORDER> MX_FN f64 bessel(f64 x) {
     }
     return ORDER == 1 ? copysign_of(value, x) : value;
 }
-// Solves erf(y) = x by Halley's method, on erf near 0 and on erfc in the tails, so that both keep their relative accuracy.
-MX_FN f64 erfinv_of(f64 x) {
-    constexpr f64 HALF_ROOT_PI = 0.886226925452758; // sqrt(pi)/2: the slope's inverse at 0
-    f64 a = abs_of(x);
-    if (!(a < 1)) return a == 1 ? copysign_of(infinity<f64>(), x) : not_a_number<f64>();
-    if (a < 1e-9) return x * HALF_ROOT_PI;
+constexpr f64 HALF_ROOT_PI = 0.886226925452758; // sqrt(pi)/2: the derivative of erfinv at 0
+// The y above 0 with erf(y) = a and erfc(y) = rest. Halley's method, on erf near 0 and on erfc in the tails, so that both keep their relative accuracy.
+MX_FN f64 erf_root(f64 a, f64 rest) {
     // Winitzki's approximation, accurate to 0.002 (Source: S. Winitzki, A handy approximation for the error function, 2008).
-    f64 l = log1p_of(-a * a), b = 2 / (PI * 0.147) + 0.5 * l;
+    f64 l = a < 0.5 ? log1p_of(-a * a) : log_of(rest) + log1p_of(a), b = 2 / (PI * 0.147) + 0.5 * l;
     f64 y = sqrt_of(sqrt_of(b * b - l / 0.147) - b);
-    for (int k = 0; k < 3; k++) {
-        f64 error = a < 0.5 ? erf_of(y) - a : (1 - a) - erfc_of(y);
-        f64 step = error * HALF_ROOT_PI * exp_of(y * y);
+    for (int k = 0; k < 4; k++) {
+        f64 error = a < 0.5 ? erf_of(y) - a : rest - erfc_of(y);
+        // For subnormal tails the exponential would overflow.
+        f64 step = error * HALF_ROOT_PI * exp_of(y * y < 709 ? y * y : 709.0);
         y -= step / (1 + y * step);
     }
-    return copysign_of(y, x);
+    return y;
+}
+MX_FN f64 erfinv_of(f64 x) {
+    f64 a = abs_of(x);
+    if (!(a < 1)) return a == 1 ? copysign_of(infinity<f64>(), x) : not_a_number<f64>();
+    return a < 1e-9 ? x * HALF_ROOT_PI : copysign_of(erf_root(a, 1 - a), x);
+}
+MX_FN f64 erfcinv_of(f64 x) {
+    if (!(x >= 0 && x <= 2)) return not_a_number<f64>();
+    if (x >= 0.5 && x <= 1.5) return erfinv_of(1 - x);
+    f64 tail = x < 1 ? x : 2 - x, sign = x < 1 ? 1 : -1;
+    return sign * (tail == 0 ? infinity<f64>() : erf_root(1 - tail, tail));
 }
 // Recurrence up to 10, then the asymptotic series; reflection for negative arguments (DLMF 5.5.2, 5.5.4, 5.11.2).
 MX_FN f64 digamma_of(f64 x) {

@@ -48,6 +48,11 @@ unary_rows! {
         [f32] |x, _| -> T { erfinv(f64::from(x)) as f32 }
         [f64] |x, _| -> T { erfinv(x) }
     }
+    /// The inverse of `1 - erf(x)`; infinite at 0 and 2, NaN outside.
+    ERFCINV "erfcinv", Same, cost 80, params 0, unary_one {
+        [f32] |x, _| -> T { erfcinv(f64::from(x)) as f32 }
+        [f64] |x, _| -> T { erfcinv(x) }
+    }
     /// The gamma function; NaN at negative integers.
     GAMMA "gamma", Same, cost 80, params 0, unary_one {
         [f32] |x, _| -> T { libm::tgammaf(x) }
@@ -157,7 +162,7 @@ fn bessel<L: Level, const ORDER: usize>(x: f64) -> f64 {
     if x.is_nan() { x } else { value }
 }
 
-/// Solves `erf(y) = x` by Halley's method, on erf near 0 and on erfc in the tails, so that both keep their relative accuracy.
+/// Solves `erf(y) = x`.
 fn erfinv(x: f64) -> f64 {
     let a = x.abs();
     if a >= 1.0 || x.is_nan() {
@@ -167,25 +172,52 @@ fn erfinv(x: f64) -> f64 {
             f64::NAN
         };
     }
-    // sqrt(pi)/2: the derivative of erfinv at 0.
-    const HALF_ROOT_PI: f64 = 0.886_226_925_452_758;
     if a < 1e-9 {
         return x * HALF_ROOT_PI;
     }
+    erf_root(a, 1.0 - a).copysign(x)
+}
+
+/// Solves `erfc(y) = x`.
+fn erfcinv(x: f64) -> f64 {
+    if !(0.0..=2.0).contains(&x) {
+        return f64::NAN;
+    }
+    if (0.5..=1.5).contains(&x) {
+        return erfinv(1.0 - x);
+    }
+    let (tail, sign) = if x < 1.0 { (x, 1.0) } else { (2.0 - x, -1.0) };
+    if tail == 0.0 {
+        return sign * f64::INFINITY;
+    }
+    sign * erf_root(1.0 - tail, tail)
+}
+
+/// sqrt(pi)/2: the derivative of erfinv at 0.
+const HALF_ROOT_PI: f64 = 0.886_226_925_452_758;
+
+/// The y above 0 with `erf(y) = a` and `erfc(y) = rest`, where `a + rest = 1`. Halley's method, on erf near 0 and on erfc in the tails, so that both keep
+/// their relative accuracy.
+fn erf_root(a: f64, rest: f64) -> f64 {
     // Winitzki's approximation, accurate to 0.002 (Source: S. Winitzki, A handy approximation for the error function, 2008).
-    let l = libm::log1p(-a * a);
+    let l = if a < 0.5 {
+        libm::log1p(-a * a)
+    } else {
+        libm::log(rest) + libm::log1p(a)
+    };
     let b = 2.0 / (std::f64::consts::PI * 0.147) + 0.5 * l;
     let mut y = ((b * b - l / 0.147).sqrt() - b).sqrt();
-    for _ in 0..3 {
+    for _ in 0..4 {
         let error = if a < 0.5 {
             <f64 as Float>::erf::<Base>(y) - a
         } else {
-            (1.0 - a) - <f64 as Float>::erfc::<Base>(y)
+            rest - <f64 as Float>::erfc::<Base>(y)
         };
-        let step = error * HALF_ROOT_PI * libm::exp(y * y);
+        // For subnormal tails the exponential would overflow.
+        let step = error * HALF_ROOT_PI * libm::exp((y * y).min(709.0));
         y -= step / (1.0 + y * step);
     }
-    y.copysign(x)
+    y
 }
 
 /// Recurrence up to 10, then the asymptotic series; reflection for negative arguments (Source: DLMF 5.5.2, 5.5.4, 5.11.2).

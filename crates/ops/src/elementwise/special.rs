@@ -24,6 +24,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ERF,
     &ERFC,
     &ERFINV,
+    &ERFCINV,
     &GAMMA,
     &GAMMALN,
     &DIGAMMA,
@@ -85,7 +86,12 @@ pub static ERF: OpDef = OpDef {
 /// Complementary error function.
 pub static ERFC: OpDef = OpDef {
     name: "erfc",
-    doc: "One minus the error function of every element, without cancellation.",
+    surface: &[Surface::Npx("erfc")],
+    doc: "One minus the error function of every element, without cancellation.\n\nSource: DLMF 7.2.2.",
+    example: "
+        >>> npx.erfc(np.array([0.0, 1.0, 5.0]))
+        array([1.0000000e+00, 1.5729921e-01, 1.5374597e-12])
+    ",
     cpu: Cpu::Map(&map::ERFC),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         g.slopes(&[&|| g.input(0).square()?.neg()?.exp()?.scale(-FRAC_2_SQRT_PI)])
@@ -109,6 +115,25 @@ pub static ERFINV: OpDef = OpDef {
     }),
     sparse: Sparse::KeepsZero,
     probe: Probe::over(-0.75..0.75).against("scipy.special.erfinv"),
+    ..SPECIAL
+};
+
+/// Inverse complementary error function.
+pub static ERFCINV: OpDef = OpDef {
+    name: "erfcinv",
+    surface: &[Surface::Npx("erfcinv")],
+    doc: "Inverse of `erfc` of every element: infinite at 0 and 2, NaN beyond. Small arguments keep their digits.",
+    example: "
+        >>> npx.erfcinv(np.array([1e-30, 0.5, 1.0]))
+        array([8.148617 , 0.4769363, 0.       ])
+    ",
+    cpu: Cpu::Map(&map::ERFCINV),
+    grad: Grad::Rule(Keep::OUTPUTS, |g| {
+        g.slopes(&[&|| g.output(0).square()?.exp()?.scale(-1.0 / FRAC_2_SQRT_PI)])
+    }),
+    probe: Probe::over(0.25..1.75)
+        .against("scipy.special.erfcinv")
+        .ulp(4),
     ..SPECIAL
 };
 

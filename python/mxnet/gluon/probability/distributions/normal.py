@@ -35,8 +35,7 @@ class Normal(ExponentialFamily):
 
     Notes
     -----
-    `cdf` is ``(1 + erf(z / sqrt(2))) / 2``: its absolute error is a few units of the dtype's spacing at 1, so small
-    probabilities in the lower tail have few digits.
+    `cdf` is ``erfc(-z / sqrt(2)) / 2``, so small probabilities in the lower tail have all their digits.
     """
 
     has_grad = True
@@ -61,10 +60,10 @@ class Normal(ExponentialFamily):
         return np.random.normal(self.loc, self.scale, shape)
 
     def cdf(self, value: Any) -> ndarray:
-        return 0.5 * (1 + npx.erf(self._standard(value) / math.sqrt(2)))
+        return 0.5 * npx.erfc(-self._standard(value) / math.sqrt(2))
 
     def icdf(self, value: Any) -> ndarray:
-        return self.loc + self.scale * math.sqrt(2) * npx.erfinv(2 * self._value(value) - 1)
+        return self.loc - self.scale * math.sqrt(2) * npx.erfcinv(2 * self._value(value))
 
     @property
     def mean(self) -> ndarray:
