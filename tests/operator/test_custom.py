@@ -10,7 +10,7 @@ import numpy as onp
 import pytest
 
 import mxnet as mx
-from mxnet import autograd, gluon, np, operator
+from mxnet import autograd, gluon, np, npx, operator
 
 
 class _Scale(operator.CustomOp):
@@ -470,6 +470,22 @@ def test_results_that_python_code_keeps_are_copied() -> None:
             assert y.tolist() == [7, 7]
             kept[...] = [1, 2]
             buffers.clear()
+
+
+def test_results_and_gradients_over_memory_of_numpy_are_copied() -> None:
+    kept = onp.array([1, 2], "float32")
+    call = _made(lambda x: npx.from_numpy(kept))
+    call.gradient(lambda dys, inputs, outputs: npx.from_numpy(kept))
+    for used in (call, mx.jit(call)):
+        x = np.array([3.0, 4.0])
+        x.attach_grad()
+        with autograd.record():
+            y = used(x)
+        y.backward()
+        assert y.tolist() == x.grad.tolist() == [1, 2]
+        y[...] = 7
+        x.grad[...] += 5
+        assert kept.tolist() == [1, 2]
 
 
 _NUM_OPERATORS = iter(range(1000))

@@ -180,10 +180,11 @@ fn store(leaf: &Leaf, gradient: Cotangent) -> Result<()> {
         let sum = buffer.add(&gradient)?;
         return eager::copy_into(&sum, buffer);
     }
-    // If nobody else shares the buffer, take the new storage instead of copying the elements.
+    // If nobody else shares the buffer, take the new storage instead of copying the elements. Memory of another library is not taken.
     let private = !Flags::current().is_stacked()
         && Arc::strong_count(buffer.tensor().storage()) == 1
-        && Arc::strong_count(gradient.tensor().storage()) == 1;
+        && Arc::strong_count(gradient.tensor().storage()) == 1
+        && !gradient.tensor().storage().is_foreign();
     if private && gradient.layout().is_contiguous() && gradient.dtype() == buffer.dtype() {
         *buffer = gradient.detach();
         return Ok(());

@@ -130,13 +130,14 @@ fn with_own_memory<'a>(y: Array, mut others: impl Iterator<Item = &'a Array>) ->
     }
 }
 
-/// Whether Python code may use the memory of its result `object` later: it keeps the object, or another array of the same storage. True as well
-/// while an operation on a result of its own is pending.
+/// Whether other code may use the memory of its result `object` later: Python code keeps the object or another array of the same storage, or the
+/// memory is NumPy's. True as well while an operation on a result of its own is pending.
 fn is_kept(object: &Bound<'_, PyAny>, y: &Array) -> bool {
     // SAFETY: the object lives while it is borrowed.
     let num_references = unsafe { pyo3::ffi::Py_REFCNT(object.as_ptr()) };
     // The list of results and `object` refer to the Python object; it and `y` refer to the storage.
-    num_references > 2 || Arc::strong_count(y.tensor().storage()) > 2
+    let storage = y.tensor().storage();
+    num_references > 2 || Arc::strong_count(storage) > 2 || storage.is_foreign()
 }
 
 fn forward(cx: &EagerCx) -> Result<Outputs> {
