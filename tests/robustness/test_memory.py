@@ -84,7 +84,7 @@ CALLS = {
 }
 
 
-# Calls that work in a buffer that a thread has kept.
+# Calls that may work in a buffer that a thread has kept.
 WITHOUT_MEMORY = {"np.median(x)", "np.percentile(x, 30)", "np.quantile(x, [.1, .2, .3])"}
 
 
@@ -154,4 +154,4 @@ for call in '''{calls}'''.split("\\n"):
             print(call)
 """
     )
-    assert set(done.stdout.splitlines()) == WITHOUT_MEMORY & set(CALLS[kind])
+    assert set(done.stdout.splitlines()) <= WITHOUT_MEMORY & set(CALLS[kind])
