@@ -511,6 +511,24 @@ def test_reductions_of_elementwise_results_have_the_bits_of_the_function(shape, 
                 assert [bits(z) for z in compiled(x, y, row)] == [bits(z) for z in function(x, y, row)]
 
 
+@pytest.mark.parametrize("fold", [np.sum, np.max, np.min])
+def test_inputs_of_a_reduction_are_not_overwritten_before_they_are_read(fold):
+    weights = data(1024, 1024)
+
+    def step(d):
+        d[:] = fold(weights + d, axis=1)
+
+    def sines(x):
+        x[:] = np.sin(x)
+        return fold(x, axis=1)
+
+    for function, x in ((step, data(1024)), (sines, data(512, 1024) * 1e7)):
+        expected, found = x.copy(), x.copy()
+        results = [bits(y) for y in (function(expected),) if y is not None]
+        assert [bits(y) for y in (mx.jit(function)(found),) if y is not None] == results
+        assert bits(found) == bits(expected)
+
+
 def test_operands_of_reductions_are_computed_while_they_are_reduced():
     def loss(x, y):
         return ((x - y) * (x - y)).mean()

@@ -277,3 +277,34 @@ def test_float32_is_the_rounded_float64():
     a, b, x = (x.astype("float32") for x in beta_arguments())
     found = npx.betaincinv(np.array(a), np.array(b), np.array(x))
     onp.testing.assert_array_equal(found, npx.betaincinv(array(a), array(b), array(x)).asnumpy().astype("float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_of_quantiles_at_an_end_are_finite_or_that_of_the_end(dtype):
+    calls = [
+        (npx.gammaincinv, (2.0, 1.0)),
+        (npx.gammaincinv, (2.0, 0.0)),
+        (npx.gammainccinv, (2.0, 0.0)),
+        (npx.betaincinv, (2.0, 9.0, 0.0)),
+        (npx.betaincinv, (2.0, 9.0, 1.0)),
+        (npx.betainccinv, (2.0, 3.0, 1e-30)),
+    ]
+    for function, values in calls:
+        operands = [np.array([value], dtype=dtype) for value in values]
+        for x in operands:
+            x.attach_grad()
+        with autograd.record():
+            y = function(*operands)
+        y.backward()
+        slopes = [x.grad.item() for x in operands[:-1]]
+        if y.item() in (0, 1, onp.inf):
+            assert slopes == [0] * len(slopes)
+        else:
+            assert all(map(onp.isfinite, slopes))
+
+
+def test_upper_quantiles_of_small_parameters_keep_their_digits():
+    # mpmath; P(a, x) = p ** (1 / a) is 0 in the last case.
+    small, least = (np.array(a, dtype="float64") for a in (1e-15, 1e-139))
+    assert npx.gammainccinv(small, 1e-18).item() == pytest.approx(5.118010355486143, rel=1e-12)
+    assert npx.gammaincinv(least, 0.50017).item() == 0

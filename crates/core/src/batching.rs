@@ -32,11 +32,11 @@ pub enum Batch {
     /// This attribute names axes of the first array, or is `None` for all of them.
     Axes(&'static str),
     /// A function, whose results have the batch axis first.
-    Rule(fn(&BatchCx) -> Result<Outputs>),
+    Rule(fn(&BatchContext) -> Result<Outputs>),
 }
 
 /// Arguments of a batching rule: a call on arrays of single examples, and the arrays of all examples.
-pub struct BatchCx<'a> {
+pub struct BatchContext<'a> {
     call: &'a Call<'a>,
     args: Args<'a>,
     /// Number of examples.
@@ -52,7 +52,7 @@ struct BatchOperand {
     is_batched: bool,
 }
 
-impl<'a> std::ops::Deref for BatchCx<'a> {
+impl<'a> std::ops::Deref for BatchContext<'a> {
     type Target = Args<'a>;
 
     fn deref(&self) -> &Args<'a> {
@@ -60,7 +60,7 @@ impl<'a> std::ops::Deref for BatchCx<'a> {
     }
 }
 
-impl BatchCx<'_> {
+impl BatchContext<'_> {
     /// Number of arrays, absent ones included.
     pub fn num_inputs(&self) -> usize {
         self.arrays.len()
@@ -106,7 +106,7 @@ impl BatchCx<'_> {
     /// Array `i` with the batch axis first, also if it is the same for all examples (then broadcast).
     ///
     /// # Errors
-    /// As [`BatchCx::aligned`].
+    /// As [`BatchContext::aligned`].
     pub fn front(&self, i: usize) -> Result<Option<Array>> {
         match &self.arrays[i] {
             Some(given) if !given.is_batched => {
@@ -181,7 +181,7 @@ impl BatchCx<'_> {
     /// All arrays with the batch axis first.
     ///
     /// # Errors
-    /// As [`BatchCx::aligned`].
+    /// As [`BatchContext::aligned`].
     pub fn fronts(&self) -> Result<Vec<Option<Array>>> {
         (0..self.num_inputs()).map(|i| self.front(i)).collect()
     }
@@ -189,7 +189,7 @@ impl BatchCx<'_> {
     /// All arrays with the batch merged into their first axis: `(size, n, ...)` -> `(size * n, ...)`.
     ///
     /// # Errors
-    /// As [`BatchCx::aligned`].
+    /// As [`BatchContext::aligned`].
     pub fn in_a_row(&self) -> Result<Vec<Option<Array>>> {
         (0..self.num_inputs())
             .map(|i| {
@@ -508,7 +508,7 @@ impl Interpreter for Batching {
             return dispatch(call);
         }
         let examples = without_interpreters(|| dispatch(call))?;
-        let cx = BatchCx {
+        let context = BatchContext {
             call,
             args: Args {
                 params: call.op.params,
@@ -521,7 +521,7 @@ impl Interpreter for Batching {
         let all = {
             let is_recorded = self.is_recorded && mode::is_recording();
             let _scope = Scope::enter(is_recorded, mode::is_training());
-            cx.results()?
+            context.results()?
         };
         let mut outputs = Outputs::new();
         for (example, all) in examples.iter().zip(all) {

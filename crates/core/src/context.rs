@@ -18,7 +18,7 @@ use crate::{Array, Outputs};
 
 /// Argument of shape inference, eager bodies and composite bodies: arrays and attributes of one call.
 #[derive(Clone, Copy)]
-pub struct CallCx<'a> {
+pub struct CallContext<'a> {
     /// The operator.
     pub op: &'static OpDef,
     /// The array arguments, flattened in the order of the parameters.
@@ -32,13 +32,13 @@ pub struct CallCx<'a> {
 }
 
 /// Argument of shape inference, which may read shapes, dtypes and devices, never values.
-pub type InferCx<'a> = CallCx<'a>;
+pub type InferContext<'a> = CallContext<'a>;
 /// Argument of an eager operator, which runs at the call.
-pub type EagerCx<'a> = CallCx<'a>;
+pub type EagerContext<'a> = CallContext<'a>;
 /// Argument of a composite operator, which calls other operators.
-pub type CompositeCx<'a> = CallCx<'a>;
+pub type CompositeContext<'a> = CallContext<'a>;
 
-impl<'a> Deref for CallCx<'a> {
+impl<'a> Deref for CallContext<'a> {
     type Target = Args<'a>;
 
     fn deref(&self) -> &Args<'a> {
@@ -46,11 +46,11 @@ impl<'a> Deref for CallCx<'a> {
     }
 }
 
-impl<'a> CallCx<'a> {
+impl<'a> CallContext<'a> {
     /// Array argument `i`.
     ///
     /// # Panics
-    /// If it is absent: optional arguments are read with [`CallCx::opt`].
+    /// If it is absent: optional arguments are read with [`CallContext::opt`].
     #[inline]
     pub fn input(&self, i: usize) -> &'a Array {
         self.opt(i)
@@ -120,9 +120,13 @@ impl<'a> CallCx<'a> {
 
     /// The arrays whose elements the operator changes, and their positions among the arguments.
     pub fn mutated(&self) -> impl Iterator<Item = (usize, &'a Array)> {
-        let cx = *self;
-        let arguments = cx.op.mutates.iter().flat_map(move |&p| cx.arguments_of(p));
-        arguments.filter_map(move |i| cx.opt(i).map(|x| (i, x)))
+        let context = *self;
+        let arguments = context
+            .op
+            .mutates
+            .iter()
+            .flat_map(move |&p| context.arguments_of(p));
+        arguments.filter_map(move |i| context.opt(i).map(|x| (i, x)))
     }
 
     /// Checks that the arrays that the operator changes can be written.
@@ -200,7 +204,7 @@ impl<'a> CallCx<'a> {
 
 /// Argument of a view operator: the layout of its input, never the elements.
 #[derive(Clone, Copy)]
-pub struct ViewCx<'a> {
+pub struct ViewContext<'a> {
     /// The operator.
     pub op: &'static OpDef,
     /// Layout of the first input.
@@ -211,7 +215,7 @@ pub struct ViewCx<'a> {
     pub args: Args<'a>,
 }
 
-impl<'a> Deref for ViewCx<'a> {
+impl<'a> Deref for ViewContext<'a> {
     type Target = Args<'a>;
 
     fn deref(&self) -> &Args<'a> {
@@ -230,7 +234,7 @@ pub struct RngState {
 
 /// Argument of a kernel: tensors, attributes, threads. A kernel may run later, on another thread.
 #[derive(Clone, Copy)]
-pub struct KernelCx<'a> {
+pub struct KernelContext<'a> {
     /// The operator.
     pub op: &'static OpDef,
     /// The array arguments.
@@ -251,11 +255,11 @@ pub struct KernelCx<'a> {
     pub device: Device,
     /// Stream of the device; `None` for devices without one.
     pub stream: Option<&'a dyn Stream>,
-    /// Bit `i` is set if array argument `i` (of the first 64) is a number, see [`KernelCx::number`]; set on devices other than the CPU.
+    /// Bit `i` is set if array argument `i` (of the first 64) is a number, see [`KernelContext::number`]; set on devices other than the CPU.
     pub numbers: u64,
 }
 
-impl<'a> Deref for KernelCx<'a> {
+impl<'a> Deref for KernelContext<'a> {
     type Target = Args<'a>;
 
     fn deref(&self) -> &Args<'a> {
@@ -263,11 +267,11 @@ impl<'a> Deref for KernelCx<'a> {
     }
 }
 
-impl<'a> KernelCx<'a> {
+impl<'a> KernelContext<'a> {
     /// Array argument `i`.
     ///
     /// # Panics
-    /// If it is absent: optional arguments are read with [`KernelCx::opt`].
+    /// If it is absent: optional arguments are read with [`KernelContext::opt`].
     #[inline]
     pub fn input(&self, i: usize) -> &'a Tensor {
         self.opt(i)
@@ -345,8 +349,8 @@ impl<'a> KernelCx<'a> {
     }
 
     /// An owned copy, for work that is done later.
-    pub fn to_owned(&self) -> OwnedKernelCx {
-        OwnedKernelCx {
+    pub fn to_owned(&self) -> OwnedKernelContext {
+        OwnedKernelContext {
             op: self.op,
             inputs: self.inputs.iter().map(|x| x.cloned()).collect(),
             outputs: self.outputs.iter().map(|&y| y.clone()).collect(),
@@ -407,8 +411,8 @@ impl Drop for Workspace<'_> {
     }
 }
 
-/// An owned [`KernelCx`], stored while an operation is queued.
-pub struct OwnedKernelCx {
+/// An owned [`KernelContext`], stored while an operation is queued.
+pub struct OwnedKernelContext {
     /// The operator.
     pub op: &'static OpDef,
     /// The array arguments.
@@ -417,19 +421,19 @@ pub struct OwnedKernelCx {
     pub outputs: SmallVec<[Tensor; 2]>,
     /// The attributes.
     pub attrs: Attrs,
-    /// As [`KernelCx::compute`].
+    /// As [`KernelContext::compute`].
     pub compute: Option<DType>,
-    /// As [`KernelCx::training`].
+    /// As [`KernelContext::training`].
     pub training: bool,
-    /// As [`KernelCx::rng`].
+    /// As [`KernelContext::rng`].
     pub rng: RngState,
-    /// As [`KernelCx::device`].
+    /// As [`KernelContext::device`].
     pub device: Device,
-    /// As [`KernelCx::numbers`].
+    /// As [`KernelContext::numbers`].
     pub numbers: u64,
 }
 
-impl OwnedKernelCx {
+impl OwnedKernelContext {
     /// Calls `kernel` with it.
     ///
     /// # Errors
@@ -438,12 +442,12 @@ impl OwnedKernelCx {
         &self,
         threads: &dyn Threads,
         stream: Option<&dyn Stream>,
-        kernel: impl FnOnce(&KernelCx) -> Result<()>,
+        kernel: impl FnOnce(&KernelContext) -> Result<()>,
     ) -> Result<()> {
         let inputs: SmallVec<[Option<&Tensor>; 8]> =
             self.inputs.iter().map(Option::as_ref).collect();
         let outputs: SmallVec<[&Tensor; 2]> = self.outputs.iter().collect();
-        kernel(&KernelCx {
+        kernel(&KernelContext {
             op: self.op,
             inputs: &inputs,
             outputs: &outputs,

@@ -65,7 +65,7 @@ fn copy_by(kernel: Kernel, from: &Array, to: &Array) -> Result<()> {
         dtype: Some(to.dtype()),
     };
     let outputs = SmallVec::<[Array; 1]>::from_buf([Array::from_tensor(to.tensor().clone())]);
-    let cost_ns = cost_ns(&call.cx(), to.tensor().len_bytes());
+    let cost_ns = cost_ns(&call.context(), to.tensor().len_bytes());
     launch(&call, &kernel, &outputs, 0, cost_ns, device)
 }
 

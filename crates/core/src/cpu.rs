@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::args::Value;
 use crate::array::Element;
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::error::Result;
 use crate::launch::{Pool, elem};
 use crate::opdef::Cpu;
@@ -79,32 +79,35 @@ pub(crate) fn run_loops<'a>(
 ///
 /// # Errors
 /// What the kernel reports; [`crate::Error::Device`] if the operator has no kernel.
-pub fn run_kernel(cx: &KernelCx) -> Result<()> {
-    let (Cpu::Map(rows), Some(compute)) = (cx.op.cpu, cx.compute) else {
-        return match cx.op.cpu {
-            Cpu::Kernel(kernel) | Cpu::AnyDevice(kernel) => kernel(cx),
-            _ => Err(crate::Error::device(cx.op.name, "has no kernel of its own")),
+pub fn run_kernel(context: &KernelContext) -> Result<()> {
+    let (Cpu::Map(rows), Some(compute)) = (context.op.cpu, context.compute) else {
+        return match context.op.cpu {
+            Cpu::Kernel(kernel) | Cpu::AnyDevice(kernel) => kernel(context),
+            _ => Err(crate::Error::device(
+                context.op.name,
+                "has no kernel of its own",
+            )),
         };
     };
-    if let Some(refuses) = cx.op.refuses {
-        refuses(cx, compute)?;
+    if let Some(refuses) = context.op.refuses {
+        refuses(context, compute)?;
     }
     let form = |y: &&'_ Tensor| (y.layout().clone(), y.dtype(), y.data_ptr());
-    let outs: SmallVec<[_; 2]> = cx.outputs.iter().map(form).collect();
+    let outs: SmallVec<[_; 2]> = context.outputs.iter().map(form).collect();
     let outs: SmallVec<[_; 2]> = outs
         .iter()
         .map(|(layout, dtype, ptr)| (layout, *dtype, *ptr))
         .collect();
-    let inputs = cx.inputs.iter().copied().flatten();
+    let inputs = context.inputs.iter().copied().flatten();
     let loops = loops(
         rows,
         row_elem(rows, compute),
-        cx.output(0).shape(),
+        context.output(0).shape(),
         &outs,
         inputs.clone(),
     )?;
-    let params: SmallVec<[f64; 4]> = cx.args.attrs.values().iter().map(row_param).collect();
-    run_loops(&loops, cx.outputs.iter().copied(), inputs, &params);
+    let params: SmallVec<[f64; 4]> = context.args.attrs.values().iter().map(row_param).collect();
+    run_loops(&loops, context.outputs.iter().copied(), inputs, &params);
     Ok(())
 }
 
@@ -425,13 +428,13 @@ pub unsafe fn copy_one_by_one(
 }
 
 /// The kernel that copies input 0 to output 0, converting its dtype.
-pub fn copy_kernel(cx: &KernelCx) -> Result<()> {
-    copy(cx.input(0), cx.output(0), cx.threads)
+pub fn copy_kernel(context: &KernelContext) -> Result<()> {
+    copy(context.input(0), context.output(0), context.threads)
 }
 
 /// The kernel that copies the bytes of input 0 to output 0, which may be on another device. Both are dense.
-pub fn transfer_kernel(cx: &KernelCx) -> Result<()> {
-    let (from, to) = (cx.input(0), cx.output(0));
+pub fn transfer_kernel(context: &KernelContext) -> Result<()> {
+    let (from, to) = (context.input(0), context.output(0));
     let len_bytes = to.len_bytes();
     if len_bytes == 0 {
         return Ok(());
@@ -445,13 +448,13 @@ pub fn transfer_kernel(cx: &KernelCx) -> Result<()> {
     };
     // SAFETY: 1. both are dense and as long. 2. the output was allocated for this call, so they do not overlap. 3. the engine grants the access, and an
     // event behind the copy keeps others away until it is done.
-    unsafe { backend_of(cx.device)?.copy(transfer, cx.stream)? };
+    unsafe { backend_of(context.device)?.copy(transfer, context.stream)? };
     Ok(())
 }
 
 /// [`copy_kernel`] on one thread.
-pub(crate) fn copy_serial(cx: &KernelCx) -> Result<()> {
-    copy(cx.input(0), cx.output(0), &mxnet_kernels::Serial)
+pub(crate) fn copy_serial(context: &KernelContext) -> Result<()> {
+    copy(context.input(0), context.output(0), &mxnet_kernels::Serial)
 }
 
 /// Copies `from`, broadcast, to `to`, with conversion of the dtype. They must not overlap.

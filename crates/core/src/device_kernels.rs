@@ -10,13 +10,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use mxnet_tensor::DeviceKind;
 
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::error::{Error, Result};
 use crate::opdef::{Cpu, OpDef};
 use crate::{plan, registry};
 
 /// A kernel that fills preallocated outputs on its device.
-pub type DeviceKernel = fn(&KernelCx) -> Result<()>;
+pub type DeviceKernel = fn(&KernelContext) -> Result<()>;
 
 /// Added kernels.
 #[derive(Clone, Default)]

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
 use crate::builtins::builtins;
-use crate::context::{CallCx, ViewCx, with_own_positions};
+use crate::context::{CallContext, ViewContext, with_own_positions};
 use crate::error::{Error, Result, Tuple};
 use crate::interrupt::MIN_THREAD_NS;
 use crate::invoke::{Call, dispatch};
@@ -104,25 +104,28 @@ fn arrays_of(tensors: &[Option<Tensor>]) -> SmallVec<[Option<Array>; 4]> {
 /// The results of a body, which reads its inputs on the host.
 ///
 /// Whether code outside the library can write to the positions is checked while the inputs are held for reading: an export waits for the holders.
-fn results_of_body(cx: &CallCx, body: EagerBody) -> Result<Outputs> {
+fn results_of_body(context: &CallContext, body: EagerBody) -> Result<Outputs> {
     // Released before the outputs are written, which may be inputs.
-    let _held = read_all(cx.inputs.iter().copied().flatten())?;
-    let tensors: SmallVec<[Option<&Tensor>; 4]> =
-        cx.inputs.iter().map(|x| x.map(Array::tensor)).collect();
+    let _held = read_all(context.inputs.iter().copied().flatten())?;
+    let tensors: SmallVec<[Option<&Tensor>; 4]> = context
+        .inputs
+        .iter()
+        .map(|x| x.map(Array::tensor))
+        .collect();
     let copy = |x: &Tensor| own_copy(x, &Pool);
-    let done = with_own_positions(cx.op, &tensors, copy, |own| {
+    let done = with_own_positions(context.op, &tensors, copy, |own| {
         let own = arrays_of(own);
-        let inputs: SmallVec<[Option<&Array>; 4]> = (own.iter().zip(cx.inputs))
+        let inputs: SmallVec<[Option<&Array>; 4]> = (own.iter().zip(context.inputs))
             .map(|(own, &given)| own.as_ref().or(given))
             .collect();
-        body(&CallCx {
+        body(&CallContext {
             inputs: &inputs,
-            ..*cx
+            ..*context
         })
     })?;
     match done {
         Some(results) => Ok(results),
-        None => body(cx),
+        None => body(context),
     }
 }
 
@@ -138,16 +141,16 @@ fn run_body_on(call: &Call) -> Result<Outputs> {
             if is_abstract(call) {
                 return inferred_abstract(call, device);
             }
-            let cost = cost_ns(&call.cx(), 0);
+            let cost = cost_ns(&call.context(), 0);
             let results = match cost > MIN_THREAD_NS {
                 true => compute_on_new_thread(call, body, cost)?,
-                false => results_of_body(&call.cx(), body)?,
+                false => results_of_body(&call.context(), body)?,
             };
             into_outs(call, results)
         }
         Cpu::Composite(body) => {
             call.device()?;
-            mode::in_body(|| into_outs(call, body(&call.cx())?))
+            mode::in_body(|| into_outs(call, body(&call.context())?))
         }
     }
 }
@@ -159,10 +162,10 @@ fn compute_on_new_thread(call: &Call, body: EagerBody, cost_ns: u64) -> Result<O
     drop(read_all(call.inputs.iter().copied().flatten())?);
     let op = call.op;
     let inputs: SmallVec<[Option<Array>; 4]> = call.inputs.iter().map(|x| x.cloned()).collect();
-    let (attrs, training) = (call.attrs.clone(), call.cx().training);
+    let (attrs, training) = (call.attrs.clone(), call.context().training);
     interrupt::run_on_new_thread(cost_ns, move || {
         let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
-        let cx = CallCx {
+        let context = CallContext {
             op,
             inputs: &refs,
             args: Args {
@@ -172,7 +175,7 @@ fn compute_on_new_thread(call: &Call, body: EagerBody, cost_ns: u64) -> Result<O
             training,
             outs: &[],
         };
-        results_of_body(&cx, body)
+        results_of_body(&context, body)
     })?
 }
 
@@ -212,7 +215,7 @@ fn call_on_new_thread(call: &Call) -> Result<Outputs> {
 #[cold]
 fn inferred_abstract(call: &Call, device: Device) -> Result<Outputs> {
     let Cpu::Eager(_, Known::ByRule) = call.op.cpu else {
-        let abstracts = call.cx().facts();
+        let abstracts = call.context().facts();
         return Err(Error::without_values(
             call.op.name,
             "the shape of the result depends on values, which an abstract operand does not have",
@@ -301,8 +304,8 @@ fn fill_abstract(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()
         *outputs = handle_overflow(call, value, dtype)?;
         return Ok(());
     }
-    call.cx().check_mutated()?;
-    for (_, x) in call.cx().mutated() {
+    call.context().check_mutated()?;
+    for (_, x) in call.context().mutated() {
         check_abstract(call, x)?;
         x.tensor().storage().bump_version();
     }
@@ -346,7 +349,7 @@ fn fill(call: &Call, plan: &Launch, outputs: &mut Outputs) -> Result<()> {
         return Ok(());
     }
     if !call.op.mutates.is_empty() {
-        call.cx().check_mutated()?;
+        call.context().check_mutated()?;
     }
     if !call.outs.is_empty() {
         return fill_given(call, plan, outputs);
@@ -411,14 +414,14 @@ fn wait_if_needed(call: &Call, outputs: &Outputs) -> Result<()> {
     Ok(())
 }
 
-fn viewed(call: &Call, view: fn(&ViewCx) -> Result<Viewed>) -> Result<Outputs> {
-    let cx = call.cx();
-    let x = cx.input(0);
-    let result = match view(&ViewCx {
+fn viewed(call: &Call, view: fn(&ViewContext) -> Result<Viewed>) -> Result<Outputs> {
+    let context = call.context();
+    let x = context.input(0);
+    let result = match view(&ViewContext {
         op: call.op,
         layout: x.layout(),
         dtype: x.dtype(),
-        args: cx.args,
+        args: context.args,
     })? {
         Viewed::Itself => x.detach(),
         Viewed::Computed(op) => {
@@ -472,9 +475,9 @@ mod tests {
         name: "sees_shared",
         params: &[Param::array("at")],
         cpu: Cpu::Eager(
-            |cx| {
-                let is_shared = cx.input(0).tensor().storage().is_shared();
-                cx.done(Array::from_slice(&[i64::from(is_shared)], &[1])?)
+            |context| {
+                let is_shared = context.input(0).tensor().storage().is_shared();
+                context.done(Array::from_slice(&[i64::from(is_shared)], &[1])?)
             },
             Known::FromValues,
         ),

@@ -4,7 +4,7 @@ use mxnet_tensor::{DType, Device};
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::{Error, Result};
 use crate::mode::{self, Flags};
 use crate::opdef::{Cpu, OpDef};
@@ -28,8 +28,8 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// The argument of the functions of the operator's definition.
     #[inline]
-    pub fn cx(&self) -> CallCx<'a> {
-        CallCx {
+    pub fn context(&self) -> CallContext<'a> {
+        CallContext {
             op: self.op,
             inputs: self.inputs,
             args: Args {
@@ -44,7 +44,7 @@ impl<'a> Call<'a> {
     /// Adds the operator's name and the operands to an error. Errors of the operators that a composite calls name the composite.
     #[cold]
     pub fn explain(&self, error: Error) -> Error {
-        let facts = || self.cx().facts();
+        let facts = || self.context().facts();
         let is_composite = matches!(self.op.cpu, Cpu::Composite(_));
         match error {
             // This message is NumPy's, which names the operator at its end.

@@ -10,7 +10,9 @@ use mxnet_tensor::{DType, Device, DeviceKind, Storage, Tensor, backend_of};
 use smallvec::SmallVec;
 
 use crate::Array;
-use crate::context::{CallCx, KernelCx, OwnedKernelCx, RngState, with_own_positions};
+use crate::context::{
+    CallContext, KernelContext, OwnedKernelContext, RngState, with_own_positions,
+};
 use crate::cpu;
 use crate::error::{Error, Result};
 use crate::invoke::Call;
@@ -44,7 +46,7 @@ pub enum Kernel {
         params: SmallVec<[f64; 4]>,
     },
     /// A function of the call, and for an elementwise operator the dtype that it computes in.
-    Fn(fn(&KernelCx) -> Result<()>, Option<DType>),
+    Fn(fn(&KernelContext) -> Result<()>, Option<DType>),
 }
 
 impl Kernel {
@@ -131,7 +133,7 @@ fn launch_as<const WATCHED: bool>(
         {
             let watch = begin();
             let run = || match kernel {
-                // Loops need only the addresses, not a `KernelCx`.
+                // Loops need only the addresses, not a `KernelContext`.
                 Kernel::Map { loops, params, .. } if call.op.refuses.is_none() => {
                     cpu::run_loops(
                         loops,
@@ -165,7 +167,7 @@ fn launch_as<const WATCHED: bool>(
     engine().push_checked(op, &mut crate::interrupt::is_requested)?;
     // Code outside the library can see these bytes at any time (DLPack, buffer protocol): wait, so that it never finds an incomplete result.
     if is_shared {
-        let changed = call.cx();
+        let changed = call.context();
         for x in outputs.iter().chain(changed.mutated().map(|(_, x)| x)) {
             x.wait_to_read()?;
         }
@@ -324,7 +326,7 @@ fn list_writes<'a>(
         ));
     }
     writes.extend(
-        call.cx()
+        call.context()
             .mutated()
             .map(|(_, x)| (x.tensor(), Access::Write)),
     );
@@ -351,14 +353,14 @@ fn run_inline(
     for out in outputs {
         tensors.push(out.tensor());
     }
-    let cx = call.cx();
-    let work = KernelCx {
+    let context = call.context();
+    let work = KernelContext {
         op: call.op,
         inputs: &inputs,
         outputs: &tensors,
-        args: cx.args,
+        args: context.args,
         compute: kernel.compute(),
-        training: cx.training,
+        training: context.training,
         rng,
         threads: &Pool,
         device,
@@ -393,8 +395,8 @@ fn owned(
     outputs: &[Array],
     rng: RngState,
     device: Device,
-) -> OwnedKernelCx {
-    OwnedKernelCx {
+) -> OwnedKernelContext {
+    OwnedKernelContext {
         op: call.op,
         inputs: (call.inputs.iter())
             .map(|x| x.map(|x| x.tensor().clone()))
@@ -402,7 +404,7 @@ fn owned(
         outputs: outputs.iter().map(|x| x.tensor().clone()).collect(),
         attrs: call.attrs.clone(),
         compute: kernel.compute(),
-        training: call.cx().training,
+        training: call.context().training,
         rng,
         device,
         numbers: number_inputs(call, device),
@@ -488,7 +490,7 @@ pub fn unordered(tensor: &Tensor) -> Result<Array> {
 ///
 /// # Errors
 /// Errors of the kernel, and of the operator's check of values.
-pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
+pub fn execute(kernel: &Kernel, work: &KernelContext) -> Result<()> {
     match kernel {
         Kernel::Map {
             loops,
@@ -519,13 +521,16 @@ pub fn execute(kernel: &Kernel, work: &KernelCx) -> Result<()> {
 
 /// Runs a kernel that checks positions and then uses them.
 #[inline]
-fn with_checked_positions(body: fn(&KernelCx) -> Result<()>, work: &KernelCx) -> Result<()> {
+fn with_checked_positions(
+    body: fn(&KernelContext) -> Result<()>,
+    work: &KernelContext,
+) -> Result<()> {
     let copy = |x: &Tensor| own_copy(x, work.threads);
     let done = with_own_positions(work.op, work.inputs, copy, |own| {
         let inputs: SmallVec<[Option<&Tensor>; 8]> = (own.iter().zip(work.inputs))
             .map(|(own, &given)| own.as_ref().or(given))
             .collect();
-        body(&KernelCx {
+        body(&KernelContext {
             inputs: &inputs,
             ..*work
         })
@@ -548,10 +553,10 @@ const MAX_WAITED_NS: u64 = 5_000_000;
 
 /// Estimated time of a call on one core that writes `bytes_written` bytes. Zero for a short operation that the caller waits for anyway: it then runs
 /// on the caller if its operands are ready.
-pub fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
-    let cost = match cx.op.cost {
+pub fn cost_ns(context: &CallContext, bytes_written: usize) -> u64 {
+    let cost = match context.op.cost {
         Cost::PerKiB(ns) => {
-            let bytes_read: usize = cx
+            let bytes_read: usize = context
                 .inputs
                 .iter()
                 .flatten()
@@ -559,9 +564,9 @@ pub fn cost_ns(cx: &CallCx, bytes_written: usize) -> u64 {
                 .sum();
             (bytes_read + bytes_written) as u64 * u64::from(ns) / 1024
         }
-        Cost::Of(cost) => cost(cx),
+        Cost::Of(cost) => cost(context),
     };
-    match cx.op.waits && cost <= MAX_WAITED_NS {
+    match context.op.waits && cost <= MAX_WAITED_NS {
         true => 0,
         false => cost,
     }

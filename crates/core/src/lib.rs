@@ -49,8 +49,10 @@ use smallvec::SmallVec;
 
 pub use args::{Args, Attrs, Default, Param, ParamKind, Value};
 pub use array::{Array, Element, waits};
-pub use batching::{Batch, BatchCx};
-pub use context::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, RngState, ViewCx};
+pub use batching::{Batch, BatchContext};
+pub use context::{
+    CallContext, CompositeContext, EagerContext, InferContext, KernelContext, RngState, ViewContext,
+};
 pub use error::{Error, Fault, OperandFacts, Result, Tuple};
 pub use invoke::{Call, dispatch, dispatch_into, invoke, invoke_with, invoke1, only};
 pub use launch::Pool;

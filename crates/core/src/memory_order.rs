@@ -3,7 +3,7 @@
 use mxnet_tensor::{Dims, Layout, Strides};
 use smallvec::SmallVec;
 
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::Result;
 
 /// A permutation of axes.
@@ -39,8 +39,13 @@ pub(crate) fn axes_as(layouts: &[&Layout], ndim: usize) -> Option<Dims> {
 }
 
 /// The common memory order of the operands, which all have the same number of axes.
-pub fn as_inputs(cx: &CallCx) -> Option<Dims> {
-    let layouts: SmallVec<[&Layout; 8]> = cx.inputs.iter().flatten().map(|x| x.layout()).collect();
+pub fn as_inputs(context: &CallContext) -> Option<Dims> {
+    let layouts: SmallVec<[&Layout; 8]> = context
+        .inputs
+        .iter()
+        .flatten()
+        .map(|x| x.layout())
+        .collect();
     let ndim = layouts.first()?.ndim();
     match layouts.iter().all(|layout| layout.ndim() == ndim) {
         true => axes_as(&layouts, ndim),

@@ -8,9 +8,11 @@ use mxnet_tensor::{Casting, DType, Dims, Layout};
 use smallvec::SmallVec;
 
 use crate::args::Param;
-use crate::autograd::{GradCx, RowSparse};
+use crate::autograd::{GradContext, RowSparse};
 use crate::batching::Batch;
-use crate::context::{CallCx, CompositeCx, EagerCx, InferCx, KernelCx, ViewCx};
+use crate::context::{
+    CallContext, CompositeContext, EagerContext, InferContext, KernelContext, ViewContext,
+};
 use crate::error::Result;
 use crate::invoke::Call;
 use crate::types::Types;
@@ -139,7 +141,7 @@ pub enum Bundle {
 pub type Words = &'static [(&'static str, &'static str)];
 
 /// Checks the operands of an elementwise operator that computes in this dtype.
-pub type Refusal = fn(&KernelCx, DType) -> Result<()>;
+pub type Refusal = fn(&KernelContext, DType) -> Result<()>;
 
 /// Decides whether other calls execute this one, and by which function.
 pub type Expands = fn(&Call) -> Option<Expansion>;
@@ -157,7 +159,7 @@ pub enum OnOverflow {
 }
 
 /// Computes the memory order of the outputs.
-pub type OrderFn = fn(&CallCx) -> Option<Dims>;
+pub type OrderFn = fn(&CallContext) -> Option<Dims>;
 
 /// The part of a Python number that `real`, `imag` or `isreal` returns, as a Python object like in NumPy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +173,7 @@ pub enum ScalarPart {
 }
 
 /// Returns the warning of a call, if there is one.
-pub type Warning = fn(&CallCx) -> Result<Option<Warned>>;
+pub type Warning = fn(&CallContext) -> Result<Option<Warned>>;
 
 /// Text of a warning, by Python's category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +185,7 @@ pub enum Warned {
 }
 
 /// Shapes of the outputs.
-pub type InferFn = fn(&InferCx) -> Result<Inferred>;
+pub type InferFn = fn(&InferContext) -> Result<Inferred>;
 
 /// Shape and dtype inferred for one output.
 #[derive(Clone, Debug, PartialEq)]
@@ -243,7 +245,7 @@ pub enum Form {
 }
 
 /// The body of an operator that runs at the call.
-pub type EagerBody = fn(&EagerCx) -> Result<Outputs>;
+pub type EagerBody = fn(&EagerContext) -> Result<Outputs>;
 
 /// How the CPU computes an operator.
 #[derive(Clone, Copy)]
@@ -251,15 +253,15 @@ pub enum Cpu {
     /// Element by element over broadcast operands, with inner loops of the kernel crate.
     Map(&'static InnerLoops),
     /// One kernel that fills preallocated outputs; it may run later, on another thread.
-    Kernel(fn(&KernelCx) -> Result<()>),
+    Kernel(fn(&KernelContext) -> Result<()>),
     /// As `Kernel`, but it uses only functions that every device has ([`mxnet_tensor::Backend`]), so it runs on all devices.
-    AnyDevice(fn(&KernelCx) -> Result<()>),
+    AnyDevice(fn(&KernelContext) -> Result<()>),
     /// A view of the first input.
-    View(fn(&ViewCx) -> Result<Viewed>),
+    View(fn(&ViewContext) -> Result<Viewed>),
     /// Runs at the call, after its inputs are ready.
     Eager(EagerBody, Known),
     /// Made of other operators; gradients, tracing and devices come from those.
-    Composite(fn(&CompositeCx) -> Result<Outputs>),
+    Composite(fn(&CompositeContext) -> Result<Outputs>),
 }
 
 /// Whether the shapes and dtypes of an eager operator's outputs are known before it runs.
@@ -365,7 +367,7 @@ impl Keep {
 pub type Grads = SmallVec<[Option<Array>; 2]>;
 
 /// A gradient rule: calls operators on cotangents and saved arrays.
-pub type GradRule = fn(&GradCx) -> Result<Grads>;
+pub type GradRule = fn(&GradContext) -> Result<Grads>;
 
 /// A rule for the row-sparse gradient with respect to one input.
 #[derive(Clone, Copy)]
@@ -375,9 +377,9 @@ pub struct RowGrad {
     /// The position of the input.
     pub input: usize,
     /// Whether the call asks for a row-sparse gradient. If not, the dense rule runs.
-    pub applies: fn(&GradCx) -> bool,
+    pub applies: fn(&GradContext) -> bool,
     /// Computes the rows. It can read the arrays that the `Keep` of the operator's gradient names.
-    pub rule: fn(&GradCx) -> Result<RowSparse>,
+    pub rule: fn(&GradContext) -> Result<RowSparse>,
     /// Hint of the error in a trace, where row-sparse gradients are not possible.
     pub instead: &'static str,
 }
@@ -471,7 +473,7 @@ pub enum Cost {
     /// This many nanoseconds per 1024 bytes read and written.
     PerKiB(u32),
     /// Computed from the shapes.
-    Of(fn(&InferCx) -> u64),
+    Of(fn(&InferContext) -> u64),
 }
 
 impl OpDef {
@@ -502,10 +504,10 @@ impl OpDef {
         bundle: |_| Bundle::Natural,
         core_signature: "",
         types: Types::Infer,
-        infer: |cx| cx.same_as(0),
-        cpu: Cpu::Composite(|cx| {
+        infer: |context| context.same_as(0),
+        cpu: Cpu::Composite(|context| {
             Err(crate::Error::internal(
-                cx.op.name,
+                context.op.name,
                 "the operator's entry names no kernel",
             ))
         }),
@@ -535,7 +537,7 @@ impl OpDef {
     pub const UNARY: OpDef = OpDef {
         params: &[Param::array("x")],
         form: Form::Ufunc,
-        infer: |cx| cx.broadcast(),
+        infer: |context| context.broadcast(),
         ..OpDef::DEFAULT
     };
 
@@ -543,7 +545,7 @@ impl OpDef {
     pub const BINARY: OpDef = OpDef {
         params: &[Param::array("x1"), Param::array("x2")],
         form: Form::Ufunc,
-        infer: |cx| cx.broadcast(),
+        infer: |context| context.broadcast(),
         ..OpDef::DEFAULT
     };
 

@@ -88,11 +88,14 @@ fn out_casting(call: &Call) -> Result<Casting> {
     if !joins || !call.op.params.iter().any(|param| param.name == "casting") {
         return Ok(call.op.out_casting);
     }
-    let cx = call.cx();
-    if cx.dtype("dtype").is_some() {
-        return Err(cx.dtype_error("takes `out` or `dtype`, not both: `out` has a dtype"));
+    let context = call.context();
+    if context.dtype("dtype").is_some() {
+        return Err(context.dtype_error("takes `out` or `dtype`, not both: `out` has a dtype"));
     }
-    Ok(cx.str("casting").parse().unwrap_or(call.op.out_casting))
+    Ok(context
+        .str("casting")
+        .parse()
+        .unwrap_or(call.op.out_casting))
 }
 
 pub(crate) fn check_out(

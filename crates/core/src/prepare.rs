@@ -8,7 +8,7 @@ use mxnet_tensor::{
 };
 use smallvec::SmallVec;
 
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::eager::run;
 use crate::error::{Error, Result};
 use crate::invoke::Call;
@@ -57,7 +57,7 @@ pub fn prepare(call: &Call) -> Result<Plan> {
 /// The device that the attribute `device` of a call names, if the operator has one.
 fn device_asked_for(call: &Call) -> Option<Device> {
     let has_one = call.op.params.iter().any(|p| p.name == "device");
-    has_one.then(|| call.cx().device("device")).flatten()
+    has_one.then(|| call.context().device("device")).flatten()
 }
 
 #[cold]
@@ -70,7 +70,7 @@ pub(crate) fn missing_kernel(op: &OpDef, device: Device) -> Error {
 fn elementwise(
     call: &Call,
     rows: &'static InnerLoops,
-    on_device: Option<fn(&KernelCx) -> Result<()>>,
+    on_device: Option<fn(&KernelContext) -> Result<()>>,
     device: Device,
 ) -> Result<Plan> {
     if let Some(body) = call.op.expands.and_then(|expands| expands(call)) {
@@ -119,7 +119,7 @@ fn elementwise(
     let bytes_written = outs
         .iter()
         .map(|(layout, dtype, _)| layout.len() * dtype.size());
-    let cost_ns = cost_ns(&call.cx(), bytes_written.sum());
+    let cost_ns = cost_ns(&call.context(), bytes_written.sum());
     let output = || OutputPlan {
         layout: layout.clone(),
         dtype: returned,
@@ -259,7 +259,7 @@ fn with_rounded_numbers(call: &Call) -> Result<Outputs> {
 /// Plans an operator with shape inference. A panic of its rules becomes an error.
 pub(crate) fn inferred(
     call: &Call,
-    kernel: fn(&KernelCx) -> Result<()>,
+    kernel: fn(&KernelContext) -> Result<()>,
     device: Device,
     runs_on: Device,
 ) -> Result<Plan> {
@@ -268,12 +268,12 @@ pub(crate) fn inferred(
 
 fn by_rules(
     call: &Call,
-    kernel: fn(&KernelCx) -> Result<()>,
+    kernel: fn(&KernelContext) -> Result<()>,
     device: Device,
     runs_on: Device,
 ) -> Result<Plan> {
-    let cx = call.cx();
-    let specs = (call.op.infer)(&cx)?;
+    let context = call.context();
+    let specs = (call.op.infer)(&context)?;
     let dtypes = output_dtypes(call, &specs)?;
     let device = device_asked_for(call).unwrap_or(device);
     let in_c_order = || {
@@ -282,7 +282,7 @@ fn by_rules(
     };
     let asks_for_order = || call.op.params.iter().any(|p| p.name == "order");
     let order = (call.op.order).filter(|_| !in_c_order() || asks_for_order());
-    let order = order.and_then(|order| order(&cx));
+    let order = order.and_then(|order| order(&context));
     let mut outputs = SmallVec::new();
     let mut bytes_written = 0;
     for (i, (spec, &dtype)) in specs.iter().zip(&dtypes).enumerate() {
@@ -304,7 +304,7 @@ fn by_rules(
         outputs,
         device,
         runs_on,
-        cost_ns: cost_ns(&cx, bytes_written),
+        cost_ns: cost_ns(&context, bytes_written),
         numbers: SmallVec::new(),
     }))
 }
@@ -314,7 +314,7 @@ fn output_dtypes(call: &Call, specs: &Inferred) -> Result<SmallVec<[DType; 2]>> 
         .iter()
         .map(|spec| match (spec.dtype, call.op.types) {
             (Some(dtype), _) => Ok(dtype),
-            (None, Types::First) => Ok(call.cx().dtype_of(0)),
+            (None, Types::First) => Ok(call.context().dtype_of(0)),
             (None, Types::Promote { .. } | Types::Choose | Types::Counted { .. }) => {
                 types::resolve_call(call).map(|(_, returned)| returned)
             }

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use mxnet_core::{Error, KernelCx};
+use mxnet_core::{Error, KernelContext};
 use mxnet_engine::Failure;
 use mxnet_tensor::TensorError;
 use parking_lot::Mutex;
@@ -63,12 +63,12 @@ impl Fault {
     /// # Errors
     /// `Memory` if there is no memory for the slot.
     pub fn new(
-        cx: &KernelCx,
+        context: &KernelContext,
         describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
     ) -> Result<Fault, TensorError> {
         let origin = mxnet_core::call_site::current();
         Ok(Fault {
-            slot: Some((take_slot(cx.device.id())?, Box::new(describe))),
+            slot: Some((take_slot(context.device.id())?, Box::new(describe))),
             origin: origin.as_deref().unwrap_or("").to_owned(),
             failure: OnceLock::new(),
             is_seen: AtomicBool::new(false),

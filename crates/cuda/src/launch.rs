@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use mxnet_core::{Error, KernelCx, Result};
+use mxnet_core::{Error, KernelContext, Result};
 use smallvec::SmallVec;
 
 use crate::compile;
@@ -73,11 +73,11 @@ pub(crate) enum Arg<'a> {
 /// # Errors
 /// [`Error::Device`] if there is no memory for the report.
 pub(crate) fn fault(
-    cx: &KernelCx,
+    context: &KernelContext,
     describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
 ) -> Result<Arg<'static>> {
-    let queue = queue_of(cx)?;
-    let fault = Arc::new(Fault::new(cx, describe)?);
+    let queue = queue_of(context)?;
+    let fault = Arc::new(Fault::new(context, describe)?);
     let address = fault.address();
     queue.add_fault(fault);
     Ok(Arg::Pointer(address))
@@ -87,11 +87,13 @@ pub(crate) fn fault(
 ///
 /// # Errors
 /// [`Error::Device`] if the device cannot be used.
-pub(crate) fn queue_of<'a>(cx: &KernelCx<'a>) -> Result<&'a Queue> {
-    let stream = cx.stream.and_then(|stream| stream.as_any().downcast_ref());
-    stream.ok_or_else(|| match Context::enter(cx.device.id()) {
+pub(crate) fn queue_of<'a>(context: &KernelContext<'a>) -> Result<&'a Queue> {
+    let stream = context
+        .stream
+        .and_then(|stream| stream.as_any().downcast_ref());
+    stream.ok_or_else(|| match Context::enter(context.device.id()) {
         Err(error) => error.into(),
-        Ok(_) => Error::internal(cx.op.name, "launched without a stream of its device"),
+        Ok(_) => Error::internal(context.op.name, "launched without a stream of its device"),
     })
 }
 
@@ -117,13 +119,13 @@ const SHARED_BYTES: u32 = 48 << 10;
 /// # Errors
 /// [`Error::Device`] if the compiler is missing or the device refuses the launch; [`Error::Internal`] if the source does not compile.
 pub(crate) fn launch(
-    cx: &KernelCx,
+    call: &KernelContext,
     key: &str,
     source: impl FnOnce() -> String,
     grid: Grid,
     args: &[Arg<'_>],
 ) -> Result<()> {
-    let queue = queue_of(cx)?;
+    let queue = queue_of(call)?;
     let id = queue.id();
     let (driver, context) = Context::enter(id)?;
     let function = LAUNCHED.with_borrow_mut(|devices| {
@@ -136,7 +138,7 @@ pub(crate) fn launch(
         {
             return Ok(*function);
         }
-        let mut function = compile::function(cx.op.name, context, key, source)?;
+        let mut function = compile::function(call.op.name, context, key, source)?;
         if grid.shared_bytes > SHARED_BYTES {
             /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
             const MAX_DYNAMIC: i32 = 8;
@@ -144,9 +146,9 @@ pub(crate) fn launch(
             if grid.shared_bytes > most {
                 let problem = format!(
                     "needs {} bytes of shared memory, {} has {most}",
-                    grid.shared_bytes, cx.device
+                    grid.shared_bytes, call.device
                 );
-                return Err(Error::unsupported(cx.op.name, problem));
+                return Err(Error::unsupported(call.op.name, problem));
             }
             // SAFETY: the function is loaded.
             let status =
@@ -161,7 +163,7 @@ pub(crate) fn launch(
     let mut words = SmallVec::<[u64; 16]>::new();
     for arg in args {
         words.push(match *arg {
-            Arg::Output(i) => cx.output(i).data_ptr() as u64,
+            Arg::Output(i) => call.output(i).data_ptr() as u64,
             Arg::Pointer(address) => address,
             Arg::I64(x) => x as u64,
             Arg::U64(x) => x,
@@ -196,7 +198,7 @@ pub(crate) fn launch(
     };
     check(id, "launching a kernel", status).map_err(|error| {
         let error: Error = error.into();
-        Error::device(cx.op.name, format!("{error} (kernel `{key}`)"))
+        Error::device(call.op.name, format!("{error} (kernel `{key}`)"))
     })
 }
 

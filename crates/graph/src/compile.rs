@@ -330,16 +330,9 @@ impl Builder<'_> {
             forms.push(form(&array));
             inputs.push(tensor);
         }
-        let nodes = &self.graph.nodes;
-        let work = match &group.reduction {
-            None => Work::Fused(Box::new(group.tiles(nodes, &forms)?)),
-            Some(_) => {
-                // The result of the reduction is no array of the chain.
-                let tiles = group.reduced_tiles(nodes, &forms[1..])?;
-                Work::Reduced(Box::new(tiles.ok_or_else(|| {
-                    Error::internal("graph", "a group has a reduction that it cannot run")
-                })?))
-            }
+        let work = match group.reduced {
+            None => Work::Fused(Box::new(group.tiles(&self.graph.nodes, &forms)?)),
+            Some(tiles) => Work::Reduced(Box::new(tiles)),
         };
         let step = Step {
             node: group.last,

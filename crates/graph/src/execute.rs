@@ -10,7 +10,7 @@ use mxnet_core::launch::{self, unordered};
 use mxnet_core::mode::{Scope, is_training};
 use mxnet_core::profiler::{self, Mute, NodeRun, RunWatch};
 use mxnet_core::{
-    Args, Array, Call, Error, KernelCx, Outputs, Pool, Result, RngState, call_site, cpu, eager,
+    Args, Array, Call, Error, KernelContext, Outputs, Pool, Result, RngState, call_site, cpu, eager,
 };
 use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
 use mxnet_kernels::scratch::{count_bytes, taken_bytes};
@@ -258,7 +258,7 @@ impl Executable {
             Work::Reduced(tiles) => tiles.run(&arrays()),
             Work::Kernel(kernel) => launch::execute(
                 kernel,
-                &KernelCx {
+                &KernelContext {
                     op: node.op,
                     inputs: &inputs,
                     outputs: &outputs,

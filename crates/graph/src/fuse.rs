@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use mxnet_core::args::Args;
-use mxnet_core::context::CallCx;
+use mxnet_core::context::CallContext;
 use mxnet_core::launch::Kernel;
 use mxnet_core::launch::elem;
 use mxnet_core::mode::{Scope, is_recording};
@@ -30,6 +30,8 @@ pub(crate) struct Group {
     pub outputs: Vec<View>,
     /// The reduction that is the last node.
     pub reduction: Option<Reduction>,
+    /// The group with its reduction, prepared.
+    pub reduced: Option<ReducedTiles>,
     /// For each elementwise node the dtype that it computes in, and its numeric attributes.
     pub computes: Vec<(Elem, SmallVec<[f64; 4]>)>,
     pub cost_ns: u64,
@@ -103,8 +105,9 @@ pub(crate) fn groups(graph: &mut Graph) -> Result<Vec<Group>> {
     let of_run =
         |first: usize, run: &[usize]| Group::new(graph, &forms, &readers, &results, first, run);
     for (first, run) in ranges {
-        let group = of_run(first, &run);
-        if group.reduction.is_none() || group.is_reduced_by_blocks(&graph.nodes)? {
+        let mut group = of_run(first, &run);
+        group.reduced = group.reduced_tiles(&graph.nodes)?;
+        if group.reduction.is_none() || group.reduced.is_some() {
             found.push(group);
         } else if run.len() > 2 {
             found.push(of_run(first, &run[..run.len() - 1]));
@@ -303,7 +306,7 @@ fn reduction(node: &Node) -> Result<Option<(Reduction, u64)>> {
         return Ok(None);
     }
     let array = abstract_of(operand)?;
-    let cx = CallCx {
+    let context = CallContext {
         op: node.op,
         inputs: &[Some(&array)],
         args: Args {
@@ -313,7 +316,7 @@ fn reduction(node: &Node) -> Result<Option<(Reduction, u64)>> {
         training: node.training,
         outs: &[],
     };
-    let reduced = cx.axes("axis", 0)?;
+    let reduced = context.axes("axis", 0)?;
     let axes: SmallVec<[bool; 8]> = (0..array.ndim()).map(|i| reduced.contains(&i)).collect();
     let size = result.dtype.size() as isize;
     let strides: SmallVec<[isize; 8]> =
@@ -375,6 +378,7 @@ impl Group {
             inputs,
             outputs,
             reduction,
+            reduced: None,
             computes: of_run()
                 .map(|form| (form.compute, form.params.clone()))
                 .collect(),
@@ -387,28 +391,6 @@ impl Group {
         &self.outputs[usize::from(self.reduction.is_some())..]
     }
 
-    /// Whether the reduction can run with the rest of the group.
-    fn is_reduced_by_blocks(&self, nodes: &[Node]) -> Result<bool> {
-        let mut arrays = Vec::new();
-        for view in self.stored() {
-            arrays.push(ArrayForm {
-                layout: view.layout.clone(),
-                dtype: view.dtype,
-                address: 0,
-            });
-        }
-        for operand in &self.inputs {
-            if let Some(array) = abstract_operand(operand)? {
-                arrays.push(ArrayForm {
-                    layout: array.layout().clone(),
-                    dtype: array.dtype(),
-                    address: 0,
-                });
-            }
-        }
-        Ok(self.reduced_tiles(nodes, &arrays)?.is_some())
-    }
-
     /// The chain of the group for arrays of these layouts and dtypes: stored results first, then inputs.
     ///
     /// # Errors
@@ -418,23 +400,30 @@ impl Group {
         Tiles::new(self.shape(nodes), arrays, links)
     }
 
-    /// As [`Group::tiles`], with the reduction; `None` if it cannot run with the rest.
-    ///
-    /// # Errors
-    /// None for a group of a traced graph.
-    pub fn reduced_tiles(
-        &self,
-        nodes: &[Node],
-        arrays: &[ArrayForm],
-    ) -> Result<Option<ReducedTiles>> {
-        let (links, slots) = self.links(nodes)?;
-        let operand = nodes[self.last].inputs.first().and_then(Operand::view);
-        let (Some(reduction), Some(&last)) =
-            (&self.reduction, operand.and_then(|x| slots.get(&x.buffer)))
-        else {
+    /// The chain of the group with its reduction; `None` if there is none, or if it cannot run with the rest.
+    fn reduced_tiles(&self, nodes: &[Node]) -> Result<Option<ReducedTiles>> {
+        let Some(reduction) = &self.reduction else {
             return Ok(None);
         };
-        ReducedTiles::new(self.shape(nodes), arrays, &links, last, reduction.clone())
+        let (links, slots) = self.links(nodes)?;
+        let operand = nodes[self.last].inputs.first().and_then(Operand::view);
+        let Some(&last) = operand.and_then(|x| slots.get(&x.buffer)) else {
+            return Ok(None);
+        };
+        let form = |layout: &Layout, dtype| ArrayForm {
+            layout: layout.clone(),
+            dtype,
+            address: 0,
+        };
+        let stored = self.stored().iter();
+        let mut arrays: Vec<ArrayForm> =
+            stored.map(|view| form(&view.layout, view.dtype)).collect();
+        for operand in &self.inputs {
+            if let Some(array) = abstract_operand(operand)? {
+                arrays.push(form(array.layout(), array.dtype()));
+            }
+        }
+        ReducedTiles::new(self.shape(nodes), &arrays, &links, last, reduction.clone())
     }
 
     fn shape<'a>(&self, nodes: &'a [Node]) -> &'a [usize] {

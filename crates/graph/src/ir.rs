@@ -145,8 +145,12 @@ impl Node {
             outs: &[],
             dtype: None,
         };
-        let cx = call.cx();
-        let arguments = self.op.mutates.iter().flat_map(|&p| cx.arguments_of(p));
+        let context = call.context();
+        let arguments = self
+            .op
+            .mutates
+            .iter()
+            .flat_map(|&p| context.arguments_of(p));
         arguments
             .filter(|&i| self.inputs[i].view().is_some())
             .collect()

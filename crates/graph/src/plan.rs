@@ -346,10 +346,16 @@ fn takes_over(
     if graph.buffer(input) != graph.buffer(buffer) {
         return false;
     }
-    // Within a group an input may be overwritten only if all nodes read the same elements in a block.
+    // Within a group an input may be overwritten only if all nodes read the same elements in a block. Rows that are reduced are computed by loops that do
+    // not allow for an operand in the memory of a result, and the result of the reduction has other elements.
     let group = groups
         .iter()
         .find(|group| (group.first..=group.last).contains(&at));
+    if group
+        .is_some_and(|group| group.reduction.is_some() && life.is_used && life.end >= group.first)
+    {
+        return false;
+    }
     let is_read_alike = group.is_none_or(|group| {
         let members = graph.nodes[group.first..=group.last].iter();
         let views = members.flat_map(|node| node.inputs.iter().filter_map(Operand::view));

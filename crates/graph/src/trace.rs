@@ -257,7 +257,7 @@ impl Tracer {
             state.assign(from, out)?;
             return Ok(results);
         }
-        let mutated: SmallVec<[usize; 4]> = call.cx().mutated().map(|(i, _)| i).collect();
+        let mutated: SmallVec<[usize; 4]> = call.context().mutated().map(|(i, _)| i).collect();
         let outputs: SmallVec<[View; 1]> = computed.iter().map(|y| state.define(y)).collect();
         if let Some((forms, true)) = &counted
             && let Some(i) = forms.iter().position(|form| form.2.is_some())

@@ -303,9 +303,9 @@ fn check_operands(node: &Node) -> Result<()> {
         outs: &[],
         dtype: None,
     };
-    let cx = call.cx();
+    let context = call.context();
     for (p, param) in params.iter().enumerate() {
-        let is_absent = cx
+        let is_absent = context
             .arguments_of(p)
             .any(|i| node.inputs[i] == Operand::Absent);
         let may_be_absent =

@@ -1,7 +1,7 @@
 //! Correlation of sequences, linear interpolation, and `linspace`.
 
 use crate::real::Shared;
-use crate::reduce::number::{Bit, Cx};
+use crate::reduce::number::{Bit, Complex};
 use crate::reduce::plan::split;
 use crate::reduce::{Number, by_isa};
 use crate::{Elem, Threads};
@@ -42,8 +42,8 @@ pub unsafe fn slide(
         Elem::I64 | Elem::U64 => slide_of::<u64>,
         Elem::F32 => slide_of::<f32>,
         Elem::F64 => slide_of::<f64>,
-        Elem::C64 => slide_of::<Cx<f32>>,
-        Elem::C128 => slide_of::<Cx<f64>>,
+        Elem::C64 => slide_of::<Complex<f32>>,
+        Elem::C128 => slide_of::<Complex<f64>>,
         Elem::F16 | Elem::BF16 => unreachable_halves,
     };
     // SAFETY: guaranteed by the caller.
@@ -87,8 +87,8 @@ terms!(
     f32, |s, x, w| s + x * w, |z| z;
     f64, |s, x, w| s + x * w, |z| z;
     Bit, |s, x, w| Bit((s.0 != 0 || x.0 != 0 && w.0 != 0) as u8), |z| z;
-    Cx<f32>, |s, x, w| Cx { re: s.re + (x.re * w.re - x.im * w.im), im: s.im + (x.re * w.im + x.im * w.re) }, |z| Cx { re: z.re, im: -z.im };
-    Cx<f64>, |s, x, w| Cx { re: s.re + (x.re * w.re - x.im * w.im), im: s.im + (x.re * w.im + x.im * w.re) }, |z| Cx { re: z.re, im: -z.im }
+    Complex<f32>, |s, x, w| Complex { re: s.re + (x.re * w.re - x.im * w.im), im: s.im + (x.re * w.im + x.im * w.re) }, |z| Complex { re: z.re, im: -z.im };
+    Complex<f64>, |s, x, w| Complex { re: s.re + (x.re * w.re - x.im * w.im), im: s.im + (x.re * w.im + x.im * w.re) }, |z| Complex { re: z.re, im: -z.im }
 );
 
 #[expect(clippy::too_many_arguments, reason = "plain data of one small kernel")]

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::TryReserveError;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use faer::dyn_stack::{MemBuffer, StackReq};
 use faer::linalg::matmul::matmul;
@@ -53,9 +53,9 @@ pub(crate) fn ensure_panels() {
 fn make_panels() {
     // Products up to a size of 16 do without panels.
     const N: usize = 17;
-    // The lock makes the check and the allocation one step among threads.
+    // The lock makes the check and the allocation one step among threads. It is not waited for: in a child of a fork it may be held for ever.
     static MAKING: Mutex<()> = Mutex::new(());
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _making = MAKING.try_lock();
     let mut free = Vec::<u8>::new();
     if let Err(error) = free.try_reserve_exact(2 * PANELS_BYTES) {
         no_memory(error);

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use mxnet_core::{Args, Error, KernelCx, Result, Value};
+use mxnet_core::{Args, Error, KernelContext, Result, Value};
 use mxnet_tensor::Tensor;
 use smallvec::SmallVec;
 
@@ -101,21 +101,27 @@ const ABSENT: mx_tensor = mx_tensor {
 
 /// Calls a kernel of a module. Returns `Ok(false)` if the kernel declined the call.
 pub fn run_kernel(
-    cx: &KernelCx,
+    context: &KernelContext,
     kernel: mx_kernel,
     state: State,
     attributes: &[mx_attribute],
 ) -> Result<bool> {
     let Some(kernel) = kernel else {
-        return Err(Error::internal(cx.op.name, "the module gave no kernel"));
+        return Err(Error::internal(
+            context.op.name,
+            "the module gave no kernel",
+        ));
     };
     let mut sizes = Vec::new();
-    let inputs: SmallVec<[mx_tensor; 4]> = (cx.inputs.iter())
+    let inputs: SmallVec<[mx_tensor; 4]> = (context.inputs.iter())
         .map(|x| x.map_or(ABSENT, |x| tensor(x, &mut sizes)))
         .collect();
-    let outputs: SmallVec<[mx_tensor; 2]> =
-        cx.outputs.iter().map(|y| tensor(y, &mut sizes)).collect();
-    let name = std::ffi::CString::new(cx.op.name).unwrap_or_default();
+    let outputs: SmallVec<[mx_tensor; 2]> = context
+        .outputs
+        .iter()
+        .map(|y| tensor(y, &mut sizes))
+        .collect();
+    let name = std::ffi::CString::new(context.op.name).unwrap_or_default();
     let mut written = [0 as c_char; MESSAGE_BYTES];
     let call = mx_kernel_call {
         size: size_of::<mx_kernel_call>(),
@@ -134,6 +140,6 @@ pub fn run_kernel(
     match unsafe { kernel(&raw const call) } {
         MX_MODULE_OK => Ok(true),
         MX_MODULE_DECLINED => Ok(false),
-        status => Err(failure(cx.op.name, status, text::message(&written))),
+        status => Err(failure(context.op.name, status, text::message(&written))),
     }
 }

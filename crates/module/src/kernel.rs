@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use mxnet_core::{Cpu, Error, KernelCx, OpDef, Result, device_kernels, registry};
+use mxnet_core::{Cpu, Error, KernelContext, OpDef, Result, device_kernels, registry};
 use mxnet_tensor::DeviceKind;
 use parking_lot::Mutex;
 
@@ -157,18 +157,18 @@ pub fn served() -> Vec<Served> {
 }
 
 /// The kernel that is registered for operators with kernels of modules.
-fn run(cx: &KernelCx) -> Result<()> {
-    let found = table().and_then(|table| table.get(&(cx.op.name, cx.device.kind())));
+fn run(context: &KernelContext) -> Result<()> {
+    let found = table().and_then(|table| table.get(&(context.op.name, context.device.kind())));
     for entry in found.into_iter().flatten() {
-        if run_kernel(cx, entry.kernel, entry.state, &[])? {
+        if run_kernel(context, entry.kernel, entry.state, &[])? {
             return Ok(());
         }
     }
-    match cx.op.cpu {
-        Cpu::Kernel(own) if cx.device.kind() == DeviceKind::Cpu => own(cx),
+    match context.op.cpu {
+        Cpu::Kernel(own) if context.device.kind() == DeviceKind::Cpu => own(context),
         _ => {
-            let problem = format!("no kernel on {} accepts this call", cx.device);
-            Err(Error::device(cx.op.name, problem))
+            let problem = format!("no kernel on {} accepts this call", context.device);
+            Err(Error::device(context.op.name, problem))
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::ffi::c_char;
 use std::mem::{MaybeUninit, offset_of};
 
-use mxnet_core::autograd::GradCx;
+use mxnet_core::autograd::GradContext;
 use mxnet_core::{
-    Array, Cpu, Default, Error, Grad, Grads, InferCx, Inferred, Keep, KernelCx, OpDef, OutSpec,
-    Param, ParamKind, Result, Types, invoke_with, registry,
+    Array, Cpu, Default, Error, Grad, Grads, InferContext, Inferred, Keep, KernelContext, OpDef,
+    OutSpec, Param, ParamKind, Result, Types, invoke_with, registry,
 };
 use mxnet_tensor::{DType, Dims, checked_len};
 
@@ -195,16 +195,16 @@ fn checked(op: &'static str, i: usize, found: &mx_spec) -> Result<OutSpec> {
     })
 }
 
-fn infer(cx: &InferCx) -> Result<Inferred> {
-    let code = code(cx.op)?;
+fn infer(context: &InferContext) -> Result<Inferred> {
+    let code = code(context.op)?;
     let Some(rule) = code.infer else {
         let like_first = OutSpec {
-            shape: Dims::from_slice(cx.shape(0)),
-            dtype: Some(cx.dtype_of(0)),
+            shape: Dims::from_slice(context.shape(0)),
+            dtype: Some(context.dtype_of(0)),
         };
         return Ok((0..code.num_outputs).map(|_| like_first.clone()).collect());
     };
-    if let Some(x) = cx
+    if let Some(x) = context
         .inputs
         .iter()
         .flatten()
@@ -214,9 +214,9 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
             "a module takes at most {MX_MODULE_MAX_NDIM} axes, found {}",
             x.ndim()
         );
-        return Err(cx.shape_error(problem));
+        return Err(context.shape_error(problem));
     }
-    let inputs: Vec<mx_spec> = cx.inputs.iter().flatten().map(|x| spec(x)).collect();
+    let inputs: Vec<mx_spec> = context.inputs.iter().flatten().map(|x| spec(x)).collect();
     // An invalid value, by which outputs that the rule did not write are found.
     let unwritten = mx_spec {
         ndim: -1,
@@ -224,7 +224,7 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
         shape: [-1; MX_MODULE_MAX_NDIM],
     };
     let mut outputs = vec![unwritten; code.num_outputs];
-    let attributes = Attributes::new(cx.args);
+    let attributes = Attributes::new(context.args);
     let mut written = [0 as c_char; MESSAGE_BYTES];
     let call = mx_infer_call {
         size: size_of::<mx_infer_call>(),
@@ -241,27 +241,27 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
     // SAFETY: the module promises a function of this type; everything in `call` lives until it returns.
     let status = unsafe { rule(&raw const call) };
     if status != MX_MODULE_OK {
-        return Err(failure(cx.op.name, status, text::message(&written)));
+        return Err(failure(context.op.name, status, text::message(&written)));
     }
     let found = outputs.iter().enumerate();
     found
-        .map(|(i, spec)| checked(cx.op.name, i, spec))
+        .map(|(i, spec)| checked(context.op.name, i, spec))
         .collect()
 }
 
-fn kernel(cx: &KernelCx) -> Result<()> {
-    let code = code(cx.op)?;
-    let attributes = Attributes::new(cx.args);
-    match run_kernel(cx, code.kernel, code.state, &attributes.list)? {
+fn kernel(context: &KernelContext) -> Result<()> {
+    let code = code(context.op)?;
+    let attributes = Attributes::new(context.args);
+    match run_kernel(context, code.kernel, code.state, &attributes.list)? {
         true => Ok(()),
         false => Err(Error::unsupported(
-            cx.op.name,
+            context.op.name,
             "its module declined the call, and there is no other kernel",
         )),
     }
 }
 
-fn rule(g: &GradCx) -> Result<Grads> {
+fn rule(g: &GradContext) -> Result<Grads> {
     let name = code(g.op)?.gradient.unwrap_or("");
     let Some(op) = registry::find(name) else {
         let problem = format!("the operator `{name}` of its gradient does not exist");

@@ -7,8 +7,8 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use mxnet_core::{
-    Cpu, Error, Grad, InferCx, Inferred, KernelCx, OpDef, OutSpec, Param, ParamKind, Result, Types,
-    Value, registry,
+    Cpu, Error, Grad, InferContext, Inferred, KernelContext, OpDef, OutSpec, Param, ParamKind,
+    Result, Types, Value, registry,
 };
 use mxnet_graph::passes::{self, Runs};
 use mxnet_graph::{Graph, PartCall, Provider, Source, partition, set_provider};
@@ -187,20 +187,20 @@ fn graph_of(op: &'static OpDef, text: &str) -> Result<Graph> {
     }
 }
 
-fn infer(cx: &InferCx) -> Result<Inferred> {
-    let text = text_of(cx.op, cx.args.attrs.values().first())?;
-    let graph = graph_of(cx.op, &text)?;
-    let inputs: Vec<_> = cx.inputs.iter().flatten().collect();
+fn infer(context: &InferContext) -> Result<Inferred> {
+    let text = text_of(context.op, context.args.attrs.values().first())?;
+    let graph = graph_of(context.op, &text)?;
+    let inputs: Vec<_> = context.inputs.iter().flatten().collect();
     if inputs.len() != graph.inputs.len() {
         let (found, needed) = (inputs.len(), graph.inputs.len());
         return Err(Error::value(
-            cx.op.name,
+            context.op.name,
             format!("the part takes {needed} arrays, found {found}"),
         ));
     }
     for (i, (x, input)) in inputs.iter().zip(&graph.inputs).enumerate() {
         if x.shape() != input.view.layout.shape() || x.dtype() != input.view.dtype {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "array {i} must have shape {} and dtype {}",
                 mxnet_core::Tuple(input.view.layout.shape()),
                 input.view.dtype.name()
@@ -216,14 +216,14 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
         .collect())
 }
 
-fn kernel(cx: &KernelCx) -> Result<()> {
-    let code = code(cx.op)?;
-    let text = text_of(cx.op, cx.args.attrs.values().first())?;
+fn kernel(context: &KernelContext) -> Result<()> {
+    let code = code(context.op)?;
+    let text = text_of(context.op, context.args.attrs.values().first())?;
     let part = match code.known(&text) {
         Some(part) => part,
         None => {
             // The text may come from a file, so the module may not have seen its nodes before.
-            let graph = graph_of(cx.op, &text)?;
+            let graph = graph_of(context.op, &text)?;
             if let Some(node) = taken(code, &graph)?.iter().position(|taken| !taken) {
                 let op = graph.nodes[node].op.name;
                 let problem = format!("it does not take node {node} (`{op}`) of a part");
@@ -236,7 +236,7 @@ fn kernel(cx: &KernelCx) -> Result<()> {
             code.keep(&text, compiled)
         }
     };
-    let ran = run_kernel(cx, code.described.run, part.handle, &[]);
+    let ran = run_kernel(context, code.described.run, part.handle, &[]);
     match ran.map_err(|error| error.for_op(code.label, Vec::new))? {
         true => Ok(()),
         false => Err(Error::unsupported(code.label, "it declines to run a part")),

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mxnet_core::{Array, Error, KernelCx, Result, device_kernels};
+use mxnet_core::{Array, Error, KernelContext, Result, device_kernels};
 use mxnet_engine::{Event, Stream};
 use mxnet_ops::creation;
 use mxnet_tensor::{
@@ -99,15 +99,15 @@ fn elements(tensor: &mxnet_tensor::Tensor) -> &mut [f64] {
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast::<f64>(), tensor.len()) }
 }
 
-fn add(cx: &KernelCx) -> Result<()> {
-    for (i, y) in elements(cx.output(0)).iter_mut().enumerate() {
-        *y = elements(cx.input(0))[i] + elements(cx.input(1))[i];
+fn add(context: &KernelContext) -> Result<()> {
+    for (i, y) in elements(context.output(0)).iter_mut().enumerate() {
+        *y = elements(context.input(0))[i] + elements(context.input(1))[i];
     }
     Ok(())
 }
 
-fn full(cx: &KernelCx) -> Result<()> {
-    elements(cx.output(0)).fill(cx.scalar("value").map_or(0.0, |v| v.as_f64()));
+fn full(context: &KernelContext) -> Result<()> {
+    elements(context.output(0)).fill(context.scalar("value").map_or(0.0, |v| v.as_f64()));
     Ok(())
 }
 

@@ -52,12 +52,12 @@ const LOG_COSH_LOSS: OpDef = OpDef {
     name: "log_cosh_loss",
     params: &[Param::array("prediction"), Param::array("label")],
     doc: "Mean of `log(cosh(prediction - label))` over all elements.",
-    cpu: Cpu::Composite(|cx| {
-        let difference = cx.input(0).sub(cx.input(1))?;
+    cpu: Cpu::Composite(|context| {
+        let difference = context.input(0).sub(context.input(1))?;
         let op = registry::find("log_cosh").ok_or_else(|| {
-            mxnet_core::Error::internal(cx.op.name, "`log_cosh` is not registered")
+            mxnet_core::Error::internal(context.op.name, "`log_cosh` is not registered")
         })?;
-        cx.done(difference.unary(op)?.mean(None, false)?)
+        context.done(difference.unary(op)?.mean(None, false)?)
     }),
     ..OpDef::COMPOSITE
 };

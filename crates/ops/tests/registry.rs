@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mxnet_core::{
-    Array, Attrs, Cpu, Error, KernelCx, OpDef, Param, Result, device_kernels, invoke1, one_of,
+    Array, Attrs, Cpu, Error, KernelContext, OpDef, Param, Result, device_kernels, invoke1, one_of,
     registry,
 };
 use mxnet_ops::elementwise::arithmetic::SUBTRACT;
@@ -15,8 +15,8 @@ fn elements(tensor: &mxnet_tensor::Tensor) -> *mut f64 {
     tensor.data_ptr().cast()
 }
 
-fn fill(cx: &KernelCx, value: f64) -> Result<()> {
-    let out = cx.output(0);
+fn fill(context: &KernelContext, value: f64) -> Result<()> {
+    let out = context.output(0);
     for i in 0..out.len() {
         // SAFETY: dense float64, granted to this call.
         unsafe { *elements(out).add(i) = value };
@@ -32,14 +32,14 @@ fn operators_with_state_can_be_added() -> Result<()> {
         name: "count_calls",
         params: PARAMS,
         doc: "How often it was called, in the shape of `x`.",
-        infer: |cx| one_of(mxnet_tensor::Dims::from_slice(cx.shape(0)), DType::F64),
-        cpu: Cpu::Kernel(|cx| {
-            let state = cx
+        infer: |context| one_of(mxnet_tensor::Dims::from_slice(context.shape(0)), DType::F64),
+        cpu: Cpu::Kernel(|context| {
+            let state = context
                 .op
                 .state
                 .and_then(|state| state.downcast_ref::<AtomicU64>());
-            let calls = state.ok_or_else(|| Error::internal(cx.op.name, "it has no state"))?;
-            fill(cx, 1.0 + calls.fetch_add(1, Ordering::Relaxed) as f64)
+            let calls = state.ok_or_else(|| Error::internal(context.op.name, "it has no state"))?;
+            fill(context, 1.0 + calls.fetch_add(1, Ordering::Relaxed) as f64)
         }),
         state: Some(&CALLS),
         ..OpDef::DEFAULT
@@ -71,13 +71,13 @@ fn the_kernel_of_highest_priority_runs() -> Result<()> {
     let difference = || x.sub(&y)?.to_vec::<f64>();
     let cpu = DeviceKind::Cpu;
     assert_eq!(difference()?, [4.0, 5.0]);
-    device_kernels::register("subtract", cpu, 2, |cx| fill(cx, 2.0))?;
-    device_kernels::register("subtract", cpu, 1, |cx| fill(cx, 1.0))?;
+    device_kernels::register("subtract", cpu, 2, |context| fill(context, 2.0))?;
+    device_kernels::register("subtract", cpu, 1, |context| fill(context, 1.0))?;
     assert_eq!(difference()?, [2.0, 2.0]);
     // Another thread uses it as well, and the kernel receives the dtype that the operator computes in.
-    device_kernels::register("subtract", cpu, 3, |cx| {
-        assert_eq!(cx.compute, Some(DType::F64));
-        fill(cx, 3.0)
+    device_kernels::register("subtract", cpu, 3, |context| {
+        assert_eq!(context.compute, Some(DType::F64));
+        fill(context, 3.0)
     })?;
     let there = std::thread::scope(|scope| scope.spawn(difference).join());
     assert!(matches!(there, Ok(Ok(values)) if values == [3.0, 3.0]));
@@ -86,7 +86,7 @@ fn the_kernel_of_highest_priority_runs() -> Result<()> {
     assert_eq!(difference()?, [1.0, 1.0]);
     // The entry's own kernel has priority 0.
     device_kernels::remove("subtract", cpu, 1)?;
-    device_kernels::register("subtract", cpu, -1, |cx| fill(cx, -1.0))?;
+    device_kernels::register("subtract", cpu, -1, |context| fill(context, -1.0))?;
     assert_eq!(difference()?, [4.0, 5.0]);
     assert_eq!(SUBTRACT.name, "subtract");
     Ok(())

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use mxnet_core::args::{Attrs, Param};
-use mxnet_core::autograd::GradCx;
-use mxnet_core::context::{CallCx, KernelCx};
+use mxnet_core::autograd::GradContext;
+use mxnet_core::context::{CallContext, KernelContext};
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
 use mxnet_core::types::Types;
@@ -37,11 +37,11 @@ pub static RAGGED_ATTENTION: OpDef = OpDef {
           `(others, heads, e)`; and the logarithm of the sum of the exponentials of each query's scores, `(rows, heads)`. Queries and keys have \
           the same number of segments. The result of a query without keys is 0.",
     types: Types::REAL_FLOAT,
-    infer: |cx| {
-        check(cx, [3, 4])?;
-        let (q, v) = (cx.shape(0), cx.shape(2));
-        let dtype = operand::float_promoted(cx, 3)?;
-        cx.many([
+    infer: |context| {
+        check(context, [3, 4])?;
+        let (q, v) = (context.shape(0), context.shape(2));
+        let dtype = operand::float_promoted(context, 3)?;
+        context.many([
             (Dims::from_slice(&[q[0], q[1], v[2]]), dtype),
             (Dims::from_slice(&[q[0], q[1]]), operand::compute(dtype)),
         ])
@@ -56,7 +56,7 @@ pub static RAGGED_ATTENTION: OpDef = OpDef {
         composed,
     ),
     amp: Amp::Narrow,
-    cost: Cost::Of(|cx| attention_ns(cx, 3, 1)),
+    cost: Cost::Of(|context| attention_ns(context, 3, 1)),
     probe: Probe::calls(&[
         "f((5, 2, 3)), f((6, 2, 3)), f((6, 2, 2)), np.array([0, 2, 5]), np.array([0, 4, 6])",
         "f((5, 1, 2)), f((5, 1, 2)), f((5, 1, 2)), np.array([0, 2, 5]), np.array([0, 2, 5]), True, 0.5",
@@ -82,21 +82,21 @@ pub static RAGGED_ATTENTION_GRADIENT: OpDef = OpDef {
         Param::float("scale", 1.0),
     ],
     doc: "Gradients of `ragged_attention` with respect to queries, keys and values, given its results and the cotangent of the first.",
-    infer: |cx| {
-        check(cx, [6, 7])?;
-        let (q, v) = (cx.shape(0), cx.shape(2));
+    infer: |context| {
+        check(context, [6, 7])?;
+        let (q, v) = (context.shape(0), context.shape(2));
         let result = [q[0], q[1], v[2]];
-        if cx.shape(3) != result || cx.shape(5) != result || cx.shape(4) != &q[..2] {
-            return Err(cx.shape_error(
+        if context.shape(3) != result || context.shape(5) != result || context.shape(4) != &q[..2] {
+            return Err(context.shape_error(
                 "results and cotangent have the shapes of the results of `ragged_attention`",
             ));
         }
-        let dtype = cx.dtype_of(3);
-        cx.many([0, 1, 2].map(|i| (Dims::from_slice(cx.shape(i)), dtype)))
+        let dtype = context.dtype_of(3);
+        context.many([0, 1, 2].map(|i| (Dims::from_slice(context.shape(i)), dtype)))
     },
     cpu: Cpu::Kernel(backward),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
-    cost: Cost::Of(|cx| attention_ns(cx, 6, 3)),
+    cost: Cost::Of(|context| attention_ns(context, 6, 3)),
     probe: Probe::calls(&[
         "f((3, 1, 2)), f((4, 1, 2)), f((4, 1, 2)), f((3, 1, 2)), f((3, 1)), f((3, 1, 2)), np.array([0, 3]), np.array([0, 4])",
     ])
@@ -106,38 +106,42 @@ pub static RAGGED_ATTENTION_GRADIENT: OpDef = OpDef {
 };
 
 /// Checks dtypes and shapes of queries, keys and values, and of the offsets at these positions.
-fn check(cx: &CallCx, offsets: [usize; 2]) -> Result<()> {
+fn check(context: &CallContext, offsets: [usize; 2]) -> Result<()> {
     let (&[_, heads, d], &[others, k_heads, k_d], &[v_rows, v_heads, _]) =
-        (cx.shape(0), cx.shape(1), cx.shape(2))
+        (context.shape(0), context.shape(1), context.shape(2))
     else {
-        return Err(cx.shape_error("queries, keys and values have axes (rows, heads, channels)"));
+        return Err(
+            context.shape_error("queries, keys and values have axes (rows, heads, channels)")
+        );
     };
     if (heads, d) != (k_heads, k_d) || (others, heads) != (v_rows, v_heads) {
-        return Err(cx.shape_error(
+        return Err(context.shape_error(
             "queries (rows, heads, d) need keys (others, heads, d) and values (others, heads, e)",
         ));
     }
-    let [q, k] = [count(cx, offsets[0])?, count(cx, offsets[1])?];
+    let [q, k] = [count(context, offsets[0])?, count(context, offsets[1])?];
     if q != k {
-        return Err(cx.shape_error(format!("{q} segments of queries and {k} segments of keys")));
+        return Err(
+            context.shape_error(format!("{q} segments of queries and {k} segments of keys"))
+        );
     }
     Ok(())
 }
 
-fn attention_ns(cx: &CallCx, offsets: usize, passes: usize) -> u64 {
+fn attention_ns(context: &CallContext, offsets: usize, passes: usize) -> u64 {
     // Assumes segments of equal length. Unequal ones cost more, but then the call is so long that the estimate does not matter.
-    let segments = cx.input(offsets).len().saturating_sub(1).max(1);
-    let keys = cx.shape(1)[0].div_ceil(segments);
-    passes as u64 * flops_ns(2 * (cx.input(0).len() + cx.input(2).len()) * keys)
+    let segments = context.input(offsets).len().saturating_sub(1).max(1);
+    let keys = context.shape(1)[0].div_ceil(segments);
+    passes as u64 * flops_ns(2 * (context.input(0).len() + context.input(2).len()) * keys)
 }
 
 fn geometry<'a>(
-    cx: &KernelCx,
+    context: &KernelContext,
     q_offsets: &'a Offsets,
     k_offsets: &'a Offsets,
     dtype: DType,
 ) -> Attention<'a> {
-    let (q, v) = (cx.input(0).shape(), cx.input(2).shape());
+    let (q, v) = (context.input(0).shape(), context.input(2).shape());
     Attention {
         elem: elem(dtype),
         q_offsets: q_offsets.as_slice(),
@@ -145,47 +149,47 @@ fn geometry<'a>(
         heads: q[1],
         dim: q[2],
         value_dim: v[2],
-        scale: cx.float("scale"),
-        pattern: match cx.bool("is_causal") {
+        scale: context.float("scale"),
+        pattern: match context.bool("is_causal") {
             true => Pattern::Causal,
             false => Pattern::All,
         },
     }
 }
 
-fn forward(cx: &KernelCx) -> Result<()> {
-    let dtype = operand::compute(cx.output(0).dtype());
+fn forward(context: &KernelContext) -> Result<()> {
+    let dtype = operand::compute(context.output(0).dtype());
     let dense: SmallVec<[Tensor; 3]> = (0..3)
-        .map(|i| operand::dense(cx.input(i), dtype, cx.threads))
+        .map(|i| operand::dense(context.input(i), dtype, context.threads))
         .collect::<Result<_>>()?;
-    let q_offsets = Offsets::read(cx, 3, dense[0].shape()[0])?;
-    let k_offsets = Offsets::read(cx, 4, dense[1].shape()[0])?;
-    let out = Staged::new(cx.output(0), dtype)?;
+    let q_offsets = Offsets::read(context, 3, dense[0].shape()[0])?;
+    let k_offsets = Offsets::read(context, 4, dense[1].shape()[0])?;
+    let out = Staged::new(context.output(0), dtype)?;
     // SAFETY: 1. the offsets are checked, and equally many. 2. operands are dense, of `dtype`, and fit by inference. 3. results are this call's own.
     unsafe {
         kernel::forward(
-            cx.threads,
-            &geometry(cx, &q_offsets, &k_offsets, dtype),
+            context.threads,
+            &geometry(context, &q_offsets, &k_offsets, dtype),
             None,
             dense[0].data_ptr(),
             dense[1].data_ptr(),
             dense[2].data_ptr(),
             out.ptr(),
-            cx.output(1).data_ptr(),
+            context.output(1).data_ptr(),
         );
     }
-    out.finish(cx.threads)
+    out.finish(context.threads)
 }
 
-fn backward(cx: &KernelCx) -> Result<()> {
-    let dtype = operand::compute(cx.output(0).dtype());
+fn backward(context: &KernelContext) -> Result<()> {
+    let dtype = operand::compute(context.output(0).dtype());
     let dense: SmallVec<[Tensor; 6]> = (0..6)
-        .map(|i| operand::dense(cx.input(i), dtype, cx.threads))
+        .map(|i| operand::dense(context.input(i), dtype, context.threads))
         .collect::<Result<_>>()?;
-    let q_offsets = Offsets::read(cx, 6, dense[0].shape()[0])?;
-    let k_offsets = Offsets::read(cx, 7, dense[1].shape()[0])?;
+    let q_offsets = Offsets::read(context, 6, dense[0].shape()[0])?;
+    let k_offsets = Offsets::read(context, 7, dense[1].shape()[0])?;
     let outs: SmallVec<[Staged; 3]> = (0..3)
-        .map(|i| Staged::new(cx.output(i), dtype))
+        .map(|i| Staged::new(context.output(i), dtype))
         .collect::<Result<_>>()?;
     let at = |i: usize| dense[i].data_ptr().cast_const();
     let kept = Saved {
@@ -199,8 +203,8 @@ fn backward(cx: &KernelCx) -> Result<()> {
     // SAFETY: as in `forward`; the other operands fit by inference.
     unsafe {
         kernel::backward(
-            cx.threads,
-            &geometry(cx, &q_offsets, &k_offsets, dtype),
+            context.threads,
+            &geometry(context, &q_offsets, &k_offsets, dtype),
             None,
             &kept,
             outs[0].ptr(),
@@ -209,12 +213,12 @@ fn backward(cx: &KernelCx) -> Result<()> {
         );
     }
     for out in outs {
-        out.finish(cx.threads)?;
+        out.finish(context.threads)?;
     }
     Ok(())
 }
 
-fn fused(g: &GradCx) -> Result<Grads> {
+fn fused(g: &GradContext) -> Result<Grads> {
     let attrs: Attrs = [g.get("is_causal").clone(), g.get("scale").clone()]
         .into_iter()
         .collect();
@@ -233,7 +237,7 @@ fn fused(g: &GradCx) -> Result<Grads> {
     wanted(g, found)
 }
 
-fn wanted(g: &GradCx, found: impl IntoIterator<Item = Array>) -> Result<Grads> {
+fn wanted(g: &GradContext, found: impl IntoIterator<Item = Array>) -> Result<Grads> {
     let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
     for (i, dx) in found.into_iter().enumerate() {
         if g.wants(i) {
@@ -244,7 +248,7 @@ fn wanted(g: &GradCx, found: impl IntoIterator<Item = Array>) -> Result<Grads> {
 }
 
 /// Gradients of the gradient: segments are padded to one length, and the padding is masked.
-fn composed(g: &GradCx) -> Result<Grads> {
+fn composed(g: &GradContext) -> Result<Grads> {
     let dtype = operand::compute(g.output(0).dtype());
     let (q_offsets, k_offsets) = (g.input(3), g.input(4));
     let (q_length, k_length) = (longest(q_offsets)?, longest(k_offsets)?);

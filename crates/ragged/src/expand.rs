@@ -23,25 +23,25 @@ pub static RAGGED_EXPAND: OpDef = OpDef {
     ],
     doc: "Row `s` of `data`, `(segments, ...)`, repeated for each row of segment `s`: `(total, ...)`. `total` is the last offset.",
     types: Types::First,
-    infer: |cx| {
-        let (found, needed) = (rows(cx, 0)?, count(cx, 1)?);
+    infer: |context| {
+        let (found, needed) = (rows(context, 0)?, count(context, 1)?);
         if found != needed {
-            return Err(cx.shape_error(format!("{found} rows for {needed} segments")));
+            return Err(context.shape_error(format!("{found} rows for {needed} segments")));
         }
-        let mut shape = Dims::from_slice(cx.shape(0));
-        shape[0] = length(cx, "total")?;
+        let mut shape = Dims::from_slice(context.shape(0));
+        shape[0] = length(context, "total")?;
         mxnet_core::opdef::one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
-        let offsets = Offsets::read(cx, 1, out.shape()[0])?;
-        let x = operand::dense(x, out.dtype(), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
+        let offsets = Offsets::read(context, 1, out.shape()[0])?;
+        let x = operand::dense(x, out.dtype(), context.threads)?;
         let g = Segments {
             offsets: offsets.as_slice(),
             inner: row_len(x.shape()) * x.dtype().size(),
         };
         // SAFETY: 1. the offsets are checked. 2. both are dense, with a row for each segment and for each row. 3. no overlap.
-        unsafe { segment::expand(cx.threads, &g, x.data_ptr(), out.data_ptr()) };
+        unsafe { segment::expand(context.threads, &g, x.data_ptr(), out.data_ptr()) };
         Ok(())
     }),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
@@ -67,23 +67,23 @@ pub static RAGGED_PAD: OpDef = OpDef {
     ],
     doc: "The segments of `values` as `(segments, length, ...)`: the first `length` rows of each, then `fill`.",
     types: Types::First,
-    infer: |cx| {
-        rows(cx, 0)?;
-        let mut shape = Dims::from_slice(cx.shape(0));
-        shape[0] = count(cx, 1)?;
-        shape.insert(1, length(cx, "length")?);
+    infer: |context| {
+        rows(context, 0)?;
+        let mut shape = Dims::from_slice(context.shape(0));
+        shape[0] = count(context, 1)?;
+        shape.insert(1, length(context, "length")?);
         mxnet_core::opdef::one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
-        let offsets = Offsets::read(cx, 1, x.shape()[0])?;
-        let x = operand::dense(x, out.dtype(), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
+        let offsets = Offsets::read(context, 1, x.shape()[0])?;
+        let x = operand::dense(x, out.dtype(), context.threads)?;
         let mut fill = [0_u64; 2];
         let size = x.dtype().size();
         // SAFETY: 16 bytes hold an element of every dtype.
         let fill = unsafe {
             let ptr = fill.as_mut_ptr().cast::<u8>();
-            Scalar::F64(cx.float("fill")).write(x.dtype(), ptr);
+            Scalar::F64(context.float("fill")).write(x.dtype(), ptr);
             std::slice::from_raw_parts(ptr, size)
         };
         let g = Segments {
@@ -92,7 +92,7 @@ pub static RAGGED_PAD: OpDef = OpDef {
         };
         let len = out.shape()[1];
         // SAFETY: 1. the offsets are checked. 2. both are dense; the output has `len` rows for each segment. 3. no overlap.
-        unsafe { segment::pad(cx.threads, &g, len, fill, x.data_ptr(), out.data_ptr()) };
+        unsafe { segment::pad(context.threads, &g, len, fill, x.data_ptr(), out.data_ptr()) };
         Ok(())
     }),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
@@ -121,30 +121,30 @@ pub static RAGGED_UNPAD: OpDef = OpDef {
     doc: "The inverse of `ragged_pad`: `data` `(segments, length, ...)` without its padding, `(total, ...)`. Rows of a segment beyond `length` are \
         0.",
     types: Types::First,
-    infer: |cx| {
-        let segments = count(cx, 1)?;
-        let shape = cx.shape(0);
+    infer: |context| {
+        let segments = count(context, 1)?;
+        let shape = context.shape(0);
         if shape.len() < 2 || shape[0] != segments {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "data of shape {} for {segments} segments; it has axes (segments, length, ...)",
                 Tuple(shape)
             )));
         }
         let mut shape = Dims::from_slice(&shape[1..]);
-        shape[0] = length(cx, "total")?;
+        shape[0] = length(context, "total")?;
         mxnet_core::opdef::one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
-        let offsets = Offsets::read(cx, 1, out.shape()[0])?;
-        let x = operand::dense(x, out.dtype(), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
+        let offsets = Offsets::read(context, 1, out.shape()[0])?;
+        let x = operand::dense(x, out.dtype(), context.threads)?;
         let g = Segments {
             offsets: offsets.as_slice(),
             inner: row_len(out.shape()) * x.dtype().size(),
         };
         let len = x.shape()[1];
         // SAFETY: 1. the offsets are checked. 2. both are dense; the input has `len` rows for each segment. 3. no overlap.
-        unsafe { segment::unpad(cx.threads, &g, len, x.data_ptr(), out.data_ptr()) };
+        unsafe { segment::unpad(context.threads, &g, len, x.data_ptr(), out.data_ptr()) };
         Ok(())
     }),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
@@ -163,9 +163,10 @@ pub static RAGGED_UNPAD: OpDef = OpDef {
 };
 
 /// Attribute `name` as a number of rows.
-fn length(cx: &mxnet_core::context::CallCx, name: &str) -> Result<usize> {
-    let n = cx.int(name);
-    usize::try_from(n).map_err(|_| cx.value_error(format!("`{name}` is {n}, must be at least 0")))
+fn length(context: &mxnet_core::context::CallContext, name: &str) -> Result<usize> {
+    let n = context.int(name);
+    usize::try_from(n)
+        .map_err(|_| context.value_error(format!("`{name}` is {n}, must be at least 0")))
 }
 
 fn with_length(op: &'static OpDef, x: &Array, offsets: &Array, rest: &[Value]) -> Result<Array> {

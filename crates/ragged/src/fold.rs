@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use mxnet_core::args::Param;
-use mxnet_core::autograd::GradCx;
-use mxnet_core::context::{CallCx, KernelCx};
+use mxnet_core::autograd::GradContext;
+use mxnet_core::context::{CallContext, KernelContext};
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, one_of};
 use mxnet_core::{Array, Attrs, Result, invoke1};
@@ -34,8 +34,8 @@ pub static RAGGED_SUM: OpDef = OpDef {
     name: "ragged_sum",
     doc: "Sum of the rows of each segment, `(segments, ...)`; 0 for empty ones. Integers and booleans are summed as 64-bit integers. The order of \
           summation depends on the sizes only.",
-    infer: |cx| shape(cx, Fold::Sum),
-    cpu: Cpu::Kernel(|cx| run(cx, Fold::Sum)),
+    infer: |context| shape(context, Fold::Sum),
+    cpu: Cpu::Kernel(|context| run(context, Fold::Sum)),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
         let dx = expand(g.dy(0), g.input(1), g.shape(0)[0])?;
         Ok(smallvec![Some(g.fitted(dx, 0)?), None])
@@ -48,8 +48,8 @@ pub static RAGGED_SUM: OpDef = OpDef {
 pub static RAGGED_PROD: OpDef = OpDef {
     name: "ragged_prod",
     doc: "Product of the rows of each segment, `(segments, ...)`; 1 for empty ones. Integers and booleans are multiplied as 64-bit integers.",
-    infer: |cx| shape(cx, Fold::Product),
-    cpu: Cpu::Kernel(|cx| run(cx, Fold::Product)),
+    infer: |context| shape(context, Fold::Product),
+    cpu: Cpu::Kernel(|context| run(context, Fold::Product)),
     grad: Grad::Rule(Keep::INPUTS, product_slope),
     positions: &[1],
     ..FOLD
@@ -60,8 +60,8 @@ pub static RAGGED_MAX: OpDef = OpDef {
     name: "ragged_max",
     doc: "Maximum of each segment along axis 0, `(segments, ...)`; NaN if an element is NaN, the lowest value of the dtype for empty segments. \
           Equal maxima share the gradient.",
-    infer: |cx| shape(cx, Fold::Max),
-    cpu: Cpu::Kernel(|cx| run(cx, Fold::Max)),
+    infer: |context| shape(context, Fold::Max),
+    cpu: Cpu::Kernel(|context| run(context, Fold::Max)),
     grad: Grad::Rule(Keep::ALL, shared),
     positions: &[1],
     ..FOLD
@@ -72,22 +72,22 @@ pub static RAGGED_MIN: OpDef = OpDef {
     name: "ragged_min",
     doc: "Minimum of each segment along axis 0, `(segments, ...)`; NaN if an element is NaN, the highest value of the dtype for empty segments. \
           Equal minima share the gradient.",
-    infer: |cx| shape(cx, Fold::Min),
-    cpu: Cpu::Kernel(|cx| run(cx, Fold::Min)),
+    infer: |context| shape(context, Fold::Min),
+    cpu: Cpu::Kernel(|context| run(context, Fold::Min)),
     grad: Grad::Rule(Keep::ALL, shared),
     positions: &[1],
     ..FOLD
 };
 
-fn shape(cx: &CallCx, what: Fold) -> Result<Inferred> {
-    rows(cx, 0)?;
-    let mut shape = Dims::from_slice(cx.shape(0));
-    shape[0] = count(cx, 1)?;
-    let dtype = cx.dtype_of(0);
+fn shape(context: &CallContext, what: Fold) -> Result<Inferred> {
+    rows(context, 0)?;
+    let mut shape = Dims::from_slice(context.shape(0));
+    shape[0] = count(context, 1)?;
+    let dtype = context.dtype_of(0);
     let out = match (what, dtype.kind()) {
         (Fold::Sum | Fold::Product, Kind::Complex) => dtype,
         (_, Kind::Complex) => {
-            return Err(cx.dtype_error(format!("no kernel for dtype {}", dtype.name())));
+            return Err(context.dtype_error(format!("no kernel for dtype {}", dtype.name())));
         }
         (Fold::Sum | Fold::Product, Kind::Bool | Kind::Integer) => wide(dtype),
         _ => dtype,
@@ -103,14 +103,14 @@ pub(crate) fn wide(dtype: DType) -> DType {
     }
 }
 
-fn run(cx: &KernelCx, what: Fold) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
+fn run(context: &KernelContext, what: Fold) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
     let dtype = match x.dtype().kind() {
         Kind::Float | Kind::Complex => operand::compute(x.dtype()),
         Kind::Bool | Kind::Integer => wide(x.dtype()),
     };
-    let offsets = Offsets::read(cx, 1, x.shape()[0])?;
-    let x = operand::dense(x, dtype, cx.threads)?;
+    let offsets = Offsets::read(context, 1, x.shape()[0])?;
+    let x = operand::dense(x, dtype, context.threads)?;
     let out = Staged::new(out, dtype)?;
     let inner = row_len(x.shape());
     // A complex sum is the sum of the real parts and that of the imaginary parts.
@@ -124,12 +124,12 @@ fn run(cx: &KernelCx, what: Fold) -> Result<()> {
         inner,
     };
     // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype`; the output has a row for each segment. 3. no overlap.
-    unsafe { fold(cx.threads, &g, what, elem, x.data_ptr(), out.ptr()) };
-    out.finish(cx.threads)
+    unsafe { fold(context.threads, &g, what, elem, x.data_ptr(), out.ptr()) };
+    out.finish(context.threads)
 }
 
 /// Gradient of maxima and minima: elements equal to the extreme of their segment share its cotangent.
-fn shared(g: &GradCx) -> Result<Grads> {
+fn shared(g: &GradContext) -> Result<Grads> {
     let (x, offsets, total) = (g.input(0), g.input(1), g.shape(0)[0]);
     let is_extreme = x
         .binary(&EQUAL, &expand(g.output(0), offsets, total)?)?
@@ -142,7 +142,7 @@ fn shared(g: &GradCx) -> Result<Grads> {
 }
 
 /// Derivative of a product: the product of the other elements. With one zero in a segment only that element has a nonzero derivative, with more none.
-fn product_slope(g: &GradCx) -> Result<Grads> {
+fn product_slope(g: &GradContext) -> Result<Grads> {
     let (x, offsets, total) = (g.input(0), g.input(1), g.shape(0)[0]);
     let (zero, one) = (
         Array::constant(Scalar::F64(0.0), x.dtype())?,

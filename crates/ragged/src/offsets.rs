@@ -1,7 +1,7 @@
 //! Offsets: dtype and shape are checked when a call is inferred, values when a kernel reads them.
 #![allow(unsafe_code)]
 
-use mxnet_core::context::{CallCx, KernelCx};
+use mxnet_core::context::{CallContext, KernelContext};
 use mxnet_core::{Error, Result};
 use mxnet_kernels::segment::{Malformed, check};
 use mxnet_tensor::{DType, Tensor};
@@ -12,17 +12,17 @@ use mxnet_ops::nn::operand;
 ///
 /// # Errors
 /// [`Error::DType`] unless they are int64, [`Error::Shape`] unless they have one axis and at least one element.
-pub(crate) fn count(cx: &CallCx, i: usize) -> Result<usize> {
-    let offsets = cx.input(i);
+pub(crate) fn count(context: &CallContext, i: usize) -> Result<usize> {
+    let offsets = context.input(i);
     if offsets.dtype() != DType::I64 {
-        return Err(cx.dtype_error(format!(
+        return Err(context.dtype_error(format!(
             "offsets are int64, found {}",
             offsets.dtype().name()
         )));
     }
     match *offsets.shape() {
         [n] if n > 0 => Ok(n - 1),
-        _ => Err(cx.shape_error(format!(
+        _ => Err(context.shape_error(format!(
             "offsets are a vector with an element for each segment and one more, found {} axes and {} elements",
             offsets.ndim(),
             offsets.len()
@@ -34,10 +34,10 @@ pub(crate) fn count(cx: &CallCx, i: usize) -> Result<usize> {
 ///
 /// # Errors
 /// [`Error::Shape`] if it is 0-d.
-pub(crate) fn rows(cx: &CallCx, i: usize) -> Result<usize> {
-    match cx.shape(i).first() {
+pub(crate) fn rows(context: &CallContext, i: usize) -> Result<usize> {
+    match context.shape(i).first() {
         Some(&rows) => Ok(rows),
-        None => Err(cx.shape_error("values have an axis of rows, found 0 axes")),
+        None => Err(context.shape_error("values have an axis of rows, found 0 axes")),
     }
 }
 
@@ -49,8 +49,12 @@ impl Offsets {
     ///
     /// # Errors
     /// [`Error::Value`] that names the first defect.
-    pub(crate) fn read(cx: &KernelCx, i: usize, rows: usize) -> Result<Offsets> {
-        let offsets = Offsets(operand::dense(cx.input(i), DType::I64, cx.threads)?);
+    pub(crate) fn read(context: &KernelContext, i: usize, rows: usize) -> Result<Offsets> {
+        let offsets = Offsets(operand::dense(
+            context.input(i),
+            DType::I64,
+            context.threads,
+        )?);
         let of = offsets.as_slice();
         let problem = match check(of, rows) {
             Ok(()) => return Ok(offsets),
@@ -67,7 +71,7 @@ impl Offsets {
                 format!("the last offset is {last}, but there are {rows} rows")
             }
         };
-        Err(Error::value(cx.op.name, problem))
+        Err(Error::value(context.op.name, problem))
     }
 
     /// The offsets.

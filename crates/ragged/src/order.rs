@@ -21,15 +21,15 @@ pub static RAGGED_ARGSORT: OpDef = OpDef {
     ],
     doc: "For each column the row indices that sort each segment, counted over all rows: int64, of the shape of `values`. Equal elements keep their \
           order. NaN counts as the largest value.",
-    infer: |cx| {
-        rows(cx, 0)?;
-        count(cx, 1)?;
-        one_of(Dims::from_slice(cx.shape(0)), DType::I64)
+    infer: |context| {
+        rows(context, 0)?;
+        count(context, 1)?;
+        one_of(Dims::from_slice(context.shape(0)), DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
-        let offsets = Offsets::read(cx, 1, x.shape()[0])?;
-        let x = operand::dense(x, x.dtype(), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
+        let offsets = Offsets::read(context, 1, x.shape()[0])?;
+        let x = operand::dense(x, x.dtype(), context.threads)?;
         let g = Segments {
             offsets: offsets.as_slice(),
             inner: row_len(x.shape()),
@@ -37,10 +37,10 @@ pub static RAGGED_ARGSORT: OpDef = OpDef {
         // SAFETY: 1. the offsets are checked. 2. both are dense and of one shape; no overlap.
         unsafe {
             argsort(
-                cx.threads,
+                context.threads,
                 &g,
                 elem(x.dtype()),
-                match cx.bool("descending") {
+                match context.bool("descending") {
                     true => Order::Descending,
                     false => Order::Ascending,
                 },

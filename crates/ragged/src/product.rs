@@ -25,28 +25,34 @@ pub static RAGGED_MATMUL: OpDef = OpDef {
     ],
     doc: "Rows `values[r] @ matrices[s]` of each segment `s`: values `(rows, k)`, matrices `(segments, k, n)`, or `(segments, n, k)` if `transpose`.",
     types: Types::REAL_FLOAT,
-    infer: |cx| {
-        let (total, segments) = (rows(cx, 0)?, count(cx, 2)?);
-        let ([_, k], &[s, a, b]) = (cx.shape(0), cx.shape(1)) else {
-            return Err(cx.shape_error("values have axes (rows, k), matrices (segments, k, n)"));
+    infer: |context| {
+        let (total, segments) = (rows(context, 0)?, count(context, 2)?);
+        let ([_, k], &[s, a, b]) = (context.shape(0), context.shape(1)) else {
+            return Err(
+                context.shape_error("values have axes (rows, k), matrices (segments, k, n)")
+            );
         };
-        let (inner, columns) = if cx.bool("transpose") { (b, a) } else { (a, b) };
+        let (inner, columns) = if context.bool("transpose") {
+            (b, a)
+        } else {
+            (a, b)
+        };
         if s != segments || inner != *k {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "{segments} segments of rows of {k} elements need as many matrices with {k} rows, found {s} with {inner}"
             )));
         }
         one_of(
             Dims::from_slice(&[total, columns]),
-            operand::float_promoted(cx, 2)?,
+            operand::float_promoted(context, 2)?,
         )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = operand::compute(cx.output(0).dtype());
-        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let w = operand::dense(cx.input(1), dtype, cx.threads)?;
-        let offsets = Offsets::read(cx, 2, x.shape()[0])?;
-        let out = Staged::new(cx.output(0), dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = operand::compute(context.output(0).dtype());
+        let x = operand::dense(context.input(0), dtype, context.threads)?;
+        let w = operand::dense(context.input(1), dtype, context.threads)?;
+        let offsets = Offsets::read(context, 2, x.shape()[0])?;
+        let out = Staged::new(context.output(0), dtype)?;
         let g = Segments {
             offsets: offsets.as_slice(),
             inner: x.shape()[1],
@@ -54,17 +60,17 @@ pub static RAGGED_MATMUL: OpDef = OpDef {
         // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype`, and fit by inference. 3. no overlap.
         unsafe {
             matmul(
-                cx.threads,
+                context.threads,
                 &g,
                 out.tensor().shape()[1],
-                cx.bool("transpose"),
+                context.bool("transpose"),
                 elem(dtype),
                 x.data_ptr(),
                 w.data_ptr(),
                 out.ptr(),
             );
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let (x, w, offsets) = (g.input(0), g.input(1), g.input(2));
@@ -83,7 +89,9 @@ pub static RAGGED_MATMUL: OpDef = OpDef {
         Ok(grads)
     }),
     amp: Amp::Narrow,
-    cost: Cost::Of(|cx| flops_ns(2 * cx.shape(0)[0] * cx.shape(1)[1..].iter().product::<usize>())),
+    cost: Cost::Of(|context| {
+        flops_ns(2 * context.shape(0)[0] * context.shape(1)[1..].iter().product::<usize>())
+    }),
     probe: Probe::calls(&[
         "f((5, 2)), f((2, 2, 3)), np.array([0, 2, 5])",
         "f((5, 2)), f((2, 3, 2)), np.array([0, 0, 5]), True",
@@ -103,25 +111,25 @@ pub static RAGGED_OUTER: OpDef = OpDef {
     ],
     doc: "`lhs[s].T @ rhs[s]` of the rows of each segment: `(rows, k)` and `(rows, n)` give `(segments, k, n)`, 0 for empty segments.",
     types: Types::REAL_FLOAT,
-    infer: |cx| {
-        let segments = count(cx, 2)?;
-        let (&[rows, k], &[others, n]) = (cx.shape(0), cx.shape(1)) else {
-            return Err(cx.shape_error("both have axes (rows, columns)"));
+    infer: |context| {
+        let segments = count(context, 2)?;
+        let (&[rows, k], &[others, n]) = (context.shape(0), context.shape(1)) else {
+            return Err(context.shape_error("both have axes (rows, columns)"));
         };
         if rows != others {
-            return Err(cx.shape_error(format!("{rows} rows and {others} rows")));
+            return Err(context.shape_error(format!("{rows} rows and {others} rows")));
         }
         one_of(
             Dims::from_slice(&[segments, k, n]),
-            operand::float_promoted(cx, 2)?,
+            operand::float_promoted(context, 2)?,
         )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = operand::compute(cx.output(0).dtype());
-        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let y = operand::dense(cx.input(1), dtype, cx.threads)?;
-        let offsets = Offsets::read(cx, 2, x.shape()[0])?;
-        let out = Staged::new(cx.output(0), dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = operand::compute(context.output(0).dtype());
+        let x = operand::dense(context.input(0), dtype, context.threads)?;
+        let y = operand::dense(context.input(1), dtype, context.threads)?;
+        let offsets = Offsets::read(context, 2, x.shape()[0])?;
+        let out = Staged::new(context.output(0), dtype)?;
         let g = Segments {
             offsets: offsets.as_slice(),
             inner: x.shape()[1],
@@ -129,7 +137,7 @@ pub static RAGGED_OUTER: OpDef = OpDef {
         // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype`, with equally many rows. 3. no overlap.
         unsafe {
             outer(
-                cx.threads,
+                context.threads,
                 &g,
                 y.shape()[1],
                 elem(dtype),
@@ -138,7 +146,7 @@ pub static RAGGED_OUTER: OpDef = OpDef {
                 out.ptr(),
             );
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let (x, y, offsets) = (g.input(0), g.input(1), g.input(2));
@@ -152,7 +160,7 @@ pub static RAGGED_OUTER: OpDef = OpDef {
         Ok(grads)
     }),
     amp: Amp::Narrow,
-    cost: Cost::Of(|cx| flops_ns(2 * cx.input(0).len() * cx.shape(1)[1])),
+    cost: Cost::Of(|context| flops_ns(2 * context.input(0).len() * context.shape(1)[1])),
     probe: Probe::calls(&["f((5, 2)), f((5, 3)), np.array([0, 2, 2, 5])"]).ulp(32),
     positions: &[2],
     ..OpDef::DEFAULT

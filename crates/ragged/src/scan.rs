@@ -23,24 +23,24 @@ pub static RAGGED_CUMSUM: OpDef = OpDef {
     ],
     doc: "Sum of the rows of the segment up to each row, or from it on if `reverse`, of the shape of `values`. Integers and booleans are summed as \
           64-bit integers. The order of summation depends on the sizes only.",
-    infer: |cx| {
-        rows(cx, 0)?;
-        count(cx, 1)?;
-        let dtype = cx.dtype_of(0);
+    infer: |context| {
+        rows(context, 0)?;
+        count(context, 1)?;
+        let dtype = context.dtype_of(0);
         let dtype = match dtype.kind() {
             Kind::Bool | Kind::Integer => wide(dtype),
             Kind::Float | Kind::Complex => dtype,
         };
-        one_of(Dims::from_slice(cx.shape(0)), dtype)
+        one_of(Dims::from_slice(context.shape(0)), dtype)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
         let dtype = match out.dtype().kind() {
             Kind::Bool | Kind::Integer => out.dtype(),
             Kind::Float | Kind::Complex => operand::compute(out.dtype()),
         };
-        let offsets = Offsets::read(cx, 1, x.shape()[0])?;
-        let x = operand::dense(x, dtype, cx.threads)?;
+        let offsets = Offsets::read(context, 1, x.shape()[0])?;
+        let x = operand::dense(x, dtype, context.threads)?;
         let out = Staged::new(out, dtype)?;
         let inner = row_len(x.shape());
         // Real and imaginary parts are summed side by side.
@@ -56,15 +56,15 @@ pub static RAGGED_CUMSUM: OpDef = OpDef {
         // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype` and of one shape. 3. no overlap.
         unsafe {
             cumsum(
-                cx.threads,
+                context.threads,
                 &g,
                 elem,
-                cx.bool("reverse"),
+                context.bool("reverse"),
                 x.data_ptr(),
                 out.ptr(),
             );
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
         let attrs: Attrs = [Value::Bool(!g.bool("reverse"))].into_iter().collect();

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use mxnet_core::args::Param;
-use mxnet_core::autograd::GradCx;
-use mxnet_core::context::KernelCx;
+use mxnet_core::autograd::GradContext;
+use mxnet_core::context::KernelContext;
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
 use mxnet_core::{Attrs, Result, Value, invoke1};
@@ -20,10 +20,13 @@ use crate::offsets::{Offsets, count, row_len, rows};
 /// Fields that both operators share.
 const SOFTMAX_LIKE: OpDef = OpDef {
     params: &[Param::array("values"), Param::array("offsets")],
-    infer: |cx| {
-        rows(cx, 0)?;
-        count(cx, 1)?;
-        one_of(Dims::from_slice(cx.shape(0)), operand::float_of(cx, 0)?)
+    infer: |context| {
+        rows(context, 0)?;
+        count(context, 1)?;
+        one_of(
+            Dims::from_slice(context.shape(0)),
+            operand::float_of(context, 0)?,
+        )
     },
     amp: Amp::WidenToF32,
     cost: Cost::PerKiB(600),
@@ -39,7 +42,7 @@ const SOFTMAX_LIKE: OpDef = OpDef {
 pub static RAGGED_SOFTMAX: OpDef = OpDef {
     name: "ragged_softmax",
     doc: "`exp(x)`, divided by its sum over the rows of the segment.",
-    cpu: Cpu::Kernel(|cx| run(cx, Kind::Softmax)),
+    cpu: Cpu::Kernel(|context| run(context, Kind::Softmax)),
     grad: Grad::Fused(
         Keep {
             inputs: 0b10,
@@ -56,7 +59,7 @@ pub static RAGGED_SOFTMAX: OpDef = OpDef {
 pub static RAGGED_LOG_SOFTMAX: OpDef = OpDef {
     name: "ragged_log_softmax",
     doc: "Logarithm of `ragged_softmax`, computed without overflow or underflow.",
-    cpu: Cpu::Kernel(|cx| run(cx, Kind::LogSoftmax)),
+    cpu: Cpu::Kernel(|context| run(context, Kind::LogSoftmax)),
     grad: Grad::Fused(
         Keep {
             inputs: 0b10,
@@ -79,29 +82,29 @@ pub static RAGGED_SOFTMAX_GRADIENT: OpDef = OpDef {
         Param::bool("log", false),
     ],
     doc: "Gradient of `ragged_softmax`, or of `ragged_log_softmax` if `log`, given its result `y` and the cotangent `dy`.",
-    infer: |cx| {
-        cx.check_shape(1, cx.shape(0))?;
-        cx.same_as(0)
+    infer: |context| {
+        context.check_shape(1, context.shape(0))?;
+        context.same_as(0)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
         let dtype = operand::compute(out.dtype());
-        let y = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let dy = operand::dense(cx.input(1), dtype, cx.threads)?;
-        let offsets = Offsets::read(cx, 2, y.shape()[0])?;
+        let y = operand::dense(context.input(0), dtype, context.threads)?;
+        let dy = operand::dense(context.input(1), dtype, context.threads)?;
+        let offsets = Offsets::read(context, 2, y.shape()[0])?;
         let dx = Staged::new(out, dtype)?;
         let g = Segments {
             offsets: offsets.as_slice(),
             inner: row_len(y.shape()),
         };
-        let kind = match cx.bool("log") {
+        let kind = match context.bool("log") {
             true => Kind::LogSoftmax,
             false => Kind::Softmax,
         };
         // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype` and of one shape. 3. no overlap.
         unsafe {
             softmax_backward(
-                cx.threads,
+                context.threads,
                 &g,
                 kind,
                 elem(dtype),
@@ -110,7 +113,7 @@ pub static RAGGED_SOFTMAX_GRADIENT: OpDef = OpDef {
                 dx.ptr(),
             );
         }
-        dx.finish(cx.threads)
+        dx.finish(context.threads)
     }),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::PerKiB(200),
@@ -119,22 +122,31 @@ pub static RAGGED_SOFTMAX_GRADIENT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn run(cx: &KernelCx, kind: Kind) -> Result<()> {
-    let out = cx.output(0);
+fn run(context: &KernelContext, kind: Kind) -> Result<()> {
+    let out = context.output(0);
     let dtype = operand::compute(out.dtype());
-    let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-    let offsets = Offsets::read(cx, 1, x.shape()[0])?;
+    let x = operand::dense(context.input(0), dtype, context.threads)?;
+    let offsets = Offsets::read(context, 1, x.shape()[0])?;
     let y = Staged::new(out, dtype)?;
     let g = Segments {
         offsets: offsets.as_slice(),
         inner: row_len(x.shape()),
     };
     // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype` and of one shape. 3. no overlap.
-    unsafe { softmax(cx.threads, &g, kind, elem(dtype), x.data_ptr(), y.ptr()) };
-    y.finish(cx.threads)
+    unsafe {
+        softmax(
+            context.threads,
+            &g,
+            kind,
+            elem(dtype),
+            x.data_ptr(),
+            y.ptr(),
+        )
+    };
+    y.finish(context.threads)
 }
 
-fn fused(g: &GradCx, kind: Kind) -> Result<Grads> {
+fn fused(g: &GradContext, kind: Kind) -> Result<Grads> {
     let attrs: Attrs = [Value::Bool(kind == Kind::LogSoftmax)]
         .into_iter()
         .collect();
@@ -144,7 +156,7 @@ fn fused(g: &GradCx, kind: Kind) -> Result<Grads> {
 }
 
 /// Softmax: dx = y (dy - sum(dy y)). Its logarithm: dx = dy - exp(y) sum(dy).
-fn composed(g: &GradCx, kind: Kind) -> Result<Grads> {
+fn composed(g: &GradContext, kind: Kind) -> Result<Grads> {
     let (y, dy, offsets, total) = (g.output(0), g.dy(0), g.input(1), g.shape(0)[0]);
     let spread = |x| expand(&sum(x, offsets)?, offsets, total);
     let dx = match kind {

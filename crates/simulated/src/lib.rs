@@ -9,7 +9,7 @@ mod stream;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
-use mxnet_core::{Error, KernelCx, Result, cpu, device_kernels};
+use mxnet_core::{Error, KernelContext, Result, cpu, device_kernels};
 use mxnet_engine::{Event, Failure, Stream};
 use mxnet_kernels::Serial;
 use mxnet_tensor::{
@@ -107,28 +107,30 @@ impl Backend for Simulated {
 }
 
 /// The kernel for every operator that has a CPU kernel.
-fn kernel(cx: &KernelCx) -> Result<()> {
-    let stream = cx.stream.and_then(|x| x.as_any().downcast_ref::<Queue>());
+fn kernel(context: &KernelContext) -> Result<()> {
+    let stream = context
+        .stream
+        .and_then(|x| x.as_any().downcast_ref::<Queue>());
     let Some(queue) = stream else {
         return Err(Error::internal(
-            cx.op.name,
+            context.op.name,
             "launched without a stream of its device",
         ));
     };
-    for (i, x) in cx.inputs.iter().enumerate() {
+    for (i, x) in context.inputs.iter().enumerate() {
         if let Some(x) = x
-            && x.device() != cx.device
-            && cx.number(i).is_none()
+            && x.device() != context.device
+            && context.number(i).is_none()
         {
             let problem = format!(
                 "operand {i} is on {}, the kernel on {}",
                 x.device(),
-                cx.device
+                context.device
             );
-            return Err(Error::internal(cx.op.name, problem));
+            return Err(Error::internal(context.op.name, problem));
         }
     }
-    let (work, origin) = (cx.to_owned(), mxnet_core::call_site::current());
+    let (work, origin) = (context.to_owned(), mxnet_core::call_site::current());
     queue.enqueue(move || {
         let tensors = work.inputs.iter().flatten().chain(&work.outputs);
         let opened: Vec<_> = tensors

@@ -3,8 +3,8 @@
 
 use mxnet_core::opdef::one_of;
 use mxnet_core::{
-    Array, Attrs, Cost, Cpu, Grad, Keep, KernelCx, OpDef, Param, ParamKind, Probe, Result, Types,
-    Value, invoke1,
+    Array, Attrs, Cost, Cpu, Grad, Keep, KernelContext, OpDef, Param, ParamKind, Probe, Result,
+    Types, Value, invoke1,
 };
 use mxnet_kernels::Threads;
 use mxnet_tensor::Dims;
@@ -20,14 +20,14 @@ pub static GATHER_OR_ZERO: OpDef = OpDef {
     params: &[Param::array("x"), Param::array("positions")],
     doc: "The rows of `x` (along axis 0) at int64 `positions`; zeros where a position is negative.",
     types: Types::Infer,
-    infer: |cx| {
-        check_integers(cx, &[1])?;
-        if cx.shape(0).is_empty() {
-            return Err(cx.shape_error("`x` must have an axis"));
+    infer: |context| {
+        check_integers(context, &[1])?;
+        if context.shape(0).is_empty() {
+            return Err(context.shape_error("`x` must have an axis"));
         }
-        let mut shape = Dims::from_slice(cx.shape(0));
-        shape[0] = cx.shape(1)[0];
-        one_of(shape, cx.dtype_of(0))
+        let mut shape = Dims::from_slice(context.shape(0));
+        shape[0] = context.shape(1)[0];
+        one_of(shape, context.dtype_of(0))
     },
     cpu: Cpu::Kernel(gather),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
@@ -60,15 +60,15 @@ pub static SCATTER_OR_SKIP: OpDef = OpDef {
     ],
     doc: "`length` rows: zeros, to which the rows of `x` are added at int64 `positions`, in order. Rows with negative positions are skipped.",
     types: Types::Infer,
-    infer: |cx| {
-        check_integers(cx, &[1])?;
-        if cx.shape(0).first() != cx.shape(1).first() {
-            return Err(cx.shape_error("`x` must have a row for each position"));
+    infer: |context| {
+        check_integers(context, &[1])?;
+        if context.shape(0).first() != context.shape(1).first() {
+            return Err(context.shape_error("`x` must have a row for each position"));
         }
-        let mut shape = Dims::from_slice(cx.shape(0));
-        shape[0] = length(cx, "length")?;
+        let mut shape = Dims::from_slice(context.shape(0));
+        shape[0] = length(context, "length")?;
         mxnet_tensor::checked_len(&shape)?;
-        one_of(shape, cx.dtype_of(0))
+        one_of(shape, context.dtype_of(0))
     },
     cpu: Cpu::Kernel(scatter),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
@@ -92,18 +92,18 @@ pub(crate) fn gathered(x: &Array, positions: &Array) -> Result<Array> {
     invoke1(&GATHER_OR_ZERO, &[x, positions], &Attrs::none())
 }
 
-fn gather(cx: &KernelCx) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
-    let at = integers(cx.input(1), cx.threads)?;
-    let dense = values(x, x.dtype(), cx.threads)?;
+fn gather(context: &KernelContext) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
+    let at = integers(context.input(1), context.threads)?;
+    let dense = values(x, x.dtype(), context.threads)?;
     let num_rows = x.shape()[0];
     let row_bytes = x.shape()[1..].iter().product::<usize>() * x.dtype().size();
-    check_positions(cx, &at, num_rows)?;
+    check_positions(context, &at, num_rows)?;
     if row_bytes == 0 {
         return Ok(());
     }
     let (from, to) = (dense.operand().ptr as usize, out.data_ptr() as usize);
-    blocks(cx.threads, at.len(), row_bytes, &|range| {
+    blocks(context.threads, at.len(), row_bytes, &|range| {
         let dst = (to as *mut u8).wrapping_add(range.start * row_bytes);
         let (src, at) = (from as *const u8, &at[range]);
         // SAFETY: 1. the output is dense, with a row for each position. 2. positions are below the number of rows of dense `x`. 3. the output was
@@ -168,7 +168,7 @@ fn blocks(
     threads.run(count, &|t| task(t * rows..((t + 1) * rows).min(n)));
 }
 
-fn check_positions(cx: &KernelCx, at: &[i64], num_rows: usize) -> Result<()> {
+fn check_positions(context: &KernelContext, at: &[i64], num_rows: usize) -> Result<()> {
     // The maximum is computed without branches, so that the loop is vectorised.
     let largest = at.iter().fold(-1, |largest, &j| j.max(largest));
     if largest < num_rows as i64 {
@@ -176,25 +176,25 @@ fn check_positions(cx: &KernelCx, at: &[i64], num_rows: usize) -> Result<()> {
     }
     let k = at.iter().position(|&j| j == largest).unwrap_or(0);
     Err(mxnet_core::Error::index(
-        cx.op.name,
+        context.op.name,
         format!("positions[{k}] is {largest}, outside an axis of size {num_rows}"),
     ))
 }
 
-fn scatter(cx: &KernelCx) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
+fn scatter(context: &KernelContext) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
     let compute = compute_dtype(out.dtype());
-    let at = integers(cx.input(1), cx.threads)?;
-    let dense = values(x, compute, cx.threads)?;
+    let at = integers(context.input(1), context.threads)?;
+    let dense = values(x, compute, context.threads)?;
     let num_rows = out.shape()[0];
     let width = out.shape()[1..].iter().product::<usize>();
-    check_positions(cx, &at, num_rows)?;
-    write(out, compute, cx.threads, |to| {
+    check_positions(context, &at, num_rows)?;
+    write(out, compute, context.threads, |to| {
         // SAFETY: 1. `x` is dense, of this dtype, with a row for each position. 2. `to` has the number of rows of the output. 3. positions are in
         // range.
         unsafe {
             mxnet_kernels::sparse::add_rows(
-                cx.threads,
+                context.threads,
                 mxnet_core::launch::elem(compute),
                 &at,
                 width,

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use mxnet_core::context::CallCx;
-use mxnet_core::{Array, Error, KernelCx, Result, Tuple, cpu};
+use mxnet_core::context::CallContext;
+use mxnet_core::{Array, Error, KernelContext, Result, Tuple, cpu};
 use mxnet_kernels::Threads;
 use mxnet_kernels::sparse::{Fault, Operand, Output, Pattern};
 use mxnet_tensor::{DType, Device, Operand as Promoted, Tensor, promotion, result_type};
@@ -171,19 +171,19 @@ pub(crate) fn error(
 }
 
 /// Checks that arguments are 1-d arrays of integers.
-pub(crate) fn check_integers(cx: &CallCx, arguments: &[usize]) -> Result<()> {
-    let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
+pub(crate) fn check_integers(context: &CallContext, arguments: &[usize]) -> Result<()> {
+    let names: Vec<&str> = context.op.array_params().map(|param| param.name).collect();
     for &i in arguments {
-        let x = cx.input(i);
+        let x = context.input(i);
         if x.ndim() != 1 {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "`{}` must have 1 axis, found {}",
                 names[i],
                 x.ndim()
             )));
         }
         if !x.dtype().is_integer() {
-            return Err(cx.dtype_error(format!(
+            return Err(context.dtype_error(format!(
                 "`{}` must be integers, found {}",
                 names[i],
                 x.dtype().name()
@@ -194,13 +194,16 @@ pub(crate) fn check_integers(cx: &CallCx, arguments: &[usize]) -> Result<()> {
 }
 
 /// Checks that values have one row for each stored element.
-pub(crate) fn check_stored(cx: &CallCx, values: usize, indices: usize) -> Result<()> {
-    let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
-    let (stored, given) = (cx.shape(indices)[0], cx.shape(values).first().copied());
+pub(crate) fn check_stored(context: &CallContext, values: usize, indices: usize) -> Result<()> {
+    let names: Vec<&str> = context.op.array_params().map(|param| param.name).collect();
+    let (stored, given) = (
+        context.shape(indices)[0],
+        context.shape(values).first().copied(),
+    );
     if given == Some(stored) {
         return Ok(());
     }
-    Err(cx.shape_error(format!(
+    Err(context.shape_error(format!(
         "`{}` must have one element for each of the {stored} in `{}`, found {}",
         names[values],
         names[indices],
@@ -209,35 +212,35 @@ pub(crate) fn check_stored(cx: &CallCx, values: usize, indices: usize) -> Result
 }
 
 /// As [`check_stored`], for operators that take no heads: the values have one axis.
-pub(crate) fn check_stored_row(cx: &CallCx, values: usize, indices: usize) -> Result<()> {
-    check_stored(cx, values, indices)?;
-    if cx.shape(values).len() == 1 {
+pub(crate) fn check_stored_row(context: &CallContext, values: usize, indices: usize) -> Result<()> {
+    check_stored(context, values, indices)?;
+    if context.shape(values).len() == 1 {
         return Ok(());
     }
-    let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
-    Err(cx.shape_error(format!(
+    let names: Vec<&str> = context.op.array_params().map(|param| param.name).collect();
+    Err(context.shape_error(format!(
         "`{}` must have one axis, found shape {}",
         names[values],
-        Tuple(cx.shape(values))
+        Tuple(context.shape(values))
     )))
 }
 
 /// Attribute `name` as a length: not negative.
-pub(crate) fn length(cx: &CallCx, name: &str) -> Result<usize> {
-    usize::try_from(cx.int(name)).map_err(|_| {
-        cx.value_error(format!(
+pub(crate) fn length(context: &CallContext, name: &str) -> Result<usize> {
+    usize::try_from(context.int(name)).map_err(|_| {
+        context.value_error(format!(
             "`{name}` must not be negative, found {}",
-            cx.int(name)
+            context.int(name)
         ))
     })
 }
 
 /// The number of rows of a pattern: the length of its offsets minus 1.
-pub(crate) fn num_rows(cx: &CallCx, indptr: usize) -> Result<usize> {
-    let names: Vec<&str> = cx.op.array_params().map(|param| param.name).collect();
-    cx.shape(indptr)[0]
-        .checked_sub(1)
-        .ok_or_else(|| cx.value_error(format!("`{}` must have at least 1 element", names[indptr])))
+pub(crate) fn num_rows(context: &CallContext, indptr: usize) -> Result<usize> {
+    let names: Vec<&str> = context.op.array_params().map(|param| param.name).collect();
+    context.shape(indptr)[0].checked_sub(1).ok_or_else(|| {
+        context.value_error(format!("`{}` must have at least 1 element", names[indptr]))
+    })
 }
 
 /// A new int64 array on the CPU.
@@ -246,9 +249,12 @@ pub(crate) fn from_integers(elements: &[i64]) -> Result<Array> {
 }
 
 /// Arguments `i` and `i + 1` of a kernel as index arrays.
-pub(crate) fn index_arrays<'a>(cx: &KernelCx<'a>, i: usize) -> Result<(Ints<'a>, Ints<'a>)> {
+pub(crate) fn index_arrays<'a>(
+    context: &KernelContext<'a>,
+    i: usize,
+) -> Result<(Ints<'a>, Ints<'a>)> {
     Ok((
-        integers(cx.input(i), cx.threads)?,
-        integers(cx.input(i + 1), cx.threads)?,
+        integers(context.input(i), context.threads)?,
+        integers(context.input(i + 1), context.threads)?,
     ))
 }

@@ -42,23 +42,23 @@ pub static CSR_CHECK: OpDef = OpDef {
     ],
     doc: "Checks index arrays of compressed rows: offsets begin at 0, do not decrease and end at the number of indices, which lie in \
           0..num_columns. Returns two booleans: whether indices ascend in each row, and whether they ascend without duplicates.",
-    infer: |cx| {
-        check_integers(cx, &[0, 1])?;
-        length(cx, "num_columns")?;
+    infer: |context| {
+        check_integers(context, &[0, 1])?;
+        length(context, "num_columns")?;
         one_of(Dims::from_slice(&[2]), DType::Bool)
     },
     cpu: Cpu::Eager(
-        |cx| {
-            check_integers(cx, &[0, 1])?;
-            let num_columns = length(cx, "num_columns")?;
+        |context| {
+            check_integers(context, &[0, 1])?;
+            let num_columns = length(context, "num_columns")?;
             let (indices, indptr) = (
-                integers(cx.input(0).tensor(), &Pool)?,
-                integers(cx.input(1).tensor(), &Pool)?,
+                integers(context.input(0).tensor(), &Pool)?,
+                integers(context.input(1).tensor(), &Pool)?,
             );
-            let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+            let rows = pattern(context.op.name, NAMES, &indices, &indptr)?;
             let (is_sorted, is_canonical) = sparse::check(&rows, num_columns)
-                .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_columns)))?;
-            cx.done(Array::from_slice(&[is_sorted, is_canonical], &[2])?)
+                .map_err(|fault| error(context.op.name, NAMES, fault, Some(num_columns)))?;
+            context.done(Array::from_slice(&[is_sorted, is_canonical], &[2])?)
         },
         Known::ByRule,
     ),
@@ -79,14 +79,14 @@ pub static CSR_ROWS: OpDef = OpDef {
     name: "csr_rows",
     params: &[Param::array("indices"), Param::array("indptr")],
     doc: "int64 row index of each stored element of compressed rows. Only the length of `indices` is used.",
-    infer: |cx| {
-        check_integers(cx, &[0, 1])?;
-        one_of(Dims::from_slice(&[cx.shape(0)[0]]), DType::I64)
+    infer: |context| {
+        check_integers(context, &[0, 1])?;
+        one_of(Dims::from_slice(&[context.shape(0)[0]]), DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (indices, indptr) = index_arrays(cx, 0)?;
-        let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
-        sparse::row_numbers(cx.threads, &rows, integer_output(cx.output(0)));
+    cpu: Cpu::Kernel(|context| {
+        let (indices, indptr) = index_arrays(context, 0)?;
+        let rows = pattern(context.op.name, NAMES, &indices, &indptr)?;
+        sparse::row_numbers(context.threads, &rows, integer_output(context.output(0)));
         Ok(())
     }),
     probe: Probe::calls(&[
@@ -108,29 +108,29 @@ pub static CSR_TRANSPOSE: OpDef = OpDef {
     ],
     doc: "The pattern of the transposed matrix: its indices and offsets, and for each of its elements the position in the given pattern. Indices of \
           the result ascend.",
-    infer: |cx| {
-        check_integers(cx, &[0, 1])?;
-        num_rows(cx, 1)?;
-        let (stored, columns) = (cx.shape(0)[0], length(cx, "num_columns")?);
-        cx.many([
+    infer: |context| {
+        check_integers(context, &[0, 1])?;
+        num_rows(context, 1)?;
+        let (stored, columns) = (context.shape(0)[0], length(context, "num_columns")?);
+        context.many([
             (Dims::from_slice(&[stored]), DType::I64),
             (Dims::from_slice(&[columns + 1]), DType::I64),
             (Dims::from_slice(&[stored]), DType::I64),
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (indices, indptr) = index_arrays(cx, 0)?;
-        let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
-        let num_columns = cx.output(1).len() - 1;
+    cpu: Cpu::Kernel(|context| {
+        let (indices, indptr) = index_arrays(context, 0)?;
+        let rows = pattern(context.op.name, NAMES, &indices, &indptr)?;
+        let num_columns = context.output(1).len() - 1;
         sparse::transpose(
-            cx.threads,
+            context.threads,
             &rows,
             num_columns,
-            integer_output(cx.output(0)),
-            integer_output(cx.output(1)),
-            integer_output(cx.output(2)),
+            integer_output(context.output(0)),
+            integer_output(context.output(1)),
+            integer_output(context.output(2)),
         )
-        .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_columns)))
+        .map_err(|fault| error(context.op.name, NAMES, fault, Some(num_columns)))
     }),
     probe: Probe::calls(&[
         "np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), 3",
@@ -153,22 +153,22 @@ pub static COO_ORDER: OpDef = OpDef {
         Param::required("num_columns", ParamKind::Int),
     ],
     doc: "Positions that sort elements by row, then by column (stable); and the offsets of the rows.",
-    infer: |cx| {
-        check_integers(cx, &[0, 1])?;
-        length(cx, "num_columns")?;
-        if cx.shape(0) != cx.shape(1) {
-            return Err(cx.shape_error("`rows` and `columns` must have the same length"));
+    infer: |context| {
+        check_integers(context, &[0, 1])?;
+        length(context, "num_columns")?;
+        if context.shape(0) != context.shape(1) {
+            return Err(context.shape_error("`rows` and `columns` must have the same length"));
         }
-        let rows = length(cx, "num_rows")?;
-        cx.many([
-            (Dims::from_slice(cx.shape(0)), DType::I64),
+        let rows = length(context, "num_rows")?;
+        context.many([
+            (Dims::from_slice(context.shape(0)), DType::I64),
             (Dims::from_slice(&[rows + 1]), DType::I64),
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (rows, columns) = index_arrays(cx, 0)?;
-        let (num_rows, num_columns) = (cx.int("num_rows") as usize, cx.int("num_columns") as usize);
-        let (positions, indptr) = (cx.output(0), cx.output(1));
+    cpu: Cpu::Kernel(|context| {
+        let (rows, columns) = index_arrays(context, 0)?;
+        let (num_rows, num_columns) = (context.int("num_rows") as usize, context.int("num_columns") as usize);
+        let (positions, indptr) = (context.output(0), context.output(1));
         sparse::order(
             &rows,
             &columns,
@@ -183,7 +183,7 @@ pub static COO_ORDER: OpDef = OpDef {
                 true => ("columns", num_columns),
                 false => ("rows", num_rows),
             };
-            error(cx.op.name, (name, ""), fault, Some(len))
+            error(context.op.name, (name, ""), fault, Some(len))
         })
     }),
     probe: Probe::calls(&[
@@ -209,28 +209,28 @@ pub static CSR_MERGE: OpDef = OpDef {
     ],
     doc: "The union of two patterns with ascending rows, or with `both` their intersection: indices, offsets, and for each element its position in \
         the first and in the second pattern, or -1 if a pattern does not have it.",
-    infer: |cx| {
-        check_integers(cx, &[0, 1, 2, 3])?;
-        one(Dims::from_slice(cx.shape(1)))
+    infer: |context| {
+        check_integers(context, &[0, 1, 2, 3])?;
+        one(Dims::from_slice(context.shape(1)))
     },
     cpu: Cpu::Eager(
-        |cx| {
-            check_integers(cx, &[0, 1, 2, 3])?;
-            if cx.shape(1) != cx.shape(3) {
-                return Err(cx.shape_error(format!(
+        |context| {
+            check_integers(context, &[0, 1, 2, 3])?;
+            if context.shape(1) != context.shape(3) {
+                return Err(context.shape_error(format!(
                     "both patterns must have as many rows, found {} and {}",
-                    num_rows(cx, 1)?,
-                    num_rows(cx, 3)?
+                    num_rows(context, 1)?,
+                    num_rows(context, 3)?
                 )));
             }
             let mut parts = Vec::with_capacity(4);
             for i in 0..4 {
-                parts.push(integers(cx.input(i).tensor(), &Pool)?);
+                parts.push(integers(context.input(i).tensor(), &Pool)?);
             }
             let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
-            let a = pattern(cx.op.name, lhs, &parts[0], &parts[1])?;
-            let b = pattern(cx.op.name, rhs, &parts[2], &parts[3])?;
-            let union = match cx.bool("both") {
+            let a = pattern(context.op.name, lhs, &parts[0], &parts[1])?;
+            let b = pattern(context.op.name, rhs, &parts[2], &parts[3])?;
+            let union = match context.bool("both") {
                 true => Union::Both,
                 false => Union::Either,
             };
@@ -266,20 +266,20 @@ pub static CSR_FIND: OpDef = OpDef {
     ],
     doc: "For each element of the first pattern its int64 position in the second one, -1 if that does not have it. The indices of each row ascend in \
         both.",
-    infer: |cx| {
-        check_integers(cx, &[0, 1, 2, 3])?;
-        if cx.shape(1) != cx.shape(3) {
-            return Err(cx.shape_error("both patterns must have as many rows"));
+    infer: |context| {
+        check_integers(context, &[0, 1, 2, 3])?;
+        if context.shape(1) != context.shape(3) {
+            return Err(context.shape_error("both patterns must have as many rows"));
         }
-        one_of(Dims::from_slice(&[cx.shape(0)[0]]), DType::I64)
+        one_of(Dims::from_slice(&[context.shape(0)[0]]), DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
+    cpu: Cpu::Kernel(|context| {
         let ((indices, indptr), (in_indices, in_indptr)) =
-            (index_arrays(cx, 0)?, index_arrays(cx, 2)?);
-        let wanted = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+            (index_arrays(context, 0)?, index_arrays(context, 2)?);
+        let wanted = pattern(context.op.name, NAMES, &indices, &indptr)?;
         let names = ("in_indices", "in_indptr");
-        let stored = pattern(cx.op.name, names, &in_indices, &in_indptr)?;
-        sparse::find_entries(cx.threads, &wanted, &stored, integer_output(cx.output(0)));
+        let stored = pattern(context.op.name, names, &in_indices, &in_indptr)?;
+        sparse::find_entries(context.threads, &wanted, &stored, integer_output(context.output(0)));
         Ok(())
     }),
     probe: Probe::calls(&[
@@ -302,17 +302,17 @@ pub static CSR_FIND_POINTS: OpDef = OpDef {
         Param::array("columns"),
     ],
     doc: "For each point (row, column) its int64 position in a pattern whose rows ascend without duplicates; -1 if it is not there.",
-    infer: |cx| {
-        check_integers(cx, &[0, 1, 2, 3])?;
-        if cx.shape(2) != cx.shape(3) {
-            return Err(cx.shape_error("`rows` and `columns` must have the same length"));
+    infer: |context| {
+        check_integers(context, &[0, 1, 2, 3])?;
+        if context.shape(2) != context.shape(3) {
+            return Err(context.shape_error("`rows` and `columns` must have the same length"));
         }
-        one_of(Dims::from_slice(&[cx.shape(2)[0]]), DType::I64)
+        one_of(Dims::from_slice(&[context.shape(2)[0]]), DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let ((indices, indptr), (rows, columns)) = (index_arrays(cx, 0)?, index_arrays(cx, 2)?);
-        let stored = pattern(cx.op.name, NAMES, &indices, &indptr)?;
-        sparse::find_points(&stored, &rows, &columns, integer_output(cx.output(0)));
+    cpu: Cpu::Kernel(|context| {
+        let ((indices, indptr), (rows, columns)) = (index_arrays(context, 0)?, index_arrays(context, 2)?);
+        let stored = pattern(context.op.name, NAMES, &indices, &indptr)?;
+        sparse::find_points(&stored, &rows, &columns, integer_output(context.output(0)));
         Ok(())
     }),
     probe: Probe::calls(&[
@@ -330,35 +330,35 @@ pub static CONCATENATED_RANGES: OpDef = OpDef {
     name: "concatenated_ranges",
     params: &[Param::array("starts"), Param::array("lengths")],
     doc: "The concatenated ranges `start, ..., start + length - 1` of all starts and lengths.",
-    infer: |cx| {
-        check_integers(cx, &[0, 1])?;
-        one_of(Dims::from_slice(&[cx.shape(0)[0]]), DType::I64)
+    infer: |context| {
+        check_integers(context, &[0, 1])?;
+        one_of(Dims::from_slice(&[context.shape(0)[0]]), DType::I64)
     },
     cpu: Cpu::Eager(
-        |cx| {
-            check_integers(cx, &[0, 1])?;
-            if cx.shape(0) != cx.shape(1) {
-                return Err(cx.shape_error("`starts` and `lengths` must have the same length"));
+        |context| {
+            check_integers(context, &[0, 1])?;
+            if context.shape(0) != context.shape(1) {
+                return Err(context.shape_error("`starts` and `lengths` must have the same length"));
             }
             let (starts, lengths) = (
-                integers(cx.input(0).tensor(), &Pool)?,
-                integers(cx.input(1).tensor(), &Pool)?,
+                integers(context.input(0).tensor(), &Pool)?,
+                integers(context.input(1).tensor(), &Pool)?,
             );
             if let Some(at) = lengths.iter().position(|&n| n < 0) {
-                return Err(cx.value_error(format!(
+                return Err(context.value_error(format!(
                     "lengths[{at}] is {}, lengths must not be negative",
                     lengths[at]
                 )));
             }
             let total: usize = lengths.iter().map(|&n| n as usize).sum();
-            let out = Array::uninitialised(&[total], DType::I64, cx.input(0).device())?;
+            let out = Array::uninitialised(&[total], DType::I64, context.input(0).device())?;
             let mut rest = integer_output(out.tensor());
             for (&start, &n) in starts.iter().zip(&*lengths) {
                 let (run, others) = rest.split_at_mut(n as usize);
                 (start..).zip(run).for_each(|(i, to)| *to = i);
                 rest = others;
             }
-            cx.done(out)
+            context.done(out)
         },
         Known::FromValues,
     ),

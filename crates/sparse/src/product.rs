@@ -4,13 +4,13 @@
 mod sparse_sparse;
 
 use mxnet_core::autograd::RowSparse;
-use mxnet_core::context::CallCx;
+use mxnet_core::context::CallContext;
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::RowGrad;
 use mxnet_core::opdef::one_of;
 use mxnet_core::{
-    Array, Attrs, Cost, Cpu, Grad, Grads, Inferred, Keep, KernelCx, OpDef, Param, ParamKind, Probe,
-    Result, Tuple, Types, Value, invoke1,
+    Array, Attrs, Cost, Cpu, Grad, Grads, Inferred, Keep, KernelContext, OpDef, Param, ParamKind,
+    Probe, Result, Tuple, Types, Value, invoke1,
 };
 use mxnet_kernels::sparse::{self, Heads};
 use mxnet_ops::order::{SEARCH_ROWS, UNIQUE_SORTED};
@@ -76,7 +76,7 @@ pub static CSR_MATMUL_DENSE: OpDef = OpDef {
         },
         instead: "use a variable with a dense gradient, or call the function outside the compiled one",
     }),
-    cost: Cost::Of(|cx| product_cost(cx, 0, 3)),
+    cost: Cost::Of(|context| product_cost(context, 0, 3)),
     probe: Probe::calls(&[
         "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3,))",
         "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3, 5))",
@@ -108,20 +108,20 @@ pub static CSR_TRANSPOSED_MATMUL_DENSE: OpDef = OpDef {
           product of the transpose of a sparse matrix with a dense one, whose rows may have any shape. The pattern is not transposed, which is \
           faster than `csr_transpose` and `csr_matmul_dense` if rows are short.",
     types: Types::Infer,
-    infer: |cx| {
-        check_integers(cx, &[1, 2])?;
-        check_stored(cx, 0, 1)?;
-        let (data, x, rows) = (cx.shape(0), cx.shape(3), num_rows(cx, 2)?);
+    infer: |context| {
+        check_integers(context, &[1, 2])?;
+        check_stored(context, 0, 1)?;
+        let (data, x, rows) = (context.shape(0), context.shape(3), num_rows(context, 2)?);
         if data.len() != 1 || x.first() != Some(&rows) {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "`data` is a vector and `x` has a row for each of the {rows} rows of the pattern, found shapes {} and {}",
                 Tuple(data),
                 Tuple(x)
             )));
         }
         let mut shape = Dims::from_slice(x);
-        shape[0] = length(cx, "num_columns")?;
-        one_of(shape, promoted(cx.dtype_of(0), cx.dtype_of(3)))
+        shape[0] = length(context, "num_columns")?;
+        one_of(shape, promoted(context.dtype_of(0), context.dtype_of(3)))
     },
     cpu: Cpu::Kernel(transposed_matmul_dense),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -137,7 +137,7 @@ pub static CSR_TRANSPOSED_MATMUL_DENSE: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    cost: Cost::Of(|cx| product_cost(cx, 0, 3)),
+    cost: Cost::Of(|context| product_cost(context, 0, 3)),
     probe: Probe::calls(&[
         "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3,)), 3",
         "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((3, 5)), 4",
@@ -178,7 +178,7 @@ pub static CSR_SAMPLED_DENSE: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    cost: Cost::Of(|cx| product_cost(cx, 2, 0)),
+    cost: Cost::Of(|context| product_cost(context, 2, 0)),
     probe: Probe::calls(&[
         "f((3, 5)), f((4, 5)), np.array([0, 3, 1, 2]), np.array([0, 2, 2, 4])",
         "f((3,)), f((4,)), np.array([0, 3, 1, 2]), np.array([0, 2, 2, 4])",
@@ -228,26 +228,26 @@ fn times_transposed(
 }
 
 /// Nanoseconds of a product, by stored elements and elements of a dense row.
-fn product_cost(cx: &CallCx, stored: usize, dense: usize) -> u64 {
-    let rows = cx.shape(dense).first().copied().unwrap_or(1).max(1);
-    let width = cx.input(dense).len() / rows;
-    (cx.shape(stored).first().copied().unwrap_or(0) * (2 + width / 4)) as u64
+fn product_cost(context: &CallContext, stored: usize, dense: usize) -> u64 {
+    let rows = context.shape(dense).first().copied().unwrap_or(1).max(1);
+    let width = context.input(dense).len() / rows;
+    (context.shape(stored).first().copied().unwrap_or(0) * (2 + width / 4)) as u64
 }
 
-fn infer_matmul_dense(cx: &CallCx) -> Result<Inferred> {
-    check_integers(cx, &[1, 2])?;
-    check_stored(cx, 0, 1)?;
-    let (data, x) = (cx.shape(0), cx.shape(3));
+fn infer_matmul_dense(context: &CallContext) -> Result<Inferred> {
+    check_integers(context, &[1, 2])?;
+    check_stored(context, 0, 1)?;
+    let (data, x) = (context.shape(0), context.shape(3));
     if x.is_empty() || data.len() > 2 || data.len() == 2 && x.get(1) != Some(&data[1]) {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "`data` of shape {} needs rows of `x` that begin with an axis of its heads, found shape {}",
             Tuple(data),
             Tuple(x)
         )));
     }
     let mut shape = Dims::from_slice(x);
-    shape[0] = num_rows(cx, 2)?;
-    one_of(shape, promoted(cx.dtype_of(0), cx.dtype_of(3)))
+    shape[0] = num_rows(context, 2)?;
+    one_of(shape, promoted(context.dtype_of(0), context.dtype_of(3)))
 }
 
 fn cut(heads: Option<usize>, row: &[usize]) -> Heads {
@@ -264,22 +264,22 @@ fn cut(heads: Option<usize>, row: &[usize]) -> Heads {
     }
 }
 
-fn matmul_dense(cx: &KernelCx) -> Result<()> {
-    let (data, x, out) = (cx.input(0), cx.input(3), cx.output(0));
-    let (indices, indptr) = index_arrays(cx, 1)?;
-    let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+fn matmul_dense(context: &KernelContext) -> Result<()> {
+    let (data, x, out) = (context.input(0), context.input(3), context.output(0));
+    let (indices, indptr) = index_arrays(context, 1)?;
+    let rows = pattern(context.op.name, NAMES, &indices, &indptr)?;
     let compute = compute_dtype(out.dtype());
     let num_x = x.shape()[0];
     let cut = cut(data.shape().get(1).copied(), &x.shape()[1..]);
     let (data, x) = (
-        values(data, compute, cx.threads)?,
-        values(x, compute, cx.threads)?,
+        values(data, compute, context.threads)?,
+        values(x, compute, context.threads)?,
     );
-    write(out, compute, cx.threads, |to| {
+    write(out, compute, context.threads, |to| {
         // SAFETY: dense values of this dtype: as many as inference checked; `to` has a row for each row of the pattern.
         unsafe {
             sparse::matmul_dense(
-                cx.threads,
+                context.threads,
                 elem(compute),
                 &rows,
                 cut,
@@ -288,26 +288,26 @@ fn matmul_dense(cx: &KernelCx) -> Result<()> {
                 to,
             )
         }
-        .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_x)))
+        .map_err(|fault| error(context.op.name, NAMES, fault, Some(num_x)))
     })
 }
 
-fn transposed_matmul_dense(cx: &KernelCx) -> Result<()> {
-    let (data, x, out) = (cx.input(0), cx.input(3), cx.output(0));
-    let (indices, indptr) = index_arrays(cx, 1)?;
-    let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+fn transposed_matmul_dense(context: &KernelContext) -> Result<()> {
+    let (data, x, out) = (context.input(0), context.input(3), context.output(0));
+    let (indices, indptr) = index_arrays(context, 1)?;
+    let rows = pattern(context.op.name, NAMES, &indices, &indptr)?;
     let compute = compute_dtype(out.dtype());
     let num_columns = out.shape()[0];
     let width = x.shape()[1..].iter().product();
     let (data, x) = (
-        values(data, compute, cx.threads)?,
-        values(x, compute, cx.threads)?,
+        values(data, compute, context.threads)?,
+        values(x, compute, context.threads)?,
     );
-    write(out, compute, cx.threads, |to| {
+    write(out, compute, context.threads, |to| {
         // SAFETY: dense values of this dtype: as many as inference checked; `to` has a row for each column of the pattern.
         unsafe {
             sparse::transposed_matmul_dense(
-                cx.threads,
+                context.threads,
                 elem(compute),
                 &rows,
                 (num_columns, width),
@@ -316,48 +316,48 @@ fn transposed_matmul_dense(cx: &KernelCx) -> Result<()> {
                 to,
             )
         }
-        .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_columns)))
+        .map_err(|fault| error(context.op.name, NAMES, fault, Some(num_columns)))
     })
 }
 
-fn infer_sampled_dense(cx: &CallCx) -> Result<Inferred> {
-    check_integers(cx, &[2, 3])?;
-    let (x, y) = (cx.shape(0), cx.shape(1));
-    let heads = usize::from(cx.bool("heads"));
+fn infer_sampled_dense(context: &CallContext) -> Result<Inferred> {
+    check_integers(context, &[2, 3])?;
+    let (x, y) = (context.shape(0), context.shape(1));
+    let heads = usize::from(context.bool("heads"));
     if x.len() != y.len() || x.len() < 1 + heads || x[1..] != y[1..] {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "rows of `x` and `y` must have the same shape, with at least {heads} axes"
         )));
     }
-    if x[0] != num_rows(cx, 3)? {
-        return Err(cx.shape_error(format!(
+    if x[0] != num_rows(context, 3)? {
+        return Err(context.shape_error(format!(
             "`x` must have a row for each of the {} rows of the pattern, found {}",
-            num_rows(cx, 3)?,
+            num_rows(context, 3)?,
             x[0]
         )));
     }
-    let mut shape = Dims::from_slice(&[cx.shape(2)[0]]);
+    let mut shape = Dims::from_slice(&[context.shape(2)[0]]);
     shape.extend_from_slice(&x[1..1 + heads]);
-    one_of(shape, promoted(cx.dtype_of(0), cx.dtype_of(1)))
+    one_of(shape, promoted(context.dtype_of(0), context.dtype_of(1)))
 }
 
-fn sampled_dense(cx: &KernelCx) -> Result<()> {
-    let (x, y, out) = (cx.input(0), cx.input(1), cx.output(0));
-    let (indices, indptr) = index_arrays(cx, 2)?;
-    let rows = pattern(cx.op.name, NAMES, &indices, &indptr)?;
+fn sampled_dense(context: &KernelContext) -> Result<()> {
+    let (x, y, out) = (context.input(0), context.input(1), context.output(0));
+    let (indices, indptr) = index_arrays(context, 2)?;
+    let rows = pattern(context.op.name, NAMES, &indices, &indptr)?;
     let compute = compute_dtype(out.dtype());
     let num_y = y.shape()[0];
-    let heads = cx.bool("heads").then(|| x.shape()[1]);
+    let heads = context.bool("heads").then(|| x.shape()[1]);
     let cut = cut(heads, &x.shape()[1..]);
     let (x, y) = (
-        values(x, compute, cx.threads)?,
-        values(y, compute, cx.threads)?,
+        values(x, compute, context.threads)?,
+        values(y, compute, context.threads)?,
     );
-    write(out, compute, cx.threads, |to| {
+    write(out, compute, context.threads, |to| {
         // SAFETY: dense values of this dtype: as many as inference checked; `to` has as many elements as the output.
         unsafe {
             sparse::sampled_dense(
-                cx.threads,
+                context.threads,
                 elem(compute),
                 &rows,
                 cut,
@@ -366,6 +366,6 @@ fn sampled_dense(cx: &KernelCx) -> Result<()> {
                 to,
             )
         }
-        .map_err(|fault| error(cx.op.name, NAMES, fault, Some(num_y)))
+        .map_err(|fault| error(context.op.name, NAMES, fault, Some(num_y)))
     })
 }

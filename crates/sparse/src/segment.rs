@@ -2,11 +2,11 @@
 //! a matrix. Sums, products and softmax of segments are operators of the ragged crate.
 #![allow(unsafe_code)]
 
-use mxnet_core::context::CallCx;
+use mxnet_core::context::CallContext;
 use mxnet_core::launch::elem;
 use mxnet_core::{
-    Array, Attrs, Cost, Cpu, Grad, Inferred, Keep, KernelCx, OpDef, Param, Probe, Result, Types,
-    invoke1,
+    Array, Attrs, Cost, Cpu, Grad, Inferred, Keep, KernelContext, OpDef, Param, Probe, Result,
+    Types, invoke1,
 };
 use mxnet_kernels::sparse::{self, Extremum, Pattern};
 use mxnet_tensor::{DType, Dims};
@@ -32,7 +32,7 @@ pub static SEGMENT_MAX: OpDef = OpDef {
     params: &[Param::array("x"), Param::array("indptr")],
     types: Types::Infer,
     infer,
-    cpu: Cpu::Kernel(|cx| run(cx, Extremum::Max)),
+    cpu: Cpu::Kernel(|context| run(context, Extremum::Max)),
     grad: Grad::Rule(
         Keep {
             inputs: 0,
@@ -63,7 +63,7 @@ pub static SEGMENT_MIN: OpDef = OpDef {
     name: "segment_min",
     doc: "Smallest element of each segment `x[indptr[i]:indptr[i + 1]]` (along axis 0), 0 for empty ones, and its row, -1 for empty \
           ones. NaN is smaller than all numbers; of equal elements the first one is taken.",
-    cpu: Cpu::Kernel(|cx| run(cx, Extremum::Min)),
+    cpu: Cpu::Kernel(|context| run(context, Extremum::Min)),
     probe: Probe::calls(CALLS).against(
         "lambda x, p: tuple(numpy.stack(y) for y in zip(*[(x[a:b].min(0), a + x[a:b].argmin(0)) if a < b else (numpy.zeros(x.shape[1:]), numpy.full(x.shape[1:], -1)) for a, b in zip(p, p[1:])]))",
     ),
@@ -84,35 +84,35 @@ fn flat_positions(rows: &Array, width: usize) -> Result<Array> {
     at.reshape(&[at.len()])
 }
 
-fn infer(cx: &CallCx) -> Result<Inferred> {
-    check_integers(cx, &[1])?;
-    let Some((_, row)) = cx.shape(0).split_first() else {
-        return Err(cx.shape_error("`x` must have an axis"));
+fn infer(context: &CallContext) -> Result<Inferred> {
+    check_integers(context, &[1])?;
+    let Some((_, row)) = context.shape(0).split_first() else {
+        return Err(context.shape_error("`x` must have an axis"));
     };
-    if cx.dtype_of(0).is_complex() {
-        return Err(cx.dtype_error("complex numbers have no largest or smallest"));
+    if context.dtype_of(0).is_complex() {
+        return Err(context.dtype_error("complex numbers have no largest or smallest"));
     }
-    let mut shape = Dims::from_slice(&[num_rows(cx, 1)?]);
+    let mut shape = Dims::from_slice(&[num_rows(context, 1)?]);
     shape.extend_from_slice(row);
-    cx.many([(shape.clone(), cx.dtype_of(0)), (shape, DType::I64)])
+    context.many([(shape.clone(), context.dtype_of(0)), (shape, DType::I64)])
 }
 
-fn run(cx: &KernelCx, extremum: Extremum) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
-    let indptr = integers(cx.input(1), cx.threads)?;
+fn run(context: &KernelContext, extremum: Extremum) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
+    let indptr = integers(context.input(1), context.threads)?;
     // Only the offsets matter. The zeroed indices are never read, so that the system need not provide their pages.
     let indices = vec![0; x.shape()[0]];
     let rows = Pattern::new(&indices, &indptr)
-        .map_err(|fault| crate::operand::error(cx.op.name, NAMES, fault, None))?;
+        .map_err(|fault| crate::operand::error(context.op.name, NAMES, fault, None))?;
     let compute = compute_dtype(out.dtype());
     let width = x.shape()[1..].iter().product();
-    let x = values(x, compute, cx.threads)?;
-    let arg = integer_output(cx.output(1)).as_mut_ptr();
-    write(out, compute, cx.threads, |to| {
+    let x = values(x, compute, context.threads)?;
+    let arg = integer_output(context.output(1)).as_mut_ptr();
+    write(out, compute, context.threads, |to| {
         // SAFETY: dense values of this dtype, with all rows of the segments (the pattern was checked); outputs have a row for each segment.
         unsafe {
             sparse::extreme_segments(
-                cx.threads,
+                context.threads,
                 elem(compute),
                 extremum,
                 &rows,

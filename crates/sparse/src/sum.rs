@@ -1,7 +1,7 @@
 //! Sums of two sparse matrices.
 #![allow(unsafe_code)]
 
-use mxnet_core::context::CallCx;
+use mxnet_core::context::CallContext;
 use mxnet_core::launch::{Pool, elem};
 use mxnet_core::opdef::one;
 use mxnet_core::{
@@ -36,7 +36,7 @@ pub static CSR_ADD: OpDef = OpDef {
     doc: "The sum, or the difference, of two sparse matrices whose rows ascend without duplicates: values, indices and offsets over the union of their \
           patterns. Explicit zeros are stored.",
     types: Types::Infer,
-    infer: |cx| one(Dims::from_slice(cx.shape(0))),
+    infer: |context| one(Dims::from_slice(context.shape(0))),
     cpu: Cpu::Eager(add, Known::FromValues),
     cost: Cost::PerKiB(1000),
     grad: Grad::Rule(
@@ -72,35 +72,35 @@ pub static CSR_ADD: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn add(cx: &CallCx) -> Result<Outputs> {
-    check_integers(cx, &[1, 2, 4, 5])?;
-    check_stored_row(cx, 0, 1)?;
-    check_stored_row(cx, 3, 4)?;
-    if cx.shape(2) != cx.shape(5) {
-        return Err(cx.shape_error(format!(
+fn add(context: &CallContext) -> Result<Outputs> {
+    check_integers(context, &[1, 2, 4, 5])?;
+    check_stored_row(context, 0, 1)?;
+    check_stored_row(context, 3, 4)?;
+    if context.shape(2) != context.shape(5) {
+        return Err(context.shape_error(format!(
             "both matrices must have as many rows, found {} and {}",
-            num_rows(cx, 2)?,
-            num_rows(cx, 5)?
+            num_rows(context, 2)?,
+            num_rows(context, 5)?
         )));
     }
-    let dtype = promoted(cx.dtype_of(0), cx.dtype_of(3));
+    let dtype = promoted(context.dtype_of(0), context.dtype_of(3));
     let compute = compute_dtype(dtype);
-    let tensor = |i: usize| cx.input(i).tensor();
+    let tensor = |i: usize| context.input(i).tensor();
     let (lhs_indices, lhs_indptr) = (integers(tensor(1), &Pool)?, integers(tensor(2), &Pool)?);
     let (rhs_indices, rhs_indptr) = (integers(tensor(4), &Pool)?, integers(tensor(5), &Pool)?);
     let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
-    let a = pattern(cx.op.name, lhs, &lhs_indices, &lhs_indptr)?;
-    let b = pattern(cx.op.name, rhs, &rhs_indices, &rhs_indptr)?;
+    let a = pattern(context.op.name, lhs, &lhs_indices, &lhs_indptr)?;
+    let b = pattern(context.op.name, rhs, &rhs_indices, &rhs_indptr)?;
     let (a_data, b_data) = (
         values(tensor(0), compute, &Pool)?,
         values(tensor(3), compute, &Pool)?,
     );
-    let sign = match cx.bool("subtract") {
+    let sign = match context.bool("subtract") {
         true => Sign::Minus,
         false => Sign::Plus,
     };
-    let device = cx.input(0).device();
-    let indptr = Array::uninitialised(cx.shape(2), DType::I64, device)?;
+    let device = context.input(0).device();
+    let indptr = Array::uninitialised(context.shape(2), DType::I64, device)?;
     let scratch = Stored::new(a.indices.len() + b.indices.len(), compute, device)?;
     let mut made = None;
     // SAFETY: dense values of this dtype, one for each stored element (checked); `scratch` and the closure provide the requested number of elements.
@@ -115,7 +115,8 @@ fn add(cx: &CallCx) -> Result<Outputs> {
             |len| -> Result<_> { Ok(made.insert(Stored::new(len, compute, device)?).output()) },
         )
     }?;
-    let made = made.ok_or_else(|| Error::internal(cx.op.name, "the sum asked for no memory"))?;
+    let made =
+        made.ok_or_else(|| Error::internal(context.op.name, "the sum asked for no memory"))?;
     Ok(SmallVec::from_iter([
         made.data.astype(dtype)?,
         made.indices,

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::args::{Args, Attrs};
 use crate::autograd::cotangent::Cotangent;
 use crate::autograd::node::{Buffer, GradReq, Kind, Leaf, Node, Recorded, SavedArray};
-use crate::autograd::{GradCx, RowSparse};
+use crate::autograd::{GradContext, RowSparse};
 use crate::error::{Error, Result, Tuple};
 use crate::mode::{self, Flags, Scope};
 use crate::opdef::{Grads, Keep};
@@ -480,7 +480,7 @@ impl Pass {
                 };
                 let (inputs, outputs) = self.unpack(node, call, keep)?;
                 let none = Attrs::none();
-                let mut cx = GradCx {
+                let mut context = GradContext {
                     op: call.op,
                     args: Args {
                         params: call.op.params,
@@ -496,20 +496,21 @@ impl Pass {
                     by_rows: None,
                     overwritten: Cell::new(None),
                 };
-                let rows = rows_of(&cx)?;
-                cx.by_rows = rows.as_ref().map(|(i, _)| *i);
+                let rows = rows_of(&context)?;
+                context.by_rows = rows.as_ref().map(|(i, _)| *i);
                 // Rules of operators with one input compute its gradient without asking `wants`.
-                let mut grads =
-                    match cx.by_rows.is_none() || (0..node.edges.len()).any(|i| cx.wants(i)) {
-                        true => rule(&cx),
-                        false => Ok(Grads::new()),
-                    };
-                if let (Ok(grads), Some(i)) = (&mut grads, cx.by_rows)
+                let mut grads = match context.by_rows.is_none()
+                    || (0..node.edges.len()).any(|i| context.wants(i))
+                {
+                    true => rule(&context),
+                    false => Ok(Grads::new()),
+                };
+                if let (Ok(grads), Some(i)) = (&mut grads, context.by_rows)
                     && let Some(dense) = grads.get_mut(i)
                 {
                     *dense = None;
                 }
-                match cx.overwritten.take() {
+                match context.overwritten.take() {
                     Some(error) => Err(error),
                     None => Ok((grads?, rows)),
                 }
@@ -532,11 +533,11 @@ impl Pass {
 }
 
 /// The row-sparse gradient of an input, if the call asks for one.
-fn rows_of(cx: &GradCx) -> Result<Option<(usize, RowSparse)>> {
-    let Some(row_grad) = cx.op.row_grad else {
+fn rows_of(context: &GradContext) -> Result<Option<(usize, RowSparse)>> {
+    let Some(row_grad) = context.op.row_grad else {
         return Ok(None);
     };
-    if !cx.wants(row_grad.input) || !(row_grad.applies)(cx) {
+    if !context.wants(row_grad.input) || !(row_grad.applies)(context) {
         return Ok(None);
     }
     if mode::is_tracing() {
@@ -546,7 +547,7 @@ fn rows_of(cx: &GradCx) -> Result<Option<(usize, RowSparse)>> {
     if Flags::current().is_stacked() {
         return Ok(None);
     }
-    Ok(Some((row_grad.input, (row_grad.rule)(cx)?)))
+    Ok(Some((row_grad.input, (row_grad.rule)(context)?)))
 }
 
 /// The error for a gradient whose shape is not its input's.

@@ -151,7 +151,7 @@ fn whole(storage: &Arc<Storage>) -> Result<Array> {
 
 /// Arrays that a call writes.
 fn targets<'a>(call: &Call<'a>) -> impl Iterator<Item = &'a Array> {
-    let mutated = call.cx().mutated().map(|(_, x)| x).collect::<Vec<_>>();
+    let mutated = call.context().mutated().map(|(_, x)| x).collect::<Vec<_>>();
     call.outs.iter().flatten().copied().chain(mutated)
 }
 

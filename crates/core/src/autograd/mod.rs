@@ -15,7 +15,7 @@ pub use checkpoint::{Checkpoint, FirstRun};
 pub use cotangent::RowSparse;
 pub use custom::{CustomBackward, graph_input, record_custom};
 pub use node::{GradReq, Leaf, Node};
-pub use rule::GradCx;
+pub use rule::GradContext;
 pub(crate) use tape::record;
 pub use tape::record_as;
 pub use tape::{attach_grad, attach_row_grad, drop_grad, gradient_of, mark_variable};

@@ -14,7 +14,7 @@ use crate::opdef::{Grads, OpDef};
 use crate::{Array, creation, methods};
 
 /// One recorded call in the backward pass. Rules call operators on these arrays, so that gradients have gradients.
-pub struct GradCx<'a> {
+pub struct GradContext<'a> {
     /// The operator.
     pub op: &'static OpDef,
     /// Attributes of the call, by name.
@@ -33,7 +33,7 @@ pub struct GradCx<'a> {
     pub(crate) overwritten: Cell<Option<Error>>,
 }
 
-impl<'a> Deref for GradCx<'a> {
+impl<'a> Deref for GradContext<'a> {
     type Target = Args<'a>;
 
     fn deref(&self) -> &Args<'a> {
@@ -47,7 +47,7 @@ const NOT_KEPT: &str = "gradient rules read only the arrays that their `Keep` na
 /// As [`NOT_KEPT`], for the shape of an absent input.
 const NOT_GIVEN: &str = "rules ask only for inputs that were given";
 
-impl GradCx<'_> {
+impl GradContext<'_> {
     /// Cotangent of output `i`: zeros if none has arrived.
     pub fn dy(&self, i: usize) -> &Array {
         &self.dys[i]

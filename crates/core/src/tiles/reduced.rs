@@ -136,6 +136,9 @@ impl ReducedTiles {
         }
         let width: usize = widths.iter().sum();
         let block_len = (Computed::SCRATCH_BYTES / width.max(1)).min(BLOCK_LEN) / 64 * 64;
+        if block_len == 0 {
+            return Ok(None);
+        }
         let mut starts: SmallVec<[usize; 8]> = SmallVec::new();
         let mut end = 0;
         for width in widths {

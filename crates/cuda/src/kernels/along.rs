@@ -1,6 +1,6 @@
 //! Operators with an index or a number per element: `gather_along`, `scatter_along`, `chosen`, `resolve_indices`, `wrapped_indices`, `one_hot_rows`.
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::error::IndexError;
@@ -15,9 +15,13 @@ use crate::launch::{Arg, launch};
 const ALONG: &str = include_str!("../text/along.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("gather_along", kind, 0, |cx| {
-        let (x, out, axis) = (Operand::input(cx, 0)?, cx.output(0), cx.axis("axis", 0)?);
-        let indices = Operand::dense(cx, 1, DType::I64)?;
+    add("gather_along", kind, 0, |context| {
+        let (x, out, axis) = (
+            Operand::input(context, 0)?,
+            context.output(0),
+            context.axis("axis", 0)?,
+        );
+        let indices = Operand::dense(context, 1, DType::I64)?;
         let (walk, size, stride) = others(&x, &out.layout().strides().into(), out.shape(), axis);
         let args = [
             Arg::Pointer(x.ptr),
@@ -26,18 +30,18 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::Bytes(walk.bytes()),
             Arg::I64(size),
             Arg::I64(stride),
-            outside(cx)?,
+            outside(context)?,
         ];
-        run(cx, "GATHER", moved(x.dtype), out.len(), &args)
+        run(context, "GATHER", moved(x.dtype), out.len(), &args)
     })?;
-    add("scatter_along", kind, 0, |cx| {
-        let (out, axis) = (Operand::of(cx.output(0)), cx.axis("axis", 0)?);
+    add("scatter_along", kind, 0, |context| {
+        let (out, axis) = (Operand::of(context.output(0)), context.axis("axis", 0)?);
         let (y, indices) = (
-            Operand::dense(cx, 0, out.dtype)?,
-            Operand::dense(cx, 1, DType::I64)?,
+            Operand::dense(context, 0, out.dtype)?,
+            Operand::dense(context, 1, DType::I64)?,
         );
-        operand::fill(cx, &out, Scalar::I64(0))?;
-        let at = Operand::new(cx, &y.shape, DType::I64)?;
+        operand::fill(context, &out, Scalar::I64(0))?;
+        let at = Operand::new(context, &y.shape, DType::I64)?;
         let (walk, size, stride) = others(&out, &y.strides, &y.shape, axis);
         let args = [
             Arg::Pointer(indices.ptr),
@@ -45,16 +49,16 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::Bytes(walk.bytes()),
             Arg::I64(size),
             Arg::I64(stride),
-            outside(cx)?,
+            outside(context)?,
         ];
-        run(cx, "NUMBER", "u8", y.len(), &args)?;
-        add_elements(cx, &y, &at)
+        run(context, "NUMBER", "u8", y.len(), &args)?;
+        add_elements(context, &y, &at)
     })?;
-    add("chosen", kind, 0, |cx| {
-        let out = Operand::of(cx.output(0));
+    add("chosen", kind, 0, |context| {
+        let out = Operand::of(context.output(0));
         let spread =
             |x: Operand<'_>| -> Result<Layout> { Ok(x.layout()?.broadcast_to(&out.shape)?) };
-        let given = Operand::input(cx, 0)?;
+        let given = Operand::input(context, 0)?;
         let layout = spread(Operand::at(
             given.ptr,
             &given.shape,
@@ -62,13 +66,13 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             given.dtype,
         ))?;
         let numbers = Operand::at(given.ptr, layout.shape(), layout.strides(), DType::I64);
-        let numbers = numbers.into_dense(cx, DType::I64)?;
-        let count = cx.inputs.len() as i64 - 1;
+        let numbers = numbers.into_dense(context, DType::I64)?;
+        let count = context.inputs.len() as i64 - 1;
         for own in 0..count {
-            let x = Operand::input(cx, own as usize + 1)?;
+            let x = Operand::input(context, own as usize + 1)?;
             let layout = x.layout()?.broadcast_to(&out.shape)?;
             let walk = Walk::new(&out.shape, layout.strides(), &out.strides);
-            let faults = report(cx, move |[found, count, _]| {
+            let faults = report(context, move |[found, count, _]| {
                 let problem = format!(
                     "invalid entry in choice array: `a` must be in 0..{count}, found {found}"
                 );
@@ -83,27 +87,27 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
                 Arg::I64(count),
                 faults,
             ];
-            run(cx, "CHOOSE", moved(out.dtype), out.len(), &args)?;
+            run(context, "CHOOSE", moved(out.dtype), out.len(), &args)?;
         }
         Ok(())
     })?;
-    add("resolve_indices", kind, 0, |cx| resolve(cx, 0))?;
-    add("wrapped_indices", kind, 0, |cx| {
-        resolve(cx, if cx.str("mode") == "wrap" { 1 } else { 2 })
+    add("resolve_indices", kind, 0, |context| resolve(context, 0))?;
+    add("wrapped_indices", kind, 0, |context| {
+        resolve(context, if context.str("mode") == "wrap" { 1 } else { 2 })
     })?;
-    add("one_hot_rows", kind, 0, |cx| {
-        let (x, out) = (Operand::dense(cx, 0, DType::I64)?, cx.output(0));
-        let bits = |name| pattern(Scalar::F64(cx.float(name)), out.dtype());
+    add("one_hot_rows", kind, 0, |context| {
+        let (x, out) = (Operand::dense(context, 0, DType::I64)?, context.output(0));
+        let bits = |name| pattern(Scalar::F64(context.float(name)), out.dtype());
         let (on, off) = (bits("on_value"), bits("off_value"));
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Output(0),
             Arg::I64(x.len() as i64),
-            Arg::I64(cx.int("depth")),
+            Arg::I64(context.int("depth")),
             Arg::Bytes(&on),
             Arg::Bytes(&off),
         ];
-        run(cx, "ONE_HOT", moved(out.dtype()), out.len(), &args)
+        run(context, "ONE_HOT", moved(out.dtype()), out.len(), &args)
     })
 }
 
@@ -118,24 +122,24 @@ fn others(view: &Operand, dense: &Strides, shape: &[usize], axis: usize) -> (Wal
     )
 }
 
-fn outside(cx: &KernelCx) -> Result<Arg<'static>> {
-    let op = cx.op.name;
-    report(cx, move |[size, at, _]| index::outside(op, at, size))
+fn outside(context: &KernelContext) -> Result<Arg<'static>> {
+    let op = context.op.name;
+    report(context, move |[size, at, _]| index::outside(op, at, size))
 }
 
 /// Launches the conversion of indices to positions on an axis.
-fn resolve(cx: &KernelCx, mode: i64) -> Result<()> {
-    let (x, out) = (Operand::input(cx, 0)?, Operand::of(cx.output(0)));
+fn resolve(context: &KernelContext, mode: i64) -> Result<()> {
+    let (x, out) = (Operand::input(context, 0)?, Operand::of(context.output(0)));
     if x.is_empty() {
         return Ok(());
     }
     let walk = Walk::new(&x.shape, &x.strides, &out.strides);
     let axis = if mode == 0 {
-        cx.int("axis") as usize
+        context.int("axis") as usize
     } else {
         0
     };
-    let faults = report(cx, move |[index, size, _]| {
+    let faults = report(context, move |[index, size, _]| {
         let (index, size) = (index as isize, size as usize);
         TensorError::from(IndexError::OutOfBounds { axis, index, size }).into()
     })?;
@@ -143,19 +147,19 @@ fn resolve(cx: &KernelCx, mode: i64) -> Result<()> {
         Arg::Pointer(x.ptr),
         Arg::Pointer(out.ptr),
         Arg::Bytes(walk.bytes()),
-        Arg::I64(cx.int("size")),
+        Arg::I64(context.int("size")),
         Arg::I64(mode),
         faults,
     ];
-    run(cx, "RESOLVE", c_type(x.dtype), x.len(), &args)
+    run(context, "RESOLVE", c_type(x.dtype), x.len(), &args)
 }
 
-fn run(cx: &KernelCx, function: &str, name: &str, n: usize, args: &[Arg]) -> Result<()> {
+fn run(context: &KernelContext, function: &str, name: &str, n: usize, args: &[Arg]) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     launch(
-        cx,
+        context,
         &key(function, name),
         || text(function, name),
         for_each(n),

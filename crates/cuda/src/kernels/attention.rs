@@ -1,7 +1,7 @@
 //! Attention and its gradients, without storing the matrix of scores (`attention.cuh`).
 
 use mxnet_core::Result;
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_tensor::{DType, DeviceKind, Dims};
 
@@ -41,11 +41,14 @@ pub(super) fn computed(dtype: DType) -> DType {
 }
 
 /// Sizes of a call, and its mask, which must live until the launch.
-fn geometry<'a>(cx: &KernelCx<'a>, dtype: DType) -> Result<(Attention, Option<Operand<'a>>)> {
+fn geometry<'a>(
+    context: &KernelContext<'a>,
+    dtype: DType,
+) -> Result<(Attention, Option<Operand<'a>>)> {
     let (q, k, v) = (
-        cx.input(0).shape(),
-        cx.input(1).shape(),
-        cx.input(2).shape(),
+        context.input(0).shape(),
+        context.input(1).shape(),
+        context.input(2).shape(),
     );
     let axes = q.len();
     let lead = &q[..axes - 2];
@@ -55,17 +58,17 @@ fn geometry<'a>(cx: &KernelCx<'a>, dtype: DType) -> Result<(Attention, Option<Op
         keys: k[axes - 2] as i64,
         dim: q[axes - 1] as i64,
         value_dim: v[axes - 1] as i64,
-        is_causal: i64::from(cx.bool("is_causal")),
-        scale: cx.float("scale"),
+        is_causal: i64::from(context.bool("is_causal")),
+        scale: context.float("scale"),
         mask: 0,
         mask_row: 0,
         mask_column: 0,
         mask_batch: Walk::new(&[], &[], &[]),
     };
-    let Some(_) = cx.opt(3) else {
+    let Some(_) = context.opt(3) else {
         return Ok((g, None));
     };
-    let mask = Operand::typed(cx, 3, computed(dtype))?;
+    let mask = Operand::typed(context, 3, computed(dtype))?;
     let scores: Dims = lead
         .iter()
         .copied()
@@ -94,14 +97,14 @@ fn grid(batches: i64, rows: i64, tile: i64, width: i64) -> Grid {
     }
 }
 
-fn forward(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn forward(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let dtype = out.dtype();
-    let (g, _mask) = geometry(cx, dtype)?;
+    let (g, _mask) = geometry(context, dtype)?;
     let [q, k, v] = [
-        Operand::dense(cx, 0, dtype)?,
-        Operand::dense(cx, 1, dtype)?,
-        Operand::dense(cx, 2, dtype)?,
+        Operand::dense(context, 0, dtype)?,
+        Operand::dense(context, 1, dtype)?,
+        Operand::dense(context, 2, dtype)?,
     ];
     if g.batches * g.queries == 0 {
         return Ok(());
@@ -116,7 +119,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
     ];
     let grid = grid(g.batches, g.queries, 64, g.value_dim);
     launch(
-        cx,
+        context,
         &key("FORWARD", dtype),
         || text("FORWARD", dtype),
         grid,
@@ -124,10 +127,10 @@ fn forward(cx: &KernelCx) -> Result<()> {
     )
 }
 
-fn backward(cx: &KernelCx) -> Result<()> {
-    let dtype = cx.output(0).dtype();
-    let (g, _mask) = geometry(cx, dtype)?;
-    let dense = |i: usize, dtype: DType| Operand::dense(cx, i, dtype);
+fn backward(context: &KernelContext) -> Result<()> {
+    let dtype = context.output(0).dtype();
+    let (g, _mask) = geometry(context, dtype)?;
+    let dense = |i: usize, dtype: DType| Operand::dense(context, i, dtype);
     let [q, k, v] = [dense(0, dtype)?, dense(1, dtype)?, dense(2, dtype)?];
     let (out, lse, dout) = (
         dense(4, dtype)?,
@@ -137,10 +140,14 @@ fn backward(cx: &KernelCx) -> Result<()> {
     let rows = g.batches * g.queries;
     if rows == 0 || g.keys == 0 {
         return (0..3).try_for_each(|i| {
-            operand::fill(cx, &Operand::of(cx.output(i)), mxnet_tensor::Scalar::I64(0))
+            operand::fill(
+                context,
+                &Operand::of(context.output(i)),
+                mxnet_tensor::Scalar::I64(0),
+            )
         });
     }
-    let shares = Operand::new(cx, &[rows as usize], computed(dtype))?;
+    let shares = Operand::new(context, &[rows as usize], computed(dtype))?;
     let args = [
         Arg::Pointer(out.ptr),
         Arg::Pointer(dout.ptr),
@@ -154,7 +161,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         shared_bytes: 0,
     };
     launch(
-        cx,
+        context,
         &key("SHARES", dtype),
         || text("SHARES", dtype),
         of_rows,
@@ -180,7 +187,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         };
         let grid = grid(g.batches, count, 32, width);
         launch(
-            cx,
+            context,
             &key("BACKWARD", dtype),
             || text("BACKWARD", dtype),
             grid,

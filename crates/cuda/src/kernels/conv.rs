@@ -1,7 +1,7 @@
 //! Convolution and its two gradients over one to three spatial axes, with groups and dilation: implicit matrix products whose operands are read in
 //! place (`conv.cuh`, `tile.cuh`).
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind, Scalar, Tensor};
@@ -13,49 +13,60 @@ use super::operand::{self, Operand, bytes, c_type, source};
 const CONV: &str = include_str!("../text/conv.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("convolution", kind, 0, |cx| forward(cx, false))?;
-    add("convolution_relu", kind, 0, |cx| forward(cx, true))?;
-    add("convolution_data_gradient", kind, 0, |cx| {
-        let geometry = Geometry::of(cx, cx.output(0).shape(), cx.input(1).shape())?;
-        let dtype = cx.output(0).dtype();
-        let (y, w) = (geometry.first(cx, 0, dtype)?, geometry.first(cx, 1, dtype)?);
-        let bias = Operand::dense_or_none(cx, 2, dtype)?;
+    add("convolution", kind, 0, |context| forward(context, false))?;
+    add("convolution_relu", kind, 0, |context| {
+        forward(context, true)
+    })?;
+    add("convolution_data_gradient", kind, 0, |context| {
+        let geometry = Geometry::of(context, context.output(0).shape(), context.input(1).shape())?;
+        let dtype = context.output(0).dtype();
+        let (y, w) = (
+            geometry.first(context, 0, dtype)?,
+            geometry.first(context, 1, dtype)?,
+        );
+        let bias = Operand::dense_or_none(context, 2, dtype)?;
         let operands = Operands {
             x: 0,
             w: w.ptr,
             y: y.ptr,
             bias: pointer(bias.as_ref()),
         };
-        multiply(cx, "DATA", &geometry, &operands)
+        multiply(context, "DATA", &geometry, &operands)
     })?;
-    add("convolution_weight_gradient", kind, 0, |cx| {
-        let geometry = Geometry::of(cx, cx.input(0).shape(), cx.output(0).shape())?;
-        let dtype = cx.output(0).dtype();
-        let (x, y) = (geometry.first(cx, 0, dtype)?, geometry.first(cx, 1, dtype)?);
+    add("convolution_weight_gradient", kind, 0, |context| {
+        let geometry = Geometry::of(context, context.input(0).shape(), context.output(0).shape())?;
+        let dtype = context.output(0).dtype();
+        let (x, y) = (
+            geometry.first(context, 0, dtype)?,
+            geometry.first(context, 1, dtype)?,
+        );
         let operands = Operands {
             x: x.ptr,
             w: 0,
             y: y.ptr,
             bias: 0,
         };
-        multiply(cx, "WEIGHT", &geometry, &operands)
+        multiply(context, "WEIGHT", &geometry, &operands)
     })
 }
 
-fn forward(cx: &KernelCx, relu: bool) -> Result<()> {
-    let (data, weight) = (cx.input(0).shape(), cx.input(1).shape());
-    let mut geometry = Geometry::of(cx, data, weight)?;
+fn forward(context: &KernelContext, relu: bool) -> Result<()> {
+    let (data, weight) = (context.input(0).shape(), context.input(1).shape());
+    let mut geometry = Geometry::of(context, data, weight)?;
     geometry.relu = relu;
-    let dtype = cx.output(0).dtype();
-    let (x, w) = (geometry.first(cx, 0, dtype)?, geometry.first(cx, 1, dtype)?);
-    let bias = Operand::dense_or_none(cx, 2, dtype)?;
+    let dtype = context.output(0).dtype();
+    let (x, w) = (
+        geometry.first(context, 0, dtype)?,
+        geometry.first(context, 1, dtype)?,
+    );
+    let bias = Operand::dense_or_none(context, 2, dtype)?;
     let operands = Operands {
         x: x.ptr,
         w: w.ptr,
         y: 0,
         bias: pointer(bias.as_ref()),
     };
-    multiply(cx, "FORWARD", &geometry, &operands)
+    multiply(context, "FORWARD", &geometry, &operands)
 }
 
 fn pointer(x: Option<&Operand>) -> u64 {
@@ -88,14 +99,14 @@ struct Geometry {
 }
 
 impl Geometry {
-    fn of(cx: &KernelCx, data: &[usize], weight: &[usize]) -> Result<Geometry> {
-        let channels_last = cx.str("layout").ends_with('C');
+    fn of(context: &KernelContext, data: &[usize], weight: &[usize]) -> Result<Geometry> {
+        let channels_last = context.str("layout").ends_with('C');
         let (x, w) = (
             channels_first(data, channels_last),
             channels_first(weight, channels_last),
         );
         let spatial = x.len() - 2;
-        let groups = cx.int("num_group").max(1) as usize;
+        let groups = context.int("num_group").max(1) as usize;
         let mut geometry = Geometry {
             images: x[0],
             groups,
@@ -104,9 +115,9 @@ impl Geometry {
             input: extents(&x[2..]),
             output: [1; 3],
             kernel: extents(&w[2..]),
-            stride: spread(cx, "stride", spatial, 1),
-            pad: spread(cx, "pad", spatial, 0),
-            dilation: spread(cx, "dilate", spatial, 1),
+            stride: spread(context, "stride", spatial, 1),
+            pad: spread(context, "pad", spatial, 0),
+            dilation: spread(context, "dilate", spatial, 1),
             channels_last,
             relu: false,
         };
@@ -126,21 +137,26 @@ impl Geometry {
         if largest.iter().any(|&n| u32::try_from(n).is_err()) {
             let problem = format!(
                 "no kernel for images or filters of 2^32 elements on {}",
-                cx.device
+                context.device
             );
-            return Err(Error::unsupported(cx.op.name, problem));
+            return Err(Error::unsupported(context.op.name, problem));
         }
         Ok(geometry)
     }
 
     /// Input `i` as a dense array with the channels first.
-    fn first<'a>(&self, cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
-        let x = Operand::input(cx, i)?;
+    fn first<'a>(
+        &self,
+        context: &KernelContext<'a>,
+        i: usize,
+        dtype: DType,
+    ) -> Result<Operand<'a>> {
+        let x = Operand::input(context, i)?;
         let (shape, strides) = (
             channels_to_front(&x.shape, self.channels_last),
             channels_to_front(&x.strides, self.channels_last),
         );
-        x.with(&shape, &strides).into_dense(cx, dtype)
+        x.with(&shape, &strides).into_dense(context, dtype)
     }
 }
 
@@ -165,9 +181,14 @@ pub(super) fn extents(found: &[usize]) -> [usize; 3] {
 }
 
 /// Attribute `name`, one number per spatial axis or one for all, as `[d, h, w]`.
-pub(super) fn spread(cx: &KernelCx, name: &str, spatial: usize, default: usize) -> [usize; 3] {
+pub(super) fn spread(
+    context: &KernelContext,
+    name: &str,
+    spatial: usize,
+    default: usize,
+) -> [usize; 3] {
     let mut all = [default; 3];
-    let given = cx.ints(name);
+    let given = context.ints(name);
     for axis in 0..spatial.min(if given.is_empty() { 0 } else { spatial }) {
         all[3 - spatial + axis] = given[axis.min(given.len() - 1)] as usize;
     }
@@ -176,7 +197,7 @@ pub(super) fn spread(cx: &KernelCx, name: &str, spatial: usize, default: usize) 
 
 /// The result with the channels first: the output itself, or a buffer that is copied to the output at the end.
 pub(super) fn staged<'a>(
-    cx: &KernelCx<'a>,
+    context: &KernelContext<'a>,
     y: &Tensor,
     channels_last: bool,
 ) -> Result<(Operand<'a>, Option<Operand<'a>>)> {
@@ -189,7 +210,7 @@ pub(super) fn staged<'a>(
     if target.is_dense() {
         return Ok((target, None));
     }
-    Ok((Operand::new(cx, &shape, y.dtype())?, Some(target)))
+    Ok((Operand::new(context, &shape, y.dtype())?, Some(target)))
 }
 
 #[repr(C)]
@@ -219,7 +240,12 @@ struct Problem {
     out: u64,
 }
 
-fn multiply(cx: &KernelCx, which: &'static str, g: &Geometry, operands: &Operands) -> Result<()> {
+fn multiply(
+    context: &KernelContext,
+    which: &'static str,
+    g: &Geometry,
+    operands: &Operands,
+) -> Result<()> {
     let [in_len, out_len, taps] =
         [g.input, g.output, g.kernel].map(|x| x.iter().product::<usize>());
     let (batches, m, n, k) = match which {
@@ -227,12 +253,12 @@ fn multiply(cx: &KernelCx, which: &'static str, g: &Geometry, operands: &Operand
         "DATA" => (g.images * g.groups, g.channels, in_len, g.filters * taps),
         _ => (g.groups, g.filters, g.channels * taps, g.images * out_len),
     };
-    let (out, target) = staged(cx, cx.output(0), g.channels_last)?;
+    let (out, target) = staged(context, context.output(0), g.channels_last)?;
     if out.is_empty() {
         return Ok(());
     }
     if batches * m * n == 0 {
-        return operand::fill(cx, &Operand::of(cx.output(0)), Scalar::I64(0));
+        return operand::fill(context, &Operand::of(context.output(0)), Scalar::I64(0));
     }
     let tiles = Tiles::of(out.dtype, [batches, m, n, k]);
     let numbers = |x: [usize; 3]| x.map(|x| x as i64);
@@ -262,11 +288,11 @@ fn multiply(cx: &KernelCx, which: &'static str, g: &Geometry, operands: &Operand
     };
     let (dtype, size) = (out.dtype, tiles.size);
     let key = |part| key(which, dtype, size, part);
-    run(cx, &tiles, dtype, bytes(&problem), &key, &|part| {
+    run(context, &tiles, dtype, bytes(&problem), &key, &|part| {
         text(which, dtype, size, part)
     })?;
     match target {
-        Some(target) => operand::copy(cx, &out, &target),
+        Some(target) => operand::copy(context, &out, &target),
         None => Ok(()),
     }
 }

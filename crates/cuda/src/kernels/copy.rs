@@ -1,6 +1,6 @@
 //! Copies, conversions and fills, and the operators that are composed of them: concatenate, pad, roll, repeat.
 
-use mxnet_core::{KernelCx, Result, device_kernels};
+use mxnet_core::{KernelContext, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Strides, Tensor};
 use smallvec::{SmallVec, smallvec};
 
@@ -9,7 +9,9 @@ use super::operand::Operand;
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     for op in ["duplicate", "copy_in_order", "copy", "cast", "astype"] {
-        device_kernels::register(op, kind, 0, |cx| copy_input(cx, 0, cx.output(0)))?;
+        device_kernels::register(op, kind, 0, |context| {
+            copy_input(context, 0, context.output(0))
+        })?;
     }
     device_kernels::register("flatten", kind, 0, flatten)?;
     device_kernels::register("concatenate", kind, 0, concatenate)?;
@@ -45,20 +47,24 @@ fn copy_function(to: DType) -> Function<'static> {
 }
 
 /// Copies `from`, broadcast to the shape of `to` and converted to its dtype.
-pub(super) fn copy(cx: &KernelCx, from: &Tensor, to: &Tensor) -> Result<()> {
+pub(super) fn copy(context: &KernelContext, from: &Tensor, to: &Tensor) -> Result<()> {
     let from = Operand::with_layout(from, from.layout().broadcast_to(to.shape())?);
-    copy_operand(cx, from, Operand::of(to))
+    copy_operand(context, from, Operand::of(to))
 }
 
 /// Copies elements between operands of equal shape, converted to the dtype of `to`.
-pub(super) fn copy_operand(cx: &KernelCx, mut from: Operand, mut to: Operand) -> Result<()> {
+pub(super) fn copy_operand(
+    context: &KernelContext,
+    mut from: Operand,
+    mut to: Operand,
+) -> Result<()> {
     if from.dtype == to.dtype {
         let dtype = copy_dtype(to.dtype);
         (from.dtype, to.dtype) = (dtype, dtype);
     }
     let shape = to.shape.clone();
     map::run(
-        cx,
+        context,
         &copy_function(to.dtype),
         &shape,
         &[to],
@@ -68,10 +74,10 @@ pub(super) fn copy_operand(cx: &KernelCx, mut from: Operand, mut to: Operand) ->
 }
 
 /// Sets all elements to a number.
-pub(super) fn fill(cx: &KernelCx, to: &Tensor, number: Scalar) -> Result<()> {
+pub(super) fn fill(context: &KernelContext, to: &Tensor, number: Scalar) -> Result<()> {
     let function = copy_function(to.dtype());
     map::run(
-        cx,
+        context,
         &function,
         to.shape(),
         &[Operand::of(to)],
@@ -81,32 +87,32 @@ pub(super) fn fill(cx: &KernelCx, to: &Tensor, number: Scalar) -> Result<()> {
 }
 
 /// Copies input `i`, which may be a scalar.
-fn copy_input(cx: &KernelCx, i: usize, to: &Tensor) -> Result<()> {
-    match cx.number(i) {
-        Some(number) => fill(cx, to, number),
-        None => copy(cx, cx.input(i), to),
+fn copy_input(context: &KernelContext, i: usize, to: &Tensor) -> Result<()> {
+    match context.number(i) {
+        Some(number) => fill(context, to, number),
+        None => copy(context, context.input(i), to),
     }
 }
 
-fn flatten(cx: &KernelCx) -> Result<()> {
-    let (shape, out) = (cx.input(0).shape(), cx.output(0));
-    let layout = match cx.str("order") {
+fn flatten(context: &KernelContext) -> Result<()> {
+    let (shape, out) = (context.input(0).shape(), context.output(0));
+    let layout = match context.str("order") {
         "F" => Layout::fortran(shape),
         _ => Layout::contiguous(shape),
     };
     copy_input(
-        cx,
+        context,
         0,
         &out.with_layout(layout.with_offset(out.layout().offset())),
     )
 }
 
-fn concatenate(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn concatenate(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let mut start = 0;
-    for (i, x) in cx.inputs.iter().enumerate() {
+    for (i, x) in context.inputs.iter().enumerate() {
         let Some(x) = x else { continue };
-        let place = match cx.is_none("axis") {
+        let place = match context.is_none("axis") {
             // The flattened output has one axis.
             true => {
                 let stop = start + x.len();
@@ -123,7 +129,7 @@ fn concatenate(cx: &KernelCx) -> Result<()> {
                 Layout::strided(x.shape(), &strides, part.offset())?
             }
             false => {
-                let axis = cx.axis("axis", 0)?;
+                let axis = context.axis("axis", 0)?;
                 let stop = start + x.shape()[axis];
                 let (from, to) = (start as isize, stop as isize);
                 start = stop;
@@ -131,14 +137,14 @@ fn concatenate(cx: &KernelCx) -> Result<()> {
                     .slice(axis as isize, Some(from), Some(to), Some(1))?
             }
         };
-        copy_input(cx, i, &out.with_layout(place))?;
+        copy_input(context, i, &out.with_layout(place))?;
     }
     Ok(())
 }
 
 /// (before, after) of each axis.
-fn widths(cx: &KernelCx) -> SmallVec<[(usize, usize); 4]> {
-    let pairs = cx.ints("pad_width").chunks(2);
+fn widths(context: &KernelContext) -> SmallVec<[(usize, usize); 4]> {
+    let pairs = context.ints("pad_width").chunks(2);
     pairs.map(|p| (p[0] as usize, p[1] as usize)).collect()
 }
 
@@ -157,9 +163,9 @@ fn part(full: &Layout, ranges: impl Iterator<Item = (usize, usize)>) -> Result<L
     Ok(layout)
 }
 
-fn pad_constant(cx: &KernelCx) -> Result<()> {
-    let (x, out, widths) = (cx.input(0), cx.output(0), widths(cx));
-    let value = cx.scalar("value").unwrap_or(Scalar::I64(0));
+fn pad_constant(context: &KernelContext) -> Result<()> {
+    let (x, out, widths) = (context.input(0), context.output(0), widths(context));
+    let value = context.scalar("value").unwrap_or(Scalar::I64(0));
     // The borders of an axis span all later axes completely and the middle of the earlier ones, so that every element is written once.
     for (axis, &(before, after)) in widths.iter().enumerate() {
         let n = x.shape()[axis];
@@ -169,11 +175,15 @@ fn pad_constant(cx: &KernelCx) -> Result<()> {
                 std::cmp::Ordering::Equal => (first, len),
                 std::cmp::Ordering::Greater => (0, out.shape()[i]),
             });
-            fill(cx, &out.with_layout(part(out.layout(), ranges)?), value)?;
+            fill(
+                context,
+                &out.with_layout(part(out.layout(), ranges)?),
+                value,
+            )?;
         }
     }
     let ranges = widths.iter().zip(x.shape()).map(|(w, &n)| (w.0, n));
-    copy_input(cx, 0, &out.with_layout(part(out.layout(), ranges)?))
+    copy_input(context, 0, &out.with_layout(part(out.layout(), ranges)?))
 }
 
 /// Which of `n` elements a padded position `at` copies; positions count from the first element.
@@ -227,8 +237,8 @@ fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4
 
 /// Copies the array into the output, then fills the borders within the output. Those of an axis include the borders that are already filled, which
 /// gives the corners.
-fn pad_border(cx: &KernelCx) -> Result<()> {
-    let (x, out, widths) = (cx.input(0), cx.output(0), widths(cx));
+fn pad_border(context: &KernelContext) -> Result<()> {
+    let (x, out, widths) = (context.input(0), context.output(0), widths(context));
     if out.is_empty() {
         return Ok(());
     }
@@ -239,12 +249,12 @@ fn pad_border(cx: &KernelCx) -> Result<()> {
         .map(|(w, &n)| (w.0, n))
         .collect();
     copy_input(
-        cx,
+        context,
         0,
         &out.with_layout(part(out.layout(), done.iter().copied())?),
     )?;
     for (axis, &(before, after)) in widths.iter().enumerate() {
-        for run in border(cx.str("mode"), before, x.shape()[axis], after) {
+        for run in border(context.str("mode"), before, x.shape()[axis], after) {
             let piece = |first: usize, step: isize| -> Result<Layout> {
                 let whole = part(out.layout(), done.iter().copied())?;
                 let (mut shape, mut strides) = (
@@ -258,49 +268,49 @@ fn pad_border(cx: &KernelCx) -> Result<()> {
                 Ok(Layout::strided(&shape, &strides, offset as usize)?)
             };
             let (from, to) = (piece(run.from, run.step)?, piece(run.to, 1)?);
-            copy(cx, &out.with_layout(from), &out.with_layout(to))?;
+            copy(context, &out.with_layout(from), &out.with_layout(to))?;
         }
         done[axis] = (0, out.shape()[axis]);
     }
     Ok(())
 }
 
-fn unslice(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
-    fill(cx, out, Scalar::I64(0))?;
-    let end = cx.opt_int("end").map(|e| e as isize);
-    let (axis, begin) = (cx.int("axis") as isize, cx.int("begin") as isize);
+fn unslice(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
+    fill(context, out, Scalar::I64(0))?;
+    let end = context.opt_int("end").map(|e| e as isize);
+    let (axis, begin) = (context.int("axis") as isize, context.int("begin") as isize);
     let place = out.layout().slice(axis, Some(begin), end, Some(1))?;
-    copy_input(cx, 0, &out.with_layout(place))
+    copy_input(context, 0, &out.with_layout(place))
 }
 
-fn rotate(cx: &KernelCx) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
+fn rotate(context: &KernelContext) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
     match x.is_empty() {
         true => Ok(()),
-        false => swap_parts(cx, cx.ints("starts"), 0, x.layout(), out.layout()),
+        false => swap_parts(context, context.ints("starts"), 0, x.layout(), out.layout()),
     }
 }
 
 /// Swaps the two parts of the axes from `axis` on, recursively, between views that are already split along the earlier axes.
 fn swap_parts(
-    cx: &KernelCx,
+    context: &KernelContext,
     starts: &[i64],
     axis: usize,
     from: &Layout,
     to: &Layout,
 ) -> Result<()> {
     let Some(&start) = starts.get(axis) else {
-        let (x, out) = (cx.input(0), cx.output(0));
+        let (x, out) = (context.input(0), context.output(0));
         return copy(
-            cx,
+            context,
             &x.with_layout(from.clone()),
             &out.with_layout(to.clone()),
         );
     };
     let (n, start) = (from.shape()[axis] as isize, start as isize);
     if start == 0 {
-        return swap_parts(cx, starts, axis + 1, from, to);
+        return swap_parts(context, starts, axis + 1, from, to);
     }
     for (first, end, place) in [(start, n, 0), (0, start, n - start)] {
         let part = |layout: &Layout, first, end| {
@@ -310,22 +320,22 @@ fn swap_parts(
             part(from, first, end)?,
             part(to, place, place + end - first)?,
         );
-        swap_parts(cx, starts, axis + 1, &from, &to)?;
+        swap_parts(context, starts, axis + 1, &from, &to)?;
     }
     Ok(())
 }
 
 /// Repeats each element: for every run of equal counts, a copy of elements that are broadcast along a new axis.
-fn repeat(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn repeat(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     if out.is_empty() {
         return Ok(());
     }
-    let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
-    let (blocks, n, width): (usize, usize, usize) = match cx.is_none("axis") {
+    let x = Operand::dense(context, 0, context.input(0).dtype())?;
+    let (blocks, n, width): (usize, usize, usize) = match context.is_none("axis") {
         true => (1, x.len(), 1),
         false => {
-            let (outer, inner) = x.shape.split_at(cx.axis("axis", 0)?);
+            let (outer, inner) = x.shape.split_at(context.axis("axis", 0)?);
             (
                 outer.iter().product(),
                 inner[0],
@@ -333,7 +343,7 @@ fn repeat(cx: &KernelCx) -> Result<()> {
             )
         }
     };
-    let repeats = cx.ints("repeats");
+    let repeats = context.ints("repeats");
     let count = |i: usize| repeats[if repeats.len() == 1 { 0 } else { i }] as usize;
     let (size, rows) = (x.dtype.size(), out.len() / (blocks * width));
     let (mut first, mut done) = (0, 0);
@@ -356,7 +366,7 @@ fn repeat(cx: &KernelCx) -> Result<()> {
         let start = x.ptr + (first * width * size) as u64;
         let place = out.data_ptr() as u64 + (done * width * size) as u64;
         copy_operand(
-            cx,
+            context,
             Operand::at(start, &shape, &from, x.dtype),
             Operand::at(place, &shape, &to, x.dtype),
         )?;
@@ -365,8 +375,8 @@ fn repeat(cx: &KernelCx) -> Result<()> {
     Ok(())
 }
 
-fn complex_of(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn complex_of(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let (compute, part) = (out.dtype(), out.dtype().real());
     let function = Function {
         name: "complex_of",
@@ -377,10 +387,17 @@ fn complex_of(cx: &KernelCx) -> Result<()> {
         counts: false,
     };
     let ins = [
-        Input::of(cx, 0, out.shape())?,
-        Input::of(cx, 1, out.shape())?,
+        Input::of(context, 0, out.shape())?,
+        Input::of(context, 1, out.shape())?,
     ];
-    map::run(cx, &function, out.shape(), &[Operand::of(out)], &ins, &[])
+    map::run(
+        context,
+        &function,
+        out.shape(),
+        &[Operand::of(out)],
+        &ins,
+        &[],
+    )
 }
 
 pub(crate) fn texts(all: &mut Vec<(String, String)>) {

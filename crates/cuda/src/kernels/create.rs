@@ -1,6 +1,6 @@
 //! Arrays generated from numbers: constants, ranges, identity matrices, positions.
 
-use mxnet_core::{Args, KernelCx, Result, device_kernels};
+use mxnet_core::{Args, KernelContext, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Tensor};
 use smallvec::{SmallVec, smallvec};
 
@@ -14,13 +14,17 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     for op in ["zeros", "zeroed", "empty"] {
         device_kernels::register(op, kind, 0, |_| Ok(()))?;
     }
-    device_kernels::register("ones", kind, 0, |cx| fill(cx, cx.output(0), Scalar::I64(1)))?;
-    device_kernels::register("filled", kind, 0, |cx| match cx.scalar("value") {
-        Some(value) => fill(cx, cx.output(0), value),
+    device_kernels::register("ones", kind, 0, |context| {
+        fill(context, context.output(0), Scalar::I64(1))
+    })?;
+    device_kernels::register("filled", kind, 0, |context| match context.scalar("value") {
+        Some(value) => fill(context, context.output(0), value),
         None => Ok(()),
     })?;
-    device_kernels::register("eye", kind, 0, |cx| diagonal(cx, cx.int("k")))?;
-    device_kernels::register("identity", kind, 0, |cx| diagonal(cx, 0))?;
+    device_kernels::register("eye", kind, 0, |context| {
+        diagonal(context, context.int("k"))
+    })?;
+    device_kernels::register("identity", kind, 0, |context| diagonal(context, 0))?;
     device_kernels::register("tri", kind, 0, triangle)?;
     device_kernels::register("arange", kind, 0, arange)?;
     device_kernels::register("ramp", kind, 0, ramp)?;
@@ -72,13 +76,13 @@ fn generated(name: &str) -> Option<Function<'static>> {
 }
 
 /// Fills the dense elements of `out` with a function of their indices.
-fn generate(cx: &KernelCx, out: &Tensor, name: &str, numbers: &[Scalar]) -> Result<()> {
+fn generate(context: &KernelContext, out: &Tensor, name: &str, numbers: &[Scalar]) -> Result<()> {
     let function = generated(name).ok_or_else(|| {
-        mxnet_core::Error::internal(cx.op.name, "the generating function is missing")
+        mxnet_core::Error::internal(context.op.name, "the generating function is missing")
     })?;
     let numbers: SmallVec<[Input; 4]> = numbers.iter().map(|&x| Input::Number(x)).collect();
     map::run(
-        cx,
+        context,
         &function,
         out.shape(),
         &[Operand::of(out)],
@@ -97,14 +101,14 @@ fn matrix(out: &Tensor, k: i64) -> [Scalar; 2] {
     ]
 }
 
-fn diagonal(cx: &KernelCx, k: i64) -> Result<()> {
-    let out = cx.output(0);
-    generate(cx, out, "diagonal", &matrix(out, k))
+fn diagonal(context: &KernelContext, k: i64) -> Result<()> {
+    let out = context.output(0);
+    generate(context, out, "diagonal", &matrix(out, k))
 }
 
-fn triangle(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
-    generate(cx, out, "triangle", &matrix(out, cx.int("k")))
+fn triangle(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
+    generate(context, out, "triangle", &matrix(out, context.int("k")))
 }
 
 /// Whether a number is a 64-bit integer.
@@ -121,10 +125,10 @@ fn bits(x: Scalar) -> i64 {
 }
 
 /// As on the CPU: the step is the difference of the first two numbers, computed in the dtype of the result.
-fn arange(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
-    let step = cx.scalar("step").unwrap_or(Scalar::I64(1));
-    let start = match (cx.scalar("start"), cx.scalar("stop")) {
+fn arange(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
+    let step = context.scalar("step").unwrap_or(Scalar::I64(1));
+    let start = match (context.scalar("start"), context.scalar("stop")) {
         (Some(start), Some(_)) => start,
         _ => Scalar::I64(0),
     };
@@ -146,11 +150,16 @@ fn arange(cx: &KernelCx) -> Result<()> {
         None
     };
     match whole {
-        Some((first, step)) => generate(cx, out, "steps", &[Scalar::I64(first), Scalar::I64(step)]),
+        Some((first, step)) => generate(
+            context,
+            out,
+            "steps",
+            &[Scalar::I64(first), Scalar::I64(step)],
+        ),
         None => {
             let step = (first + by) - first;
             generate(
-                cx,
+                context,
                 out,
                 "float_steps",
                 &[Scalar::F64(first), Scalar::F64(step)],
@@ -164,9 +173,13 @@ fn gaps(num: usize, ends_at_stop: bool) -> f64 {
     (num - usize::from(ends_at_stop && num > 0)).max(1) as f64
 }
 
-fn ramp(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
-    let (start, stop, endpoint) = (cx.float("start"), cx.float("stop"), cx.bool("endpoint"));
+fn ramp(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
+    let (start, stop, endpoint) = (
+        context.float("start"),
+        context.float("stop"),
+        context.bool("endpoint"),
+    );
     let (n, step) = (out.len(), (stop - start) / gaps(out.len(), endpoint));
     // No element has index -1.
     let last = if endpoint && n > 1 {
@@ -174,7 +187,12 @@ fn ramp(cx: &KernelCx) -> Result<()> {
     } else {
         -1.0
     };
-    generate(cx, out, "ramp", &[start, step, last, stop].map(Scalar::F64))
+    generate(
+        context,
+        out,
+        "ramp",
+        &[start, step, last, stop].map(Scalar::F64),
+    )
 }
 
 /// Numbers between arrays: `i` is the row index.
@@ -187,29 +205,29 @@ const RAMPS: Function<'static> = Function {
     counts: false,
 };
 
-fn ramps(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn ramps(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let (shape, rows) = (out.shape(), out.shape()[0]);
     if out.is_empty() {
         return Ok(());
     }
-    let endpoint = cx.bool("endpoint");
+    let endpoint = context.bool("endpoint");
     // The row indices, broadcast along the other axes.
-    let numbers = Operand::new(cx, &[rows], DType::F64)?;
+    let numbers = Operand::new(context, &[rows], DType::F64)?;
     let function = generated("float_steps").ok_or_else(|| {
-        mxnet_core::Error::internal(cx.op.name, "the generating function is missing")
+        mxnet_core::Error::internal(context.op.name, "the generating function is missing")
     })?;
     let target = Operand::at(numbers.ptr, &[rows], &[1], DType::F64);
     let from_0 = [
         Input::Number(Scalar::F64(0.0)),
         Input::Number(Scalar::F64(1.0)),
     ];
-    map::run(cx, &function, &[rows], &[target], &from_0, &[])?;
+    map::run(context, &function, &[rows], &[target], &from_0, &[])?;
     let mut steps: SmallVec<[isize; 8]> = SmallVec::from_elem(0, shape.len());
     steps[0] = 1;
     let ins = [
-        Input::of(cx, 0, shape)?,
-        Input::of(cx, 1, shape)?,
+        Input::of(context, 0, shape)?,
+        Input::of(context, 1, shape)?,
         Input::Array(numbers.with(shape, &steps)),
     ];
     let last = if endpoint && rows > 1 {
@@ -223,7 +241,7 @@ fn ramps(cx: &KernelCx) -> Result<()> {
         ..RAMPS
     };
     map::run(
-        cx,
+        context,
         &function,
         shape,
         &[Operand::of(out)],
@@ -232,8 +250,8 @@ fn ramps(cx: &KernelCx) -> Result<()> {
     )
 }
 
-fn grid_positions(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn grid_positions(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let shape = &out.shape()[1..];
     for (axis, &len) in shape.iter().enumerate() {
         let plane = out.layout().select(0, axis as isize)?;
@@ -242,7 +260,7 @@ fn grid_positions(cx: &KernelCx) -> Result<()> {
             Scalar::I64(behind.max(1) as i64),
             Scalar::I64(len.max(1) as i64),
         ];
-        generate(cx, &out.with_layout(plane), "positions", &numbers)?;
+        generate(context, &out.with_layout(plane), "positions", &numbers)?;
     }
     Ok(())
 }
@@ -282,13 +300,13 @@ fn triangle_text() -> String {
     format!("{BETWEEN}{TRIANGLE}")
 }
 
-fn triangle_positions(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn triangle_positions(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let count = out.shape()[1] as i64;
     if count == 0 {
         return Ok(());
     }
-    let args: &Args = &cx.args;
+    let args: &Args = &context.args;
     let rows = args.int("n").max(0);
     let columns = args.opt_int("m").unwrap_or(rows).max(0);
     let diagonal = args.int("k").clamp(-rows - 1, columns + 1);
@@ -297,7 +315,7 @@ fn triangle_positions(cx: &KernelCx) -> Result<()> {
         Layout::contiguous(out.shape()).strides()
     );
     launch(
-        cx,
+        context,
         "triangle_positions",
         triangle_text,
         Grid::of_len(rows as usize),

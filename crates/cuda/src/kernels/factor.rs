@@ -1,7 +1,7 @@
 //! Linear algebra (`factor.cuh`): Cholesky, solve, inverse, determinants. The kernels are made for batches of small and medium matrices; for a single
 //! large one NVIDIA's library would be faster.
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind};
@@ -15,19 +15,22 @@ const FACTOR: &str = include_str!("../text/factor.cuh");
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("cholesky_lower", kind, 0, cholesky)?;
     add("solve_triangular", kind, 0, triangular)?;
-    add("solve_stacks", kind, 0, |cx| {
-        let dtype = cx.output(0).dtype();
-        let (a, b) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+    add("solve_stacks", kind, 0, |context| {
+        let dtype = context.output(0).dtype();
+        let (a, b) = (
+            Operand::dense(context, 0, dtype)?,
+            Operand::dense(context, 1, dtype)?,
+        );
         let columns = b.shape[b.shape.len() - 1];
-        solve(cx, &a, Some(&b), columns, false)
+        solve(context, &a, Some(&b), columns, false)
     })?;
-    add("inverse", kind, 0, |cx| {
-        let a = Operand::dense(cx, 0, cx.output(0).dtype())?;
+    add("inverse", kind, 0, |context| {
+        let a = Operand::dense(context, 0, context.output(0).dtype())?;
         let n = size(&a.shape).1;
-        solve(cx, &a, None, n, !cx.bool("strict"))
+        solve(context, &a, None, n, !context.bool("strict"))
     })?;
-    add("det", kind, 0, |cx| determinants(cx, false))?;
-    add("slogdet", kind, 0, |cx| determinants(cx, true))
+    add("det", kind, 0, |context| determinants(context, false))?;
+    add("slogdet", kind, 0, |context| determinants(context, true))
 }
 
 /// Number of matrices, and of rows per matrix.
@@ -37,9 +40,9 @@ fn size(shape: &[usize]) -> (usize, usize) {
 }
 
 /// The fault argument with which kernels report an invalid matrix of the first operand.
-fn faulty(cx: &KernelCx, describe: fn(&str, i64) -> String) -> Result<Arg<'static>> {
-    let (op, shape) = (cx.op.name, cx.input(0).shape().to_vec());
-    report(cx, move |[index, number, _]| {
+fn faulty(context: &KernelContext, describe: fn(&str, i64) -> String) -> Result<Arg<'static>> {
+    let (op, shape) = (context.op.name, context.input(0).shape().to_vec());
+    report(context, move |[index, number, _]| {
         let lead = &shape[..shape.len() - 2];
         let mut rest = index as usize;
         let mut at = vec![String::new(); lead.len()];
@@ -68,11 +71,11 @@ fn blocks(count: usize, n: usize) -> Grid {
     Grid::of_blocks(count.clamp(1, 1 << 20) as u32, threads)
 }
 
-fn cholesky(cx: &KernelCx) -> Result<()> {
-    let dtype = cx.output(0).dtype();
-    let a = Operand::dense(cx, 0, dtype)?;
+fn cholesky(context: &KernelContext) -> Result<()> {
+    let dtype = context.output(0).dtype();
+    let a = Operand::dense(context, 0, dtype)?;
     let (count, n) = size(&a.shape);
-    let faults = faulty(cx, |which, order| {
+    let faults = faulty(context, |which, order| {
         format!(
             "Matrix is not positive definite: {which} is not positive definite: its leading minor of order {order} is not"
         )
@@ -84,14 +87,24 @@ fn cholesky(cx: &KernelCx) -> Result<()> {
         Arg::I64(n as i64),
         faults,
     ];
-    run(cx, "CHOLESKY", dtype, count * n, blocks(count, n), &args)
+    run(
+        context,
+        "CHOLESKY",
+        dtype,
+        count * n,
+        blocks(count, n),
+        &args,
+    )
 }
 
-fn triangular(cx: &KernelCx) -> Result<()> {
-    let dtype = cx.output(0).dtype();
-    let (a, b) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+fn triangular(context: &KernelContext) -> Result<()> {
+    let dtype = context.output(0).dtype();
+    let (a, b) = (
+        Operand::dense(context, 0, dtype)?,
+        Operand::dense(context, 1, dtype)?,
+    );
     let ((count, n), columns) = (size(&a.shape), b.shape[b.shape.len() - 1]);
-    let faults = faulty(cx, singular)?;
+    let faults = faulty(context, singular)?;
     let args = [
         Arg::Pointer(a.ptr),
         Arg::Pointer(b.ptr),
@@ -99,11 +112,11 @@ fn triangular(cx: &KernelCx) -> Result<()> {
         Arg::I64(count as i64),
         Arg::I64(n as i64),
         Arg::I64(columns as i64),
-        Arg::I64(i64::from(cx.bool("lower"))),
+        Arg::I64(i64::from(context.bool("lower"))),
         faults,
     ];
     run(
-        cx,
+        context,
         "TRIANGULAR",
         dtype,
         b.len(),
@@ -122,11 +135,11 @@ struct Factors<'a> {
     n: usize,
 }
 
-fn factors<'a>(cx: &KernelCx<'a>, a: &Operand) -> Result<Factors<'a>> {
+fn factors<'a>(context: &KernelContext<'a>, a: &Operand) -> Result<Factors<'a>> {
     let (count, n) = size(&a.shape);
-    let lu = Operand::new(cx, &a.shape, a.dtype)?;
-    operand::copy(cx, a, &lu)?;
-    let integers = |len: usize| Operand::new(cx, &[len], DType::I64);
+    let lu = Operand::new(context, &a.shape, a.dtype)?;
+    operand::copy(context, a, &lu)?;
+    let integers = |len: usize| Operand::new(context, &[len], DType::I64);
     let factors = Factors {
         lu,
         rows: integers(count * n)?,
@@ -143,23 +156,23 @@ fn factors<'a>(cx: &KernelCx<'a>, a: &Operand) -> Result<Factors<'a>> {
         Arg::I64(count as i64),
         Arg::I64(n as i64),
     ];
-    run(cx, "LU", a.dtype, count, blocks(count, n), &args)?;
+    run(context, "LU", a.dtype, count, blocks(count, n), &args)?;
     Ok(factors)
 }
 
 /// Writes the solutions for the right-hand sides; without these, for the identity matrix.
 fn solve(
-    cx: &KernelCx,
+    context: &KernelContext,
     a: &Operand,
     b: Option<&Operand>,
     columns: usize,
     allows_singular: bool,
 ) -> Result<()> {
-    if cx.output(0).is_empty() {
+    if context.output(0).is_empty() {
         return Ok(());
     }
-    let found = factors(cx, a)?;
-    let faults = faulty(cx, singular)?;
+    let found = factors(context, a)?;
+    let faults = faulty(context, singular)?;
     let args = [
         Arg::Pointer(found.lu.ptr),
         Arg::Pointer(found.rows.ptr),
@@ -173,15 +186,15 @@ fn solve(
         faults,
     ];
     let n = found.count * columns;
-    run(cx, "SOLVE", a.dtype, n, for_each(n), &args)
+    run(context, "SOLVE", a.dtype, n, for_each(n), &args)
 }
 
-fn determinants(cx: &KernelCx, has_logs: bool) -> Result<()> {
-    let a = Operand::dense(cx, 0, cx.output(0).dtype())?;
-    if cx.output(0).is_empty() {
+fn determinants(context: &KernelContext, has_logs: bool) -> Result<()> {
+    let a = Operand::dense(context, 0, context.output(0).dtype())?;
+    if context.output(0).is_empty() {
         return Ok(());
     }
-    let found = factors(cx, &a)?;
+    let found = factors(context, &a)?;
     let args = [
         Arg::Pointer(found.lu.ptr),
         Arg::Pointer(found.signs.ptr),
@@ -196,7 +209,7 @@ fn determinants(cx: &KernelCx, has_logs: bool) -> Result<()> {
         Arg::I64(found.n as i64),
     ];
     run(
-        cx,
+        context,
         "DET",
         a.dtype,
         found.count,
@@ -205,11 +218,24 @@ fn determinants(cx: &KernelCx, has_logs: bool) -> Result<()> {
     )
 }
 
-fn run(cx: &KernelCx, which: &str, dtype: DType, n: usize, grid: Grid, args: &[Arg]) -> Result<()> {
+fn run(
+    context: &KernelContext,
+    which: &str,
+    dtype: DType,
+    n: usize,
+    grid: Grid,
+    args: &[Arg],
+) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
-    launch(cx, &key(which, dtype), || text(which, dtype), grid, args)
+    launch(
+        context,
+        &key(which, dtype),
+        || text(which, dtype),
+        grid,
+        args,
+    )
 }
 
 fn key(which: &str, dtype: DType) -> String {

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use mxnet_core::{KernelCx, Result};
+use mxnet_core::{KernelContext, Result};
 use mxnet_tensor::DType;
 use smallvec::SmallVec;
 
@@ -118,7 +118,7 @@ impl Plan {
 /// Reduces inputs of `shape` over the marked axes into `outs`, which have an element for each position along the other axes. Strides of all
 /// operands are along the axes of `shape`; those of outputs along reduced axes are ignored.
 pub(super) fn run(
-    cx: &KernelCx,
+    context: &KernelContext,
     fold: &Fold,
     shape: &[usize],
     folded: &[bool],
@@ -159,7 +159,7 @@ pub(super) fn run(
     }
     let starts: SmallVec<[u64; 8]> = ins.iter().chain(outs).map(|x| x.ptr).collect();
     let call = Launch {
-        cx,
+        context,
         fold,
         params,
         outs: outs.iter().map(|y| y.dtype).collect(),
@@ -169,7 +169,7 @@ pub(super) fn run(
 }
 
 struct Launch<'a> {
-    cx: &'a KernelCx<'a>,
+    context: &'a KernelContext<'a>,
     fold: &'a Fold<'a>,
     params: &'a [f64],
     outs: DTypes,
@@ -182,11 +182,11 @@ impl Launch<'_> {
     fn over(&self, mut kept: Axes, folded: &Axes, starts: SmallVec<[u64; 8]>) -> Result<()> {
         if folded.0.len() > MAX_AXES {
             return Err(mxnet_core::Error::value(
-                self.cx.op.name,
+                self.context.op.name,
                 format!(
                     "{} axes that do not follow one another in memory are folded, at most {MAX_AXES} are on {}",
                     folded.0.len(),
-                    self.cx.device
+                    self.context.device
                 ),
             )
             .with_hint("fold some of the axes first"));
@@ -217,7 +217,7 @@ impl Launch<'_> {
         let (over_kept, over_folded) = (kept.bytes(0..starts.len()), folded.bytes(0..num_ins));
         let partial = match plan.parts > 1 {
             true => Some(
-                self.cx
+                self.context
                     .workspace((plan.num_outs * plan.parts) as usize * self.fold.acc_bytes)?,
             ),
             false => None,
@@ -248,7 +248,7 @@ impl Launch<'_> {
             By::Thread => "thread",
         };
         launch(
-            self.cx,
+            self.context,
             &key(by_name),
             || text(self.fold, by, &self.ins, &self.outs, num_params),
             plan.grid(),
@@ -273,7 +273,7 @@ impl Launch<'_> {
             shared_bytes: 0,
         };
         launch(
-            self.cx,
+            self.context,
             &key("parts"),
             || parts_text(self.fold, &self.ins, &self.outs, num_params),
             grid,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use mxnet_core::{
-    Cpu, Error, KernelCx, OpDef, Result, Types, Value, cpu, device_kernels, registry, types,
+    Cpu, Error, KernelContext, OpDef, Result, Types, Value, cpu, device_kernels, registry, types,
 };
 use mxnet_kernels::Elem;
 use mxnet_kernels::map::InnerLoops;
@@ -239,21 +239,27 @@ pub(super) fn function(op: &OpDef, dtype: DType) -> Result<Function<'static>> {
     })
 }
 
-fn kernel(cx: &KernelCx) -> Result<()> {
-    let dtype = cx
+fn kernel(context: &KernelContext) -> Result<()> {
+    let dtype = context
         .compute
-        .ok_or_else(|| Error::internal(cx.op.name, "the call has no compute dtype"))?;
-    let function = function(cx.op, dtype)?;
-    if cx.op.name == "power" && function.compute.is_integer() && function.compute.is_signed() {
-        refuse_negative_exponents(cx)?;
+        .ok_or_else(|| Error::internal(context.op.name, "the call has no compute dtype"))?;
+    let function = function(context.op, dtype)?;
+    if context.op.name == "power" && function.compute.is_integer() && function.compute.is_signed() {
+        refuse_negative_exponents(context)?;
     }
-    let shape = cx.output(0).shape();
-    let outs: SmallVec<[Operand; 2]> = cx.outputs.iter().map(|y| Operand::of(y)).collect();
+    let shape = context.output(0).shape();
+    let outs: SmallVec<[Operand; 2]> = context.outputs.iter().map(|y| Operand::of(y)).collect();
     let ins = (0..function.natives.len())
-        .map(|i| Input::of(cx, i, shape))
+        .map(|i| Input::of(context, i, shape))
         .collect::<Result<SmallVec<[Input; 3]>>>()?;
-    let params: SmallVec<[f64; 2]> = cx.args.attrs.values().iter().filter_map(number).collect();
-    map::run(cx, &function, shape, &outs, &ins, &params)
+    let params: SmallVec<[f64; 2]> = context
+        .args
+        .attrs
+        .values()
+        .iter()
+        .filter_map(number)
+        .collect();
+    map::run(context, &function, shape, &outs, &ins, &params)
 }
 
 /// Checks the exponents of an integer power: the result fails if one is negative.
@@ -265,27 +271,33 @@ extern \"C\" __global__ void kernel(const mx::i64 *x, mx::u64 *slot, mx::u64 n) 
 ";
 
 /// Negative powers of integers are not integers (except for 1 and -1), so they are errors.
-fn refuse_negative_exponents(cx: &KernelCx) -> Result<()> {
-    let op = cx.op.name;
+fn refuse_negative_exponents(context: &KernelContext) -> Result<()> {
+    let op = context.op.name;
     let error = move || {
         Error::value(op, "Integers to negative integer powers are not allowed.")
             .with_hint("make one of them a float")
     };
-    if cx.output(0).is_empty() {
+    if context.output(0).is_empty() {
         return Ok(());
     }
-    if let Some(exponent) = cx.number(1) {
+    if let Some(exponent) = context.number(1) {
         return if exponent.as_i64() < 0 {
             Err(error())
         } else {
             Ok(())
         };
     }
-    let exponents = Operand::dense(cx, 1, DType::I64)?;
-    let slot = report(cx, move |_| error())?;
+    let exponents = Operand::dense(context, 1, DType::I64)?;
+    let slot = report(context, move |_| error())?;
     let n = exponents.len();
     let args = [Arg::Pointer(exponents.ptr), slot, Arg::U64(n as u64)];
-    launch(cx, "exponents", || EXPONENTS.to_owned(), for_each(n), &args)
+    launch(
+        context,
+        "exponents",
+        || EXPONENTS.to_owned(),
+        for_each(n),
+        &args,
+    )
 }
 
 /// A numeric attribute.

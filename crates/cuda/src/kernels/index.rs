@@ -4,7 +4,7 @@
 //! Sums into repeated elements do not depend on the order in which threads run: positions are sorted by their target, and one thread adds all values
 //! of one target. For repeated assignments the last position wins, which is found by an integer maximum.
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind, IndexItem, Indexed, Layout, Scalar, Tensor};
@@ -20,15 +20,15 @@ const INDEX: &str = include_str!("../text/index.cuh");
 pub(super) const PLUS: &str = include_str!("../text/plus.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("gather", kind, 0, |cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
+    add("gather", kind, 0, |context| {
+        let (x, out) = (context.input(0), context.output(0));
         if out.is_empty() {
             return Ok(());
         }
-        let plan = Plan::new(cx, x, 1)?;
+        let plan = Plan::new(context, x, 1)?;
         let dense = Operand::of(out);
         let held = if plan.indices.len() > 1 {
-            Some(plan.resolved(cx)?)
+            Some(plan.resolved(context)?)
         } else {
             None
         };
@@ -42,58 +42,79 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::Pointer(dense.ptr),
             Arg::Bytes(bytes(&blocks)),
         ];
-        run(cx, "GATHER", name, blocks.len(), &args)
+        run(context, "GATHER", name, blocks.len(), &args)
     })?;
-    add("scatter_add", kind, 0, |cx| {
-        operand::fill(cx, &Operand::of(cx.output(0)), Scalar::I64(0))?;
-        accumulate(cx, 0, 1)
+    add("scatter_add", kind, 0, |context| {
+        operand::fill(context, &Operand::of(context.output(0)), Scalar::I64(0))?;
+        accumulate(context, 0, 1)
     })?;
-    add("index_accumulate", kind, 0, |cx| {
-        operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))?;
-        accumulate(cx, 1, 2)
+    add("index_accumulate", kind, 0, |context| {
+        operand::copy(
+            context,
+            &Operand::input(context, 0)?,
+            &Operand::of(context.output(0)),
+        )?;
+        accumulate(context, 1, 2)
     })?;
-    add("index_assign", kind, 0, |cx| {
-        if !mxnet_core::cpu::same_elements(cx.input(0), cx.output(0)) {
-            operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))?;
+    add("index_assign", kind, 0, |context| {
+        if !mxnet_core::cpu::same_elements(context.input(0), context.output(0)) {
+            operand::copy(
+                context,
+                &Operand::input(context, 0)?,
+                &Operand::of(context.output(0)),
+            )?;
         }
-        assign(cx)
+        assign(context)
     })?;
-    add("index_spread", kind, 0, |cx| {
-        let view = cx.output(0).layout().index(cx.index_items("key"))?.view;
-        spread(cx, view)
+    add("index_spread", kind, 0, |context| {
+        let view = context
+            .output(0)
+            .layout()
+            .index(context.index_items("key"))?
+            .view;
+        spread(context, view)
     })?;
-    add("diagonal_spread", kind, 0, |cx| {
+    add("diagonal_spread", kind, 0, |context| {
         let [offset, first, second] =
-            ["offset", "axis1", "axis2"].map(|name| cx.int(name) as isize);
-        spread(cx, cx.output(0).layout().diagonal(offset, first, second)?)
+            ["offset", "axis1", "axis2"].map(|name| context.int(name) as isize);
+        spread(
+            context,
+            context.output(0).layout().diagonal(offset, first, second)?,
+        )
     })?;
-    add("window_spread", kind, 0, |cx| spread(cx, window(cx, 0)?))?;
-    add("window_assign", kind, 0, |cx| {
-        let out = cx.output(0);
-        operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(out))?;
-        write(cx, &Operand::input(cx, 1)?, window(cx, 1)?)
+    add("window_spread", kind, 0, |context| {
+        spread(context, window(context, 0)?)
+    })?;
+    add("window_assign", kind, 0, |context| {
+        let out = context.output(0);
+        operand::copy(context, &Operand::input(context, 0)?, &Operand::of(out))?;
+        write(context, &Operand::input(context, 1)?, window(context, 1)?)
     })
 }
 
 /// Fills the output with zeros, then writes input 0 into a view of it.
-fn spread(cx: &KernelCx, view: Layout) -> Result<()> {
-    operand::fill(cx, &Operand::of(cx.output(0)), Scalar::I64(0))?;
-    write(cx, &Operand::input(cx, 0)?, view)
+fn spread(context: &KernelContext, view: Layout) -> Result<()> {
+    operand::fill(context, &Operand::of(context.output(0)), Scalar::I64(0))?;
+    write(context, &Operand::input(context, 0)?, view)
 }
 
 /// Copies a value, broadcast, to a view of the output.
-fn write(cx: &KernelCx, value: &Operand, view: Layout) -> Result<()> {
-    let to = Operand::with_layout(cx.output(0), view);
+fn write(context: &KernelContext, value: &Operand, view: Layout) -> Result<()> {
+    let to = Operand::with_layout(context.output(0), view);
     let layout = value.layout()?.broadcast_to(&to.shape)?;
     let from = Operand::at(value.ptr, layout.shape(), layout.strides(), value.dtype);
-    operand::copy(cx, &from, &to)
+    operand::copy(context, &from, &to)
 }
 
 /// The layout that the attributes `strides` and `offset` describe for the elements of input `i`.
-fn window(cx: &KernelCx, i: usize) -> Result<Layout> {
-    let strides: SmallVec<[isize; 4]> = cx.ints("strides").iter().map(|&s| s as isize).collect();
-    let offset = cx.int("offset") as usize + cx.output(0).layout().offset();
-    Ok(Layout::strided(cx.input(i).shape(), &strides, offset)?)
+fn window(context: &KernelContext, i: usize) -> Result<Layout> {
+    let strides: SmallVec<[isize; 4]> = context
+        .ints("strides")
+        .iter()
+        .map(|&s| s as isize)
+        .collect();
+    let offset = context.int("offset") as usize + context.output(0).layout().offset();
+    Ok(Layout::strided(context.input(i).shape(), &strides, offset)?)
 }
 
 /// An index applied to a tensor, as in `ops` for the CPU: index arrays of equal shape, one per indexed axis.
@@ -131,9 +152,9 @@ impl Blocks {
 
 impl<'a> Plan<'a> {
     /// The index of the call applied to `x`; index arrays are inputs from `first` on.
-    fn new(cx: &KernelCx<'a>, x: &Tensor, first: usize) -> Result<Plan<'a>> {
-        let key = cx.index_items("key");
-        let given = &cx.inputs[first..];
+    fn new(context: &KernelContext<'a>, x: &Tensor, first: usize) -> Result<Plan<'a>> {
+        let key = context.index_items("key");
+        let given = &context.inputs[first..];
         let is_array = |item: &IndexItem| matches!(item, IndexItem::Array { .. });
         let has_arrays = key.iter().any(is_array);
         let counts: SmallVec<[usize; 2]> = (key.iter())
@@ -144,19 +165,22 @@ impl<'a> Plan<'a> {
             .collect();
         let indexed = x.layout().index_counted(key, &counts)?;
         let Some(advanced) = &indexed.advanced else {
-            return Err(Error::internal(cx.op.name, "the key has no index arrays"));
+            return Err(Error::internal(
+                context.op.name,
+                "the key has no index arrays",
+            ));
         };
         let positions: usize = advanced.shape.iter().product();
         let mut indices = SmallVec::new();
-        for i in first..cx.inputs.len() {
-            let index = Operand::dense(cx, i, DType::I64)?;
+        for i in first..context.inputs.len() {
+            let index = Operand::dense(context, i, DType::I64)?;
             if index.len() != positions {
                 let problem = format!(
                     "{} positions in index array {}, not {positions}",
                     index.len(),
                     i - first
                 );
-                return Err(Error::shape(cx.op.name, problem));
+                return Err(Error::shape(context.op.name, problem));
             }
             indices.push(index);
         }
@@ -166,7 +190,7 @@ impl<'a> Plan<'a> {
                 advanced.indices.len(),
                 indices.len()
             );
-            return Err(Error::internal(cx.op.name, problem));
+            return Err(Error::internal(context.op.name, problem));
         }
         let view = x.with_layout(indexed.view.clone());
         Ok(Plan {
@@ -211,9 +235,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Element offsets and target numbers of all positions, combined from all index arrays.
-    fn resolved(&self, cx: &KernelCx<'a>) -> Result<[Operand<'a>; 2]> {
-        let offsets = Operand::new(cx, &[self.positions], DType::I64)?;
-        let numbers = Operand::new(cx, &[self.positions], DType::I64)?;
+    fn resolved(&self, context: &KernelContext<'a>) -> Result<[Operand<'a>; 2]> {
+        let offsets = Operand::new(context, &[self.positions], DType::I64)?;
+        let numbers = Operand::new(context, &[self.positions], DType::I64)?;
         for i in 0..self.indices.len() {
             let behind: i64 = (i + 1..self.indices.len())
                 .map(|k| self.axis(k).0)
@@ -227,13 +251,13 @@ impl<'a> Plan<'a> {
                 Arg::I64(self.positions as i64),
                 Arg::I64(i64::from(i == 0)),
             ];
-            run(cx, "NUMBER", "u8", self.positions, &args)?;
+            run(context, "NUMBER", "u8", self.positions, &args)?;
         }
         Ok([offsets, numbers])
     }
 
     /// The operand in the shape of the result, copied if the axes of its positions cannot be merged into one stride.
-    fn dense_side(&self, cx: &KernelCx<'a>, x: Operand<'a>) -> Result<Operand<'a>> {
+    fn dense_side(&self, context: &KernelContext<'a>, x: Operand<'a>) -> Result<Operand<'a>> {
         let (axis, count) = self.at();
         let own = Layout::strided(
             &x.shape[axis..axis + count],
@@ -245,7 +269,7 @@ impl<'a> Plan<'a> {
         if is_even {
             Ok(x)
         } else {
-            x.into_dense(cx, dtype)
+            x.into_dense(context, dtype)
         }
     }
 
@@ -305,16 +329,16 @@ fn resolved(x: &Operand) -> Places {
 }
 
 /// Writes input 1 into the indexed elements of the output.
-fn assign(cx: &KernelCx) -> Result<()> {
-    let (value, out) = (Operand::input(cx, 1)?, cx.output(0));
-    if cx.inputs.len() == 2 {
-        let view = out.layout().index(cx.index_items("key"))?.view;
-        return write(cx, &value, view);
+fn assign(context: &KernelContext) -> Result<()> {
+    let (value, out) = (Operand::input(context, 1)?, context.output(0));
+    if context.inputs.len() == 2 {
+        let view = out.layout().index(context.index_items("key"))?.view;
+        return write(context, &value, view);
     }
-    let plan = Plan::new(cx, out, 2)?;
-    let value = plan.dense_side(cx, value)?;
+    let plan = Plan::new(context, out, 2)?;
+    let value = plan.dense_side(context, value)?;
     let held = if plan.indices.len() > 1 {
-        Some(plan.resolved(cx)?)
+        Some(plan.resolved(context)?)
     } else {
         None
     };
@@ -327,14 +351,14 @@ fn assign(cx: &KernelCx) -> Result<()> {
         return Ok(());
     }
     let mut last = None;
-    if plan.positions > 1 && !cx.bool("unique") {
-        let found = Operand::filled(cx, &[plan.num_places()], DType::U64, Scalar::I64(0))?;
+    if plan.positions > 1 && !context.bool("unique") {
+        let found = Operand::filled(context, &[plan.num_places()], DType::U64, Scalar::I64(0))?;
         let args = [
             Arg::Bytes(bytes(&numbers)),
             Arg::Pointer(found.ptr),
             Arg::I64(plan.positions as i64),
         ];
-        run(cx, "LAST", "u8", plan.positions, &args)?;
+        run(context, "LAST", "u8", plan.positions, &args)?;
         last = Some(found);
     }
     let args = [
@@ -344,23 +368,29 @@ fn assign(cx: &KernelCx) -> Result<()> {
         Arg::Bytes(bytes(&numbers)),
         Arg::Pointer(last.map_or(0, |last| last.ptr)),
     ];
-    run(cx, "SET", moved(out.dtype()), blocks.len(), &args)
+    run(context, "SET", moved(out.dtype()), blocks.len(), &args)
 }
 
 /// Adds input `value` to the indexed elements of the output; index arrays are inputs from `first` on.
-fn accumulate(cx: &KernelCx, value: usize, first: usize) -> Result<()> {
-    let out = cx.output(0);
-    let value = Operand::typed(cx, value, out.dtype())?;
-    let plan = Plan::new(cx, out, first)?;
-    let value = plan.dense_side(cx, value)?;
-    let [offsets, numbers] = plan.resolved(cx)?;
+fn accumulate(context: &KernelContext, value: usize, first: usize) -> Result<()> {
+    let out = context.output(0);
+    let value = Operand::typed(context, value, out.dtype())?;
+    let plan = Plan::new(context, out, first)?;
+    let value = plan.dense_side(context, value)?;
+    let [offsets, numbers] = plan.resolved(context)?;
     let blocks = plan.blocks(&value, resolved(&offsets))?;
-    add_at(cx, &value, plan.view.data_ptr() as u64, &blocks, &numbers)
+    add_at(
+        context,
+        &value,
+        plan.view.data_ptr() as u64,
+        &blocks,
+        &numbers,
+    )
 }
 
 /// Adds values to the targets in `numbers`; values for one target are added in the order of their positions.
 fn add_at(
-    cx: &KernelCx,
+    context: &KernelContext,
     values: &Operand,
     target: u64,
     blocks: &Blocks,
@@ -369,7 +399,7 @@ fn add_at(
     if blocks.len() == 0 {
         return Ok(());
     }
-    let order = order::argsorted(cx, numbers, numbers.len(), order::Direction::Ascending)?;
+    let order = order::argsorted(context, numbers, numbers.len(), order::Direction::Ascending)?;
     let numbers = resolved(numbers);
     let args = [
         Arg::Pointer(values.ptr),
@@ -378,11 +408,11 @@ fn add_at(
         Arg::Bytes(bytes(&numbers)),
         Arg::Pointer(order.ptr),
     ];
-    run(cx, "ADD", c_type(values.dtype), blocks.len(), &args)
+    run(context, "ADD", c_type(values.dtype), blocks.len(), &args)
 }
 
 /// Adds dense `values` to the elements of the output at offsets `at`.
-pub(super) fn add_elements(cx: &KernelCx, values: &Operand, at: &Operand) -> Result<()> {
+pub(super) fn add_elements(context: &KernelContext, values: &Operand, at: &Operand) -> Result<()> {
     let blocks = Blocks {
         block: Walk::new(&[], &[], &[]),
         places: resolved(at),
@@ -390,11 +420,22 @@ pub(super) fn add_elements(cx: &KernelCx, values: &Operand, at: &Operand) -> Res
         step: 1,
         inner: 1,
     };
-    add_at(cx, values, cx.output(0).data_ptr() as u64, &blocks, at)
+    add_at(
+        context,
+        values,
+        context.output(0).data_ptr() as u64,
+        &blocks,
+        at,
+    )
 }
 
 /// Copies the slices of `x` along its first axis at positions `at` to `out`.
-pub(super) fn take_first(cx: &KernelCx, x: &Operand, at: &Operand, out: &Operand) -> Result<()> {
+pub(super) fn take_first(
+    context: &KernelContext,
+    x: &Operand,
+    at: &Operand,
+    out: &Operand,
+) -> Result<()> {
     let blocks = Blocks {
         block: Walk::new(&out.shape[1..], &out.strides[1..], &x.strides[1..]),
         places: Places {
@@ -411,18 +452,18 @@ pub(super) fn take_first(cx: &KernelCx, x: &Operand, at: &Operand, out: &Operand
         Arg::Pointer(out.ptr),
         Arg::Bytes(bytes(&blocks)),
     ];
-    run(cx, "GATHER", moved(x.dtype), blocks.len(), &args)
+    run(context, "GATHER", moved(x.dtype), blocks.len(), &args)
 }
 
 /// Launches a kernel of `index.cuh`; the fault argument is the last one.
-fn run(cx: &KernelCx, function: &str, name: &str, n: usize, args: &[Arg]) -> Result<()> {
+fn run(context: &KernelContext, function: &str, name: &str, n: usize, args: &[Arg]) -> Result<()> {
     let mut args: SmallVec<[Arg; 8]> = args.iter().cloned().collect();
     if function != "LAST" {
-        let op = cx.op.name;
-        args.push(report(cx, move |[size, at, _]| outside(op, at, size))?);
+        let op = context.op.name;
+        args.push(report(context, move |[size, at, _]| outside(op, at, size))?);
     }
     launch(
-        cx,
+        context,
         &key(function, name),
         || text(function, name),
         for_each(n),

@@ -1,6 +1,6 @@
 //! Cross entropy and its gradient (`loss.cuh`), and `ctc_loss` (`ctc.cuh`).
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind};
@@ -16,13 +16,15 @@ const CTC: &str = include_str!("../text/ctc.cuh");
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("cross_entropy", kind, 0, cross_entropy)?;
     add("cross_entropy_gradient", kind, 0, cross_entropy_gradient)?;
-    add("ctc_paths", kind, 0, |cx| paths(cx, false))?;
-    add("ctc_paths_gradient", kind, 0, |cx| paths(cx, true))
+    add("ctc_paths", kind, 0, |context| paths(context, false))?;
+    add("ctc_paths_gradient", kind, 0, |context| {
+        paths(context, true)
+    })
 }
 
 /// `x` with the axis of the classes moved to the end.
-fn axis_last<'a>(cx: &KernelCx, x: Operand<'a>) -> Result<Operand<'a>> {
-    let axis = cx.axis("axis", 0)?;
+fn axis_last<'a>(context: &KernelContext, x: Operand<'a>) -> Result<Operand<'a>> {
+    let axis = context.axis("axis", 0)?;
     let (mut shape, mut strides) = (x.shape.clone(), x.strides.clone());
     let (len, stride) = (shape.remove(axis), strides.remove(axis));
     shape.push(len);
@@ -30,23 +32,23 @@ fn axis_last<'a>(cx: &KernelCx, x: Operand<'a>) -> Result<Operand<'a>> {
     Ok(x.with(&shape, &strides))
 }
 
-fn ignored(cx: &KernelCx) -> [Arg<'static>; 2] {
-    let ignore = cx.opt_int("ignore");
+fn ignored(context: &KernelContext) -> [Arg<'static>; 2] {
+    let ignore = context.opt_int("ignore");
     [
         Arg::I64(i64::from(ignore.is_some())),
         Arg::I64(ignore.unwrap_or(0)),
     ]
 }
 
-fn cross_entropy(cx: &KernelCx) -> Result<()> {
-    let dtype = cx.output(0).dtype();
-    let x = axis_last(cx, Operand::input(cx, 0)?)?.into_dense(cx, dtype)?;
-    let labels = Operand::dense(cx, 1, DType::I64)?;
+fn cross_entropy(context: &KernelContext) -> Result<()> {
+    let dtype = context.output(0).dtype();
+    let x = axis_last(context, Operand::input(context, 0)?)?.into_dense(context, dtype)?;
+    let labels = Operand::dense(context, 1, DType::I64)?;
     let (rows, len) = (labels.len(), x.shape.last().copied().unwrap_or(1));
     if rows == 0 {
         return Ok(());
     }
-    let [has_ignore, ignore] = ignored(cx);
+    let [has_ignore, ignore] = ignored(context);
     let args = [
         Arg::Pointer(x.ptr),
         Arg::Pointer(labels.ptr),
@@ -63,7 +65,7 @@ fn cross_entropy(cx: &KernelCx) -> Result<()> {
         shared_bytes: 0,
     };
     launch(
-        cx,
+        context,
         &key("FORWARD", dtype),
         || text("FORWARD", dtype),
         grid,
@@ -71,19 +73,19 @@ fn cross_entropy(cx: &KernelCx) -> Result<()> {
     )
 }
 
-fn cross_entropy_gradient(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn cross_entropy_gradient(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let dtype = out.dtype();
-    let x = axis_last(cx, Operand::input(cx, 0)?)?.into_dense(cx, dtype)?;
-    let labels = Operand::dense(cx, 1, DType::I64)?;
-    let lse = Operand::dense(cx, 2, computed(dtype))?;
-    let dloss = Operand::dense(cx, 3, computed(dtype))?;
-    let dx = Operand::new(cx, &x.shape, dtype)?;
+    let x = axis_last(context, Operand::input(context, 0)?)?.into_dense(context, dtype)?;
+    let labels = Operand::dense(context, 1, DType::I64)?;
+    let lse = Operand::dense(context, 2, computed(dtype))?;
+    let dloss = Operand::dense(context, 3, computed(dtype))?;
+    let dx = Operand::new(context, &x.shape, dtype)?;
     let (rows, len) = (labels.len(), x.shape.last().copied().unwrap_or(1));
     if x.is_empty() {
         return Ok(());
     }
-    let [has_ignore, ignore] = ignored(cx);
+    let [has_ignore, ignore] = ignored(context);
     let args = [
         Arg::Pointer(x.ptr),
         Arg::Pointer(labels.ptr),
@@ -96,13 +98,13 @@ fn cross_entropy_gradient(cx: &KernelCx) -> Result<()> {
         ignore,
     ];
     launch(
-        cx,
+        context,
         &key("GRADIENT", dtype),
         || text("GRADIENT", dtype),
         for_each(x.len()),
         &args,
     )?;
-    operand::copy(cx, &dx, &axis_last(cx, Operand::of(out))?)
+    operand::copy(context, &dx, &axis_last(context, Operand::of(out))?)
 }
 
 fn key(which: &str, dtype: DType) -> String {
@@ -134,13 +136,13 @@ struct Ctc {
     frames: u64,
 }
 
-fn paths(cx: &KernelCx, is_gradient: bool) -> Result<()> {
-    let emitted = Operand::dense(cx, 0, DType::F64)?;
+fn paths(context: &KernelContext, is_gradient: bool) -> Result<()> {
+    let emitted = Operand::dense(context, 0, DType::F64)?;
     let (may_skip, num_states) = (
-        Operand::dense(cx, 1, DType::I64)?,
-        Operand::dense(cx, 2, DType::I64)?,
+        Operand::dense(context, 1, DType::I64)?,
+        Operand::dense(context, 2, DType::I64)?,
     );
-    let frames = Operand::dense(cx, 3, DType::I64)?;
+    let frames = Operand::dense(context, 3, DType::I64)?;
     let (batch, states) = (may_skip.shape[0], may_skip.shape[1]);
     let rows = emitted.len().checked_div(states).unwrap_or(0);
     let g = Ctc {
@@ -158,23 +160,27 @@ fn paths(cx: &KernelCx, is_gradient: bool) -> Result<()> {
         frames: frames.ptr,
     };
     let is_ragged = emitted.shape.len() == 2;
-    let out = Operand::new(cx, cx.output(0).shape(), DType::F64)?;
+    let out = Operand::new(context, context.output(0).shape(), DType::F64)?;
     if batch == 0 {
-        return operand::fill(cx, &Operand::of(cx.output(0)), mxnet_tensor::Scalar::I64(0));
+        return operand::fill(
+            context,
+            &Operand::of(context.output(0)),
+            mxnet_tensor::Scalar::I64(0),
+        );
     }
     // Forward variables and, for gradients, backward variables.
-    let alpha = Operand::new(cx, &[rows.max(1), states], DType::F64)?;
+    let alpha = Operand::new(context, &[rows.max(1), states], DType::F64)?;
     let beta = Operand::new(
-        cx,
+        context,
         &[if is_gradient { rows.max(1) } else { 1 }, states],
         DType::F64,
     )?;
     let dloss = if is_gradient {
-        Some(Operand::dense(cx, 4, DType::F64)?)
+        Some(Operand::dense(context, 4, DType::F64)?)
     } else {
         None
     };
-    let faults = report(cx, move |_| {
+    let faults = report(context, move |_| {
         let problem = format!(
             "offsets of frames start with 0, do not decrease and end with their number {rows}"
         );
@@ -196,8 +202,8 @@ fn paths(cx: &KernelCx, is_gradient: bool) -> Result<()> {
         threads: [states.next_multiple_of(32).clamp(32, 256) as u32, 1, 1],
         shared_bytes: 0,
     };
-    launch(cx, "ctc", ctc_text, grid, &args)?;
-    operand::copy(cx, &out, &Operand::of(cx.output(0)))
+    launch(context, "ctc", ctc_text, grid, &args)?;
+    operand::copy(context, &out, &Operand::of(context.output(0)))
 }
 
 fn ctc_text() -> String {

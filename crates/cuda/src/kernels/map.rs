@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use mxnet_core::{KernelCx, Result};
+use mxnet_core::{KernelContext, Result};
 use mxnet_tensor::{DType, Scalar};
 use smallvec::SmallVec;
 
@@ -45,17 +45,17 @@ pub(super) enum Input<'a> {
 
 impl<'a> Input<'a> {
     /// Input `i` of a call, broadcast to `shape`.
-    pub fn of(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<Input<'a>> {
-        Ok(match cx.number(i) {
+    pub fn of(context: &KernelContext<'a>, i: usize, shape: &[usize]) -> Result<Input<'a>> {
+        Ok(match context.number(i) {
             Some(number) => Input::Number(number),
-            None => Input::Array(broadcast(cx, i, shape)?),
+            None => Input::Array(broadcast(context, i, shape)?),
         })
     }
 }
 
 /// Input `i` of a call, which is not a scalar, broadcast to `shape`.
-fn broadcast<'a>(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<Operand<'a>> {
-    let x = cx.input(i);
+fn broadcast<'a>(context: &KernelContext<'a>, i: usize, shape: &[usize]) -> Result<Operand<'a>> {
+    let x = context.input(i);
     Ok(Operand::with_layout(x, x.layout().broadcast_to(shape)?))
 }
 
@@ -102,7 +102,7 @@ impl Shape {
 
 /// Computes `outs` (of `shape`, any strides) from `ins`.
 pub(super) fn run(
-    cx: &KernelCx,
+    context: &KernelContext,
     function: &Function,
     shape: &[usize],
     outs: &[Operand],
@@ -126,7 +126,7 @@ pub(super) fn run(
     let starts: SmallVec<[u64; 6]> = arrays.iter().map(|x| x.ptr).collect();
     let sizes: SmallVec<[usize; 6]> = arrays.iter().map(|x| x.dtype.size()).collect();
     let call = Launch {
-        cx,
+        context,
         function,
         outs,
         ins,
@@ -138,7 +138,7 @@ pub(super) fn run(
 
 /// A launch without its axes.
 struct Launch<'a> {
-    cx: &'a KernelCx<'a>,
+    context: &'a KernelContext<'a>,
     function: &'a Function<'a>,
     outs: &'a [Operand<'a>],
     ins: &'a [Input<'a>],
@@ -193,7 +193,7 @@ impl Launch<'_> {
         args.push(Arg::U64(n as u64));
         let num_params = self.params.len();
         launch(
-            self.cx,
+            self.context,
             &shape.key(self.function, num_params),
             || text(self.function, &shape, num_params),
             for_each(n.div_ceil(shape.vector.max(1))),

@@ -3,7 +3,7 @@
 //! A product with few tiles and many terms (k) is split along k; the partial sums are added in order. The splits depend only on the sizes, and so
 //! does the result.
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result, Tuple};
 use mxnet_tensor::{DType, DeviceKind, Dims, Strides, broadcast_shapes};
@@ -17,22 +17,30 @@ pub(super) const TILE: &str = include_str!("../text/tile.cuh");
 const MATMUL: &str = include_str!("../text/matmul.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("matmul", kind, 0, |cx| {
-        let dtype = cx.output(0).dtype();
-        let (a, b) = (as_matrix(cx, 0, dtype)?, as_matrix(cx, 1, dtype)?);
-        multiply(cx, a, b, &Operand::of(cx.output(0)), &Epilogue::default())
+    add("matmul", kind, 0, |context| {
+        let dtype = context.output(0).dtype();
+        let (a, b) = (as_matrix(context, 0, dtype)?, as_matrix(context, 1, dtype)?);
+        multiply(
+            context,
+            a,
+            b,
+            &Operand::of(context.output(0)),
+            &Epilogue::default(),
+        )
     })?;
-    add("conjugated_dot", kind, 0, |cx| {
-        let dtype = cx.output(0).dtype();
-        let (a, b) = (as_matrix(cx, 0, dtype)?, as_matrix(cx, 1, dtype)?);
+    add("conjugated_dot", kind, 0, |context| {
+        let dtype = context.output(0).dtype();
+        let (a, b) = (as_matrix(context, 0, dtype)?, as_matrix(context, 1, dtype)?);
         let conjugated = Epilogue {
             conjugates_left: true,
             ..Epilogue::default()
         };
-        multiply(cx, a, b, &Operand::of(cx.output(0)), &conjugated)
+        multiply(context, a, b, &Operand::of(context.output(0)), &conjugated)
     })?;
-    add("fully_connected", kind, 0, |cx| affine(cx, false))?;
-    add("fully_connected_relu", kind, 0, |cx| affine(cx, true))
+    add("fully_connected", kind, 0, |context| affine(context, false))?;
+    add("fully_connected_relu", kind, 0, |context| {
+        affine(context, true)
+    })
 }
 
 /// Operations on a product besides the sum.
@@ -47,8 +55,8 @@ pub(super) struct Epilogue {
 }
 
 /// Input `i` as `dtype`; a vector becomes a matrix with one row (input 0) or one column (input 1).
-fn as_matrix<'a>(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
-    let x = Operand::typed(cx, i, dtype)?;
+fn as_matrix<'a>(context: &KernelContext<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
+    let x = Operand::typed(context, i, dtype)?;
     let (&[n], &[stride]) = (&x.shape[..], &x.strides[..]) else {
         return Ok(x);
     };
@@ -58,18 +66,20 @@ fn as_matrix<'a>(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a
     })
 }
 
-fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
-    let y = cx.output(0);
+fn affine(context: &KernelContext, relu: bool) -> Result<()> {
+    let y = context.output(0);
     let dtype = y.dtype();
-    let weight = Operand::typed(cx, 1, dtype)?;
+    let weight = Operand::typed(context, 1, dtype)?;
     let (hidden, k) = (weight.shape[0], weight.shape[1]);
     let rows = y.len().checked_div(hidden).unwrap_or(0);
-    let x = Operand::typed(cx, 0, dtype)?;
+    let x = Operand::typed(context, 0, dtype)?;
     let x = match x.layout()?.reshape(&[rows as isize, k as isize])? {
         Some(layout) => x.with(layout.shape(), layout.strides()),
-        None => x.into_dense(cx, dtype)?.with(&[rows, k], &[k as isize, 1]),
+        None => x
+            .into_dense(context, dtype)?
+            .with(&[rows, k], &[k as isize, 1]),
     };
-    let bias = Operand::dense_or_none(cx, 2, dtype)?;
+    let bias = Operand::dense_or_none(context, 2, dtype)?;
     let epilogue = Epilogue {
         bias: bias.as_ref().map_or(0, |bias| bias.ptr),
         relu,
@@ -77,7 +87,7 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
     };
     let (down, along) = (weight.strides[0], weight.strides[1]);
     multiply(
-        cx,
+        context,
         x,
         weight.with(&[k, hidden], &[along, down]),
         &Operand::of(y),
@@ -115,7 +125,7 @@ struct Problem {
 
 /// `c = a @ b` for `a` (..., m, k) and `b` (..., k, n) with any strides; `c` is dense in C order. All have the same dtype.
 pub(super) fn multiply<'a>(
-    cx: &KernelCx<'a>,
+    context: &KernelContext<'a>,
     a: Operand<'a>,
     b: Operand<'a>,
     c: &Operand<'a>,
@@ -160,7 +170,7 @@ pub(super) fn multiply<'a>(
     let mut joined = joined(&batch, &a.strides[..axes], &b.strides[..axes]);
     if joined.len() > BATCH {
         let dtype = c.dtype;
-        (a, b) = (a.into_dense(cx, dtype)?, b.into_dense(cx, dtype)?);
+        (a, b) = (a.into_dense(context, dtype)?, b.into_dense(context, dtype)?);
         joined = self::joined(&batch, &a.strides[..axes], &b.strides[..axes]);
     }
     let mut problem = Problem {
@@ -193,7 +203,7 @@ pub(super) fn multiply<'a>(
         ) = (len, left, right);
     }
     start(
-        cx,
+        context,
         c.dtype,
         &mut problem,
         epilogue.conjugates_left && c.dtype.is_complex(),
@@ -201,14 +211,19 @@ pub(super) fn multiply<'a>(
 }
 
 /// Chooses the tiles and splits of a product, and launches it.
-fn start(cx: &KernelCx, dtype: DType, problem: &mut Problem, conjugates: bool) -> Result<()> {
+fn start(
+    context: &KernelContext,
+    dtype: DType,
+    problem: &mut Problem,
+    conjugates: bool,
+) -> Result<()> {
     let sizes = [problem.batches, problem.m, problem.n, problem.k].map(|x| x as usize);
     let tiles = Tiles::of(dtype, sizes);
     (problem.splits, problem.depth) = (tiles.splits as i64, tiles.depth as i64);
     let size = tiles.size;
     let name = if conjugates { "conjugated" } else { "matmul" };
     let key = |part| key(name, dtype, size, part);
-    run(cx, &tiles, dtype, bytes(problem), &key, &|part| {
+    run(context, &tiles, dtype, bytes(problem), &key, &|part| {
         text(dtype, size, conjugates, part)
     })
 }
@@ -223,7 +238,7 @@ pub(super) struct Matrix {
 
 /// `c = a @ b`, or `c += a @ b` if `adds`, for kernels that are composed of products. The columns of `c` are contiguous.
 pub(super) fn product(
-    cx: &KernelCx,
+    context: &KernelContext,
     dtype: DType,
     [m, n, k]: [usize; 3],
     [a, b, c]: [Matrix; 3],
@@ -254,7 +269,7 @@ pub(super) fn product(
         c_row: c.row as i64,
         epilogue: i64::from(adds) << 2,
     };
-    start(cx, dtype, &mut problem, false)
+    start(context, dtype, &mut problem, false)
 }
 
 /// Batch axes after dropping those of length 1 and merging contiguous ones: length and strides of the two operands.
@@ -330,7 +345,7 @@ pub(super) enum Part {
 
 /// Launches the tiles of a product and, if it is split, the addition of the partial sums.
 pub(super) fn run(
-    cx: &KernelCx,
+    context: &KernelContext,
     tiles: &Tiles,
     dtype: DType,
     problem: &[u8],
@@ -346,7 +361,7 @@ pub(super) fn run(
         1 => None,
         splits => {
             let bytes = splits * tiles.elements * sum_bytes;
-            Some(Operand::new(cx, &[bytes], DType::U8)?)
+            Some(Operand::new(context, &[bytes], DType::U8)?)
         }
     };
     let args = [
@@ -359,10 +374,22 @@ pub(super) fn run(
         threads: [256, 1, 1],
         shared_bytes: 0,
     };
-    launch(cx, &key(Part::Tiles), || text(Part::Tiles), grid, &args)?;
+    launch(
+        context,
+        &key(Part::Tiles),
+        || text(Part::Tiles),
+        grid,
+        &args,
+    )?;
     if partial.is_some() {
         let grid = for_each(tiles.elements);
-        launch(cx, &key(Part::Finish), || text(Part::Finish), grid, &args)?;
+        launch(
+            context,
+            &key(Part::Finish),
+            || text(Part::Finish),
+            grid,
+            &args,
+        )?;
     }
     Ok(())
 }

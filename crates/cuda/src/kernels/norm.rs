@@ -2,7 +2,7 @@
 //!
 //! Row normalisation has its own kernels, `norm.cuh`. Batch normalisation is composed of reductions (`fold`) and elementwise maps.
 
-use mxnet_core::{KernelCx, Result, device_kernels};
+use mxnet_core::{KernelContext, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 use smallvec::{SmallVec, smallvec};
 
@@ -66,15 +66,15 @@ struct RowSizes {
 }
 
 impl RowSizes {
-    fn of(cx: &KernelCx) -> RowSizes {
-        let size = |name: &str| cx.int(name).max(0) as usize;
+    fn of(context: &KernelContext) -> RowSizes {
+        let size = |name: &str| context.int(name).max(0) as usize;
         let (len, groups) = (size("len"), size("groups"));
         RowSizes {
-            rows: cx.input(0).len().checked_div(len).unwrap_or(0),
+            rows: context.input(0).len().checked_div(len).unwrap_or(0),
             len,
             groups,
             inner: size("inner").max(1),
-            is_centred: cx.bool("centred"),
+            is_centred: context.bool("centred"),
         }
     }
 
@@ -100,21 +100,21 @@ fn address(x: Option<&Operand>) -> Arg<'static> {
     Arg::Pointer(x.map_or(0, |x| x.ptr))
 }
 
-fn row_norm(cx: &KernelCx) -> Result<()> {
-    let sizes = RowSizes::of(cx);
+fn row_norm(context: &KernelContext) -> Result<()> {
+    let sizes = RowSizes::of(context);
     if sizes.rows == 0 {
         return Ok(());
     }
-    let to = cx.output(0).dtype();
+    let to = context.output(0).dtype();
     let compute = compute(to);
-    let from = read_as(cx.input(0).dtype(), compute);
-    let x = Operand::dense(cx, 0, from)?;
-    let gamma = Operand::dense_or_none(cx, 1, compute)?;
-    let beta = Operand::dense_or_none(cx, 2, compute)?;
+    let from = read_as(context.input(0).dtype(), compute);
+    let x = Operand::dense(context, 0, from)?;
+    let gamma = Operand::dense_or_none(context, 1, compute)?;
+    let beta = Operand::dense_or_none(context, 2, compute)?;
     let (y, mean, inverse) = (
-        Staged::new(cx, 0)?,
-        Staged::new(cx, 1)?,
-        Staged::new(cx, 2)?,
+        Staged::new(context, 0)?,
+        Staged::new(context, 1)?,
+        Staged::new(context, 2)?,
     );
     let mut args: SmallVec<[Arg; 12]> = SmallVec::from_iter([
         Arg::Pointer(x.ptr),
@@ -125,18 +125,18 @@ fn row_norm(cx: &KernelCx) -> Result<()> {
         Arg::Pointer(inverse.ptr()),
     ]);
     args.extend(sizes.args());
-    args.push(Arg::F64(cx.float("eps")));
+    args.push(Arg::F64(context.float("eps")));
     let types = [from, to, compute];
     launch(
-        cx,
+        context,
         &key("row_norm", types),
         || text(ROW_NORM, types),
         sizes.grid(),
         &args,
     )?;
-    y.finish(cx)?;
-    mean.finish(cx)?;
-    inverse.finish(cx)
+    y.finish(context)?;
+    mean.finish(context)?;
+    inverse.finish(context)
 }
 
 /// Gradients of scale and shift in one reduction: with `b` = dy, the sums of `b` (`a` - `c`) `d`, where (`a` - `c`) `d` = (x - mean) inverse, and of
@@ -157,19 +157,19 @@ fn affine_fold(compute: DType) -> Fold<'static> {
     }
 }
 
-fn row_norm_gradient(cx: &KernelCx) -> Result<()> {
-    let sizes = RowSizes::of(cx);
-    let to = cx.output(0).dtype();
+fn row_norm_gradient(context: &KernelContext) -> Result<()> {
+    let sizes = RowSizes::of(context);
+    let to = context.output(0).dtype();
     let compute = compute(to);
-    let from = read_as(cx.input(0).dtype(), compute);
-    let x = Operand::dense(cx, 0, from)?;
-    let dy = Operand::dense(cx, 1, from)?;
-    let gamma = Operand::dense_or_none(cx, 2, compute)?;
+    let from = read_as(context.input(0).dtype(), compute);
+    let x = Operand::dense(context, 0, from)?;
+    let dy = Operand::dense(context, 1, from)?;
+    let gamma = Operand::dense_or_none(context, 2, compute)?;
     let (mean, inverse) = (
-        Operand::dense(cx, 3, compute)?,
-        Operand::dense(cx, 4, compute)?,
+        Operand::dense(context, 3, compute)?,
+        Operand::dense(context, 4, compute)?,
     );
-    let dx = Staged::new(cx, 0)?;
+    let dx = Staged::new(context, 0)?;
     if sizes.rows > 0 {
         let mut args: SmallVec<[Arg; 12]> = SmallVec::from_iter([
             Arg::Pointer(x.ptr),
@@ -183,7 +183,7 @@ fn row_norm_gradient(cx: &KernelCx) -> Result<()> {
         let types = [from, to, compute];
         let source = || text(ROW_NORM_GRADIENT, types);
         launch(
-            cx,
+            context,
             &key("row_norm_gradient", types),
             source,
             sizes.grid(),
@@ -208,7 +208,7 @@ fn row_norm_gradient(cx: &KernelCx) -> Result<()> {
     let mean = match sizes.is_centred {
         true => mean,
         false => {
-            zero = Operand::filled(cx, &[1], compute, Scalar::I64(0))?;
+            zero = Operand::filled(context, &[1], compute, Scalar::I64(0))?;
             Operand::at(zero.ptr, &[1], &[0], compute)
         }
     };
@@ -218,15 +218,23 @@ fn row_norm_gradient(cx: &KernelCx) -> Result<()> {
         mean.with(&shape, &centred),
         inverse.with(&shape, &of_rows),
     ];
-    let (dgamma, dbeta) = (cx.output(1), cx.output(2));
+    let (dgamma, dbeta) = (context.output(1), context.output(2));
     let outs = [dgamma, dbeta].map(|y| {
         let y = Operand::of(y);
         let step = y.strides.first().copied().unwrap_or(1);
         y.with(&shape, &parameters.map(|s| s * step))
     });
     let folded = [true, false, false, true];
-    fold::run(cx, &affine_fold(compute), &shape, &folded, &outs, &ins, &[])?;
-    dx.finish(cx)
+    fold::run(
+        context,
+        &affine_fold(compute),
+        &shape,
+        &folded,
+        &outs,
+        &ins,
+        &[],
+    )?;
+    dx.finish(context)
 }
 
 /// Data with channels: (n, c, inner).
@@ -242,10 +250,10 @@ const PER_CHANNEL: [isize; 3] = [0, 1, 0];
 const ALL_BUT_CHANNELS: [bool; 3] = [true, false, true];
 
 impl Channels {
-    fn of(cx: &KernelCx) -> Result<Channels> {
-        let axis = cx.axis("axis", 0)?;
-        let shape = cx.input(0).shape();
-        let compute = compute(cx.output(0).dtype());
+    fn of(context: &KernelContext) -> Result<Channels> {
+        let axis = context.axis("axis", 0)?;
+        let shape = context.input(0).shape();
+        let compute = compute(context.output(0).dtype());
         Ok(Channels {
             shape: [
                 shape[..axis].iter().product(),
@@ -253,7 +261,7 @@ impl Channels {
                 shape[axis + 1..].iter().product(),
             ],
             compute,
-            from: read_as(cx.input(0).dtype(), compute),
+            from: read_as(context.input(0).dtype(), compute),
         })
     }
 
@@ -262,8 +270,8 @@ impl Channels {
     }
 
     /// Input `i` as dense (n, c, inner) data.
-    fn data<'a>(&self, cx: &KernelCx<'a>, i: usize) -> Result<Operand<'a>> {
-        Ok(self.dense(Operand::dense(cx, i, self.from)?))
+    fn data<'a>(&self, context: &KernelContext<'a>, i: usize) -> Result<Operand<'a>> {
+        Ok(self.dense(Operand::dense(context, i, self.from)?))
     }
 
     fn dense<'a>(&self, x: Operand<'a>) -> Operand<'a> {
@@ -286,8 +294,13 @@ impl Channels {
     }
 
     /// Argument `i` per channel, dense; the number `otherwise` if it is absent.
-    fn vector<'a>(&self, cx: &KernelCx<'a>, i: usize, otherwise: f64) -> Result<Input<'a>> {
-        Ok(match Operand::dense_or_none(cx, i, self.compute)? {
+    fn vector<'a>(
+        &self,
+        context: &KernelContext<'a>,
+        i: usize,
+        otherwise: f64,
+    ) -> Result<Input<'a>> {
+        Ok(match Operand::dense_or_none(context, i, self.compute)? {
             Some(x) => Input::Array(x),
             None => Input::Number(Scalar::F64(otherwise)),
         })
@@ -371,14 +384,14 @@ fn variance_fold(compute: DType) -> Fold<'static> {
 
 /// `y = (x - mean) * scale + beta`; `scale` is a temporary of the call.
 fn normalise<'a>(
-    cx: &KernelCx<'a>,
+    context: &KernelContext<'a>,
     channels: &Channels,
     mean: &Operand,
     scale: &Operand,
     beta: Input<'a>,
 ) -> Result<()> {
-    let y = Staged::new(cx, 0)?;
-    let target = channels.dense(Operand::at(y.ptr(), &[], &[], cx.output(0).dtype()));
+    let y = Staged::new(context, 0)?;
+    let target = channels.dense(Operand::at(y.ptr(), &[], &[], context.output(0).dtype()));
     let held;
     let beta = match beta {
         Input::Array(x) => {
@@ -388,31 +401,34 @@ fn normalise<'a>(
         number => number,
     };
     let ins = [
-        Input::Array(channels.data(cx, 0)?),
+        Input::Array(channels.data(context, 0)?),
         Input::Array(channels.spread(mean)),
         Input::Array(channels.spread(scale)),
         beta,
     ];
     let function = function("batch_normalise", channels.compute);
-    map::run(cx, &function, &channels.shape, &[target], &ins, &[])?;
-    y.finish(cx)
+    map::run(context, &function, &channels.shape, &[target], &ins, &[])?;
+    y.finish(context)
 }
 
 /// Computes the inverse standard deviation, written to `inverse`, and the scale of each channel.
 fn scales<'a>(
-    cx: &KernelCx<'a>,
+    context: &KernelContext<'a>,
     channels: &Channels,
     variance: Operand<'a>,
     gamma: usize,
     inverse: Operand,
 ) -> Result<Operand<'a>> {
-    let scale = Operand::new(cx, &channels.channels(), channels.compute)?;
+    let scale = Operand::new(context, &channels.channels(), channels.compute)?;
     let target = Operand::at(scale.ptr, &channels.channels(), &[1], channels.compute);
-    let ins = [Input::Array(variance), channels.vector(cx, gamma, 1.0)?];
+    let ins = [
+        Input::Array(variance),
+        channels.vector(context, gamma, 1.0)?,
+    ];
     let function = function("batch_scale", channels.compute);
-    let epsilon = cx.float("eps");
+    let epsilon = context.float("eps");
     map::run(
-        cx,
+        context,
         &function,
         &channels.channels(),
         &[inverse, target],
@@ -422,107 +438,122 @@ fn scales<'a>(
     Ok(scale)
 }
 
-fn batch_norm_training(cx: &KernelCx) -> Result<()> {
-    let channels = Channels::of(cx)?;
+fn batch_norm_training(context: &KernelContext) -> Result<()> {
+    let channels = Channels::of(context)?;
     let compute = channels.compute;
-    let [mean, variance, inverse] = [1, 2, 3].map(|i| Staged::new(cx, i));
+    let [mean, variance, inverse] = [1, 2, 3].map(|i| Staged::new(context, i));
     let (mean, variance, inverse) = (mean?, variance?, inverse?);
     let statistic = |x: &Staged| channels.output(x, compute);
     let shape = &channels.shape;
     fold::run(
-        cx,
+        context,
         &mean_fold(compute),
         shape,
         &ALL_BUT_CHANNELS,
         &[channels.spread(&statistic(&mean))],
-        &[channels.data(cx, 0)?],
+        &[channels.data(context, 0)?],
         &[],
     )?;
     fold::run(
-        cx,
+        context,
         &variance_fold(compute),
         shape,
         &ALL_BUT_CHANNELS,
         &[channels.spread(&statistic(&variance))],
-        &[channels.data(cx, 0)?, channels.spread(&statistic(&mean))],
+        &[
+            channels.data(context, 0)?,
+            channels.spread(&statistic(&mean)),
+        ],
         &[],
     )?;
-    let scale = scales(cx, &channels, statistic(&variance), 1, statistic(&inverse))?;
+    let scale = scales(
+        context,
+        &channels,
+        statistic(&variance),
+        1,
+        statistic(&inverse),
+    )?;
     let running = function("batch_running", DType::F64);
     for (i, batch) in [(3, &mean), (4, &variance)] {
-        let moved = Operand::of(cx.input(i));
+        let moved = Operand::of(context.input(i));
         let ins = [
-            Input::Array(Operand::of(cx.input(i))),
+            Input::Array(Operand::of(context.input(i))),
             Input::Array(statistic(batch)),
         ];
         map::run(
-            cx,
+            context,
             &running,
             &channels.channels(),
             &[moved],
             &ins,
-            &[cx.float("momentum")],
+            &[context.float("momentum")],
         )?;
     }
     normalise(
-        cx,
+        context,
         &channels,
         &statistic(&mean),
         &scale,
-        channels.vector(cx, 2, 0.0)?,
+        channels.vector(context, 2, 0.0)?,
     )?;
-    mean.finish(cx)?;
-    variance.finish(cx)?;
-    inverse.finish(cx)
+    mean.finish(context)?;
+    variance.finish(context)?;
+    inverse.finish(context)
 }
 
-fn batch_norm_inference(cx: &KernelCx) -> Result<()> {
-    let channels = Channels::of(cx)?;
-    let mean = Operand::dense(cx, 3, channels.compute)?;
-    let variance = Operand::dense(cx, 4, channels.compute)?;
-    let inverse = Staged::new(cx, 1)?;
+fn batch_norm_inference(context: &KernelContext) -> Result<()> {
+    let channels = Channels::of(context)?;
+    let mean = Operand::dense(context, 3, channels.compute)?;
+    let variance = Operand::dense(context, 4, channels.compute)?;
+    let inverse = Staged::new(context, 1)?;
     let target = channels.output(&inverse, channels.compute);
-    let scale = scales(cx, &channels, variance, 1, target)?;
-    normalise(cx, &channels, &mean, &scale, channels.vector(cx, 2, 0.0)?)?;
-    inverse.finish(cx)
+    let scale = scales(context, &channels, variance, 1, target)?;
+    normalise(
+        context,
+        &channels,
+        &mean,
+        &scale,
+        channels.vector(context, 2, 0.0)?,
+    )?;
+    inverse.finish(context)
 }
 
-fn batch_norm_gradient(cx: &KernelCx) -> Result<()> {
-    let channels = Channels::of(cx)?;
+fn batch_norm_gradient(context: &KernelContext) -> Result<()> {
+    let channels = Channels::of(context)?;
     let (compute, sizes) = (channels.compute, channels.channels());
-    let mean = Operand::dense(cx, 3, compute)?;
-    let variance = Operand::dense(cx, 4, compute)?;
-    let inverse = Operand::new(cx, &sizes, compute)?;
+    let mean = Operand::dense(context, 3, compute)?;
+    let variance = Operand::dense(context, 4, compute)?;
+    let inverse = Operand::new(context, &sizes, compute)?;
     let own = |x: &Operand| Operand::at(x.ptr, &sizes, &[1], compute);
-    let scale = scales(cx, &channels, variance, 2, own(&inverse))?;
-    let [dx, dgamma, dbeta] = [0, 1, 2].map(|i| Staged::new(cx, i));
+    let scale = scales(context, &channels, variance, 2, own(&inverse))?;
+    let [dx, dgamma, dbeta] = [0, 1, 2].map(|i| Staged::new(context, i));
     let (dx, dgamma, dbeta) = (dx?, dgamma?, dbeta?);
     let [of_gamma, of_beta] = [&dgamma, &dbeta].map(|x| channels.output(x, compute));
     fold::run(
-        cx,
+        context,
         &affine_fold(compute),
         &channels.shape,
         &ALL_BUT_CHANNELS,
         &[channels.spread(&of_gamma), channels.spread(&of_beta)],
         &[
-            channels.data(cx, 0)?,
-            channels.data(cx, 1)?,
+            channels.data(context, 0)?,
+            channels.data(context, 1)?,
             channels.spread(&mean),
             channels.spread(&inverse),
         ],
         &[],
     )?;
-    let target = channels.dense(Operand::at(dx.ptr(), &[], &[], cx.output(0).dtype()));
-    if cx.bool("fixed") {
+    let target = channels.dense(Operand::at(dx.ptr(), &[], &[], context.output(0).dtype()));
+    if context.bool("fixed") {
         let ins = [
-            Input::Array(channels.data(cx, 1)?),
+            Input::Array(channels.data(context, 1)?),
             Input::Array(channels.spread(&scale)),
         ];
         let function = function("batch_fixed_slope", compute);
-        map::run(cx, &function, &channels.shape, &[target], &ins, &[])?;
+        map::run(context, &function, &channels.shape, &[target], &ins, &[])?;
     } else {
-        let lost = Operand::new(cx, &sizes, compute)?;
-        let along = Operand::new(cx, &sizes, compute)?;
+        let lost = Operand::new(context, &sizes, compute)?;
+        let along = Operand::new(context, &sizes, compute)?;
         let ins = [
             Input::Array(own(&inverse)),
             Input::Array(of_gamma),
@@ -531,7 +562,7 @@ fn batch_norm_gradient(cx: &KernelCx) -> Result<()> {
         let count = channels.count().max(1.0);
         let parts = function("batch_parts", compute);
         map::run(
-            cx,
+            context,
             &parts,
             &sizes,
             &[own(&lost), own(&along)],
@@ -539,15 +570,15 @@ fn batch_norm_gradient(cx: &KernelCx) -> Result<()> {
             &[count],
         )?;
         let ins = [
-            Input::Array(channels.data(cx, 0)?),
-            Input::Array(channels.data(cx, 1)?),
+            Input::Array(channels.data(context, 0)?),
+            Input::Array(channels.data(context, 1)?),
             Input::Array(channels.spread(&mean)),
             Input::Array(channels.spread(&scale)),
             Input::Array(channels.spread(&lost)),
             Input::Array(channels.spread(&along)),
         ];
         map::run(
-            cx,
+            context,
             &function("batch_slope", compute),
             &channels.shape,
             &[target],
@@ -555,9 +586,9 @@ fn batch_norm_gradient(cx: &KernelCx) -> Result<()> {
             &[],
         )?;
     }
-    dx.finish(cx)?;
-    dgamma.finish(cx)?;
-    dbeta.finish(cx)
+    dx.finish(context)?;
+    dgamma.finish(context)?;
+    dbeta.finish(context)
 }
 
 pub(crate) fn texts(all: &mut Vec<(String, String)>) {

@@ -1,6 +1,6 @@
 //! Operands of kernels: tensors as they are, or temporary copies where a kernel needs another dtype, a dense layout, or an array instead of a scalar.
 
-use mxnet_core::context::{KernelCx, Workspace};
+use mxnet_core::context::{KernelContext, Workspace};
 use mxnet_core::{Error, OperandFacts, Param, ParamKind, Result};
 use mxnet_tensor::{DType, Dims, Layout, Scalar, Strides, Tensor};
 
@@ -46,32 +46,39 @@ impl<'a> Operand<'a> {
     }
 
     /// Input `i`; a scalar becomes a 0-d array.
-    pub fn input(cx: &KernelCx<'a>, i: usize) -> Result<Operand<'a>> {
-        match cx.number(i) {
-            Some(number) => Operand::filled(cx, &[], cx.input(i).dtype(), number),
-            None => Ok(Operand::of(cx.input(i))),
+    pub fn input(context: &KernelContext<'a>, i: usize) -> Result<Operand<'a>> {
+        match context.number(i) {
+            Some(number) => Operand::filled(context, &[], context.input(i).dtype(), number),
+            None => Ok(Operand::of(context.input(i))),
         }
     }
 
     /// Input `i` converted to `dtype`, with any layout.
-    pub fn typed(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
-        Operand::input(cx, i)?.into_typed(cx, dtype)
+    pub fn typed(context: &KernelContext<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
+        Operand::input(context, i)?.into_typed(context, dtype)
     }
 
     /// Input `i` converted to `dtype`, in C order.
-    pub fn dense(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
-        Operand::input(cx, i)?.into_dense(cx, dtype)
+    pub fn dense(context: &KernelContext<'a>, i: usize, dtype: DType) -> Result<Operand<'a>> {
+        Operand::input(context, i)?.into_dense(context, dtype)
     }
 
     /// [`Operand::dense`] of an optional input.
-    pub fn dense_or_none(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Option<Operand<'a>>> {
-        cx.opt(i).map(|_| Operand::dense(cx, i, dtype)).transpose()
+    pub fn dense_or_none(
+        context: &KernelContext<'a>,
+        i: usize,
+        dtype: DType,
+    ) -> Result<Option<Operand<'a>>> {
+        context
+            .opt(i)
+            .map(|_| Operand::dense(context, i, dtype))
+            .transpose()
     }
 
     /// A new dense array, uninitialised.
-    pub fn new(cx: &KernelCx<'a>, shape: &[usize], dtype: DType) -> Result<Operand<'a>> {
+    pub fn new(context: &KernelContext<'a>, shape: &[usize], dtype: DType) -> Result<Operand<'a>> {
         let len: usize = shape.iter().product();
-        let held = cx.workspace((len * dtype.size()).max(1))?;
+        let held = context.workspace((len * dtype.size()).max(1))?;
         Ok(Operand {
             ptr: held.ptr() as u64,
             shape: Dims::from_slice(shape),
@@ -83,37 +90,37 @@ impl<'a> Operand<'a> {
 
     /// A new dense array filled with a number.
     pub fn filled(
-        cx: &KernelCx<'a>,
+        context: &KernelContext<'a>,
         shape: &[usize],
         dtype: DType,
         number: Scalar,
     ) -> Result<Operand<'a>> {
-        let x = Operand::new(cx, shape, dtype)?;
-        fill(cx, &x, number)?;
+        let x = Operand::new(context, shape, dtype)?;
+        fill(context, &x, number)?;
         Ok(x)
     }
 
     /// Converted to `dtype`, with any layout.
-    pub fn into_typed(self, cx: &KernelCx<'a>, dtype: DType) -> Result<Operand<'a>> {
+    pub fn into_typed(self, context: &KernelContext<'a>, dtype: DType) -> Result<Operand<'a>> {
         if self.dtype == dtype {
             Ok(self)
         } else {
-            self.copied(cx, dtype)
+            self.copied(context, dtype)
         }
     }
 
     /// Converted to `dtype`, in C order.
-    pub fn into_dense(self, cx: &KernelCx<'a>, dtype: DType) -> Result<Operand<'a>> {
+    pub fn into_dense(self, context: &KernelContext<'a>, dtype: DType) -> Result<Operand<'a>> {
         if self.dtype == dtype && self.is_dense() {
             Ok(self)
         } else {
-            self.copied(cx, dtype)
+            self.copied(context, dtype)
         }
     }
 
-    fn copied(&self, cx: &KernelCx<'a>, dtype: DType) -> Result<Operand<'a>> {
-        let to = Operand::new(cx, &self.shape, dtype)?;
-        copy(cx, self, &to)?;
+    fn copied(&self, context: &KernelContext<'a>, dtype: DType) -> Result<Operand<'a>> {
+        let to = Operand::new(context, &self.shape, dtype)?;
+        copy(context, self, &to)?;
         Ok(to)
     }
 
@@ -228,23 +235,23 @@ pub(super) const FAULT: &str = include_str!("../text/fault.cuh");
 /// The fault argument of a kernel that may find an invalid value: the results of the call then fail with the error that `describe` makes of the three
 /// reported numbers.
 pub(super) fn report(
-    cx: &KernelCx,
+    context: &KernelContext,
     describe: impl Fn([i64; 3]) -> Error + Send + Sync + 'static,
 ) -> Result<Arg<'static>> {
-    let (op, facts) = (cx.op.name, facts(cx));
-    fault(cx, move |numbers| {
+    let (op, facts) = (context.op.name, facts(context));
+    fault(context, move |numbers| {
         describe(numbers).in_op(op).with_operands(|| facts.clone())
     })
 }
 
 /// The operands of a call as errors show them.
-fn facts(cx: &KernelCx) -> Vec<OperandFacts> {
-    let params: Vec<_> = cx.op.array_params().collect();
+fn facts(context: &KernelContext) -> Vec<OperandFacts> {
+    let params: Vec<_> = context.op.array_params().collect();
     let is_list = |param: &Param| param.kind == ParamKind::Arrays;
     let num_lists = params.iter().filter(|param| is_list(param)).count();
     // The lists of a call have equal length.
     let num_others = params.len() - num_lists;
-    let length = cx.inputs.len().saturating_sub(num_others) / num_lists.max(1);
+    let length = context.inputs.len().saturating_sub(num_others) / num_lists.max(1);
     let names = params.iter().flat_map(|param| match is_list(param) {
         true => (0..length)
             .map(|i| format!("{}[{i}]", param.name))
@@ -252,7 +259,7 @@ fn facts(cx: &KernelCx) -> Vec<OperandFacts> {
         false => vec![param.name.to_owned()],
     });
     let given = names
-        .zip(cx.inputs)
+        .zip(context.inputs)
         .filter_map(|(name, x)| Some((name, (*x)?)));
     let fact = |(name, x): (String, &Tensor)| OperandFacts {
         name,
@@ -284,7 +291,7 @@ pub(super) fn for_each(n: usize) -> Grid {
 }
 
 /// Copies elements between operands of equal shape, converted to the dtype of `to`.
-pub(super) fn copy(cx: &KernelCx, from: &Operand, to: &Operand) -> Result<()> {
+pub(super) fn copy(context: &KernelContext, from: &Operand, to: &Operand) -> Result<()> {
     if to.is_empty() {
         return Ok(());
     }
@@ -294,7 +301,7 @@ pub(super) fn copy(cx: &KernelCx, from: &Operand, to: &Operand) -> Result<()> {
     };
     let walk = Walk::new(&to.shape, &from.strides, &to.strides);
     launch(
-        cx,
+        context,
         &format!("operand:{source}:{target}"),
         || copy_text(source, target),
         for_each(to.len()),
@@ -322,14 +329,14 @@ fn copy_text(from: &str, to: &str) -> String {
 }
 
 /// Fills with a number.
-pub(super) fn fill(cx: &KernelCx, x: &Operand, number: Scalar) -> Result<()> {
+pub(super) fn fill(context: &KernelContext, x: &Operand, number: Scalar) -> Result<()> {
     if x.is_empty() {
         return Ok(());
     }
     let target = moved(x.dtype);
     let walk = Walk::new(&x.shape, &x.strides, &x.strides);
     launch(
-        cx,
+        context,
         &format!("operand_fill:{target}"),
         || fill_text(target),
         for_each(x.len()),

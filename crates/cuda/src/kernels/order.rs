@@ -1,7 +1,7 @@
 //! Sorting, selecting, searching and counting of rows along the last axis, in NumPy's order (`sort.cuh`).
 
 use mxnet_core::Result;
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_tensor::{DType, DeviceKind, Operand as Of, Scalar, promotion, result_type};
 
@@ -11,77 +11,77 @@ use crate::launch::{Arg, Grid, launch};
 const SORT: &str = include_str!("../text/sort.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("sort_rows", kind, 0, |cx| {
-        let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
+    add("sort_rows", kind, 0, |context| {
+        let x = Operand::dense(context, 0, context.input(0).dtype())?;
         sort(
-            cx,
+            context,
             &x,
             row_len(&x),
-            direction(cx),
-            cx.output(0).data_ptr() as u64,
+            direction(context),
+            context.output(0).data_ptr() as u64,
             0,
         )
     })?;
-    add("partition_rows", kind, 0, |cx| {
+    add("partition_rows", kind, 0, |context| {
         // A sorted row is partitioned at every position.
-        let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
+        let x = Operand::dense(context, 0, context.input(0).dtype())?;
         sort(
-            cx,
+            context,
             &x,
             row_len(&x),
             Direction::Ascending,
-            cx.output(0).data_ptr() as u64,
+            context.output(0).data_ptr() as u64,
             0,
         )
     })?;
-    add("argsort_rows", kind, 0, |cx| {
-        let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
+    add("argsort_rows", kind, 0, |context| {
+        let x = Operand::dense(context, 0, context.input(0).dtype())?;
         sort(
-            cx,
+            context,
             &x,
             row_len(&x),
-            direction(cx),
+            direction(context),
             0,
-            cx.output(0).data_ptr() as u64,
+            context.output(0).data_ptr() as u64,
         )
     })?;
-    add("argpartition_rows", kind, 0, |cx| {
-        let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
+    add("argpartition_rows", kind, 0, |context| {
+        let x = Operand::dense(context, 0, context.input(0).dtype())?;
         sort(
-            cx,
+            context,
             &x,
             row_len(&x),
             Direction::Ascending,
             0,
-            cx.output(0).data_ptr() as u64,
+            context.output(0).data_ptr() as u64,
         )
     })?;
-    add("topk_rows", kind, 0, |cx| {
-        let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
-        if cx.output(0).is_empty() {
+    add("topk_rows", kind, 0, |context| {
+        let x = Operand::dense(context, 0, context.input(0).dtype())?;
+        if context.output(0).is_empty() {
             return Ok(());
         }
-        let (n, k) = (row_len(&x), cx.int("k") as usize);
-        let order = argsorted(cx, &x, n, direction(cx))?;
+        let (n, k) = (row_len(&x), context.int("k") as usize);
+        let order = argsorted(context, &x, n, direction(context))?;
         let rows = x.len() / n;
         let first = Operand::at(order.ptr, &[rows, k], &[n as isize, 1], DType::I64);
         operand::copy(
-            cx,
+            context,
             &first,
-            &Operand::of(cx.output(0)).with(&[rows, k], &[k as isize, 1]),
+            &Operand::of(context.output(0)).with(&[rows, k], &[k as isize, 1]),
         )
     })?;
-    add("topk_mask", kind, 0, |cx| {
+    add("topk_mask", kind, 0, |context| {
         let (x, out) = (
-            Operand::dense(cx, 0, cx.input(0).dtype())?,
-            Operand::of(cx.output(0)),
+            Operand::dense(context, 0, context.input(0).dtype())?,
+            Operand::of(context.output(0)),
         );
-        operand::fill(cx, &out, Scalar::Bool(false))?;
-        let (n, k) = (row_len(&x), cx.int("k") as usize);
+        operand::fill(context, &out, Scalar::Bool(false))?;
+        let (n, k) = (row_len(&x), context.int("k") as usize);
         if x.is_empty() || k == 0 {
             return Ok(());
         }
-        let order = argsorted(cx, &x, n, direction(cx))?;
+        let order = argsorted(context, &x, n, direction(context))?;
         let rows = x.len() / n;
         let args = [
             Arg::Pointer(order.ptr),
@@ -90,32 +90,38 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::I64(n as i64),
             Arg::I64(k as i64),
         ];
-        run(cx, Function::Mask, DType::Bool, rows * k, &args)
+        run(context, Function::Mask, DType::Bool, rows * k, &args)
     })?;
     add("lexsort_rows", kind, 0, lexsort)?;
-    add("select_rows", kind, 0, |cx| select(cx, false))?;
-    add("argselect_rows", kind, 0, |cx| select(cx, true))?;
-    add("select_each", kind, 0, |cx| select(cx, false))?;
-    add("argselect_each", kind, 0, |cx| select(cx, true))?;
-    add("search_sorted", kind, 0, |cx| {
-        let dtype = cx.input(0).dtype();
-        let (sorted, values) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+    add("select_rows", kind, 0, |context| select(context, false))?;
+    add("argselect_rows", kind, 0, |context| select(context, true))?;
+    add("select_each", kind, 0, |context| select(context, false))?;
+    add("argselect_each", kind, 0, |context| select(context, true))?;
+    add("search_sorted", kind, 0, |context| {
+        let dtype = context.input(0).dtype();
+        let (sorted, values) = (
+            Operand::dense(context, 0, dtype)?,
+            Operand::dense(context, 1, dtype)?,
+        );
         let args = [
             Arg::Pointer(sorted.ptr),
             Arg::I64(sorted.len() as i64),
             Arg::Pointer(values.ptr),
             Arg::Output(0),
             Arg::I64(values.len() as i64),
-            Arg::I64(i64::from(cx.bool("right"))),
+            Arg::I64(i64::from(context.bool("right"))),
         ];
-        run(cx, Function::Search, dtype, values.len(), &args)
+        run(context, Function::Search, dtype, values.len(), &args)
     })?;
-    add("contains", kind, 0, |cx| {
-        let dtype = cx.input(0).dtype();
-        let (members, values) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+    add("contains", kind, 0, |context| {
+        let dtype = context.input(0).dtype();
+        let (members, values) = (
+            Operand::dense(context, 0, dtype)?,
+            Operand::dense(context, 1, dtype)?,
+        );
         let n = members.len();
-        let sorted = Operand::new(cx, &[n], dtype)?;
-        sort(cx, &members, n, Direction::Ascending, sorted.ptr, 0)?;
+        let sorted = Operand::new(context, &[n], dtype)?;
+        sort(context, &members, n, Direction::Ascending, sorted.ptr, 0)?;
         let args = [
             Arg::Pointer(sorted.ptr),
             Arg::I64(n as i64),
@@ -123,10 +129,10 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::Output(0),
             Arg::I64(values.len() as i64),
         ];
-        run(cx, Function::Contains, dtype, values.len(), &args)
+        run(context, Function::Contains, dtype, values.len(), &args)
     })?;
-    add("bin_numbers", kind, 0, |cx| bins(cx, false))?;
-    add("bin_counts", kind, 0, |cx| bins(cx, true))
+    add("bin_numbers", kind, 0, |context| bins(context, false))?;
+    add("bin_counts", kind, 0, |context| bins(context, true))
 }
 
 /// Sort direction. NaN counts as the largest value.
@@ -136,8 +142,8 @@ pub(super) enum Direction {
     Descending,
 }
 
-fn direction(cx: &KernelCx) -> Direction {
-    if cx.bool("descending") {
+fn direction(context: &KernelContext) -> Direction {
+    if context.bool("descending") {
         Direction::Descending
     } else {
         Direction::Ascending
@@ -150,19 +156,19 @@ fn row_len(x: &Operand) -> usize {
 
 /// The int64 positions that sort the dense rows of `n` elements.
 pub(super) fn argsorted<'a>(
-    cx: &KernelCx<'a>,
+    context: &KernelContext<'a>,
     x: &Operand,
     n: usize,
     direction: Direction,
 ) -> Result<Operand<'a>> {
-    let order = Operand::new(cx, &x.shape, DType::I64)?;
-    sort(cx, x, n, direction, 0, order.ptr)?;
+    let order = Operand::new(context, &x.shape, DType::I64)?;
+    sort(context, x, n, direction, 0, order.ptr)?;
     Ok(order)
 }
 
 /// Sorts dense rows of `n` elements: writes elements to address `keys` and positions to `positions`, unless these are 0.
 fn sort(
-    cx: &KernelCx,
+    context: &KernelContext,
     x: &Operand,
     n: usize,
     direction: Direction,
@@ -181,12 +187,12 @@ fn sort(
     // Runs alternate between two buffers; the last merge writes to the caller's.
     let place = |is_there: bool| -> Result<Option<Operand>> {
         is_there
-            .then(|| Operand::new(cx, &[len], x.dtype))
+            .then(|| Operand::new(context, &[len], x.dtype))
             .transpose()
     };
     let other = |is_there: bool| -> Result<Option<Operand>> {
         is_there
-            .then(|| Operand::new(cx, &[len], DType::I64))
+            .then(|| Operand::new(context, &[len], DType::I64))
             .transpose()
     };
     let moves = positions != 0;
@@ -214,7 +220,13 @@ fn sort(
         shared_bytes: 0,
     };
     let sorts = Function::Tile(tile, direction);
-    launch(cx, &sorts.key(x.dtype), || sorts.text(x.dtype), grid, &args)?;
+    launch(
+        context,
+        &sorts.key(x.dtype),
+        || sorts.text(x.dtype),
+        grid,
+        &args,
+    )?;
     let mut width = tile;
     for step in 1..=merges {
         let (from_keys, from_positions) = target(step - 1);
@@ -228,7 +240,7 @@ fn sort(
             Arg::I64(n as i64),
             Arg::I64(width as i64),
         ];
-        run(cx, Function::Merge(direction), x.dtype, len, &args)?;
+        run(context, Function::Merge(direction), x.dtype, len, &args)?;
         width *= 2;
     }
     Ok(())
@@ -239,35 +251,39 @@ const TILES: [usize; 3] = [32, 256, LARGEST_TILE];
 const LARGEST_TILE: usize = 1024;
 
 /// Sorts by each key in turn, with the primary key last.
-fn lexsort(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn lexsort(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     if out.is_empty() {
         return Ok(());
     }
     let mut order: Option<Operand> = None;
-    for i in 0..cx.inputs.len() {
-        let key = Operand::dense(cx, i, cx.input(i).dtype())?;
+    for i in 0..context.inputs.len() {
+        let key = Operand::dense(context, i, context.input(i).dtype())?;
         let n = row_len(&key);
         order = Some(match order {
-            None => argsorted(cx, &key, n, Direction::Ascending)?,
+            None => argsorted(context, &key, n, Direction::Ascending)?,
             Some(order) => {
-                let ordered = picked(cx, &key, &order)?;
-                let again = argsorted(cx, &ordered, n, Direction::Ascending)?;
-                picked(cx, &order, &again)?
+                let ordered = picked(context, &key, &order)?;
+                let again = argsorted(context, &ordered, n, Direction::Ascending)?;
+                picked(context, &order, &again)?
             }
         });
     }
     match order {
-        Some(order) => operand::copy(cx, &order, &Operand::of(out)),
+        Some(order) => operand::copy(context, &order, &Operand::of(out)),
         None => Ok(()),
     }
 }
 
 /// Elements of dense rows at separate positions for each row.
-pub(super) fn picked<'a>(cx: &KernelCx<'a>, x: &Operand, at: &Operand) -> Result<Operand<'a>> {
-    let to = Operand::new(cx, &at.shape, x.dtype)?;
+pub(super) fn picked<'a>(
+    context: &KernelContext<'a>,
+    x: &Operand,
+    at: &Operand,
+) -> Result<Operand<'a>> {
+    let to = Operand::new(context, &at.shape, x.dtype)?;
     pick(
-        cx,
+        context,
         x,
         at,
         to.ptr,
@@ -286,11 +302,19 @@ struct Ranks {
     spreads_nan: bool,
 }
 
-fn pick(cx: &KernelCx, sorted: &Operand, ranks: &Operand, out: u64, how: Ranks) -> Result<()> {
+fn pick(
+    context: &KernelContext,
+    sorted: &Operand,
+    ranks: &Operand,
+    out: u64,
+    how: Ranks,
+) -> Result<()> {
     let n = row_len(sorted);
     let rows = sorted.len() / n.max(1);
-    let op = cx.op.name;
-    let faults = report(cx, move |[size, at, _]| super::index::outside(op, at, size))?;
+    let op = context.op.name;
+    let faults = report(context, move |[size, at, _]| {
+        super::index::outside(op, at, size)
+    })?;
     let args = [
         Arg::Pointer(sorted.ptr),
         Arg::Pointer(ranks.ptr),
@@ -302,43 +326,49 @@ fn pick(cx: &KernelCx, sorted: &Operand, ranks: &Operand, out: u64, how: Ranks) 
         Arg::I64(i64::from(how.spreads_nan)),
         faults,
     ];
-    run(cx, Function::Pick, sorted.dtype, rows * how.count, &args)
+    run(
+        context,
+        Function::Pick,
+        sorted.dtype,
+        rows * how.count,
+        &args,
+    )
 }
 
 /// Elements of sorted rows, or their positions, at ranks, which are the same for all rows or separate for each.
-fn select(cx: &KernelCx, positions: bool) -> Result<()> {
-    let out = cx.output(0);
+fn select(context: &KernelContext, positions: bool) -> Result<()> {
+    let out = context.output(0);
     if out.is_empty() {
         return Ok(());
     }
-    let x = Operand::dense(cx, 0, cx.input(0).dtype())?;
+    let x = Operand::dense(context, 0, context.input(0).dtype())?;
     let n = row_len(&x);
     let sorted = match positions {
-        true => argsorted(cx, &x, n, Direction::Ascending)?,
+        true => argsorted(context, &x, n, Direction::Ascending)?,
         false => {
-            let sorted = Operand::new(cx, &x.shape, x.dtype)?;
-            sort(cx, &x, n, Direction::Ascending, sorted.ptr, 0)?;
+            let sorted = Operand::new(context, &x.shape, x.dtype)?;
+            sort(context, &x, n, Direction::Ascending, sorted.ptr, 0)?;
             sorted
         }
     };
     let to = out.data_ptr() as u64;
-    if cx.inputs.len() > 1 {
-        let ranks = Operand::dense(cx, 1, DType::I64)?;
+    if context.inputs.len() > 1 {
+        let ranks = Operand::dense(context, 1, DType::I64)?;
         let how = Ranks {
             count: row_len(&ranks),
             is_each: true,
             spreads_nan: false,
         };
-        return pick(cx, &sorted, &ranks, to, how);
+        return pick(context, &sorted, &ranks, to, how);
     }
-    let count = cx.ints("ranks").len();
-    let ranks = Operand::new(cx, &[count], DType::I64)?;
-    for (i, &rank) in cx.ints("ranks").iter().enumerate() {
+    let count = context.ints("ranks").len();
+    let ranks = Operand::new(context, &[count], DType::I64)?;
+    for (i, &rank) in context.ints("ranks").iter().enumerate() {
         let place = Operand::at(ranks.ptr + 8 * i as u64, &[1], &[1], DType::I64);
-        operand::fill(cx, &place, Scalar::I64(rank))?;
+        operand::fill(context, &place, Scalar::I64(rank))?;
     }
     pick(
-        cx,
+        context,
         &sorted,
         &ranks,
         to,
@@ -351,13 +381,16 @@ fn select(cx: &KernelCx, positions: bool) -> Result<()> {
 }
 
 /// Bin numbers, or the number of elements in each bin.
-fn bins(cx: &KernelCx, counts: bool) -> Result<()> {
-    let dtypes = [cx.input(0).dtype(), cx.input(1).dtype()].map(Of::Array);
+fn bins(context: &KernelContext, counts: bool) -> Result<()> {
+    let dtypes = [context.input(0).dtype(), context.input(1).dtype()].map(Of::Array);
     let dtype = result_type(&dtypes, promotion());
-    let (x, edges) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
-    let out = Operand::of(cx.output(0));
+    let (x, edges) = (
+        Operand::dense(context, 0, dtype)?,
+        Operand::dense(context, 1, dtype)?,
+    );
+    let out = Operand::of(context.output(0));
     if counts {
-        operand::fill(cx, &out, Scalar::I64(0))?;
+        operand::fill(context, &out, Scalar::I64(0))?;
     }
     let (numbers, counters) = if counts { (0, out.ptr) } else { (out.ptr, 0) };
     let args = [
@@ -368,7 +401,7 @@ fn bins(cx: &KernelCx, counts: bool) -> Result<()> {
         Arg::Pointer(numbers),
         Arg::Pointer(counters),
     ];
-    run(cx, Function::Bins, dtype, x.len(), &args)
+    run(context, Function::Bins, dtype, x.len(), &args)
 }
 
 /// A kernel of `sort.cuh`.
@@ -423,12 +456,18 @@ impl Function {
     }
 }
 
-fn run(cx: &KernelCx, function: Function, dtype: DType, n: usize, args: &[Arg]) -> Result<()> {
+fn run(
+    context: &KernelContext,
+    function: Function,
+    dtype: DType,
+    n: usize,
+    args: &[Arg],
+) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     launch(
-        cx,
+        context,
         &function.key(dtype),
         || function.text(dtype),
         for_each(n),

@@ -1,7 +1,7 @@
 //! Pooling, its gradient, and the second gradient of max pooling (`pool.cuh`).
 
 use mxnet_core::Result;
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_tensor::{DType, DeviceKind};
 
@@ -13,12 +13,14 @@ use crate::text::MATH;
 const POOL: &str = include_str!("../text/pool.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("pooling", kind, 0, |cx| run(cx, "FORWARD", &[0], 0))?;
-    add("pooling_gradient", kind, 0, |cx| {
-        run(cx, "GRADIENT", &[0, 1], 1)
+    add("pooling", kind, 0, |context| {
+        run(context, "FORWARD", &[0], 0)
     })?;
-    add("pooling_select", kind, 0, |cx| {
-        run(cx, "SELECT", &[0, 1], 1)
+    add("pooling_gradient", kind, 0, |context| {
+        run(context, "GRADIENT", &[0, 1], 1)
+    })?;
+    add("pooling_select", kind, 0, |context| {
+        run(context, "SELECT", &[0, 1], 1)
     })
 }
 
@@ -37,42 +39,42 @@ struct Pool {
 }
 
 /// Launches a kernel of the source for the inputs; `data` is the index of the data.
-fn run(cx: &KernelCx, which: &'static str, inputs: &[usize], data: usize) -> Result<()> {
-    let channels_last = cx.str("layout").ends_with('C');
-    let shape = channels_to_front(cx.input(data).shape(), channels_last);
+fn run(context: &KernelContext, which: &'static str, inputs: &[usize], data: usize) -> Result<()> {
+    let channels_last = context.str("layout").ends_with('C');
+    let shape = channels_to_front(context.input(data).shape(), channels_last);
     let spatial = shape.len() - 2;
-    let dtype = cx.output(0).dtype();
+    let dtype = context.output(0).dtype();
     let mut operands = Vec::new();
     for &i in inputs {
-        let x = Operand::input(cx, i)?;
+        let x = Operand::input(context, i)?;
         let (shape, strides) = (
             channels_to_front(&x.shape, channels_last),
             channels_to_front(&x.strides, channels_last),
         );
-        operands.push(x.with(&shape, &strides).into_dense(cx, dtype)?);
+        operands.push(x.with(&shape, &strides).into_dense(context, dtype)?);
     }
-    let (out, target) = staged(cx, cx.output(0), channels_last)?;
+    let (out, target) = staged(context, context.output(0), channels_last)?;
     if out.is_empty() {
         return Ok(());
     }
     // Shape inference has checked that windows fit, so the extents of results are those of the operands.
     let results = match which {
-        "GRADIENT" => channels_to_front(cx.input(0).shape(), channels_last),
-        _ => channels_to_front(cx.output(0).shape(), channels_last),
+        "GRADIENT" => channels_to_front(context.input(0).shape(), channels_last),
+        _ => channels_to_front(context.output(0).shape(), channels_last),
     };
     let numbers = |x: [usize; 3]| x.map(|x| x as i64);
     let input = extents(&shape[2..]);
-    let is_global = cx.bool("global_pool");
+    let is_global = context.bool("global_pool");
     let [kernel, stride, pad] = match is_global {
         true => [input, [1; 3], [0; 3]],
         false => [
-            spread(cx, "kernel", spatial, 1),
-            spread(cx, "stride", spatial, 1),
-            spread(cx, "pad", spatial, 0),
+            spread(context, "kernel", spatial, 1),
+            spread(context, "stride", spatial, 1),
+            spread(context, "pad", spatial, 0),
         ],
     };
-    let counts_pad = cx.is_none("count_include_pad") || cx.bool("count_include_pad");
-    let kind = match cx.str("pool_type") {
+    let counts_pad = context.is_none("count_include_pad") || context.bool("count_include_pad");
+    let kind = match context.str("pool_type") {
         "max" => 0,
         "sum" => 1,
         "lp" => 4,
@@ -82,7 +84,7 @@ fn run(cx: &KernelCx, which: &'static str, inputs: &[usize], data: usize) -> Res
     let pool = Pool {
         planes: (shape[0] * shape[1]) as i64,
         kind,
-        p: cx.opt_int("p_value").unwrap_or(2),
+        p: context.opt_int("p_value").unwrap_or(2),
         input: numbers(input),
         output: numbers(extents(&results[2..])),
         kernel: numbers(kernel),
@@ -93,14 +95,14 @@ fn run(cx: &KernelCx, which: &'static str, inputs: &[usize], data: usize) -> Res
     let mut args: Vec<Arg> = operands.iter().map(|x| Arg::Pointer(x.ptr)).collect();
     args.extend([Arg::Pointer(out.ptr), Arg::Bytes(bytes(&pool))]);
     launch(
-        cx,
+        context,
         &key(which, dtype),
         || text(which, dtype),
         for_each(out.len()),
         &args,
     )?;
     match target {
-        Some(target) => operand::copy(cx, &out, &target),
+        Some(target) => operand::copy(context, &out, &target),
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! Random numbers: the CPU's Philox stream (`random.cuh`), so that a seed gives the same samples on every device.
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
@@ -26,54 +26,58 @@ const DISTRIBUTIONS: [&str; 9] = [
 ];
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("random_fill", kind, 0, |cx| {
-        let numbers = [cx.float("a"), cx.float("b"), cx.float("c")];
-        fill(cx, cx.str("distribution"), numbers)
+    add("random_fill", kind, 0, |context| {
+        let numbers = [context.float("a"), context.float("b"), context.float("c")];
+        fill(context, context.str("distribution"), numbers)
     })?;
     for name in ["uniform", "random", "random_sample", "rand"] {
-        add_standard(name, kind, |cx| fill(cx, "uniform", STANDARD))?;
+        add_standard(name, kind, |context| fill(context, "uniform", STANDARD))?;
     }
     for name in ["randn", "standard_normal"] {
-        add_standard(name, kind, |cx| fill(cx, "normal", STANDARD))?;
+        add_standard(name, kind, |context| fill(context, "normal", STANDARD))?;
     }
-    add_standard("standard_exponential", kind, |cx| {
-        fill(cx, "exponential", STANDARD)
+    add_standard("standard_exponential", kind, |context| {
+        fill(context, "exponential", STANDARD)
     })?;
-    add("dropout_mask", kind, 0, |cx| {
-        let p = cx.float("p");
+    add("dropout_mask", kind, 0, |context| {
+        let p = context.float("p");
         if p >= 1.0 {
-            return operand::fill(cx, &Operand::of(cx.output(0)), Scalar::F64(0.0));
+            return operand::fill(context, &Operand::of(context.output(0)), Scalar::F64(0.0));
         }
-        fill(cx, "mask", [1.0 - p, 1.0 / (1.0 - p), 0.0])
+        fill(context, "mask", [1.0 - p, 1.0 / (1.0 - p), 0.0])
     })?;
     add("random_integers", kind, 0, integers)?;
     add("checked_parameter", kind, 0, checked)?;
-    add("wald_path", kind, 0, |cx| {
-        operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))
+    add("wald_path", kind, 0, |context| {
+        operand::copy(
+            context,
+            &Operand::input(context, 0)?,
+            &Operand::of(context.output(0)),
+        )
     })?;
     add("random_integers_between", kind, 0, between)?;
-    add("random_order", kind, 0, |cx| {
-        let out = cx.output(0);
+    add("random_order", kind, 0, |context| {
+        let out = context.output(0);
         let n = out.shape().last().copied().unwrap_or(1);
-        permutations(cx, out.data_ptr() as u64, out.len(), n)
+        permutations(context, out.data_ptr() as u64, out.len(), n)
     })?;
-    add("random_reordered", kind, 0, |cx| {
-        let (x, out) = (Operand::input(cx, 0)?, Operand::of(cx.output(0)));
+    add("random_reordered", kind, 0, |context| {
+        let (x, out) = (Operand::input(context, 0)?, Operand::of(context.output(0)));
         if out.is_empty() {
             return Ok(());
         }
-        let order = Operand::new(cx, &out.shape[..1], DType::I64)?;
-        permutations(cx, order.ptr, order.len(), order.len())?;
-        index::take_first(cx, &x, &order, &out)
+        let order = Operand::new(context, &out.shape[..1], DType::I64)?;
+        permutations(context, order.ptr, order.len(), order.len())?;
+        index::take_first(context, &x, &order, &out)
     })?;
-    add("random_different", kind, 0, |cx| {
-        let (n, out) = (cx.int("n") as usize, cx.output(0));
+    add("random_different", kind, 0, |context| {
+        let (n, out) = (context.int("n") as usize, context.output(0));
         if out.is_empty() {
             return Ok(());
         }
-        let all = Operand::new(cx, &[n], DType::I64)?;
-        count_up(cx, all.ptr, n, n)?;
-        exchange(cx, all.ptr, [1, n, out.len()], out.data_ptr() as u64)
+        let all = Operand::new(context, &[n], DType::I64)?;
+        count_up(context, all.ptr, n, n)?;
+        exchange(context, all.ptr, [1, n, out.len()], out.data_ptr() as u64)
     })
 }
 
@@ -81,7 +85,11 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
 const STANDARD: [f64; 3] = [0.0, 1.0, 0.5];
 
 /// Registers a sampler, unless it is composed of others and needs no kernel.
-fn add_standard(name: &str, kind: DeviceKind, kernel: fn(&KernelCx) -> Result<()>) -> Result<()> {
+fn add_standard(
+    name: &str,
+    kind: DeviceKind,
+    kernel: fn(&KernelContext) -> Result<()>,
+) -> Result<()> {
     let has_kernel = mxnet_core::registry::find(name)
         .is_some_and(|op| matches!(op.cpu, mxnet_core::Cpu::Kernel(_)));
     if has_kernel {
@@ -98,20 +106,20 @@ struct Stream {
     offset: u64,
 }
 
-fn stream(cx: &KernelCx) -> Stream {
+fn stream(context: &KernelContext) -> Stream {
     Stream {
-        seed: cx.rng.seed,
-        offset: cx.rng.offset,
+        seed: context.rng.seed,
+        offset: context.rng.offset,
     }
 }
 
 /// Fills the output with samples.
-fn fill(cx: &KernelCx, distribution: &str, numbers: [f64; 3]) -> Result<()> {
-    let out = cx.output(0);
+fn fill(context: &KernelContext, distribution: &str, numbers: [f64; 3]) -> Result<()> {
+    let out = context.output(0);
     if out.is_empty() {
         return Ok(());
     }
-    let draws = stream(cx);
+    let draws = stream(context);
     let args = [
         Arg::Output(0),
         Arg::I64(out.len() as i64),
@@ -123,7 +131,7 @@ fn fill(cx: &KernelCx, distribution: &str, numbers: [f64; 3]) -> Result<()> {
         .div_ceil(if out.dtype() == DType::F64 { 2 } else { 4 });
     let dtype = out.dtype();
     launch(
-        cx,
+        context,
         &fill_key(distribution, dtype),
         || fill_text(distribution, dtype),
         for_each(blocks),
@@ -185,19 +193,23 @@ const RULES: [(&str, [f64; 2], [bool; 3]); 9] = [
 ];
 
 /// Copies a parameter, and reports an element that violates the rule of the call.
-fn checked(cx: &KernelCx) -> Result<()> {
-    operand::copy(cx, &Operand::input(cx, 0)?, &Operand::of(cx.output(0)))?;
-    let rule = cx.str("rule").to_owned();
+fn checked(context: &KernelContext) -> Result<()> {
+    operand::copy(
+        context,
+        &Operand::input(context, 0)?,
+        &Operand::of(context.output(0)),
+    )?;
+    let rule = context.str("rule").to_owned();
     let found = RULES.iter().find(|(name, ..)| *name == rule);
     let Some((_, [low, high], [above, below, whole])) = found else {
         let problem = format!("the rule `{rule}` is not known");
-        return Err(Error::internal(cx.op.name, problem));
+        return Err(Error::internal(context.op.name, problem));
     };
-    let x = Operand::dense(cx, 0, DType::F64)?;
-    let name = cx.str("parameter").to_owned();
+    let x = Operand::dense(context, 0, DType::F64)?;
+    let name = context.str("parameter").to_owned();
     // The error names the function that the user called.
-    let of = mxnet_core::registry::find(cx.str("of")).map_or(cx.op.name, |op| op.name);
-    let faults = report(cx, move |[at, value, _]| {
+    let of = mxnet_core::registry::find(context.str("of")).map_or(context.op.name, |op| op.name);
+    let faults = report(context, move |[at, value, _]| {
         let value = f64::from_bits(value as u64);
         let problem = format!("`{name}` must be {rule}, found {value} at element {at}");
         Error::value(of, problem)
@@ -212,15 +224,18 @@ fn checked(cx: &KernelCx) -> Result<()> {
         Arg::I64(i64::from(*whole)),
         faults,
     ];
-    run(cx, "CHECK", &["f64"], x.len(), &args)
+    run(context, "CHECK", &["f64"], x.len(), &args)
 }
 
-fn integers(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
-    let (low, last) = (to_i128(cx.scalar("low")), to_i128(cx.scalar("last")));
+fn integers(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
+    let (low, last) = (
+        to_i128(context.scalar("low")),
+        to_i128(context.scalar("last")),
+    );
     // 0 represents 2^64; integers above the range of i64 are drawn as bit patterns.
     let range = (last - low + 1) as u64;
-    let draws = stream(cx);
+    let draws = stream(context);
     let args = [
         Arg::Output(0),
         Arg::I64(out.len() as i64),
@@ -228,20 +243,29 @@ fn integers(cx: &KernelCx) -> Result<()> {
         Arg::I64(low as i64),
         Arg::U64(range),
     ];
-    run(cx, "INTEGERS", &[c_type(out.dtype())], out.len(), &args)
+    run(
+        context,
+        "INTEGERS",
+        &[c_type(out.dtype())],
+        out.len(),
+        &args,
+    )
 }
 
-fn between(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn between(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let of = |i: usize| {
-        if cx.input(i).dtype() == DType::U64 {
+        if context.input(i).dtype() == DType::U64 {
             DType::U64
         } else {
             DType::I64
         }
     };
-    let (low, high) = (Operand::dense(cx, 0, of(0))?, Operand::dense(cx, 1, of(1))?);
-    let endpoint = cx.bool("endpoint");
+    let (low, high) = (
+        Operand::dense(context, 0, of(0))?,
+        Operand::dense(context, 1, of(1))?,
+    );
+    let endpoint = context.bool("endpoint");
     let (least, most) = bounds(out.dtype());
     let (signs, name) = (
         [of(0), of(1)].map(|dtype| dtype == DType::U64),
@@ -254,7 +278,7 @@ fn between(cx: &KernelCx) -> Result<()> {
             i128::from(bits)
         }
     };
-    let faults = report(cx, move |[at, low, last]| {
+    let faults = report(context, move |[at, low, last]| {
         let (i, low, last) = (at / 4, value(low, signs[0]), value(last, signs[1]));
         let problem = match at % 4 {
             0 => format!(
@@ -268,7 +292,7 @@ fn between(cx: &KernelCx) -> Result<()> {
         };
         Error::value("randint", problem)
     })?;
-    let draws = stream(cx);
+    let draws = stream(context);
     let args = [
         Arg::Pointer(low.ptr),
         Arg::Pointer(high.ptr),
@@ -281,7 +305,7 @@ fn between(cx: &KernelCx) -> Result<()> {
         faults,
     ];
     let names = [c_type(out.dtype()), c_type(of(0)), c_type(of(1))];
-    run(cx, "BETWEEN", &names, out.len(), &args)
+    run(context, "BETWEEN", &names, out.len(), &args)
 }
 
 /// Minimum and maximum of a dtype; the range of 64-bit integers for floats.
@@ -301,21 +325,26 @@ fn bounds(dtype: DType) -> (i64, u64) {
 }
 
 /// A random permutation of `0..n` in each row of `len` integers.
-fn permutations(cx: &KernelCx, to: u64, len: usize, n: usize) -> Result<()> {
+fn permutations(context: &KernelContext, to: u64, len: usize, n: usize) -> Result<()> {
     if len == 0 {
         return Ok(());
     }
-    count_up(cx, to, len, n)?;
-    exchange(cx, to, [len / n, n, n], 0)
+    count_up(context, to, len, n)?;
+    exchange(context, to, [len / n, n, n], 0)
 }
 
-fn count_up(cx: &KernelCx, to: u64, len: usize, n: usize) -> Result<()> {
+fn count_up(context: &KernelContext, to: u64, len: usize, n: usize) -> Result<()> {
     let args = [Arg::Pointer(to), Arg::I64(len as i64), Arg::I64(n as i64)];
-    run(cx, "COUNT_UP", &["i64"], len, &args)
+    run(context, "COUNT_UP", &["i64"], len, &args)
 }
 
-fn exchange(cx: &KernelCx, all: u64, [rows, n, count]: [usize; 3], taken: u64) -> Result<()> {
-    let draws = stream(cx);
+fn exchange(
+    context: &KernelContext,
+    all: u64,
+    [rows, n, count]: [usize; 3],
+    taken: u64,
+) -> Result<()> {
+    let draws = stream(context);
     let args = [
         Arg::Pointer(all),
         Arg::I64(rows as i64),
@@ -324,15 +353,21 @@ fn exchange(cx: &KernelCx, all: u64, [rows, n, count]: [usize; 3], taken: u64) -
         Arg::Bytes(bytes(&draws)),
         Arg::Pointer(taken),
     ];
-    run(cx, "EXCHANGE", &["i64"], rows, &args)
+    run(context, "EXCHANGE", &["i64"], rows, &args)
 }
 
-fn run(cx: &KernelCx, function: &str, types: &[&str], n: usize, args: &[Arg]) -> Result<()> {
+fn run(
+    context: &KernelContext,
+    function: &str,
+    types: &[&str],
+    n: usize,
+    args: &[Arg],
+) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     launch(
-        cx,
+        context,
         &key(function, types),
         || text(function, types),
         for_each(n),

@@ -1,6 +1,6 @@
 //! Reductions over axes, `argmax` and `argmin`, by generated kernels (`fold.rs`).
 
-use mxnet_core::{KernelCx, Result, device_kernels};
+use mxnet_core::{KernelContext, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind, Dims, Strides};
 use smallvec::{SmallVec, smallvec};
 
@@ -127,10 +127,10 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     for reduction in REDUCTIONS {
         device_kernels::register(reduction.op, kind, 0, reduce)?;
     }
-    device_kernels::register("var", kind, 0, |cx| moments(cx, false))?;
-    device_kernels::register("std", kind, 0, |cx| moments(cx, true))?;
-    device_kernels::register("argmax", kind, 0, |cx| position(cx, true))?;
-    device_kernels::register("argmin", kind, 0, |cx| position(cx, false))
+    device_kernels::register("var", kind, 0, |context| moments(context, false))?;
+    device_kernels::register("std", kind, 0, |context| moments(context, true))?;
+    device_kernels::register("argmax", kind, 0, |context| position(context, true))?;
+    device_kernels::register("argmin", kind, 0, |context| position(context, false))
 }
 
 /// The accumulator type for elements of `from` and a result of `to`.
@@ -176,9 +176,9 @@ impl Reduction {
 }
 
 /// Which axes of input 0 a call reduces.
-fn folded_axes(cx: &KernelCx) -> Result<SmallVec<[bool; 8]>> {
-    let axes = cx.axes("axis", 0)?;
-    let ndim = cx.input(0).layout().ndim();
+fn folded_axes(context: &KernelContext) -> Result<SmallVec<[bool; 8]>> {
+    let axes = context.axes("axis", 0)?;
+    let ndim = context.input(0).layout().ndim();
     Ok((0..ndim).map(|i| axes.contains(&i)).collect())
 }
 
@@ -196,30 +196,35 @@ pub(super) fn result_strides(strides: &[isize], folded: &[bool]) -> Strides {
 }
 
 /// Output `i` with strides along the axes of the input.
-fn result<'a>(cx: &KernelCx<'a>, i: usize, shape: &[usize], folded: &[bool]) -> Operand<'a> {
-    let y = Operand::of(cx.output(i));
+fn result<'a>(
+    context: &KernelContext<'a>,
+    i: usize,
+    shape: &[usize],
+    folded: &[bool],
+) -> Operand<'a> {
+    let y = Operand::of(context.output(i));
     let strides = result_strides(&y.strides, folded);
     y.with(shape, &strides)
 }
 
-fn reduce(cx: &KernelCx) -> Result<()> {
-    let reduction = (REDUCTIONS.iter().find(|r| r.op == cx.op.name))
-        .ok_or_else(|| mxnet_core::Error::internal(cx.op.name, "not a reduction"))?;
-    let to = cx.output(0).dtype();
-    let mut x = Operand::input(cx, 0)?;
+fn reduce(context: &KernelContext) -> Result<()> {
+    let reduction = (REDUCTIONS.iter().find(|r| r.op == context.op.name))
+        .ok_or_else(|| mxnet_core::Error::internal(context.op.name, "not a reduction"))?;
+    let to = context.output(0).dtype();
+    let mut x = Operand::input(context, 0)?;
     // With an integer result dtype, floats are converted to integers before the reduction, as in NumPy.
     if reduction.kind == Kind::Arithmetic
         && reduction.op != "nansum"
         && x.dtype.is_inexact()
         && !to.is_inexact()
     {
-        x = x.into_typed(cx, to)?;
+        x = x.into_typed(context, to)?;
     }
-    let folded = folded_axes(cx)?;
+    let folded = folded_axes(context)?;
     let shape = x.shape.clone();
-    let y = result(cx, 0, &shape, &folded);
+    let y = result(context, 0, &shape, &folded);
     let fold = reduction.fold(x.dtype, to);
-    fold::run(cx, &fold, &shape, &folded, &[y], &[x], &[])
+    fold::run(context, &fold, &shape, &folded, &[y], &[x], &[])
 }
 
 /// Mean in f64, for [`moments`].
@@ -267,9 +272,9 @@ fn distance_fold(compute: DType, root: bool) -> Fold<'static> {
 }
 
 /// Variance or standard deviation: first the mean, then squared deviations from it, both in f64.
-fn moments(cx: &KernelCx, root: bool) -> Result<()> {
-    let x = Operand::input(cx, 0)?;
-    let folded = folded_axes(cx)?;
+fn moments(context: &KernelContext, root: bool) -> Result<()> {
+    let x = Operand::input(context, 0)?;
+    let folded = folded_axes(context)?;
     let shape = x.shape.clone();
     let compute = match x.dtype.is_complex() {
         true => DType::C128,
@@ -278,7 +283,7 @@ fn moments(cx: &KernelCx, root: bool) -> Result<()> {
     let kept: Dims = (shape.iter().zip(&folded))
         .map(|(&n, &is_folded)| if is_folded { 1 } else { n })
         .collect();
-    let mean = Operand::new(cx, &kept, compute)?;
+    let mean = Operand::new(context, &kept, compute)?;
     // Broadcast along the reduced axes.
     let strides: Strides = (mean.strides.iter().zip(&folded))
         .map(|(&stride, &is_folded)| if is_folded { 0 } else { stride })
@@ -287,7 +292,7 @@ fn moments(cx: &KernelCx, root: bool) -> Result<()> {
     let target = Operand::at(mean.ptr, &shape, &strides, compute);
     let x_again = Operand::at(x.ptr, &shape, &x.strides, x.dtype);
     fold::run(
-        cx,
+        context,
         &mean_fold(compute),
         &shape,
         &folded,
@@ -295,11 +300,13 @@ fn moments(cx: &KernelCx, root: bool) -> Result<()> {
         &[x_again],
         &[],
     )?;
-    let about_real = cx.dtype("dtype").is_some_and(|dtype| !dtype.is_complex());
-    let y = result(cx, 0, &shape, &folded);
-    let params = [cx.float("ddof"), f64::from(u8::from(about_real))];
+    let about_real = context
+        .dtype("dtype")
+        .is_some_and(|dtype| !dtype.is_complex());
+    let y = result(context, 0, &shape, &folded);
+    let params = [context.float("ddof"), f64::from(u8::from(about_real))];
     fold::run(
-        cx,
+        context,
         &distance_fold(compute, root),
         &shape,
         &folded,
@@ -342,19 +349,19 @@ MX_FN bool comes_before(Acc s, Acc t, bool is_better) {
     }
 }
 
-fn position(cx: &KernelCx, of_largest: bool) -> Result<()> {
-    let x = Operand::input(cx, 0)?;
+fn position(context: &KernelContext, of_largest: bool) -> Result<()> {
+    let x = Operand::input(context, 0)?;
     let shape = x.shape.clone();
-    let axis = match cx.opt_int("axis") {
-        Some(_) if !shape.is_empty() => Some(cx.axis("axis", 0)?),
+    let axis = match context.opt_int("axis") {
+        Some(_) if !shape.is_empty() => Some(context.axis("axis", 0)?),
         _ => None,
     };
     let folded: SmallVec<[bool; 8]> = (0..shape.len())
         .map(|i| axis.is_none_or(|axis| axis == i))
         .collect();
-    let y = result(cx, 0, &shape, &folded);
+    let y = result(context, 0, &shape, &folded);
     let fold = position_fold(x.dtype, of_largest);
-    fold::run(cx, &fold, &shape, &folded, &[y], &[x], &[])
+    fold::run(context, &fold, &shape, &folded, &[y], &[x], &[])
 }
 
 pub(crate) fn texts(all: &mut Vec<(String, String)>) {

@@ -3,7 +3,7 @@
 //!
 //! The workspace has the layout of the CPU kernels: all gates, then the LSTM's cell states or the GRU's hidden products of n.
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
@@ -19,15 +19,15 @@ const RNN: &str = include_str!("../text/rnn.cuh");
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
     add("rnn_layer", kind, 0, forward)?;
     add("rnn_layer_gradient", kind, 0, backward)?;
-    add("split_vector", kind, 0, |cx| {
-        let (x, mut start) = (Operand::input(cx, 0)?, 0);
+    add("split_vector", kind, 0, |context| {
+        let (x, mut start) = (Operand::input(context, 0)?, 0);
         let (stride, size) = (x.strides[0], x.dtype.size() as i64);
-        for part in cx.outputs {
+        for part in context.outputs {
             let at = x
                 .ptr
                 .wrapping_add_signed(start as i64 * stride as i64 * size);
             operand::copy(
-                cx,
+                context,
                 &Operand::at(at, part.shape(), &[stride], x.dtype),
                 &Operand::of(part),
             )?;
@@ -53,21 +53,21 @@ struct Layer {
 }
 
 impl Layer {
-    fn of(cx: &KernelCx) -> Layer {
-        let (data, wh) = (cx.input(0).shape(), cx.input(2).shape());
+    fn of(context: &KernelContext) -> Layer {
+        let (data, wh) = (context.input(0).shape(), context.input(2).shape());
         Layer {
-            cell: match cx.str("mode") {
+            cell: match context.str("mode") {
                 "lstm" => LSTM,
                 "gru" => GRU,
                 "rnn_tanh" => 2,
                 _ => 3,
             },
-            reverse: cx.bool("reverse"),
+            reverse: context.bool("reverse"),
             time: data[0],
             batch: data[1],
             input: data[2],
             hidden: wh[1],
-            dtype: computed(cx.output(0).dtype()),
+            dtype: computed(context.output(0).dtype()),
         }
     }
 
@@ -117,17 +117,17 @@ fn pointer(x: Option<&Operand>) -> u64 {
 }
 
 /// Input `i` dense as `dtype`; `None` if it is absent or empty.
-fn given<'a>(cx: &KernelCx<'a>, i: usize, dtype: DType) -> Result<Option<Operand<'a>>> {
-    Ok(Operand::dense_or_none(cx, i, dtype)?.filter(|x| !x.is_empty()))
+fn given<'a>(context: &KernelContext<'a>, i: usize, dtype: DType) -> Result<Option<Operand<'a>>> {
+    Ok(Operand::dense_or_none(context, i, dtype)?.filter(|x| !x.is_empty()))
 }
 
 /// The lengths of the sequences, if they are given. A length outside of `0..=time` is reported.
-fn lengths<'a>(cx: &KernelCx<'a>, g: &Layer) -> Result<Option<Operand<'a>>> {
-    let Some(lengths) = given(cx, 7, DType::I64)? else {
+fn lengths<'a>(context: &KernelContext<'a>, g: &Layer) -> Result<Option<Operand<'a>>> {
+    let Some(lengths) = given(context, 7, DType::I64)? else {
         return Ok(None);
     };
     let time = g.time;
-    let report = fault(cx, move |[i, length, _]| {
+    let report = fault(context, move |[i, length, _]| {
         let problem = format!("`sequence_length` {i} is {length}, must be in 0..={time}");
         Error::value("rnn", problem)
     })?;
@@ -137,12 +137,18 @@ fn lengths<'a>(cx: &KernelCx<'a>, g: &Layer) -> Result<Option<Operand<'a>>> {
         Arg::I64(g.batch as i64),
         Arg::I64(time as i64),
     ];
-    run(cx, "CHECK", g, g.batch, &args)?;
+    run(context, "CHECK", g, g.batch, &args)?;
     Ok(Some(lengths))
 }
 
 /// Writes the initial state, or 0, to the results after the ends of sequences.
-fn fill_ends(cx: &KernelCx, g: &Layer, lengths: &Operand, state: u64, y: u64) -> Result<()> {
+fn fill_ends(
+    context: &KernelContext,
+    g: &Layer,
+    lengths: &Operand,
+    state: u64,
+    y: u64,
+) -> Result<()> {
     let args = [
         Arg::Pointer(lengths.ptr),
         Arg::Pointer(state),
@@ -151,22 +157,25 @@ fn fill_ends(cx: &KernelCx, g: &Layer, lengths: &Operand, state: u64, y: u64) ->
         Arg::I64(g.batch as i64),
         Arg::I64(g.hidden as i64),
     ];
-    run(cx, "ENDS", g, g.time * g.state(), &args)
+    run(context, "ENDS", g, g.time * g.state(), &args)
 }
 
-fn forward(cx: &KernelCx) -> Result<()> {
-    let g = Layer::of(cx);
-    let lengths = lengths(cx, &g)?;
+fn forward(context: &KernelContext) -> Result<()> {
+    let g = Layer::of(context);
+    let lengths = lengths(context, &g)?;
     let (width, state, rows) = (g.width(), g.state(), g.time * g.batch);
-    let dense = |i: usize| given(cx, i, g.dtype);
+    let dense = |i: usize| given(context, i, g.dtype);
     let (x, wi, wh) = (dense(0)?, dense(1)?, dense(2)?);
     let (bi, bh, h0, c0) = (dense(3)?, dense(4)?, dense(5)?, dense(6)?);
-    let sums = cx.output(3).data_ptr() as u64;
-    if cx.output(3).len() < g.workspace_lens().0 + g.workspace_lens().1 {
-        return Err(Error::internal(cx.op.name, "the workspace is too small"));
+    let sums = context.output(3).data_ptr() as u64;
+    if context.output(3).len() < g.workspace_lens().0 + g.workspace_lens().1 {
+        return Err(Error::internal(
+            context.op.name,
+            "the workspace is too small",
+        ));
     }
     let extra = sums + g.bytes(g.workspace_lens().0);
-    let y = Operand::new(cx, cx.output(0).shape(), g.dtype)?;
+    let y = Operand::new(context, context.output(0).shape(), g.dtype)?;
     if rows * width > 0 {
         let args = [
             Arg::Pointer(pointer(bi.as_ref())),
@@ -177,13 +186,13 @@ fn forward(cx: &KernelCx) -> Result<()> {
             Arg::I64(width as i64),
             Arg::I64(g.hidden as i64),
         ];
-        run(cx, "BIAS", &g, rows * width, &args)?;
+        run(context, "BIAS", &g, rows * width, &args)?;
         let operands = [
             g.matrix(pointer(x.as_ref()), 0, g.input, 1),
             g.matrix(pointer(wi.as_ref()), 0, 1, g.input),
             g.matrix(sums, 0, width, 1),
         ];
-        product(cx, g.dtype, [rows, width, g.input], operands, true)?;
+        product(context, g.dtype, [rows, width, g.input], operands, true)?;
     }
     for s in 0..g.time {
         let t = g.step(s);
@@ -210,7 +219,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
             let joined = if g.cell == GRU { 2 * g.hidden } else { width };
             let to = g.matrix(own, 0, width, 1);
             product(
-                cx,
+                context,
                 g.dtype,
                 [g.batch, joined, g.hidden],
                 [states, wh(0), to],
@@ -219,7 +228,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
             if g.cell == GRU {
                 let to = g.matrix(extra, t * state, g.hidden, 1);
                 product(
-                    cx,
+                    context,
                     g.dtype,
                     [g.batch, g.hidden, g.hidden],
                     [states, wh(2), to],
@@ -238,17 +247,17 @@ fn forward(cx: &KernelCx) -> Result<()> {
             Arg::I64(g.batch as i64),
             Arg::I64(g.hidden as i64),
         ];
-        run(cx, "FORWARD", &g, state, &args)?;
+        run(context, "FORWARD", &g, state, &args)?;
     }
     let shape = [g.batch, g.hidden];
     let last = g.time.checked_sub(1).map(|s| g.step(s));
     let keep = |of_steps: u64, first: Option<&Operand>, to: usize| -> Result<()> {
-        let to = Operand::of(cx.output(to));
+        let to = Operand::of(context.output(to));
         let from = last.map_or(pointer(first), |t| of_steps + g.bytes(t * state));
         match from {
-            0 => operand::fill(cx, &to, Scalar::I64(0)),
+            0 => operand::fill(context, &to, Scalar::I64(0)),
             from => operand::copy(
-                cx,
+                context,
                 &Operand::at(from, &shape, &[g.hidden as isize, 1], g.dtype),
                 &to,
             ),
@@ -259,45 +268,49 @@ fn forward(cx: &KernelCx) -> Result<()> {
         keep(extra, c0.as_ref(), 2)?;
     }
     if let Some(lengths) = &lengths {
-        fill_ends(cx, &g, lengths, 0, y.ptr)?;
+        fill_ends(context, &g, lengths, 0, y.ptr)?;
     }
-    operand::copy(cx, &y, &Operand::of(cx.output(0)))
+    operand::copy(context, &y, &Operand::of(context.output(0)))
 }
 
-fn backward(cx: &KernelCx) -> Result<()> {
-    let g = Layer::of(cx);
+fn backward(context: &KernelContext) -> Result<()> {
+    let g = Layer::of(context);
     let (width, state, hidden, rows) = (g.width(), g.state(), g.hidden, g.time * g.batch);
-    let dense = |i: usize| given(cx, i, g.dtype);
+    let dense = |i: usize| given(context, i, g.dtype);
     let (x, wi, wh) = (dense(0)?, dense(1)?, dense(2)?);
     let (h0, c0, mut y, dy) = (dense(5)?, dense(6)?, dense(8)?, dense(10)?);
     let (dhn, dcn) = (dense(11)?, dense(12)?);
-    let lengths = lengths(cx, &g)?;
+    let lengths = lengths(context, &g)?;
     if let (Some(lengths), Some(found)) = (&lengths, &y) {
         // Reverse direction: the first valid step was preceded by the initial state, so it is stored in the padding.
-        let own = Operand::new(cx, cx.input(8).shape(), g.dtype)?;
-        operand::copy(cx, found, &own)?;
-        fill_ends(cx, &g, lengths, pointer(h0.as_ref()), own.ptr)?;
+        let own = Operand::new(context, context.input(8).shape(), g.dtype)?;
+        operand::copy(context, found, &own)?;
+        fill_ends(context, &g, lengths, pointer(h0.as_ref()), own.ptr)?;
         y = Some(own);
     }
     let (all, beside_len) = g.workspace_lens();
-    let workspace = Operand::input(cx, 9)?;
+    let workspace = Operand::input(context, 9)?;
     if workspace.len() < all + beside_len {
         let problem = format!(
             "a workspace of {} elements, needs {}",
             workspace.len(),
             all + beside_len
         );
-        return Err(Error::value(cx.op.name, problem));
+        return Err(Error::value(context.op.name, problem));
     }
     // The steps overwrite the workspace, but the backward pass may run again: use a copy.
-    let space = Operand::new(cx, &workspace.shape, g.dtype)?;
-    operand::copy(cx, &workspace, &space)?;
+    let space = Operand::new(context, &workspace.shape, g.dtype)?;
+    operand::copy(context, &workspace, &space)?;
     let (sums, extra) = (space.ptr, space.ptr + g.bytes(all));
     let begin = |from: Option<&Operand>| -> Result<Operand> {
-        let to = Operand::new(cx, &[state], g.dtype)?;
+        let to = Operand::new(context, &[state], g.dtype)?;
         match from {
-            Some(from) => operand::copy(cx, &Operand::at(from.ptr, &[state], &[1], g.dtype), &to)?,
-            None => operand::fill(cx, &to, Scalar::I64(0))?,
+            Some(from) => operand::copy(
+                context,
+                &Operand::at(from.ptr, &[state], &[1], g.dtype),
+                &to,
+            )?,
+            None => operand::fill(context, &to, Scalar::I64(0))?,
         }
         Ok(to)
     };
@@ -311,7 +324,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
             |gate: usize| g.matrix(pointer(wh.as_ref()), gate * hidden * hidden, hidden, 1);
         let joined = if g.cell == GRU { 2 * hidden } else { width };
         product(
-            cx,
+            context,
             g.dtype,
             [g.batch, hidden, joined],
             [from, weights(0), to],
@@ -320,7 +333,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         if g.cell == GRU {
             let from = g.matrix(extra, t * state, hidden, 1);
             product(
-                cx,
+                context,
                 g.dtype,
                 [g.batch, hidden, hidden],
                 [from, weights(2), to],
@@ -352,24 +365,24 @@ fn backward(cx: &KernelCx) -> Result<()> {
             Arg::I64(g.batch as i64),
             Arg::I64(hidden as i64),
         ];
-        run(cx, "BACKWARD", &g, state, &args)?;
+        run(context, "BACKWARD", &g, state, &args)?;
     }
     if g.time > 0 {
         through(g.step(0))?;
     }
     let states =
         |x: &Operand| Operand::at(x.ptr, &[g.batch, hidden], &[hidden as isize, 1], g.dtype);
-    operand::copy(cx, &states(&dh), &Operand::of(cx.output(5)))?;
-    if !cx.output(6).is_empty() {
-        operand::copy(cx, &states(&dc), &Operand::of(cx.output(6)))?;
+    operand::copy(context, &states(&dh), &Operand::of(context.output(5)))?;
+    if !context.output(6).is_empty() {
+        operand::copy(context, &states(&dc), &Operand::of(context.output(6)))?;
     }
     // The gradients of the parameters and of the data: products over all steps at once.
-    let made = |i: usize| Operand::new(cx, cx.output(i).shape(), g.dtype);
+    let made = |i: usize| Operand::new(context, context.output(i).shape(), g.dtype);
     let [dx, dwi, dwh, dbi, dbh] = [made(0)?, made(1)?, made(2)?, made(3)?, made(4)?];
     let d = |row: usize, column: usize| g.matrix(sums, 0, row, column);
     let weights = g.matrix(pointer(wi.as_ref()), 0, g.input, 1);
     product(
-        cx,
+        context,
         g.dtype,
         [rows, g.input, width],
         [d(width, 1), weights, g.matrix(dx.ptr, 0, g.input, 1)],
@@ -377,16 +390,16 @@ fn backward(cx: &KernelCx) -> Result<()> {
     )?;
     let data = g.matrix(pointer(x.as_ref()), 0, g.input, 1);
     product(
-        cx,
+        context,
         g.dtype,
         [width, g.input, rows],
         [d(1, width), data, g.matrix(dwi.ptr, 0, g.input, 1)],
         false,
     )?;
-    let ones = Operand::filled(cx, &[1], g.dtype, Scalar::F64(1.0))?;
+    let ones = Operand::filled(context, &[1], g.dtype, Scalar::F64(1.0))?;
     let ones = g.matrix(ones.ptr, 0, 0, 0);
     product(
-        cx,
+        context,
         g.dtype,
         [1, width, rows],
         [ones, d(width, 1), g.matrix(dbi.ptr, 0, width, 1)],
@@ -411,7 +424,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         let results = g.matrix(pointer(y.as_ref()), seen * hidden, hidden, 1);
         let later = g.matrix(from, if steps > 0 { later * stride } else { 0 }, 1, stride);
         product(
-            cx,
+            context,
             g.dtype,
             [count, hidden, steps],
             [later, results, to],
@@ -421,7 +434,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
             let own = g.matrix(from, g.step(0) * g.batch * stride, 1, stride);
             let states = g.matrix(h0.ptr, 0, hidden, 1);
             product(
-                cx,
+                context,
                 g.dtype,
                 [count, hidden, g.batch],
                 [own, states, to],
@@ -430,7 +443,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         }
         let all = g.matrix(from, 0, stride, 1);
         product(
-            cx,
+            context,
             g.dtype,
             [1, count, rows],
             [ones, all, g.matrix(dbh.ptr, first, width, 1)],
@@ -438,18 +451,24 @@ fn backward(cx: &KernelCx) -> Result<()> {
         )?;
     }
     for (i, from) in [dx, dwi, dwh, dbi, dbh].iter().enumerate() {
-        operand::copy(cx, from, &Operand::of(cx.output(i)))?;
+        operand::copy(context, from, &Operand::of(context.output(i)))?;
     }
     Ok(())
 }
 
-fn run(cx: &KernelCx, which: &'static str, g: &Layer, n: usize, args: &[Arg]) -> Result<()> {
+fn run(
+    context: &KernelContext,
+    which: &'static str,
+    g: &Layer,
+    n: usize,
+    args: &[Arg],
+) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     let (cell, dtype) = (g.cell, g.dtype);
     launch(
-        cx,
+        context,
         &key(which, cell, dtype),
         || text(which, cell, dtype),
         for_each(n),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use mxnet_core::{Error, KernelCx, Result, device_kernels};
+use mxnet_core::{Error, KernelContext, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind};
 use smallvec::SmallVec;
 
@@ -46,25 +46,25 @@ pub(crate) fn register(kind: DeviceKind) -> Result<()> {
     Ok(())
 }
 
-fn scan(cx: &KernelCx) -> Result<()> {
-    let y = Operand::of(cx.output(0));
+fn scan(context: &KernelContext) -> Result<()> {
+    let y = Operand::of(context.output(0));
     if y.is_empty() {
         return Ok(());
     }
-    let &(op, kind, neutral, combine) = (SCANS.iter().find(|s| s.0 == cx.op.name))
-        .ok_or_else(|| Error::internal(cx.op.name, "not a cumulative operator"))?;
-    let mut x = Operand::input(cx, 0)?;
+    let &(op, kind, neutral, combine) = (SCANS.iter().find(|s| s.0 == context.op.name))
+        .ok_or_else(|| Error::internal(context.op.name, "not a cumulative operator"))?;
+    let mut x = Operand::input(context, 0)?;
     // With an integer result dtype, floats are converted to integers before the scan, as in NumPy.
     if x.dtype.is_inexact() && !y.dtype.is_inexact() {
-        x = x.into_typed(cx, y.dtype)?;
+        x = x.into_typed(context, y.dtype)?;
     }
     // Without an axis, the elements are scanned in C order.
-    let flat = cx.is_none("axis") || x.shape.is_empty();
+    let flat = context.is_none("axis") || x.shape.is_empty();
     if flat {
         let (dtype, len) = (x.dtype, x.len());
-        x = x.into_dense(cx, dtype)?.with(&[len], &[1]);
+        x = x.into_dense(context, dtype)?.with(&[len], &[1]);
     }
-    let axis = if flat { 0 } else { cx.axis("axis", 0)? };
+    let axis = if flat { 0 } else { context.axis("axis", 0)? };
     let others = |values: &[isize]| -> SmallVec<[isize; 8]> {
         (values.iter().enumerate())
             .filter(|&(i, _)| i != axis)
@@ -79,7 +79,7 @@ fn scan(cx: &KernelCx) -> Result<()> {
     let lines = Axes::new(&shape, strides.iter().map(|s| &s[..]), Visit::MemoryOrder);
     let (len, mut steps) = (x.shape[axis], [x.strides[axis], y.strides[axis]]);
     let mut starts = [x.ptr, y.ptr];
-    if cx.bool("reverse") {
+    if context.bool("reverse") {
         let last = len as isize - 1;
         for ((start, step), size) in starts
             .iter_mut()
@@ -94,7 +94,9 @@ fn scan(cx: &KernelCx) -> Result<()> {
         let problem = format!(
             "an array of more than {MAX_AXES} axes that do not follow one another in memory"
         );
-        return Err(Error::value(cx.op.name, problem).with_hint("make a contiguous copy first"));
+        return Err(
+            Error::value(context.op.name, problem).with_hint("make a contiguous copy first")
+        );
     }
     let by = match lines.len() >= 2048 || len <= 32 {
         true => By::Thread,
@@ -112,7 +114,7 @@ fn scan(cx: &KernelCx) -> Result<()> {
     let over = lines.bytes(0..2);
     let (from, to) = (x.dtype, y.dtype);
     launch(
-        cx,
+        context,
         &key(op, compute, from, to, by),
         || text([neutral, combine], compute, from, to, by),
         grid,

@@ -1,6 +1,6 @@
 //! Rows in segments: the operators of ragged arrays, and extrema of segments of sparse arrays (`segment.cuh`).
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::{Error, Result, device_kernels, registry};
 use mxnet_tensor::{DType, DeviceKind, Kind, Scalar};
 
@@ -26,70 +26,70 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         Some(_) => device_kernels::register(name, kind, 0, kernel),
         None => Ok(()),
     };
-    add("ragged_sum", |cx| fold(cx, SUM, false))?;
-    add("ragged_prod", |cx| fold(cx, PRODUCT, false))?;
-    add("ragged_max", |cx| fold(cx, MAX, false))?;
-    add("ragged_min", |cx| fold(cx, MIN, false))?;
-    add("segment_max", |cx| fold(cx, MAX, true))?;
-    add("segment_min", |cx| fold(cx, MIN, true))?;
-    add("ragged_softmax", |cx| softmax(cx, 0))?;
-    add("ragged_log_softmax", |cx| softmax(cx, 1))?;
-    add("ragged_softmax_gradient", |cx| {
-        softmax_gradient(cx, i64::from(cx.bool("log")))
+    add("ragged_sum", |context| fold(context, SUM, false))?;
+    add("ragged_prod", |context| fold(context, PRODUCT, false))?;
+    add("ragged_max", |context| fold(context, MAX, false))?;
+    add("ragged_min", |context| fold(context, MIN, false))?;
+    add("segment_max", |context| fold(context, MAX, true))?;
+    add("segment_min", |context| fold(context, MIN, true))?;
+    add("ragged_softmax", |context| softmax(context, 0))?;
+    add("ragged_log_softmax", |context| softmax(context, 1))?;
+    add("ragged_softmax_gradient", |context| {
+        softmax_gradient(context, i64::from(context.bool("log")))
     })?;
-    add("ragged_expand", |cx| {
-        let out = cx.output(0);
-        let x = Operand::dense(cx, 0, out.dtype())?;
-        let offsets = SegmentOffsets::read(cx, 1, out.shape())?;
+    add("ragged_expand", |context| {
+        let out = context.output(0);
+        let x = Operand::dense(context, 0, out.dtype())?;
+        let offsets = SegmentOffsets::read(context, 1, out.shape())?;
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Output(0),
             Arg::Bytes(bytes(&offsets.segments)),
         ];
-        run(cx, "EXPAND", moved(out.dtype()), out.len(), &args)
+        run(context, "EXPAND", moved(out.dtype()), out.len(), &args)
     })?;
-    add("ragged_pad", |cx| {
-        let x = Operand::dense(cx, 0, cx.output(0).dtype())?;
+    add("ragged_pad", |context| {
+        let x = Operand::dense(context, 0, context.output(0).dtype())?;
         let (offsets, length) = (
-            SegmentOffsets::read(cx, 1, cx.input(0).shape())?,
-            cx.output(0).shape()[1],
+            SegmentOffsets::read(context, 1, context.input(0).shape())?,
+            context.output(0).shape()[1],
         );
-        pad(cx, "PAD", &x, &offsets, length, cx.float("fill"))
+        pad(context, "PAD", &x, &offsets, length, context.float("fill"))
     })?;
-    add("ragged_unpad", |cx| {
-        let x = Operand::dense(cx, 0, cx.output(0).dtype())?;
+    add("ragged_unpad", |context| {
+        let x = Operand::dense(context, 0, context.output(0).dtype())?;
         let (offsets, length) = (
-            SegmentOffsets::read(cx, 1, cx.output(0).shape())?,
+            SegmentOffsets::read(context, 1, context.output(0).shape())?,
             x.shape[1],
         );
-        pad(cx, "UNPAD", &x, &offsets, length, 0.0)
+        pad(context, "UNPAD", &x, &offsets, length, 0.0)
     })?;
     add("ragged_cumsum", cumsum)?;
     add("ragged_argsort", argsort)?;
-    add("ragged_matmul", |cx| {
-        let out = cx.output(0);
+    add("ragged_matmul", |context| {
+        let out = context.output(0);
         let (x, w) = (
-            Operand::dense(cx, 0, out.dtype())?,
-            Operand::dense(cx, 1, out.dtype())?,
+            Operand::dense(context, 0, out.dtype())?,
+            Operand::dense(context, 1, out.dtype())?,
         );
-        let offsets = SegmentOffsets::read(cx, 2, cx.input(0).shape())?;
+        let offsets = SegmentOffsets::read(context, 2, context.input(0).shape())?;
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Pointer(w.ptr),
             Arg::Output(0),
             Arg::Bytes(bytes(&offsets.segments)),
             Arg::I64(out.shape()[1] as i64),
-            Arg::I64(i64::from(cx.bool("transpose"))),
+            Arg::I64(i64::from(context.bool("transpose"))),
         ];
-        run(cx, "MATMUL", c_type(out.dtype()), out.len(), &args)
+        run(context, "MATMUL", c_type(out.dtype()), out.len(), &args)
     })?;
-    add("ragged_outer", |cx| {
-        let out = cx.output(0);
+    add("ragged_outer", |context| {
+        let out = context.output(0);
         let (x, z) = (
-            Operand::dense(cx, 0, out.dtype())?,
-            Operand::dense(cx, 1, out.dtype())?,
+            Operand::dense(context, 0, out.dtype())?,
+            Operand::dense(context, 1, out.dtype())?,
         );
-        let offsets = SegmentOffsets::read(cx, 2, cx.input(0).shape())?;
+        let offsets = SegmentOffsets::read(context, 2, context.input(0).shape())?;
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Pointer(z.ptr),
@@ -97,7 +97,7 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::Bytes(bytes(&offsets.segments)),
             Arg::I64(z.shape[1] as i64),
         ];
-        run(cx, "OUTER", c_type(out.dtype()), out.len(), &args)
+        run(context, "OUTER", c_type(out.dtype()), out.len(), &args)
     })
 }
 
@@ -118,9 +118,13 @@ pub(super) struct SegmentOffsets<'a> {
 
 impl<'a> SegmentOffsets<'a> {
     /// Argument `i`, whose segments cover the first axis of `shape`.
-    pub fn read(cx: &KernelCx<'a>, i: usize, shape: &[usize]) -> Result<SegmentOffsets<'a>> {
-        let offsets = Operand::dense(cx, i, DType::I64)?;
-        let op = cx.op.name;
+    pub fn read(
+        context: &KernelContext<'a>,
+        i: usize,
+        shape: &[usize],
+    ) -> Result<SegmentOffsets<'a>> {
+        let offsets = Operand::dense(context, i, DType::I64)?;
+        let op = context.op.name;
         if offsets.is_empty() {
             return Err(Error::value(
                 op,
@@ -134,7 +138,7 @@ impl<'a> SegmentOffsets<'a> {
             rows: rows as i64,
             inner: shape[1..].iter().product::<usize>() as i64,
         };
-        let faults = report(cx, move |[at, found, before]| {
+        let faults = report(context, move |[at, found, before]| {
             Error::value(
                 op,
                 match at {
@@ -147,7 +151,7 @@ impl<'a> SegmentOffsets<'a> {
             )
         })?;
         run(
-            cx,
+            context,
             "CHECK",
             "u8",
             offsets.len(),
@@ -174,9 +178,9 @@ impl<'a> SegmentOffsets<'a> {
     }
 
     /// Writes the segment index of each row.
-    pub fn numbers(&self, cx: &KernelCx, to: u64) -> Result<()> {
+    pub fn numbers(&self, context: &KernelContext, to: u64) -> Result<()> {
         let args = [Arg::Pointer(to), Arg::Bytes(bytes(&self.segments))];
-        run(cx, "NUMBERS", "u8", self.segments.rows as usize, &args)
+        run(context, "NUMBERS", "u8", self.segments.rows as usize, &args)
     }
 
     fn columns(&self) -> usize {
@@ -185,9 +189,9 @@ impl<'a> SegmentOffsets<'a> {
 }
 
 /// Reduces the rows of segments. The extremum of an empty segment is 0 if `is_zero_of_none`.
-fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
-    let (x, out) = (Operand::input(cx, 0)?, Operand::of(cx.output(0)));
-    let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
+fn fold(context: &KernelContext, what: i64, is_zero_of_none: bool) -> Result<()> {
+    let (x, out) = (Operand::input(context, 0)?, Operand::of(context.output(0)));
+    let offsets = SegmentOffsets::read(context, 1, context.input(0).shape())?;
     let is_whole = matches!(x.dtype.kind(), Kind::Bool | Kind::Integer);
     let wide = match x.dtype {
         DType::U8 | DType::U16 | DType::U32 | DType::U64 => DType::U64,
@@ -195,18 +199,18 @@ fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
         other => computed(other),
     };
     let dtype = x.dtype;
-    let x = x.into_dense(cx, dtype)?;
+    let x = x.into_dense(context, dtype)?;
     // If the accumulator type differs from the result's dtype, the sums are converted afterwards.
     let is_direct = out.dtype == wide && out.is_dense();
     let to = if is_direct {
         Operand::at(out.ptr, &out.shape, &out.strides, wide)
     } else {
-        Operand::new(cx, &out.shape, wide)?
+        Operand::new(context, &out.shape, wide)?
     };
     let args = [
         Arg::Pointer(x.ptr),
         Arg::Pointer(to.ptr),
-        if cx.outputs.len() > 1 {
+        if context.outputs.len() > 1 {
             Arg::Output(1)
         } else {
             Arg::Pointer(0)
@@ -215,45 +219,48 @@ fn fold(cx: &KernelCx, what: i64, is_zero_of_none: bool) -> Result<()> {
         Arg::I64(what),
         Arg::I64(i64::from(is_zero_of_none)),
     ];
-    run(cx, "FOLD", c_type(dtype), offsets.columns(), &args)?;
+    run(context, "FOLD", c_type(dtype), offsets.columns(), &args)?;
     if is_direct {
         Ok(())
     } else {
-        operand::copy(cx, &to, &out)
+        operand::copy(context, &to, &out)
     }
 }
 
 /// Running sums of the rows of segments.
-fn cumsum(cx: &KernelCx) -> Result<()> {
-    let dtype = cx.output(0).dtype();
-    let x = Operand::dense(cx, 0, dtype)?;
-    let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
+fn cumsum(context: &KernelContext) -> Result<()> {
+    let dtype = context.output(0).dtype();
+    let x = Operand::dense(context, 0, dtype)?;
+    let offsets = SegmentOffsets::read(context, 1, context.input(0).shape())?;
     let args = [
         Arg::Pointer(x.ptr),
         Arg::Output(0),
         Arg::Bytes(bytes(&offsets.segments)),
-        Arg::I64(i64::from(cx.bool("reverse"))),
+        Arg::I64(i64::from(context.bool("reverse"))),
     ];
-    run(cx, "CUMSUM", c_type(dtype), offsets.columns(), &args)
+    run(context, "CUMSUM", c_type(dtype), offsets.columns(), &args)
 }
 
-fn softmax(cx: &KernelCx, is_log: i64) -> Result<()> {
-    let dtype = cx.output(0).dtype();
-    let x = Operand::dense(cx, 0, dtype)?;
-    let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
+fn softmax(context: &KernelContext, is_log: i64) -> Result<()> {
+    let dtype = context.output(0).dtype();
+    let x = Operand::dense(context, 0, dtype)?;
+    let offsets = SegmentOffsets::read(context, 1, context.input(0).shape())?;
     let args = [
         Arg::Pointer(x.ptr),
         Arg::Output(0),
         Arg::Bytes(bytes(&offsets.segments)),
         Arg::I64(is_log),
     ];
-    run(cx, "SOFTMAX", c_type(dtype), offsets.columns(), &args)
+    run(context, "SOFTMAX", c_type(dtype), offsets.columns(), &args)
 }
 
-fn softmax_gradient(cx: &KernelCx, is_log: i64) -> Result<()> {
-    let dtype = cx.output(0).dtype();
-    let (y, dy) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
-    let offsets = SegmentOffsets::read(cx, 2, cx.input(0).shape())?;
+fn softmax_gradient(context: &KernelContext, is_log: i64) -> Result<()> {
+    let dtype = context.output(0).dtype();
+    let (y, dy) = (
+        Operand::dense(context, 0, dtype)?,
+        Operand::dense(context, 1, dtype)?,
+    );
+    let offsets = SegmentOffsets::read(context, 2, context.input(0).shape())?;
     let args = [
         Arg::Pointer(y.ptr),
         Arg::Pointer(dy.ptr),
@@ -262,7 +269,7 @@ fn softmax_gradient(cx: &KernelCx, is_log: i64) -> Result<()> {
         Arg::I64(is_log),
     ];
     run(
-        cx,
+        context,
         "SOFTMAX_GRADIENT",
         c_type(dtype),
         offsets.columns(),
@@ -271,14 +278,14 @@ fn softmax_gradient(cx: &KernelCx, is_log: i64) -> Result<()> {
 }
 
 fn pad(
-    cx: &KernelCx,
+    context: &KernelContext,
     which: &str,
     x: &Operand,
     offsets: &SegmentOffsets,
     length: usize,
     fill: f64,
 ) -> Result<()> {
-    let out = cx.output(0);
+    let out = context.output(0);
     let bits = pattern(Scalar::F64(fill), out.dtype());
     let args = [
         Arg::Pointer(x.ptr),
@@ -287,48 +294,54 @@ fn pad(
         Arg::I64(length as i64),
         Arg::Bytes(&bits),
     ];
-    run(cx, which, moved(out.dtype()), out.len(), &args)
+    run(context, which, moved(out.dtype()), out.len(), &args)
 }
 
 /// Sorts each column by its elements, then stably by the segments of the rows.
-fn argsort(cx: &KernelCx) -> Result<()> {
-    let x = Operand::input(cx, 0)?;
-    let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
+fn argsort(context: &KernelContext) -> Result<()> {
+    let x = Operand::input(context, 0)?;
+    let offsets = SegmentOffsets::read(context, 1, context.input(0).shape())?;
     if x.is_empty() {
         return Ok(());
     }
     let dtype = x.dtype;
-    let x = x.into_dense(cx, dtype)?;
+    let x = x.into_dense(context, dtype)?;
     let (rows, inner) = (x.shape[0], x.len() / x.shape[0]);
     let columns = x
         .with(&[inner, rows], &[1, inner as isize])
-        .into_dense(cx, dtype)?;
-    let direction = match cx.bool("descending") {
+        .into_dense(context, dtype)?;
+    let direction = match context.bool("descending") {
         true => Direction::Descending,
         false => Direction::Ascending,
     };
-    let order = argsorted(cx, &columns, rows, direction)?;
-    let numbers = Operand::new(cx, &[rows], DType::I64)?;
-    offsets.numbers(cx, numbers.ptr)?;
+    let order = argsorted(context, &columns, rows, direction)?;
+    let numbers = Operand::new(context, &[rows], DType::I64)?;
+    offsets.numbers(context, numbers.ptr)?;
     let numbers = numbers
         .with(&[inner, rows], &[0, 1])
-        .into_dense(cx, DType::I64)?;
-    let numbers = picked(cx, &numbers, &order)?;
-    let again = argsorted(cx, &numbers, rows, Direction::Ascending)?;
-    let order = picked(cx, &order, &again)?.with(&[rows, inner], &[1, rows as isize]);
+        .into_dense(context, DType::I64)?;
+    let numbers = picked(context, &numbers, &order)?;
+    let again = argsorted(context, &numbers, rows, Direction::Ascending)?;
+    let order = picked(context, &order, &again)?.with(&[rows, inner], &[1, rows as isize]);
     operand::copy(
-        cx,
+        context,
         &order,
-        &Operand::of(cx.output(0)).with(&[rows, inner], &[inner as isize, 1]),
+        &Operand::of(context.output(0)).with(&[rows, inner], &[inner as isize, 1]),
     )
 }
 
-fn run(cx: &KernelCx, which: &str, name: &'static str, n: usize, args: &[Arg]) -> Result<()> {
+fn run(
+    context: &KernelContext,
+    which: &str,
+    name: &'static str,
+    n: usize,
+    args: &[Arg],
+) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     launch(
-        cx,
+        context,
         &key(which, name),
         || text(which, name),
         for_each(n),

@@ -1,7 +1,7 @@
 //! Sums of products over short distances: correlation of sequences, and sliding-window attention (`slide.cuh`).
 
 use mxnet_core::Result;
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::device_kernels::register as add;
 use mxnet_tensor::{DType, DeviceKind};
 
@@ -12,25 +12,31 @@ use crate::launch::{Arg, launch};
 const SLIDE: &str = include_str!("../text/slide.cuh");
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("convolve", kind, 0, |cx| slide(cx, Shifts::of(cx, true)))?;
-    add("correlate", kind, 0, |cx| slide(cx, Shifts::of(cx, false)))?;
-    add("sliding_dot", kind, 0, |cx| {
-        let (reversed, conjugated) = (cx.bool("reversed"), cx.bool("conjugated"));
+    add("convolve", kind, 0, |context| {
+        slide(context, Shifts::of(context, true))
+    })?;
+    add("correlate", kind, 0, |context| {
+        slide(context, Shifts::of(context, false))
+    })?;
+    add("sliding_dot", kind, 0, |context| {
+        let (reversed, conjugated) = (context.bool("reversed"), context.bool("conjugated"));
         slide(
-            cx,
+            context,
             Shifts {
-                before: cx.int("before") as usize,
+                before: context.int("before") as usize,
                 reversed,
                 conjugated,
             },
         )
     })?;
-    add("sldwin_atten_score", kind, 0, |cx| window(cx, 0, None))?;
-    add("sldwin_atten_context", kind, 0, |cx| {
-        window(cx, 1, Some(false))
+    add("sldwin_atten_score", kind, 0, |context| {
+        window(context, 0, None)
     })?;
-    add("sldwin_atten_spread", kind, 0, |cx| {
-        window(cx, 1, Some(true))
+    add("sldwin_atten_context", kind, 0, |context| {
+        window(context, 1, Some(false))
+    })?;
+    add("sldwin_atten_spread", kind, 0, |context| {
+        window(context, 1, Some(true))
     })
 }
 
@@ -43,10 +49,10 @@ struct Shifts {
 
 impl Shifts {
     /// The shifts for the call's mode.
-    fn of(cx: &KernelCx, is_convolution: bool) -> Shifts {
-        let (n, m) = (cx.input(0).len(), cx.input(1).len());
+    fn of(context: &KernelContext, is_convolution: bool) -> Shifts {
+        let (n, m) = (context.input(0).len(), context.input(1).len());
         let least = n.min(m);
-        let start = match cx.str("mode") {
+        let start = match context.str("mode") {
             "full" => 0,
             // The centre; for a correlation whose second sequence is the longer one, that of the reversed correlation.
             "same" if m > n && !is_convolution => least / 2,
@@ -61,10 +67,13 @@ impl Shifts {
     }
 }
 
-fn slide(cx: &KernelCx, shifts: Shifts) -> Result<()> {
-    let out = cx.output(0);
+fn slide(context: &KernelContext, shifts: Shifts) -> Result<()> {
+    let out = context.output(0);
     let dtype = out.dtype();
-    let (x, w) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
+    let (x, w) = (
+        Operand::dense(context, 0, dtype)?,
+        Operand::dense(context, 1, dtype)?,
+    );
     let args = [
         Arg::Pointer(x.ptr),
         Arg::I64(x.len() as i64),
@@ -76,7 +85,7 @@ fn slide(cx: &KernelCx, shifts: Shifts) -> Result<()> {
         Arg::I64(i64::from(shifts.reversed)),
         Arg::I64(i64::from(shifts.conjugated)),
     ];
-    run(cx, "SLIDE", dtype, out.len(), &args)
+    run(context, "SLIDE", dtype, out.len(), &args)
 }
 
 #[repr(C)]
@@ -92,20 +101,23 @@ struct Window {
 }
 
 /// Scores of the rows of input `rows` with those in their windows; or weighted sums of these, gathered or scattered.
-fn window(cx: &KernelCx, rows: usize, scatter: Option<bool>) -> Result<()> {
-    let out = cx.output(0);
+fn window(context: &KernelContext, rows: usize, scatter: Option<bool>) -> Result<()> {
+    let out = context.output(0);
     let dtype = out.dtype();
-    let (a, b) = (Operand::dense(cx, 0, dtype)?, Operand::dense(cx, 1, dtype)?);
-    let dilations = Operand::dense(cx, 2, DType::I64)?;
-    let shape = cx.input(rows).shape();
-    let before = cx.int("w");
+    let (a, b) = (
+        Operand::dense(context, 0, dtype)?,
+        Operand::dense(context, 1, dtype)?,
+    );
+    let dilations = Operand::dense(context, 2, DType::I64)?;
+    let shape = context.input(rows).shape();
+    let before = context.int("w");
     let g = Window {
         batch: shape[0] as i64,
         length: shape[1] as i64,
         heads: shape[2] as i64,
         dim: shape[3] as i64,
         before,
-        width: if cx.bool("symmetric") {
+        width: if context.bool("symmetric") {
             2 * before + 1
         } else {
             before + 1
@@ -125,15 +137,15 @@ fn window(cx: &KernelCx, rows: usize, scatter: Option<bool>) -> Result<()> {
             "SUMS"
         }
     };
-    run(cx, which, dtype, out.len(), &args)
+    run(context, which, dtype, out.len(), &args)
 }
 
-fn run(cx: &KernelCx, which: &str, dtype: DType, n: usize, args: &[Arg]) -> Result<()> {
+fn run(context: &KernelContext, which: &str, dtype: DType, n: usize, args: &[Arg]) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     launch(
-        cx,
+        context,
         &key(which, dtype),
         || text(which, dtype),
         for_each(n),

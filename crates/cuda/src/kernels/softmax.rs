@@ -1,6 +1,6 @@
 //! Softmax, log-softmax and their gradients, and cross entropy with labels.
 
-use mxnet_core::{KernelCx, Result, device_kernels};
+use mxnet_core::{KernelContext, Result, device_kernels};
 use mxnet_tensor::{DType, DeviceKind};
 
 use super::operand::Operand;
@@ -10,8 +10,10 @@ use crate::text::{MATH, type_name};
 const SOFTMAX: &str = include_str!("../text/softmax.cuh");
 
 pub(crate) fn register(kind: DeviceKind) -> Result<()> {
-    device_kernels::register("softmax", kind, 0, |cx| softmax(cx, "softmax"))?;
-    device_kernels::register("log_softmax", kind, 0, |cx| softmax(cx, "log_softmax"))?;
+    device_kernels::register("softmax", kind, 0, |context| softmax(context, "softmax"))?;
+    device_kernels::register("log_softmax", kind, 0, |context| {
+        softmax(context, "log_softmax")
+    })?;
     device_kernels::register("softmax_gradient", kind, 0, gradient)?;
     device_kernels::register("cross_entropy", kind, 0, cross_entropy)?;
     device_kernels::register("cross_entropy_gradient", kind, 0, cross_entropy_gradient)
@@ -141,14 +143,20 @@ fn body_of(function: &str) -> &'static str {
         .map_or("", |f| f.1)
 }
 
-fn run(cx: &KernelCx, function: &str, types: [DType; 3], rows: &Rows, args: &[Arg]) -> Result<()> {
+fn run(
+    context: &KernelContext,
+    function: &str,
+    types: [DType; 3],
+    rows: &Rows,
+    args: &[Arg],
+) -> Result<()> {
     if rows.count() * rows.len.max(1) == 0 {
         return Ok(());
     }
     let variant = rows.variant();
     let source = || text(body_of(function), types, variant);
     launch(
-        cx,
+        context,
         &key(function, types, variant),
         source,
         rows.grid(),
@@ -161,40 +169,40 @@ fn address(x: Option<&Operand>) -> Arg<'static> {
     Arg::Pointer(x.map_or(0, |x| x.ptr))
 }
 
-fn softmax(cx: &KernelCx, function: &str) -> Result<()> {
-    let to = cx.output(0).dtype();
+fn softmax(context: &KernelContext, function: &str) -> Result<()> {
+    let to = context.output(0).dtype();
     // Integers are converted to the compute type first; f16 and bf16 are read as they are.
-    let from = match cx.input(0).dtype() {
+    let from = match context.input(0).dtype() {
         dtype if dtype.is_float() => dtype,
         _ => compute(to),
     };
-    let x = Operand::dense(cx, 0, from)?;
-    let lengths = Operand::dense_or_none(cx, 1, DType::I64)?;
-    let rows = Rows::new(&x.shape, cx.axis("axis", 0)?);
-    let y = Staged::new(cx, 0)?;
+    let x = Operand::dense(context, 0, from)?;
+    let lengths = Operand::dense_or_none(context, 1, DType::I64)?;
+    let rows = Rows::new(&x.shape, context.axis("axis", 0)?);
+    let y = Staged::new(context, 0)?;
     let [count, len, inner] = rows.args();
     let args = [
         Arg::Pointer(x.ptr),
         address(lengths.as_ref()),
         Arg::Pointer(y.ptr()),
-        Arg::F64(cx.opt_float("temperature").unwrap_or(1.0)),
+        Arg::F64(context.opt_float("temperature").unwrap_or(1.0)),
         count,
         len,
         inner,
     ];
-    run(cx, function, [from, to, compute(to)], &rows, &args)?;
-    y.finish(cx)
+    run(context, function, [from, to, compute(to)], &rows, &args)?;
+    y.finish(context)
 }
 
-fn gradient(cx: &KernelCx) -> Result<()> {
-    let to = cx.output(0).dtype();
-    let from = cx.input(0).dtype();
-    let y = Operand::dense(cx, 0, from)?;
-    let dy = Operand::dense(cx, 1, from)?;
-    let lengths = Operand::dense_or_none(cx, 2, DType::I64)?;
-    let rows = Rows::new(&y.shape, cx.axis("axis", 0)?);
-    let dx = Staged::new(cx, 0)?;
-    let function = match cx.bool("log") {
+fn gradient(context: &KernelContext) -> Result<()> {
+    let to = context.output(0).dtype();
+    let from = context.input(0).dtype();
+    let y = Operand::dense(context, 0, from)?;
+    let dy = Operand::dense(context, 1, from)?;
+    let lengths = Operand::dense_or_none(context, 2, DType::I64)?;
+    let rows = Rows::new(&y.shape, context.axis("axis", 0)?);
+    let dx = Staged::new(context, 0)?;
+    let function = match context.bool("log") {
         true => "log_softmax_gradient",
         false => "softmax_gradient",
     };
@@ -204,35 +212,35 @@ fn gradient(cx: &KernelCx) -> Result<()> {
         Arg::Pointer(dy.ptr),
         address(lengths.as_ref()),
         Arg::Pointer(dx.ptr()),
-        Arg::F64(cx.opt_float("temperature").unwrap_or(1.0)),
+        Arg::F64(context.opt_float("temperature").unwrap_or(1.0)),
         count,
         len,
         inner,
     ];
-    run(cx, function, [from, to, compute(to)], &rows, &args)?;
-    dx.finish(cx)
+    run(context, function, [from, to, compute(to)], &rows, &args)?;
+    dx.finish(context)
 }
 
 /// The label to ignore: whether there is one, and its value.
-fn ignored(cx: &KernelCx) -> [Arg<'static>; 2] {
-    let ignored = cx.opt_int("ignore");
+fn ignored(context: &KernelContext) -> [Arg<'static>; 2] {
+    let ignored = context.opt_int("ignore");
     [
         Arg::I64(i64::from(ignored.is_some())),
         Arg::I64(ignored.unwrap_or(0)),
     ]
 }
 
-fn cross_entropy(cx: &KernelCx) -> Result<()> {
-    let to = cx.output(0).dtype();
-    let from = match cx.input(0).dtype() {
+fn cross_entropy(context: &KernelContext) -> Result<()> {
+    let to = context.output(0).dtype();
+    let from = match context.input(0).dtype() {
         dtype if dtype.is_float() => dtype,
         _ => compute(to),
     };
-    let x = Operand::dense(cx, 0, from)?;
-    let labels = Operand::dense(cx, 1, DType::I64)?;
-    let rows = Rows::new(&x.shape, cx.axis("axis", 0)?);
-    let (loss, lse) = (Staged::new(cx, 0)?, Staged::new(cx, 1)?);
-    let [has_ignored, ignored] = ignored(cx);
+    let x = Operand::dense(context, 0, from)?;
+    let labels = Operand::dense(context, 1, DType::I64)?;
+    let rows = Rows::new(&x.shape, context.axis("axis", 0)?);
+    let (loss, lse) = (Staged::new(context, 0)?, Staged::new(context, 1)?);
+    let [has_ignored, ignored] = ignored(context);
     let [count, len, inner] = rows.args();
     let args = [
         Arg::Pointer(x.ptr),
@@ -245,20 +253,29 @@ fn cross_entropy(cx: &KernelCx) -> Result<()> {
         len,
         inner,
     ];
-    run(cx, "cross_entropy", [from, to, compute(to)], &rows, &args)?;
-    loss.finish(cx)?;
-    lse.finish(cx)
+    run(
+        context,
+        "cross_entropy",
+        [from, to, compute(to)],
+        &rows,
+        &args,
+    )?;
+    loss.finish(context)?;
+    lse.finish(context)
 }
 
-fn cross_entropy_gradient(cx: &KernelCx) -> Result<()> {
-    let to = cx.output(0).dtype();
+fn cross_entropy_gradient(context: &KernelContext) -> Result<()> {
+    let to = context.output(0).dtype();
     let from = compute(to);
-    let x = Operand::dense(cx, 0, from)?;
-    let labels = Operand::dense(cx, 1, DType::I64)?;
-    let (lse, dloss) = (Operand::dense(cx, 2, from)?, Operand::dense(cx, 3, from)?);
-    let rows = Rows::new(&x.shape, cx.axis("axis", 0)?);
-    let dx = Staged::new(cx, 0)?;
-    let [has_ignored, ignored] = ignored(cx);
+    let x = Operand::dense(context, 0, from)?;
+    let labels = Operand::dense(context, 1, DType::I64)?;
+    let (lse, dloss) = (
+        Operand::dense(context, 2, from)?,
+        Operand::dense(context, 3, from)?,
+    );
+    let rows = Rows::new(&x.shape, context.axis("axis", 0)?);
+    let dx = Staged::new(context, 0)?;
+    let [has_ignored, ignored] = ignored(context);
     let [count, len, inner] = rows.args();
     let args = [
         Arg::Pointer(x.ptr),
@@ -273,13 +290,13 @@ fn cross_entropy_gradient(cx: &KernelCx) -> Result<()> {
         inner,
     ];
     run(
-        cx,
+        context,
         "cross_entropy_gradient",
         [from, to, compute(to)],
         &rows,
         &args,
     )?;
-    dx.finish(cx)
+    dx.finish(context)
 }
 
 /// Destination of an output in C order: the output itself, or a buffer that is copied there.
@@ -289,11 +306,11 @@ pub(super) struct Staged<'a> {
 }
 
 impl<'a> Staged<'a> {
-    pub fn new(cx: &KernelCx<'a>, i: usize) -> Result<Staged<'a>> {
-        let target = Operand::of(cx.output(i));
+    pub fn new(context: &KernelContext<'a>, i: usize) -> Result<Staged<'a>> {
+        let target = Operand::of(context.output(i));
         let buffer = match target.is_dense() {
             true => None,
-            false => Some(Operand::new(cx, &target.shape, target.dtype)?),
+            false => Some(Operand::new(context, &target.shape, target.dtype)?),
         };
         Ok(Staged { target, buffer })
     }
@@ -304,9 +321,9 @@ impl<'a> Staged<'a> {
             .map_or(self.target.ptr, |buffer| buffer.ptr)
     }
 
-    pub fn finish(self, cx: &KernelCx) -> Result<()> {
+    pub fn finish(self, context: &KernelContext) -> Result<()> {
         match self.buffer {
-            Some(buffer) => super::copy::copy_operand(cx, buffer, self.target),
+            Some(buffer) => super::copy::copy_operand(context, buffer, self.target),
             None => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! Sparse matrices in compressed rows: sorting of patterns, rows at positions, products with dense arrays (`sparse.cuh`).
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::{Error, Result, device_kernels, registry};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 
@@ -28,73 +28,81 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         Some(_) => device_kernels::register(name, kind, 0, kernel),
         None => Ok(()),
     };
-    add("csr_rows", |cx| {
-        let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
-        offsets.numbers(cx, cx.output(0).data_ptr() as u64)
+    add("csr_rows", |context| {
+        let offsets = SegmentOffsets::read(context, 1, context.input(0).shape())?;
+        offsets.numbers(context, context.output(0).data_ptr() as u64)
     })?;
-    add("csr_transpose", |cx| {
-        let indices = Operand::dense(cx, 0, DType::I64)?;
-        let offsets = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
-        let order = argsorted(cx, &indices, indices.len(), Direction::Ascending)?;
-        operand::copy(cx, &order, &Operand::of(cx.output(2)))?;
-        invert(cx, &indices, &order, &offsets, ("indices", [0, 1]))
+    add("csr_transpose", |context| {
+        let indices = Operand::dense(context, 0, DType::I64)?;
+        let offsets = SegmentOffsets::read(context, 1, context.input(0).shape())?;
+        let order = argsorted(context, &indices, indices.len(), Direction::Ascending)?;
+        operand::copy(context, &order, &Operand::of(context.output(2)))?;
+        invert(context, &indices, &order, &offsets, ("indices", [0, 1]))
     })?;
-    add("coo_order", |cx| {
+    add("coo_order", |context| {
         let (rows, columns) = (
-            Operand::dense(cx, 0, DType::I64)?,
-            Operand::dense(cx, 1, DType::I64)?,
+            Operand::dense(context, 0, DType::I64)?,
+            Operand::dense(context, 1, DType::I64)?,
         );
-        let by_column = argsorted(cx, &columns, columns.len(), Direction::Ascending)?;
-        let rows_by_column = picked(cx, &rows, &by_column)?;
+        let by_column = argsorted(context, &columns, columns.len(), Direction::Ascending)?;
+        let rows_by_column = picked(context, &rows, &by_column)?;
         let by_row = argsorted(
-            cx,
+            context,
             &rows_by_column,
             rows_by_column.len(),
             Direction::Ascending,
         )?;
-        let order = picked(cx, &by_column, &by_row)?;
-        operand::copy(cx, &order, &Operand::of(cx.output(0)))?;
+        let order = picked(context, &by_column, &by_row)?;
+        operand::copy(context, &order, &Operand::of(context.output(0)))?;
         let offsets = SegmentOffsets::none(rows.len());
         // Columns out of range are found like invalid rows, from the offsets that they would give.
-        let counts = Operand::new(cx, &[cx.int("num_columns") as usize + 1], DType::I64)?;
+        let counts = Operand::new(
+            context,
+            &[context.int("num_columns") as usize + 1],
+            DType::I64,
+        )?;
         inverted(
-            cx,
+            context,
             (&columns, &by_column),
             &offsets,
             "columns",
-            (0, counts.ptr, cx.int("num_columns")),
+            (0, counts.ptr, context.int("num_columns")),
         )?;
         inverted(
-            cx,
+            context,
             (&rows, &order),
             &offsets,
             "rows",
-            (0, cx.output(1).data_ptr() as u64, cx.int("num_rows")),
+            (
+                0,
+                context.output(1).data_ptr() as u64,
+                context.int("num_rows"),
+            ),
         )
     })?;
-    add("csr_find", |cx| {
-        let columns = Operand::dense(cx, 0, DType::I64)?;
-        let own = SegmentOffsets::read(cx, 1, cx.input(0).shape())?;
-        find(cx, &columns, None, &own, 2)
+    add("csr_find", |context| {
+        let columns = Operand::dense(context, 0, DType::I64)?;
+        let own = SegmentOffsets::read(context, 1, context.input(0).shape())?;
+        find(context, &columns, None, &own, 2)
     })?;
-    add("csr_find_points", |cx| {
+    add("csr_find_points", |context| {
         let (rows, columns) = (
-            Operand::dense(cx, 2, DType::I64)?,
-            Operand::dense(cx, 3, DType::I64)?,
+            Operand::dense(context, 2, DType::I64)?,
+            Operand::dense(context, 3, DType::I64)?,
         );
         find(
-            cx,
+            context,
             &columns,
             Some(&rows),
             &SegmentOffsets::none(rows.len()),
             0,
         )
     })?;
-    add("gather_or_zero", |cx| {
-        let out = cx.output(0);
+    add("gather_or_zero", |context| {
+        let out = context.output(0);
         let (x, at) = (
-            Operand::dense(cx, 0, out.dtype())?,
-            Operand::dense(cx, 1, DType::I64)?,
+            Operand::dense(context, 0, out.dtype())?,
+            Operand::dense(context, 1, DType::I64)?,
         );
         let (rows, width) = (x.shape[0], x.shape[1..].iter().product::<usize>());
         let zero = operand::pattern(Scalar::I64(0), out.dtype());
@@ -106,19 +114,25 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::I64(rows as i64),
             Arg::I64(width as i64),
             Arg::Bytes(&zero),
-            outside(cx, "positions")?,
+            outside(context, "positions")?,
         ];
-        run(cx, "GATHER_OR_ZERO", moved(out.dtype()), out.len(), &args)
+        run(
+            context,
+            "GATHER_OR_ZERO",
+            moved(out.dtype()),
+            out.len(),
+            &args,
+        )
     })?;
-    add("scatter_or_skip", |cx| {
-        let out = cx.output(0);
-        operand::fill(cx, &Operand::of(out), Scalar::I64(0))?;
+    add("scatter_or_skip", |context| {
+        let out = context.output(0);
+        operand::fill(context, &Operand::of(out), Scalar::I64(0))?;
         let (x, at) = (
-            Operand::dense(cx, 0, out.dtype())?,
-            Operand::dense(cx, 1, DType::I64)?,
+            Operand::dense(context, 0, out.dtype())?,
+            Operand::dense(context, 1, DType::I64)?,
         );
         let width: usize = x.shape[1..].iter().product();
-        let order = argsorted(cx, &at, at.len(), Direction::Ascending)?;
+        let order = argsorted(context, &at, at.len(), Direction::Ascending)?;
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Pointer(at.ptr),
@@ -127,18 +141,24 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::I64(at.len() as i64),
             Arg::I64(out.shape()[0] as i64),
             Arg::I64(width as i64),
-            outside(cx, "positions")?,
+            outside(context, "positions")?,
         ];
-        run(cx, "SCATTER_OR_SKIP", c_type(out.dtype()), x.len(), &args)
+        run(
+            context,
+            "SCATTER_OR_SKIP",
+            c_type(out.dtype()),
+            x.len(),
+            &args,
+        )
     })?;
-    add("csr_matmul_dense", |cx| {
-        let out = cx.output(0);
+    add("csr_matmul_dense", |context| {
+        let out = context.output(0);
         let (data, x) = (
-            Operand::dense(cx, 0, out.dtype())?,
-            Operand::dense(cx, 3, out.dtype())?,
+            Operand::dense(context, 0, out.dtype())?,
+            Operand::dense(context, 3, out.dtype())?,
         );
-        let indices = Operand::dense(cx, 1, DType::I64)?;
-        let offsets = SegmentOffsets::read(cx, 2, cx.input(1).shape())?;
+        let indices = Operand::dense(context, 1, DType::I64)?;
+        let offsets = SegmentOffsets::read(context, 2, context.input(1).shape())?;
         let row: usize = x.shape[1..].iter().product();
         let heads = data.shape.get(1).copied().unwrap_or(1);
         let args = [
@@ -150,20 +170,26 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::I64(x.shape[0] as i64),
             Arg::I64(heads as i64),
             Arg::I64((row / heads.max(1)) as i64),
-            outside(cx, "indices")?,
+            outside(context, "indices")?,
         ];
-        run(cx, "MATMUL_DENSE", c_type(out.dtype()), out.len(), &args)
+        run(
+            context,
+            "MATMUL_DENSE",
+            c_type(out.dtype()),
+            out.len(),
+            &args,
+        )
     })?;
-    add("csr_sampled_dense", |cx| {
-        let out = cx.output(0);
+    add("csr_sampled_dense", |context| {
+        let out = context.output(0);
         let (x, y) = (
-            Operand::dense(cx, 0, out.dtype())?,
-            Operand::dense(cx, 1, out.dtype())?,
+            Operand::dense(context, 0, out.dtype())?,
+            Operand::dense(context, 1, out.dtype())?,
         );
-        let indices = Operand::dense(cx, 2, DType::I64)?;
-        let offsets = SegmentOffsets::read(cx, 3, cx.input(2).shape())?;
+        let indices = Operand::dense(context, 2, DType::I64)?;
+        let offsets = SegmentOffsets::read(context, 3, context.input(2).shape())?;
         let row: usize = y.shape[1..].iter().product();
-        let heads = if cx.bool("heads") { y.shape[1] } else { 1 };
+        let heads = if context.bool("heads") { y.shape[1] } else { 1 };
         let args = [
             Arg::Pointer(x.ptr),
             Arg::Pointer(y.ptr),
@@ -173,25 +199,31 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::I64(y.shape[0] as i64),
             Arg::I64(heads as i64),
             Arg::I64((row / heads.max(1)) as i64),
-            outside(cx, "indices")?,
+            outside(context, "indices")?,
         ];
-        run(cx, "SAMPLED_DENSE", c_type(out.dtype()), out.len(), &args)
+        run(
+            context,
+            "SAMPLED_DENSE",
+            c_type(out.dtype()),
+            out.len(),
+            &args,
+        )
     })?;
-    add("csr_transposed_matmul_dense", |cx| {
-        let out = cx.output(0);
+    add("csr_transposed_matmul_dense", |context| {
+        let out = context.output(0);
         let (data, x) = (
-            Operand::dense(cx, 0, out.dtype())?,
-            Operand::dense(cx, 3, out.dtype())?,
+            Operand::dense(context, 0, out.dtype())?,
+            Operand::dense(context, 3, out.dtype())?,
         );
-        let indices = Operand::dense(cx, 1, DType::I64)?;
-        let offsets = SegmentOffsets::read(cx, 2, cx.input(1).shape())?;
+        let indices = Operand::dense(context, 1, DType::I64)?;
+        let offsets = SegmentOffsets::read(context, 2, context.input(1).shape())?;
         let columns = out.shape()[0];
         // Stored elements in the order of their columns, so that each column is summed by one thread.
-        let order = argsorted(cx, &indices, indices.len(), Direction::Ascending)?;
-        let rows = Operand::new(cx, &[indices.len()], DType::I64)?;
-        let starts = Operand::new(cx, &[columns + 1], DType::I64)?;
+        let order = argsorted(context, &indices, indices.len(), Direction::Ascending)?;
+        let rows = Operand::new(context, &[indices.len()], DType::I64)?;
+        let starts = Operand::new(context, &[columns + 1], DType::I64)?;
         let to = (rows.ptr, starts.ptr, columns as i64);
-        inverted(cx, (&indices, &order), &offsets, "indices", to)?;
+        inverted(context, (&indices, &order), &offsets, "indices", to)?;
         let args = [
             Arg::Pointer(data.ptr),
             Arg::Pointer(order.ptr),
@@ -203,22 +235,22 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::I64(x.shape[1..].iter().product::<usize>() as i64),
         ];
         run(
-            cx,
+            context,
             "TRANSPOSED_MATMUL",
             c_type(out.dtype()),
             out.len(),
             &args,
         )
     })?;
-    add("csr_sampled_matmul", |cx| {
-        let out = cx.output(0);
+    add("csr_sampled_matmul", |context| {
+        let out = context.output(0);
         let (lhs, rhs) = (
-            Operand::dense(cx, 0, out.dtype())?,
-            Operand::dense(cx, 3, out.dtype())?,
+            Operand::dense(context, 0, out.dtype())?,
+            Operand::dense(context, 3, out.dtype())?,
         );
-        let index = |i: usize| Operand::dense(cx, i, DType::I64);
+        let index = |i: usize| Operand::dense(context, i, DType::I64);
         let (lhs_indices, rhs_indices, indices) = (index(1)?, index(4)?, index(6)?);
-        let offsets = |i: usize| SegmentOffsets::read(cx, i, cx.input(i - 1).shape());
+        let offsets = |i: usize| SegmentOffsets::read(context, i, context.input(i - 1).shape());
         let (lhs_rows, rhs_rows, rows) = (offsets(2)?, offsets(5)?, offsets(7)?);
         let args = [
             Arg::Pointer(lhs.ptr),
@@ -230,17 +262,23 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             Arg::Pointer(indices.ptr),
             Arg::Bytes(bytes(&rows.segments)),
             Arg::Output(0),
-            Arg::I64(cx.int("num_columns")),
-            outside(cx, "indices")?,
+            Arg::I64(context.int("num_columns")),
+            outside(context, "indices")?,
         ];
-        run(cx, "SAMPLED_MATMUL", c_type(out.dtype()), out.len(), &args)
+        run(
+            context,
+            "SAMPLED_MATMUL",
+            c_type(out.dtype()),
+            out.len(),
+            &args,
+        )
     })
 }
 
 /// The fault argument for an index outside of its axis.
-fn outside(cx: &KernelCx, name: &'static str) -> Result<Arg<'static>> {
-    let op = cx.op.name;
-    report(cx, move |[at, index, size]| {
+fn outside(context: &KernelContext, name: &'static str) -> Result<Arg<'static>> {
+    let op = context.op.name;
+    report(context, move |[at, index, size]| {
         Error::index(
             op,
             format!("{name}[{at}] is {index}, outside its axis of size {size}"),
@@ -250,19 +288,25 @@ fn outside(cx: &KernelCx, name: &'static str) -> Result<Arg<'static>> {
 
 /// Writes the rows of the elements, sorted by column, to output `outputs[0]`, and the offset of each column to `outputs[1]`.
 fn invert(
-    cx: &KernelCx,
+    context: &KernelContext,
     indices: &Operand,
     order: &Operand,
     offsets: &SegmentOffsets,
     (name, outputs): (&'static str, [usize; 2]),
 ) -> Result<()> {
-    let [rows, starts] = outputs.map(|i| cx.output(i).data_ptr() as u64);
-    let columns = cx.output(outputs[1]).len() as i64 - 1;
-    inverted(cx, (indices, order), offsets, name, (rows, starts, columns))
+    let [rows, starts] = outputs.map(|i| context.output(i).data_ptr() as u64);
+    let columns = context.output(outputs[1]).len() as i64 - 1;
+    inverted(
+        context,
+        (indices, order),
+        offsets,
+        name,
+        (rows, starts, columns),
+    )
 }
 
 fn inverted(
-    cx: &KernelCx,
+    context: &KernelContext,
     (indices, order): (&Operand, &Operand),
     offsets: &SegmentOffsets,
     name: &'static str,
@@ -275,10 +319,10 @@ fn inverted(
         Arg::Pointer(rows),
         Arg::Pointer(starts),
         Arg::I64(columns),
-        outside(cx, name)?,
+        outside(context, name)?,
     ];
     run(
-        cx,
+        context,
         "INVERT",
         "u8",
         indices.len() + columns as usize + 1,
@@ -288,14 +332,14 @@ fn inverted(
 
 /// Finds the positions of points in the pattern given by the inputs `pattern` and `pattern + 1`.
 fn find(
-    cx: &KernelCx,
+    context: &KernelContext,
     columns: &Operand,
     rows: Option<&Operand>,
     own: &SegmentOffsets,
     pattern: usize,
 ) -> Result<()> {
-    let indices = Operand::dense(cx, pattern, DType::I64)?;
-    let offsets = SegmentOffsets::read(cx, pattern + 1, cx.input(pattern).shape())?;
+    let indices = Operand::dense(context, pattern, DType::I64)?;
+    let offsets = SegmentOffsets::read(context, pattern + 1, context.input(pattern).shape())?;
     let args = [
         Arg::Pointer(columns.ptr),
         Arg::Pointer(rows.map_or(0, |rows| rows.ptr)),
@@ -305,15 +349,21 @@ fn find(
         Arg::Output(0),
         Arg::I64(columns.len() as i64),
     ];
-    run(cx, "FIND", "u8", columns.len(), &args)
+    run(context, "FIND", "u8", columns.len(), &args)
 }
 
-fn run(cx: &KernelCx, which: &str, name: &'static str, n: usize, args: &[Arg]) -> Result<()> {
+fn run(
+    context: &KernelContext,
+    which: &str,
+    name: &'static str,
+    n: usize,
+    args: &[Arg],
+) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     launch(
-        cx,
+        context,
         &key(which, name),
         || text(which, name),
         for_each(n),

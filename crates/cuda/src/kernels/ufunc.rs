@@ -1,7 +1,7 @@
 //! Folds by any binary elementwise function, which an attribute names: `reduce`, `accumulate` and `reduceat` of functions that have no kernels
 //! of their own. The order may matter, so one thread folds the elements of a result sequentially.
 
-use mxnet_core::{Error, KernelCx, Result, device_kernels, registry};
+use mxnet_core::{Error, KernelContext, Result, device_kernels, registry};
 use mxnet_tensor::{DType, DeviceKind, Layout, Scalar, Strides};
 use smallvec::SmallVec;
 
@@ -44,14 +44,14 @@ extern \"C\" __global__ void kernel(const mx::X *x, const mx::boolean *mask, mx:
 ";
 
 /// The function that a call names, for results of `dtype`.
-fn function(cx: &KernelCx, dtype: DType) -> Result<Function<'static>> {
-    let name = cx.str("function");
+fn function(context: &KernelContext, dtype: DType) -> Result<Function<'static>> {
+    let name = context.str("function");
     let found = registry::find(name).map(|op| functions::function(op, dtype));
     let function = found
-        .ok_or_else(|| Error::value(cx.op.name, format!("there is no function `{name}`")))??;
+        .ok_or_else(|| Error::value(context.op.name, format!("there is no function `{name}`")))??;
     if function.out_natives[..] != [function.compute] || function.natives.len() != 2 {
         let problem = format!("`{name}` does not fold elements of {}", dtype.name());
-        return Err(Error::dtype(cx.op.name, problem));
+        return Err(Error::dtype(context.op.name, problem));
     }
     Ok(function)
 }
@@ -82,7 +82,7 @@ struct Fold<'a> {
 }
 
 impl Fold<'_> {
-    fn run(&self, cx: &KernelCx, function: &Function) -> Result<()> {
+    fn run(&self, context: &KernelContext, function: &Function) -> Result<()> {
         let zeros = Strides::from_elem(0, self.folded.len());
         let masked = self.mask.as_ref().map_or(&zeros, |mask| &mask.strides);
         let pick = |is_folded: bool, values: &[isize]| -> SmallVec<[isize; 8]> {
@@ -108,7 +108,9 @@ impl Fold<'_> {
         if kept.0.len() > MAX_AXES || folded.0.len() > MAX_AXES {
             let problem =
                 format!("more than {MAX_AXES} axes that do not follow one another in memory");
-            return Err(Error::value(cx.op.name, problem).with_hint("make a contiguous copy first"));
+            return Err(
+                Error::value(context.op.name, problem).with_hint("make a contiguous copy first")
+            );
         }
         if kept.len() == 0 {
             return Ok(());
@@ -117,7 +119,7 @@ impl Fold<'_> {
         let (over_kept, over_folded) = (kept.bytes(0..3), folded.bytes(0..2));
         let (from, to) = (self.x.dtype, self.y.dtype);
         launch(
-            cx,
+            context,
             &key(function, from, to),
             || text(function, from, to),
             Grid::of_len(kept.len()),
@@ -137,25 +139,25 @@ impl Fold<'_> {
     }
 }
 
-fn fold(cx: &KernelCx) -> Result<()> {
-    let function = function(cx, cx.output(0).dtype())?;
-    let x = Operand::input(cx, 0)?;
-    let axes = cx.axes("axis", 0)?;
+fn fold(context: &KernelContext) -> Result<()> {
+    let function = function(context, context.output(0).dtype())?;
+    let x = Operand::input(context, 0)?;
+    let axes = context.axes("axis", 0)?;
     let folded: SmallVec<[bool; 8]> = (0..x.shape.len()).map(|i| axes.contains(&i)).collect();
-    let mask = match cx.opt(1) {
+    let mask = match context.opt(1) {
         Some(mask) => {
             // Converted in its own shape before it is broadcast, because it has fewer elements then.
-            let dense = Operand::dense(cx, 1, DType::Bool)?;
+            let dense = Operand::dense(context, 1, DType::Bool)?;
             let layout = Layout::contiguous(mask.shape()).broadcast_to(&x.shape)?;
             Some(dense.with(layout.shape(), layout.strides()))
         }
         None => None,
     };
-    let y = Operand::of(cx.output(0));
+    let y = Operand::of(context.output(0));
     let strides = super::reduce::result_strides(&y.strides, &folded);
     let shape = x.shape.clone();
     let y = y.with(&shape, &strides);
-    let initial = cx.scalar("initial");
+    let initial = context.scalar("initial");
     let fold = Fold {
         x,
         mask,
@@ -164,14 +166,14 @@ fn fold(cx: &KernelCx) -> Result<()> {
         initial,
         step: 0,
     };
-    fold.run(cx, &function)
+    fold.run(context, &function)
 }
 
-fn steps(cx: &KernelCx) -> Result<()> {
-    let function = function(cx, cx.output(0).dtype())?;
-    let x = Operand::input(cx, 0)?;
-    let axis = cx.axis("axis", 0)?;
-    let y = Operand::of(cx.output(0));
+fn steps(context: &KernelContext) -> Result<()> {
+    let function = function(context, context.output(0).dtype())?;
+    let x = Operand::input(context, 0)?;
+    let axis = context.axis("axis", 0)?;
+    let y = Operand::of(context.output(0));
     let folded = (0..x.shape.len()).map(|i| i == axis).collect();
     let step = y.strides[axis];
     if x.shape[axis] == 0 {
@@ -185,15 +187,15 @@ fn steps(cx: &KernelCx) -> Result<()> {
         initial: None,
         step,
     };
-    fold.run(cx, &function)
+    fold.run(context, &function)
 }
 
-fn segments(cx: &KernelCx) -> Result<()> {
-    let function = function(cx, cx.output(0).dtype())?;
-    let x = Operand::input(cx, 0)?;
-    let axis = cx.axis("axis", 0)?;
-    let y = Operand::of(cx.output(0));
-    let starts = cx.ints("starts");
+fn segments(context: &KernelContext) -> Result<()> {
+    let function = function(context, context.output(0).dtype())?;
+    let x = Operand::input(context, 0)?;
+    let axis = context.axis("axis", 0)?;
+    let y = Operand::of(context.output(0));
+    let starts = context.ints("starts");
     let (len, x_step, y_step) = (x.shape[axis] as i64, x.strides[axis], y.strides[axis]);
     for (j, &start) in starts.iter().enumerate() {
         let end = starts.get(j + 1).copied().unwrap_or(len).max(start + 1);
@@ -222,7 +224,7 @@ fn segments(cx: &KernelCx) -> Result<()> {
             initial: None,
             step: 0,
         };
-        fold.run(cx, &function)?;
+        fold.run(context, &function)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Optimizer steps of many weights in few launches (`update.cuh`). Rates and decays stay on the device.
 
-use mxnet_core::context::KernelCx;
+use mxnet_core::context::KernelContext;
 use mxnet_core::cpu;
 use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, ParamKind, Result};
@@ -27,39 +27,39 @@ const RMSPROP_CENTERED: i64 = 6;
 const ADAGRAD: i64 = 7;
 
 pub(super) fn register(kind: DeviceKind) -> Result<()> {
-    add("fused_sgd", kind, 0, |cx| {
+    add("fused_sgd", kind, 0, |context| {
         update(
-            cx,
+            context,
             1,
             &|states| if states == 0 { SGD } else { MOMENTUM },
-            [cx.float("momentum"), 0.0, 0.0],
+            [context.float("momentum"), 0.0, 0.0],
         )
     })?;
-    add("fused_nag", kind, 0, |cx| {
+    add("fused_nag", kind, 0, |context| {
         update(
-            cx,
+            context,
             1,
             &|states| if states == 0 { SGD } else { NAG },
-            [cx.float("momentum"), 0.0, 0.0],
+            [context.float("momentum"), 0.0, 0.0],
         )
     })?;
-    add("fused_adam", kind, 0, |cx| {
+    add("fused_adam", kind, 0, |context| {
         update(
-            cx,
+            context,
             2,
             &|_| ADAM,
-            ["beta1", "beta2", "epsilon"].map(|name| cx.float(name)),
+            ["beta1", "beta2", "epsilon"].map(|name| context.float(name)),
         )
     })?;
-    add("fused_adamw", kind, 0, |cx| {
+    add("fused_adamw", kind, 0, |context| {
         update(
-            cx,
+            context,
             2,
             &|_| ADAMW,
-            ["beta1", "beta2", "epsilon"].map(|name| cx.float(name)),
+            ["beta1", "beta2", "epsilon"].map(|name| context.float(name)),
         )
     })?;
-    add("fused_rmsprop", kind, 0, |cx| {
+    add("fused_rmsprop", kind, 0, |context| {
         let rule = |states| {
             if states == 1 {
                 RMSPROP
@@ -68,14 +68,19 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
             }
         };
         update(
-            cx,
+            context,
             3,
             &rule,
-            ["rho", "momentum", "epsilon"].map(|name| cx.float(name)),
+            ["rho", "momentum", "epsilon"].map(|name| context.float(name)),
         )
     })?;
-    add("fused_adagrad", kind, 0, |cx| {
-        update(cx, 1, &|_| ADAGRAD, [0.0, 0.0, cx.float("epsilon")])
+    add("fused_adagrad", kind, 0, |context| {
+        update(
+            context,
+            1,
+            &|_| ADAGRAD,
+            [0.0, 0.0, context.float("epsilon")],
+        )
     })
 }
 
@@ -136,7 +141,7 @@ struct Step {
 
 /// The array arguments of a call, which are lists with one entry per weight.
 struct Lists<'a, 'b> {
-    cx: &'b KernelCx<'a>,
+    context: &'b KernelContext<'a>,
     n: usize,
     /// Number of lists: weights, gradients, states, master copies.
     lists: usize,
@@ -144,7 +149,7 @@ struct Lists<'a, 'b> {
 
 impl<'a> Lists<'a, '_> {
     fn entry(&self, k: usize, i: usize) -> Option<&'a Tensor> {
-        self.cx.opt(k * self.n + i)
+        self.context.opt(k * self.n + i)
     }
 
     /// The arrays that the update of weight `i` writes.
@@ -156,8 +161,11 @@ impl<'a> Lists<'a, '_> {
 
     /// Whether an array that is written shares memory with any other.
     fn share_memory(&self) -> bool {
-        let mut extents = Vec::with_capacity(self.cx.inputs.len());
-        for (position, x) in self.cx.inputs[..self.lists * self.n].iter().enumerate() {
+        let mut extents = Vec::with_capacity(self.context.inputs.len());
+        for (position, x) in self.context.inputs[..self.lists * self.n]
+            .iter()
+            .enumerate()
+        {
             if let Some((start, end)) = x.and_then(cpu::extent) {
                 extents.push((start, end, position / self.n != 1));
             }
@@ -181,7 +189,7 @@ impl<'a> Lists<'a, '_> {
     /// The numbers in array argument `j` after the lists.
     fn numbers(&self, j: usize) -> Result<(Option<Operand<'a>>, Rates)> {
         let i = self.lists * self.n + j;
-        let x = Operand::dense_or_none(self.cx, i, DType::F64)?;
+        let x = Operand::dense_or_none(self.context, i, DType::F64)?;
         let rates = Rates {
             at: x.as_ref().map_or(0, |x| x.ptr),
             is_single: i64::from(x.as_ref().is_some_and(|x| x.len() == 1)),
@@ -192,30 +200,30 @@ impl<'a> Lists<'a, '_> {
 
 /// One step. `rule` returns the rule's number for the number of states of a weight, at most `max_states`; `numbers` are two factors and epsilon.
 fn update(
-    cx: &KernelCx,
+    context: &KernelContext,
     max_states: usize,
     rule: &dyn Fn(usize) -> i64,
     numbers: [f64; 3],
 ) -> Result<()> {
     let lists = max_states + 3;
-    let singles = (cx.op.array_params())
+    let singles = (context.op.array_params())
         .filter(|param| param.kind != ParamKind::Arrays)
         .count();
-    let n = (cx.inputs.len() - singles) / lists;
-    let given = Lists { cx, n, lists };
+    let n = (context.inputs.len() - singles) / lists;
+    let given = Lists { context, n, lists };
     let (_rates, rates) = given.numbers(0)?;
     let (_decays, decays) = given.numbers(1)?;
     let (_rescale, rescale) = given.numbers(2)?;
     let (_counts, counts) = given.numbers(3)?;
-    let has_clip_weights = cx
+    let has_clip_weights = context
         .op
         .params
         .iter()
         .any(|param| param.name == "clip_weights");
     let clip_weights = has_clip_weights
-        .then(|| cx.opt_float("clip_weights"))
+        .then(|| context.opt_float("clip_weights"))
         .flatten();
-    let clip = cx.opt_float("clip_gradient");
+    let clip = context.opt_float("clip_gradient");
     let step = |rule: i64, num_weights: usize| Step {
         rule,
         num_weights: num_weights as i64,
@@ -265,7 +273,7 @@ fn update(
         for (k, x) in written.iter().enumerate() {
             if written[..k].iter().any(|y| cpu::overlaps(x, y)) {
                 return Err(Error::value(
-                    cx.op.name,
+                    context.op.name,
                     format!("weight {i} and its states share memory"),
                 ));
             }
@@ -276,7 +284,7 @@ fn update(
 }
 
 fn update_group(given: &Lists, group: &[usize], step: &Step, is_f64: bool) -> Result<()> {
-    let cx = given.cx;
+    let context = given.context;
     let mut weights = [Weight::default(); MAX_WEIGHTS];
     // Temporary copies that the launch reads, and those that are copied back after it.
     let (mut read, mut staged) = (Vec::new(), Vec::new());
@@ -285,8 +293,8 @@ fn update_group(given: &Lists, group: &[usize], step: &Step, is_f64: bool) -> Re
         if own.is_dense() {
             return Ok(Buffer::of(&own));
         }
-        let stage = Operand::new(cx, x.shape(), x.dtype())?;
-        operand::copy(cx, &own, &stage)?;
+        let stage = Operand::new(context, x.shape(), x.dtype())?;
+        operand::copy(context, &own, &stage)?;
         let buffer = Buffer::of(&stage);
         staged.push((stage, own));
         Ok(buffer)
@@ -295,7 +303,7 @@ fn update_group(given: &Lists, group: &[usize], step: &Step, is_f64: bool) -> Re
     for (weight, &i) in weights.iter_mut().zip(group) {
         let (Some(of), Some(grad)) = (given.entry(0, i), given.entry(1, i)) else {
             return Err(Error::internal(
-                cx.op.name,
+                context.op.name,
                 "a weight or a gradient is absent",
             ));
         };
@@ -306,11 +314,11 @@ fn update_group(given: &Lists, group: &[usize], step: &Step, is_f64: bool) -> Re
         };
         let own = Operand::of(grad);
         let own = if given.written(i).any(|x| cpu::overlaps(x, grad)) {
-            let copy = Operand::new(cx, grad.shape(), dtype)?;
-            operand::copy(cx, &own, &copy)?;
+            let copy = Operand::new(context, grad.shape(), dtype)?;
+            operand::copy(context, &own, &copy)?;
             copy
         } else {
-            own.into_dense(cx, dtype)?
+            own.into_dense(context, dtype)?
         };
         weight.grad = Buffer::of(&own);
         read.push(own);
@@ -343,11 +351,11 @@ fn update_group(given: &Lists, group: &[usize], step: &Step, is_f64: bool) -> Re
         };
         let computed = if is_f64 { "f64" } else { "f32" };
         let args = [Arg::Bytes(bytes(step)), Arg::Bytes(bytes(&weights))];
-        launch(cx, &key(computed), || text(computed), grid, &args)?;
+        launch(context, &key(computed), || text(computed), grid, &args)?;
     }
     staged
         .iter()
-        .try_for_each(|(stage, own)| operand::copy(cx, stage, own))
+        .try_for_each(|(stage, own)| operand::copy(context, stage, own))
 }
 
 fn key(computed: &str) -> String {

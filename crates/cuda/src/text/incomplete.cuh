@@ -106,7 +106,7 @@ template <class Terms> MX_FN Dual fraction(Dual first, const Terms &terms) {
         f64 size = abs_of(value.v) * 1e-3;
         bool settled = abs_of(value.v * factor.da) <= 1e-16 * larger(abs_of(value.da), size)
             && abs_of(value.v * factor.db) <= 1e-16 * larger(abs_of(value.db), size);
-        if (settled && abs_of(factor.v - 1) < 2e-16) break;
+        if ((settled && abs_of(factor.v - 1) < 2e-16) || is_nan_of(value.v)) break;
     }
     return value;
 }
@@ -209,8 +209,8 @@ MX_FN f64 gamma_density(f64 a, f64 x) {
     return x == 0 && a <= 1 ? (a == 1 ? 1.0 : infinity<f64>()) : 0.0;
 }
 MX_FN f64 gamma_quantile_slope(f64 a, f64 x, bool is_log) {
-    if (x == 0 && !is_log && a >= 0) return 0;
-    if (!(a > 0) || is_nan_of(x)) return not_a_number<f64>();
+    if ((x == infinity<f64>() || (x == 0 && !is_log)) && a >= 0) return 0;
+    if (!(a > 0) || is_nan_of(x) || (x < 0 && !is_log)) return not_a_number<f64>();
     f64 log_x = is_log ? x : log_of(x);
     if (is_log) x = exp_of(x);
     Tail tail = gamma_tail(a, x, log_x);
@@ -239,7 +239,7 @@ MX_FN f64 gamma_inverse(f64 a, f64 p, f64 q) {
     if (a == 0 || a == infinity<f64>()) return not_a_number<f64>();
     bool lower = p <= q;
     f64 goal = log_of(smaller(p, q)), log_least = ((lower ? goal : log1p_of(-q)) + log_gamma_1p(a)) / a, x;
-    if (log_least < -745.2 && lower) return 0;
+    if (log_least < -745.2) return 0;
     if (a < 1) x = lower ? exp_of(log_least) : -goal;
     else {
         f64 z = rough_normal_quantile(smaller(p, q)), root = 1 - 1 / (9 * a) + (lower ? z : -z) / (3 * sqrt_of(a));
@@ -251,7 +251,7 @@ MX_FN f64 gamma_inverse(f64 a, f64 p, f64 q) {
         f64 step = (goal - log_tail) / slope;
         if (is_nan_of(step)) return x;
         x *= exp_of(smaller(larger(step, -700), 700));
-        if (abs_of(step) <= 1e-14 * (1 + 1 / a)) return x;
+        if (abs_of(step) <= (lower ? 1e-14 * (1 + 1 / a) : 1e-14)) return x;
     }
     return x;
 }

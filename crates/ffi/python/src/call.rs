@@ -12,7 +12,7 @@ mod result;
 
 use mxnet::core::mode::Flags;
 use mxnet::core::{
-    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ScalarPart, Value, ViewCx, Viewed, Warned,
+    Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ScalarPart, Value, ViewContext, Viewed, Warned,
     Warning, dispatch_into,
 };
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
@@ -266,7 +266,7 @@ fn view(py: Python<'_>, op: &'static OpDef, bound: &Arguments) -> Option<PyResul
         params: op.params,
         attrs: bound.attrs(),
     };
-    let seen = rule(&ViewCx {
+    let seen = rule(&ViewContext {
         op,
         layout: x_ref.layout(),
         dtype: x_ref.dtype(),
@@ -330,7 +330,7 @@ fn warn_of(py: Python<'_>, op: &'static OpDef, bound: &Arguments, warns: Warning
             outs: &[],
             dtype: None,
         };
-        warns(&call.cx())
+        warns(&call.context())
     };
     // Only a mask needs its values, which may have to be waited for.
     let warning = match bound.inputs.iter().flatten().count() {

@@ -15,8 +15,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use mxnet::core::creation::zeros;
 use mxnet::core::mode::Scope;
 use mxnet::core::{
-    Args, Array, Attrs, Cpu, EagerCx, Error, Grad, Grads, InferCx, Inferred, Keep, Known, OpDef,
-    OutSpec, Outputs, Param, ParamKind, Result, Types, Value, invoke_with, registry,
+    Args, Array, Attrs, Cpu, EagerContext, Error, Grad, Grads, InferContext, Inferred, Keep, Known,
+    OpDef, OutSpec, Outputs, Param, ParamKind, Result, Types, Value, invoke_with, registry,
 };
 use mxnet::graph::{Provider, set_provider};
 use mxnet::tensor::{DType, Device, Dims, Layout, Storage, Tensor};
@@ -84,18 +84,18 @@ fn in_python<R>(body: impl FnOnce(Python<'_>) -> PyResult<R>) -> Result<R> {
     })
 }
 
-fn infer(cx: &InferCx) -> Result<Inferred> {
-    let code = code(cx.op)?;
+fn infer(context: &InferContext) -> Result<Inferred> {
+    let code = code(context.op)?;
     let mut specs: Inferred = in_python(|py| {
-        let given = cx.inputs.iter().flatten().map(|x| {
+        let given = context.inputs.iter().flatten().map(|x| {
             let dtype = numpy_dtype::object(py, x.dtype())?;
             Ok((x.shape().to_vec(), dtype))
         });
         let given: Vec<(Vec<usize>, Py<PyAny>)> = given.collect::<PyResult<_>>()?;
-        let found = code
-            .infer
-            .bind(py)
-            .call1((cx.str("parameters"), cx.training, given))?;
+        let found =
+            code.infer
+                .bind(py)
+                .call1((context.str("parameters"), context.training, given))?;
         let mut specs = Inferred::new();
         for entry in found.try_iter()? {
             let (shape, dtype): (Vec<usize>, Bound<'_, PyAny>) = entry?.extract()?;
@@ -140,16 +140,16 @@ fn is_kept(object: &Bound<'_, PyAny>, y: &Array) -> bool {
     num_references > 2 || Arc::strong_count(storage) > 2 || storage.is_foreign()
 }
 
-fn forward(cx: &EagerCx) -> Result<Outputs> {
-    let code = code(cx.op)?;
-    let specs = infer(cx)?;
-    let _scope = Scope::enter(false, cx.training);
+fn forward(context: &EagerContext) -> Result<Outputs> {
+    let code = code(context.op)?;
+    let specs = infer(context)?;
+    let _scope = Scope::enter(false, context.training);
     in_python(|py| {
-        let inputs = wrapped(py, cx.inputs.iter().flatten().map(|x| x.detach()))?;
-        let made = code
-            .forward
-            .bind(py)
-            .call1((cx.str("parameters"), cx.training, inputs))?;
+        let inputs = wrapped(py, context.inputs.iter().flatten().map(|x| x.detach()))?;
+        let made =
+            code.forward
+                .bind(py)
+                .call1((context.str("parameters"), context.training, inputs))?;
         let (made, instance): (Bound<'_, PyAny>, Py<PyAny>) = made.extract()?;
         let mut outputs = Outputs::new();
         for (i, object) in made.try_iter()?.enumerate() {
@@ -164,9 +164,9 @@ fn forward(cx: &EagerCx) -> Result<Outputs> {
                     mxnet::core::Tuple(y.shape()),
                     y.dtype().name()
                 );
-                return Err(raise(py, Error::shape(cx.op.name, problem)));
+                return Err(raise(py, Error::shape(context.op.name, problem)));
             }
-            let others = cx.inputs.iter().flatten().copied().chain(&outputs);
+            let others = context.inputs.iter().flatten().copied().chain(&outputs);
             let y = match is_kept(&object, &y) {
                 true => y.copy(),
                 false => with_own_memory(y, others),
@@ -176,7 +176,7 @@ fn forward(cx: &EagerCx) -> Result<Outputs> {
         if outputs.len() + 1 != specs.len() {
             let (found, wanted) = (outputs.len(), specs.len() - 1);
             let problem = format!("{found} outputs were made, its shape rule says {wanted}");
-            return Err(raise(py, Error::shape(cx.op.name, problem)));
+            return Err(raise(py, Error::shape(context.op.name, problem)));
         }
         outputs.push(ticket(instance).map_err(|error| raise(py, error))?);
         Ok(outputs)
@@ -245,7 +245,7 @@ fn gradients(
     })
 }
 
-fn backward(g: &mxnet::core::autograd::GradCx) -> Result<Grads> {
+fn backward(g: &mxnet::core::autograd::GradContext) -> Result<Grads> {
     let num_outputs = g.num_outputs() - 1;
     let dys: Vec<Array> = (0..num_outputs).map(|i| g.dy(i).clone()).collect();
     let inputs: Vec<Array> = (0..g.num_inputs()).map(|i| g.input(i).clone()).collect();
@@ -300,9 +300,9 @@ fn inputs_in(op: &OpDef, args: Args<'_>, num_operands: usize) -> Result<std::ops
     })
 }
 
-fn infer_gradient(cx: &InferCx) -> Result<Inferred> {
-    let operands: Vec<_> = cx.inputs.iter().flatten().collect();
-    let inputs = inputs_in(cx.op, cx.args, operands.len())?;
+fn infer_gradient(context: &InferContext) -> Result<Inferred> {
+    let operands: Vec<_> = context.inputs.iter().flatten().collect();
+    let inputs = inputs_in(context.op, context.args, operands.len())?;
     Ok(operands[inputs]
         .iter()
         .map(|x| OutSpec {
@@ -312,18 +312,27 @@ fn infer_gradient(cx: &InferCx) -> Result<Inferred> {
         .collect())
 }
 
-fn run_gradient(cx: &EagerCx) -> Result<Outputs> {
-    let operator = cx.op.state.and_then(|state| state.downcast_ref::<&OpDef>());
-    let operator = operator.ok_or_else(|| Error::internal(cx.op.name, "it has no operator"))?;
-    let operands: Vec<Array> = cx.inputs.iter().flatten().map(|x| x.detach()).collect();
-    let range = inputs_in(cx.op, cx.args, operands.len())?;
+fn run_gradient(context: &EagerContext) -> Result<Outputs> {
+    let operator = context
+        .op
+        .state
+        .and_then(|state| state.downcast_ref::<&OpDef>());
+    let operator =
+        operator.ok_or_else(|| Error::internal(context.op.name, "it has no operator"))?;
+    let operands: Vec<Array> = context
+        .inputs
+        .iter()
+        .flatten()
+        .map(|x| x.detach())
+        .collect();
+    let range = inputs_in(context.op, context.args, operands.len())?;
     let (dys, inputs) = (&operands[1..range.start], &operands[range.clone()]);
-    let _scope = Scope::enter(false, cx.training);
+    let _scope = Scope::enter(false, context.training);
     let parts = [dys, inputs, &operands[range.end..]];
     let grads = gradients(
         operator,
-        cx.str("parameters"),
-        cx.training,
+        context.str("parameters"),
+        context.training,
         &operands[0],
         parts,
     )?;

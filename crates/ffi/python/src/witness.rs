@@ -70,7 +70,7 @@ impl Witness {
 
 impl Interpreter for Witness {
     fn call(&self, call: &Call) -> Result<Outputs> {
-        let cx = call.cx();
+        let context = call.context();
         let is_composite = matches!(call.op.cpu, Cpu::Composite(_));
         let attributes = to_json(call.op, call.attrs);
         if from_json(call.op, &attributes)? != *call.attrs {
@@ -81,7 +81,7 @@ impl Interpreter for Witness {
         let inputs = inputs.map(|x| self.hold(x)).collect();
         let targets = || {
             let outs = call.outs.iter().flatten().copied();
-            outs.chain(cx.mutated().map(|(_, x)| x))
+            outs.chain(context.mutated().map(|(_, x)| x))
         };
         let written = targets().map(|x| self.hold(x)).collect();
         let number = {

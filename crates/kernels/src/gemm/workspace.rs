@@ -1,7 +1,7 @@
 //! Workspace of the `gemm` crate. The crate ends the process if it cannot allocate it, so this module asks for as much memory beforehand.
 
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gemm_common::cache::CACHE_INFO;
 use gemm_common::gemm::L2_SLAB;
@@ -43,11 +43,12 @@ fn packed_bytes<T>(m: usize, n: usize, k: usize) -> usize {
         .saturating_mul(rows.saturating_add(rows.min(MAX_ROWS) + 2 * PADDED_ROWS))
 }
 
-/// Makes the buffer that the crate keeps for each thread. The lock makes the check and the allocation one step among threads.
+/// Makes the buffer that the crate keeps for each thread. The lock makes the check and the allocation one step among threads. It is not waited for: in a
+/// child of a fork it may be held for ever.
 #[cold]
 fn make_slab() {
     static MAKING: Mutex<()> = Mutex::new(());
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _making = MAKING.try_lock();
     scratch::check_available(2 * CACHE_INFO[1].cache_bytes);
     L2_SLAB.with(|_| HAS_SLAB.set(true));
 }

@@ -70,14 +70,14 @@ macro_rules! sums {
         fn plus(self, $b: Self) -> Self { let $a = self; $sum }
     })* };
 }
-use crate::reduce::number::{Bit, Cx};
+use crate::reduce::number::{Bit, Complex};
 sums!(
     Bit, |a, b| Bit(a.0 | b.0);
     i8, |a, b| a.wrapping_add(b); i16, |a, b| a.wrapping_add(b); i32, |a, b| a.wrapping_add(b); i64, |a, b| a.wrapping_add(b);
     u8, |a, b| a.wrapping_add(b); u16, |a, b| a.wrapping_add(b); u32, |a, b| a.wrapping_add(b); u64, |a, b| a.wrapping_add(b);
     half::f16, |a, b| half::f16::from_f32(a.to_f32() + b.to_f32()); half::bf16, |a, b| half::bf16::from_f32(a.to_f32() + b.to_f32());
     f32, |a, b| a + b; f64, |a, b| a + b;
-    Cx<f32>, |a, b| Cx { re: a.re + b.re, im: a.im + b.im }; Cx<f64>, |a, b| Cx { re: a.re + b.re, im: a.im + b.im }
+    Complex<f32>, |a, b| Complex { re: a.re + b.re, im: a.im + b.im }; Complex<f64>, |a, b| Complex { re: a.re + b.re, im: a.im + b.im }
 );
 
 /// Runs `$body` with `$T` as a plain type of `$size` bytes.

@@ -294,7 +294,7 @@ fn continued_fraction<const N: usize>(
         let settled = (0..N).all(|i| {
             (value.0 * factor.1[i]).abs() <= 1e-16 * value.1[i].abs().max(value.0.abs() * 1e-3)
         });
-        if (factor.0 - 1.0).abs() < 2e-16 && settled {
+        if (factor.0 - 1.0).abs() < 2e-16 && settled || value.0.is_nan() {
             break;
         }
     }

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::kernel::{Fold, Lane, Load, Max, Min, SCALAR_LEN, by_isa, fold_row, load_of, truth_of};
-use super::number::{Bit, Cx, Number};
+use super::number::{Bit, Complex, Number};
 use super::plan::{Axes, Axis, Walk, count, join, normalise, offsets, split};
 use super::{Source, Target};
 use crate::lanes::in_lanes;
@@ -50,7 +50,7 @@ where
         + Fold<u16>
         + Fold<u32>
         + Fold<u64>,
-    O: Fold<f32> + Fold<f64> + Fold<Cx<f32>> + Fold<Cx<f64>>,
+    O: Fold<f32> + Fold<f64> + Fold<Complex<f32>> + Fold<Complex<f64>>,
 {
     fn of<A: Lane, O: Fold<A>>() -> Kernel {
         Kernel {
@@ -69,8 +69,8 @@ where
         Elem::U32 => of::<u32, O>(),
         Elem::U64 => of::<u64, O>(),
         Elem::F64 => of::<f64, O>(),
-        Elem::C64 => of::<Cx<f32>, O>(),
-        Elem::C128 => of::<Cx<f64>, O>(),
+        Elem::C64 => of::<Complex<f32>, O>(),
+        Elem::C128 => of::<Complex<f64>, O>(),
         _ => of::<f32, O>(),
     }
 }

@@ -29,7 +29,7 @@ pub struct Computed<'a> {
 pub type ComputeRow<'a> = dyn Fn(usize, usize, *mut u8, *mut u8) -> *const u8 + Sync + 'a;
 
 /// A block of elements, and scratch memory to compute them.
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct ComputedBlock {
     elements: Block,
     scratch: MaybeUninit<[[u64; 8]; Computed::SCRATCH_BYTES / 64]>,

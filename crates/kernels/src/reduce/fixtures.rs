@@ -147,7 +147,7 @@ pub(crate) fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> + use
 }
 
 pub(crate) fn put(elem: Elem, bytes: &mut [u8], (re, im): (f64, f64)) {
-    let value = super::number::Cx { re, im };
+    let value = super::number::Complex { re, im };
     with_elem!(elem, T => {
         assert!(bytes.len() >= size_of::<T>());
         // SAFETY: the slice is long enough; the write may be unaligned.

@@ -1,6 +1,6 @@
 //! Inner loops of reductions: fold a contiguous row, fold rows into a row of accumulators, convert rows.
 
-use super::number::{Bit, Cx, Number, with_elem};
+use super::number::{Bit, Complex, Number, with_elem};
 use crate::Elem;
 use crate::lanes::in_lanes;
 
@@ -76,7 +76,7 @@ macro_rules! lanes {
 }
 lanes!(
     Bit, 256 128; i8, 256 128; u8, 256 128; i16, 128 64; u16, 128 64; i32, 64 32; u32, 64 32; f32, 64 32;
-    i64, 32 16; u64, 32 16; f64, 32 16; Cx<f32>, 32 16; Cx<f64>, 16 16;
+    i64, 32 16; u64, 32 16; f64, 32 16; Complex<f32>, 32 16; Complex<f64>, 16 16;
 );
 
 /// An associative operator with its neutral element.
@@ -121,10 +121,10 @@ sum_prod!(
     i64, 1, |a, b| a.wrapping_add(b), a.wrapping_mul(b);
     f32, 1.0, |a, b| a + b, a * b;
     f64, 1.0, |a, b| a + b, a * b;
-    Cx<f32>, Cx { re: 1.0, im: 0.0 }, |a, b| Cx { re: a.re + b.re, im: a.im + b.im },
-        Cx { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re };
-    Cx<f64>, Cx { re: 1.0, im: 0.0 }, |a, b| Cx { re: a.re + b.re, im: a.im + b.im },
-        Cx { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re }
+    Complex<f32>, Complex { re: 1.0, im: 0.0 }, |a, b| Complex { re: a.re + b.re, im: a.im + b.im },
+        Complex { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re };
+    Complex<f64>, Complex { re: 1.0, im: 0.0 }, |a, b| Complex { re: a.re + b.re, im: a.im + b.im },
+        Complex { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re }
 );
 
 // NaN propagates: a NaN accumulator compares false with everything, and a new NaN replaces it. For complex numbers the first NaN must remain, so a
@@ -411,8 +411,8 @@ pub(crate) fn load_of(src: Elem, acc: Elem) -> Load {
             _ => with_elem!(src, S => load_plain::<S, f32>),
         },
         Elem::F64 => with_elem!(src, S => load::<S, f64>),
-        Elem::C64 => with_elem!(src, S => load_plain::<S, Cx<f32>>),
-        Elem::C128 => with_elem!(src, S => load_plain::<S, Cx<f64>>),
+        Elem::C64 => with_elem!(src, S => load_plain::<S, Complex<f32>>),
+        Elem::C128 => with_elem!(src, S => load_plain::<S, Complex<f64>>),
         Elem::U64 => with_elem!(src, S => load_plain::<S, u64>),
         _ => unreachable!("{acc:?} accumulates only itself, not {src:?}"),
     }
@@ -434,14 +434,14 @@ pub(crate) fn truth_of(src: Elem) -> Load {
 }
 
 by_isa! {
-    /// Squared magnitudes, or magnitudes if `ROOT`, of complex numbers: from a strided row of `Cx<S>` to a contiguous one of `A`.
+    /// Squared magnitudes, or magnitudes if `ROOT`, of complex numbers: from a strided row of `Complex<S>` to a contiguous one of `A`.
     pub(crate) unsafe fn magnitude [S: Number, A: Number, const ROOT: bool] [S, A, ROOT]
         (src: *const u8, stride: isize, n: usize, dst: *mut u8)
     {
         // SAFETY: the caller gives `n` readable elements and room for `n` results.
         unsafe {
             for i in 0..n {
-                let z = *src.offset(i as isize * stride).cast::<Cx<S>>();
+                let z = *src.offset(i as isize * stride).cast::<Complex<S>>();
                 let (re, im) = (z.re.to_f64(), z.im.to_f64());
                 *dst.cast::<A>().add(i) = A::from_number(if ROOT { hypot(re, im) } else { re * re + im * im });
             }
@@ -498,8 +498,8 @@ pub(crate) fn store_of(acc: Elem, out: Elem) -> Option<Store> {
         Elem::U64 => with_elem!(out, O => store::<u64, O>),
         Elem::F32 => with_elem!(out, O => store::<f32, O>),
         Elem::F64 => with_elem!(out, O => store::<f64, O>),
-        Elem::C64 => with_elem!(out, O => store::<Cx<f32>, O>),
-        Elem::C128 => with_elem!(out, O => store::<Cx<f64>, O>),
+        Elem::C64 => with_elem!(out, O => store::<Complex<f32>, O>),
+        Elem::C128 => with_elem!(out, O => store::<Complex<f64>, O>),
         _ => return None,
     })
 }

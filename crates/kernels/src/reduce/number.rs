@@ -10,14 +10,14 @@ pub(crate) struct Bit(pub u8);
 /// A complex element with NumPy's order: by real part, then by imaginary part. If any part is NaN, comparisons are false.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
-pub(crate) struct Cx<T> {
+pub(crate) struct Complex<T> {
     pub re: T,
     pub im: T,
 }
 
-impl<T: PartialOrd> PartialOrd for Cx<T> {
+impl<T: PartialOrd> PartialOrd for Complex<T> {
     #[inline(always)]
-    fn partial_cmp(&self, other: &Cx<T>) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Complex<T>) -> Option<std::cmp::Ordering> {
         // The imaginary parts are compared even if the real parts decide, because one of them may be NaN.
         let imaginary = self.im.partial_cmp(&other.im)?;
         Some(self.re.partial_cmp(&other.re)?.then(imaginary))
@@ -146,14 +146,14 @@ impl Number for Bit {
 }
 
 macro_rules! complex {
-    ($($t:ty);*) => { $(impl Number for Cx<$t> {
+    ($($t:ty);*) => { $(impl Number for Complex<$t> {
         const IS_COMPLEX: bool = true;
-        const ZERO: Self = Cx { re: 0.0, im: 0.0 };
-        const TOP: Self = Cx { re: <$t>::INFINITY, im: <$t>::INFINITY };
-        const BOTTOM: Self = Cx { re: <$t>::NEG_INFINITY, im: <$t>::NEG_INFINITY };
+        const ZERO: Self = Complex { re: 0.0, im: 0.0 };
+        const TOP: Self = Complex { re: <$t>::INFINITY, im: <$t>::INFINITY };
+        const BOTTOM: Self = Complex { re: <$t>::NEG_INFINITY, im: <$t>::NEG_INFINITY };
         #[inline(always)]
         fn join_nan(self, other: Self) -> Self {
-            Cx { re: self.re + other.re, im: self.im + other.im }
+            Complex { re: self.re + other.re, im: self.im + other.im }
         }
         #[inline(always)]
         fn to_i64(self) -> i64 { self.re as i64 }
@@ -166,7 +166,7 @@ macro_rules! complex {
         #[inline(always)]
         fn imag(self) -> f64 { self.im as f64 }
         #[inline(always)]
-        fn from_number<S: Number>(s: S) -> Self { Cx { re: s.to_f64() as $t, im: s.imag() as $t } }
+        fn from_number<S: Number>(s: S) -> Self { Complex { re: s.to_f64() as $t, im: s.imag() as $t } }
     })* };
 }
 complex!(f32; f64);
@@ -183,7 +183,7 @@ pub(crate) fn widen_f16(h: u16) -> f32 {
 /// Runs `$body` with `$T` as the Rust type of `$elem`.
 macro_rules! with_elem {
     ($elem:expr, $T:ident => $body:expr) => {{
-        use $crate::reduce::number::{Bit, Cx};
+        use $crate::reduce::number::{Bit, Complex};
         match $elem {
             $crate::Elem::Bool => {
                 type $T = Bit;
@@ -238,11 +238,11 @@ macro_rules! with_elem {
                 $body
             }
             $crate::Elem::C64 => {
-                type $T = Cx<f32>;
+                type $T = Complex<f32>;
                 $body
             }
             $crate::Elem::C128 => {
-                type $T = Cx<f64>;
+                type $T = Complex<f64>;
                 $body
             }
         }

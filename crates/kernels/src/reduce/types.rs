@@ -5,7 +5,7 @@ use super::kernel::{
     AsNumber, Fold, Kernel, Load, Max, Min, NanMax, NanMin, Prepare, Prod, Store, Sum,
     fold_prepared, load_of, magnitude, store_of, truth_of, truth_to_store,
 };
-use super::number::{Bit, Cx, Number};
+use super::number::{Bit, Complex, Number};
 use crate::Elem;
 
 /// Accumulator type with the loops that load, fold and store.
@@ -45,8 +45,8 @@ impl Types {
                 polish = Some(match sum_acc {
                     F32 => nan_to_zero::<f32>,
                     F64 => nan_to_zero::<f64>,
-                    C64 => nan_to_zero::<Cx<f32>>,
-                    _ => nan_to_zero::<Cx<f64>>,
+                    C64 => nan_to_zero::<Complex<f32>>,
+                    _ => nan_to_zero::<Complex<f64>>,
                 } as unsafe fn(*mut u8, usize));
                 (sum_acc, load_of(src, sum_acc))
             }
@@ -201,13 +201,13 @@ impl Prepare<f64, f64> for Square {
 fn arithmetic<O>(acc: Elem) -> Kernel
 where
     O: Fold<i64> + Fold<f32> + Fold<f64>,
-    O: Fold<Cx<f32>> + Fold<Cx<f64>>,
+    O: Fold<Complex<f32>> + Fold<Complex<f64>>,
 {
     match acc {
         Elem::F32 => Kernel::of::<f32, O>(),
         Elem::F64 => Kernel::of::<f64, O>(),
-        Elem::C64 => Kernel::of::<Cx<f32>, O>(),
-        Elem::C128 => Kernel::of::<Cx<f64>, O>(),
+        Elem::C64 => Kernel::of::<Complex<f32>, O>(),
+        Elem::C128 => Kernel::of::<Complex<f64>, O>(),
         _ => Kernel::of::<i64, O>(),
     }
 }
@@ -243,8 +243,8 @@ macro_rules! extremum {
                 Elem::U32 => Kernel::of::<u32, $o>(),
                 Elem::U64 => Kernel::of::<u64, $o>(),
                 Elem::F64 => Kernel::of::<f64, $o>(),
-                Elem::C64 => Kernel::of::<Cx<f32>, $o>(),
-                Elem::C128 => Kernel::of::<Cx<f64>, $o>(),
+                Elem::C64 => Kernel::of::<Complex<f32>, $o>(),
+                Elem::C128 => Kernel::of::<Complex<f64>, $o>(),
                 // f16 and bf16 accumulate in f32.
                 _ => Kernel::of::<f32, $o>(),
             }

@@ -3,7 +3,7 @@
 use super::Segments;
 use crate::lanes::in_lanes;
 use crate::real::{Real, Shared, per_isa, sum_row};
-use crate::reduce::number::Cx;
+use crate::reduce::number::Complex;
 use crate::{Elem, Threads, scratch};
 
 /// Reduction of the rows of a segment.
@@ -90,13 +90,13 @@ integer!(i64, u64);
 macro_rules! complex {
     ($($t:ty),*) => { $(
         // Sums are those of the real and of the imaginary parts; complex numbers have no extrema.
-        impl Number for Cx<$t> {
+        impl Number for Complex<$t> {
             fn identity(_: Fold) -> Self {
-                Cx { re: 1.0, im: 0.0 }
+                Complex { re: 1.0, im: 0.0 }
             }
             #[inline(always)]
             fn join(_: Fold, a: Self, b: Self) -> Self {
-                Cx { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re }
+                Complex { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re }
             }
             unsafe fn rows(fold: Fold, x: *const Self, n: usize, inner: usize, acc: *mut Self) {
                 // SAFETY: same contract.
@@ -244,10 +244,10 @@ pub unsafe fn fold(
             Elem::I64 => typed::<i64>(threads, g, what, x.cast(), out.cast()),
             Elem::U64 => typed::<u64>(threads, g, what, x.cast(), out.cast()),
             Elem::C64 if what == Fold::Product => {
-                typed::<Cx<f32>>(threads, g, what, x.cast(), out.cast());
+                typed::<Complex<f32>>(threads, g, what, x.cast(), out.cast());
             }
             Elem::C128 if what == Fold::Product => {
-                typed::<Cx<f64>>(threads, g, what, x.cast(), out.cast());
+                typed::<Complex<f64>>(threads, g, what, x.cast(), out.cast());
             }
             other => panic!("segments of {other:?} are not folded"),
         }

@@ -4,18 +4,18 @@ use super::key::{Keyed, OrderedWord, Parts};
 use super::quicksort;
 use super::rows::{Order, Rows, Shared, directed, each_group, slice, slice_mut};
 use crate::Threads;
-use crate::reduce::number::Cx;
+use crate::reduce::number::Complex;
 use crate::scratch;
 
 /// A complex element.
-pub(super) trait Complex: Keyed<Key = Parts> {
+pub(super) trait ComplexKey: Keyed<Key = Parts> {
     /// One integer with the order of the numbers. `None` for NaN, for negative zeros, whose order is not that of their bit patterns, and for c128.
     fn packed(self) -> Option<i64>;
     /// The number from its packed form.
     fn unpacked(packed: i64) -> Self;
 }
 
-impl Complex for Cx<f32> {
+impl ComplexKey for Complex<f32> {
     #[inline(always)]
     fn packed(self) -> Option<i64> {
         let plain = |x: f32| !x.is_nan() && x.to_bits() != (-0.0_f32).to_bits();
@@ -24,20 +24,20 @@ impl Complex for Cx<f32> {
     }
     #[inline(always)]
     fn unpacked(packed: i64) -> Self {
-        Cx {
+        Complex {
             re: f32::from_exact((packed >> 32) as i32),
             im: f32::from_exact(packed as i32 ^ i32::MIN),
         }
     }
 }
 
-impl Complex for Cx<f64> {
+impl ComplexKey for Complex<f64> {
     fn packed(self) -> Option<i64> {
         None
     }
     fn unpacked(packed: i64) -> Self {
         // c128 is never packed; the bits of the value keep this function total.
-        Cx {
+        Complex {
             re: f64::from_exact(packed),
             im: 0.0,
         }
@@ -45,7 +45,7 @@ impl Complex for Cx<f64> {
 }
 
 /// Keys with positions, in the order of the row.
-pub(super) fn items<T: Complex>(order: Order, row: &[T]) -> Vec<(Parts, usize)> {
+pub(super) fn items<T: ComplexKey>(order: Order, row: &[T]) -> Vec<(Parts, usize)> {
     let directed = |(class, re, im): Parts| match order {
         Order::Ascending => (class, re, im),
         Order::Descending => (!class, !re, !im),
@@ -58,7 +58,7 @@ pub(super) fn items<T: Complex>(order: Order, row: &[T]) -> Vec<(Parts, usize)> 
 ///
 /// # Safety
 /// The same as there.
-pub(super) unsafe fn sort<T: Complex>(
+pub(super) unsafe fn sort<T: ComplexKey>(
     threads: &dyn Threads,
     order: Order,
     rows: &Rows,
@@ -100,7 +100,7 @@ pub(super) unsafe fn sort<T: Complex>(
 ///
 /// # Safety
 /// The same as there.
-pub(super) unsafe fn argsort<T: Complex>(
+pub(super) unsafe fn argsort<T: ComplexKey>(
     threads: &dyn Threads,
     order: Order,
     rows: &Rows,
@@ -124,7 +124,7 @@ pub(super) unsafe fn argsort<T: Complex>(
 ///
 /// # Safety
 /// The same as there.
-pub(super) unsafe fn topk<T: Complex>(
+pub(super) unsafe fn topk<T: ComplexKey>(
     threads: &dyn Threads,
     order: Order,
     k: usize,
@@ -152,7 +152,7 @@ pub(super) unsafe fn topk<T: Complex>(
 ///
 /// # Safety
 /// The same as there.
-pub(super) unsafe fn partition<T: Complex>(
+pub(super) unsafe fn partition<T: ComplexKey>(
     threads: &dyn Threads,
     kth: usize,
     rows: &Rows,
@@ -179,7 +179,7 @@ pub(super) unsafe fn partition<T: Complex>(
 ///
 /// # Safety
 /// The same as there.
-pub(super) unsafe fn argpartition<T: Complex>(
+pub(super) unsafe fn argpartition<T: ComplexKey>(
     threads: &dyn Threads,
     kth: usize,
     rows: &Rows,

@@ -1,7 +1,7 @@
 //! Integer sort keys that have the order of the elements.
 
 use super::quicksort::Word;
-use crate::reduce::number::{Bit, Cx};
+use crate::reduce::number::{Bit, Complex};
 
 /// An element with a sort key.
 pub(super) trait Keyed: Copy + Send + Sync + 'static {
@@ -151,7 +151,7 @@ macro_rules! floats {
 floats!(half::f16, u16, i16, i32; half::bf16, u16, i16, i32; f32, u32, i32, i32; f64, u64, i64, i64);
 
 macro_rules! complex {
-    ($($t:ty),*) => { $(impl Keyed for Cx<$t> {
+    ($($t:ty),*) => { $(impl Keyed for Complex<$t> {
         type Key = Parts;
         // Numbers with a NaN imaginary part come after all others, those with a NaN real part after these.
         #[inline(always)]
@@ -221,11 +221,11 @@ macro_rules! with_keys {
                 $real
             }
             $crate::Elem::C64 => {
-                type $C = $crate::reduce::number::Cx<f32>;
+                type $C = $crate::reduce::number::Complex<f32>;
                 $complex
             }
             $crate::Elem::C128 => {
-                type $C = $crate::reduce::number::Cx<f64>;
+                type $C = $crate::reduce::number::Complex<f64>;
                 $complex
             }
         }

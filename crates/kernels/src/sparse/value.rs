@@ -4,7 +4,7 @@
 use super::vector::avx512;
 #[cfg(target_arch = "x86_64")]
 use super::vector::sum_rows;
-use crate::reduce::number::Cx;
+use crate::reduce::number::Complex;
 
 /// A number type with products and sums. Integers wrap.
 pub(crate) trait Value: Copy + PartialEq + PartialOrd + Send + Sync + 'static {
@@ -59,15 +59,15 @@ macro_rules! integers {
 integers!(i64, u64);
 
 macro_rules! complex {
-    ($($t:ty),*) => { $(impl Value for Cx<$t> {
-        const ZERO: Self = Cx { re: 0.0, im: 0.0 };
+    ($($t:ty),*) => { $(impl Value for Complex<$t> {
+        const ZERO: Self = Complex { re: 0.0, im: 0.0 };
         #[inline(always)]
-        fn plus(self, other: Self) -> Self { Cx { re: self.re + other.re, im: self.im + other.im } }
+        fn plus(self, other: Self) -> Self { Complex { re: self.re + other.re, im: self.im + other.im } }
         #[inline(always)]
-        fn minus(self, other: Self) -> Self { Cx { re: self.re - other.re, im: self.im - other.im } }
+        fn minus(self, other: Self) -> Self { Complex { re: self.re - other.re, im: self.im - other.im } }
         #[inline(always)]
         fn times(self, other: Self) -> Self {
-            Cx { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
+            Complex { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
         }
     })* };
 }
@@ -117,7 +117,7 @@ pub struct Output {
 /// Runs `$body` with `$T` naming the type that values of `$elem` are computed in: f32, f64, c64, c128, i64 or u64.
 macro_rules! with_value {
     ($elem:expr, $T:ident => $body:expr) => {{
-        use $crate::reduce::number::Cx;
+        use $crate::reduce::number::Complex;
         match $elem {
             $crate::Elem::F32 => {
                 type $T = f32;
@@ -136,11 +136,11 @@ macro_rules! with_value {
                 $body
             }
             $crate::Elem::C64 => {
-                type $T = Cx<f32>;
+                type $T = Complex<f32>;
                 $body
             }
             $crate::Elem::C128 => {
-                type $T = Cx<f64>;
+                type $T = Complex<f64>;
                 $body
             }
             other => panic!("sparse kernels do not compute in {other:?}"),

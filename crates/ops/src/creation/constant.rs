@@ -4,7 +4,7 @@ use mxnet_tensor::{DType, Device, Dims, Kind, Scalar, default_float};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::memory_order::{axes_in_order, inverse};
@@ -29,19 +29,19 @@ const CONSTANT: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
         Param::optional_array("like").keyword(),
     ],
-    infer: |cx| {
-        let like = cx.opt(cx.op.array_params().count() - 1);
+    infer: |context| {
+        let like = context.opt(context.op.array_params().count() - 1);
         if like.is_some_and(Array::is_weak) {
-            return Err(cx.dtype_error("`like` must be an array, not a number"));
+            return Err(context.dtype_error("`like` must be an array, not a number"));
         }
         one_of(
-            dims(cx.op.name, cx.ints("shape"))?,
-            cx.dtype("dtype").unwrap_or_else(default_float),
+            dims(context.op.name, context.ints("shape"))?,
+            context.dtype("dtype").unwrap_or_else(default_float),
         )
     },
-    order: Some(|cx| {
-        let ndim = cx.ints("shape").len();
-        (cx.str("order") == "F").then(|| (0..ndim).rev().collect())
+    order: Some(|context| {
+        let ndim = context.ints("shape").len();
+        (context.str("order") == "F").then(|| (0..ndim).rev().collect())
     }),
     grad: Grad::Stop("it depends on no array"),
     onnx: Onnx::Node {
@@ -93,8 +93,8 @@ pub static ONES: OpDef = OpDef {
         >>> np.ones(3, dtype=bool)
         array([ True,  True,  True])
     ",
-    cpu: Cpu::Kernel(|cx| {
-        cpu::fill(cx.output(0), Scalar::I64(1), cx.threads);
+    cpu: Cpu::Kernel(|context| {
+        cpu::fill(context.output(0), Scalar::I64(1), context.threads);
         Ok(())
     }),
     ..CONSTANT
@@ -154,15 +154,19 @@ pub static FULL: OpDef = OpDef {
                [1.5, 2.5, 3.5]])
     ",
     fp_errors: FpErrors::named("cast"),
-    cpu: Cpu::Composite(|cx| {
-        let Some(value) = cx.opt(0) else {
-            return new(cx, DType::F64, missing(cx, cx.dtype("dtype"))?);
+    cpu: Cpu::Composite(|context| {
+        let Some(value) = context.opt(0) else {
+            return new(
+                context,
+                DType::F64,
+                missing(context, context.dtype("dtype"))?,
+            );
         };
         let natural = match value.number() {
             Some(number) => dtype_of_number(number),
             None => value.dtype(),
         };
-        new(cx, natural, Content::of(value))
+        new(context, natural, Content::of(value))
     }),
     grad: Grad::Derived,
     onnx: Onnx::Composite,
@@ -231,7 +235,7 @@ pub static ZEROS_LIKE: OpDef = OpDef {
         array([[0, 0],
                [0, 0]])
     ",
-    cpu: Cpu::Composite(|cx| constant_like(cx, Content::Zeros)),
+    cpu: Cpu::Composite(|context| constant_like(context, Content::Zeros)),
     ..LIKE
 };
 
@@ -244,7 +248,7 @@ pub static ONES_LIKE: OpDef = OpDef {
         >>> np.ones_like(np.array([1.5, 2.5]))
         array([1., 1.])
     ",
-    cpu: Cpu::Composite(|cx| constant_like(cx, Content::Number(Scalar::I64(1)))),
+    cpu: Cpu::Composite(|context| constant_like(context, Content::Number(Scalar::I64(1)))),
     ..LIKE
 };
 
@@ -272,7 +276,7 @@ pub static EMPTY_LIKE: OpDef = OpDef {
         >>> np.empty_like(np.zeros((2, 3))).shape
         (2, 3)
     ",
-    cpu: Cpu::Composite(|cx| constant_like(cx, Content::Nothing)),
+    cpu: Cpu::Composite(|context| constant_like(context, Content::Nothing)),
     ..LIKE
 };
 
@@ -310,11 +314,11 @@ pub static FULL_LIKE: OpDef = OpDef {
         array([9, 9, 9])
     ",
     fp_errors: FpErrors::named("cast"),
-    cpu: Cpu::Composite(|cx| match cx.opt(1) {
-        Some(value) => constant_like(cx, Content::of(value)),
+    cpu: Cpu::Composite(|context| match context.opt(1) {
+        Some(value) => constant_like(context, Content::of(value)),
         None => {
-            let dtype = cx.dtype("dtype").unwrap_or(cx.dtype_of(0));
-            constant_like(cx, missing(cx, Some(dtype))?)
+            let dtype = context.dtype("dtype").unwrap_or(context.dtype_of(0));
+            constant_like(context, missing(context, Some(dtype))?)
         }
     }),
     grad: Grad::Derived,
@@ -358,9 +362,9 @@ pub static FILLED: OpDef = OpDef {
         Param::required("device", ParamKind::Device),
     ],
     doc: "`value` everywhere, in C order; undefined elements for None.",
-    cpu: Cpu::Kernel(|cx| {
-        if let Some(value) = cx.scalar("value") {
-            cpu::fill(cx.output(0), value, cx.threads);
+    cpu: Cpu::Kernel(|context| {
+        if let Some(value) = context.scalar("value") {
+            cpu::fill(context.output(0), value, context.threads);
         }
         Ok(())
     }),
@@ -376,10 +380,10 @@ pub static FILLED: OpDef = OpDef {
 /// Default fields for the operators that allocate.
 const MADE: OpDef = OpDef {
     zero_dim: ZeroDimResult::Array,
-    infer: |cx| {
+    infer: |context| {
         one_of(
-            dims(cx.op.name, cx.ints("shape"))?,
-            cx.dtype("dtype").unwrap_or_else(default_float),
+            dims(context.op.name, context.ints("shape"))?,
+            context.dtype("dtype").unwrap_or_else(default_float),
         )
     },
     grad: Grad::Stop("it depends on no array"),
@@ -502,51 +506,51 @@ fn drop_leading_axes(value: &Array, ndim: usize) -> Result<Array> {
 }
 
 /// A constant with the shape, dtype and order of the call.
-fn new(cx: &CompositeCx, natural: DType, content: Content) -> Result<Outputs> {
-    let shape = dims(cx.op.name, cx.ints("shape"))?;
-    let dtype = cx.dtype("dtype").unwrap_or(natural);
-    let like = cx.opt(cx.op.array_params().count() - 1);
+fn new(context: &CompositeContext, natural: DType, content: Content) -> Result<Outputs> {
+    let shape = dims(context.op.name, context.ints("shape"))?;
+    let dtype = context.dtype("dtype").unwrap_or(natural);
+    let like = context.opt(context.op.array_params().count() - 1);
     if like.is_some_and(Array::is_weak) {
-        return Err(cx.dtype_error("`like` must be an array, not a number"));
+        return Err(context.dtype_error("`like` must be an array, not a number"));
     }
-    let device = cx.device("device").or(like.map(Array::device));
+    let device = context.device("device").or(like.map(Array::device));
     let device = device.unwrap_or_else(current_device);
-    let axes = match cx.str("order") {
+    let axes = match context.str("order") {
         "F" => Some((0..shape.len()).rev().collect()),
         _ => None,
     };
-    let made = content.make(cx.op.name, &shape, axes, ArraySpec { dtype, device });
-    cx.done(made?)
+    let made = content.make(context.op.name, &shape, axes, ArraySpec { dtype, device });
+    context.done(made?)
 }
 
 /// The element for `None`: NaN for floats, false for booleans.
-fn missing(cx: &CompositeCx, dtype: Option<DType>) -> Result<Content<'static>> {
+fn missing(context: &CompositeContext, dtype: Option<DType>) -> Result<Content<'static>> {
     match dtype.map(DType::kind) {
         Some(Kind::Float | Kind::Complex) => Ok(Content::Number(Scalar::F64(f64::NAN))),
         Some(Kind::Bool) => Ok(Content::Number(Scalar::Bool(false))),
-        Some(Kind::Integer) => Err(cx.dtype_error("None cannot be converted to an integer")),
-        None => Err(cx.dtype_error("None is a valid element (NaN) only with a float `dtype`")),
+        Some(Kind::Integer) => Err(context.dtype_error("None cannot be converted to an integer")),
+        None => Err(context.dtype_error("None is a valid element (NaN) only with a float `dtype`")),
     }
 }
 
 /// A constant like the first input.
-fn constant_like(cx: &CompositeCx, content: Content) -> Result<Outputs> {
-    let a = cx.input(0);
-    let shape = match cx.opt_ints("shape") {
-        Some(shape) => dims(cx.op.name, shape)?,
+fn constant_like(context: &CompositeContext, content: Content) -> Result<Outputs> {
+    let a = context.input(0);
+    let shape = match context.opt_ints("shape") {
+        Some(shape) => dims(context.op.name, shape)?,
         None => Dims::from_slice(a.shape()),
     };
-    let dtype = cx.dtype("dtype").unwrap_or(a.dtype());
-    let device = cx.device("device").unwrap_or(a.device());
-    let axes = match axes_in_order(cx.str("order"), a.layout()) {
+    let dtype = context.dtype("dtype").unwrap_or(a.dtype());
+    let device = context.device("device").unwrap_or(a.device());
+    let axes = match axes_in_order(context.str("order"), a.layout()) {
         // `a`'s memory order does not apply to another number of axes, but "F" and "A" still do.
-        Some(_) if shape.len() != a.ndim() && cx.str("order") != "K" => {
+        Some(_) if shape.len() != a.ndim() && context.str("order") != "K" => {
             Some((0..shape.len()).rev().collect())
         }
         axes => axes.filter(|axes| axes.len() == shape.len()),
     };
-    let made = content.make(cx.op.name, &shape, axes, ArraySpec { dtype, device });
-    cx.done(made?)
+    let made = content.make(context.op.name, &shape, axes, ArraySpec { dtype, device });
+    context.done(made?)
 }
 
 /// A shape from Python integers.

@@ -7,7 +7,7 @@ use mxnet_tensor::{
 
 use super::dims;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::cpu;
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -61,17 +61,17 @@ pub static VANDER: OpDef = OpDef {
                [4, 2, 1],
                [9, 3, 1]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         if x.ndim() != 1 {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "x must be a one-dimensional array or sequence, found {} axes",
                 x.ndim()
             )));
         }
-        let (n, given) = (x.len(), cx.opt_int("N").unwrap_or(x.len() as i64));
+        let (n, given) = (x.len(), context.opt_int("N").unwrap_or(x.len() as i64));
         let columns = usize::try_from(given).map_err(|_| {
-            cx.value_error(format!(
+            context.value_error(format!(
                 "negative dimensions are not allowed, found N = {given}"
             ))
         })?;
@@ -85,12 +85,12 @@ pub static VANDER: OpDef = OpDef {
         };
         let column = x.reshape(&[n, 1])?;
         if columns == 0 {
-            return cx.done(narrow(&column, 1, 0, 0)?);
+            return context.done(narrow(&column, 1, 0, 0)?);
         }
         let repeated = column.broadcast_to(&[n, columns - 1])?;
         let factors = pad_with(&repeated, &[0, 0, 1, 0], Scalar::I64(1))?;
         let powers = running_product(&factors, 1)?;
-        cx.done(match cx.bool("increasing") {
+        context.done(match context.bool("increasing") {
             true => powers,
             false => flip(&powers, &[1])?.contiguous()?,
         })
@@ -134,7 +134,7 @@ pub static EYE: OpDef = OpDef {
                [0., 0., 1.]])
     ",
     infer: counted,
-    cpu: Cpu::Kernel(|cx| diagonal(cx, cx.int("k"))),
+    cpu: Cpu::Kernel(|context| diagonal(context, context.int("k"))),
     onnx: Onnx::Node {
         ty: "EyeLike",
         since: 9,
@@ -156,12 +156,12 @@ pub static EYE_WITH_ORDER: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: EYE.doc,
-    cpu: Cpu::Composite(|cx| {
-        let (rows, k) = (cx.int("N"), cx.int("k"));
-        let columns = cx.opt_int("M").unwrap_or(rows);
-        let device = cx.device("device").unwrap_or_else(current_device);
+    cpu: Cpu::Composite(|context| {
+        let (rows, k) = (context.int("N"), context.int("k"));
+        let columns = context.opt_int("M").unwrap_or(rows);
+        let device = context.device("device").unwrap_or_else(current_device);
         let made = |n: i64, m: i64, k: i64| {
-            let dtype = cx.dtype("dtype").unwrap_or_else(default_float);
+            let dtype = context.dtype("dtype").unwrap_or_else(default_float);
             let attrs: Attrs = [
                 Value::Int(n),
                 Value::Int(m),
@@ -172,7 +172,7 @@ pub static EYE_WITH_ORDER: OpDef = OpDef {
             .collect();
             invoke1(&EYE, &[], &attrs)?.to_device(device)
         };
-        cx.done(match cx.str("order") {
+        context.done(match context.str("order") {
             "F" => made(columns, rows, -k)?.transpose(None)?,
             _ => made(rows, columns, k)?,
         })
@@ -196,19 +196,19 @@ pub static GRID_POSITIONS: OpDef = OpDef {
     ],
     doc: "For each axis of an array of shape `dimensions` the position of every element along it: shape `(len(dimensions), *dimensions)`, the default integer unless `dtype` is given.",
     about: &[],
-    infer: |cx| {
-        let sizes = cx.ints("dimensions");
+    infer: |context| {
+        let sizes = context.ints("dimensions");
         let mut shape = Dims::from_slice(&[sizes.len()]);
-        shape.extend(dims(cx.op.name, sizes)?);
-        one_of(shape, cx.dtype("dtype").unwrap_or_else(default_int))
+        shape.extend(dims(context.op.name, sizes)?);
+        one_of(shape, context.dtype("dtype").unwrap_or_else(default_int))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = Staged::new(cx.output(0), DType::I64)?;
+    cpu: Cpu::Kernel(|context| {
+        let out = Staged::new(context.output(0), DType::I64)?;
         let shape = &out.tensor().shape()[1..];
         let total: usize = shape.iter().product();
         let parts = total.div_ceil(PART);
         let planes = Shared(out.ptr().cast::<i64>());
-        shared_out(cx, total, shape.len() * parts, &|task| {
+        shared_out(context, total, shape.len() * parts, &|task| {
             let (axis, from) = (task / parts, task % parts * PART);
             let run = shape[axis + 1..].iter().product();
             // SAFETY: the staged output is dense int64 with `total` elements for each axis; every task writes a disjoint part.
@@ -220,7 +220,7 @@ pub static GRID_POSITIONS: OpDef = OpDef {
             };
             fill_positions(part, from, shape[axis], run);
         });
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     probe: Probe::calls(&[
         "(2, 3)",
@@ -248,11 +248,11 @@ impl Shared {
 }
 
 /// Runs `tasks` tasks that together write `len` elements, on several threads if there is enough work.
-fn shared_out(cx: &KernelCx, len: usize, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+fn shared_out(context: &KernelContext, len: usize, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     if len <= PART {
         (0..tasks).for_each(task);
     } else {
-        cx.threads.run(tasks, task);
+        context.threads.run(tasks, task);
     }
 }
 
@@ -292,10 +292,10 @@ pub static TRIANGLE_POSITIONS: OpDef = OpDef {
     ],
     doc: "Rows and columns, in C order, of the elements of a matrix of shape (n, m) at and below diagonal `k`, or at and above it if `upper`: int64, shape (2, count).",
     about: &[],
-    infer: |cx| one_of(Dims::from_slice(&[2, Triangle::of(cx).count()]), DType::I64),
-    cpu: Cpu::Kernel(|cx| {
-        let triangle = Triangle::of(cx);
-        let out = cx.output(0);
+    infer: |context| one_of(Dims::from_slice(&[2, Triangle::of(context).count()]), DType::I64),
+    cpu: Cpu::Kernel(|context| {
+        let triangle = Triangle::of(context);
+        let out = context.output(0);
         let count = triangle.count();
         // First row and first output element of each task; tasks have about equally many elements.
         let filled = triangle.filled();
@@ -309,7 +309,7 @@ pub static TRIANGLE_POSITIONS: OpDef = OpDef {
             done += triangle.columns(row).len();
         }
         let planes = Shared(out.data_ptr().cast());
-        shared_out(cx, count, tasks.len(), &|task| {
+        shared_out(context, count, tasks.len(), &|task| {
             let (first, mut at) = tasks[task];
             let behind = tasks.get(task + 1).map_or(filled.end, |next| next.0);
             for row in first..behind {
@@ -426,7 +426,7 @@ pub static IDENTITY: OpDef = OpDef {
                [0., 1.]])
     ",
     infer: counted,
-    cpu: Cpu::Kernel(|cx| diagonal(cx, 0)),
+    cpu: Cpu::Kernel(|context| diagonal(context, 0)),
     probe: Probe::calls(&["3", "2, 'int64'"]),
     ..PATTERN
 };
@@ -456,52 +456,52 @@ pub static TRI: OpDef = OpDef {
         array([[1., 1., 0.],
                [1., 1., 1.]])
     ",
-    cpu: Cpu::Kernel(|cx| ones_up_to(cx, cx.int("k"))),
+    cpu: Cpu::Kernel(|context| ones_up_to(context, context.int("k"))),
     probe: Probe::calls(&["3", "2, 4", "3, 3, -1", "3, 4, 1"]),
     ..PATTERN
 };
 
 /// Numbers of rows and columns.
-fn sizes(cx: &CallCx) -> [i64; 2] {
+fn sizes(context: &CallContext) -> [i64; 2] {
     // `identity` has `n` instead.
-    let n = cx.int(cx.params[0].name);
-    match cx.params.iter().any(|p| p.name == "M") {
-        true => [n, cx.opt_int("M").unwrap_or(n)],
+    let n = context.int(context.params[0].name);
+    match context.params.iter().any(|p| p.name == "M") {
+        true => [n, context.opt_int("M").unwrap_or(n)],
         false => [n, n],
     }
 }
 
 /// Shape of a matrix; an error if a size is negative.
-fn counted(cx: &CallCx) -> Result<Inferred> {
-    let [n, m] = sizes(cx);
+fn counted(context: &CallContext) -> Result<Inferred> {
+    let [n, m] = sizes(context);
     if n < 0 || m < 0 {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "negative dimensions are not allowed, found ({n}, {m})"
         )));
     }
-    matrix(cx)
+    matrix(context)
 }
 
 /// Shape of a matrix; negative sizes give an empty one.
-fn matrix(cx: &CallCx) -> Result<Inferred> {
-    let [n, m] = sizes(cx);
+fn matrix(context: &CallContext) -> Result<Inferred> {
+    let [n, m] = sizes(context);
     let shape: Dims = [n, m].iter().map(|&d| d.max(0) as usize).collect();
-    one_of(shape, cx.dtype("dtype").unwrap_or_else(default_float))
+    one_of(shape, context.dtype("dtype").unwrap_or_else(default_float))
 }
 
 /// Ones on diagonal k, zeros elsewhere.
-fn diagonal(cx: &KernelCx, k: i64) -> Result<()> {
-    let out = cx.output(0);
-    cpu::fill(out, Scalar::I64(0), cx.threads);
+fn diagonal(context: &KernelContext, k: i64) -> Result<()> {
+    let out = context.output(0);
+    cpu::fill(out, Scalar::I64(0), context.threads);
     cpu::fill_diagonal(out, Scalar::I64(1), k);
     Ok(())
 }
 
 /// Ones up to column r + k of row r, zeros after it.
-fn ones_up_to(cx: &KernelCx, k: i64) -> Result<()> {
-    let out = cx.output(0);
+fn ones_up_to(context: &KernelContext, k: i64) -> Result<()> {
+    let out = context.output(0);
     let row = |row: usize| 0..(row as i64).saturating_add(k).saturating_add(1).max(0) as usize;
-    cpu::fill(out, Scalar::I64(0), cx.threads);
-    cpu::fill_stretches(out, Scalar::I64(1), row, cx.threads);
+    cpu::fill(out, Scalar::I64(0), context.threads);
+    cpu::fill_stretches(out, Scalar::I64(1), row, context.threads);
     Ok(())
 }

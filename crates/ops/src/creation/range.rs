@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallContext, CompositeContext, KernelContext};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
@@ -83,13 +83,16 @@ fn bounds(args: &crate::Args) -> (Scalar, Scalar, Scalar) {
     }
 }
 
-fn range(cx: &CallCx) -> Result<Inferred> {
-    let (start, stop, step) = bounds(cx);
-    if cx.is_none("start") && cx.is_none("stop") {
-        return Err(cx.dtype_error("arange() requires stop to be specified"));
+fn range(context: &CallContext) -> Result<Inferred> {
+    let (start, stop, step) = bounds(context);
+    if context.is_none("start") && context.is_none("stop") {
+        return Err(context.dtype_error("arange() requires stop to be specified"));
     }
     if step.as_f64() == 0.0 {
-        return Err(Error::zero_division(cx.op.name, "`step` must not be 0"));
+        return Err(Error::zero_division(
+            context.op.name,
+            "`step` must not be 0",
+        ));
     }
     let all = [start, stop, step];
     let integers = all.map(as_i128);
@@ -103,7 +106,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         // Integers beyond 64 bits are stored as floats, so the length cannot be computed exactly.
         _ if all.iter().all(|x| x.kind() <= Kind::Integer) => {
             let problem = "a bound or the step is an integer beyond 64 bits";
-            return Err(Error::overflow(cx.op.name, problem));
+            return Err(Error::overflow(context.op.name, problem));
         }
         _ => {
             // Integers are subtracted as integers: distinct ones may be equal as floats.
@@ -113,10 +116,14 @@ fn range(cx: &CallCx) -> Result<Inferred> {
             };
             let len = (distance / step.as_f64()).ceil();
             if len.is_nan() {
-                return Err(cx.value_error("cannot compute length: a bound or the step is NaN"));
+                return Err(
+                    context.value_error("cannot compute length: a bound or the step is NaN")
+                );
             }
             if len.is_infinite() {
-                return Err(cx.value_error("maximum allowed size exceeded: a bound is infinite"));
+                return Err(
+                    context.value_error("maximum allowed size exceeded: a bound is infinite")
+                );
             }
             len.max(0.0) as usize
         }
@@ -130,9 +137,9 @@ fn range(cx: &CallCx) -> Result<Inferred> {
         .map(own)
         .into_iter()
         .fold(default_int(), |a, b| promote(a, b, promotion()));
-    let dtype = cx.dtype("dtype").unwrap_or(natural);
+    let dtype = context.dtype("dtype").unwrap_or(natural);
     if dtype == DType::Bool && len > 2 {
-        return Err(cx.dtype_error(format!(
+        return Err(context.dtype_error(format!(
             "a range of booleans has at most 2 elements, found {len}"
         )));
     }
@@ -143,7 +150,7 @@ fn range(cx: &CallCx) -> Result<Inferred> {
             _ => Scalar::F64(start.as_f64() + step.as_f64()),
         };
         for &value in [start, second].iter().take(len) {
-            check_element(cx.op.name, &value, dtype)?;
+            check_element(context.op.name, &value, dtype)?;
         }
     }
     one_of(Dims::from_slice(&[len]), dtype)
@@ -174,9 +181,9 @@ fn from_i128(x: i128) -> Scalar {
     }
 }
 
-fn fill_range(cx: &KernelCx) -> Result<()> {
-    let (start, _, step) = bounds(cx);
-    let out = cx.output(0);
+fn fill_range(context: &KernelContext) -> Result<()> {
+    let (start, _, step) = bounds(context);
+    let out = context.output(0);
     let integers = as_i128(start).is_some() && as_i128(step).is_some();
     if out.dtype().is_integer() || integers && !out.dtype().is_inexact() {
         // Integers of either sign are computed as 64-bit patterns. Floats are truncated first: the step is then the difference of the first
@@ -189,7 +196,7 @@ fn fill_range(cx: &KernelCx) -> Result<()> {
         return cpu::generate(
             out,
             |i| first.wrapping_add(step.wrapping_mul(i as i64)),
-            cx.threads,
+            context.threads,
         );
     }
     let (first, step) = (start.as_f64(), step.as_f64());
@@ -200,12 +207,12 @@ fn fill_range(cx: &KernelCx) -> Result<()> {
         return cpu::generate(
             out,
             |i| first.wrapping_add(step.wrapping_mul(i as i64)),
-            cx.threads,
+            context.threads,
         );
     }
     // As in NumPy, the step is the rounded difference of the first two elements.
     let step = (first + step) - first;
-    cpu::generate(out, |i| first + step * i as f64, cx.threads)
+    cpu::generate(out, |i| first + step * i as f64, context.threads)
 }
 
 /// Evenly spaced numbers, given their count.
@@ -254,42 +261,46 @@ pub static LINSPACE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn linspace(cx: &CompositeCx) -> Result<Outputs> {
-    let num = usize::try_from(cx.int("num")).map_err(|_| {
-        cx.value_error(format!(
+fn linspace(context: &CompositeContext) -> Result<Outputs> {
+    let num = usize::try_from(context.int("num")).map_err(|_| {
+        context.value_error(format!(
             "`num` must not be negative, found {}",
-            cx.int("num")
+            context.int("num")
         ))
     })?;
-    let (start, stop) = (cx.input(0), cx.input(1));
-    let natural = crate::types::promoted(cx.inputs);
+    let (start, stop) = (context.input(0), context.input(1));
+    let natural = crate::types::promoted(context.inputs);
     let natural = if natural.is_inexact() {
         natural
     } else {
         mxnet_tensor::default_float()
     };
-    let dtype = cx.dtype("dtype").unwrap_or(natural);
+    let dtype = context.dtype("dtype").unwrap_or(natural);
     let are_numbers = start.is_weak() && stop.is_weak() && !natural.is_complex();
-    if are_numbers && dtype.is_float() && matches!(cx.int("axis"), 0 | -1) && !cx.bool("retstep") {
-        return cx.done(ramp(cx, num, dtype)?);
+    if are_numbers
+        && dtype.is_float()
+        && matches!(context.int("axis"), 0 | -1)
+        && !context.bool("retstep")
+    {
+        return context.done(ramp(context, num, dtype)?);
     }
-    let gaps = if cx.bool("endpoint") {
+    let gaps = if context.bool("endpoint") {
         num.saturating_sub(1)
     } else {
         num
     };
-    if !natural.is_complex() && dtype.is_float() && !cx.bool("retstep") {
+    if !natural.is_complex() && dtype.is_float() && !context.bool("retstep") {
         let shape = broadcast_shapes(&[start.shape(), stop.shape()])?;
         let attrs: Attrs = [
             Value::Int(num as i64),
-            Value::Bool(cx.bool("endpoint")),
+            Value::Bool(context.bool("endpoint")),
             Value::DType(dtype),
         ]
         .into_iter()
         .collect();
         let bounds = [start.broadcast_to(&shape)?, stop.broadcast_to(&shape)?];
         let points = invoke1(&RAMPS, &[&bounds[0], &bounds[1]], &attrs)?;
-        return cx.done(along(cx, points)?);
+        return context.done(along(context, points)?);
     }
     // Computed in float64, so that the result is correctly rounded in every dtype.
     let wide = if natural.is_complex() {
@@ -314,28 +325,28 @@ fn linspace(cx: &CompositeCx) -> Result<Outputs> {
     ramp_shape[0] = num;
     let ramp = arange(num, wide)?.reshape(&ramp_shape)?;
     let mut points = ramp.mul(&steps)?.add(&start)?;
-    if cx.bool("endpoint") && num > 1 {
+    if context.bool("endpoint") && num > 1 {
         // The last point is exactly `stop`.
         let mut last_shape: Dims = SmallVec::from_slice(&points.shape()[1..]);
         last_shape.insert(0, 1);
         let last = stop.broadcast_to(&last_shape)?;
         points = concatenate(&[&narrow(&points, 0, 0, num - 1)?, &last], 0)?;
     }
-    points = along(cx, points)?;
+    points = along(context, points)?;
     if dtype.is_integer() {
         let one = Array::weak_scalar(Scalar::I64(1))?;
         points = points.floor_div(&one)?;
     }
     let points = points.astype(dtype)?;
-    if cx.bool("retstep") {
+    if context.bool("retstep") {
         return Ok(SmallVec::from_iter([points, step.astype(natural)?]));
     }
-    cx.done(points)
+    context.done(points)
 }
 
 /// Moves the first axis of the points to `axis`. The result is in C order.
-fn along(cx: &CompositeCx, points: Array) -> Result<Array> {
-    let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, points.ndim())?;
+fn along(context: &CompositeContext, points: Array) -> Result<Array> {
+    let axis = mxnet_tensor::normalize_axis(context.int("axis") as isize, points.ndim())?;
     if axis == 0 {
         return Ok(points);
     }
@@ -359,41 +370,41 @@ pub static RAMPS: OpDef = OpDef {
     ],
     doc: "`num` evenly spaced numbers along a new first axis from each element of `start` to that of `stop`, which is the last one if `endpoint`; \
         both have the same shape. They are computed in float64 and are float32 unless `dtype`, a float, is given.",
-    infer: |cx| {
-        let num = cx.int("num");
-        if cx.shape(0) != cx.shape(1) || num < 0 {
-            return Err(cx.shape_error(format!(
+    infer: |context| {
+        let num = context.int("num");
+        if context.shape(0) != context.shape(1) || num < 0 {
+            return Err(context.shape_error(format!(
                 "`start` and `stop` must have the same shape, `num` must not be negative, found {num}"
             )));
         }
         let mut shape = Dims::from_slice(&[num as usize]);
-        shape.extend_from_slice(cx.shape(0));
-        one_of(shape, cx.dtype("dtype").unwrap_or(DType::F32))
+        shape.extend_from_slice(context.shape(0));
+        one_of(shape, context.dtype("dtype").unwrap_or(DType::F32))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let bounds = [0, 1].map(|i| dense(cx.input(i), DType::F64, cx.threads));
+    cpu: Cpu::Kernel(|context| {
+        let bounds = [0, 1].map(|i| dense(context.input(i), DType::F64, context.threads));
         let [start, stop] = bounds;
         let (start, stop) = (start?, stop?);
-        let written = match cx.output(0).dtype() {
+        let written = match context.output(0).dtype() {
             DType::F32 => DType::F32,
             _ => DType::F64,
         };
-        let out = Staged::new(cx.output(0), written)?;
+        let out = Staged::new(context.output(0), written)?;
         let rows = out.tensor().shape()[0];
         let what = Ramps {
             elem: elem(written),
             n: start.len(),
             rows,
-            gaps: num_steps(rows, cx.bool("endpoint")),
-            ends_at_stop: cx.bool("endpoint") && rows > 1,
+            gaps: num_steps(rows, context.bool("endpoint")),
+            ends_at_stop: context.bool("endpoint") && rows > 1,
         };
         // SAFETY: inference checked that the bounds are dense float64 of equal length. The output is dense, each of its rows has one element for
         // each bound, and it overlaps no input.
         unsafe {
             let (start, stop) = (start.data_ptr().cast(), stop.data_ptr().cast());
-            ramps(cx.threads, &what, start, stop, out.ptr());
+            ramps(context.threads, &what, start, stop, out.ptr());
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let dy = g.dy(0);
@@ -413,7 +424,7 @@ pub static RAMPS: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    cost: Cost::Of(|cx| (cx.input(0).len() as u64).saturating_mul(cx.int("num").max(0) as u64) / 4),
+    cost: Cost::Of(|context| (context.input(0).len() as u64).saturating_mul(context.int("num").max(0) as u64) / 4),
     probe: Probe::calls(&[
         "f((3,)), f((3,)), 4, True, 'float64'",
         "f((2, 2)), f((2, 2)), 3, False, 'float64'",
@@ -436,14 +447,14 @@ fn num_steps(num: usize, ends_at_stop: bool) -> f64 {
 }
 
 /// `linspace` between two scalars, in one pass.
-fn ramp(cx: &CompositeCx, num: usize, dtype: DType) -> Result<Array> {
+fn ramp(context: &CompositeContext, num: usize, dtype: DType) -> Result<Array> {
     let attrs: Attrs = [
         Value::Int(num as i64),
-        Value::Float(cx.input(0).item()?.as_f64()),
-        Value::Float(cx.input(1).item()?.as_f64()),
-        Value::Bool(cx.bool("endpoint")),
+        Value::Float(context.input(0).item()?.as_f64()),
+        Value::Float(context.input(1).item()?.as_f64()),
+        Value::Bool(context.bool("endpoint")),
         Value::DType(dtype),
-        cx.get("device").clone(),
+        context.get("device").clone(),
     ]
     .into_iter()
     .collect();
@@ -462,20 +473,21 @@ pub static RAMP: OpDef = OpDef {
         Param::optional("device", ParamKind::Device).keyword(),
     ],
     doc: "`num` evenly spaced floats from `start` to `stop`, which is the last one if `endpoint` is true. Computed in float64.",
-    infer: |cx| {
+    infer: |context| {
         one_of(
-            Dims::from_slice(&[cx.int("num").max(0) as usize]),
-            cx.dtype("dtype")
+            Dims::from_slice(&[context.int("num").max(0) as usize]),
+            context
+                .dtype("dtype")
                 .unwrap_or_else(mxnet_tensor::default_float),
         )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
         let (n, start, stop, endpoint) = (
             out.len(),
-            cx.float("start"),
-            cx.float("stop"),
-            cx.bool("endpoint"),
+            context.float("start"),
+            context.float("stop"),
+            context.bool("endpoint"),
         );
         // The step is a quotient, as in NumPy: the product with a reciprocal would be rounded twice.
         let step = (stop - start) / num_steps(n, endpoint);
@@ -489,7 +501,7 @@ pub static RAMP: OpDef = OpDef {
                     i as f64 * step + start
                 }
             },
-            cx.threads,
+            context.threads,
         )
     }),
     grad: Grad::Stop("it depends on no array"),

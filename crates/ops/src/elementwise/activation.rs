@@ -4,7 +4,7 @@ use mxnet_tensor::Dims;
 
 use crate::Array;
 use crate::args::{Param, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::elementwise::comparison::GREATER;
 use crate::elementwise::network::{
@@ -50,8 +50,8 @@ pub static ACTIVATION: OpDef = OpDef {
         >>> npx.activation(np.array([-1.0, 0.0, 2.0]), act_type='softsign')
         array([-0.5      ,  0.       ,  0.6666667])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let op = match cx.str("act_type") {
+    cpu: Cpu::Composite(|context| {
+        let op = match context.str("act_type") {
             "sigmoid" => &SIGMOID,
             "log_sigmoid" => &LOG_SIGMOID,
             "mish" => &MISH,
@@ -61,7 +61,7 @@ pub static ACTIVATION: OpDef = OpDef {
             "silu" => &SILU,
             _ => &RELU,
         };
-        cx.done(cx.input(0).unary(op)?)
+        context.done(context.input(0).unary(op)?)
     }),
     probe: Probe::calls(&[
         "f((2, 3))",
@@ -122,12 +122,12 @@ pub static LEAKY_RELU: OpDef = OpDef {
         >>> npx.leaky_relu(np.array([-2.0, 3.0]), act_type='elu', slope=1.0)
         array([-0.86466473,  3.        ])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        let slope = || [Value::Float(cx.float("slope"))].into_iter().collect();
-        cx.done(match cx.str("act_type") {
-            "prelu" => prelu(cx)?,
-            "rrelu" => rrelu(cx)?,
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        let slope = || [Value::Float(context.float("slope"))].into_iter().collect();
+        context.done(match context.str("act_type") {
+            "prelu" => prelu(context)?,
+            "rrelu" => rrelu(context)?,
             "elu" => invoke1(&ELU, &[x], &slope())?,
             "selu" => x.unary(&SELU)?,
             "gelu" | "gelu_erf" => x.unary(&GELU_ERF)?,
@@ -161,13 +161,13 @@ pub static LEAKY_RELU: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn rrelu(cx: &CompositeCx) -> Result<Array> {
+fn rrelu(context: &CompositeContext) -> Result<Array> {
     let (x, low, high) = (
-        cx.input(0),
-        cx.float("lower_bound"),
-        cx.float("upper_bound"),
+        context.input(0),
+        context.float("lower_bound"),
+        context.float("upper_bound"),
     );
-    if !cx.training {
+    if !context.training {
         let mean = [Value::Float((low + high) / 2.0)].into_iter().collect();
         return invoke1(&LEAKY, &[x], &mean);
     }
@@ -180,10 +180,10 @@ fn rrelu(cx: &CompositeCx) -> Result<Array> {
     choose(&x.with_scalar(&GREATER, 0.0)?, x, &x.mul(&slopes)?)
 }
 
-fn prelu(cx: &CompositeCx) -> Result<Array> {
-    let x = cx.input(0);
-    let Some(gamma) = cx.opt(1) else {
-        return Err(cx.value_error("`act_type` 'prelu' needs `gamma`"));
+fn prelu(context: &CompositeContext) -> Result<Array> {
+    let x = context.input(0);
+    let Some(gamma) = context.opt(1) else {
+        return Err(context.value_error("`act_type` 'prelu' needs `gamma`"));
     };
     let gamma = if gamma.len() == 1 {
         gamma.reshape(&[])?
@@ -194,7 +194,7 @@ fn prelu(cx: &CompositeCx) -> Result<Array> {
                 Some(n) => format!("`gamma` must have 1 element or {n}, one for each channel"),
                 None => "`gamma` must have 1 element for data without a channel axis".to_owned(),
             };
-            return Err(cx.shape_error(problem));
+            return Err(context.shape_error(problem));
         }
         // (c,) -> (c, 1, ..., 1), so that it broadcasts along axis 1.
         let mut shape = Dims::from_elem(1, x.ndim() - 1);
@@ -224,8 +224,8 @@ pub static GELU: OpDef = OpDef {
         >>> npx.gelu(np.array([-1.0, 0.0, 1.0]))
         array([-0.15865526,  0.        ,  0.8413447 ])
     ",
-    cpu: Cpu::Composite(|cx| {
-        cx.done(cx.input(0).unary(if cx.bool("approximate") {
+    cpu: Cpu::Composite(|context| {
+        context.done(context.input(0).unary(if context.bool("approximate") {
             &GELU_TANH
         } else {
             &GELU_ERF

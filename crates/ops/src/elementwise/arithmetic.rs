@@ -4,7 +4,7 @@ use mxnet_kernels::map;
 use mxnet_tensor::Scalar;
 
 use crate::Array;
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::elementwise::comparison::{EQUAL, GREATER, LESS};
 use crate::error::Result;
 use crate::opdef::{Cpu, Fold, FpErrors, Grad, Keep, Onnx, OpDef, Pole, Probe, Sparse, Surface};
@@ -575,7 +575,7 @@ pub static FMIN: OpDef = OpDef {
 };
 
 /// Weight of input `i` in the gradient: 1 where its element is the result, 1/2 where both are equal, 0 elsewhere.
-fn share(g: &GradCx, wins: &'static OpDef, i: usize, other: usize) -> Result<Array> {
+fn share(g: &GradContext, wins: &'static OpDef, i: usize, other: usize) -> Result<Array> {
     let (x, y, dtype) = (g.input(i), g.input(other), g.dy(0).dtype());
     let taken = x.binary(wins, y)?.astype(dtype)?;
     taken.add(&x.binary(&EQUAL, y)?.astype(dtype)?.scale(0.5)?)

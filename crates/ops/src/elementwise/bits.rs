@@ -6,7 +6,7 @@ use mxnet_kernels::bits::{BitOrder, pack, unpack};
 use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 
 use crate::args::{Param, ParamKind};
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::cpu;
 use crate::error::Result;
 use crate::nn::operand;
@@ -50,26 +50,35 @@ pub static PACKBITS: OpDef = OpDef {
         >>> np.packbits(np.array([1, 0, 1]))
         array([160], dtype=uint8)
     ",
-    infer: |cx| {
-        let (mut shape, axis) = rows_of(cx.shape(0), cx.opt_int("axis"))?;
-        if cx.dtype_of(0).is_inexact() {
-            return Err(cx.dtype_error(format!(
+    infer: |context| {
+        let (mut shape, axis) = rows_of(context.shape(0), context.opt_int("axis"))?;
+        if context.dtype_of(0).is_inexact() {
+            return Err(context.dtype_error(format!(
                 "expected an array of integers or booleans, found {}",
-                cx.dtype_of(0).name()
+                context.dtype_of(0).name()
             )));
         }
         shape[axis] = shape[axis].div_ceil(8);
         one_of(shape, DType::U8)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let one_byte = match cx.input(0).dtype() {
+    cpu: Cpu::Kernel(|context| {
+        let one_byte = match context.input(0).dtype() {
             dtype if dtype.size() == 1 => dtype,
             _ => DType::Bool,
         };
-        by_rows(cx, one_byte, |x, out, n, _| {
-            let (rows, order) = (x.len() / n, order(cx));
+        by_rows(context, one_byte, |x, out, n, _| {
+            let (rows, order) = (x.len() / n, order(context));
             // SAFETY: the rows are dense, one byte an element. The results have `rows` rows of ceil(n / 8) bytes and are not shared.
-            unsafe { pack(cx.threads, order, rows, n, x.data_ptr(), out.data_ptr()) };
+            unsafe {
+                pack(
+                    context.threads,
+                    order,
+                    rows,
+                    n,
+                    x.data_ptr(),
+                    out.data_ptr(),
+                )
+            };
         })
     }),
     cost: Cost::PerKiB(60),
@@ -127,23 +136,31 @@ pub static UNPACKBITS: OpDef = OpDef {
         >>> np.unpackbits(np.array([160], dtype='uint8'), count=3)
         array([1, 0, 1], dtype=uint8)
     ",
-    infer: |cx| {
-        let (mut shape, axis) = rows_of(cx.shape(0), cx.opt_int("axis"))?;
-        if cx.dtype_of(0) != DType::U8 {
-            return Err(cx.dtype_error(format!(
+    infer: |context| {
+        let (mut shape, axis) = rows_of(context.shape(0), context.opt_int("axis"))?;
+        if context.dtype_of(0) != DType::U8 {
+            return Err(context.dtype_error(format!(
                 "`a` must be uint8, found {}",
-                cx.dtype_of(0).name()
+                context.dtype_of(0).name()
             )));
         }
-        shape[axis] = kept(cx, 8 * shape[axis])?;
+        shape[axis] = kept(context, 8 * shape[axis])?;
         one_of(shape, DType::U8)
     },
-    cpu: Cpu::Kernel(|cx| {
-        by_rows(cx, DType::U8, |x, out, n, width| {
-            let order = order(cx);
+    cpu: Cpu::Kernel(|context| {
+        by_rows(context, DType::U8, |x, out, n, width| {
+            let order = order(context);
             if width == 8 * n {
                 // SAFETY: the rows are dense; the results have eight bytes for each input byte and are not shared.
-                unsafe { unpack(cx.threads, order, x.len(), x.data_ptr(), out.data_ptr()) };
+                unsafe {
+                    unpack(
+                        context.threads,
+                        order,
+                        x.len(),
+                        x.data_ptr(),
+                        out.data_ptr(),
+                    )
+                };
                 return;
             }
             // The first bits of each row; zeros where `count` exceeds the row.
@@ -187,13 +204,13 @@ fn rows_of(shape: &[usize], axis: Option<i64>) -> Result<(Dims, usize)> {
 }
 
 /// Number of bits that `count` selects out of `n`.
-fn kept(cx: &CallCx, n: usize) -> Result<usize> {
-    let Some(count) = cx.opt_int("count") else {
+fn kept(context: &CallContext, n: usize) -> Result<usize> {
+    let Some(count) = context.opt_int("count") else {
         return Ok(n);
     };
     let keep = if count < 0 { n as i64 + count } else { count };
     usize::try_from(keep).map_err(|_| {
-        cx.value_error(format!(
+        context.value_error(format!(
             "-count larger than number of elements: {} of {n}",
             -count
         ))
@@ -203,18 +220,18 @@ fn kept(cx: &CallCx, n: usize) -> Result<usize> {
 /// Calls `work` with the input's rows (dense, of `dtype`), the output, the length of an input row and of an output row. If the axis is not the
 /// last one, `work` writes to a temporary that is copied to the output afterwards.
 fn by_rows(
-    cx: &KernelCx,
+    context: &KernelContext,
     dtype: DType,
     work: impl FnOnce(&Tensor, &Tensor, usize, usize),
 ) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
+    let (x, out) = (context.input(0), context.output(0));
     if out.is_empty() {
         return Ok(());
     }
-    let (shape, axis) = rows_of(x.shape(), cx.opt_int("axis"))?;
+    let (shape, axis) = rows_of(x.shape(), context.opt_int("axis"))?;
     let (n, width) = (shape[axis], out.shape()[axis]);
     if shape[axis + 1..].iter().all(|&n| n == 1) {
-        work(&operand::dense(x, dtype, cx.threads)?, out, n, width);
+        work(&operand::dense(x, dtype, context.threads)?, out, n, width);
         return Ok(());
     }
     let last = |t: &Tensor| Ok(t.with_layout(t.layout().move_axis(&[axis as isize], &[-1])?));
@@ -222,16 +239,16 @@ fn by_rows(
     let results = Tensor::empty(place.shape(), out.dtype(), out.device())?;
     let rows: Result<Tensor> = last(x);
     work(
-        &operand::dense(&rows?, dtype, cx.threads)?,
+        &operand::dense(&rows?, dtype, context.threads)?,
         &results,
         n,
         width,
     );
-    cpu::copy(&results, &place, cx.threads)
+    cpu::copy(&results, &place, context.threads)
 }
 
-fn order(cx: &KernelCx) -> BitOrder {
-    if cx.str("bitorder") == "big" {
+fn order(context: &KernelContext) -> BitOrder {
+    if context.str("bitorder") == "big" {
         BitOrder::Big
     } else {
         BitOrder::Little

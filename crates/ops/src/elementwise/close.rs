@@ -53,16 +53,16 @@ pub static ISCLOSE: OpDef = OpDef {
         >>> np.isclose(np.nan, np.nan, equal_nan=True)
         array(True)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (cx.input(0).detach(), cx.input(1).detach());
-        let dtype = match promoted(&[Some(cx.input(0)), Some(cx.input(1))]) {
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (context.input(0).detach(), context.input(1).detach());
+        let dtype = match promoted(&[Some(context.input(0)), Some(context.input(1))]) {
             exact if !exact.is_inexact() => DType::F64,
             inexact => inexact,
         };
         let (a, b) = (a.astype(dtype)?, b.astype(dtype)?);
-        let tolerance = |i: usize, usual: f64| match cx.opt(i) {
+        let tolerance = |i: usize, usual: f64| match context.opt(i) {
             Some(given) if given.dtype().is_complex() => {
-                Err(cx.dtype_error("tolerances must be real"))
+                Err(context.dtype_error("tolerances must be real"))
             }
             // A Python number stays a scalar and takes the dtype of the operands.
             Some(given) if given.is_weak() => Ok(given.clone()),
@@ -75,11 +75,11 @@ pub static ISCLOSE: OpDef = OpDef {
         let mut close = near
             .binary(&BITWISE_AND, &b.unary(&ISFINITE)?)?
             .binary(&BITWISE_OR, &a.binary(&EQUAL, &b)?)?;
-        if cx.bool("equal_nan") {
+        if context.bool("equal_nan") {
             let both = a.unary(&ISNAN)?.binary(&BITWISE_AND, &b.unary(&ISNAN)?)?;
             close = close.binary(&BITWISE_OR, &both)?;
         }
-        cx.done(close)
+        context.done(close)
     }),
     probe: Probe::calls(&[
         "f((3, 4)), f((4,))",

@@ -6,8 +6,8 @@ use mxnet_kernels::map;
 use mxnet_tensor::{DType, Kind, Scalar};
 
 use crate::Array;
-use crate::autograd::GradCx;
-use crate::context::KernelCx;
+use crate::autograd::GradContext;
+use crate::context::KernelContext;
 use crate::cpu;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
@@ -388,24 +388,24 @@ pub static FLOAT_POWER: OpDef = OpDef {
 };
 
 /// An error for integers with negative exponents, as in NumPy.
-fn negative_exponents(cx: &KernelCx, compute: DType) -> Result<()> {
-    let exponents = cx.input(1);
+fn negative_exponents(context: &KernelContext, compute: DType) -> Result<()> {
+    let exponents = context.input(1);
     if !compute.is_integer()
         || !compute.is_signed()
-        || cx.output(0).is_empty()
-        || cpu::smallest_integer(exponents, cx.threads) >= 0
+        || context.output(0).is_empty()
+        || cpu::smallest_integer(exponents, context.threads) >= 0
     {
         return Ok(());
     }
     Err(Error::value(
-        cx.op.name,
+        context.op.name,
         "Integers to negative integer powers are not allowed.",
     )
     .with_hint("make one of them a float"))
 }
 
 /// d(x^y) = y x^(y-1) dx + x^y log(x) dy.
-fn power_gradients(g: &GradCx) -> Result<Grads> {
+fn power_gradients(g: &GradContext) -> Result<Grads> {
     let (x, y) = (g.input(0), g.input(1));
     g.slopes(&[
         &|| match scalar_value(y) {

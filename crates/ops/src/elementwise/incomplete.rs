@@ -1,12 +1,15 @@
 //! Incomplete gamma and beta functions, which are the distribution functions of gamma and beta samples, their inverses and their derivatives.
 
 use mxnet_kernels::map;
+use mxnet_tensor::Scalar;
 
 use crate::Array;
 use crate::args::{Attrs, Param, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::elementwise::arithmetic::RECIPROCAL;
+use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::explog::LOG1P;
+use crate::elementwise::select::choose;
 use crate::elementwise::special::DIGAMMA;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
@@ -173,7 +176,7 @@ fn gamma_slope(a: &Array, x: &Array) -> Result<Array> {
 /// the last input.
 fn of_slope(
     name: &'static str,
-    g: &GradCx,
+    g: &GradContext,
     num_shapes: usize,
     by_x: &dyn Fn() -> Result<Array>,
 ) -> Result<Grads> {
@@ -350,11 +353,17 @@ pub static BETAINCCINV: OpDef = OpDef {
     ..BETA_FAMILY
 };
 
-/// Gradients of a quantile of the beta distribution; `by_x` is the derivative of the inverted function.
-fn quantile_slopes(g: &GradCx, by_x: &dyn Fn() -> Result<Array>) -> Result<Grads> {
+/// Gradients of a quantile of the beta distribution; `by_x` is the derivative of the inverted function. Quantiles 0 and 1 do not depend on the shapes.
+fn quantile_slopes(g: &GradContext, by_x: &dyn Fn() -> Result<Array>) -> Result<Grads> {
     let inputs = [g.input(0), g.input(1), g.output(0)];
-    let by_shape =
-        |slope: &'static OpDef| on(slope, &inputs)?.neg()?.div(&on(&BETA_DENSITY, &inputs)?);
+    let by_shape = |slope: &'static OpDef| {
+        let (x, zero) = (inputs[2], Array::weak_scalar(Scalar::F64(0.0))?);
+        let is_end = x.sub(&x.square()?)?.binary(&EQUAL, &zero)?;
+        let quotient = on(slope, &inputs)?
+            .neg()?
+            .div(&on(&BETA_DENSITY, &inputs)?)?;
+        choose(&is_end, &zero, &quotient)
+    };
     g.slopes(&[
         &|| by_shape(&BETAINC_SLOPE_A),
         &|| by_shape(&BETAINC_SLOPE_B),
@@ -363,7 +372,7 @@ fn quantile_slopes(g: &GradCx, by_x: &dyn Fn() -> Result<Array>) -> Result<Grads
 }
 
 /// The logarithm of x or 1 - x, minus its expectation under the beta distribution: digamma(`own`) - digamma(a + b).
-fn log_excess(log: &Array, own: &Array, g: &GradCx) -> Result<Array> {
+fn log_excess(log: &Array, own: &Array, g: &GradContext) -> Result<Array> {
     let total = g.input(0).add(g.input(1))?.unary(&DIGAMMA)?;
     log.sub(&own.unary(&DIGAMMA)?)?.add(&total)
 }

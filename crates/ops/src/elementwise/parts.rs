@@ -22,24 +22,24 @@ pub static COMPLEX_OF: OpDef = OpDef {
     name: "complex_of",
     params: &[Param::array("re"), Param::array("im")],
     doc: "Complex numbers with the given real and imaginary parts, which broadcast. Unlike `re + 1j * im`, it keeps infinities and NaN in each part.",
-    infer: |cx| {
-        let (re, im) = (cx.dtype_of(0), cx.dtype_of(1));
+    infer: |context| {
+        let (re, im) = (context.dtype_of(0), context.dtype_of(1));
         if re != im || !re.is_inexact() || re.is_complex() || re.size() < 4 {
-            return Err(cx.dtype_error(format!(
+            return Err(context.dtype_error(format!(
                 "parts are float32 or float64, both the same, found {} and {}",
                 re.name(),
                 im.name()
             )));
         }
         one_of(
-            mxnet_tensor::broadcast_shapes(&[cx.shape(0), cx.shape(1)])?,
+            mxnet_tensor::broadcast_shapes(&[context.shape(0), context.shape(1)])?,
             re.complex(),
         )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        cpu::copy(cx.input(0), &out.real(), cx.threads)?;
-        cpu::copy(cx.input(1), &out.imag()?, cx.threads)
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        cpu::copy(context.input(0), &out.real(), context.threads)?;
+        cpu::copy(context.input(1), &out.imag()?, context.threads)
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.elementwise(&[&|| g.dy(0).real_part(), &|| g.dy(0).unary(&IMAG_PART)])
@@ -64,7 +64,12 @@ pub static REAL: OpDef = OpDef {
         >>> np.real([1 + 2j, 3.0])
         array([1., 3.])
     ",
-    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
+    infer: |context| {
+        one_of(
+            Dims::from_slice(context.shape(0)),
+            context.dtype_of(0).real(),
+        )
+    },
     cpu: Cpu::View(|_| Ok(Viewed::RealParts)),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).astype(g.dtype_of(0))?)),
     probe: Probe::calls(&["c((2, 3))", "f((2, 3))", "c(())", "i((3,), 4)", "c((0, 2))"]),
@@ -76,7 +81,12 @@ pub static IMAG_PART: OpDef = OpDef {
     name: "imag_part",
     params: &[Param::array("val")],
     doc: "View of the imaginary parts of complex numbers.",
-    infer: |cx| one_of(Dims::from_slice(cx.shape(0)), cx.dtype_of(0).real()),
+    infer: |context| {
+        one_of(
+            Dims::from_slice(context.shape(0)),
+            context.dtype_of(0).real(),
+        )
+    },
     cpu: Cpu::View(|_| Ok(Viewed::ImaginaryParts)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let i = Array::weak_scalar(Scalar::C128(Complex::new(0.0, 1.0)))?;
@@ -103,9 +113,9 @@ pub static IMAG: OpDef = OpDef {
         array([2., 0.])
     ",
     zero_dim: ZeroDimResult::AsOperand,
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        cx.done(if x.dtype().is_complex() {
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        context.done(if x.dtype().is_complex() {
             x.unary(&IMAG_PART)?
         } else {
             // Zeros that share no memory with `x`: a write to them would not reach `x`.
@@ -146,9 +156,9 @@ pub static ISCOMPLEX: OpDef = OpDef {
         >>> np.iscomplex([1 + 1j, 2])
         array([ True, False])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        cx.done(if x.dtype().is_complex() {
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        context.done(if x.dtype().is_complex() {
             let zero = Array::weak_scalar(Scalar::I64(0))?;
             x.detach().unary(&IMAG_PART)?.binary(&NOT_EQUAL, &zero)?
         } else {
@@ -169,9 +179,9 @@ pub static ISREAL: OpDef = OpDef {
         >>> np.isreal([1 + 1j, 2])
         array([False,  True])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        cx.done(if x.dtype().is_complex() {
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        context.done(if x.dtype().is_complex() {
             let zero = Array::weak_scalar(Scalar::I64(0))?;
             x.detach().unary(&IMAG_PART)?.binary(&EQUAL, &zero)?
         } else {

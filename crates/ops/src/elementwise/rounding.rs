@@ -191,27 +191,27 @@ pub static ROUND: OpDef = OpDef {
         >>> np.round([1234, 5678], -2)
         array([1200, 5700])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, decimals) = (cx.input(0), cx.int("decimals"));
+    cpu: Cpu::Composite(|context| {
+        let (x, decimals) = (context.input(0), context.int("decimals"));
         if i32::try_from(decimals).is_err() {
             return Err(Error::overflow(
-                cx.op.name,
+                context.op.name,
                 format!("argument `decimals` must fit 32 bits, found {decimals}"),
             ));
         }
         if x.dtype().is_inexact() {
-            return cx.done(rounded(x, decimals)?);
+            return context.done(rounded(x, decimals)?);
         }
         if x.dtype() == DType::Bool && promotion() == Promotion::NumPy {
             return match decimals {
-                0 => cx.done(x.unary(&RINT)?),
-                _ => Err(cx.dtype_error("booleans can only be rounded to 0 decimals")),
+                0 => context.done(x.unary(&RINT)?),
+                _ => Err(context.dtype_error("booleans can only be rounded to 0 decimals")),
             };
         }
         if decimals >= 0 || x.dtype() == DType::Bool {
-            return cx.done(x.copy_in("K")?);
+            return context.done(x.copy_in("K")?);
         }
-        cx.done(rounded(&x.astype(DType::F64)?, decimals)?.astype(x.dtype())?)
+        context.done(rounded(&x.astype(DType::F64)?, decimals)?.astype(x.dtype())?)
     }),
     probe: Probe::calls(&[
         "f((2, 3))",

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::elementwise::arithmetic::{MAXIMUM, MINIMUM};
 use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL};
 use crate::elementwise::logic::LOGICAL_AND;
@@ -57,10 +57,10 @@ pub static WHERE: OpDef = OpDef {
         >>> np.where(np.array([0, 3, 0, 4]))
         (array([1, 3]),)
     ",
-    cpu: Cpu::Composite(|cx| match (cx.opt(1), cx.opt(2)) {
-        (Some(x), Some(y)) => cx.done(choose(cx.input(0), x, y)?),
-        (None, None) => invoke(&NONZERO, &[cx.input(0)], &Attrs::none()),
-        _ => Err(cx.value_error("either both or neither of `x` and `y` should be given")),
+    cpu: Cpu::Composite(|context| match (context.opt(1), context.opt(2)) {
+        (Some(x), Some(y)) => context.done(choose(context.input(0), x, y)?),
+        (None, None) => invoke(&NONZERO, &[context.input(0)], &Attrs::none()),
+        _ => Err(context.value_error("either both or neither of `x` and `y` should be given")),
     }),
     zero_dim: ZeroDimResult::Array,
     probe: Probe::calls(&[
@@ -153,7 +153,7 @@ pub static CLIP: OpDef = OpDef {
         >>> np.clip([1.0, 5.0], None, [0.5, 6.0])
         array([0.5, 5. ])
     ",
-    cpu: Cpu::Composite(|cx| cx.done(clipped(cx)?)),
+    cpu: Cpu::Composite(|context| context.done(clipped(context)?)),
     onnx: Onnx::Node {
         ty: "Clip",
         since: 11,
@@ -200,18 +200,23 @@ pub static CLIP_WHERE: OpDef = OpDef {
             "Which conversions of the array, of the bounds and of the result are allowed.",
         ),
     ],
-    cpu: Cpu::Composite(|cx| {
+    cpu: Cpu::Composite(|context| {
         let made = (0..5)
-            .map(|i| cx.opt(i).map(|x| computed_in(cx, i, x)).transpose())
+            .map(|i| {
+                context
+                    .opt(i)
+                    .map(|x| computed_in(context, i, x))
+                    .transpose()
+            })
             .collect::<Result<SmallVec<[Option<Array>; 5]>>>()?;
         let inputs: SmallVec<[Option<&Array>; 5]> = made.iter().map(Option::as_ref).collect();
         // Elements that `where` excludes must not be written.
-        let y = clipped(&CompositeCx {
+        let y = clipped(&CompositeContext {
             inputs: &inputs,
             outs: &[],
-            ..*cx
+            ..*context
         })?;
-        cx.done(delivered(cx, y, cx.opt(5))?)
+        context.done(delivered(context, y, context.opt(5))?)
     }),
     probe: Probe::calls(&[
         "f((3, 4)), -1.0, 1.0, dtype='float64'",
@@ -224,38 +229,41 @@ pub static CLIP_WHERE: OpDef = OpDef {
 };
 
 /// Clips input 0 to inputs 1 or 3 (lower bound) and 2 or 4 (upper bound).
-fn clipped(cx: &CompositeCx) -> Result<Array> {
-    if cx.opt(1).and(cx.opt(3)).is_some() || cx.opt(2).and(cx.opt(4)).is_some() {
+fn clipped(context: &CompositeContext) -> Result<Array> {
+    if context.opt(1).and(context.opt(3)).is_some() || context.opt(2).and(context.opt(4)).is_some()
+    {
         return Err(
-            cx.value_error("give a bound as `a_min` or as `min` (`a_max` or `max`), not both")
+            context.value_error("give a bound as `a_min` or as `min` (`a_max` or `max`), not both")
         );
     }
-    let x = cx.input(0);
-    let low = cx
+    let x = context.input(0);
+    let low = context
         .opt(1)
-        .or(cx.opt(3))
+        .or(context.opt(3))
         .filter(|low| !vacuous(x, low, false));
-    let high = cx
+    let high = context
         .opt(2)
-        .or(cx.opt(4))
+        .or(context.opt(4))
         .filter(|high| !vacuous(x, high, true));
     match (low, high) {
         // Booleans are ordered, too.
         (Some(low), Some(high)) if promoted(&[Some(x), Some(low), Some(high)]) == DType::Bool => {
             x.binary(&MAXIMUM, low)?.binary(&MINIMUM, high)
         }
-        (Some(low), Some(high)) => bound(cx, x, low, high),
+        (Some(low), Some(high)) => bound(context, x, low, high),
         (Some(low), None) => x.binary(&MAXIMUM, low),
         (None, Some(high)) => x.binary(&MINIMUM, high),
-        (None, None) if x.dtype() == DType::Bool && cx.inputs[1..].iter().all(Option::is_none) => {
-            Err(cx.dtype_error("booleans cannot be clipped without bounds"))
+        (None, None)
+            if x.dtype() == DType::Bool && context.inputs[1..].iter().all(Option::is_none) =>
+        {
+            Err(context.dtype_error("booleans cannot be clipped without bounds"))
         }
         (None, None) => x.copy(),
     }
 }
 
 /// Clips `x` to two bounds, into the caller's output if that has the shape and dtype of the result.
-fn bound(cx: &CompositeCx, x: &Array, low: &Array, high: &Array) -> Result<Array> {
+fn bound(context: &CompositeContext, x: &Array, low: &Array, high: &Array) -> Result<Array> {
     let operands = [Some(x), Some(low), Some(high)];
     let fits = |out: &Array| {
         out.shape() == x.shape()
@@ -263,8 +271,8 @@ fn bound(cx: &CompositeCx, x: &Array, low: &Array, high: &Array) -> Result<Array
             && [low, high].iter().all(|limit| limit.ndim() == 0)
             && out.device() == x.device()
     };
-    let outs = match cx.outs {
-        [Some(out)] if fits(out) => cx.outs,
+    let outs = match context.outs {
+        [Some(out)] if fits(out) => context.outs,
         _ => &[],
     };
     let mut results = dispatch(&Call {
@@ -351,23 +359,23 @@ pub static NAN_TO_NUM: OpDef = OpDef {
         >>> np.nan_to_num([1.0, np.nan, np.inf], posinf=99.0)
         array([ 1.,  0., 99.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         let fixed = if x.dtype().is_complex() {
             let parts = [x.real_part()?, x.unary(&IMAG_PART)?];
-            let [re, im] = parts.map(|part| finite(cx, &part));
+            let [re, im] = parts.map(|part| finite(context, &part));
             let i = Array::weak_scalar(Scalar::C128(num_complex::Complex::new(0.0, 1.0)))?;
             re?.astype(x.dtype())?.add(&im?.mul(&i)?)?
         } else if x.dtype().is_inexact() {
-            finite(cx, x)?
+            finite(context, x)?
         } else {
             x.copy()?
         };
-        if cx.bool("copy") {
-            return cx.done(fixed);
+        if context.bool("copy") {
+            return context.done(fixed);
         }
         shape::assign(x, &fixed)?;
-        cx.done(x.clone())
+        context.done(x.clone())
     }),
     probe: Probe::calls(&[
         "np.array([nan, inf, -inf, 1.5], dtype='float32')",
@@ -384,7 +392,7 @@ pub static NAN_TO_NUM: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn finite(cx: &crate::context::CompositeCx, x: &Array) -> Result<Array> {
+fn finite(context: &crate::context::CompositeContext, x: &Array) -> Result<Array> {
     let largest = match x.dtype() {
         DType::F16 => 65504.0,
         // 2^127 (2 - 2^-7)
@@ -393,12 +401,12 @@ fn finite(cx: &crate::context::CompositeCx, x: &Array) -> Result<Array> {
         _ => f64::MAX,
     };
     // Scalar or array argument `i`, in the dtype of `x`; the default number if it is absent.
-    let given = |i: usize, number: f64| match cx.opt(i) {
+    let given = |i: usize, number: f64| match context.opt(i) {
         Some(value) if value.layout().broadcast_to(x.shape()).is_err() => {
-            Err(cx.shape_error("the replacements of NaN and infinities must broadcast to `x`"))
+            Err(context.shape_error("the replacements of NaN and infinities must broadcast to `x`"))
         }
         Some(value) if value.dtype().is_complex() => {
-            Err(cx.dtype_error("the replacements of NaN and infinities must be real"))
+            Err(context.dtype_error("the replacements of NaN and infinities must be real"))
         }
         Some(value) if !value.is_weak() => value.astype(x.dtype()),
         Some(value) => Ok(value.clone()),

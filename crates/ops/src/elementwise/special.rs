@@ -122,7 +122,7 @@ pub static ERFINV: OpDef = OpDef {
 pub static ERFCINV: OpDef = OpDef {
     name: "erfcinv",
     surface: &[Surface::Npx("erfcinv")],
-    doc: "Inverse of `erfc` of every element: infinite at 0 and 2, NaN beyond. Small arguments keep their digits.",
+    doc: "Inverse of `erfc` of every element: infinite at 0 and 2, NaN beyond. Small arguments keep their digits, subnormal ones three.",
     example: "
         >>> npx.erfcinv(np.array([1e-30, 0.5, 1.0]))
         array([8.148617 , 0.4769363, 0.       ])
@@ -219,10 +219,12 @@ pub static SINC: OpDef = OpDef {
         array([ 1.        ,  0.63661975, -0.21220659])
     ",
     form: Form::Plain,
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0).mul(&Array::weak_scalar(Scalar::F64(1.0))?)?;
+    cpu: Cpu::Composite(|context| {
+        let x = context
+            .input(0)
+            .mul(&Array::weak_scalar(Scalar::F64(1.0))?)?;
         if x.dtype().is_float() {
-            return cx.done(x.unary(&REAL_SINC)?);
+            return context.done(x.unary(&REAL_SINC)?);
         }
         let (zero, one) = (
             Array::weak_scalar(Scalar::F64(0.0))?,
@@ -232,7 +234,7 @@ pub static SINC: OpDef = OpDef {
         let (angle, sign) = half_turn(&x)?;
         let sine = angle.sin()?.mul(&sign)?;
         let below = choose(&at_zero, &one, &x.scale(PI)?)?;
-        cx.done(choose(&at_zero, &one, &sine.div(&below)?)?)
+        context.done(choose(&at_zero, &one, &sine.div(&below)?)?)
     }),
     probe: Probe::calls(&[
         "f((3, 4))",

@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Scalar};
 
 use crate::Array;
 use crate::args::Param;
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::elementwise::explog::SQRT;
 use crate::error::Result;
 use crate::opdef::{
@@ -46,7 +46,7 @@ fn one_minus_square(x: &Array) -> Result<Array> {
     x.square()?.neg()?.shift(1.0)
 }
 
-fn square_sum(g: &GradCx) -> Result<Array> {
+fn square_sum(g: &GradContext) -> Result<Array> {
     g.input(0).square()?.add(&g.input(1).square()?)
 }
 
@@ -449,14 +449,14 @@ pub static ANGLE: OpDef = OpDef {
         array([ 45., 180.])
     ",
     form: Form::Plain,
-    cpu: Cpu::Composite(|cx| {
+    cpu: Cpu::Composite(|context| {
         // Booleans have the angle of the integers 0 and 1.
-        let z = cx.input(0);
+        let z = context.input(0);
         let angle = match z.dtype() {
             DType::Bool => z.astype(DType::I64)?.unary(&PHASE)?,
             _ => z.unary(&PHASE)?,
         };
-        cx.done(if cx.bool("deg") {
+        context.done(if context.bool("deg") {
             angle.unary(&RAD2DEG)?
         } else {
             angle

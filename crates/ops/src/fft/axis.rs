@@ -4,7 +4,7 @@ use mxnet_tensor::DType;
 
 use crate::Array;
 use crate::args::{Param, ParamKind};
-use crate::context::{CallCx, CompositeCx};
+use crate::context::{CallContext, CompositeContext};
 use crate::error::Result;
 use crate::fft::line::{self, Spec, compute};
 use crate::opdef::{Cpu, Form, OpDef, Probe, Surface};
@@ -49,9 +49,9 @@ pub static FFT: OpDef = OpDef {
         >>> np.fft.fft([1.0, 2.0, 3.0, 4.0])
         array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let spec = spec(cx, len_along(cx, cx.int("axis"))?, false)?;
-        cx.done(line::fft_lines(cx.input(0), &spec)?)
+    cpu: Cpu::Composite(|context| {
+        let spec = spec(context, len_along(context, context.int("axis"))?, false)?;
+        context.done(line::fft_lines(context.input(0), &spec)?)
     }),
     probe: Probe::calls(&[
         "f((8,))",
@@ -74,9 +74,9 @@ pub static IFFT: OpDef = OpDef {
         >>> np.fft.ifft([10, -2 + 2j, -2, -2 - 2j])
         array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let spec = spec(cx, len_along(cx, cx.int("axis"))?, true)?;
-        cx.done(line::fft_lines(cx.input(0), &spec)?)
+    cpu: Cpu::Composite(|context| {
+        let spec = spec(context, len_along(context, context.int("axis"))?, true)?;
+        context.done(line::fft_lines(context.input(0), &spec)?)
     }),
     probe: Probe::calls(&[
         "f((8,))",
@@ -102,10 +102,10 @@ pub static RFFT: OpDef = OpDef {
         >>> np.fft.rfft([1.0, 2.0, 3.0, 4.0])
         array([10.+0.j, -2.+2.j, -2.+0.j])
     ",
-    cpu: Cpu::Composite(|cx| {
-        line::real_only(cx)?;
-        let spec = spec(cx, len_along(cx, cx.int("axis"))?, false)?;
-        cx.done(line::rfft_lines(cx.input(0), &spec, 1.0)?)
+    cpu: Cpu::Composite(|context| {
+        line::real_only(context)?;
+        let spec = spec(context, len_along(context, context.int("axis"))?, false)?;
+        context.done(line::rfft_lines(context.input(0), &spec, 1.0)?)
     }),
     probe: Probe::calls(&[
         "f((8,))",
@@ -128,9 +128,9 @@ pub static IRFFT: OpDef = OpDef {
         >>> np.fft.irfft(np.fft.rfft([1.0, 2.0, 3.0]), 3)
         array([1., 2., 3.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let spec = spec(cx, real_len(cx, cx.int("axis"))?, true)?;
-        cx.done(to_real(cx.input(0), &spec)?)
+    cpu: Cpu::Composite(|context| {
+        let spec = spec(context, real_len(context, context.int("axis"))?, true)?;
+        context.done(to_real(context.input(0), &spec)?)
     }),
     probe: Probe::calls(&[
         "c((5,))",
@@ -153,9 +153,9 @@ pub static HFFT: OpDef = OpDef {
         >>> np.fft.hfft([1.0, 2.0, 3.0])
         array([ 8., -2.,  0., -2.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let spec = spec(cx, real_len(cx, cx.int("axis"))?, false)?;
-        cx.done(to_real(cx.input(0), &spec)?)
+    cpu: Cpu::Composite(|context| {
+        let spec = spec(context, real_len(context, context.int("axis"))?, false)?;
+        context.done(to_real(context.input(0), &spec)?)
     }),
     probe: Probe::calls(&[
         "c((5,))",
@@ -181,10 +181,10 @@ pub static IHFFT: OpDef = OpDef {
         >>> np.fft.ihfft([8.0, -4.0, 0.0, -4.0])
         array([0.+0.j, 2.+0.j, 4.+0.j])
     ",
-    cpu: Cpu::Composite(|cx| {
-        line::real_only(cx)?;
-        let spec = spec(cx, len_along(cx, cx.int("axis"))?, true)?;
-        cx.done(line::rfft_lines(cx.input(0), &spec, 1.0)?)
+    cpu: Cpu::Composite(|context| {
+        line::real_only(context)?;
+        let spec = spec(context, len_along(context, context.int("axis"))?, true)?;
+        context.done(line::rfft_lines(context.input(0), &spec, 1.0)?)
     }),
     probe: Probe::calls(&[
         "f((8,))",
@@ -198,22 +198,22 @@ pub static IHFFT: OpDef = OpDef {
 };
 
 /// Size of the first argument along an axis.
-pub(super) fn len_along(cx: &CallCx, axis: i64) -> Result<i64> {
-    let axis = mxnet_tensor::normalize_axis(axis as isize, cx.input(0).ndim())?;
-    Ok(cx.shape(0)[axis] as i64)
+pub(super) fn len_along(context: &CallContext, axis: i64) -> Result<i64> {
+    let axis = mxnet_tensor::normalize_axis(axis as isize, context.input(0).ndim())?;
+    Ok(context.shape(0)[axis] as i64)
 }
 
 /// The even number of real elements whose half spectrum the first argument has along an axis.
-pub(super) fn real_len(cx: &CallCx, axis: i64) -> Result<i64> {
-    Ok(2 * (len_along(cx, axis)? - 1))
+pub(super) fn real_len(context: &CallContext, axis: i64) -> Result<i64> {
+    Ok(2 * (len_along(context, axis)? - 1))
 }
 
 /// The transform of the call. `default_len` is its length if the call has no `n`.
-fn spec(cx: &CompositeCx, default_len: i64, inverse: bool) -> Result<Spec> {
+fn spec(context: &CompositeContext, default_len: i64, inverse: bool) -> Result<Spec> {
     spec_of(
-        cx,
-        cx.opt_int("n").unwrap_or(default_len),
-        cx.int("axis"),
+        context,
+        context.opt_int("n").unwrap_or(default_len),
+        context.int("axis"),
         inverse,
     )
 }
@@ -222,13 +222,18 @@ fn spec(cx: &CompositeCx, default_len: i64, inverse: bool) -> Result<Spec> {
 ///
 /// # Errors
 /// [`crate::Error::Value`] if `n` is less than 1.
-pub(super) fn spec_of(cx: &CompositeCx, n: i64, axis: i64, inverse: bool) -> Result<Spec> {
+pub(super) fn spec_of(
+    context: &CompositeContext,
+    n: i64,
+    axis: i64,
+    inverse: bool,
+) -> Result<Spec> {
     if n < 1 {
         let problem =
             format!("Invalid number of FFT data points ({n}) specified, must be at least 1");
-        return Err(cx.value_error(problem));
+        return Err(context.value_error(problem));
     }
-    let scale = match (cx.str("norm"), inverse) {
+    let scale = match (context.str("norm"), inverse) {
         ("ortho", _) => (n as f64).sqrt().recip(),
         ("forward", false) | ("" | "backward", true) => (n as f64).recip(),
         _ => 1.0,

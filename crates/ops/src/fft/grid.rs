@@ -4,7 +4,7 @@ use mxnet_tensor::{Dims, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallContext, CompositeContext, KernelContext};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, Surface, one_of};
@@ -44,10 +44,10 @@ pub static FFTFREQ: OpDef = OpDef {
         >>> np.fft.fftfreq(5, d=0.1)
         array([ 0.,  2.,  4., -4., -2.])
     ",
-    infer: |cx| frequencies(cx, |n| n),
-    cpu: Cpu::Kernel(|cx| {
-        let positive = (cx.int("n") + 1) / 2;
-        fill(cx, |i, n| if i < positive { i } else { i - n })
+    infer: |context| frequencies(context, |n| n),
+    cpu: Cpu::Kernel(|context| {
+        let positive = (context.int("n") + 1) / 2;
+        fill(context, |i, n| if i < positive { i } else { i - n })
     }),
     ..FREQUENCIES
 };
@@ -61,19 +61,22 @@ pub static RFFTFREQ: OpDef = OpDef {
         >>> np.fft.rfftfreq(5, d=0.1)
         array([0., 2., 4.])
     ",
-    infer: |cx| frequencies(cx, |n| n / 2 + 1),
-    cpu: Cpu::Kernel(|cx| fill(cx, |i, _| i)),
+    infer: |context| frequencies(context, |n| n / 2 + 1),
+    cpu: Cpu::Kernel(|context| fill(context, |i, _| i)),
     ..FREQUENCIES
 };
 
-fn frequencies(cx: &CallCx, len: fn(usize) -> usize) -> Result<Inferred> {
-    let n = cx.int("n");
-    if n == 0 || cx.float("d") == 0.0 {
-        let problem = format!("`n` and `d` must not be 0, found {n} and {}", cx.float("d"));
-        return Err(Error::zero_division(cx.op.name, problem));
+fn frequencies(context: &CallContext, len: fn(usize) -> usize) -> Result<Inferred> {
+    let n = context.int("n");
+    if n == 0 || context.float("d") == 0.0 {
+        let problem = format!(
+            "`n` and `d` must not be 0, found {n} and {}",
+            context.float("d")
+        );
+        return Err(Error::zero_division(context.op.name, problem));
     }
     if n < 1 {
-        return Err(cx.value_error(format!("`n` must be at least 1, found {n}")));
+        return Err(context.value_error(format!("`n` must be at least 1, found {n}")));
     }
     one_of(
         Dims::from_slice(&[len(n as usize)]),
@@ -82,13 +85,13 @@ fn frequencies(cx: &CallCx, len: fn(usize) -> usize) -> Result<Inferred> {
 }
 
 /// Fills the output with `number(i, n)`, divided by n times the sample spacing.
-fn fill(cx: &KernelCx, number: impl Fn(i64, i64) -> i64 + Sync) -> Result<()> {
-    let n = cx.int("n");
-    let unit = (n as f64 * cx.float("d")).recip();
+fn fill(context: &KernelContext, number: impl Fn(i64, i64) -> i64 + Sync) -> Result<()> {
+    let n = context.int("n");
+    let unit = (n as f64 * context.float("d")).recip();
     cpu::generate(
-        cx.output(0),
+        context.output(0),
         |i| number(i as i64, n) as f64 * unit,
-        cx.threads,
+        context.threads,
     )
 }
 
@@ -106,7 +109,7 @@ pub static FFTSHIFT: OpDef = OpDef {
         >>> np.fft.fftshift(np.fft.fftfreq(4))
         array([-0.5 , -0.25,  0.  ,  0.25])
     ",
-    cpu: Cpu::Composite(|cx| shifted(cx, |n| n / 2)),
+    cpu: Cpu::Composite(|context| shifted(context, |n| n / 2)),
     probe: Probe::calls(&[
         "f((5,))",
         "f((4, 3))",
@@ -129,7 +132,7 @@ pub static IFFTSHIFT: OpDef = OpDef {
         >>> np.fft.ifftshift(np.fft.fftshift([0, 1, 2, 3, 4]))
         array([0, 1, 2, 3, 4])
     ",
-    cpu: Cpu::Composite(|cx| shifted(cx, |n| -(n / 2))),
+    cpu: Cpu::Composite(|context| shifted(context, |n| -(n / 2))),
     probe: Probe::calls(&[
         "f((5,))",
         "f((4, 3))",
@@ -140,14 +143,14 @@ pub static IFFTSHIFT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn shifted(cx: &CompositeCx, half: fn(i64) -> i64) -> Result<Outputs> {
-    let x = cx.input(0);
-    let axes: SmallVec<[i64; 4]> = match cx.opt_ints("axes") {
+fn shifted(context: &CompositeContext, half: fn(i64) -> i64) -> Result<Outputs> {
+    let x = context.input(0);
+    let axes: SmallVec<[i64; 4]> = match context.opt_ints("axes") {
         Some(axes) => SmallVec::from_slice(axes),
         None => (0..x.ndim() as i64).collect(),
     };
     if axes.is_empty() {
-        return cx.done(x.copy()?);
+        return context.done(x.copy()?);
     }
     let shifts = axes
         .iter()
@@ -160,5 +163,5 @@ fn shifted(cx: &CompositeCx, half: fn(i64) -> i64) -> Result<Outputs> {
     let attrs: Attrs = [Value::Ints(shifts), Value::Ints(axes)]
         .into_iter()
         .collect();
-    cx.done(invoke1(&ROLL, &[x], &attrs)?)
+    context.done(invoke1(&ROLL, &[x], &attrs)?)
 }

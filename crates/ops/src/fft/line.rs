@@ -11,9 +11,9 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::nn::operand::{Staged, typed};
@@ -40,8 +40,8 @@ const HALF: &[Param] = &[
 /// Default fields for these operators.
 const LINES: OpDef = OpDef {
     params: LINE,
-    cost: Cost::Of(|cx| {
-        let (x, n) = (cx.input(0), cx.int("n").max(1) as u64);
+    cost: Cost::Of(|context| {
+        let (x, n) = (context.input(0), context.int("n").max(1) as u64);
         let lines = x.len() as u64 / x.shape().iter().max().map_or(1, |&d| d.max(1) as u64);
         // A complex element of a line costs about log2(n) / 4 ns.
         (lines + 1) * n * (u64::from(n.ilog2()) / 4 + 1)
@@ -54,14 +54,14 @@ pub static FFT_LINES: OpDef = OpDef {
     name: "fft_lines",
     doc: "`scale` times the sums of the elements along `axis`, truncated or zero-padded to `n`, times exp(-2 pi i j k / n), or with the other sign \
           if `inverse`.",
-    infer: |cx| infer_lines(cx, |n| n, DType::complex),
-    cpu: Cpu::Kernel(|cx| {
-        let spectrum = if cx.input(0).dtype().is_complex() {
+    infer: |context| infer_lines(context, |n| n, DType::complex),
+    cpu: Cpu::Kernel(|context| {
+        let spectrum = if context.input(0).dtype().is_complex() {
             Spectrum::Complex
         } else {
             Spectrum::RealToFull
         };
-        run(cx, spectrum, 1.0)
+        run(context, spectrum, 1.0)
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let spec = Spec::of(&g.args).reversed();
@@ -86,11 +86,11 @@ pub static RFFT_LINES: OpDef = OpDef {
     name: "rfft_lines",
     params: HALF,
     doc: "The first `n // 2 + 1` elements of `fft_lines` of real numbers; those that stand for two elements of the whole are multiplied by `middle`.",
-    infer: |cx| {
-        real_only(cx)?;
-        infer_lines(cx, |n| n / 2 + 1, DType::complex)
+    infer: |context| {
+        real_only(context)?;
+        infer_lines(context, |n| n / 2 + 1, DType::complex)
     },
-    cpu: Cpu::Kernel(|cx| run(cx, Spectrum::RealToHalf, cx.float("middle"))),
+    cpu: Cpu::Kernel(|context| run(context, Spectrum::RealToHalf, context.float("middle"))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let spec = Spec::of(&g.args).reversed();
         let dx = irfft_lines(g.dy(0), &spec, g.float("middle") / 2.0)?;
@@ -117,13 +117,13 @@ pub static IRFFT_LINES: OpDef = OpDef {
     params: HALF,
     doc: "`fft_lines` of the `n` numbers whose first `n // 2 + 1` are given along `axis` (truncated or zero-padded) and whose others are conjugates of these, so that the sums are real. Those that stand for two are multiplied by `middle`; imaginary parts of the others are \
           ignored.",
-    infer: |cx| {
-        if !cx.dtype_of(0).is_complex() {
-            return Err(cx.dtype_error(format!("the spectrum must be complex, found {}", cx.dtype_of(0).name())));
+    infer: |context| {
+        if !context.dtype_of(0).is_complex() {
+            return Err(context.dtype_error(format!("the spectrum must be complex, found {}", context.dtype_of(0).name())));
         }
-        infer_lines(cx, |n| n, DType::real)
+        infer_lines(context, |n| n, DType::real)
     },
-    cpu: Cpu::Kernel(|cx| run(cx, Spectrum::HalfToReal, cx.float("middle"))),
+    cpu: Cpu::Kernel(|context| run(context, Spectrum::HalfToReal, context.float("middle"))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let spec = Spec::of(&g.args).reversed();
         let dx = rfft_lines(g.dy(0), &spec, g.float("middle") * 2.0)?;
@@ -223,40 +223,40 @@ pub(super) fn compute(dtype: DType) -> DType {
     }
 }
 
-pub(super) fn real_only(cx: &CallCx) -> Result<()> {
-    if cx.dtype_of(0).is_complex() {
-        return Err(cx.dtype_error(format!(
+pub(super) fn real_only(context: &CallContext) -> Result<()> {
+    if context.dtype_of(0).is_complex() {
+        return Err(context.dtype_error(format!(
             "the elements must be real, found {}",
-            cx.dtype_of(0).name()
+            context.dtype_of(0).name()
         )));
     }
     Ok(())
 }
 
 fn infer_lines(
-    cx: &CallCx,
+    context: &CallContext,
     len: fn(usize) -> usize,
     dtype: fn(DType) -> DType,
 ) -> Result<Inferred> {
-    let axis = cx.axis("axis", 0)?;
-    let n = cx.int("n");
+    let axis = context.axis("axis", 0)?;
+    let n = context.int("n");
     if n < 1 {
         let problem = format!("the number of data points must be at least 1, found {n}");
-        return Err(cx.value_error(problem));
+        return Err(context.value_error(problem));
     }
-    let mut shape = Dims::from_slice(cx.shape(0));
+    let mut shape = Dims::from_slice(context.shape(0));
     shape[axis] = len(n as usize);
-    one_of(shape, dtype(compute(cx.dtype_of(0))))
+    one_of(shape, dtype(compute(context.dtype_of(0))))
 }
 
-fn run(cx: &KernelCx, spectrum: Spectrum, middle: f64) -> Result<()> {
-    let axis = cx.axis("axis", 0)?;
-    let dtype = compute(cx.input(0).dtype());
-    let x = typed(cx.input(0), dtype, cx.threads)?;
-    let y = Staged::new(cx.output(0), cx.output(0).dtype())?;
+fn run(context: &KernelContext, spectrum: Spectrum, middle: f64) -> Result<()> {
+    let axis = context.axis("axis", 0)?;
+    let dtype = compute(context.input(0).dtype());
+    let x = typed(context.input(0), dtype, context.threads)?;
+    let y = Staged::new(context.output(0), context.output(0).dtype())?;
     let what = Transform {
         spectrum,
-        direction: if cx.bool("inverse") {
+        direction: if context.bool("inverse") {
             Direction::Inverse
         } else {
             Direction::Forward
@@ -266,8 +266,8 @@ fn run(cx: &KernelCx, spectrum: Spectrum, middle: f64) -> Result<()> {
         } else {
             Precision::Double
         },
-        n: cx.int("n") as usize,
-        scale: cx.float("scale"),
+        n: context.int("n") as usize,
+        scale: context.float("scale"),
         middle,
     };
     let (x_strides, y_strides) = (x.byte_strides(), y.tensor().byte_strides());
@@ -288,7 +288,7 @@ fn run(cx: &KernelCx, spectrum: Spectrum, middle: f64) -> Result<()> {
     // inference gave the length of its lines. 2. `outer` and `shape` omit the same axis.
     unsafe {
         kernel::transform(
-            cx.threads,
+            context.threads,
             &what,
             &shape,
             &Lines {
@@ -305,11 +305,11 @@ fn run(cx: &KernelCx, spectrum: Spectrum, middle: f64) -> Result<()> {
             },
         );
     }
-    y.finish(cx.threads)
+    y.finish(context.threads)
 }
 
 /// The gradient of truncating or zero-padding the axis to `n`, in the input's dtype: pads or truncates the other way.
-fn resized(g: &GradCx, dx: &Array) -> Result<Array> {
+fn resized(g: &GradContext, dx: &Array) -> Result<Array> {
     let axis = mxnet_tensor::normalize_axis(g.int("axis") as isize, dx.ndim())?;
     let (len, want) = (dx.shape()[axis], g.shape(0)[axis]);
     let dx = match len.cmp(&want) {

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::context::{CallCx, CompositeCx};
+use crate::context::{CallContext, CompositeContext};
 use crate::error::{Error, Result};
 use crate::fft::axis::{NORM, len_along, real_len, spec_of, to_real};
 use crate::fft::line;
@@ -52,11 +52,11 @@ const ALONG: OpDef = OpDef {
 };
 
 /// Deprecation warnings for `s` without `axes` and for `None` in `s`, as in NumPy 2.0.
-fn warn_of_lengths(cx: &CallCx) -> Result<Option<Warned>> {
-    let Some(lens) = cx.opt_ints("s") else {
+fn warn_of_lengths(context: &CallContext) -> Result<Option<Warned>> {
+    let Some(lens) = context.opt_ints("s") else {
         return Ok(None);
     };
-    Ok(match cx.is_none("axes") {
+    Ok(match context.is_none("axes") {
         true => Some(Warned::Deprecated(
             "`axes` should not be `None` if `s` is not `None`: in a future version of NumPy, `s` will no longer apply to the last axes (deprecated in NumPy 2.0)",
         )),
@@ -92,25 +92,25 @@ const HALF: Probe = Probe::calls(&[
 .ulp(16);
 
 const FORWARD: OpDef = OpDef {
-    cpu: Cpu::Composite(|cx| cx.done(complex(cx, false)?)),
+    cpu: Cpu::Composite(|context| context.done(complex(context, false)?)),
     probe: COMPLEX,
     ..ALONG
 };
 
 const BACKWARD: OpDef = OpDef {
-    cpu: Cpu::Composite(|cx| cx.done(complex(cx, true)?)),
+    cpu: Cpu::Composite(|context| context.done(complex(context, true)?)),
     probe: COMPLEX,
     ..ALONG
 };
 
 const FROM_REAL: OpDef = OpDef {
-    cpu: Cpu::Composite(|cx| cx.done(from_real(cx)?)),
+    cpu: Cpu::Composite(|context| context.done(from_real(context)?)),
     probe: REAL,
     ..ALONG
 };
 
 const TO_REAL: OpDef = OpDef {
-    cpu: Cpu::Composite(|cx| cx.done(into_real(cx)?)),
+    cpu: Cpu::Composite(|context| context.done(into_real(context)?)),
     probe: HALF,
     ..ALONG
 };
@@ -232,9 +232,9 @@ pub static IRFFT2: OpDef = OpDef {
 type Step = (i64, Option<i64>);
 type Steps = SmallVec<[Step; 4]>;
 
-fn steps(cx: &CompositeCx) -> Result<Steps> {
-    let ndim = cx.input(0).ndim() as i64;
-    let (lens, axes) = (cx.opt_ints("s"), cx.opt_ints("axes"));
+fn steps(context: &CompositeContext) -> Result<Steps> {
+    let ndim = context.input(0).ndim() as i64;
+    let (lens, axes) = (context.opt_ints("s"), context.opt_ints("axes"));
     let axes: SmallVec<[i64; 4]> = match (axes, lens) {
         (Some(axes), _) => SmallVec::from_slice(axes),
         (None, Some(lens)) => (-(lens.len() as i64)..0).collect(),
@@ -248,12 +248,12 @@ fn steps(cx: &CompositeCx) -> Result<Steps> {
             lens.len(),
             axes.len()
         );
-        return Err(cx.value_error(problem));
+        return Err(context.value_error(problem));
     }
     axes.iter()
         .enumerate()
         .map(|(i, &axis)| {
-            let own = len_along(cx, axis)?;
+            let own = len_along(context, axis)?;
             let len = lens.map(|lens| match lens[i] {
                 -1 | Param::GAP => own,
                 len => len,
@@ -264,48 +264,51 @@ fn steps(cx: &CompositeCx) -> Result<Steps> {
 }
 
 /// Complex transforms along the axes of `steps`, the last one first.
-fn along(cx: &CompositeCx, mut x: Array, steps: &[Step], inverse: bool) -> Result<Array> {
+fn along(context: &CompositeContext, mut x: Array, steps: &[Step], inverse: bool) -> Result<Array> {
     for &(axis, len) in steps.iter().rev() {
         let len = match len {
             Some(len) => len,
-            None => len_along(cx, axis)?,
+            None => len_along(context, axis)?,
         };
-        x = line::fft_lines(&x, &spec_of(cx, len, axis, inverse)?)?;
+        x = line::fft_lines(&x, &spec_of(context, len, axis, inverse)?)?;
     }
     Ok(x)
 }
 
-fn complex(cx: &CompositeCx, inverse: bool) -> Result<Array> {
-    along(cx, cx.input(0).clone(), &steps(cx)?, inverse)
+fn complex(context: &CompositeContext, inverse: bool) -> Result<Array> {
+    along(context, context.input(0).clone(), &steps(context)?, inverse)
 }
 
 /// Splits off the last of the axes.
-fn last<'a>(cx: &CompositeCx, steps: &'a [Step]) -> Result<(&'a Step, &'a [Step])> {
-    steps
-        .split_last()
-        .ok_or_else(|| Error::index(cx.op.name, "at least 1 axis must be transformed, found 0"))
+fn last<'a>(context: &CompositeContext, steps: &'a [Step]) -> Result<(&'a Step, &'a [Step])> {
+    steps.split_last().ok_or_else(|| {
+        Error::index(
+            context.op.name,
+            "at least 1 axis must be transformed, found 0",
+        )
+    })
 }
 
-fn from_real(cx: &CompositeCx) -> Result<Array> {
-    line::real_only(cx)?;
-    let steps = steps(cx)?;
-    let (&(axis, len), rest) = last(cx, &steps)?;
+fn from_real(context: &CompositeContext) -> Result<Array> {
+    line::real_only(context)?;
+    let steps = steps(context)?;
+    let (&(axis, len), rest) = last(context, &steps)?;
     let len = match len {
         Some(len) => len,
-        None => len_along(cx, axis)?,
+        None => len_along(context, axis)?,
     };
-    let half = line::rfft_lines(cx.input(0), &spec_of(cx, len, axis, false)?, 1.0)?;
-    along(cx, half, rest, false)
+    let half = line::rfft_lines(context.input(0), &spec_of(context, len, axis, false)?, 1.0)?;
+    along(context, half, rest, false)
 }
 
-fn into_real(cx: &CompositeCx) -> Result<Array> {
-    let steps = steps(cx)?;
-    let (&(axis, len), rest) = last(cx, &steps)?;
-    let x = cx.input(0);
+fn into_real(context: &CompositeContext) -> Result<Array> {
+    let steps = steps(context)?;
+    let (&(axis, len), rest) = last(context, &steps)?;
+    let x = context.input(0);
     let len = match len {
         Some(len) => len,
-        None => real_len(cx, axis)?,
+        None => real_len(context, axis)?,
     };
-    let spec = spec_of(cx, len, axis, true)?;
-    to_real(&along(cx, x.clone(), rest, true)?, &spec)
+    let spec = spec_of(context, len, axis, true)?;
+    to_real(&along(context, x.clone(), rest, true)?, &spec)
 }

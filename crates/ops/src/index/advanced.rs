@@ -12,9 +12,9 @@ use smallvec::SmallVec;
 
 use super::positions::{dense, positions};
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
-use crate::batching::{Batch, BatchCx};
-use crate::context::{CallCx, KernelCx};
+use crate::autograd::GradContext;
+use crate::batching::{Batch, BatchContext};
+use crate::context::{CallContext, KernelContext};
 use crate::creation::dims;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
@@ -40,15 +40,15 @@ pub static GATHER: OpDef = OpDef {
         Param::required("key", ParamKind::Index),
     ],
     doc: "Copy of the elements that a canonical index expression selects.",
-    infer: |cx| {
-        one(apply(cx.input(0).layout(), cx.index_items("key"), &layouts(cx, 1))?.shape())
+    infer: |context| {
+        one(apply(context.input(0).layout(), context.index_items("key"), &layouts(context, 1))?.shape())
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
-        let plan = Plan::new(cx, x, &tensors(cx, 1))?;
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
+        let plan = Plan::new(context, x, &tensors(context, 1))?;
         let (position, block) = plan.dense(out.layout(), elem(out.dtype()).size())?;
         // SAFETY: 1. indices are in range (`Plan`). 2. both layouts lie within their storages; the output was allocated for this call.
-        unsafe { gather(cx.threads, &plan.picked(x), plan.base, out.data_ptr(), position, &block) };
+        unsafe { gather(context.threads, &plan.picked(x), plan.base, out.data_ptr(), position, &block) };
         Ok(())
     }),
     grad: Grad::Rule(Keep::inputs(!1), |g| {
@@ -68,11 +68,11 @@ pub static GATHER: OpDef = OpDef {
         "f((2, 3, 5)), [i((2, 2), 3)], (slice(None), np.zeros((2, 2), dtype='int64'), slice(None, None, -2))",
     ])
     .against("lambda x, at, key: x[:, at[0], *key[2:]]"),
-    batch: Batch::Rule(|cx| {
-        let (indices, key, axes) = batched_indices(cx, cx.result_shape(0).len())?;
+    batch: Batch::Rule(|context| {
+        let (indices, key, axes) = batched_indices(context, context.result_shape(0).len())?;
         let mut arrays = indices;
-        arrays.insert(0, cx.front(0)?);
-        let y = only(cx.op(), cx.call(&arrays, &cx.with(&[("key", key)]))?)?;
+        arrays.insert(0, context.front(0)?);
+        let y = only(context.op(), context.call(&arrays, &context.with(&[("key", key)]))?)?;
         Ok(Outputs::from_iter([y.transpose(Some(&axes))?]))
     }),
     positions: &[1],
@@ -90,16 +90,16 @@ pub static SCATTER_ADD: OpDef = OpDef {
     ],
     doc: "Array of `shape`, zero except at the positions of a canonical index expression, where the elements of `y` are added. Repeated positions \
         are added in C order, so the result does not depend on the number of threads.",
-    infer: |cx| {
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
+    infer: |context| {
+        let shape = dims(context.op.name, context.ints("shape"))?;
         mxnet_tensor::checked_len(&shape)?;
-        let indices: SmallVec<[&Layout; 4]> = layouts(cx, 1);
-        check_value_shape(cx, 0, &apply(&Layout::contiguous(&shape), cx.index_items("key"), &indices)?)?;
+        let indices: SmallVec<[&Layout; 4]> = layouts(context, 1);
+        check_value_shape(context, 0, &apply(&Layout::contiguous(&shape), context.index_items("key"), &indices)?)?;
         one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        cpu::fill(cx.output(0), Scalar::I64(0), cx.threads);
-        place(cx, Write::Add, cx.input(0), &tensors(cx, 1))
+    cpu: Cpu::Kernel(|context| {
+        cpu::fill(context.output(0), Scalar::I64(0), context.threads);
+        place(context, Write::Add, context.input(0), &tensors(context, 1))
     }),
     grad: Grad::Rule(Keep::inputs(!1), |g| {
         let attrs: Attrs = [g.get("key").clone()].into_iter().collect();
@@ -117,17 +117,17 @@ pub static SCATTER_ADD: OpDef = OpDef {
     .against(
         "lambda y, at, key, shape: (lambda z: (numpy.add.at(z, (*key[:-1], at[0]), y), z)[1])(numpy.zeros(shape))",
     ),
-    batch: Batch::Rule(|cx| {
-        let (indices, key, axes) = batched_indices(cx, cx.shape(0).len())?;
+    batch: Batch::Rule(|context| {
+        let (indices, key, axes) = batched_indices(context, context.shape(0).len())?;
         let mut back: SmallVec<[i64; 8]> = axes.clone();
         for (i, &axis) in axes.iter().enumerate() {
             back[axis as usize] = i as i64;
         }
         let mut arrays = indices;
-        let y = cx.front(0)?.map(|y| y.transpose(Some(&back))).transpose()?;
+        let y = context.front(0)?.map(|y| y.transpose(Some(&back))).transpose()?;
         arrays.insert(0, y);
-        let shape = cx.prefixed("shape", &[cx.size as i64]);
-        cx.call(&arrays, &cx.with(&[("key", key), ("shape", shape)]))
+        let shape = context.prefixed("shape", &[context.size as i64]);
+        context.call(&arrays, &context.with(&[("key", key), ("shape", shape)]))
     }),
     positions: &[1],
     ..INDEXING
@@ -146,7 +146,7 @@ pub static INDEX_ASSIGN: OpDef = OpDef {
     doc: "Copy of `x` with `value` at the positions of a canonical index expression. `value` has the shape of `x[key]` and the dtype of `x`. If \
         several values have the same position, the last one in C order is written, and only that one has a gradient. `unique` says that no position \
         repeats.",
-    infer: |cx| same_elements_fit(cx),
+    infer: |context| same_elements_fit(context),
     cpu: Cpu::Kernel(assign_kernel),
     grad: Grad::Rule(Keep::inputs(!3), |g| {
         let mut grads = Grads::from_elem(None, g.num_inputs());
@@ -192,10 +192,10 @@ pub static INDEX_ADD: OpDef = OpDef {
         Param::required("key", ParamKind::Index),
     ],
     doc: "Copy of `x` to which `value` was added at the positions of a canonical index expression. Repeated positions accumulate.",
-    infer: |cx| same_elements_fit(cx),
-    cpu: Cpu::Kernel(|cx| {
-        cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
-        place(cx, Write::Add, cx.input(1), &tensors(cx, 2))
+    infer: |context| same_elements_fit(context),
+    cpu: Cpu::Kernel(|context| {
+        cpu::copy(context.input(0), context.output(0), context.threads)?;
+        place(context, Write::Add, context.input(1), &tensors(context, 2))
     }),
     grad: Grad::Rule(Keep::inputs(!3), |g| {
         let mut grads = Grads::from_elem(None, g.num_inputs());
@@ -225,39 +225,39 @@ pub static INDEX_ADD: OpDef = OpDef {
 
 /// Writes input 1 to output 0 at the positions of the key. If output 0 is not input 0 itself, input 0 is copied to it first; otherwise this is
 /// the in-place assignment `target[key] = value`.
-pub(super) fn assign_kernel(cx: &KernelCx) -> Result<()> {
-    if !cpu::same_elements(cx.input(0), cx.output(0)) {
-        cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
+pub(super) fn assign_kernel(context: &KernelContext) -> Result<()> {
+    if !cpu::same_elements(context.input(0), context.output(0)) {
+        cpu::copy(context.input(0), context.output(0), context.threads)?;
     }
-    place(cx, Write::Set, cx.input(1), &tensors(cx, 2))
+    place(context, Write::Set, context.input(1), &tensors(context, 2))
 }
 
 /// Inputs from index `from` on.
-fn tensors<'a>(cx: &KernelCx<'a>, from: usize) -> SmallVec<[&'a Tensor; 4]> {
-    cx.inputs[from..].iter().flatten().copied().collect()
+fn tensors<'a>(context: &KernelContext<'a>, from: usize) -> SmallVec<[&'a Tensor; 4]> {
+    context.inputs[from..].iter().flatten().copied().collect()
 }
 
 /// `lead`, followed by the index arrays that the call saved, its inputs from index `from` on.
-fn operands<'a>(lead: &[&'a Array], g: &'a GradCx, from: usize) -> SmallVec<[&'a Array; 4]> {
+fn operands<'a>(lead: &[&'a Array], g: &'a GradContext, from: usize) -> SmallVec<[&'a Array; 4]> {
     let indices = (from..g.num_inputs()).map(|i| g.input(i));
     lead.iter().copied().chain(indices).collect()
 }
 
-fn key_and_shape(g: &GradCx, shape: &[usize]) -> Attrs {
+fn key_and_shape(g: &GradContext, shape: &[usize]) -> Attrs {
     [g.get("key").clone(), Value::from(shape)]
         .into_iter()
         .collect()
 }
 
 /// A gradient for input 0 only.
-fn first(g: &GradCx, gradient: Array) -> Grads {
+fn first(g: &GradContext, gradient: Array) -> Grads {
     let mut grads = Grads::from_elem(None, g.num_inputs());
     grads[0] = Some(gradient);
     grads
 }
 
 /// The cotangent of assigned values: `dy`, but zero for values that a later one overwrote (repeated positions).
-fn without_overwritten(g: &GradCx, dy: &Array) -> Result<Array> {
+fn without_overwritten(g: &GradContext, dy: &Array) -> Result<Array> {
     // Assigns to each position the ordinal of its value, in the same way as the values. A value that finds its own ordinal there was the last one.
     let numbers = mxnet_kernels::scratch::collected(dy.len(), 0..dy.len() as i64);
     let numbers = Array::from_slice(&numbers, dy.shape())?;
@@ -273,8 +273,8 @@ fn without_overwritten(g: &GradCx, dy: &Array) -> Result<Array> {
 }
 
 /// Layouts of the arguments from index `from` on.
-fn layouts<'a>(cx: &CallCx<'a>, from: usize) -> SmallVec<[&'a Layout; 4]> {
-    cx.inputs[from..]
+fn layouts<'a>(context: &CallContext<'a>, from: usize) -> SmallVec<[&'a Layout; 4]> {
+    context.inputs[from..]
         .iter()
         .flatten()
         .map(|x| x.layout())
@@ -282,24 +282,28 @@ fn layouts<'a>(cx: &CallCx<'a>, from: usize) -> SmallVec<[&'a Layout; 4]> {
 }
 
 /// An error unless argument `i` has the shape of the indexed elements.
-fn check_value_shape(cx: &CallCx, i: usize, places: &Indexed) -> Result<()> {
+fn check_value_shape(context: &CallContext, i: usize, places: &Indexed) -> Result<()> {
     let shape = places.shape();
-    if cx.shape(i) == shape.as_slice() {
+    if context.shape(i) == shape.as_slice() {
         return Ok(());
     }
-    Err(cx.shape_error(format!(
+    Err(context.shape_error(format!(
         "the values must have the shape {} of the indexed elements",
         crate::Tuple(&shape)
     )))
 }
 
-fn same_elements_fit(cx: &CallCx) -> Result<crate::Inferred> {
-    let places = apply(cx.input(0).layout(), cx.index_items("key"), &layouts(cx, 2))?;
-    check_value_shape(cx, 1, &places)?;
-    if cx.dtype_of(1) != cx.dtype_of(0) {
-        return Err(cx.dtype_error("the values must have the dtype of the array"));
+fn same_elements_fit(context: &CallContext) -> Result<crate::Inferred> {
+    let places = apply(
+        context.input(0).layout(),
+        context.index_items("key"),
+        &layouts(context, 2),
+    )?;
+    check_value_shape(context, 1, &places)?;
+    if context.dtype_of(1) != context.dtype_of(0) {
+        return Err(context.dtype_error("the values must have the dtype of the array"));
     }
-    cx.same_as(0)
+    context.same_as(0)
 }
 
 /// Applies a canonical key to a layout.
@@ -329,13 +333,13 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(cx: &KernelCx, x: &Tensor, indices: &[&'a Tensor]) -> Result<Plan<'a>> {
-        let key = cx.index_items("key");
+    fn new(context: &KernelContext, x: &Tensor, indices: &[&'a Tensor]) -> Result<Plan<'a>> {
+        let key = context.index_items("key");
         let layouts: SmallVec<[&Layout; 4]> = indices.iter().map(|t| t.layout()).collect();
         let indexed = apply(x.layout(), key, &layouts)?;
         let size = x.dtype().size() as isize;
         let Some(advanced) = &indexed.advanced else {
-            return Err(Error::index(cx.op.name, "the key has no index arrays"));
+            return Err(Error::index(context.op.name, "the key has no index arrays"));
         };
         if advanced.indices.len() != indices.len() {
             let problem = format!(
@@ -343,7 +347,7 @@ impl<'a> Plan<'a> {
                 advanced.indices.len(),
                 indices.len()
             );
-            return Err(Error::index(cx.op.name, problem));
+            return Err(Error::index(context.op.name, problem));
         }
         let view = &indexed.view;
         let whole: usize = advanced.shape.iter().product();
@@ -355,10 +359,10 @@ impl<'a> Plan<'a> {
                     index.len(),
                     at.axis
                 );
-                return Err(Error::shape(cx.op.name, problem));
+                return Err(Error::shape(context.op.name, problem));
             }
             let size = view.shape()[at.axis];
-            checked.push(positions(cx.op.name, index, size, cx.threads)?);
+            checked.push(positions(context.op.name, index, size, context.threads)?);
         }
         let axes = advanced
             .indices
@@ -438,24 +442,24 @@ pub(super) fn single_step(layout: &Layout, axis: usize, count: usize) -> Option<
 }
 
 /// Writes `value` to output 0 at the positions of the call's key.
-fn place(cx: &KernelCx, write: Write, value: &Tensor, indices: &[&Tensor]) -> Result<()> {
-    let out = cx.output(0);
+fn place(context: &KernelContext, write: Write, value: &Tensor, indices: &[&Tensor]) -> Result<()> {
+    let out = context.output(0);
     if indices.is_empty() {
-        let view = out.layout().index(cx.index_items("key"))?.view;
-        return cpu::copy(value, &out.with_layout(view), cx.threads);
+        let view = out.layout().index(context.index_items("key"))?.view;
+        return cpu::copy(value, &out.with_layout(view), context.threads);
     }
-    let plan = Plan::new(cx, out, indices)?;
+    let plan = Plan::new(context, out, indices)?;
     let (axis, count) = positions_at(&plan.indexed);
     let value = match single_step(value.layout(), axis, count) {
         Some(_) => Cow::Borrowed(value),
-        None => dense(value, cx.threads)?,
+        None => dense(value, context.threads)?,
     };
     let (position, block) = plan.dense(value.layout(), elem(value.dtype()).size())?;
     // SAFETY: 1. indices are in range (`Plan`). 2. both layouts lie within their storages. 3. the caller of the operator copied
     // values that overlap the output.
     unsafe {
         scatter(
-            cx.threads,
+            context.threads,
             write,
             &plan.picked(out),
             plan.base,
@@ -472,14 +476,14 @@ type BatchedIndex = (Vec<Option<Array>>, Value, SmallVec<[i64; 8]>);
 
 /// Index arrays and key of a batched call: an index array over the examples is prepended. Also the axis order that turns its result, which begins
 /// with the axes of the index arrays, into a batch of results with `ndim` axes each.
-fn batched_indices(cx: &BatchCx, ndim: usize) -> Result<BatchedIndex> {
-    let key = cx.index_items("key");
+fn batched_indices(context: &BatchContext, ndim: usize) -> Result<BatchedIndex> {
+    let key = context.index_items("key");
     let is_array = |item: &IndexItem| matches!(item, IndexItem::Array { .. });
     if key
         .iter()
         .any(|item| !is_array(item) && !matches!(item, IndexItem::Slice { .. }))
     {
-        return Err(cx.refused());
+        return Err(context.refused());
     }
     let first = key.iter().position(is_array).unwrap_or(0);
     let last = key.iter().rposition(is_array).unwrap_or(0);
@@ -489,19 +493,19 @@ fn batched_indices(cx: &BatchCx, ndim: usize) -> Result<BatchedIndex> {
     } else {
         0
     };
-    let width = (1..cx.num_inputs())
-        .map(|i| cx.shape(i).len())
+    let width = (1..context.num_inputs())
+        .map(|i| context.shape(i).len())
         .max()
         .unwrap_or(0);
-    let counts: Vec<i64> = (0..cx.size as i64).collect();
-    let column: Vec<usize> = std::iter::once(cx.size)
+    let counts: Vec<i64> = (0..context.size as i64).collect();
+    let column: Vec<usize> = std::iter::once(context.size)
         .chain(std::iter::repeat_n(1, width))
         .collect();
     let mut arrays = vec![Some(
-        Array::from_slice(&counts, &column)?.to_device(cx.device())?,
+        Array::from_slice(&counts, &column)?.to_device(context.device())?,
     )];
-    for i in 1..cx.num_inputs() {
-        arrays.push(cx.aligned(i, width)?);
+    for i in 1..context.num_inputs() {
+        arrays.push(context.aligned(i, width)?);
     }
     // The kernel needs index arrays of one shape.
     let mut common = column;

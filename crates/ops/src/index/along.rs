@@ -9,7 +9,7 @@ use super::positions::positions;
 use super::resolved;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::creation::dims;
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -28,13 +28,22 @@ pub static GATHER_ALONG: OpDef = OpDef {
     ],
     doc: "The elements of `x` at `indices` along `axis`: int64 positions in range, of the shape of `x` except along `axis`.",
     types: Types::First,
-    infer: |cx| {
-        fits(cx, cx.shape(0), cx.shape(1))?;
-        one(Dims::from_slice(cx.shape(1)))
+    infer: |context| {
+        fits(context, context.shape(0), context.shape(1))?;
+        one(Dims::from_slice(context.shape(1)))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out, axis) = (cx.input(0), cx.output(0), cx.axis("axis", 0)?);
-        let indices = positions(cx.op.name, cx.input(1), x.shape()[axis], cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let (x, out, axis) = (
+            context.input(0),
+            context.output(0),
+            context.axis("axis", 0)?,
+        );
+        let indices = positions(
+            context.op.name,
+            context.input(1),
+            x.shape()[axis],
+            context.threads,
+        )?;
         let what = Along {
             elem: elem(x.dtype()),
             shape: out.shape(),
@@ -45,7 +54,7 @@ pub static GATHER_ALONG: OpDef = OpDef {
         };
         // SAFETY: 1. indices are dense, in range (`positions`) and of the output's shape (inference). 2. the layouts lie within their storages;
         // the output was allocated for this call.
-        unsafe { kernel::gather_along(cx.threads, &what, x.data_ptr(), out.data_ptr()) };
+        unsafe { kernel::gather_along(context.threads, &what, x.data_ptr(), out.data_ptr()) };
         Ok(())
     }),
     grad: Grad::Rule(Keep::inputs(2), |g| {
@@ -81,18 +90,18 @@ pub static SCATTER_ALONG: OpDef = OpDef {
     ],
     doc: "Array of `shape`, zero except at `indices` along `axis`, where the elements of `y` are added.",
     types: Types::First,
-    infer: |cx| {
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
-        if cx.shape(0) != cx.shape(1) {
-            return Err(cx.shape_error("`y` and `indices` must have the same shape"));
+    infer: |context| {
+        let shape = dims(context.op.name, context.ints("shape"))?;
+        if context.shape(0) != context.shape(1) {
+            return Err(context.shape_error("`y` and `indices` must have the same shape"));
         }
-        fits(cx, &shape, cx.shape(1))?;
+        fits(context, &shape, context.shape(1))?;
         one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (y, out, axis) = (cx.input(0), cx.output(0), cx.axis("axis", 0)?);
-        let indices = positions(cx.op.name, cx.input(1), out.shape()[axis], cx.threads)?;
-        cpu::fill(out, Scalar::I64(0), cx.threads);
+    cpu: Cpu::Kernel(|context| {
+        let (y, out, axis) = (context.input(0), context.output(0), context.axis("axis", 0)?);
+        let indices = positions(context.op.name, context.input(1), out.shape()[axis], context.threads)?;
+        cpu::fill(out, Scalar::I64(0), context.threads);
         let what = Along {
             elem: elem(y.dtype()),
             shape: y.shape(),
@@ -103,7 +112,7 @@ pub static SCATTER_ALONG: OpDef = OpDef {
         };
         // SAFETY: as in `GATHER_ALONG`, the output being the side that is written.
         unsafe {
-            kernel::scatter_along(cx.threads, Write::Add, &what, out.data_ptr(), y.data_ptr());
+            kernel::scatter_along(context.threads, Write::Add, &what, out.data_ptr(), y.data_ptr());
         }
         Ok(())
     }),
@@ -121,7 +130,7 @@ pub static SCATTER_ALONG: OpDef = OpDef {
             "lambda y, at, axis, shape: (lambda z: (numpy.add.at(z, (at, numpy.arange(at.shape[1])) if axis == 0 else (numpy.arange(len(at))[:, None], at), y), z)[1])(numpy.zeros(shape))",
         ),
     cost: Cost::PerKiB(500),
-    batch: Batch::Rule(|cx| cx.call_with(&["axis"], &["shape"])),
+    batch: Batch::Rule(|context| context.call_with(&["axis"], &["shape"])),
     positions: &[1],
     ..OpDef::DEFAULT
 };
@@ -149,40 +158,40 @@ pub static TAKE_ALONG_AXIS: OpDef = OpDef {
         array([[10, 20, 30],
                [ 5,  6,  7]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, indices) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (x, indices) = (context.input(0), context.input(1));
         if !indices.dtype().is_integer() {
             return Err(crate::Error::index(
-                cx.op.name,
+                context.op.name,
                 format!(
                     "`indices` must be integers, found {}",
                     indices.dtype().name()
                 ),
             ));
         }
-        if cx.is_none("axis") {
+        if context.is_none("axis") {
             if indices.ndim() != 1 {
-                return Err(cx.value_error(format!(
+                return Err(context.value_error(format!(
                     "with axis=None `indices` must have 1 axis, found {}",
                     indices.ndim()
                 )));
             }
-            return cx.done(take_along_axis(
+            return context.done(take_along_axis(
                 &x.reshape(&[x.len()])?,
                 indices,
                 0,
                 "raise",
             )?);
         }
-        let axis = cx.axis("axis", 0)?;
+        let axis = context.axis("axis", 0)?;
         if indices.ndim() != x.ndim() {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "`indices` and `arr` must have the same number of axes, found {} and {}",
                 indices.ndim(),
                 x.ndim()
             )));
         }
-        cx.done(take_along_axis(x, indices, axis, "raise")?)
+        context.done(take_along_axis(x, indices, axis, "raise")?)
     }),
     probe: Probe::calls(&[
         "f((3, 4)), i((3, 2), 4), 1",
@@ -196,15 +205,15 @@ pub static TAKE_ALONG_AXIS: OpDef = OpDef {
 };
 
 /// An error unless the indices have the array's shape on all axes but `axis`.
-fn fits(cx: &CallCx, shape: &[usize], indices: &[usize]) -> Result<()> {
-    let axis = mxnet_tensor::normalize_axis(cx.int("axis") as isize, shape.len())?;
+fn fits(context: &CallContext, shape: &[usize], indices: &[usize]) -> Result<()> {
+    let axis = mxnet_tensor::normalize_axis(context.int("axis") as isize, shape.len())?;
     let agrees = shape.len() == indices.len()
         && (0..shape.len()).all(|i| i == axis || shape[i] == indices[i])
-        && cx.dtype_of(1) == DType::I64;
+        && context.dtype_of(1) == DType::I64;
     if agrees {
         Ok(())
     } else {
-        Err(cx.shape_error(format!(
+        Err(context.shape_error(format!(
             "`indices` must be int64 and have shape {} except along axis {axis}",
             crate::Tuple(shape)
         )))

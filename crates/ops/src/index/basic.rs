@@ -17,7 +17,12 @@ pub static INDEX: OpDef = OpDef {
     name: "index",
     params: &[Param::array("x"), Param::required("key", ParamKind::Index)],
     doc: "View of the elements that `key` (integers, slices, `None` and one `...`) selects.",
-    cpu: Cpu::View(|cx| Ok(Viewed::Shared(view(cx.layout, cx.index_items("key"))?))),
+    cpu: Cpu::View(|context| {
+        Ok(Viewed::Shared(view(
+            context.layout,
+            context.index_items("key"),
+        )?))
+    }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [g.get("key").clone(), Value::from(g.shape(0))]
             .into_iter()
@@ -49,18 +54,18 @@ pub static INDEX_SPREAD: OpDef = OpDef {
     ],
     doc: "Array of `shape` with `y` at the elements that `key` (without arrays) selects and zeros elsewhere.",
     types: Types::First,
-    infer: |cx| {
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
+    infer: |context| {
+        let shape = dims(context.op.name, context.ints("shape"))?;
         mxnet_tensor::checked_len(&shape)?;
-        let view = view(&Layout::contiguous(&shape), cx.index_items("key"))?;
-        cx.input(0).layout().broadcast_to(view.shape())?;
+        let view = view(&Layout::contiguous(&shape), context.index_items("key"))?;
+        context.input(0).layout().broadcast_to(view.shape())?;
         one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        cpu::fill(out, Scalar::I64(0), cx.threads);
-        let view = view(out.layout(), cx.index_items("key"))?;
-        cpu::copy(cx.input(0), &out.with_layout(view), cx.threads)
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        cpu::fill(out, Scalar::I64(0), context.threads);
+        let view = view(out.layout(), context.index_items("key"))?;
+        cpu::copy(context.input(0), &out.with_layout(view), context.threads)
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = [g.get("key").clone()].into_iter().collect();
@@ -73,12 +78,12 @@ pub static INDEX_SPREAD: OpDef = OpDef {
         "f((0,)), slice(3, 3), (4,)",
     ])
     .against("lambda y, key, shape: (lambda z: (z.__setitem__(key, y), z)[1])(numpy.zeros(shape))"),
-    batch: Batch::Rule(|cx| {
+    batch: Batch::Rule(|context| {
         let changes = [
-            ("key", key_of_batch(cx.index_items("key"))),
-            ("shape", cx.prefixed("shape", &[cx.size as i64])),
+            ("key", key_of_batch(context.index_items("key"))),
+            ("shape", context.prefixed("shape", &[context.size as i64])),
         ];
-        cx.call(&cx.fronts()?, &cx.with(&changes))
+        context.call(&context.fronts()?, &context.with(&changes))
     }),
     ..OpDef::DEFAULT
 };

@@ -60,24 +60,24 @@ pub static CHOOSE: OpDef = OpDef {
         >>> np.choose([0, 3, 7], [[1, 2, 3], [10, 20, 30]], mode='clip')
         array([ 1, 20, 30])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (numbers, choices) = (cx.input(0), &cx.inputs[1..]);
+    cpu: Cpu::Composite(|context| {
+        let (numbers, choices) = (context.input(0), &context.inputs[1..]);
         if choices.is_empty() {
-            return Err(cx.value_error("there must be at least one array to choose from"));
+            return Err(context.value_error("there must be at least one array to choose from"));
         }
         if numbers.dtype().is_inexact() {
             let found = numbers.dtype().name();
-            return Err(cx.dtype_error(format!("`a` must be integers, found {found}")));
+            return Err(context.dtype_error(format!("`a` must be integers, found {found}")));
         }
         if numbers.dtype() == DType::U64 {
-            return Err(cx.dtype_error(
+            return Err(context.dtype_error(
                 "Cannot cast array data from dtype('uint64') to dtype('int64') according to the rule 'safe'",
             ));
         }
         let dtype = promoted(choices);
         let mut numbers = numbers.astype(DType::I64)?;
-        if cx.str("mode") != "raise" {
-            let mode = if cx.str("mode") == "wrap" {
+        if context.str("mode") != "raise" {
+            let mode = if context.str("mode") == "wrap" {
                 "wrap"
             } else {
                 "clip"
@@ -92,7 +92,7 @@ pub static CHOOSE: OpDef = OpDef {
         let mut inputs = SmallVec::<[&Array; 8]>::new();
         inputs.push(&numbers);
         inputs.extend(&choices);
-        cx.done(invoke1(&CHOSEN, &inputs, &Attrs::none())?)
+        context.done(invoke1(&CHOSEN, &inputs, &Attrs::none())?)
     }),
     probe: Probe::calls(&[
         "i((3, 4), 2), (f((3, 4)), f((3, 4)))",
@@ -111,33 +111,34 @@ pub static CHOSEN: OpDef = OpDef {
     name: "chosen",
     params: &[Param::array("numbers"), Param::arrays("choices")],
     doc: "Elements of `choices`, arrays of one dtype, selected by the int64 indices `numbers`; all broadcast.",
-    infer: |cx| {
-        if (2..cx.inputs.len()).any(|i| cx.dtype_of(i) != cx.dtype_of(1))
-            || cx.dtype_of(0) != DType::I64
+    infer: |context| {
+        if (2..context.inputs.len()).any(|i| context.dtype_of(i) != context.dtype_of(1))
+            || context.dtype_of(0) != DType::I64
         {
-            return Err(
-                cx.dtype_error("indices must be int64, and all choices must have the same dtype")
-            );
+            return Err(context
+                .dtype_error("indices must be int64, and all choices must have the same dtype"));
         }
-        let shapes: SmallVec<[&[usize]; 8]> = (0..cx.inputs.len()).map(|i| cx.shape(i)).collect();
-        one_of(broadcast_shapes(&shapes)?, cx.dtype_of(1))
+        let shapes: SmallVec<[&[usize]; 8]> = (0..context.inputs.len())
+            .map(|i| context.shape(i))
+            .collect();
+        one_of(broadcast_shapes(&shapes)?, context.dtype_of(1))
     },
     // Users expect an index error at the call.
     waits: true,
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
         let shape = out.shape();
-        let given = cx.input(0);
+        let given = context.input(0);
         let broadcast;
         let numbers = if given.shape() == shape && given.layout().is_contiguous() {
             given
         } else {
             broadcast = Tensor::empty(shape, DType::I64, out.device())?;
-            cpu::copy(given, &broadcast, cx.threads)?;
+            cpu::copy(given, &broadcast, context.threads)?;
             &broadcast
         };
-        let count = cx.inputs.len() - 1;
-        if !all_in_range(numbers, count, cx.threads) {
+        let count = context.inputs.len() - 1;
+        if !all_in_range(numbers, count, context.threads) {
             let found: Vec<i64> = cpu::read_dense(numbers);
             let bad = found.iter().find(|n| !(0..count as i64).contains(*n));
             let problem = format!(
@@ -149,14 +150,14 @@ pub static CHOSEN: OpDef = OpDef {
         let size = out.dtype().size() as isize;
         let mut strides = SmallVec::<[SmallVec<[isize; 4]>; 8]>::new();
         for i in 1..=count {
-            let layout = cx.input(i).layout().broadcast_to(shape)?;
+            let layout = context.input(i).layout().broadcast_to(shape)?;
             strides.push(layout.strides().iter().map(|s| s * size).collect());
         }
         let choices: SmallVec<[Choice; 8]> = strides
             .iter()
             .enumerate()
             .map(|(i, strides)| Choice {
-                ptr: cx.input(i + 1).data_ptr(),
+                ptr: context.input(i + 1).data_ptr(),
                 strides,
             })
             .collect();
@@ -164,7 +165,7 @@ pub static CHOSEN: OpDef = OpDef {
         // all have the output's dtype (inference). 3. the output is dense and new.
         unsafe {
             kernel(
-                cx.threads,
+                context.threads,
                 elem(out.dtype()),
                 shape,
                 numbers.data_ptr().cast_const().cast(),

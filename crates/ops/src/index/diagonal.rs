@@ -5,9 +5,9 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, CompositeCx, ViewCx};
+use crate::context::{CallContext, CompositeContext, ViewContext};
 use crate::creation::dims;
 use crate::elementwise::comparison::GREATER_EQUAL;
 use crate::elementwise::select::choose;
@@ -44,7 +44,7 @@ pub static DIAGONAL: OpDef = OpDef {
         >>> np.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
         array([2, 6])
     ",
-    cpu: Cpu::View(|cx| Ok(Viewed::Locked(on_diagonal(cx)?))),
+    cpu: Cpu::View(|context| Ok(Viewed::Locked(on_diagonal(context)?))),
     grad: Grad::Rule(Keep::NOTHING, spread),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -62,18 +62,19 @@ pub static WRITABLE_DIAGONAL: OpDef = OpDef {
     name: "writable_diagonal",
     params: DIAGONAL.params,
     doc: "View of a diagonal, as `diagonal`'s; it can be written to if the array can.",
-    cpu: Cpu::View(|cx| Ok(Viewed::Shared(on_diagonal(cx)?))),
+    cpu: Cpu::View(|context| Ok(Viewed::Shared(on_diagonal(context)?))),
     grad: DIAGONAL.grad,
     probe: Probe::calls(&["f((3, 4))", "f((2, 3, 4)), -1, 1, 2"]).against("numpy.diagonal"),
     ..OpDef::VIEW
 };
 
-fn on_diagonal(cx: &ViewCx) -> Result<Layout> {
-    let [offset, axis1, axis2] = ["offset", "axis1", "axis2"].map(|name| cx.int(name) as isize);
-    Ok(cx.layout.diagonal(offset, axis1, axis2)?)
+fn on_diagonal(context: &ViewContext) -> Result<Layout> {
+    let [offset, axis1, axis2] =
+        ["offset", "axis1", "axis2"].map(|name| context.int(name) as isize);
+    Ok(context.layout.diagonal(offset, axis1, axis2)?)
 }
 
-fn spread(g: &GradCx) -> Result<Grads> {
+fn spread(g: &GradContext) -> Result<Grads> {
     let attrs: Attrs = ["offset", "axis1", "axis2"]
         .iter()
         .map(|name| g.get(name).clone())
@@ -94,26 +95,26 @@ pub static DIAGONAL_SPREAD: OpDef = OpDef {
     ],
     doc: "Array of `shape` with `y` on a diagonal (see `diagonal`) and zeros elsewhere.",
     types: Types::First,
-    infer: |cx| {
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
+    infer: |context| {
+        let shape = dims(context.op.name, context.ints("shape"))?;
         mxnet_tensor::checked_len(&shape)?;
         let diagonal = Layout::contiguous(&shape).diagonal(
-            cx.int("offset") as isize,
-            cx.int("axis1") as isize,
-            cx.int("axis2") as isize,
+            context.int("offset") as isize,
+            context.int("axis1") as isize,
+            context.int("axis2") as isize,
         )?;
-        cx.input(0).layout().broadcast_to(diagonal.shape())?;
+        context.input(0).layout().broadcast_to(diagonal.shape())?;
         one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        cpu::fill(out, Scalar::I64(0), cx.threads);
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        cpu::fill(out, Scalar::I64(0), context.threads);
         let view = out.layout().diagonal(
-            cx.int("offset") as isize,
-            cx.int("axis1") as isize,
-            cx.int("axis2") as isize,
+            context.int("offset") as isize,
+            context.int("axis1") as isize,
+            context.int("axis2") as isize,
         )?;
-        cpu::copy(cx.input(0), &out.with_layout(view), cx.threads)
+        cpu::copy(context.input(0), &out.with_layout(view), context.threads)
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let attrs: Attrs = ["offset", "axis1", "axis2"]
@@ -126,7 +127,7 @@ pub static DIAGONAL_SPREAD: OpDef = OpDef {
         .against(
             "lambda y, offset, axis1, axis2, shape: (lambda z: (numpy.copyto((lambda d: (d.setflags(write=True), d)[1])(numpy.diagonal(z, offset, axis1, axis2)), y), z)[1])(numpy.zeros(shape))",
         ),
-    batch: Batch::Rule(|cx| cx.call_with(&["axis1", "axis2"], &["shape"])),
+    batch: Batch::Rule(|context| context.call_with(&["axis1", "axis2"], &["shape"])),
     ..OpDef::DEFAULT
 };
 
@@ -149,8 +150,8 @@ pub static DIAG: OpDef = OpDef {
         >>> np.diag([[1, 2], [3, 4]])
         array([1, 4])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, k) = (cx.input(0), cx.int("k"));
+    cpu: Cpu::Composite(|context| {
+        let (x, k) = (context.input(0), context.int("k"));
         match x.ndim() {
             1 => {
                 let n = x.len() as i64 + k.abs();
@@ -162,10 +163,10 @@ pub static DIAG: OpDef = OpDef {
                 ]
                 .into_iter()
                 .collect();
-                cx.done(invoke1(&DIAGONAL_SPREAD, &[x], &attrs)?)
+                context.done(invoke1(&DIAGONAL_SPREAD, &[x], &attrs)?)
             }
-            2 => cx.done(diagonal(x, k, 0, 1)?),
-            n => Err(cx.value_error(format!("the array must have 1 or 2 axes, found {n}"))),
+            2 => context.done(diagonal(x, k, 0, 1)?),
+            n => Err(context.value_error(format!("the array must have 1 or 2 axes, found {n}"))),
         }
     }),
     probe: Probe::calls(&[
@@ -212,7 +213,7 @@ pub static TRIL: OpDef = OpDef {
                [4, 5, 0],
                [7, 8, 9]])
     ",
-    cpu: Cpu::Composite(|cx| triangle(cx, true)),
+    cpu: Cpu::Composite(|context| triangle(context, true)),
     ..TRIANGLE
 };
 
@@ -228,7 +229,7 @@ pub static TRIU: OpDef = OpDef {
                [0, 0, 6],
                [0, 0, 0]])
     ",
-    cpu: Cpu::Composite(|cx| triangle(cx, false)),
+    cpu: Cpu::Composite(|context| triangle(context, false)),
     ..TRIANGLE
 };
 
@@ -257,21 +258,21 @@ pub static TRACE: OpDef = OpDef {
         >>> np.trace([[1, 2], [3, 4]])
         array(5)
     ",
-    cpu: Cpu::Composite(|cx| {
+    cpu: Cpu::Composite(|context| {
         let diagonal = diagonal(
-            cx.input(0),
-            cx.int("offset"),
-            cx.int("axis1"),
-            cx.int("axis2"),
+            context.input(0),
+            context.int("offset"),
+            context.int("axis1"),
+            context.int("axis2"),
         )?;
         let attrs: Attrs = [
             Value::from(&[-1_i64][..]),
-            cx.get("dtype").clone(),
+            context.get("dtype").clone(),
             Value::Bool(false),
         ]
         .into_iter()
         .collect();
-        cx.done(invoke1(&reduce::SUM, &[&diagonal], &attrs)?)
+        context.done(invoke1(&reduce::SUM, &[&diagonal], &attrs)?)
     }),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -288,13 +289,13 @@ fn diagonal(x: &Array, offset: i64, axis1: i64, axis2: i64) -> Result<Array> {
 }
 
 /// The elements on and below a diagonal (on and above it unless `lower`); zeros elsewhere.
-fn triangle(cx: &CompositeCx, lower: bool) -> Result<Outputs> {
-    let x = cx.input(0);
-    let k = cx.int("k");
+fn triangle(context: &CompositeContext, lower: bool) -> Result<Outputs> {
+    let x = context.input(0);
+    let k = context.int("k");
     let (rows, columns) = match *x.shape() {
         [.., rows, columns] => (rows, columns),
         [columns] => (columns, columns),
-        [] => return Err(wrong_axes(cx)),
+        [] => return Err(wrong_axes(context)),
     };
     let numbers = |n: usize, shift: i64| {
         let numbers: SmallVec<[i64; 32]> = (0..n as i64).map(|i| i.saturating_add(shift)).collect();
@@ -313,10 +314,10 @@ fn triangle(cx: &CompositeCx, lower: bool) -> Result<Outputs> {
     } else {
         Scalar::I64(0)
     };
-    cx.done(choose(&kept, x, &Array::constant(zero, x.dtype())?)?)
+    context.done(choose(&kept, x, &Array::constant(zero, x.dtype())?)?)
 }
 
 #[cold]
-fn wrong_axes(cx: &CallCx) -> crate::Error {
-    cx.value_error("the array must have at least 1 axis, found 0")
+fn wrong_axes(context: &CallContext) -> crate::Error {
+    context.value_error("the array must have at least 1 axis, found 0")
 }

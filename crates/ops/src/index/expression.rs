@@ -281,7 +281,7 @@ fn write(x: &Array, canonical: &Canonical, value: &Array) -> Result<()> {
         return dispatch(&call).map(drop);
     }
     let outputs = Outputs::from_iter([target.clone()]);
-    let cost_ns = cost_ns(&call.cx(), target.tensor().len_bytes());
+    let cost_ns = cost_ns(&call.context(), target.tensor().len_bytes());
     let kernel = Kernel::Fn(assign_kernel, None);
     launch(
         &call,

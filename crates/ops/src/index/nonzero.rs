@@ -18,8 +18,8 @@ pub static NONZERO_MATRIX: OpDef = OpDef {
     params: &[Param::array("a")],
     doc: "int64 array of shape (ndim, count): column j has the position of the j-th element of `a` that is not zero, in C order.",
     cpu: Cpu::Eager(
-        |cx| {
-            let x = cx.input(0);
+        |context| {
+            let x = context.input(0);
             let mut outputs = Outputs::new();
             find(x, |count| {
                 let out = Array::uninitialised(&[x.ndim(), count], DType::I64, x.device())?;
@@ -61,10 +61,10 @@ pub static NONZERO: OpDef = OpDef {
         array([3, 5])
     ",
     cpu: Cpu::Eager(
-        |cx| {
-            let x = cx.input(0);
+        |context| {
+            let x = context.input(0);
             if x.ndim() == 0 {
-                return Err(cx
+                return Err(context
                     .value_error("a 0-d array has no indices")
                     .with_hint("use `np.atleast_1d(a)`"));
             }
@@ -101,7 +101,9 @@ pub static ARGWHERE: OpDef = OpDef {
         array([[0, 0],
                [1, 1]])
     ",
-    cpu: Cpu::Composite(|cx| cx.done(positions(cx.input(0))?.transpose(None)?.contiguous()?)),
+    cpu: Cpu::Composite(|context| {
+        context.done(positions(context.input(0))?.transpose(None)?.contiguous()?)
+    }),
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
     positions: &[0],
     ..OpDef::COMPOSITE
@@ -118,11 +120,11 @@ pub static FLATNONZERO: OpDef = OpDef {
         >>> np.flatnonzero([[3, 0], [0, 5]])
         array([0, 3])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         let places = positions(&x.reshape(&[x.len()])?)?;
         // (1, n) -> (n,)
-        cx.done(places.reshape(&places.shape()[1..])?)
+        context.done(places.reshape(&places.shape()[1..])?)
     }),
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
     positions: &[0],

@@ -5,7 +5,7 @@ use mxnet_tensor::{DType, Dims, Scalar, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::args::{Default, Param, ParamKind};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::creation::dims;
 use crate::error::{Result, Tuple};
 use crate::opdef::{Bundle, Cost, Cpu, Grad, Known, Onnx, OpDef, OutSpec, Probe, Surface, one_of};
@@ -41,27 +41,27 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
         >>> np.unravel_index(np.array([5, 2]), (2, 3))
         (array([1, 0]), array([2, 2]))
     ",
-    infer: |cx| {
-        let axes = dims(cx.op.name, cx.ints("shape"))?;
+    infer: |context| {
+        let axes = dims(context.op.name, context.ints("shape"))?;
         let spec = || OutSpec {
-            shape: Dims::from_slice(cx.shape(0)),
+            shape: Dims::from_slice(context.shape(0)),
             dtype: Some(DType::I64),
         };
         Ok(axes.iter().map(|_| spec()).collect())
     },
     cpu: Cpu::Eager(
-        |cx| {
-            let shape = dims(cx.op.name, cx.ints("shape"))?;
-            let size = addressable(cx, &shape)?;
-            let x = whole(cx, 0)?;
+        |context| {
+            let shape = dims(context.op.name, context.ints("shape"))?;
+            let size = addressable(context, &shape)?;
+            let x = whole(context, 0)?;
             let numbers = integers(&x);
             if let Some(bad) = numbers.iter().find(|&&i| i < 0 || i as usize >= size) {
-                return Err(cx.value_error(format!(
+                return Err(context.value_error(format!(
                     "index {bad} is out of bounds for array with size {size}"
                 )));
             }
             if shape.is_empty() && x.ndim() > 0 {
-                return Err(cx.value_error(format!(
+                return Err(context.value_error(format!(
                     "multiple indices are not supported for a 0d array, found {} axes in `indices`",
                     x.ndim()
                 )));
@@ -72,7 +72,7 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
             }
             let mut rest =
                 mxnet_kernels::scratch::collected(numbers.len(), numbers.iter().map(|&i| i as u64));
-            for axis in slowest_first(cx, shape.len()).into_iter().rev() {
+            for axis in slowest_first(context, shape.len()).into_iter().rev() {
                 let (n, out) = (
                     shape[axis] as u64,
                     outputs[axis].tensor().data_ptr().cast::<i64>(),
@@ -133,17 +133,17 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
         >>> np.ravel_multi_index(([1, 0], [2, 2]), (2, 3))
         array([5, 2])
     ",
-    infer: |cx| {
-        let shapes: SmallVec<[&[usize]; 4]> = (0..cx.inputs.len()).map(|i| cx.shape(i)).collect();
+    infer: |context| {
+        let shapes: SmallVec<[&[usize]; 4]> = (0..context.inputs.len()).map(|i| context.shape(i)).collect();
         one_of(broadcast_shapes(&shapes)?, DType::I64)
     },
-    cpu: Cpu::Eager(|cx| {
-        let shape = dims(cx.op.name, cx.ints("dims"))?;
-        let size = addressable(cx, &shape)?;
-        if cx.inputs.len() != shape.len() {
-            return Err(cx.value_error(format!(
+    cpu: Cpu::Eager(|context| {
+        let shape = dims(context.op.name, context.ints("dims"))?;
+        let size = addressable(context, &shape)?;
+        if context.inputs.len() != shape.len() {
+            return Err(context.value_error(format!(
                 "{} index arrays for {} axes: need one for each axis",
-                cx.inputs.len(),
+                context.inputs.len(),
                 shape.len()
             )));
         }
@@ -151,27 +151,27 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
             // A 0-d array has one element, with flat index 0.
             return Ok(SmallVec::from_iter([Array::scalar(Scalar::I64(0), DType::I64)?]));
         }
-        let modes: SmallVec<[&str; 4]> = cx.str("mode").split(',').collect();
+        let modes: SmallVec<[&str; 4]> = context.str("mode").split(',').collect();
         let mode = |axis: usize| if modes.len() == 1 { modes[0] } else { modes[axis] };
         if modes.len() > 1 && modes.len() != shape.len() {
-            return Err(cx.value_error(format!("{} modes for {} axes", modes.len(), shape.len())));
+            return Err(context.value_error(format!("{} modes for {} axes", modes.len(), shape.len())));
         }
         if let Some(bad) = modes.iter().find(|m| !["raise", "wrap", "clip"].contains(m)) {
-            return Err(cx.value_error(format!("`mode` must be raise, wrap or clip, found '{bad}'")));
+            return Err(context.value_error(format!("`mode` must be raise, wrap or clip, found '{bad}'")));
         }
-        let parts = (0..shape.len()).map(|i| whole(cx, i)).collect::<Result<SmallVec<[Array; 4]>>>()?;
+        let parts = (0..shape.len()).map(|i| whole(context, i)).collect::<Result<SmallVec<[Array; 4]>>>()?;
         let shapes: SmallVec<[&[usize]; 4]> = parts.iter().map(Array::shape).collect();
         let whole_shape = broadcast_shapes(&shapes)?;
         let n: usize = whole_shape.iter().product();
         if size == 0 && n > 0 {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "cannot unravel if shape has zero entries, found {}",
                 Tuple(&shape)
             )));
         }
-        let result = Array::uninitialised(&whole_shape, DType::I64, cx.input(0).device())?;
+        let result = Array::uninitialised(&whole_shape, DType::I64, context.input(0).device())?;
         let out = result.tensor().data_ptr().cast::<i64>();
-        for (turn, axis) in slowest_first(cx, shape.len()).into_iter().enumerate() {
+        for (turn, axis) in slowest_first(context, shape.len()).into_iter().enumerate() {
             let repeated;
             let part = match parts[axis].shape() == whole_shape.as_slice() {
                 true => &parts[axis],
@@ -184,7 +184,7 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
             let (positions, len) = (integers(part), shape[axis] as i64);
             let how = mode(axis);
             if how == "raise" && positions.iter().any(|&p| p as u64 >= len as u64) {
-                return Err(cx.value_error(format!(
+                return Err(context.value_error(format!(
                     "invalid entry in coordinates array: axis {axis} has size {len}"
                 )));
             }
@@ -213,13 +213,13 @@ pub static RAVEL_POSITIONS: OpDef = OpDef {
 };
 
 /// Number of elements of a shape; an error if it does not fit in 63 bits.
-fn addressable(cx: &CompositeCx, shape: &[usize]) -> Result<usize> {
+fn addressable(context: &CompositeContext, shape: &[usize]) -> Result<usize> {
     let size = shape
         .iter()
         .try_fold(1_usize, |size, &n| size.checked_mul(n));
     size.filter(|&size| i64::try_from(size).is_ok())
         .ok_or_else(|| {
-            cx.value_error(format!(
+            context.value_error(format!(
                 "dimensions are too large, found shape {}",
                 Tuple(shape)
             ))
@@ -227,11 +227,11 @@ fn addressable(cx: &CompositeCx, shape: &[usize]) -> Result<usize> {
 }
 
 /// Input `i` as dense int64. Waits for its elements.
-fn whole(cx: &CompositeCx, i: usize) -> Result<Array> {
-    let x = cx.input(i);
+fn whole(context: &CompositeContext, i: usize) -> Result<Array> {
+    let x = context.input(i);
     if !x.dtype().is_integer() && x.dtype() != DType::Bool {
         let dtype = x.dtype().name();
-        return Err(cx.dtype_error(match x.is_empty() {
+        return Err(context.dtype_error(match x.is_empty() {
             true => format!(
                 "only int indices permitted: indices must be integral: the provided empty sequence was of {dtype}"
             ),
@@ -255,8 +255,8 @@ fn integers(x: &Array) -> &[i64] {
 }
 
 /// Axes from the slowest to the fastest varying.
-fn slowest_first(cx: &CompositeCx, ndim: usize) -> Dims {
-    match cx.str("order") {
+fn slowest_first(context: &CompositeContext, ndim: usize) -> Dims {
+    match context.str("order") {
         "F" => (0..ndim).rev().collect(),
         _ => (0..ndim).collect(),
     }

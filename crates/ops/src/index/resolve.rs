@@ -26,20 +26,26 @@ pub static RESOLVE: OpDef = OpDef {
     ],
     doc: "The int64 positions that `indices` name on an axis of `size` elements, negative ones counted from its end. An index out of bounds is an \
           error at the call; `axis` is the axis in the error message.",
-    infer: |cx| {
+    infer: |context| {
         // An empty list has the default float dtype, and is a valid index.
-        if !cx.dtype_of(0).is_integer() && !cx.input(0).is_empty() {
-            return Err(cx.dtype_error(format!(
+        if !context.dtype_of(0).is_integer() && !context.input(0).is_empty() {
+            return Err(context.dtype_error(format!(
                 "indices must be integers, found {}",
-                cx.dtype_of(0).name()
+                context.dtype_of(0).name()
             )));
         }
-        one_of(Dims::from_slice(cx.shape(0)), DType::I64)
+        one_of(Dims::from_slice(context.shape(0)), DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (size, axis) = (cx.int("size") as usize, cx.int("axis") as usize);
-        run(cx.threads, Mode::Raise, size, cx.input(0), cx.output(0))
-            .map_err(|bad| out_of_bounds(bad.value, axis, size))
+    cpu: Cpu::Kernel(|context| {
+        let (size, axis) = (context.int("size") as usize, context.int("axis") as usize);
+        run(
+            context.threads,
+            Mode::Raise,
+            size,
+            context.input(0),
+            context.output(0),
+        )
+        .map_err(|bad| out_of_bounds(bad.value, axis, size))
     }),
     waits: true,
     grad: Grad::Stop("indices are integers"),
@@ -63,31 +69,31 @@ pub static WRAPPED: OpDef = OpDef {
         Param::choice("mode", &["wrap", "clip"], "clip"),
     ],
     doc: "The int64 positions on an axis of `size` (not 0) elements: `indices` modulo the size ('wrap'), or the nearest position ('clip').",
-    infer: |cx| {
-        if !cx.dtype_of(0).is_integer() && !cx.input(0).is_empty() {
-            return Err(cx.dtype_error(format!(
+    infer: |context| {
+        if !context.dtype_of(0).is_integer() && !context.input(0).is_empty() {
+            return Err(context.dtype_error(format!(
                 "indices must be integers, found {}",
-                cx.dtype_of(0).name()
+                context.dtype_of(0).name()
             )));
         }
-        if cx.int("size") == 0 && !cx.input(0).is_empty() {
+        if context.int("size") == 0 && !context.input(0).is_empty() {
             return Err(Error::index(
-                cx.op.name,
+                context.op.name,
                 "cannot take from an axis without elements (size 0)",
             ));
         }
-        one_of(Dims::from_slice(cx.shape(0)), DType::I64)
+        one_of(Dims::from_slice(context.shape(0)), DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let mode = if cx.str("mode") == "wrap" {
+    cpu: Cpu::Kernel(|context| {
+        let mode = if context.str("mode") == "wrap" {
             Mode::Wrap
         } else {
             Mode::Clip
         };
-        let (x, out) = (cx.input(0), cx.output(0));
-        run(cx.threads, mode, cx.int("size") as usize, x, out).map_err(|bad| {
+        let (x, out) = (context.input(0), context.output(0));
+        run(context.threads, mode, context.int("size") as usize, x, out).map_err(|bad| {
             Error::internal(
-                cx.op.name,
+                context.op.name,
                 format!("index {} was not brought into range", bad.value),
             )
         })

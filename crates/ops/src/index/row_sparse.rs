@@ -41,9 +41,9 @@ pub static ROW_SPARSE_SUM: OpDef = OpDef {
     name: "row_sparse_sum",
     params: &[Param::array("indices"), Param::array("data")],
     doc: "The distinct int64 `indices`, ascending, and for each the sum of the rows `data[k]` with that index, added in order.",
-    cpu: Cpu::Composite(|cx| {
-        check(cx)?;
-        let (indices, data) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        check(context)?;
+        let (indices, data) = (context.input(0), context.input(1));
         let attrs: Attrs = [Value::Bool(true)].into_iter().collect();
         let found = invoke1(&UNIQUE_SORTED, &[indices], &attrs)?;
         let attrs: Attrs = [Value::Bool(false)].into_iter().collect();
@@ -73,9 +73,9 @@ pub static ROW_SPARSE_TO_DENSE: OpDef = OpDef {
         Param::required("num_rows", ParamKind::Int),
     ],
     doc: "An array of `num_rows` rows, zeros to which the rows `data[k]` are added at int64 `indices[k]`.",
-    cpu: Cpu::Composite(|cx| {
-        check(cx)?;
-        cx.done(scattered(cx.input(0), cx.input(1), cx.int("num_rows") as usize)?)
+    cpu: Cpu::Composite(|context| {
+        check(context)?;
+        context.done(scattered(context.input(0), context.input(1), context.int("num_rows") as usize)?)
     }),
     probe: Probe::calls(&["np.array([4, 1, 4, 0]), f((4, 3)), 6", "np.array([2, 2]), f((2,)), 3"])
         .against("lambda at, x, n: (lambda y: (numpy.add.at(y, at, x), y)[1])(numpy.zeros((n,) + x.shape[1:], x.dtype))")
@@ -84,13 +84,13 @@ pub static ROW_SPARSE_TO_DENSE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn check(cx: &crate::context::CompositeCx) -> Result<()> {
-    let (indices, data) = (cx.input(0), cx.input(1));
+fn check(context: &crate::context::CompositeContext) -> Result<()> {
+    let (indices, data) = (context.input(0), context.input(1));
     if indices.dtype() != DType::I64 || indices.ndim() != 1 {
-        return Err(cx.dtype_error("`indices` must be int64 of 1 axis"));
+        return Err(context.dtype_error("`indices` must be int64 of 1 axis"));
     }
     if data.shape().first() != indices.shape().first() {
-        return Err(cx.shape_error("`data` must have a row for each index"));
+        return Err(context.shape_error("`data` must have a row for each index"));
     }
     Ok(())
 }

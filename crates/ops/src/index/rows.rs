@@ -14,7 +14,7 @@ use super::{GATHER, INDEX_ADD, INDEX_ASSIGN, gather_along, resolved};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::{CallCx, CompositeCx};
+use crate::context::{CallContext, CompositeContext};
 use crate::creation::{dims, zeros};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
@@ -46,32 +46,32 @@ pub static PICK: OpDef = OpDef {
         >>> npx.pick(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]))
         array([1., 4.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let index = integers(cx.input(1))?;
-        let (x, axis) = match cx.opt_int("axis") {
-            Some(_) => (cx.input(0).clone(), cx.axis("axis", 0)?),
-            None => (cx.input(0).reshape(&[cx.input(0).len()])?, 0),
+    cpu: Cpu::Composite(|context| {
+        let index = integers(context.input(1))?;
+        let (x, axis) = match context.opt_int("axis") {
+            Some(_) => (context.input(0).clone(), context.axis("axis", 0)?),
+            None => (context.input(0).reshape(&[context.input(0).len()])?, 0),
         };
         let mut thin = Dims::from_slice(x.shape());
         thin[axis] = 1;
         let mut without = thin.clone();
         without.remove(axis);
         if index.shape() != thin.as_slice() && index.shape() != without.as_slice() {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "`index` must have shape {} or {}, found {}",
                 Tuple(&without),
                 Tuple(&thin),
                 Tuple(index.shape())
             )));
         }
-        let mode = if cx.str("mode") == "wrap" {
+        let mode = if context.str("mode") == "wrap" {
             "wrap"
         } else {
             "clip"
         };
         let index = resolved(&index, x.shape()[axis], axis, mode)?.reshape(&thin)?;
         let picked = gather_along(&x, &index, axis)?;
-        cx.done(if cx.bool("keepdims") {
+        context.done(if context.bool("keepdims") {
             picked
         } else {
             picked.reshape(&without)?
@@ -127,27 +127,27 @@ pub static EMBEDDING: OpDef = OpDef {
         array([[ 2., 20.],
                [ 0.,  0.]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (data, weight) = (integers(cx.input(0))?, cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (data, weight) = (integers(context.input(0))?, context.input(1));
         if weight.ndim() != 2 {
-            return Err(cx.shape_error("`weight` must have 2 axes (input_dim, output_dim)"));
+            return Err(context.shape_error("`weight` must have 2 axes (input_dim, output_dim)"));
         }
         for (name, axis) in [("input_dim", 0), ("output_dim", 1)] {
-            if let Some(n) = cx.opt_int(name)
+            if let Some(n) = context.opt_int(name)
                 && n != weight.shape()[axis] as i64
             {
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "`{name}` is {n}, but axis {axis} of `weight` has size {}",
                     weight.shape()[axis]
                 )));
             }
         }
         let data = resolved(&data, weight.shape()[0], 0, "clip")?;
-        let rows = match cx.bool("sparse_grad") {
+        let rows = match context.bool("sparse_grad") {
             true => rows_of_table(weight, &data)?,
             false => slices(weight, &data, 0)?,
         };
-        cx.done(rows.astype(cx.dtype("dtype").unwrap_or(weight.dtype()))?)
+        context.done(rows.astype(context.dtype("dtype").unwrap_or(weight.dtype()))?)
     }),
     onnx: Onnx::Node {
         ty: "Gather",
@@ -175,35 +175,35 @@ pub static ONE_HOT_ROWS: OpDef = OpDef {
     ],
     doc: "For each int64 index a row of `depth` elements: `on_value` at the index, `off_value` elsewhere; off everywhere if the index is not in \
           0..depth.",
-    infer: |cx| {
-        let depth = cx.int("depth");
+    infer: |context| {
+        let depth = context.int("depth");
         if depth < 0 {
-            return Err(cx.value_error(format!("`depth` must not be negative, found {depth}")));
+            return Err(context.value_error(format!("`depth` must not be negative, found {depth}")));
         }
-        if cx.dtype_of(0) != DType::I64 {
-            return Err(cx.dtype_error("`indices` must be int64"));
+        if context.dtype_of(0) != DType::I64 {
+            return Err(context.dtype_error("`indices` must be int64"));
         }
-        let mut shape = Dims::from_slice(cx.shape(0));
+        let mut shape = Dims::from_slice(context.shape(0));
         shape.push(depth as usize);
         mxnet_tensor::checked_len(&shape)?;
-        one_of(shape, cx.dtype("dtype").unwrap_or(DType::F32))
+        one_of(shape, context.dtype("dtype").unwrap_or(DType::F32))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
-        let x = dense(x, cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
+        let x = dense(x, context.threads)?;
         let (mut on, mut off) = ([0_u64; 2], [0_u64; 2]);
         let (on, off) = (on.as_mut_ptr().cast::<u8>(), off.as_mut_ptr().cast::<u8>());
         // SAFETY: 1. both patterns have 16 bytes, enough for every dtype. 2. `x` is dense int64 (inference), the output dense with `depth` elements for
         // each index.
         unsafe {
-            Scalar::F64(cx.float("on_value")).write(out.dtype(), on);
-            Scalar::F64(cx.float("off_value")).write(out.dtype(), off);
+            Scalar::F64(context.float("on_value")).write(out.dtype(), on);
+            Scalar::F64(context.float("off_value")).write(out.dtype(), off);
             one_hot(
-                cx.threads,
+                context.threads,
                 elem(out.dtype()),
                 x.data_ptr().cast(),
                 x.len(),
-                cx.int("depth") as usize,
+                context.int("depth") as usize,
                 on,
                 off,
                 out.data_ptr(),
@@ -251,17 +251,17 @@ pub static ONE_HOT: OpDef = OpDef {
         array([[1., 0., 0.],
                [0., 0., 1.]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let data = integers(cx.input(0))?.astype(DType::I64)?;
+    cpu: Cpu::Composite(|context| {
+        let data = integers(context.input(0))?.astype(DType::I64)?;
         let attrs: Attrs = [
-            cx.get("depth").clone(),
-            cx.get("on_value").clone(),
-            cx.get("off_value").clone(),
-            Value::DType(cx.dtype("dtype").unwrap_or(DType::F32)),
+            context.get("depth").clone(),
+            context.get("on_value").clone(),
+            context.get("off_value").clone(),
+            Value::DType(context.dtype("dtype").unwrap_or(DType::F32)),
         ]
         .into_iter()
         .collect();
-        cx.done(invoke1(&ONE_HOT_ROWS, &[&data], &attrs)?)
+        context.done(invoke1(&ONE_HOT_ROWS, &[&data], &attrs)?)
     }),
     onnx: Onnx::Node {
         ty: "OneHot",
@@ -293,11 +293,11 @@ pub static GATHER_ND: OpDef = OpDef {
         >>> npx.gather_nd(np.array([[1, 2], [3, 4]]), np.array([[0, 1], [1, 0]]))
         array([2, 3])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        let (key, columns) = columns(cx, x.shape(), &integers(cx.input(1))?)?;
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        let (key, columns) = columns(context, x.shape(), &integers(context.input(1))?)?;
         let inputs: SmallVec<[&Array; 4]> = std::iter::once(x).chain(&columns).collect();
-        cx.done(invoke1(&GATHER, &inputs, &[key].into_iter().collect())?)
+        context.done(invoke1(&GATHER, &inputs, &[key].into_iter().collect())?)
     }),
     onnx: Onnx::Node {
         ty: "GatherND",
@@ -344,14 +344,20 @@ pub static SCATTER_ND: OpDef = OpDef {
         array([[0., 5.],
                [7., 0.]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let data = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let data = context.input(0);
         let base = zeros(
-            &dims(cx.op.name, cx.ints("shape"))?,
+            &dims(context.op.name, context.ints("shape"))?,
             data.dtype(),
             data.device(),
         )?;
-        cx.done(changed(cx, &base, &integers(cx.input(1))?, data, false)?)
+        context.done(changed(
+            context,
+            &base,
+            &integers(context.input(1))?,
+            data,
+            false,
+        )?)
     }),
     probe: Probe::calls(&[
         "f((3,)), i((2, 3), 4), (4, 4)",
@@ -383,8 +389,8 @@ pub static NPX_INDEX_ADD: OpDef = OpDef {
         >>> npx.index_add(np.zeros(4), np.array([[0, 2, 0]]), np.array([1.0, 2.0, 3.0]))
         array([4., 0., 2., 0.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        cx.done(changed(cx, cx.input(0), &columns_of(cx)?, cx.input(2), true)?)
+    cpu: Cpu::Composite(|context| {
+        context.done(changed(context, context.input(0), &columns_of(context)?, context.input(2), true)?)
     }),
     probe: Probe::calls(&["f((3, 4)), i((2, 5), 3), f((5,))", "f((3, 4)), i((4,), 3), f((4,))"])
         .against("lambda a, at, v: (lambda z: (numpy.add.at(z, tuple(at) if at.ndim > 1 else at, v), z)[1])(a.copy())"),
@@ -410,8 +416,8 @@ pub static NPX_INDEX_UPDATE: OpDef = OpDef {
         >>> npx.index_update(np.zeros(4), np.array([[1, 3]]), np.array([5.0, 6.0]))
         array([0., 5., 0., 6.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        cx.done(changed(cx, cx.input(0), &columns_of(cx)?, cx.input(2), false)?)
+    cpu: Cpu::Composite(|context| {
+        context.done(changed(context, context.input(0), &columns_of(context)?, context.input(2), false)?)
     }),
     probe: Probe::calls(&["f((3, 4)), i((2, 5), 3), f((5,))", "f((3, 4)), i((4,), 3), f((1, 4))"])
         .against("lambda a, at, v: (lambda z: (z.__setitem__(tuple(at) if at.ndim > 1 else at, v), z)[1])(a.copy())"),
@@ -429,8 +435,8 @@ fn integers(indices: &Array) -> Result<Array> {
 }
 
 /// The index matrix `ind`; an array of fewer than two axes holds indices into axis 0.
-fn columns_of(cx: &CompositeCx) -> Result<Array> {
-    let indices = integers(cx.input(1))?;
+fn columns_of(context: &CompositeContext) -> Result<Array> {
+    let indices = integers(context.input(1))?;
     match indices.ndim() {
         0 | 1 => indices.reshape(&[1, indices.len()]),
         _ => Ok(indices),
@@ -438,10 +444,14 @@ fn columns_of(cx: &CompositeCx) -> Result<Array> {
 }
 
 /// The canonical key of an index matrix, and its rows with positions in range.
-fn columns(cx: &CallCx, shape: &[usize], indices: &Array) -> Result<(Value, SmallVec<[Array; 4]>)> {
+fn columns(
+    context: &CallContext,
+    shape: &[usize],
+    indices: &Array,
+) -> Result<(Value, SmallVec<[Array; 4]>)> {
     let m = indices.shape().first().copied().unwrap_or(0);
     if indices.ndim() == 0 || m == 0 || m > shape.len() {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "the first axis of the indices must have size 1 to {} (axes of the array), found shape {}",
             shape.len(),
             Tuple(indices.shape())
@@ -460,17 +470,17 @@ fn columns(cx: &CallCx, shape: &[usize], indices: &Array) -> Result<(Value, Smal
 
 /// A copy of `a` with `value`, broadcast and converted, set or added at the positions of an index matrix.
 fn changed(
-    cx: &CompositeCx,
+    context: &CompositeContext,
     a: &Array,
     indices: &Array,
     value: &Array,
     add: bool,
 ) -> Result<Array> {
-    let (key, rows) = columns(cx, a.shape(), indices)?;
+    let (key, rows) = columns(context, a.shape(), indices)?;
     let mut places = Dims::from_slice(&indices.shape()[1..]);
     places.extend_from_slice(&a.shape()[rows.len()..]);
     if value.layout().broadcast_to(&places).is_err() {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "values of shape {} do not broadcast to the shape {} of the indexed elements",
             Tuple(value.shape()),
             Tuple(&places)

@@ -45,10 +45,10 @@ pub static TAKE: OpDef = OpDef {
         array([[2],
                [4]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         let converted;
-        let indices = match (cx.input(1).number(), cx.dtype_of(1)) {
+        let indices = match (context.input(1).number(), context.dtype_of(1)) {
             // A constant index needs no index array.
             (Some(number @ Scalar::I64(_)), _) => {
                 converted = Array::constant(number, DType::I64)?;
@@ -56,21 +56,21 @@ pub static TAKE: OpDef = OpDef {
             }
             // As in NumPy, booleans are the positions 0 and 1.
             (_, DType::Bool) => {
-                converted = cx.input(1).astype(DType::I64)?;
+                converted = context.input(1).astype(DType::I64)?;
                 &converted
             }
-            _ => cx.input(1),
+            _ => context.input(1),
         };
-        let mode = match cx.str("mode") {
+        let mode = match context.str("mode") {
             "wrap" => "wrap",
             "clip" => "clip",
             _ => "raise",
         };
-        let taken = match cx.is_none("axis") {
+        let taken = match context.is_none("axis") {
             true => take(&x.reshape(&[x.len()])?, indices, 0, mode),
-            false => take(x, indices, cx.axis("axis", 0)?, mode),
+            false => take(x, indices, context.axis("axis", 0)?, mode),
         };
-        cx.done(taken?)
+        context.done(taken?)
     }),
     probe: Probe::calls(&[
         "f((3, 4)), i((2, 2), 12)",
@@ -115,24 +115,24 @@ pub static COMPRESS: OpDef = OpDef {
         array([[1, 3],
                [4, 6]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (condition, x) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (condition, x) = (context.input(0), context.input(1));
         if condition.ndim() != 1 {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "`condition` must have 1 axis, found shape {}",
                 Tuple(condition.shape())
             )));
         }
-        if cx.is_none("axis") {
-            return cx.done(chosen(condition, &x.reshape(&[x.len()])?)?);
+        if context.is_none("axis") {
+            return context.done(chosen(condition, &x.reshape(&[x.len()])?)?);
         }
-        let axis = cx.axis("axis", 1)?;
+        let axis = context.axis("axis", 1)?;
         if x.ndim() == 1 {
-            return cx.done(chosen(condition, x)?);
+            return context.done(chosen(condition, x)?);
         }
         let at = nonzero::positions(condition)?.index([IndexItem::Int(0)].into())?;
         let taken = take(x, &at, axis, "raise");
-        cx.done(taken?)
+        context.done(taken?)
     }),
     probe: Probe::calls(&[
         "b((3,)), f((3, 4)), 0",
@@ -162,9 +162,9 @@ pub static EXTRACT: OpDef = OpDef {
         >>> np.extract(x % 2 == 0, x)
         array([0, 2, 4])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (condition, x) = (cx.input(0), cx.input(1));
-        cx.done(chosen(
+    cpu: Cpu::Composite(|context| {
+        let (condition, x) = (context.input(0), context.input(1));
+        context.done(chosen(
             &condition.reshape(&[condition.len()])?,
             &x.reshape(&[x.len()])?,
         )?)

@@ -5,9 +5,9 @@
 use mxnet_tensor::{Layout, Scalar, Strides};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::creation::dims;
 use crate::error::{Error, Result};
 use crate::invoke::{invoke, invoke1};
@@ -25,13 +25,13 @@ pub static WINDOW: OpDef = OpDef {
         Param::required("offset", ParamKind::Int),
     ],
     doc: "View of the elements of `x`, which is in C order, at `offset` plus multiples of `strides`, in elements.",
-    cpu: Cpu::View(|cx| {
-        if !cx.layout.is_contiguous() {
-            return Err(Error::value(cx.op.name, "`x` is not in C order"));
+    cpu: Cpu::View(|context| {
+        if !context.layout.is_contiguous() {
+            return Err(Error::value(context.op.name, "`x` is not in C order"));
         }
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
-        let inner = within(&cx.args, &shape, cx.layout.len())?;
-        let offset = inner.offset() + cx.layout.offset();
+        let shape = dims(context.op.name, context.ints("shape"))?;
+        let inner = within(&context.args, &shape, context.layout.len())?;
+        let offset = inner.offset() + context.layout.offset();
         Ok(Viewed::Shared(inner.with_offset(offset)))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -66,27 +66,27 @@ pub static WINDOW_SPREAD: OpDef = OpDef {
     ],
     doc: "Array of `shape` with `y` at `offset` plus multiples of `strides`, in elements, and zeros elsewhere.",
     types: Types::First,
-    infer: |cx| {
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
-        apart(cx, &within(&cx.args, cx.shape(0), mxnet_tensor::checked_len(&shape)?)?)?;
+    infer: |context| {
+        let shape = dims(context.op.name, context.ints("shape"))?;
+        apart(context, &within(&context.args, context.shape(0), mxnet_tensor::checked_len(&shape)?)?)?;
         one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        cpu::fill(cx.output(0), Scalar::I64(0), cx.threads);
-        write(cx, 0)
+    cpu: Cpu::Kernel(|context| {
+        cpu::fill(context.output(0), Scalar::I64(0), context.threads);
+        write(context, 0)
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(part(g, g.shape(0))?)),
     probe: Probe::calls(&["f((2, 2)), (3, 4), (4, 2), 1", "f((3,)), (6,), (-2,), 5"]).against(
         "lambda y, shape, strides, offset: (lambda z: (numpy.copyto(numpy.lib.stride_tricks.as_strided(z.ravel()[offset:], y.shape, \
          [8 * s for s in strides]), y), z)[1])(numpy.zeros(shape))",
     ),
-    batch: Batch::Rule(|cx| {
-        let len = cx.ints("shape").iter().product();
+    batch: Batch::Rule(|context| {
+        let len = context.ints("shape").iter().product();
         let changes = [
-            ("shape", cx.prefixed("shape", &[cx.size as i64])),
-            ("strides", cx.prefixed("strides", &[len])),
+            ("shape", context.prefixed("shape", &[context.size as i64])),
+            ("strides", context.prefixed("strides", &[len])),
         ];
-        cx.call(&cx.fronts()?, &cx.with(&changes))
+        context.call(&context.fronts()?, &context.with(&changes))
     }),
     ..OpDef::DEFAULT
 };
@@ -102,16 +102,16 @@ pub static WINDOW_ASSIGN: OpDef = OpDef {
     ],
     doc: "Copy of `x` with `value` at `offset` plus multiples of `strides`, in elements.",
     types: Types::First,
-    infer: |cx| {
-        if cx.dtype_of(1) != cx.dtype_of(0) {
-            return Err(cx.dtype_error("the value must have the dtype of the array"));
+    infer: |context| {
+        if context.dtype_of(1) != context.dtype_of(0) {
+            return Err(context.dtype_error("the value must have the dtype of the array"));
         }
-        apart(cx, &within(&cx.args, cx.shape(1), cx.input(0).len())?)?;
-        cx.same_as(0)
+        apart(context, &within(&context.args, context.shape(1), context.input(0).len())?)?;
+        context.same_as(0)
     },
-    cpu: Cpu::Kernel(|cx| {
-        cpu::copy(cx.input(0), cx.output(0), cx.threads)?;
-        write(cx, 1)
+    cpu: Cpu::Kernel(|context| {
+        cpu::copy(context.input(0), context.output(0), context.threads)?;
+        write(context, 1)
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut grads = Grads::from_elem(None, 2);
@@ -154,31 +154,31 @@ fn within(args: &Args, shape: &[usize], len: usize) -> Result<Layout> {
 }
 
 /// An error if positions overlap: only distinct elements can be written.
-fn apart(cx: &CallCx, window: &Layout) -> Result<()> {
+fn apart(context: &CallContext, window: &Layout) -> Result<()> {
     match window.may_self_overlap() {
-        true => Err(cx.value_error("the strides address an element several times")),
+        true => Err(context.value_error("the strides address an element several times")),
         false => Ok(()),
     }
 }
 
 /// Copies input `i` to its positions in the output.
-fn write(cx: &KernelCx, i: usize) -> Result<()> {
-    let (value, out) = (cx.input(i), cx.output(0));
-    let window = within(&cx.args, value.shape(), out.len())?;
+fn write(context: &KernelContext, i: usize) -> Result<()> {
+    let (value, out) = (context.input(i), context.output(0));
+    let window = within(&context.args, value.shape(), out.len())?;
     let offset = window.offset() + out.layout().offset();
     cpu::copy(
         value,
         &out.with_layout(window.with_offset(offset)),
-        cx.threads,
+        context.threads,
     )
 }
 
 /// The cotangent at the call's positions.
-fn part(g: &GradCx, shape: &[usize]) -> Result<Array> {
+fn part(g: &GradContext, shape: &[usize]) -> Result<Array> {
     invoke1(&WINDOW, &[&g.dy(0).contiguous()?], &with_shape(g, shape))
 }
 
-fn with_shape(g: &GradCx, shape: &[usize]) -> Attrs {
+fn with_shape(g: &GradContext, shape: &[usize]) -> Attrs {
     [
         Value::from(shape),
         g.get("strides").clone(),

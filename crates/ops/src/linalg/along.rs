@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Dims, normalize_axes, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::linalg::{MATMUL, MATVEC, VECDOT, VECMAT};
@@ -62,7 +62,7 @@ pub static MATMUL_ALONG: OpDef = OpDef {
     name: "matmul_along",
     doc: "`axes` names the axes of the matrices of both operands and of the result, by default [(-2, -1), (-2, -1), (-2, -1)]. `dtype` is the dtype \
         of the computation and of the result. `axis` and `keepdims` are only for products of vectors: they raise ValueError.",
-    cpu: Cpu::Composite(|cx| along(cx, &MATMUL, [2, 2, 2])),
+    cpu: Cpu::Composite(|context| along(context, &MATMUL, [2, 2, 2])),
     probe: Probe::calls(&[
         "f((2, 3)), f((4, 3)), axes=[(0, 1), (1, 0), (0, 1)]",
         "f((3, 5, 2)), f((4, 5, 2)), axes=[(0, 2), (2, 0), (-1, 0)]",
@@ -81,7 +81,7 @@ pub static MATVEC_ALONG: OpDef = OpDef {
     name: "matvec_along",
     doc: "`axes` names the axes of the matrices, of the vectors and of the result, by default [(-2, -1), -1, -1]. `dtype` is the dtype of the \
         computation and of the result. `axis` and `keepdims` raise ValueError.",
-    cpu: Cpu::Composite(|cx| along(cx, &MATVEC, [2, 1, 1])),
+    cpu: Cpu::Composite(|context| along(context, &MATVEC, [2, 1, 1])),
     probe: Probe::calls(&["f((3, 5, 2)), f((3, 5)), axes=[(2, 0), 0, 0]"])
         .against("np.matvec")
         .ulp(16),
@@ -93,7 +93,7 @@ pub static VECMAT_ALONG: OpDef = OpDef {
     name: "vecmat_along",
     doc: "`axes` names the axes of the vectors, of the matrices and of the result, by default [-1, (-2, -1), -1]. `dtype` is the dtype of the \
         computation and of the result. `axis` and `keepdims` raise ValueError.",
-    cpu: Cpu::Composite(|cx| along(cx, &VECMAT, [1, 2, 1])),
+    cpu: Cpu::Composite(|context| along(context, &VECMAT, [1, 2, 1])),
     probe: Probe::calls(&["f((3, 5)), f((2, 3, 5)), axes=[0, (1, 0), 0]"])
         .against("np.vecmat")
         .ulp(16),
@@ -118,7 +118,7 @@ pub static VECDOT_ALONG: OpDef = OpDef {
     ],
     doc: "`axes` names an axis of each operand, instead of `axis` of both; `keepdims` keeps it with length 1. `dtype` is the dtype of the \
         computation and of the result.",
-    cpu: Cpu::Composite(|cx| along(cx, &VECDOT, [1, 1, 0])),
+    cpu: Cpu::Composite(|context| along(context, &VECDOT, [1, 1, 0])),
     probe: Probe::calls(&[
         "f((3, 4)), f((4, 3)), axes=[0, 1]",
         "f((3, 4)), f((3, 4)), axis=0, keepdims=True",
@@ -130,27 +130,27 @@ pub static VECDOT_ALONG: OpDef = OpDef {
 };
 
 /// `op` on operands whose core axes are moved to the end first. `cores`: number of core axes of each operand and of the result.
-fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outputs> {
+fn along(context: &CompositeContext, op: &'static OpDef, cores: [usize; 3]) -> Result<Outputs> {
     let of_vectors = cores == [1, 1, 0];
-    if !of_vectors && (!cx.is_none("axis") || cx.bool("keepdims")) {
-        return Err(cx.value_error(
+    if !of_vectors && (!context.is_none("axis") || context.bool("keepdims")) {
+        return Err(context.value_error(
             "`axis` and `keepdims` are for products whose operands share a single axis; `axes` names several",
         ));
     }
-    let dtype = requested_dtype(cx)?;
-    let mut lists = split_axes(cx.ints("axes"));
-    if cx.is_none("axes") {
+    let dtype = requested_dtype(context)?;
+    let mut lists = split_axes(context.ints("axes"));
+    if context.is_none("axes") {
         lists = if of_vectors {
-            vec![SmallVec::from_slice(&[cx.int("axis")]); 2]
+            vec![SmallVec::from_slice(&[context.int("axis")]); 2]
         } else {
             (0..2)
-                .map(|i| last_axes(cores[i].min(cx.input(i).ndim())))
+                .map(|i| last_axes(cores[i].min(context.input(i).ndim())))
                 .collect()
         };
-    } else if of_vectors && cx.int("axis") != -1 {
-        return Err(cx.value_error("give `axes` or `axis`, not both"));
+    } else if of_vectors && context.int("axis") != -1 {
+        return Err(context.value_error("give `axes` or `axis`, not both"));
     } else if lists.len() != 3 && (lists.len(), cores[2]) != (2, 0) {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "`axes` needs an entry for each operand and one for the result, found {}",
             lists.len()
         )));
@@ -160,12 +160,12 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
     let mut missing = 0;
     for i in 0..2 {
         let x = match dtype {
-            Some(dtype) => operand_in(cx, i, cx.input(i), dtype)?,
-            None => cx.input(i).clone(),
+            Some(dtype) => operand_in(context, i, context.input(i), dtype)?,
+            None => context.input(i).clone(),
         };
         let core = cores[i].min(x.ndim().max(1));
         missing += cores[i] - core;
-        let own = core_axes(cx, &lists[i], core, x.ndim(), "operand", i)?;
+        let own = core_axes(context, &lists[i], core, x.ndim(), "operand", i)?;
         let order: SmallVec<[i64; 4]> = (0..x.ndim())
             .filter(|axis| !own.contains(axis))
             .chain(own.iter().copied())
@@ -179,15 +179,15 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
         Attrs::none()
     };
     let y = invoke1(op, &[&operands[0], &operands[1]], &attrs)?;
-    let done = |y: Array| cx.done(delivered(cx, y, None)?);
-    if of_vectors && cx.bool("keepdims") {
+    let done = |y: Array| context.done(delivered(context, y, None)?);
+    if of_vectors && context.bool("keepdims") {
         let mut shape = Dims::from_slice(y.shape());
         shape.insert(normalize_axis(lists[0][0] as isize, y.ndim() + 1)?, 1);
         return done(y.reshape(&shape)?);
     }
     let core = cores[2].saturating_sub(missing);
     let places = match lists.get(2) {
-        Some(list) => core_axes(cx, list, core, y.ndim(), "result", 0)?,
+        Some(list) => core_axes(context, list, core, y.ndim(), "result", 0)?,
         None => return done(y),
     };
     // The last axes go to their given positions, the others fill the remaining positions in order.
@@ -206,14 +206,14 @@ fn along(cx: &CompositeCx, op: &'static OpDef, cores: [usize; 3]) -> Result<Outp
 }
 
 /// The dtype given by `dtype` or `signature`.
-fn requested_dtype(cx: &CompositeCx) -> Result<Option<DType>> {
-    if cx.is_none("signature") {
-        return Ok(cx.dtype("dtype"));
+fn requested_dtype(context: &CompositeContext) -> Result<Option<DType>> {
+    if context.is_none("signature") {
+        return Ok(context.dtype("dtype"));
     }
-    if !cx.is_none("dtype") {
-        return Err(cx.dtype_error("cannot specify both 'signature' and 'dtype'"));
+    if !context.is_none("dtype") {
+        return Err(context.dtype_error("cannot specify both 'signature' and 'dtype'"));
     }
-    let text = cx.str("signature");
+    let text = context.str("signature");
     let names: SmallVec<[&str; 3]> = match text.split_once("->") {
         // One character for each operand and for the result.
         Some((operands, result)) => operands
@@ -227,10 +227,10 @@ fn requested_dtype(cx: &CompositeCx) -> Result<Option<DType>> {
         names.iter().map(|name| DType::from_name(name)).collect();
     match dtypes.as_deref() {
         Some(&[a, b, c]) if a == b && b == c => Ok(Some(a)),
-        Some([_, _, _]) => Err(cx.dtype_error(format!(
+        Some([_, _, _]) => Err(context.dtype_error(format!(
             "No loop matching the specified signature and casting was found: '{text}' names several types"
         ))),
-        _ => Err(cx.value_error(format!(
+        _ => Err(context.value_error(format!(
             "`signature` is a type-string of 2 typecodes before and 1 after the -> sign, or a tuple of 3, found '{text}'"
         ))),
     }
@@ -254,7 +254,7 @@ fn split_axes(mut flat: &[i64]) -> Vec<SmallVec<[i64; 2]>> {
 
 /// The axes of an entry; an error unless it has the required number.
 fn core_axes(
-    cx: &CompositeCx,
+    context: &CompositeContext,
     list: &[i64],
     core: usize,
     ndim: usize,
@@ -262,7 +262,7 @@ fn core_axes(
     i: usize,
 ) -> Result<Dims> {
     if list.len() != core {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "`axes` names {} axes of {of} {i}, must name {core}",
             list.len()
         )));

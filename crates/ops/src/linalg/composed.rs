@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::creation;
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
@@ -24,7 +24,13 @@ pub static TENSORDOT: OpDef = OpDef {
         Param::required("axes_b", ParamKind::Ints),
     ],
     doc: "Sum of products over `axes_a` of `a` and `axes_b` of `b`, pair by pair. The result has the other axes of `a`, then those of `b`.",
-    cpu: Cpu::Composite(|cx| cx.done(tensordot(cx, cx.ints("axes_a"), cx.ints("axes_b"))?)),
+    cpu: Cpu::Composite(|context| {
+        context.done(tensordot(
+            context,
+            context.ints("axes_a"),
+            context.ints("axes_b"),
+        )?)
+    }),
     probe: Probe::calls(&[
         "f((2, 3, 4)), f((3, 4, 5)), (1, 2), (0, 1)",
         "f((2, 3)), f((4, 2)), (0,), (1,)",
@@ -53,19 +59,19 @@ pub static INNER: OpDef = OpDef {
         array(32)
     ",
     fp_errors: FpErrors::named("dot"),
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (context.input(0), context.input(1));
         if a.ndim() == 0 || b.ndim() == 0 {
-            return cx.done(a.mul(b)?);
+            return context.done(a.mul(b)?);
         }
         if a.ndim() <= 2 && b.ndim() <= 2 && a.shape().last() == b.shape().last() {
-            return cx.done(a.matmul(&if b.ndim() == 2 {
+            return context.done(a.matmul(&if b.ndim() == 2 {
                 b.swap_last()?
             } else {
                 b.clone()
             })?);
         }
-        cx.done(tensordot(cx, &[-1], &[-1])?)
+        context.done(tensordot(context, &[-1], &[-1])?)
     }),
     probe: Probe::calls(&["f((3,)), f((3,))", "f((2, 3)), f((4, 3))", "f((2, 3)), 2.0"]).ulp(64),
     ..OpDef::COMPOSITE
@@ -86,9 +92,9 @@ pub static OUTER: OpDef = OpDef {
     ",
     form: Form::Out,
     fp_errors: FpErrors::named("multiply"),
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (cx.input(0), cx.input(1));
-        cx.done(a.reshape(&[a.len(), 1])?.mul(&b.reshape(&[1, b.len()])?)?)
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (context.input(0), context.input(1));
+        context.done(a.reshape(&[a.len(), 1])?.mul(&b.reshape(&[1, b.len()])?)?)
     }),
     probe: Probe::calls(&["f((3,)), f((4,))", "f((2, 2)), f((3,))", "2.0, f((3,))"]),
     ..OpDef::COMPOSITE
@@ -113,21 +119,25 @@ pub static VDOT: OpDef = OpDef {
         >>> np.vdot([1, 2j], [1, 2j])
         array(5.+0.j)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (context.input(0), context.input(1));
         if a.len() != b.len() {
-            return Err(cx.shape_error(format!("`a` has {} elements, `b` {}", a.len(), b.len())));
+            return Err(context.shape_error(format!(
+                "`a` has {} elements, `b` {}",
+                a.len(),
+                b.len()
+            )));
         }
         let flat = [a.reshape(&[a.len()])?, b.reshape(&[b.len()])?];
         let complex = a.dtype().is_complex() && a.dtype() == b.dtype();
         if complex && a.device().kind() == DeviceKind::Cpu {
-            return cx.done(invoke1(
+            return context.done(invoke1(
                 &CONJUGATED_DOT,
                 &[&flat[0], &flat[1]],
                 &Attrs::none(),
             )?);
         }
-        cx.done(flat[0].conj()?.matmul(&flat[1])?)
+        context.done(flat[0].conj()?.matmul(&flat[1])?)
     }),
     probe: Probe::calls(&[
         "f((3,)), f((3,))",
@@ -163,14 +173,14 @@ pub static VECDOT: OpDef = OpDef {
         >>> np.vecdot([[1, 2], [3, 4]], [10, 1])
         array([12, 34])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let axis = cx.int("axis");
+    cpu: Cpu::Composite(|context| {
+        let axis = context.int("axis");
         let end = |i: usize| -> Result<Array> {
-            let x = cx.input(i);
+            let x = context.input(i);
             if x.ndim() == 0 {
-                return Err(cx.shape_error("0-d operands have no axis to sum over"));
+                return Err(context.shape_error("0-d operands have no axis to sum over"));
             }
-            let at = cx.axis("axis", i)?;
+            let at = context.axis("axis", i)?;
             if at + 1 == x.ndim() {
                 return Ok(x.clone());
             }
@@ -184,7 +194,7 @@ pub static VECDOT: OpDef = OpDef {
         let (a, b) = (end(0)?, end(1)?);
         let (n, m) = (a.shape()[a.ndim() - 1], b.shape()[b.ndim() - 1]);
         if n != m {
-            return Err(cx.shape_error(format!("axis {axis} has sizes {n} and {m}")));
+            return Err(context.shape_error(format!("axis {axis} has sizes {n} and {m}")));
         }
         // (..., 1, n) @ (..., n, 1)
         let row: Dims = a.shape()[..a.ndim() - 1]
@@ -196,7 +206,7 @@ pub static VECDOT: OpDef = OpDef {
         let a = if a.dtype().is_complex() { a.conj()? } else { a };
         let y = a.reshape(&row)?.matmul(&b.reshape(&column)?)?;
         let shape = Dims::from_slice(&y.shape()[..y.ndim() - 2]);
-        cx.done(y.reshape(&shape)?)
+        context.done(y.reshape(&shape)?)
     }),
     probe: Probe::calls(&[
         "f((3,)), f((3,))",
@@ -225,19 +235,19 @@ pub static MATVEC: OpDef = OpDef {
         array([21, 43])
     ",
     form: Form::Out,
-    cpu: Cpu::Composite(|cx| {
-        at_least(cx, &[2, 1])?;
-        let (a, x) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        at_least(context, &[2, 1])?;
+        let (a, x) = (context.input(0), context.input(1));
         if x.ndim() == 1 {
-            return cx.done(a.matmul(x)?);
+            return context.done(a.matmul(x)?);
         }
         if a.ndim() == 2 && a.shape().last() == x.shape().last() {
             // A single matrix for all vectors: the vectors are the rows of the other factor.
-            return cx.done(x.matmul(&a.swap_last()?)?);
+            return context.done(x.matmul(&a.swap_last()?)?);
         }
         let column: Dims = x.shape().iter().copied().chain([1]).collect();
         let y = a.matmul(&x.reshape(&column)?)?;
-        cx.done(y.reshape(&y.shape()[..y.ndim() - 1])?)
+        context.done(y.reshape(&y.shape()[..y.ndim() - 1])?)
     }),
     probe: Probe::calls(&[
         "f((2, 3)), f((3,))",
@@ -265,15 +275,15 @@ pub static VECMAT: OpDef = OpDef {
         array([31, 42])
     ",
     form: Form::Out,
-    cpu: Cpu::Composite(|cx| {
-        at_least(cx, &[1, 2])?;
-        let (x, a) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        at_least(context, &[1, 2])?;
+        let (x, a) = (context.input(0), context.input(1));
         let mut row = Dims::from_slice(x.shape());
         row.insert(x.ndim() - 1, 1);
         let y = x.conj()?.reshape(&row)?.matmul(a)?;
         let mut shape = Dims::from_slice(y.shape());
         shape.remove(y.ndim() - 2);
-        cx.done(y.reshape(&shape)?)
+        context.done(y.reshape(&shape)?)
     }),
     probe: Probe::calls(&[
         "f((2,)), f((2, 3))",
@@ -285,12 +295,12 @@ pub static VECMAT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn at_least(cx: &CallCx, axes: &[usize]) -> Result<()> {
+fn at_least(context: &CallContext, axes: &[usize]) -> Result<()> {
     for (i, &wanted) in axes.iter().enumerate() {
-        let found = cx.shape(i).len();
+        let found = context.shape(i).len();
         if found < wanted {
-            let name = cx.op.params[i].name;
-            return Err(cx.shape_error(format!(
+            let name = context.op.params[i].name;
+            return Err(context.shape_error(format!(
                 "`{name}` has {found} axes, needs at least {wanted}"
             )));
         }
@@ -313,8 +323,8 @@ pub static KRON: OpDef = OpDef {
         >>> np.kron([1, 10], [1, 2, 3])
         array([ 1,  2,  3, 10, 20, 30])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (context.input(0), context.input(1));
         let ndim = a.ndim().max(b.ndim());
         let full = |x: &Array| -> Dims {
             std::iter::repeat_n(1, ndim - x.ndim())
@@ -325,7 +335,7 @@ pub static KRON: OpDef = OpDef {
         let spread: SmallVec<[usize; 8]> = s.iter().flat_map(|&n| [n, 1]).collect();
         let inner: SmallVec<[usize; 8]> = t.iter().flat_map(|&n| [1, n]).collect();
         let shape: Dims = s.iter().zip(&t).map(|(m, n)| m * n).collect();
-        cx.done(
+        context.done(
             a.reshape(&spread)?
                 .mul(&b.reshape(&inner)?)?
                 .reshape(&shape)?,
@@ -359,7 +369,7 @@ pub static MULTI_DOT: OpDef = OpDef {
                [3., 3.]])
     ",
     form: Form::Out,
-    cpu: Cpu::Composite(|cx| cx.done(chain(cx)?)),
+    cpu: Cpu::Composite(|context| context.done(chain(context)?)),
     probe: Probe::calls(&[
         "[f((2, 3)), f((3, 4))]",
         "[f((4, 2)), f((2, 5)), f((5, 1)), f((1, 3))]",
@@ -387,18 +397,18 @@ pub static MATRIX_POWER: OpDef = OpDef {
         array([[1, 3],
                [0, 1]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let a = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let a = context.input(0);
         let [.., m, k] = *a.shape() else {
             let problem = format!("matrices have at least 2 axes, found {}", a.ndim());
-            return Err(cx.linalg_error(problem));
+            return Err(context.linalg_error(problem));
         };
         if m != k {
             return Err(
-                cx.linalg_error(format!("the last two axes must be square, found {m} x {k}"))
+                context.linalg_error(format!("the last two axes must be square, found {m} x {k}"))
             );
         }
-        cx.done(power(a, cx.int("n"))?)
+        context.done(power(a, context.int("n"))?)
     }),
     probe: Probe::calls(&[
         "f((3, 3)), 0",
@@ -440,11 +450,11 @@ fn power(a: &Array, n: i64) -> Result<Array> {
     }
 }
 
-fn chain(cx: &CallCx) -> Result<Array> {
-    let arrays: SmallVec<[&Array; 8]> = cx.inputs.iter().flatten().copied().collect();
+fn chain(context: &CallContext) -> Result<Array> {
+    let arrays: SmallVec<[&Array; 8]> = context.inputs.iter().flatten().copied().collect();
     let n = arrays.len();
     if n < 2 {
-        return Err(cx.value_error(format!("found {n} arrays, needs at least 2")));
+        return Err(context.value_error(format!("found {n} arrays, needs at least 2")));
     }
     let mut matrices: Vec<Array> = Vec::with_capacity(n);
     for (i, x) in arrays.iter().enumerate() {
@@ -453,7 +463,7 @@ fn chain(cx: &CallCx) -> Result<Array> {
             1 if i == 0 => x.reshape(&[1, x.len()])?,
             1 if i == n - 1 => x.reshape(&[x.len(), 1])?,
             found => {
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "array {i} has {found} axes, needs 2 (1 for the first and the last)"
                 )));
             }
@@ -462,7 +472,7 @@ fn chain(cx: &CallCx) -> Result<Array> {
     for (i, pair) in matrices.windows(2).enumerate() {
         let (k, l) = (pair[0].shape()[1], pair[1].shape()[0]);
         if k != l {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "array {i} has {k} columns, array {} has {l} rows",
                 i + 1
             )));
@@ -519,10 +529,10 @@ fn product(matrices: &[Array], cut: &[Vec<usize>], i: usize, j: usize) -> Result
     product(matrices, cut, i, k)?.matmul(&product(matrices, cut, k + 1, j)?)
 }
 
-fn tensordot(cx: &CallCx, axes_a: &[i64], axes_b: &[i64]) -> Result<Array> {
-    let (a, b) = (cx.input(0), cx.input(1));
+fn tensordot(context: &CallContext, axes_a: &[i64], axes_b: &[i64]) -> Result<Array> {
+    let (a, b) = (context.input(0), context.input(1));
     if axes_a.len() != axes_b.len() {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "{} axes of `a` are paired with {} of `b`",
             axes_a.len(),
             axes_b.len()
@@ -535,7 +545,7 @@ fn tensordot(cx: &CallCx, axes_a: &[i64], axes_b: &[i64]) -> Result<Array> {
     let (summed_a, summed_b) = (normal(a, axes_a)?, normal(b, axes_b)?);
     for (&i, &j) in summed_a.iter().zip(&summed_b) {
         if a.shape()[i] != b.shape()[j] {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "axis {i} of `a` (size {}) is paired with axis {j} of `b` (size {})",
                 a.shape()[i],
                 b.shape()[j]

@@ -7,9 +7,9 @@ use mxnet_tensor::{Dims, Tensor};
 
 use crate::Outputs;
 use crate::args::Param;
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::error::{Result, Tuple};
 use crate::launch::elem;
 use crate::nn::operand;
@@ -24,7 +24,7 @@ pub static CONJUGATED_DOT: OpDef = OpDef {
     types: Types::NUMERIC,
     infer: no_axes,
     cpu: Cpu::Kernel(conjugated),
-    grad: Grad::Rule(Keep::INPUTS, |g: &GradCx| {
+    grad: Grad::Rule(Keep::INPUTS, |g: &GradContext| {
         let (a, b) = (g.input(0), g.input(1));
         let mut grads = Grads::new();
         grads.push(match g.wants(0) {
@@ -37,7 +37,7 @@ pub static CONJUGATED_DOT: OpDef = OpDef {
         });
         Ok(grads)
     }),
-    cost: Cost::Of(|cx| cx.shape(0).iter().product::<usize>() as u64 / 2),
+    cost: Cost::Of(|context| context.shape(0).iter().product::<usize>() as u64 / 2),
     probe: Probe::calls(&[
         "c((3,)), c((3,))",
         "c((2500,)), c((2500,))",
@@ -46,9 +46,9 @@ pub static CONJUGATED_DOT: OpDef = OpDef {
     ])
     .against("lambda a, b: np.vdot(a, b)")
     .ulp(64),
-    batch: Batch::Rule(|cx| {
-        let (Some(a), Some(b)) = (cx.front(0)?, cx.front(1)?) else {
-            return Err(cx.refused());
+    batch: Batch::Rule(|context| {
+        let (Some(a), Some(b)) = (context.front(0)?, context.front(1)?) else {
+            return Err(context.refused());
         };
         Ok(Outputs::from_iter([a
             .conj()?
@@ -58,10 +58,10 @@ pub static CONJUGATED_DOT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn no_axes(cx: &CallCx) -> Result<Inferred> {
-    let (a, b) = (cx.shape(0), cx.shape(1));
+fn no_axes(context: &CallContext) -> Result<Inferred> {
+    let (a, b) = (context.shape(0), context.shape(1));
     if a.len() != 1 || a != b {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "`a` has shape {} and `b` {}, two vectors of one length are needed",
             Tuple(a),
             Tuple(b)
@@ -70,17 +70,17 @@ fn no_axes(cx: &CallCx) -> Result<Inferred> {
     one(Dims::new())
 }
 
-fn conjugated(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn conjugated(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let dtype = out.dtype();
-    let a = operand::dense(cx.input(0), dtype, cx.threads)?;
-    let b = operand::dense(cx.input(1), dtype, cx.threads)?;
+    let a = operand::dense(context.input(0), dtype, context.threads)?;
+    let b = operand::dense(context.input(1), dtype, context.threads)?;
     let (elem, n) = (elem(dtype), a.len());
     if matches!(elem, Elem::C64 | Elem::C128) {
         // SAFETY: both operands are dense, of one dtype and length (inference); the result is one element, allocated for this call.
         unsafe {
             conjugated_dot(
-                cx.threads,
+                context.threads,
                 elem,
                 n,
                 a.data_ptr(),
@@ -109,7 +109,7 @@ fn conjugated(cx: &KernelCx) -> Result<()> {
     // SAFETY: as above.
     unsafe {
         gemm(
-            cx.threads,
+            context.threads,
             &problem,
             &matrix(&a),
             &matrix(&b),

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Param, ParamKind};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::Result;
 use crate::index::WRITABLE_DIAGONAL;
 use crate::invoke::invoke1;
@@ -34,14 +34,19 @@ pub static EINSUM: OpDef = OpDef {
         pairs, by matrix products: in the order that keeps results small (`greedy`), from left to right, or as `path` says. `path` has pairs of \
         positions; each result is appended to the operands.",
     form: Form::Out,
-    cpu: Cpu::Composite(|cx| {
-        let operands: SmallVec<[&Array; 4]> = cx.inputs.iter().flatten().copied().collect();
-        let order = match cx.opt_ints("path") {
+    cpu: Cpu::Composite(|context| {
+        let operands: SmallVec<[&Array; 4]> = context.inputs.iter().flatten().copied().collect();
+        let order = match context.opt_ints("path") {
             Some(path) => Order::Given(path),
-            None if cx.bool("greedy") => Order::Greedy,
+            None if context.bool("greedy") => Order::Greedy,
             None => Order::LeftToRight,
         };
-        cx.done(einsum_of(cx, cx.str("subscripts"), &operands, &order)?)
+        context.done(einsum_of(
+            context,
+            context.str("subscripts"),
+            &operands,
+            &order,
+        )?)
     }),
     probe: Probe::calls(&[
         "'ij,jk->ik', [f((2, 3)), f((3, 4))]",
@@ -139,15 +144,20 @@ impl Term {
     }
 }
 
-fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) -> Result<Array> {
-    let (mut terms, output) = parse(cx, subscripts, operands)?;
+fn einsum_of(
+    context: &CallContext,
+    subscripts: &str,
+    operands: &[&Array],
+    order: &Order,
+) -> Result<Array> {
+    let (mut terms, output) = parse(context, subscripts, operands)?;
     let mut path: &[i64] = if let Order::Given(path) = order {
         path
     } else {
         &[]
     };
     if path.len() % 2 == 1 {
-        return Err(cx.value_error(format!("`path` has {} numbers, needs pairs", path.len())));
+        return Err(context.value_error(format!("`path` has {} numbers, needs pairs", path.len())));
     }
     for i in 0..terms.len() {
         let elsewhere = |l: Label| {
@@ -171,7 +181,7 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
                 match (place(*i), place(*j)) {
                     (Some(i), Some(j)) if i != j => (i.min(j), i.max(j)),
                     _ => {
-                        return Err(cx.value_error(format!(
+                        return Err(context.value_error(format!(
                             "`path` contracts ({i}, {j}), there are {} operands left",
                             terms.len()
                         )));
@@ -197,7 +207,7 @@ fn einsum_of(cx: &CallCx, subscripts: &str, operands: &[&Array], order: &Order) 
         }
     }
     let Some(last) = terms.pop() else {
-        return Err(cx.value_error("no operands are given"));
+        return Err(context.value_error("no operands are given"));
     };
     let result = last.summed(|l| output.contains(&l))?.arranged(&output)?;
     // A single operand with transposed axes is returned as a view; any other result is a new array in C order.
@@ -296,7 +306,7 @@ fn contract(a: Term, b: Term, kept: &dyn Fn(Label) -> bool) -> Result<Term> {
 
 /// Operands with one label for each axis (diagonals taken, broadcast axes of length 1 dropped), and the labels of the result.
 fn parse(
-    cx: &CallCx,
+    context: &CallContext,
     subscripts: &str,
     operands: &[&Array],
 ) -> Result<(Vec<Term>, SmallVec<[Label; 8]>)> {
@@ -310,7 +320,7 @@ fn parse(
     };
     let parts: SmallVec<[&str; 4]> = inputs.split(',').collect();
     if parts.len() != operands.len() {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "`subscripts` names {} operands, {} are given",
             parts.len(),
             operands.len()
@@ -319,10 +329,10 @@ fn parse(
     let mut terms = Vec::with_capacity(parts.len());
     let mut widest = 0;
     for (i, (part, array)) in parts.iter().zip(operands).enumerate() {
-        let (labels, ellipsis) = labels_of(cx, part, Some(array.ndim()))?;
+        let (labels, ellipsis) = labels_of(context, part, Some(array.ndim()))?;
         widest = widest.max(ellipsis);
         if labels.len() != array.ndim() {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "operand {i} has {} axes, `{part}` names {}",
                 array.ndim(),
                 labels.len()
@@ -332,7 +342,7 @@ fn parse(
             array: (*array).clone(),
             labels,
         };
-        take_diagonals(cx, &mut term, i)?;
+        take_diagonals(context, &mut term, i)?;
         terms.push(term);
     }
     // The size of a label is its size in any operand where that is not 1.
@@ -343,7 +353,7 @@ fn parse(
                 None => sizes.push((label, n)),
                 Some((_, size)) if *size == 1 => *size = n,
                 Some((_, size)) if n != 1 && *size != n => {
-                    return Err(cx.shape_error(format!(
+                    return Err(context.shape_error(format!(
                         "'{}' is {} elsewhere and {n} in operand {i}",
                         name(label),
                         *size
@@ -371,7 +381,7 @@ fn parse(
     }
     let output = match wanted {
         Some(part) => {
-            let (labels, _) = labels_of(cx, part, None)?;
+            let (labels, _) = labels_of(context, part, None)?;
             // The result's ellipsis has as many axes as the longest ellipsis of the operands.
             let mut all = SmallVec::new();
             for label in labels {
@@ -401,13 +411,13 @@ fn parse(
     };
     for (i, &label) in output.iter().enumerate() {
         if !sizes.iter().any(|&(l, _)| l == label) {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "the result names '{}', which no operand has",
                 name(label)
             )));
         }
         if output[..i].contains(&label) {
-            return Err(cx.value_error(format!("the result names '{}' twice", name(label))));
+            return Err(context.value_error(format!("the result names '{}' twice", name(label))));
         }
     }
     Ok((terms, output))
@@ -423,7 +433,7 @@ fn name(label: Label) -> String {
 /// Labels of one operand, with the ellipsis spelt out for `ndim` axes; for the result (`ndim` is `None`) the ellipsis stays one label. Also the
 /// number of axes of the ellipsis.
 fn labels_of(
-    cx: &CallCx,
+    context: &CallContext,
     part: &str,
     ndim: Option<usize>,
 ) -> Result<(SmallVec<[Label; 8]>, usize)> {
@@ -444,23 +454,23 @@ fn labels_of(
             labels.push(c as Label);
             rest = &rest[1..];
         } else {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "`{c}` in `subscripts` is neither a letter nor an ellipsis"
             )));
         }
     }
     if seen > 1 {
-        return Err(cx.value_error(format!("`{part}` has {seen} ellipses")));
+        return Err(context.value_error(format!("`{part}` has {seen} ellipses")));
     }
     Ok((labels, if seen == 1 { free } else { 0 }))
 }
 
 /// A label that occurs twice in an operand takes the diagonal of its two axes.
-fn take_diagonals(cx: &CallCx, term: &mut Term, i: usize) -> Result<()> {
+fn take_diagonals(context: &CallContext, term: &mut Term, i: usize) -> Result<()> {
     while let Some((p, q)) = repeated(&term.labels) {
         let (m, n) = (term.array.shape()[p], term.array.shape()[q]);
         if m != n {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "'{}' stands for axes of size {m} and {n} of operand {i}",
                 name(term.labels[p])
             )));

@@ -4,7 +4,7 @@ use mxnet_tensor::{DType, Dims, Scalar, default_float, promote, promotion};
 
 use crate::Array;
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::creation::zeros;
 use crate::elementwise::arithmetic::ABSOLUTE;
 use crate::elementwise::comparison::{GREATER, NOT_EQUAL};
@@ -52,28 +52,28 @@ pub static NORM: OpDef = OpDef {
         >>> np.linalg.norm([[3.0, 4.0], [6.0, 8.0]], axis=1)
         array([ 5., 10.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let keepdims = cx.bool("keepdims");
-        if cx.is_none("ord") && cx.is_none("axis") {
+    cpu: Cpu::Composite(|context| {
+        let keepdims = context.bool("keepdims");
+        if context.is_none("ord") && context.is_none("axis") {
             let attrs: Attrs = [Value::Bool(keepdims)].into_iter().collect();
-            return cx.done(invoke1(&EUCLIDEAN_NORM, &[cx.input(0)], &attrs)?);
+            return context.done(invoke1(&EUCLIDEAN_NORM, &[context.input(0)], &attrs)?);
         }
-        let axes = cx.axes("axis", 0)?;
-        let result = match (&axes[..], Order::of(cx)) {
+        let axes = context.axes("axis", 0)?;
+        let result = match (&axes[..], Order::of(context)) {
             ([_], Order::Word(word)) => {
-                return Err(cx.value_error(format!("a vector has no norm of order '{word}'")));
+                return Err(context.value_error(format!("a vector has no norm of order '{word}'")));
             }
-            ([axis], Order::Number(order)) => vector(cx, order, &[*axis])?,
-            ([axis], Order::Euclidean) => vector(cx, 2.0, &[*axis])?,
-            ([row, column], order) => matrix(cx, order, (*row, *column))?,
+            ([axis], Order::Number(order)) => vector(context, order, &[*axis])?,
+            ([axis], Order::Euclidean) => vector(context, 2.0, &[*axis])?,
+            ([row, column], order) => matrix(context, order, (*row, *column))?,
             _ => {
-                return Err(cx.value_error(format!(
+                return Err(context.value_error(format!(
                     "there are norms over 1 or 2 axes, found {} axes",
                     axes.len()
                 )));
             }
         };
-        cx.done(result)
+        context.done(result)
     }),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -114,9 +114,9 @@ pub static VECTOR_NORM: OpDef = OpDef {
         >>> np.linalg.vector_norm([3.0, -4.0], ord=1)
         array(7.)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let axes = cx.axes("axis", 0)?;
-        cx.done(vector(cx, cx.float("ord"), &axes)?)
+    cpu: Cpu::Composite(|context| {
+        let axes = context.axes("axis", 0)?;
+        context.done(vector(context, context.float("ord"), &axes)?)
     }),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -159,14 +159,14 @@ pub static MATRIX_NORM: OpDef = OpDef {
         >>> np.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord=2)
         array(4.)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let &[row, column] = &cx.axes("axis", 0)?[..] else {
-            return Err(cx.value_error(format!(
+    cpu: Cpu::Composite(|context| {
+        let &[row, column] = &context.axes("axis", 0)?[..] else {
+            return Err(context.value_error(format!(
                 "`axis` must be two axes, found {:?}",
-                cx.ints("axis")
+                context.ints("axis")
             )));
         };
-        cx.done(matrix(cx, Order::of(cx), (row, column))?)
+        context.done(matrix(context, Order::of(context), (row, column))?)
     }),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -187,8 +187,8 @@ enum Order {
 }
 
 impl Order {
-    fn of(cx: &CallCx) -> Order {
-        match cx.get("ord") {
+    fn of(context: &CallContext) -> Order {
+        match context.get("ord") {
             Value::Float(order) => Order::Number(*order),
             Value::Word(word) => Order::Word(word),
             _ => Order::Euclidean,
@@ -197,8 +197,8 @@ impl Order {
 }
 
 /// The array `x` of the call; integers are converted to floats.
-fn inexact(cx: &CallCx) -> Result<Array> {
-    let x = cx.input(0);
+fn inexact(context: &CallContext) -> Result<Array> {
+    let x = context.input(0);
     match x.dtype().is_inexact() {
         true => Ok(x.clone()),
         false => x.scale(1.0),
@@ -228,8 +228,8 @@ fn largest(size: &Array, axes: &[usize], keepdims: bool) -> Result<Array> {
 }
 
 /// The norm of the vectors along `axes`.
-fn vector(cx: &CallCx, order: f64, axes: &[usize]) -> Result<Array> {
-    let (x, keepdims) = (inexact(cx)?, cx.bool("keepdims"));
+fn vector(context: &CallContext, order: f64, axes: &[usize]) -> Result<Array> {
+    let (x, keepdims) = (inexact(context)?, context.bool("keepdims"));
     if order == 2.0 {
         return fold(&SUM_SQUARES, &x, axes, keepdims)?.unary(&SQRT);
     }
@@ -250,18 +250,18 @@ fn vector(cx: &CallCx, order: f64, axes: &[usize]) -> Result<Array> {
 }
 
 /// The norm of the matrices in two axes.
-fn matrix(cx: &CallCx, order: Order, (row, column): (usize, usize)) -> Result<Array> {
+fn matrix(context: &CallContext, order: Order, (row, column): (usize, usize)) -> Result<Array> {
     if row == column {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "the axes of a matrix are two, found {row} and {column}"
         )));
     }
     let order = match order {
-        Order::Euclidean | Order::Word("fro" | "f") => return vector(cx, 2.0, &[row, column]),
+        Order::Euclidean | Order::Word("fro" | "f") => return vector(context, 2.0, &[row, column]),
         Order::Word(_) => None,
         Order::Number(order) => Some(order),
     };
-    let x = inexact(cx)?;
+    let x = inexact(context)?;
     let is = |size: f64| order.is_some_and(|order| order.abs() == size);
     let folded = if is(1.0) || is(f64::INFINITY) {
         let (summed, kept) = if is(1.0) {
@@ -288,9 +288,9 @@ fn matrix(cx: &CallCx, order: Order, (row, column): (usize, usize)) -> Result<Ar
         }
     } else {
         let order = order.unwrap_or_default();
-        return Err(cx.value_error(format!("a matrix has no norm of order {order}")));
+        return Err(context.value_error(format!("a matrix has no norm of order {order}")));
     };
-    if !cx.bool("keepdims") {
+    if !context.bool("keepdims") {
         return Ok(folded);
     }
     let mut shape = Dims::from_slice(x.shape());
@@ -344,21 +344,21 @@ pub static MATRIX_RANK: OpDef = OpDef {
         >>> np.linalg.matrix_rank(np.ones((3, 3)))
         array(1)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        if cx.opt(1).is_some() && cx.opt(2).is_some() {
-            return Err(cx.value_error("`tol` and `rtol` can't be both set."));
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        if context.opt(1).is_some() && context.opt(2).is_some() {
+            return Err(context.value_error("`tol` and `rtol` can't be both set."));
         }
         let [lead @ .., m, n] = x.shape() else {
             let zero = Array::weak_scalar(Scalar::I64(0))?;
             let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
             let any = invoke1(&ANY, &[&x.binary(&NOT_EQUAL, &zero)?], &attrs)?;
-            return cx.done(any.astype(DType::I64)?);
+            return context.done(any.astype(DType::I64)?);
         };
         if m * n == 0 {
-            return cx.done(zeros(lead, DType::I64, x.device())?);
+            return context.done(zeros(lead, DType::I64, x.device())?);
         }
-        let values = match cx.bool("hermitian") {
+        let values = match context.bool("hermitian") {
             true => {
                 let lower: Attrs = [Value::Word("L")].into_iter().collect();
                 invoke1(&EIGVALSH_OF, &[x], &lower)?.unary(&ABSOLUTE)?
@@ -371,7 +371,7 @@ pub static MATRIX_RANK: OpDef = OpDef {
             let shape: Dims = x.shape().iter().copied().chain([1]).collect();
             x.reshape(&shape)
         };
-        let least = match (cx.opt(1), cx.opt(2)) {
+        let least = match (context.opt(1), context.opt(2)) {
             (Some(tolerance), _) => beside(tolerance)?,
             (None, given) => {
                 let largest = fold(&MAX, &values, &[last], true)?;
@@ -381,7 +381,7 @@ pub static MATRIX_RANK: OpDef = OpDef {
                 }
             }
         };
-        cx.done(fold(
+        context.done(fold(
             &COUNT_NONZERO,
             &values.binary(&GREATER, &least)?,
             &[last],
@@ -438,23 +438,25 @@ pub static LSTSQ: OpDef = OpDef {
         >>> x.round(3)
         array([1.5])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (factored(cx, 0)?, factored(cx, 1)?);
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (factored(context, 0)?, factored(context, 1)?);
         let &[m, n] = a.shape() else {
-            return Err(cx.linalg_error(format!("`a` has {} axes, must have 2", a.ndim())));
+            return Err(context.linalg_error(format!("`a` has {} axes, must have 2", a.ndim())));
         };
         if b.ndim() != 1 && b.ndim() != 2 {
-            return Err(cx.linalg_error(format!("`b` has {} axes, must have 1 or 2", b.ndim())));
+            return Err(
+                context.linalg_error(format!("`b` has {} axes, must have 1 or 2", b.ndim()))
+            );
         }
         if b.shape()[0] != m {
-            return Err(cx.linalg_error(format!(
+            return Err(context.linalg_error(format!(
                 "Incompatible dimensions: `a` has {m} rows, `b` has {}",
                 b.shape()[0]
             )));
         }
         let dtype = promote(a.dtype(), b.dtype(), promotion());
         let (a, b) = (a.astype(dtype)?, b.astype(dtype)?);
-        let rcond = match cx.opt_float("rcond") {
+        let rcond = match context.opt_float("rcond") {
             None => epsilon(dtype) * m.max(n) as f64,
             Some(rcond) if rcond < 0.0 => epsilon(dtype) / 2.0,
             Some(rcond) => rcond,
@@ -470,7 +472,7 @@ pub static LSTSQ: OpDef = OpDef {
                 let first = narrow(&counted, 0, 0, 1)?;
                 // The singular values of matrices with at most 2 rows or columns may be NaN; for larger ones the factorisation fails by itself.
                 if m.min(n) <= 2 && is_nan(first.reshape(&[])?.item()?) {
-                    return Err(cx.linalg_error(
+                    return Err(context.linalg_error(
                         "SVD did not converge in Linear Least Squares: `a` holds infinities",
                     ));
                 }
@@ -502,11 +504,11 @@ fn is_nan(value: Scalar) -> bool {
 }
 
 /// Argument `i` in a dtype that can be factored; integers become the default float.
-fn factored(cx: &CallCx, i: usize) -> Result<Array> {
-    let x = cx.input(i);
+fn factored(context: &CallContext, i: usize) -> Result<Array> {
+    let x = context.input(i);
     match x.dtype() {
         DType::F32 | DType::F64 | DType::C64 | DType::C128 => Ok(x.clone()),
-        dtype if dtype.is_inexact() => Err(cx.dtype_error(format!(
+        dtype if dtype.is_inexact() => Err(context.dtype_error(format!(
             "no kernel for dtype {dtype}; it takes float32, float64, complex64, complex128"
         ))),
         _ => x.astype(default_float()),
@@ -554,19 +556,19 @@ pub static BATCH_DOT: OpDef = OpDef {
         >>> npx.batch_dot(x, y).shape, npx.batch_dot(x, y, transpose_a=True, transpose_b=True).shape
         ((2, 1, 1), (2, 3, 3))
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (context.input(0), context.input(1));
         let batch = |x: &Array| Dims::from_slice(&x.shape()[..x.ndim().saturating_sub(2)]);
         if a.ndim() < 3 || a.ndim() != b.ndim() || batch(a) != batch(b) {
-            return Err(cx.shape_error(
+            return Err(context.shape_error(
                 "`a` and `b` must have the same batch axes before their last two axes",
             ));
         }
-        let maybe_transposed = |x: &Array, name: &str| match cx.bool(name) {
+        let maybe_transposed = |x: &Array, name: &str| match context.bool(name) {
             true => x.swap_last(),
             false => Ok(x.clone()),
         };
-        cx.done(maybe_transposed(a, "transpose_a")?.matmul(&maybe_transposed(b, "transpose_b")?)?)
+        context.done(maybe_transposed(a, "transpose_a")?.matmul(&maybe_transposed(b, "transpose_b")?)?)
     }),
     probe: Probe::calls(&[
         "f((2, 3, 4)), f((2, 4, 5))",

@@ -11,9 +11,9 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::Outputs;
 use crate::args::{Attrs, Param};
-use crate::autograd::GradCx;
-use crate::batching::{Batch, BatchCx};
-use crate::context::CallCx;
+use crate::autograd::GradContext;
+use crate::batching::{Batch, BatchContext};
+use crate::context::CallContext;
 use crate::elementwise::arithmetic::MULTIPLY;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
@@ -53,13 +53,13 @@ pub static MATMUL: OpDef = OpDef {
     form: Form::Out,
     types: Types::NUMERIC,
     infer: matmul_shape,
-    cpu: Cpu::Kernel(|cx| {
-        let (a, b, c) = (cx.input(0), cx.input(1), cx.output(0));
+    cpu: Cpu::Kernel(|context| {
+        let (a, b, c) = (context.input(0), context.input(1), context.output(0));
         let dtype = c.dtype();
-        let a = operand::typed(a, dtype, cx.threads)?;
-        let b = operand::typed(b, dtype, cx.threads)?;
+        let a = operand::typed(a, dtype, context.threads)?;
+        let b = operand::typed(b, dtype, context.threads)?;
         multiply(
-            cx.threads,
+            context.threads,
             &*as_matrix(&a, 0)?,
             &*as_matrix(&b, 1)?,
             c,
@@ -72,9 +72,10 @@ pub static MATMUL: OpDef = OpDef {
         since: 13,
     },
     amp: Amp::Narrow,
-    cost: Cost::Of(|cx| {
-        let k = cx.shape(0).last().copied().unwrap_or(1);
-        let outputs = matmul_shape(cx).map_or(0, |specs| specs[0].shape.iter().product::<usize>());
+    cost: Cost::Of(|context| {
+        let k = context.shape(0).last().copied().unwrap_or(1);
+        let outputs =
+            matmul_shape(context).map_or(0, |specs| specs[0].shape.iter().product::<usize>());
         flops_ns(2 * k * outputs)
     }),
     parallel: true,
@@ -113,16 +114,16 @@ pub static DOT: OpDef = OpDef {
                [4, 3]])
     ",
     form: Form::Out,
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (context.input(0), context.input(1));
         if a.ndim() == 0 || b.ndim() == 0 {
-            return cx.done(invoke1(&MULTIPLY, &[a, b], &Attrs::none())?);
+            return context.done(invoke1(&MULTIPLY, &[a, b], &Attrs::none())?);
         }
         if b.ndim() <= 2 {
-            return dot_checked(cx).and_then(|()| cx.done(a.matmul(b)?));
+            return dot_checked(context).and_then(|()| context.done(a.matmul(b)?));
         }
         // (..., k) . (p, k, n) -> (..., p, n): the matrices of `b` become column blocks of one matrix.
-        dot_checked(cx)?;
+        dot_checked(context)?;
         let (k, n) = (b.shape()[b.ndim() - 2], b.shape()[b.ndim() - 1]);
         let lead = &b.shape()[..b.ndim() - 2];
         let order: SmallVec<[i64; 4]> = [b.ndim() as i64 - 2]
@@ -138,7 +139,7 @@ pub static DOT: OpDef = OpDef {
             .copied()
             .chain([n])
             .collect();
-        cx.done(flat.reshape(&shape)?)
+        context.done(flat.reshape(&shape)?)
     }),
     probe: Probe::calls(&[
         "f((2, 3)), f((3, 4))",
@@ -153,8 +154,8 @@ pub static DOT: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn dot_checked(cx: &CallCx) -> Result<()> {
-    let (a, b) = (cx.shape(0), cx.shape(1));
+fn dot_checked(context: &CallContext) -> Result<()> {
+    let (a, b) = (context.shape(0), context.shape(1));
     let (k, l) = (a[a.len() - 1], b[b.len().saturating_sub(2)]);
     if k == l {
         return Ok(());
@@ -164,7 +165,7 @@ fn dot_checked(cx: &CallCx) -> Result<()> {
     } else {
         "second-to-last"
     };
-    Err(cx.shape_error(format!(
+    Err(context.shape_error(format!(
         "last axis of `a` (size {k}) must equal the {which} axis of `b` (size {l})"
     )))
 }
@@ -175,11 +176,11 @@ pub fn flops_ns(flops: usize) -> u64 {
     flops as u64 / 50
 }
 
-fn matmul_shape(cx: &CallCx) -> Result<Inferred> {
-    let (a, b) = (cx.shape(0), cx.shape(1));
+fn matmul_shape(context: &CallContext) -> Result<Inferred> {
+    let (a, b) = (context.shape(0), context.shape(1));
     for (name, shape) in [("x1", a), ("x2", b)] {
         if shape.is_empty() {
-            return Err(cx
+            return Err(context
                 .shape_error(format!("`{name}` has 0 axes, at least 1 is needed"))
                 .with_hint("multiply by a number with `*`"));
         }
@@ -191,7 +192,7 @@ fn matmul_shape(cx: &CallCx) -> Result<Inferred> {
         } else {
             "second-to-last"
         };
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "last axis of `x1` (size {k}) must equal the {which} axis of `x2` (size {l})"
         )));
     }
@@ -200,7 +201,7 @@ fn matmul_shape(cx: &CallCx) -> Result<Inferred> {
         &b[..b.len().saturating_sub(2)],
     ])
     .map_err(|_| {
-        cx.shape_error(format!(
+        context.shape_error(format!(
             "leading axes {} and {} do not broadcast",
             Tuple(&a[..a.len().saturating_sub(2)]),
             Tuple(&b[..b.len().saturating_sub(2)])
@@ -347,7 +348,7 @@ fn matrix_at<'a>(x: &Tensor, strides: &'a [isize], axes: usize) -> Matrix<'a> {
 }
 
 /// With C = A B: dA = dC B^H and dB = A^H dC, summed over broadcast axes; vectors as one-row and one-column matrices.
-fn matmul_gradient(g: &GradCx) -> Result<Grads> {
+fn matmul_gradient(g: &GradContext) -> Result<Grads> {
     let (a, b) = (g.input(0), g.input(1));
     let rows = if a.ndim() == 1 {
         a.reshape(&[1, a.len()])?
@@ -393,19 +394,19 @@ fn matmul_gradient(g: &GradCx) -> Result<Grads> {
 }
 
 /// A product for each example of a batch. A vector that differs between examples becomes a matrix of one row or column.
-fn batched_matmul(cx: &BatchCx) -> Result<Outputs> {
-    let axes_ahead = |i: usize| cx.shape(i).len().saturating_sub(2);
+fn batched_matmul(context: &BatchContext) -> Result<Outputs> {
+    let axes_ahead = |i: usize| context.shape(i).len().saturating_sub(2);
     let ahead = axes_ahead(0).max(axes_ahead(1));
     let mut arrays = Vec::new();
     for i in 0..2 {
-        let Some(x) = cx.aligned(i, ahead + 2)? else {
-            return Err(cx.refused());
+        let Some(x) = context.aligned(i, ahead + 2)? else {
+            return Err(context.refused());
         };
-        arrays.push(Some(match (cx.is_batched(i), i, cx.shape(i)) {
+        arrays.push(Some(match (context.is_batched(i), i, context.shape(i)) {
             // (size, 1.., n) already holds it as a row.
             (true, 1, [_]) => x.swap_last()?,
             _ => x,
         }));
     }
-    cx.call(&arrays, cx.attrs)
+    context.call(&arrays, context.attrs)
 }

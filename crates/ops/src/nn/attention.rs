@@ -6,8 +6,8 @@ use mxnet_tensor::{DType, Dims, Scalar, Tensor, broadcast_shapes};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, Value};
-use crate::autograd::GradCx;
-use crate::context::{CallCx, CompositeCx, KernelCx};
+use crate::autograd::GradContext;
+use crate::context::{CallContext, CompositeContext, KernelContext};
 use crate::elementwise::comparison::{GREATER, GREATER_EQUAL};
 use crate::elementwise::select::choose;
 use crate::error::{Result, Tuple};
@@ -71,11 +71,11 @@ pub static SCALED_DOT_PRODUCT_ATTENTION: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn attend(cx: &CompositeCx) -> Result<crate::Outputs> {
-    let shapes = [0, 1, 2].map(|i| cx.shape(i));
+fn attend(context: &CompositeContext) -> Result<crate::Outputs> {
+    let shapes = [0, 1, 2].map(|i| context.shape(i));
     for (name, shape) in ["q", "k", "v"].iter().zip(shapes) {
         if shape.len() < 2 {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "`{name}` has {} axes, needs at least 2: length and channels",
                 shape.len()
             )));
@@ -83,13 +83,14 @@ fn attend(cx: &CompositeCx) -> Result<crate::Outputs> {
     }
     let [(q_lead, q), (k_lead, k), (v_lead, v)] = shapes.map(|s| s.split_at(s.len() - 2));
     if q[1] != k[1] || k[0] != v[0] {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "queries have {} channels and keys {}; there are {} keys and {} values: both pairs must be equal",
             q[1], k[1], k[0], v[0]
         )));
     }
     let lead = broadcast_shapes(&[q_lead, k_lead, v_lead]).map_err(|_| {
-        cx.shape_error("axes before the last two broadcast, but those of `q`, `k` and `v` do not")
+        context
+            .shape_error("axes before the last two broadcast, but those of `q`, `k` and `v` do not")
     })?;
     let whole = |x: &Array, tail: &[usize]| -> Result<Array> {
         let shape: Dims = lead.iter().chain(tail).copied().collect();
@@ -98,12 +99,12 @@ fn attend(cx: &CompositeCx) -> Result<crate::Outputs> {
             false => x.broadcast_to(&shape),
         }
     };
-    let mask = match cx.opt(3) {
+    let mask = match context.opt(3) {
         None => None,
         Some(mask) => {
             let scores: Dims = lead.iter().copied().chain([q[0], k[0]]).collect();
             if !broadcasts(mask.shape(), &scores) {
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "`mask` has shape {}, which does not broadcast to {}",
                     Tuple(mask.shape()),
                     Tuple(&scores)
@@ -111,7 +112,7 @@ fn attend(cx: &CompositeCx) -> Result<crate::Outputs> {
             }
             Some(match mask.dtype() {
                 DType::Bool => {
-                    let dtype = operand::compute(operand::float_of(cx, 0)?);
+                    let dtype = operand::compute(operand::float_of(context, 0)?);
                     let number = |x: f64| Array::constant(Scalar::F64(x), dtype);
                     choose(mask, &number(0.0)?, &number(f64::NEG_INFINITY)?)?
                 }
@@ -120,13 +121,13 @@ fn attend(cx: &CompositeCx) -> Result<crate::Outputs> {
         }
     };
     let scale = 1.0 / (q[1].max(1) as f64).sqrt();
-    let attrs: Attrs = [Value::Bool(cx.bool("is_causal")), Value::Float(scale)]
+    let attrs: Attrs = [Value::Bool(context.bool("is_causal")), Value::Float(scale)]
         .into_iter()
         .collect();
     let (q, k, v) = (
-        whole(cx.input(0), q)?,
-        whole(cx.input(1), k)?,
-        whole(cx.input(2), v)?,
+        whole(context.input(0), q)?,
+        whole(context.input(1), k)?,
+        whole(context.input(2), v)?,
     );
     let inputs = [Some(&q), Some(&k), Some(&v), mask.as_ref()];
     let mut found = invoke_with(&ATTENTION, &inputs, &attrs)?;
@@ -164,7 +165,7 @@ pub static ATTENTION: OpDef = OpDef {
         composed,
     ),
     amp: Amp::Narrow,
-    cost: Cost::Of(|cx| attention_ns(cx, 1)),
+    cost: Cost::Of(|context| attention_ns(context, 1)),
     probe: Probe::calls(&["f((2, 3, 2)), f((2, 4, 2)), f((2, 4, 3)), None, False, 0.5"]).ulp(64),
     ..OpDef::DEFAULT
 };
@@ -184,66 +185,66 @@ pub static ATTENTION_GRADIENT: OpDef = OpDef {
         Param::float("scale", 1.0),
     ],
     doc: "Gradients of `attention` with respect to queries, keys and values, given its results and the cotangent of the first.",
-    infer: |cx| {
-        check(cx)?;
-        let rows = &cx.shape(0)[..cx.shape(0).len() - 1];
-        let values = cx.shape(2).last().copied();
+    infer: |context| {
+        check(context)?;
+        let rows = &context.shape(0)[..context.shape(0).len() - 1];
+        let values = context.shape(2).last().copied();
         let result: Dims = rows.iter().copied().chain(values).collect();
-        if cx.shape(4) != result.as_slice()
-            || cx.shape(6) != result.as_slice()
-            || cx.shape(5) != rows
+        if context.shape(4) != result.as_slice()
+            || context.shape(6) != result.as_slice()
+            || context.shape(5) != rows
         {
-            return Err(cx.shape_error(
+            return Err(context.shape_error(
                 "results and cotangent have the shapes of the results of `attention`",
             ));
         }
-        let dtype = cx.dtype_of(4);
-        cx.many([0, 1, 2].map(|i| (Dims::from_slice(cx.shape(i)), dtype)))
+        let dtype = context.dtype_of(4);
+        context.many([0, 1, 2].map(|i| (Dims::from_slice(context.shape(i)), dtype)))
     },
     cpu: Cpu::Kernel(backward),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
-    cost: Cost::Of(|cx| attention_ns(cx, 3)),
+    cost: Cost::Of(|context| attention_ns(context, 3)),
     probe: Probe::calls(&["f((3, 2)), f((4, 2)), f((4, 2)), None, f((3, 2)), f((3,)), f((3, 2))"])
         .ulp(64),
     ..OpDef::DEFAULT
 };
 
-fn attention_shapes(cx: &CallCx) -> Result<Inferred> {
-    check(cx)?;
-    let dtype = operand::float_promoted(cx, 3)?;
-    let mut out = Dims::from_slice(cx.shape(0));
+fn attention_shapes(context: &CallContext) -> Result<Inferred> {
+    check(context)?;
+    let dtype = operand::float_promoted(context, 3)?;
+    let mut out = Dims::from_slice(context.shape(0));
     let axis = out.len() - 1;
     let rows = Dims::from_slice(&out[..axis]);
-    out[axis] = cx.shape(2)[cx.shape(2).len() - 1];
-    cx.many([(out, dtype), (rows, operand::compute(dtype))])
+    out[axis] = context.shape(2)[context.shape(2).len() - 1];
+    context.many([(out, dtype), (rows, operand::compute(dtype))])
 }
 
-fn attention_ns(cx: &CallCx, passes: usize) -> u64 {
-    let keys = cx.shape(1)[cx.shape(1).len() - 2];
-    let value_dim = cx.shape(2)[cx.shape(2).len() - 1];
-    let rows: usize = cx.shape(0).iter().rev().skip(1).product();
-    passes as u64 * flops_ns(2 * (cx.input(0).len() + rows * value_dim) * keys)
+fn attention_ns(context: &CallContext, passes: usize) -> u64 {
+    let keys = context.shape(1)[context.shape(1).len() - 2];
+    let value_dim = context.shape(2)[context.shape(2).len() - 1];
+    let rows: usize = context.shape(0).iter().rev().skip(1).product();
+    passes as u64 * flops_ns(2 * (context.input(0).len() + rows * value_dim) * keys)
 }
 
 /// Checks the preconditions of the kernels: equal leading axes, matching sizes, a mask that broadcasts to the scores.
-fn check(cx: &CallCx) -> Result<()> {
-    let shapes = [0, 1, 2].map(|i| cx.shape(i));
+fn check(context: &CallContext) -> Result<()> {
+    let shapes = [0, 1, 2].map(|i| context.shape(i));
     if shapes.iter().any(|shape| shape.len() < 2) {
-        return Err(cx.shape_error("queries, keys and values have at least 2 axes"));
+        return Err(context.shape_error("queries, keys and values have at least 2 axes"));
     }
     let [(q_lead, q), (k_lead, k), (v_lead, v)] = shapes.map(|s| s.split_at(s.len() - 2));
     if q_lead != k_lead || q_lead != v_lead || q[1] != k[1] || k[0] != v[0] {
         return Err(
-            cx.shape_error("queries (..., l, d) need keys (..., s, d) and values (..., s, e)")
+            context.shape_error("queries (..., l, d) need keys (..., s, d) and values (..., s, e)")
         );
     }
     for i in 0..3 {
-        operand::float_of(cx, i)?;
+        operand::float_of(context, i)?;
     }
     let scores: Dims = q_lead.iter().copied().chain([q[0], k[0]]).collect();
-    match cx.opt(3) {
+    match context.opt(3) {
         Some(mask) if !broadcasts(mask.shape(), &scores) => {
-            Err(cx.shape_error(format!("`mask` does not broadcast to {}", Tuple(&scores))))
+            Err(context.shape_error(format!("`mask` does not broadcast to {}", Tuple(&scores))))
         }
         _ => Ok(()),
     }
@@ -257,12 +258,12 @@ struct MaskOperand {
 }
 
 impl MaskOperand {
-    fn of(cx: &KernelCx, dtype: DType) -> Result<Option<MaskOperand>> {
-        let Some(mask) = cx.opt(3) else {
+    fn of(context: &KernelContext, dtype: DType) -> Result<Option<MaskOperand>> {
+        let Some(mask) = context.opt(3) else {
             return Ok(None);
         };
-        let tensor = operand::typed(mask, dtype, cx.threads)?;
-        let (q, k) = (cx.input(0).shape(), cx.input(1).shape());
+        let tensor = operand::typed(mask, dtype, context.threads)?;
+        let (q, k) = (context.input(0).shape(), context.input(1).shape());
         let axes = q.len();
         let scores: Dims = q[..axes - 1].iter().copied().chain([k[axes - 2]]).collect();
         let layout = tensor.layout().broadcast_to(&scores)?;
@@ -298,15 +299,19 @@ fn even(count: usize, len: usize) -> Vec<i64> {
     (0..=count).map(|i| (i * len) as i64).collect()
 }
 
-fn segments(cx: &KernelCx) -> [Vec<i64>; 2] {
-    let (q, k) = (cx.input(0).shape(), cx.input(1).shape());
+fn segments(context: &KernelContext) -> [Vec<i64>; 2] {
+    let (q, k) = (context.input(0).shape(), context.input(1).shape());
     let axes = q.len();
     let count = q[..axes - 2].iter().product();
     [even(count, q[axes - 2]), even(count, k[axes - 2])]
 }
 
-fn geometry<'a>(cx: &KernelCx, offsets: &'a [Vec<i64>; 2], dtype: DType) -> Attention<'a> {
-    let last = |i: usize| cx.input(i).shape().last().copied().unwrap_or(0);
+fn geometry<'a>(
+    context: &KernelContext,
+    offsets: &'a [Vec<i64>; 2],
+    dtype: DType,
+) -> Attention<'a> {
+    let last = |i: usize| context.input(i).shape().last().copied().unwrap_or(0);
     Attention {
         elem: elem(dtype),
         q_offsets: &offsets[0],
@@ -314,52 +319,52 @@ fn geometry<'a>(cx: &KernelCx, offsets: &'a [Vec<i64>; 2], dtype: DType) -> Atte
         heads: 1,
         dim: last(0),
         value_dim: last(2),
-        scale: cx.float("scale"),
-        pattern: match cx.bool("is_causal") {
+        scale: context.float("scale"),
+        pattern: match context.bool("is_causal") {
             true => Pattern::Causal,
             false => Pattern::All,
         },
     }
 }
 
-fn forward(cx: &KernelCx) -> Result<()> {
-    let dtype = operand::compute(cx.output(0).dtype());
+fn forward(context: &KernelContext) -> Result<()> {
+    let dtype = operand::compute(context.output(0).dtype());
     let dense: SmallVec<[Tensor; 3]> = (0..3)
-        .map(|i| operand::dense(cx.input(i), dtype, cx.threads))
+        .map(|i| operand::dense(context.input(i), dtype, context.threads))
         .collect::<Result<_>>()?;
-    let cover = MaskOperand::of(cx, dtype)?;
-    let offsets = segments(cx);
-    let out = Staged::new(cx.output(0), dtype)?;
+    let cover = MaskOperand::of(context, dtype)?;
+    let offsets = segments(context);
+    let out = Staged::new(context.output(0), dtype)?;
     // SAFETY: 1. operands are dense, of `dtype` and of matching shapes (the calling composite ensures this). 2. the mask broadcasts to the scores.
     // 3. the results were allocated for this call.
     unsafe {
         kernel::forward(
-            cx.threads,
-            &geometry(cx, &offsets, dtype),
+            context.threads,
+            &geometry(context, &offsets, dtype),
             cover.as_ref().map(MaskOperand::mask).as_ref(),
             dense[0].data_ptr(),
             dense[1].data_ptr(),
             dense[2].data_ptr(),
             out.ptr(),
-            cx.output(1).data_ptr(),
+            context.output(1).data_ptr(),
         );
     }
-    out.finish(cx.threads)
+    out.finish(context.threads)
 }
 
-fn backward(cx: &KernelCx) -> Result<()> {
-    let dtype = operand::compute(cx.output(0).dtype());
+fn backward(context: &KernelContext) -> Result<()> {
+    let dtype = operand::compute(context.output(0).dtype());
     let dense: SmallVec<[Option<Tensor>; 7]> = (0..7)
         .map(|i| match i {
             3 => Ok(None),
-            i => operand::dense(cx.input(i), dtype, cx.threads).map(Some),
+            i => operand::dense(context.input(i), dtype, context.threads).map(Some),
         })
         .collect::<Result<_>>()?;
     let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
-    let cover = MaskOperand::of(cx, dtype)?;
-    let offsets = segments(cx);
+    let cover = MaskOperand::of(context, dtype)?;
+    let offsets = segments(context);
     let outs: SmallVec<[Staged; 3]> = (0..3)
-        .map(|i| Staged::new(cx.output(i), dtype))
+        .map(|i| Staged::new(context.output(i), dtype))
         .collect::<Result<_>>()?;
     let saved = Saved {
         q: at(0),
@@ -372,8 +377,8 @@ fn backward(cx: &KernelCx) -> Result<()> {
     // SAFETY: as in `forward`; the other operands are its results and a cotangent of their shape.
     unsafe {
         kernel::backward(
-            cx.threads,
-            &geometry(cx, &offsets, dtype),
+            context.threads,
+            &geometry(context, &offsets, dtype),
             cover.as_ref().map(MaskOperand::mask).as_ref(),
             &saved,
             outs[0].ptr(),
@@ -382,12 +387,12 @@ fn backward(cx: &KernelCx) -> Result<()> {
         );
     }
     for out in outs {
-        out.finish(cx.threads)?;
+        out.finish(context.threads)?;
     }
     Ok(())
 }
 
-fn fused(g: &GradCx) -> Result<Grads> {
+fn fused(g: &GradContext) -> Result<Grads> {
     // The gradient of the mask is that of the scores, which the kernel only has block by block: it is composed of operators.
     if g.wants(3) {
         return composed(g);
@@ -414,7 +419,7 @@ fn fused(g: &GradCx) -> Result<Grads> {
     Ok(grads)
 }
 
-fn composed(g: &GradCx) -> Result<Grads> {
+fn composed(g: &GradContext) -> Result<Grads> {
     let dtype = operand::compute(g.output(0).dtype());
     let wide = |x: &Array| x.astype(dtype);
     let mask = g.opt_input(3).map(wide).transpose()?;

@@ -6,8 +6,8 @@ use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
-use crate::context::{CallCx, KernelCx};
+use crate::autograd::GradContext;
+use crate::context::{CallContext, KernelContext};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;
 use crate::launch::elem;
@@ -106,16 +106,16 @@ pub static BATCH_NORM_TRAINING: OpDef = OpDef {
         Param::int("axis", 1),
     ],
     doc: "Result, mean, variance and inverse deviation of batch normalisation while training; updates the running statistics.",
-    infer: |cx| {
-        let (dtype, c) = checked(cx, &[1, 2, 3, 4])?;
+    infer: |context| {
+        let (dtype, c) = checked(context, &[1, 2, 3, 4])?;
         let per_channel = (Dims::from_slice(&[c]), operand::compute(dtype));
         let all = [
-            (Dims::from_slice(cx.shape(0)), dtype),
+            (Dims::from_slice(context.shape(0)), dtype),
             per_channel.clone(),
             per_channel.clone(),
             per_channel,
         ];
-        cx.many(all)
+        context.many(all)
     },
     cpu: Cpu::Kernel(train),
     grad: Grad::Fused(
@@ -151,23 +151,23 @@ pub static BATCH_NORM_INFERENCE: OpDef = OpDef {
         Param::int("axis", 1),
     ],
     doc: "Result and inverse deviation of batch normalisation with these statistics, through which no gradient flows.",
-    infer: |cx| {
-        let (dtype, c) = checked(cx, &[1, 2, 3, 4])?;
-        cx.many([
-            (Dims::from_slice(cx.shape(0)), dtype),
+    infer: |context| {
+        let (dtype, c) = checked(context, &[1, 2, 3, 4])?;
+        context.many([
+            (Dims::from_slice(context.shape(0)), dtype),
             (Dims::from_slice(&[c]), operand::compute(dtype)),
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (g, dtype) = channels(cx)?;
-        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let [gamma, beta, mean, var] = four(cx, [1, 2, 3, 4], dtype)?;
-        let y = Staged::new(cx.output(0), dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let (g, dtype) = channels(context)?;
+        let x = operand::dense(context.input(0), dtype, context.threads)?;
+        let [gamma, beta, mean, var] = four(context, [1, 2, 3, 4], dtype)?;
+        let y = Staged::new(context.output(0), dtype)?;
         let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
         // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. the result overlaps none.
         unsafe {
             kernel::batch_norm_inference(
-                cx.threads,
+                context.threads,
                 &g,
                 x.data_ptr(),
                 at(&gamma),
@@ -177,8 +177,8 @@ pub static BATCH_NORM_INFERENCE: OpDef = OpDef {
                 y.ptr(),
             )
         };
-        inverse(cx, var.as_ref(), cx.output(1))?;
-        y.finish(cx.threads)
+        inverse(context, var.as_ref(), context.output(1))?;
+        y.finish(context.threads)
     }),
     grad: Grad::Fused(
         Keep {
@@ -214,25 +214,25 @@ pub static BATCH_NORM_GRADIENT: OpDef = OpDef {
         Param::bool("fixed", false),
     ],
     doc: "Gradients of batch normalisation with respect to x, gamma and beta; `fixed` for statistics that do not depend on x.",
-    infer: |cx| {
-        let (dtype, c) = checked(cx, &[2, 3, 4])?;
-        if cx.shape(1) != cx.shape(0) {
-            return Err(cx.shape_error("`dy` must have the shape of `x`"));
+    infer: |context| {
+        let (dtype, c) = checked(context, &[2, 3, 4])?;
+        if context.shape(1) != context.shape(0) {
+            return Err(context.shape_error("`dy` must have the shape of `x`"));
         }
         let per_channel = (Dims::from_slice(&[c]), operand::compute(dtype));
-        cx.many([
-            (Dims::from_slice(cx.shape(0)), dtype),
+        context.many([
+            (Dims::from_slice(context.shape(0)), dtype),
             per_channel.clone(),
             per_channel,
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (g, dtype) = channels(cx)?;
-        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let dy = operand::dense(cx.input(1), dtype, cx.threads)?;
-        let [gamma, mean, var, _] = four(cx, [2, 3, 4, usize::MAX], dtype)?;
-        let dx = Staged::new(cx.output(0), dtype)?;
-        let statistics = if cx.bool("fixed") {
+    cpu: Cpu::Kernel(|context| {
+        let (g, dtype) = channels(context)?;
+        let x = operand::dense(context.input(0), dtype, context.threads)?;
+        let dy = operand::dense(context.input(1), dtype, context.threads)?;
+        let [gamma, mean, var, _] = four(context, [2, 3, 4, usize::MAX], dtype)?;
+        let dx = Staged::new(context.output(0), dtype)?;
+        let statistics = if context.bool("fixed") {
             Statistics::Fixed
         } else {
             Statistics::Batch
@@ -241,7 +241,7 @@ pub static BATCH_NORM_GRADIENT: OpDef = OpDef {
         // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. results overlap none.
         unsafe {
             kernel::batch_norm_backward(
-                cx.threads,
+                context.threads,
                 &g,
                 statistics,
                 x.data_ptr(),
@@ -250,11 +250,11 @@ pub static BATCH_NORM_GRADIENT: OpDef = OpDef {
                 at(&mean),
                 at(&var),
                 dx.ptr(),
-                cx.output(1).data_ptr(),
-                cx.output(2).data_ptr(),
+                context.output(1).data_ptr(),
+                context.output(2).data_ptr(),
             );
         }
-        dx.finish(cx.threads)
+        dx.finish(context.threads)
     }),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     probe: Probe::calls(&["f((4, 3)), f((4, 3)), f((3,)), np.ones((3,)), np.ones((3,)) * 3.0"])
@@ -262,11 +262,11 @@ pub static BATCH_NORM_GRADIENT: OpDef = OpDef {
     ..NORM
 };
 
-fn batch_norm(cx: &CallCx) -> Result<Outputs> {
+fn batch_norm(context: &CallContext) -> Result<Outputs> {
     for name in ["min_calib_range", "max_calib_range"] {
-        if *cx.get(name) != Value::None {
+        if *context.get(name) != Value::None {
             return Err(Error::value(
-                cx.op.name,
+                context.op.name,
                 format!(
                     "`{name}` must be None: it is a range of 8-bit results, which are not supported"
                 ),
@@ -274,15 +274,21 @@ fn batch_norm(cx: &CallCx) -> Result<Outputs> {
             .with_hint("`clip` the result to limit it"));
         }
     }
-    let gamma = if cx.bool("fix_gamma") {
+    let gamma = if context.bool("fix_gamma") {
         None
     } else {
-        cx.opt(1)
+        context.opt(1)
     };
-    let inputs = [cx.opt(0), gamma, cx.opt(2), cx.opt(3), cx.opt(4)];
-    let (eps, axis) = (cx.get("eps").clone(), cx.get("axis").clone());
-    let (y, mean, inverse) = if cx.training && !cx.bool("use_global_stats") {
-        let attrs: Attrs = [eps, cx.get("momentum").clone(), axis]
+    let inputs = [
+        context.opt(0),
+        gamma,
+        context.opt(2),
+        context.opt(3),
+        context.opt(4),
+    ];
+    let (eps, axis) = (context.get("eps").clone(), context.get("axis").clone());
+    let (y, mean, inverse) = if context.training && !context.bool("use_global_stats") {
+        let attrs: Attrs = [eps, context.get("momentum").clone(), axis]
             .into_iter()
             .collect();
         let out = invoke_with(&BATCH_NORM_TRAINING, &inputs, &attrs)?;
@@ -290,26 +296,26 @@ fn batch_norm(cx: &CallCx) -> Result<Outputs> {
     } else {
         let attrs: Attrs = [eps, axis].into_iter().collect();
         let out = invoke_with(&BATCH_NORM_INFERENCE, &inputs, &attrs)?;
-        (out[0].clone(), cx.input(3).clone(), out[1].clone())
+        (out[0].clone(), context.input(3).clone(), out[1].clone())
     };
-    Ok(if cx.bool("output_mean_var") {
+    Ok(if context.bool("output_mean_var") {
         SmallVec::from_iter([y, mean, inverse])
     } else {
         SmallVec::from_iter([y])
     })
 }
 
-fn train(cx: &KernelCx) -> Result<()> {
-    let (g, dtype) = channels(cx)?;
-    let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-    let [gamma, beta, ..] = four(cx, [1, 2, usize::MAX, usize::MAX], dtype)?;
-    let y = Staged::new(cx.output(0), dtype)?;
-    let (mean, var) = (cx.output(1), cx.output(2));
+fn train(context: &KernelContext) -> Result<()> {
+    let (g, dtype) = channels(context)?;
+    let x = operand::dense(context.input(0), dtype, context.threads)?;
+    let [gamma, beta, ..] = four(context, [1, 2, usize::MAX, usize::MAX], dtype)?;
+    let y = Staged::new(context.output(0), dtype)?;
+    let (mean, var) = (context.output(1), context.output(2));
     let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
     // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. results overlap none.
     unsafe {
         kernel::batch_norm_training(
-            cx.threads,
+            context.threads,
             &g,
             x.data_ptr(),
             at(&gamma),
@@ -319,28 +325,28 @@ fn train(cx: &KernelCx) -> Result<()> {
             var.data_ptr(),
         );
     }
-    inverse(cx, Some(var), cx.output(3))?;
-    let momentum = cx.float("momentum");
-    for (running, batch) in [(cx.input(3), mean), (cx.input(4), var)] {
-        let old = operand::dense(running, DType::F64, cx.threads)?;
-        let new = operand::dense(batch, DType::F64, cx.threads)?;
+    inverse(context, Some(var), context.output(3))?;
+    let momentum = context.float("momentum");
+    for (running, batch) in [(context.input(3), mean), (context.input(4), var)] {
+        let old = operand::dense(running, DType::F64, context.threads)?;
+        let new = operand::dense(batch, DType::F64, context.threads)?;
         let moved = Staged::new(running, DType::F64)?;
         compute(moved.tensor(), [&old, &new], |[old, new]| {
             momentum * old + (1.0 - momentum) * new
         });
-        moved.finish(cx.threads)?;
+        moved.finish(context.threads)?;
     }
-    y.finish(cx.threads)
+    y.finish(context.threads)
 }
 
 /// `1 / sqrt(var + eps)` of each channel.
-fn inverse(cx: &KernelCx, var: Option<&Tensor>, out: &Tensor) -> Result<()> {
-    let eps = cx.float("eps");
+fn inverse(context: &KernelContext, var: Option<&Tensor>, out: &Tensor) -> Result<()> {
+    let eps = context.float("eps");
     let Some(var) = var else { return Ok(()) };
-    let var = operand::dense(var, DType::F64, cx.threads)?;
+    let var = operand::dense(var, DType::F64, context.threads)?;
     let staged = Staged::new(out, DType::F64)?;
     compute(staged.tensor(), [&var], |[var]| 1.0 / (var + eps).sqrt());
-    staged.finish(cx.threads)
+    staged.finish(context.threads)
 }
 
 /// Computes each element of `to` from those of `from`: dense tensors of float64 of the same size. `to` may be one of `from`.
@@ -359,14 +365,14 @@ fn compute<const N: usize>(to: &Tensor, from: [&Tensor; N], f: impl Fn([f64; N])
 }
 
 /// The data's dtype and number of channels; arguments `vectors` must have one element a channel.
-fn checked(cx: &CallCx, vectors: &[usize]) -> Result<(DType, usize)> {
-    let dtype = operand::float_of(cx, 0)?;
-    let axis = cx.axis("axis", 0)?;
-    let c = cx.shape(0)[axis];
+fn checked(context: &CallContext, vectors: &[usize]) -> Result<(DType, usize)> {
+    let dtype = operand::float_of(context, 0)?;
+    let axis = context.axis("axis", 0)?;
+    let c = context.shape(0)[axis];
     for &i in vectors {
-        if let Some(vector) = cx.opt(i).filter(|v| v.shape() != [c]) {
-            let name = cx.op.array_params().nth(i).map_or("", |p| p.name);
-            return Err(cx.shape_error(format!(
+        if let Some(vector) = context.opt(i).filter(|v| v.shape() != [c]) {
+            let name = context.op.array_params().nth(i).map_or("", |p| p.name);
+            return Err(context.shape_error(format!(
                 "`{name}` has shape {}, needs ({c},): axis {axis} of the data",
                 Tuple(vector.shape())
             )));
@@ -375,27 +381,31 @@ fn checked(cx: &CallCx, vectors: &[usize]) -> Result<(DType, usize)> {
     Ok((dtype, c))
 }
 
-fn channels(cx: &KernelCx) -> Result<(BatchNorm, DType)> {
-    let axis = cx.axis("axis", 0)?;
-    let shape = cx.input(0).shape();
-    let dtype = operand::compute(cx.output(0).dtype());
+fn channels(context: &KernelContext) -> Result<(BatchNorm, DType)> {
+    let axis = context.axis("axis", 0)?;
+    let shape = context.input(0).shape();
+    let dtype = operand::compute(context.output(0).dtype());
     let g = BatchNorm {
         elem: elem(dtype),
         n: shape[..axis].iter().product(),
         c: shape[axis],
         inner: shape[axis + 1..].iter().product(),
-        epsilon: cx.float("eps"),
+        epsilon: context.float("eps"),
     };
     Ok((g, dtype))
 }
 
 /// Dense copies of four arguments (or the arguments themselves); `None` for absent ones (index out of range of the inputs).
-pub(super) fn four(cx: &KernelCx, at: [usize; 4], dtype: DType) -> Result<[Option<Tensor>; 4]> {
-    let [a, b, c, d] = at.map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads));
+pub(super) fn four(
+    context: &KernelContext,
+    at: [usize; 4],
+    dtype: DType,
+) -> Result<[Option<Tensor>; 4]> {
+    let [a, b, c, d] = at.map(|i| operand::dense_or_none(context.opt(i), dtype, context.threads));
     Ok([a?, b?, c?, d?])
 }
 
-fn per_channel_shape(g: &GradCx) -> Result<Dims> {
+fn per_channel_shape(g: &GradContext) -> Result<Dims> {
     let shape = g.shape(0);
     let axis = normalize_axis(g.int("axis") as isize, shape.len())?;
     Ok((0..shape.len())
@@ -403,14 +413,14 @@ fn per_channel_shape(g: &GradCx) -> Result<Dims> {
         .collect())
 }
 
-fn all_but_channel(g: &GradCx) -> Result<SmallVec<[i64; 4]>> {
+fn all_but_channel(g: &GradContext) -> Result<SmallVec<[i64; 4]>> {
     let ndim = g.shape(0).len();
     let axis = normalize_axis(g.int("axis") as isize, ndim)?;
     Ok((0..ndim).filter(|&i| i != axis).map(|i| i as i64).collect())
 }
 
 /// dx, dgamma, dbeta as gradients of (x, gamma, beta, …).
-pub(super) fn affine_grads(g: &GradCx, gradients: Outputs) -> Grads {
+pub(super) fn affine_grads(g: &GradContext, gradients: Outputs) -> Grads {
     let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
     for (i, gradient) in gradients.into_iter().enumerate().take(3) {
         if g.wants(i) {
@@ -422,7 +432,7 @@ pub(super) fn affine_grads(g: &GradCx, gradients: Outputs) -> Grads {
 
 /// Gradients of batch normalisation composed of differentiable operators. With h = (x - mean) * inverse and e = dy * gamma:
 /// dx = inverse * (e - mean(e) - h mean(e h)), plus the cotangents of the returned statistics.
-fn batch_slopes(g: &GradCx) -> Result<Outputs> {
+fn batch_slopes(g: &GradContext) -> Result<Outputs> {
     let shape = per_channel_shape(g)?;
     let axes = all_but_channel(g)?;
     let n =
@@ -465,7 +475,7 @@ fn batch_slopes(g: &GradCx) -> Result<Outputs> {
 }
 
 /// The gradients with respect to data, scale and shift for given statistics.
-fn given_slopes(g: &GradCx) -> Result<Outputs> {
+fn given_slopes(g: &GradContext) -> Result<Outputs> {
     let shape = per_channel_shape(g)?;
     let centred = g.input(0).sub(&g.input(3).reshape(&shape)?)?;
     let inverse = g.output(1).detach().reshape(&shape)?;
@@ -486,7 +496,7 @@ fn given_slopes(g: &GradCx) -> Result<Outputs> {
 }
 
 /// The gradients with respect to data, scale and shift, fused in one kernel; `fixed` if the statistics do not depend on the data.
-fn fused_slopes(g: &GradCx, mean: &Array, var: &Array, fixed: bool) -> Result<Outputs> {
+fn fused_slopes(g: &GradContext, mean: &Array, var: &Array, fixed: bool) -> Result<Outputs> {
     let attrs: Attrs = [
         g.get("eps").clone(),
         g.get("axis").clone(),

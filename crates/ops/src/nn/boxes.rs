@@ -5,7 +5,7 @@ use mxnet_tensor::{Dims, Scalar};
 use super::nms::BOX_NMS_ORDER;
 use crate::Array;
 use crate::args::{Attrs, Param};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::elementwise::comparison::{GREATER, LESS};
 use crate::elementwise::select::WHERE;
 use crate::error::Result;
@@ -44,11 +44,13 @@ pub static BOX_IOU: OpDef = OpDef {
         array([[0.5],
                [0.5]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (a, b) = (boxes(cx, 0)?, boxes(cx, 1)?);
+    cpu: Cpu::Composite(|context| {
+        let (a, b) = (boxes(context, 0)?, boxes(context, 1)?);
         let is_boxes = |x: &Array| x.shape().last() == Some(&4);
         if !is_boxes(&a) || !is_boxes(&b) {
-            return Err(cx.shape_error("the last axis of `lhs` and of `rhs` must have length 4"));
+            return Err(
+                context.shape_error("the last axis of `lhs` and of `rhs` must have length 4")
+            );
         }
         let lead = |x: &Array| Dims::from_slice(&x.shape()[..x.ndim() - 1]);
         let shape: Dims = lead(&a).into_iter().chain(lead(&b)).collect();
@@ -64,7 +66,7 @@ pub static BOX_IOU: OpDef = OpDef {
         let divisor = invoke1(&WHERE, &[&is_some, &union, &number(1)?], &Attrs::none())?;
         let ratio = shared.div(&divisor)?;
         let ratio = invoke1(&WHERE, &[&is_some, &ratio, &number(0)?], &Attrs::none())?;
-        cx.done(ratio.reshape(&shape)?)
+        context.done(ratio.reshape(&shape)?)
     }),
     probe: Probe::calls(&[
         "f((3, 4)), f((2, 4))",
@@ -133,23 +135,23 @@ pub static BOX_NMS: OpDef = OpDef {
         >>> npx.box_nms(boxes, overlap_thresh=0.5, id_index=0)[:, 1]  # the second overlaps the first
         array([ 0.9,  0.7, -1. ])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         let [lead @ .., n, k] = x.shape() else {
-            return Err(cx.shape_error("`data` must have at least two axes"));
+            return Err(context.shape_error("`data` must have at least two axes"));
         };
         let (n, k) = (*n, *k);
         let rows = x.reshape(&[lead.iter().product(), n, k])?;
-        let order_attrs: Attrs = cx.args.attrs.values()[..9].iter().cloned().collect();
+        let order_attrs: Attrs = context.args.attrs.values()[..9].iter().cloned().collect();
         let order = invoke1(&BOX_NMS_ORDER, &[&rows.detach()], &order_attrs)?;
         let order = order.reshape(&[rows.shape()[0], n, 1])?;
         let mut kept = match n {
             0 => rows,
             _ => take_along_axis(&rows, &order.maximum(&number(0)?)?, 1, "raise")?,
         };
-        if cx.str("in_format") != cx.str("out_format") {
-            let at = cx.int("coord_start") as usize;
-            let converted = match cx.str("out_format") {
+        if context.str("in_format") != context.str("out_format") {
+            let at = context.int("coord_start") as usize;
+            let converted = match context.str("out_format") {
                 "center" => to_centres(&narrow(&kept, 2, at, at + 4)?)?,
                 _ => to_corners(&narrow(&kept, 2, at, at + 4)?)?,
             };
@@ -158,7 +160,7 @@ pub static BOX_NMS: OpDef = OpDef {
         }
         let is_none = order.binary(&LESS, &number(0)?)?;
         let result = invoke1(&WHERE, &[&is_none, &number(-1)?, &kept], &Attrs::none())?;
-        cx.done(result.reshape(x.shape())?)
+        context.done(result.reshape(x.shape())?)
     }),
     probe: Probe::calls(&[
         "f((5, 6))",
@@ -174,9 +176,9 @@ fn number(value: i64) -> Result<Array> {
 }
 
 /// Argument `i` as (left, top, right, bottom).
-fn boxes(cx: &CallCx, i: usize) -> Result<Array> {
-    let x = cx.input(i);
-    match cx.str("format") {
+fn boxes(context: &CallContext, i: usize) -> Result<Array> {
+    let x = context.input(i);
+    match context.str("format") {
         "center" if x.shape().last() == Some(&4) => to_corners(x),
         _ => Ok(x.clone()),
     }

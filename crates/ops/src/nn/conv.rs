@@ -10,9 +10,9 @@ use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::elementwise::network::RELU_GRAD;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke_with;
@@ -122,37 +122,37 @@ pub static CONVOLUTION: OpDef = OpDef {
         >>> npx.convolution(data, weight, kernel=(3,), pad=(1,), stride=(2,), num_filter=1, no_bias=True)
         array([[[-1., -2.,  3.]]])
     ",
-    infer: |cx| {
-        let weight = cx.shape(1);
-        let case = Case::of(cx, cx.shape(0), weight)?;
-        if let Some(kernel) = cx.opt_ints("kernel") {
+    infer: |context| {
+        let weight = context.shape(1);
+        let case = Case::of(context, context.shape(0), weight)?;
+        if let Some(kernel) = context.opt_ints("kernel") {
             let found: SmallVec<[i64; 3]> = case.kernel().iter().map(|&k| k as i64).collect();
             if kernel != &found[..]
-                && !(cx.is_single("kernel") && found.iter().all(|&k| k == kernel[0]))
+                && !(context.is_single("kernel") && found.iter().all(|&k| k == kernel[0]))
             {
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "`kernel` is {}, the weight has kernel {}",
                     Tuple(kernel),
                     Tuple(&found)
                 )));
             }
         }
-        if let Some(filters) = cx.opt_int("num_filter").filter(|&n| n != weight[0] as i64) {
-            return Err(cx.shape_error(format!(
+        if let Some(filters) = context.opt_int("num_filter").filter(|&n| n != weight[0] as i64) {
+            return Err(context.shape_error(format!(
                 "`num_filter` is {filters}, the first axis of `weight` has size {}",
                 weight[0]
             )));
         }
-        check_bias(cx, 2, weight[0])?;
+        check_bias(context, 2, weight[0])?;
         case.output()
     },
-    cpu: Cpu::Kernel(|cx| convolve(cx, false)),
+    cpu: Cpu::Kernel(|context| convolve(context, false)),
     grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
     onnx: Onnx::Node {
         ty: "Conv",
         since: 11,
     },
-    cost: Cost::Of(|cx| Case::of(cx, cx.shape(0), cx.shape(1)).map_or(0, |case| case.cost_ns())),
+    cost: Cost::Of(|context| Case::of(context, context.shape(0), context.shape(1)).map_or(0, |case| case.cost_ns())),
     probe: Probe::calls(&[
         "f((2, 3, 7)), f((4, 3, 3)), f((4,)), (3,)",
         "f((2, 4, 6, 5)), f((6, 2, 3, 2)), f((6,)), (3, 2), (2, 1), (1, 2), (1, 1), 6, 2",
@@ -171,7 +171,7 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     params: CONVOLUTION.params,
     doc: "`relu(convolution(data, weight, bias))`, bit for bit the result of the two operators.",
     infer: CONVOLUTION.infer,
-    cpu: Cpu::Kernel(|cx| convolve(cx, true)),
+    cpu: Cpu::Kernel(|context| convolve(context, true)),
     grad: Grad::Rule(
         Keep {
             inputs: 0b11,
@@ -187,28 +187,32 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     ..CONV
 };
 
-fn convolve(cx: &KernelCx, relu: bool) -> Result<()> {
-    let case = Case::of(&cx.args, cx.input(0).shape(), cx.input(1).shape())?;
-    let y = cx.output(0);
+fn convolve(context: &KernelContext, relu: bool) -> Result<()> {
+    let case = Case::of(
+        &context.args,
+        context.input(0).shape(),
+        context.input(1).shape(),
+    )?;
+    let y = context.output(0);
     let dtype = operand::compute(y.dtype());
     let geometry = Conv {
         elem: elem(dtype),
         ..case.conv
     };
-    let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
-    let weight = case.first(cx.input(1))?;
-    let dense = || operand::dense(&weight, dtype, cx.threads);
+    let x = operand::dense(&case.first(context.input(0))?, dtype, context.threads)?;
+    let weight = case.first(context.input(1))?;
+    let dense = || operand::dense(&weight, dtype, context.threads);
     let packed = match conv::packed_form(&geometry) {
         None => None,
         Some(form) => {
             let pack = |to: *mut u8| {
                 let w = dense()?;
                 // SAFETY: the weights are dense and of the geometry's extents; `to` has the size of the form.
-                unsafe { conv::pack(cx.threads, &geometry, w.data_ptr(), to) };
+                unsafe { conv::pack(context.threads, &geometry, w.data_ptr(), to) };
                 Ok(())
             };
             operand::packed(
-                cx,
+                context,
                 &weight,
                 Form::Convolution,
                 dtype,
@@ -226,13 +230,13 @@ fn convolve(cx: &KernelCx, relu: bool) -> Result<()> {
         (Some(packed), _) => Weights::Packed(packed.ptr()),
         (None, w) => Weights::Dense(operand::pointer(w.as_ref())),
     };
-    let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+    let bias = operand::dense_or_none(context.opt(2), dtype, context.threads)?;
     let out = Staged::new(&case.first(y)?, dtype)?;
     // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; packed weights are in its form. 2. the result
     // overlaps none of them.
     unsafe {
         conv::forward(
-            cx.threads,
+            context.threads,
             &geometry,
             x.data_ptr(),
             weights,
@@ -241,11 +245,11 @@ fn convolve(cx: &KernelCx, relu: bool) -> Result<()> {
             relu,
         );
     }
-    out.finish(cx.threads)
+    out.finish(context.threads)
 }
 
 /// The gradients of a convolution, given the cotangent of its result.
-fn gradients(g: &GradCx, dy: &Array) -> Result<Grads> {
+fn gradients(g: &GradContext, dy: &Array) -> Result<Grads> {
     let attrs = |shape: &[usize]| geometry(&g.args, shape);
     let (x, w) = (g.input(0), g.input(1));
     let mut grads: Grads = SmallVec::from_elem(None, g.num_inputs());
@@ -284,20 +288,20 @@ pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
         LAYOUT,
     ],
     doc: "Gradient of `convolution` with respect to its data of shape `shape`, given the result's cotangent `dy`; plus `bias`, one per channel of the data.",
-    infer: |cx| {
-        let shape = target(cx);
-        let case = Case::of(cx, &shape, cx.shape(1))?;
-        case.expect(cx, "dy", 0)?;
-        cx.check_shape(2, &[case.conv.in_channels])?;
+    infer: |context| {
+        let shape = target(context);
+        let case = Case::of(context, &shape, context.shape(1))?;
+        case.expect(context, "dy", 0)?;
+        context.check_shape(2, &[case.conv.in_channels])?;
         one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dx = cx.output(0);
-        let case = Case::of(&cx.args, dx.shape(), cx.input(1).shape())?;
+    cpu: Cpu::Kernel(|context| {
+        let dx = context.output(0);
+        let case = Case::of(&context.args, dx.shape(), context.input(1).shape())?;
         let dtype = operand::compute(dx.dtype());
-        let dy = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
-        let w = operand::dense(&case.first(cx.input(1))?, dtype, cx.threads)?;
-        let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+        let dy = operand::dense(&case.first(context.input(0))?, dtype, context.threads)?;
+        let w = operand::dense(&case.first(context.input(1))?, dtype, context.threads)?;
+        let bias = operand::dense_or_none(context.opt(2), dtype, context.threads)?;
         let out = Staged::new(&case.first(dx)?, dtype)?;
         let geometry = Conv {
             elem: elem(dtype),
@@ -306,7 +310,7 @@ pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
         // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result overlaps none of them.
         unsafe {
             conv::data_gradient(
-                cx.threads,
+                context.threads,
                 &geometry,
                 dy.data_ptr(),
                 w.data_ptr(),
@@ -314,7 +318,7 @@ pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
                 out.ptr(),
             );
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::inputs(0b11), |g| {
         let (dy, w, ddx) = (g.input(0), g.input(1), g.dy(0));
@@ -335,7 +339,9 @@ pub static CONVOLUTION_DATA_GRADIENT: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    cost: Cost::Of(|cx| Case::of(cx, &target(cx), cx.shape(1)).map_or(0, |case| case.cost_ns())),
+    cost: Cost::Of(|context| {
+        Case::of(context, &target(context), context.shape(1)).map_or(0, |case| case.cost_ns())
+    }),
     probe: Probe::calls(&[
         "f((2, 4, 5)), f((4, 3, 3)), f((3,)), (2, 3, 7)",
         "f((2, 4, 2, 2)), f((4, 1, 3, 3)), None, (2, 2, 5, 6), (2, 2), (1, 1), (0, 0), 2",
@@ -359,18 +365,18 @@ pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
         LAYOUT,
     ],
     doc: "Gradient of `convolution` with respect to its weight of shape `shape`, given its data and the result's cotangent `dy`.",
-    infer: |cx| {
-        let shape = target(cx);
-        let case = Case::of(cx, cx.shape(0), &shape)?;
-        case.expect(cx, "dy", 1)?;
+    infer: |context| {
+        let shape = target(context);
+        let case = Case::of(context, context.shape(0), &shape)?;
+        case.expect(context, "dy", 1)?;
         one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dw = cx.output(0);
-        let case = Case::of(&cx.args, cx.input(0).shape(), dw.shape())?;
+    cpu: Cpu::Kernel(|context| {
+        let dw = context.output(0);
+        let case = Case::of(&context.args, context.input(0).shape(), dw.shape())?;
         let dtype = operand::compute(dw.dtype());
-        let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
-        let dy = operand::dense(&case.first(cx.input(1))?, dtype, cx.threads)?;
+        let x = operand::dense(&case.first(context.input(0))?, dtype, context.threads)?;
+        let dy = operand::dense(&case.first(context.input(1))?, dtype, context.threads)?;
         let out = Staged::new(&case.first(dw)?, dtype)?;
         let geometry = Conv {
             elem: elem(dtype),
@@ -381,7 +387,7 @@ pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
         // the size the kernel asks for, overlap none of them.
         unsafe {
             conv::weight_gradient(
-                cx.threads,
+                context.threads,
                 &geometry,
                 x.data_ptr(),
                 dy.data_ptr(),
@@ -389,7 +395,7 @@ pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
                 scratch.data_ptr(),
             );
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::inputs(0b11), |g| {
         let (x, dy, ddw) = (g.input(0), g.input(1), g.dy(0));
@@ -407,7 +413,9 @@ pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    cost: Cost::Of(|cx| Case::of(cx, cx.shape(0), &target(cx)).map_or(0, |case| case.cost_ns())),
+    cost: Cost::Of(|context| {
+        Case::of(context, context.shape(0), &target(context)).map_or(0, |case| case.cost_ns())
+    }),
     probe: Probe::calls(&[
         "f((2, 3, 7)), f((2, 4, 5)), (4, 3, 3)",
         "f((2, 2, 5, 6)), f((2, 4, 2, 2)), (4, 1, 3, 3), (2, 2), (1, 1), (0, 0), 2",
@@ -418,8 +426,9 @@ pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
 };
 
 /// Attribute `shape` of the gradients.
-fn target(cx: &CallCx) -> Dims {
-    cx.ints("shape")
+fn target(context: &CallContext) -> Dims {
+    context
+        .ints("shape")
         .iter()
         .map(|&d| d.max(0) as usize)
         .collect()
@@ -433,7 +442,7 @@ fn geometry(args: &Args, shape: &[usize]) -> Attrs {
 }
 
 /// The convolution of `data` and `weight` with the attributes of the gradient call `g`.
-fn convolve_like(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
+fn convolve_like(g: &GradContext, data: &Array, weight: &Array) -> Result<Array> {
     let [stride, dilate, pad, groups, layout] =
         ["stride", "dilate", "pad", "num_group", "layout"].map(|name| g.get(name).clone());
     let attrs: Attrs = [
@@ -455,7 +464,7 @@ fn convolve_like(g: &GradCx, data: &Array, weight: &Array) -> Result<Array> {
 }
 
 /// Sums over all axes but the channel axis.
-fn per_channel(g: &GradCx, y: &Array) -> Result<Array> {
+fn per_channel(g: &GradContext, y: &Array) -> Result<Array> {
     let ndim = y.ndim();
     let channel = if is_channels_last(&g.args, ndim - 2)? {
         ndim - 1

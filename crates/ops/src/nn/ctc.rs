@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, Value};
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::creation::arange_on;
 use crate::elementwise::comparison::{LESS, NOT_EQUAL};
 use crate::elementwise::logic::LOGICAL_AND;
@@ -61,20 +61,20 @@ pub static CTC_LOSS: OpDef = OpDef {
         >>> npx.ctc_loss(scores, np.array([[1]]))  # -log(3 / 9): three of nine paths
         array([1.0986123])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (data, label) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (data, label) = (context.input(0), context.input(1));
         let (&[frames, batch, classes], &[labelled, _]) = (data.shape(), label.shape()) else {
-            return Err(misfit(cx, data, label));
+            return Err(misfit(context, data, label));
         };
         if labelled != batch {
-            return Err(misfit(cx, data, label));
+            return Err(misfit(context, data, label));
         }
-        let lengths = |i: usize, name: &str| match (cx.bool(&format!("use_{name}")), cx.opt(i)) {
+        let lengths = |i: usize, name: &str| match (context.bool(&format!("use_{name}")), context.opt(i)) {
             (false, _) => Ok(None),
             (true, Some(lengths)) => Ok(Some(lengths)),
-            (true, None) => Err(cx.value_error(format!("`use_{name}` needs `{name}`"))),
+            (true, None) => Err(context.value_error(format!("`use_{name}` needs `{name}`"))),
         };
-        let (blank, padding) = match cx.str("blank_label") {
+        let (blank, padding) = match context.str("blank_label") {
             "last" => (classes as i64 - 1, -1),
             _ => (0, 0),
         };
@@ -87,7 +87,7 @@ pub static CTC_LOSS: OpDef = OpDef {
             None => creation::full(&[batch], Scalar::I64(frames as i64), DType::I64, data.device())?,
         };
         let inputs = [&emitted, &may_skip, &num_states, &frames];
-        cx.done(invoke1(&CTC_PATHS, &inputs, &Attrs::none())?)
+        context.done(invoke1(&CTC_PATHS, &inputs, &Attrs::none())?)
     }),
     probe: Probe::calls(&[
         "f((4, 2, 3)), np.array([[1, 2], [2, 0]])",
@@ -98,9 +98,9 @@ pub static CTC_LOSS: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn misfit(cx: &CallCx, data: &Array, label: &Array) -> Error {
+fn misfit(context: &CallContext, data: &Array, label: &Array) -> Error {
     let (data, label) = (Tuple(data.shape()), Tuple(label.shape()));
-    cx.shape_error(format!(
+    context.shape_error(format!(
         "`data` must be (t, n, c) and `label` (n, length), found {data} and {label}"
     ))
 }
@@ -116,11 +116,16 @@ pub static CTC_STATES: OpDef = OpDef {
     ],
     doc: "The states that a path of `ctc_loss` goes through: the labels (n, length) between blanks, (n, 2 * length + 1); which of them may be entered by \
           skipping one; and the number of states of each sample, (n,). Without `lengths`, labels end at `padding`.",
-    cpu: Cpu::Composite(|cx| {
-        if cx.input(0).ndim() != 2 {
-            return Err(cx.shape_error("`label` must have two axes"));
+    cpu: Cpu::Composite(|context| {
+        if context.input(0).ndim() != 2 {
+            return Err(context.shape_error("`label` must have two axes"));
         }
-        let parts = states(cx.input(0), cx.opt(1), cx.int("blank"), cx.int("padding"))?;
+        let parts = states(
+            context.input(0),
+            context.opt(1),
+            context.int("blank"),
+            context.int("padding"),
+        )?;
         Ok(Outputs::from_iter(parts))
     }),
     grad: Grad::Stop("states are integers"),
@@ -186,16 +191,16 @@ pub static CTC_PATHS: OpDef = OpDef {
           frame, (t, n, s), whether each state may be reached from two states before, (n, s), and the number of valid states and frames of each \
           sample, (n,). Without padding, log-probabilities are (total, s), and `frames` (n + 1,) has the first frame of each sample and the total. A \
           sample without a path has 1e30.",
-    infer: |cx| {
-        let batch = batch(cx)?;
-        one_of(Dims::from_slice(&[batch]), operand::float_of(cx, 0)?)
+    infer: |context| {
+        let batch = batch(context)?;
+        one_of(Dims::from_slice(&[batch]), operand::float_of(context, 0)?)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let operands = Operands::of(cx)?;
-        let loss = Staged::new(cx.output(0), DType::F64)?;
+    cpu: Cpu::Kernel(|context| {
+        let operands = Operands::of(context)?;
+        let loss = Staged::new(context.output(0), DType::F64)?;
         // SAFETY: 1. the operands are dense, of the types the kernel reads, and of the sizes that inference checked. 2. results overlap nothing.
-        unsafe { kernel::loss(cx.threads, &operands.ctc(), NEVER, loss.ptr().cast()) };
-        loss.finish(cx.threads)
+        unsafe { kernel::loss(context.threads, &operands.ctc(), NEVER, loss.ptr().cast()) };
+        loss.finish(context.threads)
     }),
     grad: Grad::Rule(
         Keep {
@@ -230,27 +235,27 @@ pub static CTC_PATHS_GRADIENT: OpDef = OpDef {
         Param::array("dloss"),
     ],
     doc: "Gradient of `ctc_paths` with respect to `emitted`, given the loss's cotangent.",
-    infer: |cx| {
-        let batch = batch(cx)?;
-        if cx.shape(4) != [batch] {
-            return Err(cx.shape_error(format!("`dloss` has shape {}, needs ({batch},)", Tuple(cx.shape(4)))));
+    infer: |context| {
+        let batch = batch(context)?;
+        if context.shape(4) != [batch] {
+            return Err(context.shape_error(format!("`dloss` has shape {}, needs ({batch},)", Tuple(context.shape(4)))));
         }
-        one_of(Dims::from_slice(cx.shape(0)), operand::float_of(cx, 0)?)
+        one_of(Dims::from_slice(context.shape(0)), operand::float_of(context, 0)?)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let operands = Operands::of(cx)?;
-        let dloss = operand::dense(cx.input(4), DType::F64, cx.threads)?;
-        let slopes = Staged::new(cx.output(0), DType::F64)?;
+    cpu: Cpu::Kernel(|context| {
+        let operands = Operands::of(context)?;
+        let dloss = operand::dense(context.input(4), DType::F64, context.threads)?;
+        let slopes = Staged::new(context.output(0), DType::F64)?;
         // SAFETY: as in `CTC_PATHS`.
         unsafe {
             kernel::gradient(
-                cx.threads,
+                context.threads,
                 &operands.ctc(),
                 dloss.data_ptr().cast(),
                 slopes.ptr().cast(),
             );
         }
-        slopes.finish(cx.threads)
+        slopes.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::NOTHING, |_| {
         Err(Error::unsupported("ctc_loss", "the gradient of its gradient is not known"))
@@ -262,14 +267,14 @@ pub static CTC_PATHS_GRADIENT: OpDef = OpDef {
 };
 
 /// Checks that the shapes match. Returns the number of samples.
-fn batch(cx: &CallCx) -> Result<usize> {
-    let (batch, states, frames) = match (cx.shape(0), cx.shape(1)) {
+fn batch(context: &CallContext) -> Result<usize> {
+    let (batch, states, frames) = match (context.shape(0), context.shape(1)) {
         (&[_, batch, states], _) => (batch, states, batch),
         (&[_, states], &[batch, _]) => (batch, states, batch + 1),
         _ => {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "`emitted` has shape {}, needs (t, n, s), or (total, s) without padding",
-                Tuple(cx.shape(0))
+                Tuple(context.shape(0))
             )));
         }
     };
@@ -279,16 +284,16 @@ fn batch(cx: &CallCx) -> Result<usize> {
         (3, "frames", &[frames]),
     ];
     for (i, name, shape) in needed {
-        if cx.shape(i) != shape {
-            return Err(cx.shape_error(format!(
+        if context.shape(i) != shape {
+            return Err(context.shape_error(format!(
                 "`{name}` has shape {}, needs {}",
-                Tuple(cx.shape(i)),
+                Tuple(context.shape(i)),
                 Tuple(shape)
             )));
         }
     }
     if states == 0 {
-        return Err(cx.shape_error("there must be at least one state"));
+        return Err(context.shape_error("there must be at least one state"));
     }
     Ok(batch)
 }
@@ -302,12 +307,12 @@ struct Operands {
 }
 
 impl Operands {
-    fn of(cx: &KernelCx) -> Result<Operands> {
+    fn of(context: &KernelContext) -> Result<Operands> {
         let operands = Operands {
-            emitted: operand::dense(cx.input(0), DType::F64, cx.threads)?,
-            may_skip: operand::dense(cx.input(1), DType::I64, cx.threads)?,
-            num_states: operand::dense(cx.input(2), DType::I64, cx.threads)?,
-            frames: operand::dense(cx.input(3), DType::I64, cx.threads)?,
+            emitted: operand::dense(context.input(0), DType::F64, context.threads)?,
+            may_skip: operand::dense(context.input(1), DType::I64, context.threads)?,
+            num_states: operand::dense(context.input(2), DType::I64, context.threads)?,
+            frames: operand::dense(context.input(3), DType::I64, context.threads)?,
         };
         if operands.emitted.ndim() == 2 {
             // SAFETY: dense int64 elements, which the kernel may read.

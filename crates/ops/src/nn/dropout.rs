@@ -5,7 +5,7 @@ use mxnet_kernels::random::{Distribution, Stream, fill};
 use mxnet_tensor::{DType, Dims};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::cpu;
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -46,19 +46,19 @@ pub static DROPOUT: OpDef = OpDef {
         >>> npx.dropout(x, 0.5, mode='always')
         array([2., 0., 0., 0.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let p = cx.float("p");
+    cpu: Cpu::Composite(|context| {
+        let p = context.float("p");
         if !(0.0..=1.0).contains(&p) {
-            return Err(cx.value_error(format!("`p` is {p}, must be in [0, 1]")));
+            return Err(context.value_error(format!("`p` is {p}, must be in [0, 1]")));
         }
-        let x = cx.input(0);
-        let x = x.astype(operand::float_of(cx, 0)?)?;
-        if p == 0.0 || !cx.training && cx.str("mode") == "training" {
-            return cx.done(x);
+        let x = context.input(0);
+        let x = x.astype(operand::float_of(context, 0)?)?;
+        if p == 0.0 || !context.training && context.str("mode") == "training" {
+            return context.done(x);
         }
         let mut shape = Dims::from_slice(x.shape());
-        if !cx.ints("axes").is_empty() {
-            for axis in cx.axes("axes", 0)? {
+        if !context.ints("axes").is_empty() {
+            for axis in context.axes("axes", 0)? {
                 shape[axis] = 1;
             }
         }
@@ -70,7 +70,7 @@ pub static DROPOUT: OpDef = OpDef {
         ]
         .into_iter()
         .collect();
-        cx.done(x.mul(&invoke1(&DROPOUT_MASK, &[], &attrs)?)?)
+        context.done(x.mul(&invoke1(&DROPOUT_MASK, &[], &attrs)?)?)
     }),
     onnx: Onnx::Node {
         ty: "Dropout",
@@ -90,11 +90,12 @@ pub static DROPOUT_MASK: OpDef = OpDef {
         Param::optional("device", ParamKind::Device),
     ],
     doc: "0 with probability `p`, else `1 / (1 - p)`.",
-    infer: |cx| {
-        let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
+    infer: |context| {
+        let shape = crate::creation::dims(context.op.name, context.ints("shape"))?;
         one_of(
             shape,
-            cx.dtype("dtype")
+            context
+                .dtype("dtype")
                 .unwrap_or_else(mxnet_tensor::default_float),
         )
     },
@@ -107,23 +108,23 @@ pub static DROPOUT_MASK: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn mask(cx: &KernelCx) -> Result<()> {
-    let y = cx.output(0);
-    let p = cx.float("p");
+fn mask(context: &KernelContext) -> Result<()> {
+    let y = context.output(0);
+    let p = context.float("p");
     if p >= 1.0 {
-        cpu::fill(y, mxnet_tensor::Scalar::F64(0.0), cx.threads);
+        cpu::fill(y, mxnet_tensor::Scalar::F64(0.0), context.threads);
         return Ok(());
     }
     let stream = Stream {
-        seed: cx.rng.seed,
-        offset: cx.rng.offset,
+        seed: context.rng.seed,
+        offset: context.rng.offset,
     };
     let dtype = operand::compute(y.dtype());
     let sample = operand::Staged::new(y, dtype)?;
     // SAFETY: a dense output that was allocated for this call, with `len` elements of `dtype`.
     unsafe {
         fill(
-            cx.threads,
+            context.threads,
             stream,
             Distribution::Bernoulli { p: 1.0 - p },
             elem(dtype),
@@ -131,12 +132,12 @@ fn mask(cx: &KernelCx) -> Result<()> {
             sample.ptr(),
         )
     };
-    scale(sample.tensor(), 1.0 / (1.0 - p), cx);
-    sample.finish(cx.threads)
+    scale(sample.tensor(), 1.0 / (1.0 - p), context);
+    sample.finish(context.threads)
 }
 
 /// Multiplies a dense float32 or float64 tensor by a number, in place.
-fn scale(x: &mxnet_tensor::Tensor, factor: f64, cx: &KernelCx) {
+fn scale(x: &mxnet_tensor::Tensor, factor: f64, context: &KernelContext) {
     let single = x.dtype() == DType::F32;
     let narrow = factor as f32;
     let scalar = if single {
@@ -148,7 +149,7 @@ fn scale(x: &mxnet_tensor::Tensor, factor: f64, cx: &KernelCx) {
     const BLOCK: usize = 1 << 15;
     let start = x.data_ptr() as usize;
     let from = scalar as usize;
-    cx.threads.run(x.len().div_ceil(BLOCK), &|block| {
+    context.threads.run(x.len().div_ceil(BLOCK), &|block| {
         let first = block * BLOCK;
         let n = BLOCK.min(x.len() - first);
         let at = (start + first * size) as *mut u8;

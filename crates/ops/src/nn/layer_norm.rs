@@ -4,7 +4,7 @@ use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, Value};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::elementwise::explog::SQRT;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke_with;
@@ -50,7 +50,7 @@ pub static LAYER_NORM: OpDef = OpDef {
         array([[-1.,  1.],
                [-1.,  1.]])
     ",
-    cpu: Cpu::Composite(|cx| along_axis(cx, true)),
+    cpu: Cpu::Composite(|context| along_axis(context, true)),
     onnx: Onnx::Node {
         ty: "LayerNormalization",
         since: 17,
@@ -89,7 +89,7 @@ pub static RMS_NORM: OpDef = OpDef {
         >>> npx.rms_norm(np.array([[3.0, 4.0]]), np.ones(2), eps=0.0)
         array([[0.84852815, 1.1313709 ]])
     ",
-    cpu: Cpu::Composite(|cx| along_axis(cx, false)),
+    cpu: Cpu::Composite(|context| along_axis(context, false)),
     probe: Probe::calls(&["f((3, 4)), f((4,))", "f((2, 3, 4)), f((3,)), 1"]).ulp(64),
     ..OpDef::COMPOSITE
 };
@@ -144,7 +144,7 @@ pub static GROUP_NORM: OpDef = OpDef {
                 [-1.],
                 [ 1.]]])
     ",
-    cpu: Cpu::Composite(|cx| over_groups(cx, cx.int("num_groups"))),
+    cpu: Cpu::Composite(|context| over_groups(context, context.int("num_groups"))),
     probe: Probe::calls(&[
         "f((2, 4, 3)), f((4,)), f((4,)), 2",
         "f((2, 4)), f((4,)), f((4,))",
@@ -180,9 +180,9 @@ pub static INSTANCE_NORM: OpDef = OpDef {
         array([[[-1.,  1.],
                 [-1.,  1.]]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let channels = cx.shape(0).get(1).copied().unwrap_or(0);
-        over_groups(cx, channels as i64)
+    cpu: Cpu::Composite(|context| {
+        let channels = context.shape(0).get(1).copied().unwrap_or(0);
+        over_groups(context, channels as i64)
     }),
     onnx: Onnx::Node {
         ty: "InstanceNormalization",
@@ -220,13 +220,13 @@ pub static L2_NORMALIZATION: OpDef = OpDef {
         >>> npx.l2_normalization(np.array([[3.0, 4.0]]))
         array([[0.6, 0.8]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0).astype(operand::float_of(cx, 0)?)?;
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0).astype(operand::float_of(context, 0)?)?;
         let ndim = x.ndim() as i64;
-        let mode = cx.str("mode");
+        let mode = context.str("mode");
         let least = if mode == "instance" { 1 } else { 2 };
         if ndim < least {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "data have {ndim} axes, mode `{mode}` needs at least {least}"
             )));
         }
@@ -235,8 +235,11 @@ pub static L2_NORMALIZATION: OpDef = OpDef {
             "spatial" => (2..ndim).collect(),
             _ => (1..ndim).collect(),
         };
-        let length = x.square()?.sum(Some(&axes), true)?.shift(cx.float("eps"))?;
-        cx.done(x.div(&length.unary(&SQRT)?)?)
+        let length = x
+            .square()?
+            .sum(Some(&axes), true)?
+            .shift(context.float("eps"))?;
+        context.done(x.div(&length.unary(&SQRT)?)?)
     }),
     onnx: Onnx::Node {
         ty: "LpNormalization",
@@ -265,13 +268,13 @@ fn row_norm(
     invoke_with(&ROW_NORM, &[Some(x), gamma, beta], &attrs)
 }
 
-fn along_axis(cx: &CallCx, centred: bool) -> Result<Outputs> {
-    let x = cx.input(0);
-    let axis = cx.axis("axis", 0)?;
+fn along_axis(context: &CallContext, centred: bool) -> Result<Outputs> {
+    let x = context.input(0);
+    let axis = context.axis("axis", 0)?;
     let len = x.shape()[axis];
     for (i, name) in [(1, "gamma"), (2, "beta")] {
-        if let Some(vector) = cx.opt(i).filter(|v| v.shape() != [len]) {
-            return Err(cx.shape_error(format!(
+        if let Some(vector) = context.opt(i).filter(|v| v.shape() != [len]) {
+            return Err(context.shape_error(format!(
                 "`{name}` has shape {}, needs ({len},): axis {axis} of the data",
                 Tuple(vector.shape())
             )));
@@ -290,15 +293,15 @@ fn along_axis(cx: &CallCx, centred: bool) -> Result<Outputs> {
     let moved = swapped(x)?;
     let out = row_norm(
         &moved,
-        cx.opt(1),
-        cx.opt(2),
+        context.opt(1),
+        context.opt(2),
         [len, 0, 1],
         centred,
-        cx.float("eps"),
+        context.float("eps"),
     )?;
     let y = swapped(&out[0])?;
-    if !centred || !cx.bool("output_mean_var") {
-        return cx.done(y);
+    if !centred || !context.bool("output_mean_var") {
+        return context.done(y);
     }
     // The statistics have the axes of the transposed data without its last axis: the former last axis stands at the position of `axis`.
     let rows = Dims::from_slice(&moved.shape()[..last]);
@@ -319,23 +322,23 @@ fn along_axis(cx: &CallCx, centred: bool) -> Result<Outputs> {
     ]))
 }
 
-fn over_groups(cx: &CallCx, groups: i64) -> Result<Outputs> {
-    let (x, shape) = (cx.input(0), cx.shape(0));
+fn over_groups(context: &CallContext, groups: i64) -> Result<Outputs> {
+    let (x, shape) = (context.input(0), context.shape(0));
     let [n, c, ..] = *shape else {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "data have {} axes, needs at least 2: samples and channels",
             shape.len()
         )));
     };
     if groups < 1 && c > 0 || groups > 0 && c % groups as usize != 0 {
         return Err(Error::value(
-            cx.op.name,
+            context.op.name,
             format!("`num_groups` is {groups}, which does not divide {c} channels"),
         ));
     }
     for (i, name) in [(1, "gamma"), (2, "beta")] {
-        if let Some(vector) = cx.opt(i).filter(|v| v.shape() != [c]) {
-            return Err(cx.shape_error(format!(
+        if let Some(vector) = context.opt(i).filter(|v| v.shape() != [c]) {
+            return Err(context.shape_error(format!(
                 "`{name}` has shape {}, needs ({c},): the channels",
                 Tuple(vector.shape())
             )));
@@ -345,16 +348,20 @@ fn over_groups(cx: &CallCx, groups: i64) -> Result<Outputs> {
     let inner: usize = shape[2..].iter().product();
     let out = row_norm(
         x,
-        cx.opt(1),
-        cx.opt(2),
+        context.opt(1),
+        context.opt(2),
         [c / groups * inner, groups, inner],
         true,
-        cx.float("eps"),
+        context.float("eps"),
     )?;
-    let wanted =
-        cx.op.params.iter().any(|p| p.name == "output_mean_var") && cx.bool("output_mean_var");
+    let wanted = context
+        .op
+        .params
+        .iter()
+        .any(|p| p.name == "output_mean_var")
+        && context.bool("output_mean_var");
     if !wanted {
-        return cx.done(out[0].clone());
+        return context.done(out[0].clone());
     }
     let per_group = [n, groups];
     Ok(SmallVec::from_iter([

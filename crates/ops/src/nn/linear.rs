@@ -7,9 +7,9 @@ use mxnet_tensor::{DType, Dims, Storage, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind, Value};
-use crate::autograd::GradCx;
-use crate::batching::{Batch, BatchCx};
-use crate::context::{CallCx, KernelCx};
+use crate::autograd::GradContext;
+use crate::batching::{Batch, BatchContext};
+use crate::context::{CallContext, KernelContext};
 use crate::elementwise::network::RELU_GRAD;
 use crate::error::Result;
 use crate::launch::elem;
@@ -48,15 +48,15 @@ pub static FULLY_CONNECTED: OpDef = OpDef {
     ",
     types: Types::REAL_FLOAT,
     infer: affine_shape,
-    cpu: Cpu::Kernel(|cx| affine(cx, false)),
+    cpu: Cpu::Kernel(|context| affine(context, false)),
     grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
     onnx: Onnx::Node {
         ty: "Gemm",
         since: 13,
     },
     amp: Amp::Narrow,
-    cost: Cost::Of(|cx| {
-        flops_ns(2 * cx.input(0).len() * cx.shape(1).first().copied().unwrap_or(0))
+    cost: Cost::Of(|context| {
+        flops_ns(2 * context.input(0).len() * context.shape(1).first().copied().unwrap_or(0))
     }),
     probe: Probe::calls(&[
         "f((2, 3)), f((4, 3)), f((4,)), 4, False",
@@ -78,7 +78,7 @@ pub static FULLY_CONNECTED_RELU: OpDef = OpDef {
     doc: "`relu(x @ weight.T + bias)`, bit for bit the result of the two operators.",
     types: Types::REAL_FLOAT,
     infer: affine_shape,
-    cpu: Cpu::Kernel(|cx| affine(cx, true)),
+    cpu: Cpu::Kernel(|context| affine(context, true)),
     grad: Grad::Rule(
         Keep {
             inputs: 0b11,
@@ -93,22 +93,22 @@ pub static FULLY_CONNECTED_RELU: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
-    let y = cx.output(0);
+fn affine(context: &KernelContext, relu: bool) -> Result<()> {
+    let y = context.output(0);
     let dtype = y.dtype();
-    let weight = operand::typed(cx.input(1), dtype, cx.threads)?;
+    let weight = operand::typed(context.input(1), dtype, context.threads)?;
     let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
     let rows = y.len().checked_div(hidden).unwrap_or(0);
-    let x = operand::typed(cx.input(0), dtype, cx.threads)?;
+    let x = operand::typed(context.input(0), dtype, context.threads)?;
     let x = match x.layout().reshape(&[rows as isize, k as isize])? {
         Some(layout) => x.with_layout(layout),
         None => {
-            let copy = operand::dense(&x, dtype, cx.threads)?;
+            let copy = operand::dense(&x, dtype, context.threads)?;
             let layout = mxnet_tensor::Layout::contiguous(&[rows, k]);
             copy.with_layout(layout)
         }
     };
-    let bias = operand::dense_or_none(cx.opt(2), dtype, cx.threads)?;
+    let bias = operand::dense_or_none(context.opt(2), dtype, context.threads)?;
     if matches!(dtype, DType::F32 | DType::F64) {
         let layer = Linear {
             elem: elem(dtype),
@@ -117,7 +117,7 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
             inputs: k,
         };
         if layer.fits() && current_library().is_none() {
-            return with_packed_weights(cx, &layer, &x, &weight, bias.as_ref(), relu);
+            return with_packed_weights(context, &layer, &x, &weight, bias.as_ref(), relu);
         }
     }
     let epilogue = Epilogue {
@@ -127,19 +127,19 @@ fn affine(cx: &KernelCx, relu: bool) -> Result<()> {
         relu,
     };
     let transposed = weight.with_layout(weight.layout().transpose(None)?);
-    multiply(cx.threads, &x, &transposed, y, &epilogue)
+    multiply(context.threads, &x, &transposed, y, &epilogue)
 }
 
 /// The affine map with packed weights, for small numbers of rows.
 fn with_packed_weights(
-    cx: &KernelCx,
+    context: &KernelContext,
     layer: &Linear,
     x: &Tensor,
     weight: &Tensor,
     bias: Option<&Tensor>,
     relu: bool,
 ) -> Result<()> {
-    let (dtype, threads) = (weight.dtype(), cx.threads);
+    let (dtype, threads) = (weight.dtype(), context.threads);
     let is_usable = |x: &Tensor| x.layout().strides()[1] == 1 && x.layout().strides()[0] >= 0;
     let x = match is_usable(x) {
         true => x.clone(),
@@ -158,16 +158,24 @@ fn with_packed_weights(
         Ok(())
     };
     let (key, len) = ([layer.lanes()], layer.packed_bytes());
-    let packed = match operand::packed(cx, cx.input(1), Form::Linear, dtype, &key, len, pack)? {
+    let packed = match operand::packed(
+        context,
+        context.input(1),
+        Form::Linear,
+        dtype,
+        &key,
+        len,
+        pack,
+    )? {
         Some(packed) => packed,
         None => {
-            let packed = Storage::allocate(len, cx.device)?;
+            let packed = Storage::allocate(len, context.device)?;
             mxnet_kernels::scratch::count_bytes(len);
             pack(packed.ptr())?;
             packed
         }
     };
-    let y = Staged::new(cx.output(0), dtype)?;
+    let y = Staged::new(context.output(0), dtype)?;
     // SAFETY: the operands have the layer's sizes, and the result overlaps none.
     unsafe {
         layer.run(
@@ -184,7 +192,7 @@ fn with_packed_weights(
 }
 
 /// The gradients, given the cotangent of the affine map.
-fn gradients(g: &GradCx, dy: &Array) -> Result<Grads> {
+fn gradients(g: &GradContext, dy: &Array) -> Result<Grads> {
     let (x, weight) = (g.input(0), g.input(1));
     let (hidden, k) = (weight.shape()[0], weight.shape()[1]);
     let rows = dy.len().checked_div(hidden).unwrap_or(0);
@@ -202,18 +210,18 @@ fn gradients(g: &GradCx, dy: &Array) -> Result<Grads> {
     Ok(grads)
 }
 
-fn affine_shape(cx: &CallCx) -> Result<Inferred> {
-    let (x, weight) = (cx.shape(0), cx.shape(1));
+fn affine_shape(context: &CallContext) -> Result<Inferred> {
+    let (x, weight) = (context.shape(0), context.shape(1));
     let [hidden, k] = *weight else {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "`weight` has {} axes, needs 2: (num_hidden, k)",
             weight.len()
         )));
     };
     if x.is_empty() {
-        return Err(cx.shape_error("`x` has 0 axes, at least 1 is needed"));
+        return Err(context.shape_error("`x` has 0 axes, at least 1 is needed"));
     }
-    let flatten = cx.bool("flatten");
+    let flatten = context.bool("flatten");
     let found = if flatten {
         x[1..].iter().product()
     } else {
@@ -225,16 +233,19 @@ fn affine_shape(cx: &CallCx) -> Result<Inferred> {
         } else {
             "last axis of `x`"
         };
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "{what} (size {found}) must equal the last axis of `weight` (size {k})"
         )));
     }
-    if let Some(asked) = cx.opt_int("num_hidden").filter(|&n| n != hidden as i64) {
-        return Err(cx.shape_error(format!(
+    if let Some(asked) = context
+        .opt_int("num_hidden")
+        .filter(|&n| n != hidden as i64)
+    {
+        return Err(context.shape_error(format!(
             "`num_hidden` is {asked}, the first axis of `weight` has size {hidden}"
         )));
     }
-    check_bias(cx, 2, hidden)?;
+    check_bias(context, 2, hidden)?;
     if flatten {
         return one(Dims::from_slice(&[x[0], hidden]));
     }
@@ -244,15 +255,15 @@ fn affine_shape(cx: &CallCx) -> Result<Inferred> {
 }
 
 /// Checks `bias` (argument `i`): absent if `no_bias`, else one element for each of `n` outputs.
-pub(super) fn check_bias(cx: &CallCx, i: usize, n: usize) -> Result<()> {
-    match (cx.opt(i), cx.bool("no_bias")) {
-        (Some(_), true) => Err(cx
+pub(super) fn check_bias(context: &CallContext, i: usize, n: usize) -> Result<()> {
+    match (context.opt(i), context.bool("no_bias")) {
+        (Some(_), true) => Err(context
             .value_error("a `bias` is given, but `no_bias` is True")
             .with_hint("pass no_bias=False")),
-        (None, false) => Err(cx
+        (None, false) => Err(context
             .value_error("`no_bias` is False, but no `bias` is given")
             .with_hint("pass no_bias=True")),
-        (Some(bias), false) if bias.shape() != [n] => Err(cx.shape_error(format!(
+        (Some(bias), false) if bias.shape() != [n] => Err(context.shape_error(format!(
             "`bias` has shape {}, needs ({n},)",
             crate::Tuple(bias.shape())
         ))),
@@ -261,27 +272,30 @@ pub(super) fn check_bias(cx: &CallCx, i: usize, n: usize) -> Result<()> {
 }
 
 /// The affine map under `vmap`: one call if all examples share the weight, else a batched matrix product.
-fn batched(cx: &BatchCx) -> Result<Outputs> {
-    let (shape, k) = (cx.shape(0), cx.shape(1)[1]);
-    let lead = match cx.bool("flatten") {
+fn batched(context: &BatchContext) -> Result<Outputs> {
+    let (shape, k) = (context.shape(0), context.shape(1)[1]);
+    let lead = match context.bool("flatten") {
         true => &shape[..1],
         false => &shape[..shape.len() - 1],
     };
     let rows: usize = lead.iter().product();
-    let Some(x) = cx.front(0)? else {
-        return Err(cx.refused());
+    let Some(x) = context.front(0)? else {
+        return Err(context.refused());
     };
-    let x = x.reshape(&[cx.size, rows, k])?;
-    if !cx.is_batched(1) && !cx.is_batched(2) {
-        let attrs = cx.with(&[("flatten", Value::Bool(false))]);
-        return cx.call(&[Some(x), cx.aligned(1, 2)?, cx.aligned(2, 1)?], &attrs);
+    let x = x.reshape(&[context.size, rows, k])?;
+    if !context.is_batched(1) && !context.is_batched(2) {
+        let attrs = context.with(&[("flatten", Value::Bool(false))]);
+        return context.call(
+            &[Some(x), context.aligned(1, 2)?, context.aligned(2, 1)?],
+            &attrs,
+        );
     }
-    let Some(weight) = cx.front(1)? else {
-        return Err(cx.refused());
+    let Some(weight) = context.front(1)? else {
+        return Err(context.refused());
     };
     let y = x.matmul(&weight.swap_last()?)?;
-    Ok(Outputs::from_iter([match cx.front(2)? {
-        Some(bias) => y.add(&bias.reshape(&[cx.size, 1, cx.shape(1)[0]])?)?,
+    Ok(Outputs::from_iter([match context.front(2)? {
+        Some(bias) => y.add(&bias.reshape(&[context.size, 1, context.shape(1)[0]])?)?,
         None => y,
     }]))
 }

@@ -6,9 +6,9 @@ use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::elementwise::comparison::{EQUAL, LESS};
 use crate::elementwise::select::choose;
 use crate::error::{Result, Tuple};
@@ -31,9 +31,13 @@ pub static SPARSE_CROSS_ENTROPY: OpDef = OpDef {
     name: "sparse_cross_entropy",
     params: PARAMS,
     doc: "Minus the logarithm of the softmax of `data` along `axis` at the class that `label` (the data's shape without the axis) names. A label out of range gives NaN, the label `ignore` gives 0.",
-    cpu: Cpu::Composite(|cx| {
-        let found = invoke(&CROSS_ENTROPY, &[cx.input(0), cx.input(1)], cx.args.attrs)?;
-        cx.done(only(&CROSS_ENTROPY, found)?)
+    cpu: Cpu::Composite(|context| {
+        let found = invoke(
+            &CROSS_ENTROPY,
+            &[context.input(0), context.input(1)],
+            context.args.attrs,
+        )?;
+        context.done(only(&CROSS_ENTROPY, found)?)
     }),
     probe: Probe::calls(&[
         "f((3, 4)), i((3,), 4)",
@@ -50,31 +54,35 @@ pub static CROSS_ENTROPY: OpDef = OpDef {
     name: "cross_entropy",
     params: PARAMS,
     doc: "Result of `sparse_cross_entropy` and the logarithm of the sum of exponentials of each row.",
-    infer: |cx| {
-        let rows = rows_of(cx, 0, 1)?;
-        let dtype = operand::float_of(cx, 0)?;
-        cx.many([(rows.clone(), dtype), (rows, dtype)])
+    infer: |context| {
+        let rows = rows_of(context, 0, 1)?;
+        let dtype = operand::float_of(context, 0)?;
+        context.many([(rows.clone(), dtype), (rows, dtype)])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (loss, lse) = (cx.output(0), cx.output(1));
+    cpu: Cpu::Kernel(|context| {
+        let (loss, lse) = (context.output(0), context.output(1));
         let dtype = operand::compute(loss.dtype());
-        let x = operand::dense(&axis_last(cx, cx.input(0))?, dtype, cx.threads)?;
-        let labels = operand::dense(cx.input(1), DType::I64, cx.threads)?;
+        let x = operand::dense(
+            &axis_last(context, context.input(0))?,
+            dtype,
+            context.threads,
+        )?;
+        let labels = operand::dense(context.input(1), DType::I64, context.threads)?;
         let (loss, lse) = (Staged::new(loss, dtype)?, Staged::new(lse, dtype)?);
         // SAFETY: 1. rows are dense and of `dtype`, with one label, loss and sum each (inference checked). 2. results overlap nothing.
         unsafe {
             kernel::cross_entropy(
-                cx.threads,
+                context.threads,
                 &rows(&x),
                 x.data_ptr(),
                 labels.data_ptr().cast(),
-                cx.opt_int("ignore"),
+                context.opt_int("ignore"),
                 loss.ptr(),
                 lse.ptr(),
             );
         }
-        loss.finish(cx.threads)?;
-        lse.finish(cx.threads)
+        loss.finish(context.threads)?;
+        lse.finish(context.threads)
     }),
     grad: Grad::Fused(
         Keep {
@@ -123,34 +131,38 @@ pub static CROSS_ENTROPY_GRADIENT: OpDef = OpDef {
         Param::optional("ignore", ParamKind::Int),
     ],
     doc: "Gradient of `sparse_cross_entropy` with respect to `data`, given its log-sum-exp and the loss's cotangent.",
-    infer: |cx| {
-        let rows = rows_of(cx, 0, 1)?;
-        cx.check_shape(2, &rows)?;
-        cx.check_shape(3, &rows)?;
-        cx.same_as(0)
+    infer: |context| {
+        let rows = rows_of(context, 0, 1)?;
+        context.check_shape(2, &rows)?;
+        context.check_shape(3, &rows)?;
+        context.same_as(0)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
         let dtype = operand::compute(out.dtype());
-        let x = operand::dense(&axis_last(cx, cx.input(0))?, dtype, cx.threads)?;
-        let labels = operand::dense(cx.input(1), DType::I64, cx.threads)?;
-        let lse = operand::dense(cx.input(2), dtype, cx.threads)?;
-        let dloss = operand::dense(cx.input(3), dtype, cx.threads)?;
-        let dx = Staged::new(&axis_last(cx, out)?, dtype)?;
+        let x = operand::dense(
+            &axis_last(context, context.input(0))?,
+            dtype,
+            context.threads,
+        )?;
+        let labels = operand::dense(context.input(1), DType::I64, context.threads)?;
+        let lse = operand::dense(context.input(2), dtype, context.threads)?;
+        let dloss = operand::dense(context.input(3), dtype, context.threads)?;
+        let dx = Staged::new(&axis_last(context, out)?, dtype)?;
         // SAFETY: 1. rows are dense and of `dtype`, with one label, sum and cotangent each (those of the forward call). 2. the result overlaps nothing.
         unsafe {
             kernel::cross_entropy_backward(
-                cx.threads,
+                context.threads,
                 &rows(&x),
                 x.data_ptr(),
                 labels.data_ptr().cast(),
-                cx.opt_int("ignore"),
+                context.opt_int("ignore"),
                 lse.data_ptr(),
                 dloss.data_ptr(),
                 dx.ptr(),
             );
         }
-        dx.finish(cx.threads)
+        dx.finish(context.threads)
     }),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::PerKiB(500),
@@ -173,12 +185,12 @@ pub static SMOOTH_L1: OpDef = OpDef {
         array([2.5  , 0.125, 0.5  ])
     ",
     form: Form::Out,
-    cpu: Cpu::Composite(|cx| {
-        let s2 = cx.float("scalar").powi(2);
-        let x = cx.input(0).astype(operand::float_of(cx, 0)?)?;
+    cpu: Cpu::Composite(|context| {
+        let s2 = context.float("scalar").powi(2);
+        let x = context.input(0).astype(operand::float_of(context, 0)?)?;
         let size = x.abs()?;
         let near = size.with_scalar(&LESS, 1.0 / s2)?;
-        cx.done(choose(
+        context.done(choose(
             &near,
             &x.square()?.scale(0.5 * s2)?,
             &size.shift(-0.5 / s2)?,
@@ -189,19 +201,19 @@ pub static SMOOTH_L1: OpDef = OpDef {
 };
 
 /// The shape of argument `data` without the class axis. An error unless argument `label` has it.
-fn rows_of(cx: &CallCx, data: usize, label: usize) -> Result<Dims> {
-    let axis = cx.axis("axis", data)?;
-    let rows: Dims = cx
+fn rows_of(context: &CallContext, data: usize, label: usize) -> Result<Dims> {
+    let axis = context.axis("axis", data)?;
+    let rows: Dims = context
         .shape(data)
         .iter()
         .enumerate()
         .filter(|(i, _)| *i != axis)
         .map(|(_, &n)| n)
         .collect();
-    if cx.shape(label) != rows.as_slice() {
-        return Err(cx.shape_error(format!(
+    if context.shape(label) != rows.as_slice() {
+        return Err(context.shape_error(format!(
             "`label` has shape {}, needs {}: the shape of the data without axis {axis}",
-            Tuple(cx.shape(label)),
+            Tuple(context.shape(label)),
             Tuple(&rows)
         )));
     }
@@ -209,8 +221,8 @@ fn rows_of(cx: &CallCx, data: usize, label: usize) -> Result<Dims> {
 }
 
 /// A view of a tensor like the data with the class axis moved to the end.
-fn axis_last(cx: &KernelCx, x: &Tensor) -> Result<Tensor> {
-    let axis = cx.axis("axis", 0)?;
+fn axis_last(context: &KernelContext, x: &Tensor) -> Result<Tensor> {
+    let axis = context.axis("axis", 0)?;
     Ok(x.with_layout(x.layout().move_axis(&[axis as isize], &[-1])?))
 }
 
@@ -226,7 +238,7 @@ fn rows(x: &Tensor) -> Softmax {
 }
 
 /// (softmax - one-hot) * dloss + softmax * dlse; ignored labels add nothing to the first term.
-fn slope(g: &GradCx) -> Result<Array> {
+fn slope(g: &GradContext) -> Result<Array> {
     let (x, label) = (g.input(0), g.input(1).astype(DType::I64)?);
     let ndim = x.ndim();
     let axis = mxnet_tensor::normalize_axis(g.int("axis") as isize, ndim)?;

@@ -4,7 +4,7 @@ use mxnet_kernels::scratch::{collected, filled};
 use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::args::{Param, ParamKind};
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::cpu;
 use crate::error::Result;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe};
@@ -33,35 +33,35 @@ pub static MATCH_PAIRS: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn infer(cx: &CallCx) -> Result<Inferred> {
-    let &[b, n, m] = cx.shape(0) else {
-        return Err(cx.shape_error("`scores` must have three axes"));
+fn infer(context: &CallContext) -> Result<Inferred> {
+    let &[b, n, m] = context.shape(0) else {
+        return Err(context.shape_error("`scores` must have three axes"));
     };
-    cx.many([n, m].map(|size| (Dims::from_slice(&[b, size]), DType::I64)))
+    context.many([n, m].map(|size| (Dims::from_slice(&[b, size]), DType::I64)))
 }
 
-fn pair(cx: &KernelCx) -> Result<()> {
-    let x = cx.input(0);
+fn pair(context: &KernelContext) -> Result<()> {
+    let x = context.input(0);
     let dense = Tensor::empty(x.shape(), DType::F64, x.device())?;
-    cpu::copy(x, &dense, cx.threads)?;
+    cpu::copy(x, &dense, context.threads)?;
     let scores: Vec<f64> = cpu::read_dense(&dense);
     let (n, m) = (x.shape()[1], x.shape()[2]);
     let mut columns = filled(x.shape()[0] * n, -1_i64);
     let mut rows = filled(x.shape()[0] * m, -1_i64);
     for (b, scores) in scores.chunks_exact((n * m).max(1)).enumerate() {
-        for (row, column) in pairs(cx, scores, n, m) {
+        for (row, column) in pairs(context, scores, n, m) {
             columns[b * n + row] = column as i64;
             rows[b * m + column] = row as i64;
         }
     }
-    cpu::fill_from(cx.output(0), &columns);
-    cpu::fill_from(cx.output(1), &rows);
+    cpu::fill_from(context.output(0), &columns);
+    cpu::fill_from(context.output(1), &rows);
     Ok(())
 }
 
 /// The matched pairs of one score matrix.
-fn pairs(cx: &KernelCx, scores: &[f64], n: usize, m: usize) -> Vec<(usize, usize)> {
-    let (threshold, is_ascend) = (cx.float("threshold"), cx.bool("is_ascend"));
+fn pairs(context: &KernelContext, scores: &[f64], n: usize, m: usize) -> Vec<(usize, usize)> {
+    let (threshold, is_ascend) = (context.float("threshold"), context.bool("is_ascend"));
     let is_good = |score: f64| match is_ascend {
         true => score < threshold,
         false => score > threshold,
@@ -77,7 +77,7 @@ fn pairs(cx: &KernelCx, scores: &[f64], n: usize, m: usize) -> Vec<(usize, usize
         };
         by_score.then(i.cmp(&j))
     });
-    let limit = match cx.int("topk") {
+    let limit = match context.int("topk") {
         topk if topk > 0 => topk as usize,
         _ => usize::MAX,
     };

@@ -4,7 +4,7 @@ use mxnet_kernels::scratch::{collected, filled};
 use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::args::Param;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::cpu;
 use crate::error::Result;
 use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe, one_of};
@@ -28,8 +28,8 @@ pub static BOX_NMS_ORDER: OpDef = OpDef {
     infer,
     cpu: Cpu::Kernel(keep),
     grad: Grad::Stop("which boxes stay is piecewise constant"),
-    cost: Cost::Of(|cx| {
-        let shape = cx.shape(0);
+    cost: Cost::Of(|context| {
+        let shape = context.shape(0);
         (shape[0] * shape[1] * shape[1] * 5) as u64
     }),
     probe: Probe::calls(&[
@@ -40,18 +40,18 @@ pub static BOX_NMS_ORDER: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn infer(cx: &CallCx) -> Result<Inferred> {
-    let &[b, n, k] = cx.shape(0) else {
-        return Err(cx.shape_error("`data` must have three axes"));
+fn infer(context: &CallContext) -> Result<Inferred> {
+    let &[b, n, k] = context.shape(0) else {
+        return Err(context.shape_error("`data` must have three axes"));
     };
     let places = [
-        ("coord_start", cx.int("coord_start"), 4),
-        ("score_index", cx.int("score_index"), 1),
-        ("id_index", cx.int("id_index").max(0), 1),
+        ("coord_start", context.int("coord_start"), 4),
+        ("score_index", context.int("score_index"), 1),
+        ("id_index", context.int("id_index").max(0), 1),
     ];
     for (name, first, count) in places {
         if first < 0 || first.saturating_add(count) > k as i64 {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "`{name}` is {first}, but {count} elements from there on exceed the {k} elements of a box"
             )));
         }
@@ -59,27 +59,27 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
     one_of(Dims::from_slice(&[b, n]), DType::I64)
 }
 
-fn keep(cx: &KernelCx) -> Result<()> {
-    let x = cx.input(0);
+fn keep(context: &KernelContext) -> Result<()> {
+    let x = context.input(0);
     let dense = Tensor::empty(x.shape(), DType::F64, x.device())?;
-    cpu::copy(x, &dense, cx.threads)?;
+    cpu::copy(x, &dense, context.threads)?;
     let elements: Vec<f64> = cpu::read_dense(&dense);
     let (n, k) = (x.shape()[1], x.shape()[2]);
-    let mut orders = collected(cx.output(0).len(), []);
+    let mut orders = collected(context.output(0).len(), []);
     for batch in elements.chunks_exact((n * k).max(1)) {
         let boxes = collected(n, batch.chunks_exact(k));
-        let mut kept = kept(cx, &boxes);
+        let mut kept = kept(context, &boxes);
         kept.resize(n, -1);
         orders.extend(kept);
     }
-    cpu::fill_from(cx.output(0), &orders);
+    cpu::fill_from(context.output(0), &orders);
     Ok(())
 }
 
 /// Positions of the boxes that do not overlap a better box of their class too much.
-fn kept(cx: &KernelCx, boxes: &[&[f64]]) -> Vec<i64> {
-    let (score, class) = (cx.int("score_index") as usize, cx.int("id_index"));
-    let (valid, background) = (cx.float("valid_thresh"), cx.int("background_id"));
+fn kept(context: &KernelContext, boxes: &[&[f64]]) -> Vec<i64> {
+    let (score, class) = (context.int("score_index") as usize, context.int("id_index"));
+    let (valid, background) = (context.float("valid_thresh"), context.int("background_id"));
     let class_of = |b: &[f64]| if class < 0 { -1.0 } else { b[class as usize] };
     let is_candidate = |b: &[f64]| {
         b[score] > valid && !(class >= 0 && background >= 0 && class_of(b) == background as f64)
@@ -90,12 +90,15 @@ fn kept(cx: &KernelCx, boxes: &[&[f64]]) -> Vec<i64> {
         let by_score = boxes[j][score].total_cmp(&boxes[i][score]);
         by_score.then(i.cmp(&j))
     });
-    if cx.int("topk") > 0 {
-        order.truncate(cx.int("topk") as usize);
+    if context.int("topk") > 0 {
+        order.truncate(context.int("topk") as usize);
     }
-    let corners = collected(order.len(), order.iter().map(|&i| corners(cx, boxes[i])));
-    let limit = cx.float("overlap_thresh");
-    let is_one_class = class < 0 || cx.bool("force_suppress");
+    let corners = collected(
+        order.len(),
+        order.iter().map(|&i| corners(context, boxes[i])),
+    );
+    let limit = context.float("overlap_thresh");
+    let is_one_class = class < 0 || context.bool("force_suppress");
     let mut is_gone = filled(order.len(), false);
     let mut kept = collected(boxes.len(), []);
     for i in 0..order.len() {
@@ -112,10 +115,10 @@ fn kept(cx: &KernelCx, boxes: &[&[f64]]) -> Vec<i64> {
 }
 
 /// A box as (left, top, right, bottom).
-fn corners(cx: &KernelCx, b: &[f64]) -> [f64; 4] {
-    let at = cx.int("coord_start") as usize;
+fn corners(context: &KernelContext, b: &[f64]) -> [f64; 4] {
+    let at = context.int("coord_start") as usize;
     let [x, y, z, w] = [b[at], b[at + 1], b[at + 2], b[at + 3]];
-    match cx.str("in_format") {
+    match context.str("in_format") {
         "center" => [x - z / 2.0, y - w / 2.0, x + z / 2.0, y + w / 2.0],
         _ => [x, y, z, w],
     }

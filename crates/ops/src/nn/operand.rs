@@ -6,7 +6,7 @@ use mxnet_kernels::Threads;
 use mxnet_tensor::{DType, Kind, Storage, Tensor};
 use smallvec::SmallVec;
 
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::cpu;
 use crate::error::Result;
 use crate::types::promoted;
@@ -23,12 +23,12 @@ pub fn compute(dtype: DType) -> DType {
 ///
 /// # Errors
 /// [`crate::Error::DType`] for complex arguments.
-pub fn float_of(cx: &CallCx, i: usize) -> Result<DType> {
-    let dtype = cx.dtype_of(i);
+pub fn float_of(context: &CallContext, i: usize) -> Result<DType> {
+    let dtype = context.dtype_of(i);
     match dtype.kind() {
         Kind::Float => Ok(dtype),
         Kind::Bool | Kind::Integer => Ok(mxnet_tensor::default_float()),
-        Kind::Complex => Err(cx.dtype_error(format!(
+        Kind::Complex => Err(context.dtype_error(format!(
             "no kernel for dtype {}; it takes real numbers",
             dtype.name()
         ))),
@@ -39,11 +39,11 @@ pub fn float_of(cx: &CallCx, i: usize) -> Result<DType> {
 ///
 /// # Errors
 /// [`crate::Error::DType`] for complex arguments.
-pub fn float_promoted(cx: &CallCx, n: usize) -> Result<DType> {
+pub fn float_promoted(context: &CallContext, n: usize) -> Result<DType> {
     for i in 0..n {
-        float_of(cx, i)?;
+        float_of(context, i)?;
     }
-    Ok(match promoted(&cx.inputs[..n]) {
+    Ok(match promoted(&context.inputs[..n]) {
         dtype if dtype.kind() == Kind::Float => dtype,
         _ => mxnet_tensor::default_float(),
     })
@@ -94,7 +94,7 @@ pub fn pointer(x: Option<&Tensor>) -> *mut u8 {
     x.map_or(std::ptr::null_mut(), Tensor::data_ptr)
 }
 
-/// The packed forms that kernels keep with arrays, see [`KernelCx::packed`].
+/// The packed forms that kernels keep with arrays, see [`KernelContext::packed`].
 #[derive(Clone, Copy)]
 #[repr(usize)]
 pub enum Form {
@@ -106,12 +106,12 @@ pub enum Form {
     RecurrentState,
 }
 
-/// [`KernelCx::packed`] of a form that is packed from elements of `dtype`.
+/// [`KernelContext::packed`] of a form that is packed from elements of `dtype`.
 ///
 /// # Errors
 /// What `pack` reports.
 pub fn packed(
-    cx: &KernelCx,
+    context: &KernelContext,
     x: &Tensor,
     form: Form,
     dtype: DType,
@@ -121,7 +121,7 @@ pub fn packed(
 ) -> Result<Option<Arc<Storage>>> {
     let mut words: SmallVec<[usize; 16]> = SmallVec::from_slice(&[form as usize, dtype as usize]);
     words.extend_from_slice(key);
-    cx.packed(x, &words, len_bytes, pack)
+    context.packed(x, &words, len_bytes, pack)
 }
 
 /// A destination for a kernel that writes dense elements of `dtype`; `finish` converts them into `target`.

@@ -6,9 +6,9 @@ use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Args, Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result, Tuple};
@@ -105,16 +105,23 @@ pub static POOLING: OpDef = OpDef {
         >>> npx.pooling(data, global_pool=True, pool_type='avg')
         array([[[3.]]])
     ",
-    infer: |cx| one(Case::of(cx, cx.shape(0))?.result()),
-    cpu: Cpu::Kernel(|cx| {
-        let y = cx.output(0);
-        let case = Case::of(&cx.args, cx.input(0).shape())?;
+    infer: |context| one(Case::of(context, context.shape(0))?.result()),
+    cpu: Cpu::Kernel(|context| {
+        let y = context.output(0);
+        let case = Case::of(&context.args, context.input(0).shape())?;
         let dtype = operand::compute(y.dtype());
-        let x = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
+        let x = operand::dense(&case.first(context.input(0))?, dtype, context.threads)?;
         let out = Staged::new(&case.first(y)?, dtype)?;
         // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result does not overlap the data.
-        unsafe { pool::forward(cx.threads, &case.geometry(dtype), x.data_ptr(), out.ptr()) };
-        out.finish(cx.threads)
+        unsafe {
+            pool::forward(
+                context.threads,
+                &case.geometry(dtype),
+                x.data_ptr(),
+                out.ptr(),
+            )
+        };
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::ALL, |g| {
         let dx = match g.str("pool_type") {
@@ -139,7 +146,7 @@ pub static POOLING: OpDef = OpDef {
         "f((2, 3, 7)), (3,), (2,), pooling_convention='same'",
     ])
     .ulp(16),
-    batch: Batch::Rule(|cx| cx.call(&cx.in_a_row()?, cx.attrs)),
+    batch: Batch::Rule(|context| context.call(&context.in_a_row()?, context.attrs)),
     ..POOL
 };
 
@@ -160,32 +167,32 @@ pub static POOLING_GRADIENT: OpDef = OpDef {
         LAYOUT,
     ],
     doc: "Gradient of `pooling` with respect to `data`, given the result's cotangent `dy`. A window's maximum passes it to its first largest element.",
-    infer: |cx| {
-        let result = Case::of(cx, cx.shape(1))?.result();
-        if cx.shape(0) != result.as_slice() {
-            return Err(cx.shape_error(format!(
+    infer: |context| {
+        let result = Case::of(context, context.shape(1))?.result();
+        if context.shape(0) != result.as_slice() {
+            return Err(context.shape_error(format!(
                 "`dy` has shape {}, pooling gives shape {}",
-                Tuple(cx.shape(0)),
+                Tuple(context.shape(0)),
                 Tuple(&result)
             )));
         }
-        if cx.str("pool_type") == "lp" {
-            return Err(cx.value_error(
+        if context.str("pool_type") == "lp" {
+            return Err(context.value_error(
                 "norms have no gradient kernel: their gradient is composed of that of sums",
             ));
         }
-        one(Dims::from_slice(cx.shape(1)))
+        one(Dims::from_slice(context.shape(1)))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dx = cx.output(0);
-        let case = Case::of(&cx.args, cx.input(1).shape())?;
+    cpu: Cpu::Kernel(|context| {
+        let dx = context.output(0);
+        let case = Case::of(&context.args, context.input(1).shape())?;
         let dtype = operand::compute(dx.dtype());
-        let dy = operand::dense(&case.first(cx.input(0))?, dtype, cx.threads)?;
+        let dy = operand::dense(&case.first(context.input(0))?, dtype, context.threads)?;
         let x = match case.pool.kind {
             Kind::Max => Some(operand::dense(
-                &case.first(cx.input(1))?,
+                &case.first(context.input(1))?,
                 dtype,
-                cx.threads,
+                context.threads,
             )?),
             _ => None,
         };
@@ -194,7 +201,7 @@ pub static POOLING_GRADIENT: OpDef = OpDef {
         // result. 2. the gradient overlaps neither.
         unsafe {
             pool::backward(
-                cx.threads,
+                context.threads,
                 &case.geometry(dtype),
                 operand::pointer(x.as_ref()),
                 std::ptr::null(),
@@ -202,7 +209,7 @@ pub static POOLING_GRADIENT: OpDef = OpDef {
                 out.ptr(),
             );
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
         let mut grads: Grads = SmallVec::from_elem(None, 2);
@@ -216,7 +223,7 @@ pub static POOLING_GRADIENT: OpDef = OpDef {
         "f((2, 3, 4, 3)), f((2, 3, 6, 5)), (3, 2), (2, 2), (1, 0), 'avg', 'full'",
     ])
     .ulp(16),
-    batch: Batch::Rule(|cx| cx.call(&cx.in_a_row()?, cx.attrs)),
+    batch: Batch::Rule(|context| context.call(&context.in_a_row()?, context.attrs)),
     ..POOL
 };
 
@@ -238,11 +245,11 @@ pub static POOLING_SELECT: OpDef = OpDef {
     ],
     doc: "For each window of `data` the element of `values`, of the same shape, where `data` has its first maximum: the transpose of \
           `pooling_gradient`, so that gradients of maxima have gradients.",
-    infer: |cx| {
-        if cx.shape(0) != cx.shape(1) {
-            return Err(cx.shape_error("`values` and `data` must have the same shape"));
+    infer: |context| {
+        if context.shape(0) != context.shape(1) {
+            return Err(context.shape_error("`values` and `data` must have the same shape"));
         }
-        one(Case::of(cx, cx.shape(1))?.result())
+        one(Case::of(context, context.shape(1))?.result())
     },
     cpu: Cpu::Kernel(select),
     grad: Grad::Rule(Keep::inputs(0b10), |g| {
@@ -253,7 +260,7 @@ pub static POOLING_SELECT: OpDef = OpDef {
         Ok(grads)
     }),
     probe: Probe::calls(&["f((2, 3, 7)), f((2, 3, 7)), (3,)"]),
-    batch: Batch::Rule(|cx| cx.call(&cx.in_a_row()?, cx.attrs)),
+    batch: Batch::Rule(|context| context.call(&context.in_a_row()?, context.attrs)),
     ..POOL
 };
 
@@ -370,12 +377,12 @@ impl Case {
     }
 }
 
-fn shared(g: &GradCx) -> Attrs {
+fn shared(g: &GradContext) -> Attrs {
     SHARED.iter().map(|name| g.get(name).clone()).collect()
 }
 
 /// Distributes the cotangents of windows to their elements.
-fn spread(g: &GradCx, dy: &Array, data: &Array) -> Result<Array> {
+fn spread(g: &GradContext, dy: &Array, data: &Array) -> Result<Array> {
     only(
         &POOLING_GRADIENT,
         invoke(&POOLING_GRADIENT, &[dy, data], &shared(g))?,
@@ -383,7 +390,7 @@ fn spread(g: &GradCx, dy: &Array, data: &Array) -> Result<Array> {
 }
 
 /// The adjoint of [`spread`]: pools `values`, with the windows' maxima taken from `data`.
-fn gathered(g: &GradCx, values: &Array, data: &Array) -> Result<Array> {
+fn gathered(g: &GradContext, values: &Array, data: &Array) -> Result<Array> {
     if g.str("pool_type") == "max" {
         return only(
             &POOLING_SELECT,
@@ -402,7 +409,7 @@ fn gathered(g: &GradCx, values: &Array, data: &Array) -> Result<Array> {
 }
 
 /// With y = (sum |x|^p)^(1/p): dx = sign(x) |x|^(p-1) times the spread of dy / y^(p-1); 0 where y is.
-fn norm_gradient(g: &GradCx) -> Result<Array> {
+fn norm_gradient(g: &GradContext) -> Result<Array> {
     let p = g.opt_int("p_value").unwrap_or(2);
     let (x, y, dy) = (g.input(0), g.output(0), g.dy(0));
     let x = x.astype(y.dtype())?;
@@ -452,11 +459,11 @@ fn power(x: &Array, mut exponent: i64) -> Result<Array> {
 }
 
 /// An unoptimised loop in float64: only second derivatives use it.
-fn select(cx: &KernelCx) -> Result<()> {
-    let y = cx.output(0);
-    let case = Case::of(&cx.args, cx.input(1).shape())?;
-    let values = operand::dense(&case.first(cx.input(0))?, DType::F64, cx.threads)?;
-    let data = operand::dense(&case.first(cx.input(1))?, DType::F64, cx.threads)?;
+fn select(context: &KernelContext) -> Result<()> {
+    let y = context.output(0);
+    let case = Case::of(&context.args, context.input(1).shape())?;
+    let values = operand::dense(&case.first(context.input(0))?, DType::F64, context.threads)?;
+    let data = operand::dense(&case.first(context.input(1))?, DType::F64, context.threads)?;
     let out = Staged::new(&case.first(y)?, DType::F64)?;
     let (p, planes) = (case.pool, case.pool.planes);
     let (in_len, out_len): (usize, usize) = (p.input.iter().product(), p.output.iter().product());
@@ -496,5 +503,5 @@ fn select(cx: &KernelCx) -> Result<()> {
         }
         *slot = best.map_or(0.0, |b| values[b]);
     }
-    out.finish(cx.threads)
+    out.finish(context.threads)
 }

@@ -5,8 +5,8 @@ use mxnet_kernels::regions::{self as kernel, Regions, Samples};
 use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::args::{Param, ParamKind, Value};
-use crate::autograd::GradCx;
-use crate::context::{CallCx, KernelCx};
+use crate::autograd::GradContext;
+use crate::context::{CallContext, KernelContext};
 use crate::cpu;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::invoke1;
@@ -32,24 +32,29 @@ pub static ROI_LARGEST: OpDef = OpDef {
     ],
     doc: "For regions `rois`, (r, 5), of images (n, c, h, w): the flat position of the largest element of each bin in its channel, or -1 for a bin \
         without pixels. int64, (r, c, *pooled_size).",
-    infer: |cx| {
-        let (count, &[_, channels, ..], [down, right]) = sizes(cx)?;
+    infer: |context| {
+        let (count, &[_, channels, ..], [down, right]) = sizes(context)?;
         one_of(
             Dims::from_slice(&[count, channels, down, right]),
             DType::I64,
         )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = operand::compute(operand_dtype(cx.input(0)));
-        let data = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let rois = regions(cx, cx.input(1), data.shape()[0])?;
-        let out = Staged::new(cx.output(0), DType::I64)?;
-        let geometry = geometry(cx, data.shape(), &rois, dtype);
+    cpu: Cpu::Kernel(|context| {
+        let dtype = operand::compute(operand_dtype(context.input(0)));
+        let data = operand::dense(context.input(0), dtype, context.threads)?;
+        let rois = regions(context, context.input(1), data.shape()[0])?;
+        let out = Staged::new(context.output(0), DType::I64)?;
+        let geometry = geometry(context, data.shape(), &rois, dtype);
         // SAFETY: 1. the images are dense, of `dtype` and the geometry's sizes. 2. inference gave the result its size.
         unsafe {
-            kernel::largest(cx.threads, &geometry, data.data_ptr(), out.ptr().cast());
+            kernel::largest(
+                context.threads,
+                &geometry,
+                data.data_ptr(),
+                out.ptr().cast(),
+            );
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Stop("positions are piecewise constant"),
     cost: Cost::Of(work),
@@ -113,22 +118,22 @@ pub static ROI_ALIGN: OpDef = OpDef {
                  [10.5, 12.5]]]])
     ",
     types: Types::REAL_FLOAT,
-    infer: |cx| {
-        let (count, &[_, channels, ..], [down, right]) = sizes(cx)?;
-        let channels = pooled_channels(cx, channels, down * right)?;
-        one_of(Dims::from_slice(&[count, channels, down, right]), operand::float_of(cx, 0)?)
+    infer: |context| {
+        let (count, &[_, channels, ..], [down, right]) = sizes(context)?;
+        let channels = pooled_channels(context, channels, down * right)?;
+        one_of(Dims::from_slice(&[count, channels, down, right]), operand::float_of(context, 0)?)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = operand::compute(cx.output(0).dtype());
-        let data = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let rois = regions(cx, cx.input(1), data.shape()[0])?;
-        let out = Staged::new(cx.output(0), dtype)?;
-        let geometry = geometry(cx, data.shape(), &rois, dtype);
+    cpu: Cpu::Kernel(|context| {
+        let dtype = operand::compute(context.output(0).dtype());
+        let data = operand::dense(context.input(0), dtype, context.threads)?;
+        let rois = regions(context, context.input(1), data.shape()[0])?;
+        let out = Staged::new(context.output(0), dtype)?;
+        let geometry = geometry(context, data.shape(), &rois, dtype);
         // SAFETY: 1. the images are dense, of `dtype` and the geometry's sizes. 2. inference gave the result its size.
         unsafe {
-            kernel::means(cx.threads, &geometry, samples(cx), data.data_ptr(), out.ptr());
+            kernel::means(context.threads, &geometry, samples(context), data.data_ptr(), out.ptr());
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(
         Keep {
@@ -170,31 +175,31 @@ pub static ROI_ALIGN_SPREAD: OpDef = OpDef {
     doc: "Gradient of `roi_align` with respect to images of shape `shape`, given the result's cotangent. Each is linear, so each is the other's \
           gradient.",
     types: Types::REAL_FLOAT,
-    infer: |cx| {
-        let shape = image_shape(cx.ints("shape"));
+    infer: |context| {
+        let shape = image_shape(context.ints("shape"));
         let &[_, channels, ..] = shape.as_slice() else {
-            return Err(cx.value_error("`shape` must have four sizes"));
+            return Err(context.value_error("`shape` must have four sizes"));
         };
-        let [down, right] = pooled(cx)?;
-        let channels = pooled_channels(cx, channels, down * right)?;
-        let wanted = [count_of(cx)?, channels, down, right];
-        if cx.shape(0) != wanted {
-            return Err(cx.shape_error(format!("`dy` must have shape {}", Tuple(&wanted))));
+        let [down, right] = pooled(context)?;
+        let channels = pooled_channels(context, channels, down * right)?;
+        let wanted = [count_of(context)?, channels, down, right];
+        if context.shape(0) != wanted {
+            return Err(context.shape_error(format!("`dy` must have shape {}", Tuple(&wanted))));
         }
-        one_of(shape, operand::float_of(cx, 0)?)
+        one_of(shape, operand::float_of(context, 0)?)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dx = cx.output(0);
+    cpu: Cpu::Kernel(|context| {
+        let dx = context.output(0);
         let dtype = operand::compute(dx.dtype());
-        let dy = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let rois = regions(cx, cx.input(1), dx.shape()[0])?;
+        let dy = operand::dense(context.input(0), dtype, context.threads)?;
+        let rois = regions(context, context.input(1), dx.shape()[0])?;
         let out = Staged::new(dx, dtype)?;
-        let geometry = geometry(cx, dx.shape(), &rois, dtype);
+        let geometry = geometry(context, dx.shape(), &rois, dtype);
         // SAFETY: 1. the cotangent is dense, of `dtype` and the size of a result, as inference checked. 2. `out` has the images' size.
         unsafe {
-            kernel::spread_means(cx.threads, &geometry, samples(cx), dy.data_ptr(), out.ptr());
+            kernel::spread_means(context.threads, &geometry, samples(context), dy.data_ptr(), out.ptr());
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(
         Keep {
@@ -217,7 +222,7 @@ pub static ROI_ALIGN_SPREAD: OpDef = OpDef {
 };
 
 /// The common attributes of [`ROI_ALIGN`] and [`ROI_ALIGN_SPREAD`], in order.
-fn attributes(g: &GradCx) -> Vec<Value> {
+fn attributes(g: &GradContext) -> Vec<Value> {
     let names = [
         "pooled_size",
         "spatial_scale",
@@ -229,38 +234,38 @@ fn attributes(g: &GradCx) -> Vec<Value> {
 }
 
 /// Number of regions, shape of the images, bins along each axis.
-fn sizes<'a>(cx: &CallCx<'a>) -> Result<(usize, &'a [usize; 4], [usize; 2])> {
-    let Ok(images) = <&[usize; 4]>::try_from(cx.shape(0)) else {
-        return Err(cx.shape_error("`data` must have four axes, (n, c, h, w)"));
+fn sizes<'a>(context: &CallContext<'a>) -> Result<(usize, &'a [usize; 4], [usize; 2])> {
+    let Ok(images) = <&[usize; 4]>::try_from(context.shape(0)) else {
+        return Err(context.shape_error("`data` must have four axes, (n, c, h, w)"));
     };
-    Ok((count_of(cx)?, images, pooled(cx)?))
+    Ok((count_of(context)?, images, pooled(context)?))
 }
 
-fn count_of(cx: &CallCx) -> Result<usize> {
-    match cx.shape(1) {
+fn count_of(context: &CallContext) -> Result<usize> {
+    match context.shape(1) {
         &[count, 5] => Ok(count),
-        _ => Err(cx.shape_error("`rois` must be (r, 5): image, left, top, right, bottom")),
+        _ => Err(context.shape_error("`rois` must be (r, 5): image, left, top, right, bottom")),
     }
 }
 
-fn pooled(cx: &CallCx) -> Result<[usize; 2]> {
-    let found = cx.ints("pooled_size");
+fn pooled(context: &CallContext) -> Result<[usize; 2]> {
+    let found = context.ints("pooled_size");
     match *found {
         [down, right] if down > 0 && right > 0 => Ok([down as usize, right as usize]),
         [n] if n > 0 => Ok([n as usize; 2]),
-        _ => Err(cx.value_error(format!(
+        _ => Err(context.value_error(format!(
             "`pooled_size` must be two positive numbers, found {}",
             Tuple(found)
         ))),
     }
 }
 
-fn pooled_channels(cx: &CallCx, channels: usize, bins: usize) -> Result<usize> {
-    if !cx.bool("position_sensitive") {
+fn pooled_channels(context: &CallContext, channels: usize, bins: usize) -> Result<usize> {
+    if !context.bool("position_sensitive") {
         return Ok(channels);
     }
     if !channels.is_multiple_of(bins) {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "{channels} channels are not a multiple of the {bins} bins, each of which needs its own channels"
         )));
     }
@@ -282,13 +287,13 @@ fn operand_dtype(x: &Tensor) -> DType {
 ///
 /// # Errors
 /// [`Error::Index`] for a region whose image index is out of bounds.
-fn regions(cx: &KernelCx, rois: &Tensor, images: usize) -> Result<Vec<f64>> {
-    let dense = operand::dense(rois, DType::F64, cx.threads)?;
+fn regions(context: &KernelContext, rois: &Tensor, images: usize) -> Result<Vec<f64>> {
+    let dense = operand::dense(rois, DType::F64, context.threads)?;
     let found: Vec<f64> = cpu::read_dense(&dense);
     for (r, region) in found.chunks_exact(5).enumerate() {
         if region[0] >= images as f64 || region[0].is_nan() {
             return Err(Error::index(
-                cx.op.name,
+                context.op.name,
                 format!(
                     "region {r} is of image {}, but there are {images} images",
                     region[0]
@@ -299,8 +304,13 @@ fn regions(cx: &KernelCx, rois: &Tensor, images: usize) -> Result<Vec<f64>> {
     Ok(found)
 }
 
-fn geometry<'a>(cx: &KernelCx, images: &[usize], regions: &'a [f64], dtype: DType) -> Regions<'a> {
-    let bins = cx.ints("pooled_size");
+fn geometry<'a>(
+    context: &KernelContext,
+    images: &[usize],
+    regions: &'a [f64],
+    dtype: DType,
+) -> Regions<'a> {
+    let bins = context.ints("pooled_size");
     Regions {
         elem: elem(dtype),
         images: images[0],
@@ -308,20 +318,20 @@ fn geometry<'a>(cx: &KernelCx, images: &[usize], regions: &'a [f64], dtype: DTyp
         size: [images[2], images[3]],
         regions,
         bins: [bins[0], bins[bins.len() - 1]].map(|n| n as usize),
-        scale: cx.float("spatial_scale"),
+        scale: context.float("spatial_scale"),
     }
 }
 
-fn samples(cx: &KernelCx) -> Samples {
+fn samples(context: &KernelContext) -> Samples {
     Samples {
-        count: cx.int("sample_ratio").max(0) as usize,
-        is_aligned: cx.bool("aligned"),
-        is_by_position: cx.bool("position_sensitive"),
+        count: context.int("sample_ratio").max(0) as usize,
+        is_aligned: context.bool("aligned"),
+        is_by_position: context.bool("position_sensitive"),
     }
 }
 
 /// Cost estimate: a quarter of the pixels of each region's image, as if regions had half the image's height and width.
-fn work(cx: &CallCx) -> u64 {
-    let (images, rois) = (cx.shape(0), cx.shape(1));
+fn work(context: &CallContext) -> u64 {
+    let (images, rois) = (context.shape(0), context.shape(1));
     (rois[0] * images[1..].iter().product::<usize>() / 4) as u64
 }

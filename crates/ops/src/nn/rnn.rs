@@ -5,7 +5,7 @@ use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke, invoke_with, invoke1};
 use crate::nn::dropout::DROPOUT;
@@ -99,28 +99,29 @@ pub static SPLIT_VECTOR: OpDef = OpDef {
         Param::required("sizes", ParamKind::Ints),
     ],
     doc: "Copies of consecutive parts of a vector. The gradient concatenates those of the parts.",
-    infer: |cx| {
-        let total: i64 = cx.ints("sizes").iter().sum();
-        if cx.shape(0) != [total as usize] {
-            return Err(cx.shape_error(format!(
+    infer: |context| {
+        let total: i64 = context.ints("sizes").iter().sum();
+        if context.shape(0) != [total as usize] {
+            return Err(context.shape_error(format!(
                 "a vector of shape {} cannot be cut into {total} elements",
-                Tuple(cx.shape(0))
+                Tuple(context.shape(0))
             )));
         }
-        cx.many(
-            cx.ints("sizes")
+        context.many(
+            context
+                .ints("sizes")
                 .iter()
-                .map(|&n| (Dims::from_slice(&[n as usize]), cx.dtype_of(0))),
+                .map(|&n| (Dims::from_slice(&[n as usize]), context.dtype_of(0))),
         )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Kernel(|context| {
+        let x = context.input(0);
         let mut start = 0;
-        for part in cx.outputs {
+        for part in context.outputs {
             let layout =
                 x.layout()
                     .slice(0, Some(start), Some(start + part.len() as isize), None)?;
-            crate::cpu::copy(&x.with_layout(layout), part, cx.threads)?;
+            crate::cpu::copy(&x.with_layout(layout), part, context.threads)?;
             start += part.len() as isize;
         }
         Ok(())
@@ -146,70 +147,72 @@ struct Stack {
 }
 
 impl Stack {
-    fn of(cx: &CallCx) -> Result<Stack> {
+    fn of(context: &CallContext) -> Result<Stack> {
         for name in ["mode", "state_size", "num_layers"] {
-            if cx.is_none(name) {
-                return Err(cx.value_error(format!("`{name}` must be given")));
+            if context.is_none(name) {
+                return Err(context.value_error(format!("`{name}` must be given")));
             }
         }
-        let positive = |name: &str| match cx.int(name) {
+        let positive = |name: &str| match context.int(name) {
             n if n > 0 => Ok(n as usize),
-            n => Err(cx.value_error(format!("`{name}` is {n}, must be at least 1"))),
+            n => Err(context.value_error(format!("`{name}` is {n}, must be at least 1"))),
         };
         let stack = Stack {
-            gates: cell(cx).gates(),
+            gates: cell(context).gates(),
             hidden: positive("state_size")?,
             layers: positive("num_layers")?,
-            directions: 1 + usize::from(cx.bool("bidirectional")),
-            lstm: cx.str("mode") == "lstm",
-            projection: match cx.is_none("projection_size") {
+            directions: 1 + usize::from(context.bool("bidirectional")),
+            lstm: context.str("mode") == "lstm",
+            projection: match context.is_none("projection_size") {
                 true => None,
                 false => Some(positive("projection_size")?),
             },
-            clip: clip(cx)?,
+            clip: clip(context)?,
         };
         if !stack.lstm && (stack.projection.is_some() || stack.clip.is_some()) {
             let problem = "`projection_size` and `lstm_state_clip_min` are for LSTM layers";
-            return Err(cx.value_error(format!("{problem}, not for '{}'", cx.str("mode"))));
+            return Err(
+                context.value_error(format!("{problem}, not for '{}'", context.str("mode")))
+            );
         }
-        let [_, batch, input] = *cx.shape(0) else {
-            return Err(cx.shape_error(format!(
+        let [_, batch, input] = *context.shape(0) else {
+            return Err(context.shape_error(format!(
                 "data have {} axes, needs 3: time, samples, channels",
-                cx.shape(0).len()
+                context.shape(0).len()
             )));
         };
         let needed: usize = stack.sizes(input).iter().sum();
-        if cx.shape(1) != [needed] {
-            return Err(cx.shape_error(format!(
+        if context.shape(1) != [needed] {
+            return Err(context.shape_error(format!(
                 "`parameters` has shape {}, these layers have {needed} parameters",
-                Tuple(cx.shape(1))
+                Tuple(context.shape(1))
             )));
         }
         for (i, name, size) in [(2, "state", stack.width()), (3, "state_cell", stack.hidden)] {
             let state = [stack.layers * stack.directions, batch, size];
-            if let Some(x) = cx.opt(i).filter(|x| x.shape() != state) {
-                return Err(cx.shape_error(format!(
+            if let Some(x) = context.opt(i).filter(|x| x.shape() != state) {
+                return Err(context.shape_error(format!(
                     "`{name}` has shape {}, needs {}",
                     Tuple(x.shape()),
                     Tuple(&state)
                 )));
             }
         }
-        if stack.lstm != cx.opt(3).is_some() {
+        if stack.lstm != context.opt(3).is_some() {
             let problem = if stack.lstm {
                 "an LSTM needs a `state_cell`"
             } else {
                 "a `state_cell` is given, but only an LSTM has one"
             };
-            return Err(cx.value_error(problem));
+            return Err(context.value_error(problem));
         }
-        if cx.opt(4).is_some() != cx.bool("use_sequence_length") {
-            return Err(cx.value_error(
+        if context.opt(4).is_some() != context.bool("use_sequence_length") {
+            return Err(context.value_error(
                 "`sequence_length` and `use_sequence_length` go together: give both or none",
             ));
         }
-        if let Some(lengths) = cx.opt(4).filter(|l| l.shape() != [batch]) {
-            return Err(cx.shape_error(format!(
+        if let Some(lengths) = context.opt(4).filter(|l| l.shape() != [batch]) {
+            return Err(context.shape_error(format!(
                 "`sequence_length` has shape {}, needs ({batch},)",
                 Tuple(lengths.shape())
             )));
@@ -248,9 +251,9 @@ impl Stack {
     }
 }
 
-fn run_all(cx: &CallCx) -> Result<Outputs> {
-    let stack = Stack::of(cx)?;
-    let x = cx.input(0);
+fn run_all(context: &CallContext) -> Result<Outputs> {
+    let stack = Stack::of(context)?;
+    let x = context.input(0);
     let sizes: SmallVec<[i64; 16]> = stack
         .sizes(x.shape()[2])
         .iter()
@@ -258,21 +261,21 @@ fn run_all(cx: &CallCx) -> Result<Outputs> {
         .collect();
     let parts = invoke(
         &SPLIT_VECTOR,
-        &[cx.input(1)],
+        &[context.input(1)],
         &[Value::from(&sizes[..])].into_iter().collect(),
     )?;
-    let (y, h, c) = match cx.opt(4) {
-        None => layers(cx, &stack, &parts, x, None)?,
+    let (y, h, c) = match context.opt(4) {
+        None => layers(context, &stack, &parts, x, None)?,
         Some(lengths) => {
             // Steps after a sequence's end must have no effect, even if they hold NaN.
             let attrs = [Value::Bool(true), Value::Float(0.0), Value::Int(0)];
             let attrs: Attrs = attrs.into_iter().collect();
             let masked = invoke_with(&SEQUENCE_MASK, &[Some(x), Some(lengths)], &attrs)?;
-            layers(cx, &stack, &parts, &masked[0], Some(lengths))?
+            layers(context, &stack, &parts, &masked[0], Some(lengths))?
         }
     };
     let mut all: Outputs = SmallVec::from_iter([y]);
-    if cx.bool("state_outputs") {
+    if context.bool("state_outputs") {
         all.push(h);
         all.extend(c);
     }
@@ -281,22 +284,22 @@ fn run_all(cx: &CallCx) -> Result<Outputs> {
 
 /// All layers: result, hidden states, cell states.
 fn layers(
-    cx: &CallCx,
+    context: &CallContext,
     stack: &Stack,
     parts: &[Array],
     x: &Array,
     lengths: Option<&Array>,
 ) -> Result<(Array, Array, Option<Array>)> {
-    let (state, cells) = (cx.input(2), cx.opt(3));
+    let (state, cells) = (context.input(2), context.opt(3));
     let rows = stack.gates * stack.hidden;
     let each = stack.num_weights();
     let biases = &parts[each * stack.layers * stack.directions..];
     let mut x = x.clone();
     let (mut hs, mut cs): (Vec<Array>, Vec<Array>) = (Vec::new(), Vec::new());
     for layer in 0..stack.layers {
-        if layer > 0 && cx.float("p") > 0.0 {
+        if layer > 0 && context.float("p") > 0.0 {
             let attrs: Attrs = [
-                cx.get("p").clone(),
+                context.get("p").clone(),
                 Value::Word("training"),
                 Value::None,
                 Value::Bool(false),
@@ -325,7 +328,7 @@ fn layers(
                     wr: wr.as_ref(),
                 };
                 let found = stepped(
-                    cx,
+                    context,
                     stack,
                     direction,
                     &x,
@@ -338,7 +341,7 @@ fn layers(
                 cs.push(found[2].reshape(&[1, h0.shape()[0], stack.hidden])?);
                 continue;
             }
-            let attrs: Attrs = [cx.get("mode").clone(), Value::Bool(direction == 1)]
+            let attrs: Attrs = [context.get("mode").clone(), Value::Bool(direction == 1)]
                 .into_iter()
                 .collect();
             let inputs = [
@@ -371,7 +374,7 @@ fn layers(
 
 /// One LSTM layer in one direction, composed of operators: result, last state, last cell state.
 fn stepped(
-    cx: &CallCx,
+    context: &CallContext,
     stack: &Stack,
     direction: usize,
     x: &Array,
@@ -388,7 +391,7 @@ fn stepped(
         clip: stack.clip,
     };
     // float16 and bfloat16 are summed in float32, as in the kernel.
-    let returned = crate::types::promoted(&cx.inputs[..4]);
+    let returned = crate::types::promoted(&context.inputs[..4]);
     let wide = |x: &Array| x.astype(operand::compute(returned));
     let [wi, wh, bi, bh] = [weights.wi, weights.wh, weights.bi, weights.bh].map(wide);
     let wr = weights.wr.map(wide).transpose()?;
@@ -401,7 +404,7 @@ fn stepped(
     };
     let c0 = c0.map(wide).transpose()?;
     let (y, h, c) = unroll(steps, &wide(x)?, lengths, &weights, &wide(h0)?, c0.as_ref())?;
-    let c = c.ok_or_else(|| Error::internal(cx.op.name, "an LSTM without cell state"))?;
+    let c = c.ok_or_else(|| Error::internal(context.op.name, "an LSTM without cell state"))?;
     Ok([
         y.astype(returned)?,
         h.astype(returned)?,
@@ -410,21 +413,21 @@ fn stepped(
 }
 
 /// Bounds to which the cell state is clipped.
-fn clip(cx: &CallCx) -> Result<Option<Clip>> {
-    match (cx.opt_float("lstm_state_clip_min"), cx.opt_float("lstm_state_clip_max")) {
+fn clip(context: &CallContext) -> Result<Option<Clip>> {
+    match (context.opt_float("lstm_state_clip_min"), context.opt_float("lstm_state_clip_max")) {
         (Some(min), Some(max)) if min <= max => Ok(Some(Clip {
             min,
             max,
-            nan: cx.bool("lstm_state_clip_nan"),
+            nan: context.bool("lstm_state_clip_nan"),
         })),
-        (Some(min), Some(max)) => Err(cx.value_error(format!(
+        (Some(min), Some(max)) => Err(context.value_error(format!(
             "`lstm_state_clip_min` is {min}, above `lstm_state_clip_max`, which is {max}"
         ))),
-        (None, None) if cx.bool("lstm_state_clip_nan") => Err(cx.value_error(
+        (None, None) if context.bool("lstm_state_clip_nan") => Err(context.value_error(
             "`lstm_state_clip_nan` needs the bounds `lstm_state_clip_min` and `lstm_state_clip_max`",
         )),
         (None, None) => Ok(None),
-        _ => Err(cx.value_error(
+        _ => Err(context.value_error(
             "`lstm_state_clip_min` and `lstm_state_clip_max` go together: give both or none",
         )),
     }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Args, Attrs, Param, ParamKind};
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::error::{Error, Result};
 use crate::invoke::invoke_with;
 use crate::launch::elem;
@@ -41,12 +41,12 @@ pub static RNN_LAYER: OpDef = OpDef {
     ],
     doc: "Result, last hidden and last cell state of one recurrent layer in one direction, and what its gradient needs. Steps after the end of a \
         sequence (`lengths`) leave the states unchanged; their results are 0.",
-    infer: |cx| {
-        let g = checked(cx)?;
+    infer: |context| {
+        let g = checked(context)?;
         let Types::Promote { accepts, lift, out } = Types::REAL_FLOAT else {
-            return Err(Error::internal(cx.op.name, "a type rule of another kind"));
+            return Err(Error::internal(context.op.name, "a type rule of another kind"));
         };
-        let (_, dtype) = types::resolve(cx.op.name, accepts, lift, out, &cx.inputs[..7], None)?;
+        let (_, dtype) = types::resolve(context.op.name, accepts, lift, out, &context.inputs[..7], None)?;
         let state = Dims::from_slice(&[g.batch, g.hidden]);
         let cells = if g.cell == Cell::Lstm {
             state.clone()
@@ -54,7 +54,7 @@ pub static RNN_LAYER: OpDef = OpDef {
             Dims::from_slice(&[0, g.hidden])
         };
         let kept = kernel::workspace_bytes(&g) / 4;
-        cx.many([
+        context.many([
             (Dims::from_slice(&[g.time, g.batch, g.hidden]), dtype),
             (state, dtype),
             (cells, dtype),
@@ -88,7 +88,7 @@ pub static RNN_LAYER: OpDef = OpDef {
         },
         |g| unrolled::gradient(g, steps(&g.args)),
     ),
-    cost: Cost::Of(|cx| cost_ns(cx, 1)),
+    cost: Cost::Of(|context| cost_ns(context, 1)),
     probe: Probe::calls(&[
         "f((3, 2, 2)), f((8, 2)), f((8, 2)), f((8,)), f((8,)), f((2, 2)), f((2, 2)), None, 'lstm'",
         "f((3, 2, 2)), f((6, 2)), f((6, 2)), f((6,)), f((6,)), f((2, 2)), None, np.array([3, 1]), 'gru', reverse=True",
@@ -119,29 +119,29 @@ pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
         Param::bool("reverse", false),
     ],
     doc: "Gradients of `rnn_layer` with respect to its arrays.",
-    infer: |cx| {
-        let g = checked(cx)?;
+    infer: |context| {
+        let g = checked(context)?;
         let (sequence, state) = ([g.time, g.batch, g.hidden], [g.batch, g.hidden]);
         for (i, expected) in [(8, &sequence[..]), (10, &sequence), (11, &state), (12, &state)] {
-            cx.check_shape(i, expected)?;
+            context.check_shape(i, expected)?;
         }
-        cx.check_shape(9, &[kernel::workspace_bytes(&g) / 4])?;
-        let cells = cx.opt(6).map_or(Dims::from_slice(&[0, 0]), |c| Dims::from_slice(c.shape()));
-        let dtype = cx.dtype_of(8);
-        let given = (0..6).map(|i| (Dims::from_slice(cx.shape(i)), dtype));
-        cx.many(given.chain([(cells, dtype)]))
+        context.check_shape(9, &[kernel::workspace_bytes(&g) / 4])?;
+        let cells = context.opt(6).map_or(Dims::from_slice(&[0, 0]), |c| Dims::from_slice(c.shape()));
+        let dtype = context.dtype_of(8);
+        let given = (0..6).map(|i| (Dims::from_slice(context.shape(i)), dtype));
+        context.many(given.chain([(cells, dtype)]))
     },
     cpu: Cpu::Kernel(backward),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
-    cost: Cost::Of(|cx| cost_ns(cx, 2)),
+    cost: Cost::Of(|context| cost_ns(context, 2)),
     probe: Probe::calls(&["f((1, 1, 1)), f((1, 1)), f((1, 1)), f((1,)), f((1,)), f((1, 1)), None, None, f((1, 1, 1)), f((1,)), f((1, 1, 1)), None, None, 'rnn_tanh'"]).ulp(64),
     positions: &[7],
     ..OpDef::DEFAULT
 };
 
-fn cost_ns(cx: &CallCx, passes: usize) -> u64 {
-    let steps: usize = cx.shape(0)[..2].iter().product();
-    passes as u64 * flops_ns(2 * steps * (cx.input(1).len() + cx.input(2).len()))
+fn cost_ns(context: &CallContext, passes: usize) -> u64 {
+    let steps: usize = context.shape(0)[..2].iter().product();
+    passes as u64 * flops_ns(2 * steps * (context.input(1).len() + context.input(2).len()))
 }
 
 /// The cell that attribute `mode` names.
@@ -183,11 +183,16 @@ fn geometry(args: &Args, data: &[usize], wh: &[usize], dtype: DType) -> Rnn {
 }
 
 /// The geometry of a call whose operands have the shapes that the kernels rely on.
-fn checked(cx: &CallCx) -> Result<Rnn> {
-    let (&[time, batch, input], &[rows, hidden]) = (cx.shape(0), cx.shape(2)) else {
-        return Err(cx.shape_error("`data` must have 3 axes and `wh` 2"));
+fn checked(context: &CallContext) -> Result<Rnn> {
+    let (&[time, batch, input], &[rows, hidden]) = (context.shape(0), context.shape(2)) else {
+        return Err(context.shape_error("`data` must have 3 axes and `wh` 2"));
     };
-    let g = geometry(&cx.args, &[time, batch, input], &[rows, hidden], DType::F32);
+    let g = geometry(
+        &context.args,
+        &[time, batch, input],
+        &[rows, hidden],
+        DType::F32,
+    );
     let rows = g.cell.gates() * hidden;
     let expected: [&[usize]; 7] = [
         &[rows, input],
@@ -199,18 +204,20 @@ fn checked(cx: &CallCx) -> Result<Rnn> {
         &[batch],
     ];
     for (i, shape) in expected.into_iter().enumerate() {
-        cx.check_shape(i + 1, shape)?;
+        context.check_shape(i + 1, shape)?;
     }
-    match g.cell == Cell::Lstm && cx.opt(6).is_none() {
-        true => Err(cx.value_error("an LSTM needs `c0`")),
+    match g.cell == Cell::Lstm && context.opt(6).is_none() {
+        true => Err(context.value_error("an LSTM needs `c0`")),
         false => Ok(g),
     }
 }
 
 /// The lengths of the sequences; an error if one is out of range.
-fn lengths(cx: &KernelCx, g: &Rnn) -> Result<Option<Vec<usize>>> {
-    let Some(x) = cx.opt(7) else { return Ok(None) };
-    let dense = operand::dense(x, DType::I64, cx.threads)?;
+fn lengths(context: &KernelContext, g: &Rnn) -> Result<Option<Vec<usize>>> {
+    let Some(x) = context.opt(7) else {
+        return Ok(None);
+    };
+    let dense = operand::dense(x, DType::I64, context.threads)?;
     // SAFETY: dense, and of this dtype.
     let found = unsafe { std::slice::from_raw_parts(dense.data_ptr().cast::<i64>(), dense.len()) };
     let checked = found.iter().enumerate().map(|(i, &length)| {
@@ -226,12 +233,17 @@ fn lengths(cx: &KernelCx, g: &Rnn) -> Result<Option<Vec<usize>>> {
     Ok(Some(checked.collect::<Result<_>>()?))
 }
 
-fn forward(cx: &KernelCx) -> Result<()> {
-    let [y, hn, cn, workspace] = [0, 1, 2, 3].map(|i| cx.output(i));
+fn forward(context: &KernelContext) -> Result<()> {
+    let [y, hn, cn, workspace] = [0, 1, 2, 3].map(|i| context.output(i));
     let dtype = operand::compute(y.dtype());
-    let g = geometry(&cx.args, cx.input(0).shape(), cx.input(2).shape(), dtype);
+    let g = geometry(
+        &context.args,
+        context.input(0).shape(),
+        context.input(2).shape(),
+        dtype,
+    );
     let dense: SmallVec<[Option<Tensor>; 7]> = (0..7)
-        .map(|i| operand::dense_or_none(cx.opt(i), dtype, cx.threads))
+        .map(|i| operand::dense_or_none(context.opt(i), dtype, context.threads))
         .collect::<Result<_>>()?;
     let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
     let outs = [
@@ -239,7 +251,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
         Staged::new(hn, dtype)?,
         Staged::new(cn, dtype)?,
     ];
-    let lengths = lengths(cx, &g)?;
+    let lengths = lengths(context, &g)?;
     let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
     if workspace.len() * dtype.size() < kernel::workspace_bytes(&g) {
         let problem = format!(
@@ -247,7 +259,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
             workspace.len(),
             kernel::workspace_bytes(&g)
         );
-        return Err(Error::internal(cx.op.name, problem));
+        return Err(Error::internal(context.op.name, problem));
     }
     let parameters = Parameters {
         wi: at(1),
@@ -260,12 +272,12 @@ fn forward(cx: &KernelCx) -> Result<()> {
         Some(len) => {
             let pack = |to: *mut u8| {
                 // SAFETY: the weights are dense and of the geometry's sizes; `to` has the size of the form.
-                unsafe { kernel::pack_input(cx.threads, &g, at(1), to) };
+                unsafe { kernel::pack_input(context.threads, &g, at(1), to) };
                 Ok(())
             };
             operand::packed(
-                cx,
-                cx.input(1),
+                context,
+                context.input(1),
                 Form::Linear,
                 dtype,
                 &[g.lanes()],
@@ -276,13 +288,13 @@ fn forward(cx: &KernelCx) -> Result<()> {
     };
     let pack = |to: *mut u8| {
         // SAFETY: as above.
-        unsafe { kernel::pack_state(cx.threads, &g, at(2), to) };
+        unsafe { kernel::pack_state(context.threads, &g, at(2), to) };
         Ok(())
     };
     let (key, len) = ([g.lanes(), g.cell.gates()], kernel::packed_state_bytes(&g));
     let wh = operand::packed(
-        cx,
-        cx.input(2),
+        context,
+        context.input(2),
         Form::RecurrentState,
         dtype,
         &key,
@@ -306,7 +318,7 @@ fn forward(cx: &KernelCx) -> Result<()> {
     // were allocated for this call, with the sizes that the kernel asks for.
     unsafe {
         kernel::forward(
-            cx.threads,
+            context.threads,
             &g,
             &parameters,
             packed,
@@ -322,30 +334,38 @@ fn forward(cx: &KernelCx) -> Result<()> {
         );
     }
     for out in outs {
-        out.finish(cx.threads)?;
+        out.finish(context.threads)?;
     }
     Ok(())
 }
 
-fn backward(cx: &KernelCx) -> Result<()> {
-    let dtype = operand::compute(cx.output(0).dtype());
-    let g = geometry(&cx.args, cx.input(0).shape(), cx.input(2).shape(), dtype);
+fn backward(context: &KernelContext) -> Result<()> {
+    let dtype = operand::compute(context.output(0).dtype());
+    let g = geometry(
+        &context.args,
+        context.input(0).shape(),
+        context.input(2).shape(),
+        dtype,
+    );
     let dense: SmallVec<[Option<Tensor>; 13]> = (0..13)
-        .map(|i| operand::dense_or_none(cx.opt(i).filter(|_| i != 7), dtype, cx.threads))
+        .map(|i| operand::dense_or_none(context.opt(i).filter(|_| i != 7), dtype, context.threads))
         .collect::<Result<_>>()?;
-    let lengths = lengths(cx, &g)?;
+    let lengths = lengths(context, &g)?;
     let at = |i: usize| operand::pointer(dense[i].as_ref()).cast_const();
     let outs: SmallVec<[Staged; 7]> = (0..7)
-        .map(|i| Staged::new(cx.output(i), dtype))
+        .map(|i| Staged::new(context.output(i), dtype))
         .collect::<Result<_>>()?;
     // The kernel overwrites the workspace, but the graph may be walked again, so it gets a copy.
     let copy_of = |kept: &Tensor| -> Result<Tensor> {
         let copy = Tensor::empty(kept.shape(), dtype, kept.device())?;
-        crate::cpu::copy(kept, &copy, cx.threads)?;
+        crate::cpu::copy(kept, &copy, context.threads)?;
         Ok(copy)
     };
-    let space = copy_of(cx.input(9))?;
-    let own = lengths.as_ref().map(|_| copy_of(cx.input(8))).transpose()?;
+    let space = copy_of(context.input(9))?;
+    let own = lengths
+        .as_ref()
+        .map(|_| copy_of(context.input(8)))
+        .transpose()?;
     let y = own.as_ref().map_or(at(8).cast_mut(), Tensor::data_ptr);
     if space.len() * dtype.size() < kernel::workspace_bytes(&g) {
         let problem = format!(
@@ -353,7 +373,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
             space.len() * dtype.size(),
             kernel::workspace_bytes(&g)
         );
-        return Err(Error::value(cx.op.name, problem));
+        return Err(Error::value(context.op.name, problem));
     }
     let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
     let parameters = Parameters {
@@ -371,7 +391,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
             std::ptr::null()
         },
     };
-    let lstm = g.cell == Cell::Lstm && cx.opt(6).is_some();
+    let lstm = g.cell == Cell::Lstm && context.opt(6).is_some();
     let gradients = Gradients {
         dx: outs[0].ptr(),
         dwi: outs[1].ptr(),
@@ -389,7 +409,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
     // scratch were allocated for this call, with the sizes that the kernel asks for.
     unsafe {
         kernel::backward(
-            cx.threads,
+            context.threads,
             &g,
             &parameters,
             at(0),
@@ -404,7 +424,7 @@ fn backward(cx: &KernelCx) -> Result<()> {
         );
     }
     for out in outs {
-        out.finish(cx.threads)?;
+        out.finish(context.threads)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::Outputs;
 use crate::args::{Args, Attrs, Param, ParamKind};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke_with;
@@ -31,48 +31,51 @@ pub static ROW_NORM: OpDef = OpDef {
     doc: "Result, mean and inverse deviation of rows of `len` elements in C order. Without `groups`, gamma and beta have an element for each of a row; \
           with them, row r is group `r % groups` of a sample, and gamma and beta have an element for each `inner` elements of a sample. Rows that are \
           not `centred` have mean 0.",
-    infer: |cx| {
-        let dtype = operand::float_of(cx, 0)?;
-        let (total, len) = (cx.input(0).len(), cx.int("len").max(0) as usize);
+    infer: |context| {
+        let dtype = operand::float_of(context, 0)?;
+        let (total, len) = (context.input(0).len(), context.int("len").max(0) as usize);
         let rows = total.checked_div(len).unwrap_or(0);
-        let needed = geometry(&cx.args, total, operand::compute(dtype)).parameters();
+        let needed = geometry(&context.args, total, operand::compute(dtype)).parameters();
         for i in [1, 2] {
-            if let Some(vector) = cx.opt(i).filter(|v| v.len() != needed || v.ndim() != 1) {
+            if let Some(vector) = context
+                .opt(i)
+                .filter(|v| v.len() != needed || v.ndim() != 1)
+            {
                 let name = ["gamma", "beta"][i - 1];
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "`{name}` has shape {}, needs ({needed},)",
                     Tuple(vector.shape())
                 )));
             }
         }
         let statistics = (Dims::from_slice(&[rows]), operand::compute(dtype));
-        cx.many([
-            (Dims::from_slice(cx.shape(0)), dtype),
+        context.many([
+            (Dims::from_slice(context.shape(0)), dtype),
             statistics.clone(),
             statistics,
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = operand::compute(cx.output(0).dtype());
-        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let [gamma, beta, ..] = four(cx, [1, 2, usize::MAX, usize::MAX], dtype)?;
-        let y = Staged::new(cx.output(0), dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = operand::compute(context.output(0).dtype());
+        let x = operand::dense(context.input(0), dtype, context.threads)?;
+        let [gamma, beta, ..] = four(context, [1, 2, usize::MAX, usize::MAX], dtype)?;
+        let y = Staged::new(context.output(0), dtype)?;
         let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
-        let g = geometry(&cx.args, x.len(), dtype);
+        let g = geometry(&context.args, x.len(), dtype);
         // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference checked). 2. results overlap none.
         unsafe {
             kernel::row_norm(
-                cx.threads,
+                context.threads,
                 &g,
                 x.data_ptr(),
                 at(&gamma),
                 at(&beta),
                 y.ptr(),
-                cx.output(1).data_ptr(),
-                cx.output(2).data_ptr(),
+                context.output(1).data_ptr(),
+                context.output(2).data_ptr(),
             );
         }
-        y.finish(cx.threads)
+        y.finish(context.threads)
     }),
     grad: Grad::Fused(
         Keep {
@@ -105,10 +108,12 @@ pub static ROW_NORM: OpDef = OpDef {
         "f((2, 4, 3)), f((4,)), None, 6, 2, 3",
     ])
     .ulp(64),
-    batch: Batch::Rule(|cx| match cx.is_batched(1) || cx.is_batched(2) {
-        true => Err(cx.refused()),
-        false => cx.call_with_first(0),
-    }),
+    batch: Batch::Rule(
+        |context| match context.is_batched(1) || context.is_batched(2) {
+            true => Err(context.refused()),
+            false => context.call_with_first(0),
+        },
+    ),
     ..NORM
 };
 
@@ -128,35 +133,35 @@ pub static ROW_NORM_GRADIENT: OpDef = OpDef {
         Param::float("eps", 1e-5),
     ],
     doc: "Gradients of `row_norm` with respect to x, gamma and beta.",
-    infer: |cx| {
-        let dtype = operand::float_of(cx, 0)?;
-        let g = geometry(&cx.args, cx.input(0).len(), dtype);
+    infer: |context| {
+        let dtype = operand::float_of(context, 0)?;
+        let g = geometry(&context.args, context.input(0).len(), dtype);
         let needed = g.parameters();
-        cx.check_shape(1, cx.shape(0))?;
-        cx.check_shape(2, &[needed])?;
-        cx.check_shape(3, &[g.rows])?;
-        cx.check_shape(4, &[g.rows])?;
+        context.check_shape(1, context.shape(0))?;
+        context.check_shape(2, &[needed])?;
+        context.check_shape(3, &[g.rows])?;
+        context.check_shape(4, &[g.rows])?;
         let parameters = (Dims::from_slice(&[needed]), operand::compute(dtype));
-        cx.many([
-            (Dims::from_slice(cx.shape(0)), dtype),
+        context.many([
+            (Dims::from_slice(context.shape(0)), dtype),
             parameters.clone(),
             parameters,
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = operand::compute(cx.output(0).dtype());
-        let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let dy = operand::dense(cx.input(1), dtype, cx.threads)?;
-        let [gamma, mean, inverse, _] = four(cx, [2, 3, 4, usize::MAX], dtype)?;
-        let dx = Staged::new(cx.output(0), dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = operand::compute(context.output(0).dtype());
+        let x = operand::dense(context.input(0), dtype, context.threads)?;
+        let dy = operand::dense(context.input(1), dtype, context.threads)?;
+        let [gamma, mean, inverse, _] = four(context, [2, 3, 4, usize::MAX], dtype)?;
+        let dx = Staged::new(context.output(0), dtype)?;
         let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
-        let g = geometry(&cx.args, x.len(), dtype);
+        let g = geometry(&context.args, x.len(), dtype);
         let scratch = operand::scratch(kernel::row_norm_backward_scratch_bytes(&g))?;
         // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference of the forward call checked), the scratch
         // has the size the kernel asks for. 2. results overlap none.
         unsafe {
             kernel::row_norm_backward(
-                cx.threads,
+                context.threads,
                 &g,
                 x.data_ptr(),
                 dy.data_ptr(),
@@ -164,12 +169,12 @@ pub static ROW_NORM_GRADIENT: OpDef = OpDef {
                 at(&mean),
                 at(&inverse),
                 dx.ptr(),
-                cx.output(1).data_ptr(),
-                cx.output(2).data_ptr(),
+                context.output(1).data_ptr(),
+                context.output(2).data_ptr(),
                 scratch.data_ptr(),
             );
         }
-        dx.finish(cx.threads)
+        dx.finish(context.threads)
     }),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     probe: Probe::calls(&["f((3, 4)), f((3, 4)), f((4,)), f((3,)), f((3,)), 4"]).ulp(64),
@@ -201,7 +206,7 @@ fn geometry(args: &Args, total: usize, dtype: DType) -> RowNorm {
 }
 
 /// Gradients of row normalisation composed of differentiable operators. The data is reshaped to (samples, groups, channels of a group, inner).
-fn row_slopes(g: &GradCx) -> Result<Outputs> {
+fn row_slopes(g: &GradContext) -> Result<Outputs> {
     let (len, groups) = (g.int("len") as usize, g.int("groups").max(0) as usize);
     let inner = if groups == 0 {
         1

@@ -4,7 +4,7 @@ use mxnet_tensor::{DType, Dims, Scalar};
 
 use crate::Array;
 use crate::args::{Attrs, Default, Param, ParamKind};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::creation::arange_on;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::select::WHERE;
@@ -57,15 +57,15 @@ pub static SEQUENCE_MASK: OpDef = OpDef {
                [0., 1.],
                [0., 0.]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, axis) = (cx.input(0), axis(cx)?);
-        let Some(lengths) = lengths(cx, axis)? else {
-            return cx.done(x.clone());
+    cpu: Cpu::Composite(|context| {
+        let (x, axis) = (context.input(0), axis(context)?);
+        let Some(lengths) = lengths(context, axis)? else {
+            return context.done(x.clone());
         };
         let (steps, ends) = steps(x, &lengths, axis)?;
-        let value = Array::weak_scalar(cx.scalar("value").unwrap_or(Scalar::I64(0)))?;
+        let value = Array::weak_scalar(context.scalar("value").unwrap_or(Scalar::I64(0)))?;
         let counts = steps.binary(&LESS, &ends)?;
-        cx.done(invoke1(&WHERE, &[&counts, x, &value], &Attrs::none())?)
+        context.done(invoke1(&WHERE, &[&counts, x, &value], &Attrs::none())?)
     }),
     probe: Probe::calls(&[
         "f((3, 2)), i((2,), 4), True",
@@ -88,17 +88,17 @@ pub static SEQUENCE_LAST: OpDef = OpDef {
         >>> npx.sequence_last(steps, np.array([2, 3]), use_sequence_length=True)
         array([3, 6])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, axis) = (cx.input(0), axis(cx)?);
+    cpu: Cpu::Composite(|context| {
+        let (x, axis) = (context.input(0), axis(context)?);
         let rest: Dims = (0..x.ndim())
             .filter(|&i| i != axis)
             .map(|i| x.shape()[i])
             .collect();
-        let last = match lengths(cx, axis)? {
+        let last = match lengths(context, axis)? {
             None => {
                 let n = x.shape()[axis];
                 if n == 0 {
-                    return Err(cx.shape_error("the sequences have no steps"));
+                    return Err(context.shape_error("the sequences have no steps"));
                 }
                 narrow(x, axis, n - 1, n)?
             }
@@ -107,7 +107,7 @@ pub static SEQUENCE_LAST: OpDef = OpDef {
                 take_along_axis(x, &at, axis, "raise")?
             }
         };
-        cx.done(last.reshape(&rest)?)
+        context.done(last.reshape(&rest)?)
     }),
     probe: Probe::calls(&[
         "f((3, 2)), i((2,), 3) + 1, True",
@@ -132,19 +132,21 @@ pub static SEQUENCE_REVERSE: OpDef = OpDef {
                [1, 4],
                [5, 2]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        if cx.int("axis") != 0 {
-            return Err(cx.value_error(format!("`axis` must be 0, found {}", cx.int("axis"))));
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        if context.int("axis") != 0 {
+            return Err(
+                context.value_error(format!("`axis` must be 0, found {}", context.int("axis")))
+            );
         }
-        let Some(lengths) = lengths(cx, 0)? else {
-            return cx.done(flip(x, &[0])?);
+        let Some(lengths) = lengths(context, 0)? else {
+            return context.done(flip(x, &[0])?);
         };
         let (steps, ends) = steps(x, &lengths, 0)?;
         let counts = steps.binary(&LESS, &ends)?;
         let reversed_steps = decremented(&ends)?.sub(&steps)?;
         let at = invoke1(&WHERE, &[&counts, &reversed_steps, &steps], &Attrs::none())?;
-        cx.done(take_along_axis(x, &at, 0, "raise")?)
+        context.done(take_along_axis(x, &at, 0, "raise")?)
     }),
     probe: Probe::calls(&["f((3, 2)), i((2,), 4), True", "f((3, 2, 2))"]),
     positions: &[1],
@@ -152,28 +154,28 @@ pub static SEQUENCE_REVERSE: OpDef = OpDef {
 };
 
 /// The axis of the steps.
-fn axis(cx: &CallCx) -> Result<usize> {
-    match cx.int("axis") {
+fn axis(context: &CallContext) -> Result<usize> {
+    match context.int("axis") {
         axis @ (0 | 1) => Ok(axis as usize),
-        other => Err(cx.value_error(format!("`axis` must be 0 or 1, found {other}"))),
+        other => Err(context.value_error(format!("`axis` must be 0 or 1, found {other}"))),
     }
 }
 
 /// The lengths as int64; `None` unless `use_sequence_length` is set.
-fn lengths(cx: &CallCx, axis: usize) -> Result<Option<Array>> {
-    let x = cx.input(0);
+fn lengths(context: &CallContext, axis: usize) -> Result<Option<Array>> {
+    let x = context.input(0);
     if x.ndim() < 2 {
-        return Err(cx.shape_error("`data` must have at least two axes"));
+        return Err(context.shape_error("`data` must have at least two axes"));
     }
-    if !cx.bool("use_sequence_length") {
+    if !context.bool("use_sequence_length") {
         return Ok(None);
     }
-    let Some(lengths) = cx.opt(1) else {
-        return Err(cx.value_error("`use_sequence_length` needs `sequence_length`"));
+    let Some(lengths) = context.opt(1) else {
+        return Err(context.value_error("`use_sequence_length` needs `sequence_length`"));
     };
     let wanted = x.shape()[1 - axis];
     if lengths.shape() != [wanted] {
-        return Err(cx.shape_error(format!("`sequence_length` must have shape ({wanted},)")));
+        return Err(context.shape_error(format!("`sequence_length` must have shape ({wanted},)")));
     }
     lengths.astype(DType::I64).map(Some)
 }

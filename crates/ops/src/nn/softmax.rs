@@ -6,9 +6,9 @@ use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::select::choose;
 use crate::error::{Result, Tuple};
@@ -85,7 +85,7 @@ pub static SOFTMAX: OpDef = OpDef {
         >>> npx.softmax(np.array([0.0, 1.0, 2.0]), temperature=10.0)
         array([0.3006096, 0.332225 , 0.3671654])
     ",
-    cpu: Cpu::Kernel(|cx| run(cx, Kind::Softmax)),
+    cpu: Cpu::Kernel(|context| run(context, Kind::Softmax)),
     grad: Grad::Fused(
         Keep {
             inputs: 0b10,
@@ -112,7 +112,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
         >>> npx.log_softmax(np.array([0.0, 1.0, 2.0]))
         array([-2.407606  , -1.4076059 , -0.40760595])
     ",
-    cpu: Cpu::Kernel(|cx| run(cx, Kind::LogSoftmax)),
+    cpu: Cpu::Kernel(|context| run(context, Kind::LogSoftmax)),
     grad: Grad::Fused(
         Keep::ALL,
         |g| fused_slope(g, Kind::LogSoftmax),
@@ -139,28 +139,28 @@ pub static SOFTMAX_GRADIENT: OpDef = OpDef {
         Param::bool("log", false),
     ],
     doc: "Gradient of `softmax`, or of `log_softmax` if `log`, given its result `y` and the cotangent `dy`.",
-    infer: |cx| {
-        cx.check_shape(1, cx.shape(0))?;
-        check_lengths(cx, 2, cx.axis("axis", 0)?)?;
-        cx.same_as(0)
+    infer: |context| {
+        context.check_shape(1, context.shape(0))?;
+        check_lengths(context, 2, context.axis("axis", 0)?)?;
+        context.same_as(0)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        let kind = if cx.bool("log") {
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        let kind = if context.bool("log") {
             Kind::LogSoftmax
         } else {
             Kind::Softmax
         };
         let dtype = operand::compute(out.dtype());
-        let y = operand::dense(cx.input(0), dtype, cx.threads)?;
-        let dy = operand::dense(cx.input(1), dtype, cx.threads)?;
-        let lengths = operand::dense_or_none(cx.opt(2), DType::I32, cx.threads)?;
+        let y = operand::dense(context.input(0), dtype, context.threads)?;
+        let dy = operand::dense(context.input(1), dtype, context.threads)?;
+        let lengths = operand::dense_or_none(context.opt(2), DType::I32, context.threads)?;
         let dx = Staged::new(out, dtype)?;
-        let geometry = rows(cx, &y)?;
+        let geometry = rows(context, &y)?;
         // SAFETY: 1. operands are dense, of `dtype` and of the shape that the geometry was made from; a length for each row. 2. no overlap.
         unsafe {
             kernel::softmax_backward(
-                cx.threads,
+                context.threads,
                 &geometry,
                 kind,
                 y.data_ptr(),
@@ -169,7 +169,7 @@ pub static SOFTMAX_GRADIENT: OpDef = OpDef {
                 dx.ptr(),
             );
         }
-        dx.finish(cx.threads)
+        dx.finish(context.threads)
     }),
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::PerKiB(200),
@@ -212,7 +212,7 @@ pub static MASKED_SOFTMAX: OpDef = OpDef {
         >>> npx.masked_softmax(np.array([0.0, 1.0, 2.0]), np.array([True, True, False]))
         array([0.26894143, 0.7310586 , 0.        ])
     ",
-    cpu: Cpu::Composite(|cx| cx.done(masked(cx, &SOFTMAX, 0.0)?)),
+    cpu: Cpu::Composite(|context| context.done(masked(context, &SOFTMAX, 0.0)?)),
     ..MASKED
 };
 
@@ -225,18 +225,18 @@ pub static MASKED_LOG_SOFTMAX: OpDef = OpDef {
         >>> npx.masked_log_softmax(np.array([0.0, 1.0, 2.0]), np.array([True, True, False]))
         array([-1.3132616 , -0.31326166,        -inf])
     ",
-    cpu: Cpu::Composite(|cx| cx.done(masked(cx, &LOG_SOFTMAX, f64::NEG_INFINITY)?)),
+    cpu: Cpu::Composite(|context| context.done(masked(context, &LOG_SOFTMAX, f64::NEG_INFINITY)?)),
     ..MASKED
 };
 
-fn masked(cx: &CallCx, op: &'static OpDef, outside: f64) -> Result<Array> {
-    let (x, mask) = (cx.input(0), cx.input(1));
-    let x = x.astype(operand::float_of(cx, 0)?)?;
+fn masked(context: &CallContext, op: &'static OpDef, outside: f64) -> Result<Array> {
+    let (x, mask) = (context.input(0), context.input(1));
+    let x = x.astype(operand::float_of(context, 0)?)?;
     let low = Array::constant(Scalar::F64(f64::NEG_INFINITY), x.dtype())?;
     let outside = Array::constant(Scalar::F64(outside), x.dtype())?;
     let attrs = attrs(
-        cx.int("axis"),
-        Value::Float(cx.float("temperature")),
+        context.int("axis"),
+        Value::Float(context.float("temperature")),
         false,
         Value::None,
     );
@@ -275,11 +275,11 @@ fn along(op: &'static OpDef, x: &Array, axis: i64) -> Result<Array> {
 }
 
 /// Checks that argument `i`, if it was given, has a length for each row along `axis`.
-fn check_lengths(cx: &CallCx, i: usize, axis: usize) -> Result<()> {
-    let Some(length) = cx.opt(i) else {
+fn check_lengths(context: &CallContext, i: usize, axis: usize) -> Result<()> {
+    let Some(length) = context.opt(i) else {
         return Ok(());
     };
-    let rows: Dims = cx
+    let rows: Dims = context
         .shape(0)
         .iter()
         .enumerate()
@@ -287,14 +287,14 @@ fn check_lengths(cx: &CallCx, i: usize, axis: usize) -> Result<()> {
         .map(|(_, &n)| n)
         .collect();
     if length.shape() != rows.as_slice() {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "`length` has shape {}, needs {}: the shape of the data without axis {axis}",
             Tuple(length.shape()),
             Tuple(&rows)
         )));
     }
     if !length.dtype().is_integer() {
-        return Err(cx.dtype_error(format!(
+        return Err(context.dtype_error(format!(
             "`length` is {}, needs integers",
             length.dtype().name()
         )));
@@ -302,63 +302,63 @@ fn check_lengths(cx: &CallCx, i: usize, axis: usize) -> Result<()> {
     Ok(())
 }
 
-fn shape_and_dtype(cx: &CallCx) -> Result<Inferred> {
-    let axis = cx.axis("axis", 0)?;
-    let mut dtype = operand::float_of(cx, 0)?;
-    if let Some(asked) = cx.dtype("dtype") {
+fn shape_and_dtype(context: &CallContext) -> Result<Inferred> {
+    let axis = context.axis("axis", 0)?;
+    let mut dtype = operand::float_of(context, 0)?;
+    if let Some(asked) = context.dtype("dtype") {
         if !asked.is_float() {
-            return Err(cx.dtype_error(format!(
+            return Err(context.dtype_error(format!(
                 "the result cannot be {}: it is a real floating type",
                 asked.name()
             )));
         }
         dtype = asked;
     }
-    if let Some(t) = cx
+    if let Some(t) = context
         .opt_float("temperature")
         .filter(|&t| t == 0.0 || t.is_nan())
     {
-        return Err(cx.value_error(format!("`temperature` is {t}")));
+        return Err(context.value_error(format!("`temperature` is {t}")));
     }
-    match (cx.opt(1), cx.bool("use_length")) {
+    match (context.opt(1), context.bool("use_length")) {
         (None, true) => {
-            return Err(cx.value_error("`use_length` is True, but no `length` is given"));
+            return Err(context.value_error("`use_length` is True, but no `length` is given"));
         }
         (Some(_), false) => {
-            return Err(cx
+            return Err(context
                 .value_error("a `length` is given, but `use_length` is False")
                 .with_hint("pass use_length=True"));
         }
-        (Some(_), true) => check_lengths(cx, 1, axis)?,
+        (Some(_), true) => check_lengths(context, 1, axis)?,
         (None, false) => {}
     }
-    one_of(Dims::from_slice(cx.shape(0)), dtype)
+    one_of(Dims::from_slice(context.shape(0)), dtype)
 }
 
 /// The rows of a dense tensor, for the kernels.
-fn rows(cx: &KernelCx, x: &Tensor) -> Result<Softmax> {
-    let axis = cx.axis("axis", 0)?;
+fn rows(context: &KernelContext, x: &Tensor) -> Result<Softmax> {
+    let axis = context.axis("axis", 0)?;
     let shape = x.shape();
     Ok(Softmax {
         elem: elem(x.dtype()),
         outer: shape[..axis].iter().product(),
         len: shape[axis],
         inner: shape[axis + 1..].iter().product(),
-        temperature: cx.opt_float("temperature").unwrap_or(1.0),
+        temperature: context.opt_float("temperature").unwrap_or(1.0),
     })
 }
 
-fn run(cx: &KernelCx, kind: Kind) -> Result<()> {
-    let y = cx.output(0);
+fn run(context: &KernelContext, kind: Kind) -> Result<()> {
+    let y = context.output(0);
     let dtype = operand::compute(y.dtype());
-    let x = operand::dense(cx.input(0), dtype, cx.threads)?;
-    let lengths = operand::dense_or_none(cx.opt(1), DType::I32, cx.threads)?;
+    let x = operand::dense(context.input(0), dtype, context.threads)?;
+    let lengths = operand::dense_or_none(context.opt(1), DType::I32, context.threads)?;
     let out = Staged::new(y, dtype)?;
-    let geometry = rows(cx, &x)?;
+    let geometry = rows(context, &x)?;
     // SAFETY: 1. operands are dense, of `dtype` and of the shape that the geometry was made from; a length for each row. 2. no overlap.
     unsafe {
         kernel::softmax(
-            cx.threads,
+            context.threads,
             &geometry,
             kind,
             x.data_ptr(),
@@ -366,11 +366,11 @@ fn run(cx: &KernelCx, kind: Kind) -> Result<()> {
             out.ptr(),
         );
     }
-    out.finish(cx.threads)
+    out.finish(context.threads)
 }
 
 /// The gradient in one pass.
-fn fused_slope(g: &GradCx, kind: Kind) -> Result<Grads> {
+fn fused_slope(g: &GradContext, kind: Kind) -> Result<Grads> {
     let attrs: Attrs = [
         g.get("axis").clone(),
         g.get("temperature").clone(),
@@ -388,7 +388,7 @@ fn fused_slope(g: &GradCx, kind: Kind) -> Result<Grads> {
 }
 
 /// Softmax: dx = y (dy - sum(dy y)) / t. Its logarithm: dx = (dy - p sum(dy)) / t, p being the softmax.
-fn slope(g: &GradCx, kind: Kind) -> Result<Grads> {
+fn slope(g: &GradContext, kind: Kind) -> Result<Grads> {
     let length = g.opt_input(1);
     let (y, dy) = (g.output(0), g.dy(0));
     let axis = g.int("axis");

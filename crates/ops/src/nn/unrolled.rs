@@ -6,7 +6,7 @@ use mxnet_tensor::Scalar;
 use smallvec::SmallVec;
 
 use crate::args::Attrs;
-use crate::autograd::{self, GradCx, Retain};
+use crate::autograd::{self, GradContext, Retain};
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::network::{RELU, SIGMOID};
 use crate::elementwise::select::{BOUND, choose};
@@ -156,7 +156,7 @@ fn bounded(c: Array, clip: Option<Clip>) -> Result<Array> {
 }
 
 /// The gradient of `rnn_layer` as differentiable operators: the layer is computed once more step by step, and that is differentiated.
-pub(super) fn gradient(g: &GradCx, steps: Steps) -> Result<Grads> {
+pub(super) fn gradient(g: &GradContext, steps: Steps) -> Result<Grads> {
     let _recording = Scope::enter(true, g.training);
     // Detached copies stand for the inputs: the gradient with respect to one must not include paths through another that was computed from it.
     let own: SmallVec<[Option<Array>; 7]> = (0..7)

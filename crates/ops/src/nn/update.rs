@@ -11,7 +11,7 @@ use mxnet_tensor::{DType, Device, Scalar};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
-use crate::context::{CompositeCx, InferCx};
+use crate::context::{CompositeContext, InferContext};
 use crate::error::{Error, Result, Tuple};
 use crate::invoke::{invoke_with, invoke1};
 use crate::opdef::{Cpu, Grad, Inferred, Onnx, OpDef, Probe, Surface};
@@ -87,20 +87,20 @@ pub static SGD_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.95, 2.05])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let momentum = cx.float("momentum");
-        let n = cx.floats("lrs").len();
+    cpu: Cpu::Composite(|context| {
+        let momentum = context.float("momentum");
+        let n = context.floats("lrs").len();
         // `moms` may be left out.
-        let num_lists = if n > 0 && cx.inputs.len() == 2 * n {
+        let num_lists = if n > 0 && context.inputs.len() == 2 * n {
             2
         } else {
             3
         };
         if num_lists == 2 && momentum != 0.0 {
             let problem = format!("`momentum` is {momentum}, but there are no `moms`");
-            return Err(cx.value_error(problem));
+            return Err(context.value_error(problem));
         }
-        compose(cx, &FUSED_SGD, num_lists, 1.0, &["momentum"])
+        compose(context, &FUSED_SGD, num_lists, 1.0, &["momentum"])
     }),
     probe: Probe::calls(&[
         "[f((3, 4)), f((2,))], [f((3, 4)), f((2,))], None, [0.1, 0.2], [0.0, 0.01]",
@@ -131,7 +131,7 @@ pub static NAG_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.905, 2.095])
     ",
-    cpu: Cpu::Composite(|cx| compose(cx, &FUSED_NAG, 3, 1.0, &["momentum"])),
+    cpu: Cpu::Composite(|context| compose(context, &FUSED_NAG, 3, 1.0, &["momentum"])),
     probe: Probe::calls(&["[f((3,))], [f((3,))], [f((3,))], [0.1], [0.01]"]),
     ..UPDATE
 };
@@ -166,7 +166,9 @@ pub static ADAM_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.68377244, 2.3162277 ])
     ",
-    cpu: Cpu::Composite(|cx| compose(cx, &FUSED_ADAM, 4, 1.0, &["beta1", "beta2", "epsilon"])),
+    cpu: Cpu::Composite(|context| {
+        compose(context, &FUSED_ADAM, 4, 1.0, &["beta1", "beta2", "epsilon"])
+    }),
     probe: Probe::calls(&[
         "[f((3,))], [f((3,))], [np.zeros((3,))], [np.zeros((3,))], [0.1], [0.01]",
     ]),
@@ -200,9 +202,9 @@ pub static ADAMW_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.67377245, 2.2962275 ])
     ",
-    cpu: Cpu::Composite(|cx| {
+    cpu: Cpu::Composite(|context| {
         let numbers = ["beta1", "beta2", "epsilon"];
-        compose(cx, &FUSED_ADAMW, 4, cx.float("eta"), &numbers)
+        compose(context, &FUSED_ADAMW, 4, context.float("eta"), &numbers)
     }),
     probe: Probe::calls(&[
         "[f((3,))], [f((3,))], [np.zeros((3,))], [np.zeros((3,))], [0.1], [0.01]",
@@ -233,7 +235,7 @@ pub static RMSPROP_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.5527864, 2.4472136])
     ",
-    cpu: Cpu::Composite(|cx| compose(cx, &FUSED_RMSPROP, 3, 1.0, &["rho", "epsilon"])),
+    cpu: Cpu::Composite(|context| compose(context, &FUSED_RMSPROP, 3, 1.0, &["rho", "epsilon"])),
     probe: Probe::calls(&["[f((3,))], [f((3,))], [np.zeros((3,))], [0.1], [0.01]"]),
     ..UPDATE
 };
@@ -260,7 +262,7 @@ pub static ADAGRAD_UPDATE: OpDef = OpDef {
         >>> weight
         array([0.90000004, 2.1       ])
     ",
-    cpu: Cpu::Composite(|cx| compose(cx, &FUSED_ADAGRAD, 3, 1.0, &["epsilon"])),
+    cpu: Cpu::Composite(|context| compose(context, &FUSED_ADAGRAD, 3, 1.0, &["epsilon"])),
     probe: Probe::calls(&["[f((3,))], [f((3,))], [np.zeros((3,))], [0.1], [0.01]"]),
     ..UPDATE
 };
@@ -268,26 +270,26 @@ pub static ADAGRAD_UPDATE: OpDef = OpDef {
 /// Calls a fused operator with the arguments of a public one: `num_lists` lists of arrays, rates and decays, and the attributes `numbers`.
 /// Both rates and decays are multiplied by `eta`.
 fn compose(
-    cx: &CompositeCx,
+    context: &CompositeContext,
     op: &'static OpDef,
     num_lists: usize,
     eta: f64,
     numbers: &[&str],
 ) -> Result<Outputs> {
-    let (rates, decays) = (cx.floats("lrs"), cx.floats("wds"));
-    let n = cx.inputs.len() / num_lists;
-    if cx.inputs.len() != n * num_lists
+    let (rates, decays) = (context.floats("lrs"), context.floats("wds"));
+    let n = context.inputs.len() / num_lists;
+    if context.inputs.len() != n * num_lists
         || rates.len() != n
         || !(decays.is_empty() || decays.len() == n)
     {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "{num_lists} lists of equal length are needed, with a number in `lrs` (and `wds`, if given) for each weight; found {} arrays, {} and {} numbers",
-            cx.inputs.len(),
+            context.inputs.len(),
             rates.len(),
             decays.len()
         )));
     }
-    let Some(weight) = cx.inputs.first().copied().flatten() else {
+    let Some(weight) = context.inputs.first().copied().flatten() else {
         return Ok(Outputs::new());
     };
     let scaled: Vec<f64> = rates.iter().map(|rate| eta * rate).collect();
@@ -298,9 +300,9 @@ fn compose(
         _ => Array::from_slice(&scaled, &[n])?,
     };
     let wds = on_device(wds, weight.device())?;
-    let rescale = Array::constant(Scalar::F64(cx.float("rescale_grad")), DType::F64)?;
+    let rescale = Array::constant(Scalar::F64(context.float("rescale_grad")), DType::F64)?;
     let rescale = on_device(rescale, weight.device())?;
-    let mut inputs: SmallVec<[Option<&Array>; 16]> = SmallVec::from_slice(cx.inputs);
+    let mut inputs: SmallVec<[Option<&Array>; 16]> = SmallVec::from_slice(context.inputs);
     // Absent states and master copies, then the numbers; counts are absent.
     let num_arrays = op.array_params().count();
     let fused_lists = num_fused_lists(op);
@@ -310,7 +312,7 @@ fn compose(
     let attributes = op.params.iter().filter(|param| param.is_attribute());
     let attrs: Attrs = attributes
         .map(|param| match param.name {
-            name if name == CLIP.name || numbers.contains(&name) => cx.get(name).clone(),
+            name if name == CLIP.name || numbers.contains(&name) => context.get(name).clone(),
             _ => Value::from(param.default),
         })
         .collect();
@@ -333,25 +335,25 @@ fn num_fused_lists(op: &OpDef) -> usize {
 }
 
 /// Checks lists and numbers of a fused operator.
-fn infer(cx: &InferCx) -> Result<Inferred> {
-    let lists = num_fused_lists(cx.op);
-    let singles = cx.op.array_params().count() - lists;
-    let n = cx.inputs.len().saturating_sub(singles) / lists;
-    if cx.inputs.len() != n * lists + singles {
-        return Err(cx.value_error(format!(
+fn infer(context: &InferContext) -> Result<Inferred> {
+    let lists = num_fused_lists(context.op);
+    let singles = context.op.array_params().count() - lists;
+    let n = context.inputs.len().saturating_sub(singles) / lists;
+    if context.inputs.len() != n * lists + singles {
+        return Err(context.value_error(format!(
             "{lists} lists of equal length and {singles} arrays of numbers are needed; found {} arrays",
-            cx.inputs.len()
+            context.inputs.len()
         )));
     }
     for i in 0..n {
-        check_weight(cx, n, lists, i)?;
+        check_weight(context, n, lists, i)?;
     }
-    for (j, param) in cx.op.array_params().skip(lists).enumerate() {
-        let Some(numbers) = cx.opt(n * lists + j) else {
+    for (j, param) in context.op.array_params().skip(lists).enumerate() {
+        let Some(numbers) = context.opt(n * lists + j) else {
             if param.default == Default::None {
                 continue;
             }
-            return Err(cx.value_error(format!("`{}` is missing", param.name)));
+            return Err(context.value_error(format!("`{}` is missing", param.name)));
         };
         if numbers.dtype().is_complex() {
             let problem = format!(
@@ -359,7 +361,7 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
                 param.name,
                 numbers.dtype().name()
             );
-            return Err(cx.dtype_error(problem));
+            return Err(context.dtype_error(problem));
         }
         if !(numbers.shape().is_empty() || numbers.shape() == [n]) {
             let problem = format!(
@@ -367,28 +369,35 @@ fn infer(cx: &InferCx) -> Result<Inferred> {
                 param.name,
                 Tuple(numbers.shape())
             );
-            return Err(Error::shape(cx.op.name, problem)
-                .with_operands(|| cx.facts_of(|k| k == n * lists + j)));
+            return Err(Error::shape(context.op.name, problem)
+                .with_operands(|| context.facts_of(|k| k == n * lists + j)));
         }
     }
-    cx.many([])
+    context.many([])
 }
 
 /// Checks weight `i` of `n` and what belongs to it.
-fn check_weight(cx: &InferCx, n: usize, lists: usize, i: usize) -> Result<()> {
-    let facts = || cx.facts_of(|k| k < n * lists && k % n == i);
-    let wrong_dtype = |problem: String| Err(Error::dtype(cx.op.name, problem).with_operands(facts));
-    let name = |k: usize| cx.op.array_params().nth(k).map_or("", |param| param.name);
+fn check_weight(context: &InferContext, n: usize, lists: usize, i: usize) -> Result<()> {
+    let facts = || context.facts_of(|k| k < n * lists && k % n == i);
+    let wrong_dtype =
+        |problem: String| Err(Error::dtype(context.op.name, problem).with_operands(facts));
+    let name = |k: usize| {
+        context
+            .op
+            .array_params()
+            .nth(k)
+            .map_or("", |param| param.name)
+    };
     let (mut num_states, mut last_state) = (0, 0);
-    for (k, param) in cx.op.array_params().take(lists).enumerate() {
-        let Some(x) = cx.opt(k * n + i) else {
+    for (k, param) in context.op.array_params().take(lists).enumerate() {
+        let Some(x) = context.opt(k * n + i) else {
             if param.nullable {
                 continue;
             }
-            return Err(cx.value_error(format!("`{}[{i}]` is missing", param.name)));
+            return Err(context.value_error(format!("`{}[{i}]` is missing", param.name)));
         };
         let dtype = x.dtype();
-        if x.shape() != cx.shape(i) {
+        if x.shape() != context.shape(i) {
             let what = match k {
                 1 => "gradient",
                 _ if k == lists - 1 => "master copy",
@@ -397,9 +406,9 @@ fn check_weight(cx: &InferCx, n: usize, lists: usize, i: usize) -> Result<()> {
             let problem = format!(
                 "a {what} has shape {}, its weight {}",
                 Tuple(x.shape()),
-                Tuple(cx.shape(i))
+                Tuple(context.shape(i))
             );
-            return Err(Error::shape(cx.op.name, problem).with_operands(facts));
+            return Err(Error::shape(context.op.name, problem).with_operands(facts));
         }
         match k {
             0 if !dtype.is_float() => {
@@ -415,13 +424,13 @@ fn check_weight(cx: &InferCx, n: usize, lists: usize, i: usize) -> Result<()> {
                 ));
             }
             _ if k == lists - 1 => {
-                let is_half = matches!(cx.dtype_of(i), DType::F16 | DType::BF16);
+                let is_half = matches!(context.dtype_of(i), DType::F16 | DType::BF16);
                 if dtype != DType::F32 || !is_half {
                     return wrong_dtype(format!(
                         "`{}[{i}]` is {} and its weight {}, needs a float32 copy of a half-precision weight",
                         name(k),
                         dtype.name(),
-                        cx.dtype_of(i).name()
+                        context.dtype_of(i).name()
                     ));
                 }
             }
@@ -442,7 +451,7 @@ fn check_weight(cx: &InferCx, n: usize, lists: usize, i: usize) -> Result<()> {
     let all = lists - 3;
     if num_states != last_state || (num_states > 1 && num_states != all) {
         let problem = format!("weight {i} has {num_states} of {all} states");
-        return Err(Error::value(cx.op.name, problem).with_operands(facts));
+        return Err(Error::value(context.op.name, problem).with_operands(facts));
     }
     Ok(())
 }

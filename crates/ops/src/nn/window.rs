@@ -6,8 +6,8 @@ use mxnet_tensor::{DType, Dims, Tensor};
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind};
-use crate::autograd::GradCx;
-use crate::context::{CallCx, KernelCx};
+use crate::autograd::GradContext;
+use crate::context::{CallContext, KernelContext};
 use crate::cpu;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
@@ -22,9 +22,9 @@ const SYMMETRIC: Param = Param::required("symmetric", ParamKind::Bool);
 
 const WINDOW: OpDef = OpDef {
     types: Types::REAL_FLOAT,
-    cost: Cost::Of(|cx| {
-        let width = width(cx).unwrap_or(1);
-        flops_ns(2 * cx.input(0).len().max(cx.input(1).len()) * width)
+    cost: Cost::Of(|context| {
+        let width = width(context).unwrap_or(1);
+        flops_ns(2 * context.input(0).len().max(context.input(1).len()) * width)
     }),
     ..OpDef::DEFAULT
 };
@@ -72,27 +72,30 @@ pub static SLDWIN_ATTEN_SCORE: OpDef = OpDef {
                [2., 4., 6.],
                [6., 9., 0.]])
     ",
-    infer: |cx| {
-        let rows = rows(cx, 0)?;
-        if cx.shape(1) != rows {
-            return Err(cx.shape_error("`query` and `key` must have the same shape"));
+    infer: |context| {
+        let rows = rows(context, 0)?;
+        if context.shape(1) != rows {
+            return Err(context.shape_error("`query` and `key` must have the same shape"));
         }
-        let shape = [rows[0], rows[1], rows[2], width(cx)?];
-        one_of(Dims::from_slice(&shape), operand::float_promoted(cx, 2)?)
+        let shape = [rows[0], rows[1], rows[2], width(context)?];
+        one_of(
+            Dims::from_slice(&shape),
+            operand::float_promoted(context, 2)?,
+        )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let case = Case::of(cx, cx.input(0).shape())?;
+    cpu: Cpu::Kernel(|context| {
+        let case = Case::of(context, context.input(0).shape())?;
         // SAFETY: operands are dense, of the case's dtype and sizes; the result has the size that inference gave it.
         unsafe {
             kernel::scores(
-                cx.threads,
+                context.threads,
                 &case.window(),
                 case.at(0),
                 case.at(1),
                 case.out.ptr(),
             )
         };
-        case.out.finish(cx.threads)
+        case.out.finish(context.threads)
     }),
     grad: Grad::Rule(ALL, |g| {
         let dquery = call(g, &SLDWIN_ATTEN_CONTEXT, g.dy(0), g.input(1))?;
@@ -134,7 +137,7 @@ pub static SLDWIN_ATTEN_CONTEXT: OpDef = OpDef {
         array([1., 3., 5.])
     ",
     infer: summed,
-    cpu: Cpu::Kernel(|cx| sum(cx, Flow::Gather)),
+    cpu: Cpu::Kernel(|context| sum(context, Flow::Gather)),
     grad: Grad::Rule(ALL, |g| {
         let dscore = call(g, &SLDWIN_ATTEN_SCORE, g.dy(0), g.input(1))?;
         let dvalue = call(g, &SLDWIN_ATTEN_SPREAD, g.input(0), g.dy(0))?;
@@ -160,7 +163,7 @@ pub static SLDWIN_ATTEN_SPREAD: OpDef = OpDef {
     ],
     doc: "For each row the sum of the rows of `value` whose windows contain it, weighted by their scores for it.",
     infer: summed,
-    cpu: Cpu::Kernel(|cx| sum(cx, Flow::Scatter)),
+    cpu: Cpu::Kernel(|context| sum(context, Flow::Scatter)),
     grad: Grad::Rule(ALL, |g| {
         let dscore = call(g, &SLDWIN_ATTEN_SCORE, g.input(1), g.dy(0))?;
         let dvalue = call(g, &SLDWIN_ATTEN_CONTEXT, g.input(0), g.dy(0))?;
@@ -171,45 +174,45 @@ pub static SLDWIN_ATTEN_SPREAD: OpDef = OpDef {
 };
 
 /// Number of rows in a window.
-fn width(cx: &CallCx) -> Result<usize> {
-    match cx.int("w") {
-        w if w < 0 => Err(cx.value_error(format!("`w` must not be negative, found {w}"))),
-        w if cx.bool("symmetric") => Ok(2 * w as usize + 1),
+fn width(context: &CallContext) -> Result<usize> {
+    match context.int("w") {
+        w if w < 0 => Err(context.value_error(format!("`w` must not be negative, found {w}"))),
+        w if context.bool("symmetric") => Ok(2 * w as usize + 1),
         w => Ok(w as usize + 1),
     }
 }
 
 /// The shape of array `i`. An error unless it has as many heads as there are dilations.
-fn rows<'a>(cx: &CallCx<'a>, i: usize) -> Result<&'a [usize]> {
-    let shape = cx.shape(i);
-    if shape.len() != 4 || cx.shape(2) != &shape[2..3] {
+fn rows<'a>(context: &CallContext<'a>, i: usize) -> Result<&'a [usize]> {
+    let shape = context.shape(i);
+    if shape.len() != 4 || context.shape(2) != &shape[2..3] {
         return Err(
-            cx.shape_error("operands must be (n, length, heads, d), and `dilation` (heads,)")
+            context.shape_error("operands must be (n, length, heads, d), and `dilation` (heads,)")
         );
     }
-    if !cx.dtype_of(2).is_integer() {
-        return Err(cx.dtype_error("`dilation` must be integers"));
+    if !context.dtype_of(2).is_integer() {
+        return Err(context.dtype_error("`dilation` must be integers"));
     }
-    operand::float_of(cx, 0)?;
-    operand::float_of(cx, 1)?;
+    operand::float_of(context, 0)?;
+    operand::float_of(context, 1)?;
     Ok(shape)
 }
 
-fn summed(cx: &CallCx) -> Result<Inferred> {
-    let rows = rows(cx, 1)?;
-    let wanted = [rows[0], rows[1], rows[2], width(cx)?];
-    if cx.shape(0) != wanted {
-        return Err(cx.shape_error(format!("`score` must have shape {}", Tuple(&wanted))));
+fn summed(context: &CallContext) -> Result<Inferred> {
+    let rows = rows(context, 1)?;
+    let wanted = [rows[0], rows[1], rows[2], width(context)?];
+    if context.shape(0) != wanted {
+        return Err(context.shape_error(format!("`score` must have shape {}", Tuple(&wanted))));
     }
-    one_of(Dims::from_slice(rows), operand::float_promoted(cx, 2)?)
+    one_of(Dims::from_slice(rows), operand::float_promoted(context, 2)?)
 }
 
-fn sum(cx: &KernelCx, flow: Flow) -> Result<()> {
-    let case = Case::of(cx, cx.input(1).shape())?;
+fn sum(context: &KernelContext, flow: Flow) -> Result<()> {
+    let case = Case::of(context, context.input(1).shape())?;
     // SAFETY: operands are dense, of the case's dtype and sizes; the result has the size that inference gave it.
     unsafe {
         kernel::sums(
-            cx.threads,
+            context.threads,
             &case.window(),
             flow,
             case.at(0),
@@ -217,11 +220,11 @@ fn sum(cx: &KernelCx, flow: Flow) -> Result<()> {
             case.out.ptr(),
         );
     }
-    case.out.finish(cx.threads)
+    case.out.finish(context.threads)
 }
 
 /// Calls `op` with the window attributes of the call that is differentiated.
-fn call(g: &GradCx, op: &'static OpDef, first: &Array, second: &Array) -> Result<Array> {
+fn call(g: &GradContext, op: &'static OpDef, first: &Array, second: &Array) -> Result<Array> {
     let attrs: Attrs = ["w", "symmetric"]
         .iter()
         .map(|name| g.get(name).clone())
@@ -229,7 +232,7 @@ fn call(g: &GradCx, op: &'static OpDef, first: &Array, second: &Array) -> Result
     invoke1(op, &[first, second, g.input(2)], &attrs)
 }
 
-fn grads(g: &GradCx, found: [Array; 2]) -> Result<Grads> {
+fn grads(g: &GradContext, found: [Array; 2]) -> Result<Grads> {
     let mut grads = Grads::new();
     for (i, dx) in found.into_iter().enumerate() {
         grads.push(if g.wants(i) {
@@ -254,25 +257,25 @@ struct Case {
 }
 
 impl Case {
-    fn of(cx: &KernelCx, rows: &[usize]) -> Result<Case> {
-        let dtype = operand::compute(cx.output(0).dtype());
-        let dilation = operand::dense(cx.input(2), DType::I64, cx.threads)?;
-        let before = cx.int("w") as usize;
+    fn of(context: &KernelContext, rows: &[usize]) -> Result<Case> {
+        let dtype = operand::compute(context.output(0).dtype());
+        let dilation = operand::dense(context.input(2), DType::I64, context.threads)?;
+        let before = context.int("w") as usize;
         Ok(Case {
             dtype,
             rows: [rows[0], rows[1], rows[2], rows[3]],
             dilations: cpu::read_dense(&dilation),
             before,
-            width: if cx.bool("symmetric") {
+            width: if context.bool("symmetric") {
                 2 * before + 1
             } else {
                 before + 1
             },
             operands: [
-                operand::dense(cx.input(0), dtype, cx.threads)?,
-                operand::dense(cx.input(1), dtype, cx.threads)?,
+                operand::dense(context.input(0), dtype, context.threads)?,
+                operand::dense(context.input(1), dtype, context.threads)?,
             ],
-            out: Staged::new(cx.output(0), dtype)?,
+            out: Staged::new(context.output(0), dtype)?,
         })
     }
 

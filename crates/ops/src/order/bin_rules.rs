@@ -10,7 +10,7 @@ use super::bins::BIN_COUNTS;
 use super::rows::SORT_ROWS;
 use crate::Array;
 use crate::args::{Attrs, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::creation::LINSPACE;
 use crate::elementwise::comparison::{GREATER_EQUAL, LESS_EQUAL};
 use crate::error::Result;
@@ -29,22 +29,22 @@ const RULES: [&str; 8] = [
 /// # Errors
 /// [`crate::Error::Value`] for another rule, [`crate::Error::DType`] for complex numbers.
 pub(super) fn number_of_bins(
-    cx: &CompositeCx,
+    context: &CompositeContext,
     rule: &str,
     (first, last): (Scalar, Scalar),
 ) -> Result<i64> {
     if !RULES.contains(&rule) {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "'{rule}' is not a valid estimator for `bins`; there are {}",
             RULES.join(", ")
         )));
     }
-    let a = cx.input(0);
+    let a = context.input(0);
     if a.dtype().is_complex() {
-        return Err(cx.dtype_error("rules for `bins` need real numbers"));
+        return Err(context.dtype_error("rules for `bins` need real numbers"));
     }
     let mut x = a.reshape(&[a.len()])?;
-    if !cx.floats("range").is_empty() {
+    if !context.floats("range").is_empty() {
         let is_from_first = x.binary(&GREATER_EQUAL, &Array::weak_scalar(first)?)?;
         x = compress(&is_from_first, &x)?;
         let is_to_last = x.binary(&LESS_EQUAL, &Array::weak_scalar(last)?)?;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind};
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::error::Result;
 use crate::launch::elem;
 use crate::opdef::{Cost, Cpu, Form, Grad, Inferred, Onnx, OpDef, Probe, Surface, one_of};
@@ -50,7 +50,7 @@ pub static ARGMAX: OpDef = OpDef {
         >>> np.argmax([[3, 7], [9, 1]], axis=1)
         array([1, 0])
     ",
-    cpu: Cpu::Kernel(|cx| run(cx, Extreme::Max)),
+    cpu: Cpu::Kernel(|context| run(context, Extreme::Max)),
     onnx: Onnx::Node {
         ty: "ArgMax",
         since: 13,
@@ -70,7 +70,7 @@ pub static ARGMIN: OpDef = OpDef {
         >>> np.argmin([[3, 7], [9, 1]], axis=0)
         array([0, 1])
     ",
-    cpu: Cpu::Kernel(|cx| run(cx, Extreme::Min)),
+    cpu: Cpu::Kernel(|context| run(context, Extreme::Min)),
     onnx: Onnx::Node {
         ty: "ArgMin",
         since: 13,
@@ -79,29 +79,29 @@ pub static ARGMIN: OpDef = OpDef {
     ..EXTREME
 };
 
-fn infer(cx: &CallCx) -> Result<Inferred> {
-    let mut shape = Dims::from_slice(cx.shape(0));
+fn infer(context: &CallContext) -> Result<Inferred> {
+    let mut shape = Dims::from_slice(context.shape(0));
     let empty = |size: &str| {
-        Err(cx.value_error(format!(
+        Err(context.value_error(format!(
             "attempt to get {} of an empty sequence ({size})",
-            cx.op.name
+            context.op.name
         )))
     };
-    if cx.is_none("axis") || cx.is_axis_of_scalar("axis", shape.len()) {
-        if cx.input(0).is_empty() {
+    if context.is_none("axis") || context.is_axis_of_scalar("axis", shape.len()) {
+        if context.input(0).is_empty() {
             return empty("the array has no elements");
         }
-        match cx.bool("keepdims") {
+        match context.bool("keepdims") {
             true => shape.fill(1),
             false => shape.clear(),
         }
         return one_of(shape, DType::I64);
     }
-    let axis = cx.axis("axis", 0)?;
+    let axis = context.axis("axis", 0)?;
     if shape[axis] == 0 {
         return empty(&format!("axis {axis} has size 0"));
     }
-    match cx.bool("keepdims") {
+    match context.bool("keepdims") {
         true => shape[axis] = 1,
         false => drop(shape.remove(axis)),
     }
@@ -111,15 +111,15 @@ fn infer(cx: &CallCx) -> Result<Inferred> {
 /// Up to this many elements, rows are searched one after the other, without sorting the axes by stride.
 const MAX_ROW_BY_ROW_LEN: usize = 4096;
 
-fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
+fn run(context: &KernelContext, which: Extreme) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
     if out.is_empty() {
         return Ok(());
     }
-    let axis = match cx.opt_int("axis") {
+    let axis = match context.opt_int("axis") {
         None => None,
         Some(_) if x.shape().is_empty() => None,
-        Some(_) => Some(cx.axis("axis", 0)?),
+        Some(_) => Some(context.axis("axis", 0)?),
     };
     if x.len() <= MAX_ROW_BY_ROW_LEN && x.layout().is_contiguous() {
         let rows = match axis {
@@ -146,7 +146,7 @@ fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
     let mut steps: SmallVec<[isize; 4]> = out.byte_strides().iter().copied().collect();
     match axis {
         None => steps = SmallVec::from_elem(0, x.shape().len()),
-        Some(axis) if !cx.bool("keepdims") => steps.insert(axis, 0),
+        Some(axis) if !context.bool("keepdims") => steps.insert(axis, 0),
         Some(_) => {}
     }
     let source = Source {
@@ -161,6 +161,6 @@ fn run(cx: &KernelCx, which: Extreme) -> Result<()> {
         strides: &steps,
     };
     // SAFETY: both layouts lie within their storages; the output was allocated for this call. No reduced axis is empty (inference).
-    unsafe { arg_reduce(cx.threads, which, &source, axis, &target) };
+    unsafe { arg_reduce(context.threads, which, &source, axis, &target) };
     Ok(())
 }

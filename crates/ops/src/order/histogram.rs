@@ -6,7 +6,7 @@ use super::bin_rules::number_of_bins;
 use super::bins::{BIN_COUNTS, BIN_NUMBERS};
 use super::search::BINCOUNT;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::creation::LINSPACE;
 use crate::elementwise::comparison::GREATER_EQUAL;
 use crate::error::Result;
@@ -28,7 +28,7 @@ pub static HISTOGRAM_BIN_EDGES: OpDef = OpDef {
     doc: "The `bins + 1` edges of `bins` bins of equal width over `range` (the first and the last edge). Without `range` they span the numbers of \
           `a`, and the call waits for these. The dtype is that of `a`; integers give the default float. A `rule` ('auto', 'fd', 'doane', 'scott', \
           'stone', 'rice', 'sturges' or 'sqrt') computes the number of bins for real numbers.",
-    cpu: Cpu::Composite(|cx| cx.done(even_edges(cx)?)),
+    cpu: Cpu::Composite(|context| context.done(even_edges(context)?)),
     grad: Grad::Stop("edges depend on two elements, which are read"),
     probe: Probe::calls(&[
         "f((40,)), 5",
@@ -73,19 +73,19 @@ pub static HISTOGRAM: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn even_edges(cx: &CompositeCx) -> Result<Array> {
-    let a = cx.input(0);
-    let (first, last) = outer_edges(cx)?;
-    let bins = match cx.is_none("rule") {
-        true => cx.int("bins"),
-        false => number_of_bins(cx, cx.str("rule"), (first, last))?,
+fn even_edges(context: &CompositeContext) -> Result<Array> {
+    let a = context.input(0);
+    let (first, last) = outer_edges(context)?;
+    let bins = match context.is_none("rule") {
+        true => context.int("bins"),
+        false => number_of_bins(context, context.str("rule"), (first, last))?,
     };
     if bins < 1 {
         let problem = format!("`bins` must be positive, when an integer, found {bins}");
-        return Err(cx.value_error(problem));
+        return Err(context.value_error(problem));
     }
     let Some(num_edges) = bins.checked_add(1) else {
-        return Err(cx.value_error(format!("too many `bins`: {bins}")));
+        return Err(context.value_error(format!("too many `bins`: {bins}")));
     };
     let is_float = a.dtype().is_inexact();
     let dtype = match is_float {
@@ -108,7 +108,7 @@ fn even_edges(cx: &CompositeCx) -> Result<Array> {
         let n = edges.len();
         let (left, right) = (narrow(&edges, 0, 0, n - 1)?, narrow(&edges, 0, 1, n)?);
         if is_any(&left.binary(&GREATER_EQUAL, &right)?)? {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "Too many bins for data range. Cannot create {bins} finite-sized bins between {} and {}",
                 displayed_edge(first),
                 displayed_edge(last)
@@ -119,9 +119,9 @@ fn even_edges(cx: &CompositeCx) -> Result<Array> {
 }
 
 /// The first and the last edge.
-fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
-    let a = cx.input(0);
-    let (first, last) = match cx.floats("range") {
+fn outer_edges(context: &CompositeContext) -> Result<(Scalar, Scalar)> {
+    let a = context.input(0);
+    let (first, last) = match context.floats("range") {
         [] if a.is_empty() => (Scalar::I64(0), Scalar::I64(1)),
         [] => {
             let attrs: Attrs = [Value::None, Value::Bool(false)].into_iter().collect();
@@ -130,7 +130,7 @@ fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
             if !(is_finite(first) && is_finite(last)) {
                 let (first, last) = (displayed_edge(first), displayed_edge(last));
                 let problem = format!("autodetected range of [{first}, {last}] is not finite");
-                return Err(cx.value_error(problem));
+                return Err(context.value_error(problem));
             }
             (first, last)
         }
@@ -139,17 +139,17 @@ fn outer_edges(cx: &CompositeCx) -> Result<(Scalar, Scalar)> {
                 let problem = format!(
                     "max must be larger than min in range parameter, found ({first:?}, {last:?})"
                 );
-                return Err(cx.value_error(problem));
+                return Err(context.value_error(problem));
             }
             if !(first.is_finite() && last.is_finite()) {
                 let problem = format!("supplied range of [{first:?}, {last:?}] is not finite");
-                return Err(cx.value_error(problem));
+                return Err(context.value_error(problem));
             }
             (Scalar::F64(first), Scalar::F64(last))
         }
         other => {
             let problem = format!("`range` must have 2 numbers, found {}", other.len());
-            return Err(cx.value_error(problem));
+            return Err(context.value_error(problem));
         }
     };
     match first == last {
@@ -182,25 +182,25 @@ fn displayed_edge(x: Scalar) -> String {
     }
 }
 
-fn histogram(cx: &CompositeCx) -> Result<Outputs> {
-    let a = cx.input(0);
-    let (edges, is_even) = match cx.opt(2) {
+fn histogram(context: &CompositeContext) -> Result<Outputs> {
+    let a = context.input(0);
+    let (edges, is_even) = match context.opt(2) {
         Some(edges) => (edges.clone(), false),
-        None => (even_edges(cx)?, true),
+        None => (even_edges(context)?, true),
     };
     let attrs: Attrs = [Value::Bool(is_even)].into_iter().collect();
-    let counts = match cx.opt(1) {
+    let counts = match context.opt(1) {
         None => invoke1(&BIN_COUNTS, &[a, &edges], &attrs)?,
         Some(weights) => {
             if weights.shape() != a.shape() {
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "weights should have the same shape as a, found {} and {}",
                     Tuple(weights.shape()),
                     Tuple(a.shape())
                 )));
             }
             if weights.dtype().is_complex() {
-                return Err(cx.dtype_error("`weights` must be real"));
+                return Err(context.dtype_error("`weights` must be real"));
             }
             let numbers = invoke1(&BIN_NUMBERS, &[a, &edges], &attrs)?.reshape(&[a.len()])?;
             let scales = weights.reshape(&[a.len()])?;
@@ -214,7 +214,7 @@ fn histogram(cx: &CompositeCx) -> Result<Outputs> {
             narrow(&sums.astype(weights.dtype())?, 0, 1, edges.len())?
         }
     };
-    let counts = match cx.bool("density") {
+    let counts = match context.bool("density") {
         true => {
             let n = edges.len();
             let widths = narrow(&edges, 0, 1, n)?.sub(&narrow(&edges, 0, 0, n - 1)?)?;

@@ -19,22 +19,22 @@ pub static CONTAINS: OpDef = OpDef {
     ],
     doc: "For each of the values whether it equals one of the members, which are of the same dtype. NaN equals nothing. `ascending` says that both \
         are in ascending order: then they are merged.",
-    infer: |cx| {
-        if cx.dtype_of(0) != cx.dtype_of(1) {
-            return Err(cx.dtype_error("`members` and `values` must have the same dtype"));
+    infer: |context| {
+        if context.dtype_of(0) != context.dtype_of(1) {
+            return Err(context.dtype_error("`members` and `values` must have the same dtype"));
         }
-        one_of(Dims::from_slice(cx.shape(1)), DType::Bool)
+        one_of(Dims::from_slice(context.shape(1)), DType::Bool)
     },
-    cpu: Cpu::Kernel(|cx| {
+    cpu: Cpu::Kernel(|context| {
         let (members, values) = (
-            dense(cx.input(0), cx.threads)?,
-            dense(cx.input(1), cx.threads)?,
+            dense(context.input(0), context.threads)?,
+            dense(context.input(1), context.threads)?,
         );
         // SAFETY: both inputs are dense and of one dtype; the output has a byte for each value, allocated for this call.
         unsafe {
             contains(
-                cx.threads,
-                if cx.bool("ascending") {
+                context.threads,
+                if context.bool("ascending") {
                     Lookup::Ascending
                 } else {
                     Lookup::Auto
@@ -44,7 +44,7 @@ pub static CONTAINS: OpDef = OpDef {
                 values.len(),
                 members.data_ptr(),
                 members.len(),
-                cx.output(0).data_ptr(),
+                context.output(0).data_ptr(),
             );
         }
         Ok(())

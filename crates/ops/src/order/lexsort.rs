@@ -8,7 +8,7 @@ use mxnet_tensor::{DType, Dims, Tensor, normalize_axis};
 use super::rows::rows;
 use crate::Array;
 use crate::args::{Attrs, Param};
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::creation::zeros;
 use crate::error::{Result, Tuple};
 use crate::index::dense;
@@ -41,24 +41,24 @@ pub static LEXSORT: OpDef = OpDef {
         >>> np.lexsort((names, surnames))  # by surname, then by name
         array([1, 2, 0])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let ndim = same_shape(cx)?.len();
+    cpu: Cpu::Composite(|context| {
+        let ndim = same_shape(context)?.len();
         if ndim == 0 {
             // A 0-d array is sorted.
-            return cx.done(zeros(&[], DType::I64, cx.input(0).device())?);
+            return context.done(zeros(&[], DType::I64, context.input(0).device())?);
         }
-        let axis = normalize_axis(cx.int("axis") as isize, ndim)?;
-        let keys = cx.inputs.iter().flatten();
+        let axis = normalize_axis(context.int("axis") as isize, ndim)?;
+        let keys = context.inputs.iter().flatten();
         if axis + 1 == ndim {
             let keys: Vec<&Array> = keys.copied().collect();
-            return cx.done(invoke1(&LEXSORT_ROWS, &keys, &Attrs::none())?);
+            return context.done(invoke1(&LEXSORT_ROWS, &keys, &Attrs::none())?);
         }
         let transposed = keys
             .map(|key| moveaxis(key, axis as i64, -1))
             .collect::<Result<Vec<Array>>>()?;
         let keys: Vec<&Array> = transposed.iter().collect();
         let order = invoke1(&LEXSORT_ROWS, &keys, &Attrs::none())?;
-        cx.done(moveaxis(&order, -1, axis as i64)?.contiguous()?)
+        context.done(moveaxis(&order, -1, axis as i64)?.contiguous()?)
     }),
     probe: Probe::calls(&[
         "(i((9,), 3), i((9,), 3))",
@@ -75,53 +75,53 @@ pub static LEXSORT_ROWS: OpDef = OpDef {
     name: "lexsort_rows",
     params: &[Param::arrays("keys")],
     doc: "The int64 positions that sort the rows (last axis) by several keys, the last one first.",
-    infer: |cx| match same_shape(cx)? {
-        [] => Err(cx.shape_error("0-d keys have no rows")),
+    infer: |context| match same_shape(context)? {
+        [] => Err(context.shape_error("0-d keys have no rows")),
         shape => one_of(Dims::from_slice(shape), DType::I64),
     },
     cpu: Cpu::Kernel(order_rows),
     grad: Grad::Stop("positions are integers"),
-    cost: Cost::Of(|cx| {
-        let n = cx.input(0).len() as u64;
-        n * u64::from(n.max(2).ilog2()) * cx.inputs.len() as u64
+    cost: Cost::Of(|context| {
+        let n = context.input(0).len() as u64;
+        n * u64::from(n.max(2).ilog2()) * context.inputs.len() as u64
     }),
     probe: Probe::calls(&["[i((2, 6), 2), f((2, 6))]", "[f((0, 3))]"]).against("numpy.lexsort"),
     ..OpDef::DEFAULT
 };
 
 /// The shape of the keys; an error unless all have the same.
-fn same_shape<'a>(cx: &CallCx<'a>) -> Result<&'a [usize]> {
-    if cx.inputs.is_empty() {
-        return Err(cx.dtype_error("need at least one key"));
+fn same_shape<'a>(context: &CallContext<'a>) -> Result<&'a [usize]> {
+    if context.inputs.is_empty() {
+        return Err(context.dtype_error("need at least one key"));
     }
-    for i in 1..cx.inputs.len() {
-        if cx.shape(i) != cx.shape(0) {
-            return Err(cx.shape_error(format!(
+    for i in 1..context.inputs.len() {
+        if context.shape(i) != context.shape(0) {
+            return Err(context.shape_error(format!(
                 "all keys need to be the same shape, found {} and {}",
-                Tuple(cx.shape(0)),
-                Tuple(cx.shape(i))
+                Tuple(context.shape(0)),
+                Tuple(context.shape(i))
             )));
         }
     }
-    Ok(cx.shape(0))
+    Ok(context.shape(0))
 }
 
 /// Sorts by each key in turn, the primary one last. The sorts are stable, so ties keep the order of the keys before.
-fn order_rows(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn order_rows(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let shape = out.shape();
     let place = || Tensor::empty(shape, DType::I64, out.device());
     let (other, again) = (place()?, place()?);
     // Two buffers are used alternately; the last one written is the output.
     let (mut from, mut to) = (&other, out);
-    if cx.inputs.len().is_multiple_of(2) {
+    if context.inputs.len().is_multiple_of(2) {
         std::mem::swap(&mut from, &mut to);
     }
     let sorted = |key: &Tensor, order: &Tensor| {
         // SAFETY: the key is dense; the order is dense int64 of its shape and not shared yet.
         unsafe {
             argsort(
-                cx.threads,
+                context.threads,
                 Order::Ascending,
                 &rows(key),
                 order.data_ptr().cast(),
@@ -139,10 +139,10 @@ fn order_rows(cx: &KernelCx) -> Result<()> {
         };
         // SAFETY: 1. the order of a row holds positions within the row. 2. all three are dense and of one shape. 3. `to` overlaps neither input and
         // is written by nobody else.
-        unsafe { gather_along(cx.threads, &what, x.data_ptr(), to.data_ptr()) }
+        unsafe { gather_along(context.threads, &what, x.data_ptr(), to.data_ptr()) }
     };
-    for i in 0..cx.inputs.len() {
-        let key = dense(cx.input(i), cx.threads)?;
+    for i in 0..context.inputs.len() {
+        let key = dense(context.input(i), context.threads)?;
         if i == 0 {
             sorted(&key, to);
         } else {

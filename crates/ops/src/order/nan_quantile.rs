@@ -28,16 +28,16 @@ pub static NANMEDIAN: OpDef = OpDef {
     params: MEDIAN.params,
     doc: "Middle of the sorted elements over `axis` (all axes for None) that are not NaN, the mean of the two middle ones if their number is even. \
         Integers become the default float. NaN if all elements are NaN.",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         if !x.dtype().is_inexact() {
-            return median(cx);
+            return median(context);
         }
-        let rows = Rows::new(cx)?;
+        let rows = Rows::new(context)?;
         let n = rows.len();
         if n == 0 {
             let nan = creation::full(&rows.shape(&[]), nan_of(x), x.dtype(), x.device())?;
-            return cx.done(rows.kept(&nan, 0)?);
+            return context.done(rows.kept(&nan, 0)?);
         }
         let counts = counts(&rows.x)?;
         let half = |x: &Array| with_integer(x, &FLOOR_DIVIDE, 2);
@@ -62,7 +62,7 @@ pub static NANMEDIAN: OpDef = OpDef {
         let first = narrow(&found, last, 0, 1)?.reshape(&single)?;
         let is_one = low.binary(&EQUAL, &high)?.reshape(&single)?;
         let middle = choose(&is_one, &first, &found.mean(Some(&[-1]), false)?)?;
-        cx.done(rows.kept(&middle, 0)?)
+        context.done(rows.kept(&middle, 0)?)
     }),
     probe: Probe::calls(&[
         "f((3, 5))",
@@ -81,22 +81,22 @@ pub static NANQUANTILE: OpDef = OpDef {
     params: QUANTILE.params,
     doc: "Quantiles of the probabilities `q` over `axis` (all axes for None) of the elements that are not NaN: of shape (len(q), ...); NaN if all \
         are NaN. Otherwise as `quantile`. Outside of traced functions the call waits for the numbers of elements.",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        let probabilities = cx.floats("q");
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        let probabilities = context.floats("q");
         if !x.dtype().is_float() || probabilities.is_empty() {
-            return quantile(cx);
+            return quantile(context);
         }
         if let Some(wrong) = probabilities.iter().find(|q| !(0.0..=1.0).contains(*q)) {
             let problem = format!("`q` must lie in [0, 1], found {wrong}");
-            return Err(cx.value_error(problem));
+            return Err(context.value_error(problem));
         }
-        let (rows, method) = (Rows::new(cx)?, cx.str("method"));
-        let dtype = quantile_dtype(cx, method)?.unwrap_or(x.dtype());
+        let (rows, method) = (Rows::new(context)?, context.str("method"));
+        let dtype = quantile_dtype(context, method)?.unwrap_or(x.dtype());
         if rows.x.is_empty() {
             let shape = rows.shape(&[probabilities.len()]);
             let nan = creation::full(&shape, Scalar::F64(f64::NAN), dtype, x.device())?;
-            return cx.done(rows.kept(&nan, 1)?);
+            return context.done(rows.kept(&nan, 1)?);
         }
         let (k, last) = (probabilities.len(), rows.x.ndim() - 1);
         let brackets = |numbers: &[i64], lead: &[usize]| -> Result<(Array, Array)> {
@@ -148,7 +148,7 @@ pub static NANQUANTILE: OpDef = OpDef {
             [one] => one.clone(),
             several => concatenate(&several.iter().collect::<SmallVec<[&Array; 4]>>(), 0)?,
         };
-        cx.done(rows.kept(&all, 1)?)
+        context.done(rows.kept(&all, 1)?)
     }),
     probe: Probe::calls(&[
         "f((3, 5)), (0.25, 0.5)",

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::statistics::SELECT_ROWS;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, OpDef, Probe};
@@ -93,51 +93,51 @@ pub static QUANTILE: OpDef = OpDef {
 };
 
 /// The body of [`MEDIAN`].
-pub(super) fn median(cx: &CompositeCx) -> Result<Outputs> {
-    let rows = Rows::new(cx)?;
+pub(super) fn median(context: &CompositeContext) -> Result<Outputs> {
+    let rows = Rows::new(context)?;
     let n = rows.len();
     let middle = match n {
         0 => inexact(&rows.x)?.sum(Some(&[-1]), false)?.scale(f64::NAN)?,
         _ if n % 2 == 1 => rows.at(&[n / 2])?.reshape(&rows.shape(&[]))?,
         _ => rows.at(&[n / 2 - 1, n / 2])?.mean(Some(&[-1]), false)?,
     };
-    cx.done(rows.kept(&inexact(&middle)?, 0)?)
+    context.done(rows.kept(&inexact(&middle)?, 0)?)
 }
 
 /// The attribute `dtype`. Only methods whose results are elements take types other than floats: the others would lose the fractions.
-pub(super) fn quantile_dtype(cx: &CompositeCx, method: &str) -> Result<Option<DType>> {
-    let dtype = cx.dtype("dtype");
+pub(super) fn quantile_dtype(context: &CompositeContext, method: &str) -> Result<Option<DType>> {
+    let dtype = context.dtype("dtype");
     match dtype {
         Some(found) if !found.is_float() && !DISCRETE.contains(&method) => {
             let problem = format!("`dtype` must be a float for method '{method}', found {found}");
-            Err(cx.dtype_error(problem))
+            Err(context.dtype_error(problem))
         }
         _ => Ok(dtype),
     }
 }
 
 /// The body of [`QUANTILE`].
-pub(super) fn quantile(cx: &CompositeCx) -> Result<Outputs> {
-    let (x, method) = (cx.input(0), cx.str("method"));
+pub(super) fn quantile(context: &CompositeContext) -> Result<Outputs> {
+    let (x, method) = (context.input(0), context.str("method"));
     if x.dtype().is_complex() {
-        return Err(cx.dtype_error("`a` must be real"));
+        return Err(context.dtype_error("`a` must be real"));
     }
     let is_discrete = DISCRETE.contains(&method);
     if x.dtype() == DType::Bool && !is_discrete {
         let problem = "truth values have no differences: convert them to numbers";
-        return Err(cx.dtype_error(problem));
+        return Err(context.dtype_error(problem));
     }
-    let probabilities = cx.floats("q");
+    let probabilities = context.floats("q");
     if let Some(wrong) = probabilities.iter().find(|q| !(0.0..=1.0).contains(*q)) {
         let problem = format!("`q` must lie in [0, 1], found {wrong}");
-        return Err(cx.value_error(problem));
+        return Err(context.value_error(problem));
     }
-    let rows = Rows::new(cx)?;
+    let rows = Rows::new(context)?;
     if rows.len() == 0 {
         let problem = "there is no element to take a quantile of";
-        return Err(Error::index(cx.op.name, problem));
+        return Err(Error::index(context.op.name, problem));
     }
-    let dtype = match quantile_dtype(cx, method)? {
+    let dtype = match quantile_dtype(context, method)? {
         Some(dtype) => dtype,
         None if is_discrete || x.dtype().is_inexact() => x.dtype(),
         None => default_dtype(Kind::Float),
@@ -151,7 +151,7 @@ pub(super) fn quantile(cx: &CompositeCx) -> Result<Outputs> {
     let ranks: Vec<usize> = ranks.into_iter().collect();
     if ranks.is_empty() {
         let none = creation::full(&rows.shape(&[0]), Scalar::I64(0), dtype, x.device())?;
-        return cx.done(rows.kept(&none, 1)?);
+        return context.done(rows.kept(&none, 1)?);
     }
     let found = rows.at(&ranks)?.astype(dtype)?;
     let shape = rows.shape(&[1]);
@@ -171,7 +171,7 @@ pub(super) fn quantile(cx: &CompositeCx) -> Result<Outputs> {
         [one] => one.clone(),
         several => concatenate(&several.iter().collect::<SmallVec<[&Array; 4]>>(), 0)?,
     };
-    cx.done(rows.kept(&all, 1)?)
+    context.done(rows.kept(&all, 1)?)
 }
 
 /// The two ranks between which quantile `q` of `n` elements (at least 1) lies by a method of [`QUANTILE`], and its position between them, in [0, 1].
@@ -239,9 +239,9 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(cx: &CompositeCx) -> Result<Rows> {
-        let (x, axes) = (cx.input(0), cx.axes("axis", 0)?);
-        let (ndim, keepdims) = (x.ndim(), cx.bool("keepdims"));
+    pub(super) fn new(context: &CompositeContext) -> Result<Rows> {
+        let (x, axes) = (context.input(0), context.axes("axis", 0)?);
+        let (ndim, keepdims) = (x.ndim(), context.bool("keepdims"));
         let order: SmallVec<[i64; 4]> = (0..ndim)
             .filter(|axis| !axes.contains(axis))
             .chain(axes.iter().copied())

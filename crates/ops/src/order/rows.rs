@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, dense, gather_along, is_writable};
 use crate::invoke::invoke1;
@@ -20,13 +20,13 @@ use crate::opdef::{Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, o
 /// Default fields for these operators.
 const ROWS: OpDef = OpDef {
     params: &[Param::array("x"), Param::bool("descending", false)],
-    infer: |cx| {
-        row_len(cx)?;
-        cx.same_as(0)
+    infer: |context| {
+        row_len(context)?;
+        context.same_as(0)
     },
     // A rough estimate: it only ensures that all but small arrays are sorted on another thread.
-    cost: Cost::Of(|cx| {
-        let n = cx.input(0).len() as u64;
+    cost: Cost::Of(|context| {
+        let n = context.input(0).len() as u64;
         n * u64::from(n.max(2).ilog2())
     }),
     grad: Grad::Stop("positions are integers"),
@@ -37,10 +37,17 @@ const ROWS: OpDef = OpDef {
 pub static SORT_ROWS: OpDef = OpDef {
     name: "sort_rows",
     doc: "The rows (last axis) of an array, sorted. NaN counts as the largest value.",
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
         // SAFETY: input and output are dense and of one shape; they are the same memory or do not overlap.
-        unsafe { kernel::sort(cx.threads, order(cx), &rows(&x), cx.output(0).data_ptr()) };
+        unsafe {
+            kernel::sort(
+                context.threads,
+                order(context),
+                &rows(&x),
+                context.output(0).data_ptr(),
+            )
+        };
         Ok(())
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -81,11 +88,11 @@ pub static ARGSORT_ROWS: OpDef = OpDef {
     name: "argsort_rows",
     doc: "The int64 positions that sort the rows (last axis) of an array. Equal elements keep their order.",
     infer: positions,
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
-        let out = cx.output(0).data_ptr().cast();
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
+        let out = context.output(0).data_ptr().cast();
         // SAFETY: the input is dense, the output dense int64 of its shape, allocated for this call.
-        unsafe { kernel::argsort(cx.threads, order(cx), &rows(&x), out) };
+        unsafe { kernel::argsort(context.threads, order(context), &rows(&x), out) };
         Ok(())
     }),
     probe: Probe::calls(&["f((3, 5))", "i((2, 6), 4)", "f((2, 0))"])
@@ -102,17 +109,24 @@ pub static PARTITION_ROWS: OpDef = OpDef {
     params: SELECT,
     doc: "The rows (last axis) of an array, partitioned: element `kth` is the one that sorting would put there, no element before it is larger and \
         none after it is smaller.",
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
         if !x.is_empty() {
             // SAFETY: as for `SORT_ROWS`; `kth` lies within the row (inference).
-            unsafe { kernel::partition(cx.threads, kth(cx), &rows(&x), cx.output(0).data_ptr()) };
+            unsafe {
+                kernel::partition(
+                    context.threads,
+                    kth(context),
+                    &rows(&x),
+                    context.output(0).data_ptr(),
+                )
+            };
         }
         Ok(())
     }),
-    infer: |cx| {
-        kth_exists(cx)?;
-        cx.same_as(0)
+    infer: |context| {
+        kth_exists(context)?;
+        context.same_as(0)
     },
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let attrs: Attrs = [g.get("kth").clone()].into_iter().collect();
@@ -130,16 +144,16 @@ pub static ARGPARTITION_ROWS: OpDef = OpDef {
     name: "argpartition_rows",
     params: SELECT,
     doc: "The int64 positions of `partition_rows`.",
-    infer: |cx| {
-        kth_exists(cx)?;
-        positions(cx)
+    infer: |context| {
+        kth_exists(context)?;
+        positions(context)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
         if !x.is_empty() {
-            let out = cx.output(0).data_ptr().cast();
+            let out = context.output(0).data_ptr().cast();
             // SAFETY: as for `ARGSORT_ROWS`; `kth` lies within the row (inference).
-            unsafe { kernel::argpartition(cx.threads, kth(cx), &rows(&x), out) };
+            unsafe { kernel::argpartition(context.threads, kth(context), &rows(&x), out) };
         }
         Ok(())
     }),
@@ -161,27 +175,27 @@ pub static TOPK_ROWS: OpDef = OpDef {
     params: FIRST,
     doc: "The int64 positions of the first `k` elements of every row (last axis) of an array, in order; the largest first if \
           `descending`. Equal elements keep their order.",
-    infer: |cx| {
-        let n = row_len(cx)?;
-        let k = cx.int("k");
+    infer: |context| {
+        let n = row_len(context)?;
+        let k = context.int("k");
         if k < 0 || k as usize > n {
-            return Err(cx.value_error(format!("`k` must be in 0..={n} (size of the axis), found {k}")));
+            return Err(context.value_error(format!("`k` must be in 0..={n} (size of the axis), found {k}")));
         }
-        let mut shape = Dims::from_slice(cx.shape(0));
+        let mut shape = Dims::from_slice(context.shape(0));
         let last = shape.len() - 1;
         shape[last] = k as usize;
         one_of(shape, DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
         let chosen = Chosen {
             values: std::ptr::null_mut(),
-            indices: cx.output(0).data_ptr().cast(),
+            indices: context.output(0).data_ptr().cast(),
             mask: std::ptr::null_mut(),
         };
         if !x.is_empty() {
             // SAFETY: the input is dense, the output dense int64 with `k` elements a row, allocated for this call; `k` is at most the row's length.
-            unsafe { kernel::topk(cx.threads, order(cx), cx.int("k") as usize, &rows(&x), &chosen) };
+            unsafe { kernel::topk(context.threads, order(context), context.int("k") as usize, &rows(&x), &chosen) };
         }
         Ok(())
     }),
@@ -196,24 +210,24 @@ pub static TOPK_MASK: OpDef = OpDef {
     name: "topk_mask",
     params: FIRST,
     doc: "Whether each element of an array is among the first `k` of its row (see `topk_rows`).",
-    infer: |cx| {
-        (TOPK_ROWS.infer)(cx)?;
-        one_of(Dims::from_slice(cx.shape(0)), DType::Bool)
+    infer: |context| {
+        (TOPK_ROWS.infer)(context)?;
+        one_of(Dims::from_slice(context.shape(0)), DType::Bool)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
         let chosen = Chosen {
             values: std::ptr::null_mut(),
             indices: std::ptr::null_mut(),
-            mask: cx.output(0).data_ptr(),
+            mask: context.output(0).data_ptr(),
         };
         if !x.is_empty() {
             // SAFETY: as for `TOPK_ROWS`; the output has one byte for each element.
             unsafe {
                 kernel::topk(
-                    cx.threads,
-                    order(cx),
-                    cx.int("k") as usize,
+                    context.threads,
+                    order(context),
+                    context.int("k") as usize,
                     &rows(&x),
                     &chosen,
                 )
@@ -229,33 +243,33 @@ pub static TOPK_MASK: OpDef = OpDef {
 };
 
 /// Length of the rows.
-fn row_len(cx: &CallCx) -> Result<usize> {
-    match cx.shape(0).last() {
+fn row_len(context: &CallContext) -> Result<usize> {
+    match context.shape(0).last() {
         Some(&n) => Ok(n),
-        None => Err(cx.shape_error("a 0-d array has no rows")),
+        None => Err(context.shape_error("a 0-d array has no rows")),
     }
 }
 
-fn positions(cx: &CallCx) -> Result<Inferred> {
-    row_len(cx)?;
-    one_of(Dims::from_slice(cx.shape(0)), DType::I64)
+fn positions(context: &CallContext) -> Result<Inferred> {
+    row_len(context)?;
+    one_of(Dims::from_slice(context.shape(0)), DType::I64)
 }
 
-fn kth_exists(cx: &CallCx) -> Result<()> {
-    let (n, kth) = (row_len(cx)?, cx.int("kth"));
-    if (0..n as i64).contains(&kth) || cx.input(0).is_empty() {
+fn kth_exists(context: &CallContext) -> Result<()> {
+    let (n, kth) = (row_len(context)?, context.int("kth"));
+    if (0..n as i64).contains(&kth) || context.input(0).is_empty() {
         Ok(())
     } else {
-        Err(cx.value_error(format!("kth(={kth}) out of bounds ({n})")))
+        Err(context.value_error(format!("kth(={kth}) out of bounds ({n})")))
     }
 }
 
-fn kth(cx: &KernelCx) -> usize {
-    cx.int("kth") as usize
+fn kth(context: &KernelContext) -> usize {
+    context.int("kth") as usize
 }
 
-fn order(cx: &KernelCx) -> Order {
-    if cx.bool("descending") {
+fn order(context: &KernelContext) -> Order {
+    if context.bool("descending") {
         Order::Descending
     } else {
         Order::Ascending
@@ -282,7 +296,7 @@ pub(super) fn argsort_rows(x: &Array, descending: bool) -> Result<Array> {
 }
 
 /// The gradient of permuted rows: scatters the cotangents back to the elements' positions.
-pub(super) fn scattered(g: &GradCx, at: &Array) -> Result<Grads> {
+pub(super) fn scattered(g: &GradContext, at: &Array) -> Result<Grads> {
     let axis = g.shape(0).len() as i64 - 1;
     let attrs: Attrs = [Value::Int(axis), Value::from(g.shape(0))]
         .into_iter()

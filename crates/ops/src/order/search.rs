@@ -27,18 +27,18 @@ pub static SEARCH_ROWS: OpDef = OpDef {
     ],
     doc: "For each value the int64 position in the array `sorted` (one axis, the values' dtype) where it would be inserted: before equal elements, \
         after them if `right`.",
-    infer: |cx| {
-        if cx.shape(0).len() != 1 || cx.dtype_of(0) != cx.dtype_of(1) {
-            return Err(cx.shape_error("`sorted` must have 1 axis and the dtype of `values`"));
+    infer: |context| {
+        if context.shape(0).len() != 1 || context.dtype_of(0) != context.dtype_of(1) {
+            return Err(context.shape_error("`sorted` must have 1 axis and the dtype of `values`"));
         }
-        one_of(Dims::from_slice(cx.shape(1)), DType::I64)
+        one_of(Dims::from_slice(context.shape(1)), DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
+    cpu: Cpu::Kernel(|context| {
         let (sorted, values) = (
-            dense(cx.input(0), cx.threads)?,
-            dense(cx.input(1), cx.threads)?,
+            dense(context.input(0), context.threads)?,
+            dense(context.input(1), context.threads)?,
         );
-        let side = if cx.bool("right") {
+        let side = if context.bool("right") {
             Side::Right
         } else {
             Side::Left
@@ -46,14 +46,14 @@ pub static SEARCH_ROWS: OpDef = OpDef {
         // SAFETY: both inputs are dense and of one dtype; the output is dense int64 of the values' shape, allocated for this call.
         unsafe {
             search_sorted(
-                cx.threads,
+                context.threads,
                 side,
                 elem(sorted.dtype()),
                 sorted.data_ptr(),
                 sorted.len(),
                 values.data_ptr(),
                 values.len(),
-                cx.output(0).data_ptr().cast(),
+                context.output(0).data_ptr().cast(),
             );
         }
         Ok(())
@@ -65,9 +65,9 @@ pub static SEARCH_ROWS: OpDef = OpDef {
         "np.arange(5), i((7,), 9), True",
     ])
     .against("lambda a, v, right=False: numpy.searchsorted(a, v, 'right' if right else 'left')"),
-    batch: Batch::Rule(|cx| match cx.is_batched(0) {
-        true => Err(cx.refused()),
-        false => cx.call_with_first(1),
+    batch: Batch::Rule(|context| match context.is_batched(0) {
+        true => Err(context.refused()),
+        false => context.call_with_first(1),
     }),
     ..OpDef::DEFAULT
 };
@@ -101,19 +101,19 @@ pub static SEARCHSORTED: OpDef = OpDef {
         >>> np.searchsorted([1, 3, 5], 3, side='right')
         array(2)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (a, v) = (cx.input(0), cx.input(1));
+    cpu: Cpu::Composite(|context| {
+        let (a, v) = (context.input(0), context.input(1));
         if a.ndim() != 1 {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "`a` must have 1 axis, found shape {}",
                 Tuple(a.shape())
             )));
         }
         let sorted;
-        let a = match cx.opt(2) {
+        let a = match context.opt(2) {
             None => a,
             Some(sorter) if sorter.shape() != a.shape() => {
-                return Err(cx.shape_error("`sorter` must have the shape of `a`"));
+                return Err(context.shape_error("`sorter` must have the shape of `a`"));
             }
             Some(sorter) => {
                 // NumPy raises ValueError here, not IndexError.
@@ -124,11 +124,11 @@ pub static SEARCHSORTED: OpDef = OpDef {
                 &sorted
             }
         };
-        let side = match cx.str("side") {
+        let side = match context.str("side") {
             "right" => Side::Right,
             _ => Side::Left,
         };
-        cx.done(places(a, v, side)?)
+        context.done(places(a, v, side)?)
     }),
     probe: Probe::calls(&[
         "np.arange(5.0) - 2, f((3, 2))",
@@ -238,32 +238,34 @@ pub static DIGITIZE: OpDef = OpDef {
         >>> np.digitize([0.2, 6.4, 3.0], [0.0, 1.0, 2.5, 4.0, 10.0])
         array([1, 4, 3])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, bins) = (cx.input(0).detach(), cx.input(1).detach());
+    cpu: Cpu::Composite(|context| {
+        let (x, bins) = (context.input(0).detach(), context.input(1).detach());
         for (x, name) in [(&x, "x"), (&bins, "bins")] {
             if x.dtype().is_complex() {
-                return Err(cx.dtype_error(format!("{name} may not be complex")));
+                return Err(context.dtype_error(format!("{name} may not be complex")));
             }
         }
         if bins.ndim() != 1 {
-            return Err(cx.shape_error(format!("`bins` must have 1 axis, found {}", bins.ndim())));
+            return Err(
+                context.shape_error(format!("`bins` must have 1 axis, found {}", bins.ndim()))
+            );
         }
         // A bin that includes its right edge excludes its left one.
         let places = |edges: &Array| {
-            let side = match cx.bool("right") {
+            let side = match context.bool("right") {
                 true => Side::Left,
                 false => Side::Right,
             };
             places(edges, &x, side)
         };
         match direction(&bins)? {
-            Some(Direction::Up) => cx.done(places(&bins)?),
+            Some(Direction::Up) => context.done(places(&bins)?),
             // Descending bins are reversed, and the result is counted from the end.
             Some(Direction::Down) => {
                 let n = Array::weak_scalar(Scalar::I64(bins.len() as i64))?;
-                cx.done(n.sub(&places(&flip(&bins, &[0])?)?)?)
+                context.done(n.sub(&places(&flip(&bins, &[0])?)?)?)
             }
-            None => Err(cx.value_error("bins must be monotonically increasing or decreasing")),
+            None => Err(context.value_error("bins must be monotonically increasing or decreasing")),
         }
     }),
     probe: Probe::calls(&[
@@ -337,22 +339,21 @@ pub static BINCOUNT: OpDef = OpDef {
         array([0.5, 3. ])
     ",
     cpu: Cpu::Eager(
-        |cx| {
-            let x = cx.input(0);
+        |context| {
+            let x = context.input(0);
             if !matches!(x.dtype().kind(), Kind::Integer | Kind::Bool) && !x.is_empty() {
-                return Err(
-                    cx.dtype_error(format!("`x` must be integers, found {}", x.dtype().name()))
-                );
+                return Err(context
+                    .dtype_error(format!("`x` must be integers, found {}", x.dtype().name())));
             }
             if x.ndim() != 1 {
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "`x` must have 1 axis, found shape {}",
                     Tuple(x.shape())
                 )));
             }
-            let minlength = cx.int("minlength");
+            let minlength = context.int("minlength");
             if minlength < 0 {
-                return Err(cx.value_error(format!(
+                return Err(context.value_error(format!(
                     "`minlength` must not be negative, found {minlength}"
                 )));
             }
@@ -369,7 +370,7 @@ pub static BINCOUNT: OpDef = OpDef {
             // SAFETY: dense int64, complete, and held by `x64` throughout.
             let (least, largest) = unsafe { extremes(&Pool, values, x.len()) };
             if !x.is_empty() && least < 0 {
-                return Err(cx.value_error(format!("`x` must not be negative, found {least}")));
+                return Err(context.value_error(format!("`x` must not be negative, found {least}")));
             }
             let n = if x.is_empty() {
                 0
@@ -377,24 +378,23 @@ pub static BINCOUNT: OpDef = OpDef {
                 largest as usize + 1
             }
             .max(minlength as usize);
-            let Some(weights) = cx.opt(1) else {
+            let Some(weights) = context.opt(1) else {
                 let counts = Tensor::zeros(&[n], DType::I64, x.device())?;
                 // SAFETY: 1. as above; no element is negative or above the largest. 2. the counts are new, dense and not shared.
                 unsafe {
                     let counts = std::slice::from_raw_parts_mut(counts.data_ptr().cast(), n);
                     occurrences(&Pool, values, x.len(), 0, counts);
                 }
-                return cx.done(Array::from_tensor(counts));
+                return context.done(Array::from_tensor(counts));
             };
             if weights.shape() != x.shape() {
-                return Err(cx.shape_error("`weights` must have the shape of `x`"));
+                return Err(context.shape_error("`weights` must have the shape of `x`"));
             }
             let dtype = match weights.dtype() {
                 dtype if dtype.is_float() && promotion() != Promotion::NumPy => dtype,
                 dtype if dtype.is_complex() => {
-                    return Err(
-                        cx.dtype_error(format!("`weights` must be real, found {}", dtype.name()))
-                    );
+                    return Err(context
+                        .dtype_error(format!("`weights` must be real, found {}", dtype.name())));
                 }
                 // NumPy's rules: sums are float64 whatever the weights are.
                 _ => mxnet_tensor::default_float(),
@@ -412,7 +412,7 @@ pub static BINCOUNT: OpDef = OpDef {
                     std::slice::from_raw_parts_mut(sums.data_ptr().cast(), n),
                 );
             }
-            cx.done(Array::from_tensor(sums).astype(dtype)?)
+            context.done(Array::from_tensor(sums).astype(dtype)?)
         },
         Known::FromValues,
     ),

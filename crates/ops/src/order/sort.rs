@@ -6,7 +6,7 @@ use super::rows::{
     ARGPARTITION_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS, argsort_rows, at_positions,
 };
 use crate::args::{Param, ParamKind, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Onnx, OpDef, Probe, Surface};
@@ -55,14 +55,14 @@ pub static SORT: OpDef = OpDef {
         array([[2, 1],
                [3, 5]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        no_fields(cx)?;
-        known_kind(cx)?;
-        in_input_order(cx, |x| {
+    cpu: Cpu::Composite(|context| {
+        no_fields(context)?;
+        known_kind(context)?;
+        in_input_order(context, |x| {
             invoke1(
                 &SORT_ROWS,
                 &[x],
-                &[cx.get("descending").clone()].into_iter().collect(),
+                &[context.get("descending").clone()].into_iter().collect(),
             )
         })
     }),
@@ -106,10 +106,10 @@ pub static ARGSORT: OpDef = OpDef {
         >>> np.argsort([30, 10, 20])
         array([1, 2, 0])
     ",
-    cpu: Cpu::Composite(|cx| {
-        no_fields(cx)?;
-        known_kind(cx)?;
-        positions_along(cx, |x| argsort_rows(x, cx.bool("descending")))
+    cpu: Cpu::Composite(|context| {
+        no_fields(context)?;
+        known_kind(context)?;
+        positions_along(context, |x| argsort_rows(x, context.bool("descending")))
     }),
     onnx: Onnx::Node {
         ty: "TopK",
@@ -154,9 +154,9 @@ pub static PARTITION: OpDef = OpDef {
         >>> np.partition([7, 1, 5, 3], 1)[:2]
         array([1, 3])
     ",
-    cpu: Cpu::Composite(|cx| {
-        no_fields(cx)?;
-        in_input_order(cx, |x| match kth(cx, x)? {
+    cpu: Cpu::Composite(|context| {
+        no_fields(context)?;
+        in_input_order(context, |x| match kth(context, x)? {
             Some(kth) => invoke1(
                 &PARTITION_ROWS,
                 &[x],
@@ -198,9 +198,9 @@ pub static ARGPARTITION: OpDef = OpDef {
         >>> np.argpartition([7, 1, 5, 3], 1)[:2]
         array([1, 3])
     ",
-    cpu: Cpu::Composite(|cx| {
-        no_fields(cx)?;
-        positions_along(cx, |x| match kth(cx, x)? {
+    cpu: Cpu::Composite(|context| {
+        no_fields(context)?;
+        positions_along(context, |x| match kth(context, x)? {
             Some(kth) => invoke1(
                 &ARGPARTITION_ROWS,
                 &[x],
@@ -255,27 +255,27 @@ pub static TOPK: OpDef = OpDef {
         >>> npx.topk(np.array([3.0, 9.0, 5.0]), k=2, ret_typ='value')
         array([9., 5.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (rows, back) = rows_of(cx)?;
+    cpu: Cpu::Composite(|context| {
+        let (rows, back) = rows_of(context)?;
         let n = rows.shape()[rows.ndim() - 1];
-        let k = match cx.int("k") {
+        let k = match context.int("k") {
             k if k < 1 => n as i64,
             k => k,
         };
-        let attrs = [Value::Int(k), Value::Bool(!cx.bool("is_ascend"))]
+        let attrs = [Value::Int(k), Value::Bool(!context.bool("is_ascend"))]
             .into_iter()
             .collect();
-        if cx.str("ret_typ") == "mask" {
+        if context.str("ret_typ") == "mask" {
             let mask = invoke1(&TOPK_MASK, &[&rows], &attrs)?.astype(rows.dtype())?;
-            return cx.done(back.apply(mask, cx.input(0).shape())?);
+            return context.done(back.apply(mask, context.input(0).shape())?);
         }
         let at = invoke1(&TOPK_ROWS, &[&rows], &attrs)?;
         let mut outputs = Outputs::new();
-        if cx.str("ret_typ") != "indices" {
+        if context.str("ret_typ") != "indices" {
             outputs.push(back.moved(at_positions(&rows, &at)?)?);
         }
-        if cx.str("ret_typ") != "value" {
-            let dtype = cx.dtype("dtype").unwrap_or(DType::F32);
+        if context.str("ret_typ") != "value" {
+            let dtype = context.dtype("dtype").unwrap_or(DType::F32);
             outputs.push(back.moved(at.astype(dtype)?)?);
         }
         Ok(outputs)
@@ -303,48 +303,48 @@ pub fn argsort(x: &Array) -> Result<Array> {
 }
 
 /// An error if `order` is given: there are no structured arrays.
-fn no_fields(cx: &CompositeCx) -> Result<()> {
-    if cx.is_none("order") {
+fn no_fields(context: &CompositeContext) -> Result<()> {
+    if context.is_none("order") {
         Ok(())
     } else {
-        Err(cx.value_error(format!(
+        Err(context.value_error(format!(
             "cannot order by field '{}': arrays of numbers have no fields",
-            cx.str("order")
+            context.str("order")
         )))
     }
 }
 
 /// An error for unknown algorithms, and if both `kind` and `stable` are given.
-fn known_kind(cx: &CompositeCx) -> Result<()> {
-    if cx.is_none("kind") {
+fn known_kind(context: &CompositeContext) -> Result<()> {
+    if context.is_none("kind") {
         return Ok(());
     }
-    if !cx.is_none("stable") {
-        return Err(cx.value_error(
+    if !context.is_none("stable") {
+        return Err(context.value_error(
             "`kind` and keyword parameters can't be provided at the same time. Use only one of them",
         ));
     }
-    let kind = cx.str("kind").to_ascii_lowercase();
+    let kind = context.str("kind").to_ascii_lowercase();
     if kind.starts_with(['q', 'h', 'm', 's']) {
         return Ok(());
     }
     let known = KINDS.join(", ");
-    Err(cx.value_error(format!(
+    Err(context.value_error(format!(
         "argument `kind` must be one of {known}, not '{kind}'"
     )))
 }
 
 /// The position of a selection of a single element, counted from the start; `None` for several, for which the rows are sorted.
-fn kth(cx: &CompositeCx, rows: &Array) -> Result<Option<i64>> {
+fn kth(context: &CompositeContext, rows: &Array) -> Result<Option<i64>> {
     let n = rows.shape()[rows.ndim() - 1] as i64;
     let mut single = None;
-    for &kth in cx.ints("kth") {
+    for &kth in context.ints("kth") {
         if !(-n..n).contains(&kth) && !rows.is_empty() {
-            return Err(cx.value_error(format!("kth(={kth}) out of bounds ({n})")));
+            return Err(context.value_error(format!("kth(={kth}) out of bounds ({n})")));
         }
         single = Some(if kth < 0 { kth + n } else { kth });
     }
-    Ok(single.filter(|_| cx.ints("kth").len() == 1))
+    Ok(single.filter(|_| context.ints("kth").len() == 1))
 }
 
 /// Moves rows back to the array's axis.
@@ -376,12 +376,12 @@ impl RowsAxis {
 }
 
 /// The array of the call with its axis moved to the end.
-fn rows_of(cx: &CompositeCx) -> Result<(Array, RowsAxis)> {
-    let x = cx.input(0);
-    if cx.is_none("axis") {
+fn rows_of(context: &CompositeContext) -> Result<(Array, RowsAxis)> {
+    let x = context.input(0);
+    if context.is_none("axis") {
         return Ok((x.reshape(&[x.len()])?, RowsAxis { axis: None }));
     }
-    rows_along(x, cx.axis("axis", 0)?)
+    rows_along(x, context.axis("axis", 0)?)
 }
 
 /// The array with `axis` moved to the end.
@@ -403,35 +403,38 @@ fn rows_along(x: &Array, axis: usize) -> Result<(Array, RowsAxis)> {
 
 /// A result that reorders the elements along the axis, in the memory order (C or Fortran) of the array.
 fn in_input_order(
-    cx: &CompositeCx,
+    context: &CompositeContext,
     compute: impl FnOnce(&Array) -> Result<Array>,
 ) -> Result<Outputs> {
-    let x = cx.input(0);
-    if cx.is_none("axis") || !x.layout().is_fortran() || x.layout().is_contiguous() {
-        return along_rows(cx, compute);
+    let x = context.input(0);
+    if context.is_none("axis") || !x.layout().is_fortran() || x.layout().is_contiguous() {
+        return along_rows(context, compute);
     }
     // The transpose is in C order; there the axis counts from the other end.
-    let axis = x.ndim() - 1 - cx.axis("axis", 0)?;
+    let axis = x.ndim() - 1 - context.axis("axis", 0)?;
     let (rows, back) = rows_along(&x.transpose(None)?, axis)?;
-    cx.done(back.moved(compute(&rows)?)?.transpose(None)?)
+    context.done(back.moved(compute(&rows)?)?.transpose(None)?)
 }
 
 /// A result that holds positions in the rows, in C order.
 fn positions_along(
-    cx: &CompositeCx,
+    context: &CompositeContext,
     compute: impl FnOnce(&Array) -> Result<Array>,
 ) -> Result<Outputs> {
-    if cx.input(0).ndim() == 0 {
+    if context.input(0).ndim() == 0 {
         // As in NumPy, a 0-d array is a row of one element.
-        if !cx.is_none("axis") {
-            normalize_axis(cx.int("axis") as isize, 1)?;
+        if !context.is_none("axis") {
+            normalize_axis(context.int("axis") as isize, 1)?;
         }
-        return cx.done(compute(&cx.input(0).reshape(&[1])?)?);
+        return context.done(compute(&context.input(0).reshape(&[1])?)?);
     }
-    along_rows(cx, compute)
+    along_rows(context, compute)
 }
 
-fn along_rows(cx: &CompositeCx, compute: impl FnOnce(&Array) -> Result<Array>) -> Result<Outputs> {
-    let (rows, back) = rows_of(cx)?;
-    cx.done(back.moved(compute(&rows)?)?)
+fn along_rows(
+    context: &CompositeContext,
+    compute: impl FnOnce(&Array) -> Result<Array>,
+) -> Result<Outputs> {
+    let (rows, back) = rows_of(context)?;
+    context.done(back.moved(compute(&rows)?)?)
 }

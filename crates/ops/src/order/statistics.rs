@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::rows::{rows, scattered};
 use crate::args::{Attrs, Param, ParamKind};
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::error::Result;
 use crate::index::{dense, positions};
 use crate::invoke::invoke1;
@@ -24,13 +24,20 @@ const RANKED: OpDef = OpDef {
 pub static SELECT_ROWS: OpDef = OpDef {
     name: "select_rows",
     doc: "For every row (last axis) the elements that sorting would put at `ranks`, which ascend. A row with a NaN gives NaN for each.",
-    infer: |cx| ranked(cx, cx.dtype_of(0)),
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
-        if !cx.output(0).is_empty() {
+    infer: |context| ranked(context, context.dtype_of(0)),
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
+        if !context.output(0).is_empty() {
             // SAFETY: the input is dense, the output dense with an element for each rank of each row, allocated for this call; ranks
             // ascend and lie within the rows (inference).
-            unsafe { select(cx.threads, &ranks(cx), &rows(&x), cx.output(0).data_ptr()) };
+            unsafe {
+                select(
+                    context.threads,
+                    &ranks(context),
+                    &rows(&x),
+                    context.output(0).data_ptr(),
+                )
+            };
         }
         Ok(())
     }),
@@ -53,13 +60,13 @@ pub static SELECT_ROWS: OpDef = OpDef {
 pub static ARGSELECT_ROWS: OpDef = OpDef {
     name: "argselect_rows",
     doc: "For every row (last axis) the int64 positions of the elements that a stable sort would put at `ranks`, which ascend.",
-    infer: |cx| ranked(cx, DType::I64),
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
-        if !cx.output(0).is_empty() {
-            let out = cx.output(0).data_ptr().cast();
+    infer: |context| ranked(context, DType::I64),
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
+        if !context.output(0).is_empty() {
+            let out = context.output(0).data_ptr().cast();
             // SAFETY: as for `SELECT_ROWS`, the output being int64.
-            unsafe { argselect(cx.threads, &ranks(cx), &rows(&x), out) };
+            unsafe { argselect(context.threads, &ranks(context), &rows(&x), out) };
         }
         Ok(())
     }),
@@ -75,20 +82,20 @@ pub static SELECT_EACH: OpDef = OpDef {
     name: "select_each",
     params: EACH,
     doc: "For every row (last axis) of `x` the elements that sorting (NaN last) would put at the int64 ranks in the same row of `ranks`.",
-    infer: |cx| ranked_each(cx, cx.dtype_of(0)),
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
-        if !cx.output(0).is_empty() {
+    infer: |context| ranked_each(context, context.dtype_of(0)),
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
+        if !context.output(0).is_empty() {
             let n = rows(&x).n;
-            let ranks = positions(cx.op.name, cx.input(1), n, cx.threads)?;
+            let ranks = positions(context.op.name, context.input(1), n, context.threads)?;
             // SAFETY: inputs are dense, ranks lie within the rows (`positions`); the output was allocated for this call, is dense and has one element
             // for each rank.
             unsafe {
                 select_each(
-                    cx.threads,
+                    context.threads,
                     &row_ranks(&ranks),
                     &rows(&x),
-                    cx.output(0).data_ptr(),
+                    context.output(0).data_ptr(),
                 )
             };
         }
@@ -111,15 +118,15 @@ pub static ARGSELECT_EACH: OpDef = OpDef {
     name: "argselect_each",
     params: EACH,
     doc: "For every row (last axis) of `x` the int64 positions of the elements of `select_each`.",
-    infer: |cx| ranked_each(cx, DType::I64),
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.threads)?;
-        if !cx.output(0).is_empty() {
+    infer: |context| ranked_each(context, DType::I64),
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.threads)?;
+        if !context.output(0).is_empty() {
             let n = rows(&x).n;
-            let ranks = positions(cx.op.name, cx.input(1), n, cx.threads)?;
-            let out = cx.output(0).data_ptr().cast();
+            let ranks = positions(context.op.name, context.input(1), n, context.threads)?;
+            let out = context.output(0).data_ptr().cast();
             // SAFETY: as for `SELECT_EACH`, the output being int64.
-            unsafe { argselect_each(cx.threads, &row_ranks(&ranks), &rows(&x), out) };
+            unsafe { argselect_each(context.threads, &row_ranks(&ranks), &rows(&x), out) };
         }
         Ok(())
     }),
@@ -133,12 +140,12 @@ pub static ARGSELECT_EACH: OpDef = OpDef {
 
 const EACH: &[Param] = &[Param::array("x"), Param::array("ranks")];
 
-fn ranked_each(cx: &CallCx, dtype: DType) -> Result<Inferred> {
-    let (x, ranks) = (cx.shape(0), cx.shape(1));
+fn ranked_each(context: &CallContext, dtype: DType) -> Result<Inferred> {
+    let (x, ranks) = (context.shape(0), context.shape(1));
     let leading = |shape: &[usize]| shape.split_last().map(|(_, rest)| Dims::from_slice(rest));
-    if leading(x).is_none() || leading(x) != leading(ranks) || cx.dtype_of(1) != DType::I64 {
+    if leading(x).is_none() || leading(x) != leading(ranks) || context.dtype_of(1) != DType::I64 {
         return Err(
-            cx.shape_error("`ranks` must be int64, with the axes of `x` but for the last one")
+            context.shape_error("`ranks` must be int64, with the axes of `x` but for the last one")
         );
     }
     one_of(Dims::from_slice(ranks), dtype)
@@ -151,23 +158,27 @@ fn row_ranks(ranks: &Tensor) -> RowRanks {
     }
 }
 
-fn ranked(cx: &CallCx, dtype: DType) -> Result<Inferred> {
-    let Some(&n) = cx.shape(0).last() else {
-        return Err(cx.shape_error("a 0-d array has no rows"));
+fn ranked(context: &CallContext, dtype: DType) -> Result<Inferred> {
+    let Some(&n) = context.shape(0).last() else {
+        return Err(context.shape_error("a 0-d array has no rows"));
     };
-    let ranks = cx.ints("ranks");
+    let ranks = context.ints("ranks");
     if !ranks.is_sorted() || ranks.iter().any(|rank| !(0..n as i64).contains(rank)) {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "`ranks` must ascend and be in 0..{n} (size of the axis), found {}",
             crate::Tuple(ranks)
         )));
     }
-    let mut shape = Dims::from_slice(cx.shape(0));
+    let mut shape = Dims::from_slice(context.shape(0));
     let last = shape.len() - 1;
     shape[last] = ranks.len();
     one_of(shape, dtype)
 }
 
-fn ranks(cx: &KernelCx) -> SmallVec<[usize; 8]> {
-    cx.ints("ranks").iter().map(|&rank| rank as usize).collect()
+fn ranks(context: &KernelContext) -> SmallVec<[usize; 8]> {
+    context
+        .ints("ranks")
+        .iter()
+        .map(|&rank| rank as usize)
+        .collect()
 }

@@ -8,8 +8,8 @@ use mxnet_tensor::{DType, Kind};
 use super::rows::SORT_ROWS;
 use super::sort::argsort;
 use crate::args::{Attrs, Param, Value};
-use crate::autograd::GradCx;
-use crate::context::EagerCx;
+use crate::autograd::GradContext;
+use crate::context::EagerContext;
 use crate::error::Result;
 use crate::index::{SCATTER_ALONG, gather_along};
 use crate::invoke::{invoke, invoke1};
@@ -23,15 +23,15 @@ pub static UNIQUE_PARTS: OpDef = OpDef {
     params: &[Param::array("x"), Param::bool("equal_nan", true)],
     doc: "Three int64 arrays for the distinct elements, in ascending order, of an array of one axis: the first position of each; for each element of \
         `x` the index of its distinct element; and the number of occurrences of each. NaNs are one element if `equal_nan`.",
-    cpu: Cpu::Eager(|cx| {
-        let x = cx.input(0);
-        one_axis(cx)?;
+    cpu: Cpu::Eager(|context| {
+        let x = context.input(0);
+        one_axis(context)?;
         let n = x.len();
         let at = argsort(x)?;
         let sorted = gather_along(x, &at, 0)?;
         sorted.wait_to_read()?;
         let at = at.to_vec::<i64>()?;
-        let starts = starts(cx, &sorted)?.to_vec::<i64>()?;
+        let starts = starts(context, &sorted)?.to_vec::<i64>()?;
         let count = starts.len();
         let index = collected(count, starts.iter().map(|&start| at[start as usize]));
         let ends = starts.iter().skip(1).copied().chain([n as i64]);
@@ -68,20 +68,20 @@ pub static UNIQUE_SORTED: OpDef = OpDef {
     doc: "The distinct elements of an array of one axis, ascending. NaNs are one element if `equal_nan`. The gradient of an element goes to its \
           first position.",
     cpu: Cpu::Eager(
-        |cx| {
-            one_axis(cx)?;
-            if let Some((values, _)) = tallied(cx.input(0))? {
-                return cx.done(values);
+        |context| {
+            one_axis(context)?;
+            if let Some((values, _)) = tallied(context.input(0))? {
+                return context.done(values);
             }
-            let sorted = sorted(cx.input(0))?;
-            let runs = runs(cx, &sorted);
+            let sorted = sorted(context.input(0))?;
+            let runs = runs(context, &sorted);
             if runs.count() == sorted.len() {
-                return cx.done(sorted);
+                return context.done(sorted);
             }
             let out = Array::uninitialised(&[runs.count()], sorted.dtype(), sorted.device())?;
             // SAFETY: `out` has one element for each run and is not shared.
             unsafe { runs.write(&Pool, out.tensor().data_ptr(), std::ptr::null_mut()) };
-            cx.done(out)
+            context.done(out)
         },
         Known::FromValues,
     ),
@@ -99,14 +99,14 @@ pub static UNIQUE_RUNS: OpDef = OpDef {
     doc: "The distinct elements of an array of one axis, ascending, and the number of occurrences of each. NaNs are one element if `equal_nan`. The \
           gradient of an element goes to its first position.",
     cpu: Cpu::Eager(
-        |cx| {
-            one_axis(cx)?;
-            if let Some((values, counts)) = tallied(cx.input(0))? {
+        |context| {
+            one_axis(context)?;
+            if let Some((values, counts)) = tallied(context.input(0))? {
                 return Ok(Outputs::from_iter([values, counts]));
             }
-            let sorted = sorted(cx.input(0))?;
+            let sorted = sorted(context.input(0))?;
             let n = sorted.len() as i64;
-            let runs = runs(cx, &sorted);
+            let runs = runs(context, &sorted);
             let count = runs.count();
             let values = Array::uninitialised(&[count], sorted.dtype(), sorted.device())?;
             let counts = Array::uninitialised(&[count], DType::I64, sorted.device())?;
@@ -138,7 +138,7 @@ pub static UNIQUE_RUNS: OpDef = OpDef {
 };
 
 /// Scatters the cotangents of distinct elements to the elements' first positions.
-fn to_first_positions(g: &GradCx) -> Result<Grads> {
+fn to_first_positions(g: &GradContext) -> Result<Grads> {
     let attrs = [g.get("equal_nan").clone()].into_iter().collect();
     let parts = invoke(&UNIQUE_PARTS, &[g.input(0)], &attrs)?;
     let attrs: Attrs = [Value::Int(0), Value::from(g.shape(0))]
@@ -188,32 +188,32 @@ fn tallied(x: &Array) -> Result<Option<(Array, Array)>> {
     )))
 }
 
-fn nans(cx: &EagerCx) -> Nans {
-    if cx.bool("equal_nan") {
+fn nans(context: &EagerContext) -> Nans {
+    if context.bool("equal_nan") {
         Nans::Equal
     } else {
         Nans::Distinct
     }
 }
 
-fn one_axis(cx: &EagerCx) -> Result<()> {
-    if cx.input(0).ndim() == 1 {
+fn one_axis(context: &EagerContext) -> Result<()> {
+    if context.input(0).ndim() == 1 {
         Ok(())
     } else {
-        Err(cx.shape_error("`x` must have 1 axis"))
+        Err(context.shape_error("`x` must have 1 axis"))
     }
 }
 
 /// The runs of equal elements of a sorted array.
-fn runs(cx: &EagerCx, sorted: &Array) -> Runs {
+fn runs(context: &EagerContext, sorted: &Array) -> Runs {
     let (data, n) = (sorted.tensor().data_ptr(), sorted.len());
     // SAFETY: the results of [`sorted`] and of gathers from it are dense and complete; every caller keeps them as long as the runs.
-    unsafe { Runs::of(&Pool, elem(sorted.dtype()), nans(cx), data, n) }
+    unsafe { Runs::of(&Pool, elem(sorted.dtype()), nans(context), data, n) }
 }
 
 /// The starts of the runs.
-fn starts(cx: &EagerCx, sorted: &Array) -> Result<Array> {
-    let runs = runs(cx, sorted);
+fn starts(context: &EagerContext, sorted: &Array) -> Result<Array> {
+    let runs = runs(context, sorted);
     let starts = Array::uninitialised(&[runs.count()], DType::I64, sorted.device())?;
     // SAFETY: the array has one element for each run and is not shared.
     unsafe {

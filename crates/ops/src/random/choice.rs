@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::continuous::SIZE;
 use super::draw::{DRAW, dense, stream};
 use crate::args::{Param, ParamKind};
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::cpu;
 use crate::creation::dims;
 use crate::error::{Error, Result};
@@ -25,18 +25,18 @@ pub static RANDOM_CATEGORICAL: OpDef = OpDef {
     params: &[Param::array("weights"), Param::int("draws", 1)],
     doc: "`draws` indices for every row of `weights`, a (rows, k) array of float64 that are not negative, with replacement, each with a probability \
         proportional to its weight. int64, (rows, draws).",
-    infer: |cx| {
-        let &[rows, _] = cx.shape(0) else {
-            return Err(cx.shape_error("`weights` must have 2 axes"));
+    infer: |context| {
+        let &[rows, _] = context.shape(0) else {
+            return Err(context.shape_error("`weights` must have 2 axes"));
         };
         one_of(
-            Dims::from_slice(&[rows, cx.int("draws") as usize]),
+            Dims::from_slice(&[rows, context.int("draws") as usize]),
             DType::I64,
         )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (rows, k) = (cx.input(0).shape()[0], cx.input(0).shape()[1]);
-        let weights = dense::<f64>(cx, 0)?;
+    cpu: Cpu::Kernel(|context| {
+        let (rows, k) = (context.input(0).shape()[0], context.input(0).shape()[1]);
+        let weights = dense::<f64>(context, 0)?;
         for (row, weights) in weights.chunks_exact(k.max(1)).enumerate() {
             let bad = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite()));
             if let Some(at) = bad {
@@ -48,15 +48,15 @@ pub static RANDOM_CATEGORICAL: OpDef = OpDef {
                 return Err(Error::value("categorical", problem));
             }
         }
-        let out = cx.output(0);
+        let out = context.output(0);
         if out.is_empty() {
             return Ok(());
         }
         // SAFETY: 1. `weights` holds `rows * k` numbers, checked above. 2. the output is dense int64 of shape (rows, draws).
         unsafe {
             categorical(
-                cx.threads,
-                stream(cx),
+                context.threads,
+                stream(context),
                 weights.as_ptr(),
                 rows,
                 k,
@@ -77,17 +77,17 @@ pub static RANDOM_ORDER: OpDef = OpDef {
         Param::required("shape", ParamKind::Ints),
         Param::optional("device", ParamKind::Device),
     ],
-    infer: |cx| one_of(dims(cx.op.name, cx.ints("shape"))?, DType::I64),
+    infer: |context| one_of(dims(context.op.name, context.ints("shape"))?, DType::I64),
     doc: "In each row, the integers from 0 to the row's length in random order, int64. `shape` has one or two axes.\n\nSource: Fisher and Yates' exchange.",
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
         let n = out.shape().last().copied().unwrap_or(1);
         let rows = out.len() / n.max(1);
         // SAFETY: the output is dense int64 with `rows * n` elements.
         unsafe {
             permutations(
-                cx.threads,
-                stream(cx),
+                context.threads,
+                stream(context),
                 rows,
                 n,
                 out.data_ptr().cast::<i64>(),
@@ -107,9 +107,9 @@ pub static RANDOM_REORDERED: OpDef = OpDef {
     params: &[Param::array("x")],
     doc: "The slices along the first axis in random order.",
     types: Types::First,
-    infer: |cx| match cx.shape(0) {
-        [] => Err(cx.shape_error("a 0-d array cannot be shuffled")),
-        _ => cx.same_as(0),
+    infer: |context| match context.shape(0) {
+        [] => Err(context.shape_error("a 0-d array cannot be shuffled")),
+        _ => context.same_as(0),
     },
     cpu: Cpu::Kernel(reorder),
     grad: Grad::Stop("the order is not kept"),
@@ -126,18 +126,23 @@ pub static RANDOM_DIFFERENT: OpDef = OpDef {
         Param::optional("device", ParamKind::Device),
     ],
     doc: "`count` different integers from 0 to `n`, in random order, int64.\n\nSource: the first `count` exchanges of Fisher and Yates.",
-    infer: |cx| one_of(Dims::from_slice(&[cx.int("count") as usize]), DType::I64),
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        let n = cx.int("n") as usize;
+    infer: |context| {
+        one_of(
+            Dims::from_slice(&[context.int("count") as usize]),
+            DType::I64,
+        )
+    },
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        let n = context.int("n") as usize;
         debug_assert!(out.len() <= n);
         // SAFETY: the output is dense int64; the caller asks for at most `n` integers.
-        unsafe { distinct_integers(stream(cx), n, out.len(), out.data_ptr().cast::<i64>()) };
+        unsafe { distinct_integers(stream(context), n, out.len(), out.data_ptr().cast::<i64>()) };
         Ok(())
     }),
     // Drawing a large part of the integers takes time proportional to `n`, however few are returned.
-    cost: Cost::Of(|cx| {
-        let (n, count) = (cx.int("n") as u64, cx.int("count") as u64);
+    cost: Cost::Of(|context| {
+        let (n, count) = (context.int("n") as u64, context.int("count") as u64);
         if count < n / 16 { 60 * count } else { 4 * n }
     }),
     ..DRAW
@@ -166,26 +171,26 @@ pub static MULTINOMIAL: OpDef = OpDef {
         >>> x.shape, x.sum(axis=1)
         ((4, 3), array([20, 20, 20, 20]))
     ",
-    infer: |cx| {
-        let (n, pvals) = (cx.input(0), cx.input(1));
+    infer: |context| {
+        let (n, pvals) = (context.input(0), context.input(1));
         let Some((&k, rows)) = pvals.shape().split_last() else {
-            return Err(cx.shape_error("`pvals` must have at least one axis"));
+            return Err(context.shape_error("`pvals` must have at least one axis"));
         };
         if n.dtype().is_inexact() || pvals.dtype().is_complex() {
-            return Err(cx.dtype_error("`n` must be integers and `pvals` real"));
+            return Err(context.dtype_error("`n` must be integers and `pvals` real"));
         }
         // A Python number is known at the call, so the error is raised there.
         if n.is_weak() && n.item()?.as_i64() < 0 {
             let n = n.item()?.as_i64();
-            return Err(cx.value_error(format!("`n` must be at least 0, found {n}")));
+            return Err(context.value_error(format!("`n` must be at least 0, found {n}")));
         }
         let natural = broadcast_shapes(&[n.shape(), rows])?;
-        let mut shape = match cx.opt_ints("size") {
+        let mut shape = match context.opt_ints("size") {
             None => natural.clone(),
-            Some(size) => dims(cx.op.name, size)?,
+            Some(size) => dims(context.op.name, size)?,
         };
         if broadcast_shapes(&[&natural, &shape]).ok().as_ref() != Some(&shape) {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "`n` and the rows of `pvals` have shape {}, which does not broadcast to `size` {}",
                 crate::Tuple(&natural),
                 crate::Tuple(&shape)
@@ -194,18 +199,22 @@ pub static MULTINOMIAL: OpDef = OpDef {
         shape.push(k);
         one_of(shape, DType::I64)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
         let Some((&k, rows)) = out.shape().split_last() else {
             return Ok(());
         };
         // A parameter that is the same for all rows is not repeated.
-        let (n, p) = (cx.input(0), cx.input(1));
-        let n = spread(cx, 0, if n.len() == 1 { n.shape() } else { rows })?;
-        let p = spread(cx, 1, if p.len() == k { p.shape() } else { out.shape() })?;
+        let (n, p) = (context.input(0), context.input(1));
+        let n = spread(context, 0, if n.len() == 1 { n.shape() } else { rows })?;
+        let p = spread(
+            context,
+            1,
+            if p.len() == k { p.shape() } else { out.shape() },
+        )?;
         if let Some(at) = n.iter().position(|n| *n < 0.0) {
             let problem = format!("`n` must be at least 0, found {} at element {at}", n[at]);
-            return Err(Error::value(cx.op.name, problem));
+            return Err(Error::value(context.op.name, problem));
         }
         for (row, p) in p.chunks_exact(k.max(1)).enumerate() {
             check_row(row, p)?;
@@ -214,8 +223,8 @@ pub static MULTINOMIAL: OpDef = OpDef {
             // SAFETY: the output is dense int64 with rows of `k`; each parameter has one row or as many as the output.
             unsafe {
                 multinomial(
-                    cx.threads,
-                    stream(cx),
+                    context.threads,
+                    stream(context),
                     &n,
                     &p,
                     out.len() / k,
@@ -232,9 +241,9 @@ pub static MULTINOMIAL: OpDef = OpDef {
 };
 
 /// Array argument `i`, broadcast to `shape`, as float64.
-fn spread(cx: &KernelCx, i: usize, shape: &[usize]) -> Result<Vec<f64>> {
-    let held = Tensor::empty(shape, DType::F64, cx.output(0).device())?;
-    cpu::copy(cx.input(i), &held, cx.threads)?;
+fn spread(context: &KernelContext, i: usize, shape: &[usize]) -> Result<Vec<f64>> {
+    let held = Tensor::empty(shape, DType::F64, context.output(0).device())?;
+    cpu::copy(context.input(i), &held, context.threads)?;
     Ok(cpu::read_dense(&held))
 }
 
@@ -262,14 +271,17 @@ pub static RANDOM_MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
         Param::int("rows", 1),
     ],
     doc: "Number of items of each of k colors among `nsample` items drawn without replacement from `colors`, shape (k,). int64, (`rows`, k).",
-    infer: |cx| {
-        let k = cx.shape(0)[0];
-        one_of(Dims::from_slice(&[cx.int("rows") as usize, k]), DType::I64)
+    infer: |context| {
+        let k = context.shape(0)[0];
+        one_of(
+            Dims::from_slice(&[context.int("rows") as usize, k]),
+            DType::I64,
+        )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        let colors = dense::<f64>(cx, 0)?;
-        let (all, sample) = (colors.iter().sum::<f64>(), cx.int("nsample"));
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        let colors = dense::<f64>(context, 0)?;
+        let (all, sample) = (colors.iter().sum::<f64>(), context.int("nsample"));
         if let Some(at) = colors.iter().position(|x| *x < 0.0) {
             let problem = format!(
                 "`colors` must be at least 0, found {} at element {at}",
@@ -289,8 +301,8 @@ pub static RANDOM_MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
             // SAFETY: the output is dense int64 of shape (rows, k); the sample is not larger than the sum.
             unsafe {
                 multivariate_hypergeometric(
-                    cx.threads,
-                    stream(cx),
+                    context.threads,
+                    stream(context),
                     &colors,
                     sample as f64,
                     out.shape()[0],
@@ -306,22 +318,37 @@ pub static RANDOM_MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
     ..DRAW
 };
 
-fn reorder(cx: &KernelCx) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
+fn reorder(context: &KernelContext) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
     if out.is_empty() {
         return Ok(());
     }
     if out.shape().len() == 1 {
-        cpu::copy(x, out, cx.threads)?;
+        cpu::copy(x, out, context.threads)?;
         // SAFETY: the output is dense.
-        unsafe { shuffle(stream(cx), out.len(), out.dtype().size(), out.data_ptr()) };
+        unsafe {
+            shuffle(
+                stream(context),
+                out.len(),
+                out.dtype().size(),
+                out.data_ptr(),
+            )
+        };
         return Ok(());
     }
     let mut order = vec![0_i64; x.shape()[0]];
     let (from, to): (SmallVec<[isize; 4]>, SmallVec<[isize; 4]>) =
         (x.byte_strides(), out.byte_strides());
     // SAFETY: `order` has room for as many integers as there are slices.
-    unsafe { permutations(cx.threads, stream(cx), 1, order.len(), order.as_mut_ptr()) };
+    unsafe {
+        permutations(
+            context.threads,
+            stream(context),
+            1,
+            order.len(),
+            order.as_mut_ptr(),
+        )
+    };
     let picked = Picked {
         elem: elem(x.dtype()),
         axes: &[IndexAxis {
@@ -335,7 +362,7 @@ fn reorder(cx: &KernelCx) -> Result<()> {
     // SAFETY: 1. the indices are a permutation of the first axis' positions. 2. both layouts lie within their storages. 3. the output is new.
     unsafe {
         gather(
-            cx.threads,
+            context.threads,
             &picked,
             x.data_ptr(),
             out.data_ptr(),

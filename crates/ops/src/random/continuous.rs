@@ -2,10 +2,10 @@
 
 use mxnet_tensor::DType;
 
-use super::parameter::{SamplerCx, WithParameter};
+use super::parameter::{SamplerContext, WithParameter};
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::context::{CompositeCx, KernelCx};
+use crate::context::{CompositeContext, KernelContext};
 use crate::elementwise::arithmetic::{DIVIDE, MULTIPLY};
 use crate::elementwise::network::SIGMOID;
 use crate::error::{Error, Result};
@@ -75,18 +75,18 @@ pub static UNIFORM: OpDef = OpDef {
         >>> x.shape, bool((x >= -1).all()), bool((x <= 1).all())
         ((1000,), True, True)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (low, high) = (cx.parameter(0, 0.0)?, cx.parameter(1, 1.0)?);
-        let samples = cx.samples()?;
+    cpu: Cpu::Composite(|context| {
+        let (low, high) = (context.parameter(0, 0.0)?, context.parameter(1, 1.0)?);
+        let samples = context.samples()?;
         if let (Some(low), Some(high)) = (low.number(), high.number()) {
             if !(high - low).is_finite() {
                 let problem = format!("the range from {low} to {high} is not finite");
-                return Err(Error::overflow(cx.op.name, problem));
+                return Err(Error::overflow(context.op.name, problem));
             }
-            return cx.done(samples.draw("uniform", low, high)?);
+            return context.done(samples.draw("uniform", low, high)?);
         }
         let width = Parameter::Elements(high.array()?.sub(&low.array()?)?);
-        cx.done(samples.shifted(samples.draw("uniform", 0.0, 1.0)?, &low, &width)?)
+        context.done(samples.shifted(samples.draw("uniform", 0.0, 1.0)?, &low, &width)?)
     }),
     ..DISTRIBUTION
 };
@@ -95,11 +95,11 @@ pub static UNIFORM: OpDef = OpDef {
 const STANDARD: OpDef = OpDef {
     raises: &[],
     params: &[SIZE, DTYPE, DEVICE, Param::out()],
-    infer: |cx| {
-        let samples = cx.samples()?;
+    infer: |context| {
+        let samples = context.samples()?;
         one_of(samples.shape, samples.dtype)
     },
-    cpu: Cpu::Kernel(|cx| standard(cx, "uniform")),
+    cpu: Cpu::Kernel(|context| standard(context, "uniform")),
     grad: DRAW.grad,
     rng: DRAW.rng,
     cost: DRAW.cost,
@@ -107,8 +107,8 @@ const STANDARD: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-fn standard(cx: &KernelCx, name: &str) -> Result<()> {
-    fill_output(cx, distribution(name, [0.0, 1.0, 0.5]))
+fn standard(context: &KernelContext, name: &str) -> Result<()> {
+    fill_output(context, distribution(name, [0.0, 1.0, 0.5]))
 }
 
 /// Uniform in [0, 1).
@@ -176,7 +176,7 @@ pub static RANDN: OpDef = OpDef {
         >>> np.random.randn(2, 3).shape
         (2, 3)
     ",
-    cpu: Cpu::Kernel(|cx| standard(cx, "normal")),
+    cpu: Cpu::Kernel(|context| standard(context, "normal")),
     ..SPREAD
 };
 
@@ -191,7 +191,7 @@ pub static STANDARD_NORMAL: OpDef = OpDef {
         >>> abs(round(float(x.mean()), 1)), round(float(x.std()), 1)
         (0.0, 1.0)
     ",
-    cpu: Cpu::Kernel(|cx| standard(cx, "normal")),
+    cpu: Cpu::Kernel(|context| standard(context, "normal")),
     ..STANDARD
 };
 
@@ -205,7 +205,7 @@ pub static STANDARD_EXPONENTIAL: OpDef = OpDef {
         >>> round(float(np.random.standard_exponential(100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Kernel(|cx| standard(cx, "exponential")),
+    cpu: Cpu::Kernel(|context| standard(context, "exponential")),
     ..STANDARD
 };
 
@@ -219,10 +219,10 @@ pub static STANDARD_CAUCHY: OpDef = OpDef {
         >>> abs(round(float(np.median(np.random.standard_cauchy(100000))), 1))
         0.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let samples = cx.samples()?;
+    cpu: Cpu::Composite(|context| {
+        let samples = context.samples()?;
         let above = samples.draw("normal", 0.0, 1.0)?;
-        cx.done(above.div(&samples.draw("normal", 0.0, 1.0)?)?)
+        context.done(above.div(&samples.draw("normal", 0.0, 1.0)?)?)
     }),
     ..STANDARD
 };
@@ -241,10 +241,10 @@ const LOCATED: OpDef = OpDef {
 };
 
 /// A standard sample times the scale, plus the location.
-fn located(cx: &CompositeCx, standard: &'static str) -> Result<Array> {
-    let location = cx.parameter(0, 0.0)?;
-    let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
-    let samples = cx.samples()?;
+fn located(context: &CompositeContext, standard: &'static str) -> Result<Array> {
+    let location = context.parameter(0, 0.0)?;
+    let scale = context.checked(1, 1.0, "scale", "at least 0")?;
+    let samples = context.samples()?;
     samples.shifted(samples.draw(standard, 0.0, 1.0)?, &location, &scale)
 }
 
@@ -266,12 +266,12 @@ pub static NORMAL: OpDef = OpDef {
         >>> np.random.normal([0.0, 100.0], 1.0, size=(3, 2)).shape
         (3, 2)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let location = cx.parameter(0, 0.0)?;
-        let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
-        cx.done(match (location.number(), scale.number()) {
-            (Some(mean), Some(deviation)) => cx.samples()?.draw("normal", mean, deviation),
-            _ => located(cx, "normal"),
+    cpu: Cpu::Composite(|context| {
+        let location = context.parameter(0, 0.0)?;
+        let scale = context.checked(1, 1.0, "scale", "at least 0")?;
+        context.done(match (location.number(), scale.number()) {
+            (Some(mean), Some(deviation)) => context.samples()?.draw("normal", mean, deviation),
+            _ => located(context, "normal"),
         }?)
     }),
     ..LOCATED
@@ -287,7 +287,7 @@ pub static GUMBEL: OpDef = OpDef {
         >>> round(float(np.random.gumbel(0.0, 1.0, size=100000).mean()), 1)  # Euler's constant
         0.6
     ",
-    cpu: Cpu::Composite(|cx| cx.done(located(cx, "gumbel")?)),
+    cpu: Cpu::Composite(|context| context.done(located(context, "gumbel")?)),
     ..LOCATED
 };
 
@@ -301,7 +301,7 @@ pub static LAPLACE: OpDef = OpDef {
         >>> round(float(np.abs(np.random.laplace(0.0, 2.0, size=100000)).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(located(cx, "laplace")?)),
+    cpu: Cpu::Composite(|context| context.done(located(context, "laplace")?)),
     ..LOCATED
 };
 
@@ -315,7 +315,7 @@ pub static LOGISTIC: OpDef = OpDef {
         >>> round(float(np.random.logistic(3.0, 1.0, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| cx.done(located(cx, "logistic")?)),
+    cpu: Cpu::Composite(|context| context.done(located(context, "logistic")?)),
     ..LOCATED
 };
 
@@ -331,10 +331,10 @@ pub static EXPONENTIAL: OpDef = OpDef {
         >>> round(float(np.random.exponential(2.0, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let scale = cx.checked(0, 1.0, "scale", "at least 0")?;
-        let samples = cx.samples()?;
-        cx.done(match scale.number() {
+    cpu: Cpu::Composite(|context| {
+        let scale = context.checked(0, 1.0, "scale", "at least 0")?;
+        let samples = context.samples()?;
+        context.done(match scale.number() {
             Some(mean) => samples.draw("exponential", 0.0, mean)?,
             None => samples
                 .draw("exponential", 0.0, 1.0)?
@@ -364,11 +364,11 @@ pub static GAMMA: OpDef = OpDef {
         >>> round(float(np.random.gamma(2.0, 3.0, size=100000).mean()), 1)
         6.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let shape = cx.checked(0, 1.0, "shape", "at least 0")?;
-        let scale = cx.checked(1, 1.0, "scale", "at least 0")?;
-        let samples = cx.samples()?;
-        cx.done(samples.shifted(
+    cpu: Cpu::Composite(|context| {
+        let shape = context.checked(0, 1.0, "shape", "at least 0")?;
+        let scale = context.checked(1, 1.0, "scale", "at least 0")?;
+        let samples = context.samples()?;
+        context.done(samples.shifted(
             samples.gamma(&shape, false)?,
             &Parameter::Number(0.0),
             &scale,
@@ -388,9 +388,9 @@ pub static STANDARD_GAMMA: OpDef = OpDef {
         >>> round(float(np.random.standard_gamma(4.0, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let shape = cx.checked(0, 1.0, "shape", "at least 0")?;
-        cx.done(cx.samples()?.gamma(&shape, false)?)
+    cpu: Cpu::Composite(|context| {
+        let shape = context.checked(0, 1.0, "shape", "at least 0")?;
+        context.done(context.samples()?.gamma(&shape, false)?)
     }),
     ..DISTRIBUTION
 };
@@ -406,9 +406,9 @@ pub static CHISQUARE: OpDef = OpDef {
         >>> round(float(np.random.chisquare(3.0, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let df = cx.checked(0, 1.0, "df", "above 0")?;
-        cx.done(cx.samples()?.gamma(&df.half()?, false)?.scale(2.0)?)
+    cpu: Cpu::Composite(|context| {
+        let df = context.checked(0, 1.0, "df", "above 0")?;
+        context.done(context.samples()?.gamma(&df.half()?, false)?.scale(2.0)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -430,13 +430,13 @@ pub static BETA: OpDef = OpDef {
         >>> round(float(np.random.beta(1.0, 3.0, size=100000).mean()), 2)
         0.25
     ",
-    cpu: Cpu::Composite(|cx| {
-        let a = cx.checked(0, 1.0, "a", "above 0")?;
-        let b = cx.checked(1, 1.0, "b", "above 0")?;
-        let dtype = cx.samples()?.dtype;
-        let wide = cx.samples_as(DType::F64)?;
+    cpu: Cpu::Composite(|context| {
+        let a = context.checked(0, 1.0, "a", "above 0")?;
+        let b = context.checked(1, 1.0, "b", "above 0")?;
+        let dtype = context.samples()?.dtype;
+        let wide = context.samples_as(DType::F64)?;
         let logit = wide.gamma(&a, true)?.sub(&wide.gamma(&b, true)?)?;
-        cx.done(logit.unary(&SIGMOID)?.astype(dtype)?)
+        context.done(logit.unary(&SIGMOID)?.astype(dtype)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -459,17 +459,17 @@ pub static F: OpDef = OpDef {
         >>> round(float(np.random.f(5.0, 10.0, size=100000).mean()), 1)  # 10 / (10 - 2)
         1.2
     ",
-    cpu: Cpu::Composite(|cx| {
-        let m = cx.checked(0, 1.0, "dfnum", "above 0")?;
-        let n = cx.checked(1, 1.0, "dfden", "above 0")?;
-        let samples = cx.samples()?;
+    cpu: Cpu::Composite(|context| {
+        let m = context.checked(0, 1.0, "dfnum", "above 0")?;
+        let n = context.checked(1, 1.0, "dfden", "above 0")?;
+        let samples = context.samples()?;
         let x = samples
             .gamma(&m.half()?, false)?
             .with_parameter(&DIVIDE, &m)?;
         let y = samples
             .gamma(&n.half()?, false)?
             .with_parameter(&DIVIDE, &n)?;
-        cx.done(x.div(&y)?.astype(samples.dtype)?)
+        context.done(x.div(&y)?.astype(samples.dtype)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION

@@ -2,9 +2,9 @@
 
 use mxnet_tensor::{DType, Kind, Scalar, default_int};
 
-use super::parameter::SamplerCx;
+use super::parameter::SamplerContext;
 use crate::args::{Attrs, Default, Param, ParamKind, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::creation::dims;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::LOG;
@@ -47,7 +47,7 @@ pub static RANDINT: OpDef = OpDef {
         >>> int(x.min()), int(x.max())
         (1, 6)
     ",
-    cpu: Cpu::Composite(|cx| randint(cx, false)),
+    cpu: Cpu::Composite(|context| randint(context, false)),
     ..DISTRIBUTION
 };
 
@@ -63,25 +63,25 @@ pub static INTEGERS: OpDef = OpDef {
         DEVICE,
     ],
     doc: "Integers from `low` (0 if only one bound is given) to `high`, which is included if `endpoint` is true, each equally likely.",
-    cpu: Cpu::Composite(|cx| randint(cx, cx.bool("endpoint"))),
+    cpu: Cpu::Composite(|context| randint(context, context.bool("endpoint"))),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
-fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
-    let dtype = cx.requested_dtype().unwrap_or_else(default_int);
+fn randint(context: &CompositeContext, endpoint: bool) -> Result<Outputs> {
+    let dtype = context.requested_dtype().unwrap_or_else(default_int);
     if !dtype.is_integer() && dtype != DType::Bool {
-        return Err(cx.dtype_error(format!("samples are integers, not {}", dtype.name())));
+        return Err(context.dtype_error(format!("samples are integers, not {}", dtype.name())));
     }
-    for x in cx.inputs.iter().flatten() {
+    for x in context.inputs.iter().flatten() {
         if x.kind() > Kind::Integer {
-            return Err(cx.dtype_error("bounds must be integers"));
+            return Err(context.dtype_error("bounds must be integers"));
         }
     }
-    let samples = cx.samples_as(dtype)?;
-    let (low, high) = match cx.opt(1) {
-        Some(high) => (Some(cx.input(0)), high),
-        None => (None, cx.input(0)),
+    let samples = context.samples_as(dtype)?;
+    let (low, high) = match context.opt(1) {
+        Some(high) => (Some(context.input(0)), high),
+        None => (None, context.input(0)),
     };
     if !(low.is_none_or(Array::is_weak) && high.is_weak()) {
         let wide = |x: &Array| {
@@ -99,11 +99,11 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
             .into_iter()
             .collect();
         let bounds = [&low, &wide(high)?];
-        return cx.done(invoke1(&RANDOM_INTEGERS_BETWEEN, &bounds, &attrs)?);
+        return context.done(invoke1(&RANDOM_INTEGERS_BETWEEN, &bounds, &attrs)?);
     }
     let number = |x: &Array| x.number().map_or_else(|| x.item(), Ok);
     let numbers = (low.map_or(Ok(Scalar::I64(0)), number)?, number(high)?);
-    let (low, last) = bounds(cx.op, numbers, endpoint, dtype)?;
+    let (low, last) = bounds(context.op, numbers, endpoint, dtype)?;
     // Each bound fits int64 or uint64.
     let bound = |x: i128| i64::try_from(x).map_or(Scalar::U64(x as u64), Scalar::I64);
     let attrs: Attrs = [
@@ -115,7 +115,7 @@ fn randint(cx: &CompositeCx, endpoint: bool) -> Result<Outputs> {
     ]
     .into_iter()
     .collect();
-    cx.done(invoke1(&RANDOM_INTEGERS, &[], &attrs)?)
+    context.done(invoke1(&RANDOM_INTEGERS, &[], &attrs)?)
 }
 
 /// The first and the last integer between two bounds. An error if there is none, or if `dtype` does not have them.
@@ -163,16 +163,16 @@ pub static POISSON: OpDef = OpDef {
         >>> round(float(np.random.poisson(4.0, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let lam = cx.checked(0, 1.0, "lam", "from 0 to 9.2233720064847708e18")?;
-        cx.done(integers_of(cx)?.counts("poisson", &[&lam])?)
+    cpu: Cpu::Composite(|context| {
+        let lam = context.checked(0, 1.0, "lam", "from 0 to 9.2233720064847708e18")?;
+        context.done(integers_of(context)?.counts("poisson", &[&lam])?)
     }),
     ..DISTRIBUTION
 };
 
 /// Integer samples of a call: `dtype`, else the default integer.
-fn integers_of(cx: &CompositeCx) -> Result<Samples> {
-    cx.samples_as(cx.requested_dtype().unwrap_or_else(default_int))
+fn integers_of(context: &CompositeContext) -> Result<Samples> {
+    context.samples_as(context.requested_dtype().unwrap_or_else(default_int))
 }
 
 /// Default fields for distributions of trials with a success probability.
@@ -206,10 +206,10 @@ pub static BINOMIAL: OpDef = OpDef {
         >>> round(float(np.random.binomial(10, 0.3, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let n = cx.checked(0, 0.0, "n", "a whole number of at least 0")?;
-        let p = cx.checked(1, 0.0, "p", "in [0, 1]")?;
-        cx.done(integers_of(cx)?.counts("binomial", &[&n, &p])?)
+    cpu: Cpu::Composite(|context| {
+        let n = context.checked(0, 0.0, "n", "a whole number of at least 0")?;
+        let p = context.checked(1, 0.0, "p", "in [0, 1]")?;
+        context.done(integers_of(context)?.counts("binomial", &[&n, &p])?)
     }),
     ..TRIES
 };
@@ -225,10 +225,10 @@ pub static NEGATIVE_BINOMIAL: OpDef = OpDef {
         >>> round(float(np.random.negative_binomial(3, 0.5, size=100000).mean()), 1)
         3.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let n = cx.checked(0, 1.0, "n", "above 0")?;
-        let p = cx.checked(1, 0.5, "p", "in (0, 1]")?;
-        cx.done(integers_of(cx)?.counts("negative_binomial", &[&n, &p])?)
+    cpu: Cpu::Composite(|context| {
+        let n = context.checked(0, 1.0, "n", "above 0")?;
+        let p = context.checked(1, 0.5, "p", "in (0, 1]")?;
+        context.done(integers_of(context)?.counts("negative_binomial", &[&n, &p])?)
     }),
     ..TRIES
 };
@@ -259,12 +259,12 @@ pub static HYPERGEOMETRIC: OpDef = OpDef {
         >>> round(float(np.random.hypergeometric(10, 30, 8, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| {
+    cpu: Cpu::Composite(|context| {
         let rule = "a whole number from 0 to 10**9";
-        let good = cx.checked(0, 0.0, "ngood", rule)?;
-        let bad = cx.checked(1, 0.0, "nbad", rule)?;
-        let sample = cx.checked(2, 0.0, "nsample", "a whole number of at least 0")?;
-        cx.done(integers_of(cx)?.counts("hypergeometric", &[&good, &bad, &sample])?)
+        let good = context.checked(0, 0.0, "ngood", rule)?;
+        let bad = context.checked(1, 0.0, "nbad", rule)?;
+        let sample = context.checked(2, 0.0, "nsample", "a whole number of at least 0")?;
+        context.done(integers_of(context)?.counts("hypergeometric", &[&good, &bad, &sample])?)
     }),
     ..DISTRIBUTION
 };
@@ -283,9 +283,9 @@ pub static ZIPF: OpDef = OpDef {
         >>> int(x.min()), round(float((x == 1).mean()), 1)  # 6 / pi^2
         (1, 0.6)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let a = cx.checked(0, 2.0, "a", "above 1")?;
-        cx.done(integers_of(cx)?.counts("zipf", &[&a])?)
+    cpu: Cpu::Composite(|context| {
+        let a = context.checked(0, 2.0, "a", "above 1")?;
+        context.done(integers_of(context)?.counts("zipf", &[&a])?)
     }),
     ..DISTRIBUTION
 };
@@ -303,9 +303,9 @@ pub static LOGSERIES: OpDef = OpDef {
         >>> round(float(np.random.logseries(0.5, size=100000).mean()), 1)
         1.4
     ",
-    cpu: Cpu::Composite(|cx| {
-        let p = cx.checked(0, 0.5, "p", "in [0, 1)")?;
-        cx.done(integers_of(cx)?.counts("logseries", &[&p])?)
+    cpu: Cpu::Composite(|context| {
+        let p = context.checked(0, 0.5, "p", "in [0, 1)")?;
+        context.done(integers_of(context)?.counts("logseries", &[&p])?)
     }),
     ..DISTRIBUTION
 };
@@ -340,11 +340,11 @@ pub static BERNOULLI: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
-    let dtype = cx
+fn bernoulli(context: &CompositeContext) -> Result<Outputs> {
+    let dtype = context
         .requested_dtype()
         .unwrap_or_else(mxnet_tensor::default_float);
-    let samples = cx.samples_as(dtype)?;
+    let samples = context.samples_as(dtype)?;
     // The comparison is in float32 or float64, whatever the dtype of the result.
     let floats = |x: &Array| Samples {
         shape: samples.shape.clone(),
@@ -355,27 +355,29 @@ fn bernoulli(cx: &CompositeCx) -> Result<Outputs> {
         },
         device: samples.device,
     };
-    match (cx.opt(0), cx.opt(1)) {
-        (Some(prob), None) => match cx.check("prob", cx.parameter(0, 0.5)?, "in [0, 1]")? {
-            Parameter::Number(p) => cx.done(samples.draw("bernoulli", p, 1.0)?),
-            Parameter::Elements(p) => {
-                let u = floats(prob).draw("uniform", 0.0, 1.0)?;
-                cx.done(u.binary(&LESS, &p)?.astype(dtype)?)
+    match (context.opt(0), context.opt(1)) {
+        (Some(prob), None) => {
+            match context.check("prob", context.parameter(0, 0.5)?, "in [0, 1]")? {
+                Parameter::Number(p) => context.done(samples.draw("bernoulli", p, 1.0)?),
+                Parameter::Elements(p) => {
+                    let u = floats(prob).draw("uniform", 0.0, 1.0)?;
+                    context.done(u.binary(&LESS, &p)?.astype(dtype)?)
+                }
             }
-        },
+        }
         (None, Some(logit)) => {
             // A logistic sample (the difference of two Gumbel samples) is less than x with the probability whose logit is x.
             let floats = floats(logit);
             let noise = floats
                 .draw("gumbel", 0.0, 1.0)?
                 .sub(&floats.draw("gumbel", 0.0, 1.0)?)?;
-            cx.done(noise.binary(&LESS, logit)?.astype(dtype)?)
+            context.done(noise.binary(&LESS, logit)?.astype(dtype)?)
         }
         (Some(_), Some(_)) => {
-            Err(cx.value_error("`prob` and `logit` are both given, exactly one is needed"))
+            Err(context.value_error("`prob` and `logit` are both given, exactly one is needed"))
         }
         (None, None) => {
-            Err(cx.value_error("neither `prob` nor `logit` is given, exactly one is needed"))
+            Err(context.value_error("neither `prob` nor `logit` is given, exactly one is needed"))
         }
     }
 }
@@ -392,29 +394,31 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
     doc: "Number of items of each of k colors among `nsample` items drawn without replacement from `colors`, shape (k,), integers that sum to less \
           than 10**9. The result has shape `size` + (k,), dtype int64. 'marginals' draws one conditional count after the other, 'count' draws the \
           items one by one and counts them.",
-    cpu: Cpu::Composite(|cx| {
-        let (colors, sample) = (cx.input(0), cx.int("nsample"));
+    cpu: Cpu::Composite(|context| {
+        let (colors, sample) = (context.input(0), context.int("nsample"));
         let &[k] = colors.shape() else {
-            return Err(cx.shape_error("`colors` must have one axis"));
+            return Err(context.shape_error("`colors` must have one axis"));
         };
         if !colors.dtype().is_integer() {
-            return Err(cx.dtype_error("`colors` must be integers"));
+            return Err(context.dtype_error("`colors` must be integers"));
         }
         if sample < 0 {
-            return Err(cx.value_error(format!("`nsample` must be at least 0, found {sample}")));
+            return Err(
+                context.value_error(format!("`nsample` must be at least 0, found {sample}"))
+            );
         }
-        let mut shape = dims(cx.op.name, cx.ints("size"))?;
+        let mut shape = dims(context.op.name, context.ints("size"))?;
         let rows: usize = shape.iter().product();
         shape.push(k);
-        if cx.str("method") == "count" {
-            return cx.done(counted(cx, sample, rows)?.reshape(&shape)?);
+        if context.str("method") == "count" {
+            return context.done(counted(context, sample, rows)?.reshape(&shape)?);
         }
         let attrs: Attrs = [Value::Int(sample), Value::Int(rows as i64)]
             .into_iter()
             .collect();
         let kernel = &RANDOM_MULTIVARIATE_HYPERGEOMETRIC;
         let drawn = invoke1(kernel, &[colors], &attrs)?;
-        cx.done(drawn.reshape(&shape)?)
+        context.done(drawn.reshape(&shape)?)
     }),
     form: Form::Plain,
     positions: &[0],
@@ -422,20 +426,20 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
 };
 
 /// `rows` samples of `sample` items each, drawn one by one; counts the items of each color.
-fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
-    let colors: Vec<i64> = cx.input(0).astype(DType::I64)?.to_vec()?;
+fn counted(context: &CompositeContext, sample: i64, rows: usize) -> Result<Array> {
+    let colors: Vec<i64> = context.input(0).astype(DType::I64)?.to_vec()?;
     if let Some(at) = colors.iter().position(|x| *x < 0) {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "`colors` must be at least 0, found {} at element {at}",
             colors[at]
         )));
     }
     let all = colors.iter().fold(0_i64, |sum, x| sum.saturating_add(*x));
     if all >= 1_000_000_000 {
-        return Err(cx.value_error(format!("sum(colors) is {all}, must be below 10**9")));
+        return Err(context.value_error(format!("sum(colors) is {all}, must be below 10**9")));
     }
     if sample > all {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "`nsample` is {sample}, above sum(colors), which is {all}"
         )));
     }
@@ -444,13 +448,13 @@ fn counted(cx: &CompositeCx, sample: i64, rows: usize) -> Result<Array> {
         *end += x;
         Some(*end)
     });
-    let ends = memory::collected(cx.op.name, colors.len(), sums)?;
+    let ends = memory::collected(context.op.name, colors.len(), sums)?;
     let len = rows.saturating_mul(colors.len());
-    let mut counts = memory::collected(cx.op.name, len, std::iter::repeat_n(0_i64, len))?;
+    let mut counts = memory::collected(context.op.name, len, std::iter::repeat_n(0_i64, len))?;
     let attrs: Attrs = [
         Value::Int(all),
         Value::Int(sample),
-        Value::Device(cx.input(0).device()),
+        Value::Device(context.input(0).device()),
     ]
     .into_iter()
     .collect();
@@ -496,16 +500,16 @@ pub static CATEGORICAL: OpDef = OpDef {
         array([[1, 1, 1],
                [0, 0, 0]], dtype=int32)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let data = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let data = context.input(0);
         let Some((&k, rows)) = data.shape().split_last() else {
-            return Err(cx.shape_error("`data` must have at least one axis"));
+            return Err(context.shape_error("`data` must have at least one axis"));
         };
-        let dtype = cx.requested_dtype().unwrap_or(DType::I32);
+        let dtype = context.requested_dtype().unwrap_or(DType::I32);
         if !dtype.is_integer() {
-            return Err(cx.dtype_error(format!("classes are integers, not {}", dtype.name())));
+            return Err(context.dtype_error(format!("classes are integers, not {}", dtype.name())));
         }
-        let own = dims(cx.op.name, cx.ints("shape"))?;
+        let own = dims(context.op.name, context.ints("shape"))?;
         let shape: Vec<usize> = rows.iter().chain(&own).copied().collect();
         let (count, draws): (usize, usize) = (rows.iter().product(), own.iter().product());
         let flat = data.reshape(&[count, k])?;
@@ -514,7 +518,7 @@ pub static CATEGORICAL: OpDef = OpDef {
         let drawn = invoke1(&RANDOM_CATEGORICAL, &[&weights], &attrs)?;
         let mut results = Outputs::new();
         results.push(drawn.astype(dtype)?.reshape(&shape)?);
-        if cx.bool("get_prob") {
+        if context.bool("get_prob") {
             let chosen = take_along_axis(&flat, &drawn, 1, "raise")?;
             results.push(chosen.unary(&LOG)?.reshape(&shape)?);
         }
@@ -525,7 +529,7 @@ pub static CATEGORICAL: OpDef = OpDef {
 };
 
 /// The elements as probabilities, and their sum. The call waits for them.
-pub(super) fn probabilities(cx: &CompositeCx, p: &Array) -> Result<(Vec<f64>, f64)> {
+pub(super) fn probabilities(context: &CompositeContext, p: &Array) -> Result<(Vec<f64>, f64)> {
     let p = p.detach().astype(DType::F64)?;
     // `read` waits on this thread, which is also the one that interpreters watch for reads of values.
     drop(p.read()?);
@@ -536,7 +540,9 @@ pub(super) fn probabilities(cx: &CompositeCx, p: &Array) -> Result<(Vec<f64>, f6
         Ok::<_, crate::Error>((p, odd, sum))
     })??;
     match odd {
-        Some(at) => Err(cx.value_error(format!("probability {at} is {}, not in [0, 1]", p[at]))),
+        Some(at) => {
+            Err(context.value_error(format!("probability {at} is {}, not in [0, 1]", p[at])))
+        }
         None => Ok((p, sum)),
     }
 }

@@ -7,7 +7,7 @@ use mxnet_tensor::{DType, Dims, Scalar, Tensor};
 
 use crate::args::{Param, ParamKind};
 use crate::array::Element;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::creation::dims;
 use crate::error::{Error, Result};
 use crate::launch::elem;
@@ -51,21 +51,21 @@ pub static RANDOM_FILL: OpDef = OpDef {
     ],
     doc: "Samples of a distribution with the numbers `a` and `b`: bounds of `uniform` and of `triangular` (which has its peak at `c`), mean and deviation of `normal`, probability of 1 (`a`) for \
           `bernoulli`, scale (`b`) of the others. float64 is sampled in float64, everything else in float32.",
-    cpu: Cpu::Kernel(|cx| {
-        let numbers = [cx.float("a"), cx.float("b"), cx.float("c")];
-        fill_output(cx, distribution(cx.str("distribution"), numbers))
+    cpu: Cpu::Kernel(|context| {
+        let numbers = [context.float("a"), context.float("b"), context.float("c")];
+        fill_output(context, distribution(context.str("distribution"), numbers))
     }),
     ..DRAW
 };
 
 /// Fills the output with samples.
-pub(super) fn fill_output(cx: &KernelCx, what: Distribution) -> Result<()> {
-    let out = cx.output(0);
+pub(super) fn fill_output(context: &KernelContext, what: Distribution) -> Result<()> {
+    let out = context.output(0);
     // SAFETY: the output is dense, so it has room for `len` elements from its start on.
     unsafe {
         fill(
-            cx.threads,
-            stream(cx),
+            context.threads,
+            stream(context),
             what,
             elem(out.dtype()),
             out.len(),
@@ -86,19 +86,19 @@ pub static RANDOM_INTEGERS: OpDef = OpDef {
         Param::optional("device", ParamKind::Device),
     ],
     doc: "Integers from `low` to `last`, both included, each equally likely.\n\nSource: Lemire, \"Fast random integer generation in an interval\", 2019.",
-    cpu: Cpu::Kernel(|cx| {
-        let bound = |name| cx.scalar(name).map_or(0, wide);
+    cpu: Cpu::Kernel(|context| {
+        let bound = |name| context.scalar(name).map_or(0, wide);
         let (low, last) = (bound("low"), bound("last"));
         debug_assert!(low <= last);
         // Integers above the range of i64 are drawn from 0 on as their bits: adding `low` wraps to the same bits.
         let shifted = low as i64;
         let end = shifted as i128 + (last - low) + 1;
-        let out = cx.output(0);
+        let out = context.output(0);
         // SAFETY: 1. `low <= last`, at most 2^64 integers, checked by the caller. 2. the output is dense.
         unsafe {
             integers(
-                cx.threads,
-                stream(cx),
+                context.threads,
+                stream(context),
                 shifted,
                 end,
                 elem(out.dtype()),
@@ -121,22 +121,22 @@ pub static RANDOM_INTEGERS_BETWEEN: OpDef = OpDef {
         Param::optional("dtype", ParamKind::DType),
     ],
     doc: "For every pair of elements an integer from `low` to `high`, which is included if `endpoint` says so. The arrays are int64 or uint64 and of one shape.",
-    infer: |cx| {
+    infer: |context| {
         one_of(
-            Dims::from_slice(cx.shape(0)),
-            cx.dtype("dtype").unwrap_or(DType::I64),
+            Dims::from_slice(context.shape(0)),
+            context.dtype("dtype").unwrap_or(DType::I64),
         )
     },
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        let (low, mut last) = (wide_elements(cx, 0)?, wide_elements(cx, 1)?);
-        if !cx.bool("endpoint") {
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        let (low, mut last) = (wide_elements(context, 0)?, wide_elements(context, 1)?);
+        if !context.bool("endpoint") {
             last.iter_mut().for_each(|x| *x -= 1);
         }
         for (i, (&low, &last)) in low.iter().zip(&last).enumerate() {
             if low > last {
-                let sign = if cx.bool("endpoint") { ">" } else { ">=" };
-                let high = last + i128::from(!cx.bool("endpoint"));
+                let sign = if context.bool("endpoint") { ">" } else { ">=" };
+                let high = last + i128::from(!context.bool("endpoint"));
                 let problem = format!("low {sign} high at element {i}: {low} and {high}");
                 return Err(Error::value("randint", problem));
             }
@@ -155,8 +155,8 @@ pub static RANDOM_INTEGERS_BETWEEN: OpDef = OpDef {
         // SAFETY: the output is dense and has as many elements as the bounds.
         unsafe {
             integers_between(
-                cx.threads,
-                stream(cx),
+                context.threads,
+                stream(context),
                 &low,
                 &last,
                 elem(out.dtype()),
@@ -178,35 +178,36 @@ pub(super) fn fits(x: i128, dtype: DType) -> bool {
     }
 }
 
-fn wide_elements(cx: &KernelCx, i: usize) -> Result<Vec<i128>> {
+fn wide_elements(context: &KernelContext, i: usize) -> Result<Vec<i128>> {
     fn widened<T: Into<i128>>(values: Vec<T>) -> Vec<i128> {
         collected(values.len(), values.into_iter().map(Into::into))
     }
-    Ok(match cx.input(i).dtype() {
-        DType::U64 => widened(dense::<u64>(cx, i)?),
-        _ => widened(dense::<i64>(cx, i)?),
+    Ok(match context.input(i).dtype() {
+        DType::U64 => widened(dense::<u64>(context, i)?),
+        _ => widened(dense::<i64>(context, i)?),
     })
 }
 
-pub(super) fn stream(cx: &KernelCx) -> Stream {
+pub(super) fn stream(context: &KernelContext) -> Stream {
     Stream {
-        seed: cx.rng.seed,
-        offset: cx.rng.offset,
+        seed: context.rng.seed,
+        offset: context.rng.offset,
     }
 }
 
-pub(super) fn drawn(cx: &CallCx) -> Result<Inferred> {
-    let shape = dims(cx.op.name, cx.ints("shape"))?;
+pub(super) fn drawn(context: &CallContext) -> Result<Inferred> {
+    let shape = dims(context.op.name, context.ints("shape"))?;
     let fits = |x: &&Array| x.len() == 1 || x.shape() == shape.as_slice();
-    if !cx.inputs.iter().flatten().all(fits) {
-        return Err(cx.shape_error(format!(
+    if !context.inputs.iter().flatten().all(fits) {
+        return Err(context.shape_error(format!(
             "parameters must have one element or shape {}",
             crate::Tuple(&shape)
         )));
     }
     one_of(
         shape,
-        cx.dtype("dtype")
+        context
+            .dtype("dtype")
             .unwrap_or_else(mxnet_tensor::default_float),
     )
 }
@@ -222,10 +223,10 @@ pub(super) fn wide(x: Scalar) -> i128 {
 }
 
 /// The elements of input `i` in C order.
-pub(super) fn dense<T: Element>(cx: &KernelCx, i: usize) -> Result<Vec<T>> {
-    let x = cx.input(i);
+pub(super) fn dense<T: Element>(context: &KernelContext, i: usize) -> Result<Vec<T>> {
+    let x = context.input(i);
     let held = Tensor::empty(x.shape(), T::DTYPE, x.device())?;
-    cpu::copy(x, &held, cx.threads)?;
+    cpu::copy(x, &held, context.threads)?;
     Ok(cpu::read_dense(&held))
 }
 

@@ -3,7 +3,7 @@
 use mxnet_tensor::{DType, Device, Dims, Scalar};
 
 use crate::args::{Attrs, Param, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::creation::dims;
 use crate::error::{Error, Result};
 use crate::index::{gather_along, take};
@@ -35,14 +35,14 @@ pub static PERMUTATION: OpDef = OpDef {
         >>> np.sort(np.random.permutation(5))
         array([0, 1, 2, 3, 4])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         if x.ndim() > 0 {
-            return cx.done(invoke1(&RANDOM_REORDERED, &[x], &Attrs::none())?);
+            return context.done(invoke1(&RANDOM_REORDERED, &[x], &Attrs::none())?);
         }
         if !x.dtype().is_integer() {
             return Err(Error::index(
-                cx.op.name,
+                context.op.name,
                 "`x` must be an integer or an array with at least one axis",
             ));
         }
@@ -51,7 +51,7 @@ pub static PERMUTATION: OpDef = OpDef {
         let attrs: Attrs = [Value::from(&[n as usize][..]), Value::Device(device_of(x))]
             .into_iter()
             .collect();
-        cx.done(invoke1(&RANDOM_ORDER, &[], &attrs)?)
+        context.done(invoke1(&RANDOM_ORDER, &[], &attrs)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -62,17 +62,17 @@ pub static RANDOM_PERMUTED: OpDef = OpDef {
     name: "random_permuted",
     params: &[Param::array("x")],
     doc: "The elements along the last axis in random order, independently for each row.",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         let Some((&n, lead)) = x.shape().split_last() else {
-            return Err(cx.shape_error("a 0-d array cannot be permuted"));
+            return Err(context.shape_error("a 0-d array cannot be permuted"));
         };
         let rows = x.len() / n.max(1);
         let attrs: Attrs = [Value::from(&[rows, n][..]), Value::Device(device_of(x))]
             .into_iter()
             .collect();
         let order = invoke1(&RANDOM_ORDER, &[], &attrs)?.reshape(x.shape())?;
-        cx.done(gather_along(x, &order, lead.len())?)
+        context.done(gather_along(x, &order, lead.len())?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -120,9 +120,9 @@ pub static CHOICE: OpDef = OpDef {
         >>> np.sort(np.random.choice([10, 20, 30], size=3, replace=False))
         array([10, 20, 30])
     ",
-    cpu: Cpu::Composite(|cx| match cx.input(0).ndim() {
-        0 | 1 => choice(cx, 0),
-        _ => Err(cx.shape_error("`a` must be an integer or an array with one axis")),
+    cpu: Cpu::Composite(|context| match context.input(0).ndim() {
+        0 | 1 => choice(context, 0),
+        _ => Err(context.shape_error("`a` must be an integer or an array with one axis")),
     }),
     ..DISTRIBUTION
 };
@@ -141,38 +141,40 @@ pub static CHOOSE: OpDef = OpDef {
     ],
     doc: "As `choice`, of the slices of `a` along `axis`; the axes of `size` replace that axis. Without `shuffle` and replacement the slices keep \
         their order.",
-    cpu: Cpu::Composite(|cx| match cx.input(0).ndim() {
-        0 => choice(cx, 0),
-        _ => choice(cx, cx.axis("axis", 0)?),
+    cpu: Cpu::Composite(|context| match context.input(0).ndim() {
+        0 => choice(context, 0),
+        _ => choice(context, context.axis("axis", 0)?),
     }),
     form: Form::Plain,
     ..DISTRIBUTION
 };
 
-fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
-    let a = cx.input(0);
+fn choice(context: &CompositeContext, axis: usize) -> Result<Outputs> {
+    let a = context.input(0);
     let n = match a.shape().get(axis) {
         Some(&n) => n as i64,
         None if a.dtype().is_integer() => a.item()?.as_i64(),
         None => {
-            return Err(cx.value_error("`a` must be an integer or an array with at least one axis"));
+            return Err(
+                context.value_error("`a` must be an integer or an array with at least one axis")
+            );
         }
     };
-    let shape = dims(cx.op.name, cx.ints("size"))?;
+    let shape = dims(context.op.name, context.ints("size"))?;
     let count: usize = shape.iter().product();
     if n < 0 || n == 0 && count > 0 {
-        return Err(cx.value_error(format!("there are {n} elements to choose from")));
+        return Err(context.value_error(format!("there are {n} elements to choose from")));
     }
     let n = n as usize;
-    if !cx.bool("replace") && count > n {
-        return Err(cx.value_error(format!(
+    if !context.bool("replace") && count > n {
+        return Err(context.value_error(format!(
             "cannot take {count} of {n} elements without replacement"
         )));
     }
-    let device = cx.device("device").unwrap_or_else(|| device_of(a));
-    let chosen = match cx.opt(1) {
-        Some(p) => weighted(cx, p, n, count)?,
-        None if cx.bool("replace") => {
+    let device = context.device("device").unwrap_or_else(|| device_of(a));
+    let chosen = match context.opt(1) {
+        Some(p) => weighted(context, p, n, count)?,
+        None if context.bool("replace") => {
             let attrs: Attrs = [
                 Value::from(&[count][..]),
                 Value::Scalar(Scalar::I64(0)),
@@ -195,26 +197,26 @@ fn choice(cx: &CompositeCx, axis: usize) -> Result<Outputs> {
             invoke1(&RANDOM_DIFFERENT, &[], &attrs)?
         }
     };
-    let has_order = cx.op.params.iter().any(|p| p.name == "shuffle");
-    let chosen = if has_order && !cx.bool("shuffle") && !cx.bool("replace") {
+    let has_order = context.op.params.iter().any(|p| p.name == "shuffle");
+    let chosen = if has_order && !context.bool("shuffle") && !context.bool("replace") {
         let ascending: Attrs = [Value::Bool(false)].into_iter().collect();
         invoke1(&SORT_ROWS, &[&chosen], &ascending)?
     } else {
         chosen
     };
     let chosen = chosen.reshape(&shape)?;
-    cx.done(match a.ndim() {
+    context.done(match a.ndim() {
         0 => chosen,
         _ => take(a, &chosen, axis, "raise")?,
     })
 }
 
 /// `count` indices with the probabilities `p`.
-fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array> {
+fn weighted(context: &CompositeContext, p: &Array, n: usize, count: usize) -> Result<Array> {
     if p.shape() != [n] {
-        return Err(cx.shape_error(format!("`p` must have shape ({n},)")));
+        return Err(context.shape_error(format!("`p` must have shape ({n},)")));
     }
-    let (weights, sum) = probabilities(cx, p)?;
+    let (weights, sum) = probabilities(context, p)?;
     // NumPy's tolerance: half of the digits of the dtype of the probabilities.
     let epsilon = match p.dtype() {
         DType::F64 => f64::EPSILON,
@@ -223,9 +225,9 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
         _ => f32::EPSILON.into(),
     };
     if n > 0 && (sum - 1.0).abs() > epsilon.sqrt() {
-        return Err(cx.value_error(format!("probabilities do not sum to 1 but to {sum}")));
+        return Err(context.value_error(format!("probabilities do not sum to 1 but to {sum}")));
     }
-    if cx.bool("replace") {
+    if context.bool("replace") {
         let weights = interrupt::run_on_new_thread(8 * n as u64, move || {
             Array::from_slice(&weights, &[1, n])
         })??;
@@ -234,7 +236,7 @@ fn weighted(cx: &CompositeCx, p: &Array, n: usize, count: usize) -> Result<Array
     }
     let possible = weights.iter().filter(|w| **w > 0.0).count();
     if possible < count {
-        return Err(cx.value_error(format!(
+        return Err(context.value_error(format!(
             "cannot take {count} elements without replacement: only {possible} have a probability above 0"
         )));
     }

@@ -7,7 +7,7 @@ use super::draw::RANDOM_FILL;
 use super::reject::{CHECKED_PARAMETER, RANDOM_ANGLES, RANDOM_COUNTS, RANDOM_GAMMA, holds};
 use crate::Array;
 use crate::args::{Attrs, Value};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::creation::dims;
 use crate::elementwise::arithmetic::{ADD, MULTIPLY};
 use crate::error::Result;
@@ -83,7 +83,7 @@ impl WithParameter for Array {
 }
 
 /// Reads the arguments of samplers.
-pub(super) trait SamplerCx {
+pub(super) trait SamplerContext {
     /// Parameter `i`, or its default.
     fn parameter(&self, i: usize, default: f64) -> Result<Parameter>;
 
@@ -110,7 +110,7 @@ pub(super) trait SamplerCx {
     fn samples_as(&self, dtype: DType) -> Result<Samples>;
 }
 
-impl SamplerCx for CompositeCx<'_> {
+impl SamplerContext for CompositeContext<'_> {
     fn parameter(&self, i: usize, default: f64) -> Result<Parameter> {
         let Some(x) = self.opt(i) else {
             return Ok(Parameter::Number(default));
@@ -321,6 +321,11 @@ pub(super) fn alone(parameter: &Parameter) -> Result<Array> {
     }
 }
 
-fn arrays<'a>(cx: &'a CompositeCx) -> impl Iterator<Item = &'a Array> {
-    cx.inputs.iter().copied().flatten().filter(|x| !x.is_weak())
+fn arrays<'a>(context: &'a CompositeContext) -> impl Iterator<Item = &'a Array> {
+    context
+        .inputs
+        .iter()
+        .copied()
+        .flatten()
+        .filter(|x| !x.is_weak())
 }

@@ -6,7 +6,7 @@ use mxnet_kernels::random::{Counts, Scale, fill_angles, fill_counts, fill_gamma}
 use super::draw::{DRAW, dense, stream};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::cpu;
 use crate::elementwise::incomplete::GAMMA_SLOPE;
 use crate::error::{Error, Result};
@@ -34,15 +34,15 @@ pub static RANDOM_GAMMA: OpDef = OpDef {
     ],
     doc: "Samples of the gamma distribution of scale 1 (with `log` their logarithms), differentiable with respect to the shape parameter, which is one number or has the \
           shape of the result. NaN where it is negative.\n\nSources: Marsaglia and Tsang, 2000; gradient: Figurnov, Mohamed and Mnih, 2018.",
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        let shapes = dense::<f64>(cx, 0)?;
-        let scale = scale(cx);
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        let shapes = dense::<f64>(context, 0)?;
+        let scale = scale(context);
         // SAFETY: 1. the output is dense and new. 2. there is one shape, or as many as elements (checked by `drawn`).
         unsafe {
             fill_gamma(
-                cx.threads,
-                stream(cx),
+                context.threads,
+                stream(context),
                 scale,
                 &shapes,
                 elem(out.dtype()),
@@ -68,8 +68,8 @@ pub static RANDOM_GAMMA: OpDef = OpDef {
     ..REJECT
 };
 
-fn scale(cx: &KernelCx) -> Scale {
-    if cx.bool("log") {
+fn scale(context: &KernelContext) -> Scale {
+    if context.bool("log") {
         Scale::Log
     } else {
         Scale::Linear
@@ -102,25 +102,25 @@ pub static RANDOM_COUNTS: OpDef = OpDef {
     doc: "Samples of `poisson` (mean), `binomial` (tries, probability), `negative_binomial` (successes, probability), `hypergeometric` (good, bad, sample), `zipf` (exponent) or \
           `logseries` (probability). Each parameter is one number or has the shape of the result, and is in range.\n\n\
           Sources: Hörmann's PTRS and BTRS, 1993; Stadlober's HRUA, 1990; Devroye, 1986; Kemp, 1981; Walker's tables, 1977.",
-    cpu: Cpu::Kernel(|cx| {
-        let what = counts_of(cx.str("distribution"));
-        let given = (0..3).take_while(|&i| cx.opt(i).is_some());
+    cpu: Cpu::Kernel(|context| {
+        let what = counts_of(context.str("distribution"));
+        let given = (0..3).take_while(|&i| context.opt(i).is_some());
         let parameters = given
-            .map(|i| dense::<f64>(cx, i))
+            .map(|i| dense::<f64>(context, i))
             .collect::<Result<Vec<_>>>()?;
         let parameters: Vec<&[f64]> = parameters.iter().map(Vec::as_slice).collect();
         if what == Counts::Hypergeometric {
             check_samples(&parameters)?;
         }
-        let out = cx.output(0);
+        let out = context.output(0);
         if out.is_empty() {
             return Ok(());
         }
         // SAFETY: 1. the output is dense and new. 2. each parameter has one element, or as many as the output (checked by `drawn`).
         unsafe {
             fill_counts(
-                cx.threads,
-                stream(cx),
+                context.threads,
+                stream(context),
                 what,
                 &parameters,
                 elem(out.dtype()),
@@ -176,14 +176,14 @@ pub static RANDOM_ANGLES: OpDef = OpDef {
         Param::optional("device", ParamKind::Device),
     ],
     doc: "Samples of the von Mises distribution around 0. Its concentration is one number or has the shape of the result.\n\nSource: Best and Fisher, 1979.",
-    cpu: Cpu::Kernel(|cx| {
-        let out = cx.output(0);
-        let concentrations = dense::<f64>(cx, 0)?;
+    cpu: Cpu::Kernel(|context| {
+        let out = context.output(0);
+        let concentrations = dense::<f64>(context, 0)?;
         // SAFETY: 1. the output is dense and new. 2. there is one parameter, or as many as elements (checked by `drawn`).
         unsafe {
             fill_angles(
-                cx.threads,
-                stream(cx),
+                context.threads,
+                stream(context),
                 &concentrations,
                 elem(out.dtype()),
                 out.len(),
@@ -233,21 +233,21 @@ pub static CHECKED_PARAMETER: OpDef = OpDef {
     ],
     doc: "The elements of `x`; raises ValueError, with the names of `parameter` and of the function `of`, if an element violates `rule`.",
     types: Types::First,
-    infer: |cx| cx.same_as(0),
-    cpu: Cpu::Kernel(|cx| {
-        let rule = cx.str("rule");
+    infer: |context| context.same_as(0),
+    cpu: Cpu::Kernel(|context| {
+        let rule = context.str("rule");
         let ok = RULES.iter().find(|(name, _)| *name == rule);
-        let x = dense::<f64>(cx, 0)?;
+        let x = dense::<f64>(context, 0)?;
         if let Some((_, ok)) = ok
             && let Some(at) = x.iter().position(|&x| !ok(x))
         {
-            let (name, found) = (cx.str("parameter"), x[at]);
+            let (name, found) = (context.str("parameter"), x[at]);
             let problem = format!("`{name}` must be {rule}, found {found} at element {at}");
             // The error names the function that the user called.
-            let of = crate::registry::find(cx.str("of")).map_or(cx.op.name, |op| op.name);
+            let of = crate::registry::find(context.str("of")).map_or(context.op.name, |op| op.name);
             return Err(Error::value(of, problem));
         }
-        cpu::copy(cx.input(0), cx.output(0), cx.threads)
+        cpu::copy(context.input(0), context.output(0), context.threads)
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
     rng: Rng::No,

@@ -2,10 +2,10 @@
 
 use mxnet_tensor::{DType, default_int};
 
-use super::parameter::{SamplerCx, WithParameter};
+use super::parameter::{SamplerContext, WithParameter};
 use crate::Array;
 use crate::args::{Default, Param};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::creation::dims;
 use crate::elementwise::arithmetic::{
     ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, RECIPROCAL, SQUARE,
@@ -45,12 +45,12 @@ pub static LOGNORMAL: OpDef = OpDef {
         >>> round(float(np.log(np.random.lognormal(1.0, 0.5, size=100000)).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let mean = cx.parameter(0, 0.0)?;
-        let sigma = cx.checked(1, 1.0, "sigma", "at least 0")?;
-        let samples = cx.samples()?;
+    cpu: Cpu::Composite(|context| {
+        let mean = context.parameter(0, 0.0)?;
+        let sigma = context.checked(1, 1.0, "sigma", "at least 0")?;
+        let samples = context.samples()?;
         let normal = samples.draw("normal", 0.0, 1.0)?;
-        cx.done(samples.shifted(normal, &mean, &sigma)?.unary(&EXP)?)
+        context.done(samples.shifted(normal, &mean, &sigma)?.unary(&EXP)?)
     }),
     ..DISTRIBUTION
 };
@@ -73,11 +73,11 @@ pub static RAYLEIGH: OpDef = OpDef {
         >>> round(float(np.random.rayleigh(2.0, size=100000).mean()), 1)  # 2 * sqrt(pi / 2)
         2.5
     ",
-    cpu: Cpu::Composite(|cx| {
-        let scale = cx.checked(0, 1.0, "scale", "at least 0")?;
-        let samples = cx.samples()?;
+    cpu: Cpu::Composite(|context| {
+        let scale = context.checked(0, 1.0, "scale", "at least 0")?;
+        let samples = context.samples()?;
         let length = samples.draw("exponential", 0.0, 2.0)?.unary(&SQRT)?;
-        cx.done(samples.shifted(length, &Parameter::Number(0.0), &scale)?)
+        context.done(samples.shifted(length, &Parameter::Number(0.0), &scale)?)
     }),
     ..DISTRIBUTION
 };
@@ -93,9 +93,9 @@ const SHAPED: OpDef = OpDef {
 type Shaped = (Samples, Parameter, Array);
 
 /// The shape parameter `a`, and exponential samples.
-fn shaped(cx: &CompositeCx) -> Result<Shaped> {
-    let a = cx.checked(0, 1.0, "a", "above 0")?;
-    let samples = cx.samples()?;
+fn shaped(context: &CompositeContext) -> Result<Shaped> {
+    let a = context.checked(0, 1.0, "a", "above 0")?;
+    let samples = context.samples()?;
     let exponential = samples.draw("exponential", 0.0, 1.0)?;
     Ok((samples, a, exponential))
 }
@@ -110,10 +110,10 @@ pub static WEIBULL: OpDef = OpDef {
         >>> round(float(np.random.weibull(1.0, size=100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, a, e) = shaped(cx)?;
+    cpu: Cpu::Composite(|context| {
+        let (samples, a, e) = shaped(context)?;
         let exponent = alone(&a)?.unary(&RECIPROCAL)?;
-        cx.done(e.binary(&POWER, &exponent)?.astype(samples.dtype)?)
+        context.done(e.binary(&POWER, &exponent)?.astype(samples.dtype)?)
     }),
     ..SHAPED
 };
@@ -128,9 +128,9 @@ pub static PARETO: OpDef = OpDef {
         >>> round(float(np.random.pareto(3.0, size=100000).mean()), 1)  # 1 / (3 - 1)
         0.5
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, a, e) = shaped(cx)?;
-        cx.done(
+    cpu: Cpu::Composite(|context| {
+        let (samples, a, e) = shaped(context)?;
+        context.done(
             e.with_parameter(&DIVIDE, &a)?
                 .unary(&EXPM1)?
                 .astype(samples.dtype)?,
@@ -149,11 +149,11 @@ pub static POWER_DISTRIBUTION: OpDef = OpDef {
         >>> round(float(np.random.power(3.0, size=100000).mean()), 2)  # 3 / (3 + 1)
         0.75
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (samples, a, e) = shaped(cx)?;
+    cpu: Cpu::Composite(|context| {
+        let (samples, a, e) = shaped(context)?;
         // With an exponential sample e, exp(-e) is a uniform sample.
         let exponent = e.unary(&NEGATIVE)?.with_parameter(&DIVIDE, &a)?;
-        cx.done(exponent.unary(&EXP)?.astype(samples.dtype)?)
+        context.done(exponent.unary(&EXP)?.astype(samples.dtype)?)
     }),
     ..SHAPED
 };
@@ -169,15 +169,15 @@ pub static STANDARD_T: OpDef = OpDef {
         >>> round(float(np.random.standard_t(6.0, size=100000).var()), 1)  # 6 / (6 - 2)
         1.5
     ",
-    cpu: Cpu::Composite(|cx| {
-        let half = cx.checked(0, 1.0, "df", "above 0")?.half()?;
-        let samples = cx.samples()?;
+    cpu: Cpu::Composite(|context| {
+        let half = context.checked(0, 1.0, "df", "above 0")?.half()?;
+        let samples = context.samples()?;
         let mean_square = samples
             .gamma(&half, false)?
             .with_parameter(&DIVIDE, &half)?;
         let root = mean_square.unary(&SQRT)?;
         let normal = samples.draw("normal", 0.0, 1.0)?;
-        cx.done(normal.div(&root)?.astype(samples.dtype)?)
+        context.done(normal.div(&root)?.astype(samples.dtype)?)
     }),
     ..DISTRIBUTION
 };
@@ -206,19 +206,19 @@ pub static TRIANGULAR: OpDef = OpDef {
         >>> round(float(np.random.triangular(0.0, 1.0, 5.0, size=100000).mean()), 1)
         2.0
     ",
-    cpu: Cpu::Composite(|cx| {
+    cpu: Cpu::Composite(|context| {
         let (left, mode, right) = (
-            cx.parameter(0, 0.0)?,
-            cx.parameter(1, 0.5)?,
-            cx.parameter(2, 1.0)?,
+            context.parameter(0, 0.0)?,
+            context.parameter(1, 0.5)?,
+            context.parameter(2, 1.0)?,
         );
-        let samples = cx.samples()?;
+        let samples = context.samples()?;
         if let (Some(a), Some(b), Some(c)) = (left.number(), mode.number(), right.number()) {
             if !(a <= b && b <= c && a < c) {
                 let problem = format!("`left` <= `mode` <= `right` must hold, found {a}, {b}, {c}");
-                return Err(Error::value(cx.op.name, problem));
+                return Err(Error::value(context.op.name, problem));
             }
-            return cx.done(samples.filled("triangular", [a, c, b])?);
+            return context.done(samples.filled("triangular", [a, c, b])?);
         }
         // A Python number takes the dtype of the samples instead of float64.
         let of = |x: &Parameter| samples.operand(x);
@@ -230,7 +230,7 @@ pub static TRIANGULAR: OpDef = OpDef {
         let behind = right.sub(&mode)?;
         let falling = right.sub(&rest.mul(&width)?.mul(&behind)?.unary(&SQRT)?)?;
         let rises = u.mul(&width)?.binary(&LESS, &before)?;
-        cx.done(choose(&rises, &rising, &falling)?)
+        context.done(choose(&rises, &rising, &falling)?)
     }),
     ..DISTRIBUTION
 };
@@ -249,11 +249,11 @@ pub static GEOMETRIC: OpDef = OpDef {
         >>> round(float(np.random.geometric(0.25, size=100000).mean()), 1)
         4.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let p = cx.checked(0, 0.5, "p", "in (0, 1]")?;
-        let dtype = cx.requested_dtype().unwrap_or_else(default_int);
-        let dtype = cx.samples_as(dtype)?.dtype;
-        let samples = cx.samples_as(DType::F64)?;
+    cpu: Cpu::Composite(|context| {
+        let p = context.checked(0, 0.5, "p", "in (0, 1]")?;
+        let dtype = context.requested_dtype().unwrap_or_else(default_int);
+        let dtype = context.samples_as(dtype)?.dtype;
+        let samples = context.samples_as(DType::F64)?;
         let failure = samples.operand(&p)?.unary(&NEGATIVE)?.unary(&LOG1P)?;
         let e = samples.draw("exponential", 0.0, 1.0)?;
         let tries = e.div(&failure.unary(&NEGATIVE)?)?.unary(&CEIL)?;
@@ -266,9 +266,9 @@ pub static GEOMETRIC: OpDef = OpDef {
                 let bits = 8 * dtype.size() as i32 - i32::from(dtype.is_signed());
                 2_f64.powi(bits) - 1.0
             }
-            _ => return cx.done(tries.astype(dtype)?),
+            _ => return context.done(tries.astype(dtype)?),
         };
-        cx.done(tries.with_scalar(&MINIMUM, most)?.astype(dtype)?)
+        context.done(tries.with_scalar(&MINIMUM, most)?.astype(dtype)?)
     }),
     ..DISTRIBUTION
 };
@@ -292,9 +292,9 @@ pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
         >>> round(float(np.random.noncentral_chisquare(3.0, 2.0, size=100000).mean()), 1)
         5.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let dtype = cx.samples()?.dtype;
-        cx.done(noncentral(cx, "df", 1)?.astype(dtype)?)
+    cpu: Cpu::Composite(|context| {
+        let dtype = context.samples()?.dtype;
+        context.done(noncentral(context, "df", 1)?.astype(dtype)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION
@@ -319,12 +319,13 @@ pub static NONCENTRAL_F: OpDef = OpDef {
         >>> np.random.noncentral_f(3.0, 20.0, 2.0, size=4).shape
         (4,)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let dtype = cx.samples()?.dtype;
-        let half = cx.checked(1, 1.0, "dfden", "above 0")?.half()?;
-        let above = noncentral(cx, "dfnum", 2)?.with_parameter(&DIVIDE, &cx.parameter(0, 1.0)?)?;
-        let below = cx.samples_as(DType::F64)?.gamma(&half, false)?;
-        cx.done(
+    cpu: Cpu::Composite(|context| {
+        let dtype = context.samples()?.dtype;
+        let half = context.checked(1, 1.0, "dfden", "above 0")?.half()?;
+        let above = noncentral(context, "dfnum", 2)?
+            .with_parameter(&DIVIDE, &context.parameter(0, 1.0)?)?;
+        let below = context.samples_as(DType::F64)?.gamma(&half, false)?;
+        context.done(
             above
                 .with_parameter(&MULTIPLY, &half)?
                 .div(&below)?
@@ -336,10 +337,10 @@ pub static NONCENTRAL_F: OpDef = OpDef {
 };
 
 /// Noncentral chi-square samples in float64. Parameter 0 is the degrees of freedom, parameter `at` the noncentrality.
-fn noncentral(cx: &CompositeCx, name: &'static str, at: usize) -> Result<Array> {
-    let df = cx.checked(0, 1.0, name, "above 0")?;
-    let nonc = cx.checked(at, 0.0, "nonc", "at least 0")?;
-    let samples = cx.samples_as(DType::F64)?;
+fn noncentral(context: &CompositeContext, name: &'static str, at: usize) -> Result<Array> {
+    let df = context.checked(0, 1.0, name, "above 0")?;
+    let nonc = context.checked(at, 0.0, "nonc", "at least 0")?;
+    let samples = context.samples_as(DType::F64)?;
     let shifted = |rest: &Parameter| {
         let normal = samples.draw("normal", 0.0, 1.0)?;
         let square = normal.add(&alone(&nonc)?.unary(&SQRT)?)?.unary(&SQUARE)?;
@@ -393,17 +394,17 @@ pub static VONMISES: OpDef = OpDef {
         >>> round(float(np.random.vonmises(1.0, 10.0, size=100000).mean()), 1)
         1.0
     ",
-    cpu: Cpu::Composite(|cx| {
-        let mu = cx.parameter(0, 0.0)?;
-        let kappa = cx.checked(1, 1.0, "kappa", "at least 0")?;
-        let samples = cx.samples()?;
+    cpu: Cpu::Composite(|context| {
+        let mu = context.parameter(0, 0.0)?;
+        let kappa = context.checked(1, 1.0, "kappa", "at least 0")?;
+        let samples = context.samples()?;
         let angle = samples.shifted(samples.angles(&kappa)?, &mu, &Parameter::Number(1.0))?;
         if mu.number() == Some(0.0) {
-            return cx.done(angle);
+            return context.done(angle);
         }
         // Wraps the angle to [-pi, pi]. The number of turns is constant with respect to `mu`.
         let turns = angle.detach().scale(0.5 / std::f64::consts::PI)?;
-        cx.done(angle.sub(&turns.unary(&RINT)?.scale(std::f64::consts::TAU)?)?)
+        context.done(angle.sub(&turns.unary(&RINT)?.scale(std::f64::consts::TAU)?)?)
     }),
     ..DISTRIBUTION
 };
@@ -422,33 +423,33 @@ pub static DIRICHLET: OpDef = OpDef {
         >>> np.random.dirichlet([1.0, 2.0, 3.0], size=2).sum(axis=1).round(4)
         array([1., 1.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let alpha = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let alpha = context.input(0);
         let &[k] = alpha.shape() else {
-            return Err(cx.shape_error("`alpha` must have one axis"));
+            return Err(context.shape_error("`alpha` must have one axis"));
         };
         if alpha.dtype().is_complex() {
-            return Err(cx.dtype_error("parameters of distributions are real"));
+            return Err(context.dtype_error("parameters of distributions are real"));
         }
-        let dtype = cx
+        let dtype = context
             .requested_dtype()
             .unwrap_or(match alpha.dtype().is_float() {
                 true => alpha.dtype(),
                 false => mxnet_tensor::default_float(),
             });
         if !dtype.is_float() {
-            return Err(cx.dtype_error(format!("samples are floats, not {}", dtype.name())));
+            return Err(context.dtype_error(format!("samples are floats, not {}", dtype.name())));
         }
-        let mut shape = dims(cx.op.name, cx.ints("size"))?;
+        let mut shape = dims(context.op.name, context.ints("size"))?;
         shape.push(k);
         let samples = Samples {
             shape,
             dtype: DType::F64,
             device: alpha.device(),
         };
-        let alpha = cx.check("alpha", Parameter::Elements(alpha.clone()), "above 0")?;
+        let alpha = context.check("alpha", Parameter::Elements(alpha.clone()), "above 0")?;
         let logs = samples.gamma(&alpha, true)?;
-        cx.done(softmax(&logs, -1)?.astype(dtype)?)
+        context.done(softmax(&logs, -1)?.astype(dtype)?)
     }),
     form: Form::Plain,
     ..DISTRIBUTION

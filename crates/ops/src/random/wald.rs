@@ -2,9 +2,9 @@
 
 use mxnet_tensor::DType;
 
-use super::parameter::SamplerCx;
+use super::parameter::SamplerContext;
 use crate::args::{Attrs, Param};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::elementwise::arithmetic::SQUARE;
 use crate::elementwise::comparison::LESS;
 use crate::elementwise::explog::{EXP, SQRT};
@@ -40,11 +40,11 @@ pub static WALD: OpDef = OpDef {
     ..DISTRIBUTION
 };
 
-fn wald(cx: &CompositeCx) -> Result<Outputs> {
-    let dtype = cx.samples()?.dtype;
-    let mean = cx.checked(0, 1.0, "mean", "above 0")?;
-    let scale = cx.checked(1, 1.0, "scale", "above 0")?;
-    let samples = cx.samples_as(DType::F64)?;
+fn wald(context: &CompositeContext) -> Result<Outputs> {
+    let dtype = context.samples()?.dtype;
+    let mean = context.checked(0, 1.0, "mean", "above 0")?;
+    let scale = context.checked(1, 1.0, "scale", "above 0")?;
+    let samples = context.samples_as(DType::F64)?;
     let parameters = [samples.operand(&mean)?, samples.operand(&scale)?];
     // Which of two roots is taken depends on the parameters, so the gradient of these steps would be wrong. [`WALD_PATH`] has the right one.
     let [mean, scale] = parameters.each_ref().map(Array::detach);
@@ -63,7 +63,7 @@ fn wald(cx: &CompositeCx) -> Result<Outputs> {
     let x = choose(&first, &x, &other)?;
     let [mean, scale] = parameters.each_ref().map(|p| p.broadcast_to(x.shape()));
     let x = invoke1(&WALD_PATH, &[&x, &mean?, &scale?], &Attrs::none())?;
-    cx.done(x.astype(dtype)?)
+    context.done(x.astype(dtype)?)
 }
 
 /// Inverse Gaussian samples as differentiable functions of their parameters.
@@ -76,8 +76,8 @@ pub static WALD_PATH: OpDef = OpDef {
     ],
     doc: "`sample` unchanged. Its gradient is the derivative of inverse Gaussian samples with respect to `mean` and `scale`, of the same shape, at a \
         constant value of the distribution function.",
-    infer: |cx| cx.same_as(0),
-    cpu: Cpu::Kernel(|cx| cpu::copy(cx.input(0), cx.output(0), cx.threads)),
+    infer: |context| context.same_as(0),
+    cpu: Cpu::Kernel(|context| cpu::copy(context.input(0), context.output(0), context.threads)),
     grad: Grad::Rule(
         Keep {
             inputs: 0b110,

@@ -7,7 +7,7 @@ use num_complex::Complex;
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::{CallCx, CompositeCx};
+use crate::context::{CallContext, CompositeContext};
 use crate::elementwise::comparison::{LESS, NOT_EQUAL};
 use crate::elementwise::explog::SQRT;
 use crate::elementwise::parts::IMAG;
@@ -35,9 +35,9 @@ pub static AVERAGE: OpDef = OpDef {
     ],
     doc: "Weighted mean over `axis` (all axes for None): sums of elements times `weights` (of the shape of `a`, or of its shape along `axis`), \
         divided by the sums of the weights. With `returned` the sums of the weights are returned too. Weights that sum to 0 give NaN or infinity.",
-    warns: Some(|cx| match cx.opt(1) {
+    warns: Some(|context| match context.opt(1) {
         Some(_) => Ok(None),
-        None => empty(cx),
+        None => empty(context),
     }),
     cpu: Cpu::Composite(average),
     probe: Probe::calls(&[
@@ -69,7 +69,7 @@ pub static COV: OpDef = OpDef {
     doc: "Covariance matrix of the rows of `m` (columns if `rowvar` is false) and of `y`: products of distances from the mean, divided by the number \
           of observations less `ddof` (1, or 0 with `bias`). `fweights` are the numbers of occurrences of the observations, `aweights` their \
           weights. Computed in `dtype`.",
-    cpu: Cpu::Composite(|cx| cx.done(covariance(cx)?)),
+    cpu: Cpu::Composite(|context| context.done(covariance(context)?)),
     warns: Some(no_freedom),
     probe: Probe::calls(&[
         "f((3, 8))",
@@ -110,20 +110,24 @@ pub static CORRCOEF: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn average(cx: &CompositeCx) -> Result<Outputs> {
-    let (a, axes, keepdims) = (cx.input(0), cx.opt_ints("axis"), cx.bool("keepdims"));
+fn average(context: &CompositeContext) -> Result<Outputs> {
+    let (a, axes, keepdims) = (
+        context.input(0),
+        context.opt_ints("axis"),
+        context.bool("keepdims"),
+    );
     // An axis out of bounds is an error of this operator, not of the sums below.
-    cx.axes("axis", 0)?;
-    let Some(weights) = cx.opt(1) else {
+    context.axes("axis", 0)?;
+    let Some(weights) = context.opt(1) else {
         let mean = inexact(a)?.mean(axes, keepdims)?;
-        if !cx.bool("returned") {
-            return cx.done(mean);
+        if !context.bool("returned") {
+            return context.done(mean);
         }
         let number = Scalar::I64((a.len() / mean.len().max(1)) as i64);
         let number = creation::full(mean.shape(), number, mean.dtype(), mean.device())?;
         return Ok([mean, number].into_iter().collect());
     };
-    let mut scales = along(cx, weights)?;
+    let mut scales = along(context, weights)?;
     if promotion() == Promotion::NumPy && a.dtype().is_inexact() {
         let operands = [Operand::Array(a.dtype()), Operand::Array(scales.dtype())];
         scales = scales.astype(result_type(&operands, promotion()))?;
@@ -132,21 +136,21 @@ fn average(cx: &CompositeCx) -> Result<Outputs> {
     // Every element is counted: weights along some axes are repeated over the others.
     let total = scales.broadcast_to(values.shape())?.sum(axes, keepdims)?;
     let mean = values.mul(&scales)?.sum(axes, keepdims)?.div(&total)?;
-    if !cx.bool("returned") {
-        return cx.done(mean);
+    if !context.bool("returned") {
+        return context.done(mean);
     }
     let total = total.astype(mean.dtype())?;
     Ok([mean, total].into_iter().collect())
 }
 
 /// Weights with the shape of `a`, or of its shape along `axis`, shaped to broadcast with it.
-fn along(cx: &CompositeCx, weights: &Array) -> Result<Array> {
-    let a = cx.input(0);
+fn along(context: &CompositeContext, weights: &Array) -> Result<Array> {
+    let a = context.input(0);
     if weights.shape() == a.shape() {
         return Ok(weights.clone());
     }
-    let Some(given) = cx.opt_ints("axis") else {
-        return Err(cx.dtype_error(format!(
+    let Some(given) = context.opt_ints("axis") else {
+        return Err(context.dtype_error(format!(
             "Axis must be specified when shapes of a and weights differ, found {} and {}",
             Tuple(a.shape()),
             Tuple(weights.shape())
@@ -157,7 +161,7 @@ fn along(cx: &CompositeCx, weights: &Array) -> Result<Array> {
         .collect::<Result<SmallVec<[usize; 4]>>>()?;
     let expected: Dims = axes.iter().map(|&axis| a.shape()[axis]).collect();
     if weights.shape() != &expected[..] {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "Shape of weights must be consistent with shape of a along specified axis: {} along {}, found {}",
             Tuple(&expected),
             Tuple(given),
@@ -177,9 +181,9 @@ fn along(cx: &CompositeCx, weights: &Array) -> Result<Array> {
 }
 
 /// The observations with variables as rows.
-fn observations(cx: &CompositeCx, m: &Array) -> Result<Array> {
+fn observations(context: &CompositeContext, m: &Array) -> Result<Array> {
     let x = inexact(m)?;
-    let dtype = match cx.dtype("dtype") {
+    let dtype = match context.dtype("dtype") {
         None if promotion() == Promotion::NumPy => {
             let operands = [Operand::Array(x.dtype()), Operand::Array(DType::F64)];
             result_type(&operands, promotion())
@@ -188,10 +192,10 @@ fn observations(cx: &CompositeCx, m: &Array) -> Result<Array> {
     };
     let x = x.astype(dtype)?;
     if x.ndim() > 2 {
-        return Err(cx.shape_error(format!("an array has 1 or 2 axes, found {}", x.ndim())));
+        return Err(context.shape_error(format!("an array has 1 or 2 axes, found {}", x.ndim())));
     }
     match x.ndim() {
-        2 if cx.bool("rowvar") => Ok(x),
+        2 if context.bool("rowvar") => Ok(x),
         2 => x.transpose(None),
         _ => x.reshape(&[1, x.len()]),
     }
@@ -205,37 +209,41 @@ struct Weights {
 }
 
 /// Whether the call is of `cov`: `corrcoef` has no parameters for weights, `bias` and `ddof`.
-fn takes_weights(cx: &CallCx) -> bool {
-    cx.inputs.len() > 2
+fn takes_weights(context: &CallContext) -> bool {
+    context.inputs.len() > 2
 }
 
-fn degrees_lost(cx: &CallCx) -> i64 {
-    match takes_weights(cx) {
-        true => cx.opt_int("ddof").unwrap_or(i64::from(!cx.bool("bias"))),
+fn degrees_lost(context: &CallContext) -> i64 {
+    match takes_weights(context) {
+        true => context
+            .opt_int("ddof")
+            .unwrap_or(i64::from(!context.bool("bias"))),
         false => 1,
     }
 }
 
-fn weights(cx: &CallCx, n: usize) -> Result<Option<Weights>> {
-    if !takes_weights(cx) {
+fn weights(context: &CallContext, n: usize) -> Result<Option<Weights>> {
+    if !takes_weights(context) {
         return Ok(None);
     }
-    let counts = match cx.opt(2) {
+    let counts = match context.opt(2) {
         Some(counts) => {
-            check_weights(cx, counts, n, "fweights")?;
+            check_weights(context, counts, n, "fweights")?;
             let is_fractional = counts.dtype().is_inexact()
                 && is_any(&counts.binary(&NOT_EQUAL, &counts.unary(&RINT)?)?)?;
             if is_fractional {
                 let found = counts.dtype().name();
-                return Err(cx.dtype_error(format!("`fweights` must be integers, found {found}")));
+                return Err(
+                    context.dtype_error(format!("`fweights` must be integers, found {found}"))
+                );
             }
             Some(inexact(counts)?)
         }
         None => None,
     };
-    let scales = match cx.opt(3) {
+    let scales = match context.opt(3) {
         Some(scales) => {
-            check_weights(cx, scales, n, "aweights")?;
+            check_weights(context, scales, n, "aweights")?;
             Some(inexact(scales)?)
         }
         None => None,
@@ -246,7 +254,7 @@ fn weights(cx: &CallCx, n: usize) -> Result<Option<Weights>> {
         (None, None) => return Ok(None),
     };
     let total = each.sum(None, false)?;
-    let ddof = degrees_lost(cx) as f64;
+    let ddof = degrees_lost(context) as f64;
     let divisor = match &scales {
         _ if ddof == 0.0 => total.clone(),
         None => total.shift(-ddof)?,
@@ -262,51 +270,60 @@ fn weights(cx: &CallCx, n: usize) -> Result<Option<Weights>> {
     }))
 }
 
-fn check_weights(cx: &CallCx, weights: &Array, n: usize, name: &str) -> Result<()> {
+fn check_weights(context: &CallContext, weights: &Array, n: usize, name: &str) -> Result<()> {
     if weights.ndim() > 1 {
         let problem = format!("`{name}` must have 1 axis, found {}", weights.ndim());
-        return Err(cx.shape_error(problem));
+        return Err(context.shape_error(problem));
     }
     if weights.shape() != [n] {
         let problem = format!(
             "`{name}` must have {n} elements, as many as there are observations, found {}",
             weights.len()
         );
-        return Err(cx.shape_error(problem));
+        return Err(context.shape_error(problem));
     }
     if is_any(&weights.with_scalar(&LESS, 0.0)?)? {
-        return Err(cx.value_error(format!("`{name}` must not be negative")));
+        return Err(context.value_error(format!("`{name}` must not be negative")));
     }
     Ok(())
 }
 
 /// Number of observations; `None` if `m` has too many axes.
-fn num_observations(cx: &CallCx) -> Option<usize> {
-    match cx.shape(0) {
+fn num_observations(context: &CallContext) -> Option<usize> {
+    match context.shape(0) {
         [] => Some(1),
         [n] => Some(*n),
-        [rows, columns] => Some(if cx.bool("rowvar") { *columns } else { *rows }),
+        [rows, columns] => Some(if context.bool("rowvar") {
+            *columns
+        } else {
+            *rows
+        }),
         _ => None,
     }
 }
 
 /// NumPy's warning for a covariance without degrees of freedom. Waits for weights, if there are any.
-fn no_freedom(cx: &CallCx) -> Result<Option<Warned>> {
-    let Some(n) = num_observations(cx) else {
+fn no_freedom(context: &CallContext) -> Result<Option<Warned>> {
+    let Some(n) = num_observations(context) else {
         return Ok(None);
     };
-    let is_empty = cx.opt(1).is_none() && cx.shape(0).len() == 2 && {
-        let [rows, columns] = [cx.shape(0)[0], cx.shape(0)[1]];
-        (if cx.bool("rowvar") { rows } else { columns }) == 0
+    let is_empty = context.opt(1).is_none() && context.shape(0).len() == 2 && {
+        let [rows, columns] = [context.shape(0)[0], context.shape(0)[1]];
+        (if context.bool("rowvar") {
+            rows
+        } else {
+            columns
+        }) == 0
     };
-    let is_weighted = takes_weights(cx) && (cx.opt(2).is_some() || cx.opt(3).is_some());
+    let is_weighted =
+        takes_weights(context) && (context.opt(2).is_some() || context.opt(3).is_some());
     let none_left = match is_weighted {
         _ if is_empty => false,
-        false => n as i64 <= degrees_lost(cx),
+        false => n as i64 <= degrees_lost(context),
         true if Flags::current().is_stacked() => false,
         true => fp_errors::unwatched(|| -> Result<bool> {
             let _scope = mode::Scope::enter(false, mode::is_training());
-            match weights(cx, n)? {
+            match weights(context, n)? {
                 Some(weights) => Ok(weights.divisor.astype(DType::F64)?.to_vec::<f64>()?[0] <= 0.0),
                 None => Ok(false),
             }
@@ -315,14 +332,14 @@ fn no_freedom(cx: &CallCx) -> Result<Option<Warned>> {
     Ok(none_left.then_some(Warned::Runtime("Degrees of freedom <= 0 for slice")))
 }
 
-fn covariance(cx: &CompositeCx) -> Result<Array> {
-    let mut x = observations(cx, cx.input(0))?;
-    match cx.opt(1) {
+fn covariance(context: &CompositeContext) -> Result<Array> {
+    let mut x = observations(context, context.input(0))?;
+    match context.opt(1) {
         Some(y) => {
-            let y = observations(cx, y)?;
+            let y = observations(context, y)?;
             if y.shape()[1] != x.shape()[1] {
                 let (given, found) = (x.shape()[1], y.shape()[1]);
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "`y` must have {given} observations, as many as the first array, found {found}"
                 )));
             }
@@ -338,11 +355,11 @@ fn covariance(cx: &CompositeCx) -> Result<Array> {
     }
     let product =
         |weighted: &Array, centred: &Array| weighted.matmul(&centred.transpose(None)?.conj()?);
-    let result = match weights(cx, n)? {
+    let result = match weights(context, n)? {
         None => {
             let centred = x.sub(&x.mean(Some(&[1]), true)?)?;
             let product = product(&centred, &centred)?;
-            match n as i64 - degrees_lost(cx) {
+            match n as i64 - degrees_lost(context) {
                 left if left > 0 => product.div(&Array::weak_scalar(Scalar::F64(left as f64))?)?,
                 _ => product.scale(f64::INFINITY)?,
             }
@@ -366,10 +383,10 @@ fn covariance(cx: &CompositeCx) -> Result<Array> {
     }
 }
 
-fn correlations(cx: &CompositeCx) -> Result<Outputs> {
-    let c = covariance(cx)?;
+fn correlations(context: &CompositeContext) -> Result<Outputs> {
+    let c = covariance(context)?;
     if c.ndim() == 0 {
-        return cx.done(c.div(&c)?);
+        return context.done(c.div(&c)?);
     }
     let k = c.shape()[0];
     let attrs: Attrs = [Value::Int(0), Value::Int(0), Value::Int(1)]
@@ -382,11 +399,11 @@ fn correlations(cx: &CompositeCx) -> Result<Outputs> {
         .div(&deviations.reshape(&[k, 1])?)?
         .div(&deviations.reshape(&[1, k])?)?;
     if !scaled.dtype().is_complex() {
-        return cx.done(clipped(&scaled)?);
+        return context.done(clipped(&scaled)?);
     }
     let unit = Array::weak_scalar(Scalar::C128(Complex::new(0.0, 1.0)))?;
     let imaginary = clipped(&scaled.unary(&IMAG)?)?.mul(&unit)?;
-    cx.done(clipped(&scaled.real_part()?)?.add(&imaginary)?)
+    context.done(clipped(&scaled.real_part()?)?.add(&imaginary)?)
 }
 
 /// Elements clipped to [-1, 1].

@@ -3,8 +3,8 @@
 use mxnet_kernels::reduce::Reduce;
 
 use crate::Array;
-use crate::autograd::GradCx;
-use crate::context::{CallCx, CompositeCx};
+use crate::autograd::GradContext;
+use crate::context::{CallContext, CompositeContext};
 use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
@@ -115,19 +115,19 @@ const NONEMPTY: &[&str] = &[
 ];
 
 /// Shape and dtype; an error if the reduced axes are empty, even if the result is.
-pub(super) fn nonempty(cx: &CallCx) -> Result<Inferred> {
-    let axes = cx.axes("axis", 0)?;
-    if let Some(&axis) = axes.iter().find(|&&a| cx.shape(0)[a] == 0) {
-        return Err(cx.shape_error(format!(
+pub(super) fn nonempty(context: &CallContext) -> Result<Inferred> {
+    let axes = context.axes("axis", 0)?;
+    if let Some(&axis) = axes.iter().find(|&&a| context.shape(0)[a] == 0) {
+        return Err(context.shape_error(format!(
             "zero-size array to reduction operation {}imum which has no identity: axis {axis} has size 0",
-            cx.op.name
+            context.op.name
         )));
     }
-    folded(cx, |dtype| dtype)
+    folded(context, |dtype| dtype)
 }
 
 /// The cotangent, shared equally among the elements that equal the extreme.
-fn shared(g: &GradCx) -> Result<Grads> {
+fn shared(g: &GradContext) -> Result<Grads> {
     let (axes, keepdims, dtype) = (g.opt_ints("axis"), g.bool("keepdims"), g.dy(0).dtype());
     let extreme = unreduced(g.output(0), g.shape(0), axes, keepdims)?;
     let taken = g.input(0).binary(&EQUAL, &extreme)?.astype(dtype)?;
@@ -135,11 +135,11 @@ fn shared(g: &GradCx) -> Result<Grads> {
     g.one(spread(g, g.dy(0))?.mul(&taken.div(&ties)?)?)
 }
 
-fn spread_of_values(cx: &CompositeCx) -> Result<Outputs> {
-    let attrs: Attrs = cx.attrs.values().iter().cloned().collect();
+fn spread_of_values(context: &CompositeContext) -> Result<Outputs> {
+    let attrs: Attrs = context.attrs.values().iter().cloned().collect();
     let (high, low): (Array, Array) = (
-        invoke1(&MAX, &[cx.input(0)], &attrs)?,
-        invoke1(&MIN, &[cx.input(0)], &attrs)?,
+        invoke1(&MAX, &[context.input(0)], &attrs)?,
+        invoke1(&MIN, &[context.input(0)], &attrs)?,
     );
-    cx.done(high.sub(&low)?)
+    context.done(high.sub(&low)?)
 }

@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::launch::elem;
@@ -88,7 +88,7 @@ pub static SUM: OpDef = OpDef {
         array([[3],
                [7]])
     ",
-    infer: |cx| folded(cx, accumulator),
+    infer: |context| folded(context, accumulator),
     full_signature: Some(&MASKED_SUM),
     fp_errors: FpErrors::named("reduce"),
     reduces: Some(Reduce::Sum),
@@ -114,7 +114,7 @@ pub static PROD: OpDef = OpDef {
         >>> np.prod([1, 2, 3, 4])
         array(24)
     ",
-    infer: |cx| folded(cx, accumulator),
+    infer: |context| folded(context, accumulator),
     full_signature: Some(&MASKED_PROD),
     fp_errors: FpErrors::named("reduce"),
     reduces: Some(Reduce::Prod),
@@ -180,9 +180,9 @@ fn product_of_others(x: &Array) -> Result<Array> {
 }
 
 /// Checks the axes of a mean. As in NumPy, a 0-d array has no axes for it, whereas sums accept 0 and -1.
-pub(super) fn own_axes(cx: &CallCx) -> Result<()> {
-    if cx.input(0).ndim() == 0
-        && let Some(&axis) = cx.opt_ints("axis").and_then(<[i64]>::first)
+pub(super) fn own_axes(context: &CallContext) -> Result<()> {
+    if context.input(0).ndim() == 0
+        && let Some(&axis) = context.opt_ints("axis").and_then(<[i64]>::first)
     {
         mxnet_tensor::normalize_axis(axis as isize, 0)?;
     }
@@ -204,9 +204,9 @@ pub static MEAN: OpDef = OpDef {
         >>> np.mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
         array([2., 3.])
     ",
-    infer: |cx| {
-        own_axes(cx)?;
-        folded(cx, averaged)
+    infer: |context| {
+        own_axes(context)?;
+        folded(context, averaged)
     },
     full_signature: Some(&MASKED_MEAN),
     warns: Some(empty),
@@ -240,7 +240,7 @@ pub static ANY: OpDef = OpDef {
         >>> np.any([[False, True], [False, False]], axis=1)
         array([ True, False])
     ",
-    infer: |cx| folded(cx, |_| DType::Bool),
+    infer: |context| folded(context, |_| DType::Bool),
     full_signature: Some(&MASKED_ANY),
     reduces: Some(Reduce::Any),
     cpu: Cpu::Kernel(reduce_kernel),
@@ -258,7 +258,7 @@ pub static ALL: OpDef = OpDef {
         >>> np.all([[True, True], [False, True]], axis=1)
         array([ True, False])
     ",
-    infer: |cx| folded(cx, |_| DType::Bool),
+    infer: |context| folded(context, |_| DType::Bool),
     full_signature: Some(&MASKED_ALL),
     reduces: Some(Reduce::All),
     cpu: Cpu::Kernel(reduce_kernel),
@@ -282,7 +282,7 @@ pub static COUNT_NONZERO: OpDef = OpDef {
         array([1, 2])
     ",
     form: Form::Plain,
-    infer: |cx| folded(cx, |_| DType::I64),
+    infer: |context| folded(context, |_| DType::I64),
     reduces: Some(Reduce::CountNonzero),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Stop("piecewise constant"),
@@ -319,12 +319,12 @@ pub(crate) fn is_any(x: &Array) -> Result<bool> {
 }
 
 /// The remaining axes, in the memory order of the operand.
-fn kept_order(cx: &CallCx) -> Option<Dims> {
-    let order = memory_order::as_inputs(cx)?;
-    if cx.bool("keepdims") {
+fn kept_order(context: &CallContext) -> Option<Dims> {
+    let order = memory_order::as_inputs(context)?;
+    if context.bool("keepdims") {
         return Some(order);
     }
-    let gone = cx.axes("axis", 0).ok()?;
+    let gone = context.axes("axis", 0).ok()?;
     let place = |axis: usize| axis - gone.iter().filter(|&&g| g < axis).count();
     Some(
         order
@@ -336,55 +336,59 @@ fn kept_order(cx: &CallCx) -> Option<Dims> {
 }
 
 /// If float16 or bfloat16 elements are reduced to a wider float, the dtype of that: the computation is in it, as in NumPy.
-pub(crate) fn wider_out(cx: &CallCx) -> Option<DType> {
-    let to = cx.outs.first().copied().flatten()?.dtype();
-    let is_half = matches!(cx.dtype_of(0), DType::F16 | DType::BF16);
+pub(crate) fn wider_out(context: &CallContext) -> Option<DType> {
+    let to = context.outs.first().copied().flatten()?.dtype();
+    let is_half = matches!(context.dtype_of(0), DType::F16 | DType::BF16);
     (is_half && matches!(to, DType::F32 | DType::F64)).then_some(to)
 }
 
 /// Shape and dtype of a reduction.
-pub(crate) fn folded(cx: &CallCx, natural: fn(DType) -> DType) -> Result<Inferred> {
-    let axes = cx.axes("axis", 0)?;
+pub(crate) fn folded(context: &CallContext, natural: fn(DType) -> DType) -> Result<Inferred> {
+    let axes = context.axes("axis", 0)?;
     let mut shape = Dims::new();
-    for (i, &n) in cx.shape(0).iter().enumerate() {
+    for (i, &n) in context.shape(0).iter().enumerate() {
         if !axes.contains(&i) {
             shape.push(n);
-        } else if cx.bool("keepdims") {
+        } else if context.bool("keepdims") {
             shape.push(1);
         }
     }
-    let takes_dtype = cx.params.iter().any(|p| p.name == "dtype");
+    let takes_dtype = context.params.iter().any(|p| p.name == "dtype");
     let asked = match takes_dtype {
-        true => cx.dtype("dtype").or_else(|| wider_out(cx)),
+        true => context.dtype("dtype").or_else(|| wider_out(context)),
         false => None,
     };
-    one_of(shape, asked.unwrap_or_else(|| natural(cx.dtype_of(0))))
+    one_of(shape, asked.unwrap_or_else(|| natural(context.dtype_of(0))))
 }
 
 /// The kernel of operators with [`OpDef::reduces`].
 ///
 /// Floats with an integer `dtype` are converted before the reduction, as in NumPy.
-pub(crate) fn reduce_kernel(cx: &KernelCx) -> Result<()> {
-    let op = (cx.op.reduces).ok_or_else(|| Error::internal(cx.op.name, "`reduces` is not set"))?;
-    let (x, to) = (cx.input(0), cx.output(0).dtype());
+pub(crate) fn reduce_kernel(context: &KernelContext) -> Result<()> {
+    let op = (context.op.reduces)
+        .ok_or_else(|| Error::internal(context.op.name, "`reduces` is not set"))?;
+    let (x, to) = (context.input(0), context.output(0).dtype());
     if converts_first(op, x.dtype(), to) {
-        let whole = dense(x, to, cx.threads)?;
+        let whole = dense(x, to, context.threads)?;
         let inputs = [Some(&whole)];
-        return reduce_kernel(&KernelCx {
+        return reduce_kernel(&KernelContext {
             inputs: &inputs,
-            ..*cx
+            ..*context
         });
     }
-    over(cx, |source, reduced, target| {
+    over(context, |source, reduced, target| {
         // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
-        unsafe { reduce(cx.threads, op, source, reduced, target) }
+        unsafe { reduce(context.threads, op, source, reduced, target) }
     })
 }
 
 /// Calls `kernel` with input 0, which of its axes are reduced, and output 0.
-pub(crate) fn over(cx: &KernelCx, kernel: impl FnOnce(&Source, &[bool], &Target)) -> Result<()> {
-    let (x, y) = (cx.input(0), cx.output(0));
-    if cx.is_none("axis") && x.layout().is_contiguous() {
+pub(crate) fn over(
+    context: &KernelContext,
+    kernel: impl FnOnce(&Source, &[bool], &Target),
+) -> Result<()> {
+    let (x, y) = (context.input(0), context.output(0));
+    if context.is_none("axis") && x.layout().is_contiguous() {
         // A single row: no axes to sort or merge.
         let row = Source {
             ptr: x.data_ptr(),
@@ -400,7 +404,7 @@ pub(crate) fn over(cx: &KernelCx, kernel: impl FnOnce(&Source, &[bool], &Target)
         kernel(&row, &[true], &target);
         return Ok(());
     }
-    let axes = cx.axes("axis", 0)?;
+    let axes = context.axes("axis", 0)?;
     let reduced: SmallVec<[bool; 8]> = (0..x.ndim()).map(|i| axes.contains(&i)).collect();
     let strides = result_strides(&reduced, &y.byte_strides());
     let source = Source {
@@ -419,7 +423,7 @@ pub(crate) fn over(cx: &KernelCx, kernel: impl FnOnce(&Source, &[bool], &Target)
 }
 
 /// A reduced array, broadcast along the reduced axes.
-pub(crate) fn spread(g: &GradCx, y: &Array) -> Result<Array> {
+pub(crate) fn spread(g: &GradContext, y: &Array) -> Result<Array> {
     unreduced(y, g.shape(0), g.opt_ints("axis"), g.bool("keepdims"))?.broadcast_to(g.shape(0))
 }
 

@@ -6,7 +6,7 @@ use mxnet_tensor::{DType, Scalar};
 
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
-use crate::context::{CallCx, CompositeCx};
+use crate::context::{CallContext, CompositeContext};
 use crate::elementwise::arithmetic::{ADD, MAXIMUM, MINIMUM, MULTIPLY};
 use crate::elementwise::comparison::LESS_EQUAL;
 use crate::elementwise::explog::SQRT;
@@ -38,7 +38,7 @@ pub static MASKED_SUM: OpDef = OpDef {
         Param::optional_array("where"),
     ],
     doc: "Sum of `initial` and the elements over `axis` (all axes for None) where `where` is true.",
-    cpu: Cpu::Composite(|cx| folded(cx, &ADD, 1)),
+    cpu: Cpu::Composite(|context| folded(context, &ADD, 1)),
     probe: Probe::calls(&[
         "f((3, 4)), 0, where=b((3, 4))",
         "f((2, 3, 4)), (0, 2), where=b((3, 1)), initial=2.5",
@@ -58,7 +58,7 @@ pub static MASKED_PROD: OpDef = OpDef {
     fp_errors: FpErrors::named("reduce"),
     params: MASKED_SUM.params,
     doc: "Product of `initial` and the elements over `axis` (all axes for None) where `where` is true.",
-    cpu: Cpu::Composite(|cx| folded(cx, &MULTIPLY, 1)),
+    cpu: Cpu::Composite(|context| folded(context, &MULTIPLY, 1)),
     probe: Probe::calls(&[
         "f((3, 4)), 0, where=b((3, 4))",
         "f((2, 3, 4)), (0, 2), where=b((3, 1)), initial=2.5",
@@ -82,7 +82,7 @@ pub static MASKED_MAX: OpDef = OpDef {
         Param::optional_array("where"),
     ],
     doc: "Largest of `initial` and the elements over `axis` (all axes for None) where `where` is true. With `where` there must be an `initial`.",
-    cpu: Cpu::Composite(|cx| folded(cx, &MAXIMUM, 1)),
+    cpu: Cpu::Composite(|context| folded(context, &MAXIMUM, 1)),
     probe: Probe::calls(EXTREMES).against("np.max").ulp(0),
     ..EXTENDED
 };
@@ -93,7 +93,7 @@ pub static MASKED_MIN: OpDef = OpDef {
     fp_errors: FpErrors::named("reduce"),
     params: MASKED_MAX.params,
     doc: "Smallest of `initial` and the elements over `axis` (all axes for None) where `where` is true. With `where` there must be an `initial`.",
-    cpu: Cpu::Composite(|cx| folded(cx, &MINIMUM, 1)),
+    cpu: Cpu::Composite(|context| folded(context, &MINIMUM, 1)),
     probe: Probe::calls(EXTREMES).against("np.min").ulp(0),
     ..EXTENDED
 };
@@ -117,7 +117,7 @@ pub static MASKED_ANY: OpDef = OpDef {
         Param::optional_array("where").keyword(),
     ],
     doc: "Whether any element over `axis` (all axes for None) where `where` is true is nonzero.",
-    cpu: Cpu::Composite(|cx| folded(cx, &LOGICAL_OR, 1)),
+    cpu: Cpu::Composite(|context| folded(context, &LOGICAL_OR, 1)),
     probe: Probe::calls(TRUTHS).against("np.any"),
     ..EXTENDED
 };
@@ -128,7 +128,7 @@ pub static MASKED_ALL: OpDef = OpDef {
     fp_errors: FpErrors::named("reduce"),
     params: MASKED_ANY.params,
     doc: "Whether all elements over `axis` (all axes for None) where `where` is true are nonzero.",
-    cpu: Cpu::Composite(|cx| folded(cx, &LOGICAL_AND, 1)),
+    cpu: Cpu::Composite(|context| folded(context, &LOGICAL_AND, 1)),
     probe: Probe::calls(TRUTHS).against("np.all"),
     ..EXTENDED
 };
@@ -151,15 +151,17 @@ pub static MASKED_MEAN: OpDef = OpDef {
         Param::optional_array("where").keyword(),
     ],
     doc: "Arithmetic mean of the elements over `axis` (all axes for None) where `where` is true; NaN where there are none.",
-    cpu: Cpu::Composite(|cx| {
-        let dtype = cx.dtype("dtype").unwrap_or(averaged(cx.dtype_of(0)));
+    cpu: Cpu::Composite(|context| {
+        let dtype = context
+            .dtype("dtype")
+            .unwrap_or(averaged(context.dtype_of(0)));
         let some = MaskedElements {
-            axes: cx.opt_ints("axis"),
-            keepdims: cx.bool("keepdims"),
-            mask: mask(cx, 1),
+            axes: context.opt_ints("axis"),
+            keepdims: context.bool("keepdims"),
+            mask: mask(context, 1),
         };
-        let x = cx.input(0).astype(wide(dtype))?;
-        cx.done(some.mean(&x)?.astype(dtype)?)
+        let x = context.input(0).astype(wide(dtype))?;
+        context.done(some.mean(&x)?.astype(dtype)?)
     }),
     warns: Some(empty),
     probe: Probe::calls(&[
@@ -189,7 +191,7 @@ pub static MASKED_VAR: OpDef = OpDef {
     ],
     doc: "Variance over `axis` (all axes for None) of the elements where `where` is true: squared distances from `mean` (which keeps the axes; \
         computed by default), divided by their number less `ddof`. `correction` is another name of `ddof`.",
-    cpu: Cpu::Composite(|cx| cx.done(variance(cx, false)?)),
+    cpu: Cpu::Composite(|context| context.done(variance(context, false)?)),
     warns: Some(no_degrees_of_freedom),
     probe: Probe::calls(SPREADS).against("np.var"),
     ..EXTENDED
@@ -201,7 +203,7 @@ pub static MASKED_STD: OpDef = OpDef {
     fp_errors: FpErrors::named("reduce"),
     params: MASKED_VAR.params,
     doc: "Standard deviation over `axis` (all axes for None) of the elements where `where` is true: the square root of `var`.",
-    cpu: Cpu::Composite(|cx| cx.done(variance(cx, true)?)),
+    cpu: Cpu::Composite(|context| context.done(variance(context, true)?)),
     warns: Some(no_degrees_of_freedom),
     probe: Probe::calls(SPREADS).against("np.std"),
     ..EXTENDED
@@ -215,32 +217,32 @@ const SPREADS: &[&str] = &[
 ];
 
 /// Array argument `i` as a mask; `None` if it is absent or the Python value `True`.
-fn mask<'a>(cx: &CompositeCx<'a>, i: usize) -> Option<&'a Array> {
-    cx.opt(i).filter(|mask| {
+fn mask<'a>(context: &CompositeContext<'a>, i: usize) -> Option<&'a Array> {
+    context.opt(i).filter(|mask| {
         !(mask.is_weak() && crate::cpu::read_scalar(mask.tensor()) == Scalar::Bool(true))
     })
 }
 
 /// A reduction with all its options. `at`: index of the mask argument.
-fn folded(cx: &CompositeCx, op: &'static OpDef, at: usize) -> Result<crate::Outputs> {
-    let has = |name: &str| cx.params.iter().any(|p| p.name == name);
+fn folded(context: &CompositeContext, op: &'static OpDef, at: usize) -> Result<crate::Outputs> {
+    let has = |name: &str| context.params.iter().any(|p| p.name == name);
     let initial = if has("initial") {
-        cx.scalar("initial")
+        context.scalar("initial")
     } else {
         None
     };
     let how = Reduction {
-        axes: cx.opt_ints("axis"),
+        axes: context.opt_ints("axis"),
         dtype: if has("dtype") {
-            cx.dtype("dtype")
+            context.dtype("dtype")
         } else {
             None
         },
-        keepdims: cx.bool("keepdims"),
+        keepdims: context.bool("keepdims"),
         initial: initial.map_or(Initial::Natural, Initial::At),
-        mask: mask(cx, at),
+        mask: mask(context, at),
     };
-    cx.done(ufunc::reduce(op, cx.input(0), &how)?)
+    context.done(ufunc::reduce(op, context.input(0), &how)?)
 }
 
 /// The dtype in which variances are computed: float32 for float16 and bfloat16.
@@ -284,38 +286,47 @@ impl MaskedElements<'_> {
 }
 
 /// Whether the call is one of the forms of this file; the others have one array argument.
-fn is_extended(cx: &CallCx) -> bool {
-    cx.inputs.len() > 1
+fn is_extended(context: &CallContext) -> bool {
+    context.inputs.len() > 1
 }
 
 /// NumPy's warning for the mean of no elements.
-pub(crate) fn empty(cx: &CallCx) -> Result<Option<Warned>> {
-    Ok(counts_at_most(cx, 0.0)?.then_some(Warned::Runtime("Mean of empty slice")))
+pub(crate) fn empty(context: &CallContext) -> Result<Option<Warned>> {
+    Ok(counts_at_most(context, 0.0)?.then_some(Warned::Runtime("Mean of empty slice")))
 }
 
 /// NumPy's warning for a variance without degrees of freedom.
-pub(crate) fn no_degrees_of_freedom(cx: &CallCx) -> Result<Option<Warned>> {
-    let correction = match is_extended(cx) {
-        true => cx.opt_float("correction"),
+pub(crate) fn no_degrees_of_freedom(context: &CallContext) -> Result<Option<Warned>> {
+    let correction = match is_extended(context) {
+        true => context.opt_float("correction"),
         false => None,
     };
-    let ddof = correction.unwrap_or_else(|| cx.float("ddof"));
-    Ok(counts_at_most(cx, ddof)?.then_some(Warned::Runtime("Degrees of freedom <= 0 for slice")))
+    let ddof = correction.unwrap_or_else(|| context.float("ddof"));
+    Ok(counts_at_most(context, ddof)?
+        .then_some(Warned::Runtime("Degrees of freedom <= 0 for slice")))
 }
 
 /// Whether some slice has at most `most` elements. Waits for the mask, if there is one.
-fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
-    let x = cx.input(0);
-    let mask = if is_extended(cx) { mask(cx, 1) } else { None };
+fn counts_at_most(context: &CallContext, most: f64) -> Result<bool> {
+    let x = context.input(0);
+    let mask = if is_extended(context) {
+        mask(context, 1)
+    } else {
+        None
+    };
     if mask.is_none() && most <= 0.0 && !x.is_empty() {
         return Ok(false);
     }
-    let number: usize = cx.axes("axis", 0)?.iter().map(|&a| x.shape()[a]).product();
+    let number: usize = context
+        .axes("axis", 0)?
+        .iter()
+        .map(|&a| x.shape()[a])
+        .product();
     if number as f64 <= most || mask.is_none() || Flags::current().is_stacked() {
         return Ok(number as f64 <= most);
     }
     let some = MaskedElements {
-        axes: cx.opt_ints("axis"),
+        axes: context.opt_ints("axis"),
         keepdims: false,
         mask,
     };
@@ -330,28 +341,30 @@ fn counts_at_most(cx: &CallCx, most: f64) -> Result<bool> {
 }
 
 /// Sum of squared distances from the mean, divided by the number of elements less `ddof`; the square root of that if `root`.
-fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
-    let dtype = cx.dtype("dtype").unwrap_or(averaged(cx.dtype_of(0)));
-    let x = cx.input(0);
+fn variance(context: &CompositeContext, root: bool) -> Result<Array> {
+    let dtype = context
+        .dtype("dtype")
+        .unwrap_or(averaged(context.dtype_of(0)));
+    let x = context.input(0);
     // Complex elements with a real `dtype`: distances are from the real part of the mean, as in NumPy.
     let about_real = x.dtype().is_complex() && !dtype.is_complex();
     let x = x.astype(match about_real {
         true => wide(dtype).complex(),
         false => wide(dtype),
     })?;
-    let ddof = match (cx.opt_float("correction"), cx.float("ddof")) {
+    let ddof = match (context.opt_float("correction"), context.float("ddof")) {
         (Some(_), ddof) if ddof != 0.0 => {
-            return Err(cx.value_error("ddof and correction can't be provided simultaneously"));
+            return Err(context.value_error("ddof and correction can't be provided simultaneously"));
         }
         (Some(correction), _) => correction,
         (None, ddof) => ddof,
     };
     let some = MaskedElements {
-        axes: cx.opt_ints("axis"),
-        keepdims: cx.bool("keepdims"),
-        mask: mask(cx, 1),
+        axes: context.opt_ints("axis"),
+        keepdims: context.bool("keepdims"),
+        mask: mask(context, 1),
     };
-    let mean = match cx.opt(2) {
+    let mean = match context.opt(2) {
         Some(mean) => mean.astype(x.dtype())?,
         None => {
             let kept = MaskedElements {
@@ -379,5 +392,5 @@ fn variance(cx: &CompositeCx, root: bool) -> Result<Array> {
     } else {
         variance
     };
-    result.astype(cx.dtype("dtype").unwrap_or(dtype.real()))
+    result.astype(context.dtype("dtype").unwrap_or(dtype.real()))
 }

@@ -6,8 +6,8 @@ use mxnet_tensor::{Casting, DType};
 use smallvec::SmallVec;
 
 use crate::args::{Default, Param, ParamKind};
-use crate::autograd::GradCx;
-use crate::context::{CallCx, KernelCx};
+use crate::autograd::GradContext;
+use crate::context::{CallContext, KernelContext};
 use crate::elementwise::select::choose;
 use crate::error::Result;
 use crate::opdef::{Cpu, FpErrors, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface};
@@ -64,7 +64,7 @@ pub static VAR: OpDef = OpDef {
     ",
     full_signature: Some(&MASKED_VAR),
     fp_errors: FpErrors::named("reduce"),
-    cpu: Cpu::Kernel(|cx| run(cx, false)),
+    cpu: Cpu::Kernel(|context| run(context, false)),
     grad: Grad::Rule(Keep::INPUTS, |g| g.one(slope(g, g.dy(0))?)),
     ..SPREAD
 };
@@ -81,7 +81,7 @@ pub static STD: OpDef = OpDef {
     ",
     full_signature: Some(&MASKED_STD),
     fp_errors: FpErrors::named("reduce"),
-    cpu: Cpu::Kernel(|cx| run(cx, true)),
+    cpu: Cpu::Kernel(|context| run(context, true)),
     // d sqrt(v) = dv / (2 sqrt(v)). If all elements are equal, the slope is defined as 0: any finite divisor gives that.
     grad: Grad::Rule(Keep::ALL, |g| -> Result<Grads> {
         let deviation = g.output(0);
@@ -92,13 +92,13 @@ pub static STD: OpDef = OpDef {
     ..SPREAD
 };
 
-fn real(cx: &CallCx) -> Result<Inferred> {
-    own_axes(cx)?;
-    folded(cx, |dtype: DType| averaged(dtype).real())
+fn real(context: &CallContext) -> Result<Inferred> {
+    own_axes(context)?;
+    folded(context, |dtype: DType| averaged(dtype).real())
 }
 
 /// The gradient of the variance: 2 (x - mean) / (n - ddof) times the cotangent.
-fn slope(g: &GradCx, dy: &Array) -> Result<Array> {
+fn slope(g: &GradContext, dy: &Array) -> Result<Array> {
     let axes = g.reduced_axes("axis")?;
     let n: usize = axes.iter().map(|&a| g.shape(0)[a]).product();
     let axes: SmallVec<[i64; 4]> = axes.iter().map(|&a| a as i64).collect();
@@ -112,10 +112,12 @@ fn slope(g: &GradCx, dy: &Array) -> Result<Array> {
     spread(g, &dy.scale(2.0 / (n as f64 - g.float("ddof")))?)?.mul(&centred)
 }
 
-fn run(cx: &KernelCx, root: bool) -> Result<()> {
-    let ddof = cx.float("ddof");
-    let about_real = cx.dtype("dtype").is_some_and(|dtype| !dtype.is_complex());
-    over(cx, |source, reduced, target| {
+fn run(context: &KernelContext, root: bool) -> Result<()> {
+    let ddof = context.float("ddof");
+    let about_real = context
+        .dtype("dtype")
+        .is_some_and(|dtype| !dtype.is_complex());
+    over(context, |source, reduced, target| {
         let (variance, deviation) = if root {
             (None, Some(*target))
         } else {
@@ -124,7 +126,7 @@ fn run(cx: &KernelCx, root: bool) -> Result<()> {
         // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
         unsafe {
             moments(
-                cx.threads,
+                context.threads,
                 source,
                 reduced,
                 &Moments {

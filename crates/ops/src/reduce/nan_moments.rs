@@ -4,7 +4,7 @@ use mxnet_tensor::{DType, Dims, Scalar};
 
 use crate::Array;
 use crate::args::{Param, ParamKind};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::explog::SQRT;
 use crate::elementwise::logic::LOGICAL_AND;
@@ -25,10 +25,10 @@ pub static NANMEAN: OpDef = OpDef {
     ],
     doc: "Mean over `axis` (all axes for None) of the elements that are not NaN and where `where` is true; NaN if there is none. Computed in \
           `dtype`, or that of `a` (integers: the default float).",
-    cpu: Cpu::Composite(|cx| {
-        let counted = Counted::new(cx, cx.bool("keepdims"))?;
+    cpu: Cpu::Composite(|context| {
+        let counted = Counted::new(context, context.bool("keepdims"))?;
         let mean = counted.sum(&counted.values)?.div(&counted.number)?;
-        cx.done(mean.astype_in("K", counted.dtype)?)
+        context.done(mean.astype_in("K", counted.dtype)?)
     }),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -56,7 +56,7 @@ pub static NANVAR: OpDef = OpDef {
     ],
     doc: "Variance over `axis` (all axes for None) of the elements that are not NaN and where `where` is true: squared distances from `mean` (which \
         keeps the axes; computed by default), divided by their number less `ddof`. NaN if the divisor is not positive.",
-    cpu: Cpu::Composite(|cx| cx.done(variance(cx)?)),
+    cpu: Cpu::Composite(|context| context.done(variance(context)?)),
     probe: Probe::calls(SPREADS).against("np.nanvar"),
     ..OpDef::COMPOSITE
 };
@@ -66,9 +66,9 @@ pub static NANSTD: OpDef = OpDef {
     name: "nanstd",
     params: NANVAR.params,
     doc: "Standard deviation over `axis` (all axes for None) of the elements that are not NaN: the square root of `nanvar`.",
-    cpu: Cpu::Composite(|cx| {
-        let variance = variance(cx)?;
-        cx.done(variance.unary(&SQRT)?.astype(variance.dtype())?)
+    cpu: Cpu::Composite(|context| {
+        let variance = variance(context)?;
+        context.done(variance.unary(&SQRT)?.astype(variance.dtype())?)
     }),
     probe: Probe::calls(SPREADS).against("np.nanstd"),
     ..OpDef::COMPOSITE
@@ -97,17 +97,17 @@ struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    fn new(cx: &CompositeCx<'a>, keepdims: bool) -> Result<Counted<'a>> {
-        let x = cx.input(0);
+    fn new(context: &CompositeContext<'a>, keepdims: bool) -> Result<Counted<'a>> {
+        let x = context.input(0);
         // An axis out of bounds is an error of this operator, not of the sums below.
-        let reduced = cx.axes("axis", 0)?;
-        let dtype = cx.dtype("dtype").unwrap_or(averaged(x.dtype()));
+        let reduced = context.axes("axis", 0)?;
+        let dtype = context.dtype("dtype").unwrap_or(averaged(x.dtype()));
         if x.dtype().is_inexact() && !dtype.is_inexact() {
             let problem = format!(
                 "means that leave NaN out are floats, found dtype {}",
                 dtype.name()
             );
-            return Err(cx.dtype_error(problem));
+            return Err(context.dtype_error(problem));
         }
         // Sums and counts of 16-bit floats are float32; means of integers may be asked for as integers.
         let values = x.astype_in(
@@ -117,7 +117,7 @@ impl<'a> Counted<'a> {
                 dtype => dtype,
             },
         )?;
-        let given = match cx.opt(1) {
+        let given = match context.opt(1) {
             Some(mask) => Some(mask.astype_in("K", DType::Bool)?.broadcast_to(x.shape())?),
             None => None,
         };
@@ -129,7 +129,7 @@ impl<'a> Counted<'a> {
             (Some(valid), Some(given)) => Some(valid.binary(&LOGICAL_AND, &given)?),
             (valid, given) => valid.or(given),
         };
-        let axes = cx.opt_ints("axis");
+        let axes = context.opt_ints("axis");
         let real = values.dtype().real();
         let number = match &mask {
             Some(mask) => mask.sum(axes, keepdims)?.astype_in("K", real)?,
@@ -161,10 +161,10 @@ impl<'a> Counted<'a> {
     }
 }
 
-fn variance(cx: &CompositeCx) -> Result<Array> {
-    let counted = Counted::new(cx, true)?;
-    let (x, values) = (cx.input(0), &counted.values);
-    let mean = match cx.opt(2) {
+fn variance(context: &CompositeContext) -> Result<Array> {
+    let counted = Counted::new(context, true)?;
+    let (x, values) = (context.input(0), &counted.values);
+    let mean = match context.opt(2) {
         Some(mean) => mean.clone(),
         None => counted.sum(values)?.div(&counted.number)?,
     };
@@ -183,7 +183,7 @@ fn variance(cx: &CompositeCx) -> Result<Array> {
         false => distance.square()?,
     };
     let total = counted.sum(&square)?;
-    let freedom = counted.number.shift(-cx.float("ddof"))?;
+    let freedom = counted.number.shift(-context.float("ddof"))?;
     let zero = Array::weak_scalar(Scalar::F64(0.0))?;
     let variance = match x.dtype().is_inexact() {
         true => {
@@ -196,12 +196,12 @@ fn variance(cx: &CompositeCx) -> Result<Array> {
         // With too few integers the result is that of the division, as for `var`.
         false => total.div(&freedom.maximum(&zero)?)?,
     };
-    let dtype = cx.dtype("dtype").unwrap_or(counted.dtype.real());
+    let dtype = context.dtype("dtype").unwrap_or(counted.dtype.real());
     let variance = variance.astype_in("K", dtype)?;
-    if cx.bool("keepdims") {
+    if context.bool("keepdims") {
         return Ok(variance);
     }
-    let reduced = cx.axes("axis", 0)?;
+    let reduced = context.axes("axis", 0)?;
     let shape: Dims = (0..x.ndim())
         .filter(|axis| !reduced.contains(axis))
         .map(|axis| x.shape()[axis])

@@ -6,8 +6,8 @@ use mxnet_tensor::Scalar;
 
 use crate::Array;
 use crate::args::{Param, ParamKind, Value};
-use crate::autograd::GradCx;
-use crate::context::CallCx;
+use crate::autograd::GradContext;
+use crate::context::CallContext;
 use crate::elementwise::arithmetic::MAXIMUM;
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::explog::SQRT;
@@ -32,7 +32,7 @@ pub static NAN_SUM: OpDef = OpDef {
     ],
     doc: "Sum of the elements over `axis` (all axes for None) that are not NaN.",
     form: Form::Plain,
-    infer: |cx| folded(cx, accumulator),
+    infer: |context| folded(context, accumulator),
     reduces: Some(Reduce::NanSum),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -54,7 +54,7 @@ pub static SUM_SQUARES: OpDef = OpDef {
     ],
     doc: "Sum of the squared absolute values of the elements over `axis` (all axes for None), real.",
     form: Form::Plain,
-    infer: |cx| folded(cx, |dtype| accumulator(dtype).real()),
+    infer: |context| folded(context, |dtype| accumulator(dtype).real()),
     reduces: Some(Reduce::SumSquares),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -78,14 +78,14 @@ pub static EUCLIDEAN_NORM: OpDef = OpDef {
     name: "euclidean_norm",
     params: &[Param::array("x"), Param::bool("keepdims", false)],
     doc: "Square root of the sum of the squared absolute values of all elements, real; integers are converted to floats.",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         let x = match x.dtype().is_inexact() {
             true => x.clone(),
             false => x.mul(&Array::weak_scalar(Scalar::F64(1.0))?)?,
         };
-        let attrs = [Value::None, Value::Bool(cx.bool("keepdims"))];
-        cx.done(invoke1(&SUM_SQUARES, &[&x], &attrs.into_iter().collect())?.unary(&SQRT)?)
+        let attrs = [Value::None, Value::Bool(context.bool("keepdims"))];
+        context.done(invoke1(&SUM_SQUARES, &[&x], &attrs.into_iter().collect())?.unary(&SQRT)?)
     }),
     probe: Probe::calls(&[
         "f((3, 4))",
@@ -138,15 +138,15 @@ const CALLS: &[&str] = &[
 ];
 
 /// Shape and dtype of an extreme; an error for complex numbers.
-fn ordered(cx: &CallCx) -> Result<Inferred> {
-    if cx.dtype_of(0).is_complex() {
-        return Err(cx.dtype_error("complex numbers are not ordered"));
+fn ordered(context: &CallContext) -> Result<Inferred> {
+    if context.dtype_of(0).is_complex() {
+        return Err(context.dtype_error("complex numbers are not ordered"));
     }
-    nonempty(cx)
+    nonempty(context)
 }
 
 /// The cotangent, shared equally among the elements that equal the extreme; 0 where all are NaN.
-fn shared(g: &GradCx) -> Result<Grads> {
+fn shared(g: &GradContext) -> Result<Grads> {
     let (axes, keepdims, dtype) = (g.opt_ints("axis"), g.bool("keepdims"), g.dy(0).dtype());
     let extreme = unreduced(g.output(0), g.shape(0), axes, keepdims)?;
     let taken = g.input(0).binary(&EQUAL, &extreme)?.astype(dtype)?;

@@ -7,7 +7,7 @@ use mxnet_tensor::{Casting, Dims, Layout, Scalar};
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallContext, CompositeContext, KernelContext};
 use crate::elementwise::comparison::EQUAL;
 use crate::elementwise::select::choose;
 use crate::error::Result;
@@ -39,9 +39,9 @@ const RUNNING: OpDef = OpDef {
     form: Form::Out,
     out_casting: Casting::Unsafe,
     infer: running,
-    order: Some(|cx| match cx.is_none("axis") {
+    order: Some(|context| match context.is_none("axis") {
         true => None,
-        false => memory_order::as_inputs(cx),
+        false => memory_order::as_inputs(context),
     }),
     cost: Cost::PerKiB(120),
     probe: Probe::calls(&[
@@ -68,7 +68,7 @@ pub static CUMSUM: OpDef = OpDef {
         array([[1, 2],
                [4, 6]])
     ",
-    cpu: Cpu::Kernel(|cx| run(cx, Scan::Sum)),
+    cpu: Cpu::Kernel(|context| run(context, Scan::Sum)),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         // Element j is in every sum from j on, so its gradient is the cumulative sum of the cotangents from the other end.
         let attrs = attributes(g.opt_int("axis"), !g.bool("reverse"));
@@ -90,7 +90,7 @@ pub static CUMPROD: OpDef = OpDef {
         >>> np.cumprod([1, 2, 3, 4])
         array([ 1,  2,  6, 24])
     ",
-    cpu: Cpu::Kernel(|cx| run(cx, Scan::Prod)),
+    cpu: Cpu::Kernel(|context| run(context, Scan::Prod)),
     grad: Grad::Rule(Keep::inputs(1), |g| {
         // Brings the axis to the end and the scan to the forward direction.
         let (x, axis) = match g.opt_int("axis") {
@@ -148,7 +148,7 @@ pub static NANCUMSUM: OpDef = OpDef {
         >>> np.nancumsum([1.0, np.nan, 2.0])
         array([1., 1., 3.])
     ",
-    cpu: Cpu::Composite(|cx| without_nan(cx, &CUMSUM, 0)),
+    cpu: Cpu::Composite(|context| without_nan(context, &CUMSUM, 0)),
     ..WITHOUT_NAN
 };
 
@@ -161,13 +161,13 @@ pub static NANCUMPROD: OpDef = OpDef {
         >>> np.nancumprod([2.0, np.nan, 3.0])
         array([2., 2., 6.])
     ",
-    cpu: Cpu::Composite(|cx| without_nan(cx, &CUMPROD, 1)),
+    cpu: Cpu::Composite(|context| without_nan(context, &CUMPROD, 1)),
     ..WITHOUT_NAN
 };
 
 /// A running fold with `neutral` in the place of NaN.
-fn without_nan(cx: &CompositeCx, fold: &'static OpDef, neutral: i64) -> Result<Outputs> {
-    let x = cx.input(0);
+fn without_nan(context: &CompositeContext, fold: &'static OpDef, neutral: i64) -> Result<Outputs> {
+    let x = context.input(0);
     let filled = match x.dtype().is_inexact() {
         true => {
             let neutral = creation::full(&[], Scalar::I64(neutral), x.dtype(), x.device())?;
@@ -176,13 +176,13 @@ fn without_nan(cx: &CompositeCx, fold: &'static OpDef, neutral: i64) -> Result<O
         false => x.clone(),
     };
     let attrs: Attrs = [
-        cx.opt_int("axis").map_or(Value::None, Value::Int),
-        cx.dtype("dtype").map_or(Value::None, Value::DType),
+        context.opt_int("axis").map_or(Value::None, Value::Int),
+        context.dtype("dtype").map_or(Value::None, Value::DType),
         Value::Bool(false),
     ]
     .into_iter()
     .collect();
-    cx.done(invoke1(fold, &[&filled], &attrs)?)
+    context.done(invoke1(fold, &[&filled], &attrs)?)
 }
 
 /// Running products along an axis.
@@ -271,7 +271,7 @@ pub static CUMULATIVE_SUM: OpDef = OpDef {
         >>> np.cumulative_sum([1, 2, 3], include_initial=True)
         array([0, 1, 3, 6])
     ",
-    cpu: Cpu::Composite(|cx| cumulative(cx, &CUMSUM, Scalar::I64(0))),
+    cpu: Cpu::Composite(|context| cumulative(context, &CUMSUM, Scalar::I64(0))),
     ..CUMULATIVE
 };
 
@@ -284,48 +284,48 @@ pub static CUMULATIVE_PROD: OpDef = OpDef {
         >>> np.cumulative_prod([1, 2, 3])
         array([1, 2, 6])
     ",
-    cpu: Cpu::Composite(|cx| cumulative(cx, &CUMPROD, Scalar::I64(1))),
+    cpu: Cpu::Composite(|context| cumulative(context, &CUMPROD, Scalar::I64(1))),
     ..CUMULATIVE
 };
 
-fn cumulative(cx: &CompositeCx, fold: &'static OpDef, first: Scalar) -> Result<Outputs> {
-    let x = match cx.input(0) {
+fn cumulative(context: &CompositeContext, fold: &'static OpDef, first: Scalar) -> Result<Outputs> {
+    let x = match context.input(0) {
         // A 0-d array is treated as an array of one element.
         x if x.ndim() == 0 => x.reshape(&[1])?,
         x => x.clone(),
     };
     let ndim = x.ndim();
-    if ndim > 1 && cx.is_none("axis") {
-        return Err(cx.value_error(format!(
+    if ndim > 1 && context.is_none("axis") {
+        return Err(context.value_error(format!(
             "`axis` must be given for an array with {ndim} axes"
         )));
     }
-    let axis = match cx.opt_int("axis") {
+    let axis = match context.opt_int("axis") {
         Some(axis) => mxnet_tensor::normalize_axis(axis as isize, ndim)?,
         None => 0,
     };
     let attrs: Attrs = [
         Value::Int(axis as i64),
-        cx.dtype("dtype").map_or(Value::None, Value::DType),
+        context.dtype("dtype").map_or(Value::None, Value::DType),
         Value::Bool(false),
     ]
     .into_iter()
     .collect();
     let steps = invoke1(fold, &[&x], &attrs)?;
-    if !cx.bool("include_initial") {
-        return cx.done(steps);
+    if !context.bool("include_initial") {
+        return context.done(steps);
     }
     let mut shape = Dims::from_slice(steps.shape());
     shape[axis] = 1;
     let first = creation::full(&shape, first, steps.dtype(), steps.device())?;
-    cx.done(concatenate(&[&first, &steps], axis)?)
+    context.done(concatenate(&[&first, &steps], axis)?)
 }
 
 /// Cumulative maximum: `maximum.accumulate`.
 pub static CUMMAX: OpDef = OpDef {
     name: "cummax",
     doc: "Largest of all elements up to each one along `axis` (over the flattened array for None); NaN from the first NaN on.",
-    cpu: Cpu::Kernel(|cx| run(cx, Scan::Max)),
+    cpu: Cpu::Kernel(|context| run(context, Scan::Max)),
     grad: Grad::Stop("composed of its steps while a gradient is recorded"),
     infer: extreme,
     probe: Probe::calls(EXTREMES).against("lambda a, axis=None, **k: numpy.maximum.accumulate(a if axis is not None else a.ravel(), axis or 0)").ulp(0),
@@ -336,7 +336,7 @@ pub static CUMMAX: OpDef = OpDef {
 pub static CUMMIN: OpDef = OpDef {
     name: "cummin",
     doc: "Smallest of all elements up to each one along `axis` (over the flattened array for None); NaN from the first NaN on.",
-    cpu: Cpu::Kernel(|cx| run(cx, Scan::Min)),
+    cpu: Cpu::Kernel(|context| run(context, Scan::Min)),
     grad: Grad::Stop("composed of its steps while a gradient is recorded"),
     infer: extreme,
     probe: Probe::calls(EXTREMES).against("lambda a, axis=None, **k: numpy.minimum.accumulate(a if axis is not None else a.ravel(), axis or 0)").ulp(0),
@@ -353,9 +353,9 @@ const EXTREMES: &[&str] = &[
 ];
 
 /// As [`running`], but the dtype stays that of the input.
-fn extreme(cx: &CallCx) -> Result<Inferred> {
-    let natural = cx.dtype("dtype").unwrap_or(cx.dtype_of(0));
-    Ok(running(cx)?
+fn extreme(context: &CallContext) -> Result<Inferred> {
+    let natural = context.dtype("dtype").unwrap_or(context.dtype_of(0));
+    Ok(running(context)?
         .into_iter()
         .map(|spec| OutSpec {
             dtype: Some(natural),
@@ -374,39 +374,39 @@ fn attributes(axis: Option<i64>, reverse: bool) -> Attrs {
     .collect()
 }
 
-fn running(cx: &CallCx) -> Result<Inferred> {
-    let dtype = cx
+fn running(context: &CallContext) -> Result<Inferred> {
+    let dtype = context
         .dtype("dtype")
-        .or_else(|| wider_out(cx))
-        .unwrap_or_else(|| accumulator(cx.dtype_of(0)));
-    if cx.is_none("axis") || cx.is_axis_of_scalar("axis", cx.shape(0).len()) {
-        return one_of(Dims::from_slice(&[cx.input(0).len()]), dtype);
+        .or_else(|| wider_out(context))
+        .unwrap_or_else(|| accumulator(context.dtype_of(0)));
+    if context.is_none("axis") || context.is_axis_of_scalar("axis", context.shape(0).len()) {
+        return one_of(Dims::from_slice(&[context.input(0).len()]), dtype);
     }
-    cx.axis("axis", 0)?;
-    one_of(Dims::from_slice(cx.shape(0)), dtype)
+    context.axis("axis", 0)?;
+    one_of(Dims::from_slice(context.shape(0)), dtype)
 }
 
-fn run(cx: &KernelCx, fold: Scan) -> Result<()> {
-    let (x, y) = (cx.input(0), cx.output(0));
+fn run(context: &KernelContext, fold: Scan) -> Result<()> {
+    let (x, y) = (context.input(0), context.output(0));
     // Floats with an integer `dtype` are converted before they are summed, as in NumPy.
     let whole;
     let x = if x.dtype().is_inexact() && !y.dtype().is_inexact() {
-        whole = operand::dense(x, y.dtype(), cx.threads)?;
+        whole = operand::dense(x, y.dtype(), context.threads)?;
         &whole
     } else {
         x
     };
-    let direction = if cx.bool("reverse") {
+    let direction = if context.bool("reverse") {
         Direction::Reverse
     } else {
         Direction::Forward
     };
     // Without an axis the elements are taken in C order, so a strided array is copied first.
-    let flat = cx.is_none("axis") || x.shape().is_empty();
+    let flat = context.is_none("axis") || x.shape().is_empty();
     let dense;
     let x = if flat && !x.layout().is_contiguous() {
         dense = mxnet_tensor::Tensor::empty(x.shape(), x.dtype(), x.device())?;
-        crate::cpu::copy(x, &dense, cx.threads)?;
+        crate::cpu::copy(x, &dense, context.threads)?;
         &dense
     } else {
         x
@@ -416,7 +416,7 @@ fn run(cx: &KernelCx, fold: Scan) -> Result<()> {
     } else {
         x.layout().clone()
     };
-    let axis = if flat { 0 } else { cx.axis("axis", 0)? };
+    let axis = if flat { 0 } else { context.axis("axis", 0)? };
     let view = x.with_layout(layout);
     let source = Source {
         ptr: view.data_ptr(),
@@ -430,6 +430,6 @@ fn run(cx: &KernelCx, fold: Scan) -> Result<()> {
         strides: &y.byte_strides(),
     };
     // SAFETY: 1. both layouts lie within their storages. 2. the output was allocated for this call, so it overlaps nothing.
-    unsafe { scan(cx.threads, fold, direction, &source, axis, &target) };
+    unsafe { scan(context.threads, fold, direction, &source, axis, &target) };
     Ok(())
 }

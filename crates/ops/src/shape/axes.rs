@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::view::RESHAPE;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::memory_order::axes_in_order;
@@ -31,9 +31,9 @@ pub static EXPAND_DIMS: OpDef = OpDef {
         >>> np.expand_dims([1, 2], axis=0).shape
         (1, 2)
     ",
-    cpu: Cpu::View(|cx| {
+    cpu: Cpu::View(|context| {
         Ok(Viewed::Shared(
-            cx.layout.expand_dims(&signed(cx.ints("axis")))?,
+            context.layout.expand_dims(&signed(context.ints("axis")))?,
         ))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
@@ -61,17 +61,16 @@ pub static SQUEEZE: OpDef = OpDef {
         >>> np.squeeze([[[1, 2, 3]]])
         array([1, 2, 3])
     ",
-    cpu: Cpu::View(|cx| {
-        if cx.is_axis_of_scalar("axis", cx.layout.ndim()) {
-            return Ok(Viewed::Shared(cx.layout.clone()));
+    cpu: Cpu::View(|context| {
+        if context.is_axis_of_scalar("axis", context.layout.ndim()) {
+            return Ok(Viewed::Shared(context.layout.clone()));
         }
-        if cx.is_none("axis") && !cx.layout.shape().contains(&1) {
+        if context.is_none("axis") && !context.layout.shape().contains(&1) {
             return Ok(Viewed::Itself);
         }
-        Ok(Viewed::Shared(
-            cx.layout
-                .squeeze(cx.opt_ints("axis").map(signed).as_deref())?,
-        ))
+        Ok(Viewed::Shared(context.layout.squeeze(
+            context.opt_ints("axis").map(signed).as_deref(),
+        )?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).reshape(g.shape(0))?)),
     onnx: Onnx::Node {
@@ -103,10 +102,10 @@ pub static SWAPAXES: OpDef = OpDef {
         >>> np.swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
         (4, 3, 2)
     ",
-    cpu: Cpu::View(|cx| {
-        Ok(Viewed::Shared(cx.layout.swap_axes(
-            cx.int("axis1") as isize,
-            cx.int("axis2") as isize,
+    cpu: Cpu::View(|context| {
+        Ok(Viewed::Shared(context.layout.swap_axes(
+            context.int("axis1") as isize,
+            context.int("axis2") as isize,
         )?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -138,15 +137,15 @@ pub static MATRIX_TRANSPOSE: OpDef = OpDef {
         array([[1, 3],
                [2, 4]])
     ",
-    cpu: Cpu::View(|cx| {
-        if cx.layout.ndim() < 2 {
+    cpu: Cpu::View(|context| {
+        if context.layout.ndim() < 2 {
             let problem = format!(
                 "input array must be at least 2-dimensional, but it is {}",
-                cx.layout.ndim()
+                context.layout.ndim()
             );
-            return Err(crate::Error::value(cx.op.name, problem));
+            return Err(crate::Error::value(context.op.name, problem));
         }
-        Ok(Viewed::Shared(cx.layout.swap_axes(-2, -1)?))
+        Ok(Viewed::Shared(context.layout.swap_axes(-2, -1)?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(invoke1(&MATRIX_TRANSPOSE, &[g.dy(0)], &Attrs::none())?)
@@ -176,10 +175,10 @@ pub static MOVEAXIS: OpDef = OpDef {
         >>> np.moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
         (3, 4, 2)
     ",
-    cpu: Cpu::View(|cx| {
-        Ok(Viewed::Shared(cx.layout.move_axis(
-            &signed(cx.ints("source")),
-            &signed(cx.ints("destination")),
+    cpu: Cpu::View(|context| {
+        Ok(Viewed::Shared(context.layout.move_axis(
+            &signed(context.ints("source")),
+            &signed(context.ints("destination")),
         )?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -213,9 +212,11 @@ pub static FLIP: OpDef = OpDef {
         array([[2, 1],
                [4, 3]])
     ",
-    cpu: Cpu::View(|cx| {
+    cpu: Cpu::View(|context| {
         Ok(Viewed::Shared(
-            cx.layout.flip(cx.opt_ints("axis").map(signed).as_deref())?,
+            context
+                .layout
+                .flip(context.opt_ints("axis").map(signed).as_deref())?,
         ))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -244,7 +245,7 @@ pub static FLIPLR: OpDef = OpDef {
         array([[2, 1],
                [4, 3]])
     ",
-    cpu: Cpu::View(|cx| Ok(Viewed::Shared(cx.layout.flip(Some(&[1]))?))),
+    cpu: Cpu::View(|context| Ok(Viewed::Shared(context.layout.flip(Some(&[1]))?))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(invoke1(&FLIPLR, &[g.dy(0)], &Attrs::none())?)
     }),
@@ -267,7 +268,7 @@ pub static FLIPUD: OpDef = OpDef {
         array([[3, 4],
                [1, 2]])
     ",
-    cpu: Cpu::View(|cx| Ok(Viewed::Shared(cx.layout.flip(Some(&[0]))?))),
+    cpu: Cpu::View(|context| Ok(Viewed::Shared(context.layout.flip(Some(&[0]))?))),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(invoke1(&FLIPUD, &[g.dy(0)], &Attrs::none())?)
     }),
@@ -301,15 +302,15 @@ pub static ROT90: OpDef = OpDef {
         array([[2, 4],
                [1, 3]])
     ",
-    cpu: Cpu::View(|cx| {
-        let axes = signed(cx.ints("axes"));
+    cpu: Cpu::View(|context| {
+        let axes = signed(context.ints("axes"));
         let [from, to] = axes[..] else {
             return Err(crate::Error::value(
                 "rot90",
                 format!("`axes` must name two axes, found {}", axes.len()),
             ));
         };
-        let ndim = cx.layout.ndim() as isize;
+        let ndim = context.layout.ndim() as isize;
         if [from, to].iter().any(|axis| !(-ndim..ndim).contains(axis)) {
             let problem =
                 format!("`axes` ({from}, {to}) are out of range for an array of {ndim} axes");
@@ -319,11 +320,11 @@ pub static ROT90: OpDef = OpDef {
             let problem = format!("`axes` must name two different axes, found ({from}, {to})");
             return Err(crate::Error::value("rot90", problem));
         }
-        Ok(Viewed::Shared(match cx.int("k").rem_euclid(4) {
-            0 => cx.layout.clone(),
-            1 => cx.layout.flip(Some(&[to]))?.swap_axes(from, to)?,
-            2 => cx.layout.flip(Some(&[from, to]))?,
-            _ => cx.layout.swap_axes(from, to)?.flip(Some(&[to]))?,
+        Ok(Viewed::Shared(match context.int("k").rem_euclid(4) {
+            0 => context.layout.clone(),
+            1 => context.layout.flip(Some(&[to]))?.swap_axes(from, to)?,
+            2 => context.layout.flip(Some(&[from, to]))?,
+            _ => context.layout.swap_axes(from, to)?.flip(Some(&[to]))?,
         }))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -357,10 +358,12 @@ pub static RAVEL: OpDef = OpDef {
         array([1, 3, 2, 4])
     ",
     // The result is contiguous, as in NumPy: elements with a constant stride are copied, although a view could show them.
-    cpu: Cpu::View(|cx| {
-        Ok(match cx.str("order") == "F" {
-            false if cx.layout.is_contiguous() => Viewed::Shared(cx.layout.as_row()),
-            true if cx.layout.is_fortran() => Viewed::Shared(cx.layout.transpose(None)?.as_row()),
+    cpu: Cpu::View(|context| {
+        Ok(match context.str("order") == "F" {
+            false if context.layout.is_contiguous() => Viewed::Shared(context.layout.as_row()),
+            true if context.layout.is_fortran() => {
+                Viewed::Shared(context.layout.transpose(None)?.as_row())
+            }
             _ => Viewed::Computed(&FLATTEN),
         })
     }),
@@ -373,7 +376,7 @@ pub static RAVEL: OpDef = OpDef {
 };
 
 /// The gradient of flattening: the cotangent in the shape of the input.
-fn reshaped_as_input(g: &GradCx) -> Result<Array> {
+fn reshaped_as_input(g: &GradContext) -> Result<Array> {
     let attrs: Attrs = [Value::from(g.shape(0)), g.get("order").clone()]
         .into_iter()
         .collect();
@@ -388,16 +391,16 @@ pub static RAVEL_AS_IT_LIES: OpDef = OpDef {
         Param::choice("order", &["C", "F", "A", "K"], "C"),
     ],
     doc: "As `ravel`, also in orders that depend on the memory layout ('A', 'K').",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        let x = match axes_in_order(cx.str("order"), x.layout()) {
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        let x = match axes_in_order(context.str("order"), x.layout()) {
             Some(axes) => {
                 let order: SmallVec<[i64; 4]> = axes.iter().map(|&axis| axis as i64).collect();
                 x.transpose(Some(&order))?
             }
             None => x.clone(),
         };
-        cx.done(x.contiguous()?.reshape(&[x.len()])?)
+        context.done(x.contiguous()?.reshape(&[x.len()])?)
     }),
     probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'"]).against("numpy.ravel"),
     ..OpDef::COMPOSITE
@@ -415,14 +418,14 @@ pub static FLATTEN: OpDef = OpDef {
         array([1, 2, 3, 4])
     ",
     types: Types::First,
-    infer: |cx| one([cx.input(0).len()].as_slice()),
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
-        let layout = match cx.str("order") {
+    infer: |context| one([context.input(0).len()].as_slice()),
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
+        let layout = match context.str("order") {
             "F" => Layout::fortran(x.shape()),
             _ => Layout::contiguous(x.shape()),
         };
-        crate::cpu::copy(x, &out.with_layout(layout), cx.threads)
+        crate::cpu::copy(x, &out.with_layout(layout), context.threads)
     }),
     full_signature: Some(&FLATTEN_AS_IT_LIES),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(reshaped_as_input(g)?)),
@@ -438,9 +441,9 @@ pub static FLATTEN_AS_IT_LIES: OpDef = OpDef {
     name: "flatten_as_it_lies",
     params: RAVEL_AS_IT_LIES.params,
     doc: "As `flatten`, also in orders that depend on the memory layout ('A', 'K').",
-    cpu: Cpu::Composite(|cx| {
-        let flat = invoke1(&RAVEL_AS_IT_LIES, &[cx.input(0)], cx.attrs)?;
-        cx.done(flat.copy()?)
+    cpu: Cpu::Composite(|context| {
+        let flat = invoke1(&RAVEL_AS_IT_LIES, &[context.input(0)], context.attrs)?;
+        context.done(flat.copy()?)
     }),
     probe: Probe::calls(&["f((2, 3))", "f((2, 3)), 'F'"]).against("numpy.ndarray.flatten"),
     ..OpDef::COMPOSITE
@@ -451,7 +454,7 @@ pub static ATLEAST_1D: OpDef = OpDef {
     name: "atleast_1d",
     params: &[Param::array("ary")],
     doc: "The array with at least 1 axis: new axes have length 1.",
-    cpu: Cpu::Composite(|cx| cx.done(at_least_1(cx.input(0))?)),
+    cpu: Cpu::Composite(|context| context.done(at_least_1(context.input(0))?)),
     probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
     ..OpDef::COMPOSITE
 };
@@ -469,7 +472,7 @@ pub static ATLEAST_2D: OpDef = OpDef {
     name: "atleast_2d",
     params: &[Param::array("ary")],
     doc: "The array with at least 2 axes: new axes have length 1.",
-    cpu: Cpu::Composite(|cx| cx.done(at_least_2(cx.input(0))?)),
+    cpu: Cpu::Composite(|context| context.done(at_least_2(context.input(0))?)),
     probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
     ..OpDef::COMPOSITE
 };
@@ -487,7 +490,7 @@ pub static ATLEAST_3D: OpDef = OpDef {
     name: "atleast_3d",
     params: &[Param::array("ary")],
     doc: "The array with at least 3 axes: new axes have length 1.",
-    cpu: Cpu::Composite(|cx| cx.done(at_least_3(cx.input(0))?)),
+    cpu: Cpu::Composite(|context| context.done(at_least_3(context.input(0))?)),
     probe: Probe::calls(&["f(())", "f((3,))", "f((2, 3))", "f((2, 3, 4))"]),
     ..OpDef::COMPOSITE
 };

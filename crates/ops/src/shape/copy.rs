@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::Result;
 use crate::memory_order::{axes_in_order, has_order};
 use crate::opdef::{
@@ -21,7 +21,7 @@ pub static COPY: OpDef = OpDef {
     params: &[Param::array("a")],
     doc: "A copy of the elements, in C order.",
     types: Types::First,
-    infer: |cx| cx.same_as(0),
+    infer: |context| context.same_as(0),
     cpu: Cpu::Kernel(cpu::copy_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
     onnx: Onnx::Node {
@@ -59,8 +59,8 @@ const ORDERED: OpDef = OpDef {
 };
 
 /// The memory order of the axes of a copy; `None` for C order.
-fn order_asked_for(cx: &CallCx) -> Option<Dims> {
-    axes_in_order(cx.str("order"), cx.input(0).layout())
+fn order_asked_for(context: &CallContext) -> Option<Dims> {
+    axes_in_order(context.str("order"), context.input(0).layout())
 }
 
 /// `np.copy`, whose default order is "K".
@@ -114,10 +114,10 @@ pub static CAST: OpDef = OpDef {
         Param::required("dtype", ParamKind::DType),
     ],
     doc: "The elements converted to `dtype`. Floats are truncated towards zero for integers, complex numbers lose their imaginary part.",
-    infer: |cx| {
+    infer: |context| {
         one_of(
-            Dims::from_slice(cx.shape(0)),
-            cx.dtype("dtype").unwrap_or(DType::F32),
+            Dims::from_slice(context.shape(0)),
+            context.dtype("dtype").unwrap_or(DType::F32),
         )
     },
     fp_errors: FpErrors {
@@ -188,12 +188,15 @@ pub static ASTYPE: OpDef = OpDef {
     },
     parallel: true,
     full_signature: Some(&ASTYPE_SHARING),
-    infer: |cx| {
-        let (from, to) = (cx.dtype_of(0), cx.dtype("dtype").unwrap_or(DType::F32));
-        if let Some(value @ Scalar::Wide(_)) = cx.input(0).number() {
-            check_element(cx.op.name, &value, to)?;
+    infer: |context| {
+        let (from, to) = (
+            context.dtype_of(0),
+            context.dtype("dtype").unwrap_or(DType::F32),
+        );
+        if let Some(value @ Scalar::Wide(_)) = context.input(0).number() {
+            check_element(context.op.name, &value, to)?;
         }
-        let casting = cx.str("casting").parse().unwrap_or(Casting::Unsafe);
+        let casting = context.str("casting").parse().unwrap_or(Casting::Unsafe);
         if !can_cast(from, to, casting) {
             let problem = format!(
                 "cannot cast from {} to {} under casting rule '{}'",
@@ -201,9 +204,9 @@ pub static ASTYPE: OpDef = OpDef {
                 to.name(),
                 casting.name()
             );
-            return Err(cx.dtype_error(problem));
+            return Err(context.dtype_error(problem));
         }
-        one_of(Dims::from_slice(cx.shape(0)), to)
+        one_of(Dims::from_slice(context.shape(0)), to)
     },
     order: Some(order_asked_for),
     cpu: CAST.cpu,
@@ -232,9 +235,10 @@ pub static ASTYPE_SHARING: OpDef = OpDef {
     ],
     doc: "As `astype`, but returns the array itself if `copy` is false and the dtype is the same.",
     zero_dim: ZeroDimResult::AsOperand,
-    cpu: Cpu::View(|cx| {
-        let is_same = cx.dtype("dtype") == Some(cx.dtype) && has_order(cx.layout, cx.str("order"));
-        Ok(match is_same && !cx.bool("copy") {
+    cpu: Cpu::View(|context| {
+        let is_same = context.dtype("dtype") == Some(context.dtype)
+            && has_order(context.layout, context.str("order"));
+        Ok(match is_same && !context.bool("copy") {
             true => Viewed::Itself,
             false => Viewed::Computed(&ASTYPE),
         })
@@ -267,10 +271,13 @@ pub static ASTYPE_OF: OpDef = OpDef {
         >>> np.astype(np.array([1.7, -1.7]), np.int64)
         array([ 1, -1])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, dtype) = (cx.input(0), cx.dtype("dtype").unwrap_or(cx.dtype_of(0)));
-        let y = converted(x, dtype, cx.bool("copy"))?;
-        cx.done(match cx.device("device") {
+    cpu: Cpu::Composite(|context| {
+        let (x, dtype) = (
+            context.input(0),
+            context.dtype("dtype").unwrap_or(context.dtype_of(0)),
+        );
+        let y = converted(x, dtype, context.bool("copy"))?;
+        context.done(match context.device("device") {
             Some(device) => y.to_device(device)?,
             None => y,
         })
@@ -295,18 +302,18 @@ pub static TO_DEVICE: OpDef = OpDef {
         Param::required("device", ParamKind::Device),
     ],
     doc: "The elements copied to `device`.",
-    infer: |cx| match cx.device("device") {
+    infer: |context| match context.device("device") {
         Some(device) => {
             mxnet_tensor::backend_of(device)?;
-            cx.same_as(0)
+            context.same_as(0)
         }
-        None => cx.same_as(0),
+        None => context.same_as(0),
     },
-    cpu: Cpu::Composite(|cx| {
-        let (x, device) = (cx.input(0), cx.device("device"));
+    cpu: Cpu::Composite(|context| {
+        let (x, device) = (context.input(0), context.device("device"));
         if let Some(device) = device {
             mxnet_tensor::backend_of(device).map_err(|error| {
-                crate::Error::device(cx.op.name, error.to_string())
+                crate::Error::device(context.op.name, error.to_string())
                     .with_hint("arrays can be on mx.cpu()")
             })?;
         }
@@ -321,7 +328,7 @@ pub static TO_DEVICE: OpDef = OpDef {
             x.to_device(Device::cpu(0))?
         };
         let attrs: Attrs = device.map(Value::Device).into_iter().collect();
-        cx.done(invoke1(&TRANSFER, &[&x], &attrs)?)
+        context.done(invoke1(&TRANSFER, &[&x], &attrs)?)
     }),
     onnx: Onnx::Node {
         ty: "Identity",

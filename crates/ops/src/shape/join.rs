@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallContext, CompositeContext, KernelContext};
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::memory_order;
@@ -48,9 +48,9 @@ pub static CONCATENATE: OpDef = OpDef {
     infer: joined,
     fp_errors: FpErrors::named("cast"),
     cpu: Cpu::Kernel(join),
-    order: Some(|cx| match cx.is_none("axis") {
+    order: Some(|context| match context.is_none("axis") {
         true => None,
-        false => memory_order::as_inputs(cx),
+        false => memory_order::as_inputs(context),
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let mut grads = Grads::new();
@@ -101,26 +101,26 @@ const CASTING: Param = Param::choice(
 .keyword();
 
 /// Checks that the inputs may be converted to `dtype`, if it is given.
-fn check_casting(cx: &CallCx) -> Result<()> {
-    let Some(dtype) = cx.dtype("dtype") else {
+fn check_casting(context: &CallContext) -> Result<()> {
+    let Some(dtype) = context.dtype("dtype") else {
         return Ok(());
     };
-    let casting = cx.str("casting").parse().unwrap_or(Casting::SameKind);
+    let casting = context.str("casting").parse().unwrap_or(Casting::SameKind);
     let refused = |x: &&Array| !x.is_weak() && !can_cast(x.dtype(), dtype, casting);
-    match cx.inputs.iter().flatten().copied().find(refused) {
+    match context.inputs.iter().flatten().copied().find(refused) {
         None => Ok(()),
-        Some(x) => Err(cx.dtype_error(format!(
+        Some(x) => Err(context.dtype_error(format!(
             "cannot cast from {} to {} under casting rule '{}'",
             x.dtype().name(),
             dtype.name(),
-            cx.str("casting")
+            context.str("casting")
         ))),
     }
 }
 
 /// The dtype that the inputs promote to.
-fn promoted(cx: &CallCx) -> mxnet_tensor::DType {
-    let operands: SmallVec<[Operand; 8]> = cx
+fn promoted(context: &CallContext) -> mxnet_tensor::DType {
+    let operands: SmallVec<[Operand; 8]> = context
         .inputs
         .iter()
         .flatten()
@@ -133,69 +133,69 @@ fn promoted(cx: &CallCx) -> mxnet_tensor::DType {
         })
         .collect();
     if operands.iter().all(|o| matches!(o, Operand::Weak(_))) {
-        return crate::types::promoted(cx.inputs);
+        return crate::types::promoted(context.inputs);
     }
     result_type(&operands, promotion())
 }
 
-fn joined(cx: &CallCx) -> Result<Inferred> {
-    if cx.inputs.is_empty() {
-        return Err(cx.value_error("need at least one array to concatenate"));
+fn joined(context: &CallContext) -> Result<Inferred> {
+    if context.inputs.is_empty() {
+        return Err(context.value_error("need at least one array to concatenate"));
     }
-    check_casting(cx)?;
-    let dtype = cx.dtype("dtype").unwrap_or_else(|| promoted(cx));
-    if cx.is_none("axis") {
-        let len: usize = cx.inputs.iter().flatten().map(|x| x.len()).sum();
+    check_casting(context)?;
+    let dtype = context.dtype("dtype").unwrap_or_else(|| promoted(context));
+    if context.is_none("axis") {
+        let len: usize = context.inputs.iter().flatten().map(|x| x.len()).sum();
         return one_of(Dims::from_slice(&[len]), dtype);
     }
-    let first = cx.shape(0);
+    let first = context.shape(0);
     if first.is_empty() {
-        return Err(cx
+        return Err(context
             .shape_error("zero-dimensional arrays cannot be concatenated")
             .with_hint("np.stack joins along a new axis"));
     }
-    let axis = cx.axis("axis", 0)?;
+    let axis = context.axis("axis", 0)?;
     let mut shape = Dims::from_slice(first);
-    for i in 1..cx.inputs.len() {
-        let other = cx.shape(i);
+    for i in 1..context.inputs.len() {
+        let other = context.shape(i);
         if other.len() != first.len() {
             let problem = format!(
                 "all the input arrays must have same number of dimensions, but the array at index 0 has {} dimension(s) and the array at index {i} has {} dimension(s)",
                 first.len(),
                 other.len()
             );
-            return Err(cx.shape_error(problem));
+            return Err(context.shape_error(problem));
         }
         if let Some(bad) = (0..first.len()).find(|&a| a != axis && other[a] != first[a]) {
             let problem = format!(
                 "all the input array dimensions except for the concatenation axis must match exactly, but along dimension {bad}, the array at index 0 has size {} and the array at index {i} has size {}",
                 first[bad], other[bad]
             );
-            return Err(cx.shape_error(problem));
+            return Err(context.shape_error(problem));
         }
         shape[axis] += other[axis];
     }
     one_of(shape, dtype)
 }
 
-fn join(cx: &KernelCx) -> Result<()> {
-    if cx.is_none("axis") {
-        let out = cx.output(0);
+fn join(context: &KernelContext) -> Result<()> {
+    if context.is_none("axis") {
+        let out = context.output(0);
         let mut start = out.layout().offset();
-        for x in cx.inputs.iter().flatten() {
+        for x in context.inputs.iter().flatten() {
             let place = Layout::contiguous(x.shape()).with_offset(start);
-            cpu::copy(x, &out.with_layout(place), cx.threads)?;
+            cpu::copy(x, &out.with_layout(place), context.threads)?;
             start += x.len();
         }
         return Ok(());
     }
-    let axis = cx.axis("axis", 0)? as isize;
-    let out = cx.output(0);
+    let axis = context.axis("axis", 0)? as isize;
+    let out = context.output(0);
     let mut start = 0;
-    for x in cx.inputs.iter().flatten() {
+    for x in context.inputs.iter().flatten() {
         let stop = start + x.shape()[axis as usize] as isize;
         let place = out.layout().slice(axis, Some(start), Some(stop), Some(1))?;
-        cpu::copy(x, &out.with_layout(place), cx.threads)?;
+        cpu::copy(x, &out.with_layout(place), context.threads)?;
         start = stop;
     }
     Ok(())
@@ -238,30 +238,30 @@ pub static STACK: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn stacked(cx: &CompositeCx) -> Result<Outputs> {
-    if cx.inputs.is_empty() {
-        return Err(cx.value_error("need at least one array to stack"));
+fn stacked(context: &CompositeContext) -> Result<Outputs> {
+    if context.inputs.is_empty() {
+        return Err(context.value_error("need at least one array to stack"));
     }
-    check_casting(cx)?;
-    let shape = cx.shape(0);
-    if let Some(i) = (1..cx.inputs.len()).find(|&i| cx.shape(i) != shape) {
+    check_casting(context)?;
+    let shape = context.shape(0);
+    if let Some(i) = (1..context.inputs.len()).find(|&i| context.shape(i) != shape) {
         let problem = format!(
             "all input arrays must have the same shape: array 0 has {}, array {i} has {}",
             Tuple(shape),
-            Tuple(cx.shape(i))
+            Tuple(context.shape(i))
         );
-        return Err(cx.shape_error(problem));
+        return Err(context.shape_error(problem));
     }
-    let axis = normalize_axis(cx.int("axis") as isize, shape.len() + 1)?;
+    let axis = normalize_axis(context.int("axis") as isize, shape.len() + 1)?;
     let mut unit = Dims::from_slice(shape);
     unit.insert(axis, 1);
-    let parts: Vec<Array> = cx
+    let parts: Vec<Array> = context
         .inputs
         .iter()
         .flatten()
         .map(|x| x.reshape(&unit))
         .collect::<Result<_>>()?;
-    cx.done(all_along(&parts, axis, cx.dtype("dtype"))?)
+    context.done(all_along(&parts, axis, context.dtype("dtype"))?)
 }
 
 fn all_along(parts: &[Array], axis: usize, dtype: Option<mxnet_tensor::DType>) -> Result<Array> {
@@ -300,7 +300,7 @@ pub static VSTACK: OpDef = OpDef {
         array([[1, 2],
                [3, 4]])
     ",
-    cpu: Cpu::Composite(|cx| along(cx, at_least_2, |_| 0)),
+    cpu: Cpu::Composite(|context| along(context, at_least_2, |_| 0)),
     probe: Probe::calls(&["[f((3,)), f((3,))]", "[f((2, 3)), f((1, 3))]"]),
     ..DIRECTION
 };
@@ -314,7 +314,7 @@ pub static HSTACK: OpDef = OpDef {
         >>> np.hstack([[1, 2], [3, 4]])
         array([1, 2, 3, 4])
     ",
-    cpu: Cpu::Composite(|cx| along(cx, at_least_1, |ndim| usize::from(ndim > 1))),
+    cpu: Cpu::Composite(|context| along(context, at_least_1, |ndim| usize::from(ndim > 1))),
     probe: Probe::calls(&["[f((3,)), f((2,))]", "[f((2, 3)), f((2, 1))]"]),
     ..DIRECTION
 };
@@ -329,7 +329,7 @@ pub static DSTACK: OpDef = OpDef {
         array([[[1, 3],
                 [2, 4]]])
     ",
-    cpu: Cpu::Composite(|cx| along(cx, at_least_3, |_| 2)),
+    cpu: Cpu::Composite(|context| along(context, at_least_3, |_| 2)),
     probe: Probe::calls(&["[f((3,)), f((3,))]", "[f((2, 3)), f((2, 3))]"]),
     ..DIRECTION
 };
@@ -348,8 +348,8 @@ pub static COLUMN_STACK: OpDef = OpDef {
         array([[1, 3],
                [2, 4]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let parts: Vec<Array> = cx
+    cpu: Cpu::Composite(|context| {
+        let parts: Vec<Array> = context
             .inputs
             .iter()
             .flatten()
@@ -361,26 +361,26 @@ pub static COLUMN_STACK: OpDef = OpDef {
                 }
             })
             .collect::<Result<_>>()?;
-        cx.done(all_along(&parts, 1, None)?)
+        context.done(all_along(&parts, 1, None)?)
     }),
     probe: Probe::calls(&["[f((3,)), f((3, 2))]"]),
     ..OpDef::COMPOSITE
 };
 
 fn along(
-    cx: &CompositeCx,
+    context: &CompositeContext,
     lifted: fn(&Array) -> Result<Array>,
     axis: fn(usize) -> usize,
 ) -> Result<Outputs> {
-    check_casting(cx)?;
-    let parts: Vec<Array> = cx
+    check_casting(context)?;
+    let parts: Vec<Array> = context
         .inputs
         .iter()
         .flatten()
         .map(|x| lifted(x))
         .collect::<Result<_>>()?;
     let ndim = parts.first().map_or(0, Array::ndim);
-    cx.done(all_along(&parts, axis(ndim), cx.dtype("dtype"))?)
+    context.done(all_along(&parts, axis(ndim), context.dtype("dtype"))?)
 }
 
 /// Arrays joined along an existing axis.

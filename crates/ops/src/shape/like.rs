@@ -5,7 +5,7 @@ use mxnet_tensor::{DType, Dims, Scalar, normalize_axis};
 use super::narrow;
 use crate::Array;
 use crate::args::{Param, ParamKind};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::creation::arange_on;
 use crate::opdef::{Cpu, OpDef, Probe, Surface};
 
@@ -46,16 +46,16 @@ pub static ARANGE_LIKE: OpDef = OpDef {
         array([[1., 1., 2.],
                [2., 3., 3.]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, repeat) = (cx.input(0), cx.int("repeat"));
+    cpu: Cpu::Composite(|context| {
+        let (x, repeat) = (context.input(0), context.int("repeat"));
         if repeat < 1 {
-            return Err(cx.value_error(format!("`repeat` must be at least 1, found {repeat}")));
+            return Err(context.value_error(format!("`repeat` must be at least 1, found {repeat}")));
         }
-        let shape = match cx.opt_int("axis") {
+        let shape = match context.opt_int("axis") {
             None => Dims::from_slice(x.shape()),
             Some(axis) => Dims::from_elem(x.shape()[normalize_axis(axis as isize, x.ndim())?], 1),
         };
-        let device = cx.device("ctx").unwrap_or_else(|| x.device());
+        let device = context.device("ctx").unwrap_or_else(|| x.device());
         let count = arange_on(shape.iter().product(), DType::I64, device)?;
         let count = match repeat {
             1 => count,
@@ -67,9 +67,9 @@ pub static ARANGE_LIKE: OpDef = OpDef {
             false => Array::weak_scalar(Scalar::F64(value)),
         };
         let values = count
-            .mul(&number(cx.float("step"))?)?
-            .add(&number(cx.float("start"))?)?;
-        cx.done(values.astype(x.dtype())?.reshape(&shape)?)
+            .mul(&number(context.float("step"))?)?
+            .add(&number(context.float("start"))?)?;
+        context.done(values.astype(x.dtype())?.reshape(&shape)?)
     }),
     probe: Probe::calls(&["f((2, 3)), 1.0, 2.0, 2", "f((2, 3)), axis=1", "f((0, 3))"]).against(
         "lambda x, start=0.0, step=1.0, repeat=1, ctx=None, axis=None: \
@@ -111,14 +111,14 @@ pub static BROADCAST_LIKE: OpDef = OpDef {
         array([[1, 1, 1],
                [2, 2, 2]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, like) = (cx.input(0), cx.shape(1));
-        if cx.is_none("lhs_axes") && cx.is_none("rhs_axes") {
-            return cx.done(x.broadcast_to(like)?);
+    cpu: Cpu::Composite(|context| {
+        let (x, like) = (context.input(0), context.shape(1));
+        if context.is_none("lhs_axes") && context.is_none("rhs_axes") {
+            return context.done(x.broadcast_to(like)?);
         }
-        let (left, right) = (cx.ints("lhs_axes"), cx.ints("rhs_axes"));
+        let (left, right) = (context.ints("lhs_axes"), context.ints("rhs_axes"));
         if left.len() != right.len() || left.is_empty() {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "`lhs_axes` {left:?} and `rhs_axes` {right:?} must have equal lengths, at least 1"
             )));
         }
@@ -127,7 +127,7 @@ pub static BROADCAST_LIKE: OpDef = OpDef {
             wanted[normalize_axis(i as isize, x.ndim())?] =
                 like[normalize_axis(j as isize, like.len())?];
         }
-        cx.done(x.broadcast_to(&wanted)?)
+        context.done(x.broadcast_to(&wanted)?)
     }),
     probe: Probe::calls(&[
         "f((2, 1)), f((2, 3))",
@@ -173,17 +173,17 @@ pub static RESHAPE_LIKE: OpDef = OpDef {
         array([[0, 1, 2],
                [3, 4, 5]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, like) = (cx.input(0), cx.shape(1));
-        let (begin, end) = span(cx, "lhs_begin", "lhs_end", x.ndim());
-        let (first, last) = span(cx, "rhs_begin", "rhs_end", like.len());
+    cpu: Cpu::Composite(|context| {
+        let (x, like) = (context.input(0), context.shape(1));
+        let (begin, end) = span(context, "lhs_begin", "lhs_end", x.ndim());
+        let (first, last) = span(context, "rhs_begin", "rhs_end", like.len());
         let shape: Dims = x.shape()[..begin]
             .iter()
             .chain(&like[first..last])
             .chain(&x.shape()[end..])
             .copied()
             .collect();
-        cx.done(x.reshape(&shape)?)
+        context.done(x.reshape(&shape)?)
     }),
     probe: Probe::calls(&[
         "f((6,)), f((2, 3))",
@@ -219,11 +219,13 @@ pub static SLICE_LIKE: OpDef = OpDef {
         >>> npx.slice_like(np.array([[1, 2, 3], [4, 5, 6]]), np.zeros((1, 2)))
         array([[1, 2]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, like, given) = (cx.input(0), cx.shape(1), cx.ints("axes"));
+    cpu: Cpu::Composite(|context| {
+        let (x, like, given) = (context.input(0), context.shape(1), context.ints("axes"));
         let axes: Dims = match given {
             [] if like.len() != x.ndim() => {
-                return Err(cx.shape_error("without `axes` both must have the same number of axes"));
+                return Err(
+                    context.shape_error("without `axes` both must have the same number of axes")
+                );
             }
             [] => (0..x.ndim()).collect(),
             _ => (given
@@ -235,13 +237,13 @@ pub static SLICE_LIKE: OpDef = OpDef {
         for axis in axes {
             let length = like.get(axis).filter(|&&length| length <= x.shape()[axis]);
             let Some(&length) = length else {
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "axis {axis} of `data` cannot be sliced to the length of that of `shape_like`"
                 )));
             };
             view = narrow(&view, axis, 0, length)?;
         }
-        cx.done(view)
+        context.done(view)
     }),
     probe: Probe::calls(&["f((3, 4)), f((2, 3))", "f((3, 4)), f((5, 2)), (-1,)"])
         .against("lambda x, y, axes=(): x[:, :2] if axes else x[:2, :3]"),
@@ -260,12 +262,12 @@ pub static BATCH_FLATTEN: OpDef = OpDef {
         >>> npx.batch_flatten(np.zeros((2, 3, 4))).shape
         (2, 12)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         let [n, rest @ ..] = x.shape() else {
-            return Err(cx.shape_error("`data` must have at least one axis"));
+            return Err(context.shape_error("`data` must have at least one axis"));
         };
-        cx.done(x.reshape(&[*n, rest.iter().product()])?)
+        context.done(x.reshape(&[*n, rest.iter().product()])?)
     }),
     probe: Probe::calls(&["f((2, 3, 4))", "f((3,))", "f((0, 3))"])
         .against("lambda x: x.reshape(x.shape[0], int(np.prod(x.shape[1:])))"),
@@ -283,9 +285,11 @@ pub static SHAPE_ARRAY: OpDef = OpDef {
         >>> npx.shape_array(np.zeros((2, 3)))
         array([2, 3])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let lengths: Vec<i64> = cx.shape(0).iter().map(|&n| n as i64).collect();
-        cx.done(Array::from_slice(&lengths, &[lengths.len()])?.to_device(cx.input(0).device())?)
+    cpu: Cpu::Composite(|context| {
+        let lengths: Vec<i64> = context.shape(0).iter().map(|&n| n as i64).collect();
+        context.done(
+            Array::from_slice(&lengths, &[lengths.len()])?.to_device(context.input(0).device())?,
+        )
     }),
     probe: Probe::calls(&["f((2, 3))", "f(())"])
         .against("lambda x: np.array(x.shape, dtype='int64')"),
@@ -303,18 +307,18 @@ pub static SIZE_ARRAY: OpDef = OpDef {
         >>> npx.size_array(np.zeros((2, 3)))
         array([6])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let size = Array::from_slice(&[cx.input(0).len() as i64], &[1])?;
-        cx.done(size.to_device(cx.input(0).device())?)
+    cpu: Cpu::Composite(|context| {
+        let size = Array::from_slice(&[context.input(0).len() as i64], &[1])?;
+        context.done(size.to_device(context.input(0).device())?)
     }),
     probe: Probe::calls(&["f((2, 3))"]).against("lambda x: np.array([x.size])"),
     ..OpDef::COMPOSITE
 };
 
 /// The axes `begin..end` of an array with `ndim` axes, normalised like the bounds of a slice; empty if they cross.
-fn span(cx: &CallCx, begin: &str, end: &str, ndim: usize) -> (usize, usize) {
+fn span(context: &CallContext, begin: &str, end: &str, ndim: usize) -> (usize, usize) {
     let bound = |name: &str, default: usize| {
-        cx.opt_int(name).map_or(default, |i| {
+        context.opt_int(name).map_or(default, |i| {
             let i = if i < 0 { i + ndim as i64 } else { i };
             i.clamp(0, ndim as i64) as usize
         })

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::cpu;
 use crate::error::Result;
 use crate::index::SCATTER_ADD;
@@ -26,23 +26,23 @@ pub static PAD_BORDER: OpDef = OpDef {
     doc: "The array with `pad_width` = (before, after, before, after, ...) elements added along each axis, copied from its edge ('edge') or from the \
         opposite side ('wrap'), or mirrored without ('reflect') or with the edge ('symmetric'). If a border is wider than the array, the pattern \
         repeats.",
-    infer: |cx| {
-        let width = cx.ints("pad_width");
-        if width.len() != 2 * cx.shape(0).len() || width.iter().any(|&w| w < 0) {
-            return Err(cx.value_error(format!(
+    infer: |context| {
+        let width = context.ints("pad_width");
+        if width.len() != 2 * context.shape(0).len() || width.iter().any(|&w| w < 0) {
+            return Err(context.value_error(format!(
                 "`pad_width` must have 2 sizes for each of {} axes, found {}",
-                cx.shape(0).len(),
+                context.shape(0).len(),
                 crate::Tuple(width)
             )));
         }
-        let axes = cx.shape(0).iter().zip(width.chunks(2));
+        let axes = context.shape(0).iter().zip(width.chunks(2));
         if let Some((_, p)) = axes.clone().find(|&(&n, p)| n == 0 && p[0] + p[1] > 0) {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "an axis of size 0 has no elements to add {} and {} of",
                 p[0], p[1]
             )));
         }
-        one_of(axes.map(|(&n, p)| n + (p[0] + p[1]) as usize).collect::<Dims>(), cx.dtype_of(0))
+        one_of(axes.map(|(&n, p)| n + (p[0] + p[1]) as usize).collect::<Dims>(), context.dtype_of(0))
     },
     cpu: Cpu::Kernel(pad),
     // The axes are padded one after the other, so the cotangents are added up axis by axis.
@@ -79,9 +79,9 @@ pub static PAD_BORDER: OpDef = OpDef {
     .against(
         "lambda x, width, mode='edge': np.pad(x, [width[i : i + 2] for i in range(0, len(width), 2)], mode=mode)",
     ),
-    batch: Batch::Rule(|cx| {
-        let widths = cx.prefixed("pad_width", &[0, 0]);
-        cx.call(&cx.fronts()?, &cx.with(&[("pad_width", widths)]))
+    batch: Batch::Rule(|context| {
+        let widths = context.prefixed("pad_width", &[0, 0]);
+        context.call(&context.fronts()?, &context.with(&[("pad_width", widths)]))
     }),
     ..OpDef::DEFAULT
 };
@@ -139,9 +139,9 @@ fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4
 
 /// Copies the array to the middle of the output, then fills the borders axis by axis. Each axis covers what is filled already, which includes the
 /// corners.
-fn pad(cx: &KernelCx) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
-    let widths: SmallVec<[(usize, usize); 4]> = cx
+fn pad(context: &KernelContext) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
+    let widths: SmallVec<[(usize, usize); 4]> = context
         .ints("pad_width")
         .chunks(2)
         .map(|p| (p[0] as usize, p[1] as usize))
@@ -177,12 +177,16 @@ fn pad(cx: &KernelCx) -> Result<()> {
         Ok(Layout::strided(&shape, &strides, offset as usize)?)
     };
     let middle = part(&done, usize::MAX, 0, 1, 0)?;
-    cpu::copy(x, &out.with_layout(middle), cx.threads)?;
+    cpu::copy(x, &out.with_layout(middle), context.threads)?;
     for (axis, &(before, after)) in widths.iter().enumerate() {
-        for run in border(cx.str("mode"), before, x.shape()[axis], after) {
+        for run in border(context.str("mode"), before, x.shape()[axis], after) {
             let from = part(&done, axis, run.from, run.step, run.len)?;
             let to = part(&done, axis, run.to, 1, run.len)?;
-            cpu::copy(&out.with_layout(from), &out.with_layout(to), cx.threads)?;
+            cpu::copy(
+                &out.with_layout(from),
+                &out.with_layout(to),
+                context.threads,
+            )?;
         }
         done[axis] = (0, out.shape()[axis]);
     }

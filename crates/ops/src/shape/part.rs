@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::{CompositeCx, KernelCx};
+use crate::context::{CompositeContext, KernelContext};
 use crate::error::{Error, Result};
 use crate::invoke::invoke1;
 use crate::mode::Flags;
@@ -33,11 +33,11 @@ pub static SLICE_AXIS: OpDef = OpDef {
         array([[2, 3],
                [5, 6]])
     ",
-    cpu: Cpu::View(|cx| {
-        let end = cx.opt_int("end").map(|e| e as isize);
-        Ok(Viewed::Shared(cx.layout.slice(
-            cx.int("axis") as isize,
-            Some(cx.int("begin") as isize),
+    cpu: Cpu::View(|context| {
+        let end = context.opt_int("end").map(|e| e as isize);
+        Ok(Viewed::Shared(context.layout.slice(
+            context.int("axis") as isize,
+            Some(context.int("begin") as isize),
             end,
             Some(1),
         )?))
@@ -79,13 +79,13 @@ pub static UNSLICE: OpDef = OpDef {
         Param::required("shape", ParamKind::Ints),
     ],
     doc: "Zeros of shape `shape` with `data` at the elements `begin` to `end` along `axis`.",
-    infer: |cx| {
+    infer: |context| {
         one_of(
-            cx.ints("shape")
+            context.ints("shape")
                 .iter()
                 .map(|&d| d as usize)
                 .collect::<Dims>(),
-            cx.dtype_of(0),
+            context.dtype_of(0),
         )
     },
     cpu: Cpu::Kernel(put_back),
@@ -103,21 +103,21 @@ pub static UNSLICE: OpDef = OpDef {
     probe: Probe::calls(&["f((2, 4)), 0, 1, 3, (3, 4)"]).against(
         "lambda x, axis, begin, end, shape: np.insert(np.zeros(shape[:0] + (shape[0] - x.shape[0],) + shape[1:]), [begin] * x.shape[0], x, axis)",
     ),
-    batch: Batch::Rule(|cx| cx.call_with(&["axis"], &["shape"])),
+    batch: Batch::Rule(|context| context.call_with(&["axis"], &["shape"])),
     ..OpDef::DEFAULT
 };
 
-fn put_back(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
-    cpu::fill(out, mxnet_tensor::Scalar::I64(0), cx.threads);
-    let end = cx.opt_int("end").map(|e| e as isize);
+fn put_back(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
+    cpu::fill(out, mxnet_tensor::Scalar::I64(0), context.threads);
+    let end = context.opt_int("end").map(|e| e as isize);
     let place = out.layout().slice(
-        cx.int("axis") as isize,
-        Some(cx.int("begin") as isize),
+        context.int("axis") as isize,
+        Some(context.int("begin") as isize),
         end,
         Some(1),
     )?;
-    cpu::copy(cx.input(0), &out.with_layout(place), cx.threads)
+    cpu::copy(context.input(0), &out.with_layout(place), context.threads)
 }
 
 /// Splits into equal parts along one axis.
@@ -151,7 +151,7 @@ pub static SPLIT: OpDef = OpDef {
         >>> np.split(np.arange(6), [1, 4])
         [array([0]), array([1, 2, 3]), array([4, 5])]
     ",
-    cpu: Cpu::Composite(|cx| parts(cx, true)),
+    cpu: Cpu::Composite(|context| parts(context, true)),
     bundle: |_| Bundle::List,
     onnx: Onnx::Node {
         ty: "Split",
@@ -184,7 +184,7 @@ pub static ARRAY_SPLIT: OpDef = OpDef {
         >>> np.array_split(np.arange(5), 2)
         [array([0, 1, 2]), array([3, 4])]
     ",
-    cpu: Cpu::Composite(|cx| parts(cx, false)),
+    cpu: Cpu::Composite(|context| parts(context, false)),
     bundle: |_| Bundle::List,
     probe: Probe::calls(&["f((5, 3)), 2", "f((7,)), 3", "f((2, 3)), 5"]),
     ..OpDef::COMPOSITE
@@ -209,12 +209,12 @@ pub static UNSTACK: OpDef = OpDef {
         >>> np.unstack(np.arange(4).reshape(2, 2), axis=1)
         (array([0, 2]), array([1, 3]))
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         if x.ndim() == 0 {
-            return Err(cx.value_error("the array must have at least 1 axis"));
+            return Err(context.value_error("the array must have at least 1 axis"));
         }
-        let axis = cx.axis("axis", 0)?;
+        let axis = context.axis("axis", 0)?;
         let slices = 0..x.shape()[axis] as isize;
         // The elements of a 1-d array correspond to NumPy scalars, so they are copies.
         let alone = |view: Array| match x.ndim() {
@@ -223,13 +223,13 @@ pub static UNSTACK: OpDef = OpDef {
         };
         if Flags::current().allows_copies() {
             // Nothing is recorded or intercepted: build the views directly from layouts.
-            return several(cx, slices, |i| {
+            return several(context, slices, |i| {
                 alone(x.seen_as(x.layout().select(axis as isize, i)?))
             });
         }
         let mut key = vec![IndexItem::ALL; axis];
         key.push(IndexItem::Int(0));
-        several(cx, slices, |i| {
+        several(context, slices, |i| {
             key[axis] = IndexItem::Int(i);
             alone(x.index(key.iter().cloned().collect())?)
         })
@@ -245,12 +245,12 @@ pub static UNSTACK: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
-    let x = cx.input(0);
-    let axis = cx.axis("axis", 0)?;
+fn parts(context: &CompositeContext, equal: bool) -> Result<Outputs> {
+    let x = context.input(0);
+    let axis = context.axis("axis", 0)?;
     let n = x.shape()[axis];
-    let cuts = cx.ints("indices_or_sections");
-    let bounds: SmallVec<[(usize, usize); 8]> = if cx.is_single("indices_or_sections") {
+    let cuts = context.ints("indices_or_sections");
+    let bounds: SmallVec<[(usize, usize); 8]> = if context.is_single("indices_or_sections") {
         let sections = usize::try_from(cuts[0]).ok().filter(|&s| s > 0);
         let Some(sections) = sections else {
             let problem = format!(
@@ -258,27 +258,27 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
                 cuts[0]
             );
             return Err(match equal && cuts[0] == 0 {
-                true => Error::zero_division(cx.op.name, problem),
-                false => cx.value_error(problem),
+                true => Error::zero_division(context.op.name, problem),
+                false => context.value_error(problem),
             });
         };
         if equal && !n.is_multiple_of(sections) {
             let problem =
                 format!("{sections} sections do not divide axis {axis} of size {n} equally");
-            return Err(cx
+            return Err(context
                 .shape_error(problem)
                 .with_hint("np.array_split allows parts of different size"));
         }
         let (each, longer) = (n / sections, n % sections);
         let start = |i: usize| i * each + i.min(longer);
         let mut bounds = SmallVec::new();
-        check_memory(cx, sections)?;
+        check_memory(context, sections)?;
         bounds.extend((0..sections).map(|i| (start(i), start(i + 1))));
         bounds
     } else {
         let clip =
             |cut: i64| (if cut < 0 { cut + n as i64 } else { cut }).clamp(0, n as i64) as usize;
-        check_memory(cx, cuts.len())?;
+        check_memory(context, cuts.len())?;
         let mut starts: SmallVec<[usize; 8]> = SmallVec::from_elem(0, 1);
         starts.extend(cuts.iter().map(|&cut| clip(cut)));
         let stops = starts[1..].iter().copied().chain([n]);
@@ -289,7 +289,7 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
             .map(|(a, b)| (a, b.max(a)))
             .collect()
     };
-    several(cx, bounds.into_iter(), |(start, stop)| {
+    several(context, bounds.into_iter(), |(start, stop)| {
         narrow(x, axis, start, stop)
     })
 }
@@ -298,13 +298,13 @@ fn parts(cx: &CompositeCx, equal: bool) -> Result<Outputs> {
 const ARRAY_BYTES: usize = size_of::<Array>() + 2 * size_of::<Storage>();
 
 /// Checks that `count` arrays fit into memory, before the first is created: a failed small allocation aborts the process.
-fn check_memory(cx: &CompositeCx, count: usize) -> Result<()> {
-    memory::check_available(cx.op.name, count.saturating_mul(ARRAY_BYTES))
+fn check_memory(context: &CompositeContext, count: usize) -> Result<()> {
+    memory::check_available(context.op.name, count.saturating_mul(ARRAY_BYTES))
 }
 
 /// The outputs that `make` returns for each of `items`.
 fn several<T>(
-    cx: &CompositeCx,
+    context: &CompositeContext,
     items: impl ExactSizeIterator<Item = T>,
     mut make: impl FnMut(T) -> Result<Array>,
 ) -> Result<Outputs> {
@@ -312,12 +312,12 @@ fn several<T>(
     const MANY: usize = 1024;
     let count = items.len();
     if count >= MANY {
-        check_memory(cx, count)?;
+        check_memory(context, count)?;
     }
     let mut outputs = Outputs::new();
     if outputs.try_reserve_exact(count).is_err() {
         return Err(Error::memory(
-            cx.op.name,
+            context.op.name,
             format!("there is no memory for {count} arrays"),
         ));
     }

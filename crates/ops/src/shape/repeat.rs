@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::Array;
 use crate::args::{Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::{CallCx, CompositeCx, KernelCx};
+use crate::context::{CallContext, CompositeContext, KernelContext};
 use crate::creation::dims;
 use crate::error::Result;
 use crate::index::{dense, scattered_slices};
@@ -30,18 +30,18 @@ pub static PAD: OpDef = OpDef {
         Param::required("value", ParamKind::Scalar),
     ],
     doc: "The array with `pad_width` = (before, after, before, after, ...) elements of `value` added along each axis.",
-    infer: |cx| {
-        if let Some(value) = cx.scalar("value") {
-            check_element("pad", &value, cx.dtype_of(0))?;
+    infer: |context| {
+        if let Some(value) = context.scalar("value") {
+            check_element("pad", &value, context.dtype_of(0))?;
         }
-        let (old, widths) = (cx.shape(0), cx.ints("pad_width"));
+        let (old, widths) = (context.shape(0), context.ints("pad_width"));
         if widths.len() != 2 * old.len() || widths.iter().any(|&width| width < 0) {
             let problem = format!("`pad_width` must have two numbers, not negative, for each of {} axes", old.len());
-            return Err(cx.shape_error(problem));
+            return Err(context.shape_error(problem));
         }
         let sizes = old.iter().zip(widths.chunks(2));
         let shape = sizes.map(|(&n, p)| n.saturating_add(p[0] as usize).saturating_add(p[1] as usize));
-        one_of(shape.collect::<Dims>(), cx.dtype_of(0))
+        one_of(shape.collect::<Dims>(), context.dtype_of(0))
     },
     cpu: Cpu::Kernel(pad),
     order: Some(memory_order::as_inputs),
@@ -60,9 +60,9 @@ pub static PAD: OpDef = OpDef {
     probe: Probe::calls(&["f((2, 3)), (1, 0, 0, 2), 1.5", "f((2,)), (0, 0), 0"]).against(
         "lambda x, width, value: np.pad(x, [width[i : i + 2] for i in range(0, len(width), 2)], constant_values=value)",
     ),
-    batch: Batch::Rule(|cx| {
-        let widths = cx.prefixed("pad_width", &[0, 0]);
-        cx.call(&cx.fronts()?, &cx.with(&[("pad_width", widths)]))
+    batch: Batch::Rule(|context| {
+        let widths = context.prefixed("pad_width", &[0, 0]);
+        context.call(&context.fronts()?, &context.with(&[("pad_width", widths)]))
     }),
     ..OpDef::DEFAULT
 };
@@ -84,10 +84,10 @@ pub static RESIZE: OpDef = OpDef {
         array([[1, 2],
                [3, 1]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (x, sizes) = (cx.input(0), cx.ints("new_shape"));
+    cpu: Cpu::Composite(|context| {
+        let (x, sizes) = (context.input(0), context.ints("new_shape"));
         if sizes.iter().any(|&n| n < 0) {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "sizes must not be negative, found {}",
                 crate::Tuple(sizes)
             )));
@@ -95,7 +95,7 @@ pub static RESIZE: OpDef = OpDef {
         let shape: Dims = sizes.iter().map(|&n| n as usize).collect();
         let (n, length) = (x.len(), shape.iter().product::<usize>());
         if n == 0 || length == 0 {
-            return cx.done(crate::creation::zeros(&shape, x.dtype(), x.device())?);
+            return context.done(crate::creation::zeros(&shape, x.dtype(), x.device())?);
         }
         let flat = x.reshape(&[n])?;
         let filled = if length <= n {
@@ -109,7 +109,7 @@ pub static RESIZE: OpDef = OpDef {
                 .reshape(&[times * n])?;
             narrow(&repeated, 0, 0, length)?
         };
-        cx.done(filled.reshape(&shape)?)
+        context.done(filled.reshape(&shape)?)
     }),
     probe: Probe::calls(&[
         "f((2, 3)), (4, 2)",
@@ -122,15 +122,15 @@ pub static RESIZE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn pad(cx: &KernelCx) -> Result<()> {
-    let (x, out) = (cx.input(0), cx.output(0));
+fn pad(context: &KernelContext) -> Result<()> {
+    let (x, out) = (context.input(0), context.output(0));
     cpu::fill(
         out,
-        cx.scalar("value").unwrap_or(Scalar::I64(0)),
-        cx.threads,
+        context.scalar("value").unwrap_or(Scalar::I64(0)),
+        context.threads,
     );
     let mut place = out.layout().clone();
-    for (axis, p) in cx.ints("pad_width").chunks(2).enumerate() {
+    for (axis, p) in context.ints("pad_width").chunks(2).enumerate() {
         let start = p[0] as isize;
         place = place.slice(
             axis as isize,
@@ -139,7 +139,7 @@ fn pad(cx: &KernelCx) -> Result<()> {
             Some(1),
         )?;
     }
-    cpu::copy(x, &out.with_layout(place), cx.threads)
+    cpu::copy(x, &out.with_layout(place), context.threads)
 }
 
 /// Rolls the elements along axes.
@@ -177,18 +177,18 @@ pub static ROLL: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn roll(cx: &CompositeCx) -> Result<Outputs> {
-    let x = cx.input(0);
-    let shifts = cx.ints("shift");
+fn roll(context: &CompositeContext) -> Result<Outputs> {
+    let x = context.input(0);
+    let shifts = context.ints("shift");
     // Element i of the result is element i + start of the input, modulo the length.
     let start = |n: usize, shift: i64| (-shift).rem_euclid(n.max(1) as i64);
-    if cx.is_none("axis") {
+    if context.is_none("axis") {
         let flat = x.reshape(&[x.len()])?;
         let starts = SmallVec::from_elem(start(x.len(), shifts.iter().sum()), 1);
-        return cx.done(rotated(&flat, starts)?.reshape(x.shape())?);
+        return context.done(rotated(&flat, starts)?.reshape(x.shape())?);
     }
     // If an axis is named several times, its shifts add up.
-    let axes: SmallVec<[usize; 4]> = cx
+    let axes: SmallVec<[usize; 4]> = context
         .ints("axis")
         .iter()
         .map(|&a| Ok(mxnet_tensor::normalize_axis(a as isize, x.ndim())?))
@@ -196,12 +196,16 @@ fn roll(cx: &CompositeCx) -> Result<Outputs> {
     let count = axes.len().max(shifts.len());
     if axes.is_empty() || shifts.is_empty() {
         return match x.ndim() {
-            0 => Err(cx.value_error("a 0-d array has no axis to roll along")),
-            _ => cx.done(x.copy()?),
+            0 => Err(context.value_error("a 0-d array has no axis to roll along")),
+            _ => context.done(x.copy()?),
         };
     }
     if axes.len() != shifts.len() && axes.len() != 1 && shifts.len() != 1 {
-        return Err(cx.shape_error(format!("{} shifts for {} axes", shifts.len(), axes.len())));
+        return Err(context.shape_error(format!(
+            "{} shifts for {} axes",
+            shifts.len(),
+            axes.len()
+        )));
     }
     let mut totals = SmallVec::<[i64; 4]>::from_elem(0, x.ndim());
     for i in 0..count {
@@ -212,7 +216,7 @@ fn roll(cx: &CompositeCx) -> Result<Outputs> {
         .iter()
         .zip(x.shape())
         .map(|(&shift, &n)| start(n, shift));
-    cx.done(rotated(x, starts.collect())?)
+    context.done(rotated(x, starts.collect())?)
 }
 
 fn rotated(x: &Array, starts: SmallVec<[i64; 4]>) -> Result<Array> {
@@ -227,16 +231,16 @@ pub static ROTATE: OpDef = OpDef {
         Param::required("starts", ParamKind::Ints),
     ],
     doc: "The elements rotated so that, along axis i, they begin with element `starts[i]` and continue with the first one after the last.",
-    infer: |cx| match cx.ints("starts").len() == cx.shape(0).len() {
-        true => cx.same_as(0),
-        false => Err(cx.shape_error("`starts` must have one position for each axis")),
+    infer: |context| match context.ints("starts").len() == context.shape(0).len() {
+        true => context.same_as(0),
+        false => Err(context.shape_error("`starts` must have one position for each axis")),
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (cx.input(0), cx.output(0));
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (context.input(0), context.output(0));
         if x.is_empty() {
             return Ok(());
         }
-        swap_parts(cx, cx.ints("starts"), 0, x.layout(), out.layout())
+        swap_parts(context, context.ints("starts"), 0, x.layout(), out.layout())
     }),
     order: Some(memory_order::as_inputs),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -247,32 +251,32 @@ pub static ROTATE: OpDef = OpDef {
     cost: Cost::PerKiB(60),
     probe: Probe::calls(&["f((3, 4)), (1, 3)", "f((5,)), (0,)", "f((0, 2)), (0, 1)"])
         .against("lambda x, starts: numpy.roll(x, [-s for s in starts], list(range(x.ndim)))"),
-    batch: Batch::Rule(|cx| {
-        let starts = cx.prefixed("starts", &[0]);
-        cx.call(&cx.fronts()?, &cx.with(&[("starts", starts)]))
+    batch: Batch::Rule(|context| {
+        let starts = context.prefixed("starts", &[0]);
+        context.call(&context.fronts()?, &context.with(&[("starts", starts)]))
     }),
     ..OpDef::DEFAULT
 };
 
 /// Copies both parts of each axis from `axis` on. The views are already restricted along the axes before it.
 fn swap_parts(
-    cx: &KernelCx,
+    context: &KernelContext,
     starts: &[i64],
     axis: usize,
     from: &Layout,
     to: &Layout,
 ) -> Result<()> {
     let Some(&start) = starts.get(axis) else {
-        let (x, out) = (cx.input(0), cx.output(0));
+        let (x, out) = (context.input(0), context.output(0));
         return cpu::copy(
             &x.with_layout(from.clone()),
             &out.with_layout(to.clone()),
-            cx.threads,
+            context.threads,
         );
     };
     let (n, start) = (from.shape()[axis] as isize, start as isize);
     if start == 0 {
-        return swap_parts(cx, starts, axis + 1, from, to);
+        return swap_parts(context, starts, axis + 1, from, to);
     }
     for (first, end, place) in [(start, n, 0), (0, start, n - start)] {
         let part = |layout: &Layout, first, end| {
@@ -282,7 +286,7 @@ fn swap_parts(
             part(from, first, end)?,
             part(to, place, place + end - first)?,
         );
-        swap_parts(cx, starts, axis + 1, &from, &to)?;
+        swap_parts(context, starts, axis + 1, &from, &to)?;
     }
     Ok(())
 }
@@ -320,10 +324,10 @@ pub static TILE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn tile(cx: &CompositeCx) -> Result<Outputs> {
+fn tile(context: &CompositeContext) -> Result<Outputs> {
     let (x, reps) = (
-        cx.input(0),
-        crate::creation::dims(cx.op.name, cx.ints("reps"))?,
+        context.input(0),
+        crate::creation::dims(context.op.name, context.ints("reps"))?,
     );
     let ndim = x.ndim().max(reps.len());
     let lead = |values: &[usize]| -> Dims {
@@ -340,7 +344,7 @@ fn tile(cx: &CompositeCx) -> Result<Outputs> {
         .flat_map(|(&n, &r)| [r, n])
         .collect();
     let full: Dims = shape.iter().zip(&reps).map(|(&n, &r)| n * r).collect();
-    cx.done(
+    context.done(
         x.reshape(&split)?
             .broadcast_to(&wide)?
             .copy()?
@@ -377,14 +381,14 @@ pub static REPEAT: OpDef = OpDef {
         array([2, 3, 3])
     ",
     types: Types::First,
-    infer: |cx| {
-        let (mut shape, axis) = rows_of(cx)?;
+    infer: |context| {
+        let (mut shape, axis) = rows_of(context)?;
         let n = shape[axis];
-        let repeats = dims(cx.op.name, cx.ints("repeats"))?;
+        let repeats = dims(context.op.name, context.ints("repeats"))?;
         shape[axis] = match repeats[..] {
             [times] => n.saturating_mul(times),
             _ if repeats.len() != n => {
-                return Err(cx.shape_error(format!(
+                return Err(context.shape_error(format!(
                     "{} repeats for axis {axis} of size {n}",
                     repeats.len()
                 )));
@@ -393,15 +397,15 @@ pub static REPEAT: OpDef = OpDef {
         };
         one(shape)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (x, out) = (dense(cx.input(0), cx.threads)?, cx.output(0));
+    cpu: Cpu::Kernel(|context| {
+        let (x, out) = (dense(context.input(0), context.threads)?, context.output(0));
         if out.is_empty() {
             return Ok(());
         }
-        let (blocks, n, width) = match cx.is_none("axis") {
+        let (blocks, n, width) = match context.is_none("axis") {
             true => (1, x.len(), 1),
             false => {
-                let (outer, inner) = x.shape().split_at(cx.axis("axis", 0)?);
+                let (outer, inner) = x.shape().split_at(context.axis("axis", 0)?);
                 (
                     outer.iter().product(),
                     inner[0],
@@ -409,7 +413,7 @@ pub static REPEAT: OpDef = OpDef {
                 )
             }
         };
-        let repeats = dims(cx.op.name, cx.ints("repeats"))?;
+        let repeats = dims(context.op.name, context.ints("repeats"))?;
         let counts = match repeats[..] {
             [times] => Counts::All(n, times),
             _ => Counts::Each(&repeats),
@@ -418,7 +422,7 @@ pub static REPEAT: OpDef = OpDef {
         // SAFETY: the input is dense; the output was allocated for this call, with the number of elements that inference counted.
         unsafe {
             repeat_rows(
-                cx.threads,
+                context.threads,
                 row_bytes,
                 blocks,
                 counts,
@@ -468,10 +472,10 @@ pub static REPEAT: OpDef = OpDef {
 };
 
 /// The shape of the repeated array, and the axis along which elements repeat.
-fn rows_of(cx: &CallCx) -> Result<(Dims, usize)> {
-    match cx.is_none("axis") {
-        true => Ok((Dims::from_slice(&[cx.input(0).len()]), 0)),
-        false => Ok((Dims::from_slice(cx.shape(0)), cx.axis("axis", 0)?)),
+fn rows_of(context: &CallContext) -> Result<(Dims, usize)> {
+    match context.is_none("axis") {
+        true => Ok((Dims::from_slice(&[context.input(0).len()]), 0)),
+        false => Ok((Dims::from_slice(context.shape(0)), context.axis("axis", 0)?)),
     }
 }
 

@@ -48,21 +48,21 @@ pub static RESHAPE: OpDef = OpDef {
                [2, 5],
                [3, 6]])
     ",
-    cpu: Cpu::View(|cx| {
-        let Some(shape) = cx.opt_ints("shape") else {
-            return Ok(Viewed::Shared(cx.layout.clone()));
+    cpu: Cpu::View(|context| {
+        let Some(shape) = context.opt_ints("shape") else {
+            return Ok(Viewed::Shared(context.layout.clone()));
         };
         let shape: SmallVec<[isize; 4]> = shape.iter().map(|&d| d as isize).collect();
-        let fortran = cx.str("order") == "F";
+        let fortran = context.str("order") == "F";
         let found = if fortran {
-            cx.layout.reshape_fortran(&shape)?
+            context.layout.reshape_fortran(&shape)?
         } else {
-            cx.layout.reshape(&shape)?
+            context.layout.reshape(&shape)?
         };
         Ok(match found {
             Some(layout) => Viewed::Shared(layout),
-            None if fortran => Viewed::CopiedFortran(reshape_dims(cx.layout.len(), &shape)?),
-            None => Viewed::Copied(reshape_dims(cx.layout.len(), &shape)?),
+            None if fortran => Viewed::CopiedFortran(reshape_dims(context.layout.len(), &shape)?),
+            None => Viewed::Copied(reshape_dims(context.layout.len(), &shape)?),
         })
     }),
     full_signature: Some(&RESHAPE_COPYING),
@@ -99,28 +99,28 @@ pub static RESHAPE_COPYING: OpDef = OpDef {
     ],
     doc: "`copy=True` always copies, `copy=False` never does and is an error where it would be needed. `order='A'` is 'F' for an array in Fortran order, \
           else 'C'.",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
-        let fortran = match cx.str("order") {
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
+        let fortran = match context.str("order") {
             "A" => x.layout().is_fortran() && !x.layout().is_contiguous(),
             order => order == "F",
         };
         let attrs: Attrs = [
-            cx.opt_ints("shape").map_or(Value::None, Value::from),
+            context.opt_ints("shape").map_or(Value::None, Value::from),
             Value::Word(if fortran { "F" } else { "C" }),
         ]
         .into_iter()
         .collect();
         let y = invoke1(&RESHAPE, &[x], &attrs)?;
         let is_shared = Arc::ptr_eq(x.tensor().storage(), y.tensor().storage());
-        match (cx.is_none("copy"), cx.bool("copy")) {
-            (false, true) if is_shared => cx.done(y.copy_in("K")?),
-            (false, false) if !is_shared => Err(cx.value_error(format!(
+        match (context.is_none("copy"), context.bool("copy")) {
+            (false, true) if is_shared => context.done(y.copy_in("K")?),
+            (false, false) if !is_shared => Err(context.value_error(format!(
                 "Unable to avoid creating a copy while reshaping. The strides of shape {} do not allow shape {}",
                 Tuple(x.shape()),
                 Tuple(y.shape())
             ))),
-            _ => cx.done(y),
+            _ => context.done(y),
         }
     }),
     probe: Probe::calls(&[
@@ -152,11 +152,11 @@ pub static TRANSPOSE: OpDef = OpDef {
         >>> np.transpose(np.zeros((2, 3, 4)), (1, 0, 2)).shape
         (3, 2, 4)
     ",
-    cpu: Cpu::View(|cx| {
-        let axes: Option<SmallVec<[isize; 4]>> = cx
+    cpu: Cpu::View(|context| {
+        let axes: Option<SmallVec<[isize; 4]>> = context
             .opt_ints("axes")
             .map(|axes| axes.iter().map(|&a| a as isize).collect());
-        Ok(Viewed::Shared(cx.layout.transpose(axes.as_deref())?))
+        Ok(Viewed::Shared(context.layout.transpose(axes.as_deref())?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         let ndim = g.shape(0).len() as i64;
@@ -203,9 +203,9 @@ pub static BROADCAST_TO: OpDef = OpDef {
         array([[1, 2],
                [1, 2]])
     ",
-    cpu: Cpu::View(|cx| {
-        let shape = crate::creation::dims(cx.op.name, cx.ints("shape"))?;
-        Ok(Viewed::Locked(cx.layout.broadcast_to(&shape)?))
+    cpu: Cpu::View(|context| {
+        let shape = crate::creation::dims(context.op.name, context.ints("shape"))?;
+        Ok(Viewed::Locked(context.layout.broadcast_to(&shape)?))
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
         g.one(crate::sum_to(g.dy(0), g.shape(0))?)

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::creation;
 use crate::creation::dims;
 use crate::error::{Error, Result};
@@ -24,9 +24,9 @@ pub static SLIDING_WINDOWS: OpDef = OpDef {
     ],
     doc: "View whose last axes are the windows of `window_shape` that slide over the axes `axis`; those axes count the windows. An axis may occur \
         several times. Windows share elements, so the view is read-only by default.",
-    cpu: Cpu::View(|cx| {
-        let (sizes, axes) = (cx.ints("window_shape"), cx.ints("axis"));
-        let layout = cx.layout;
+    cpu: Cpu::View(|context| {
+        let (sizes, axes) = (context.ints("window_shape"), context.ints("axis"));
+        let layout = context.layout;
         let mut shape = Dims::from_slice(layout.shape());
         let mut strides = Strides::from_slice(layout.strides());
         for (&size, &axis) in sizes.iter().zip(axes) {
@@ -36,7 +36,7 @@ pub static SLIDING_WINDOWS: OpDef = OpDef {
                 .filter(|&n| n > 0 && size >= 0)
             else {
                 return Err(Error::value(
-                    cx.op.name,
+                    context.op.name,
                     format!(
                         "a window of {size} elements does not fit axis {axis} of size {}",
                         shape[axis]
@@ -51,7 +51,7 @@ pub static SLIDING_WINDOWS: OpDef = OpDef {
             strides.push(layout.strides()[axis]);
         }
         let windows = Layout::strided(&shape, &strides, layout.offset())?;
-        Ok(match cx.bool("writeable") {
+        Ok(match context.bool("writeable") {
             true => Viewed::Shared(windows),
             false => Viewed::Locked(windows),
         })
@@ -86,12 +86,16 @@ pub static AS_STRIDED: OpDef = OpDef {
     ],
     doc: "View of the memory of `x`, from its first element on, with this shape and these strides in elements. It must lie within the storage of \
         `x`. The gradient assumes that the elements of `x` are in C order.",
-    cpu: Cpu::View(|cx| {
-        let shape = dims(cx.op.name, cx.ints("shape"))?;
-        let strides: Strides = cx.ints("strides").iter().map(|&s| s as isize).collect();
+    cpu: Cpu::View(|context| {
+        let shape = dims(context.op.name, context.ints("shape"))?;
+        let strides: Strides = context
+            .ints("strides")
+            .iter()
+            .map(|&s| s as isize)
+            .collect();
         Ok(Viewed::Checked {
-            layout: Layout::strided(&shape, &strides, cx.layout.offset())?,
-            writable: cx.bool("writeable"),
+            layout: Layout::strided(&shape, &strides, context.layout.offset())?,
+            writable: context.bool("writeable"),
         })
     }),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -113,7 +117,7 @@ pub static AS_STRIDED: OpDef = OpDef {
 };
 
 /// The gradient of a view whose elements overlap: the same view of the flat positions of the elements gives the position of each cotangent.
-fn added(g: &GradCx, view: &'static OpDef, attrs: &Attrs) -> Result<Grads> {
+fn added(g: &GradContext, view: &'static OpDef, attrs: &Attrs) -> Result<Grads> {
     let n: usize = g.shape(0).iter().product();
     let numbers: Vec<i64> = (0..n as i64).collect();
     let numbers = Array::from_slice(&numbers, g.shape(0))?.to_device(g.device_of(0))?;

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
-use crate::context::{CallCx, KernelCx};
+use crate::autograd::GradContext;
+use crate::context::{CallContext, KernelContext};
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::elem;
@@ -43,9 +43,9 @@ pub static CONVOLVE: OpDef = OpDef {
         >>> np.convolve([1, 2, 3], [1, 1], 'valid')
         array([3, 5])
     ",
-    cpu: Cpu::Kernel(|cx| {
-        let (n, m) = (cx.input(0).len(), cx.input(1).len());
-        run(cx, &Shifts::of(cx.str("mode"), n, m, true))
+    cpu: Cpu::Kernel(|context| {
+        let (n, m) = (context.input(0).len(), context.input(1).len());
+        run(context, &Shifts::of(context.str("mode"), n, m, true))
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let (a, v) = (flat(g.input(0))?, flat(g.input(1))?);
@@ -92,15 +92,15 @@ pub static CORRELATE: OpDef = OpDef {
         >>> np.correlate([1, 2, 3], [0, 1], 'full')
         array([1, 2, 3, 0])
     ",
-    infer: |cx| {
-        if cx.shape(0).is_empty() || cx.shape(1).is_empty() {
-            return Err(cx.value_error("a and v must be sequences, found a number"));
+    infer: |context| {
+        if context.shape(0).is_empty() || context.shape(1).is_empty() {
+            return Err(context.value_error("a and v must be sequences, found a number"));
         }
-        (SHIFTED.infer)(cx)
+        (SHIFTED.infer)(context)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (n, m) = (cx.input(0).len(), cx.input(1).len());
-        run(cx, &Shifts::of(cx.str("mode"), n, m, false))
+    cpu: Cpu::Kernel(|context| {
+        let (n, m) = (context.input(0).len(), context.input(1).len());
+        run(context, &Shifts::of(context.str("mode"), n, m, false))
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let (a, v) = (flat(g.input(0))?, flat(g.input(1))?);
@@ -137,18 +137,18 @@ pub static SLIDING_DOT: OpDef = OpDef {
     doc: "`y[k] = sum of x[k + j - before] * w[j]` over all j for which that element of `x` exists, for k below `count`; the elements of `w` are \
           taken from the last to the first if `reversed`, and conjugated if `conjugated`. Convolution, correlation and their gradients are of this \
           form, so the gradients of this operator are calls of it.",
-    infer: |cx| {
-        sequences(cx)?;
-        let (before, count) = (cx.int("before"), cx.int("count"));
-        if !(0..cx.input(1).len() as i64).contains(&before) || count < 0 {
-            return Err(cx.value_error(format!(
+    infer: |context| {
+        sequences(context)?;
+        let (before, count) = (context.int("before"), context.int("count"));
+        if !(0..context.input(1).len() as i64).contains(&before) || count < 0 {
+            return Err(context.value_error(format!(
                 "`before` must be in 0..{}, found {before}; `count` must not be negative, found {count}",
-                cx.input(1).len()
+                context.input(1).len()
             )));
         }
-        one_of(Dims::from_slice(&[count as usize]), promoted(&[cx.opt(0), cx.opt(1)]))
+        one_of(Dims::from_slice(&[count as usize]), promoted(&[context.opt(0), context.opt(1)]))
     },
-    cpu: Cpu::Kernel(|cx| run(cx, &Shifts::given(cx))),
+    cpu: Cpu::Kernel(|context| run(context, &Shifts::given(context))),
     grad: Grad::Rule(Keep::INPUTS, |g| gradients(g, &flat(g.input(0))?, &flat(g.input(1))?, &Shifts::given(g))),
     probe: Probe::calls(&[
         "f((5,)), f((3,)), 1, 5",
@@ -165,17 +165,19 @@ pub static SLIDING_DOT: OpDef = OpDef {
 
 /// Default fields for the operators of this file.
 const SHIFTED: OpDef = OpDef {
-    infer: |cx| {
-        sequences(cx)?;
-        let (n, m) = (cx.input(0).len(), cx.input(1).len());
-        let shifts = Shifts::of(cx.str("mode"), n, m, true);
+    infer: |context| {
+        sequences(context)?;
+        let (n, m) = (context.input(0).len(), context.input(1).len());
+        let shifts = Shifts::of(context.str("mode"), n, m, true);
         one_of(
             Dims::from_slice(&[shifts.count]),
-            promoted(&[cx.opt(0), cx.opt(1)]),
+            promoted(&[context.opt(0), context.opt(1)]),
         )
     },
     // With vector instructions a product takes about a quarter of a nanosecond.
-    cost: Cost::Of(|cx| (cx.input(0).len() as u64).saturating_mul(cx.input(1).len() as u64) / 4),
+    cost: Cost::Of(|context| {
+        (context.input(0).len() as u64).saturating_mul(context.input(1).len() as u64) / 4
+    }),
     ..OpDef::DEFAULT
 };
 
@@ -220,14 +222,16 @@ impl Shifts {
 }
 
 /// Checks that the arguments are two sequences.
-pub(super) fn sequences(cx: &CallCx) -> Result<()> {
-    for (i, param) in cx.op.array_params().enumerate() {
-        let (x, name) = (cx.input(i), param.name);
+pub(super) fn sequences(context: &CallContext) -> Result<()> {
+    for (i, param) in context.op.array_params().enumerate() {
+        let (x, name) = (context.input(i), param.name);
         if x.ndim() > 1 {
-            return Err(cx.shape_error(format!("`{name}` must have 1 axis, found {}", x.ndim())));
+            return Err(
+                context.shape_error(format!("`{name}` must have 1 axis, found {}", x.ndim()))
+            );
         }
         if x.is_empty() {
-            return Err(cx.value_error(format!("{name} cannot be empty")));
+            return Err(context.value_error(format!("{name} cannot be empty")));
         }
     }
     Ok(())
@@ -237,13 +241,13 @@ fn flat(x: &Array) -> Result<Array> {
     x.reshape(&[x.len()])
 }
 
-fn run(cx: &KernelCx, shifts: &Shifts) -> Result<()> {
-    let dtype = compute(cx.output(0).dtype());
+fn run(context: &KernelContext, shifts: &Shifts) -> Result<()> {
+    let dtype = compute(context.output(0).dtype());
     let (x, w) = (
-        dense(cx.input(0), dtype, cx.threads)?,
-        dense(cx.input(1), dtype, cx.threads)?,
+        dense(context.input(0), dtype, context.threads)?,
+        dense(context.input(1), dtype, context.threads)?,
     );
-    let out = Staged::new(cx.output(0), dtype)?;
+    let out = Staged::new(context.output(0), dtype)?;
     let how = Sliding {
         elem: elem(dtype),
         before: shifts.before,
@@ -253,7 +257,7 @@ fn run(cx: &KernelCx, shifts: &Shifts) -> Result<()> {
     // SAFETY: 1. the operands are dense, in the compute dtype, which is not a 16-bit float. 2. the output is dense with `count` elements (inference).
     unsafe {
         slide(
-            cx.threads,
+            context.threads,
             &how,
             x.data_ptr(),
             x.len(),
@@ -263,7 +267,7 @@ fn run(cx: &KernelCx, shifts: &Shifts) -> Result<()> {
             shifts.count,
         );
     }
-    out.finish(cx.threads)
+    out.finish(context.threads)
 }
 
 /// Calls [`SLIDING_DOT`].
@@ -281,7 +285,7 @@ pub(super) fn slid(x: &Array, w: &Array, shifts: &Shifts) -> Result<Array> {
 
 /// Gradients of `x` and `w`. An element of `x` gets a sum over the reversed weights; a weight gets a sum over `x`, along which the output's
 /// cotangent slides.
-fn gradients(g: &GradCx, x: &Array, w: &Array, shifts: &Shifts) -> Result<Grads> {
+fn gradients(g: &GradContext, x: &Array, w: &Array, shifts: &Shifts) -> Result<Grads> {
     let dy = g.dy(0);
     let mut grads: Grads = SmallVec::from_iter([None, None]);
     let back =

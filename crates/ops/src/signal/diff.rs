@@ -4,7 +4,7 @@ use mxnet_tensor::{Casting, DType, Dims, can_cast};
 use smallvec::SmallVec;
 
 use crate::args::Param;
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::elementwise::comparison::NOT_EQUAL;
 use crate::error::Result;
 use crate::opdef::{Cpu, OpDef, Probe, Surface};
@@ -84,11 +84,11 @@ pub static EDIFF1D: OpDef = OpDef {
         >>> np.ediff1d([1, 4, 9], to_begin=0)
         array([0, 3, 5])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = cx.input(0);
+    cpu: Cpu::Composite(|context| {
+        let x = context.input(0);
         let (n, dtype) = (x.len(), x.dtype());
         let end = |i: usize, name: &str| -> Result<Option<Array>> {
-            let Some(end) = cx.opt(i) else {
+            let Some(end) = context.opt(i) else {
                 return Ok(None);
             };
             // A Python number promotes by its kind only.
@@ -97,7 +97,7 @@ pub static EDIFF1D: OpDef = OpDef {
                 false => can_cast(end.dtype(), dtype, Casting::SameKind),
             };
             if !fits {
-                return Err(cx.dtype_error(format!(
+                return Err(context.dtype_error(format!(
                     "dtype of `{name}` must be compatible with that of `ary`, {}, found {}",
                     dtype.name(),
                     end.dtype().name()
@@ -114,11 +114,11 @@ pub static EDIFF1D: OpDef = OpDef {
         );
         let steps = later.sub(&earlier)?;
         if behind.is_none() && before.is_none() {
-            return cx.done(steps);
+            return context.done(steps);
         }
         let parts: SmallVec<[&Array; 3]> =
             before.iter().chain([&steps]).chain(behind.iter()).collect();
-        cx.done(concatenate(&parts, 0)?)
+        context.done(concatenate(&parts, 0)?)
     }),
     probe: Probe::calls(&[
         "f((5,))",
@@ -130,20 +130,20 @@ pub static EDIFF1D: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn differences(cx: &CompositeCx) -> Result<Outputs> {
-    let (x, n) = (cx.input(0), cx.int("n"));
+fn differences(context: &CompositeContext) -> Result<Outputs> {
+    let (x, n) = (context.input(0), context.int("n"));
     if n < 0 {
-        return Err(cx.value_error(format!("`n` must not be negative, found {n}")));
+        return Err(context.value_error(format!("`n` must not be negative, found {n}")));
     }
     if x.ndim() == 0 {
-        return Err(cx.shape_error("`a` must have at least 1 axis, found shape ()"));
+        return Err(context.shape_error("`a` must have at least 1 axis, found shape ()"));
     }
-    let axis = cx.axis("axis", 0)?;
+    let axis = context.axis("axis", 0)?;
     if n == 0 {
-        return cx.done(x.clone());
+        return context.done(x.clone());
     }
     let mut x = x.clone();
-    let end = |i: usize| cx.opt(i).map(|end| end_piece(end, x.shape(), axis));
+    let end = |i: usize| context.opt(i).map(|end| end_piece(end, x.shape(), axis));
     let (before, after) = (end(1).transpose()?, end(2).transpose()?);
     if before.is_some() || after.is_some() {
         let joined = {
@@ -157,7 +157,7 @@ fn differences(cx: &CompositeCx) -> Result<Outputs> {
     for _ in 0..n.min(x.shape()[axis] as i64 + 1) {
         x = steps(&x, axis)?;
     }
-    cx.done(x)
+    context.done(x)
 }
 
 /// Each element less the one before it; of truth values whether they differ.

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::convolve::{Shifts, sequences, slid};
 use crate::Array;
 use crate::args::{Attrs, Param};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::launch::elem;
@@ -25,21 +25,21 @@ pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
     doc: "The n - m + 1 coefficients of the quotient of two polynomials of n and m coefficients, highest power first, followed by the m - 1 of the \
         remainder.",
     types: Types::INEXACT,
-    infer: |cx| {
-        sequences(cx)?;
-        let (n, m) = (cx.input(0).len(), cx.input(1).len());
+    infer: |context| {
+        sequences(context)?;
+        let (n, m) = (context.input(0).len(), context.input(1).len());
         if m > n {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "`v` has {m} coefficients, more than the {n} of `u`"
             )));
         }
         one(Dims::from_slice(&[n]))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = compute(cx.output(0).dtype());
-        let out = Staged::new(cx.output(0), dtype)?;
-        let dividend = dense(cx.input(0), dtype, cx.threads)?;
-        let divisor = dense(cx.input(1), dtype, cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = compute(context.output(0).dtype());
+        let out = Staged::new(context.output(0), dtype)?;
+        let dividend = dense(context.input(0), dtype, context.threads)?;
+        let divisor = dense(context.input(1), dtype, context.threads)?;
         // SAFETY: all are dense and of one dtype, which is not a 16-bit float; the output has as many elements as `u`, at least those of `v`
         // (inference), and overlaps no input.
         unsafe {
@@ -53,11 +53,11 @@ pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
                 divisor.len(),
             );
         }
-        out.finish(cx.threads)
+        out.finish(context.threads)
     }),
     grad: Grad::Rule(Keep::ALL, gradients),
     // For a short divisor, each product depends on the one before it.
-    cost: Cost::Of(|cx| (cx.input(0).len() as u64).saturating_mul(cx.input(1).len() as u64)),
+    cost: Cost::Of(|context| (context.input(0).len() as u64).saturating_mul(context.input(1).len() as u64)),
     probe: Probe::calls(&[
         "f((5,)), f((3,))",
         "f((4,)), f((4,))",
@@ -74,7 +74,7 @@ pub static POLYNOMIAL_DIVISION: OpDef = OpDef {
 /// With `u[t] = sum of q[k] v[t - k]`, plus a coefficient of the remainder for the last m - 1 of them: let l be the cotangents of `u`. Their end
 /// equals the cotangents of the remainder. The elements before it follow from `sum of l[t] v[t - k]` = the cotangent of `q[k]`: this is a division by
 /// the same polynomial, backwards, that starts from the known end. The cotangent of `v[j]` is `-sum of l[t] q[t - j]`.
-fn gradients(g: &GradCx) -> Result<Grads> {
+fn gradients(g: &GradContext) -> Result<Grads> {
     let v = g.input(1).reshape(&[g.input(1).len()])?.conj()?;
     let (n, m) = (g.dy(0).len(), v.len());
     let known = m - 1;

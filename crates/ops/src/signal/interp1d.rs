@@ -6,9 +6,9 @@ use mxnet_tensor::{DType, Dims, Promotion, Scalar, default_float, promotion};
 use smallvec::SmallVec;
 
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::elementwise::arithmetic::REMAINDER;
 use crate::elementwise::comparison::{EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL};
 use crate::elementwise::logic::LOGICAL_AND;
@@ -87,29 +87,29 @@ pub static INTERP: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn interp(cx: &CompositeCx) -> Result<Outputs> {
-    let (x, xp, fp) = (cx.input(0), cx.input(1), cx.input(2));
+fn interp(context: &CompositeContext) -> Result<Outputs> {
+    let (x, xp, fp) = (context.input(0), context.input(1), context.input(2));
     if xp.ndim() != 1 || fp.ndim() != 1 {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "Data points must be 1-D sequences, found {} and {} axes",
             xp.ndim(),
             fp.ndim()
         )));
     }
     if xp.len() != fp.len() {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "fp and xp are not of the same length: {} and {}",
             fp.len(),
             xp.len()
         )));
     }
     if xp.is_empty() {
-        return Err(cx.value_error("array of sample points is empty"));
+        return Err(context.value_error("array of sample points is empty"));
     }
     if x.dtype().is_complex() || xp.dtype().is_complex() {
-        return Err(cx.dtype_error("coordinates must be real"));
+        return Err(context.dtype_error("coordinates must be real"));
     }
-    let found = promoted(cx.inputs);
+    let found = promoted(context.inputs);
     let dtype = match promotion() {
         Promotion::NumPy if found.is_complex() => DType::C128,
         Promotion::NumPy => DType::F64,
@@ -118,10 +118,10 @@ fn interp(cx: &CompositeCx) -> Result<Outputs> {
     };
     let real = compute(dtype.real());
     let (mut x, mut xp, mut fp) = (x.astype(real)?, xp.astype(real)?, fp.clone());
-    let (mut left, mut right) = (cx.opt(3), cx.opt(4));
-    if let Some(period) = cx.opt_float("period") {
+    let (mut left, mut right) = (context.opt(3), context.opt(4));
+    if let Some(period) = context.opt_float("period") {
         if period == 0.0 {
-            return Err(cx.value_error("period must be a non-zero value"));
+            return Err(context.value_error("period must be a non-zero value"));
         }
         (left, right) = (None, None);
         let period = period.abs();
@@ -163,7 +163,7 @@ fn interp(cx: &CompositeCx) -> Result<Outputs> {
     } else {
         one(|x| Ok(x.clone()))?
     };
-    cx.done(y.astype(dtype)?)
+    context.done(y.astype(dtype)?)
 }
 
 fn x_between(x: &Array, xp: &Array, fp: &Array) -> Result<Array> {
@@ -176,26 +176,25 @@ pub static INTERPOLATED: OpDef = OpDef {
     params: &[Param::array("x"), Param::array("xp"), Param::array("fp")],
     doc: "The values at `x` of the piecewise linear function through the points `(xp, fp)`, which is constant outside of them; all three float32, or \
         float64. Computed in float64.",
-    infer: |cx| {
-        let dtype = cx.dtype_of(0);
-        let is_fit = |i: usize| cx.dtype_of(i) == dtype && cx.shape(i).len() == 1;
+    infer: |context| {
+        let dtype = context.dtype_of(0);
+        let is_fit = |i: usize| context.dtype_of(i) == dtype && context.shape(i).len() == 1;
         if !matches!(dtype, DType::F32 | DType::F64) || !is_fit(1) || !is_fit(2) {
-            return Err(cx.dtype_error(
+            return Err(context.dtype_error(
                 "`x` and the two sequences must be float32 or float64, all the same",
             ));
         }
-        if cx.shape(1) != cx.shape(2) || cx.shape(1) == [0] {
-            return Err(
-                cx.shape_error("`xp` and `fp` must have the same number of elements, at least 1")
-            );
+        if context.shape(1) != context.shape(2) || context.shape(1) == [0] {
+            return Err(context
+                .shape_error("`xp` and `fp` must have the same number of elements, at least 1"));
         }
-        one_of(Dims::from_slice(cx.shape(0)), dtype)
+        one_of(Dims::from_slice(context.shape(0)), dtype)
     },
-    cpu: Cpu::Kernel(|cx| {
-        let x = dense(cx.input(0), cx.input(0).dtype(), cx.threads)?;
+    cpu: Cpu::Kernel(|context| {
+        let x = dense(context.input(0), context.input(0).dtype(), context.threads)?;
         let (xp, fp) = (
-            dense(cx.input(1), DType::F64, cx.threads)?,
-            dense(cx.input(2), DType::F64, cx.threads)?,
+            dense(context.input(1), DType::F64, context.threads)?,
+            dense(context.input(2), DType::F64, context.threads)?,
         );
         // SAFETY: 1. points and values are dense float64 and live to the end of the call. 2. `x` is dense, of a dtype that the kernel takes, and of
         // the shape of the output (inference), which was allocated for this call. 3. there is at least one point (inference).
@@ -204,12 +203,12 @@ pub static INTERPOLATED: OpDef = OpDef {
                 std::slice::from_raw_parts(t.data_ptr().cast_const().cast::<f64>(), t.len())
             };
             interpolate(
-                cx.threads,
+                context.threads,
                 elem(x.dtype()),
                 (points(&xp), points(&fp)),
                 x.data_ptr(),
                 x.len(),
-                cx.output(0).data_ptr(),
+                context.output(0).data_ptr(),
             );
         }
         Ok(())
@@ -223,15 +222,17 @@ pub static INTERPOLATED: OpDef = OpDef {
     ])
     .against("np.interp")
     .ulp(4),
-    batch: Batch::Rule(|cx| match cx.is_batched(1) || cx.is_batched(2) {
-        true => Err(cx.refused()),
-        false => cx.call_with_first(0),
-    }),
+    batch: Batch::Rule(
+        |context| match context.is_batched(1) || context.is_batched(2) {
+            true => Err(context.refused()),
+            false => context.call_with_first(0),
+        },
+    ),
     ..OpDef::DEFAULT
 };
 
 /// `y = y0 (1 - t) + y1 t` between the points around `x`, where `t = (x - x0) / (x1 - x0)`, clipped to 0..=1.
-fn slopes(g: &GradCx) -> Result<Grads> {
+fn slopes(g: &GradContext) -> Result<Grads> {
     let (m, n) = (g.input(0).len(), g.input(1).len());
     let (x, xp, fp) = (g.input(0).reshape(&[m])?, g.input(1), g.input(2));
     let mut grads: Grads = SmallVec::from_iter([None, None, None]);

@@ -37,11 +37,11 @@ pub static TRAPEZOID: OpDef = OpDef {
         >>> np.trapezoid([1.0, 2.0, 3.0], dx=2)
         array(8.)
     ",
-    cpu: Cpu::Composite(|cx| {
-        let y = cx.input(0);
-        let axis = cx.axis("axis", 0)?;
-        let distance = match cx.opt(1) {
-            None => match cx.opt(2) {
+    cpu: Cpu::Composite(|context| {
+        let y = context.input(0);
+        let axis = context.axis("axis", 0)?;
+        let distance = match context.opt(1) {
+            None => match context.opt(2) {
                 Some(dx) => dx.clone(),
                 None => Array::weak_scalar(Scalar::F64(1.0))?,
             },
@@ -52,13 +52,13 @@ pub static TRAPEZOID: OpDef = OpDef {
                 step.reshape(&shape)?
             }
             // Of more axes than the samples, it has those of the result.
-            Some(x) => steps(x, normalize_axis(cx.int("axis") as isize, x.ndim())?)?,
+            Some(x) => steps(x, normalize_axis(context.int("axis") as isize, x.ndim())?)?,
         };
         let len = y.shape()[axis];
         let later = narrow(y, axis, len.min(1), len)?;
         let earlier = narrow(y, axis, 0, len.saturating_sub(1))?;
         let areas = distance.mul(&later.add(&earlier)?)?.scale(0.5)?;
-        cx.done(areas.sum(Some(&[cx.int("axis")]), false)?)
+        context.done(areas.sum(Some(&[context.int("axis")]), false)?)
     }),
     probe: Probe::calls(&[
         "f((5,))",

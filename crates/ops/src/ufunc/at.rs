@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::dtype::num_outputs;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::elementwise::arithmetic::{ADD, NEGATIVE, SUBTRACT};
 use crate::error::{Error, Result, Tuple};
 use crate::index::{selected_positions, spanned};
@@ -44,17 +44,17 @@ pub static AT: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn apply(cx: &KernelCx) -> Result<()> {
-    let (a, positions) = (cx.input(0), cx.input(1));
-    let name = cx.str("function");
+fn apply(context: &KernelContext) -> Result<()> {
+    let (a, positions) = (context.input(0), context.input(1));
+    let name = context.str("function");
     let Some(Cpu::Map(rows)) = registry::find(name).map(|op| op.cpu) else {
         let problem = format!("`{name}` is no elementwise function");
-        return Err(Error::value(cx.op.name, problem));
+        return Err(Error::value(context.op.name, problem));
     };
-    let dtype = cx.dtype("dtype").unwrap_or(a.dtype());
+    let dtype = context.dtype("dtype").unwrap_or(a.dtype());
     let compute = cpu::row_elem(rows, dtype);
     let compute = DType::ALL[compute as usize];
-    let wanted = 1 + usize::from(cx.opt(2).is_some());
+    let wanted = 1 + usize::from(context.opt(2).is_some());
     let fits = a.layout().is_contiguous()
         && positions.layout().is_contiguous()
         && positions.dtype() == DType::I64
@@ -63,23 +63,23 @@ fn apply(cx: &KernelCx) -> Result<()> {
         && rows.supports(elem(compute));
     if !fits {
         let problem = format!("operands do not fit `{name}`");
-        return Err(Error::value(cx.op.name, problem));
+        return Err(Error::value(context.op.name, problem));
     }
     let n = positions.len();
     let list = read(positions);
     if let Some(bad) = list.iter().find(|&&p| p < 0 || p as usize >= a.len()) {
         let problem = format!("position {bad} in an array of {} elements", a.len());
-        return Err(Error::index(cx.op.name, problem));
+        return Err(Error::index(context.op.name, problem));
     }
-    let value = match cx.opt(2) {
+    let value = match context.opt(2) {
         Some(value) => {
             let single = value.len() == 1;
             let dense = Tensor::empty(value.shape(), compute, Device::cpu(0))?;
-            cpu::copy(value, &dense, cx.threads)?;
+            cpu::copy(value, &dense, context.threads)?;
             let stride = if single { 0 } else { compute.size() as isize };
             if !single && dense.len() != n {
                 let problem = format!("{} values for {n} positions", dense.len());
-                return Err(Error::shape(cx.op.name, problem));
+                return Err(Error::shape(context.op.name, problem));
             }
             Some((dense, stride))
         }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind};
 use crate::batching::Batch;
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::cpu;
 use crate::error::{Error, Result};
 use crate::launch::elem;
@@ -39,9 +39,9 @@ pub static FOLD: OpDef = OpDef {
     ],
     doc: "The elements over `axis` (all axes for None) folded by an elementwise function of two arrays, computed in `dtype`. It starts with \
           `initial`, or with the first element; elements where `where` is false are skipped.",
-    infer: |cx| {
-        function(cx.op.name, cx.str("function"))?;
-        folded(cx, |dtype| dtype)
+    infer: |context| {
+        function(context.op.name, context.str("function"))?;
+        folded(context, |dtype| dtype)
     },
     cpu: Cpu::Kernel(fold),
     probe: Probe::calls(&[
@@ -71,12 +71,12 @@ pub static STEPS: OpDef = OpDef {
     ],
     doc: "Every step of folding the elements along `axis` by an elementwise function of two arrays, computed in `dtype`: the first element, the \
         result for the first two, and so on.",
-    infer: |cx| {
-        function(cx.op.name, cx.str("function"))?;
-        cx.axis("axis", 0)?;
+    infer: |context| {
+        function(context.op.name, context.str("function"))?;
+        context.axis("axis", 0)?;
         one_of(
-            Dims::from_slice(cx.shape(0)),
-            cx.dtype("dtype").unwrap_or(cx.dtype_of(0)),
+            Dims::from_slice(context.shape(0)),
+            context.dtype("dtype").unwrap_or(context.dtype_of(0)),
         )
     },
     cpu: Cpu::Kernel(steps),
@@ -103,18 +103,18 @@ pub static SEGMENTS: OpDef = OpDef {
     ],
     doc: "Segments of `axis` folded by an elementwise function of two arrays, computed in `dtype`. Segment j runs from `starts[j]` to the next start \
         (or the end of the axis); if the next start is not larger, it is the single element at `starts[j]`.",
-    infer: |cx| {
-        function(cx.op.name, cx.str("function"))?;
-        let axis = cx.axis("axis", 0)?;
-        let mut shape = Dims::from_slice(cx.shape(0));
-        let (len, starts) = (shape[axis] as i64, cx.ints("starts"));
+    infer: |context| {
+        function(context.op.name, context.str("function"))?;
+        let axis = context.axis("axis", 0)?;
+        let mut shape = Dims::from_slice(context.shape(0));
+        let (len, starts) = (shape[axis] as i64, context.ints("starts"));
         if let Some(bad) = starts.iter().find(|&&s| s < 0 || s >= len) {
-            let name = cx.str("function");
+            let name = context.str("function");
             let problem = format!("index {bad} out-of-bounds in {name}.reduceat [0, {len})");
-            return Err(Error::index(cx.op.name, problem));
+            return Err(Error::index(context.op.name, problem));
         }
         shape[axis] = starts.len();
-        one_of(shape, cx.dtype("dtype").unwrap_or(cx.dtype_of(0)))
+        one_of(shape, context.dtype("dtype").unwrap_or(context.dtype_of(0)))
     },
     cpu: Cpu::Kernel(segments),
     probe: Probe::calls(&[
@@ -147,14 +147,14 @@ pub(super) fn function(
 }
 
 /// The function's inner loops, and the dtype of their dense operands: float16 and bfloat16 are folded in float32 and rounded once.
-fn rows_for(cx: &KernelCx) -> Result<(&'static InnerLoops, DType)> {
-    let (_, rows) = function(cx.op.name, cx.str("function"))?;
-    let dtype = cx.output(0).dtype();
+fn rows_for(context: &KernelContext) -> Result<(&'static InnerLoops, DType)> {
+    let (_, rows) = function(context.op.name, context.str("function"))?;
+    let dtype = context.output(0).dtype();
     let compute = cpu::row_elem(rows, dtype);
     let compute = DType::ALL[compute as usize];
     if !rows.supports(elem(compute)) || rows.out_elem(elem(compute)) != elem(compute) {
         let problem = format!("`{}` does not fold elements of {}", rows.name, dtype.name());
-        return Err(Error::dtype(cx.op.name, problem));
+        return Err(Error::dtype(context.op.name, problem));
     }
     Ok((rows, compute))
 }
@@ -167,11 +167,11 @@ struct Rowed {
 }
 
 impl Rowed {
-    fn new(cx: &KernelCx, x: &Tensor, first: &[usize], dtype: DType) -> Result<Rowed> {
+    fn new(context: &KernelContext, x: &Tensor, first: &[usize], dtype: DType) -> Result<Rowed> {
         let order = axes_first(x.shape().len(), first);
         let view = x.with_layout(x.layout().transpose(Some(&order))?);
         let tensor = Tensor::empty(view.shape(), dtype, Device::cpu(0))?;
-        cpu::copy(&view, &tensor, cx.threads)?;
+        cpu::copy(&view, &tensor, context.threads)?;
         let rows = first.iter().map(|&a| x.shape()[a]).product::<usize>();
         let width = view.shape()[first.len()..].iter().product();
         Ok(Rowed {
@@ -200,25 +200,25 @@ fn axes_first(ndim: usize, first: &[usize]) -> SmallVec<[isize; 8]> {
         .collect()
 }
 
-fn fold(cx: &KernelCx) -> Result<()> {
-    let (rows, compute) = rows_for(cx)?;
-    let axes = cx.axes("axis", 0)?;
-    let x = Rowed::new(cx, cx.input(0), &axes, compute)?;
-    let mask = match cx.opt(1) {
+fn fold(context: &KernelContext) -> Result<()> {
+    let (rows, compute) = rows_for(context)?;
+    let axes = context.axes("axis", 0)?;
+    let x = Rowed::new(context, context.input(0), &axes, compute)?;
+    let mask = match context.opt(1) {
         Some(mask) => {
-            let spread = mask.with_layout(mask.layout().broadcast_to(cx.input(0).shape())?);
-            Some(Rowed::new(cx, &spread, &axes, DType::Bool)?)
+            let spread = mask.with_layout(mask.layout().broadcast_to(context.input(0).shape())?);
+            Some(Rowed::new(context, &spread, &axes, DType::Bool)?)
         }
         None => None,
     };
     let result = Tensor::empty(&[x.width], compute, Device::cpu(0))?;
-    let initial = cx.scalar("initial");
-    let any_order = function_reorders(cx) && mask.is_none();
+    let initial = context.scalar("initial");
+    let any_order = function_reorders(context) && mask.is_none();
     match initial {
-        Some(value) => cpu::fill(&result, value, cx.threads),
+        Some(value) => cpu::fill(&result, value, context.threads),
         None if x.rows == 0 || mask.is_some() => {
             return Err(Error::value(
-                cx.op.name,
+                context.op.name,
                 "no start value: `initial` must be given where there are no elements or a mask",
             ));
         }
@@ -249,11 +249,11 @@ fn fold(cx: &KernelCx) -> Result<()> {
             );
         }
     }
-    let out = cx.output(0);
+    let out = context.output(0);
     cpu::copy(
         &result,
         &out.with_layout(Layout::contiguous(&[x.width]).with_offset(out.layout().offset())),
-        cx.threads,
+        context.threads,
     )
 }
 
@@ -283,24 +283,24 @@ unsafe fn fold_into(
     };
 }
 
-fn steps(cx: &KernelCx) -> Result<()> {
-    let (rows, compute) = rows_for(cx)?;
-    let axis = cx.axis("axis", 0)?;
-    let x = Rowed::new(cx, cx.input(0), &[axis], compute)?;
+fn steps(context: &KernelContext) -> Result<()> {
+    let (rows, compute) = rows_for(context)?;
+    let axis = context.axis("axis", 0)?;
+    let x = Rowed::new(context, context.input(0), &[axis], compute)?;
     let y = Tensor::empty(x.tensor.shape(), compute, Device::cpu(0))?;
     // SAFETY: 1. both are dense with these rows and do not overlap. 2. `rows_for` checked the function's types.
     unsafe { map::scan_rows(rows, elem(compute), x.ptr(), x.rows, x.width, y.data_ptr()) };
-    let out = cx.output(0);
+    let out = context.output(0);
     let order = axes_first(out.shape().len(), &[axis]);
     let view = out.with_layout(out.layout().transpose(Some(&order))?);
-    cpu::copy(&y, &view, cx.threads)
+    cpu::copy(&y, &view, context.threads)
 }
 
-fn segments(cx: &KernelCx) -> Result<()> {
-    let (rows, compute) = rows_for(cx)?;
-    let axis = cx.axis("axis", 0)?;
-    let starts = cx.ints("starts");
-    let x = Rowed::new(cx, cx.input(0), &[axis], compute)?;
+fn segments(context: &KernelContext) -> Result<()> {
+    let (rows, compute) = rows_for(context)?;
+    let axis = context.axis("axis", 0)?;
+    let starts = context.ints("starts");
+    let x = Rowed::new(context, context.input(0), &[axis], compute)?;
     let mut shape = Dims::from_slice(x.tensor.shape());
     shape[0] = starts.len();
     let y = Tensor::empty(&shape, compute, Device::cpu(0))?;
@@ -312,13 +312,21 @@ fn segments(cx: &KernelCx) -> Result<()> {
         // SAFETY: inference checked that every start lies within the axis, so rows `start..end` lie within `x`, and row `j` within `y`.
         unsafe {
             let (from, to) = (x.ptr().add(start * bytes), y.data_ptr().add(j * bytes));
-            segment(cx.threads, rows, compute, from, end - start, x.width, to);
+            segment(
+                context.threads,
+                rows,
+                compute,
+                from,
+                end - start,
+                x.width,
+                to,
+            );
         }
     }
-    let out = cx.output(0);
+    let out = context.output(0);
     let order = axes_first(out.shape().len(), &[axis]);
     let view = out.with_layout(out.layout().transpose(Some(&order))?);
-    cpu::copy(&y, &view, cx.threads)
+    cpu::copy(&y, &view, context.threads)
 }
 
 /// Up to this many rows are folded one after another: the reduction kernel takes longer to set up.
@@ -376,6 +384,6 @@ pub(super) unsafe fn segment(
 }
 
 /// Whether the function that the call names may fold its elements in any order.
-fn function_reorders(cx: &KernelCx) -> bool {
-    registry::find(cx.str("function")).is_some_and(|op| op.fold.reorders)
+fn function_reorders(context: &KernelContext) -> bool {
+    registry::find(context.str("function")).is_some_and(|op| op.fold.reorders)
 }

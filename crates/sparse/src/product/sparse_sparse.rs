@@ -1,12 +1,12 @@
 //! Products of two sparse matrices: whole, and at the positions of a pattern.
 #![allow(unsafe_code)]
 
-use mxnet_core::context::CallCx;
+use mxnet_core::context::CallContext;
 use mxnet_core::launch::{Pool, elem};
 use mxnet_core::opdef::{one, one_of};
 use mxnet_core::{
-    Array, Attrs, Cost, Cpu, Grad, Grads, Keep, KernelCx, Known, OpDef, Outputs, Param, ParamKind,
-    Probe, Result, Types, Value, invoke1,
+    Array, Attrs, Cost, Cpu, Grad, Grads, Keep, KernelContext, Known, OpDef, Outputs, Param,
+    ParamKind, Probe, Result, Types, Value, invoke1,
 };
 use mxnet_kernels::sparse::{self, Pattern};
 use mxnet_tensor::{DType, Dims};
@@ -34,7 +34,7 @@ pub static CSR_MATMUL: OpDef = OpDef {
     doc: "The product of two sparse matrices, the second of `num_columns` columns: values, indices and offsets. Rows of the result ascend; explicit \
           zeros are stored.\n\nSource: Gustavson, Two fast algorithms for sparse matrices, ACM TOMS 4 (1978).",
     types: Types::Infer,
-    infer: |cx| one(Dims::from_slice(cx.shape(0))),
+    infer: |context| one(Dims::from_slice(context.shape(0))),
     cpu: Cpu::Eager(matmul, Known::FromValues),
     cost: Cost::Of(matmul_cost),
     grad: Grad::Rule(
@@ -97,16 +97,16 @@ pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
     doc: "For each stored element k of row i of the last pattern the product of row i of the first matrix and row `indices[k]` of the second one, \
           both with `num_columns` columns: the elements of `lhs @ rhs.T` at the stored positions.",
     types: Types::Infer,
-    infer: |cx| {
-        check_integers(cx, &[1, 2, 4, 5, 6, 7])?;
-        check_stored_row(cx, 0, 1)?;
-        check_stored_row(cx, 3, 4)?;
-        if cx.shape(2) != cx.shape(7) {
-            return Err(cx.shape_error("`lhs_indptr` and `indptr` must have the same length"));
+    infer: |context| {
+        check_integers(context, &[1, 2, 4, 5, 6, 7])?;
+        check_stored_row(context, 0, 1)?;
+        check_stored_row(context, 3, 4)?;
+        if context.shape(2) != context.shape(7) {
+            return Err(context.shape_error("`lhs_indptr` and `indptr` must have the same length"));
         }
         one_of(
-            Dims::from_slice(&[cx.shape(6)[0]]),
-            promoted(cx.dtype_of(0), cx.dtype_of(3)),
+            Dims::from_slice(&[context.shape(6)[0]]),
+            promoted(context.dtype_of(0), context.dtype_of(3)),
         )
     },
     cpu: Cpu::Kernel(sampled_matmul),
@@ -135,7 +135,7 @@ pub static CSR_SAMPLED_MATMUL: OpDef = OpDef {
         }
         Ok(grads)
     }),
-    cost: Cost::Of(|cx| (cx.input(0).len() + cx.input(3).len() + 16 * cx.input(6).len()) as u64),
+    cost: Cost::Of(|context| (context.input(0).len() + context.input(3).len() + 16 * context.input(6).len()) as u64),
     probe: Probe::calls(&[
         "f((4,)), np.array([0, 2, 1, 2]), np.array([0, 2, 2, 4]), f((4,)), np.array([1, 2, 0, 1]), np.array([0, 1, 2, 4]), np.array([0, 1, 2, 2]), np.array([0, 2, 3, 4]), 3",
     ])
@@ -153,30 +153,30 @@ fn sampled(inputs: &[&Array], num_columns: usize) -> Result<Array> {
 }
 
 /// Nanoseconds of a sparse product: each stored element of the first matrix meets a row of the second, of mean length.
-fn matmul_cost(cx: &CallCx) -> u64 {
-    let of = |i: usize| cx.input(i).len() as u64;
+fn matmul_cost(context: &CallContext) -> u64 {
+    let of = |i: usize| context.input(i).len() as u64;
     of(0).saturating_mul(8 + 8 * of(3) / of(5).max(1))
 }
 
-fn matmul(cx: &CallCx) -> Result<Outputs> {
-    check_integers(cx, &[1, 2, 4, 5])?;
-    check_stored_row(cx, 0, 1)?;
-    check_stored_row(cx, 3, 4)?;
-    let num_columns = length(cx, "num_columns")?;
-    let dtype = promoted(cx.dtype_of(0), cx.dtype_of(3));
+fn matmul(context: &CallContext) -> Result<Outputs> {
+    check_integers(context, &[1, 2, 4, 5])?;
+    check_stored_row(context, 0, 1)?;
+    check_stored_row(context, 3, 4)?;
+    let num_columns = length(context, "num_columns")?;
+    let dtype = promoted(context.dtype_of(0), context.dtype_of(3));
     let compute = compute_dtype(dtype);
-    let tensor = |i: usize| cx.input(i).tensor();
+    let tensor = |i: usize| context.input(i).tensor();
     let lhs_indices = integers(tensor(1), &Pool)?;
     let lhs_indptr = integers(tensor(2), &Pool)?;
     let rhs_indices = integers(tensor(4), &Pool)?;
     let rhs_indptr = integers(tensor(5), &Pool)?;
     let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
-    let a: Pattern = pattern(cx.op.name, lhs, &lhs_indices, &lhs_indptr)?;
-    let b: Pattern = pattern(cx.op.name, rhs, &rhs_indices, &rhs_indptr)?;
+    let a: Pattern = pattern(context.op.name, lhs, &lhs_indices, &lhs_indptr)?;
+    let b: Pattern = pattern(context.op.name, rhs, &rhs_indices, &rhs_indptr)?;
     let a_data = values(tensor(0), compute, &Pool)?;
     let b_data = values(tensor(3), compute, &Pool)?;
-    let device = cx.input(0).device();
-    let indptr = Array::uninitialised(cx.shape(2), DType::I64, device)?;
+    let device = context.input(0).device();
+    let indptr = Array::uninitialised(context.shape(2), DType::I64, device)?;
     let mut made = None;
     // SAFETY: dense values of this dtype, one for each stored element (checked); the closure allocates the requested number of elements.
     unsafe {
@@ -193,14 +193,14 @@ fn matmul(cx: &CallCx) -> Result<Outputs> {
     .map_err(|fault| {
         let is_row = |&j: &i64| (j as u64) < b.num_rows() as u64;
         match a.indices.iter().all(is_row) {
-            true => error(cx.op.name, rhs, fault, Some(num_columns)),
-            false => error(cx.op.name, lhs, fault, Some(b.num_rows())),
+            true => error(context.op.name, rhs, fault, Some(num_columns)),
+            false => error(context.op.name, lhs, fault, Some(b.num_rows())),
         }
     })?;
     // Stored elements of a matrix without rows or columns are the only fault that has no position.
     let made = made.ok_or_else(|| {
         let problem = "a matrix without rows or columns has stored elements";
-        mxnet_core::Error::index(cx.op.name, problem)
+        mxnet_core::Error::index(context.op.name, problem)
     })?;
     Ok(SmallVec::from_iter([
         made.data.astype(dtype)?,
@@ -209,24 +209,24 @@ fn matmul(cx: &CallCx) -> Result<Outputs> {
     ]))
 }
 
-fn sampled_matmul(cx: &KernelCx) -> Result<()> {
-    let out = cx.output(0);
+fn sampled_matmul(context: &KernelContext) -> Result<()> {
+    let out = context.output(0);
     let compute = compute_dtype(out.dtype());
-    let (a_indices, a_indptr) = index_arrays(cx, 1)?;
-    let (b_indices, b_indptr) = index_arrays(cx, 4)?;
-    let (indices, indptr) = index_arrays(cx, 6)?;
+    let (a_indices, a_indptr) = index_arrays(context, 1)?;
+    let (b_indices, b_indptr) = index_arrays(context, 4)?;
+    let (indices, indptr) = index_arrays(context, 6)?;
     let (lhs, rhs) = (("lhs_indices", "lhs_indptr"), ("rhs_indices", "rhs_indptr"));
-    let a = pattern(cx.op.name, lhs, &a_indices, &a_indptr)?;
-    let b = pattern(cx.op.name, rhs, &b_indices, &b_indptr)?;
-    let sampled_pattern = pattern(cx.op.name, NAMES, &indices, &indptr)?;
-    let a_data = values(cx.input(0), compute, cx.threads)?;
-    let b_data = values(cx.input(3), compute, cx.threads)?;
-    let num_columns = usize::try_from(cx.int("num_columns")).unwrap_or(0);
-    write(out, compute, cx.threads, |to| {
+    let a = pattern(context.op.name, lhs, &a_indices, &a_indptr)?;
+    let b = pattern(context.op.name, rhs, &b_indices, &b_indptr)?;
+    let sampled_pattern = pattern(context.op.name, NAMES, &indices, &indptr)?;
+    let a_data = values(context.input(0), compute, context.threads)?;
+    let b_data = values(context.input(3), compute, context.threads)?;
+    let num_columns = usize::try_from(context.int("num_columns")).unwrap_or(0);
+    write(out, compute, context.threads, |to| {
         // SAFETY: dense values of this dtype, one for each stored element (inference); `to` has as many elements as the output.
         unsafe {
             sparse::sampled_matmul(
-                cx.threads,
+                context.threads,
                 elem(compute),
                 (&a, a_data.operand()),
                 (&b, b_data.operand()),
@@ -235,6 +235,6 @@ fn sampled_matmul(cx: &KernelCx) -> Result<()> {
                 to,
             )
         }
-        .map_err(|fault| error(cx.op.name, NAMES, fault, None))
+        .map_err(|fault| error(context.op.name, NAMES, fault, None))
     })
 }

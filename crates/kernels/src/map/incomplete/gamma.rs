@@ -175,15 +175,16 @@ pub(super) fn density(a: f64, x: f64) -> f64 {
 }
 
 /// Derivative of a quantile x with respect to a, `dx / da` at constant P(a, x), which is minus the slope over the density. With `is_log`, `d ln x / da` for
-/// the logarithm `x` of a quantile. A quantile that has underflowed to 0 has derivative 0; its logarithm has not underflowed.
+/// the logarithm `x` of a quantile. A quantile 0 or infinity has derivative 0; the logarithm of one that has underflowed has not.
 ///
 /// Source: Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients", 2018.
 #[inline(never)]
 pub(super) fn quantile_slope(a: f64, x: f64, is_log: bool) -> f64 {
-    if x == 0.0 && !is_log && a >= 0.0 {
+    let is_end = x == f64::INFINITY || x == 0.0 && !is_log;
+    if is_end && a >= 0.0 {
         return 0.0;
     }
-    if a.is_nan() || a <= 0.0 || x.is_nan() {
+    if a.is_nan() || a <= 0.0 || x.is_nan() || x < 0.0 && !is_log {
         return f64::NAN;
     }
     let (x, log_x) = if is_log {
@@ -237,7 +238,8 @@ pub(super) fn inverse(a: f64, p: f64, q: f64) -> f64 {
         libm::log1p(-q)
     };
     let log_least = (log_p + log_gamma_1p(a)) / a;
-    if log_least < -745.2 && side == Side::Lower {
+    // The two are equal where x is small.
+    if log_least < -745.2 {
         return 0.0;
     }
     let mut x = if a < 1.0 && side == Side::Upper {
@@ -252,7 +254,12 @@ pub(super) fn inverse(a: f64, p: f64, q: f64) -> f64 {
         let root = 1.0 - 1.0 / (9.0 * a) + z / (3.0 * a.sqrt());
         (a * root * root * root).max(libm::exp(log_least))
     };
-    solve_tail(goal, 1e-14 * (1.0 + 1.0 / a), |dz| {
+    // P(a, x) is nearly x^a, so its relative error is that of x times a.
+    let tolerance = match side {
+        Side::Lower => 1e-14 * (1.0 + 1.0 / a),
+        Side::Upper => 1e-14,
+    };
+    solve_tail(goal, tolerance, |dz| {
         x *= libm::exp(dz);
         log_tail(a, x, side)
     });

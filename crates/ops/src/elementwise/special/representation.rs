@@ -5,7 +5,7 @@ use mxnet_tensor::DType;
 
 use crate::Array;
 use crate::args::{Attrs, Param};
-use crate::context::CompositeCx;
+use crate::context::CompositeContext;
 use crate::elementwise::comparison::{EQUAL, GREATER};
 use crate::elementwise::logic::LOGICAL_NOT;
 use crate::elementwise::select::choose;
@@ -217,9 +217,9 @@ pub static ISPOSINF: OpDef = OpDef {
         >>> np.isposinf([np.inf, -np.inf, 0.0])
         array([ True, False, False])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let minus = cx.input(0).unary(&SIGNBIT)?;
-        cx.done(cx.input(0).unary(&ISINF)?.binary(&GREATER, &minus)?)
+    cpu: Cpu::Composite(|context| {
+        let minus = context.input(0).unary(&SIGNBIT)?;
+        context.done(context.input(0).unary(&ISINF)?.binary(&GREATER, &minus)?)
     }),
     probe: Probe::calls(&[
         "np.array([inf, -inf, nan, 0.0, 1.0])",
@@ -245,10 +245,10 @@ pub static ISNEGINF: OpDef = OpDef {
         >>> np.isneginf([np.inf, -np.inf, 0.0])
         array([False,  True, False])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let minus = cx.input(0).unary(&SIGNBIT)?;
-        let infinite = cx.input(0).unary(&ISINF)?;
-        cx.done(infinite.binary(&GREATER, &minus.unary(&LOGICAL_NOT)?)?)
+    cpu: Cpu::Composite(|context| {
+        let minus = context.input(0).unary(&SIGNBIT)?;
+        let infinite = context.input(0).unary(&ISINF)?;
+        context.done(infinite.binary(&GREATER, &minus.unary(&LOGICAL_NOT)?)?)
     }),
     probe: Probe::calls(&[
         "np.array([inf, -inf, nan, 0.0, 1.0])",
@@ -293,15 +293,15 @@ pub static MODF: OpDef = OpDef {
 };
 
 /// The argument of a composed function, in the dtype that the function computes in.
-fn in_loop_dtype(cx: &CompositeCx) -> Result<Array> {
+fn in_loop_dtype(context: &CompositeContext) -> Result<Array> {
     let call = Call {
-        op: cx.op,
-        inputs: cx.inputs,
+        op: context.op,
+        inputs: context.inputs,
         attrs: &Attrs::none(),
         outs: &[],
         dtype: None,
     };
-    cx.input(0).astype(resolve_call(&call)?.0)
+    context.input(0).astype(resolve_call(&call)?.0)
 }
 
 /// Mantissa and exponent.
@@ -326,8 +326,8 @@ pub static FREXP: OpDef = OpDef {
         >>> np.frexp([8.0, 0.3])
         (array([0.5, 0.6]), array([ 4, -1], dtype=int32))
     ",
-    cpu: Cpu::Composite(|cx| {
-        let x = in_loop_dtype(cx)?;
+    cpu: Cpu::Composite(|context| {
+        let x = in_loop_dtype(context)?;
         Ok(smallvec::smallvec![
             x.unary(&MANTISSA)?,
             x.unary(&EXPONENT)?

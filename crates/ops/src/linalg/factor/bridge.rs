@@ -4,7 +4,7 @@
 use mxnet_linalg::{Elem, Failure, Fault, Run};
 use mxnet_tensor::{DType, Tensor};
 
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::error::{Error, Result};
 use crate::nn::operand;
 
@@ -39,10 +39,10 @@ pub(super) fn stack(shape: &[usize]) -> Stack<'_> {
 ///
 /// # Errors
 /// [`Error::LinAlg`] if it has fewer than two axes.
-pub(super) fn matrices<'a>(cx: &CallCx<'a>, i: usize) -> Result<Stack<'a>> {
-    let shape = cx.shape(i);
+pub(super) fn matrices<'a>(context: &CallContext<'a>, i: usize) -> Result<Stack<'a>> {
+    let shape = context.shape(i);
     if shape.len() < 2 {
-        return Err(cx.linalg_error(format!(
+        return Err(context.linalg_error(format!(
             "matrices have at least 2 axes, found {}",
             shape.len()
         )));
@@ -54,12 +54,12 @@ pub(super) fn matrices<'a>(cx: &CallCx<'a>, i: usize) -> Result<Stack<'a>> {
 ///
 /// # Errors
 /// [`Error::LinAlg`] if it is not a stack of square matrices.
-pub(super) fn squares<'a>(cx: &CallCx<'a>, i: usize) -> Result<Stack<'a>> {
-    let found = matrices(cx, i)?;
+pub(super) fn squares<'a>(context: &CallContext<'a>, i: usize) -> Result<Stack<'a>> {
+    let found = matrices(context, i)?;
     if found.m == found.n {
         return Ok(found);
     }
-    Err(cx.linalg_error(format!(
+    Err(context.linalg_error(format!(
         "the last two axes must be square, found {} x {}",
         found.m, found.n
     )))
@@ -80,8 +80,8 @@ pub(super) fn elem(dtype: DType) -> Elem {
 ///
 /// # Errors
 /// [`Error::Memory`].
-pub(super) fn dense(cx: &KernelCx, i: usize, dtype: DType) -> Result<Tensor> {
-    operand::dense(cx.input(i), dtype, cx.threads)
+pub(super) fn dense(context: &KernelContext, i: usize, dtype: DType) -> Result<Tensor> {
+    operand::dense(context.input(i), dtype, context.threads)
 }
 
 /// The bytes of a dense tensor.
@@ -96,8 +96,8 @@ pub(super) fn bytes(x: &Tensor) -> &[u8] {
 }
 
 /// The bytes of an output.
-pub(super) fn bytes_mut<'a>(cx: &KernelCx<'a>, i: usize) -> &'a mut [u8] {
-    let x: &'a Tensor = cx.outputs[i];
+pub(super) fn bytes_mut<'a>(context: &KernelContext<'a>, i: usize) -> &'a mut [u8] {
+    let x: &'a Tensor = context.outputs[i];
     debug_assert!(x.layout().is_contiguous(), "an output that is not dense");
     let len = x.layout().len() * x.dtype().size();
     if len == 0 {
@@ -109,15 +109,15 @@ pub(super) fn bytes_mut<'a>(cx: &KernelCx<'a>, i: usize) -> &'a mut [u8] {
 }
 
 /// Calls `body` with the kernel's threads.
-pub(super) fn with_threads<R>(cx: &KernelCx, body: impl FnOnce(Run) -> R) -> R {
-    let threads = cx.threads;
+pub(super) fn with_threads<R>(context: &KernelContext, body: impl FnOnce(Run) -> R) -> R {
+    let threads = context.threads;
     body(&|n, task| threads.run(n, task))
 }
 
 /// The error of the first matrix of a batch that failed.
 #[cold]
-pub(super) fn failed(cx: &KernelCx, failure: Failure) -> Error {
-    let x = cx.input(0);
+pub(super) fn failed(context: &KernelContext, failure: Failure) -> Error {
+    let x = context.input(0);
     let lead = stack(x.shape()).lead;
     let which = if lead.is_empty() {
         "the matrix".to_owned()
@@ -141,13 +141,16 @@ pub(super) fn failed(cx: &KernelCx, failure: Failure) -> Error {
         ),
         Fault::NotFinite => format!(
             "{}: {which} holds infinities or NaNs",
-            non_convergence_message(cx.op.name)
+            non_convergence_message(context.op.name)
         ),
         Fault::NoConvergence => {
-            format!("{}: those of {which}", non_convergence_message(cx.op.name))
+            format!(
+                "{}: those of {which}",
+                non_convergence_message(context.op.name)
+            )
         }
     };
-    Error::linalg(cx.op.name, problem)
+    Error::linalg(context.op.name, problem)
 }
 
 /// NumPy's message if the iteration of a factorisation does not converge.

@@ -29,19 +29,19 @@ pub static CHOLESKY_LOWER: OpDef = OpDef {
     name: "cholesky_lower",
     params: &[Param::array("a")],
     doc: "The lower triangular l with l l^H = a. Only the lower triangle of `a` is read.",
-    infer: |cx| {
-        squares(cx, 0)?;
-        one(Dims::from_slice(cx.shape(0)))
+    infer: |context| {
+        squares(context, 0)?;
+        one(Dims::from_slice(context.shape(0)))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let l = bytes_mut(cx, 0);
-        with_threads(cx, |run| {
+        let l = bytes_mut(context, 0);
+        with_threads(context, |run| {
             mxnet_linalg::cholesky(elem(dtype), run, shape.count(), shape.n, bytes(&a), l)
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     // dA = L^-H phi(L^H dL) L^-1, made Hermitian, where phi takes the lower triangle and half the diagonal.
     // Source: Murray, Differentiation of the Cholesky decomposition, 2016, (7)-(10).
@@ -84,14 +84,14 @@ pub static CHOLESKY: OpDef = OpDef {
         array([[2., 0.],
                [1., 2.]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        squares(cx, 0)?;
-        let a = cx.input(0);
-        if !cx.bool("upper") {
-            return cx.done(invoke1(&CHOLESKY_LOWER, &[a], &Attrs::none())?);
+    cpu: Cpu::Composite(|context| {
+        squares(context, 0)?;
+        let a = context.input(0);
+        if !context.bool("upper") {
+            return context.done(invoke1(&CHOLESKY_LOWER, &[a], &Attrs::none())?);
         }
         let lower = invoke1(&CHOLESKY_LOWER, &[&adjoint(a)?], &Attrs::none())?;
-        cx.done(adjoint(&lower)?.contiguous()?)
+        context.done(adjoint(&lower)?.contiguous()?)
     }),
     probe: Probe::calls(EITHER).ulp(200),
     ..OpDef::COMPOSITE

@@ -9,15 +9,15 @@ use super::{FACTORISATION, factored};
 use crate::Array;
 use crate::args::{Attrs, Param};
 use crate::batching::Batch;
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{
     Cpu, FpErrors, Grad, GradRule, Inferred, Keep, Onnx, OpDef, Probe, Surface, one,
 };
 
-fn per_matrix(cx: &CallCx) -> Result<Inferred> {
-    one(Dims::from_slice(squares(cx, 0)?.lead))
+fn per_matrix(context: &CallContext) -> Result<Inferred> {
+    one(Dims::from_slice(squares(context, 0)?.lead))
 }
 
 /// Determinants.
@@ -34,12 +34,12 @@ pub static DET: OpDef = OpDef {
         array(-1.9999999)
     ",
     infer: per_matrix,
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let y = bytes_mut(cx, 0);
-        with_threads(cx, |run| {
+        let y = bytes_mut(context, 0);
+        with_threads(context, |run| {
             mxnet_linalg::det(elem(dtype), run, shape.count(), shape.n, bytes(&a), y);
         });
         Ok(())
@@ -72,19 +72,19 @@ pub static COFACTORS: OpDef = OpDef {
     params: &[Param::array("a")],
     doc: "The derivatives of determinants with respect to the elements of square matrices (..., m, m): det(a) times the transposed inverse, and its \
           limit for singular matrices.",
-    infer: |cx| {
-        squares(cx, 0)?;
-        one(Dims::from_slice(cx.shape(0)))
+    infer: |context| {
+        squares(context, 0)?;
+        one(Dims::from_slice(context.shape(0)))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let c = bytes_mut(cx, 0);
-        with_threads(cx, |run| {
+        let c = bytes_mut(context, 0);
+        with_threads(context, |run| {
             mxnet_linalg::cofactors(elem(dtype), run, shape.count(), shape.n, bytes(&a), c)
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     grad: Grad::Rule(Keep::INPUTS, COFACTOR_RULE),
     probe: Probe::calls(&["f((3, 3))", "c((2, 2, 2))"])
@@ -115,21 +115,21 @@ pub static SLOGDET: OpDef = OpDef {
     params: &[Param::array("a")],
     doc: "Signs (complex: of length 1) and logarithms of the absolute value of the determinants of square matrices (..., m, m). Singular ones have sign 0 and \
           logarithm -inf.",
-    infer: |cx| {
-        let lead = Dims::from_slice(squares(cx, 0)?.lead);
-        let dtype = factored(cx)?;
-        cx.many([(lead.clone(), dtype), (lead, dtype.real())])
+    infer: |context| {
+        let lead = Dims::from_slice(squares(context, 0)?.lead);
+        let dtype = factored(context)?;
+        context.many([(lead.clone(), dtype), (lead, dtype.real())])
     },
     fp_errors: FpErrors {
         silent: true,
         ..FpErrors::PLAIN
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let (sign, log) = (bytes_mut(cx, 0), bytes_mut(cx, 1));
-        with_threads(cx, |run| {
+        let (sign, log) = (bytes_mut(context, 0), bytes_mut(context, 1));
+        with_threads(context, |run| {
             mxnet_linalg::slogdet(
                 elem(dtype),
                 run,

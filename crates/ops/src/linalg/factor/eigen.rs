@@ -10,7 +10,7 @@ use super::matrix::{
 use super::{FACTORISATION, SOLVE_STACKS, dtype_within, factored};
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::{CallCx, KernelCx};
+use crate::context::{CallContext, KernelContext};
 use crate::elementwise::parts::REAL;
 use crate::error::Result;
 use crate::invoke::{invoke, invoke1};
@@ -19,8 +19,8 @@ use crate::{Array, Outputs};
 
 const TRIANGLES: ParamKind = ParamKind::Choice(&["L", "U"]);
 
-fn triangle(cx: &KernelCx) -> Triangle {
-    if cx.str("UPLO") == "U" {
+fn triangle(context: &KernelContext) -> Triangle {
+    if context.str("UPLO") == "U" {
         Triangle::Upper
     } else {
         Triangle::Lower
@@ -33,22 +33,22 @@ pub static EIGH: OpDef = OpDef {
     params: &[Param::array("a"), Param::required("UPLO", TRIANGLES)],
     doc: "a v = v diag(w) for Hermitian matrices (..., m, m), of which one triangle is read: eigenvalues w in ascending order, orthonormal columns \
           v. The gradient is that of a Hermitian matrix: both triangles share it; it needs eigenvalues that differ.",
-    infer: |cx| {
-        let shape = squares(cx, 0)?;
-        let dtype = factored(cx)?;
+    infer: |context| {
+        let shape = squares(context, 0)?;
+        let dtype = factored(context)?;
         let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
-        cx.many([
+        context.many([
             (values, dtype.real()),
-            (Dims::from_slice(cx.shape(0)), dtype),
+            (Dims::from_slice(context.shape(0)), dtype),
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(1).dtype();
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(1).dtype();
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let (w, v) = (bytes_mut(cx, 0), bytes_mut(cx, 1));
-        with_threads(cx, |run| {
-            let (triangle, a) = (triangle(cx), bytes(&a));
+        let (w, v) = (bytes_mut(context, 0), bytes_mut(context, 1));
+        with_threads(context, |run| {
+            let (triangle, a) = (triangle(context), bytes(&a));
             mxnet_linalg::eigh(
                 elem(dtype),
                 run,
@@ -60,7 +60,7 @@ pub static EIGH: OpDef = OpDef {
                 Some(v),
             )
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     // dA = V (diag(dw) + V^H dV / (w_j - w_i)) V^H, made Hermitian. Source: Giles 2008, 3.1.
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -88,18 +88,18 @@ pub static EIGVALSH_OF: OpDef = OpDef {
     name: "eigvalsh_of",
     params: &[Param::array("a"), Param::required("UPLO", TRIANGLES)],
     doc: "Eigenvalues of Hermitian matrices (..., m, m), of which one triangle is read, in ascending order.",
-    infer: |cx| {
-        let shape = squares(cx, 0)?;
+    infer: |context| {
+        let shape = squares(context, 0)?;
         let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
-        one_of(values, factored(cx)?.real())
+        one_of(values, factored(context)?.real())
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = dtype_within(cx.input(0).dtype(), cx.output(0).dtype());
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = dtype_within(context.input(0).dtype(), context.output(0).dtype());
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let w = bytes_mut(cx, 0);
-        with_threads(cx, |run| {
-            let (triangle, a) = (triangle(cx), bytes(&a));
+        let w = bytes_mut(context, 0);
+        with_threads(context, |run| {
+            let (triangle, a) = (triangle(context), bytes(&a));
             mxnet_linalg::eigh(
                 elem(dtype),
                 run,
@@ -111,7 +111,7 @@ pub static EIGVALSH_OF: OpDef = OpDef {
                 None,
             )
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let attrs: Attrs = [g.get("UPLO").clone()].into_iter().collect();
@@ -136,18 +136,18 @@ pub static EIG_COMPLEX: OpDef = OpDef {
     name: "eig_complex",
     params: &[Param::array("a")],
     doc: "a v = v diag(w) for square matrices (..., m, m): eigenvalues w in no particular order, columns v of length 1 with a real largest element, all complex.",
-    infer: |cx| {
-        let shape = squares(cx, 0)?;
-        let dtype = factored(cx)?.complex();
+    infer: |context| {
+        let shape = squares(context, 0)?;
+        let dtype = factored(context)?.complex();
         let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
-        cx.many([(values, dtype), (Dims::from_slice(cx.shape(0)), dtype)])
+        context.many([(values, dtype), (Dims::from_slice(context.shape(0)), dtype)])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = dtype_within(cx.input(0).dtype(), cx.output(0).dtype().real());
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = dtype_within(context.input(0).dtype(), context.output(0).dtype().real());
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let (w, v) = (bytes_mut(cx, 0), bytes_mut(cx, 1));
-        with_threads(cx, |run| {
+        let (w, v) = (bytes_mut(context, 0), bytes_mut(context, 1));
+        with_threads(context, |run| {
             mxnet_linalg::eig(
                 elem(dtype),
                 run,
@@ -158,7 +158,7 @@ pub static EIG_COMPLEX: OpDef = OpDef {
                 Some(v),
             )
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     // dA = V^-H (diag(dw) + (V^H dV - V^H V diag(Re(V^H dV))) / conj(w_j - w_i)) V^H, for columns of length 1 with any phase.
     // Source: Boeddeker et al., On the computation of complex-valued gradients with application to statistically optimum beamforming, 2017, (4.77).
@@ -183,7 +183,7 @@ pub static EIG_COMPLEX: OpDef = OpDef {
 };
 
 /// A complex gradient in the dtype of the matrix: a real matrix takes its real part.
-fn fitted(g: &crate::autograd::GradCx, da: &Array) -> Result<Array> {
+fn fitted(g: &crate::autograd::GradContext, da: &Array) -> Result<Array> {
     if g.dtype_of(0).is_complex() {
         return g.fitted(da.clone(), 0);
     }
@@ -197,20 +197,20 @@ pub static EIGVALS_COMPLEX: OpDef = OpDef {
     name: "eigvals_complex",
     params: &[Param::array("a")],
     doc: "Eigenvalues of square matrices (..., m, m) in no particular order, complex.",
-    infer: |cx| {
-        let shape = squares(cx, 0)?;
+    infer: |context| {
+        let shape = squares(context, 0)?;
         let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
-        one_of(values, factored(cx)?.complex())
+        one_of(values, factored(context)?.complex())
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = dtype_within(cx.input(0).dtype(), cx.output(0).dtype().real());
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = dtype_within(context.input(0).dtype(), context.output(0).dtype().real());
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let w = bytes_mut(cx, 0);
-        with_threads(cx, |run| {
+        let w = bytes_mut(context, 0);
+        with_threads(context, |run| {
             mxnet_linalg::eig(elem(dtype), run, shape.count(), shape.n, bytes(&a), w, None)
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let parts = invoke(&EIG_COMPLEX, &[g.input(0)], &Attrs::none())?;
@@ -242,10 +242,10 @@ pub static EIGVALS: OpDef = OpDef {
         >>> np.linalg.eigvals([[2.0, 0.0], [0.0, 3.0]])
         array([2., 3.])
     ",
-    cpu: Cpu::Composite(|cx| {
+    cpu: Cpu::Composite(|context| {
         real_if_all_are(
-            cx,
-            invoke(&EIGVALS_COMPLEX, &[cx.input(0)], &Attrs::none())?,
+            context,
+            invoke(&EIGVALS_COMPLEX, &[context.input(0)], &Attrs::none())?,
         )
     }),
     probe: Probe::calls(SQUARES),
@@ -258,16 +258,19 @@ pub static EIG: OpDef = OpDef {
     params: &[Param::array("a")],
     doc: "a v = v diag(w) for square matrices (..., m, m): eigenvalues w in no particular order, columns v of length 1; real if the matrices and all \
         eigenvalues of the stack are.",
-    cpu: Cpu::Composite(|cx| {
-        real_if_all_are(cx, invoke(&EIG_COMPLEX, &[cx.input(0)], &Attrs::none())?)
+    cpu: Cpu::Composite(|context| {
+        real_if_all_are(
+            context,
+            invoke(&EIG_COMPLEX, &[context.input(0)], &Attrs::none())?,
+        )
     }),
     probe: Probe::calls(SQUARES),
     ..OpDef::COMPOSITE
 };
 
 /// The real parts, if the matrices are real and all eigenvalues are.
-fn real_if_all_are(cx: &CallCx, found: Outputs) -> Result<Outputs> {
-    if cx.dtype_of(0).is_complex() {
+fn real_if_all_are(context: &CallContext, found: Outputs) -> Result<Outputs> {
+    if context.dtype_of(0).is_complex() {
         return Ok(found);
     }
     let parts = imaginary(&found[0].detach())?.astype(mxnet_tensor::DType::F64)?;
@@ -303,14 +306,14 @@ pub static EIGVALSH: OpDef = OpDef {
         >>> np.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])
         array([1., 3.])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let triangle = if cx.str("UPLO").eq_ignore_ascii_case("u") {
+    cpu: Cpu::Composite(|context| {
+        let triangle = if context.str("UPLO").eq_ignore_ascii_case("u") {
             "U"
         } else {
             "L"
         };
         let attrs: Attrs = [Value::Word(triangle)].into_iter().collect();
-        cx.done(invoke1(&EIGVALSH_OF, &[cx.input(0)], &attrs)?)
+        context.done(invoke1(&EIGVALSH_OF, &[context.input(0)], &attrs)?)
     }),
     probe: Probe::calls(&[
         "(lambda x: x + x.T)(f((3, 3)))",

@@ -10,7 +10,7 @@ use super::matrix::{Part, adjoint, only};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::batching::Batch;
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::{Result, Tuple};
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one};
@@ -20,16 +20,16 @@ pub static INVERSE: OpDef = OpDef {
     name: "inverse",
     params: &[Param::array("a"), Param::bool("strict", true)],
     doc: "Inverses of square matrices (..., m, m). Singular ones are an error if `strict`, else their inverses are NaN.",
-    infer: |cx| {
-        squares(cx, 0)?;
-        one(Dims::from_slice(cx.shape(0)))
+    infer: |context| {
+        squares(context, 0)?;
+        one(Dims::from_slice(context.shape(0)))
     },
-    cpu: Cpu::Kernel(|cx| {
-        let (dtype, strict) = (cx.output(0).dtype(), cx.bool("strict"));
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let (dtype, strict) = (context.output(0).dtype(), context.bool("strict"));
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let x = bytes_mut(cx, 0);
-        with_threads(cx, |run| {
+        let x = bytes_mut(context, 0);
+        with_threads(context, |run| {
             mxnet_linalg::inverse(
                 elem(dtype),
                 run,
@@ -40,7 +40,7 @@ pub static INVERSE: OpDef = OpDef {
                 x,
             )
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     // Y = A^-1: dY = -Y dA Y. Source: Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation, 2008,
     // 2.2.3.
@@ -72,7 +72,7 @@ pub static INV: OpDef = OpDef {
         array([[0.5 , 0.  ],
                [0.  , 0.25]])
     ",
-    cpu: Cpu::Composite(|cx| cx.done(inverse(cx.input(0))?)),
+    cpu: Cpu::Composite(|context| context.done(inverse(context.input(0))?)),
     probe: Probe::calls(&[
         "f((1, 1))",
         "f((3, 3))",
@@ -97,16 +97,16 @@ pub static SOLVE_STACKS: OpDef = OpDef {
     params: &[Param::array("a"), Param::array("b")],
     doc: "The x of a x = b for `a` (..., m, m) and `b` (..., m, k) with the same leading axes.",
     infer: same_stacks,
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let (a, b) = (dense(cx, 0, dtype)?, dense(cx, 1, dtype)?);
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let (a, b) = (dense(context, 0, dtype)?, dense(context, 1, dtype)?);
         let shape = stack(b.shape());
-        let x = bytes_mut(cx, 0);
-        with_threads(cx, |run| {
+        let x = bytes_mut(context, 0);
+        with_threads(context, |run| {
             let (a, b) = (bytes(&a), bytes(&b));
             mxnet_linalg::solve(elem(dtype), run, shape.count(), shape.m, shape.n, a, b, x)
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     // dB = A^-H dX, dA = -dB X^H. Source: Giles 2008, 2.3.1.
     grad: Grad::Rule(
@@ -133,11 +133,11 @@ pub static SOLVE_STACKS: OpDef = OpDef {
     ..FACTORISATION
 };
 
-fn same_stacks(cx: &CallCx) -> Result<Inferred> {
-    let a = squares(cx, 0)?;
-    let (b, wanted) = (cx.shape(1), cx.shape(0).len());
-    if b.len() != wanted || b[..wanted - 1] != cx.shape(0)[..wanted - 1] {
-        return Err(cx.shape_error(format!(
+fn same_stacks(context: &CallContext) -> Result<Inferred> {
+    let a = squares(context, 0)?;
+    let (b, wanted) = (context.shape(1), context.shape(0).len());
+    if b.len() != wanted || b[..wanted - 1] != context.shape(0)[..wanted - 1] {
+        return Err(context.shape_error(format!(
             "`b` has shape {}, needs {} rows a matrix",
             Tuple(b),
             a.n
@@ -170,7 +170,7 @@ pub static SOLVE: OpDef = OpDef {
         >>> np.linalg.solve([[2.0, 1.0], [1.0, 3.0]], [3.0, 5.0])
         array([0.8, 1.4])
     ",
-    cpu: Cpu::Composite(|cx| cx.done(solve_any(cx)?)),
+    cpu: Cpu::Composite(|context| context.done(solve_any(context)?)),
     probe: Probe::calls(&[
         "f((3, 3)), f((3,))",
         "f((3, 3)), f((3, 2))",
@@ -186,9 +186,9 @@ pub static SOLVE: OpDef = OpDef {
     ..OpDef::COMPOSITE
 };
 
-fn solve_any(cx: &CallCx) -> Result<Array> {
-    let shape = squares(cx, 0)?;
-    let (a, b) = (cx.input(0), cx.input(1));
+fn solve_any(context: &CallContext) -> Result<Array> {
+    let shape = squares(context, 0)?;
+    let (a, b) = (context.input(0), context.input(1));
     let rows = match b.ndim() {
         0 => None,
         1 => Some(b.shape()[0]),
@@ -196,7 +196,7 @@ fn solve_any(cx: &CallCx) -> Result<Array> {
     };
     if rows != Some(shape.n) {
         let found = rows.map_or("no axes".to_owned(), |n| format!("{n} rows"));
-        return Err(cx.shape_error(format!("`a` has {} rows, `b` has {found}", shape.n)));
+        return Err(context.shape_error(format!("`a` has {} rows, `b` has {found}", shape.n)));
     }
     let column;
     let b = if b.ndim() == 1 {
@@ -222,7 +222,7 @@ fn solve_any(cx: &CallCx) -> Result<Array> {
         };
         solve(&full(a)?, &full(b)?)?
     };
-    if cx.input(1).ndim() == 1 {
+    if context.input(1).ndim() == 1 {
         return x.reshape(&x.shape()[..x.ndim() - 1]);
     }
     Ok(x)
@@ -255,22 +255,22 @@ pub static SOLVE_TRIANGULAR: OpDef = OpDef {
     ],
     doc: "The x of a x = b for triangular `a` (..., m, m), of which the other triangle is not read, and `b` (..., m, k) with the same leading axes.",
     infer: same_stacks,
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let (a, b) = (dense(cx, 0, dtype)?, dense(cx, 1, dtype)?);
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let (a, b) = (dense(context, 0, dtype)?, dense(context, 1, dtype)?);
         let shape = stack(b.shape());
-        let x = bytes_mut(cx, 0);
-        let triangle = if cx.bool("lower") {
+        let x = bytes_mut(context, 0);
+        let triangle = if context.bool("lower") {
             Triangle::Lower
         } else {
             Triangle::Upper
         };
-        with_threads(cx, |run| {
+        with_threads(context, |run| {
             let (a, b) = (bytes(&a), bytes(&b));
             let (m, k) = (shape.m, shape.n);
             mxnet_linalg::solve_triangular(elem(dtype), run, triangle, shape.count(), m, k, a, b, x)
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     // As `solve`, with the triangle of dA.
     grad: Grad::Rule(

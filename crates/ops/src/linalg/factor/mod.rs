@@ -23,7 +23,7 @@ pub use svd::*;
 
 use mxnet_tensor::DType;
 
-use crate::context::{CallCx, InferCx};
+use crate::context::{CallContext, InferContext};
 use crate::error::Result;
 use crate::opdef::{Cost, OpDef};
 use crate::types::{self, DTypes, Lift, Out, Types};
@@ -63,8 +63,8 @@ const FACTORISATION: OpDef = OpDef {
 };
 
 /// An estimate between the n^3 / 3 operations of a Cholesky factorisation and about 20 n^3 for singular values, at a few operations a nanosecond.
-fn cost_ns(cx: &InferCx) -> u64 {
-    let shape = cx.shape(0);
+fn cost_ns(context: &InferContext) -> u64 {
+    let shape = context.shape(0);
     let least = shape.iter().rev().take(2).min().copied().unwrap_or(0);
     shape
         .iter()
@@ -72,9 +72,9 @@ fn cost_ns(cx: &InferCx) -> u64 {
 }
 
 /// The dtype that the call computes in.
-fn factored(cx: &CallCx) -> Result<DType> {
-    let (op, lift) = (cx.op.name, Lift::ToDefaultFloat);
-    let (dtype, _) = types::resolve(op, DTypes::FACTORED, lift, Out::Same, cx.inputs, None)?;
+fn factored(context: &CallContext) -> Result<DType> {
+    let (op, lift) = (context.op.name, Lift::ToDefaultFloat);
+    let (dtype, _) = types::resolve(op, DTypes::FACTORED, lift, Out::Same, context.inputs, None)?;
     Ok(dtype)
 }
 

@@ -6,8 +6,8 @@ use super::bridge::matrices;
 use super::matrix::{adjoint, as_row, number};
 use super::{EIGH, SVD, cost_ns, factored};
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
-use crate::context::CallCx;
+use crate::autograd::GradContext;
+use crate::context::CallContext;
 use crate::elementwise::comparison::GREATER;
 use crate::elementwise::select::choose;
 use crate::error::Result;
@@ -26,8 +26,8 @@ pub static PINV: OpDef = OpDef {
     ],
     doc: "Moore-Penrose inverses (..., n, m) of matrices (..., m, n), and the singular values (of Hermitian matrices: absolute values of \
         eigenvalues). Values up to `rcond` (...) times the largest count as zero. The gradient takes the rank as constant.",
-    infer: |cx| {
-        let (shape, dtype) = (matrices(cx, 0)?, factored_matrix(cx)?);
+    infer: |context| {
+        let (shape, dtype) = (matrices(context, 0)?, factored_matrix(context)?);
         let of = |tail: &[usize], dtype| OutSpec {
             shape: shape.lead.iter().chain(tail).copied().collect(),
             dtype: Some(dtype),
@@ -50,13 +50,13 @@ pub static PINV: OpDef = OpDef {
     ..OpDef::DEFAULT
 };
 
-fn pinv(cx: &CallCx) -> Result<Outputs> {
-    let shape = matrices(cx, 0)?;
-    let dtype = factored_matrix(cx)?;
-    let a = if cx.dtype_of(0) == dtype {
-        cx.input(0).clone()
+fn pinv(context: &CallContext) -> Result<Outputs> {
+    let shape = matrices(context, 0)?;
+    let dtype = factored_matrix(context)?;
+    let a = if context.dtype_of(0) == dtype {
+        context.input(0).clone()
     } else {
-        cx.input(0).astype(dtype)?
+        context.input(0).astype(dtype)?
     };
     let lead = || shape.lead.iter().copied();
     if a.is_empty() {
@@ -68,7 +68,7 @@ fn pinv(cx: &CallCx) -> Result<Outputs> {
             creation::zeros(&values, dtype.real(), device)?,
         ]));
     }
-    let (left, values, right, sizes) = if cx.bool("hermitian") {
+    let (left, values, right, sizes) = if context.bool("hermitian") {
         let parts = invoke(&EIGH, &[&a], &[Value::Word("L")].into_iter().collect())?;
         let (w, v) = (parts[0].clone(), parts[1].clone());
         let sizes = w.abs()?;
@@ -78,7 +78,7 @@ fn pinv(cx: &CallCx) -> Result<Outputs> {
         let s = parts[1].clone();
         (adjoint(&parts[2])?, s.clone(), adjoint(&parts[0])?, s)
     };
-    let inverse = reciprocals(&values, &sizes, cx.input(1))?;
+    let inverse = reciprocals(&values, &sizes, context.input(1))?;
     let result = left.mul(&as_row(&inverse)?)?.matmul(&right)?;
     Ok(Outputs::from_iter([result, sizes]))
 }
@@ -100,16 +100,16 @@ fn reciprocals(values: &Array, sizes: &Array, rcond: &Array) -> Result<Array> {
 }
 
 /// The dtype of the matrices: the tolerance takes no part in promotion.
-fn factored_matrix(cx: &CallCx) -> Result<DType> {
-    factored(&CallCx {
-        inputs: &cx.inputs[..1],
-        ..*cx
+fn factored_matrix(context: &CallContext) -> Result<DType> {
+    factored(&CallContext {
+        inputs: &context.inputs[..1],
+        ..*context
     })
 }
 
 /// With P = A^+ of constant rank: dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P. Source: Golub and Pereyra, The differentiation of pseudo-inverses
 /// and nonlinear least squares problems whose variables separate, 1973, (4.12).
-fn gradient(g: &GradCx) -> Result<Grads> {
+fn gradient(g: &GradContext) -> Result<Grads> {
     let (a, p) = (g.input(0), g.output(0));
     let h = adjoint(p)?;
     let mut da = None;

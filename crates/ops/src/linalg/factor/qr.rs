@@ -9,7 +9,7 @@ use super::matrix::{Part, adjoint, mask, only};
 use super::{FACTORISATION, factored};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
 use crate::elementwise::select::choose;
 use crate::error::{Error, Result};
@@ -26,36 +26,40 @@ pub static QR: OpDef = OpDef {
     ],
     doc: "a = q r for matrices (..., m, n) with orthonormal columns q and upper triangular r: with min(m, n) columns and rows (`reduced`), q (m, m) \
           (`complete`), or r alone (`r`). The diagonal of r is real. The gradient is that of the mode `reduced`; for m > n, `complete` has none.",
-    infer: |cx| {
-        let shape = matrices(cx, 0)?;
+    infer: |context| {
+        let shape = matrices(context, 0)?;
         let (m, n, k) = (shape.m, shape.n, shape.m.min(shape.n));
-        let dtype = factored(cx)?;
+        let dtype = factored(context)?;
         let of = |rows: usize, columns: usize| -> (Dims, _) {
             let lead = shape.lead.iter().copied();
             (lead.chain([rows, columns]).collect(), dtype)
         };
-        match cx.str("mode") {
-            "complete" => cx.many([of(m, m), of(m, n)]),
-            "r" => cx.many([of(k, n)]),
-            _ => cx.many([of(m, k), of(k, n)]),
+        match context.str("mode") {
+            "complete" => context.many([of(m, m), of(m, n)]),
+            "r" => context.many([of(k, n)]),
+            _ => context.many([of(m, k), of(k, n)]),
         }
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let (form, r) = match cx.str("mode") {
+        let (form, r) = match context.str("mode") {
             "complete" => (Reflectors::Complete, 1),
             "r" => (Reflectors::ROnly, 0),
             _ => (Reflectors::Reduced, 1),
         };
-        let q = if r == 1 { bytes_mut(cx, 0) } else { &mut [] };
-        let r = bytes_mut(cx, r);
-        with_threads(cx, |run| {
+        let q = if r == 1 {
+            bytes_mut(context, 0)
+        } else {
+            &mut []
+        };
+        let r = bytes_mut(context, r);
+        with_threads(context, |run| {
             let (m, n) = (shape.m, shape.n);
             mxnet_linalg::qr(elem(dtype), run, form, shape.count(), m, n, bytes(&a), q, r)
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     grad: Grad::Rule(Keep::ALL, |g| g.one(g.fitted(gradient(g)?, 0)?)),
     probe: Probe::calls(&[
@@ -77,25 +81,25 @@ pub static QR_RAW: OpDef = OpDef {
     params: &[Param::array("a")],
     doc: "LAPACK's form of the factorisation of matrices (..., m, n): the transpose (..., n, m) of r with the vectors of the reflections below its diagonal, and \
           the factors tau (..., min(m, n)).",
-    infer: |cx| {
-        let shape = matrices(cx, 0)?;
-        let dtype = factored(cx)?;
+    infer: |context| {
+        let shape = matrices(context, 0)?;
+        let dtype = factored(context)?;
         let lead = || shape.lead.iter().copied();
-        cx.many([
+        context.many([
             (lead().chain([shape.n, shape.m]).collect(), dtype),
             (lead().chain([shape.m.min(shape.n)]).collect(), dtype),
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let (h, tau) = (bytes_mut(cx, 0), bytes_mut(cx, 1));
-        with_threads(cx, |run| {
+        let (h, tau) = (bytes_mut(context, 0), bytes_mut(context, 1));
+        with_threads(context, |run| {
             let (m, n) = (shape.m, shape.n);
             mxnet_linalg::qr_raw(elem(dtype), run, shape.count(), m, n, bytes(&a), h, tau)
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     grad: Grad::Stop("reflections are a storage form; differentiate q and r"),
     probe: Probe::calls(&["f((4, 3))", "f((2, 3, 3))", "c((3, 4))"])
@@ -105,7 +109,7 @@ pub static QR_RAW: OpDef = OpDef {
     ..FACTORISATION
 };
 
-fn gradient(g: &GradCx) -> Result<Array> {
+fn gradient(g: &GradContext) -> Result<Array> {
     let [.., m, n] = *g.shape(0) else {
         return Err(Error::internal("qr", "an operand without two axes"));
     };

@@ -11,7 +11,7 @@ use super::matrix::{
 use super::{FACTORISATION, factored};
 use crate::Array;
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::autograd::GradCx;
+use crate::autograd::GradContext;
 use crate::batching::Batch;
 use crate::elementwise::select::choose;
 use crate::error::Result;
@@ -29,33 +29,37 @@ pub static SVD: OpDef = OpDef {
     doc: "a = u diag(s) vh for matrices (..., m, n): orthonormal columns u, singular values s in descending order, orthonormal rows vh; all columns \
           and rows, or the first min(m, n). The gradient needs singular values that differ (and are not 0, if m and n differ), and is that of the \
           first min(m, n) vectors.",
-    infer: |cx| {
-        let shape = matrices(cx, 0)?;
+    infer: |context| {
+        let shape = matrices(context, 0)?;
         let (m, n, k) = (shape.m, shape.n, shape.m.min(shape.n));
-        let dtype = factored(cx)?;
-        let (left, right) = if cx.bool("full_matrices") {
+        let dtype = factored(context)?;
+        let (left, right) = if context.bool("full_matrices") {
             (m, n)
         } else {
             (k, k)
         };
         let of = |last: &[usize]| -> Dims { shape.lead.iter().chain(last).copied().collect() };
-        cx.many([
+        context.many([
             (of(&[m, left]), dtype),
             (of(&[k]), dtype.real()),
             (of(&[right, n]), dtype),
         ])
     },
-    cpu: Cpu::Kernel(|cx| {
-        let dtype = cx.output(0).dtype();
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let dtype = context.output(0).dtype();
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let vectors = if cx.bool("full_matrices") {
+        let vectors = if context.bool("full_matrices") {
             Vectors::Full
         } else {
             Vectors::Reduced
         };
-        let (u, s, vh) = (bytes_mut(cx, 0), bytes_mut(cx, 1), bytes_mut(cx, 2));
-        with_threads(cx, |run| {
+        let (u, s, vh) = (
+            bytes_mut(context, 0),
+            bytes_mut(context, 1),
+            bytes_mut(context, 2),
+        );
+        with_threads(context, |run| {
             let (m, n) = (shape.m, shape.n);
             mxnet_linalg::svd(
                 elem(dtype),
@@ -70,7 +74,7 @@ pub static SVD: OpDef = OpDef {
                 vh,
             )
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.one(g.fitted(gradient(g)?, 0)?)),
     probe: Probe::calls(&["f((3, 3)), True", "f((4, 2)), False", "c((2, 3, 4)), False"]),
@@ -91,23 +95,23 @@ pub static SVDVALS: OpDef = OpDef {
         >>> np.linalg.svdvals([[3.0, 0.0], [0.0, 4.0]])
         array([4., 3.])
     ",
-    infer: |cx| {
-        let shape = matrices(cx, 0)?;
+    infer: |context| {
+        let shape = matrices(context, 0)?;
         let dims: Dims = shape
             .lead
             .iter()
             .copied()
             .chain([shape.m.min(shape.n)])
             .collect();
-        one_of(dims, factored(cx)?.real())
+        one_of(dims, factored(context)?.real())
     },
-    cpu: Cpu::Kernel(|cx| {
-        let x = cx.input(0);
-        let dtype = super::dtype_within(x.dtype(), cx.output(0).dtype());
-        let a = dense(cx, 0, dtype)?;
+    cpu: Cpu::Kernel(|context| {
+        let x = context.input(0);
+        let dtype = super::dtype_within(x.dtype(), context.output(0).dtype());
+        let a = dense(context, 0, dtype)?;
         let shape = stack(a.shape());
-        let s = bytes_mut(cx, 0);
-        with_threads(cx, |run| {
+        let s = bytes_mut(context, 0);
+        with_threads(context, |run| {
             let (m, n) = (shape.m, shape.n);
             let (a, no) = (bytes(&a), Vectors::No);
             mxnet_linalg::svd(
@@ -123,7 +127,7 @@ pub static SVDVALS: OpDef = OpDef {
                 &mut [],
             )
         })
-        .map_err(|f| failed(cx, f))
+        .map_err(|f| failed(context, f))
     }),
     grad: Grad::Rule(Keep::INPUTS, |g| {
         let attrs: Attrs = [Value::Bool(false)].into_iter().collect();
@@ -145,7 +149,7 @@ pub static SVDVALS: OpDef = OpDef {
 
 /// Source: Townsend, Differentiating the singular value decomposition, 2016; for the phases of complex vectors: Wan and Zhang, Automatic
 /// differentiation for complex valued SVD, 2019.
-fn gradient(g: &GradCx) -> Result<Array> {
+fn gradient(g: &GradContext) -> Result<Array> {
     let [.., m, n] = *g.shape(0) else {
         return Err(crate::Error::internal("svd", "an operand without two axes"));
     };

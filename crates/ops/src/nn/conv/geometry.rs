@@ -5,7 +5,7 @@ use mxnet_tensor::{Dims, Layout, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::Args;
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::{Error, Result, Tuple};
 use crate::linalg::flops_ns;
 use crate::opdef::{Inferred, one};
@@ -110,14 +110,14 @@ impl Case {
     }
 
     /// An error unless argument `i` has the result's shape.
-    pub fn expect(&self, cx: &CallCx, name: &str, i: usize) -> Result<()> {
+    pub fn expect(&self, context: &CallContext, name: &str, i: usize) -> Result<()> {
         let result = self.result();
-        if cx.shape(i) == result.as_slice() {
+        if context.shape(i) == result.as_slice() {
             return Ok(());
         }
-        Err(cx.shape_error(format!(
+        Err(context.shape_error(format!(
             "`{name}` has shape {}, the convolution's result has shape {}",
-            Tuple(cx.shape(i)),
+            Tuple(context.shape(i)),
             Tuple(&result)
         )))
     }

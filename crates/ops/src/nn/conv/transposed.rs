@@ -9,7 +9,7 @@ use super::{
     STRIDE, WORKSPACE, call,
 };
 use crate::args::{Attrs, Param, ParamKind, Value};
-use crate::context::CallCx;
+use crate::context::CallContext;
 use crate::error::{Result, Tuple};
 use crate::nn::linear::check_bias;
 use crate::opdef::{Cpu, OpDef, Probe, Surface};
@@ -65,18 +65,18 @@ pub static DECONVOLUTION: OpDef = OpDef {
         >>> npx.deconvolution(data, weight, kernel=(3,), stride=(2,), num_filter=1, no_bias=True)
         array([[[  1.,  10., 102.,  20., 200.]]])
     ",
-    cpu: Cpu::Composite(|cx| {
-        let (shape, pad, outputs) = transposed_shape(cx)?;
-        check_bias(cx, 2, outputs)?;
+    cpu: Cpu::Composite(|context| {
+        let (shape, pad, outputs) = transposed_shape(context)?;
+        check_bias(context, 2, outputs)?;
         let mut attrs = Attrs::none();
         attrs.push(Value::from(&shape[..]));
-        attrs.push(cx.get("stride").clone());
-        attrs.push(cx.get("dilate").clone());
+        attrs.push(context.get("stride").clone());
+        attrs.push(context.get("dilate").clone());
         attrs.push(Value::from(&pad[..]));
-        attrs.push(cx.get("num_group").clone());
-        attrs.push(cx.get("layout").clone());
-        let inputs = [cx.opt(0), cx.opt(1), cx.opt(2)];
-        cx.done(call(&CONVOLUTION_DATA_GRADIENT, &inputs, &attrs)?)
+        attrs.push(context.get("num_group").clone());
+        attrs.push(context.get("layout").clone());
+        let inputs = [context.opt(0), context.opt(1), context.opt(2)];
+        context.done(call(&CONVOLUTION_DATA_GRADIENT, &inputs, &attrs)?)
     }),
     probe: Probe::calls(&[
         "f((2, 4, 5)), f((4, 3, 3)), f((3,)), (3,)",
@@ -89,46 +89,49 @@ pub static DECONVOLUTION: OpDef = OpDef {
 };
 
 /// Shape and padding of a transposed convolution's result, and its number of channels.
-fn transposed_shape(cx: &CallCx) -> Result<(Dims, SmallVec<[i64; 3]>, usize)> {
-    let (data, weight) = (cx.shape(0), cx.shape(1));
+fn transposed_shape(context: &CallContext) -> Result<(Dims, SmallVec<[i64; 3]>, usize)> {
+    let (data, weight) = (context.shape(0), context.shape(1));
     let spatial = spatial_axes(data)?;
     if weight.len() != data.len() {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "`weight` has {} axes, data of {} axes need as many",
             weight.len(),
             data.len()
         )));
     }
-    let last = is_channels_last(cx, spatial)?;
+    let last = is_channels_last(context, spatial)?;
     let (x, w) = (channels_first(data, last), channels_first(weight, last));
     if x[1] != w[0] {
-        return Err(cx.shape_error(format!(
+        return Err(context.shape_error(format!(
             "the data have {} channels, the first axis of `weight` has size {}",
             x[1], w[0]
         )));
     }
-    if let Some(kernel) = cx.opt_ints("kernel") {
+    if let Some(kernel) = context.opt_ints("kernel") {
         let fits = |i: usize| kernel[i.min(kernel.len() - 1)] == w[2 + i] as i64;
-        if kernel.len() != spatial && !cx.is_single("kernel") || !(0..spatial).all(fits) {
-            return Err(cx.shape_error(format!(
+        if kernel.len() != spatial && !context.is_single("kernel") || !(0..spatial).all(fits) {
+            return Err(context.shape_error(format!(
                 "`kernel` is {}, the weight has kernel {}",
                 Tuple(kernel),
                 Tuple(&w[2..])
             )));
         }
     }
-    let groups = cx.int("num_group").max(1) as usize;
+    let groups = context.int("num_group").max(1) as usize;
     let outputs = w[1] * groups;
-    if let Some(filters) = cx.opt_int("num_filter").filter(|&n| n != outputs as i64) {
-        return Err(cx.shape_error(format!(
+    if let Some(filters) = context
+        .opt_int("num_filter")
+        .filter(|&n| n != outputs as i64)
+    {
+        return Err(context.shape_error(format!(
             "`num_filter` is {filters}, the weight is for {outputs}"
         )));
     }
-    let stride = sizes(cx, "stride", spatial, 1, 1)?;
-    let dilation = sizes(cx, "dilate", spatial, 1, 1)?;
-    let given_pad = sizes(cx, "pad", spatial, 0, 0)?;
-    let adj = sizes(cx, "adj", spatial, 0, 0)?;
-    let wanted = sizes(cx, "target_shape", spatial, 0, 0)?;
+    let stride = sizes(context, "stride", spatial, 1, 1)?;
+    let dilation = sizes(context, "dilate", spatial, 1, 1)?;
+    let given_pad = sizes(context, "pad", spatial, 0, 0)?;
+    let adj = sizes(context, "adj", spatial, 0, 0)?;
+    let wanted = sizes(context, "target_shape", spatial, 0, 0)?;
     let mut shape: Dims = Dims::from_slice(&[x[0], outputs]);
     let mut pad = SmallVec::new();
     for i in 0..spatial {
@@ -137,7 +140,7 @@ fn transposed_shape(cx: &CallCx) -> Result<(Dims, SmallVec<[i64; 3]>, usize)> {
         let full = (x[2 + i].max(1) - 1) * stride[axis] + reach;
         let (p, extra) = if wanted[axis] > 0 {
             if wanted[axis] > full + stride[axis] - 1 {
-                return Err(cx.value_error(format!(
+                return Err(context.value_error(format!(
                     "`target_shape` asks for {} on spatial axis {i}, at most {} can be reached",
                     wanted[axis],
                     full + stride[axis] - 1
@@ -150,13 +153,13 @@ fn transposed_shape(cx: &CallCx) -> Result<(Dims, SmallVec<[i64; 3]>, usize)> {
             (given_pad[axis], adj[axis])
         };
         if extra >= stride[axis].max(dilation[axis]) {
-            return Err(cx.value_error(format!(
+            return Err(context.value_error(format!(
                 "`adj` is {extra} on spatial axis {i}, must be less than its stride {}",
                 stride[axis]
             )));
         }
         if full + extra < 2 * p {
-            return Err(cx.shape_error(format!(
+            return Err(context.shape_error(format!(
                 "padding {p} on both sides leaves nothing of {full} on spatial axis {i}"
             )));
         }

@@ -41,9 +41,9 @@ pub static FUSED_SGD: OpDef = OpDef {
     ],
     doc: "One step of gradient descent of many weights, in place; a weight with an entry in `moms` has momentum.",
     mutates: &[0, 2, 3],
-    cpu: Cpu::Kernel(|cx| {
-        let momentum = cx.float("momentum");
-        update(cx, 1, &|num_states| match num_states {
+    cpu: Cpu::Kernel(|context| {
+        let momentum = context.float("momentum");
+        update(context, 1, &|num_states| match num_states {
             0 => Rule::Sgd,
             _ => Rule::Momentum { momentum },
         })
@@ -60,9 +60,9 @@ pub static FUSED_NAG: OpDef = OpDef {
     params: FUSED_SGD.params,
     doc: "One step of Nesterov's accelerated gradient of many weights, in place; a weight without an entry in `moms` has no momentum.",
     mutates: &[0, 2, 3],
-    cpu: Cpu::Kernel(|cx| {
-        let momentum = cx.float("momentum");
-        update(cx, 1, &|num_states| match num_states {
+    cpu: Cpu::Kernel(|context| {
+        let momentum = context.float("momentum");
+        update(context, 1, &|num_states| match num_states {
             0 => Rule::Sgd,
             _ => Rule::Nag { momentum },
         })
@@ -100,13 +100,13 @@ const FUSED_MEANS: OpDef = OpDef {
 pub static FUSED_ADAM: OpDef = OpDef {
     name: "fused_adam",
     doc: "One step of Adam of many weights, in place, its bias corrected for `counts`.",
-    cpu: Cpu::Kernel(|cx| {
+    cpu: Cpu::Kernel(|context| {
         let rule = Rule::Adam {
-            beta1: cx.float("beta1"),
-            beta2: cx.float("beta2"),
-            epsilon: cx.float("epsilon"),
+            beta1: context.float("beta1"),
+            beta2: context.float("beta2"),
+            epsilon: context.float("epsilon"),
         };
-        update(cx, 2, &|_| rule)
+        update(context, 2, &|_| rule)
     }),
     ..FUSED_MEANS
 };
@@ -115,13 +115,13 @@ pub static FUSED_ADAM: OpDef = OpDef {
 pub static FUSED_ADAMW: OpDef = OpDef {
     name: "fused_adamw",
     doc: "One step of AdamW of many weights, in place, its bias corrected for `counts`; `wds` are not multiplied by the rates.",
-    cpu: Cpu::Kernel(|cx| {
+    cpu: Cpu::Kernel(|context| {
         let rule = Rule::AdamW {
-            beta1: cx.float("beta1"),
-            beta2: cx.float("beta2"),
-            epsilon: cx.float("epsilon"),
+            beta1: context.float("beta1"),
+            beta2: context.float("beta2"),
+            epsilon: context.float("epsilon"),
         };
-        update(cx, 2, &|_| rule)
+        update(context, 2, &|_| rule)
     }),
     ..FUSED_MEANS
 };
@@ -147,10 +147,10 @@ pub static FUSED_RMSPROP: OpDef = OpDef {
     ],
     doc: "One step of RMSProp of many weights, in place; a weight with entries in `means` and `moms` takes the centered form, with momentum.",
     mutates: &[0, 2, 3, 4, 5],
-    cpu: Cpu::Kernel(|cx| {
-        let (rho, epsilon) = (cx.float("rho"), cx.float("epsilon"));
-        let momentum = cx.float("momentum");
-        update(cx, 3, &|num_states| match num_states {
+    cpu: Cpu::Kernel(|context| {
+        let (rho, epsilon) = (context.float("rho"), context.float("epsilon"));
+        let momentum = context.float("momentum");
+        update(context, 3, &|num_states| match num_states {
             1 => Rule::RmsProp { rho, epsilon },
             _ => Rule::RmsPropCentered {
                 rho,
@@ -182,9 +182,9 @@ pub static FUSED_ADAGRAD: OpDef = OpDef {
     ],
     doc: "One step of AdaGrad of many weights, in place.",
     mutates: &[0, 2, 3],
-    cpu: Cpu::Kernel(|cx| {
-        let epsilon = cx.float("epsilon");
-        update(cx, 1, &|_| Rule::AdaGrad { epsilon })
+    cpu: Cpu::Kernel(|context| {
+        let epsilon = context.float("epsilon");
+        update(context, 1, &|_| Rule::AdaGrad { epsilon })
     }),
     probe: Probe::calls(&[
         "[f((3,))], [f((3,))], [np.zeros((3,))], [None], np.ones((1,)), np.ones((1,)), np.ones(())",

@@ -5,7 +5,7 @@ use mxnet_kernels::update::{self as kernel, Buffer, MAX_STATES, Rule, Step, Weig
 use mxnet_tensor::{DType, Tensor};
 use smallvec::SmallVec;
 
-use crate::context::KernelCx;
+use crate::context::KernelContext;
 use crate::cpu;
 use crate::error::{Error, Result};
 use crate::launch::elem;
@@ -13,7 +13,7 @@ use crate::nn::operand::{self, Staged};
 
 /// The arguments of a fused operator, as its kernel reads them.
 struct Arguments<'a> {
-    cx: &'a KernelCx<'a>,
+    context: &'a KernelContext<'a>,
     n: usize,
     lists: usize,
 }
@@ -21,7 +21,7 @@ struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     /// Entry `i` of list `k`.
     fn entry(&self, k: usize, i: usize) -> Option<&'a Tensor> {
-        self.cx.opt(k * self.n + i)
+        self.context.opt(k * self.n + i)
     }
 
     /// The arrays that are written for weight `i`.
@@ -32,10 +32,10 @@ impl<'a> Arguments<'a> {
 
     /// The numbers in array `j` after the lists, one for each weight; empty if it is absent.
     fn numbers(&self, j: usize) -> Result<Vec<f64>> {
-        let Some(x) = self.cx.opt(self.lists * self.n + j) else {
+        let Some(x) = self.context.opt(self.lists * self.n + j) else {
             return Ok(Vec::new());
         };
-        let numbers = cpu::read_dense::<f64>(&operand::dense(x, DType::F64, self.cx.threads)?);
+        let numbers = cpu::read_dense::<f64>(&operand::dense(x, DType::F64, self.context.threads)?);
         Ok(match numbers[..] {
             [number] => vec![number; self.n],
             _ => numbers,
@@ -44,8 +44,8 @@ impl<'a> Arguments<'a> {
 
     /// Whether an array that is written shares memory with any other.
     fn share_memory(&self) -> bool {
-        let mut extents = Vec::with_capacity(self.cx.inputs.len());
-        for (position, x) in self.cx.inputs.iter().enumerate() {
+        let mut extents = Vec::with_capacity(self.context.inputs.len());
+        for (position, x) in self.context.inputs.iter().enumerate() {
             if let Some((start, end)) = x.and_then(cpu::extent) {
                 let k = position / self.n.max(1);
                 extents.push((start, end, k != 1 && k < self.lists));
@@ -69,23 +69,27 @@ impl<'a> Arguments<'a> {
 }
 
 /// The kernel of the fused operators. `rule` returns the update rule for a weight with the given number of states, at most `max_states`.
-pub(super) fn update(cx: &KernelCx, max_states: usize, rule: &dyn Fn(usize) -> Rule) -> Result<()> {
+pub(super) fn update(
+    context: &KernelContext,
+    max_states: usize,
+    rule: &dyn Fn(usize) -> Rule,
+) -> Result<()> {
     let lists = max_states + 3;
-    let singles = cx.op.array_params().count() - lists;
-    let n = (cx.inputs.len() - singles) / lists;
-    let arguments = Arguments { cx, n, lists };
+    let singles = context.op.array_params().count() - lists;
+    let n = (context.inputs.len() - singles) / lists;
+    let arguments = Arguments { context, n, lists };
     let [rates, decays, rescale, counts] = [0, 1, 2, 3].map(|j| arguments.numbers(j));
     let (rates, decays, rescale) = (rates?, decays?, rescale?);
     // The last array of numbers is there for rules with a bias correction only.
     let counts = counts?;
-    let clip = cx.opt_float("clip_gradient");
-    let has_clip_weights = cx
+    let clip = context.opt_float("clip_gradient");
+    let has_clip_weights = context
         .op
         .params
         .iter()
         .any(|param| param.name == "clip_weights");
     let clip_weight = has_clip_weights
-        .then(|| cx.opt_float("clip_weights"))
+        .then(|| context.opt_float("clip_weights"))
         .flatten();
     let step = |i: usize| {
         let num_states = (0..max_states).filter(|k| arguments.entry(2 + k, i).is_some());
@@ -110,7 +114,7 @@ pub(super) fn update(cx: &KernelCx, max_states: usize, rule: &dyn Fn(usize) -> R
         for (k, x) in written.iter().enumerate() {
             if written[..k].iter().any(|y| cpu::overlaps(x, y)) {
                 let problem = format!("weight {i} and its states share memory");
-                return Err(Error::value(cx.op.name, problem));
+                return Err(Error::value(context.op.name, problem));
             }
         }
     }
@@ -124,7 +128,7 @@ fn update_range(
     range: std::ops::Range<usize>,
     step: &dyn Fn(usize) -> Step,
 ) -> Result<()> {
-    let (cx, lists) = (arguments.cx, arguments.lists);
+    let (context, lists) = (arguments.context, arguments.lists);
     let mut staged = Vec::new();
     // Copies of gradients that are not dense, or that share memory with an output. They live until the kernel is done.
     let mut copies = Vec::new();
@@ -138,7 +142,7 @@ fn update_range(
             return Ok(buffer);
         }
         let stage = Staged::new(x, x.dtype())?;
-        cpu::copy(x, stage.tensor(), cx.threads)?;
+        cpu::copy(x, stage.tensor(), context.threads)?;
         let buffer = Buffer {
             ptr: stage.ptr(),
             ..buffer
@@ -150,7 +154,7 @@ fn update_range(
     for i in range {
         let (Some(weight), Some(grad)) = (arguments.entry(0, i), arguments.entry(1, i)) else {
             return Err(Error::internal(
-                cx.op.name,
+                context.op.name,
                 "a weight or a gradient is absent",
             ));
         };
@@ -165,7 +169,7 @@ fn update_range(
                 _ => DType::F64,
             };
             let copy = Tensor::empty(grad.shape(), dtype, grad.device())?;
-            cpu::copy(grad, &copy, cx.threads)?;
+            cpu::copy(grad, &copy, context.threads)?;
             grad_buffer = Buffer {
                 ptr: copy.data_ptr(),
                 elem: elem(dtype),
@@ -191,8 +195,8 @@ fn update_range(
     // SAFETY: 1. all buffers are dense, of the types given and of their weight's length (inference checked), and live until the end of this
     // function. 2. every rule has as many states as were counted for it. 3. the engine granted writing all of them but the gradients. 4. what is
     // written overlaps nothing: the caller compared weights and states, and gradients were copied where they overlap.
-    unsafe { kernel::update(cx.threads, &weights) };
+    unsafe { kernel::update(context.threads, &weights) };
     staged
         .into_iter()
-        .try_for_each(|stage| stage.finish(cx.threads))
+        .try_for_each(|stage| stage.finish(context.threads))
 }
