@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as onp
 import pytest
 import scipy.stats as stats
@@ -81,6 +82,22 @@ def test_cdf_and_inverse(name):
     assert_almost_equal(family.ours().icdf(array(p)), family.theirs().ppf(p), rtol=1e-9, atol=1e-12)
     assert onp.isnan(family.ours().icdf(array([-0.5, 1.5])).asnumpy()).all()
     assert_almost_equal(family.ours().cdf(family.ours().icdf(array(p))), p, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_CDF if FAMILIES[name].outside])
+def test_cdf_outside_of_the_support(name):
+    family = FAMILIES[name]
+    for value in family.outside:
+        given = [array(value), *map(array, family.params)]
+        for x in given:
+            x.attach_grad()
+        with mx.autograd.record():
+            found = family.make(*given[1:]).cdf(given[0])
+        assert found.tolist() == [float((value > onp.asarray(family.values)).all())] * 2
+        found.backward()
+        for x in given:
+            assert (x.grad.asnumpy() == 0).all()
+    assert onp.isnan(family.ours().cdf(onp.nan).asnumpy()).all()
 
 
 @pytest.mark.parametrize("name", WITH_CDF)
@@ -170,6 +187,65 @@ def test_quantiles_of_counts_in_single_precision():
     onp.testing.assert_array_equal(found, stats.poisson(rate.asnumpy()).ppf([[0.01], [0.5], [0.999]]))
 
 
+def test_counts_of_large_logits():
+    """The complement of a probability that is rounded to 1."""
+
+    def single(x):
+        return mx.np.array(x, dtype="float32")
+
+    ours, rest = mgp.NegativeBinomial(single(0.01), logit=single(20.0)), 1 / (1 + math.exp(20))
+    theirs = stats.nbinom(onp.float64(onp.float32(0.01)), rest)
+    counts = onp.array([0.0, 10.0, 1e5])
+    assert_almost_equal(ours.cdf(single(counts)), theirs.cdf(counts), rtol=1e-6)
+    assert ours.icdf(single([0.5, 0.9])).tolist() == theirs.ppf([0.5, 0.9]).tolist() == [0, 7295]
+    assert_almost_equal(ours.mean, theirs.mean(), rtol=1e-6)
+    assert_almost_equal(ours.variance, theirs.var(), rtol=1e-6)
+    ours = mgp.Binomial(single(10.0), logit=single(20.0))
+    assert_almost_equal(ours.cdf(single(9.0)), -math.expm1(10 * math.log1p(-rest)), rtol=1e-6)
+    assert_almost_equal(ours.variance, 10 * rest, rtol=1e-6)
+    assert_almost_equal(mgp.Bernoulli(logit=single(20.0)).cdf(single(0.0)), rest, rtol=1e-6)
+    assert_almost_equal(mgp.Geometric(logit=single(20.0)).mean, math.exp(-20), rtol=1e-6)
+
+
+def test_gradients_of_cdf_by_large_logits():
+    n, k = onp.array([2.5, 5.0]), array([[1.0], [3.0]])
+    logit = onp.array([12.0, -12.0])
+    check_numeric_gradient(lambda x: mgp.NegativeBinomial(array(n), logit=x).cdf(k), [logit], rtol=1e-5, atol=1e-10)
+    check_numeric_gradient(lambda x: mgp.Binomial(5, logit=x).cdf(k), [logit], rtol=1e-5, atol=1e-10)
+
+
+def test_quantiles_of_counts_near_the_end_of_float16():
+    rate = mx.np.array(50_000.0, dtype="float16")
+    found = mgp.Poisson(rate).icdf(mx.np.array([0.3, 0.5, 0.99], dtype="float16")).astype("float64").asnumpy()
+    assert (abs(found - stats.poisson(float(rate)).ppf([0.3, 0.5, 0.99])) <= 64).all()
+    # The bounds of the quantile are more than 2**32 apart.
+    wide = mgp.NegativeBinomial(mx.np.array(0.01, dtype="float32"), logit=mx.np.array(33.0, dtype="float32"))
+    assert wide.icdf(mx.np.array(0.5, dtype="float32")).item() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_gradients_of_cdf_at_the_largest_numbers(dtype):
+    def given(x):
+        x = mx.np.array(x, dtype=dtype)
+        x.attach_grad()
+        return x
+
+    largest = float(mx.np.finfo(dtype).max)
+    for make, values in (
+        (mgp.FisherSnedecor, [1.0, largest]),
+        (lambda df, scale: mgp.StudentT(df, 0, scale), [largest, math.inf]),
+        (lambda n, logit: mgp.NegativeBinomial(n, logit=logit), [largest, math.inf]),
+        (lambda rate, _: mgp.Poisson(rate), [largest, math.inf]),
+    ):
+        x, *params = given(values), given(3.0), given(6.0)
+        with mx.autograd.record():
+            found = make(*params).cdf(x)
+        found.backward()
+        assert found.asnumpy()[-1] == 1
+        for variable in (x, *params):
+            assert onp.isfinite(variable.grad.asnumpy()).all()
+
+
 def test_tails_of_normal():
     ours = mgp.Normal(array(1.0), array(2.0))
     x = onp.array([-70.0, -20.0, -3.0, 1.0, 6.0])
@@ -183,7 +259,7 @@ def test_tails_of_normal():
 def test_tails_of_student(df):
     x = onp.array([-1e9, -50.0, -1e-6, 0.0, 1e-6, 2.0, 1e9])
     ours, theirs = mgp.StudentT(array(df)), stats.t(df)
-    assert_almost_equal(ours.cdf(array(x)), theirs.cdf(x), rtol=1e-9, atol=1e-11)
+    assert_almost_equal(ours.cdf(array(x)), theirs.cdf(x), rtol=1e-9, atol=1e-300)
     single = mgp.StudentT(mx.np.array(df, dtype="float32")).cdf(mx.np.array(x, dtype="float32"))
     assert single.dtype == onp.float32
     assert_almost_equal(single, theirs.cdf(x.astype("float32")), rtol=1e-4, atol=1e-7)
@@ -193,6 +269,38 @@ def test_tails_of_student(df):
         y = ours.cdf(at)
     y.backward()
     assert_almost_equal(at.grad, theirs.pdf(at.asnumpy()), rtol=1e-9, atol=1e-10)
+
+
+def test_far_tails_of_student():
+    ours = mgp.StudentT(array(0.5))
+    with mpmath.workdps(50):
+        # Both are rounded exponentials of logarithms up to 370.
+        want = float(mpmath.betainc(0.25, 0.5, 0, 0.5 / (0.5 + mpmath.mpf(10) ** 320), regularized=True) / 2)
+    assert_almost_equal(ours.cdf(array(-1e160)), want, rtol=1e-12)
+    assert_almost_equal(ours.icdf(array(want)), -1e160, rtol=1e-12)
+    assert ours.cdf(array([-onp.inf, onp.inf])).tolist() == [0, 1]
+    assert_almost_equal(ours.log_prob(array(1e160)), stats.t(0.5).logpdf(1e100) - 1.5 * 60 * math.log(10), rtol=1e-12)
+    loc = array([-2.0, 0.1, 7.0])
+    assert mgp.StudentT(array([0.3, 7.0, 1e12]), loc).icdf(0.5).tolist() == loc.tolist()
+
+
+@pytest.mark.parametrize("df", [9.9e7, 1.01e8, 1e10, 1e20])
+def test_student_of_large_df(df):
+    ours = mgp.StudentT(array(df))
+    p = onp.array([1e-300, 1e-50, 1e-3, 0.1, 0.4999])
+    z = -stats.norm.isf(p)
+    want = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df) / df
+    assert_almost_equal(ours.icdf(array(p)), want, rtol=1e-13, atol=1e-11 if df < 1e8 else 0)
+    # The logarithm of a probability is known to 700 * 2**-53; below 1e8 see the note of `cdf`.
+    assert_almost_equal(ours.cdf(array(want)), p, rtol=1e-9 if df < 1e8 else 2e-12)
+    at, many = array([-1e300, -50.0, -1.0, 0.0, 2.0]), array(df)
+    at.attach_grad()
+    many.attach_grad()
+    with mx.autograd.record():
+        found = mgp.StudentT(many).cdf(at)
+    found.backward()
+    assert onp.isfinite(many.grad.item())
+    assert_almost_equal(at.grad, stats.norm.pdf(onp.maximum(at.asnumpy(), -50)), rtol=1e-6, atol=1e-300)
 
 
 @pytest.mark.parametrize("df", [(0.1, 0.2), (3.0, 0.05), (1e5, 2.0)])

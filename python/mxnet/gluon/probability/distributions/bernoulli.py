@@ -62,12 +62,12 @@ class Bernoulli(ProbOrLogit, ExponentialFamily):
 
     def cdf(self, value: Any) -> ndarray:
         x = self._value(value)
-        below = where(x < 1, 1 - self.prob + np.zeros_like(x), np.ones_like(x))
+        below = where(x < 1, self._rest + np.zeros_like(x), np.ones_like(x))
         return where(x < 0, np.zeros_like(x), below)
 
     def icdf(self, value: Any) -> ndarray:
         p = self._value(value)
-        found = (p > 1 - self.prob).astype(p.dtype)
+        found = (p > self._rest).astype(p.dtype)
         return where((p >= 0) & (p <= 1), found, np.full_like(found, math.nan))
 
     @property
@@ -76,9 +76,7 @@ class Bernoulli(ProbOrLogit, ExponentialFamily):
 
     @property
     def variance(self) -> ndarray:
-        prob = self.prob
-        return prob * (1 - prob)
+        return self.prob * self._rest
 
     def entropy(self) -> ndarray:
-        prob = self.prob
-        return -self._times_log_prob(prob) - self._times_log_rest(1 - prob)
+        return -self._times_log_prob(self.prob) - self._times_log_rest(self._rest)

@@ -74,7 +74,7 @@ class Binomial(ProbOrLogit):
         # n = 0 has no count in between, but no NaN may come into gradients.
         is_between = (count >= 0) & (count < self.n)
         inner = where(is_between, count, np.zeros_like(count))
-        found = npx.betaincc(inner + 1, np.maximum(self.n - inner, 1), self.prob)
+        found = self._betainc_of_rest(np.maximum(self.n - inner, 1), inner + 1)
         ends = (count >= 0).astype(found.dtype) + np.zeros_like(found)
         return where(is_between | (count != count), found + 0 * count, ends)
 
@@ -87,5 +87,4 @@ class Binomial(ProbOrLogit):
 
     @property
     def variance(self) -> ndarray:
-        prob = self.prob
-        return self.n * prob * (1 - prob)
+        return self.n * self.prob * self._rest

@@ -240,16 +240,14 @@ def _weibull_weibull(p: Weibull, q: Weibull) -> ndarray:
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli_bernoulli(p: Bernoulli, q: Bernoulli) -> ndarray:
     prob = p.prob
-    return -p.entropy() - q._times_log_prob(prob) - q._times_log_rest(1 - prob)
+    return -p.entropy() - q._times_log_prob(prob) - q._times_log_rest(p._rest)
 
 
 @register_kl(Binomial, Binomial)
 def _binomial_binomial(p: Binomial, q: Binomial) -> ndarray:
     # There is no closed form for fewer trials of p than of q; its more trials lead to counts that q has not.
     prob = p.prob
-    trial = (
-        p._times_log_prob(prob) + p._times_log_rest(1 - prob) - q._times_log_prob(prob) - q._times_log_rest(1 - prob)
-    )
+    trial = p._times_log_prob(prob) + p._times_log_rest(p._rest) - q._times_log_prob(prob) - q._times_log_rest(p._rest)
     found = p.n * trial
     other = where(p.n > q.n, np.full_like(found, math.inf), np.full_like(found, math.nan))
     return where(p.n == q.n, found, other)
@@ -258,7 +256,7 @@ def _binomial_binomial(p: Binomial, q: Binomial) -> ndarray:
 @register_kl(Geometric, Geometric)
 def _geometric_geometric(p: Geometric, q: Geometric) -> ndarray:
     prob = p.prob
-    return -p.entropy() - (q._times_log_prob(prob) + q._times_log_rest(1 - prob)) / prob
+    return -p.entropy() - (q._times_log_prob(prob) + q._times_log_rest(p._rest)) / prob
 
 
 @register_kl(Poisson, Poisson)

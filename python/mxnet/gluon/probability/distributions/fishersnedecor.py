@@ -75,14 +75,16 @@ class FisherSnedecor(Distribution):
         ``d1 * x / (d1 * x + d2)`` has a beta distribution. The formula takes the smaller of this number and of its
         difference to 1, which has all its digits.
         """
-        x = self._value(value)
-        is_below = x <= 0
-        odds = where(is_below, np.ones_like(x), x) * self.df1 / self.df2
-        is_small = odds < 1
-        half = np.full_like(odds, 0.5)
-        lower = npx.betainc(self.df1 / 2, self.df2 / 2, where(is_small, odds / (1 + odds), half))
-        upper = npx.betaincc(self.df2 / 2, self.df1 / 2, where(is_small, half, 1 / (1 + odds)))
-        found = where(is_small, lower, upper)
+        x, ratio = self._value(value), self.df2 / self.df1
+        is_below, is_small = x <= 0, x < ratio
+        # A value that a formula is not for is replaced by `ratio`, so that no overflow comes into its gradient.
+        small = where(is_small & ~is_below, x, ratio)
+        large = where(is_small, ratio, x)
+        lower = npx.betainc(self.df1 / 2, self.df2 / 2, small / (ratio + small))
+        rest = ratio / (ratio + large)
+        is_end = rest == 0
+        upper = npx.betaincc(self.df2 / 2, self.df1 / 2, where(is_end, np.full_like(rest, 0.5), rest))
+        found = where(is_small, lower, where(is_end, np.ones_like(upper), upper))
         return where(is_below, np.zeros_like(found), found)
 
     def icdf(self, value: Any) -> ndarray:

@@ -67,14 +67,13 @@ class Geometric(ProbOrLogit):
 
     @property
     def mean(self) -> ndarray:
-        prob = self.prob
-        return (1 - prob) / prob
+        return self._rest / self.prob
 
     @property
     def variance(self) -> ndarray:
         prob = self.prob
-        return (1 - prob) / prob**2
+        return self._rest / prob**2
 
     def entropy(self) -> ndarray:
         prob = self.prob
-        return -(self._times_log_prob(prob) + self._times_log_rest(1 - prob)) / prob
+        return -(self._times_log_prob(prob) + self._times_log_rest(self._rest)) / prob

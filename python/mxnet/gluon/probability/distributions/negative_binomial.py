@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mxnet import numpy as np
@@ -63,24 +64,24 @@ class NegativeBinomial(ProbOrLogit):
         return ways + self._times_log_prob(value) + self._times_log_rest(self.n + np.zeros_like(value))
 
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
-        rest = 1 - self.prob.detach()
+        rest = self._rest.detach()
         found: ndarray = np.random.negative_binomial(self.n.detach(), rest, shape, dtype=rest.dtype)
         return found
 
     def cdf(self, value: Any) -> ndarray:
         count = np.floor(self._value(value)).detach()
-        found = npx.betaincc(np.maximum(count, 0) + 1, self.n, self.prob)
-        return where(count < 0, np.zeros_like(found), found)
+        is_end = (count < 0) | (count == math.inf)
+        found = self._betainc_of_rest(self.n, where(is_end, np.zeros_like(count), count) + 1)
+        return where(is_end, (count > 0).astype(found.dtype), found)
 
     def icdf(self, value: Any) -> ndarray:
         return quantile_of_counts(self, self._value(value))
 
     @property
     def mean(self) -> ndarray:
-        prob = self.prob
-        return self.n * prob / (1 - prob)
+        return self.n * self.prob / self._rest
 
     @property
     def variance(self) -> ndarray:
-        prob = self.prob
-        return self.n * prob / (1 - prob) ** 2
+        rest = self._rest
+        return self.n * self.prob / rest / rest

@@ -59,6 +59,12 @@ class Pareto(TransformedDistribution):
         result = np.log(self.alpha) + self.alpha * np.log(self.scale) - (self.alpha + 1) * np.log(inner)
         return where(known, result, np.full_like(result, -math.inf))
 
+    def cdf(self, value: Any) -> ndarray:
+        x = self._value(value)
+        is_below = x < self.scale
+        found = super().cdf(where(is_below, self.scale, x))
+        return where(is_below, np.zeros_like(found), found)
+
     @property
     def mean(self) -> ndarray:
         known = self.alpha > 1

@@ -56,8 +56,9 @@ class Poisson(ExponentialFamily):
 
     def cdf(self, value: Any) -> ndarray:
         count = np.floor(self._value(value)).detach()
-        found = npx.gammaincc(np.maximum(count, 0) + 1, self.rate)
-        return where(count < 0, np.zeros_like(found), found)
+        is_end = (count < 0) | (count == math.inf)
+        found = npx.gammaincc(where(is_end, np.zeros_like(count), count) + 1, self.rate)
+        return where(is_end, (count > 0).astype(found.dtype), found)
 
     def icdf(self, value: Any) -> ndarray:
         return quantile_of_counts(self, self._value(value))

@@ -7,7 +7,15 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.distribution import Distribution
-from mxnet.gluon.probability.distributions.utils import logit2prob, one_of, prob2logit, softplus, xlog1py, xlogy
+from mxnet.gluon.probability.distributions.utils import (
+    logit2prob,
+    one_of,
+    prob2logit,
+    softplus,
+    where,
+    xlog1py,
+    xlogy,
+)
 from mxnet.numpy import ndarray
 
 __all__: list[str] = []
@@ -32,6 +40,21 @@ class ProbOrLogit(Distribution):
     def logit(self) -> ndarray:
         """ndarray: ``log(prob / (1 - prob))``; computed from the probability if that was given."""
         return self._logit if "_logit" in self._names else prob2logit(self._prob, self._binary)
+
+    @property
+    def _rest(self) -> ndarray:
+        """``1 - prob``, which keeps its digits for large logits."""
+        return 1 - self._prob if "_prob" in self._names else npx.sigmoid(-self._logit)
+
+    def _betainc_of_rest(self, a: ndarray, b: ndarray) -> ndarray:
+        """``betainc(a, b, 1 - prob)``, computed from the smaller of ``prob`` and ``1 - prob`` if logits are given."""
+        if "_prob" in self._names:
+            return npx.betaincc(b, a, self._prob)
+        is_high = self._logit > 0
+        half = np.full_like(self._logit, 0.5)
+        of_rest = npx.betainc(a, b, where(is_high, self._rest, half))
+        of_prob = npx.betaincc(b, a, where(is_high, half, self.prob))
+        return where(is_high, of_rest, of_prob)
 
     def _times_log_prob(self, x: ndarray) -> ndarray:
         """``x * log(prob)``."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import Interval, Positive, Real, UnitInterval
 from mxnet.gluon.probability.distributions.distribution import Distribution
 from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
 from mxnet.gluon.probability.distributions.transformed_distribution import TransformedDistribution
-from mxnet.gluon.probability.distributions.utils import softplus
+from mxnet.gluon.probability.distributions.utils import softplus, where
 from mxnet.gluon.probability.transformation.transformation import SigmoidTransform
 from mxnet.numpy import ndarray
 
@@ -87,3 +89,9 @@ class RelaxedBernoulli(ProbOrLogit, TransformedDistribution):
 
     def _log_prob(self, value: ndarray) -> ndarray:
         return TransformedDistribution._log_prob(self, value)
+
+    def cdf(self, value: Any) -> ndarray:
+        x = self._value(value)
+        is_outside = (x <= 0) | (x >= 1)
+        found = super().cdf(where(is_outside, np.full_like(x, 0.5), x))
+        return where(is_outside, (x > 0).astype(found.dtype), found)

@@ -328,7 +328,9 @@ def quantile_of_counts(distribution: Any, p: ndarray, largest: ndarray | float =
     """The smallest count from 0 to `largest` whose `cdf` is at least `p`; NaN where `p` is no probability.
 
     Bisection between the bounds of Cantelli's inequality: a quantile is at most ``mean + stddev * sqrt(p / (1 - p))``
-    and at least ``mean - stddev * sqrt((1 - p) / p)``. As many steps as the dtype has bits, whatever the values are.
+    and at least ``mean - stddev * sqrt((1 - p) / p)``. A step halves the difference of the bounds, or of their
+    logarithms while one is more than four times the other; as many steps as the dtype has bits, and four more, reach
+    one count.
     """
     with autograd.pause():
         mean, stddev = distribution.mean, distribution.stddev
@@ -337,8 +339,14 @@ def quantile_of_counts(distribution: Any, p: ndarray, largest: ndarray | float =
         # The count `low` is too small, or -1; `high` is large enough.
         low = np.maximum(np.floor(mean - stddev * np.sqrt((1 - inner) / inner)) - 1, -1)
         high = np.minimum(np.ceil(mean + stddev * np.sqrt(inner / (1 - inner))) + 1, largest)
-        for _ in range(np.finfo(high.dtype).bits):
-            middle = np.floor((low + high) / 2)
+        for _ in range(np.finfo(high.dtype).bits + 4):
+            positive = np.maximum(low, 1)
+            # Neither formula overflows.
+            middle = where(
+                high / 4 > positive,
+                np.floor(np.sqrt(positive) * np.sqrt(high)),
+                low + np.floor((high - low) / 2),
+            )
             is_enough = distribution.cdf(middle) >= inner
             low, high = where(is_enough, low, middle), where(is_enough, middle, high)
         ends = where(p == 0, np.zeros_like(high), np.full_like(high, math.nan))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import NonNegative, Positive
 from mxnet.gluon.probability.distributions.exponential import Exponential
 from mxnet.gluon.probability.distributions.transformed_distribution import TransformedDistribution
-from mxnet.gluon.probability.distributions.utils import EULER, xlogy
+from mxnet.gluon.probability.distributions.utils import EULER, where, xlogy
 from mxnet.gluon.probability.transformation.transformation import AffineTransform, PowerTransform
 from mxnet.numpy import ndarray
 
@@ -50,6 +52,12 @@ class Weibull(TransformedDistribution):
         x = value / self.scale
         density = np.log(self.concentration / self.scale) + xlogy(self.concentration - 1, x)
         return density - x**self.concentration
+
+    def cdf(self, value: Any) -> ndarray:
+        x = self._value(value)
+        is_below = x <= 0
+        found = super().cdf(where(is_below, self.scale, x))
+        return where(is_below, np.zeros_like(found), found)
 
     @property
     def mean(self) -> ndarray:
