@@ -44,8 +44,20 @@ def test_padded_labels():
     numpy.testing.assert_array_equal(npx.ctc_loss(r, padded).asnumpy(), want.asnumpy())
 
 
+def test_labels_may_be_lists():
+    r, padded = ragged.array(FRAMES), [[1, 2, 0], [3, 0, 0], [2, 2, 1], [0, 0, 0]]
+    want = npx.ctc_loss(r, np.array(padded)).asnumpy()
+    numpy.testing.assert_array_equal(npx.ctc_loss(r, padded).asnumpy(), want)
+    found = npx.ctc_loss(r, padded, label_lengths=[2, 1, 3, 0], use_label_lengths=True)
+    numpy.testing.assert_array_equal(found.asnumpy(), want)
+
+
 def test_shapes_that_do_not_fit():
     r = ragged.array(FRAMES)
+    with pytest.raises(ValueError, match="`use_label_lengths` needs `label_lengths`"):
+        npx.ctc_loss(r, np.array([[1]] * 4), use_label_lengths=True)
+    with pytest.raises(ValueError, match=r"`label_lengths` must have shape \(4,\), found \(3,\)"):
+        npx.ctc_loss(r, np.array([[1]] * 4), label_lengths=np.array([1, 1, 1]), use_label_lengths=True)
     with pytest.raises(ValueError, match="found 4 rows of frames"):
         npx.ctc_loss(r, np.array([[1]]))
     with pytest.raises(ShapeError, match="one ragged axis"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mxnet import _core
 from mxnet import numpy as np
 from mxnet.numpy import ndarray
@@ -10,7 +12,7 @@ _log_softmax = _core.namespaces["npx"]["log_softmax"]
 
 
 def of_rows(
-    values: ndarray, owners: ndarray, offsets: ndarray, label: ndarray, label_lengths: ndarray | None, blank_label: str
+    values: ndarray, owners: ndarray, offsets: ndarray, label: Any, label_lengths: Any, blank_label: str
 ) -> ndarray:
     """The loss of unpadded frames.
 
@@ -28,15 +30,24 @@ def of_rows(
     Returns
     -------
     ndarray, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If `blank_label` is unknown or shapes do not fit.
     """
     if blank_label not in ("first", "last"):
         raise ValueError(f"ctc_loss: `blank_label` must be 'first' or 'last', found {blank_label!r}")
-    batch = offsets.size - 1
+    batch, label = offsets.size - 1, np.asarray(label)
     if values.ndim != 2 or label.ndim != 2 or label.shape[0] != batch:
         raise ValueError(
             f"ctc_loss: `data` must be (n, None, c) and `label` (n, length), found {batch} rows of frames of shape "
             f"{values.shape[1:]} and {label.shape}"
         )
+    if label_lengths is not None:
+        label_lengths = np.asarray(label_lengths)
+        if label_lengths.shape != (batch,):
+            raise ValueError(f"ctc_loss: `label_lengths` must have shape {(batch,)}, found {label_lengths.shape}")
     blank = 0 if blank_label == "first" else values.shape[1] - 1
     padding = 0 if blank_label == "first" else -1
     op = _core.namespaces["op"]

@@ -500,6 +500,8 @@ def ctc_loss(
         if data.num_ragged != 1:
             raise error.ShapeError(f"ctc_loss: `data` must have one ragged axis, found shape {data.shape}")
         partition = data._partitions[0]
+        if use_label_lengths and label_lengths is None:
+            raise ValueError("ctc_loss: `use_label_lengths` needs `label_lengths`")
         given = label_lengths if use_label_lengths else None
         return _ctc.of_rows(data.values, partition.row_owners, partition.offsets, label, given, blank_label)
     found: ndarray = npx.ctc_loss(
