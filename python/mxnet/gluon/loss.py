@@ -213,7 +213,9 @@ SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """Cross entropy of one class among several, after a softmax.
+    """Cross entropy between predicted probabilities and labels, which are classes or distributions over classes.
+
+    The probabilities are the softmax of `pred`, or ``exp(pred)`` with `from_logits`.
 
     Parameters
     ----------

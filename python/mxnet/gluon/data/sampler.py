@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 class Sampler(Generic[T]):
-    """Base class of samplers: iterables of sample indices.
+    """Base class of samplers: iterables of sample indices, or of batches of them.
 
-    A subclass defines ``__iter__`` and ``__len__``.
+    A sampler can be iterated several times. A subclass defines ``__iter__`` and ``__len__``.
     """
 
     def __repr__(self) -> str:

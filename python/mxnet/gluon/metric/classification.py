@@ -29,7 +29,7 @@ __all__ = [
 
 @alias("acc")
 class Accuracy(SumMetric):
-    """Fraction of the samples whose predicted class is the right one.
+    """Fraction of the labels that are predicted correctly. Each element of a label array counts as one.
 
     Parameters
     ----------

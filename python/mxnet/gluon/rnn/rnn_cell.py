@@ -378,6 +378,17 @@ class LSTMCell(_GatedCell):
 
     Notes
     -----
+    With the rows of each gate in `i2h_weight` ``W``, in `h2h_weight` ``R`` and in the sum ``b`` of both biases::
+
+        i = sigmoid(W_i @ x + R_i @ h + b_i)
+        f = sigmoid(W_f @ x + R_f @ h + b_f)
+        g = tanh(W_g @ x + R_g @ h + b_g)
+        o = sigmoid(W_o @ x + R_o @ h + b_o)
+        c = f * c + i * g
+        h = o * tanh(c)
+
+    where ``sigmoid`` is `recurrent_activation` and ``tanh`` is `activation`.
+
     Source: F. A. Gers, J. Schmidhuber and F. Cummins, "Learning to Forget", 2000.
 
     Examples
@@ -455,8 +466,17 @@ class GRUCell(_GatedCell):
 
     Notes
     -----
-    The reset gate acts after the recurrent matrix, as in fused kernels. Source: K. Cho et al., "Learning Phrase
-    Representations using RNN Encoder-Decoder", 2014.
+    With the rows of each gate in `i2h_weight` ``W``, in `h2h_weight` ``R`` and in their biases ``b`` and ``d``::
+
+        r = sigmoid(W_r @ x + b_r + R_r @ h + d_r)
+        z = sigmoid(W_z @ x + b_z + R_z @ h + d_z)
+        n = tanh(W_n @ x + b_n + r * (R_n @ h + d_n))
+        h = (1 - z) * n + z * h
+
+    where ``sigmoid`` is `recurrent_activation` and ``tanh`` is `activation`. The reset gate acts after the recurrent
+    matrix, as in fused kernels.
+
+    Source: K. Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
 
     Examples
     --------
