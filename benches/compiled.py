@@ -299,7 +299,9 @@ def elementwise(name: str) -> dict[str, Callable[[], Any]]:
             sides["inductor"] = lambda: fused(*theirs)
     # numexpr's sums are sums, not means, and lose digits: it adds one number after the other.
     is_mean = text.startswith("sum")
-    check_equal(name, {side: run for side, run in sides.items() if side != "numexpr" or not is_mean}, 1e-4)
+    compared = {side: run for side, run in sides.items() if side != "numexpr" or not is_mean}
+    # Ten roundings to float32 without a sum; means of 10^7 numbers differ by the order of addition.
+    check_equal(name, compared, 1e-4 if is_mean else 1e-6)
     # The eager side is ours, too, and has to be waited for.
     eager = sides[EAGER]
 

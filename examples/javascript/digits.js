@@ -12,7 +12,7 @@ const koffi = require("koffi");
 
 const lib = koffi.load(process.env.MXNET_LIBRARY);
 
-const Value = koffi.union("mx_value", { integer: "int64_t", real: "double", array: "uint64_t", pointer: "void *" });
+const Value = koffi.union("mx_value", { integer: "int64_t", array: "uint64_t" });
 const Arg = koffi.struct("mx_arg", { name: "const char *", kind: "int32_t", reserved: "int32_t", len: "size_t", value: Value });
 const Outputs = koffi.struct("mx_outputs", { size: "size_t", arrays: "uint64_t *", capacity: "size_t", len: "size_t" });
 const Fault = koffi.struct("mx_error", {
@@ -33,7 +33,7 @@ const lenBytes = lib.func("int32_t mx_array_len_bytes(uint64_t array, _Out_ size
 const read = lib.func("int32_t mx_array_read(uint64_t array, void *data, size_t len_bytes)");
 const handleCount = lib.func("int32_t mx_handle_count(_Out_ size_t *count)");
 
-const KIND = { integer: 2, real: 3, array: 9 };
+const KIND = { integer: 2, array: 9 };
 const FLOAT32 = 11;
 
 function check(status) {

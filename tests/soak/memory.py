@@ -81,7 +81,7 @@ def end_of(call: Call, extra_mb: int | None) -> str:
 
 
 def check(name: str, sizes: list[Prepare]) -> str:
-    """How a call ends at each limit: "ok", "no memory", "refused" or "wrong"."""
+    """How a call ends at its limits: "ok", "no memory", "long", "refused" or "wrong"."""
     for prepare in sizes:
         try:
             call = prepare()
@@ -98,7 +98,7 @@ def check(name: str, sizes: list[Prepare]) -> str:
             print(f"{name}\n    " + "\n    ".join(wrong), flush=True)
             return "wrong"
         if "refused" not in found.values():
-            return "no memory" if "no memory" in found.values() else "ok"
+            return next((end for end in ("long", "no memory") if end in found.values()), "ok")
     return "refused"
 
 
