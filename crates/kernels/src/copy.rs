@@ -1,10 +1,12 @@
 //! Strided copy, fill and zero by item size, whatever the element type.
 
+mod border;
 mod row;
 mod transpose;
 
 use crate::Threads;
 use crate::nd::{Axes, Axis, MAX_OPERANDS};
+pub use border::{BorderRun, border_runs, border_source};
 pub use row::copy_row;
 use transpose::transpose_tile;
 

@@ -5,7 +5,7 @@ use mxnet_core::device_kernels::register as add;
 use mxnet_core::{Error, Result};
 use mxnet_tensor::{DType, DeviceKind};
 
-use super::operand::{self, Operand, WALK, bytes, c_type, for_each, report, source};
+use super::operand::{self, Operand, WALK, bytes, c_type, launch_each, report, source};
 use super::order::{Direction, argsorted};
 use crate::launch::{Arg, Grid, launch};
 use crate::text::MATH;
@@ -227,16 +227,7 @@ fn run(
     n: usize,
     args: &[Arg],
 ) -> Result<()> {
-    if n == 0 {
-        return Ok(());
-    }
-    launch(
-        context,
-        &key(which, name),
-        || text(which, name),
-        for_each(n),
-        args,
-    )
+    launch_each(context, n, &key(which, name), || text(which, name), args)
 }
 
 fn key(which: &str, name: &str) -> String {

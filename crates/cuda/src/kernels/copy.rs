@@ -1,6 +1,7 @@
 //! Copies, conversions and fills, and the operators that are composed of them: concatenate, pad, roll, repeat.
 
 use mxnet_core::{KernelContext, Result, device_kernels};
+use mxnet_kernels::copy::border_runs;
 use mxnet_tensor::{DType, DeviceKind, Dims, Layout, Scalar, Strides, Tensor};
 use smallvec::{SmallVec, smallvec};
 
@@ -186,55 +187,6 @@ fn pad_constant(context: &KernelContext) -> Result<()> {
     copy_input(context, 0, &out.with_layout(part(out.layout(), ranges)?))
 }
 
-/// Which of `n` elements a padded position `at` copies; positions count from the first element.
-fn source(mode: &str, at: i64, n: i64) -> i64 {
-    match mode {
-        "wrap" => at.rem_euclid(n),
-        "symmetric" => {
-            let at = at.rem_euclid(2 * n);
-            at.min(2 * n - 1 - at)
-        }
-        "reflect" if n > 1 => {
-            let at = at.rem_euclid(2 * n - 2);
-            at.min(2 * n - 2 - at)
-        }
-        _ => at.clamp(0, n - 1),
-    }
-}
-
-/// A piece of a border: `len` elements from `to` on are copies of those at `from`, `from + step`, ...
-struct Run {
-    to: usize,
-    from: usize,
-    step: isize,
-    len: usize,
-}
-
-/// The pieces of the borders of one axis. Positions count from the start of the padded axis.
-fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4]> {
-    let mut runs: SmallVec<[Run; 4]> = SmallVec::new();
-    for to in (0..before).chain(before + n..before + n + after) {
-        let from = before + source(mode, to as i64 - before as i64, n as i64) as usize;
-        if let Some(run) = runs.last_mut()
-            && run.to + run.len == to
-        {
-            let step = from as isize - (run.from as isize + run.step * (run.len as isize - 1));
-            if (run.len == 1 && step.abs() <= 1) || (run.len > 1 && step == run.step) {
-                run.step = step;
-                run.len += 1;
-                continue;
-            }
-        }
-        runs.push(Run {
-            to,
-            from,
-            step: 0,
-            len: 1,
-        });
-    }
-    runs
-}
-
 /// Copies the array into the output, then fills the borders within the output. Those of an axis include the borders that are already filled, which
 /// gives the corners.
 fn pad_border(context: &KernelContext) -> Result<()> {
@@ -254,7 +206,7 @@ fn pad_border(context: &KernelContext) -> Result<()> {
         &out.with_layout(part(out.layout(), done.iter().copied())?),
     )?;
     for (axis, &(before, after)) in widths.iter().enumerate() {
-        for run in border(context.str("mode"), before, x.shape()[axis], after) {
+        for run in border_runs(context.str("mode"), before, x.shape()[axis], after) {
             let piece = |first: usize, step: isize| -> Result<Layout> {
                 let whole = part(out.layout(), done.iter().copied())?;
                 let (mut shape, mut strides) = (

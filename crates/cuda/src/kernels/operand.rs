@@ -290,6 +290,23 @@ pub(super) fn for_each(n: usize) -> Grid {
     }
 }
 
+/// Launches a kernel with a thread for each of `n` elements, or nothing if there are none.
+///
+/// # Errors
+/// As [`launch`].
+pub(super) fn launch_each(
+    context: &KernelContext,
+    n: usize,
+    key: &str,
+    text: impl FnOnce() -> String,
+    args: &[Arg],
+) -> Result<()> {
+    match n {
+        0 => Ok(()),
+        _ => launch(context, key, text, for_each(n), args),
+    }
+}
+
 /// Copies elements between operands of equal shape, converted to the dtype of `to`.
 pub(super) fn copy(context: &KernelContext, from: &Operand, to: &Operand) -> Result<()> {
     if to.is_empty() {

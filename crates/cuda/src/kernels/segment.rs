@@ -6,10 +6,10 @@ use mxnet_tensor::{DType, DeviceKind, Kind, Scalar};
 
 use super::attention::computed;
 use super::operand::{
-    self, Operand, PAIR, WALK, bytes, c_type, for_each, moved, pattern, report, source,
+    self, Operand, PAIR, WALK, bytes, c_type, launch_each, moved, pattern, report, source,
 };
 use super::order::{Direction, argsorted, picked};
-use crate::launch::{Arg, launch};
+use crate::launch::Arg;
 use crate::text::MATH;
 
 pub(super) const SEGMENT: &str = include_str!("../text/segment.cuh");
@@ -337,16 +337,7 @@ fn run(
     n: usize,
     args: &[Arg],
 ) -> Result<()> {
-    if n == 0 {
-        return Ok(());
-    }
-    launch(
-        context,
-        &key(which, name),
-        || text(which, name),
-        for_each(n),
-        args,
-    )
+    launch_each(context, n, &key(which, name), || text(which, name), args)
 }
 
 fn key(which: &str, name: &str) -> String {

@@ -5,10 +5,12 @@ use mxnet_core::{Error, Result, device_kernels, registry};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 
 use super::matmul::SUMS;
-use super::operand::{self, Operand, PAIR, WALK, bytes, c_type, for_each, moved, report, source};
+use super::operand::{
+    self, Operand, PAIR, WALK, bytes, c_type, launch_each, moved, report, source,
+};
 use super::order::{Direction, argsorted, picked};
 use super::segment::{SEGMENT, SegmentOffsets};
-use crate::launch::{Arg, launch};
+use crate::launch::Arg;
 use crate::text::MATH;
 
 const SPARSE: &str = include_str!("../text/sparse.cuh");
@@ -359,16 +361,7 @@ fn run(
     n: usize,
     args: &[Arg],
 ) -> Result<()> {
-    if n == 0 {
-        return Ok(());
-    }
-    launch(
-        context,
-        &key(which, name),
-        || text(which, name),
-        for_each(n),
-        args,
-    )
+    launch_each(context, n, &key(which, name), || text(which, name), args)
 }
 
 fn key(which: &str, name: &str) -> String {

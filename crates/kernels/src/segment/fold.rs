@@ -20,7 +20,7 @@ pub enum Fold {
 }
 
 /// Element types of these reductions.
-trait Number: Copy + Send + Sync + 'static {
+trait FoldElement: Copy + Send + Sync + 'static {
     fn identity(fold: Fold) -> Self;
     fn join(fold: Fold, a: Self, b: Self) -> Self;
     /// `acc = fold(acc, rows)` of `n` dense rows.
@@ -32,7 +32,7 @@ trait Number: Copy + Send + Sync + 'static {
 
 macro_rules! real {
     ($($t:ty),*) => { $(
-        impl Number for $t {
+        impl FoldElement for $t {
             fn identity(fold: Fold) -> Self {
                 match fold {
                     Fold::Sum => 0.0,
@@ -60,7 +60,7 @@ real!(f32, f64);
 
 macro_rules! integer {
     ($($t:ty),*) => { $(
-        impl Number for $t {
+        impl FoldElement for $t {
             fn identity(fold: Fold) -> Self {
                 match fold {
                     Fold::Sum => 0,
@@ -90,7 +90,7 @@ integer!(i64, u64);
 macro_rules! complex {
     ($($t:ty),*) => { $(
         // Sums are those of the real and of the imaginary parts; complex numbers have no extrema.
-        impl Number for Complex<$t> {
+        impl FoldElement for Complex<$t> {
             fn identity(_: Fold) -> Self {
                 Complex { re: 1.0, im: 0.0 }
             }
@@ -111,7 +111,7 @@ complex!(f32, f64);
 ///
 /// # Safety
 /// `n * inner` elements at `x`, `inner` at `acc`.
-unsafe fn each_row<T: Number>(fold: Fold, x: *const T, n: usize, inner: usize, acc: *mut T) {
+unsafe fn each_row<T: FoldElement>(fold: Fold, x: *const T, n: usize, inner: usize, acc: *mut T) {
     // SAFETY: guaranteed by the caller.
     let (x, acc) = unsafe {
         (
@@ -256,7 +256,7 @@ pub unsafe fn fold(
 
 /// # Safety
 /// Same as for [`fold`].
-unsafe fn typed<T: Number>(
+unsafe fn typed<T: FoldElement>(
     threads: &dyn Threads,
     g: &Segments,
     what: Fold,

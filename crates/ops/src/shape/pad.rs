@@ -1,5 +1,6 @@
 //! Padding with the array's own elements: modes edge, wrap, reflect, symmetric. Other modes of `np.pad` are concatenations (`numpy/_padding.py`).
 
+use mxnet_kernels::copy::{border_runs, border_source};
 use mxnet_tensor::{Dims, IndexItem, Layout};
 use smallvec::SmallVec;
 
@@ -53,7 +54,7 @@ pub static PAD_BORDER: OpDef = OpDef {
             if p[0] + p[1] == 0 {
                 continue;
             }
-            let at: Vec<i64> = (-p[0]..n as i64 + p[1]).map(|i| source(g.str("mode"), i, n as i64)).collect();
+            let at: Vec<i64> = (-p[0]..n as i64 + p[1]).map(|i| border_source(g.str("mode"), i, n as i64)).collect();
             let at = Array::from_slice(&at, &[at.len()])?.to_device(g.device_of(0))?;
             let mut key = vec![IndexItem::ALL; axis];
             key.push(IndexItem::Array { shape: Dims::from_slice(at.shape()) });
@@ -85,57 +86,6 @@ pub static PAD_BORDER: OpDef = OpDef {
     }),
     ..OpDef::DEFAULT
 };
-
-/// The element, out of `n`, that is at position `at` relative to the first one.
-fn source(mode: &str, at: i64, n: i64) -> i64 {
-    match mode {
-        "wrap" => at.rem_euclid(n),
-        "symmetric" => {
-            let at = at.rem_euclid(2 * n);
-            at.min(2 * n - 1 - at)
-        }
-        "reflect" if n > 1 => {
-            let at = at.rem_euclid(2 * n - 2);
-            at.min(2 * n - 2 - at)
-        }
-        _ => at.clamp(0, n - 1),
-    }
-}
-
-/// Part of a border: the elements `to..to + len` are copies of those at `from`, `from + step`, ...
-struct Run {
-    to: usize,
-    from: usize,
-    step: isize,
-    len: usize,
-}
-
-/// The parts of both borders of one axis. Positions count from the start of the padded axis.
-fn border(mode: &str, before: usize, n: usize, after: usize) -> SmallVec<[Run; 4]> {
-    let mut runs: SmallVec<[Run; 4]> = SmallVec::new();
-    for to in (0..before).chain(before + n..before + n + after) {
-        let at = source(mode, to as i64 - before as i64, n as i64);
-        let from = before + at as usize;
-        if let Some(run) = runs.last_mut()
-            && run.to + run.len == to
-        {
-            let last = run.from as isize + run.step * (run.len as isize - 1);
-            let step = from as isize - last;
-            if (run.len == 1 && step.abs() <= 1) || (run.len > 1 && step == run.step) {
-                run.step = step;
-                run.len += 1;
-                continue;
-            }
-        }
-        runs.push(Run {
-            to,
-            from,
-            step: 0,
-            len: 1,
-        });
-    }
-    runs
-}
 
 /// Copies the array to the middle of the output, then fills the borders axis by axis. Each axis covers what is filled already, which includes the
 /// corners.
@@ -179,7 +129,7 @@ fn pad(context: &KernelContext) -> Result<()> {
     let middle = part(&done, usize::MAX, 0, 1, 0)?;
     cpu::copy(x, &out.with_layout(middle), context.threads)?;
     for (axis, &(before, after)) in widths.iter().enumerate() {
-        for run in border(context.str("mode"), before, x.shape()[axis], after) {
+        for run in border_runs(context.str("mode"), before, x.shape()[axis], after) {
             let from = part(&done, axis, run.from, run.step, run.len)?;
             let to = part(&done, axis, run.to, 1, run.len)?;
             cpu::copy(
