@@ -49,9 +49,11 @@ soak: develop ## attacks that take long: forks, exits, killed saves, damaged fil
 	$(PY) tests/soak/interrupts.py
 	$(PY) tests/soak/memory.py
 
+# glibc unwinds threads with libgcc_s (docs/design/processes.md), which cannot use the unwinder that Zig would link into the extension.
 build: env-wheel rust ## the wheel, in dist/, for systems with glibc 2.28 or later
 	rm -f dist/*.whl
-	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist \
+	    -- -C link-arg="$$(cc -print-file-name=libgcc_s.so.1)"
 	$(PY) tools/wheels.py dist
 
 library: env-wheel rust ## the C library and its header, in dist/, for systems with glibc 2.28 or later
