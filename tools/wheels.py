@@ -16,6 +16,8 @@ LIMIT_BYTES = 25_000_000
 # glibc of Debian 10, Ubuntu 18.10, RHEL 8 and later systems.
 NEWEST_GLIBC = (2, 28)
 LICENCES = ("LICENSE", "THIRD_PARTY_LICENSES.txt", "sbom.cdx.json")
+# glibc unwinds threads with it. An extension that has another unwinder inside crashes then.
+UNWINDER = "libgcc_s.so.1"
 
 
 def glibc_of(tags: str) -> tuple[int, int] | None:
@@ -46,6 +48,9 @@ def problems(wheel: Path, report: str) -> list[str]:
         found.append(f"auditwheel must find it consistent with {required}, it says:\n{report.strip()}")
     with zipfile.ZipFile(wheel) as archive:
         inside = archive.namelist()
+        for name in inside:
+            if name.endswith(".so") and f"\0{UNWINDER}\0".encode() not in archive.read(name):
+                found.append(f"{name} is not linked to {UNWINDER}")
     missing = [name for name in LICENCES if not any(re.search(rf"licenses/{re.escape(name)}$", one) for one in inside)]
     if missing:
         found.append(f"it lacks {', '.join(missing)}")

@@ -64,6 +64,13 @@ def test_size_and_licences_are_checked(wheel: Path, monkeypatch: pytest.MonkeyPa
     assert licences == "it lacks THIRD_PARTY_LICENSES.txt, sbom.cdx.json"
 
 
+def test_an_extension_with_another_unwinder_is_a_problem(wheel: Path) -> None:
+    for names, problems in ((b"\0libm.so.6\0libgcc_s.so.1\0", []), (b"\0libm.so.6\0", ["libgcc_s.so.1"])):
+        with zipfile.ZipFile(wheel, "a") as archive:
+            archive.writestr(f"mxnet/_core{len(problems)}.so", names)
+        assert wheels.problems(wheel, FINE) == [f"mxnet/_core1.so is not linked to {name}" for name in problems]
+
+
 def test_versions_that_a_library_needs_are_those_that_readelf_shows() -> None:
     readelf = shutil.which("readelf")
     if readelf is None:

@@ -20,13 +20,13 @@ pub struct Reduction {
     pub op: Reduce,
     /// For each axis of the chain's shape, whether it is reduced.
     pub axes: SmallVec<[bool; 8]>,
-    /// Byte strides of the result along these axes; 0 along reduced ones.
+    /// Byte strides of the result along these axes; those along reduced ones are ignored.
     pub strides: SmallVec<[isize; 8]>,
     /// Element type of the result.
     pub out: Elem,
 }
 
-/// Byte strides of the result of a reduction along the axes of its operand, of which `reduced` are missing in the result or have length 1.
+/// Byte strides of the result of a reduction along the axes of its operand, of which `reduced` are missing in the result (stride 0) or have length 1.
 pub fn result_strides(reduced: &[bool], result: &[isize]) -> SmallVec<[isize; 8]> {
     let keeps_dims = result.len() == reduced.len();
     let mut left = result.iter().copied();
@@ -261,7 +261,8 @@ impl ReducedTiles {
     /// Computes elements `first..first + n` in C order. Returns their address: in the array that stores them, or `to`.
     ///
     /// # Safety
-    /// The elements exist, and `to` has room for them; `scratch` is the task's scratch memory; `ptrs` are the addresses of the arrays, `values` the converted single values.
+    /// The elements exist, and `to` has room for them; `scratch` is the task's scratch memory; `ptrs` are the addresses of the arrays, `values` the
+    /// converted single values.
     unsafe fn compute(
         &self,
         first: usize,
