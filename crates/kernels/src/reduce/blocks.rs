@@ -47,7 +47,7 @@ pub(super) struct Plan {
     /// Whether `width` neighbouring outputs along `inner` are reduced together.
     pub columns: bool,
     /// Whether elements need no conversion.
-    plain: bool,
+    needs_no_conversion: bool,
     /// Folds contiguous source elements without loading them into a buffer first. `None` if there is no such loop.
     pub in_place: Option<unsafe fn(*const u8, usize, *mut u8)>,
     /// Bytes of an element of the source.
@@ -88,11 +88,12 @@ impl Plan {
             (n * width).div_ceil(SEGMENT).clamp(1, 64 / units)
         };
         let truths = matches!(op, Reduce::Any | Reduce::All);
-        let plain = types.acc == src && types.polish.is_none() && (src != Elem::Bool || truths);
+        let needs_no_conversion =
+            types.acc == src && types.polish.is_none() && (src != Elem::Bool || truths);
         Plan {
             size,
-            plain,
-            in_place: if plain {
+            needs_no_conversion,
+            in_place: if needs_no_conversion {
                 Some(types.kernel.fold)
             } else {
                 types.direct_fold
@@ -331,7 +332,7 @@ impl Plan {
         let stride = self.red.last().map_or(0, |r| r.src);
         let mut buffer = Columns::uninit();
         let buffer = buffer.as_mut_ptr().cast::<u8>();
-        let direct = self.plain && self.inner.src == self.size as isize;
+        let direct = self.needs_no_conversion && self.inner.src == self.size as isize;
         let mut at = start;
         while at < end {
             let rows = BLOCK_ROWS.min(end - at);
