@@ -8,6 +8,7 @@ import numpy as onp
 import pytest
 import scipy.special
 
+import mxnet as mx
 from mxnet import autograd, np, npx
 from mxnet.test_utils import check_numeric_gradient
 
@@ -70,3 +71,20 @@ def test_misfits_are_named() -> None:
         npx.ctc_loss(np.zeros((2, 3)), np.zeros((1, 1)))
     with pytest.raises(ValueError, match=r"`blank_label`.*'middle'"):
         npx.ctc_loss(np.zeros((2, 1, 3)), np.zeros((1, 1)), blank_label="middle")
+
+
+@pytest.mark.parametrize(("blank_label", "label"), [("first", -1), ("first", 3), ("last", -2), ("last", 3)])
+def test_labels_that_are_no_class_are_refused(blank_label: str, label: int) -> None:
+    scores = np.zeros((4, 1, 3))
+    with pytest.raises(IndexError, match="ctc_loss: `label` must be from 0 to 2, the last class"):
+        npx.ctc_loss(scores, np.array([[1, label]]), blank_label=blank_label)
+    # What lies beyond the end of a sequence may be anything.
+    lengths = {"label_lengths": np.array([1]), "use_label_lengths": True}
+    found = npx.ctc_loss(scores, np.array([[1, label]]), blank_label=blank_label, **lengths)
+    onp.testing.assert_array_equal(found, npx.ctc_loss(scores, np.array([[1]]), blank_label=blank_label))
+
+
+def test_labels_of_ragged_frames_that_are_no_class_are_refused() -> None:
+    frames = mx.ragged.array([np.zeros((4, 3))])
+    with pytest.raises(IndexError):
+        npx.ctc_loss(frames, np.array([[1, -1]]))

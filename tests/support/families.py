@@ -144,7 +144,6 @@ FAMILIES = {
         COUNTS,
         outside=(0.5, -1.0, 6.0),
         is_discrete=True,
-        has_entropy=False,
     ),
     "binomial logit": Family(
         lambda logit: mgp.Binomial(5, logit=logit),
@@ -153,7 +152,6 @@ FAMILIES = {
         COUNTS,
         outside=(0.5,),
         is_discrete=True,
-        has_entropy=False,
     ),
     "negative binomial": Family(
         lambda n, prob: mgp.NegativeBinomial(n, prob),
@@ -162,7 +160,6 @@ FAMILIES = {
         COUNTS,
         outside=(0.5, -1.0),
         is_discrete=True,
-        has_entropy=False,
     ),
     "negative binomial logit": Family(
         lambda n, logit: mgp.NegativeBinomial(n, logit=logit),
@@ -171,7 +168,6 @@ FAMILIES = {
         COUNTS,
         outside=(0.5,),
         is_discrete=True,
-        has_entropy=False,
     ),
     "poisson": Family(mgp.Poisson, stats.poisson, ((0.8, 4.0),), COUNTS, outside=(0.5, -1.0), is_discrete=True),
 }

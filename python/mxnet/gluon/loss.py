@@ -396,6 +396,8 @@ class CTCLoss(Loss):
         ------
         ValueError
             If `pred` or `label` is ragged and its layout puts time first.
+        IndexError
+            If a label that counts is no class.
         """
         given = (("pred", pred, self._layout), ("label", label, "NT" if self._batch_axis == 0 else "TN"))
         for name, x, layout in given:

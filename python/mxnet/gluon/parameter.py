@@ -372,13 +372,14 @@ class Parameter:
         return error
 
     def _pick(self, device: Device | None) -> ndarray:
-        self._check_initialized()
         if device is None:
+            self._check_initialized()
             if len(self._data) == 1:
                 return next(iter(self._data.values()))
             device = current_device()
         array = self._data.get(device)
         if array is None:
+            self._check_initialized()
             raise self._about(
                 RuntimeError(f"parameter {self._name!r} is not on {device}; it is on {', '.join(map(str, self._data))}")
             )

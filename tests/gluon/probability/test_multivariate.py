@@ -186,6 +186,11 @@ def test_multinomial(use_logit):
     assert (ours.log_prob(array([[5.0, 0, 0], [-1.0, 5.0, 0]])).asnumpy() == -onp.inf).all()
     assert_almost_equal(ours.mean, 4 * PROB, rtol=1e-13)
     assert_almost_equal(ours.variance, 4 * PROB * (1 - PROB), rtol=1e-12)
+    entropies = [stats.multinomial(4, PROB[i]).entropy() for i in range(2)]
+    assert_almost_equal(ours.entropy(), entropies, rtol=1e-13)
+    check_numeric_gradient(
+        lambda x: mgp.Multinomial(3, **{name: x}, total_count=4).entropy(), [start], rtol=1e-6, atol=1e-7
+    )
     mx.random.seed(5)
     samples = ours.sample((4000, 2))
     assert samples.shape == (4000, 2, 3) and ours.support.check(samples) is samples

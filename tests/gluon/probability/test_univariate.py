@@ -458,6 +458,74 @@ def test_poisson_entropy_of_large_rates():
     assert_almost_equal(mgp.Poisson(array(rates)).entropy(), -(onp.exp(logs) * logs).sum(axis=1), rtol=1e-8)
 
 
+def sum_of_entropy(log_prob, counts):
+    """Entropy as a sum in 40 digits."""
+    with mpmath.workdps(40):
+        logs = [log_prob(k) for k in counts]
+        return float(-mpmath.fsum(mpmath.exp(x) * x for x in logs if x != -mpmath.inf))
+
+
+@pytest.mark.parametrize(("n", "prob"), [(1, 0.3), (2, 0.5), (7, 1e-9), (40, 0.98), (900, 0.3)])
+def test_entropy_of_binomial(n, prob):
+    def log_prob(k):
+        ways = mpmath.log(mpmath.binomial(n, k))
+        return ways + k * mpmath.log(prob) + (n - k) * mpmath.log1p(-mpmath.mpf(prob))
+
+    expected = sum_of_entropy(log_prob, range(n + 1))
+    # The error that the docstring states.
+    assert_almost_equal(mgp.Binomial(array(n), array(prob)).entropy(), expected, rtol=1e-14, atol=1e-14 * n)
+    logit = math.log(prob) - math.log1p(-prob)
+    assert_almost_equal(mgp.Binomial(array(n), logit=array(logit)).entropy(), expected, rtol=1e-13, atol=1e-14 * n)
+    as_classes = mgp.Multinomial(2, array([prob, 1 - prob]), total_count=n)
+    assert_almost_equal(as_classes.entropy(), expected, rtol=1e-14, atol=1e-14 * n)
+    # In single precision only the parameters and the result are rounded.
+    single = mgp.Binomial(mx.np.array(n, dtype="float32"), mx.np.array(prob, dtype="float32")).entropy()
+    double = mgp.Binomial(array(n), array(onp.float32(prob))).entropy()
+    assert single.dtype == onp.float32
+    assert_almost_equal(single, double, rtol=2**-24)
+
+
+@pytest.mark.parametrize(
+    ("n", "prob", "num_counts"), [(1, 0.3, 100), (0.5, 0.9, 900), (1e-4, 0.5, 140), (60, 0.25, 200), (800, 0.4, 1200)]
+)
+def test_entropy_of_negative_binomial(n, prob, num_counts):
+    def log_prob(k):
+        ways = mpmath.loggamma(k + mpmath.mpf(n)) - mpmath.loggamma(n) - mpmath.loggamma(k + 1)
+        return ways + k * mpmath.log(prob) + n * mpmath.log1p(-mpmath.mpf(prob))
+
+    expected = sum_of_entropy(log_prob, range(num_counts))
+    scale = 4e-15 * n / (1 - prob)
+    assert_almost_equal(mgp.NegativeBinomial(array(n), array(prob)).entropy(), expected, rtol=1e-14, atol=scale)
+
+
+def test_entropy_of_many_trials_is_that_of_a_normal_distribution():
+    n, prob = onp.array([1e6, 1e8]), 0.3
+    normal = 0.5 * onp.log(2 * math.pi * math.e * n * prob * (1 - prob))
+    # The next term of the expansion is below 1 / n.
+    assert_almost_equal(mgp.Binomial(array(n), array(prob)).entropy(), normal, rtol=0, atol=1e-6)
+    normal = 0.5 * onp.log(2 * math.pi * math.e * n * prob / (1 - prob) ** 2)
+    assert_almost_equal(mgp.NegativeBinomial(array(n), array(prob)).entropy(), normal, rtol=0, atol=1e-6)
+
+
+def test_entropy_of_certain_counts_is_zero():
+    for prob in (0.0, 1.0):
+        assert_almost_equal(mgp.Binomial(array([0.0, 1.0, 9.0]), array(prob)).entropy(), [0, 0, 0], atol=1e-14)
+    assert mgp.NegativeBinomial(array([0.5, 3.0]), array(0.0)).entropy().tolist() == [0, 0]
+    assert_almost_equal(mgp.Multinomial(3, array([0.0, 1.0, 0.0]), total_count=4).entropy(), 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("value", [-math.inf, -3.0, math.inf])
+def test_cdf_of_geometric_beyond_all_counts(value):
+    for name in ("prob", "logit"):
+        parameter, x = array(0.25), array(value)
+        parameter.attach_grad(), x.attach_grad()
+        with mx.autograd.record():
+            found = mgp.Geometric(**{name: parameter}).cdf(x)
+        found.backward()
+        assert (found.item(), parameter.grad.item(), x.grad.item()) == (float(value > 0), 0, 0)
+    assert math.isnan(mgp.Geometric(prob=array(0.25)).cdf(math.nan).item())
+
+
 def test_log_prob_at_the_ends():
     assert mgp.Exponential(2.0).log_prob(0.0).item() == pytest.approx(-math.log(2))
     assert mgp.Beta(1.0, 1.0).log_prob(array([0.0, 1.0])).asnumpy().tolist() == [0, 0]
@@ -546,8 +614,8 @@ def test_support_is_a_constraint():
 
 
 def test_formulas_that_do_not_exist_say_so():
-    with pytest.raises(NotImplementedError, match="Binomial has no closed form of entropy"):
-        mgp.Binomial(3, 0.5).entropy()
+    with pytest.raises(NotImplementedError, match="RelaxedBernoulli has no closed form of entropy"):
+        mgp.RelaxedBernoulli(1.0, 0.5).entropy()
     with pytest.raises(NotImplementedError, match="Normal has no closed form of enumerate_support"):
         mgp.Normal().enumerate_support()
 

@@ -55,7 +55,10 @@ pub static CTC_LOSS: OpDef = OpDef {
         ("blank_label", "Whether the blank is class 0 or class `c - 1`."),
     ],
     returns: &[("ndarray", "Of shape (n,).")],
-    raises: &[("ValueError", "If shapes do not fit, or a flag is set without its lengths.")],
+    raises: &[
+        ("ValueError", "If shapes do not fit, or a flag is set without its lengths."),
+        ("IndexError", "If a label that counts is no class."),
+    ],
     example: "
         >>> scores = np.zeros((2, 1, 3))  # two steps, every class as likely
         >>> npx.ctc_loss(scores, np.array([[1]]))  # -log(3 / 9): three of nine paths
@@ -81,7 +84,15 @@ pub static CTC_LOSS: OpDef = OpDef {
         let [states, may_skip, num_states] =
             states(label, lengths(3, "label_lengths")?, blank, padding)?;
         let states = states.reshape(&[1, batch, states.shape()[1]])?;
-        let emitted = take_along_axis(&log_softmax(data, -1)?, &states, 2, "raise")?;
+        let emitted = take_along_axis(&log_softmax(data, -1)?, &states, 2, "raise").map_err(
+            |error| match error {
+                Error::Index(_) => Error::index(
+                    context.op.name,
+                    format!("`label` must be from 0 to {}, the last class", classes as i64 - 1),
+                ),
+                error => error,
+            },
+        )?;
         let frames = match lengths(2, "data_lengths")? {
             Some(lengths) => lengths.astype(DType::I64)?,
             None => creation::full(&[batch], Scalar::I64(frames as i64), DType::I64, data.device())?,
@@ -157,6 +168,13 @@ fn states(label: &Array, lengths: Option<&Array>, blank: i64, padding: i64) -> R
     let label = invoke1(
         &WHERE,
         &[&is_label, &label, &number(blank)?],
+        &Attrs::none(),
+    )?;
+    // A negative number would name a class from the end.
+    let is_negative = label.binary(&LESS, &number(0)?)?;
+    let label = invoke1(
+        &WHERE,
+        &[&is_negative, &number(i64::MIN)?, &label],
         &Attrs::none(),
     )?;
     // blank, l1, blank, l2, …, blank

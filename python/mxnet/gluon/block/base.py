@@ -608,9 +608,15 @@ class Block:
         ------
         TypeError
             If a call fails that was given an array of NumPy.
+        DeferredInitializationError
+            If `infer_shape` of a hybrid block leaves a size unknown.
+        RuntimeError
+            If a parameter is not initialized.
 
         Notes
         -----
+        A hybrid block first calls `infer_shape` if parameters wait for their sizes.
+
         Exceptions get a note with the path of the block, such as ``features.3``, and what it was called with.
 
         Without arguments, if `forward` needs some, the result is the block itself: MXNet 2 kept weak references to
@@ -639,7 +645,9 @@ class Block:
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if _core.profiler_uses_scopes():
             return in_scope_of(self, lambda: self._run_with_hooks(args, kwargs))
-        return self._run_with_hooks(args, kwargs)
+        if self._forward_pre_hooks or self._forward_hooks:
+            return self._run_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
 
     def _run_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._forward_pre_hooks:

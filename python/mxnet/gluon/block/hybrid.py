@@ -33,41 +33,25 @@ class HybridBlock(Block):
     array([2., 2.])
     """
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Infer shapes if parameters wait for them, then run the hooks and `forward`.
-
-        Parameters
-        ----------
-        *args, **kwargs
-            Arguments of `forward`.
-
-        Returns
-        -------
-        object
-            What `forward` returns.
-
-        Raises
-        ------
-        DeferredInitializationError
-            If `infer_shape` leaves a size unknown.
-        RuntimeError
-            If a parameter is not initialized.
-        """
-        return super().__call__(*args, **kwargs)
-
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        waiting = [parameter for parameter in self._reg_params.values() if parameter.is_deferred]
-        if waiting:
-            # `infer_shape` takes the arguments of `forward` by position.
-            bound = inspect.signature(self.forward).bind(*args, **kwargs).args if kwargs else args
-            with unnoted():
-                self.infer_shape(*bound)
-                for parameter in waiting:
-                    parameter._finish_deferred_init()
+        for parameter in self._reg_params.values():
+            if not parameter._data and parameter.is_deferred:
+                self._complete_shapes(args, kwargs)
+                break
         # Hooks of operators see operators, not graphs.
         if self._compiled is not None and not has_op_hooks(self):
             return self._compiled(*args, **kwargs)
-        return self._run_here(*args, **kwargs)
+        return super()._run(args, kwargs)
+
+    def _complete_shapes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Infer the sizes that parameters wait for, and make their arrays."""
+        waiting = [parameter for parameter in self._reg_params.values() if parameter.is_deferred]
+        # `infer_shape` takes the arguments of `forward` by position.
+        bound = inspect.signature(self.forward).bind(*args, **kwargs).args if kwargs else args
+        with unnoted():
+            self.infer_shape(*bound)
+            for parameter in waiting:
+                parameter._finish_deferred_init()
 
     def _run_here(self, *args: Any, **kwargs: Any) -> Any:
         """Run the hooks and `forward`, for example in a trace."""

@@ -166,6 +166,14 @@ class Distribution:
             setattr(new, name, np.broadcast_to(array, shape + array.shape[own:]))
         return new
 
+    def _in_float64(self: _Self) -> _Self:
+        """The same distributions with parameters in float64."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        for name in self._names:
+            setattr(new, name, getattr(self, name).astype("float64"))
+        return new
+
     def _check_size(self, function: str, argument: str, shape: tuple[int, ...]) -> None:
         batch = self._batch_shape()
         try:

@@ -55,8 +55,10 @@ class Geometric(ProbOrLogit):
         return found
 
     def cdf(self, value: Any) -> ndarray:
-        count = np.floor(np.maximum(self._value(value), -1)) + 1
-        return -np.expm1(self._times_log_rest(count))
+        count = np.floor(self._value(value)).detach() + 1
+        is_end = (count <= 0) | (count == math.inf)
+        found = -np.expm1(self._times_log_rest(where(is_end, np.ones_like(count), count)))
+        return where(is_end, (count > 0).astype(found.dtype), found)
 
     def icdf(self, value: Any) -> ndarray:
         p = self._value(value)

@@ -8,6 +8,7 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.probability.distributions.constraint import NonNegativeInteger, Positive, Real, UnitInterval
+from mxnet.gluon.probability.distributions.count_entropies import mean_log_choices
 from mxnet.gluon.probability.distributions.prob_or_logit import ProbOrLogit
 from mxnet.gluon.probability.distributions.utils import quantile_of_counts, where
 from mxnet.numpy import ndarray
@@ -85,3 +86,21 @@ class NegativeBinomial(ProbOrLogit):
     def variance(self) -> ndarray:
         rest = self._rest
         return self.n * self.prob / rest / rest
+
+    def entropy(self) -> ndarray:
+        """Expectation of ``-log_prob(sample)``.
+
+        Returns
+        -------
+        ndarray, shape batch_shape
+            In nats.
+
+        Notes
+        -----
+        An integral that is computed in float64, with an error of about 1e-15 of ``n + mean`` (see
+        `count_entropies.py`).
+        """
+        exact = self._in_float64()
+        logs = exact._times_log_prob(exact.mean) + exact._times_log_rest(exact.n)
+        found = -logs - mean_log_choices(exact.n, exact.prob / exact._rest)
+        return found.astype(self.n.dtype)
