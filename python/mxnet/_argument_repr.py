@@ -10,7 +10,7 @@ import numpy as onp
 
 from mxnet.numpy import ndarray
 
-__all__ = ["argument_repr", "changed_arguments"]
+__all__ = ["argument_repr", "changed_arguments", "default_of"]
 
 _LONGEST = 60
 
@@ -56,6 +56,33 @@ def changed_arguments(made: object, hidden: Collection[str] = ()) -> list[str]:
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             break
     return [f"{name}={text}" for name, text in shown.items()]
+
+
+def default_of(made: object, name: str) -> Any:
+    """The default of an argument of the constructor; None if there is no such argument.
+
+    Parameters
+    ----------
+    made : object
+    name : str
+
+    Returns
+    -------
+    object
+
+    Examples
+    --------
+    >>> from mxnet._argument_repr import default_of
+    >>> default_of(mx.optimizer.Adam(learning_rate=0.5), 'learning_rate')
+    0.001
+    """
+    for kind in type(made).__mro__:
+        init = kind.__dict__.get("__init__")
+        if init is not None and kind is not object:
+            parameter = inspect.signature(init).parameters.get(name)
+            if parameter is not None:
+                return parameter.default
+    return None
 
 
 _ABSENT = object()

@@ -225,6 +225,8 @@ class _Decay(LRScheduler):
         warmup_mode: str,
     ) -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        if max_update // 1 != max_update:
+            raise ValueError(f"`max_update` must be a whole number, found {max_update}")
         if max_update < 1 or max_update <= warmup_steps:
             raise ValueError(
                 f"`max_update` ({max_update}) must be at least 1 and exceed `warmup_steps` ({warmup_steps})"
@@ -263,7 +265,7 @@ class PolyScheduler(_Decay):
     Raises
     ------
     ValueError
-        If `max_update` is below 1 or not beyond the warm-up.
+        If `max_update` is no whole number, below 1 or not beyond the warm-up.
 
     Examples
     --------
@@ -309,7 +311,7 @@ class CosineScheduler(_Decay):
     Raises
     ------
     ValueError
-        If `max_update` is below 1 or not beyond the warm-up.
+        If `max_update` is no whole number, below 1 or not beyond the warm-up.
 
     Notes
     -----

@@ -71,7 +71,7 @@ def test_convolutional_cell_does_its_equations(kind, axes):
     cell = klass((IN, *spatial), HIDDEN, i2h, h2h, i2h_pad=pad, i2h_dilate=dilate, h2h_dilate=inner)
     w, r, b, c = wide(cell)
     x = onp.random.default_rng(axes).normal(size=(BATCH, STEPS, IN, *spatial))
-    outputs, states = cell.unroll(STEPS, mx.np.array(x, dtype="float64"))
+    outputs, states = cell.unroll(STEPS, mx.np.array(x, dtype="float64"), merge_outputs=True)
     out = tuple(s + 2 * p - d * (k - 1) for s, p, d, k in zip(spatial, pad, dilate, i2h, strict=True))
     same = tuple(d * (k - 1) // 2 for d, k in zip(inner, h2h, strict=True))
     expected = [onp.zeros((BATCH, HIDDEN, *out)) for _ in states]
@@ -100,7 +100,7 @@ def test_gradients_of_a_convolutional_cell(kind):
     wide(cell)
 
     def run(x):
-        outputs, _ = cell.unroll(2, x)
+        outputs, _ = cell.unroll(2, x, merge_outputs=True)
         return outputs
 
     x = mx.np.array(onp.random.default_rng(1).normal(size=(1, 2, 1, 4)), dtype="float64")
@@ -138,7 +138,7 @@ def test_projected_cell_does_its_equations():
     w, r, p, b, c = wide(cell)
     assert (w.shape, r.shape, p.shape) == ((16, IN), (16, 2), (2, 4))
     x = onp.random.default_rng(9).normal(size=(STEPS, BATCH, IN))
-    outputs, states = cell.unroll(STEPS, mx.np.array(x, dtype="float64"), layout="TNC")
+    outputs, states = cell.unroll(STEPS, mx.np.array(x, dtype="float64"), layout="TNC", merge_outputs=True)
     projected, inner = onp.zeros((BATCH, 2)), onp.zeros((BATCH, 4))
     for t in range(STEPS):
         hidden, inner = lstm_step(x[t] @ w.T + b, projected @ r.T + c, [None, inner])
@@ -152,9 +152,9 @@ def test_gradients_of_the_projected_cell():
     cell = rnn.LSTMPCell(3, 2, input_size=2)
     wide(cell)
     x = mx.np.array(onp.random.default_rng(2).normal(size=(1, 2, 2)), dtype="float64")
-    check_numeric_gradient(lambda x: cell.unroll(2, x)[0], [x])
+    check_numeric_gradient(lambda x: cell.unroll(2, x, merge_outputs=True)[0], [x])
     with autograd.record():
-        cell.unroll(2, x)[0].sum().backward()
+        cell.unroll(2, x, merge_outputs=True)[0].sum().backward()
     assert all(float(abs(p.grad()).sum()) > 0 for p in cell.collect_params().values())
 
 

@@ -43,7 +43,7 @@ def rnn_step(x, states, w, r, b, c):
 )
 def test_cell_does_its_equations(cell, step):
     cell.initialize(mx.init.Normal(0.5), force_reinit=True)
-    outputs, states = cell.unroll(LENGTH, mx.np.array(X), layout="TNC")
+    outputs, states = cell.unroll(LENGTH, mx.np.array(X), layout="TNC", merge_outputs=True)
     weights = [p.data().asnumpy().astype("float64") for p in cell.collect_params().values()]
     expected = [onp.zeros((BATCH, HIDDEN)) for _ in states]
     for t in range(LENGTH):
@@ -58,7 +58,9 @@ def test_cell_gradients(klass):
     cell = klass(2, input_size=2)
     cell.initialize(mx.init.Normal(0.7))
     cell.cast("float64")
-    check_numeric_gradient(lambda x: cell.unroll(3, x)[0], [onp.random.default_rng(0).normal(size=(2, 3, 2))])
+    check_numeric_gradient(
+        lambda x: cell.unroll(3, x, merge_outputs=True)[0], [onp.random.default_rng(0).normal(size=(2, 3, 2))]
+    )
 
 
 LAYERS = {
@@ -97,7 +99,7 @@ def test_layer_is_a_stack_of_cells(name, num_layers, bidirectional):
     assert all(state.shape == (num_layers * (1 + bidirectional), BATCH, HIDDEN) for state in states)
     expected = x
     for cell in stack_of_cells(layer, cell_class, kwargs, num_layers, bidirectional):
-        expected, _ = cell.unroll(LENGTH, expected, layout="TNC")
+        expected, _ = cell.unroll(LENGTH, expected, layout="TNC", merge_outputs=True)
     assert_almost_equal(output, expected, **TOLERANCE)
 
 
@@ -109,7 +111,7 @@ def test_layer_gradient_is_that_of_the_cells(name):
     layer(mx.np.array(X))
     stack = stack_of_cells(layer, cell_class, kwargs, 2, False)
     grads = []
-    for run in (layer, lambda x: stack.unroll(LENGTH, x, layout="TNC")[0]):
+    for run in (layer, lambda x: stack.unroll(LENGTH, x, layout="TNC", merge_outputs=True)[0]):
         with autograd.record():
             loss = mx.np.square(run(mx.np.array(X))).sum()
         loss.backward()
@@ -140,7 +142,7 @@ def test_valid_length_masks_outputs_and_keeps_the_last_state():
     cell.initialize(mx.init.Normal(0.5))
     lengths = [4, 1, 2]
     outputs, states = cell.unroll(LENGTH, mx.np.array(X), layout="TNC", valid_length=mx.np.array(lengths))
-    full, _ = cell.unroll(LENGTH, mx.np.array(X), layout="TNC")
+    full, _ = cell.unroll(LENGTH, mx.np.array(X), layout="TNC", merge_outputs=True)
     for sample, length in enumerate(lengths):
         assert_almost_equal(outputs.asnumpy()[:length, sample], full.asnumpy()[:length, sample], **TOLERANCE)
         assert (outputs.asnumpy()[length:, sample] == 0).all()
@@ -151,7 +153,7 @@ def test_backward_direction_begins_at_the_valid_end():
     cell = rnn.BidirectionalCell(rnn.RNNCell(HIDDEN), rnn.RNNCell(HIDDEN))
     cell.initialize(mx.init.Normal(0.5))
     outputs, _ = cell.unroll(LENGTH, mx.np.array(X), layout="TNC", valid_length=mx.np.array([4, 2, 3]))
-    alone, _ = cell.unroll(2, mx.np.array(X[:2, 1:2]), layout="TNC")
+    alone, _ = cell.unroll(2, mx.np.array(X[:2, 1:2]), layout="TNC", merge_outputs=True)
     assert_almost_equal(outputs.asnumpy()[:2, 1:2], alone, **TOLERANCE)
 
 
@@ -204,18 +206,31 @@ def test_variational_dropout_drops_the_same_in_every_step():
     cell = rnn.VariationalDropoutCell(Copy(), drop_inputs=0.5)
     x = mx.np.ones((1, 3, 100))
     with autograd.train_mode():
-        first = cell.unroll(3, x)[0].asnumpy()[0]
-        second = cell.unroll(3, x)[0].asnumpy()[0]
+        first = cell.unroll(3, x, merge_outputs=True)[0].asnumpy()[0]
+        second = cell.unroll(3, x, merge_outputs=True)[0].asnumpy()[0]
     assert (first[0] == first[1]).all()
     assert (first[0] == first[2]).all()
     assert 0 < (first[0] == 0).sum() < 100
     # Equal by chance once in 2**100 times.
     assert (first[0] != second[0]).any()
-    assert (cell.unroll(3, x)[0].asnumpy() == 1).all()
+    assert (cell.unroll(3, x, merge_outputs=True)[0].asnumpy() == 1).all()
     with pytest.raises(ValueError, match=r"`drop_states` must be in \[0, 1\], found 1.5"):
         rnn.VariationalDropoutCell(Copy(), drop_states=1.5)
     with autograd.train_mode():
-        assert (rnn.VariationalDropoutCell(Copy(), drop_inputs=1).unroll(3, x)[0] == 0).all()
+        assert (rnn.VariationalDropoutCell(Copy(), drop_inputs=1).unroll(3, x, merge_outputs=True)[0] == 0).all()
+
+
+@pytest.mark.parametrize("make", [rnn.GRUCell, lambda n: rnn.BidirectionalCell(rnn.GRUCell(n), rnn.GRUCell(n))])
+def test_steps_are_a_list_unless_lengths_are_given(make):
+    """As in MXNet 2, whose programs read `outputs[-1]` for the last step."""
+    cell = make(4)
+    cell.initialize()
+    x = mx.np.array(X).swapaxes(0, 1)
+    merged, _ = cell.unroll(LENGTH, x, merge_outputs=True)
+    steps, _ = cell.unroll(LENGTH, x)
+    assert isinstance(steps, list) and len(steps) == LENGTH
+    assert_almost_equal(mx.np.stack(steps, axis=1), merged, rtol=0, atol=0)
+    assert cell.unroll(LENGTH, x, valid_length=mx.np.array([4, 2, 3]))[0].shape == merged.shape
 
 
 @pytest.mark.parametrize("layout", ["TNC", "NTC"])

@@ -54,6 +54,7 @@ def test_warm_up(mode, expected):
         (schedules.MultiFactorScheduler, {"step": [3, 3]}, "rising"),
         (schedules.MultiFactorScheduler, {"step": []}, "rising"),
         (schedules.CosineScheduler, {"max_update": 5, "warmup_steps": 5}, "exceed `warmup_steps`"),
+        (schedules.CosineScheduler, {"max_update": 1.5}, "whole number, found 1.5"),
         (schedules.PolyScheduler, {"max_update": 5, "warmup_mode": "slow"}, "'slow'"),
         (schedules.PolyScheduler, {"max_update": 5, "warmup_begin_lr": 1.0}, "must not exceed"),
     ],

@@ -162,6 +162,46 @@ def test_scheduler_decides_the_rate():
         opt.set_learning_rate(1.0)
 
 
+@pytest.mark.parametrize("kind", [optimizer.SGD, optimizer.Adam])
+def test_the_base_rate_is_the_one_that_was_given(kind):
+    """As programs for MXNet 2 have it: a default gives way to a rate that was given; the optimizer's comes first."""
+    for make in (
+        lambda **base: mx.lr_scheduler.CosineScheduler(10, **base),
+        lambda **base: mx.lr_scheduler.FactorScheduler(10, **base),
+        lambda **base: mx.lr_scheduler.FactorScheduler(10, warmup_steps=0, **base),
+    ):
+        default = kind().learning_rate
+        for given, base, expected in [
+            ({}, {}, default),
+            ({}, {"base_lr": 0.5}, 0.5),
+            ({"learning_rate": 0.3}, {}, 0.3),
+            ({"learning_rate": 0.3}, {"base_lr": 0.5}, 0.3),
+            ({"learning_rate": default}, {}, default),
+        ]:
+            assert kind(lr_scheduler=make(**base), **given).learning_rate == expected
+
+
+def test_schedulers_of_programs_decide_their_rate():
+    class Halving(mx.lr_scheduler.LRScheduler):
+        def __init__(self, peak):
+            super().__init__(base_lr=peak)
+
+        def __call__(self, num_update):
+            return self.base_lr / 2**num_update
+
+    class Plain(mx.lr_scheduler.LRScheduler):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+
+        def __call__(self, num_update):
+            return self.base_lr
+
+    assert optimizer.Adam(lr_scheduler=Halving(0.7)).learning_rate == 0.7
+    assert optimizer.Adam(lr_scheduler=Plain()).learning_rate == 0.001
+    assert optimizer.Adam(lr_scheduler=Plain(base_lr=0.2)).learning_rate == 0.2
+    assert optimizer.Optimizer(lr_scheduler=lambda num_update: 0.25).learning_rate == 0.25
+
+
 def test_factors_of_single_weights():
     opt = optimizer.SGD(1.0, param_idx2name={0: "slow", 1: "fast"})
     opt.set_lr_mult({"slow": 0.1})

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from mxnet import _core, autograd, error
 from mxnet import numpy as np
-from mxnet._argument_repr import argument_repr
+from mxnet._argument_repr import argument_repr, default_of
 from mxnet._jit import at_each_call
 from mxnet.base import MXNetError, dtype_name
 from mxnet.device import Device
@@ -42,8 +42,9 @@ class Optimizer:
     clip_gradient : float, optional
         Rescaled gradients are clipped to ``[-clip_gradient, clip_gradient]``.
     learning_rate : float, optional
-        0.01 by default; becomes the base rate of `lr_scheduler` if both are given.
-    lr_scheduler : LRScheduler, optional
+        0.01 by default; becomes the base rate of `lr_scheduler`, unless it is the default and that of the scheduler is
+        not.
+    lr_scheduler : LRScheduler or callable, optional
         Learning rate as a function of the number of updates.
     begin_num_update : int
         Number of updates that were made before.
@@ -95,13 +96,16 @@ class Optimizer:
         self.clip_gradient = clip_gradient
         self.lr_scheduler = lr_scheduler
         self.lr = 0.01 if learning_rate is None else learning_rate
-        if lr_scheduler is not None and learning_rate is not None:
-            lr_scheduler.base_lr = learning_rate
-            lr_scheduler.warmup_final_lr = learning_rate
-            if hasattr(lr_scheduler, "base_lr_orig"):
-                lr_scheduler.base_lr_orig = learning_rate
-        elif lr_scheduler is not None:
-            self.lr = lr_scheduler.base_lr
+        if isinstance(lr_scheduler, LRScheduler):
+            base_lr = lr_scheduler.base_lr
+            is_of_scheduler = base_lr != default_of(lr_scheduler, "base_lr")
+            if learning_rate is None or (is_of_scheduler and learning_rate == default_of(self, "learning_rate")):
+                self.lr = base_lr
+            else:
+                lr_scheduler.base_lr = learning_rate
+                lr_scheduler.warmup_final_lr = learning_rate
+                if hasattr(lr_scheduler, "base_lr_orig"):
+                    lr_scheduler.base_lr_orig = learning_rate
         self.multi_precision = multi_precision
         self.aggregate_num = aggregate_num
         self.use_fused_step = use_fused_step if use_fused_step is not None else True

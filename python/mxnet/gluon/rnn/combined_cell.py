@@ -33,7 +33,7 @@ class SequentialRNNCell(RecurrentCell):
     >>> cell.add(mx.gluon.rnn.LSTMCell(4))
     >>> cell.add(mx.gluon.rnn.GRUCell(2))
     >>> cell.initialize()
-    >>> outputs, states = cell.unroll(3, mx.np.ones((5, 3, 2)))
+    >>> outputs, states = cell.unroll(3, mx.np.ones((5, 3, 2)), merge_outputs=True)
     >>> outputs.shape, len(states)
     ((5, 3, 2), 3)
     """
@@ -179,7 +179,7 @@ class BidirectionalCell(HybridRecurrentCell):
         )
         backwards = _reversed(turned, valid_length)
         outputs = [np.concatenate([a, b], axis=-1) for a, b in zip(forwards, backwards, strict=True)]
-        merge = isinstance(inputs, ndarray) if merge_outputs is None else merge_outputs
+        merge = valid_length is not None if merge_outputs is None else merge_outputs
         return (np.stack(outputs, axis=axis) if merge else outputs), [*left, *right]
 
 

@@ -159,7 +159,7 @@ class RecurrentCell(Block):
         layout : {"NTC", "TNC"}
             Axes of the inputs and of merged outputs.
         merge_outputs : bool, optional
-            Return one array; by default if the inputs are one.
+            Whether to return one array and not a list; by default if `valid_length` is given.
         valid_length : ndarray, shape (n,), optional
             Where sequences end; outputs behind are zero, and states are those of the last valid step.
 
@@ -186,7 +186,7 @@ class RecurrentCell(Block):
         if valid_length is not None:
             states = [_last_valid(list(kind), valid_length) for kind in zip(*history, strict=True)]
             outputs = _masked(outputs, valid_length)
-        merge = isinstance(inputs, ndarray) if merge_outputs is None else merge_outputs
+        merge = valid_length is not None if merge_outputs is None else merge_outputs
         return (np.stack(outputs, axis=axis) if merge else outputs), states
 
     def forward(self, inputs: Any, states: Any) -> Any:
