@@ -77,8 +77,8 @@ def test_data_come_before_labels_and_have_names():
     batches = io.NDArrayIter([x, x + 1], {"a": y, "b": mx.np.array([0.5] * 4)}, 2)
     names = [(d.name, d.shape, d.dtype, d.layout) for d in batches.provide_data + batches.provide_label]
     assert names == [
-        ("data_0", (2, 2, 3), onp.float32, "NCHW"),
-        ("data_1", (2, 2, 3), onp.float32, "NCHW"),
+        ("_0_data", (2, 2, 3), onp.float32, "NCHW"),
+        ("_1_data", (2, 2, 3), onp.float32, "NCHW"),
         ("a", (2,), onp.int32, "NCHW"),
         ("b", (2,), onp.float32, "NCHW"),
     ]

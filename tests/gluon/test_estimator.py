@@ -287,6 +287,10 @@ def test_wrong_arguments_are_refused_by_name():
         est.Estimator(network(), "l2")
     with pytest.raises(TypeError, match="`train_metrics` must be metrics, found str"):
         est.Estimator(network(), loss, ["acc"])
+    with pytest.raises(TypeError, match="`val_metrics` must be metrics, found int"):
+        est.Estimator(network(), loss, val_metrics=3)
+    with pytest.raises(TypeError, match=r"a batch must be \(data, label\), found int"):
+        made().fit([1], epochs=1)
     for arguments in ({}, {"epochs": 1, "batches": 1}):
         with pytest.raises(ValueError, match="exactly one of `epochs` and `batches`"):
             made().fit(loader(), **arguments)

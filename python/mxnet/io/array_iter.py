@@ -32,7 +32,7 @@ class NDArrayIter(DataIter):
         A last batch that is not full is filled up with the first samples (`getpad` says how many these are), is
         dropped, or begins the next run.
     data_name, label_name : str
-        Name of a single array; the names of several are these and a number, ``data_0``.
+        Name of a single array; the names of several are a number and these, ``_0_data``.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def _named(arrays: Any, name: str, argument: str) -> list[tuple[str, ndarray]]:
     elif isinstance(arrays, list | tuple) and any(
         hasattr(array, "shape") or isinstance(array, list) for array in arrays
     ):
-        pairs = [(name if len(arrays) == 1 else f"{name}_{number}", array) for number, array in enumerate(arrays)]
+        pairs = [(name if len(arrays) == 1 else f"_{number}_{name}", array) for number, array in enumerate(arrays)]
     else:
         pairs = [(name, arrays)]
     found = [(key, array if isinstance(array, ndarray) else np.array(array)) for key, array in pairs]

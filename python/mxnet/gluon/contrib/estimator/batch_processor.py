@@ -30,6 +30,8 @@ class BatchProcessor:
     """
 
     def _parts(self, estimator: Any, batch: Any, batch_axis: int) -> tuple[list[ndarray], list[ndarray]]:
+        if not isinstance(batch, list | tuple):
+            raise TypeError(f"BatchProcessor: a batch must be (data, label), found {type(batch).__name__}")
         if len(batch) != 2:
             raise ValueError(f"BatchProcessor: a batch must be (data, label), found {len(batch)} parts")
         data, label = (split_and_load(part, estimator.device, batch_axis, even_split=False) for part in batch)
@@ -59,6 +61,8 @@ class BatchProcessor:
         ------
         ValueError
             If the batch does not have two parts.
+        TypeError
+            If it is no list or tuple.
         """
         data, label = self._parts(estimator, val_batch, batch_axis)
         pred = [estimator.val_net(x) for x in data]
@@ -85,6 +89,8 @@ class BatchProcessor:
         ------
         ValueError
             If the batch does not have two parts.
+        TypeError
+            If it is no list or tuple.
         """
         data, label = self._parts(estimator, train_batch, batch_axis)
         with autograd.record():

@@ -47,7 +47,7 @@ _METRICS: dict[type[losses.Loss], Callable[[], EvalMetric]] = {
 
 
 def _as_metrics(given: EvalMetric | Sequence[EvalMetric], name: str) -> list[EvalMetric]:
-    found = [given] if isinstance(given, EvalMetric) else list(given)
+    found: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
     for metric in found:
         if not isinstance(metric, EvalMetric):
             raise TypeError(f"Estimator: `{name}` must be metrics, found {type(metric).__name__}")
