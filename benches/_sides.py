@@ -72,8 +72,8 @@ def time_in_turns(sides: Mapping[str, Case], turns: int = TURNS, turn_s: float =
     repeats = {}
     for side, case in sides.items():
         settle()
-        quickest = min(turn(case, 1, waits[side])[0] for _ in range(5))
-        repeats[side] = max(1, int(turn_s / max(quickest, 1e-9)))
+        shortest_s = min(turn(case, 1, waits[side])[0] for _ in range(5))
+        repeats[side] = max(1, int(turn_s / max(shortest_s, 1e-9)))
     columns: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
     for _ in range(turns):
         for side, case in sides.items():

@@ -119,11 +119,11 @@ def main() -> None:
 def metrics() -> None:
     """What updates of metrics add to a step, alone and inside of it."""
     kinds = gluon.metric
-    plain = time_in_turns({OURS: step([])}, turns=9)[OURS]
-    print(f"a training step of {BATCH} images without metrics: {readable(plain.median)}")
+    without_metrics = time_in_turns({OURS: step([])}, turns=9)[OURS]
+    print(f"a training step of {BATCH} images without metrics: {readable(without_metrics.median)}")
     for metric in (kinds.Accuracy(), kinds.TopKAccuracy(5), kinds.CrossEntropy(from_logits=True), kinds.PCC()):
         timed = time_in_turns({OURS: update(metric)})[OURS]
-        part = 100 * timed.median / plain.median
+        part = 100 * timed.median / without_metrics.median
         print(f"update of {type(metric).__name__:<14} {readable(timed.median):>8}, {part:.2f} % of the step")
     both = {"without": step([]), "with": step([kinds.Accuracy()])}
     columns: dict[str, list[float]] = {name: [] for name in both}

@@ -222,8 +222,8 @@ def timed(text: str, ours: Callable[[], Any], theirs: Callable[[], Any], turns: 
 
     waits, repeats = (mx.waitall, nothing), []
     for case, wait in zip((ours, theirs), waits, strict=True):
-        quickest = builtins.min(turn(case, 1, wait)[0] for _ in range(3))
-        repeats.append(builtins.max(1, int(0.003 / builtins.max(quickest, 1e-7))))
+        shortest_s = builtins.min(turn(case, 1, wait)[0] for _ in range(3))
+        repeats.append(builtins.max(1, int(0.003 / builtins.max(shortest_s, 1e-7))))
     columns: tuple[list[tuple[float, float]], list[tuple[float, float]]] = ([], [])
     for _ in range(turns):
         for case, wait, count, column in zip((ours, theirs), waits, repeats, columns, strict=True):

@@ -46,7 +46,7 @@ def resnet18() -> list[tuple[int, ...]]:
     return [*shapes, (1000, 512), (1000,)]
 
 
-def small200() -> list[tuple[int, ...]]:
+def dense200() -> list[tuple[int, ...]]:
     """Shapes of 200 weights of some layers of width 64: 100 matrices and 100 vectors, 0.4 million numbers."""
     return [(64, 64), (64,)] * 100
 
@@ -80,7 +80,7 @@ def torch_step(name: str, arguments: dict[str, Any], weights: Sequence[numpy.nda
 def main() -> None:
     table = Table("Trainer.step: the update of all weights", [OURS, "PyTorch"])
     generator = numpy.random.default_rng(0)
-    for what, shapes in (("6 small", SMALL), ("200 of width 64", small200()), ("ResNet-18", resnet18())):
+    for what, shapes in (("6 small", SMALL), ("200 of width 64", dense200()), ("ResNet-18", resnet18())):
         weights = [generator.normal(size=shape).astype("float32") for shape in shapes]
         for title, ours, our_arguments, theirs, their_arguments in RULES:
             sides = {OURS: our_step(ours, our_arguments, weights, "float32")}

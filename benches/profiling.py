@@ -79,10 +79,10 @@ def main() -> None:
             on.append(turn(case, repeats))
             profiler.set_state("stop")
         profiler.dumps(reset=True)
-        plain, profiled = statistics.median(off), statistics.median(on)
-        each = (profiled - plain) / max(num_events, 1) * 1e9
+        unprofiled, profiled = statistics.median(off), statistics.median(on)
+        each = (profiled - unprofiled) / max(num_events, 1) * 1e9
         print(
-            f"{name:<28} {plain * 1e6:>7.2f} us {profiled * 1e6:>7.2f} us {profiled / plain:>7.2f}"
+            f"{name:<28} {unprofiled * 1e6:>7.2f} us {profiled * 1e6:>7.2f} us {profiled / unprofiled:>7.2f}"
             f" {num_events:>7} {each:>12.0f}"
         )
 

@@ -113,12 +113,12 @@ class Probe:
         """Calls to try."""
         if name in self.listed:
             return [self.listed[name]] if self.listed[name] != "-" else []
-        short = name.rpartition(".")[2]
+        last_name = name.rpartition(".")[2]
         if space == "numpy.ndarray":
-            return [f"x.{short}({attempt})" for attempt in METHOD_ATTEMPTS]
+            return [f"x.{last_name}({attempt})" for attempt in METHOD_ATTEMPTS]
         if space == "numpy.random.Generator":
             # NumPy crashes if its methods get anything else as `self`.
-            function = self.listed.get(f"random.{short}", "")
+            function = self.listed.get(f"random.{last_name}", "")
             return [function.replace("np.random.", "np.random.default_rng(0).")] if function else []
         return [f"np.{name}({attempt})" for attempt in ATTEMPTS]
 

@@ -27,7 +27,7 @@ directory = "vendor"
 """
 
 
-def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def reproducible(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """A member without the builder's user, group and time."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
@@ -68,7 +68,7 @@ def vendored(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"{tree.name}.tar.gz"
         with tarfile.open(target, "w:gz") as file:
-            file.add(tree, arcname=tree.name, filter=plain)
+            file.add(tree, arcname=tree.name, filter=reproducible)
     return target
 
 

@@ -68,9 +68,9 @@ def is_kind(kind: object) -> bool:
     return isinstance(kind, str) and _class(kind) is not None
 
 
-def _plain(rest: Any) -> Any:
+def _as_lists(rest: Any) -> Any:
     """Tuples as lists, as JSON gives them back."""
-    return [_plain(item) for item in rest] if isinstance(rest, tuple | list) else rest
+    return [_as_lists(item) for item in rest] if isinstance(rest, tuple | list) else rest
 
 
 def arguments_of(x: Any, has_steps: bool = False) -> Parts:
@@ -87,7 +87,7 @@ def arguments_of(x: Any, has_steps: bool = False) -> Parts:
     Parts
     """
     rest, arrays = x._file_parts(True, has_steps=True) if has_steps else x._file_parts(True)
-    return Parts(type(x).__name__, _plain(rest), arrays)
+    return Parts(type(x).__name__, _as_lists(rest), arrays)
 
 
 def join(parts: Parts) -> Any:
@@ -131,7 +131,7 @@ def split(results: Any) -> Any:
     """
     if has_parts(results):
         rest, arrays = results._file_parts(False)
-        return Parts(type(results).__name__, _plain(rest), arrays)
+        return Parts(type(results).__name__, _as_lists(rest), arrays)
     if isinstance(results, tuple) and not hasattr(results, "_fields"):
         return tuple(split(item) for item in results)
     if isinstance(results, list):
@@ -165,8 +165,8 @@ def flattened(forms: list[Any], arguments: tuple[Any, ...], name: str) -> list[n
     ValueError
         If there are too many or too few arguments.
     """
-    plain = sum(1 if form is None else form[2] for form in forms)
-    if not any(map(has_parts, arguments)) and len(arguments) == plain:
+    num_arrays = sum(1 if form is None else form[2] for form in forms)
+    if not any(map(has_parts, arguments)) and len(arguments) == num_arrays:
         return list(arguments)
     if len(arguments) != len(forms):
         raise ValueError(f"{name}: the graph takes {len(forms)} arguments, found {len(arguments)}")

@@ -301,9 +301,9 @@ def bisect(
         if off is None:
             with config(jit=False):
                 return _copied(function(*given, **named))
-        plain = getattr(function, "function", function)
+        unwrapped = getattr(function, "function", function)
         with without_pass(*off):
-            return _copied(jit(lambda *a, **k: plain(*a, **k))(*given, **named))
+            return _copied(jit(lambda *a, **k: unwrapped(*a, **k))(*given, **named))
 
     expected = result(None)
     known = [name for name, is_chosen in _core.graph_passes() if not is_chosen]

@@ -93,7 +93,7 @@ def _value(entry: dict[str, Any]) -> GraphValue:
     )
 
 
-def _plain(value: Any) -> Any:
+def _python_value(value: Any) -> Any:
     """An attribute as a Python value."""
     if isinstance(value, dict) and len(value) == 1:
         ((kind, content),) = value.items()
@@ -242,7 +242,7 @@ class TracedGraph:
                     for x in entry["inputs"]
                 ],
                 [_value(y) for y in entry["outputs"]],
-                {name: _plain(value) for name, value in (entry["attrs"] or {}).items()},
+                {name: _python_value(value) for name, value in (entry["attrs"] or {}).items()},
                 entry.get("line"),
                 entry,
             )

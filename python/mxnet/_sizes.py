@@ -113,12 +113,12 @@ def _operation(base: type, name: str) -> Callable[..., Any]:
 
 def _comparison(base: type, name: str) -> Callable[..., Any]:
     method = getattr(base, f"__{name}__")
-    plain: dict[type, type] = {Size: int, RealSize: float, bool: int}
+    builtin_kinds: dict[type, type] = {Size: int, RealSize: float, bool: int}
 
     def comparison(self: Any, other: Any) -> Any:
         outcome = method(self, other)
         if outcome is not NotImplemented:
-            kind = plain.get(type(other), type(other))
+            kind = builtin_kinds.get(type(other), type(other))
             right = kind(other) if kind in (int, float) else operator.index(other)
             _note(name, base(self), right, outcome)
         return outcome

@@ -98,15 +98,15 @@ def _checked_arguments(forms: Any, inputs: Any) -> list[Any] | None:
     """Forms of arguments as `write` has them; ValueError if they are others."""
     if forms is None:
         return None
-    plain = sum("array" not in entry for entry in inputs)
+    num_arrays = sum("array" not in entry for entry in inputs)
     for form in forms:
         if form is not None:
             kind, _, count = form
             if not is_kind(kind) or not isinstance(count, int) or count < 1:
                 raise ValueError(f"{form!r} is no form of an argument")
-            plain -= count - 1
-    if plain != len(forms):
-        raise ValueError(f"the graph has {plain - len(forms)} arguments more than its forms have")
+            num_arrays -= count - 1
+    if num_arrays != len(forms):
+        raise ValueError(f"the graph has {num_arrays - len(forms)} arguments more than its forms have")
     return list(forms)
 
 
@@ -331,11 +331,13 @@ class Graph:
         TypeError
             If an argument has another dtype.
         """
-        return self._nested(self._loaded.run(self._plain(arguments)))
+        return self._nested(self._loaded.run(self._flat_arrays(arguments)))
 
     def _interpret(self, arguments: tuple[Any, ...], values: Mapping[str, ndarray]) -> Any:
         """Run the graph operator by operator, with other values of its arrays."""
-        return self._nested(self._loaded.interpret(self._plain(arguments), [values[name] for name in self._captured]))
+        return self._nested(
+            self._loaded.interpret(self._flat_arrays(arguments), [values[name] for name in self._captured])
+        )
 
     def _for_training(self) -> Graph | None:
         """The graph for training mode, if the file has one; FileFormatError if that is damaged."""
@@ -349,7 +351,7 @@ class Graph:
         """Number of arguments of a call; sparse and ragged ones count once, but have several entries in `arguments`."""
         return len(self.arguments if self._forms is None else self._forms)
 
-    def _plain(self, arguments: tuple[Any, ...]) -> list[ndarray]:
+    def _flat_arrays(self, arguments: tuple[Any, ...]) -> list[ndarray]:
         return list(arguments) if self._forms is None else flattened(self._forms, arguments, "graph")
 
     def _nested(self, outputs: list[ndarray]) -> Any:

@@ -132,9 +132,9 @@ def test_gradients_flow_through_lists_of_arrays():
 def test_ragged_lists_are_refused(ragged):
     with pytest.raises(ValueError, match="inhomogeneous shape"):
         np.array(ragged)
-    plain = [x.asnumpy() if isinstance(x, np.ndarray) else x for x in ragged]
+    converted = [x.asnumpy() if isinstance(x, np.ndarray) else x for x in ragged]
     with pytest.raises(ValueError):
-        onp.array(plain)
+        onp.array(converted)
 
 
 @pytest.mark.parametrize(

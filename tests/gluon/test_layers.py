@@ -205,7 +205,7 @@ def test_sequential_slices_and_counts():
     assert [type(block).__name__ for block in net[::2]] == ["Dense", "Dense"]
 
 
-def test_hybrid_sequential_refuses_plain_blocks():
+def test_hybrid_sequential_refuses_blocks_that_are_not_hybrid():
     with pytest.raises(TypeError, match="takes hybrid blocks, found Lambda"):
         nn.HybridSequential().add(nn.Lambda("tanh"))
 

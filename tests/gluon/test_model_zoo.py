@@ -71,7 +71,7 @@ def test_networks_have_the_published_number_of_trained_parameters(name):
     assert sum(math.prod(p.shape) for p in trained) == TRAINED[name]
 
 
-def small_nets():
+def trained_nets():
     for block in (vision.BasicBlockV1, vision.BottleneckV1):
         yield vision.ResNetV1(block, [1, 2], [8, 8, 16], classes=3, thumbnail=True)
         yield vision.ResNetV1(block, [1, 1], [8, 16, 16], classes=3)
@@ -83,7 +83,7 @@ def small_nets():
     yield vision.MobileNet(0.25, classes=3)
 
 
-@pytest.mark.parametrize("net", list(small_nets()), ids=lambda net: type(net).__name__)
+@pytest.mark.parametrize("net", list(trained_nets()), ids=lambda net: type(net).__name__)
 def test_small_networks_learn_three_colours(net):
     mx.random.seed(3)
     net = copy.deepcopy(net)

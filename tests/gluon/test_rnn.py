@@ -164,18 +164,18 @@ def test_one_step_of_both_directions_makes_no_sense():
 
 
 def test_residual_adds_the_input():
-    plain = rnn.RNNCell(SIZE)
-    cell = rnn.ResidualCell(plain)
+    inner = rnn.RNNCell(SIZE)
+    cell = rnn.ResidualCell(inner)
     cell.initialize(mx.init.Normal(0.5))
     x = mx.np.array(X[0])
     with_input, _ = cell(x, cell.begin_state(BATCH))
-    without, _ = plain(x, plain.begin_state(BATCH))
+    without, _ = inner(x, inner.begin_state(BATCH))
     assert_almost_equal(with_input, without.asnumpy() + X[0], **TOLERANCE)
 
 
 def test_zoneout_keeps_old_states_while_training_only():
-    plain = rnn.RNNCell(200)
-    cell = rnn.ZoneoutCell(plain, zoneout_states=0.5)
+    inner = rnn.RNNCell(200)
+    cell = rnn.ZoneoutCell(inner, zoneout_states=0.5)
     cell.initialize(mx.init.Normal(0.5))
     x, states = mx.np.array(X[0]), [mx.np.ones((BATCH, 200)) * 7]
     assert (cell(x, states)[1][0].asnumpy() != 7).all()

@@ -206,8 +206,8 @@ def test_cheap_results_that_a_gradient_reads_are_computed_again():
         results = [bits(y) for y in compiled(x)]
         counts = {name: operators(compiled).count(name) for name in ("gelu_erf", "row_norm")}
         found.append((results, counts, compiled.graphs[-1].planned_bytes[0]))
-    (ours, again, less), (plain, once, more) = found
-    assert ours == plain == [bits(y) for y in step(x)]
+    (ours, again, less), (baseline, once, more) = found
+    assert ours == baseline == [bits(y) for y in step(x)]
     assert (again, once) == ({"gelu_erf": 6, "row_norm": 6}, {"gelu_erf": 3, "row_norm": 3})
     assert less < 0.8 * more
     # Without a gradient nothing is kept for later.
@@ -456,11 +456,11 @@ def trained(budget, whole):
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_recomputation_keeps_to_the_budget_and_the_bits(whole):
-    plain = trained(None, whole)
-    budget = int(plain[2] * 0.6)
+    baseline = trained(None, whole)
+    budget = int(baseline[2] * 0.6)
     bounded = trained(budget, whole)
-    assert bounded[:2] == plain[:2]
-    assert bounded[2] <= budget < plain[2]
+    assert bounded[:2] == baseline[:2]
+    assert bounded[2] <= budget < baseline[2]
     with pytest.raises(ValueError, match=r"with recomputation: more than the budget of 1000 bytes"):
         trained(1000, whole)
 
@@ -480,10 +480,10 @@ def test_dropout_is_not_drawn_again():
         graph = net._compiled.graphs[-1]
         return [bits(p.grad()) for p in net.collect_params().values()], max(graph.planned_bytes)
 
-    plain = run(None)
-    bounded = run(int(plain[1] * 0.95))
-    assert bounded[0] == plain[0]
-    assert bounded[1] <= plain[1] * 0.95
+    baseline = run(None)
+    bounded = run(int(baseline[1] * 0.95))
+    assert bounded[0] == baseline[0]
+    assert bounded[1] <= baseline[1] * 0.95
 
 
 def reduced(fold, axis):

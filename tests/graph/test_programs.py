@@ -69,9 +69,9 @@ def test_every_call_of_the_coverage_table():
             # A generator is no array: what it draws would be the same at each call, and is refused (test_jit.py).
             if "default_rng" in text:
                 continue
-            plain, scopes = probe.ours(), [probe.ours(), probe.ours()]
+            eager, scopes = probe.ours(), [probe.ours(), probe.ours()]
             np.random.seed(1)
-            expected = np_coverage.run(text, plain)
+            expected = np_coverage.run(text, eager)
             rest = {name: x for name, x in scopes[0].items() if not isinstance(x, np.ndarray)}
             compiled = mx.jit(lambda arrays, text=text, rest=rest: np_coverage.run(text, {**rest, **arrays}))
             for scope in scopes:
@@ -87,7 +87,7 @@ def test_every_call_of_the_coverage_table():
                     break
                 if text not in UNDEFINED and not same(found, expected):
                     problems.append(f"{text}: another result")
-                changed = [name for name in arrays if not same(arrays[name], plain[name])]
+                changed = [name for name in arrays if not same(arrays[name], eager[name])]
                 problems += [f"{text}: another `{name}`" for name in changed]
     assert not problems, "\n".join(problems)
     assert refused == set(NEEDS_VALUES)
@@ -98,12 +98,12 @@ def test_writes_in_place(name):
     write = WRITES[name]
     compiled = mx.jit(lambda x: write(x))
     for _ in range(2):
-        plain, x = target(), target()
+        eager, x = target(), target()
         np.random.seed(3)
-        write(plain)
+        write(eager)
         np.random.seed(3)
         compiled(x)
-        assert bits(x) == bits(plain)
+        assert bits(x) == bits(eager)
 
 
 def trained(build, optimizer, way):

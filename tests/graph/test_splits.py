@@ -224,9 +224,9 @@ def test_lengths_are_pythons_numbers():
 
     for compiled in (mx.jit(lengths), mx.jit(lengths, dynamic=True)):
         for n in (5, 8):
-            (made, numbers), (expected, plain) = compiled(data(n)), lengths(data(n))
+            (made, numbers), (expected, expected_lengths) = compiled(data(n)), lengths(data(n))
             assert list(map(bits, made)) == list(map(bits, expected))
-            assert numbers == plain
+            assert numbers == expected_lengths
             assert [type(x) for x in numbers.values()] == [int, float, int, tuple]
             assert type(numbers["shape"][0]) is int
 

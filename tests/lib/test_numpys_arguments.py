@@ -253,7 +253,7 @@ class TestHalvesInWiderOuts:
         getattr(numpy, name)(x, out=theirs)
         found = ours.asnumpy().real
         assert (found.astype("float16") == found).all()
-        numpy.testing.assert_allclose(found, theirs.real, rtol=1e-3)  # one unit in the last place
+        numpy.testing.assert_allclose(found, theirs.real, rtol=2**-10)  # one unit in the last place of float16
 
     @pytest.mark.parametrize("name", ["add", "multiply", "divide", "subtract"])
     def test_arithmetic_agrees(self, name):

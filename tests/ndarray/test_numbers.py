@@ -145,9 +145,9 @@ def test_a_python_integer_beyond_int64_has_dtype_uint64(name, value):
 def test_numbers_of_other_libraries_and_spans_of_time_meet_pythons_number(operation, other, number):
     operation = getattr(operator, operation)
     element = np.array([number], "float64" if isinstance(number, float) else "int64")[0]
-    for ours, plain in (((element, other), (number, other)), ((other, element), (other, number))):
+    for ours, theirs in (((element, other), (number, other)), ((other, element), (other, number))):
         try:
-            expected = operation(*plain)
+            expected = operation(*theirs)
         except TypeError:
             with pytest.raises(TypeError):
                 operation(*ours)

@@ -100,7 +100,7 @@ def test_variables_stay_what_they_are_in_asarray():
         *("s += np.asarray([1.5, 2])", "s *= x", "s += np.float64(0.5)", "s @= np.asarray([[1]])", "s += 'a'"),
     ],
 )
-def test_in_place_operators_of_results_are_the_plain_ones(line: str):
+def test_in_place_operators_of_results_are_the_binary_ones(line: str):
     def after(module: Any) -> Any:
         names = {"np": module, "x": module.asarray([1, 2, 3])}
         names["s"] = names["x"].sum()

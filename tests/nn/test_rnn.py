@@ -151,11 +151,11 @@ def test_dropout_works_between_layers_while_training():
     given, hidden = case("gru", 2, 1)
     x, parameters, h0, _ = (np.array(a) for a in given)
     keywords = {"mode": "gru", "state_size": hidden, "num_layers": 2, "p": 0.5}
-    plain = npx.rnn(x, parameters, h0, **keywords).asnumpy()
+    undropped = npx.rnn(x, parameters, h0, **keywords).asnumpy()
     with mx.autograd.train_mode():
         dropped = npx.rnn(x, parameters, h0, **keywords).asnumpy()
-    onp.testing.assert_allclose(plain, reference("gru", *given, hidden, 2, 1)[0], atol=1e-5)
-    assert abs(plain - dropped).max() > 1e-3
+    onp.testing.assert_allclose(undropped, reference("gru", *given, hidden, 2, 1)[0], atol=1e-5)
+    assert abs(undropped - dropped).max() > 1e-3
 
 
 def test_the_graph_can_be_walked_twice():

@@ -29,7 +29,7 @@ def check(ours, want):
         onp.testing.assert_allclose(got.asnumpy(), right, rtol=1e-12, atol=1e-14)
 
 
-def test_plain_descent():
+def test_descent_without_momentum():
     (w, g), (weights, grads) = lists(2)
     assert npx.sgd_update(weights, grads, None, RATES, DECAYS, rescale_grad=0.5, clip_gradient=0.3) is None
     check(weights, [a - r * gradient(b, a, d, 0.5, 0.3) for a, b, r, d in zip(w, g, RATES, DECAYS, strict=True)])

@@ -40,9 +40,9 @@ def step(net, call, x, seed=3):
 
 def test_a_network_with_dropout_and_batch_norm_is_the_same_to_the_bit():
     values = RNG.normal(size=(6, 8)).astype("float32")
-    plain, repeated = network(1), network(1)
+    stored, repeated = network(1), network(1)
     for _ in range(2):  # the second step starts from the statistics of the first
-        wanted = step(plain, plain, variable(values))
+        wanted = step(stored, stored, variable(values))
         found = step(repeated, npx.checkpoint(repeated), variable(values))
         assert found.keys() == wanted.keys() and len(found) > 12
         for name, value in wanted.items():
@@ -59,7 +59,7 @@ def test_parameters_that_wait_for_their_shapes_are_made_in_the_first_run():
         return net
 
     values = RNG.normal(size=(6, 8)).astype("float32")
-    wanted = step(plain := fresh(1), plain, variable(values))
+    wanted = step(stored := fresh(1), stored, variable(values))
     found = step(repeated := fresh(1), npx.checkpoint(repeated), variable(values))
     assert "1.weight grad" in wanted and wanted["1.weight grad"].any()
     for name, value in wanted.items():
@@ -68,14 +68,14 @@ def test_parameters_that_wait_for_their_shapes_are_made_in_the_first_run():
 
 def test_each_layer_may_be_a_checkpoint_and_checkpoints_nest():
     values = RNG.normal(size=(6, 8)).astype("float32")
-    plain, repeated = network(1), network(1)
+    stored, repeated = network(1), network(1)
 
     def layers(x):
         for layer in repeated:
             x = npx.checkpoint(layer)(x)
         return x
 
-    wanted = step(plain, plain, variable(values))
+    wanted = step(stored, stored, variable(values))
     for call in (layers, npx.checkpoint(layers)):
         repeated.load_dict({name: p.data() for name, p in network(1).collect_params().items()})
         found = step(repeated, call, variable(values))

@@ -94,7 +94,7 @@ def targets(anchors, labels, scores, threshold=0.5, ignore=-1.0, ratio=-1.0, lim
 
 
 @pytest.mark.parametrize(
-    ("names", "slow"),
+    ("names", "of_loop"),
     [
         ({}, {}),
         ({"overlap_threshold": 0.2}, {"threshold": 0.2}),
@@ -103,7 +103,7 @@ def targets(anchors, labels, scores, threshold=0.5, ignore=-1.0, ratio=-1.0, lim
         ({"negative_mining_ratio": 0.5, "minimum_negative_samples": 6}, {"ratio": 0.5, "least": 6}),
     ],
 )
-def test_targets_are_those_of_the_loop(names, slow):
+def test_targets_are_those_of_the_loop(names, of_loop):
     anchors, labels = boxes(20), onp.full((3, 4, 5), -1.0)
     for image, count in ((0, 3), (2, 4)):
         labels[image, :count, 0] = GENERATOR.integers(0, 3, count)
@@ -112,7 +112,7 @@ def test_targets_are_those_of_the_loop(names, slow):
     given = [np.array(x, dtype="float64") for x in (anchors[None], labels, scores)]
     found = npx.multibox_target(*given, **names)
     for image in range(3):
-        for mine, theirs in zip(found, targets(anchors, labels[image], scores[image], **slow), strict=True):
+        for mine, theirs in zip(found, targets(anchors, labels[image], scores[image], **of_loop), strict=True):
             onp.testing.assert_allclose(mine[image].asnumpy(), theirs.ravel(), rtol=1e-10, atol=1e-12)
 
 
@@ -140,7 +140,7 @@ def detections(scores, moves, anchors, threshold=0.01, overlap=0.5, force=False,
 
 
 @pytest.mark.parametrize(
-    ("names", "slow"),
+    ("names", "of_loop"),
     [
         ({}, {}),
         ({"threshold": 0.4}, {"threshold": 0.4}),
@@ -148,13 +148,13 @@ def detections(scores, moves, anchors, threshold=0.01, overlap=0.5, force=False,
         ({"nms_topk": 5, "nms_threshold": 0.3}, {"topk": 5, "overlap": 0.3}),
     ],
 )
-def test_detections_are_those_of_the_loop(names, slow):
+def test_detections_are_those_of_the_loop(names, of_loop):
     anchors, scores, moves = boxes(15), GENERATOR.uniform(size=(2, 4, 15)), GENERATOR.normal(size=(2, 60)) * 0.5
     scores /= scores.sum(axis=1, keepdims=True)
     given = [np.array(x, dtype="float64") for x in (scores, moves, anchors[None])]
     found = npx.multibox_detection(*given, **names).asnumpy()
     for image in range(2):
-        expected = detections(scores[image], moves[image], anchors, **slow)
+        expected = detections(scores[image], moves[image], anchors, **of_loop)
         onp.testing.assert_allclose(found[image], expected, rtol=1e-12, atol=1e-14)
 
 

@@ -165,14 +165,16 @@ def test_deformable_convolutions_are_their_sums(is_masked, stride, pad, dilate, 
 
 @pytest.mark.parametrize("kind", [nn.DeformableConvolution, nn.ModulatedDeformableConvolution])
 def test_deformable_layers_begin_as_convolutions_and_learn(kind):
-    layer, plain = kind(3, 3, padding=1), nn.Conv2D(3, 3, padding=1)
-    for net in (layer, plain):
+    layer, convolution = kind(3, 3, padding=1), nn.Conv2D(3, 3, padding=1)
+    for net in (layer, convolution):
         net.initialize(mx.init.Normal(0.5))
         net.cast("float64")
     x = GENERATOR.normal(size=(2, 2, 4, 3))
-    layer(np.array(x)), plain(np.array(x))
-    plain.weight.set_data(layer.deformable_conv_weight.data())
-    onp.testing.assert_allclose(layer(np.array(x)).asnumpy(), plain(np.array(x)).asnumpy(), rtol=1e-12, atol=1e-12)
+    layer(np.array(x)), convolution(np.array(x))
+    convolution.weight.set_data(layer.deformable_conv_weight.data())
+    onp.testing.assert_allclose(
+        layer(np.array(x)).asnumpy(), convolution(np.array(x)).asnumpy(), rtol=1e-12, atol=1e-12
+    )
     # Places stay between the same pixels, as the slope jumps where they cross one.
     layer.offset_weight.set_data(GENERATOR.uniform(-0.01, 0.01, size=layer.offset_weight.shape))
     layer.offset_bias.set_data(onp.full(layer.offset_bias.shape, 0.3))

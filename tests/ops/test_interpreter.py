@@ -66,10 +66,10 @@ def test_every_call_of_the_coverage_table():
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for text in calls:
-            plain, scope = probe.ours(), probe.ours()
+            eager, scope = probe.ours(), probe.ours()
             before = {name: bits(x) for name, x in scope.items() if isinstance(x, np.ndarray)}
             np.random.seed(1)
-            expected = np_coverage.run(text, plain)
+            expected = np_coverage.run(text, eager)
             np.random.seed(1)
             try:
                 seen = Seen(lambda text=text, scope=scope: np_coverage.run(text, scope))
@@ -78,7 +78,7 @@ def test_every_call_of_the_coverage_table():
                 continue
             if text not in UNDEFINED and not same(seen.result, expected):
                 problems.append(f"{text}: another result")
-            for name, x in plain.items():
+            for name, x in eager.items():
                 if isinstance(x, np.ndarray) and not same(scope[name], x):
                     problems.append(f"{text}: another `{name}`")
             if seen.unseen:
@@ -107,13 +107,13 @@ def write_cases():
 
 @pytest.mark.parametrize(("name", "dtype"), list(write_cases()))
 def test_writes_are_calls_that_name_what_they_write(name, dtype):
-    plain, x = target().astype(dtype), target().astype(dtype)
+    eager, x = target().astype(dtype), target().astype(dtype)
     np.random.seed(3)
-    WRITES[name](plain)
+    WRITES[name](eager)
     before = bits(x)
     np.random.seed(3)
     seen = Seen(lambda: WRITES[name](x))
-    assert bits(x) == bits(plain)
+    assert bits(x) == bits(eager)
     assert not seen.unseen
     assert bits(x) == before or _core.storage_of(x) in seen.written
 
@@ -128,10 +128,10 @@ def test_recorded_writes(name):
         z.backward()
         return y, x.grad
 
-    plain, x = target(), target()
-    for array in (plain, x):
+    eager, x = target(), target()
+    for array in (eager, x):
         array.attach_grad()
-    expected = work(plain)
+    expected = work(eager)
     seen = Seen(lambda: work(x))
     assert same(seen.result, expected)
     assert not seen.unseen

@@ -357,7 +357,7 @@ def test_a_step_of_a_trainer_is_one_call(name, multi_precision, monkeypatch):
 
 @pytest.mark.parametrize("name", WITH_OPERATOR)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_fused_and_plain_steps_agree_with_copies_schedules_and_factors(name, dtype):
+def test_fused_and_unfused_steps_agree_with_copies_schedules_and_factors(name, dtype):
     weights = []
     for fused in (True, False):
         parameters = parameters_of(dtype)
@@ -371,9 +371,9 @@ def test_fused_and_plain_steps_agree_with_copies_schedules_and_factors(name, dty
             networks_gradients(parameters, step)
             trainer.step(step + 1)
         weights.append([parameter.data() for parameter in parameters])
-    for fused, plain in zip(*weights, strict=True):
+    for fused, unfused in zip(*weights, strict=True):
         # Roundings of a few steps in float32; float16 weights are rounded once more.
-        assert_almost_equal(fused, plain, rtol=2**-10 if dtype == "float16" else 1e-5, atol=1e-6)
+        assert_almost_equal(fused, unfused, rtol=2**-10 if dtype == "float16" else 1e-5, atol=1e-6)
 
 
 # PyTorch's forms of the rules (torch.optim, "Algorithm" of each class), for a constant rate of 0.1 and decay of 0.01.

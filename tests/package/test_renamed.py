@@ -339,7 +339,7 @@ def test_imports_of_removed_modules_say_what_to_use(statement):
         exec(statement)
 
 
-def test_imports_of_names_that_never_were_say_the_usual():
+def test_imports_of_names_that_never_were_raise_import_error():
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'mxnet\.nothing'$"):
         importlib.import_module("mxnet.nothing")
     with pytest.raises(ImportError, match="cannot import name 'nothing' from 'mxnet'"):

@@ -141,9 +141,9 @@ def test_every_operator_of_a_training_step_is_seen(tmp_path: Path) -> None:
     missing = expected - found
     assert not missing
     # A step without the hook runs the same kernels, except for what interpreters have done otherwise.
-    plain = operators(record(tmp_path, step))
+    unprofiled = operators(record(tmp_path, step))
     for name in ("fully_connected", "batch_norm_training", "relu", "fused_adam", "cross_entropy"):
-        assert plain[name] == expected[name], name
+        assert unprofiled[name] == expected[name], name
 
 
 def test_backward_operators_are_distinguished_from_forward_ones(tmp_path: Path) -> None:
@@ -239,10 +239,10 @@ def test_results_are_the_same_bits(tmp_path: Path) -> None:
         values.append(numpy.array([float(z[3, 1]) + float(z[0, 0] + 1)]))
         return values
 
-    plain = work()
+    unprofiled = work()
     profiled: list[Any] = []
     record(tmp_path, lambda: profiled.extend(work()), profile_all=True)
-    for a, b in zip(plain, profiled, strict=True):
+    for a, b in zip(unprofiled, profiled, strict=True):
         assert a.tobytes() == b.tobytes()
 
 

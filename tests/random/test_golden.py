@@ -49,7 +49,7 @@ PARAMETERS = {
     "zipf": (1.5,),
 }
 # Whose functions have no `dtype`.
-PLAIN = {"choice", "multinomial"}
+WITHOUT_DTYPE = {"choice", "multinomial"}
 OTHERS = {
     "bernoulli": lambda: npx.random.bernoulli(0.5, size=8),
     "binomial of arrays": lambda: np.random.binomial(np.array([5, 500, 50_000]), 0.4),
@@ -83,7 +83,7 @@ def drawn(name):
 
 
 def names():
-    wide = [f"{name} float64" for name in sorted(set(PARAMETERS) - PLAIN) if drawn(name).dtype == "float32"]
+    wide = [f"{name} float64" for name in sorted(set(PARAMETERS) - WITHOUT_DTYPE) if drawn(name).dtype == "float32"]
     return [*sorted(PARAMETERS), *wide, *sorted(OTHERS)]
 
 

@@ -476,8 +476,8 @@ def test_choice_takes_elements_with_their_probabilities():
 
 def test_choice_without_replacement_repeats_nothing():
     assert sorted(np.random.choice(20, 20, replace=False).tolist()) == list(range(20))
-    few = np.random.choice(np.array([1.5, 2.5, 3.5]), (2,), False).tolist()
-    assert len(set(few)) == 2
+    chosen = np.random.choice(np.array([1.5, 2.5, 3.5]), (2,), False).tolist()
+    assert len(set(chosen)) == 2
     weighted = np.random.choice(4, 3, replace=False, p=[0.5, 0.25, 0.0, 0.25]).tolist()
     assert sorted(weighted) == [0, 1, 3]
     # The first of a weighted choice has the weights' probabilities.

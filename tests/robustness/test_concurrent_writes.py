@@ -26,13 +26,13 @@ def test_a_thread_sees_its_own_writes() -> None:
 
 def test_positions_that_are_written_are_waited_for() -> None:
     positions = mx.np.zeros(1 << 22, "int64")
-    few = positions[-4:]
+    chosen = positions[-4:]
     x = mx.np.arange(8)
     for turn in range(8):
         positions[...] = turn
-        assert x[few].tolist() == [turn] * 4
+        assert x[chosen].tolist() == [turn] * 4
         positions[...] = turn - 8
-        x[few] = 100.0 + turn
+        x[chosen] = 100.0 + turn
         assert float(x[turn]) == 100 + turn
 
 

@@ -236,7 +236,7 @@ def test_masked_elements_do_not_warn_and_masks_are_forgotten_afterwards():
 
 
 # Fast paths (small arrays, elements, writes in place) report the errors that NumPy reports.
-SHORT = [
+FAST_PATHS = [
     "x + x",
     "x * 1e308",
     "x - x[::-1]",
@@ -276,7 +276,7 @@ SHORT = [
 @pytest.mark.parametrize(
     "values", [[0.0, 1.0, 1e300, float("inf")], [2.0, 1.0, 4.0, 1.0], [0.0, -3.0, float("nan"), 1.0]]
 )
-@pytest.mark.parametrize("expression", SHORT)
+@pytest.mark.parametrize("expression", FAST_PATHS)
 def test_small_arrays_and_elements_tell_of_the_same_errors(expression, values):
     def reported(m):
         given = {

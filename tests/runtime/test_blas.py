@@ -221,10 +221,10 @@ def test_results_are_those_of_the_built_in_kernels(library: str, dtype: str) -> 
             "views": lambda x=x, y=y: np.concatenate([x, x], -1)[..., : x.shape[-1]] @ y,  # type: ignore[misc]
         }
         for name, call in calls.items():
-            plain = call().asnumpy()
+            own = call().asnumpy()
             with mx.config(blas=library):
                 served = call().asnumpy()
-            difference, allowed = abs(served - plain), bound(a, b, float(onp.finfo(dtype).eps))
+            difference, allowed = abs(served - own), bound(a, b, float(onp.finfo(dtype).eps))
             assert (difference <= allowed).all(), (name, left, (difference / allowed).max())
 
 
@@ -244,12 +244,12 @@ def test_networks_gradients_and_threads(library: str) -> None:
         y.backward()
         return y.asnumpy(), weight.grad.asnumpy().copy()
 
-    plain = loss()
+    own = loss()
     with mx.config(blas=library):
         many = loss()
         with mx.config(num_threads=1):
             one = loss()
-    for a, b, c in zip(plain, many, one, strict=True):
+    for a, b, c in zip(own, many, one, strict=True):
         # Sums of up to 5184 terms, two after another, of which each rounds by half an ulp.
         assert abs(a - b).max() <= 2 * 5184 * onp.finfo("float32").eps * abs(a).max()
         assert (b == c).all()

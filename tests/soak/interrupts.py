@@ -109,7 +109,7 @@ OTHERS = (
     "np.savez_compressed(path, v=v)",
     "np.load(saved_npy)",
     "np.load(saved_npz)['v']",
-    "np.load(saved_small)['v']",
+    "np.load(saved_compressed)['v']",
     "np.savetxt(path, x[:100])",
     "np.loadtxt(lines)",
     "np.genfromtxt(lines)",
@@ -205,7 +205,7 @@ def files(folder: str, side: int) -> dict[str, Any]:
         "foreign": v.asnumpy(), "text": "1.5 " * 3_000_000, "raw": v.tobytes(), "csr": csr,
         "image": np.ones((1, 64, 400, 400)), "weight": np.ones((64, 64, 3, 3)),
         "path": os.path.join(folder, "a"), "saved": path, "saved_npy": path + ".npy", "saved_npz": path + ".npz",
-        "saved_small": path + "_small.npz", "raw_file": path + ".raw", "lines": path + ".txt",
+        "saved_compressed": path + "_small.npz", "raw_file": path + ".raw", "lines": path + ".txt",
     }  # fmt: skip
 
 

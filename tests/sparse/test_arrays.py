@@ -562,4 +562,5 @@ def test_variances_of_many_rows_of_float16():
     dense[3], dense[9] = 1, 2
     found = np.var(sparse.csr_array(np.array(dense, dtype="float16")), axis=0)
     assert found.dtype == "float16"
-    assert found.item() == pytest.approx(dense.astype("float64").var(), rel=1e-3)
+    # The result is rounded to float16 once.
+    assert found.item() == pytest.approx(dense.astype("float64").var(), rel=2**-11)

@@ -24,17 +24,17 @@ def compare(function, *matrices, formats=("csr", "csc", "coo"), dense_operands=(
             y = function(*arrays, *operands)
             y = y.todense() if sparse.issparse(y) else y
             (y * y).sum().backward()
-        plain = [np.array(x) for x in (*matrices, *dense_operands)]
-        for x in plain:
+        dense_x = [np.array(x) for x in (*matrices, *dense_operands)]
+        for x in dense_x:
             x.attach_grad()
         with autograd.record():
-            y = function(*plain)
+            y = function(*dense_x)
             (y * y).sum().backward()
         # Sums of some tens of products of numbers up to 2^4: 1e-12 is a thousand of their roundings.
-        for a, x, values in zip(arrays, plain, matrices, strict=False):
+        for a, x, values in zip(arrays, dense_x, matrices, strict=False):
             want = x.grad.asnumpy() * (values != 0)
             numpy.testing.assert_allclose(a.grad.todense().asnumpy(), want, rtol=1e-12, atol=1e-12)
-        for a, x in zip(operands, plain[len(matrices) :], strict=True):
+        for a, x in zip(operands, dense_x[len(matrices) :], strict=True):
             numpy.testing.assert_allclose(a.grad.asnumpy(), x.grad.asnumpy(), rtol=1e-12, atol=1e-12)
 
 
@@ -112,14 +112,14 @@ def test_complex_values():
     pattern = rng.random((3, 4)) < 0.6
     x = (rng.normal(size=(3, 4)) + 1j * rng.normal(size=(3, 4))) * pattern
     v = np.array(rng.normal(size=4) + 1j * rng.normal(size=4))
-    a, plain = sparse.csr_array(np.array(x)), np.array(x)
+    a, dense_x = sparse.csr_array(np.array(x)), np.array(x)
     a.attach_grad()
-    plain.attach_grad()
-    for m in (a, plain):
+    dense_x.attach_grad()
+    for m in (a, dense_x):
         with autograd.record():
             y = m @ v
             (y * y.conj()).real.sum().backward()
-    numpy.testing.assert_allclose(a.grad.todense().asnumpy(), plain.grad.asnumpy() * pattern, rtol=1e-12)
+    numpy.testing.assert_allclose(a.grad.todense().asnumpy(), dense_x.grad.asnumpy() * pattern, rtol=1e-12)
 
 
 def test_duplicates_each_have_their_gradient():

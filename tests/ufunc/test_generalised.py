@@ -102,6 +102,6 @@ def test_operands_of_other_classes_answer(name):
     assert x @ Answers() == ("matmul", "__call__", 2, [])
 
 
-def test_the_functions_of_linalg_are_plain():
+def test_the_functions_of_linalg_are_no_ufuncs():
     assert not isinstance(np.linalg.matmul, np.ufunc)
     assert np.linalg.matmul([[1, 2]], [1, 1]).tolist() == [3]

@@ -60,7 +60,7 @@ def test_bad_buckets_are_refused():
         test_utils.mean_check(lambda n: onp.zeros(3), 0, 1, 10)
 
 
-def test_small_helpers():
+def test_shapes_error_locations_arrays_and_devices():
     test_utils.checkShapes(onp.zeros((2, 3)), mx.np.ones((2, 3)))
     with pytest.raises(AssertionError, match=r"\(2,\) and \(3,\)"):
         test_utils.checkShapes(onp.zeros(2), mx.np.ones(3))

@@ -12,6 +12,7 @@ def test_worst_elements_are_reported_first():
     a, b = onp.zeros((2, 3)), onp.zeros((2, 3))
     b[0, 1], b[1, 2] = 1e-3, 5.0
     with pytest.raises(AssertionError) as caught:
+        # The tolerance is below both differences, so both are listed.
         test_utils.assert_almost_equal(a, b, rtol=0, atol=1e-4, names=("found", "wanted"))
     lines = str(caught.value).splitlines()
     assert lines[0].startswith("2 of 6 elements differ")

@@ -22,7 +22,7 @@ use crate::opdef::Cpu;
 pub use crate::generated::{Generated, fill_diagonal, fill_stretches, generate};
 
 /// Up to this many bytes, one thread fills faster than several.
-const SMALL_BYTES: usize = 64 * 1024;
+const MAX_SERIAL_BYTES: usize = 64 * 1024;
 
 /// Loops of an elementwise operator over arrays of `shape`, prepared for outputs of these layouts, dtypes and addresses (null: no operand overlaps)
 /// and for operands with the layouts and dtypes of `inputs`.
@@ -277,7 +277,7 @@ pub fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::Threads
         unsafe { mxnet_kernels::copy::zero(threads, tensor.data_ptr(), tensor.len_bytes()) };
         return;
     }
-    if tensor.len_bytes() <= SMALL_BYTES {
+    if tensor.len_bytes() <= MAX_SERIAL_BYTES {
         fill_row(tensor, &value);
         return;
     }
@@ -297,10 +297,12 @@ pub fn fill(tensor: &Tensor, value: Scalar, threads: &dyn mxnet_kernels::Threads
     }
 }
 
-/// Fills a small tensor with any strides without queueing, if nobody uses its storage. Returns whether it did.
-pub fn fill_small(tensor: &Tensor, value: &Scalar) -> bool {
+/// Fills a tensor of at most 64 KiB, with any strides, without queueing, if nobody uses its storage. Returns whether it did.
+pub fn try_fill(tensor: &Tensor, value: &Scalar) -> bool {
     let storage = tensor.storage();
-    if tensor.len_bytes() > SMALL_BYTES || tensor.device().kind() != mxnet_tensor::DeviceKind::Cpu {
+    if tensor.len_bytes() > MAX_SERIAL_BYTES
+        || tensor.device().kind() != mxnet_tensor::DeviceKind::Cpu
+    {
         return false;
     }
     let writes = [(storage.var(), mxnet_engine::Access::Write)];
@@ -460,7 +462,7 @@ pub(crate) fn copy_serial(context: &KernelContext) -> Result<()> {
 /// Copies `from`, broadcast, to `to`, with conversion of the dtype. They must not overlap.
 pub fn copy(from: &Tensor, to: &Tensor, threads: &dyn mxnet_kernels::Threads) -> Result<()> {
     let (from_elem, to_elem) = (elem(from.dtype()), elem(to.dtype()));
-    let is_row = to.len() <= SMALL_BYTES / 16
+    let is_row = to.len() <= MAX_SERIAL_BYTES / 16
         && from.shape() == to.shape()
         && from.layout().is_contiguous()
         && to.layout().is_contiguous();

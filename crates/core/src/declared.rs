@@ -29,7 +29,7 @@ pub struct FpErrors {
 
 impl FpErrors {
     /// NaN is an invalid value and an infinity an overflow.
-    pub const PLAIN: FpErrors = FpErrors {
+    pub const DEFAULT: FpErrors = FpErrors {
         name: "",
         pole: Pole::None,
         shrinks: false,
@@ -39,11 +39,11 @@ impl FpErrors {
         converts: false,
         silent: false,
     };
-    /// As [`FpErrors::PLAIN`], with this name in warnings.
+    /// As [`FpErrors::DEFAULT`], with this name in warnings.
     pub const fn named(name: &'static str) -> FpErrors {
         FpErrors {
             name,
-            ..FpErrors::PLAIN
+            ..FpErrors::DEFAULT
         }
     }
 }

@@ -153,7 +153,7 @@ pub fn size_of_number(x: &Scalar) -> f64 {
 }
 
 /// Smallest normal number of a dtype.
-pub fn tiny(dtype: DType) -> f64 {
+pub fn smallest_normal(dtype: DType) -> f64 {
     match dtype.real() {
         DType::F16 => 6.103_515_625e-5,
         DType::F64 => f64::MIN_POSITIVE,
@@ -394,17 +394,20 @@ pub fn check_integers(
 
 /// Mask of the results that are subnormal or zero although no operand is zero or infinite.
 fn vanished(op: &OpDef, operands: &[&Array], y: &Array) -> Result<Array> {
-    let mut small = y.abs()?.with_scalar(builtins().less, tiny(y.dtype()))?;
+    let mut is_subnormal = y
+        .abs()?
+        .with_scalar(builtins().less, smallest_normal(y.dtype()))?;
     for x in operands {
         if !exact(x) {
-            small = small.binary(builtins().logical_and, &x.unary(builtins().isfinite)?)?;
+            is_subnormal =
+                is_subnormal.binary(builtins().logical_and, &x.unary(builtins().isfinite)?)?;
         }
         if !op.fp_errors.counts_zeros {
             let counts = is_zero(x)?.unary(builtins().logical_not)?;
-            small = small.binary(builtins().logical_and, &counts)?;
+            is_subnormal = is_subnormal.binary(builtins().logical_and, &counts)?;
         }
     }
-    Ok(small)
+    Ok(is_subnormal)
 }
 
 /// Mask of the quotients of the smallest integer of a dtype and -1.

@@ -236,7 +236,7 @@ pub enum Surface {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// None.
-    Plain,
+    ParamsOnly,
     /// `out=None`.
     Out,
     /// `out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True, signature=None`; Python shows an object of type `ufunc`. All
@@ -489,7 +489,7 @@ impl OpDef {
         returns: &[],
         raises: &[],
         example: "",
-        form: Form::Plain,
+        form: Form::ParamsOnly,
         full_signature: None,
         out_casting: Casting::SameKind,
         out_casts_safely: false,
@@ -498,7 +498,7 @@ impl OpDef {
         refuses: None,
         expands: None,
         on_overflow: None,
-        fp_errors: FpErrors::PLAIN,
+        fp_errors: FpErrors::DEFAULT,
         zero_dim: ZeroDimResult::Scalar,
         warns: None,
         bundle: |_| Bundle::Natural,

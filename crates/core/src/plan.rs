@@ -257,11 +257,11 @@ impl Key {
         for value in call.attrs.values() {
             self.push_value(value);
         }
-        let is_short = self.len <= MAX_WORDS;
-        if is_short {
+        let fits = self.len <= MAX_WORDS;
+        if fits {
             self.mix();
         }
-        is_short
+        fits
     }
 
     /// Appends given outputs and which operands alias: both affect how elements are written.

@@ -55,9 +55,8 @@ pub fn find_in_file(name: &str) -> Option<&'static OpDef> {
 
 /// The operator of which `op` is the form with the full signature ([`OpDef::full_signature`]), or `op` itself. Goes over all operators.
 pub fn base_form(op: &'static OpDef) -> &'static OpDef {
-    let is_form = |plain: &&OpDef| {
-        plain
-            .full_signature
+    let is_form = |base: &&OpDef| {
+        base.full_signature
             .is_some_and(|form| std::ptr::eq(form, op))
     };
     all().find(is_form).unwrap_or(op)

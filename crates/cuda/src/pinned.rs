@@ -58,10 +58,10 @@ pub fn allocate(id: u32, len_bytes: usize) -> Result<Pinned, TensorError> {
     })
 }
 
-/// Size of the blocks for copies; longer copies are split into parts of this size.
+/// Size of the largest blocks for copies; longer copies are split into parts of this size.
 pub const PART_BYTES: usize = 4 << 20;
-/// Size of the blocks for short copies.
-const SHORT_BYTES: usize = 64 << 10;
+/// Sizes of the blocks, in bytes, ascending.
+const CLASS_BYTES: [usize; 2] = [64 << 10, PART_BYTES];
 /// Maximum number of blocks of one size in flight.
 const MAX_BLOCKS: usize = 16;
 
@@ -71,20 +71,17 @@ struct Blocks {
     in_flight: Vec<(Pinned, Mark)>,
 }
 
-static SHORT: Mutex<Blocks> = Mutex::new(Blocks {
-    idle: Vec::new(),
-    in_flight: Vec::new(),
-});
-static LONG: Mutex<Blocks> = Mutex::new(Blocks {
-    idle: Vec::new(),
-    in_flight: Vec::new(),
-});
+/// The blocks of each size of [`CLASS_BYTES`].
+static CLASSES: [Mutex<Blocks>; 2] = [const {
+    Mutex::new(Blocks {
+        idle: Vec::new(),
+        in_flight: Vec::new(),
+    })
+}; 2];
 
 fn blocks_of(len_bytes: usize) -> (&'static Mutex<Blocks>, usize) {
-    match len_bytes <= SHORT_BYTES {
-        true => (&SHORT, SHORT_BYTES),
-        false => (&LONG, PART_BYTES),
-    }
+    let class = usize::from(len_bytes > CLASS_BYTES[0]);
+    (&CLASSES[class], CLASS_BYTES[class])
 }
 
 /// A block of at least `len_bytes`, which is at most [`PART_BYTES`]. If many copies are in flight, waits for one of them.

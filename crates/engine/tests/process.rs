@@ -161,7 +161,7 @@ fn wait_for_child(pid: libc::pid_t) -> i32 {
 }
 
 /// Runs one of the ignored tests below in a separate process.
-fn run_alone(name: &str, variables: &[(&str, &str)]) -> (bool, String, Duration) {
+fn run_in_process(name: &str, variables: &[(&str, &str)]) -> (bool, String, Duration) {
     let start = Instant::now();
     let program = std::env::current_exe().expect("the test has a path");
     let output = Command::new(program)
@@ -187,7 +187,7 @@ fn busy_workers() -> usize {
 
 #[test]
 fn workers_of_an_idle_process_sleep() {
-    let (is_success, text, _) = run_alone("child_that_idles", &[("MXNET_NUM_THREADS", "2")]);
+    let (is_success, text, _) = run_in_process("child_that_idles", &[("MXNET_NUM_THREADS", "2")]);
     assert!(is_success, "{text}");
 }
 
@@ -215,7 +215,7 @@ fn child_that_idles() {
 
 #[test]
 fn exit_does_not_wait_for_operations() {
-    let (is_success, text, took) = run_alone("child_that_exits", &[]);
+    let (is_success, text, took) = run_in_process("child_that_exits", &[]);
     assert!(is_success && text.contains("leaving"), "{text}");
     assert!(took < Duration::from_secs(30), "took {took:?}");
 }
@@ -231,14 +231,14 @@ fn child_that_exits() {
 
 #[test]
 fn the_thread_count_follows_environment_and_affinity() {
-    let (is_success, text, _) = run_alone("child_that_counts", &[("EXPECTED_THREADS", "1")]);
+    let (is_success, text, _) = run_in_process("child_that_counts", &[("EXPECTED_THREADS", "1")]);
     assert!(is_success, "{text}");
-    let (is_success, text, _) = run_alone(
+    let (is_success, text, _) = run_in_process(
         "child_that_counts",
         &[("EXPECTED_THREADS", "3"), ("MXNET_NUM_THREADS", "3")],
     );
     assert!(is_success, "{text}");
-    let (is_success, text, _) = run_alone(
+    let (is_success, text, _) = run_in_process(
         "child_that_counts",
         &[("EXPECTED_THREADS", "1"), ("MXNET_NUM_THREADS", "many")],
     );

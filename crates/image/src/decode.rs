@@ -61,8 +61,8 @@ pub fn decode(bytes: &[u8], channels: Channels, order: Order) -> Result<Pixels> 
 }
 
 fn check_size(height: usize, width: usize) -> Result<()> {
-    let is_small = height.checked_mul(width).is_some_and(|n| n <= MAX_PIXELS);
-    if is_small && height <= MAX_SIDE && width <= MAX_SIDE {
+    let fits = height.checked_mul(width).is_some_and(|n| n <= MAX_PIXELS);
+    if fits && height <= MAX_SIDE && width <= MAX_SIDE {
         return Ok(());
     }
     Err(Error::TooLarge {

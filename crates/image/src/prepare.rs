@@ -74,16 +74,17 @@ fn apply(mut image: Pixels, step: Step) -> Result<Pixels> {
             interpolation,
         } => {
             let (h, w) = (image.height(), image.width());
-            let long = |long: usize, short: usize| {
-                long.checked_mul(size)
-                    .map(|product| product / short)
+            let scaled = |long_side: usize, short_side: usize| {
+                long_side
+                    .checked_mul(size)
+                    .map(|product| product / short_side)
                     .ok_or_else(|| {
                         Error::Value(format!("a short side of {size} pixels is too long"))
                     })
             };
             let (height, width) = match h > w {
-                true => (long(h, w)?, size),
-                false => (size, long(w, h)?),
+                true => (scaled(h, w)?, size),
+                false => (size, scaled(w, h)?),
             };
             resize(&image, height, width, interpolation)
         }

@@ -91,10 +91,10 @@ pub fn resize(
         let data = collected(image.data().len(), image.data().iter().copied())?;
         return Pixels::new(height, width, image.channels(), data);
     }
-    let is_small = height
+    let fits = height
         .checked_mul(width)
         .is_some_and(|n| n <= crate::MAX_PIXELS);
-    if height == 0 || width == 0 || !is_small {
+    if height == 0 || width == 0 || !fits {
         return Err(Error::Value(format!(
             "an image must have from 1 to {} pixels, found a size of {height} x {width}",
             crate::MAX_PIXELS

@@ -177,7 +177,7 @@ fn gemm_section() {
 }
 
 fn conv_section() {
-    let plain = Conv {
+    let unfused = Conv {
         elem: Elem::F32,
         n: 32,
         groups: 1,
@@ -191,21 +191,21 @@ fn conv_section() {
         dilation: [1; 3],
     };
     let shapes = [
-        ("32x64x56x56 3x3", plain),
+        ("32x64x56x56 3x3", unfused),
         (
             "1x1 64->256",
             Conv {
                 out_channels: 256,
                 kernel: [1; 3],
                 pad: [0; 3],
-                ..plain
+                ..unfused
             },
         ),
         (
             "depthwise 3x3 c64",
             Conv {
                 groups: 64,
-                ..plain
+                ..unfused
             },
         ),
         (
@@ -218,7 +218,7 @@ fn conv_section() {
                 output: [1, 28, 28],
                 kernel: [1, 5, 5],
                 pad: [0, 2, 2],
-                ..plain
+                ..unfused
             },
         ),
         (
@@ -231,7 +231,7 @@ fn conv_section() {
                 output: [1, 8, 8],
                 kernel: [1, 5, 5],
                 pad: [0; 3],
-                ..plain
+                ..unfused
             },
         ),
         (
@@ -242,7 +242,7 @@ fn conv_section() {
                 out_channels: 512,
                 input: [1, 7, 7],
                 output: [1, 7, 7],
-                ..plain
+                ..unfused
             },
         ),
         (
@@ -254,7 +254,7 @@ fn conv_section() {
                 input: [1, 28, 28],
                 output: [1, 14, 14],
                 stride: [1, 2, 2],
-                ..plain
+                ..unfused
             },
         ),
     ];

@@ -1,7 +1,7 @@
 //! Matrix multiplication, batched, any strides: `C = alpha * A @ B + beta * C`, then optionally bias and ReLU.
 //!
 //! `f32`, `f64`, `c64` and `c128` run on the `gemm` crate's micro-kernels, one tile of C a task; vectors and matrices of a few
-//! elements have loops of their own (`vector`, `small`). `f16` and `bf16` pass through f32 tiles (`half_float`),
+//! elements have loops of their own (`vector`, `unpacked`). `f16` and `bf16` pass through f32 tiles (`half_float`),
 //! integers and bool have an exact loop (`int`). A library may compute tiles in place of the micro-kernels (`library`).
 
 mod conjugated;
@@ -9,7 +9,7 @@ mod half_float;
 mod int;
 mod library;
 mod padded;
-mod small;
+mod unpacked;
 mod vector;
 mod workspace;
 
@@ -161,7 +161,7 @@ pub(crate) struct Tile<T> {
 }
 
 /// Element types of the micro-kernels.
-pub(crate) trait GemmFloat: small::Scalar + library::InLibrary {
+pub(crate) trait GemmFloat: unpacked::Scalar + library::InLibrary {
     /// # Safety
     /// Same as for [`dense`].
     unsafe fn multiply(tile: &Tile<Self>);
@@ -175,8 +175,8 @@ macro_rules! float {
                 unsafe {
                     if t.m == 1 || t.n == 1 {
                         vector::matvec(t)
-                    } else if small::is_faster(t) {
-                        small::multiply(t)
+                    } else if unpacked::is_preferred(t) {
+                        unpacked::multiply(t)
                     } else if !library::multiply(t) && !padded::multiply(t, blocked) {
                         blocked(t)
                     }
@@ -386,7 +386,7 @@ impl Block<'_> {
         }
     }
 
-    fn typed<T: small::Scalar>(&self) -> Tile<T> {
+    fn typed<T: unpacked::Scalar>(&self) -> Tile<T> {
         let size = size_of::<T>() as isize;
         let strides = |x: &Matrix| (x.row_stride / size, x.col_stride / size);
         let Job { p, a, b, c, .. } = self.job;

@@ -252,12 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn f32_matches_slow_loops() {
+    fn f32_matches_reference_loops() {
         check::<f32>(2.0 * f64::from(f32::EPSILON));
     }
 
     #[test]
-    fn f64_matches_slow_loops() {
+    fn f64_matches_reference_loops() {
         check::<f64>(2.0 * f64::EPSILON);
     }
 

@@ -356,7 +356,7 @@ mod tests {
     use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
 
     #[test]
-    fn scans_agree_with_a_slow_loop() {
+    fn scans_agree_with_a_reference_loop() {
         let mut noise = Noise(21);
         for round in 0..600 {
             let ndim = 1 + noise.below(3);

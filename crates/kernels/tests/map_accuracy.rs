@@ -323,8 +323,8 @@ fn powers_of_singles_are_accurate() {
         a.push(x);
         b.push(((2.0 * uniform() - 1.0) * if i % 2 == 0 { most } else { 3.0 }) as f32);
     }
-    let plain: Vec<f32> = two(&map::POWER, Elem::F32, &a, &b);
-    for ((&x, &y), &got) in a.iter().zip(&b).zip(&plain) {
+    let positive: Vec<f32> = two(&map::POWER, Elem::F32, &a, &b);
+    for ((&x, &y), &got) in a.iter().zip(&b).zip(&positive) {
         let error = ulps32(got, libm::pow(f64::from(x), f64::from(y)));
         assert!(
             error <= 0.51,
@@ -340,7 +340,7 @@ fn powers_of_singles_are_accurate() {
     let (wide_a, wide_b) = (wide(&a), wide(&b));
     let mixed64: Vec<f64> = two(&map::POWER, Elem::F64, &wide_a, &wide_b);
     for i in 0..a.len() {
-        let same = if i % 100 == 0 { -8.0 } else { plain[i] };
+        let same = if i % 100 == 0 { -8.0 } else { positive[i] };
         assert!(
             mixed[i].to_bits() == same.to_bits(),
             "{}^{} = {}, not {same}",

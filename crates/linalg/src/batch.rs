@@ -67,24 +67,24 @@ pub struct Failure {
 }
 
 /// A type for which every bit pattern is a valid value.
-pub(crate) trait Plain: Copy + Send + Sync {}
-impl Plain for f32 {}
-impl Plain for f64 {}
-impl Plain for num_complex::Complex<f32> {}
-impl Plain for num_complex::Complex<f64> {}
+pub(crate) trait AnyBitPattern: Copy + Send + Sync {}
+impl AnyBitPattern for f32 {}
+impl AnyBitPattern for f64 {}
+impl AnyBitPattern for num_complex::Complex<f32> {}
+impl AnyBitPattern for num_complex::Complex<f64> {}
 
 /// Views bytes as elements.
 ///
 /// # Panics
 /// If the bytes are not aligned for the type or their number is not a multiple of its size.
-pub(crate) fn elements<T: Plain>(bytes: &[u8]) -> &[T] {
+pub(crate) fn elements<T: AnyBitPattern>(bytes: &[u8]) -> &[T] {
     if bytes.is_empty() {
         return &[];
     }
     let fits =
         bytes.len().is_multiple_of(size_of::<T>()) && bytes.as_ptr().cast::<T>().is_aligned();
     assert!(fits, "{} bytes hold elements of another type", bytes.len());
-    // SAFETY: aligned and of whole length (checked above); every bit pattern is a value of a plain type.
+    // SAFETY: aligned and of whole length (checked above); every bit pattern is a value of the type.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn elements<T: Plain>(bytes: &[u8]) -> &[T] {
 ///
 /// # Panics
 /// As [`elements`].
-pub(crate) fn elements_mut<T: Plain>(bytes: &mut [u8]) -> &mut [T] {
+pub(crate) fn elements_mut<T: AnyBitPattern>(bytes: &mut [u8]) -> &mut [T] {
     if bytes.is_empty() {
         return &mut [];
     }

@@ -1,13 +1,13 @@
 //! Cholesky factors.
 
 use crate::batch::{
-    Elem, Failure, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+    AnyBitPattern, Elem, Failure, Parts, Run, by_elem, each, elements, elements_mut, to_columns,
 };
-use crate::large;
 use crate::lu::{none, runners};
 use crate::memory::filled;
 use crate::number::MatrixElement;
-use crate::small::{self, SMALL};
+use crate::parallel;
+use crate::unblocked::{self, MAX_UNBLOCKED};
 
 /// Lower triangular `l` with l l^H = a, both (count, n, n); reads the lower triangle of `a` only.
 ///
@@ -24,7 +24,7 @@ pub fn cholesky(
     by_elem!(elem, T => typed::<T>(run, count, n, elements(a), elements_mut(l)))
 }
 
-fn typed<T: MatrixElement + Plain>(
+fn typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     count: usize,
     n: usize,
@@ -38,24 +38,24 @@ fn typed<T: MatrixElement + Plain>(
         count,
         n * n * n / 2,
         outputs,
-        || filled(if n > SMALL { n * n } else { 0 }, T::ZERO),
+        || filled(if n > MAX_UNBLOCKED { n * n } else { 0 }, T::ZERO),
         |columns, i, l, _, _| {
             let a = &a[i * n * n..(i + 1) * n * n];
-            if n <= SMALL {
+            if n <= MAX_UNBLOCKED {
                 l.copy_from_slice(a);
-                return small::cholesky(l, n);
+                return unblocked::cholesky(l, n);
             }
             to_columns(a, columns, n, n);
             for i in 0..n {
                 columns[i * n + i] = columns[i * n + i].without_imaginary();
             }
             // The blocked factorisation stops at the first pivot that is not positive; the unblocked one continues with NaNs.
-            if let Err(fault) = large::cholesky(run, columns, n) {
+            if let Err(fault) = parallel::cholesky(run, columns, n) {
                 if a.iter().all(|x| x.is_number()) {
                     return Err(fault);
                 }
                 l.copy_from_slice(a);
-                return small::cholesky(l, n);
+                return unblocked::cholesky(l, n);
             }
             to_columns(columns, l, n, n);
             for i in 0..n {

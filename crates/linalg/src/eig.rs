@@ -4,7 +4,8 @@ use faer::MatRef;
 use num_complex::Complex;
 
 use crate::batch::{
-    Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+    AnyBitPattern, Elem, Failure, Fault, Parts, Run, by_elem, each, elements, elements_mut,
+    to_columns,
 };
 use crate::lu::none;
 use crate::memory::filled;
@@ -31,7 +32,7 @@ pub fn eig(
     })
 }
 
-fn typed<T: MatrixElement + Plain>(
+fn typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     count: usize,
     n: usize,

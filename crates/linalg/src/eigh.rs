@@ -6,7 +6,8 @@ use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::{MatMut, MatRef, Par};
 
 use crate::batch::{
-    Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+    AnyBitPattern, Elem, Failure, Fault, Parts, Run, by_elem, each, elements, elements_mut,
+    to_columns,
 };
 use crate::lu::none;
 use crate::memory::{buffer, filled};
@@ -55,7 +56,7 @@ struct Work<T> {
     vectors: Vec<T>,
 }
 
-fn typed<T: MatrixElement + Plain>(
+fn typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     triangle: Triangle,
     count: usize,

@@ -12,15 +12,15 @@ mod batch;
 mod cholesky;
 mod eig;
 mod eigh;
-mod large;
 mod lu;
 mod memory;
 mod number;
+mod parallel;
 mod qr;
 mod scale;
-mod small;
 mod svd;
 mod triangular;
+mod unblocked;
 
 pub use batch::{Elem, Failure, Fault, Run};
 pub use cholesky::cholesky;

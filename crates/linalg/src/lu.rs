@@ -1,17 +1,18 @@
 //! LU factorisation, and solutions, inverses, determinants and cofactors from it.
 
 use crate::batch::{
-    Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+    AnyBitPattern, Elem, Failure, Fault, Parts, Run, by_elem, each, elements, elements_mut,
+    to_columns,
 };
 use crate::memory::filled;
 use crate::number::{MatrixElement, RealElement};
-use crate::small::{self, Factored, SMALL};
-use crate::{large, scale, svd};
+use crate::unblocked::{self, Factored, MAX_UNBLOCKED};
+use crate::{parallel, scale, svd};
 
 /// The runners for the matrices of a batch and for the tasks within one matrix. Large matrices are factored one after another, each in parallel;
 /// small ones in parallel, each on one thread.
 pub(crate) fn runners(run: Run, n: usize) -> (Run, Run) {
-    if n < large::LARGE {
+    if n < parallel::MIN_PARALLEL {
         (run, SERIAL)
     } else {
         (SERIAL, run)
@@ -35,22 +36,22 @@ impl<T: MatrixElement> Work<T> {
         Work {
             lu: filled(n * n, T::ZERO),
             rows: filled(n, 0),
-            side: filled(if n > SMALL { side_len } else { 0 }, T::ZERO),
+            side: filled(if n > MAX_UNBLOCKED { side_len } else { 0 }, T::ZERO),
             exponent: 0,
         }
     }
 
-    /// Factors a row-major matrix. The factors are row-major for sizes up to [`SMALL`], column-major above.
+    /// Factors a row-major matrix. The factors are row-major for sizes up to [`MAX_UNBLOCKED`], column-major above.
     fn factor(&mut self, run: Run, a: &[T], n: usize) -> Factored {
         self.exponent = scale::exponent_for_elimination(a);
-        if n <= SMALL {
+        if n <= MAX_UNBLOCKED {
             self.lu.copy_from_slice(a);
             scale::multiply(&mut self.lu, self.exponent);
-            return small::lu(&mut self.lu, n, &mut self.rows);
+            return unblocked::lu(&mut self.lu, n, &mut self.rows);
         }
         to_columns(a, &mut self.lu, n, n);
         scale::multiply(&mut self.lu, self.exponent);
-        large::lu(run, &mut self.lu, n, &mut self.rows)
+        parallel::lu(run, &mut self.lu, n, &mut self.rows)
     }
 }
 
@@ -79,7 +80,7 @@ pub fn solve(
     by_elem!(elem, T => solve_typed::<T>(run, count, (n, k), elements(a), elements(b), elements_mut(x)))
 }
 
-fn solve_typed<T: MatrixElement + Plain>(
+fn solve_typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     count: usize,
     (n, k): (usize, usize),
@@ -99,11 +100,11 @@ fn solve_typed<T: MatrixElement + Plain>(
             let found = work.factor(run, &a[i * n * n..(i + 1) * n * n], n);
             checked(&found)?;
             let b = &b[i * n * k..(i + 1) * n * k];
-            if n <= SMALL {
+            if n <= MAX_UNBLOCKED {
                 for (x, &row) in x.chunks_exact_mut(k.max(1)).zip(&work.rows) {
                     x.copy_from_slice(&b[row * k..(row + 1) * k]);
                 }
-                small::solve_factored(&work.lu, n, k, x);
+                unblocked::solve_factored(&work.lu, n, k, x);
                 scale::multiply(x, work.exponent);
                 return Ok(());
             }
@@ -112,7 +113,7 @@ fn solve_typed<T: MatrixElement + Plain>(
                     work.side[j * n + i] = b[row * k + j];
                 }
             }
-            large::solve_factored(run, &work.lu, n, &mut work.side);
+            parallel::solve_factored(run, &work.lu, n, &mut work.side);
             to_columns(&work.side, x, k, n);
             scale::multiply(x, work.exponent);
             Ok(())
@@ -136,7 +137,7 @@ pub fn inverse(
     by_elem!(elem, T => inverse_typed::<T>(run, count, n, strict, elements(a), elements_mut(x)))
 }
 
-fn inverse_typed<T: MatrixElement + Plain>(
+fn inverse_typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     count: usize,
     n: usize,
@@ -168,10 +169,10 @@ fn inverse_typed<T: MatrixElement + Plain>(
 }
 
 fn invert<T: MatrixElement>(run: Run, work: &mut Work<T>, n: usize, x: &mut [T]) {
-    if n <= SMALL {
-        return small::invert_factored(&work.lu, n, &work.rows, x);
+    if n <= MAX_UNBLOCKED {
+        return unblocked::invert_factored(&work.lu, n, &work.rows, x);
     }
-    large::invert_factored(run, &work.lu, n, &mut work.side);
+    parallel::invert_factored(run, &work.lu, n, &mut work.side);
     // Undoes the permutation (column i becomes column `rows[i]`) and transposes to row-major.
     for (j, &row) in work.rows.iter().enumerate() {
         for i in 0..n {
@@ -210,7 +211,7 @@ pub(crate) fn none<'a, T>() -> Parts<'a, T> {
     Parts::new(&mut [], 0)
 }
 
-fn determinants<T: MatrixElement + Plain>(
+fn determinants<T: MatrixElement + AnyBitPattern>(
     run: Run,
     count: usize,
     n: usize,
@@ -296,7 +297,7 @@ pub fn cofactors(
     by_elem!(elem, T => cofactors_typed::<T>(run, count, n, elements(a), elements_mut(c)))
 }
 
-fn cofactors_typed<T: MatrixElement + Plain>(
+fn cofactors_typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     count: usize,
     n: usize,
@@ -339,7 +340,7 @@ fn is_near_singular<T: MatrixElement>(work: &Work<T>, n: usize) -> bool {
 }
 
 /// With A = U S V^H: cofactors = det(U) det(V^H) conj(U) diag(products of all singular values but one) conj(V^H).
-fn from_singular_values<T: MatrixElement + Plain>(
+fn from_singular_values<T: MatrixElement + AnyBitPattern>(
     run: Run,
     work: &mut Work<T>,
     a: &[T],

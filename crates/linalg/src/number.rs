@@ -21,7 +21,7 @@ pub(crate) trait RealElement:
     /// Numbers with an exponent of two up to this size can be squared without overflow.
     const SAFE: i32;
     /// Numbers with an exponent below minus this one have reciprocals near the overflow threshold.
-    const TINY: i32;
+    const MIN_UNSCALED: i32;
     /// The largest exponent of two.
     const LARGEST: i32;
     /// Powers of two with exponents from `-STEP` to `STEP` are exact.
@@ -117,13 +117,13 @@ fn memory<T: ComplexField>(n: usize, vectors: bool) -> faer::dyn_stack::MemBuffe
 }
 
 macro_rules! real {
-    ($t:ident, $safe:literal, $tiny:literal, $step:literal) => {
+    ($t:ident, $safe:literal, $min_unscaled:literal, $step:literal) => {
         impl RealElement for $t {
             const EPSILON: Self = $t::EPSILON;
             const NOT_A_NUMBER: Self = $t::NAN;
             const MINUS_INFINITY: Self = $t::NEG_INFINITY;
             const SAFE: i32 = $safe;
-            const TINY: i32 = $tiny;
+            const MIN_UNSCALED: i32 = $min_unscaled;
             const LARGEST: i32 = $t::MAX_EXP;
             const STEP: i32 = $step;
             fn exponent(self) -> i32 {

@@ -7,12 +7,12 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use crate::batch::{
-    Elem, Failure, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+    AnyBitPattern, Elem, Failure, Parts, Run, by_elem, each, elements, elements_mut, to_columns,
 };
-use crate::large::{chunks, share};
 use crate::lu::{none, runners};
 use crate::memory::{ensure_panels, filled};
 use crate::number::{MatrixElement, RealElement};
+use crate::parallel::{chunks, share};
 use crate::scale;
 
 /// Number of columns that are reflected one by one before the trailing columns are updated.
@@ -72,7 +72,7 @@ pub fn qr_raw(
     })
 }
 
-fn raw_typed<T: MatrixElement + Plain>(
+fn raw_typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     count: usize,
     (m, n): (usize, usize),
@@ -105,7 +105,7 @@ fn raw_typed<T: MatrixElement + Plain>(
     )
 }
 
-fn typed<T: MatrixElement + Plain>(
+fn typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     form: Reflectors,
     count: usize,

@@ -19,7 +19,13 @@ pub(crate) fn exponent_for_elimination<T: MatrixElement>(a: &[T]) -> i32 {
     if T::IS_COMPLEX {
         return exponent(a);
     }
-    size(a).map_or(0, |found| if found < -T::Re::TINY { -found } else { 0 })
+    size(a).map_or(0, |found| {
+        if found < -T::Re::MIN_UNSCALED {
+            -found
+        } else {
+            0
+        }
+    })
 }
 
 /// The exponent of the largest element; `None` for zeros, infinities and NaNs.

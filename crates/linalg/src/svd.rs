@@ -6,7 +6,8 @@ use faer::linalg::svd::{self as lib, ComputeSvdVectors};
 use faer::{MatMut, MatRef, Par};
 
 use crate::batch::{
-    Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut, to_columns,
+    AnyBitPattern, Elem, Failure, Fault, Parts, Run, by_elem, each, elements, elements_mut,
+    to_columns,
 };
 use crate::memory::{buffer, filled};
 use crate::number::{MatrixElement, RealElement};
@@ -51,7 +52,7 @@ pub fn svd(
 }
 
 #[expect(clippy::too_many_arguments, reason = "as `svd`")]
-fn typed<T: MatrixElement + Plain>(
+fn typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     vectors: Vectors,
     count: usize,

@@ -4,7 +4,7 @@ use faer::linalg::triangular_solve as tri;
 use faer::{MatMut, MatRef, Par};
 
 use crate::batch::{
-    Elem, Failure, Fault, Parts, Plain, Run, by_elem, each, elements, elements_mut,
+    AnyBitPattern, Elem, Failure, Fault, Parts, Run, by_elem, each, elements, elements_mut,
 };
 use crate::eigh::Triangle;
 use crate::lu::none;
@@ -33,7 +33,7 @@ pub fn solve_triangular(
     by_elem!(elem, T => typed::<T>(run, triangle, count, (n, k), elements(a), elements(b), elements_mut(x)))
 }
 
-fn typed<T: MatrixElement + Plain>(
+fn typed<T: MatrixElement + AnyBitPattern>(
     run: Run,
     triangle: Triangle,
     count: usize,

@@ -297,7 +297,7 @@ fn is_clean_element(op: &OpDef, operands: &[ElementOperand], y: &InlineScalar) -
         return false;
     }
     if !fp_errors::checks_underflow(op)
-        || fp_errors::size_of_number(&y.value()) >= fp_errors::tiny(y.dtype())
+        || fp_errors::size_of_number(&y.value()) >= fp_errors::smallest_normal(y.dtype())
     {
         return true;
     }

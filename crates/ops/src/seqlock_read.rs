@@ -72,19 +72,19 @@ pub(crate) unsafe fn seqlock_read(x: &Array, from: *const u8, to: *mut u8, len: 
 }
 
 /// A buffer on the stack for the bytes of a small array.
-pub(crate) struct SmallBuffer([MaybeUninit<u64>; 16]);
+pub(crate) struct StackBuffer([MaybeUninit<u64>; 16]);
 
-impl SmallBuffer {
+impl StackBuffer {
     #[inline]
-    pub(crate) fn new() -> SmallBuffer {
-        SmallBuffer([MaybeUninit::uninit(); 16])
+    pub(crate) fn new() -> StackBuffer {
+        StackBuffer([MaybeUninit::uninit(); 16])
     }
 
     /// Copies the elements of a dense array, if they fit and no writer holds or awaits them. Returns the address of the copy.
     #[inline]
     pub(crate) fn copy(&mut self, x: &Array) -> Option<*const u8> {
         let len = x.len() * x.dtype().size();
-        if len > size_of::<SmallBuffer>()
+        if len > size_of::<StackBuffer>()
             || !x.layout().is_contiguous()
             || x.device().kind() != DeviceKind::Cpu
         {

@@ -30,7 +30,7 @@ pub struct Storage {
     var: Var,
     owner: Owner,
     packed: OnceLock<Box<PackedForms>>,
-    inside: UnsafeCell<SmallBuffer>,
+    inside: UnsafeCell<InlineBytes>,
 }
 
 /// Bit of `Storage::version` that is set when the version has been read since its last increment. The other bits are the count.
@@ -38,11 +38,11 @@ const SEEN: u64 = 1;
 
 /// Bytes inside the storage object, so that a single element needs no separate block.
 #[repr(align(16))]
-struct SmallBuffer(
-    #[expect(dead_code, reason = "seen through pointers")] [MaybeUninit<u8>; SmallBuffer::BYTES],
+struct InlineBytes(
+    #[expect(dead_code, reason = "seen through pointers")] [MaybeUninit<u8>; InlineBytes::BYTES],
 );
 
-impl SmallBuffer {
+impl InlineBytes {
     const BYTES: usize = 16;
 }
 
@@ -72,7 +72,7 @@ impl Storage {
     pub fn allocate(len_bytes: usize, device: Device) -> Result<Arc<Storage>, TensorError> {
         if device.kind() == DeviceKind::Cpu {
             let ptr = match len_bytes {
-                0..=SmallBuffer::BYTES => None,
+                0..=InlineBytes::BYTES => None,
                 _ => Some(memory::allocate(len_bytes)?),
             };
             return Ok(Storage::shared(|| {
@@ -89,8 +89,8 @@ impl Storage {
     /// As [`Storage::allocate`].
     pub fn zeroed(len_bytes: usize, device: Device) -> Result<Arc<Storage>, TensorError> {
         if device.kind() == DeviceKind::Cpu {
-            if len_bytes <= SmallBuffer::BYTES {
-                let zeros = [0; SmallBuffer::BYTES];
+            if len_bytes <= InlineBytes::BYTES {
+                let zeros = [0; InlineBytes::BYTES];
                 // SAFETY: the array has `len_bytes` bytes.
                 return Ok(unsafe { Storage::of_element(zeros.as_ptr(), len_bytes, device) });
             }
@@ -176,7 +176,7 @@ impl Storage {
             var: Var::new(),
             owner,
             packed: OnceLock::new(),
-            inside: UnsafeCell::new(SmallBuffer([MaybeUninit::uninit(); SmallBuffer::BYTES])),
+            inside: UnsafeCell::new(InlineBytes([MaybeUninit::uninit(); InlineBytes::BYTES])),
         }
     }
 
@@ -189,7 +189,7 @@ impl Storage {
     /// If `len_bytes` exceeds the size of the largest element.
     #[inline]
     pub unsafe fn of_element(from: *const u8, len_bytes: usize, device: Device) -> Arc<Storage> {
-        assert!(len_bytes <= SmallBuffer::BYTES);
+        assert!(len_bytes <= InlineBytes::BYTES);
         let storage = Storage::shared(|| Storage::new(None, len_bytes, device, Owner::Memory));
         let to = storage.ptr();
         // SAFETY: the caller's promise; the buffer is large enough, as checked above, and new.

@@ -153,27 +153,27 @@ def _graph_of_parts(
         )
     forms: list[Any] = []
     known: list[Any] = []  # The number of an array, or `Parts` of numbers.
-    plain: list[ndarray] = []
+    flat_arrays: list[ndarray] = []
     lengths: list[str | None] = []  # Names of the lengths of first axes that may be any.
     beside: list[int] = []
     for number, x in enumerate(args):
         if has_parts(x):
             steps = {"has_steps": True} if has_steps and isinstance(x, RaggedArray) else {}
             parts = arguments_of(x, **steps)
-            numbers = tuple(range(len(plain), len(plain) + len(parts.arrays)))
+            numbers = tuple(range(len(flat_arrays), len(flat_arrays) + len(parts.arrays)))
             forms.append([parts.kind, parts.rest, len(numbers)])
             known.append(parts._replace(arrays=numbers))
-            plain += parts.arrays
+            flat_arrays += parts.arrays
             names = x._file_lengths(**steps)
             lengths += [
                 n if n is None or (n.startswith("rows ") and n[5:].isdigit()) else f"{n} of {number}" for n in names
             ]
         elif isinstance(x, ndarray):
             forms.append(None)
-            known.append(len(plain))
+            known.append(len(flat_arrays))
             if x.ndim:
-                beside.append(len(plain))
-            plain.append(x)
+                beside.append(len(flat_arrays))
+            flat_arrays.append(x)
             lengths.append(None)
         else:
             raise UnsupportedError(
@@ -189,15 +189,15 @@ def _graph_of_parts(
 
     free = list(lengths)
     for i in beside:
-        rows = f"rows {plain[i].shape[0]}"
+        rows = f"rows {flat_arrays[i].shape[0]}"
         free[i] = rows if rows in lengths else None
     note = ""
     for chosen in (free, lengths) if free != lengths else (lengths,):
         # Lengths that are equal in a call are taken for one: these differ, and no values are read.
         sizes = {length: 5 + 2 * i for i, length in enumerate(dict.fromkeys(n for n in chosen if n is not None))}
-        shapes = [x.shape if n is None else (sizes[n], *x.shape[1:]) for x, n in zip(plain, chosen, strict=True)]
-        examples = [zeros(shape, x.dtype, device=x.device) for shape, x in zip(shapes, plain, strict=True)]
-        specs = [_spec(x.shape, n) for x, n in zip(plain, chosen, strict=True)]
+        shapes = [x.shape if n is None else (sizes[n], *x.shape[1:]) for x, n in zip(flat_arrays, chosen, strict=True)]
+        examples = [zeros(shape, x.dtype, device=x.device) for shape, x in zip(shapes, flat_arrays, strict=True)]
+        specs = [_spec(x.shape, n) for x, n in zip(flat_arrays, chosen, strict=True)]
         found, note = _graph_of_any_lengths(function, tuple(examples), specs, options)
         if found is not None:
             return found, forms

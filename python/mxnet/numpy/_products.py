@@ -78,8 +78,8 @@ def einsum(
     >>> mx.np.einsum("ij,j->i", mx.np.ones((2, 3)), mx.np.arange(3))
     array([3., 3.])
     """
-    plain = out is None and dtype is None and optimize is True and order == "K" and casting == "safe"
-    if plain and len(operands) > 1 and type(operands[0]) is str:
+    has_defaults = out is None and dtype is None and optimize is True and order == "K" and casting == "safe"
+    if has_defaults and len(operands) > 1 and type(operands[0]) is str:
         contracted: ndarray = _EINSUM(operands[0], operands[1:])
         return contracted
     subscripts, arrays = subscripts_of(operands, "einsum")

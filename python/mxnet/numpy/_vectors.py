@@ -63,9 +63,9 @@ def cross(
     return product
 
 
-def _three(x: ndarray, short: bool) -> ndarray:
+def _three(x: ndarray, is_planar: bool) -> ndarray:
     """The vectors, with a third element 0 if they have only two."""
-    if not short:
+    if not is_planar:
         return x
     longer: ndarray = _np["concatenate"]([x, _np["zeros_like"](x[..., :1])], axis=-1)
     return longer

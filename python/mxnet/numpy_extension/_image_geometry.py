@@ -172,8 +172,10 @@ def resize(
         )
     width, height = given * 2 if len(given) == 1 else given
     if keep_ratio:
-        short = given[0]
-        width, height = (short, rows * short // columns) if rows > columns else (columns * short // rows, short)
+        short_side = given[0]
+        width, height = (
+            (short_side, rows * short_side // columns) if rows > columns else (columns * short_side // rows, short_side)
+        )
     return _resample(x, (0, 0, columns, rows), height, width, interp)
 
 

@@ -471,11 +471,11 @@ class Optimizer:
             )
         is_lazy = self.lazy_update
         with autograd.pause():
-            plain: tuple[list[Any], list[Any], list[Any], list[Any]] = ([], [], [], [])
+            dense_updates: tuple[list[Any], list[Any], list[Any], list[Any]] = ([], [], [], [])
             for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
                 if isinstance(grad, ndarray) or not is_lazy:
                     dense = grad if isinstance(grad, ndarray) else grad.todense()
-                    for column, item in zip(plain, (index, weight, dense, state), strict=True):
+                    for column, item in zip(dense_updates, (index, weight, dense, state), strict=True):
                         column.append(item)
                     continue
                 rows = grad.indices
@@ -484,8 +484,8 @@ class Optimizer:
                 update([index], [some], [grad.data], [kept])
                 weight[rows] = some
                 _put_rows(state, rows, kept)
-            if plain[0]:
-                update(*plain)
+            if dense_updates[0]:
+                update(*dense_updates)
 
     def update_multi_precision(
         self, indices: Sequence[int], weights: Sequence[ndarray], grads: Sequence[ndarray], states: Sequence[State]

@@ -23,8 +23,8 @@ __all__ = ["Updater", "get_updater"]
 # Members of the saved archive besides the arrays, which are called by their place: "3", "3/0", "3/1/0", ...
 _STRUCTURE = "structure"
 _OPTIMIZER = "optimizer"
-# Hyperparameters that are saved with an optimizer: all plain numbers and switches among its attributes.
-_PLAIN = (bool, int, float, str, type(None))
+# Hyperparameters that are saved with an optimizer: all numbers, switches and names among its attributes.
+_HYPERPARAMETER_TYPES = (bool, int, float, str, type(None))
 
 
 class Updater:
@@ -194,13 +194,17 @@ def _unpack(packed: Any, members: dict[str, Any]) -> State:
     return np.array(members[packed["array"]], dtype=packed["dtype"])
 
 
-def _plain_attributes(owner: object) -> dict[str, Any]:
+def _hyperparameters(owner: object) -> dict[str, Any]:
     """Numbers, switches and names among the attributes; an absent scheduler is no hyperparameter."""
-    return {key: value for key, value in vars(owner).items() if isinstance(value, _PLAIN) and key != "lr_scheduler"}
+    return {
+        key: value
+        for key, value in vars(owner).items()
+        if isinstance(value, _HYPERPARAMETER_TYPES) and key != "lr_scheduler"
+    }
 
 
 def _describe(optimizer: Optimizer) -> dict[str, Any]:
-    plain = _plain_attributes(optimizer)
+    hyperparameters = _hyperparameters(optimizer)
     counts = {
         str(device): {str(index): count for index, count in per_index.items()}
         for device, per_index in optimizer._all_index_update_counts.items()
@@ -208,11 +212,11 @@ def _describe(optimizer: Optimizer) -> dict[str, Any]:
     scheduler = optimizer.lr_scheduler
     return {
         "class": type(optimizer).__name__,
-        "plain": plain,
+        "hyperparameters": hyperparameters,
         "counts": counts,
         "scheduler": None
         if scheduler is None
-        else {"class": type(scheduler).__name__, "plain": _plain_attributes(scheduler)},
+        else {"class": type(scheduler).__name__, "hyperparameters": _hyperparameters(scheduler)},
     }
 
 
@@ -225,8 +229,8 @@ def _restore(optimizer: Optimizer, saved: dict[str, Any]) -> None:
             raise ValueError(
                 f"saved with a {saved_scheduler['class']}, but the optimizer has {type(scheduler).__name__}"
             )
-        vars(scheduler).update(saved_scheduler["plain"])
-    for key, value in saved["plain"].items():
+        vars(scheduler).update(saved_scheduler["hyperparameters"])
+    for key, value in saved["hyperparameters"].items():
         setattr(optimizer, key, value)
     for device, per_index in saved["counts"].items():
         counts = optimizer._all_index_update_counts.setdefault(int(device), {})

@@ -36,8 +36,8 @@ def einsum(
     row = lead[-1]
     kept = _kept(text, lead, output)
     rest = output if not kept else "".join(label for label in output if label not in lead)
-    is_plain = dtype is None and casting == "safe" and optimize is True
-    result = _by_kernel(first, labels, arrays, lead, kept, rest) if is_plain else None
+    has_defaults = dtype is None and casting == "safe" and optimize is True
+    result = _by_kernel(first, labels, arrays, lead, kept, rest) if has_defaults else None
     if result is None:
         parts, values = [], []
         for own, x in zip(labels, arrays, strict=True):

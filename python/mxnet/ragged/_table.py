@@ -271,9 +271,9 @@ def _served(function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, A
                 "where: ragged arrays need `x` and `y`\n  hint: r[mask] has the elements where a mask is true"
             )
         if name == "clip":  # the bounds have two names
-            for short, long in (("min", "a_min"), ("max", "a_max")):
-                if kwargs.get(short) is not None and long not in kwargs:
-                    kwargs = {long if key == short else key: value for key, value in kwargs.items()}
+            for alias, full in (("min", "a_min"), ("max", "a_max")):
+                if kwargs.get(alias) is not None and full not in kwargs:
+                    kwargs = {full if key == alias else key: value for key, value in kwargs.items()}
         operands, named = _bound(_elementwise_operands(name), args[:count], kwargs)
         return elementwise(_ours(name), name, operands, args[count:], named)
     if name not in TABLE:

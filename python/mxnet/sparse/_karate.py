@@ -1,7 +1,7 @@
 """Zachary's karate club: friendships between members, numbered from 1 as in the paper's matrix."""
 
 # For each member, the friends with smaller numbers.
-_SMALLER = {
+_EARLIER_FRIENDS = {
     2: (1,),
     3: (1, 2),
     4: (1, 2, 3),
@@ -29,7 +29,7 @@ _SMALLER = {
     34: (9, 10, 14, 15, 16, 19, 20, 21, 23, 24, 27, 28, 29, 30, 31, 32, 33),
 }
 
-FRIENDSHIPS = tuple((member, friend) for member, friends in _SMALLER.items() for friend in friends)
+FRIENDSHIPS = tuple((member, friend) for member, friends in _EARLIER_FRIENDS.items() for friend in friends)
 
 # Members who stayed with the instructor (member 1) after the club split; the others followed the officer (34).
 WITH_INSTRUCTOR = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22})

@@ -376,16 +376,16 @@ fn needs_full_signature<R: Reader>(
         return false;
     }
     let params = signature.op.params.iter().zip(signature.public.params);
-    params.zip(slots).any(|((plain, full_signature), &slot)| {
-        let (ParamKind::Choice(plain), ParamKind::Choice(full_signature), Some(word)) =
-            (plain.kind, full_signature.kind, slot)
+    params.zip(slots).any(|((basic, full_signature), &slot)| {
+        let (ParamKind::Choice(basic), ParamKind::Choice(full_signature), Some(word)) =
+            (basic.kind, full_signature.kind, slot)
         else {
             return false;
         };
-        plain.len() != full_signature.len()
+        basic.len() != full_signature.len()
             && reader
                 .with_text(word, |word| {
-                    !plain.contains(&word) && full_signature.contains(&word)
+                    !basic.contains(&word) && full_signature.contains(&word)
                 })
                 .unwrap_or(false)
     })

@@ -56,8 +56,8 @@ impl Signature {
             positional: open + usize::from(trailing_out),
             variadic: public.params.iter().position(|p| p.variadic),
             has_more_choices: (op.params.iter().zip(public.params)).any(
-                |(plain, full_signature)| {
-                    matches!(plain.kind, ParamKind::Choice(_)) && plain.kind != full_signature.kind
+                |(basic, full_signature)| {
+                    matches!(basic.kind, ParamKind::Choice(_)) && basic.kind != full_signature.kind
                 },
             ),
             has_requirements: public.params.iter().any(|p| p.requires.is_some()),
@@ -84,7 +84,7 @@ fn is_required(param: &Param) -> bool {
 /// Keywords that a form adds to the parameters.
 pub fn extra_keywords(op: &OpDef) -> &'static [&'static str] {
     match op.form {
-        Form::Plain => &[],
+        Form::ParamsOnly => &[],
         Form::Out if op.params.iter().any(|p| p.kind == ParamKind::Out) => &[],
         Form::Out => &["out"],
         Form::Ufunc => &[

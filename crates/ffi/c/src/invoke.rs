@@ -89,7 +89,7 @@ pub struct mx_outputs {
 /// An argument with the data that it points to, read once.
 enum ReadArgument<'a> {
     /// The argument itself holds the value.
-    Plain(Given<'a>),
+    Value(Given<'a>),
     Array(Array),
     Arrays(Vec<Option<Array>>),
     Texts(Vec<&'a str>),
@@ -102,22 +102,22 @@ unsafe fn read<'a>(argument: &mx_arg) -> Result<ReadArgument<'a>> {
     // SAFETY: the kind tells which field of the union is set; the caller guarantees that its pointer is valid.
     unsafe {
         Ok(match argument.kind {
-            MX_ARG_NONE => ReadArgument::Plain(Given::None),
-            MX_ARG_BOOL => ReadArgument::Plain(Given::Bool(value.integer != 0)),
-            MX_ARG_INT => ReadArgument::Plain(Given::Int(value.integer)),
-            MX_ARG_REAL => ReadArgument::Plain(Given::Float(value.real)),
+            MX_ARG_NONE => ReadArgument::Value(Given::None),
+            MX_ARG_BOOL => ReadArgument::Value(Given::Bool(value.integer != 0)),
+            MX_ARG_INT => ReadArgument::Value(Given::Int(value.integer)),
+            MX_ARG_REAL => ReadArgument::Value(Given::Float(value.real)),
             MX_ARG_COMPLEX => match list(value.reals, 2, "reals")? {
-                &[re, im] => ReadArgument::Plain(Given::Complex(re, im)),
-                _ => ReadArgument::Plain(Given::None),
+                &[re, im] => ReadArgument::Value(Given::Complex(re, im)),
+                _ => ReadArgument::Value(Given::None),
             },
-            MX_ARG_TEXT => ReadArgument::Plain(Given::Text(text(value.text, "text")?)),
+            MX_ARG_TEXT => ReadArgument::Value(Given::Text(text(value.text, "text")?)),
             MX_ARG_TEXTS => {
                 let texts = list(value.texts, len, "texts")?;
                 let texts = texts.iter().map(|&entry| text(entry, "texts"));
                 ReadArgument::Texts(texts.collect::<Result<_>>()?)
             }
-            MX_ARG_INTS => ReadArgument::Plain(Given::Ints(list(value.ints, len, "ints")?)),
-            MX_ARG_REALS => ReadArgument::Plain(Given::Floats(list(value.reals, len, "reals")?)),
+            MX_ARG_INTS => ReadArgument::Value(Given::Ints(list(value.ints, len, "ints")?)),
+            MX_ARG_REALS => ReadArgument::Value(Given::Floats(list(value.reals, len, "reals")?)),
             MX_ARG_ARRAY => ReadArgument::Array(handles::array(value.array)?),
             MX_ARG_ARRAYS => {
                 let arrays = list(value.arrays, len, "arrays")?.iter();
@@ -129,7 +129,7 @@ unsafe fn read<'a>(argument: &mx_arg) -> Result<ReadArgument<'a>> {
             }
             MX_ARG_DTYPE => {
                 let number = i32::try_from(value.integer).unwrap_or(-1);
-                ReadArgument::Plain(Given::DType(dtype_of(number)?))
+                ReadArgument::Value(Given::DType(dtype_of(number)?))
             }
             other => {
                 let problem = format!("there is no kind {other} of arguments");
@@ -239,7 +239,7 @@ unsafe fn call(op: &'static OpDef, arguments: &[mx_arg]) -> Result<Vec<(mx_handl
         .collect();
     let given: Vec<Given<'_>> = (held.iter().zip(&lists))
         .map(|(held, list)| match held {
-            ReadArgument::Plain(given) => *given,
+            ReadArgument::Value(given) => *given,
             ReadArgument::Array(array) => Given::Array(array),
             ReadArgument::Arrays(_) => Given::Arrays(list),
             ReadArgument::Texts(texts) => Given::Texts(texts),

@@ -317,10 +317,10 @@ struct Seen {
 }
 
 impl Seen {
-    /// `None` if the object does not export such a buffer: with strides, or contiguous bytes if `plain`.
-    fn of(object: &Bound<'_, PyAny>, plain: bool) -> PyResult<Option<Seen>> {
+    /// `None` if the object does not export such a buffer: with strides, or contiguous bytes if `is_contiguous`.
+    fn of(object: &Bound<'_, PyAny>, is_contiguous: bool) -> PyResult<Option<Seen>> {
         let py = object.py();
-        if !plain && let Some(fields) = numpy_abi::fields(object) {
+        if !is_contiguous && let Some(fields) = numpy_abi::fields(object) {
             return Ok(Some(Seen {
                 address: fields.address() as usize,
                 bytes: 0,
@@ -330,7 +330,7 @@ impl Seen {
             }));
         }
         let mut view = ffi::Py_buffer::new();
-        let flags = if plain {
+        let flags = if is_contiguous {
             ffi::PyBUF_SIMPLE
         } else {
             ffi::PyBUF_STRIDES
@@ -340,7 +340,7 @@ impl Seen {
             drop(PyErr::take(py));
             return Ok(None);
         }
-        let ndim = if plain { 0 } else { view.ndim as usize };
+        let ndim = if is_contiguous { 0 } else { view.ndim as usize };
         let numbers = |first: *const isize| match ndim {
             0 => &[][..],
             // SAFETY: with strides asked for, there are a length and a stride for each axis.

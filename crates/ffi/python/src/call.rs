@@ -35,7 +35,7 @@ use arguments::{Arguments, bind};
 use result::{finish_as, finish_into};
 
 pub use arguments::{warn_of_ctx, warn_of_older};
-pub use binding::{Binding, Fast, documentation, signature};
+pub use binding::{Binding, FastCall, documentation, signature};
 pub use entry::{as_function, binding_of, enter, function, function_binding, register_methods};
 pub use one_arg_entry::{OneArg, with_one_arg_entry};
 pub use result::{finish, finish_of};

@@ -75,7 +75,7 @@ pub fn array(
     ctx: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
     if let (Some(x), None, Some(true), Some("K"), None, None, None) =
-        (plain(object), dtype, copy.0, order, like, device, ctx)
+        (exact_array(object), dtype, copy.0, order, like, device, ctx)
         && (ndmin, ndmax) == (0, 0)
         && let Some(copy) = copied(x)?
     {
@@ -152,7 +152,8 @@ pub fn asarray(
     copy: Copying,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
-    if let (Some(x), None, None, None, None, None) = (plain(a), dtype, order, device, like, copy.0)
+    if let (Some(x), None, None, None, None, None) =
+        (exact_array(a), dtype, order, device, like, copy.0)
     {
         return as_array(x);
     }
@@ -194,7 +195,7 @@ fn copied(x: &Bound<'_, PyArray>) -> PyResult<Option<Py<PyArray>>> {
 
 /// The object as an array of exactly the class `ndarray`.
 #[inline]
-fn plain<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArray>> {
+fn exact_array<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyArray>> {
     object.cast_exact::<PyArray>().ok()
 }
 
@@ -237,7 +238,8 @@ pub fn asanyarray(
     copy: Copying,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
-    if let (Some(x), None, None, None, None, None) = (plain(a), dtype, order, device, like, copy.0)
+    if let (Some(x), None, None, None, None, None) =
+        (exact_array(a), dtype, order, device, like, copy.0)
     {
         return as_array(x);
     }
@@ -277,7 +279,7 @@ pub fn ascontiguousarray(
     dtype: Option<&Bound<'_, PyAny>>,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
-    if let (Some(x), None, None) = (plain(a), dtype, like)
+    if let (Some(x), None, None) = (exact_array(a), dtype, like)
         && x.get()
             .with(a.py(), |x| x.ndim() > 0 && x.layout().is_contiguous())
     {
@@ -312,7 +314,7 @@ pub fn asfortranarray(
     dtype: Option<&Bound<'_, PyAny>>,
     like: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyArray>> {
-    if let (Some(x), None, None) = (plain(a), dtype, like)
+    if let (Some(x), None, None) = (exact_array(a), dtype, like)
         && let Some(result) = fortran(x)?
     {
         return Ok(result);

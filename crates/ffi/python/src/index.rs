@@ -284,14 +284,14 @@ fn general(slf: &Bound<'_, PyArray>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAr
     parts.read(key)?;
     let key = &parts;
     if key.arrays.is_empty() {
-        let plain = slf.get().with(py, |x| {
+        let by_layout = slf.get().with(py, |x| {
             is_unrecorded(x).then(|| {
                 x.layout()
                     .index(&key.items)
                     .map(|found| Array::from_tensor(x.tensor().with_layout(found.view)))
             })
         });
-        let array = match plain {
+        let array = match by_layout {
             Some(array) => array.map_err(|error| raise(py, error.into()))?,
             None => slf
                 .get()

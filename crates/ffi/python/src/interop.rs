@@ -266,7 +266,7 @@ pub fn parsed<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> PyResult<Bound<'
 fn of_number(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option<Array>> {
     let py = object.py();
     let core = |error| raise(py, error);
-    let plain = match numbers::number(object)? {
+    let number = match numbers::number(object)? {
         Some(value) => Some(value),
         None => match numbers::numpy_number(object)? {
             Some((value, own)) => {
@@ -277,7 +277,7 @@ fn of_number(object: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option
             None => numbers::derived_number(object)?,
         },
     };
-    let Some(value) = plain else { return Ok(None) };
+    let Some(value) = number else { return Ok(None) };
     let dtype = dtype.unwrap_or_else(|| dtype_of_number(value));
     check_element("array", &value, dtype).map_err(core)?;
     Array::scalar(value, dtype).map(Some).map_err(core)

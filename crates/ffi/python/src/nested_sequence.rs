@@ -558,14 +558,14 @@ fn of_scalars(py: Python<'_>, values: &[Scalar], dtype: DType) -> PyResult<Array
         let elements = memory::collected("array", values.len(), values.iter().map(read))?;
         Array::from_slice(&elements, &[elements.len()])
     }
-    let is_small = |value: &Scalar| matches!(value, Scalar::I64(_) | Scalar::Bool(_));
+    let is_i64_or_bool = |value: &Scalar| matches!(value, Scalar::I64(_) | Scalar::Bool(_));
     let array = match dtype.kind() {
         Kind::Bool => filled(values, |x| x.as_bool()),
         Kind::Integer if dtype == DType::U64 => filled(values, |x| x.as_u64()),
         Kind::Integer => filled(values, |x| x.as_i64()),
         Kind::Complex => filled(values, |x| x.as_c128()),
         // Converted from integers, so that they are rounded only once.
-        Kind::Float if values.iter().all(is_small) => filled(values, |x| x.as_i64()),
+        Kind::Float if values.iter().all(is_i64_or_bool) => filled(values, |x| x.as_i64()),
         Kind::Float => filled(values, |x| x.as_f64()),
     };
     array

@@ -39,8 +39,8 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         let im: f64 = object.getattr("imag")?.extract()?;
         return Ok(Some(Scalar::C128(Complex::new(re, im))));
     }
-    match watch::plain(object)? {
-        Some(plain) => number(&plain),
+    match watch::python_number(object)? {
+        Some(builtin) => number(&builtin),
         None => Ok(None),
     }
 }
@@ -71,8 +71,9 @@ pub fn derived_number(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
         return Ok(None);
     };
     // The built-in class reads the value, so that overridden methods of the derived class are not called.
-    let plain = class.call_method1(crate::once_box::interned!(py, "__new__"), (&class, object))?;
-    number(&plain)
+    let builtin =
+        class.call_method1(crate::once_box::interned!(py, "__new__"), (&class, object))?;
+    number(&builtin)
 }
 
 /// A NumPy scalar: its value and dtype.

@@ -246,7 +246,7 @@ fn element_unary(slf: &Bound<'_, PyArray>, op: &'static OpDef) -> PyResult<Optio
 }
 
 /// The cheaper operator that NumPy uses for a power with this Python number as exponent (`square`, …), if there is one.
-pub fn plain_power(
+pub fn unary_power(
     slf: &Bound<'_, PyArray>,
     exponent: &Bound<'_, PyAny>,
 ) -> PyResult<Option<&'static OpDef>> {

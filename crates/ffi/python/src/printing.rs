@@ -39,8 +39,8 @@ pub fn printable_copy(slf: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 /// Number of elements that NumPy prints at each end of an axis, for an array of `len` elements; `None` if it prints all.
 fn printed_edge(py: Python<'_>, len: usize) -> PyResult<Option<usize>> {
     /// Up to this many elements the whole array is copied.
-    const SMALL_LEN: usize = 1000;
-    if len <= SMALL_LEN {
+    const MAX_COPIED_LEN: usize = 1000;
+    if len <= MAX_COPIED_LEN {
         return Ok(None);
     }
     let numpy = py.import(crate::once_box::interned!(py, "numpy"))?;

@@ -20,7 +20,7 @@ fn dtype_of(dtype: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
 }
 
 /// A Rust type to read numbers as, and its conversion to elements.
-trait Plain: Copy {
+trait ReadAs: Copy {
     /// Conversion of a Python number of the exact class.
     fn of(item: &Bound<'_, PyAny>) -> Option<Self>;
 
@@ -34,7 +34,7 @@ trait Plain: Copy {
     fn array(values: &[Self], dtype: DType) -> mxnet::core::Result<Option<Array>>;
 }
 
-impl Plain for f64 {
+impl ReadAs for f64 {
     #[inline]
     fn of(item: &Bound<'_, PyAny>) -> Option<f64> {
         // SAFETY: the class is checked first.
@@ -66,7 +66,7 @@ impl Plain for f64 {
     }
 }
 
-impl Plain for i64 {
+impl ReadAs for i64 {
     #[inline]
     fn of(item: &Bound<'_, PyAny>) -> Option<i64> {
         if !item.is_exact_instance_of::<PyInt>() {
@@ -131,7 +131,7 @@ pub fn of_iterator(
     }
 }
 
-fn taken<T: Plain>(
+fn taken<T: ReadAs>(
     iterator: &Bound<'_, PyIterator>,
     dtype: DType,
     count: isize,
@@ -160,8 +160,8 @@ fn taken<T: Plain>(
             }
         }
     }
-    let is_short = is_over && count >= 0;
-    if odd.is_none() && !is_short {
+    let lacks_items = is_over && count >= 0;
+    if odd.is_none() && !lacks_items {
         let array = T::array(&values, dtype).map_err(|error| raise(py, error))?;
         if let Some(array) = array {
             return Ok(PyArray::wrap(py, array)?.into_any());
@@ -198,7 +198,7 @@ pub fn of_text(
     }
 }
 
-fn parsed<T: Plain>(
+fn parsed<T: ReadAs>(
     text: &str,
     dtype: DType,
     count: isize,

@@ -74,7 +74,7 @@ fn describe<'py>(
     entry.set_item(
         "form",
         match op.form {
-            Form::Plain => "plain",
+            Form::ParamsOnly => "params_only",
             Form::Out => "out",
             Form::Ufunc => "ufunc",
         },

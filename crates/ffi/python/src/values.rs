@@ -172,7 +172,7 @@ pub fn number(slf: &Bound<'_, PyArray>, class: Class) -> PyResult<Py<PyAny>> {
         ));
     };
     // Values that need no rules of Python: importing and calling the Python class takes ten times as long.
-    let plain = match (class, value) {
+    let converted = match (class, value) {
         (Class::Float, Scalar::F64(_)) | (Class::Int, Scalar::I64(_) | Scalar::U64(_)) => {
             Some(value)
         }
@@ -189,7 +189,7 @@ pub fn number(slf: &Bound<'_, PyArray>, class: Class) -> PyResult<Py<PyAny>> {
         }
         other => other,
     };
-    if let Some(value) = plain {
+    if let Some(value) = converted {
         return scalar_to_python(py, value);
     }
     let class = match class {

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::number::{Number, Polynomial, Three, fit_real, fit_whole, follows_one};
 use super::template::{Comparison, Condition, Holes, Range, Symbol, Template, depends_on_values};
-use super::walk::{self, PlainNumber, ViewRule};
+use super::walk::{self, SizeNumber, ViewRule};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 use crate::random::Stream;
 
@@ -304,7 +304,7 @@ impl Fitting<'_> {
     }
 
     /// The positions of the numbers that differ between three walks, and their dependence on the sizes.
-    fn numbers(&self, walks: Three<Vec<PlainNumber>>, where_: &str) -> Fit<Vec<(u32, Number)>> {
+    fn numbers(&self, walks: Three<Vec<SizeNumber>>, where_: &str) -> Fit<Vec<(u32, Number)>> {
         let [a, b, c] = &walks;
         if a.len() != b.len() || b.len() != c.len() {
             return Err(format!("{where_} has different arguments at another size"));
@@ -312,13 +312,13 @@ impl Fitting<'_> {
         let mut found = Vec::new();
         for (at, ((x, y), z)) in a.iter().zip(b).zip(c).enumerate() {
             let number = match (*x, *y, *z) {
-                (PlainNumber::Whole(x), PlainNumber::Whole(y), PlainNumber::Whole(z)) => {
+                (SizeNumber::Whole(x), SizeNumber::Whole(y), SizeNumber::Whole(z)) => {
                     if x == y && y == z {
                         continue;
                     }
                     fit_whole([x, y, z], &self.values).map(Number::Whole)
                 }
-                (PlainNumber::Real(x), PlainNumber::Real(y), PlainNumber::Real(z)) => {
+                (SizeNumber::Real(x), SizeNumber::Real(y), SizeNumber::Real(z)) => {
                     if x.to_bits() == y.to_bits() && y.to_bits() == z.to_bits() {
                         continue;
                     }
@@ -327,9 +327,9 @@ impl Fitting<'_> {
                 _ => return Err(format!("{where_} has different arguments at another size")),
             };
             let number = number.ok_or_else(|| {
-                let shown = |x: &PlainNumber| match x {
-                    PlainNumber::Whole(x) => x.to_string(),
-                    PlainNumber::Real(x) => x.to_string(),
+                let shown = |x: &SizeNumber| match x {
+                    SizeNumber::Whole(x) => x.to_string(),
+                    SizeNumber::Real(x) => x.to_string(),
                 };
                 format!(
                     "{where_} has a number that is not a polynomial of the sizes: {}, {} and {} for sizes {:?}, {:?} and {:?}",
@@ -348,7 +348,7 @@ impl Fitting<'_> {
 
     fn view(&self, views: Three<&View>, where_: &str) -> Fit<Holes> {
         let rule = self.rule(views, where_)?;
-        let mut walks: Three<Vec<PlainNumber>> = Default::default();
+        let mut walks: Three<Vec<SizeNumber>> = Default::default();
         for (view, walk) in views.iter().zip(&mut walks) {
             let definition = |buffer| self.definitions.get(&buffer).map(|x| x[0].clone());
             walk::view(view, rule, &definition, &mut recording_numbers(walk))
@@ -402,17 +402,17 @@ impl Fitting<'_> {
             let views = nodes.map(|node| &node.outputs[0]);
             rules.push(self.rule(views, &where_)?);
         }
-        let mut walks: Three<Vec<PlainNumber>> = Default::default();
+        let mut walks: Three<Vec<SizeNumber>> = Default::default();
         let mut bare: Vec<Node> = Vec::new();
         for (node, walk) in nodes.iter().zip(&mut walks) {
             let definition = |buffer| self.definitions.get(&buffer).map(|x| x[0].clone());
             let noted = walk::node(node, &rules, &definition, &mut recording_numbers(walk));
             noted.map_err(|error| error.to_string())?;
             // With all numbers replaced by 0, the nodes must be equal.
-            let zeros = &mut |plain: PlainNumber| {
-                Ok(match plain {
-                    PlainNumber::Whole(_) => PlainNumber::Whole(1),
-                    PlainNumber::Real(_) => PlainNumber::Real(0.0),
+            let zeros = &mut |number: SizeNumber| {
+                Ok(match number {
+                    SizeNumber::Whole(_) => SizeNumber::Whole(1),
+                    SizeNumber::Real(_) => SizeNumber::Real(0.0),
                 })
             };
             let views = [ViewRule::Fixed].repeat(rules.len());
@@ -441,11 +441,11 @@ impl Fitting<'_> {
 
 /// A function for [`walk`](super::walk) that records the numbers.
 fn recording_numbers(
-    walk: &mut Vec<PlainNumber>,
-) -> impl FnMut(PlainNumber) -> CoreResult<PlainNumber> + '_ {
-    |plain| {
-        walk.push(plain);
-        Ok(plain)
+    walk: &mut Vec<SizeNumber>,
+) -> impl FnMut(SizeNumber) -> CoreResult<SizeNumber> + '_ {
+    |number| {
+        walk.push(number);
+        Ok(number)
     }
 }
 

@@ -8,7 +8,7 @@ use mxnet_tensor::{DType, Tensor};
 use smallvec::SmallVec;
 
 use super::number::{Number, Polynomial};
-use super::walk::{self, PlainNumber, ViewRule};
+use super::walk::{self, SizeNumber, ViewRule};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 
 /// A size that is unknown when a function is traced.
@@ -158,16 +158,16 @@ pub(super) fn filled<R>(
     walk: impl FnOnce(&mut walk::Change) -> Result<R>,
 ) -> Result<R> {
     let (mut at, mut rest) = (0_u32, numbers.iter().peekable());
-    let mut change = |plain: PlainNumber| {
+    let mut change = |number: SizeNumber| {
         at += 1;
         let Some((_, number)) = rest.next_if(|(position, _)| position + 1 == at) else {
-            return Ok(plain);
+            return Ok(number);
         };
         let value = match number {
-            Number::Whole(x) => x.at(sizes).map(PlainNumber::Whole),
-            Number::Real(x) => x.at(sizes).map(|x| PlainNumber::Real(x as f64)),
+            Number::Whole(x) => x.at(sizes).map(SizeNumber::Whole),
+            Number::Real(x) => x.at(sizes).map(|x| SizeNumber::Real(x as f64)),
             Number::Quotient(constant, x) => {
-                x.at(sizes).map(|x| PlainNumber::Real(constant / x as f64))
+                x.at(sizes).map(|x| SizeNumber::Real(constant / x as f64))
             }
         };
         value.ok_or_else(|| wrong_size("a number depends on a size that is not known or too large"))

@@ -9,13 +9,13 @@ use crate::ir::{BufferId, Node, Operand, View};
 
 /// A number that may depend on sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum PlainNumber {
+pub(super) enum SizeNumber {
     Whole(i64),
     Real(f64),
 }
 
 /// Returns the replacement of a number.
-pub(super) type Change<'a> = dyn FnMut(PlainNumber) -> Result<PlainNumber> + 'a;
+pub(super) type Change<'a> = dyn FnMut(SizeNumber) -> Result<SizeNumber> + 'a;
 
 /// How a view depends on sizes, in addition to its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,16 +31,16 @@ pub enum ViewRule {
 }
 
 fn whole(x: i64, f: &mut Change) -> Result<i64> {
-    match f(PlainNumber::Whole(x))? {
-        PlainNumber::Whole(x) => Ok(x),
-        PlainNumber::Real(_) => Err(wrong_size("an integer became a real number")),
+    match f(SizeNumber::Whole(x))? {
+        SizeNumber::Whole(x) => Ok(x),
+        SizeNumber::Real(_) => Err(wrong_size("an integer became a real number")),
     }
 }
 
 fn real(x: f64, f: &mut Change) -> Result<f64> {
-    match f(PlainNumber::Real(x))? {
-        PlainNumber::Real(x) => Ok(x),
-        PlainNumber::Whole(_) => Err(wrong_size("a real number became an integer")),
+    match f(SizeNumber::Real(x))? {
+        SizeNumber::Real(x) => Ok(x),
+        SizeNumber::Whole(_) => Err(wrong_size("a real number became an integer")),
     }
 }
 

@@ -16,10 +16,10 @@ const FUSED: &[(&str, &str, &str)] = &[
 /// Fuses products whose only reader is an activation. Returns the number of removed nodes.
 pub fn fuse_epilogues(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
-    let mut kept_alone: HashSet<BufferId> = graph.results().collect();
+    let mut must_be_stored: HashSet<BufferId> = graph.results().collect();
     let mut num_readers: HashMap<BufferId, usize> = HashMap::new();
     for node in &graph.nodes {
-        kept_alone.extend(node.versions.iter().map(|version| version.old));
+        must_be_stored.extend(node.versions.iter().map(|version| version.old));
         for buffer in node.reads() {
             *num_readers.entry(buffer).or_default() += 1;
         }
@@ -49,12 +49,13 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
         };
         let product = &graph.nodes[earlier];
         let is_whole = product.outputs[0] == *x && x.layout == y.layout && x.dtype == y.dtype;
-        let is_alone = num_readers.get(&x.buffer) == Some(&1) && !kept_alone.contains(&x.buffer);
+        let is_only_reader =
+            num_readers.get(&x.buffer) == Some(&1) && !must_be_stored.contains(&x.buffer);
         let fused = FUSED
             .iter()
             .find(|(name, activation, _)| *name == product.op.name && *activation == node.op.name);
         let fused = fused.and_then(|(.., name)| registry::find(name));
-        if let Some(op) = fused.filter(|_| is_whole && is_alone && node.dtype.is_none()) {
+        if let Some(op) = fused.filter(|_| is_whole && is_only_reader && node.dtype.is_none()) {
             let (output, buffer) = (y.clone(), x.buffer);
             let product = &mut graph.nodes[earlier];
             (product.op, product.outputs[0]) = (op, output);

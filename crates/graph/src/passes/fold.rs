@@ -32,8 +32,8 @@ pub fn fold_constants(graph: &mut Graph) -> usize {
     let mut made = Vec::new();
     let mut kept = Vec::with_capacity(before);
     for node in std::mem::take(&mut graph.nodes) {
-        let is_small = |view: &View| graph.buffers[view.buffer.0 as usize].len_bytes <= MAX_BYTES;
-        let is_free = |view: &View| is_small(view) && !owned.contains(&view.buffer);
+        let fits = |view: &View| graph.buffers[view.buffer.0 as usize].len_bytes <= MAX_BYTES;
+        let is_free = |view: &View| fits(view) && !owned.contains(&view.buffer);
         let folds = can_run_early(&node)
             && node.outputs.iter().all(is_free)
             && (node.inputs.iter().filter_map(Operand::view))

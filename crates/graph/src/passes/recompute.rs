@@ -38,12 +38,12 @@ pub fn within_budget(graph: Graph, training: Option<Training>, choice: &Choice) 
         return Ok(graph);
     };
     let peak = |graph: &Graph| peak_bytes(graph, training, choice);
-    let plain = peak(&graph)?;
-    if plain <= budget {
+    let current = peak(&graph)?;
+    if current <= budget {
         return Ok(graph);
     }
     let boundary = training.map_or_else(|| peak_node(&graph), |t| t.num_forward);
-    let mut best = (plain, 0);
+    let mut best = (current, 0);
     for &count in NUM_SEGMENTS {
         let found = peak(&recomputed(&graph, boundary, count, count))?;
         if found < best.0 {
@@ -53,7 +53,7 @@ pub fn within_budget(graph: Graph, training: Option<Training>, choice: &Choice) 
     let (least, count) = best;
     if least > budget {
         let problem = format!(
-            "`{}` needs {plain} bytes for intermediate results, and {least} with recomputation: more than the budget of {budget} bytes",
+            "`{}` needs {current} bytes for intermediate results, and {least} with recomputation: more than the budget of {budget} bytes",
             graph.name
         );
         return Err(Error::value("memory_budget", problem));

@@ -19,10 +19,10 @@ pub(super) fn row(isa: Isa, from: Elem, to: Elem) -> Option<CastFn> {
 }
 
 /// The AVX2 and AVX-512 functions; `None` on other architectures.
-type Fast = Option<[CastFn; 2]>;
+type X86Casts = Option<[CastFn; 2]>;
 
-fn pick(isa: Isa, base: CastFn, fast: Fast) -> CastFn {
-    match (isa, fast) {
+fn pick(isa: Isa, base: CastFn, x86: X86Casts) -> CastFn {
+    match (isa, x86) {
         (Isa::Avx2, Some([avx2, _])) => avx2,
         (Isa::Avx512, Some([_, avx512])) => avx512,
         _ => base,
@@ -164,9 +164,9 @@ macro_rules! rows {
         }
 
         #[cfg(target_arch = "x86_64")]
-        const $table: Fast = Some([$avx2, $avx512]);
+        const $table: X86Casts = Some([$avx2, $avx512]);
         #[cfg(not(target_arch = "x86_64"))]
-        const $table: Fast = None;
+        const $table: X86Casts = None;
     )* };
 }
 rows! {
@@ -195,13 +195,13 @@ unsafe fn f32_to_f16_base(src: *const u8, dst: *mut u8, n: usize) {
 }
 
 #[cfg(target_arch = "x86_64")]
-const FROM_F16: Fast = Some([x86::f16_to_f32, x86::f16_to_f32]);
+const FROM_F16: X86Casts = Some([x86::f16_to_f32, x86::f16_to_f32]);
 #[cfg(target_arch = "x86_64")]
-const TO_F16: Fast = Some([x86::f32_to_f16, x86::f32_to_f16]);
+const TO_F16: X86Casts = Some([x86::f32_to_f16, x86::f32_to_f16]);
 #[cfg(not(target_arch = "x86_64"))]
-const FROM_F16: Fast = None;
+const FROM_F16: X86Casts = None;
 #[cfg(not(target_arch = "x86_64"))]
-const TO_F16: Fast = None;
+const TO_F16: X86Casts = None;
 
 /// Conversions with the F16C instructions, eight elements at a time.
 #[cfg(target_arch = "x86_64")]

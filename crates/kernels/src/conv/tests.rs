@@ -410,12 +410,12 @@ fn check<T: Real>(tolerance: f64) {
 }
 
 #[test]
-fn f64_matches_slow_loops() {
+fn f64_matches_reference_loops() {
     check::<f64>(2.0 * f64::EPSILON);
 }
 
 #[test]
-fn f32_matches_slow_loops() {
+fn f32_matches_reference_loops() {
     check::<f32>(2.0 * f32::EPSILON as f64);
 }
 

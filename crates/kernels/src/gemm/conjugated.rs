@@ -5,7 +5,7 @@
 
 use num_complex::Complex;
 
-use super::small::Scalar;
+use super::unpacked::Scalar;
 use crate::isa::{Isa, isa};
 use crate::{Elem, Threads};
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_agree_with_a_slow_loop_on_any_number_of_threads() {
+    fn sums_agree_with_a_reference_loop_on_any_number_of_threads() {
         let mut noise = Noise(5);
         for n in [0, 1, 3, 7, 8, 9, 31, 33, 1000, PART, PART + 1, 3 * PART + 5] {
             let mut numbers = || (0..2 * n).map(|_| noise.unit()).collect::<Vec<f64>>();

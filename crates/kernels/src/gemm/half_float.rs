@@ -119,13 +119,13 @@ unsafe fn store<T: HalfFloat>(
 ) {
     let (p, c, e) = (block.job.p, block.job.c, block.job.epilogue);
     let (alpha, beta) = (p.alpha as f32, p.beta as f32);
-    let plain = e.is_none() && alpha == 1.0 && beta == 0.0;
+    let is_unscaled = e.is_none() && alpha == 1.0 && beta == 0.0;
     for (i, sums) in sums.chunks_exact_mut(n).enumerate() {
         let out = block
             .c
             .wrapping_offset((top + i) as isize * c.row_stride + left as isize * c.col_stride);
         let at = |j: usize| out.wrapping_offset(j as isize * c.col_stride).cast::<T>();
-        if !plain {
+        if !is_unscaled {
             for (j, x) in sums.iter_mut().enumerate() {
                 // SAFETY: the element is inside C, the bias has one per row or column of the block.
                 unsafe {

@@ -166,7 +166,7 @@ const SIZES: [(usize, usize, usize, usize); 10] = [
 ];
 
 #[test]
-fn floats_match_a_slow_loop_in_every_stride_order() {
+fn floats_match_a_reference_loop_in_every_stride_order() {
     for size in SIZES {
         let k = size.3 as f64 + 2.0;
         check::<f32>(size, 1.0, 0.0, k * f32::EPSILON as f64);

@@ -1,7 +1,7 @@
 //! Matrix-vector products. Their speed is limited by reading the matrix once.
 
 use super::Tile;
-use super::small::Scalar;
+use super::unpacked::Scalar;
 use num_complex::Complex;
 
 /// A [`Tile`] with one row or one column, as the product `y = A x`.

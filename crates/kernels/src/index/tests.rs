@@ -84,7 +84,7 @@ fn picks(noise: &mut Noise, elem: Elem) -> (Strided, Vec<usize>, Vec<usize>, Vec
 }
 
 #[test]
-fn gathered_and_scattered_blocks_agree_with_slow_loops() {
+fn gathered_and_scattered_blocks_agree_with_reference_loops() {
     let mut noise = Noise(33);
     for round in 0..300 {
         let elem = Elem::ALL[round % Elem::COUNT];
@@ -203,7 +203,7 @@ fn round_to(elem: Elem, value: f64) -> f64 {
 }
 
 #[test]
-fn along_an_axis_agrees_with_slow_loops() {
+fn along_an_axis_agrees_with_reference_loops() {
     let mut noise = Noise(35);
     for round in 0..300 {
         let elem = [Elem::F32, Elem::I16, Elem::C128, Elem::F16, Elem::I8][round % 5];

@@ -193,18 +193,18 @@ macro_rules! float_powers {
             type Out = $t;
             const PARAMS: usize = 0;
             const HEAVY: bool = true;
-            const HAS_FAST_RANGE: bool = true;
+            const HAS_SUBDOMAIN: bool = true;
             #[inline(always)]
             fn apply<L: Level>(a: $t, b: $t, _: Params) -> $t {
                 Float::pow::<L>(a, b)
             }
             #[inline(always)]
-            fn is_in_fast_range(a: $t, b: $t) -> bool {
-                Float::is_in_fast_range_of_pow(a, b)
+            fn is_in_subdomain(a: $t, b: $t) -> bool {
+                Float::is_pow_of_positive(a, b)
             }
             #[inline(always)]
-            fn apply_in_fast_range<L: Level>(a: $t, b: $t, _: Params) -> $t {
-                Float::pow_in_fast_range::<L>(a, b)
+            fn apply_in_subdomain<L: Level>(a: $t, b: $t, _: Params) -> $t {
+                Float::pow_of_positive::<L>(a, b)
             }
         }
     )* };

@@ -78,23 +78,23 @@ fn floor_quotient(a: i64, b: i64) -> i64 {
 }
 
 macro_rules! divisions {
-    ($($op:ty: |$a:ident, $b:ident| $long:block, $short:expr;)*) => { $(impl Binary<i64> for $op {
+    ($($op:ty: |$a:ident, $b:ident| $by_i64:block, $by_f64:expr;)*) => { $(impl Binary<i64> for $op {
         type Rhs = i64;
         type Out = i64;
         const PARAMS: usize = 0;
         const HEAVY: bool = true;
-        const HAS_FAST_RANGE: bool = true;
+        const HAS_SUBDOMAIN: bool = true;
         #[inline(always)]
         fn apply<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
-            if $b == 0 { 0 } else $long
+            if $b == 0 { 0 } else $by_i64
         }
         #[inline(always)]
-        fn is_in_fast_range(a: i64, b: i64) -> bool {
+        fn is_in_subdomain(a: i64, b: i64) -> bool {
             are_exact_in_f64(a, b)
         }
         #[inline(always)]
-        fn apply_in_fast_range<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
-            $short
+        fn apply_in_subdomain<L: Level>($a: i64, $b: i64, _: Params) -> i64 {
+            $by_f64
         }
     })* };
 }

@@ -140,17 +140,17 @@ macro_rules! gelu {
         impl Unary<$t> for Gelu {
             type Out = $t;
             const PARAMS: usize = 0;
-            const HAS_FAST_RANGE: bool = <$t as Normal>::HAS_NEAR;
+            const HAS_SUBDOMAIN: bool = <$t as Normal>::HAS_NEAR;
             #[inline(always)]
             fn apply<L: Level>(x: $t, _: Params) -> $t {
                 x * Normal::cdf::<L>(x)
             }
             #[inline(always)]
-            fn is_in_fast_range(x: $t) -> bool {
+            fn is_in_subdomain(x: $t) -> bool {
                 Normal::is_near(x)
             }
             #[inline(always)]
-            fn apply_in_fast_range<L: Level>(x: $t, _: Params) -> $t {
+            fn apply_in_subdomain<L: Level>(x: $t, _: Params) -> $t {
                 x * Normal::cdf_near::<L>(x)
             }
         }
@@ -159,18 +159,18 @@ macro_rules! gelu {
             type Out = $t;
             const PARAMS: usize = 0;
             const HEAVY: bool = true;
-            const HAS_FAST_RANGE: bool = <$t as Normal>::HAS_NEAR;
+            const HAS_SUBDOMAIN: bool = <$t as Normal>::HAS_NEAR;
             #[inline(always)]
             fn apply<L: Level>(dy: $t, x: $t, _: Params) -> $t {
                 let density = ROOT_TWO_PI as $t * Float::exp::<L>(-0.5 * x * x);
                 dy * (x * density + Normal::cdf::<L>(x))
             }
             #[inline(always)]
-            fn is_in_fast_range(_: $t, x: $t) -> bool {
+            fn is_in_subdomain(_: $t, x: $t) -> bool {
                 Normal::is_near(x)
             }
             #[inline(always)]
-            fn apply_in_fast_range<L: Level>(dy: $t, x: $t, _: Params) -> $t {
+            fn apply_in_subdomain<L: Level>(dy: $t, x: $t, _: Params) -> $t {
                 let density = ROOT_TWO_PI as $t * Float::exp::<L>(-0.5 * x * x);
                 dy * (x * density + Normal::cdf_near::<L>(x))
             }

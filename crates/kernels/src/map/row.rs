@@ -169,18 +169,18 @@ pub(crate) trait Unary<T: Copy> {
     const IN_PLACE: bool = false;
     /// Whether some arguments need a slow path that would keep the loop from vectorising. Their results are corrected in a second pass.
     const HAS_CORRECTION: bool = false;
-    /// Whether there is a range of arguments, in which most lie, with a cheaper function. It serves chunks whose arguments all lie in it.
+    /// Whether there is a part of the domain, in which most arguments lie, with a cheaper function. It serves chunks whose arguments all lie in it.
     /// Excludes `HAS_CORRECTION` and `IN_PLACE`.
-    const HAS_FAST_RANGE: bool = false;
+    const HAS_SUBDOMAIN: bool = false;
     fn apply<L: Level>(x: T, p: Params) -> Self::Out;
-    /// Whether [`Unary::apply_in_fast_range`] serves this argument.
+    /// Whether [`Unary::apply_in_subdomain`] serves this argument.
     #[inline(always)]
-    fn is_in_fast_range(_x: T) -> bool {
+    fn is_in_subdomain(_x: T) -> bool {
         false
     }
-    /// The result of `apply`, bit for bit, for an argument in that range.
+    /// The result of `apply`, bit for bit, for an argument in that part of the domain.
     #[inline(always)]
-    fn apply_in_fast_range<L: Level>(x: T, p: Params) -> Self::Out {
+    fn apply_in_subdomain<L: Level>(x: T, p: Params) -> Self::Out {
         Self::apply::<L>(x, p)
     }
     /// Whether the result of `apply` may be wrong for this argument.
@@ -203,18 +203,18 @@ pub(crate) trait Binary<T: Copy> {
     const HEAVY: bool;
     /// Whether there are loops in which the output is one of the inputs, or both. Not for `HEAVY`.
     const IN_PLACE: bool = false;
-    /// Whether there is a range of arguments, in which most lie, with a cheaper function. It serves chunks whose arguments all lie in it.
+    /// Whether there is a part of the domain, in which most arguments lie, with a cheaper function. It serves chunks whose arguments all lie in it.
     /// Requires `HEAVY`.
-    const HAS_FAST_RANGE: bool = false;
+    const HAS_SUBDOMAIN: bool = false;
     fn apply<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out;
-    /// Whether [`Binary::apply_in_fast_range`] serves these arguments.
+    /// Whether [`Binary::apply_in_subdomain`] serves these arguments.
     #[inline(always)]
-    fn is_in_fast_range(_a: T, _b: Self::Rhs) -> bool {
+    fn is_in_subdomain(_a: T, _b: Self::Rhs) -> bool {
         false
     }
-    /// The result of `apply`, bit for bit, for arguments in that range.
+    /// The result of `apply`, bit for bit, for arguments in that part of the domain.
     #[inline(always)]
-    fn apply_in_fast_range<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out {
+    fn apply_in_subdomain<L: Level>(a: T, b: Self::Rhs, p: Params) -> Self::Out {
         Self::apply::<L>(a, b, p)
     }
 }

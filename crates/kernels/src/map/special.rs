@@ -85,15 +85,15 @@ macro_rules! parts {
             const FIELD: $bits = <$bits>::MAX >> ($mantissa + 1);
             // Biased exponent of numbers in [0.5, 1).
             const HALF: $bits = (FIELD >> 1) - 1;
-            let is_tiny = x.abs() < <$t>::MIN_POSITIVE;
+            let is_subnormal = x.abs() < <$t>::MIN_POSITIVE;
             // Scales subnormal numbers to normal ones.
-            let scaled = if is_tiny {
+            let scaled = if is_subnormal {
                 x * (1_u64 << ($mantissa + 1)) as $t
             } else {
                 x
             };
             let bits = scaled.to_bits();
-            let shift = if is_tiny { $mantissa + 1 } else { 0 };
+            let shift = if is_subnormal { $mantissa + 1 } else { 0 };
             let exponent = ((bits >> $mantissa) & FIELD) as i32 - HALF as i32 - shift;
             let fraction = <$t>::from_bits(bits & (FRACTION | SIGN) | HALF << $mantissa);
             let is_own = (x == 0.0) | !x.is_finite();

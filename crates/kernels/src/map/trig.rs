@@ -15,9 +15,9 @@ pub static TANH: InnerLoops = InnerLoops {
     get: |isa, elem| match (isa, elem) {
         #[cfg(target_arch = "x86_64")]
         (Isa::Avx512, Elem::F32) => Some(super::tanh::row),
-        _ => (PLAIN_TANH.get)(isa, elem),
+        _ => (TANH_WITHOUT_TABLE.get)(isa, elem),
     },
-    ..PLAIN_TANH
+    ..TANH_WITHOUT_TABLE
 };
 
 /// sin, cos and tan: a vector loop for moderate arguments, and exact range reduction for large ones.
@@ -106,7 +106,7 @@ unary_rows! {
         [c64 c128] |x, _| -> T { complex::through(x, complex::cosh) }
     }
     /// [`TANH`] without the AVX-512 table for f32.
-    PLAIN_TANH "tanh", Same, cost 4, params 0, unary {
+    TANH_WITHOUT_TABLE "tanh", Same, cost 4, params 0, unary {
         [f32 f64] |x, _| -> T { Float::tanh::<L>(x) }
         [c64 c128] |x, _| -> T { complex::through(x, complex::tanh) }
     }

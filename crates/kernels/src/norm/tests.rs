@@ -185,12 +185,12 @@ fn batch<T: Real>(tolerance: f64) {
 }
 
 #[test]
-fn batch_norm_f64_matches_slow_loops_and_differences() {
+fn batch_norm_f64_matches_reference_loops_and_differences() {
     batch::<f64>(1e-13);
 }
 
 #[test]
-fn batch_norm_f32_matches_slow_loops_and_differences() {
+fn batch_norm_f32_matches_reference_loops_and_differences() {
     batch::<f32>(1e-6);
 }
 
@@ -265,7 +265,7 @@ fn rows<T: Real>(tolerance: f64) {
         for threads in [&Serial as &dyn Threads, &Scoped(3)] {
             let nan = |n: usize| vec![<T as Real>::from_f64(f64::NAN); n];
             let (mut y, mut mean, mut inverse) = (nan(x.len()), nan(g.rows), nan(g.rows));
-            let (mut dx, mut plain, mut dgamma, mut dbeta) = (
+            let (mut dx, mut dx_alone, mut dgamma, mut dbeta) = (
                 nan(x.len()),
                 nan(x.len()),
                 nan(gamma.len()),
@@ -322,7 +322,7 @@ fn rows<T: Real>(tolerance: f64) {
                     null,
                     p(&mean),
                     p(&inverse),
-                    m(&mut plain),
+                    m(&mut dx_alone),
                     null,
                     null,
                     null,
@@ -341,8 +341,8 @@ fn rows<T: Real>(tolerance: f64) {
                     tolerance.max(1e-9) * 64.0,
                 );
                 close(
-                    "plain dx",
-                    &plain[i..=i],
+                    "dx alone",
+                    &dx_alone[i..=i],
                     &[slope(|h| loss(&nudge(&x64, i, h), &ones, &zeros))],
                     tolerance.max(1e-9) * 64.0,
                 );
@@ -373,11 +373,11 @@ fn rows<T: Real>(tolerance: f64) {
 }
 
 #[test]
-fn row_norms_f64_match_slow_loops_and_differences() {
+fn row_norms_f64_match_reference_loops_and_differences() {
     rows::<f64>(1e-13);
 }
 
 #[test]
-fn row_norms_f32_match_slow_loops_and_differences() {
+fn row_norms_f32_match_reference_loops_and_differences() {
     rows::<f32>(1e-6);
 }

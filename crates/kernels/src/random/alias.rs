@@ -26,33 +26,33 @@ impl Alias {
         let scale = weights.len() as f64 / weights.iter().sum::<f64>();
         let mut shares = scratch::collected(weights.len(), weights.iter().map(|w| w * scale));
         let numbers = || 0..weights.len() as u32;
-        let is_small = |i: &u32| shares[*i as usize] < 1.0;
-        let num_small = numbers().filter(is_small).count();
-        let mut small = scratch::collected(weights.len(), numbers().filter(is_small));
-        let mut large = scratch::collected(
-            weights.len() - num_small,
-            numbers().filter(|i| !is_small(i)),
+        let is_below_one = |i: &u32| shares[*i as usize] < 1.0;
+        let num_below_one = numbers().filter(is_below_one).count();
+        let mut below_one = scratch::collected(weights.len(), numbers().filter(is_below_one));
+        let mut above_one = scratch::collected(
+            weights.len() - num_below_one,
+            numbers().filter(|i| !is_below_one(i)),
         );
         let cells = numbers().map(|i| Cell {
             own: u64::MAX,
             other: i,
         });
         let mut cells = scratch::collected(weights.len(), cells);
-        while let (Some(&i), Some(&j)) = (small.last(), large.last()) {
-            small.pop();
+        while let (Some(&i), Some(&j)) = (below_one.last(), above_one.last()) {
+            below_one.pop();
             cells[i as usize] = Cell {
                 own: (shares[i as usize] * 2f64.powi(64)) as u64,
                 other: j,
             };
             shares[j as usize] -= 1.0 - shares[i as usize];
             if shares[j as usize] < 1.0 {
-                large.pop();
-                small.push(j);
+                above_one.pop();
+                below_one.push(j);
             }
         }
         // Cells that remain because of rounding get only their own outcome. An outcome of weight 0 must never be drawn, so its cell gives the most
         // probable outcome.
-        for i in small {
+        for i in below_one {
             if weights[i as usize] == 0.0 {
                 let heaviest =
                     (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b]));
@@ -82,8 +82,8 @@ impl Alias {
 /// Counter blocks per tile.
 const TILE: usize = 128;
 
-/// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
-const SMALL_TILE: usize = 16;
+/// Counter blocks in the tile of an output that fits one tile of this size: initialising `TILE` blocks would dominate.
+const SINGLE_TILE: usize = 16;
 
 /// Fills `n` contiguous elements with `low` plus an outcome of the table and returns the number of counter blocks used, half of `n`.
 ///
@@ -100,8 +100,8 @@ pub(super) unsafe fn fill(
 ) -> u64 {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if n <= 2 * SMALL_TILE {
-            in_tiles::<SMALL_TILE>(threads, stream, table, low, elem, n, out);
+        if n <= 2 * SINGLE_TILE {
+            in_tiles::<SINGLE_TILE>(threads, stream, table, low, elem, n, out);
         } else {
             in_tiles::<TILE>(threads, stream, table, low, elem, n, out);
         }

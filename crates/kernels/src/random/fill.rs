@@ -80,8 +80,8 @@ fn per_block(elem: Elem) -> usize {
 /// Counter blocks per tile.
 const TILE: usize = 256;
 
-/// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
-const SMALL_TILE: usize = 32;
+/// Counter blocks in the tile of an output that fits one tile of this size: initialising `TILE` blocks would dominate.
+const SINGLE_TILE: usize = 32;
 
 /// Fills `n` contiguous elements of type `elem` at `out`. Types other than f64 get the f32 sample, converted.
 ///
@@ -99,8 +99,8 @@ pub unsafe fn fill(
     unsafe {
         if n <= per_block(elem) {
             by_tiles::<1>(threads, stream, what, elem, n, out);
-        } else if n <= SMALL_TILE * per_block(elem) {
-            by_tiles::<SMALL_TILE>(threads, stream, what, elem, n, out);
+        } else if n <= SINGLE_TILE * per_block(elem) {
+            by_tiles::<SINGLE_TILE>(threads, stream, what, elem, n, out);
         } else {
             by_tiles::<TILE>(threads, stream, what, elem, n, out);
         }

@@ -7,7 +7,7 @@
 use super::Stream;
 use super::math::{SampleFloat, exp, log};
 use super::philox::words_at;
-use super::source::{SMALL_TILE, TILE, tiles};
+use super::source::{SINGLE_TILE, TILE, tiles};
 use crate::reduce::by_isa;
 use crate::{Elem, Threads};
 
@@ -39,8 +39,8 @@ pub unsafe fn fill_gamma(
     unsafe {
         if n <= LANES {
             in_tiles::<LANES>(threads, stream, scale, shapes, elem, n, out);
-        } else if n <= SMALL_TILE {
-            in_tiles::<SMALL_TILE>(threads, stream, scale, shapes, elem, n, out);
+        } else if n <= SINGLE_TILE {
+            in_tiles::<SINGLE_TILE>(threads, stream, scale, shapes, elem, n, out);
         } else {
             in_tiles::<TILE>(threads, stream, scale, shapes, elem, n, out);
         }
@@ -93,7 +93,7 @@ by_isa! {
         while left > 0 {
             // SAFETY: `bits` holds the words of `TILE` blocks.
             unsafe { words_at(stream.seed, base, &pending[..left], round, &mut bits) };
-            if TILE <= SMALL_TILE {
+            if TILE <= SINGLE_TILE {
                 for at in (0..left).step_by(LANES) {
                     let words = [lanes(&bits[0], at), lanes(&bits[1], at), lanes(&bits[2], at), lanes(&bits[3], at)];
                     let (made, taken) = in_lanes(words, lanes(&d, at), scale);
@@ -145,7 +145,7 @@ by_isa! {
     }
 }
 
-/// f64 lanes of the widest vector register; [`SMALL_TILE`] is a multiple of it.
+/// f64 lanes of the widest vector register; [`SINGLE_TILE`] is a multiple of it.
 const LANES: usize = 8;
 
 /// The integers `0..N`.

@@ -12,8 +12,8 @@ use crate::{Elem, Threads};
 /// Counter blocks per tile.
 const TILE: usize = 256;
 
-/// Counter blocks per tile for short outputs, where initialising a large tile would dominate.
-const SMALL_TILE: usize = 16;
+/// Counter blocks in the tile of an output that fits one tile of this size: initialising `TILE` blocks would dominate.
+const SINGLE_TILE: usize = 16;
 
 /// Fills `n` contiguous elements of the integer (or float) type `elem` at `out` with uniform integers of `low..high`. Returns the number of counter
 /// blocks used: a quarter of `n` for ranges up to 2^32, otherwise half of `n`.
@@ -37,8 +37,8 @@ pub unsafe fn integers(
     let bounds = (low, range, is_one_word);
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if n <= SMALL_TILE * per_block {
-            in_tiles::<SMALL_TILE>(threads, stream, bounds, elem, n, out);
+        if n <= SINGLE_TILE * per_block {
+            in_tiles::<SINGLE_TILE>(threads, stream, bounds, elem, n, out);
         } else {
             in_tiles::<TILE>(threads, stream, bounds, elem, n, out);
         }

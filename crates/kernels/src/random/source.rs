@@ -10,8 +10,8 @@ use crate::{Elem, Threads};
 /// Elements per tile.
 pub(super) const TILE: usize = 256;
 
-/// Elements per tile for short outputs, where initialising a large tile would dominate.
-pub(super) const SMALL_TILE: usize = 32;
+/// Elements in the tile of an output that fits one tile of this size: initialising `TILE` elements would dominate.
+pub(super) const SINGLE_TILE: usize = 32;
 
 /// The random numbers of element i: the counter blocks whose low half is `offset + i`, with any upper half.
 pub(super) struct Source {
@@ -74,8 +74,8 @@ pub(super) fn each(
     n: usize,
     draw: &(dyn Fn(usize, &mut Source) + Sync),
 ) -> u64 {
-    if n <= SMALL_TILE {
-        each_in_tiles::<SMALL_TILE>(threads, stream, work, n, draw);
+    if n <= SINGLE_TILE {
+        each_in_tiles::<SINGLE_TILE>(threads, stream, work, n, draw);
     } else {
         each_in_tiles::<TILE>(threads, stream, work, n, draw);
     }
@@ -116,8 +116,8 @@ pub(super) unsafe fn fill_each(
 ) -> u64 {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if n <= SMALL_TILE {
-            fill_in_tiles::<SMALL_TILE>(threads, stream, work, elem, n, out, draw);
+        if n <= SINGLE_TILE {
+            fill_in_tiles::<SINGLE_TILE>(threads, stream, work, elem, n, out, draw);
         } else {
             fill_in_tiles::<TILE>(threads, stream, work, elem, n, out, draw);
         }

@@ -203,7 +203,7 @@ pub unsafe fn arg_reduce(
             load_of(src.elem, acc)
         },
         size: acc.size(),
-        plain: acc == src.elem && acc != Elem::Bool,
+        needs_no_load: acc == src.elem && acc != Elem::Bool,
         red,
         n,
     };
@@ -269,12 +269,12 @@ pub unsafe fn arg_reduce(
     });
 }
 
-/// [`arg_reduce`] along the middle one of three axes of a small array in C order. Returns whether it was done. It is not done for element types that
+/// [`arg_reduce`] along the middle one of three axes of a contiguous array in C order, on one thread. Returns whether it was done. It is not done for element types that
 /// need a conversion before they are compared, nor for many columns.
 ///
 /// # Safety
 /// `src` has `outer * n * inner` elements, `n > 0`, and `out` has room for `outer * inner`; they do not overlap.
-pub unsafe fn arg_reduce_small(
+pub unsafe fn arg_reduce_contiguous(
     which: Extreme,
     elem: Elem,
     src: *const u8,
@@ -313,7 +313,7 @@ struct Search {
     kernel: Kernel,
     load: Load,
     size: usize,
-    plain: bool,
+    needs_no_load: bool,
     red: Axes,
     n: usize,
 }
@@ -334,7 +334,7 @@ impl Search {
             let from = src.wrapping_offset(offset);
             // SAFETY: the run lies inside the source; `n` values fit the buffer.
             let found = unsafe {
-                let direct = self.plain && stride == self.size as isize;
+                let direct = self.needs_no_load && stride == self.size as isize;
                 if !direct {
                     (self.load)(from, stride, n, buffer);
                 }
@@ -360,7 +360,7 @@ impl Search {
             best.as_mut_ptr().cast::<u8>(),
             buffer.as_mut_ptr().cast::<u8>(),
         );
-        let direct = self.plain && inner.src == self.size as isize;
+        let direct = self.needs_no_load && inner.src == self.size as isize;
         let mut walk = Walk::new(&self.red, 0);
         // SAFETY: rows lie inside the source; `width` values fit each buffer. The first row is not compared with `best`, which is uninitialised then.
         unsafe {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_agree_with_a_slow_loop() {
+    fn positions_agree_with_a_reference_loop() {
         let mut noise = Noise(3);
         for round in 0..400 {
             let ndim = 1 + noise.below(3);

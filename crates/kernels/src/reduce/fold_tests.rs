@@ -4,7 +4,7 @@ use crate::reduce::computed::{Computed, num_tasks_computed, reduce_computed};
 use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
 
 /// Shape of the result (length 1 at reduced axes), and every output by a scalar loop.
-fn slow(op: Reduce, x: &Strided, axes: &[bool]) -> (Vec<usize>, Vec<(f64, f64)>) {
+fn reference(op: Reduce, x: &Strided, axes: &[bool]) -> (Vec<usize>, Vec<(f64, f64)>) {
     let shape: Vec<usize> = x
         .shape
         .iter()
@@ -90,7 +90,7 @@ fn natural_out(op: Reduce, src: Elem) -> Elem {
 }
 
 fn check(op: Reduce, x: &Strided, out: Elem, axes: &[bool], threads: &dyn Threads) {
-    let (shape, want) = slow(op, x, axes);
+    let (shape, want) = reference(op, x, axes);
     let order: Vec<usize> = (0..shape.len()).rev().collect();
     let mut y = Strided::new(out, &shape, &order, &vec![-2; shape.len()], || (77.0, 0.0));
     // SAFETY: the views lie in their buffers, which do not overlap.
@@ -155,7 +155,7 @@ fn value(elem: Elem, noise: &mut Noise) -> (f64, f64) {
 }
 
 #[test]
-fn every_operator_and_type_agrees_with_a_slow_loop() {
+fn every_operator_and_type_agrees_with_a_reference_loop() {
     let mut noise = Noise(7);
     for elem in Elem::ALL {
         for op in OPS {
@@ -175,7 +175,7 @@ fn every_operator_and_type_agrees_with_a_slow_loop() {
 }
 
 #[test]
-fn any_strides_and_axes_agree_with_a_slow_loop() {
+fn any_strides_and_axes_agree_with_a_reference_loop() {
     let mut noise = Noise(11);
     for round in 0..300 {
         let ndim = noise.below(5);

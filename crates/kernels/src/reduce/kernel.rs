@@ -408,18 +408,23 @@ pub(crate) fn load_of(src: Elem, acc: Elem) -> Load {
         Elem::F32 => match src {
             Elem::F16 => load::<half::f16, f32>,
             Elem::BF16 => load::<half::bf16, f32>,
-            _ => with_elem!(src, S => load_plain::<S, f32>),
+            _ => with_elem!(src, S => load_baseline::<S, f32>),
         },
         Elem::F64 => with_elem!(src, S => load::<S, f64>),
-        Elem::C64 => with_elem!(src, S => load_plain::<S, Complex<f32>>),
-        Elem::C128 => with_elem!(src, S => load_plain::<S, Complex<f64>>),
-        Elem::U64 => with_elem!(src, S => load_plain::<S, u64>),
+        Elem::C64 => with_elem!(src, S => load_baseline::<S, Complex<f32>>),
+        Elem::C128 => with_elem!(src, S => load_baseline::<S, Complex<f64>>),
+        Elem::U64 => with_elem!(src, S => load_baseline::<S, u64>),
         _ => unreachable!("{acc:?} accumulates only itself, not {src:?}"),
     }
 }
 
 /// [`load`] compiled for the baseline only, for pairs of types too rare to be worth three instances.
-unsafe fn load_plain<S: Number, A: Number>(src: *const u8, stride: isize, n: usize, dst: *mut u8) {
+unsafe fn load_baseline<S: Number, A: Number>(
+    src: *const u8,
+    stride: isize,
+    n: usize,
+    dst: *mut u8,
+) {
     for i in 0..n {
         // SAFETY: the caller gives `n` readable elements and room for `n` results.
         unsafe {

@@ -18,7 +18,7 @@ pub(crate) mod product;
 mod stats;
 mod types;
 
-pub use arg::{Extreme, arg_reduce, arg_reduce_small};
+pub use arg::{Extreme, arg_reduce, arg_reduce_contiguous};
 pub use computed::{ComputeRow, Computed, num_tasks_computed, reduce_computed};
 pub(crate) use count::count_bytes;
 pub use fold::Reduce;

@@ -211,7 +211,7 @@ unsafe fn run(
     };
     let job = Job {
         load: load_of(src.elem, acc),
-        plain: src.elem == acc,
+        needs_no_load: src.elem == acc,
         size: acc.size(),
         tile: tile(acc),
         join,
@@ -288,7 +288,7 @@ unsafe fn run(
 
 struct Job {
     load: Load,
-    plain: bool,
+    needs_no_load: bool,
     size: usize,
     tile: Tile,
     join: fn(State, State) -> State,
@@ -308,7 +308,7 @@ impl Job {
         let mut buffer = Block::uninit();
         let buffer = buffer.as_mut_ptr().cast::<u8>();
         let stride = self.red.last().map_or(self.size as isize, |r| r.src);
-        let direct = self.plain && stride == self.size as isize;
+        let direct = self.needs_no_load && stride == self.size as isize;
         // Columns are read one after the other; fewer rows at a time keep the cache lines that they share in L1.
         let block = if states.len() > 1 && !direct {
             512
@@ -477,7 +477,7 @@ mod tests {
     use crate::reduce::fixtures::{Noise, Spawn, Strided, indices};
 
     #[test]
-    fn moments_and_log_sum_exp_agree_with_slow_loops() {
+    fn moments_and_log_sum_exp_agree_with_reference_loops() {
         let mut noise = Noise(5);
         for round in 0..300 {
             let ndim = 1 + noise.below(3);

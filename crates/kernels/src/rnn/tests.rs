@@ -6,7 +6,7 @@ use crate::scoped::{Scoped, Values, close};
 type Operands = [Vec<f64>; 7];
 
 /// The layer as f64 loops: `(y, hn, cn)`.
-fn slow(
+fn reference(
     g: &Rnn,
     lengths: Option<&[usize]>,
     [x, h0, c0, wi, wh, bi, bh]: &Operands,
@@ -139,7 +139,7 @@ fn check<T: Real>(tolerance: f64) {
         let operands: Operands = typed
             .clone()
             .map(|x| x.iter().map(|x| x.to_f64()).collect());
-        let want = slow(&g, lengths, &operands);
+        let want = reference(&g, lengths, &operands);
         let d: [Vec<T>; 3] = [
             values.take(g.time * state),
             values.take(state),
@@ -149,7 +149,7 @@ fn check<T: Real>(tolerance: f64) {
             std::array::from_fn(|i| d[i].iter().map(|x| x.to_f64()).collect());
         let outputs = if g.cell == Cell::Lstm { 3 } else { 2 };
         let loss = |operands: &Operands| -> f64 {
-            let out = slow(&g, lengths, operands);
+            let out = reference(&g, lengths, operands);
             (0..outputs)
                 .map(|i| {
                     out[i]
@@ -316,12 +316,12 @@ fn check<T: Real>(tolerance: f64) {
 }
 
 #[test]
-fn f64_matches_slow_loops_and_differences() {
+fn f64_matches_reference_loops_and_differences() {
     check::<f64>(f64::EPSILON);
 }
 
 #[test]
-fn f32_matches_slow_loops_and_differences() {
+fn f32_matches_reference_loops_and_differences() {
     check::<f32>(f32::EPSILON as f64);
 }
 

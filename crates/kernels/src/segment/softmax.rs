@@ -180,7 +180,7 @@ impl<T: Real> Pass<'_, T> {
 }
 
 /// Up to this number of elements, a loop for the baseline is faster than a call that selects the instruction set.
-const SHORT: usize = 64;
+const MIN_DISPATCHED_LEN: usize = 64;
 
 /// Softmax of a range of segments of one column. The exponentials of all segments are computed in one loop, because segments are often short.
 ///
@@ -193,7 +193,7 @@ unsafe fn softmax_group<T: Real>(g: &Segments, segments: Range<usize>, x: Shared
         unsafe {
             let (x, y) = (x.at(rows.start).cast_const(), y.at(rows.start));
             let largest = match rows.len() {
-                n @ SHORT.. => loops::max(x, n),
+                n @ MIN_DISPATCHED_LEN.. => loops::max(x, n),
                 n => (0..n)
                     .map(|i| *x.add(i))
                     .fold(
@@ -213,7 +213,7 @@ unsafe fn softmax_group<T: Real>(g: &Segments, segments: Range<usize>, x: Shared
         unsafe {
             let y = y.at(rows.start);
             let sum = match rows.len() {
-                n @ SHORT.. => crate::real::sum_row(y, n),
+                n @ MIN_DISPATCHED_LEN.. => crate::real::sum_row(y, n),
                 n => (0..n).fold(T::ZERO, |sum, i| sum + *y.add(i)),
             };
             let scale = T::ONE / sum;

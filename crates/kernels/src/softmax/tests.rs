@@ -3,7 +3,7 @@ use crate::Serial;
 use crate::scoped::{Scoped, Values, close};
 
 /// Softmax or log-softmax of the first `n` elements in f64, followed by zeros.
-fn slow(x: &[f64], n: usize, kind: Kind, temperature: f64) -> Vec<f64> {
+fn reference(x: &[f64], n: usize, kind: Kind, temperature: f64) -> Vec<f64> {
     let max = x[..n].iter().fold(f64::NEG_INFINITY, |m, &x| m.max(x));
     let sum: f64 = x[..n].iter().map(|x| ((x - max) / temperature).exp()).sum();
     let one = |x: f64| match kind {
@@ -47,8 +47,8 @@ fn check<T: Real>(tolerance: f64) {
                     let at = |j: usize| (r / inner * len + j) * inner + r % inner;
                     let row: Vec<f64> = (0..len).map(|j| x[at(j)].to_f64()).collect();
                     let valid = if ragged { length as usize } else { len };
-                    let y = slow(&row, valid, kind, temperature);
-                    let log = slow(&row, len, Kind::LogSoftmax, temperature);
+                    let y = reference(&row, valid, kind, temperature);
+                    let log = reference(&row, len, Kind::LogSoftmax, temperature);
                     want_lse.push(row[0] / temperature - log[0]);
                     let d: Vec<f64> = (0..len).map(|j| dy[at(j)].to_f64()).collect();
                     let (dot, sum) =
@@ -109,12 +109,12 @@ fn check<T: Real>(tolerance: f64) {
 }
 
 #[test]
-fn f64_matches_slow_loops() {
+fn f64_matches_reference_loops() {
     check::<f64>(f64::EPSILON);
 }
 
 #[test]
-fn f32_matches_slow_loops() {
+fn f32_matches_reference_loops() {
     check::<f32>(f32::EPSILON as f64);
 }
 
@@ -148,7 +148,7 @@ fn infinities_follow_the_limits() {
 }
 
 #[test]
-fn cross_entropy_and_its_gradient_match_slow_loops() {
+fn cross_entropy_and_its_gradient_match_reference_loops() {
     let (rows, len) = (200, 77);
     let g = Softmax {
         elem: Elem::F32,
@@ -189,8 +189,8 @@ fn cross_entropy_and_its_gradient_match_slow_loops() {
     for r in 0..rows {
         let row: Vec<f64> = x[r * len..][..len].iter().map(|&x| x as f64).collect();
         let (log, y) = (
-            slow(&row, len, Kind::LogSoftmax, 2.0),
-            slow(&row, len, Kind::Softmax, 2.0),
+            reference(&row, len, Kind::LogSoftmax, 2.0),
+            reference(&row, len, Kind::Softmax, 2.0),
         );
         match labels[r] {
             -100 => assert!(loss[r] == 0.0 && dx[r * len..][..len].iter().all(|&d| d == 0.0)),

@@ -376,7 +376,7 @@ mod tests {
     use super::*;
     use crate::reduce::fixtures::{Noise, Spawn};
 
-    fn slow(edges: &[f64], x: f64) -> i64 {
+    fn reference(edges: &[f64], x: f64) -> i64 {
         if Some(&x) == edges.last() {
             return edges.len() as i64 - 1;
         }
@@ -387,7 +387,7 @@ mod tests {
     }
 
     fn check(edges: &[f64], x: &[f64]) {
-        let wanted: Vec<i64> = x.iter().map(|&x| slow(edges, x)).collect();
+        let wanted: Vec<i64> = x.iter().map(|&x| reference(edges, x)).collect();
         for spacing in [Spacing::Even, Spacing::Any] {
             let bins = Bins {
                 elem: Elem::F64,

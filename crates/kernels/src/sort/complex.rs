@@ -18,9 +18,10 @@ pub(super) trait ComplexKey: Keyed<Key = Parts> {
 impl ComplexKey for Complex<f32> {
     #[inline(always)]
     fn packed(self) -> Option<i64> {
-        let plain = |x: f32| !x.is_nan() && x.to_bits() != (-0.0_f32).to_bits();
+        let is_canonical = |x: f32| !x.is_nan() && x.to_bits() != (-0.0_f32).to_bits();
         let low = (self.im.exact() ^ i32::MIN) as u32;
-        (plain(self.re) && plain(self.im)).then_some((self.re.exact() as i64) << 32 | low as i64)
+        (is_canonical(self.re) && is_canonical(self.im))
+            .then_some((self.re.exact() as i64) << 32 | low as i64)
     }
     #[inline(always)]
     fn unpacked(packed: i64) -> Self {

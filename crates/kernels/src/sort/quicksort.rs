@@ -214,7 +214,7 @@ unsafe fn quicksort<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) {
         // SAFETY: the homes of parts are disjoint in `x`, their other arrays are disjoint in the spare array.
         unsafe {
             if part.n <= NETWORK * L::LEN {
-                small::<L>(from, part.home, part.n);
+                sort_by_network::<L>(from, part.home, part.n);
             } else if part.bad_pivots_left == 0 {
                 if !part.is_home {
                     std::ptr::copy_nonoverlapping(from, part.home, part.n);
@@ -273,7 +273,7 @@ unsafe fn quickselect<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key, kt
         // SAFETY: the part lies inside the caller's, and the spare array has the same length.
         unsafe {
             if n <= NETWORK * L::LEN {
-                return small::<L>(x, x, n);
+                return sort_by_network::<L>(x, x, n);
             }
             let (below, done) = cut::<L>(x, n, spare);
             if kth < below {
@@ -297,7 +297,7 @@ unsafe fn halve<L: Lanes>(x: *mut L::Key, n: usize, spare: *mut L::Key) -> usize
     // SAFETY: guaranteed by the caller.
     unsafe {
         if n <= NETWORK * L::LEN {
-            small::<L>(x, x, n);
+            sort_by_network::<L>(x, x, n);
             return n / 2;
         }
         let (below, done) = cut::<L>(x, n, spare);
@@ -404,7 +404,7 @@ unsafe fn partition<L: Lanes, const EQUAL: bool>(
 /// `from` has `n <= NETWORK * LEN` keys, `to` has room for `n`; they are equal or do not overlap.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn small<L: Lanes>(from: *const L::Key, to: *mut L::Key, n: usize) {
+unsafe fn sort_by_network<L: Lanes>(from: *const L::Key, to: *mut L::Key, n: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match n.div_ceil(L::LEN) {

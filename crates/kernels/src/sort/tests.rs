@@ -60,7 +60,7 @@ fn same(a: (f64, f64), b: (f64, f64)) -> bool {
 }
 
 /// The stable argsort of a row by comparison.
-fn slow_order(order: Order, row: &[(f64, f64)]) -> Vec<usize> {
+fn reference_order(order: Order, row: &[(f64, f64)]) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..row.len()).collect();
     numbers.sort_by(|&a, &b| {
         if order == Order::Ascending {
@@ -106,7 +106,7 @@ fn rows_are_sorted_and_selected_in_numpys_order() {
                 let (sorted, top) = (sorted.values(), top.values());
                 for r in 0..rows {
                     let row = &values[r * n..(r + 1) * n];
-                    let want = slow_order(order, row);
+                    let want = reference_order(order, row);
                     for (i, &w) in want.iter().enumerate() {
                         assert!(
                             same(sorted[r * n + i], row[w]),
@@ -158,7 +158,10 @@ fn partitions_put_one_element_in_place() {
                     .map(|&i| row[i as usize])
                     .collect();
                 for out in [&y[r * n..(r + 1) * n], &by_index[..]] {
-                    assert!(same(out[kth], row[slow_order(Order::Ascending, row)[kth]]));
+                    assert!(same(
+                        out[kth],
+                        row[reference_order(Order::Ascending, row)[kth]]
+                    ));
                     assert!(out[..kth].iter().all(|&v| compare(v, out[kth]).is_le()));
                     assert!(out[kth..].iter().all(|&v| compare(v, out[kth]).is_ge()));
                     let (mut a, mut b) = (out.to_vec(), row.to_vec());

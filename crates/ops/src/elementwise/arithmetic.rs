@@ -94,7 +94,7 @@ pub static MULTIPLY: OpDef = OpDef {
     types: Types::NUMERIC,
     fp_errors: FpErrors {
         shrinks: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::MULTIPLY),
     // For complex numbers the cotangent of z in z*w is dy * conj(w).
@@ -130,7 +130,7 @@ pub static DIVIDE: OpDef = OpDef {
     fp_errors: FpErrors {
         shrinks: true,
         pole: Pole::ZeroOf(1),
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::DIVIDE),
     // d(x/y) = dx/y - dy * x/y^2.
@@ -166,7 +166,7 @@ pub static FLOOR_DIVIDE: OpDef = OpDef {
         divides: true,
         quotient: true,
         pole: Pole::ZeroOf(1),
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::FLOOR_DIVIDE),
     grad: Grad::Stop("piecewise constant"),
@@ -190,7 +190,7 @@ pub static REMAINDER: OpDef = OpDef {
     },
     fp_errors: FpErrors {
         divides: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::REMAINDER),
     // x mod y = x - floor(x/y) * y, and the floor is piecewise constant.
@@ -223,7 +223,7 @@ pub static FMOD: OpDef = OpDef {
     },
     fp_errors: FpErrors {
         divides: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::FMOD),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -256,7 +256,7 @@ pub static DIVMOD: OpDef = OpDef {
         divides: true,
         quotient: true,
         pole: Pole::ZeroOf(1),
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::DIVMOD),
     // The quotient is piecewise constant: only the remainder's cotangent counts.
@@ -415,7 +415,7 @@ pub static RECIPROCAL: OpDef = OpDef {
     },
     fp_errors: FpErrors {
         pole: Pole::ZeroOf(0),
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::RECIPROCAL),
     grad: Grad::Rule(Keep::OUTPUTS, |g| {
@@ -445,7 +445,7 @@ pub static SQUARE: OpDef = OpDef {
     },
     fp_errors: FpErrors {
         shrinks: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::SQUARE),
     grad: Grad::Rule(Keep::INPUTS, |g| {

@@ -60,14 +60,14 @@ pub static ISCLOSE: OpDef = OpDef {
             inexact => inexact,
         };
         let (a, b) = (a.astype(dtype)?, b.astype(dtype)?);
-        let tolerance = |i: usize, usual: f64| match context.opt(i) {
+        let tolerance = |i: usize, default: f64| match context.opt(i) {
             Some(given) if given.dtype().is_complex() => {
                 Err(context.dtype_error("tolerances must be real"))
             }
             // A Python number stays a scalar and takes the dtype of the operands.
             Some(given) if given.is_weak() => Ok(given.clone()),
             Some(given) => Ok(given.detach()),
-            None => Array::weak_scalar(Scalar::F64(usual)),
+            None => Array::weak_scalar(Scalar::F64(default)),
         };
         let limit = b.abs()?.binary(&MULTIPLY, &tolerance(2, 1e-5)?)?;
         let limit = limit.binary(&ADD, &tolerance(3, 1e-8)?)?;

@@ -115,13 +115,13 @@ fn compare_signed_with_u64(call: &Call) -> Result<Outputs> {
     let zero = Array::weak_scalar(Scalar::I64(0))?;
     let magnitude = signed.astype(DType::U64)?;
     let negative = signed.binary(&LESS, &zero)?;
-    let plain = match swapped {
+    let compared = match swapped {
         true => a.binary(call.op, &magnitude)?,
         false => magnitude.binary(call.op, b)?,
     };
     let result = match below {
-        true => plain.binary(&LOGICAL_OR, &negative)?,
-        false => plain.binary(&LOGICAL_AND, &negative.unary(&LOGICAL_NOT)?)?,
+        true => compared.binary(&LOGICAL_OR, &negative)?,
+        false => compared.binary(&LOGICAL_AND, &negative.unary(&LOGICAL_NOT)?)?,
     };
     into_outs(call, Outputs::from_buf([result]))
 }

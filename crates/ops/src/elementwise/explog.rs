@@ -69,7 +69,7 @@ pub static EXP: OpDef = OpDef {
     fp_errors: FpErrors {
         shrinks: true,
         counts_zeros: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::EXP),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| Ok(g.output(0).clone())])),
@@ -93,7 +93,7 @@ pub static EXP2: OpDef = OpDef {
     fp_errors: FpErrors {
         shrinks: true,
         counts_zeros: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::EXP2),
     grad: Grad::Rule(Keep::OUTPUTS, |g| g.slopes(&[&|| g.output(0).scale(LN_2)])),
@@ -128,7 +128,7 @@ pub static LOG: OpDef = OpDef {
     ",
     fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::LOG),
     grad: Grad::Rule(Keep::INPUTS, |g| g.slopes(&[&|| g.input(0).reciprocal()])),
@@ -151,7 +151,7 @@ pub static LOG2: OpDef = OpDef {
     ",
     fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::LOG2),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -172,7 +172,7 @@ pub static LOG10: OpDef = OpDef {
     ",
     fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::LOG10),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -193,7 +193,7 @@ pub static LOG1P: OpDef = OpDef {
     ",
     fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::LOG1P),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -346,7 +346,7 @@ pub static POWER: OpDef = OpDef {
     fp_errors: FpErrors {
         shrinks: true,
         pole: Pole::ZeroOf(0),
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::POWER),
     grad: Grad::Rule(Keep::ALL, power_gradients),
@@ -377,7 +377,7 @@ pub static FLOAT_POWER: OpDef = OpDef {
     },
     fp_errors: FpErrors {
         pole: Pole::ZeroOf(0),
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::FLOAT_POWER),
     grad: Grad::Rule(Keep::ALL, power_gradients),

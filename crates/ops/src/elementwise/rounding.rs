@@ -118,7 +118,7 @@ pub static RINT: OpDef = OpDef {
 /// Default fields for rounding functions with a straight-through gradient.
 const STRAIGHT: OpDef = OpDef {
     params: &[Param::array("data")],
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     types: Types::REAL_FLOAT,
     grad: Grad::Rule(Keep::NOTHING, |g| g.one(g.dy(0).clone())),
     ..ROUNDING
@@ -233,7 +233,7 @@ static ROUND_SCALED: OpDef = OpDef {
         Param::float("scale", 1.0),
         Param::float("before", 0.0),
     ],
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     types: Types::REAL_FLOAT,
     doc: "Nearest multiple of 1 / `scale` to every element, or of `scale` if `before` is not 0.",
     cpu: Cpu::Map(&map::ROUND_SCALED),

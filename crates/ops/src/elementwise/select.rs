@@ -35,7 +35,7 @@ pub static WHERE: OpDef = OpDef {
         Param::optional_array("x"),
         Param::optional_array("y"),
     ],
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     doc: "Elements of `x` where `condition` is not zero, of `y` elsewhere; the three broadcast. Without `x` and `y`, the indices of the elements of \
         `condition` that are not zero, one array per axis, as from `nonzero`.",
     about: &[

@@ -218,7 +218,7 @@ pub static SINC: OpDef = OpDef {
         >>> np.sinc([0.0, 0.5, 1.5])
         array([ 1.        ,  0.63661975, -0.21220659])
     ",
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     cpu: Cpu::Composite(|context| {
         let x = context
             .input(0)

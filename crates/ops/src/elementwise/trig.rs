@@ -316,7 +316,7 @@ pub static ARCTANH: OpDef = OpDef {
     ",
     fp_errors: FpErrors {
         pole: Pole::Everywhere,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::ARCTANH),
     grad: Grad::Rule(Keep::INPUTS, |g| {
@@ -448,7 +448,7 @@ pub static ANGLE: OpDef = OpDef {
         >>> np.angle([1 + 1j, -2.0], deg=True)
         array([ 45., 180.])
     ",
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     cpu: Cpu::Composite(|context| {
         // Booleans have the angle of the integers 0 and 1.
         let z = context.input(0);

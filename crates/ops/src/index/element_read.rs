@@ -15,10 +15,11 @@ use crate::inline_scalar::InlineScalar;
 use crate::launch::Pool;
 use crate::mode::Flags;
 use crate::read::read_all;
-use crate::seqlock_read::{SmallBuffer, seqlock_read};
+use crate::seqlock_read::{StackBuffer, seqlock_read};
 
-/// Size limit of a result in bytes. Up to this size, checking and copying in one pass is faster than calls of operators.
-pub(super) const SMALL_BYTES: usize = 16 * 1024;
+/// Size limit in bytes of a result, and of the positions, mask or values of an assignment. Up to this size, checking and copying in one pass is
+/// faster than calls of operators.
+pub(super) const MAX_FAST_PATH_BYTES: usize = 16 * 1024;
 
 /// Whether both are dense arrays on the CPU and no tape or interpreter is active.
 pub(super) fn can_use_fast_path(x: &Array, y: &Array) -> bool {
@@ -64,7 +65,7 @@ pub fn take_positions(x: &Array, axis: usize, indices: &[&Array]) -> Result<Opti
     let outer: usize = lead.iter().product();
     let width = rest.iter().product::<usize>() * x.dtype().size();
     let n = first.len();
-    if outer * n * width > SMALL_BYTES || n > SMALL_BYTES / 8 {
+    if outer * n * width > MAX_FAST_PATH_BYTES || n > MAX_FAST_PATH_BYTES / 8 {
         return Ok(None);
     }
     let Some((vars, num_vars)) = vars_of(x, indices) else {
@@ -191,13 +192,13 @@ pub(super) unsafe fn row_positions(
 pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Result<bool> {
     let (n, size) = (index.len(), x.dtype().size());
     if index.dtype() != DType::I64
-        || n * size > SMALL_BYTES
-        || n > SMALL_BYTES / 8
+        || n * size > MAX_FAST_PATH_BYTES
+        || n > MAX_FAST_PATH_BYTES / 8
         || !can_use_fast_path(x, index)
     {
         return Ok(false);
     }
-    let private = match n * size_of::<i64>() > size_of::<SmallBuffer>() {
+    let private = match n * size_of::<i64>() > size_of::<StackBuffer>() {
         true => private_copy(index)?,
         false => None,
     };
@@ -206,7 +207,7 @@ pub fn elements_to(x: &Array, index: &Array, to: &mut MaybeUninit<Array>) -> Res
         [x.tensor().storage().var(), index.tensor().storage().var()],
         (n * size) as u64 + 1,
     );
-    let mut copied = SmallBuffer::new();
+    let mut copied = StackBuffer::new();
     let (first, num_held) = match copied.copy(index) {
         Some(first) => (first, 1),
         None if std::ptr::eq(vars[0], vars[1]) => (index.tensor().data_ptr().cast_const(), 1),

@@ -11,7 +11,7 @@ use mxnet_kernels::copy::copy_row;
 use mxnet_tensor::{DType, DeviceKind, Kind, Layout, Scalar};
 
 use super::element_read::{
-    MAX_INDEX_ARRAYS, SMALL_BYTES, can_use_fast_path, element, row_positions, vars_of,
+    MAX_FAST_PATH_BYTES, MAX_INDEX_ARRAYS, can_use_fast_path, element, row_positions, vars_of,
 };
 use super::masked_write::put_on_row;
 use crate::error::Result;
@@ -74,7 +74,7 @@ fn write_element(x: &Array, offset: usize, write: impl FnOnce(*mut u8)) -> bool 
 pub fn put_number(x: &Array, at: Layout, number: &Scalar) -> bool {
     is_writable(x)
         && converts_without_error(x.dtype(), number)
-        && cpu::fill_small(&x.tensor().with_layout(at), number)
+        && cpu::try_fill(&x.tensor().with_layout(at), number)
 }
 
 /// Writes a number to the element at offset `offset` of the storage of `x`; see [`put_number`].
@@ -134,7 +134,7 @@ pub fn put_array(x: &Array, at: &Layout, value: &Array) -> Result<bool> {
     if !is_writable(x)
         || value.is_weak()
         || value.device() != x.device()
-        || n * size > SMALL_BYTES
+        || n * size > MAX_FAST_PATH_BYTES
         || !is_straight && (n > cpu::MAX_ONE_BY_ONE_LEN || converts)
         || !is_like && value.ndim() > 0
         || converts && Flags::current().is_watching()
@@ -283,8 +283,8 @@ pub fn put_positions(x: &Array, indices: &[&Array], value: Operand) -> bool {
     let row_bytes = rest.iter().product::<usize>() * size;
     if !is_writable(x)
         || !x.layout().is_contiguous()
-        || first.len() > SMALL_BYTES / 8
-        || first.len() * row_bytes > SMALL_BYTES
+        || first.len() > MAX_FAST_PATH_BYTES / 8
+        || first.len() * row_bytes > MAX_FAST_PATH_BYTES
     {
         return false;
     }

@@ -178,7 +178,7 @@ fn in_place(x: &Array, key: &[IndexItem], arrays: &[Array], value: &Array) -> Re
         if let Some(number) = value.number()
             && !Flags::current().is_stacked()
             && !Flags::current().is_profiled()
-            && cpu::fill_small(view.tensor(), &number)
+            && cpu::try_fill(view.tensor(), &number)
         {
             return Ok(());
         }

@@ -9,14 +9,12 @@ use std::sync::Arc;
 use mxnet_engine::{Access, Var, engine};
 use mxnet_tensor::{DType, DeviceKind, Scalar};
 
+use super::element_read::MAX_FAST_PATH_BYTES;
 use super::element_write::converts_without_error;
 use crate::array::count_host_read;
 use crate::mode::Flags;
-use crate::seqlock_read::SmallBuffer;
+use crate::seqlock_read::StackBuffer;
 use crate::{Array, Operand};
-
-/// Size limit of positions, mask or values in bytes. Up to this size, writing in one pass is faster than calls of operators.
-const SMALL_BYTES: usize = 16 * 1024;
 
 /// Which of the values is written to a selected element of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,9 +32,9 @@ fn is_dense(x: &Array) -> bool {
     x.layout().is_contiguous() && x.device().kind() == DeviceKind::Cpu && !x.is_weak()
 }
 
-/// Whether the elements of `x` have at most [`SMALL_BYTES`] bytes.
-fn is_small(x: &Array) -> bool {
-    is_dense(x) && x.len() * x.dtype().size() <= SMALL_BYTES
+/// Whether the elements of `x` have at most [`MAX_FAST_PATH_BYTES`] bytes.
+fn fits_fast_path(x: &Array) -> bool {
+    is_dense(x) && x.len() * x.dtype().size() <= MAX_FAST_PATH_BYTES
 }
 
 /// Calls `write` with the addresses of the target's first element, of the first element of `chooser` (a small mask or positions), of the first value,
@@ -51,14 +49,14 @@ fn with_pointers(
     let target = x.tensor().storage();
     if !Flags::current().allows_copies()
         || !is_dense(x)
-        || !is_small(chooser)
+        || !fits_fast_path(chooser)
         || x.tensor().is_read_only()
         || Arc::ptr_eq(chooser.tensor().storage(), target)
     {
         return false;
     }
     let mut pattern = [0_u64; 2];
-    let (mut chosen, mut taken) = (SmallBuffer::new(), SmallBuffer::new());
+    let (mut chosen, mut taken) = (StackBuffer::new(), StackBuffer::new());
     let mut reads: [&Var; 2] = [chooser.tensor().storage().var(); 2];
     let mut num_reads = 0;
     let copied = chosen.copy(chooser);
@@ -84,7 +82,7 @@ fn with_pointers(
             let storage = values.tensor().storage();
             if values.dtype() != x.dtype()
                 || values.is_empty()
-                || !is_small(values)
+                || !fits_fast_path(values)
                 || Arc::ptr_eq(storage, target)
             {
                 return false;

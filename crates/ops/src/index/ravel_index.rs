@@ -78,9 +78,9 @@ pub static UNRAVEL_INDEX: OpDef = OpDef {
                     outputs[axis].tensor().data_ptr().cast::<i64>(),
                 );
                 // 32-bit divisions are faster than 64-bit ones.
-                let is_short = size <= u32::MAX as usize;
+                let fits_u32 = size <= u32::MAX as usize;
                 for (i, r) in rest.iter_mut().enumerate() {
-                    let (quotient, position) = match is_short {
+                    let (quotient, position) = match fits_u32 {
                         true => (
                             u64::from(*r as u32 / n as u32),
                             u64::from(*r as u32 % n as u32),

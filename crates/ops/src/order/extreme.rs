@@ -1,7 +1,7 @@
 //! `argmax` and `argmin`.
 #![allow(unsafe_code)]
 
-use mxnet_kernels::reduce::{Extreme, Source, Target, arg_reduce, arg_reduce_small};
+use mxnet_kernels::reduce::{Extreme, Source, Target, arg_reduce, arg_reduce_contiguous};
 use mxnet_tensor::{DType, Dims};
 use smallvec::SmallVec;
 
@@ -136,7 +136,7 @@ fn run(context: &KernelContext, which: Extreme) -> Result<()> {
         // SAFETY: the input is dense; so is the output, which has one element for each row.
         let is_done = unsafe {
             let out = out.data_ptr().cast();
-            arg_reduce_small(which, elem(x.dtype()), x.data_ptr(), rows, out)
+            arg_reduce_contiguous(which, elem(x.dtype()), x.data_ptr(), rows, out)
         };
         if is_done {
             return Ok(());

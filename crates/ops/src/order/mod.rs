@@ -26,7 +26,7 @@ pub use nan_quantile::{NANMEDIAN, NANQUANTILE};
 pub use quantile::{MEDIAN, QUANTILE};
 pub use rows::{
     ARGPARTITION_ROWS, ARGSORT_ROWS, PARTITION_ROWS, SORT_ROWS, TOPK_MASK, TOPK_ROWS,
-    sort_small_in_place,
+    try_sort_in_place,
 };
 pub use search::{BINCOUNT, DIGITIZE, SEARCH_ROWS, SEARCHSORTED};
 pub use sort::{ARGPARTITION, ARGSORT, PARTITION, SORT, TOPK, argsort};

@@ -65,11 +65,17 @@ pub static SORT_ROWS: OpDef = OpDef {
     ..ROWS
 };
 
-/// As [`SORT_ROWS`] in place for a small dense array, without dispatching a call. Returns whether the rows were sorted; if not, the array is
+/// As [`SORT_ROWS`] in place for a dense array of at most 4096 elements, without dispatching a call. Returns whether the rows were sorted; if not, the array is
 /// unchanged.
-pub fn sort_small_in_place(x: &Array) -> bool {
-    let is_small = x.ndim() > 0 && (1..=4096).contains(&x.len());
-    if !is_small || !is_writable(x) || !x.layout().is_contiguous() {
+pub fn try_sort_in_place(x: &Array) -> bool {
+    /// Up to this number of elements, sorting takes less time than dispatching a call.
+    const MAX_LEN: usize = 4096;
+    if x.ndim() == 0
+        || x.is_empty()
+        || x.len() > MAX_LEN
+        || !is_writable(x)
+        || !x.layout().is_contiguous()
+    {
         return false;
     }
     let storage = x.tensor().storage();

@@ -149,7 +149,7 @@ const SPREAD: OpDef = OpDef {
         DTYPE.keyword(),
         DEVICE.keyword(),
     ],
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..STANDARD
 };
 
@@ -410,7 +410,7 @@ pub static CHISQUARE: OpDef = OpDef {
         let df = context.checked(0, 1.0, "df", "above 0")?;
         context.done(context.samples()?.gamma(&df.half()?, false)?.scale(2.0)?)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 
@@ -438,7 +438,7 @@ pub static BETA: OpDef = OpDef {
         let logit = wide.gamma(&a, true)?.sub(&wide.gamma(&b, true)?)?;
         context.done(logit.unary(&SIGMOID)?.astype(dtype)?)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 
@@ -471,6 +471,6 @@ pub static F: OpDef = OpDef {
             .with_parameter(&DIVIDE, &n)?;
         context.done(x.div(&y)?.astype(samples.dtype)?)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };

@@ -64,7 +64,7 @@ pub static INTEGERS: OpDef = OpDef {
     ],
     doc: "Integers from `low` (0 if only one bound is given) to `high`, which is included if `endpoint` is true, each equally likely.",
     cpu: Cpu::Composite(|context| randint(context, context.bool("endpoint"))),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 
@@ -420,7 +420,7 @@ pub static MULTIVARIATE_HYPERGEOMETRIC: OpDef = OpDef {
         let drawn = invoke1(kernel, &[colors], &attrs)?;
         context.done(drawn.reshape(&shape)?)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     positions: &[0],
     ..DISTRIBUTION
 };
@@ -524,7 +524,7 @@ pub static CATEGORICAL: OpDef = OpDef {
         }
         Ok(results)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 

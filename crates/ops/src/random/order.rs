@@ -53,7 +53,7 @@ pub static PERMUTATION: OpDef = OpDef {
             .collect();
         context.done(invoke1(&RANDOM_ORDER, &[], &attrs)?)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 
@@ -74,7 +74,7 @@ pub static RANDOM_PERMUTED: OpDef = OpDef {
         let order = invoke1(&RANDOM_ORDER, &[], &attrs)?.reshape(x.shape())?;
         context.done(gather_along(x, &order, lead.len())?)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 
@@ -145,7 +145,7 @@ pub static CHOOSE: OpDef = OpDef {
         0 => choice(context, 0),
         _ => choice(context, context.axis("axis", 0)?),
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 

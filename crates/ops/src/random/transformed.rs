@@ -296,7 +296,7 @@ pub static NONCENTRAL_CHISQUARE: OpDef = OpDef {
         let dtype = context.samples()?.dtype;
         context.done(noncentral(context, "df", 1)?.astype(dtype)?)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 
@@ -332,7 +332,7 @@ pub static NONCENTRAL_F: OpDef = OpDef {
                 .astype(dtype)?,
         )
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 
@@ -451,6 +451,6 @@ pub static DIRICHLET: OpDef = OpDef {
         let logs = samples.gamma(&alpha, true)?;
         context.done(softmax(&logs, -1)?.astype(dtype)?)
     }),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };

@@ -36,7 +36,7 @@ pub static WALD: OpDef = OpDef {
         2.0
     ",
     cpu: Cpu::Composite(wald),
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     ..DISTRIBUTION
 };
 

@@ -9,7 +9,7 @@ use crate::elementwise::comparison::EQUAL;
 use crate::error::Result;
 use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface};
-use crate::reduce::fold::{PLAIN_REDUCTION, folded, reduce_kernel, spread, unreduced};
+use crate::reduce::fold::{REDUCTION_WITHOUT_DTYPE, folded, reduce_kernel, spread, unreduced};
 use crate::reduce::{MASKED_MAX, MASKED_MIN};
 use crate::{Attrs, Outputs};
 
@@ -43,7 +43,7 @@ pub static MAX: OpDef = OpDef {
         since: 1,
     },
     probe: Probe::calls(NONEMPTY),
-    ..PLAIN_REDUCTION
+    ..REDUCTION_WITHOUT_DTYPE
 };
 
 /// Smallest element.
@@ -76,14 +76,14 @@ pub static MIN: OpDef = OpDef {
         since: 1,
     },
     probe: Probe::calls(NONEMPTY),
-    ..PLAIN_REDUCTION
+    ..REDUCTION_WITHOUT_DTYPE
 };
 
 /// Difference between largest and smallest element.
 pub static PTP: OpDef = OpDef {
     name: "ptp",
     surface: &[Surface::Np("ptp")],
-    params: PLAIN_REDUCTION.params,
+    params: REDUCTION_WITHOUT_DTYPE.params,
     doc: "Largest minus smallest element over `axis` (all axes for None).",
     returns: &[(
         "ndarray",

@@ -47,7 +47,7 @@ pub(crate) const REDUCTION: OpDef = OpDef {
 };
 
 /// Default fields for reductions without a `dtype` argument.
-pub(crate) const PLAIN_REDUCTION: OpDef = OpDef {
+pub(crate) const REDUCTION_WITHOUT_DTYPE: OpDef = OpDef {
     params: &[
         Param::array("a"),
         Param::reduced("axis"),
@@ -245,7 +245,7 @@ pub static ANY: OpDef = OpDef {
     reduces: Some(Reduce::Any),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Stop("piecewise constant"),
-    ..PLAIN_REDUCTION
+    ..REDUCTION_WITHOUT_DTYPE
 };
 
 /// Whether all elements are true.
@@ -263,7 +263,7 @@ pub static ALL: OpDef = OpDef {
     reduces: Some(Reduce::All),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Stop("piecewise constant"),
-    ..PLAIN_REDUCTION
+    ..REDUCTION_WITHOUT_DTYPE
 };
 
 /// Number of elements that are not zero.
@@ -281,12 +281,12 @@ pub static COUNT_NONZERO: OpDef = OpDef {
         >>> np.count_nonzero([[0, 1], [2, 3]], axis=0)
         array([1, 2])
     ",
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     infer: |context| folded(context, |_| DType::I64),
     reduces: Some(Reduce::CountNonzero),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Stop("piecewise constant"),
-    ..PLAIN_REDUCTION
+    ..REDUCTION_WITHOUT_DTYPE
 };
 
 /// The dtype in which sums and products are returned.

@@ -335,8 +335,8 @@ fn counts_at_most(context: &CallContext, most: f64) -> Result<bool> {
         let one = Array::constant(Scalar::I64(1), DType::I64)?
             .to_device(x.device())?
             .broadcast_to(x.shape())?;
-        let few = some.sum(&one)?.with_scalar(&LESS_EQUAL, most)?;
-        Ok(few.to_vec::<bool>()?.contains(&true))
+        let insufficient = some.sum(&one)?.with_scalar(&LESS_EQUAL, most)?;
+        Ok(insufficient.to_vec::<bool>()?.contains(&true))
     })
 }
 

@@ -17,7 +17,7 @@ use crate::invoke::invoke1;
 use crate::opdef::{Cpu, Form, Grad, Grads, Inferred, Keep, OpDef, Probe};
 use crate::reduce::extreme::nonempty;
 use crate::reduce::fold::{
-    PLAIN_REDUCTION, REDUCTION, accumulator, folded, reduce_kernel, spread, unreduced,
+    REDUCTION, REDUCTION_WITHOUT_DTYPE, accumulator, folded, reduce_kernel, spread, unreduced,
 };
 
 /// Sum of the elements that are not NaN.
@@ -31,7 +31,7 @@ pub static NAN_SUM: OpDef = OpDef {
         Param::bool("keepdims", false),
     ],
     doc: "Sum of the elements over `axis` (all axes for None) that are not NaN.",
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     infer: |context| folded(context, accumulator),
     reduces: Some(Reduce::NanSum),
     cpu: Cpu::Kernel(reduce_kernel),
@@ -53,7 +53,7 @@ pub static SUM_SQUARES: OpDef = OpDef {
         Param::bool("keepdims", false),
     ],
     doc: "Sum of the squared absolute values of the elements over `axis` (all axes for None), real.",
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     infer: |context| folded(context, |dtype| accumulator(dtype).real()),
     reduces: Some(Reduce::SumSquares),
     cpu: Cpu::Kernel(reduce_kernel),
@@ -70,7 +70,7 @@ pub static SUM_SQUARES: OpDef = OpDef {
     .against(
         "lambda a, axis=None, keepdims=False: np.sum((a * a.conj()).real, axis, keepdims=keepdims)",
     ),
-    ..PLAIN_REDUCTION
+    ..REDUCTION_WITHOUT_DTYPE
 };
 
 /// Euclidean norm of all elements.
@@ -108,13 +108,13 @@ pub static NAN_MAX: OpDef = OpDef {
         Param::bool("keepdims", false),
     ],
     doc: "Largest of the real elements over `axis` (all axes for None) that are not NaN; NaN if all are NaN. Elements that tie share the gradient.",
-    form: Form::Plain,
+    form: Form::ParamsOnly,
     infer: ordered,
     reduces: Some(Reduce::NanMax),
     cpu: Cpu::Kernel(reduce_kernel),
     grad: Grad::Rule(Keep::ALL, shared),
     probe: Probe::calls(CALLS).against("np.nanmax"),
-    ..PLAIN_REDUCTION
+    ..REDUCTION_WITHOUT_DTYPE
 };
 
 /// Smallest element that is not NaN.

@@ -123,7 +123,7 @@ pub static CAST: OpDef = OpDef {
     fp_errors: FpErrors {
         shrinks: true,
         converts: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Kernel(cpu::copy_kernel),
     grad: Grad::Rule(Keep::NOTHING, |g| {
@@ -184,7 +184,7 @@ pub static ASTYPE: OpDef = OpDef {
         shrinks: true,
         converts: true,
         name: "cast",
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     parallel: true,
     full_signature: Some(&ASTYPE_SHARING),

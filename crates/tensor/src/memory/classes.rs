@@ -3,21 +3,21 @@
 use std::alloc::Layout;
 
 /// Largest size that threads cache, in bytes.
-pub(super) const SMALL: usize = 1 << 16;
+pub(super) const MAX_THREAD_BYTES: usize = 1 << 16;
 
-/// Number of classes up to [`SMALL`].
-pub(super) const NUM_SMALL: usize = 48;
+/// Number of classes up to [`MAX_THREAD_BYTES`].
+pub(super) const NUM_THREAD_CLASSES: usize = 48;
 
 /// Largest size of a block.
-pub(super) const LARGEST: usize = 1 << 47;
+pub(super) const MAX_POOL_BYTES: usize = 1 << 47;
 
-/// Number of classes above [`SMALL`].
-pub(super) const NUM_LARGE: usize = 31 * 8;
+/// Number of classes above [`MAX_THREAD_BYTES`].
+pub(super) const NUM_POOL_CLASSES: usize = 31 * 8;
 
-/// Class of a block of `1..=SMALL` bytes.
+/// Class of a block of `1..=MAX_THREAD_BYTES` bytes.
 #[inline]
-pub(super) const fn small(len: usize) -> usize {
-    debug_assert!(len > 0 && len <= SMALL);
+pub(super) const fn thread_class(len: usize) -> usize {
+    debug_assert!(len > 0 && len <= MAX_THREAD_BYTES);
     if len <= 256 {
         (len - 1) / 16
     } else {
@@ -27,9 +27,9 @@ pub(super) const fn small(len: usize) -> usize {
     }
 }
 
-/// Size of the blocks of a small class.
+/// Size of the blocks of a class that threads cache.
 #[inline]
-pub(super) const fn small_bytes(class: usize) -> usize {
+pub(super) const fn thread_class_bytes(class: usize) -> usize {
     if class < 16 {
         (class + 1) * 16
     } else {
@@ -37,25 +37,25 @@ pub(super) const fn small_bytes(class: usize) -> usize {
     }
 }
 
-/// Allocation layout of the blocks of a small class.
-pub(super) const fn small_layout(class: usize) -> Layout {
-    match Layout::from_size_align(small_bytes(class), if class < 16 { 16 } else { 64 }) {
+/// Allocation layout of the blocks of a class that threads cache.
+pub(super) const fn thread_class_layout(class: usize) -> Layout {
+    match Layout::from_size_align(thread_class_bytes(class), if class < 16 { 16 } else { 64 }) {
         Ok(layout) => layout,
         Err(_) => panic!("at most 64 KiB, aligned to a power of two"),
     }
 }
 
-/// Class of a block of `SMALL + 1 ..= LARGEST` bytes.
+/// Class of a block of `MAX_THREAD_BYTES + 1 ..= MAX_POOL_BYTES` bytes.
 #[inline]
-pub(super) const fn large(len: usize) -> usize {
-    debug_assert!(len > SMALL && len <= LARGEST);
+pub(super) const fn pool_class(len: usize) -> usize {
+    debug_assert!(len > MAX_THREAD_BYTES && len <= MAX_POOL_BYTES);
     let shift = (len - 1).ilog2();
     (shift as usize - 16) * 8 + (((len - 1) >> (shift - 3)) & 7)
 }
 
-/// Size of the blocks of a large class.
+/// Size of the blocks of a class of the shared pool.
 #[inline]
-pub(super) const fn large_bytes(class: usize) -> usize {
+pub(super) const fn pool_class_bytes(class: usize) -> usize {
     (class % 8 + 9) << (class / 8 + 13)
 }
 
@@ -65,26 +65,32 @@ mod tests {
 
     #[test]
     fn size_classes_waste_little_memory() {
-        for len in 1..=SMALL {
-            let class = small(len);
-            assert!(small_bytes(class) >= len && class < NUM_SMALL);
-            assert!(class == 0 || small_bytes(class - 1) < len, "{len}");
-            assert_eq!(small_bytes(class) % small_layout(class).align(), 0);
-            assert!(len <= 256 || small_layout(class).align() == 64);
+        for len in 1..=MAX_THREAD_BYTES {
+            let class = thread_class(len);
+            assert!(thread_class_bytes(class) >= len && class < NUM_THREAD_CLASSES);
+            assert!(class == 0 || thread_class_bytes(class - 1) < len, "{len}");
+            assert_eq!(
+                thread_class_bytes(class) % thread_class_layout(class).align(),
+                0
+            );
+            assert!(len <= 256 || thread_class_layout(class).align() == 64);
         }
-        let mut len = SMALL + 1;
-        while len <= LARGEST {
+        let mut len = MAX_THREAD_BYTES + 1;
+        while len <= MAX_POOL_BYTES {
             for len in [len - 1, len, len + 1]
                 .into_iter()
-                .filter(|len| (SMALL + 1..=LARGEST).contains(len))
+                .filter(|len| (MAX_THREAD_BYTES + 1..=MAX_POOL_BYTES).contains(len))
             {
-                let class = large(len);
-                assert!(large_bytes(class) >= len && class < NUM_LARGE, "{len}");
-                assert!(class == 0 || large_bytes(class - 1) < len, "{len}");
-                assert_eq!(large_bytes(class) % 4096, 0);
+                let class = pool_class(len);
+                assert!(
+                    pool_class_bytes(class) >= len && class < NUM_POOL_CLASSES,
+                    "{len}"
+                );
+                assert!(class == 0 || pool_class_bytes(class - 1) < len, "{len}");
+                assert_eq!(pool_class_bytes(class) % 4096, 0);
             }
             len += len / 7;
         }
-        assert_eq!(large_bytes(large(LARGEST)), LARGEST);
+        assert_eq!(pool_class_bytes(pool_class(MAX_POOL_BYTES)), MAX_POOL_BYTES);
     }
 }

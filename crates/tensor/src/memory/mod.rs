@@ -17,7 +17,7 @@ pub use system::limit as memory_limit;
 
 use crate::Device;
 use crate::error::{MemoryError, TensorError};
-use classes::SMALL;
+use classes::MAX_THREAD_BYTES;
 
 /// Address of blocks of size 0: aligned like others, never read.
 const EMPTY_BLOCK: NonNull<u8> =
@@ -40,7 +40,7 @@ pub fn allocate(len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
     if len_bytes == 0 {
         return Ok(EMPTY_BLOCK);
     }
-    let block = if len_bytes <= SMALL {
+    let block = if len_bytes <= MAX_THREAD_BYTES {
         thread::allocate(len_bytes)
     } else {
         pool::allocate(len_bytes, Fill::Any)
@@ -54,7 +54,7 @@ pub fn allocate(len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
 ///
 /// As [`allocate`].
 pub fn allocate_zeroed(len_bytes: usize) -> Result<NonNull<u8>, TensorError> {
-    if len_bytes > SMALL {
+    if len_bytes > MAX_THREAD_BYTES {
         return pool::allocate(len_bytes, Fill::Zero).ok_or_else(|| refused(len_bytes));
     }
     let block = allocate(len_bytes)?;
@@ -75,7 +75,7 @@ pub unsafe fn free(block: NonNull<u8>, len_bytes: usize) {
     }
     // SAFETY: the caller's promise; the length alone determines the allocator.
     unsafe {
-        if len_bytes <= SMALL {
+        if len_bytes <= MAX_THREAD_BYTES {
             thread::free(block, len_bytes)
         } else {
             pool::free(block, len_bytes)
@@ -106,13 +106,13 @@ pub struct MemoryStats {
 
 /// The current statistics. While other threads allocate, the figures may be from slightly different moments.
 pub fn stats() -> MemoryStats {
-    let (small, large) = (thread::stats(), pool::stats());
+    let (by_thread, by_pool) = (thread::stats(), pool::stats());
     MemoryStats {
-        in_use_bytes: small.in_use_bytes + large.in_use_bytes,
-        cached_bytes: small.cached_bytes + large.cached_bytes,
-        peak_bytes: large.peak_bytes,
-        allocations: small.allocations + large.allocations,
-        system_allocations: small.system_allocations + large.system_allocations,
+        in_use_bytes: by_thread.in_use_bytes + by_pool.in_use_bytes,
+        cached_bytes: by_thread.cached_bytes + by_pool.cached_bytes,
+        peak_bytes: by_pool.peak_bytes,
+        allocations: by_thread.allocations + by_pool.allocations,
+        system_allocations: by_thread.system_allocations + by_pool.system_allocations,
     }
 }
 

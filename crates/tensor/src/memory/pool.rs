@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::classes::{LARGEST, NUM_LARGE, large, large_bytes};
+use super::classes::{MAX_POOL_BYTES, NUM_POOL_CLASSES, pool_class, pool_class_bytes};
 use super::fork::{self, ForkSafe};
 use super::{Fill, MemoryStats, system, thread};
 
@@ -19,7 +19,7 @@ const CLEARED: usize = 1 << 26;
 
 struct Pool {
     /// Free blocks by class, least recently used first.
-    classes: [VecDeque<Cached>; NUM_LARGE],
+    classes: [VecDeque<Cached>; NUM_POOL_CLASSES],
     cached_bytes: usize,
     limit_bytes: Option<usize>,
     /// Incremented when a block is freed.
@@ -43,7 +43,7 @@ static SYSTEM_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 impl Pool {
     const fn new() -> Pool {
         Pool {
-            classes: [const { VecDeque::new() }; NUM_LARGE],
+            classes: [const { VecDeque::new() }; NUM_POOL_CLASSES],
             cached_bytes: 0,
             limit_bytes: None,
             clock: 0,
@@ -58,7 +58,7 @@ impl Pool {
 
     fn take(&mut self, class: usize) -> Option<NonNull<u8>> {
         let cached = self.classes[class].pop_back()?;
-        self.cached_bytes -= large_bytes(class);
+        self.cached_bytes -= pool_class_bytes(class);
         Some(cached.block)
     }
 
@@ -66,12 +66,12 @@ impl Pool {
     fn evict(&mut self, limit: usize) -> Vec<(NonNull<u8>, usize)> {
         let mut victims = Vec::new();
         while self.cached_bytes > limit {
-            let oldest = (0..NUM_LARGE)
+            let oldest = (0..NUM_POOL_CLASSES)
                 .filter_map(|class| Some((self.classes[class].front()?.freed_at, class)))
                 .min();
             let Some((_, class)) = oldest else { break };
             if let Some(cached) = self.classes[class].pop_front() {
-                self.cached_bytes -= large_bytes(class);
+                self.cached_bytes -= pool_class_bytes(class);
                 victims.push((cached.block, class));
             }
         }
@@ -80,11 +80,11 @@ impl Pool {
 }
 
 pub(super) fn allocate(len: usize, fill: Fill) -> Option<NonNull<u8>> {
-    if len > LARGEST {
+    if len > MAX_POOL_BYTES {
         return None;
     }
-    let class = large(len);
-    let bytes = large_bytes(class);
+    let class = pool_class(len);
+    let bytes = pool_class_bytes(class);
     let cached = if fill == Fill::Any || bytes <= CLEARED {
         POOL.lock().take(class)
     } else {
@@ -115,8 +115,8 @@ pub(super) fn allocate(len: usize, fill: Fill) -> Option<NonNull<u8>> {
 ///
 /// The block must come from `allocate` with this length and is not used afterwards.
 pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
-    let class = large(len);
-    let bytes = large_bytes(class);
+    let class = pool_class(len);
+    let bytes = pool_class_bytes(class);
     IN_USE_BYTES.fetch_sub(bytes, Relaxed);
     let victims = {
         let mut pool = POOL.lock();
@@ -154,7 +154,7 @@ fn fresh(bytes: usize, fill: Fill) -> Option<NonNull<u8>> {
 /// The blocks must be from `fresh` with their class's size, and are not used afterwards.
 unsafe fn release(blocks: Vec<(NonNull<u8>, usize)>) {
     for (block, class) in blocks {
-        let bytes = large_bytes(class);
+        let bytes = pool_class_bytes(class);
         if bytes >= MAPPED {
             // SAFETY: `fresh` mapped it with this length.
             unsafe { system::unmap(block, bytes) };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::MemoryStats;
-use super::classes::{NUM_SMALL, small, small_bytes, small_layout};
+use super::classes::{NUM_THREAD_CLASSES, thread_class, thread_class_bytes, thread_class_layout};
 use super::fork::{self, ForkSafe};
 
 /// A free block begins with this.
@@ -19,11 +19,11 @@ struct Free {
 }
 
 /// Largest number of free blocks in a list of each class: 64 KiB, and at least four.
-const LIMITS: [u32; NUM_SMALL] = {
-    let mut limits = [0; NUM_SMALL];
+const LIMITS: [u32; NUM_THREAD_CLASSES] = {
+    let mut limits = [0; NUM_THREAD_CLASSES];
     let mut class = 0;
-    while class < NUM_SMALL {
-        let fit = (1 << 16) / small_bytes(class) as u32;
+    while class < NUM_THREAD_CLASSES {
+        let fit = (1 << 16) / thread_class_bytes(class) as u32;
         limits[class] = if fit < 4 { 4 } else { fit };
         class += 1;
     }
@@ -34,23 +34,23 @@ const LIMITS: [u32; NUM_SMALL] = {
 const UNREGISTERED: u32 = u32::MAX;
 
 struct Cache {
-    heads: [Cell<*mut Free>; NUM_SMALL],
-    lengths: [Cell<u32>; NUM_SMALL],
+    heads: [Cell<*mut Free>; NUM_THREAD_CLASSES],
+    lengths: [Cell<u32>; NUM_THREAD_CLASSES],
     /// Set before the first block enters a list.
     counters: Cell<Option<NonNull<Counters>>>,
 }
 
 /// Statistics of a thread: written by it, read by any thread.
 struct Counters {
-    allocated: [AtomicU64; NUM_SMALL],
-    freed: [AtomicU64; NUM_SMALL],
+    allocated: [AtomicU64; NUM_THREAD_CLASSES],
+    freed: [AtomicU64; NUM_THREAD_CLASSES],
 }
 
 thread_local! {
     static CACHE: Cache = const {
         Cache {
-            heads: [const { Cell::new(ptr::null_mut()) }; NUM_SMALL],
-            lengths: [const { Cell::new(UNREGISTERED) }; NUM_SMALL],
+            heads: [const { Cell::new(ptr::null_mut()) }; NUM_THREAD_CLASSES],
+            lengths: [const { Cell::new(UNREGISTERED) }; NUM_THREAD_CLASSES],
             counters: Cell::new(None),
         }
     };
@@ -70,7 +70,7 @@ static SYSTEM_ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 #[inline]
 pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
-    let class = small(len);
+    let class = thread_class(len);
     let cached = CACHE.try_with(|cache| {
         let head = NonNull::new(cache.heads[class].get())?;
         // SAFETY: blocks on the list belong to this cache and start with a `Free`.
@@ -81,7 +81,7 @@ pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
     });
     match cached {
         Ok(Some(block)) => Some(block),
-        _ => allocate_slow(class),
+        _ => allocate_from_system(class),
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
 /// The block must come from `allocate` with this length and is not used afterwards.
 #[inline]
 pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
-    let class = small(len);
+    let class = thread_class(len);
     let is_cached = CACHE.try_with(|cache| {
         let length = cache.lengths[class].get();
         if length >= LIMITS[class] {
@@ -103,7 +103,7 @@ pub(super) unsafe fn free(block: NonNull<u8>, len: usize) {
     });
     if is_cached != Ok(true) {
         // SAFETY: this function's contract.
-        unsafe { free_slow(block, class) }
+        unsafe { register_and_free(block, class) }
     }
 }
 
@@ -146,7 +146,7 @@ impl Cache {
     /// Releases all free blocks to the system. Returns their size in bytes.
     fn empty(&self) -> usize {
         let mut bytes = 0;
-        for class in 0..NUM_SMALL {
+        for class in 0..NUM_THREAD_CLASSES {
             let mut head = self.heads[class].replace(ptr::null_mut());
             if !head.is_null() {
                 self.lengths[class].set(0);
@@ -156,7 +156,7 @@ impl Cache {
                 head = unsafe { block.as_ref() }.next;
                 // SAFETY: nobody uses a block on the list, and it has been removed from the list.
                 unsafe { release(block.cast(), class) };
-                bytes += small_bytes(class);
+                bytes += thread_class_bytes(class);
             }
         }
         bytes
@@ -184,13 +184,13 @@ impl Drop for Cache {
 impl Counters {
     const fn new() -> Counters {
         Counters {
-            allocated: [const { AtomicU64::new(0) }; NUM_SMALL],
-            freed: [const { AtomicU64::new(0) }; NUM_SMALL],
+            allocated: [const { AtomicU64::new(0) }; NUM_THREAD_CLASSES],
+            freed: [const { AtomicU64::new(0) }; NUM_THREAD_CLASSES],
         }
     }
 
     fn add(&self, other: &Counters) {
-        for class in 0..NUM_SMALL {
+        for class in 0..NUM_THREAD_CLASSES {
             self.allocated[class].fetch_add(other.allocated[class].load(Relaxed), Relaxed);
             self.freed[class].fetch_add(other.freed[class].load(Relaxed), Relaxed);
         }
@@ -209,9 +209,9 @@ impl Threads {
 /// Slow path: the list is empty, or does not exist yet, or the cache has been destroyed.
 #[cold]
 #[inline(never)]
-fn allocate_slow(class: usize) -> Option<NonNull<u8>> {
-    count_slow(class, |counters| &counters.allocated);
-    let layout = small_layout(class);
+fn allocate_from_system(class: usize) -> Option<NonNull<u8>> {
+    register_and_count(class, |counters| &counters.allocated);
+    let layout = thread_class_layout(class);
     // SAFETY: no class has size 0.
     let fresh = || NonNull::new(unsafe { alloc::alloc(layout) });
     let block = fresh().or_else(|| (super::trim() > 0).then(fresh).flatten())?;
@@ -226,8 +226,8 @@ fn allocate_slow(class: usize) -> Option<NonNull<u8>> {
 /// As [`free`].
 #[cold]
 #[inline(never)]
-unsafe fn free_slow(block: NonNull<u8>, class: usize) {
-    count_slow(class, |counters| &counters.freed);
+unsafe fn register_and_free(block: NonNull<u8>, class: usize) {
+    register_and_count(class, |counters| &counters.freed);
     // After registration the lists have space.
     let is_cached = CACHE.try_with(|cache| {
         let has_space = cache.lengths[class].get() < LIMITS[class];
@@ -244,7 +244,10 @@ unsafe fn free_slow(block: NonNull<u8>, class: usize) {
 }
 
 /// Increments a counter of the thread, which is registered first if needed, or a counter of ended threads if the cache has been destroyed.
-fn count_slow(class: usize, counters: impl Fn(&Counters) -> &[AtomicU64; NUM_SMALL]) {
+fn register_and_count(
+    class: usize,
+    counters: impl Fn(&Counters) -> &[AtomicU64; NUM_THREAD_CLASSES],
+) {
     let counted = CACHE.try_with(|cache| {
         if cache.counters.get().is_none() {
             cache.register();
@@ -258,9 +261,9 @@ fn count_slow(class: usize, counters: impl Fn(&Counters) -> &[AtomicU64; NUM_SMA
 
 /// # Safety
 ///
-/// The block must be of this class, from `allocate_slow`, and is not used afterwards.
+/// The block must be of this class, from `allocate_from_system`, and is not used afterwards.
 unsafe fn release(block: NonNull<u8>, class: usize) {
-    let layout = small_layout(class);
+    let layout = thread_class_layout(class);
     // SAFETY: the block was allocated with the class's layout.
     unsafe { alloc::dealloc(block.as_ptr(), layout) };
     HELD_BYTES.fetch_sub(layout.size(), Relaxed);
@@ -287,7 +290,7 @@ pub(super) fn stats() -> MemoryStats {
         .map(|counters| &**counters)
         .chain([&threads.ended])
     {
-        for class in 0..NUM_SMALL {
+        for class in 0..NUM_THREAD_CLASSES {
             let (allocated, freed) = (
                 counters.allocated[class].load(Relaxed),
                 counters.freed[class].load(Relaxed),
@@ -295,7 +298,7 @@ pub(super) fn stats() -> MemoryStats {
             allocations += allocated;
             // A thread may free more than it allocates; the sum over all threads is correct.
             in_use_bytes = in_use_bytes.wrapping_add(
-                (allocated.wrapping_sub(freed) as usize).wrapping_mul(small_bytes(class)),
+                (allocated.wrapping_sub(freed) as usize).wrapping_mul(thread_class_bytes(class)),
             );
         }
     }

@@ -158,15 +158,15 @@ fn matrix_transposed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 #[inline]
 fn view_of(
     x: &Bound<'_, PyArray>,
-    plain: impl FnOnce(&Layout) -> Result<Layout, TensorError>,
-    general: impl FnOnce(&Array) -> mxnet::core::Result<Array>,
+    by_layout: impl FnOnce(&Layout) -> Result<Layout, TensorError>,
+    by_operator: impl FnOnce(&Array) -> mxnet::core::Result<Array>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     if Flags::current().allows_copies() {
-        let layout = plain(x.get().borrow(py).layout());
+        let layout = by_layout(x.get().borrow(py).layout());
         let layout = layout.map_err(|error| raise(py, error.into()))?;
         return PyArray::view_with_layout(py, &layout, x).map(Py::into_any);
     }
-    let view = general(&x.get().borrow(py));
+    let view = by_operator(&x.get().borrow(py));
     PyArray::wrap_of(py, view.map_err(|error| raise(py, error))?, x).map(Py::into_any)
 }

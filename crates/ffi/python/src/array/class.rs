@@ -225,7 +225,7 @@ pub fn wrap_as(class: &Bound<'_, PyType>, array: Array) -> PyResult<Py<PyArray>>
         if object.is_null() {
             return Err(PyErr::fetch(py));
         }
-        (&raw mut (*object.cast::<Object>()).value).write(PyArray::plain(array));
+        (&raw mut (*object.cast::<Object>()).value).write(PyArray::of(array));
         let object = Bound::from_owned_ptr(py, object).cast_into_unchecked::<PyArray>();
         Ok(object.unbind())
     }

@@ -19,7 +19,7 @@ use crate::typed::Get;
 impl PyArray {
     /// The content of an object for an array that is neither a view nor a scalar.
     #[inline]
-    pub(super) fn plain(array: Array) -> PyArray {
+    pub(super) fn of(array: Array) -> PyArray {
         PyArray {
             held: GilCell::new(ArrayOrScalar::Array(array)),
             base: None,
@@ -31,7 +31,7 @@ impl PyArray {
     /// A new Python object for an array.
     #[inline]
     pub fn wrap(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
-        new_object(py, || PyArray::plain(array))
+        new_object(py, || PyArray::of(array))
     }
 
     /// A new Python object for a result; a 0-d one stands for a NumPy scalar.
@@ -39,7 +39,7 @@ impl PyArray {
     pub fn wrap_result(py: Python<'_>, array: Array) -> PyResult<Py<PyArray>> {
         new_object(py, || PyArray {
             is_scalar: array.ndim() == 0,
-            ..PyArray::plain(array)
+            ..PyArray::of(array)
         })
     }
 
@@ -204,7 +204,7 @@ impl PyArray {
             base: Some(base),
             is_linked,
             is_scalar,
-            ..PyArray::plain(array)
+            ..PyArray::of(array)
         })
     }
 
@@ -335,7 +335,9 @@ impl PyArray {
     /// Whether dropping the content runs no Python code: nothing is recorded, and the memory is not foreign.
     #[inline]
     pub(super) fn drops_without_python(&self, py: Python<'_>) -> bool {
-        self.held.borrow_part(py, |held| held).is_simple()
+        self.held
+            .borrow_part(py, |held| held)
+            .drops_without_python()
     }
 
     /// Whether the array stands for a NumPy scalar.
@@ -498,7 +500,7 @@ struct HeldInlineScalar {
 impl ArrayOrScalar {
     /// Whether dropping it only frees memory of ours.
     #[inline]
-    fn is_simple(&self) -> bool {
+    fn drops_without_python(&self) -> bool {
         match self {
             ArrayOrScalar::InlineScalar(_) => true,
             ArrayOrScalar::Array(x) => x.entry().is_none() && !x.tensor().storage().is_foreign(),

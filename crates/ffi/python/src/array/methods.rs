@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use mxnet::core::{Array, Value};
 use mxnet::ops::elementwise as e;
-use mxnet::ops::order::{PARTITION_ROWS, SORT_ROWS, sort_small_in_place};
+use mxnet::ops::order::{PARTITION_ROWS, SORT_ROWS, try_sort_in_place};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -426,7 +426,7 @@ fn sort<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult
     static SORT: OnceBox<Py<PyAny>> = OnceBox::new();
     let axis: isize = given.or(0, -1)?;
     if (1..5).all(|i| given.some(i).is_none()) && is_last_axis(x, axis) {
-        if sort_small_in_place(&x.get().borrow(x.py())) {
+        if try_sort_in_place(&x.get().borrow(x.py())) {
             return Ok(x.py().None());
         }
         let ascending = [Value::Bool(false)].into_iter().collect();

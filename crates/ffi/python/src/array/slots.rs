@@ -15,7 +15,7 @@ use pyo3::types::{PyInt, PyType};
 
 use super::{PyArray, as_array, attributes, class, methods};
 use crate::graph::watch;
-use crate::operators::{self, in_place, known_binary, plain_power, reflected, unary};
+use crate::operators::{self, in_place, known_binary, reflected, unary, unary_power};
 use crate::panic_guard::{guarded, guarded_or};
 use crate::typed::{Get, attached, one, slot, this};
 use crate::{exported_buffer, index, printing, row_iter, scalar_protocol, values};
@@ -213,7 +213,7 @@ unsafe extern "C" fn power(
         )
     };
     let op = &e::explog::POWER;
-    let of_left = |x: &Bound<'_, PyArray>| match plain_power(x, &b)? {
+    let of_left = |x: &Bound<'_, PyArray>| match unary_power(x, &b)? {
         Some(op) => unary(x, op),
         None => operators::binary(x, op, &b),
     };
@@ -222,7 +222,7 @@ unsafe extern "C" fn power(
             return Ok(py.NotImplemented());
         }
         if let Ok(x) = a.cast_exact::<PyArray>() {
-            if let Some(op) = plain_power(&x, &b)? {
+            if let Some(op) = unary_power(&x, &b)? {
                 return unary(&x, op);
             }
             if let Some(result) = known_binary(&x, op, &b, false)? {

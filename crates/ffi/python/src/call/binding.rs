@@ -35,7 +35,7 @@ unsafe impl Send for Binding {}
 // SAFETY: as above.
 unsafe impl Sync for Binding {}
 
-pub type Fast = unsafe extern "C" fn(
+pub type FastCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
     ffi::Py_ssize_t,
@@ -47,7 +47,7 @@ impl Binding {
         py: Python<'_>,
         op: &'static OpDef,
         name: &'static str,
-        entry: Fast,
+        entry: FastCall,
         skip_self: bool,
     ) -> PyResult<&'static Binding> {
         let signature = Signature::new(op, name);
@@ -118,7 +118,7 @@ pub fn signature(op: &OpDef, skip_self: bool) -> String {
         }
     }
     match op.form {
-        Form::Plain => {}
+        Form::ParamsOnly => {}
         Form::Out => parts.extend(extra_keywords(op).iter().map(|key| format!("{key}=None"))),
         Form::Ufunc => parts.extend(
             [

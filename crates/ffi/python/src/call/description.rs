@@ -57,7 +57,7 @@ fn parameters(text: &mut String, op: &OpDef, documented: &OpDef, skip_self: bool
         entry(text, &format!("{} : {}", param.name, kind(param)), body);
     }
     match documented.form {
-        Form::Plain => {}
+        Form::ParamsOnly => {}
         Form::Out if extra.is_empty() => {}
         Form::Out => entry(text, "out : ndarray, optional", OUT),
         Form::Ufunc => {

@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::binding::{Binding, Fast};
+use super::binding::{Binding, FastCall};
 use super::call;
 use crate::keywords::Keywords;
 use crate::panic_guard::guarded;
@@ -190,7 +190,7 @@ macro_rules! method_table {
     )*] };
 }
 
-static ENTRIES: [Fast; 128] = method_table!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+static ENTRIES: [FastCall; 128] = method_table!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 
 /// Adds the operators' methods to the array class.
 pub fn register_methods(py: Python<'_>, class: &Bound<'_, pyo3::types::PyType>) -> PyResult<()> {

@@ -4,7 +4,7 @@ use mxnet::core::{Array, dtype_of_number, mode};
 use mxnet::tensor::{Device, Scalar};
 use pyo3::prelude::*;
 
-use super::{copied, plain};
+use super::{copied, exact_array};
 use crate::array::{Get, PyArray};
 use crate::error::raise;
 use crate::sharing::Sharing;
@@ -13,7 +13,7 @@ use crate::{buffer_protocol, call, nested_sequence, numbers};
 /// Gives these functions an entry point for calls with one argument.
 pub fn add_one_arg_entries(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let entries: [(&str, call::OneArg); 5] = [
-        ("array", |object| match plain(object) {
+        ("array", |object| match exact_array(object) {
             Some(x) => Ok(copied(x)?.map(Py::into_any)),
             None => match of_numbers(object)? {
                 None if mode::current_device() == Device::cpu(0) => of_numpys(object),
@@ -48,7 +48,7 @@ fn of_numpys(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
 /// The array itself; a new array from a number or a list; an array over the memory of a NumPy array.
 #[inline]
 fn given_or_made(object: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
-    if plain(object).is_some() {
+    if exact_array(object).is_some() {
         return given_back(object, |x| x.ndim() > 0);
     }
     let made = of_numbers(object)?;
@@ -69,7 +69,7 @@ fn given_back(
     object: &Bound<'_, PyAny>,
     fits: impl FnOnce(&Array) -> bool,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let x = plain(object).filter(|x| fits(&x.get().borrow(x.py())));
+    let x = exact_array(object).filter(|x| fits(&x.get().borrow(x.py())));
     Ok(x.map(|x| x.clone().into_any().unbind()))
 }
 

@@ -172,7 +172,7 @@ impl<'py> Flattener<'py, '_> {
             self.arrays.push(array.clone());
             return Ok(Tree::Array(self.arrays.len() - 1, array.get().is_scalar()));
         }
-        if let Some(number) = watch::plain(value)? {
+        if let Some(number) = watch::python_number(value)? {
             return self.flatten(&number);
         }
         if value.is_none() {

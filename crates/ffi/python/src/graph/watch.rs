@@ -31,8 +31,8 @@ pub fn is_length(object: &Bound<'_, PyAny>) -> bool {
     })
 }
 
-/// A length as a plain Python number; `None` for other objects.
-pub fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// A length as an `int` or a `float`; `None` for other objects.
+pub fn python_number<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if !is_length(object) {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use super::{RandomStream, packed, with_generator};
-use crate::call::{Binding, Fast, binding_of, enter};
+use crate::call::{Binding, FastCall, binding_of, enter};
 use crate::keywords::Keywords;
 use crate::once_box::{OnceBox, interned};
 use crate::panic_guard::guarded;
@@ -111,7 +111,7 @@ macro_rules! entries {
     )*] };
 }
 
-static ENTRIES: [Fast; MAX_METHODS] = entries!(0 1 2 3 4 5);
+static ENTRIES: [FastCall; MAX_METHODS] = entries!(0 1 2 3 4 5);
 
 /// Gives `GeneratorBase` the method `name`, which calls `function` of the registry with the generator's stream. `positional` names the
 /// parameters that may be given by position; the others are given by name. `doc` is the docstring, headed by the signature. A second call for

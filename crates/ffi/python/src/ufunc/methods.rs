@@ -16,7 +16,7 @@ use super::object;
 use super::outs::Outs;
 use super::resolve_dtypes::resolve_dtypes;
 use crate::array::{Get, PyArray};
-use crate::call::{Fast, without_gil_unless_light};
+use crate::call::{FastCall, without_gil_unless_light};
 use crate::convert::{self};
 use crate::error::raise;
 use crate::gil_release::without_gil;
@@ -32,7 +32,7 @@ type Method = for<'py> fn(
 ) -> PyResult<Py<PyAny>>;
 
 /// Methods: name, signature and docstring, C function.
-const METHODS: &[(&CStr, &CStr, Fast)] = &[
+const METHODS: &[(&CStr, &CStr, FastCall)] = &[
     (
         c"reduce",
         c"reduce($self, /, array, axis=0, dtype=None, out=None, **kwargs)\n--\n\nFolds the elements over `axis` (an integer, a tuple, or None for all axes). Keywords: `keepdims=False`, `initial`, `where=True`.\n\n`initial` is the start value; for None the fold starts with the first element. Elements where `where` is false are skipped.\nRaises ValueError if the function does not have two operands and one result, for several axes if the order of the elements\nmatters, and for empty axes if the function has no identity.\n\nParameters\n----------\narray : array_like\n    The elements.\naxis : int, tuple of int or None, default 0\n    Axes to reduce.\ndtype : dtype, optional\n    Dtype of the computation and of the result.\nout : ndarray, optional\n    Array for the result.\n\nReturns\n-------\nndarray\n    The shape of `array` without the reduced axes.\n\nExamples\n--------\n>>> np.multiply.reduce([[1, 2], [3, 4]], axis=1)\narray([ 2, 12])\n>>> np.add.reduce([1, 2, 3], initial=10)\narray(16)",

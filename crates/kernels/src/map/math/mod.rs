@@ -46,10 +46,10 @@ pub(crate) trait Float: Copy + PartialOrd {
     fn log10<L: Level>(self) -> Self;
     fn log1p<L: Level>(self) -> Self;
     fn pow<L: Level>(self, y: Self) -> Self;
-    /// Whether [`Float::pow_in_fast_range`] supports these operands.
-    fn is_in_fast_range_of_pow(self, y: Self) -> bool;
-    /// Power of a positive finite number with an exponent in the range that [`Float::is_in_fast_range_of_pow`] checks: bit for bit the result of `pow`.
-    fn pow_in_fast_range<L: Level>(self, y: Self) -> Self;
+    /// Whether [`Float::pow_of_positive`] supports these operands.
+    fn is_pow_of_positive(self, y: Self) -> bool;
+    /// Power of a positive finite number with an exponent in the range that [`Float::is_pow_of_positive`] checks: bit for bit the result of `pow`.
+    fn pow_of_positive<L: Level>(self, y: Self) -> Self;
     /// Sine; [`Float::is_far`] must be false.
     fn sin<L: Level>(self) -> Self;
     /// Cosine; [`Float::is_far`] must be false.
@@ -132,12 +132,12 @@ impl Float for f64 {
         pow::pow64::<L>(self, y)
     }
     #[inline(always)]
-    fn is_in_fast_range_of_pow(self, y: f64) -> bool {
-        pow::is_in_fast_range64(self, y)
+    fn is_pow_of_positive(self, y: f64) -> bool {
+        pow::is_pow64_of_positive(self, y)
     }
     #[inline(always)]
-    fn pow_in_fast_range<L: Level>(self, y: f64) -> f64 {
-        pow::pow64_in_fast_range::<L>(self, y)
+    fn pow_of_positive<L: Level>(self, y: f64) -> f64 {
+        pow::pow64_of_positive::<L>(self, y)
     }
     #[inline(always)]
     fn sin<L: Level>(self) -> f64 {
@@ -274,12 +274,12 @@ impl Float for f32 {
         pow::pow32::<L>(self, y)
     }
     #[inline(always)]
-    fn is_in_fast_range_of_pow(self, y: f32) -> bool {
-        pow::is_in_fast_range32(self, y)
+    fn is_pow_of_positive(self, y: f32) -> bool {
+        pow::is_pow32_of_positive(self, y)
     }
     #[inline(always)]
-    fn pow_in_fast_range<L: Level>(self, y: f32) -> f32 {
-        pow::pow32_in_fast_range::<L>(self, y)
+    fn pow_of_positive<L: Level>(self, y: f32) -> f32 {
+        pow::pow32_of_positive::<L>(self, y)
     }
     #[inline(always)]
     fn log2<L: Level>(self) -> f32 {

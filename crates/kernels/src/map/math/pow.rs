@@ -98,22 +98,18 @@ const FAR: f64 = 3.7e19;
 /// Error below 1 ulp.
 #[inline(always)]
 pub(super) fn pow64<L: Level>(x: f64, y: f64) -> f64 {
-    edges(
-        x,
-        y,
-        pow64_in_fast_range::<L>(x.abs(), clamp64(y, -FAR, FAR)),
-    )
+    edges(x, y, pow64_of_positive::<L>(x.abs(), clamp64(y, -FAR, FAR)))
 }
 
-/// Whether [`pow64_in_fast_range`] supports these operands.
+/// Whether [`pow64_of_positive`] supports these operands.
 #[inline(always)]
-pub(super) fn is_in_fast_range64(x: f64, y: f64) -> bool {
+pub(super) fn is_pow64_of_positive(x: f64, y: f64) -> bool {
     (x > 0.0) & (x < f64::INFINITY) & (y.abs() <= FAR)
 }
 
 /// The power of a positive finite number, |y| <= `FAR`. Error below 1 ulp.
 #[inline(always)]
-pub(super) fn pow64_in_fast_range<L: Level>(x: f64, y: f64) -> f64 {
+pub(super) fn pow64_of_positive<L: Level>(x: f64, y: f64) -> f64 {
     let (l, l_lo) = log2_parts::<L>(x);
     let (h, h_lo) = product::<L>(l, y);
     let h_lo = if h.abs() > 1100.0 {
@@ -127,18 +123,18 @@ pub(super) fn pow64_in_fast_range<L: Level>(x: f64, y: f64) -> f64 {
 /// Error below 0.51 ulp.
 #[inline(always)]
 pub(super) fn pow32<L: Level>(x: f32, y: f32) -> f32 {
-    let value = pow32_in_fast_range::<L>(x.abs(), clamp32(y, -FAR as f32, FAR as f32));
+    let value = pow32_of_positive::<L>(x.abs(), clamp32(y, -FAR as f32, FAR as f32));
     edges(f64::from(x), f64::from(y), f64::from(value)) as f32
 }
 
-/// Whether [`pow32_in_fast_range`] supports these operands.
+/// Whether [`pow32_of_positive`] supports these operands.
 #[inline(always)]
-pub(super) fn is_in_fast_range32(x: f32, y: f32) -> bool {
+pub(super) fn is_pow32_of_positive(x: f32, y: f32) -> bool {
     (x > 0.0) & (x < f32::INFINITY) & (y.abs() <= FAR as f32)
 }
 
 /// The power of a positive finite number, |y| <= `FAR`. Error below 0.51 ulp.
 #[inline(always)]
-pub(super) fn pow32_in_fast_range<L: Level>(x: f32, y: f32) -> f32 {
+pub(super) fn pow32_of_positive<L: Level>(x: f32, y: f32) -> f32 {
     exp2_rough::<L>(log2_rough::<L>(x) * f64::from(y)) as f32
 }

@@ -46,17 +46,17 @@ unsafe fn unary_body<L: Level, T: Copy, O: Unary<T>>(
             for i in 0..n {
                 x.add(i).cast::<O::Out>().write(O::apply::<L>(*x.add(i), p));
             }
-        } else if O::HAS_FAST_RANGE {
+        } else if O::HAS_SUBDOMAIN {
             for at in (0..n).step_by(SPREAD) {
                 let m = SPREAD.min(n - at);
                 let (x, y) = (x.add(at), y.add(at));
-                let mut all_in_range = true;
+                let mut all_in_subdomain = true;
                 for i in 0..m {
-                    all_in_range &= O::is_in_fast_range(*x.add(i));
+                    all_in_subdomain &= O::is_in_subdomain(*x.add(i));
                 }
-                if all_in_range {
+                if all_in_subdomain {
                     for i in 0..m {
-                        *y.add(i) = O::apply_in_fast_range::<L>(*x.add(i), p);
+                        *y.add(i) = O::apply_in_subdomain::<L>(*x.add(i), p);
                     }
                 } else {
                     for i in 0..m {
@@ -98,7 +98,7 @@ unsafe fn correct_row<T: Copy, O: Unary<T>>(y: *mut O::Out, x: *const T, n: usiz
     }
 }
 
-/// Elements in a tile for a broadcast operand, and in a chunk that is checked for lying in the fast range.
+/// Elements in a tile for a broadcast operand, and in a chunk that is checked for lying in the subdomain.
 const SPREAD: usize = 256;
 
 /// # Safety
@@ -136,7 +136,7 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
             if one_b {
                 tile_b.fill(MaybeUninit::new(*b));
             }
-            let step = if one_a || one_b || O::HAS_FAST_RANGE {
+            let step = if one_a || one_b || O::HAS_SUBDOMAIN {
                 SPREAD
             } else {
                 n
@@ -156,22 +156,22 @@ unsafe fn binary_body<L: Level, T: Copy, O: Binary<T>>(
                 };
                 let y = y.add(at);
                 at += m;
-                if O::HAS_FAST_RANGE {
-                    let mut all_in_range = true;
+                if O::HAS_SUBDOMAIN {
+                    let mut all_in_subdomain = true;
                     for i in 0..m {
-                        all_in_range &= O::is_in_fast_range(*a.add(i), *b.add(i));
+                        all_in_subdomain &= O::is_in_subdomain(*a.add(i), *b.add(i));
                     }
-                    if all_in_range && one_a {
+                    if all_in_subdomain && one_a {
                         // Lets the compiler hoist what depends only on this operand.
                         let a = *a;
                         for i in 0..m {
-                            *y.add(i) = O::apply_in_fast_range::<L>(a, *b.add(i), p);
+                            *y.add(i) = O::apply_in_subdomain::<L>(a, *b.add(i), p);
                         }
                         continue;
                     }
-                    if all_in_range {
+                    if all_in_subdomain {
                         for i in 0..m {
-                            *y.add(i) = O::apply_in_fast_range::<L>(*a.add(i), *b.add(i), p);
+                            *y.add(i) = O::apply_in_subdomain::<L>(*a.add(i), *b.add(i), p);
                         }
                         continue;
                     }

@@ -98,7 +98,7 @@ pub static LDEXP: OpDef = OpDef {
     },
     fp_errors: FpErrors {
         shrinks: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Map(&map::LDEXP),
     grad: Grad::Rule(Keep::inputs(2), |g| {

@@ -122,7 +122,7 @@ pub static SLOGDET: OpDef = OpDef {
     },
     fp_errors: FpErrors {
         silent: true,
-        ..FpErrors::PLAIN
+        ..FpErrors::DEFAULT
     },
     cpu: Cpu::Kernel(|context| {
         let dtype = context.output(0).dtype();

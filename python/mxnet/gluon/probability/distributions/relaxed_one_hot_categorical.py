@@ -10,7 +10,7 @@ from mxnet.gluon.probability.distributions.constraint import Positive, Real, Sim
 from mxnet.gluon.probability.distributions.distribution import Distribution
 from mxnet.gluon.probability.distributions.prob_or_logit import ClassProbOrLogit
 from mxnet.gluon.probability.distributions.transformed_distribution import TransformedDistribution
-from mxnet.gluon.probability.distributions.utils import tiny
+from mxnet.gluon.probability.distributions.utils import smallest_normal
 from mxnet.gluon.probability.transformation.transformation import ExpTransform
 from mxnet.numpy import ndarray
 
@@ -98,4 +98,4 @@ class RelaxedOneHotCategorical(ClassProbOrLogit, TransformedDistribution):
     def _draw(self, shape: tuple[int, ...]) -> ndarray:
         sample = TransformedDistribution._draw(self, shape)
         # An element that rounds to 0 would have no finite log_prob.
-        return np.maximum(sample, tiny(sample))
+        return np.maximum(sample, smallest_normal(sample))

@@ -102,7 +102,7 @@ class StudentT(Distribution):
         # The quotient once more, without infinite numbers in its gradient.
         x = ((where(is_end, self.loc, value) - self.loc) / self.scale).astype("float64")
         size, df = where(is_low, -x, x), self.df.astype("float64")
-        tail = where(df > LARGE_DF, _tail_of_large_df(size, df), _tail(size, np.minimum(df, LARGE_DF)))
+        tail = where(df > MIN_SERIES_DF, _tail_of_large_df(size, df), _tail(size, np.minimum(df, MIN_SERIES_DF)))
         tail = where(is_end, np.zeros_like(tail), tail)
         return where(is_low, tail, 1 - tail).astype(np.result_type(value, self.df))
 
@@ -133,7 +133,9 @@ class StudentT(Distribution):
         p, df = value.astype("float64"), self.df.astype("float64")
         is_low = p < 0.5
         tail = where(is_low, p, 1 - p)
-        size = where(df > LARGE_DF, _quantile_of_large_df(tail, df), _quantile(tail, np.minimum(df, LARGE_DF)))
+        size = where(
+            df > MIN_SERIES_DF, _quantile_of_large_df(tail, df), _quantile(tail, np.minimum(df, MIN_SERIES_DF))
+        )
         # Exactly 0, with its gradient.
         size = where(p == 0.5, size - size.detach(), size)
         x = where(is_low, -size, size).astype(np.result_type(value, self.df))
@@ -158,9 +160,9 @@ class StudentT(Distribution):
 
 
 # Above it, two terms of the series around the normal distribution are exact to float64, whatever the quantile is.
-LARGE_DF = 1e8
+MIN_SERIES_DF = 1e8
 # Below it, the first term of the series of the incomplete beta function is exact to float64.
-SMALL_PART = 1e-200
+MAX_FIRST_TERM_PART = 1e-200
 
 
 def _log_of_first_term(a: ndarray) -> ndarray:
@@ -177,7 +179,7 @@ def _tail(size: ndarray, df: ndarray) -> ndarray:
     log_part = np.log(df) - math.log(4) - np.log(root) - np.log(mean)
     log_first = a * log_part - _log_of_first_term(a)
     # Below exp(-750) everything is 0 in float64.
-    is_far = (part < SMALL_PART) | (log_first < -750)
+    is_far = (part < MAX_FIRST_TERM_PART) | (log_first < -750)
     near = npx.betainc(a, a, where(is_far, np.full_like(part, 0.5), part))
     return where(is_far, np.exp(where(is_far, log_first, np.zeros_like(log_first))), near)
 
@@ -186,7 +188,7 @@ def _quantile(tail: ndarray, df: ndarray) -> ndarray:
     """Inverse of `_tail`."""
     a = df / 2
     log_part = (np.log(tail) + _log_of_first_term(a)) / a
-    is_far = log_part < math.log(SMALL_PART)
+    is_far = log_part < math.log(MAX_FIRST_TERM_PART)
     part = npx.betaincinv(a, a, where(is_far, np.full_like(tail, 0.25), tail))
     part = where(is_far, np.full_like(part, 0.25), part)
     near = np.sqrt(df) * (0.5 - part) / np.sqrt(part * (1 - part))
@@ -196,11 +198,11 @@ def _quantile(tail: ndarray, df: ndarray) -> ndarray:
 
 def _tail_of_large_df(size: ndarray, df: ndarray) -> ndarray:
     # Beyond 40, the result is 0 in float64.
-    x, df = np.minimum(size, 40), np.maximum(df, LARGE_DF)
+    x, df = np.minimum(size, 40), np.maximum(df, MIN_SERIES_DF)
     z = x * (1 - (x**2 + 1) / (4 * df) + ((13 * x**2 + 8) * x**2 + 3) / (96 * df) / df)
     return npx.erfc(z / math.sqrt(2)) / 2
 
 
 def _quantile_of_large_df(tail: ndarray, df: ndarray) -> ndarray:
-    z, df = math.sqrt(2) * npx.erfcinv(2 * tail), np.maximum(df, LARGE_DF)
+    z, df = math.sqrt(2) * npx.erfcinv(2 * tail), np.maximum(df, MIN_SERIES_DF)
     return z * (1 + (z**2 + 1) / (4 * df) + ((5 * z**2 + 16) * z**2 + 3) / (96 * df) / df)

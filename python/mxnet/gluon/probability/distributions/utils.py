@@ -354,9 +354,9 @@ def quantile_of_counts(distribution: Any, p: ndarray, largest: ndarray | float =
         return where(is_inside, high, ends)
 
 
-def tiny(array: ndarray) -> float:
+def smallest_normal(array: ndarray) -> float:
     """The smallest normal number of the dtype."""
-    return float(np.finfo(array.dtype).tiny)
+    return float(np.finfo(array.dtype).smallest_normal)
 
 
 def epsilon(array: ndarray) -> float:

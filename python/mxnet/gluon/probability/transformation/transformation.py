@@ -8,7 +8,7 @@ from typing import Any
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet.gluon.block import HybridBlock
-from mxnet.gluon.probability.distributions.utils import epsilon, softplus, sum_last, tiny
+from mxnet.gluon.probability.distributions.utils import epsilon, smallest_normal, softplus, sum_last
 from mxnet.numpy import ndarray
 
 __all__ = [
@@ -371,7 +371,7 @@ class SigmoidTransform(Transformation):
 
     def _forward_compute(self, x: Any) -> Any:
         y = npx.sigmoid(x)
-        return np.clip(y, tiny(y), 1 - epsilon(y) / 2)
+        return np.clip(y, smallest_normal(y), 1 - epsilon(y) / 2)
 
     def _inverse_compute(self, y: Any) -> Any:
         return np.log(y) - np.log1p(-y)

@@ -4,8 +4,8 @@ import numpy
 import pytest
 
 import mxnet as mx
+from fast_paths import DTYPES, both_ways, same, values, views
 from mxnet import autograd
-from small_arrays import DTYPES, both_ways, same, values, views
 
 np = mx.np
 
@@ -65,14 +65,14 @@ def all_same(function, source, *arguments, **named):
 def test_writes_under_masks_agree_with_numpy(dtype, shape):
     source = values(dtype, *shape)
     mask = np.array(numpy.random.default_rng(1).uniform(size=shape) < 0.5)
-    same_size, few = np.array(values(dtype, *shape, seed=2)), np.array(values(dtype, 3, 1, seed=3))
+    same_size, broadcastable = np.array(values(dtype, *shape, seed=2)), np.array(values(dtype, 3, 1, seed=3))
     number = True if dtype == "bool" else 3
     all_same("copyto", source, same_size)
     all_same("copyto", source, number)
-    for value in (same_size, number, np.array(values(dtype, shape[1], seed=4)), np.array(few[0, 0])):
+    for value in (same_size, number, np.array(values(dtype, shape[1], seed=4)), np.array(broadcastable[0, 0])):
         all_same("copyto", source, value, where=mask)
     for function in ("place", "putmask"):
-        for value in (same_size if shape[0] else few, few, number, [number, 0, 1]):
+        for value in (same_size if shape[0] else broadcastable, broadcastable, number, [number, 0, 1]):
             all_same(function, source, mask, value)
             all_same(function, source, mask.reshape(-1), value)
 
@@ -83,18 +83,24 @@ def test_writes_at_positions_agree_with_numpy(dtype, shape):
     source = values(dtype, *shape)
     rng = numpy.random.default_rng(1)
     number = True if dtype == "bool" else 3
-    few = np.array(values(dtype, 3, seed=3))
+    broadcastable = np.array(values(dtype, 3, seed=3))
     flat = np.array(rng.integers(-source.size, source.size, 11))
-    for value in (number, few, np.array(values(dtype, 11, seed=4)), np.array(values(dtype, 30, seed=5)), [number, 0]):
+    for value in (
+        number,
+        broadcastable,
+        np.array(values(dtype, 11, seed=4)),
+        np.array(values(dtype, 30, seed=5)),
+        [number, 0],
+    ):
         all_same("put", source, flat, value)
         all_same("put", source, [1, -2], value)
     for axis in (0, 1, -1):
         size = list(shape)
         size[axis] = 3
         along = np.array(rng.integers(-shape[axis], shape[axis], size))
-        for value in (number, np.array(values(dtype, *size, seed=4)), few[0]):
+        for value in (number, np.array(values(dtype, *size, seed=4)), broadcastable[0]):
             all_same("put_along_axis", source, along, value, axis)
-    for value in (number, few, [number, 0]):
+    for value in (number, broadcastable, [number, 0]):
         all_same("fill_diagonal", source, value)
         all_same("fill_diagonal", source.T.copy(), value, wrap=True)
     cube = values(dtype, 3, 3, 3)

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use crate::batch::Fault;
 use crate::number::{MatrixElement, RealElement};
 
-/// Largest size for which the loops of this file are faster than a blocked factorisation (of f64).
-pub(crate) const SMALL: usize = 24;
+/// Largest matrix size for which the loops of this file are faster than a blocked factorisation (of f64).
+pub(crate) const MAX_UNBLOCKED: usize = 24;
 
 /// Result of a factorisation P A = L U in place.
 pub(crate) struct Factored {

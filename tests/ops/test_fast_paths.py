@@ -4,8 +4,8 @@ import numpy
 import pytest
 
 import mxnet as mx
+from fast_paths import DTYPES, LARGE, REAL, both_ways, same, values, views
 from mxnet import autograd
-from small_arrays import DTYPES, LARGE, REAL, both_ways, same, values, views
 
 np = mx.np
 

@@ -14,10 +14,10 @@ use faer::{Accum, Conj, MatMut, MatRef, Par};
 use crate::batch::{Fault, Run};
 use crate::memory::{buffer, copied, ensure_panels, filled};
 use crate::number::MatrixElement;
-use crate::small::Factored;
+use crate::unblocked::Factored;
 
 /// From this size on, a single matrix is factored by several threads.
-pub(crate) const LARGE: usize = 192;
+pub(crate) const MIN_PARALLEL: usize = 192;
 
 /// Number of columns that are factored before the trailing columns are updated; also the inner size of that matrix product.
 const PANEL: usize = 64;
@@ -64,7 +64,7 @@ pub(crate) fn lu<T: MatrixElement>(
     }
     let mut odd = false;
     let (mut order, mut inverse) = (filled(n, 0_usize), filled(n, 0_usize));
-    let width = if n < LARGE { n } else { PANEL };
+    let width = if n < MIN_PARALLEL { n } else { PANEL };
     let mut memory = buffer(plu::lu_in_place_scratch::<usize, T>(
         n,
         width,
@@ -133,7 +133,7 @@ pub(crate) fn solve_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x: 
     let shares = chunks(
         x,
         n,
-        if n < LARGE {
+        if n < MIN_PARALLEL {
             usize::MAX / n.max(1)
         } else {
             CHUNK
@@ -171,7 +171,7 @@ pub(crate) fn invert_factored<T: MatrixElement>(run: Run, lu: &[T], n: usize, x:
 
 /// Lower Cholesky factor in place. Elements above the diagonal are neither read nor written, except within blocks of [`CHUNK`] columns.
 pub(crate) fn cholesky<T: MatrixElement>(run: Run, a: &mut [T], n: usize) -> Result<(), Fault> {
-    let width = if n < LARGE { n } else { CHUNK };
+    let width = if n < MIN_PARALLEL { n } else { CHUNK };
     let mut memory = buffer(llt::factor::cholesky_in_place_scratch::<T>(
         width,
         Par::Seq,

@@ -1,4 +1,4 @@
-//! Products of very small matrices, for which packing would cost more than multiplying.
+//! Products without packing, for matrices so small that packing would cost more than multiplying.
 
 use super::Tile;
 use num_complex::Complex;
@@ -42,7 +42,7 @@ const WIDTH: usize = 8;
 
 /// Whether [`multiply`] is faster than the blocked product.
 #[inline]
-pub(super) fn is_faster<T>(t: &Tile<T>) -> bool {
+pub(super) fn is_preferred<T>(t: &Tile<T>) -> bool {
     t.m * t.n * t.k <= 512 || t.k == 0
 }
 

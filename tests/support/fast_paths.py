@@ -41,7 +41,7 @@ def same(got, want):
 
 def both_ways(call):
     """What a call gives at once and what it gives while recording."""
-    plain = call()
+    eager = call()
     with autograd.record():
         recorded = call()
-    return plain, recorded
+    return eager, recorded

@@ -1,6 +1,6 @@
 """Functions along a last axis of 4 to 1000 elements, where starting and ending a row costs as much as its elements.
 
-`python benches/short_rows.py [word ...]` runs the cases whose name holds one of the words. All sides have one thread.
+`python benches/last_axis.py [word ...]` runs the cases whose name holds one of the words. All sides have one thread.
 """
 
 from collections.abc import Callable
