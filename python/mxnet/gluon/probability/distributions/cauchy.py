@@ -6,15 +6,14 @@ import math
 from typing import Any
 
 from mxnet import numpy as np
-from mxnet.gluon.probability.distributions.constraint import Positive, Real
-from mxnet.gluon.probability.distributions.distribution import Distribution
+from mxnet.gluon.probability.distributions._location_scale import LocationScale
 from mxnet.gluon.probability.distributions.utils import where
 from mxnet.numpy import ndarray
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """Cauchy distribution, of density ``1 / (pi * scale * (1 + ((x - loc) / scale)**2))``. It has no moments.
 
     Parameters
@@ -32,21 +31,6 @@ class Cauchy(Distribution):
     >>> Cauchy(0.0, 1.0).cdf(1.0)
     array(0.75)
     """
-
-    has_grad = True
-    arg_constraints = {"loc": Real(), "scale": Positive()}
-    support = Real()
-    loc: ndarray
-    scale: ndarray
-
-    def __init__(
-        self, loc: ndarray | float = 0.0, scale: ndarray | float = 1.0, validate_args: bool | None = None
-    ) -> None:
-        self._store(loc=loc, scale=scale)
-        super().__init__(event_dim=0, validate_args=validate_args)
-
-    def _standard(self, value: Any) -> ndarray:
-        return (self._value(value) - self.loc) / self.scale
 
     def _log_prob(self, value: ndarray) -> ndarray:
         return -math.log(math.pi) - np.log(self.scale) - np.log1p(self._standard(value) ** 2)

@@ -6,15 +6,14 @@ import math
 from typing import Any
 
 from mxnet import numpy as np
-from mxnet.gluon.probability.distributions.constraint import Positive, Real
-from mxnet.gluon.probability.distributions.distribution import Distribution
+from mxnet.gluon.probability.distributions._location_scale import LocationScale
 from mxnet.gluon.probability.distributions.utils import EULER
 from mxnet.numpy import ndarray
 
 __all__ = ["Gumbel"]
 
 
-class Gumbel(Distribution):
+class Gumbel(LocationScale):
     """Gumbel distribution, whose `cdf` is ``exp(-exp(-(x - loc) / scale))``.
 
     Parameters
@@ -33,18 +32,8 @@ class Gumbel(Distribution):
     array(0.5772157)
     """
 
-    has_grad = True
-    arg_constraints = {"loc": Real(), "scale": Positive()}
-    support = Real()
-    loc: ndarray
-    scale: ndarray
-
     def __init__(self, loc: ndarray | float, scale: ndarray | float = 1, validate_args: bool | None = None) -> None:
-        self._store(loc=loc, scale=scale)
-        super().__init__(event_dim=0, validate_args=validate_args)
-
-    def _standard(self, value: Any) -> ndarray:
-        return (self._value(value) - self.loc) / self.scale
+        super().__init__(loc, scale, validate_args)
 
     def _log_prob(self, value: ndarray) -> ndarray:
         x = self._standard(value)

@@ -6,15 +6,14 @@ import math
 from typing import Any
 
 from mxnet import numpy as np
-from mxnet.gluon.probability.distributions.constraint import Positive, Real
-from mxnet.gluon.probability.distributions.distribution import Distribution
+from mxnet.gluon.probability.distributions._location_scale import LocationScale
 from mxnet.gluon.probability.distributions.utils import where
 from mxnet.numpy import ndarray
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Laplace distribution, of density ``exp(-abs(x - loc) / scale) / (2 * scale)``.
 
     Parameters
@@ -32,21 +31,6 @@ class Laplace(Distribution):
     >>> Laplace(0.0, 2.0).cdf(0.0)
     array(0.5)
     """
-
-    has_grad = True
-    arg_constraints = {"loc": Real(), "scale": Positive()}
-    support = Real()
-    loc: ndarray
-    scale: ndarray
-
-    def __init__(
-        self, loc: ndarray | float = 0.0, scale: ndarray | float = 1.0, validate_args: bool | None = None
-    ) -> None:
-        self._store(loc=loc, scale=scale)
-        super().__init__(event_dim=0, validate_args=validate_args)
-
-    def _standard(self, value: Any) -> ndarray:
-        return (self._value(value) - self.loc) / self.scale
 
     def _log_prob(self, value: ndarray) -> ndarray:
         return -np.abs(self._standard(value)) - np.log(2 * self.scale)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mxnet import numpy as np
 from mxnet import numpy_extension as npx
-from mxnet.gluon.probability.distributions.constraint import Positive, Real
+from mxnet.gluon.probability.distributions._location_scale import LocationScale
 from mxnet.gluon.probability.distributions.exp_family import ExponentialFamily
 from mxnet.gluon.probability.distributions.utils import LOG_SQRT_2PI
 from mxnet.numpy import ndarray
@@ -15,7 +15,7 @@ from mxnet.numpy import ndarray
 __all__ = ["Normal"]
 
 
-class Normal(ExponentialFamily):
+class Normal(LocationScale, ExponentialFamily):
     """Normal distribution, of density ``exp(-((x - loc) / scale)**2 / 2) / (scale * sqrt(2 * pi))``.
 
     Parameters
@@ -37,21 +37,6 @@ class Normal(ExponentialFamily):
     -----
     `cdf` is ``erfc(-z / sqrt(2)) / 2``, so small probabilities in the lower tail have all their digits.
     """
-
-    has_grad = True
-    arg_constraints = {"loc": Real(), "scale": Positive()}
-    support = Real()
-    loc: ndarray
-    scale: ndarray
-
-    def __init__(
-        self, loc: ndarray | float = 0.0, scale: ndarray | float = 1.0, validate_args: bool | None = None
-    ) -> None:
-        self._store(loc=loc, scale=scale)
-        super().__init__(event_dim=0, validate_args=validate_args)
-
-    def _standard(self, value: Any) -> ndarray:
-        return (self._value(value) - self.loc) / self.scale
 
     def _log_prob(self, value: ndarray) -> ndarray:
         return -(self._standard(value) ** 2) / 2 - np.log(self.scale) - LOG_SQRT_2PI
