@@ -52,7 +52,7 @@ TESTKIT = "mxnet-testkit"  # what tests use: it may see every crate, and only te
 # Foreign crates that one of ours alone may name.
 ONLY = {"pyo3": "mxnet-python", "pyo3-ffi": "mxnet-python", "numpy": "mxnet-python", "cudarc": "mxnet-cuda"}
 
-# docs/design/style-code.md section 8: the crates whose work is unsafe; their other modules are guarded by clippy's lints.
+# docs/design/style-code.md section 8: crates whose work is unsafe; clippy guards their other modules.
 UNSAFE_CRATES = {
     "mxnet-engine",
     "mxnet-tensor",
