@@ -13,7 +13,7 @@ use crate::launch::{Pool, caught, cost_ns, launch, own_copy};
 use crate::opdef::{Cpu, EagerBody, Known, Rng, Viewed};
 use crate::plan::{self, Launch, Plan};
 use crate::read::read_all;
-use crate::{Array, Outputs, interrupt, memory, mode, profiler};
+use crate::{Array, Outputs, caller, interrupt, memory, mode, profiler};
 
 pub use crate::copying::{copy_into, copy_into_shared, kernel_on};
 pub use crate::out_arrays::into_outs;
@@ -142,15 +142,17 @@ fn run_body_on(call: &Call) -> Result<Outputs> {
                 return inferred_abstract(call, device);
             }
             let cost = cost_ns(&call.context(), 0);
-            let results = match cost > MIN_THREAD_NS {
-                true => compute_on_new_thread(call, body, cost)?,
-                false => results_of_body(&call.context(), body)?,
-            };
+            let results = caller::within(Some(call.op), || match cost > MIN_THREAD_NS {
+                true => compute_on_new_thread(call, body, cost),
+                false => results_of_body(&call.context(), body),
+            })?;
             into_outs(call, results)
         }
         Cpu::Composite(body) => {
             call.device()?;
-            mode::in_body(|| into_outs(call, body(&call.context())?))
+            caller::within(Some(call.op), || {
+                mode::in_body(|| into_outs(call, body(&call.context())?))
+            })
         }
     }
 }
@@ -163,6 +165,7 @@ fn compute_on_new_thread(call: &Call, body: EagerBody, cost_ns: u64) -> Result<O
     let op = call.op;
     let inputs: SmallVec<[Option<Array>; 4]> = call.inputs.iter().map(|x| x.cloned()).collect();
     let (attrs, training) = (call.attrs.clone(), call.context().training);
+    let caller = caller::current();
     interrupt::run_on_new_thread(cost_ns, move || {
         let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
         let context = CallContext {
@@ -175,7 +178,7 @@ fn compute_on_new_thread(call: &Call, body: EagerBody, cost_ns: u64) -> Result<O
             training,
             outs: &[],
         };
-        results_of_body(&context, body)
+        caller::within(caller, || results_of_body(&context, body))
     })?
 }
 
@@ -199,15 +202,17 @@ fn call_on_new_thread(call: &Call) -> Result<Outputs> {
     memory::check_available(call.op.name, COPIES * list_bytes)?;
     let (op, attrs, dtype) = (call.op, call.attrs.clone(), call.dtype);
     let inputs: SmallVec<[Option<Array>; 4]> = call.inputs.iter().map(|x| x.cloned()).collect();
+    let caller = caller::current();
     interrupt::run_on_new_thread(u64::MAX, move || {
         let refs: SmallVec<[Option<&Array>; 4]> = inputs.iter().map(Option::as_ref).collect();
-        run(&Call {
+        let call = Call {
             op,
             inputs: &refs,
             attrs: &attrs,
             outs: &[],
             dtype,
-        })
+        };
+        caller::within(caller, || run(&call))
     })?
 }
 

@@ -6,6 +6,9 @@ use mxnet_engine::{Failure, WaitError};
 use mxnet_kernels::UnsupportedElem;
 use mxnet_tensor::{DType, Device, TensorError};
 
+use crate::opdef::OpDef;
+use crate::registry;
+
 /// Result of everything in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -31,6 +34,8 @@ pub struct Fault {
     pub problem: String,
     /// Operands, in order.
     pub operands: Vec<OperandFacts>,
+    /// The operator that has these operands, if it is another one: `op` called it, and it failed when `op` had returned.
+    pub part: Option<&'static str>,
     /// A hint that was checked to work.
     pub hint: Option<String>,
 }
@@ -41,6 +46,9 @@ impl fmt::Display for Fault {
             f.write_str(&self.problem)?;
         } else {
             write!(f, "{}: {}", self.op, self.problem)?;
+        }
+        if let Some(part) = self.part {
+            write!(f, "\n  operands of its part {part}:")?;
         }
         let width = self
             .operands
@@ -126,7 +134,7 @@ macro_rules! constructors {
         #[doc = concat!("An [`Error::", stringify!($variant), "`] of operator `op`.")]
         #[cold]
         pub fn $name(op: &'static str, problem: impl Into<String>) -> Error {
-            Error::$variant(Box::new(Fault { op, problem: problem.into(), operands: Vec::new(), hint: None }))
+            Error::$variant(Box::new(Fault { op, problem: problem.into(), operands: Vec::new(), part: None, hint: None }))
         }
     )* } };
 }
@@ -134,6 +142,30 @@ constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, valu
     memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, floating_point => FloatingPoint, without_values => Abstract, internal => Internal);
 
 impl Error {
+    /// The facts, for kinds that have them; of a failed operation those of its own error.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Error::Shape(f)
+            | Error::DType(f)
+            | Error::Axis(f)
+            | Error::Index(f)
+            | Error::Value(f)
+            | Error::LinAlg(f)
+            | Error::Overflow(f)
+            | Error::ZeroDivision(f)
+            | Error::Device(f)
+            | Error::Memory(f)
+            | Error::Unsupported(f)
+            | Error::Io(f)
+            | Error::Autograd(f)
+            | Error::FloatingPoint(f)
+            | Error::Abstract(f)
+            | Error::Internal(f) => Some(f),
+            Error::Failed(failure) => (failure.error().downcast_ref::<Error>())?.fault(),
+            Error::Interrupted => None,
+        }
+    }
+
     /// The facts, for kinds that have them.
     pub fn fault_mut(&mut self) -> Option<&mut Fault> {
         match self {
@@ -187,6 +219,26 @@ impl Error {
         if let Some(fault) = self.fault_mut() {
             fault.op = op;
             fault.operands = operands();
+            fault.part = None;
+        }
+        self
+    }
+
+    /// The error of an operator that the body of `caller` called, as the user of `caller` sees it.
+    #[must_use]
+    pub fn called_by(mut self, caller: Option<&'static OpDef>) -> Error {
+        // The message of a floating-point error is NumPy's, which names the operator at its end.
+        if let Error::FloatingPoint(_) = self {
+            return self;
+        }
+        if let (Some(caller), Some(fault)) = (caller, self.fault_mut()) {
+            let name = registry::base_form(caller).name;
+            if fault.op != name {
+                if !fault.operands.is_empty() {
+                    fault.part = fault.part.or(Some(fault.op));
+                }
+                fault.op = name;
+            }
         }
         self
     }

@@ -41,15 +41,21 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Adds the operator's name and the operands to an error. Errors of the operators that a composite calls name the composite.
+    /// Adds the operator's name and the operands to an error. Errors of the operators that its body calls name this operator. See
+    /// [`Error::called_by`] for errors that surface later.
     #[cold]
     pub fn explain(&self, error: Error) -> Error {
         let facts = || self.context().facts();
-        let is_composite = matches!(self.op.cpu, Cpu::Composite(_));
+        let is_of_part = match self.op.cpu {
+            Cpu::Composite(_) => true,
+            Cpu::Eager(..) => (error.fault())
+                .is_some_and(|fault| !fault.op.is_empty() && fault.op != self.op.name),
+            _ => false,
+        };
         match error {
             // This message is NumPy's, which names the operator at its end.
             Error::FloatingPoint(_) => error.with_operands(facts),
-            _ if is_composite => error.for_op(registry::base_form(self.op).name, facts),
+            _ if is_of_part => error.for_op(registry::base_form(self.op).name, facts),
             _ => error.in_op(self.op.name).with_operands(facts),
         }
     }

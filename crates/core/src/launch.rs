@@ -9,7 +9,6 @@ use mxnet_kernels::{Elem, Threads};
 use mxnet_tensor::{DType, Device, DeviceKind, Storage, Tensor, backend_of};
 use smallvec::SmallVec;
 
-use crate::Array;
 use crate::context::{
     CallContext, KernelContext, OwnedKernelContext, RngState, with_own_positions,
 };
@@ -19,6 +18,7 @@ use crate::invoke::Call;
 use crate::opdef::{Cost, Cpu, OpDef, Rng};
 use crate::profiler::{self, Pending};
 use crate::rng::reserve;
+use crate::{Array, caller};
 
 /// The engine's thread pool as the [`Threads`](mxnet_kernels::Threads) of kernels.
 pub struct Pool;
@@ -448,11 +448,14 @@ fn queued_op(
     run: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> (Op, bool) {
     let origin = crate::call_site::current();
-    let issued_by = origin.clone();
+    let (issued_by, caller) = (origin.clone(), caller::current());
     let op = Op {
         name: call.op.name,
         run: Box::new(move || {
-            run().map_err(|e| Failure::new(Box::new(e), issued_by.as_deref().unwrap_or("")))
+            run().map_err(|error| {
+                let error = error.called_by(caller);
+                Failure::new(Box::new(error), issued_by.as_deref().unwrap_or(""))
+            })
         }),
         uses,
         priority: 0,

@@ -13,6 +13,7 @@ pub mod bind;
 pub mod blas;
 pub mod builtins;
 pub mod call_site;
+pub mod caller;
 pub mod config;
 pub mod context;
 mod copying;

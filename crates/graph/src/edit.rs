@@ -244,8 +244,8 @@ impl Editor {
             );
             return Err(wrong(problem));
         }
-        let (outputs, line, training) = (old.outputs.clone(), old.line.clone(), old.training);
-        let mut new = self.new_node(call, training)?;
+        let (outputs, line, caller) = (old.outputs.clone(), old.line.clone(), old.caller);
+        let mut new = self.new_node(call, old.training)?;
         let found = verify::infer(&self.graph, &new)?;
         if !verify::has_outputs(&found, &outputs) {
             let problem = format!(
@@ -256,7 +256,7 @@ impl Editor {
             );
             return Err(Error::shape("graph", problem));
         }
-        (new.outputs, new.line) = (outputs, line);
+        (new.outputs, new.line, new.caller) = (outputs, line, caller);
         self.nodes[node] = Some(new);
         Ok(())
     }
@@ -453,6 +453,7 @@ impl Editor {
             is_assignment: false,
             rng_block: 0,
             rng_stream: 0,
+            caller: None,
             line: None,
             scope: Default::default(),
             is_backward: false,

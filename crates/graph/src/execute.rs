@@ -209,7 +209,7 @@ impl Executable {
         for step in &self.steps {
             self.step(step, arena, run, watch).map_err(|error| {
                 let node = &self.graph.nodes[step.node];
-                let error = error.in_op(node.op.name);
+                let error = error.in_op(node.op.name).called_by(node.caller);
                 match &node.line {
                     Some(line) => {
                         error.with_hint(format!("called in `{}` at {line}", self.graph.name))
@@ -345,13 +345,14 @@ impl Executable {
         let arrays = arrays.collect::<Result<SmallVec<[Option<Array>; 4]>>>()?;
         let arguments: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
         let _scope = Scope::enter(false, node.training);
-        let results = eager::run(&Call {
+        let call = Call {
             op: node.op,
             inputs: &arguments,
             attrs: &node.attrs,
             outs: &[],
             dtype: node.dtype,
-        })?;
+        };
+        let results = eager::run(&call).map_err(|error| call.explain(error))?;
         for (result, output) in results.iter().zip(outputs) {
             count_bytes(result.len() * result.dtype().size());
             copy(result.read()?.tensor(), output)?;

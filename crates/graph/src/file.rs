@@ -105,6 +105,7 @@ impl Graph {
                 "assignment": node.is_assignment,
                 "rng_block": node.rng_block,
                 "rng_stream": node.rng_stream,
+                "caller": node.caller.map(|op| op.name),
                 "line": node.line.as_deref(),
             });
             provider::write(node.op.name, &mut entry);
@@ -365,6 +366,7 @@ fn node(graph: &Graph, json: &Json) -> Result<Node> {
             Some(stream) => as_usize(stream)?,
             None => 0,
         },
+        caller: (json.get("caller").and_then(Json::as_str)).and_then(registry::find_in_file),
         line: json.get("line").and_then(Json::as_str).map(Into::into),
         scope: Default::default(),
         is_backward: false,

@@ -9,7 +9,7 @@ use mxnet_core::builtins::builtins;
 use mxnet_core::eager::copy_into;
 use mxnet_core::mode::{Scope, is_recording, outside};
 use mxnet_core::{
-    Array, Call, Error, Outputs, Result, Rng, RngState, autograd, dispatch, invoke1, rng,
+    Array, Call, Error, Outputs, Result, Rng, RngState, autograd, caller, dispatch, invoke1, rng,
 };
 use mxnet_tensor::{DType, Layout, Tensor};
 use smallvec::SmallVec;
@@ -194,13 +194,15 @@ impl Values {
         let inputs: SmallVec<[Option<&Array>; 4]> = arrays.iter().map(Option::as_ref).collect();
         let _scope = Scope::enter(is_recording(), node.training);
         let call = || {
-            dispatch(&Call {
+            let call = Call {
                 op: node.op,
                 inputs: &inputs,
                 attrs: &node.attrs,
                 outs: &[],
                 dtype: node.dtype,
-            })
+            };
+            let result = caller::within(node.caller, || dispatch(&call));
+            result.map_err(|error| error.called_by(node.caller))
         };
         let results = match (node.op.rng, random) {
             (Rng::Blocks(_), Some(drawn)) if node.rng_stream > 0 => {

@@ -106,6 +106,8 @@ pub struct Node {
     pub rng_block: u64,
     /// Its stream of random numbers: 0 is the process's stream, `i + 1` is stream `i` of the graph.
     pub rng_stream: usize,
+    /// The composite operator whose body called it, which errors name.
+    pub caller: Option<&'static OpDef>,
     /// The source line of the traced program, if lines are tracked.
     pub line: Option<Arc<str>>,
     /// The profiler's scope in which it was traced.

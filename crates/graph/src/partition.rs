@@ -88,6 +88,7 @@ pub fn partition(
             is_assignment: false,
             rng_block: 0,
             rng_stream: 0,
+            caller: None,
             line: inside.first().and_then(|node| node.line.clone()),
             scope: inside.first().map(|node| node.scope).unwrap_or_default(),
             is_backward: inside.iter().all(|node| node.is_backward),
@@ -322,7 +323,7 @@ fn extract(whole: &Graph, inside: &[&Node], is_needed: &dyn Fn(BufferId) -> bool
             }
         }
         // The text of a part does not depend on where it was found.
-        new.line = None;
+        (new.caller, new.line) = (None, None);
         graph.nodes.push(new);
     }
     Part {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use mxnet_core::builtins::builtins;
 use mxnet_core::mode::{Interpreter, expand, is_recording, is_training, with_interpreter};
 use mxnet_core::{
-    Array, Call, Cpu, Error, Known, OpDef, Outputs, Result, Rng, autograd, call_site, eager,
-    fp_errors, profiler,
+    Array, Call, Cpu, Error, Known, OpDef, Outputs, Result, Rng, autograd, call_site, caller,
+    eager, fp_errors, profiler,
 };
 use mxnet_tensor::{DType, Device, DeviceKind, Promotion, Storage, promotion};
 use smallvec::SmallVec;
@@ -289,6 +289,7 @@ impl Tracer {
             is_assignment: false,
             rng_block: 0,
             rng_stream,
+            caller: caller::current(),
             line: call_site::line(),
             scope: profiler::current_scope(),
             is_backward: profiler::is_in_backward(),

@@ -107,11 +107,11 @@ fn c_text(text: &str) -> CString {
     CString::new(until_zero).unwrap_or_default()
 }
 
-fn remember(mut error: Error) -> i32 {
+fn remember(error: Error) -> i32 {
     let (status, message) = (status_of(&error), c_text(&error.to_string()));
-    let fault = error.fault_mut();
-    let op = fault.as_ref().map_or("", |fault| fault.op);
-    let hint = fault.as_ref().and_then(|fault| fault.hint.as_deref());
+    let fault = error.fault();
+    let op = fault.map_or("", |fault| fault.op);
+    let hint = fault.and_then(|fault| fault.hint.as_deref());
     let last = Last {
         status,
         op: c_text(op),

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use mxnet::core::caller::outside;
 use mxnet::core::creation::zeros;
 use mxnet::core::mode::Scope;
 use mxnet::core::{
@@ -77,7 +78,7 @@ fn code(op: &'static OpDef) -> Result<&'static Code> {
 /// Runs the Python code of an operator. A Python exception is propagated unchanged.
 fn in_python<R>(body: impl FnOnce(Python<'_>) -> PyResult<R>) -> Result<R> {
     with_python(|py| {
-        body(py).map_err(|error| {
+        outside(|| body(py)).map_err(|error| {
             let failure = Box::new(PythonFailure::new(error));
             Error::Failed(mxnet::engine::Failure::new(failure, ""))
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mxnet_core::builtins::builtins;
 use mxnet_core::mode::is_training;
-use mxnet_core::{Array, Attrs, Error, Result, Rng, call_site, profiler};
+use mxnet_core::{Array, Attrs, Error, Result, Rng, call_site, caller, profiler};
 use mxnet_tensor::{DType, Device, Layout, Storage, Tensor};
 use smallvec::SmallVec;
 
@@ -253,6 +253,7 @@ impl State {
             is_assignment: true,
             rng_block: 0,
             rng_stream: 0,
+            caller: caller::current(),
             line: call_site::line(),
             scope: profiler::current_scope(),
             is_backward: profiler::is_in_backward(),
