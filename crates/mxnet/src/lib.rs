@@ -31,6 +31,7 @@
 mod array;
 mod autograd;
 mod construct;
+mod display;
 pub mod dlpack;
 mod elementwise;
 mod file;

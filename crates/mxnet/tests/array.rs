@@ -2,8 +2,8 @@
 
 use mxnet::optimizer::{Optimizer, Sgd};
 use mxnet::{
-    Array, DType, Ellipsis, Error, Given, NewAxis, Result, call, grad, load, random, record, save,
-    stack, step, where_,
+    Array, DType, Device, Ellipsis, Error, Given, NewAxis, Result, call, grad, load, random,
+    record, save, stack, step, where_,
 };
 
 fn array(values: &[f32], shape: &[usize]) -> Array {
@@ -251,5 +251,87 @@ fn arrays_are_made_of_numbers_and_of_arrays() -> Result<()> {
         x.masked(&Array::ones(&[3], DType::Bool)?),
         Err(Error::Shape(_))
     ));
+    Ok(())
+}
+
+/// The texts are NumPy's (2.4): `str(x)`, and with a precision those of `floatmode="fixed"`.
+#[test]
+fn arrays_are_printed_as_numpy_prints_them() -> Result<()> {
+    let floats = |values: &[f64]| Array::from_slice(values, &[values.len()]);
+    let integers = |len: i64, shape: &[usize]| -> Result<Array> {
+        call("arange", &[len.into()], &[])?[0].reshape(shape)
+    };
+    let thousands = (integers(30, &[30])? * 1000_i64)?;
+    let single = |x: f64| Array::from_slice(&[x], &[]);
+    let cases = [
+        (
+            array(&[1.0, 2.5, -0.125, 1e3, 0.0, 3.0], &[2, 3]),
+            "[[ 1.00e+00  2.50e+00 -1.25e-01]\n [ 1.00e+03  0.00e+00  3.00e+00]]",
+        ),
+        (array(&[1e-5, 1.0, 1e3], &[3]), "[1.e-05 1.e+00 1.e+03]"),
+        (array(&[0.1, 1e6], &[2]), "[1.e-01 1.e+06]"),
+        (
+            array(&[1.0 / 3.0, 2.0 / 3.0], &[2]),
+            "[0.33333334 0.6666667 ]",
+        ),
+        (
+            floats(&[1.0 / 3.0, 2.0 / 3.0, 123.0])?,
+            "[  0.33333333   0.66666667 123.        ]",
+        ),
+        (
+            floats(&[1.5, f64::NAN, f64::NEG_INFINITY])?,
+            "[ 1.5  nan -inf]",
+        ),
+        (floats(&[f64::NAN, f64::NAN])?, "[nan nan]"),
+        (Array::from_slice(&[-5_i64, 100, 7], &[3])?, "[ -5 100   7]"),
+        (Array::from_slice(&[true, false], &[2])?, "[ True False]"),
+        (
+            array(&[1.5, -2.0], &[2]).astype(DType::C64)?,
+            "[ 1.5+0.j -2. +0.j]",
+        ),
+        (
+            integers(24, &[2, 3, 4])?,
+            "[[[ 0  1  2  3]\n  [ 4  5  6  7]\n  [ 8  9 10 11]]\n\n [[12 13 14 15]\n  [16 17 18 19]\n  [20 21 22 23]]]",
+        ),
+        (
+            thousands,
+            "[    0  1000  2000  3000  4000  5000  6000  7000  8000  9000 10000 11000\n \
+             12000 13000 14000 15000 16000 17000 18000 19000 20000 21000 22000 23000\n \
+             24000 25000 26000 27000 28000 29000]",
+        ),
+        (
+            integers(2400, &[4, 600])?,
+            "[[   0    1    2 ...  597  598  599]\n [ 600  601  602 ... 1197 1198 1199]\n \
+             [1200 1201 1202 ... 1797 1798 1799]\n [1800 1801 1802 ... 2397 2398 2399]]",
+        ),
+        (Array::zeros(&[0, 3], DType::F32)?, "[]"),
+        (single(1.0)?, "1.0"),
+        (single(1e16)?, "1e+16"),
+        (single(-1.5e-5)?, "-1.5e-05"),
+        (single(2000.0)?.astype(DType::F16)?, "2e+03"),
+        (single(0.1)?.astype(DType::F16)?, "0.1"),
+        (single(1.5)?.astype(DType::C128)?, "(1.5+0j)"),
+    ];
+    for (x, text) in cases {
+        assert_eq!(x.to_string(), text);
+    }
+    let x = floats(&[1.0 / 3.0, 20.0])?;
+    assert_eq!(format!("{x:.2}"), "[ 0.33 20.00]");
+    assert_eq!(
+        format!("{:.3}", floats(&[1.5e9, 1.0])?),
+        "[1.500e+09 1.000e+00]"
+    );
+    assert_eq!(format!("{:.3}", single(0.5)?), "0.500");
+    Ok(())
+}
+
+#[test]
+fn an_array_without_values_prints_why() -> Result<()> {
+    let traced = mxnet::core::Array::without_values(&[2], DType::F32, Device::cpu(0))?;
+    let text = Array::from(traced).to_string();
+    assert!(
+        text.starts_with("Array(shape (2,), float32, cpu(0)): an array of shape (2,)"),
+        "{text}"
+    );
     Ok(())
 }
