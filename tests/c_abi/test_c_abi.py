@@ -16,6 +16,7 @@ import mxnet as mx
 from c_library import Arg, Fault, Outputs, Value, library
 
 FLOAT32 = 11
+LINALG = 6
 KINDS = {type(None): 0, bool: 1, int: 2, float: 3, str: 5, tuple: 7}
 
 
@@ -377,6 +378,7 @@ def test_the_profiler_records_operators_and_events_of_the_program(lib: Library, 
         (lambda: lib.c.mx_profiler_configure(file, b"everything"), "operators, graphs, memory, calls or all"),
         (lambda: lib.c.mx_profiler_configure(None, b"all"), "`filename` is null"),
         (lambda: lib.c.mx_profiler_marker(b"work", b"here", b"planet"), "not 'planet'"),
+        (lambda: lib.c.mx_profiler_scope_begin(b"x" * 65537), "open scopes have 65537 bytes"),
         (lambda: lib.c.mx_profiler_range_end(), "no open range"),
         (lambda: lib.c.mx_profiler_scope_end(), "no open scope"),
         (lambda: lib.text("mx_profiler_summary", b"xml", *order[1:], ctypes.c_int32(0)), "not 'xml'"),
@@ -563,6 +565,36 @@ def test_exported_networks_are_loaded_and_run_by_threads(shared: Library, tmp_pa
     shared.free(graph.value)
     with pytest.raises(Failed, match=r"is not an object|is not valid"):
         run_graph(shared, graph.value)
+
+
+class Inverse(mx.gluon.HybridBlock):
+    def forward(self, x: Any) -> Any:
+        return mx.np.linalg.inv(x)
+
+
+def test_a_failure_that_surfaces_later_names_the_operator_that_was_called(lib: Library, tmp_path: Path) -> None:
+    net = Inverse()
+    net.hybridize()
+    net(mx.np.eye(2))
+    symbol, params = net.export(tmp_path / "net")
+    graph, singular = ctypes.c_uint64(), lib.array(numpy.zeros((2, 2), "float32"))
+    lib.check(lib.c.mx_graph_load(symbol.encode(), params.encode(), ctypes.byref(graph)))
+    lib.check(lib.c.mx_config_set(b"engine_mode", b"async"))
+    try:
+        (result,) = run_graph(lib, graph.value, singular)
+        for _ in range(2):
+            with pytest.raises(Failed, match=r"^inv: Singular matrix") as failed:
+                lib.read(result)
+            assert (failed.value.status, failed.value.op) == (LINALG, "inv")
+            assert failed.value.hint.startswith("called in `Inverse` at ")
+        # The operator by which `inv` computes has another name.
+        with pytest.raises(Failed, match=r"^inv: Singular matrix") as failed:
+            lib.invoke("inv", Array(singular))
+        assert failed.value.op == "inv"
+    finally:
+        lib.check(lib.c.mx_config_set(b"engine_mode", b"adaptive"))
+    for handle in result, singular, graph.value:
+        lib.free(handle)
 
 
 def test_networks_for_any_size_are_run_at_any_size(shared: Library, tmp_path: Path) -> None:

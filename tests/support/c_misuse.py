@@ -1,14 +1,16 @@
 """Wrong calls of every function of `mxnet.h`.
 
-`python c_misuse.py LIBRARY HEADER FOLDER` makes them, and prints what came of them. The calls are derived from the
-declarations: for each parameter, values that are wrong for its type, all others being right. The program runs in a
-process of its own, which a crash ends; the last line of its standard error says which call it was.
+`python c_misuse.py LIBRARY HEADER FOLDER [COUNT [SEED]]` makes them, and prints what came of them. The calls are
+derived from the declarations: for each parameter, values that are wrong for its type, all others being right; then
+COUNT calls of each function in which any number of parameters is wrong. The program runs in a process of its own, which
+a crash ends; the last line of its standard error says which call it was.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
+import random
 import re
 import sys
 import threading
@@ -393,6 +395,25 @@ def wrong_calls(caller: Caller, declared: dict[str, list[Param]]) -> None:
         caller.right("mx_profiler_configure", trace, b"operators")
 
 
+def random_calls(caller: Caller, declared: dict[str, list[Param]], count: int, seed: int) -> None:
+    """Calls of functions in any order, each parameter right or wrong."""
+    chance = random.Random(seed)
+    names = [name for name, params in declared.items() if params] * count
+    chance.shuffle(names)
+    trace = str(caller.folder / "trace.json").encode()
+    for function in names:
+        said, given = [], []
+        for param in declared[function]:
+            wrong = list(caller.bad(function, param)) if chance.random() < 0.4 else []
+            what, _, value = chance.choice(wrong or [("", False, caller.good(function, param))])
+            said += [what] * bool(what)
+            given.append(value)
+        caller.attempt(", ".join(said) or "right values", False, function, *given)
+        caller.keep.clear()
+        if function == "mx_profiler_configure":
+            caller.right(function, trace, b"operators")
+
+
 def on_another_thread(body: Callable[[], None]) -> None:
     failed: list[AssertionError] = []
 
@@ -419,13 +440,15 @@ def right_calls(caller: Caller, declared: dict[str, list[Param]]) -> dict[str, i
     return statuses
 
 
-def main(library: str, header: str, folder: str) -> None:
+def main(library: str, header: str, folder: str, count: str = "20", seed: str = "0") -> None:
     declared = functions(Path(header))
     caller = Caller(library, Path(folder))
     caller.prepare()
     statuses = right_calls(caller, declared)
     wrong_calls(caller, declared)
     on_another_thread(lambda: wrong_calls(caller, declared))
+    random_calls(caller, declared, int(count), int(seed))
+    on_another_thread(lambda: random_calls(caller, declared, int(count), int(seed) + 1))
     print(
         json.dumps(
             {

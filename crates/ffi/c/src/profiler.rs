@@ -136,7 +136,11 @@ pub unsafe extern "C" fn mx_profiler_summary(
     })
 }
 
-/// Names the operators of this thread until `mx_profiler_scope_end`. Scopes nest.
+/// Longest name of a scope, with those around it, in bytes. The library keeps the name of each scope, so a program that does not end its scopes would
+/// take more and more memory.
+const MAX_SCOPE_BYTES: usize = 1 << 16;
+
+/// Names the operators of this thread until `mx_profiler_scope_end`. Scopes nest; their names together have at most 65536 bytes.
 ///
 /// # Safety
 /// `name` is null or a string.
@@ -144,7 +148,16 @@ pub unsafe extern "C" fn mx_profiler_summary(
 pub unsafe extern "C" fn mx_profiler_scope_begin(name: *const c_char) -> i32 {
     guard("mx_profiler_scope_begin", || {
         // SAFETY: as the caller promises.
-        let scope = Scope::enter(unsafe { text(name, "name")? });
+        let name = unsafe { text(name, "name")? };
+        let len = profiler::current_scope().name().len() + name.len();
+        if len > MAX_SCOPE_BYTES {
+            let problem = format!(
+                "the names of the open scopes have {len} bytes, {MAX_SCOPE_BYTES} are allowed"
+            );
+            let hint = "end each scope by mx_profiler_scope_end";
+            return Err(Error::value("", problem).with_hint(hint));
+        }
+        let scope = Scope::enter(name);
         SCOPES.with_borrow_mut(|scopes| scopes.push(scope));
         Ok(())
     })
