@@ -12,6 +12,7 @@ import numpy as onp
 import pytest
 
 import mxnet as mx
+from mxnet import _core
 
 
 def _restored() -> dict[str, object]:
@@ -120,6 +121,54 @@ def test_each_setting_can_come_from_the_environment(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == [[name, value, "environment"] for name, value in others.items()]
     assert done.stderr == ""
     assert (tmp_path / "other.json").exists()  # the profiler's file
+
+
+def test_freed_memory_is_cached_up_to_the_limit() -> None:
+    def cached() -> int:
+        mx.cpu().empty_cache()
+        mx.np.ones(1 << 20)
+        return int(_core.memory_stats()["cached_bytes"])
+
+    with mx.config(memory_cache_bytes=0, engine_mode="sync"):
+        assert cached() == 0
+    with mx.config(memory_cache_bytes=64 << 20, engine_mode="sync"):
+        assert cached() >= 4 << 20
+
+
+def test_without_jit_compiled_functions_run_as_they_are() -> None:
+    runs = []
+
+    @mx.jit
+    def function(x: mx.np.ndarray) -> mx.np.ndarray:
+        runs.append(1)
+        return x + 1
+
+    x = mx.np.ones(2)
+    for on, expected in (False, 3), (True, 4), (False, 7):
+        with mx.config(jit=on):
+            for _ in range(3):
+                assert function(x).tolist() == [2, 2]
+        assert len(runs) == expected
+
+
+def test_debug_lines_name_the_line_that_issued_an_operation() -> None:
+    for on in False, True:
+        with mx.config(engine_mode="async", debug_lines=on):
+            bound = mx.np.full((2,), 5, "int64")
+            late = mx.np.random.randint(bound, bound)
+            with pytest.raises(ValueError, match="low") as failed:
+                late.asnumpy()
+        assert ("test_config.py:" in str(failed.value)) == on
+
+
+def test_without_the_plan_cache_calls_are_prepared_anew() -> None:
+    x = mx.np.ones((2, 3, 5))
+    for on in True, False:
+        with mx.config(plan_cache=on):
+            mx.np.tanh(x)
+            hits, _ = _core.plan_counters()
+            mx.np.tanh(x)
+            assert _core.plan_counters()[0] - hits == on
 
 
 def test_booleans_of_numpy_are_booleans() -> None:
