@@ -220,7 +220,79 @@ def test_variational_dropout_drops_the_same_in_every_step():
         assert (rnn.VariationalDropoutCell(Copy(), drop_inputs=1).unroll(3, x, merge_outputs=True)[0] == 0).all()
 
 
-@pytest.mark.parametrize("make", [rnn.GRUCell, lambda n: rnn.BidirectionalCell(rnn.GRUCell(n), rnn.GRUCell(n))])
+def bidirectional(n):
+    return rnn.BidirectionalCell(rnn.GRUCell(n), rnn.GRUCell(n))
+
+
+@pytest.mark.parametrize("kind", [rnn.SequentialRNNCell, rnn.HybridSequentialRNNCell])
+@pytest.mark.parametrize("lengths", [None, [4, 2, 3]])
+def test_stacks_of_bidirectional_cells_are_layers(kind, lengths):
+    stack = kind()
+    stack.add(bidirectional(3))
+    stack.add(rnn.ResidualCell(bidirectional(3)))
+    stack.add(rnn.DropoutCell(0.5))
+    stack.initialize(mx.init.Normal(0.5))
+    stack.hybridize()
+    valid = None if lengths is None else mx.np.array(lengths)
+    outputs, states = stack.unroll(LENGTH, mx.np.array(X), layout="TNC", merge_outputs=True, valid_length=valid)
+    assert len(states) == 4
+    expected, found = mx.np.array(X), []
+    for number in range(2):
+        layer = rnn.GRU(3, bidirectional=True, use_sequence_length=lengths is not None)
+        layer.initialize()
+        layer(expected, layer.begin_state(X.shape[1]), *([] if valid is None else [valid]))
+        cell = stack[number] if number == 0 else stack[number].base_cell
+        for side, part in (("l", cell.l_cell), ("r", cell.r_cell)):
+            for name in ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias"):
+                getattr(layer, f"{side}0_{name}").set_data(getattr(part, name).data())
+        below = expected
+        expected, last = layer(expected, layer.begin_state(X.shape[1]), *([] if valid is None else [valid]))
+        found += [*last[0]]
+        if number == 1:
+            inside = 1 if valid is None else mx.np.expand_dims(mx.np.arange(LENGTH).reshape((-1, 1)) < valid, -1)
+            expected = (expected + below) * inside
+    assert_almost_equal(outputs, expected, **TOLERANCE)
+    for state, other in zip(states, found, strict=True):
+        assert_almost_equal(state, other, **TOLERANCE)
+
+
+@pytest.mark.parametrize("is_bidirect", [False, True])
+@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize(
+    ("make", "rows"),
+    [
+        (lambda: rnn.RNNCell(4), 4),
+        (lambda: rnn.LSTMCell(4), 16),
+        (lambda: rnn.GRUCell(4), 12),
+        (lambda: rnn.LSTMPCell(8, 4), 32),
+        (lambda: rnn.ResidualCell(rnn.GRUCell(4)), 12),
+        (lambda: rnn.ZoneoutCell(rnn.GRUCell(4)), 12),
+        (lambda: rnn.VariationalDropoutCell(rnn.GRUCell(4)), 12),
+    ],
+)
+def test_sizes_follow_from_the_place_in_a_stack(make, rows, layer, is_bidirect):
+    """As MXNet 2 calls it: the first layer reads `x`, others one or two states."""
+    cell = make()
+    cell.infer_shape(layer, mx.np.ones((2, 3)), is_bidirect)
+    weight = getattr(cell, "base_cell", cell).i2h_weight
+    assert weight.shape == (rows, 3 if layer == 0 else 8 if is_bidirect else 4)
+
+
+def test_stacks_tell_their_cells_their_places():
+    x = mx.np.ones((2, 3))
+    cell = bidirectional(4)
+    cell.infer_shape(1, x, False)
+    assert cell.l_cell.i2h_weight.shape == cell.r_cell.i2h_weight.shape == (12, 8)
+    for kind in (rnn.SequentialRNNCell, rnn.HybridSequentialRNNCell):
+        stack = kind()
+        stack.add(rnn.LSTMCell(4))
+        stack.add(rnn.DropoutCell(0.5))
+        stack.add(rnn.GRUCell(4))
+        stack.infer_shape(0, x, False)
+        assert [stack[0].i2h_weight.shape, stack[2].i2h_weight.shape] == [(16, 3), (12, 4)]
+
+
+@pytest.mark.parametrize("make", [rnn.GRUCell, bidirectional])
 def test_steps_are_a_list_unless_lengths_are_given(make):
     """As in MXNet 2, whose programs read `outputs[-1]` for the last step."""
     cell = make(4)

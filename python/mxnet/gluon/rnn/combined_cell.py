@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mxnet import autograd
 from mxnet import numpy as np
 from mxnet._renamed import old_keywords
 from mxnet.gluon.block import Block
-from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States, steps_of
+from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States, is_place_in_stack
 from mxnet.numpy import ndarray
 
 __all__ = [
@@ -25,6 +25,8 @@ def _cells(block: Block) -> list[Any]:
 
 class SequentialRNNCell(RecurrentCell):
     """Stacks cells: each gets the outputs of the one below.
+
+    `unroll` unrolls one cell after the other, so cells may be bidirectional.
 
     Examples
     --------
@@ -79,15 +81,34 @@ class SequentialRNNCell(RecurrentCell):
         return inputs, after
 
     def infer_shape(self, *args: Any) -> None:
-        """Find out unknown sizes of all cells by one unrecorded step.
+        """Find out unknown sizes of all cells.
 
         Parameters
         ----------
-        *args : ndarray and list of ndarray
-            Arguments of `forward`.
+        *args
+            Either what `forward` takes, for one unrecorded step; or ``(i, x, is_bidirect)``, for the first cell over
+            `x`, and the others over states of cells of their own size, or over two of them.
         """
-        with autograd.pause():
-            self.forward(*args)
+        if is_place_in_stack(args):
+            for layer, cell in enumerate(_cells(self)):
+                cell.infer_shape(layer, *args[1:])
+        else:
+            with autograd.pause():
+                self.forward(*args)
+
+    def _run_steps(
+        self, steps: list[ndarray], states: States, valid_length: ndarray | None
+    ) -> tuple[list[ndarray], States]:
+        # Cell by cell, because some need the whole sequence.
+        after: States = []
+        start = 0
+        for cell in _cells(self):
+            count = len(cell.state_info())
+            begin = states[start : start + count]
+            steps, new = cell.unroll(None, steps, begin, merge_outputs=False, valid_length=valid_length)
+            after.extend(new)
+            start += count
+        return steps, after
 
     def __getitem__(self, i: int) -> RecurrentCell:
         found: RecurrentCell = _cells(self)[i]
@@ -158,29 +179,30 @@ class BidirectionalCell(HybridRecurrentCell):
         """
         raise NotImplementedError("a BidirectionalCell needs the whole sequence; call unroll")
 
-    def unroll(
-        self,
-        length: int | None,
-        inputs: ndarray | Sequence[ndarray],
-        begin_state: Sequence[ndarray] | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-        valid_length: ndarray | None = None,
-    ) -> tuple[Any, States]:
-        self.reset()
-        steps, axis = steps_of(inputs, length, layout)
-        states = self._first_states(begin_state, steps[0])
+    def infer_shape(self, *args: Any) -> None:
+        """Find out unknown sizes of both cells.
+
+        Parameters
+        ----------
+        *args
+            ``(i, x, is_bidirect)``: the cell is layer `i` of a stack over `x`. Its layers have two cells each, whatever
+            `is_bidirect` says.
+        """
+        layer, x, _ = args
+        for cell in (self.l_cell, self.r_cell):
+            cell.infer_shape(layer, x, True)
+
+    def _run_steps(
+        self, steps: list[ndarray], states: States, valid_length: ndarray | None
+    ) -> tuple[list[ndarray], States]:
         split = len(self.l_cell.state_info())
-        forwards, left = self.l_cell.unroll(
-            None, steps, states[:split], layout, merge_outputs=False, valid_length=valid_length
-        )
+        forwards, left = self.l_cell.unroll(None, steps, states[:split], merge_outputs=False, valid_length=valid_length)
         turned, right = self.r_cell.unroll(
-            None, _reversed(steps, valid_length), states[split:], layout, merge_outputs=False, valid_length=valid_length
+            None, _reversed(steps, valid_length), states[split:], merge_outputs=False, valid_length=valid_length
         )
         backwards = _reversed(turned, valid_length)
         outputs = [np.concatenate([a, b], axis=-1) for a, b in zip(forwards, backwards, strict=True)]
-        merge = valid_length is not None if merge_outputs is None else merge_outputs
-        return (np.stack(outputs, axis=axis) if merge else outputs), [*left, *right]
+        return outputs, [*left, *right]
 
 
 def _reversed(steps: list[ndarray], valid_length: ndarray | None) -> list[ndarray]:

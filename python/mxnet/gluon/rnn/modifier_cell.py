@@ -10,7 +10,7 @@ from mxnet import numpy as np
 from mxnet import numpy_extension as npx
 from mxnet._argument_repr import argument_repr, changed_arguments
 from mxnet._renamed import old_keywords
-from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States
+from mxnet.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, StateInfo, States, masked_steps
 from mxnet.numpy import ndarray
 
 __all__ = [
@@ -68,6 +68,13 @@ class ResidualCell(ModifierCell):
         """Do one step; shapes are those of the other cell."""
         output, states = self.base_cell(inputs, states)
         return output + inputs, states
+
+    def _run_steps(
+        self, steps: list[ndarray], states: States, valid_length: ndarray | None
+    ) -> tuple[list[ndarray], States]:
+        outputs, states = self.base_cell.unroll(None, steps, states, merge_outputs=False, valid_length=valid_length)
+        added = steps if valid_length is None else masked_steps(steps, valid_length)
+        return [output + step for output, step in zip(outputs, added, strict=True)], states
 
 
 class ZoneoutCell(ModifierCell):

@@ -23,6 +23,8 @@ __all__ = [
     "StateInfo",
     "States",
     "dynamic_unroll",
+    "is_place_in_stack",
+    "masked_steps",
     "steps_of",
 ]
 
@@ -58,13 +60,18 @@ def _last_valid(per_step: list[ndarray], valid_length: ndarray) -> ndarray:
     return stacked[step, last]
 
 
-def _masked(outputs: list[ndarray], valid_length: ndarray) -> list[ndarray]:
+def masked_steps(outputs: list[ndarray], valid_length: ndarray) -> list[ndarray]:
     """Outputs with zeros after each sample's last valid step."""
     masked = []
     for t, output in enumerate(outputs):
         valid = (valid_length > t).reshape((-1,) + (1,) * (output.ndim - 1))
         masked.append(np.where(valid, output, np.zeros_like(output)))
     return masked
+
+
+def is_place_in_stack(args: tuple[Any, ...]) -> bool:
+    """Whether arguments of `infer_shape` are ``(i, x, is_bidirect)`` and not those of `forward`."""
+    return isinstance(args[0], int)
 
 
 def inferred_input_size(args: tuple[Any, ...], hidden_size: int) -> int:
@@ -81,7 +88,7 @@ def inferred_input_size(args: tuple[Any, ...], hidden_size: int) -> int:
     -------
     int
     """
-    if not isinstance(args[0], int):
+    if not is_place_in_stack(args):
         return int(args[0].shape[-1])
     layer, x, is_bidirect = args
     return int(x.shape[-1]) if layer == 0 else hidden_size * (2 if is_bidirect else 1)
@@ -175,7 +182,14 @@ class RecurrentCell(Block):
         """
         self.reset()
         steps, axis = steps_of(inputs, length, layout)
-        states = self._first_states(begin_state, steps[0])
+        outputs, states = self._run_steps(steps, self._first_states(begin_state, steps[0]), valid_length)
+        merge = valid_length is not None if merge_outputs is None else merge_outputs
+        return (np.stack(outputs, axis=axis) if merge else outputs), states
+
+    def _run_steps(
+        self, steps: list[ndarray], states: States, valid_length: ndarray | None
+    ) -> tuple[list[ndarray], States]:
+        """The outputs of all steps and the last states, as `unroll` returns them."""
         outputs: list[ndarray] = []
         history: list[States] = []
         for step in steps:
@@ -185,9 +199,8 @@ class RecurrentCell(Block):
                 history.append(states)
         if valid_length is not None:
             states = [_last_valid(list(kind), valid_length) for kind in zip(*history, strict=True)]
-            outputs = _masked(outputs, valid_length)
-        merge = valid_length is not None if merge_outputs is None else merge_outputs
-        return (np.stack(outputs, axis=axis) if merge else outputs), states
+            outputs = masked_steps(outputs, valid_length)
+        return outputs, states
 
     def forward(self, inputs: Any, states: Any) -> Any:
         """Do one step; to be defined by the subclass.
@@ -221,6 +234,22 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
             vars(self)["_compiled"] = None
         else:
             super()._compile()
+
+    def infer_shape(self, *args: Any) -> None:
+        """Find out unknown sizes of the cells within.
+
+        Parameters
+        ----------
+        *args
+            Either what `forward` takes, or ``(i, x, is_bidirect)``, where this is layer `i` of a stack over `x`, which
+            every cell within is told.
+        """
+        if is_place_in_stack(args):
+            cell: Any
+            for cell in self._children.values():
+                cell.infer_shape(*args)
+        else:
+            super().infer_shape(*args)
 
 
 def _any_keeps_arrays(block: Block) -> bool:
