@@ -49,15 +49,18 @@ soak: develop ## attacks that take long: forks, exits, killed saves, damaged fil
 	$(PY) tests/soak/interrupts.py
 	$(PY) tests/soak/memory.py
 
-# glibc unwinds threads with libgcc_s (docs/design/processes.md), which cannot use the unwinder that Zig would link into the extension.
+# glibc unwinds threads with libgcc_s (docs/design/processes.md), which cannot use the unwinder that Zig would link into libraries.
+UNWINDER := -C link-arg="$$(cc -print-file-name=libgcc_s.so.1)"
+
 build: env-wheel rust ## the wheel, in dist/, for systems with glibc 2.28 or later
 	rm -f dist/*.whl
 	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist \
-	    -- -C link-arg="$$(cc -print-file-name=libgcc_s.so.1)"
+	    -- $(UNWINDER)
 	$(PY) tools/wheels.py dist
 
 library: env-wheel rust ## the C library and its header, in dist/, for systems with glibc 2.28 or later
-	PATH="$(abspath $(VENV))/bin:$$PATH" cargo zigbuild --release --locked -p mxnet-c --target $(LIBRARY_TARGET).2.28
+	PATH="$(abspath $(VENV))/bin:$$PATH" cargo-zigbuild rustc --release --locked -p mxnet-c --target $(LIBRARY_TARGET).2.28 \
+	    -- $(UNWINDER)
 	mkdir -p dist
 	cp target/$(LIBRARY_TARGET)/release/libmxnet.so target/$(LIBRARY_TARGET)/release/libmxnet.a crates/ffi/c/include/*.h dist
 	cp LICENSE THIRD_PARTY_LICENSES.txt sbom.cdx.json dist

@@ -16,7 +16,7 @@ LIMIT_BYTES = 25_000_000
 # glibc of Debian 10, Ubuntu 18.10, RHEL 8 and later systems.
 NEWEST_GLIBC = (2, 28)
 LICENCES = ("LICENSE", "THIRD_PARTY_LICENSES.txt", "sbom.cdx.json")
-# glibc unwinds threads with it. An extension that has another unwinder inside crashes then.
+# glibc unwinds threads with it. A library that has another unwinder inside crashes then.
 UNWINDER = "libgcc_s.so.1"
 
 
@@ -34,6 +34,11 @@ def tag_of(report: str) -> str:
         return ""
 
 
+def uses_unwinder(library: bytes) -> bool:
+    """Whether an ELF file names the unwinder of glibc among the libraries that it needs."""
+    return f"\0{UNWINDER}\0".encode() in library
+
+
 def problems(wheel: Path, report: str) -> list[str]:
     """What is wrong with a wheel of which `auditwheel show --json` says this."""
     found = []
@@ -49,7 +54,7 @@ def problems(wheel: Path, report: str) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         inside = archive.namelist()
         for name in inside:
-            if name.endswith(".so") and f"\0{UNWINDER}\0".encode() not in archive.read(name):
+            if name.endswith(".so") and not uses_unwinder(archive.read(name)):
                 found.append(f"{name} is not linked to {UNWINDER}")
     missing = [name for name in LICENCES if not any(re.search(rf"licenses/{re.escape(name)}$", one) for one in inside)]
     if missing:
@@ -94,6 +99,8 @@ def library_problems(library: Path) -> list[str]:
         if version.startswith("GLIBC_") and (match is None or (int(match[1]), int(match[2])) > NEWEST_GLIBC):
             newer.append(version)
     found = [f"it needs {', '.join(newer)}"] if newer else []
+    if not uses_unwinder(library.read_bytes()):
+        found.append(f"it is not linked to {UNWINDER}")
     missing = [name for name in LICENCES if not library.with_name(name).exists()]
     return [*found, f"beside it are not {', '.join(missing)}"] if missing else found
 

@@ -90,6 +90,9 @@ def test_a_library_for_new_systems_or_without_licences_is_refused(
     for name in wheels.LICENCES:
         library.with_name(name).touch()
     monkeypatch.setattr(wheels, "versions_needed", lambda _: ["GCC_3.0", "GLIBC_2.2.5", "GLIBC_2.28"])
+    library.write_bytes(b"\0libm.so.6\0")
+    assert wheels.library_problems(library) == ["it is not linked to libgcc_s.so.1"]
+    library.write_bytes(b"\0libm.so.6\0libgcc_s.so.1\0")
     assert wheels.library_problems(library) == []
     library.with_name("LICENSE").unlink()
     assert wheels.library_problems(library) == ["beside it are not LICENSE"]
