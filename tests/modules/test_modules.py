@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -174,6 +175,25 @@ def test_a_missing_library_and_a_folder(tmp_path: Path, cube: mx.library.Module)
     (tmp_path / "a.so").write_text("no library")
     with pytest.warns(UserWarning, match=r"discover: .*a\.so is left out: .*a\.so"):
         assert [found.name for found in mx.library.discover(tmp_path)] == ["cube"]
+
+
+def test_packages_and_a_variable_of_the_environment_name_modules(tmp_path: Path, cube: mx.library.Module) -> None:
+    facts = tmp_path / "site" / "cubes-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: cubes\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text("[mxnet.modules]\ncube = cubes:path\nlost = cubes:lost\n")
+    (tmp_path / "site" / "cubes.py").write_text(f"def path():\n    return {str(cube.path)!r}\n")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "libcube.so").symlink_to(cube.path)
+    code = "import mxnet as mx; print([x.name for x in mx.library.discover()], mx.npx.cube(mx.np.array([2.0])))"
+    for given, message in ({}, "'lost' is left out"), ({"MXNET_MODULES": str(tmp_path / "folder")}, ""):
+        path = [*([] if given else [str(tmp_path / "site")]), *sys.path]
+        environment = {**os.environ, **given, "PYTHONPATH": ":".join(path)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120
+        )
+        assert done.stdout.strip() == "['cube'] [8.]"
+        assert message in done.stderr
 
 
 def test_loading_prints_what_it_adds(cube: mx.library.Module) -> None:
