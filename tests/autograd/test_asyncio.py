@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import gc
+import threading
 
 import pytest
 
@@ -222,3 +223,42 @@ def test_a_function_written_in_python_pauses_inside_a_backward_pass_of_a_task():
         return await asyncio.gather(train(1.0), train(2.0))
 
     assert asyncio.run(main()) == [2, 4]
+
+
+def test_a_scope_that_goes_away_without_its_exit_restores_the_modes():
+    scope = autograd.record()
+    scope.__enter__()
+    with autograd.pause():
+        scope.__enter__()
+    assert modes() == (True, True)
+    del scope
+    assert modes() == (False, False)
+
+    async def main():
+        scope = autograd.record()
+        scope.__enter__()
+        assert modes() == (True, True)
+        del scope
+        assert modes() == (False, False)
+        with autograd.train_mode():
+            assert modes() == (False, True)
+        return modes()
+
+    assert asyncio.run(main()) == modes() == (False, False)
+
+
+def test_a_scope_that_goes_away_on_another_thread_changes_nothing_there():
+    scopes = [autograd.pause()]
+    scopes[0].__enter__()
+    seen = []
+
+    def work():
+        with autograd.record():
+            scopes.clear()
+            seen.append(modes())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [(True, True)]
+    assert modes() == (False, False)

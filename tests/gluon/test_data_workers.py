@@ -19,6 +19,7 @@ import mxnet as mx
 import worker_datasets as sets
 from mxnet.gluon import data
 from mxnet.gluon.data import batchify
+from mxnet.gluon.data._shared_memory import allocate, map_file, receive_fd, send_fd
 
 KINDS = [{"num_workers": 0}, {"num_workers": 2, "thread_pool": True}, {"num_workers": 1}, {"num_workers": 3}]
 
@@ -344,6 +345,24 @@ class Squares(data.Dataset):
 
 print([x.item() for x in data.DataLoader(Squares(), 1, num_workers=1, timeout=60)])
 """
+
+
+def test_a_file_descriptor_passes_between_messages_of_both_directions():
+    ours, theirs = multiprocessing.Pipe()
+    ours.send("the next task")
+    fd = allocate(5)
+    theirs.send("made")
+    send_fd(theirs, fd)
+    os.close(fd)
+    theirs.send("made again")
+    assert ours.recv() == "made"
+    assert len(map_file(receive_fd(ours))) == 5
+    assert ours.recv() == "made again"
+    assert theirs.recv() == "the next task"
+    theirs.close()
+    with pytest.raises(EOFError):
+        receive_fd(ours)
+    ours.close()
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="workers are forked")

@@ -257,3 +257,27 @@ def test_no_interrupt_is_lost_at_any_time():
         assert (np.ones(3) + 1).tolist() == [2, 2, 2]
         """
     )
+
+
+def test_an_interrupted_with_statement_leaves_no_mode():
+    run(
+        """
+        class Stop(Exception):
+            pass
+
+        def handler(*_):
+            raise Stop
+
+        signal.signal(signal.SIGALRM, handler)
+        for scope in (autograd.record, autograd.train_mode):
+            for k in range(200):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-4 + k * 1e-7)
+                    while True:
+                        with scope():
+                            pass
+                except Stop:
+                    pass
+                assert (autograd.is_recording(), autograd.is_training()) == (False, False), k
+        """
+    )

@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use pyo3::Python;
 
 /// Mutable content of a frozen class. The GIL is the lock: every access takes a `Python` token. Nothing else guards the value, so builds for
-/// Python without the GIL are refused (`array/class.rs`).
+/// Python without the GIL are refused (`typed.rs`).
 #[repr(transparent)]
 pub struct GilCell<T>(UnsafeCell<T>);
 
@@ -52,6 +52,11 @@ impl<T> GilCell<T> {
     pub fn change<R>(&self, _py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: the token shows that this thread holds the GIL, which it keeps until `change` returns; `change` cannot access the value otherwise.
         change(unsafe { &mut *self.0.get() })
+    }
+
+    /// The value, of which there is no other reference.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
     }
 
     /// Replaces the value.

@@ -5,6 +5,7 @@
 //! the task and the tasks that it creates. As long as such blocks are open, the modes are read from there (`mode::open_in_task`).
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread::{self, ThreadId};
 
 use mxnet::core::mode;
 use pyo3::exceptions::PyValueError;
@@ -93,8 +94,12 @@ fn runs_loop(py: Python<'_>) -> PyResult<bool> {
 
 /// How a block was entered.
 enum Entered {
-    /// The thread's previous modes.
-    InThread { recording: bool, training: bool },
+    /// The thread, and its previous modes.
+    InThread {
+        thread: ThreadId,
+        recording: bool,
+        training: bool,
+    },
     /// The block, and the token of the context variable's previous value.
     InTask(Py<Block>, Py<PyAny>),
 }
@@ -151,6 +156,7 @@ impl Mode {
         } else {
             self.switch(new);
             Entered::InThread {
+                thread: thread::current().id(),
                 recording,
                 training,
             }
@@ -174,6 +180,7 @@ impl Mode {
                 Entered::InThread {
                     recording,
                     training,
+                    ..
                 } => {
                     self.switch((*recording, *training));
                     true
@@ -193,6 +200,25 @@ impl Mode {
         }
         self.put_back(py, others);
         Ok(())
+    }
+}
+
+/// An object that goes away leaves its blocks. Python 3.14 may run a signal handler after `__enter__` and before the `with` block begins; if the
+/// handler raises, nothing calls `__exit__`.
+impl Drop for Mode {
+    fn drop(&mut self) {
+        while let Some(block) = self.entered.get_mut().pop() {
+            if let Entered::InThread {
+                thread,
+                recording,
+                training,
+            } = block
+                && thread == thread::current().id()
+            {
+                self.switch((recording, training));
+            }
+            block.leave();
+        }
     }
 }
 

@@ -17,13 +17,13 @@ import time
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
-from multiprocessing import connection, reduction
+from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 from mxnet import _core, autograd
 from mxnet.gluon.data._fetch import Fetcher, Task
-from mxnet.gluon.data._shared_memory import loads, map_file
+from mxnet.gluon.data._shared_memory import loads, map_file, receive_fd
 from mxnet.gluon.data._worker import Shipment, run_worker, unpack_error
 
 __all__ = ["ProcessPool"]
@@ -322,7 +322,7 @@ class ProcessPool:
             kind, *content = worker.pipe.recv()
             if kind != "broken" and content[-1]:
                 _, slot = self._owners[content[0]]
-                worker.slots[slot] = map_file(reduction.recv_handle(worker.pipe))
+                worker.slots[slot] = map_file(receive_fd(worker.pipe))
         except (EOFError, ConnectionResetError):
             raise self._death(worker) from None
         except BaseException:

@@ -9,8 +9,10 @@ import io
 import mmap
 import os
 import pickle
+import socket
 import tempfile
 from multiprocessing import reduction
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as onp
@@ -20,7 +22,7 @@ from mxnet.base import dtype_name
 from mxnet.error import UnsupportedError
 from mxnet.numpy import ndarray
 
-__all__ = ["Arrays", "allocate", "dumps", "loads", "map_file"]
+__all__ = ["Arrays", "allocate", "dumps", "loads", "map_file", "receive_fd", "send_fd"]
 
 _ALIGNMENT = 64  # a cache line, and the alignment of our own allocator
 
@@ -61,6 +63,33 @@ def allocate(num_bytes: int) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def send_fd(connection: Connection, fd: int) -> None:
+    """Send a file descriptor through a pipe, between two messages; `receive_fd` receives it.
+
+    Unlike `multiprocessing.reduction.send_handle`, which in Python 3.14 takes the next bytes from the pipe, where
+    messages may come, for a receipt.
+    """
+    with _socket(connection) as pipe:
+        socket.send_fds(pipe, [b"f"], [fd])
+
+
+def receive_fd(connection: Connection) -> int:
+    """The file descriptor that `send_fd` sent, to be closed by the caller."""
+    with _socket(connection) as pipe:
+        _, fds, _, _ = socket.recv_fds(pipe, 1, 1)
+    if not fds:
+        raise EOFError
+    return fds[0]
+
+
+def _socket(connection: Connection) -> socket.socket:
+    """A pipe as a socket."""
+    pipe = socket.socket(fileno=os.dup(connection.fileno()))
+    # `socket.setdefaulttimeout` would have changed the pipe itself: reading a message would no longer wait.
+    pipe.setblocking(True)
+    return pipe
 
 
 def map_file(fd: int, is_private: bool = False) -> mmap.mmap:

@@ -31,7 +31,7 @@ from mxnet import _core, autograd
 from mxnet._core import RandomStream
 from mxnet.device import cpu
 from mxnet.gluon.data._fetch import Fetcher, Task
-from mxnet.gluon.data._shared_memory import Arrays, allocate, dumps, loads, map_file
+from mxnet.gluon.data._shared_memory import Arrays, allocate, dumps, loads, map_file, send_fd
 
 __all__ = ["Shipment", "run_worker", "unpack_error"]
 
@@ -186,7 +186,7 @@ class _Worker:
         self._connection.send((kind, number, arrays.num_bytes, len(data), fd is not None))
         if fd is not None:
             try:
-                reduction.send_handle(self._connection, fd, 0)  # `allocate` works only where no pid is needed
+                send_fd(self._connection, fd)
             finally:
                 os.close(fd)
 
