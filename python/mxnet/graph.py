@@ -285,6 +285,11 @@ class Graph:
     def __init__(self, text: str, arrays: Mapping[str, ndarray], source: str) -> None:
         try:
             document = json.loads(text)
+            if isinstance(document, dict) and "arg_nodes" in document:
+                raise FileFormatError(
+                    f"{source!r} is a graph of an older MXNet, which cannot be read: write the network as a "
+                    "HybridBlock, whose `load_parameters` reads the parameters of the graph"
+                )
             inputs = document["inputs"]
             form = document.get("results")
             self.trainable: list[str] = list(document.get("trainable", []))
@@ -295,6 +300,8 @@ class Graph:
                 _checked(form, len(document["outputs"]))
             self._forms = _checked_arguments(document.get("arguments"), inputs)
             self._captured = [entry["array"] for entry in inputs if "array" in entry and not entry.get("constant")]
+        except FileFormatError:
+            raise
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise FileFormatError(f"{source!r} is damaged or no graph: {error!r}") from error
         missing = [name for name in needed if name not in arrays]

@@ -245,6 +245,13 @@ def test_noise_that_only_training_has_is_drawn_again_by_what_was_imported(tmp_pa
         Graph(json.dumps(document), load_arrays(files[1]), "file")
 
 
+def test_graphs_of_older_versions_are_named(tmp_path):
+    file = tmp_path / "old-symbol.json"
+    file.write_text('{"nodes": [{"op": "null", "name": "data", "inputs": []}], "arg_nodes": [0], "heads": [[0, 0, 0]]}')
+    with pytest.raises(FileFormatError, match=r"graph of an older MXNet.*write the network as a HybridBlock"):
+        gluon.SymbolBlock.imports(file, ["data"])
+
+
 def test_arrays_that_both_graphs_have_are_written_once(tmp_path):
     class Scaled(gluon.HybridBlock):
         def forward(self, x):
