@@ -6,7 +6,7 @@ import pytest
 
 import mxnet as mx
 from mxnet.gluon import probability as mgp
-from mxnet.gluon.probability.distributions import constraint as c
+from mxnet.gluon.probability import constraint as c
 
 NAN, INFINITY = math.nan, math.inf
 # Constraint, values it takes, values it refuses.

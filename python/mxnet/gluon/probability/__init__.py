@@ -35,6 +35,7 @@ from mxnet.gluon.probability.distributions import (
     Uniform,
     Weibull,
     cached_property,
+    constraint,
     constraint_check,
     digamma,
     empirical_kl,
@@ -121,6 +122,7 @@ __all__ = [
     "sample_n_shape_converter",
     "transform_to",
     "block",
+    "constraint",
     "distributions",
     "transformation",
 ]
