@@ -112,6 +112,8 @@ WORK = {
     "training": "train()",
     "saving": "npx.save('saved', {'x': x})",
     "positions": "np.nonzero(x)",
+    "a compiled function": "compiled(x)",
+    "compiling": "mx.jit(lambda a: np.tanh(a) * 2)(x[:3])",
 }
 
 
@@ -125,6 +127,7 @@ _core.set_engine_mode(sys.argv[1])
 x, w = np.ones((400_000,)), np.ones((400_000,))
 w.attach_grad()
 x.wait_to_read()
+compiled = mx.jit(lambda a: np.log(a).sum())
 
 def train():
     with autograd.record():
@@ -140,6 +143,7 @@ def of_child():
     assert x[5].item() == 2 and w.grad[0].item() == 1
     train()
     assert w.grad[0].item() == 2
+    assert abs(compiled(x[:3]).item() - 3 * 0.693147) < 1e-4
 
 beside(lambda: {WORK[work]}, 5, of_child)
 """,

@@ -74,6 +74,13 @@ CALLS = {
         "np.fft.rfft(x[:2_999_999])",
         "np.convolve(x, x[:100])",
     ],
+    "functions of elements and compiled ones": [
+        "npx.gammainc(x + 1, x)",
+        "npx.betainc(x + 1, x + 2, x)",
+        "npx.ctc_loss(x.reshape(100, 300, 100), i[:3000].reshape(300, 10) % 99)",
+        "mx.jit(lambda a: np.exp(a) * 2)(x)",
+        "np.var(x.reshape(1500, 2000) * 2, axis=0)",
+    ],
     "many results": [
         "np.split(x[:200_000], 200_000)",
         "np.array_split(x[:200_000], 200_000)",

@@ -8,6 +8,7 @@ import mmap
 import numpy as onp
 import pytest
 
+import mxnet as mx
 from mxnet import autograd, np, npx
 from probing import ENTRIES
 
@@ -68,8 +69,16 @@ WRITES = {
     "where": lambda x: np.add(np.ones(LENGTH), 1, out=x, where=np.arange(LENGTH) > 3),
     "moving statistics": lambda x: training(lambda: npx.batch_norm(np.ones((2, LENGTH)), x + 1, x, x, x)),
     "a weight": lambda x: npx.sgd_update([x], [np.ones(LENGTH)], lrs=[0.1]),
+    "a compiled function": lambda x: mx.jit(add_one)(x),
+    "a function compiled for other memory": lambda x: [f := mx.jit(add_one), f(np.ones(LENGTH)), f(x)],
+    "a compiled function's own array": lambda x: mx.jit(lambda y: np.exp(y, out=x))(np.ones(LENGTH)),
     "a momentum": lambda x: npx.sgd_update([np.ones(LENGTH)], [np.ones(LENGTH)], [x], lrs=[0.1], momentum=0.9),
 }
+
+
+def add_one(x):
+    x += 1
+    return x * 2
 
 
 def training(call):
