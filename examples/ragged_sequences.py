@@ -34,12 +34,12 @@ class EncoderLayer(gluon.HybridBlock):
 
 
 class Encoder(gluon.HybridBlock):
-    """Numbers and their places -> vectors -> encoder layers -> the mean of each sequence -> scores."""
+    """Numbers and their positions -> vectors -> encoder layers -> the mean of each sequence -> scores."""
 
     def __init__(self, units: int = 32, num_heads: int = 4, num_layers: int = 2, longest: int = 64) -> None:
         super().__init__()
         self.numbers = nn.Embedding(NUMBERS, units)
-        self.places = nn.Embedding(longest, units)
+        self.positions = nn.Embedding(longest, units)
         self.layers = nn.HybridSequential()
         for _ in range(num_layers):
             self.layers.add(EncoderLayer(units, num_heads))
@@ -47,7 +47,7 @@ class Encoder(gluon.HybridBlock):
 
     def forward(self, tokens):
         """Map ragged (n, None) numbers to (n, 2) scores."""
-        x = self.numbers(tokens) + self.places(places_of(tokens))
+        x = self.numbers(tokens) + self.positions(positions_of(tokens))
         for layer in self.layers:
             x = layer(x)
         return self.out(np.mean(x, axis=1))
@@ -55,7 +55,7 @@ class Encoder(gluon.HybridBlock):
     def padded(self, tokens, lengths):
         """The same of padded (n, length) numbers, with masks."""
         inside = np.arange(tokens.shape[1]) < np.expand_dims(lengths, 1)
-        x = self.numbers(tokens) + self.places(np.arange(tokens.shape[1]))
+        x = self.numbers(tokens) + self.positions(np.arange(tokens.shape[1]))
         for layer in self.layers:
             x = layer(x, mask=np.expand_dims(inside, (1, 2)))
         total = np.sum(x * np.expand_dims(inside, 2), axis=1)
@@ -83,7 +83,7 @@ class Recurrent(gluon.HybridBlock):
         return self.out(np.max(np.where(np.expand_dims(inside, 2), y, -onp.inf), axis=1))
 
 
-def places_of(tokens):
+def positions_of(tokens):
     """0, 1, 2, ... in each row."""
     return np.argsort(np.zeros_like(tokens), axis=1)
 

@@ -57,8 +57,8 @@ def locked(tree: Path) -> set[tuple[str, str, str]]:
 
 def vendored(folder: Path) -> Path:
     """Write the distribution to `folder` and return its path."""
-    with tempfile.TemporaryDirectory() as place:
-        tree = sources(Path(place))
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = sources(Path(scratch))
         subprocess.run(
             ["cargo", "vendor", "--locked", "--quiet", "vendor"], cwd=tree, check=True, stdout=subprocess.DEVNULL
         )

@@ -15,8 +15,8 @@ TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-app
 
 def is_installed(target: str) -> bool:
     """Whether the standard library for `target` is there."""
-    place = subprocess.check_output(["rustc", "--print", "target-libdir", "--target", target], text=True).strip()
-    return Path(place).exists()
+    sysroot = subprocess.check_output(["rustc", "--print", "target-libdir", "--target", target], text=True).strip()
+    return Path(sysroot).exists()
 
 
 def main() -> int:

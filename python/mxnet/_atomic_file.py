@@ -51,12 +51,12 @@ class AtomicFile:
     """
 
     def __init__(self, target: PathLike) -> None:
-        place = os.path.realpath(target)
+        real_path = os.path.realpath(target)
         self._file = None
-        if os.path.exists(place) and not os.path.isfile(place):
-            self._descriptor = os.open(place, os.O_WRONLY)
+        if os.path.exists(real_path) and not os.path.isfile(real_path):
+            self._descriptor = os.open(real_path, os.O_WRONLY)
         else:
-            self._file = _core.AtomicFile(place)
+            self._file = _core.AtomicFile(real_path)
             self._descriptor = os.open(self._file.path, os.O_WRONLY | getattr(os, "O_BINARY", 0))
         self._pid = os.getpid()
         self.is_open = True

@@ -116,17 +116,17 @@ def _layers(count: int, edges: list[tuple[int, int, str]], is_input: list[bool])
     layers: list[list[int]] = [[] for _ in range(max(depth, default=0) + 1)]
     for box in range(count):
         layers[depth[box]].append(box)
-    place = {box: float(i) for layer in layers for i, box in enumerate(layer)}
+    rank_of = {box: float(i) for layer in layers for i, box in enumerate(layer)}
     for turn in range(4):
         near = above if turn % 2 == 0 else below
         for layer in layers if turn % 2 == 0 else layers[::-1]:
             # Each box is centred below its neighbours.
             middle = {
-                box: sum(place[other] for other in near[box]) / len(near[box]) if near[box] else place[box]
+                box: sum(rank_of[other] for other in near[box]) / len(near[box]) if near[box] else rank_of[box]
                 for box in layer
             }
             layer.sort(key=middle.__getitem__)
-            place.update((box, float(i)) for i, box in enumerate(layer))
+            rank_of.update((box, float(i)) for i, box in enumerate(layer))
     return layers
 
 

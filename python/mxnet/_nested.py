@@ -46,10 +46,10 @@ class Structure:
         if self.kind is ndarray:
             return [name]
         if issubclass(self.kind, dict):
-            places = [f"{name}[{key!r}]" for key in self.keys]
+            key_paths = [f"{name}[{key!r}]" for key in self.keys]
         else:
-            places = [f"{name}[{i}]" for i in range(len(self.parts))]
-        return [path for part, place in zip(self.parts, places, strict=True) for path in part.paths(place)]
+            key_paths = [f"{name}[{i}]" for i in range(len(self.parts))]
+        return [path for part, key_path in zip(self.parts, key_paths, strict=True) for path in part.paths(key_path)]
 
     def fits(self, other: Structure) -> bool:
         """Whether both have the same structure; lists and tuples of the same length are considered equal."""

@@ -183,10 +183,10 @@ def picture(losses: Sequence[float], images: Any, labels: Any, probabilities: An
         *_curve(losses, 60, 40, 680, 220),
         '<text x="60" y="296" font-size="15">Hardest test digits: label, prediction and its probability</text>',
     ]
-    for place, number in enumerate(worst):
+    for column, number in enumerate(worst):
         guess = int(probabilities[number].argmax())
         caption = f"{labels[number]}: {guess} ({probabilities[number, guess]:.0%})"
-        parts += _digit(images[number, 0], 60 + 86 * place, 312, caption)
+        parts += _digit(images[number, 0], 60 + 86 * column, 312, caption)
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

@@ -267,16 +267,18 @@ def fixed_crop(
     return part if size is None or tuple(size) == (w, h) else imresize(part, *size, interp)
 
 
-def _rectangle(src: Any, size: tuple[int, int], interp: int, place: Any) -> tuple[ndarray, tuple[int, int, int, int]]:
-    """A rectangle of a size, scaled down if it does not fit, where `place` puts it between 0 and what is free."""
+def _rectangle(
+    src: Any, size: tuple[int, int], interp: int, offset_of: Any
+) -> tuple[ndarray, tuple[int, int, int, int]]:
+    """A rectangle of a size, scaled down if it does not fit, where `offset_of` puts it between 0 and what is free."""
     x = np.asarray(src)
     h, w = x.shape[:2]
     new_w, new_h = scale_down((w, h), size)
-    x0, y0 = place(w - new_w), place(h - new_h)
+    x0, y0 = offset_of(w - new_w), offset_of(h - new_h)
     return fixed_crop(x, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
 
 
-def _any_place(free: int) -> int:
+def _random_offset(free: int) -> int:
     return int(np.random.randint(0, free + 1))
 
 
@@ -301,7 +303,7 @@ def random_crop(src: Any, size: tuple[int, int], interp: int = 2) -> tuple[ndarr
     >>> mx.image.random_crop(np.zeros((4, 6, 3), dtype='uint8'), (3, 2))[0].shape
     (2, 3, 3)
     """
-    return _rectangle(src, size, interp, _any_place)
+    return _rectangle(src, size, interp, _random_offset)
 
 
 def center_crop(src: Any, size: tuple[int, int], interp: int = 2) -> tuple[ndarray, tuple[int, int, int, int]]:
@@ -370,7 +372,7 @@ def random_size_crop(
         shape = math.exp(float(np.random.uniform(math.log(ratio[0]), math.log(ratio[1]))))
         new_w, new_h = round(math.sqrt(share * shape)), round(math.sqrt(share / shape))
         if 0 < new_w <= w and 0 < new_h <= h:
-            x0, y0 = _any_place(w - new_w), _any_place(h - new_h)
+            x0, y0 = _random_offset(w - new_w), _random_offset(h - new_h)
             return fixed_crop(x, x0, y0, new_w, new_h, size, interp), (x0, y0, new_w, new_h)
     return center_crop(x, size, interp)
 

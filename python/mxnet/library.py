@@ -153,9 +153,11 @@ def discover(folder: PathLike | None = None) -> list[Module]:
 
 def _found(folder: PathLike | None) -> Iterator[tuple[str, Callable[[], str]]]:
     """Modules by name: functions that return their paths."""
-    place = os.environ.get("MXNET_MODULES") if folder is None else os.fspath(folder)
-    if place:
-        for path in sorted(str(path) for path in Path(place).iterdir() if path.suffix in (".so", ".dylib", ".dll")):
+    modules_folder = os.environ.get("MXNET_MODULES") if folder is None else os.fspath(folder)
+    if modules_folder:
+        for path in sorted(
+            str(path) for path in Path(modules_folder).iterdir() if path.suffix in (".so", ".dylib", ".dll")
+        ):
             yield path, partial(str, path)
     for entry in importlib.metadata.entry_points(group="mxnet.modules"):
         yield f"entry point {entry.name!r}", partial(_path_of, entry)

@@ -1,4 +1,4 @@
-"""Writing in place while recording: what the arrays and their views then are to the gradient."""
+"""Writes in place while recording: gradients through the arrays and their views."""
 
 import numpy as onp
 import pytest

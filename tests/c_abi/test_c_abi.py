@@ -534,10 +534,10 @@ def exported(tmp_path: Path) -> tuple[tuple[str, str], Any, Any]:
 
 
 def run_graph(lib: Library, graph: int, *arrays: int, capacity: int = 2) -> list[int]:
-    room, given = (ctypes.c_uint64 * max(capacity, 1))(), (ctypes.c_uint64 * max(len(arrays), 1))(*arrays)
-    out = Outputs(size=ctypes.sizeof(Outputs), arrays=room, capacity=capacity)
+    arrays_out, given = (ctypes.c_uint64 * max(capacity, 1))(), (ctypes.c_uint64 * max(len(arrays), 1))(*arrays)
+    out = Outputs(size=ctypes.sizeof(Outputs), arrays=arrays_out, capacity=capacity)
     lib.check(lib.c.mx_graph_run(ctypes.c_uint64(graph), given, ctypes.c_size_t(len(arrays)), ctypes.byref(out)))
-    return list(room[: out.len])
+    return list(arrays_out[: out.len])
 
 
 def test_exported_networks_are_loaded_and_run_by_threads(shared: Library, tmp_path: Path) -> None:

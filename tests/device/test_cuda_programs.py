@@ -117,7 +117,8 @@ def attended(device, is_causal):
 
 for is_causal in (False, True):
     for found, want in zip(attended(mx.gpu(0), is_causal), attended(mx.cpu(), is_causal)):
-        numpy.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+        # Sums of 4 channels and of at most 7 rows, and two softmaxes, there and back: fewer than 64 roundings.
+        numpy.testing.assert_allclose(found, want, rtol=0, atol=64 * 2.0**-24 * abs(want).max())
 """
 
 

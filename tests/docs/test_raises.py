@@ -1,4 +1,4 @@
-"""What the Raises sections of operators say is raised, is raised: a call for each condition."""
+"""Each condition in the Raises section of an operator raises: there is a call for each."""
 
 import inspect
 import re

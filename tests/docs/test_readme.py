@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""The README's examples print the results that it shows."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Every public function says what it takes and gives, and shows an example; what the examples show is what happens."""
+"""Every public function documents its parameters and results and has an example, whose results are as shown."""
 
 import contextlib
 import doctest

@@ -1,4 +1,4 @@
-"""What becomes an element: text, None, numbers that fit and those that do not. NumPy says what is an error."""
+"""Conversion of text, None and numbers to elements in constructors and assignments, with NumPy's errors."""
 
 import warnings
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""What becomes of array objects: the memory of some that are gone is used for the next ones."""
+"""Memory of array objects: freed ones are reused for new ones, and their classes and weak references end."""
 
 import gc
 import resource

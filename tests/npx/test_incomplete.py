@@ -111,8 +111,8 @@ def test_inverses_of_gamma_functions(name):
     assert (onp.diff(x, axis=1)[:, onp.diff(p[0]) > 0] * (1 if name == "gammainc" else -1) >= 0).all()
     # The quantile is rounded, which moves its probability by the density times its spacing.
     density = onp.exp(scipy.special.xlogy(a - 1, x) - x - scipy.special.gammaln(a))
-    room = 1e-12 * onp.minimum(p, 1 - p) + 2 * density * onp.spacing(x) + 1e-16 * (p > 0.5)
-    wrong = (abs(back - p) > room) & (x > 1e-300)
+    allowed = 1e-12 * onp.minimum(p, 1 - p) + 2 * density * onp.spacing(x) + 1e-16 * (p > 0.5)
+    wrong = (abs(back - p) > allowed) & (x > 1e-300)
     assert not wrong.any(), (a[wrong], p[wrong], back[wrong])
 
 
@@ -126,8 +126,10 @@ def test_inverses_of_beta_functions(name):
     is_inner = (x > 1e-300) & (x < 1)
     inner = onp.where(is_inner, x, 0.5)
     logs = (a - 1) * onp.log(inner) + (b - 1) * onp.log1p(-inner) - scipy.special.betaln(a, b)
-    room = 1e-12 * onp.minimum(p, 1 - p) + 4 * onp.exp(onp.minimum(logs, 700)) * onp.spacing(inner) + 1e-16 * (p > 0.5)
-    wrong = (abs(back - p) > room) & is_inner
+    allowed = (
+        1e-12 * onp.minimum(p, 1 - p) + 4 * onp.exp(onp.minimum(logs, 700)) * onp.spacing(inner) + 1e-16 * (p > 0.5)
+    )
+    wrong = (abs(back - p) > allowed) & is_inner
     assert not wrong.any(), (a[wrong], b[wrong], p[wrong], back[wrong])
 
 
@@ -184,12 +186,12 @@ def test_slopes_by_the_shape_of_gamma(side):
             lambda a, x: mpmath.gammainc(a, x, mpmath.inf, regularized=True),
         ][side]
         h = mpmath.mpf("1e-10")
-        for place in onp.ndindex(4, len(A)):
-            one, other = mpmath.mpf(float(a[place])), mpmath.mpf(float(x[place]))
+        for index in onp.ndindex(4, len(A)):
+            one, other = mpmath.mpf(float(a[index])), mpmath.mpf(float(x[index]))
             by_a = five_points(lambda t, other=other: f(t, other), one, h)
             by_x = five_points(lambda t, one=one: f(one, t), other, h)
-            assert abs(float(a.grad[place]) / float(by_a) - 1) < 1e-11, (one, other)
-            assert abs(float(x.grad[place]) / float(by_x) - 1) < 1e-11, (one, other)
+            assert abs(float(a.grad[index]) / float(by_a) - 1) < 1e-11, (one, other)
+            assert abs(float(x.grad[index]) / float(by_x) - 1) < 1e-11, (one, other)
 
 
 B_CASES = [

@@ -1,4 +1,4 @@
-"""What a dtype, a start or an order that is asked for means to folds: NumPy is the oracle."""
+"""The parameters `dtype`, `initial` and `order` of reductions and of other functions, against NumPy."""
 
 import numpy
 import pytest

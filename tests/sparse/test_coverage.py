@@ -1,4 +1,4 @@
-"""What SciPy's arrays have: methods against SciPy, and the errors of what is not here."""
+"""Methods of SciPy's sparse arrays against SciPy, and the errors of those that are missing."""
 
 import numpy
 import pytest

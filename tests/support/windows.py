@@ -44,8 +44,8 @@ def transposed_convolution(x, w, stride, pad, adj, dilate, groups=1):
                 slice(at[i] * stride[i], at[i] * stride[i] + dilate[i] * (kernel[i] - 1) + 1, dilate[i])
                 for i in range(spatial)
             )
-            place = (slice(None), slice(group * outputs, (group + 1) * outputs), *window)
-            y[place] += x[(slice(None), c, *at)].reshape(-1, *[1] * (spatial + 1)) * w[c][None]
+            block = (slice(None), slice(group * outputs, (group + 1) * outputs), *window)
+            y[block] += x[(slice(None), c, *at)].reshape(-1, *[1] * (spatial + 1)) * w[c][None]
     cut = tuple(slice(pad[i], full[i] - pad[i]) for i in range(spatial))
     return y[(slice(None), slice(None), *cut)]
 
@@ -55,13 +55,13 @@ def pooling(x, kernel, stride, pad, kind, convention="valid", include=True, p=2)
     spatial = x.ndim - 2
     sizes = []
     for i in range(spatial):
-        room = x.shape[2 + i] + 2 * pad[i] - kernel[i]
+        span = x.shape[2 + i] + 2 * pad[i] - kernel[i]
         if convention == "same":
             sizes.append(-(-(x.shape[2 + i] + 2 * pad[i]) // stride[i]))
         elif convention == "full":
-            sizes.append(-(-room // stride[i]) + 1)
+            sizes.append(-(-span // stride[i]) + 1)
         else:
-            sizes.append(room // stride[i] + 1)
+            sizes.append(span // stride[i] + 1)
     y = np.zeros((*x.shape[:2], *sizes))
     for at in itertools.product(*map(range, sizes)):
         window, counted = [], 1

@@ -1,4 +1,4 @@
-"""What `make` says when something it needs is missing or too old. Nothing is installed here."""
+"""Messages of `make` when a tool that it needs is missing or too old. Nothing is installed here."""
 
 import os
 import re

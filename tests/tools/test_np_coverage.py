@@ -1,4 +1,4 @@
-"""The table of what `mx.np` has of NumPy says what is so."""
+"""The table of the names of NumPy that `mx.np` has is complete and true."""
 
 import pytest
 

@@ -96,6 +96,20 @@ pub enum Default {
     Ints(&'static [i64]),
 }
 
+impl From<Default> for Value {
+    #[inline]
+    fn from(default: Default) -> Value {
+        match default {
+            Default::Required | Default::None => Value::None,
+            Default::Bool(x) => Value::Bool(x),
+            Default::Int(x) => Value::Int(x),
+            Default::Float(x) => Value::Float(x),
+            Default::Str(x) => Value::Word(x),
+            Default::Ints(x) => Value::Ints(SmallVec::from_slice(x)),
+        }
+    }
+}
+
 impl Param {
     const fn new(name: &'static str, kind: ParamKind, default: Default) -> Param {
         Param {

@@ -76,8 +76,8 @@ pub fn register(op: &str, kind: DeviceKind, priority: i32, kernel: DeviceKernel)
     change_kernels(op, |table, op| {
         let kernels = table.kernels.entry((op.name, kind)).or_default();
         kernels.retain(|(known, _)| *known != priority);
-        let place = kernels.partition_point(|(known, _)| *known > priority);
-        kernels.insert(place, (priority, kernel));
+        let position = kernels.partition_point(|(known, _)| *known > priority);
+        kernels.insert(position, (priority, kernel));
     })
 }
 

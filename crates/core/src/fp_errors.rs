@@ -213,7 +213,7 @@ pub fn checked_cast(value: &Array, dtype: DType) -> Result<Option<Array>> {
 pub fn check_in_place(
     op: &'static OpDef,
     before: &Array,
-    places: &[i64],
+    targets: &[i64],
     value: Option<&Array>,
     after: &Array,
 ) -> Result<()> {
@@ -231,9 +231,9 @@ pub fn check_in_place(
             };
             let values: Vec<f64> = value.astype(DType::F64)?.to_vec()?;
             let mut met = vec![1.0; before.len()];
-            for (i, &place) in places.iter().enumerate() {
+            for (i, &target) in targets.iter().enumerate() {
                 let one = values[if values.len() == 1 { 0 } else { i }];
-                let worst = &mut met[place as usize];
+                let worst = &mut met[target as usize];
                 if rank(one) >= rank(*worst) {
                     *worst = one;
                 }

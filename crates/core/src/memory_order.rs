@@ -18,7 +18,7 @@ pub(crate) fn axes_as(layouts: &[&Layout], ndim: usize) -> Option<Dims> {
     };
     let mut order = Dims::new();
     for axis in 0..ndim {
-        let mut place = order.len();
+        let mut position = order.len();
         for (at, &other) in order.iter().enumerate().rev() {
             let mut pairs = layouts
                 .iter()
@@ -31,9 +31,9 @@ pub(crate) fn axes_as(layouts: &[&Layout], ndim: usize) -> Option<Dims> {
             if !pairs.all(|(a, b)| a < b) {
                 break;
             }
-            place = at;
+            position = at;
         }
-        order.insert(place, axis);
+        order.insert(position, axis);
     }
     (!order.iter().enumerate().all(|(i, &axis)| i == axis)).then_some(order)
 }

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use mxnet_tensor::{DType, Device, IndexItem, Scalar};
 use smallvec::SmallVec;
 
-use crate::args::Default;
-
 /// The value of an attribute.
 #[derive(Clone, Debug)]
 pub enum Value {
@@ -160,19 +158,5 @@ impl From<&[i64]> for Value {
 impl From<&[usize]> for Value {
     fn from(x: &[usize]) -> Value {
         Value::Ints(x.iter().map(|&d| d as i64).collect())
-    }
-}
-
-impl From<Default> for Value {
-    #[inline]
-    fn from(default: Default) -> Value {
-        match default {
-            Default::Required | Default::None => Value::None,
-            Default::Bool(x) => Value::Bool(x),
-            Default::Int(x) => Value::Int(x),
-            Default::Float(x) => Value::Float(x),
-            Default::Str(x) => Value::Word(x),
-            Default::Ints(x) => Value::Ints(SmallVec::from_slice(x)),
-        }
     }
 }

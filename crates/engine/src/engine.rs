@@ -12,7 +12,7 @@ use crate::read::ReadGuard;
 use crate::schedule::Op;
 use crate::stats::{Counters, Stats, count_inline};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
-use crate::var::{Access, Place, Var};
+use crate::var::{Access, Acquirer, Var};
 use crate::wait::Outcome;
 
 /// Limit of the list of failures for `wait_all`. Later failures are seen only by readers of the variables that carry them.
@@ -180,7 +180,7 @@ impl Engine {
     ) -> Option<Inline<'v>> {
         let shared = &*self.shared;
         match shared.runs_inline(cost_ns) {
-            true => shared.acquire(reads, writes, Place::Host),
+            true => shared.acquire(reads, writes, Acquirer::Host),
             false => None,
         }
     }
@@ -197,7 +197,7 @@ impl Engine {
     ) -> Option<Inline<'v>> {
         let shared = &*self.shared;
         match shared.runs_inline(cost_ns) || shared.runs_parallel(cost_ns) {
-            true => shared.acquire(reads, writes, Place::Host),
+            true => shared.acquire(reads, writes, Acquirer::Host),
             false => None,
         }
     }
@@ -252,7 +252,7 @@ impl Engine {
         reads: &[&'v Var],
         writes: &[(&'v Var, Access)],
     ) -> Option<Inline<'v>> {
-        self.shared.acquire(reads, writes, Place::Launch)
+        self.shared.acquire(reads, writes, Acquirer::Launch)
     }
 
     /// Enqueues an operation on all its variables at once. It runs on the pool when it holds them all.
@@ -260,7 +260,7 @@ impl Engine {
     /// Returns at once, with two exceptions: in mode `Sync` it returns when the operation has run; and if the unfinished operations exceed the limit
     /// on bytes, it first helps until they do not. Inside an operation neither applies.
     pub fn push(&self, op: Op) {
-        self.shared.push(op, Place::Host, &mut || false);
+        self.shared.push(op, Acquirer::Host, &mut || false);
     }
 
     /// As [`Engine::push`]; `check` can end its waits, as those of [`Engine::wait_for`].
@@ -268,7 +268,7 @@ impl Engine {
     /// # Errors
     /// `Interrupted` if `check` returned true. The operation is pushed and runs nevertheless.
     pub fn push_checked(&self, op: Op, check: &mut dyn FnMut() -> bool) -> Result<(), WaitError> {
-        match self.shared.push(op, Place::Host, check) {
+        match self.shared.push(op, Acquirer::Host, check) {
             Outcome::Done => Ok(()),
             Outcome::Interrupted => Err(WaitError::Interrupted),
         }
@@ -276,7 +276,7 @@ impl Engine {
 
     /// As [`Engine::push`], for an operation that launches device work and orders it by events itself.
     pub fn push_launch(&self, op: Op) {
-        self.shared.push(op, Place::Launch, &mut || false);
+        self.shared.push(op, Acquirer::Launch, &mut || false);
     }
 
     /// Waits for the operations pushed before that `access` must follow: all writes for a reader, also the reads for a writer. Helps meanwhile.

@@ -6,7 +6,7 @@ use crate::fork;
 use crate::pool::Next;
 use crate::schedule::Ready;
 use crate::stats::count;
-use crate::var::{Access, Place, Var};
+use crate::var::{Access, Acquirer, Var};
 
 /// Variables held for an operation that runs inline. Dropping it releases them.
 ///
@@ -158,7 +158,7 @@ impl Shared {
         &'v self,
         reads: &[&'v Var],
         writes: &[(&'v Var, Access)],
-        place: Place,
+        acquirer: Acquirer,
     ) -> Option<Inline<'v>> {
         // Constructed in the return slot: copying the guard right after the atomic operations would stall on them.
         let mut inline = Some(Inline {
@@ -167,7 +167,7 @@ impl Shared {
             is_poisoned: false,
         });
         if let Some(guard) = &mut inline {
-            if guard.fill(reads, writes, place) {
+            if guard.fill(reads, writes, acquirer) {
                 self.count_inline();
             } else {
                 inline = None;
@@ -180,7 +180,7 @@ impl Shared {
     #[inline]
     pub(crate) fn hold<'v>(&'v self, var: &'v Var, access: Access) -> Option<Hold<'v>> {
         debug_assert_ne!(access, Access::Overwrite, "a hold clears no failure");
-        let is_poisoned = var.try_acquire(access, Place::Host)?;
+        let is_poisoned = var.try_acquire(access, Acquirer::Host)?;
         let hold = Hold {
             shared: self,
             var,
@@ -224,9 +224,14 @@ impl Drop for Hold<'_> {
 
 impl<'v> Inline<'v> {
     #[inline]
-    fn fill(&mut self, reads: &[&'v Var], writes: &[(&'v Var, Access)], place: Place) -> bool {
+    fn fill(
+        &mut self,
+        reads: &[&'v Var],
+        writes: &[(&'v Var, Access)],
+        acquirer: Acquirer,
+    ) -> bool {
         for &(var, access) in writes {
-            match var.try_acquire(access, place) {
+            match var.try_acquire(access, acquirer) {
                 Some(is_poisoned) => {
                     self.is_poisoned |= is_poisoned && access.is_read();
                     self.held.push(var, access);
@@ -236,7 +241,7 @@ impl<'v> Inline<'v> {
             }
         }
         for &var in reads {
-            match var.try_acquire(Access::Read, place) {
+            match var.try_acquire(Access::Read, acquirer) {
                 Some(is_poisoned) => {
                     self.is_poisoned |= is_poisoned;
                     self.held.push(var, Access::Read);

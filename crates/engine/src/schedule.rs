@@ -14,7 +14,7 @@ use crate::pool::{LONG_NS, Next, depth};
 use crate::read;
 use crate::stats::count;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
-use crate::var::{Access, Place, Resource, SideLock, Var};
+use crate::var::{Access, Acquirer, Resource, SideLock, Var};
 use crate::wait::{Outcome, Waiter};
 
 /// An operation to be pushed.
@@ -53,7 +53,7 @@ pub(crate) struct Node {
     bytes: usize,
     cost_ns: u64,
     generation: usize,
-    place: Place,
+    acquirer: Acquirer,
     name: &'static str,
     origin: Option<Arc<str>>,
     /// Whether a thread waits for `is_done`.
@@ -99,7 +99,12 @@ fn merged_by_variable(mut uses: Uses) -> Uses {
 impl Shared {
     /// Enqueues an operation, and waits where [`crate::Engine::push`] says so. `Interrupted` if `check` ended that wait; the operation runs
     /// nevertheless.
-    pub(crate) fn push(&self, op: Op, place: Place, check: &mut dyn FnMut() -> bool) -> Outcome {
+    pub(crate) fn push(
+        &self,
+        op: Op,
+        acquirer: Acquirer,
+        check: &mut dyn FnMut() -> bool,
+    ) -> Outcome {
         let Op {
             name,
             run,
@@ -135,7 +140,7 @@ impl Shared {
                 bytes,
                 cost_ns,
                 generation,
-                place,
+                acquirer,
                 name,
                 origin,
                 is_awaited: is_sync,
@@ -231,7 +236,7 @@ impl Shared {
         run: Box<dyn FnOnce() -> Result<(), Failure> + Send>,
         uses: &Uses,
     ) -> Option<Failure> {
-        if node.place == Place::Host {
+        if node.acquirer == Acquirer::Host {
             for (resource, access) in uses {
                 resource.var().wait_events(*access, &mut || false);
             }

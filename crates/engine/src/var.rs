@@ -107,7 +107,7 @@ enum Requester {
 
 /// Whether an acquisition is for host work, which must wait for device events, or for a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Acquirer {
     Host,
     Launch,
 }
@@ -271,7 +271,7 @@ impl Var {
 
     /// Acquires by compare-and-swap without ever waiting. Returns whether the variable is poisoned, or `None` if it is not free.
     #[inline]
-    pub(crate) fn try_acquire(&self, access: Access, place: Place) -> Option<bool> {
+    pub(crate) fn try_acquire(&self, access: Access, acquirer: Acquirer) -> Option<bool> {
         let blocking = if access.is_write() {
             OCCUPIED & !POISONED
         } else {
@@ -297,17 +297,19 @@ impl Var {
         if state & EVENTS == 0 {
             None
         } else {
-            self.try_acquire_past_events(access, place)
+            self.try_acquire_past_events(access, acquirer)
         }
     }
 
     #[cold]
-    fn try_acquire_past_events(&self, access: Access, place: Place) -> Option<bool> {
+    fn try_acquire_past_events(&self, access: Access, acquirer: Acquirer) -> Option<bool> {
         let _gate = fork::enter();
         self.settle_events();
         // Events can be recorded only by holders of the variable, so none is added once this access is granted; the lock keeps that true until then.
         let side = self.side.lock();
-        if place == Place::Host && side.as_ref().is_some_and(|side| side.events.blocks(access)) {
+        if acquirer == Acquirer::Host
+            && side.as_ref().is_some_and(|side| side.events.blocks(access))
+        {
             return None;
         }
         let mut state = self.state.load(Ordering::Relaxed);

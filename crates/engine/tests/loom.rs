@@ -460,8 +460,8 @@ impl Twins {
     }
 
     fn write(&self, value: u32) {
-        for place in &self.values {
-            place.store(value, Relaxed);
+        for slot in &self.values {
+            slot.store(value, Relaxed);
         }
     }
 }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use crate::fuse::{self, Group};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
-use crate::plan::{MemoryPlan, Place};
+use crate::plan::{BufferLocation, MemoryPlan};
 use crate::provider;
 
 /// Where a step finds one of its tensors in a run.
@@ -34,7 +34,7 @@ pub(crate) enum TensorRef {
 /// A tensor that is made for each run.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
-    pub place: Place,
+    pub location: BufferLocation,
     pub layout: Layout,
     pub dtype: DType,
     pub is_read_only: bool,
@@ -163,11 +163,11 @@ struct Builder<'a> {
 impl Builder<'_> {
     /// The abstract array that stands for a view.
     fn shadow(&self, view: &View, buffer: BufferId) -> Result<Array> {
-        let (storage, start) = match self.plan.places[buffer.0 as usize] {
-            Place::Input(i) => (&self.shadows.inputs[i], 0),
-            Place::Fresh(i) => (&self.shadows.fresh[i], 0),
-            Place::Arena(start) => (&self.shadows.arena, start),
-            Place::Nowhere => return Err(unplaced(self.graph)),
+        let (storage, start) = match self.plan.locations[buffer.0 as usize] {
+            BufferLocation::Input(i) => (&self.shadows.inputs[i], 0),
+            BufferLocation::Fresh(i) => (&self.shadows.fresh[i], 0),
+            BufferLocation::Arena(start) => (&self.shadows.arena, start),
+            BufferLocation::Nowhere => return Err(unplaced(self.graph)),
         };
         let layout = shifted(&view.layout, view.dtype, start);
         Ok(Array::from_tensor(
@@ -177,24 +177,24 @@ impl Builder<'_> {
 
     /// Where a run finds the tensor of a view.
     fn tensor(&mut self, view: &View, buffer: BufferId) -> Result<TensorRef> {
-        let place = self.plan.places[buffer.0 as usize];
-        match place {
-            Place::Arena(start) => {
+        let location = self.plan.locations[buffer.0 as usize];
+        match location {
+            BufferLocation::Arena(start) => {
                 let layout = shifted(&view.layout, view.dtype, start);
                 self.in_arena
                     .push((start, layout, view.dtype, view.is_read_only));
                 Ok(TensorRef::Arena(self.in_arena.len() - 1))
             }
-            Place::Input(_) | Place::Fresh(_) => {
+            BufferLocation::Input(_) | BufferLocation::Fresh(_) => {
                 self.bound.push(Bound {
-                    place,
+                    location,
                     layout: view.layout.clone(),
                     dtype: view.dtype,
                     is_read_only: view.is_read_only,
                 });
                 Ok(TensorRef::Bound(self.bound.len() - 1))
             }
-            Place::Nowhere => Err(unplaced(self.graph)),
+            BufferLocation::Nowhere => Err(unplaced(self.graph)),
         }
     }
 
@@ -238,8 +238,8 @@ impl Builder<'_> {
     fn carried(&mut self, node: &Node) -> Result<SmallVec<[(TensorRef, TensorRef); 1]>> {
         let mut carried = SmallVec::new();
         for version in &node.versions {
-            let place = |buffer: BufferId| self.plan.places[buffer.0 as usize];
-            if place(version.old) != place(version.new) {
+            let location = |buffer: BufferId| self.plan.locations[buffer.0 as usize];
+            if location(version.old) != location(version.new) {
                 carried.push((self.bytes(version.old)?, self.bytes(version.new)?));
             }
         }
@@ -472,7 +472,7 @@ impl Executable {
         let mut written = Vec::new();
         for input in &graph.inputs {
             if let Some(last) = input.written
-                && plan.places[last.0 as usize] != plan.places[input.buffer.0 as usize]
+                && plan.locations[last.0 as usize] != plan.locations[input.buffer.0 as usize]
             {
                 written.push((builder.bytes(last)?, builder.bytes(input.buffer)?));
             }

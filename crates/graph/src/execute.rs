@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use crate::compile::{Arena, Executable, ResultRef, Step, TensorRef, Work, copy, shifted};
 use crate::interpret::RunDraws;
 use crate::ir::Source;
-use crate::plan::Place;
+use crate::plan::BufferLocation;
 use crate::random::Drawn;
 
 /// Runs with a lower estimated cost are executed by the caller. Waking another thread and waiting for it takes some 50 us, by which a prediction
@@ -68,8 +68,8 @@ impl Executable {
             .collect::<Result<SmallVec<[Arc<Storage>; 4]>>>()?;
         let mut tensors = Vec::with_capacity(self.bound.len());
         for bound in &self.bound {
-            let (storage, layout) = match bound.place {
-                Place::Input(i) => {
+            let (storage, layout) = match bound.location {
+                BufferLocation::Input(i) => {
                     let (given, traced) = (arrays[i], &self.graph.inputs[i].view);
                     // Offset in bytes of the given array's elements relative to the trace.
                     let start = given.layout().offset() * given.dtype().size();
@@ -85,8 +85,8 @@ impl Executable {
                     };
                     (given.tensor().storage(), layout)
                 }
-                Place::Fresh(i) => (&fresh[i], bound.layout.clone()),
-                Place::Arena(_) | Place::Nowhere => {
+                BufferLocation::Fresh(i) => (&fresh[i], bound.layout.clone()),
+                BufferLocation::Arena(_) | BufferLocation::Nowhere => {
                     return Err(Error::internal("graph", "a bound tensor lies in the arena"));
                 }
             };
@@ -359,7 +359,7 @@ impl Executable {
         }
         let last = results.last().zip(step.outputs.last());
         match last.filter(|_| is_python) {
-            Some((last, place)) => self.keep_ticket(last, place, arena, outputs),
+            Some((last, location)) => self.keep_ticket(last, location, arena, outputs),
             None => Ok(()),
         }
     }
@@ -368,7 +368,7 @@ impl Executable {
     fn keep_ticket(
         &self,
         last: &Array,
-        place: &TensorRef,
+        location: &TensorRef,
         arena: &Arena,
         outputs: &[&Tensor],
     ) -> Result<()> {
@@ -377,8 +377,8 @@ impl Executable {
             return Ok(());
         }
         arena.kept.lock().push(ticket.clone());
-        let is_fresh = |i: &usize| matches!(self.bound[*i].place, Place::Fresh(_));
-        let is_result = matches!(place, TensorRef::Bound(i) if is_fresh(i));
+        let is_fresh = |i: &usize| matches!(self.bound[*i].location, BufferLocation::Fresh(_));
+        let is_result = matches!(location, TensorRef::Bound(i) if is_fresh(i));
         match outputs.last().filter(|_| is_result) {
             Some(result) if !result.storage().packed_forms().keep(ticket.clone()) => {
                 Err(Error::internal("graph", "new memory is in use"))

@@ -12,7 +12,7 @@
 //! is known in the version of the file, and its rules give the outputs that the file states. A file can execute nothing but operators.
 
 use mxnet_core::serialised::{from_json as attrs_from_json, to_json as attrs_to_json};
-use mxnet_core::{Array, Error, Result, registry};
+use mxnet_core::{Array, Result, registry};
 use mxnet_tensor::{DType, Device, Layout, Promotion, Scalar};
 use num_complex::Complex;
 use serde_json::{Value as Json, json};
@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 use crate::ir::{Buffer, BufferId, Graph, Input, Node, Operand, Source, Version, View};
 use crate::provider;
 use crate::random::Stream;
-use crate::verify::verify;
+use crate::verify::{verify, wrong};
 
 const FORMAT: &str = "mxnet-graph";
 
@@ -128,7 +128,7 @@ impl Graph {
     /// Reads the text that [`Graph::to_json`] wrote. `array_of` returns the arrays by name. All buffers are on the CPU.
     ///
     /// # Errors
-    /// [`Error::Value`] for other text, a newer version, unknown operators or arrays, and inconsistent graphs.
+    /// [`mxnet_core::Error::Value`] for other text, a newer version, unknown operators or arrays, and inconsistent graphs.
     pub fn from_json(text: &str, array_of: &mut dyn FnMut(&str) -> Option<Array>) -> Result<Graph> {
         let json: Json = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if json.get("format").and_then(Json::as_str) != Some(FORMAT) {
@@ -198,11 +198,6 @@ impl Graph {
         verify(&graph)?;
         Ok(graph)
     }
-}
-
-#[cold]
-pub(crate) fn wrong(problem: String) -> Error {
-    Error::value("load", format!("the graph cannot be read: {problem}"))
 }
 
 fn field<'a>(json: &'a Json, name: &str) -> Result<&'a Json> {

@@ -138,7 +138,7 @@ impl Compiled {
             if let Source::Argument(i) = input.source {
                 // A file may name any number of arguments; more than there are inputs are refused.
                 if i >= graph.inputs.len() {
-                    return Err(crate::file::wrong(format!(
+                    return Err(crate::verify::wrong(format!(
                         "argument {i} exceeds the number of inputs"
                     )));
                 }
@@ -151,7 +151,7 @@ impl Compiled {
         }
         let arguments: Option<Vec<Argument>> = arguments.into_iter().collect();
         let arguments =
-            arguments.ok_or_else(|| crate::file::wrong("an argument is missing".to_owned()))?;
+            arguments.ok_or_else(|| crate::verify::wrong("an argument is missing".to_owned()))?;
         let bindings = compiled
             .inputs
             .iter()

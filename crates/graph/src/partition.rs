@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use mxnet_core::{Attrs, OpDef, Result, Rng};
 use mxnet_tensor::{Layout, promotion};
 
-use crate::file::wrong;
 use crate::ir::{Buffer, BufferId, Graph, Input, Node, Operand, Source, View};
 use crate::verify;
+use crate::verify::wrong;
 
 /// The call that takes the place of a part. The operator takes a list of arrays; its first outputs are the results of the part.
 pub struct PartCall {

@@ -11,7 +11,7 @@ use crate::ir::{BufferId, Graph, Node, Operand, View};
 
 /// Location of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BufferLocation {
     /// No memory: nothing reads or writes it.
     Nowhere,
     /// In the memory of input `i`.
@@ -26,7 +26,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct MemoryPlan {
     /// The location of each buffer.
-    pub places: Vec<Place>,
+    pub locations: Vec<BufferLocation>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
     /// Buffers in new memory, which is returned to the caller.
@@ -110,7 +110,7 @@ impl MemoryPlan {
                 .find(|group| (group.first..=group.last).contains(&at))
         };
         let mut plan = MemoryPlan {
-            places: vec![Place::Nowhere; num_buffers],
+            locations: vec![BufferLocation::Nowhere; num_buffers],
             arena_bytes: 0,
             fresh: Vec::new(),
             unshared_bytes: 0,
@@ -118,7 +118,7 @@ impl MemoryPlan {
         let mut is_placed = vec![false; num_buffers];
         // Inputs have their own memory. It may be overwritten only if the graph writes to the input.
         for (i, input) in graph.inputs.iter().enumerate() {
-            plan.places[input.buffer.0 as usize] = Place::Input(i);
+            plan.locations[input.buffer.0 as usize] = BufferLocation::Input(i);
             is_placed[input.buffer.0 as usize] = true;
         }
         plan.place_written_inputs(graph, &lives, groups, &mut is_placed);
@@ -132,7 +132,7 @@ impl MemoryPlan {
         for view in &graph.outputs {
             let at = view.buffer.0 as usize;
             if !is_placed[at] && !is_taken_on(view.buffer) {
-                plan.places[at] = Place::Fresh(plan.fresh.len());
+                plan.locations[at] = BufferLocation::Fresh(plan.fresh.len());
                 plan.fresh.push(view.buffer);
                 is_placed[at] = true;
             }
@@ -203,7 +203,7 @@ impl MemoryPlan {
             };
             if is_whole {
                 for (buffer, _) in chain {
-                    self.places[buffer.0 as usize] = Place::Input(i);
+                    self.locations[buffer.0 as usize] = BufferLocation::Input(i);
                     is_placed[buffer.0 as usize] = true;
                 }
             }
@@ -259,7 +259,7 @@ impl MemoryPlan {
                     if last_use(operand) != at || graph.buffer(operand).len_bytes != len {
                         continue;
                     }
-                    if let Place::Arena(start) = self.places[operand.0 as usize]
+                    if let BufferLocation::Arena(start) = self.locations[operand.0 as usize]
                         && !taken.contains(&start)
                         && let Some(block) =
                             blocks.iter_mut().find(|b| b.start == start && b.end == at)
@@ -291,7 +291,7 @@ impl MemoryPlan {
                     });
                     start
                 });
-                self.places[index] = Place::Arena(start);
+                self.locations[index] = BufferLocation::Arena(start);
             }
         }
     }
@@ -307,13 +307,13 @@ impl MemoryPlan {
         );
         for buffer in graph.nodes.iter().flat_map(Node::defines) {
             let len = graph.buffer(buffer).len_bytes;
-            let place = match self.places[buffer.0 as usize] {
-                Place::Nowhere => "no memory, or a block of a fused step".to_owned(),
-                Place::Input(i) => format!("input {i}"),
-                Place::Fresh(i) => format!("new result {i}"),
-                Place::Arena(start) => format!("arena {start}..{}", start + len),
+            let location = match self.locations[buffer.0 as usize] {
+                BufferLocation::Nowhere => "no memory, or a block of a fused step".to_owned(),
+                BufferLocation::Input(i) => format!("input {i}"),
+                BufferLocation::Fresh(i) => format!("new result {i}"),
+                BufferLocation::Arena(start) => format!("arena {start}..{}", start + len),
             };
-            text.push_str(&format!("  b{}: {len} bytes, {place}\n", buffer.0));
+            text.push_str(&format!("  b{}: {len} bytes, {location}\n", buffer.0));
         }
         text
     }

@@ -3,12 +3,19 @@
 use std::collections::HashSet;
 
 use mxnet_core::mode::Scope;
-use mxnet_core::{Array, Call, Cpu, Default, Known, Outputs, ParamKind, Result, Rng, Tuple, eager};
+use mxnet_core::{
+    Array, Call, Cpu, Default, Error, Known, Outputs, ParamKind, Result, Rng, Tuple, eager,
+};
 use mxnet_tensor::{DType, Device, Layout, Promotion, Tensor, promotion};
 use smallvec::SmallVec;
 
-use crate::file::wrong;
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
+
+/// The error for a graph from outside that is not valid.
+#[cold]
+pub(crate) fn wrong(problem: String) -> Error {
+    Error::value("load", format!("the graph cannot be read: {problem}"))
+}
 
 /// Limit for the total size of a graph's buffers in bytes.
 const MAX_BYTES: usize = 1 << 46;
@@ -17,7 +24,7 @@ const MAX_BYTES: usize = 1 << 46;
 /// and that arrays have the sizes of their buffers.
 ///
 /// # Errors
-/// [`mxnet_core::Error::Value`] that says what is wrong.
+/// [`Error::Value`] that says what is wrong.
 pub fn verify(graph: &Graph) -> Result<()> {
     if graph.promotion != promotion() {
         let mode = if graph.promotion == Promotion::NumPy {
@@ -166,7 +173,7 @@ fn abstract_of(graph: &Graph, view: &View) -> Result<Array> {
 /// Abstract outputs of a call, by the rules of its operator. The node's own outputs do not matter.
 ///
 /// # Errors
-/// [`mxnet_core::Error::Value`] for wrong operands; errors of the rules.
+/// [`Error::Value`] for wrong operands; errors of the rules.
 pub(crate) fn infer(graph: &Graph, node: &Node) -> Result<Outputs> {
     match node.op.cpu {
         Cpu::Map(_) | Cpu::Kernel(_) | Cpu::AnyDevice(_) | Cpu::Eager(_, Known::ByRule) => {}

@@ -222,7 +222,7 @@ where
 }
 
 /// The function that converts between two types directly. `None` if the conversion needs an intermediate f32 or f64.
-fn direct(isa: Isa, from_elem: Elem, to: Elem) -> Option<CastFn> {
+fn single_conversion(isa: Isa, from_elem: Elem, to: Elem) -> Option<CastFn> {
     if let Some(f) = half::row(isa, from_elem, to) {
         return Some(f);
     }
@@ -260,7 +260,7 @@ impl Cast {
     /// The conversion from `from` to `to` for this CPU. Equal types give a plain copy.
     pub fn new(from: Elem, to: Elem) -> Cast {
         let isa = isa();
-        if let Some(first) = direct(isa, from, to) {
+        if let Some(first) = single_conversion(isa, from, to) {
             return Cast {
                 first,
                 second: None,
@@ -274,7 +274,9 @@ impl Cast {
         } else {
             Elem::F32
         };
-        let row = |a, b| direct(isa, a, b).expect("f32 and f64 convert to and from every element");
+        let row = |a, b| {
+            single_conversion(isa, a, b).expect("f32 and f64 convert to and from every element")
+        };
         Cast {
             first: row(from, middle),
             second: Some((row(middle, to), middle)),

@@ -63,7 +63,7 @@ pub fn output_extent(
     let reach = dilation * (kernel.max(1) - 1) + 1;
     (input + 2 * pad)
         .checked_sub(reach)
-        .map_or(0, |room| room / stride + 1)
+        .map_or(0, |span| span / stride + 1)
 }
 
 impl Conv {

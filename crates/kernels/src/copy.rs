@@ -435,13 +435,13 @@ pub unsafe fn repeat_rows(
                 ($word:ty) => {
                     for i in 0..end - first {
                         let word = *from.cast::<$word>().add(i);
-                        let (count, place) = (next(), to.cast::<$word>());
+                        let (count, target) = (next(), to.cast::<$word>());
                         if count == 2 {
                             // The most common count, without a loop.
-                            (*place, *place.add(1)) = (word, word);
+                            (*target, *target.add(1)) = (word, word);
                         } else {
                             for k in 0..count {
-                                *place.add(k) = word;
+                                *target.add(k) = word;
                             }
                         }
                         to = to.add(count * size_of::<$word>());

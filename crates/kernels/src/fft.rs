@@ -320,14 +320,14 @@ impl<T: Sample> Block<'_, T> {
     }
 
     /// Whether the elements of a destination line are adjacent, so that the transform can run in place there.
-    fn direct(&self) -> bool {
+    fn writes_adjacent(&self) -> bool {
         self.dst.stride == self.what.sizes().1
     }
 
     /// Number of lines in the buffer at a time. 0 if complex lines are transformed in the destination; 1 if reading several lines together gains
     /// nothing.
     fn rows(&self) -> usize {
-        match (self.direct(), self.what.spectrum) {
+        match (self.writes_adjacent(), self.what.spectrum) {
             (true, Spectrum::Complex) => 0,
             (true, _) if self.src.stride == self.what.sizes().0 => 1,
             _ => self.src.at.len(),
@@ -453,14 +453,14 @@ impl<T: Sample> Block<'_, T> {
         let (n, half) = (self.what.n, self.what.half_len());
         let full = self.what.spectrum == Spectrum::RealToFull;
         let made = if full { n } else { half };
-        let direct = self.direct();
+        let writes_adjacent = self.writes_adjacent();
         let conjugate = self.what.direction == Direction::Inverse;
         // A row holds the half spectrum, then the real numbers. A full spectrum needs the space of both.
         // SAFETY: rows have space for both.
         unsafe { self.src.gather(self.take, rows.add(2 * half), pitch) };
         for i in 0..self.src.at.len() {
             let row = rows.wrapping_add(i * pitch);
-            let line = if direct {
+            let line = if writes_adjacent {
                 self.dst.line(i).cast::<Complex<T>>()
             } else {
                 row.cast()
@@ -483,7 +483,7 @@ impl<T: Sample> Block<'_, T> {
                 }
             }
         }
-        if !direct {
+        if !writes_adjacent {
             // SAFETY: guaranteed by the caller.
             unsafe { self.dst.spread(made, rows.cast::<Complex<T>>(), pitch / 2) };
         }
@@ -496,7 +496,7 @@ impl<T: Sample> Block<'_, T> {
             return;
         };
         let (n, half) = (self.what.n, self.what.half_len());
-        let direct = self.direct();
+        let writes_adjacent = self.writes_adjacent();
         let conjugate = self.what.direction == Direction::Forward;
         // SAFETY: rows have space for the half spectrum, then the real numbers.
         unsafe {
@@ -505,7 +505,7 @@ impl<T: Sample> Block<'_, T> {
         };
         for i in 0..self.src.at.len() {
             let row = rows.wrapping_add(i * pitch);
-            let line = if direct {
+            let line = if writes_adjacent {
                 self.dst.line(i).cast::<T>()
             } else {
                 row.wrapping_add(2 * half)
@@ -521,7 +521,7 @@ impl<T: Sample> Block<'_, T> {
             };
             plan.to_real(spectrum, line, self.factors(conjugate), scratch);
         }
-        if !direct {
+        if !writes_adjacent {
             // SAFETY: guaranteed by the caller.
             unsafe { self.dst.spread(n, rows.add(2 * half), pitch) };
         }

@@ -70,9 +70,9 @@ pub fn output_extent(
 ) -> usize {
     (input + padding)
         .checked_sub(kernel)
-        .map_or(0, |room| match convention {
-            Convention::Valid => room / stride + 1,
-            Convention::Full => room.div_ceil(stride) + 1,
+        .map_or(0, |extent| match convention {
+            Convention::Valid => extent / stride + 1,
+            Convention::Full => extent.div_ceil(stride) + 1,
         })
 }
 

@@ -116,7 +116,7 @@ pub unsafe fn scan(
     let pieces = inner.len.div_ceil(width);
     let units = count(&keep) * pieces;
     let (from, to) = (from as usize, to as usize);
-    let place = |unit: usize| {
+    let locate = |unit: usize| {
         let (src, dst) = offsets(&keep, unit / pieces);
         let first = unit % pieces * width;
         let (src, dst) = (
@@ -131,7 +131,7 @@ pub unsafe fn scan(
     };
     if columns {
         return split(threads, units, outputs, &|unit| {
-            let (src, dst, width) = place(unit);
+            let (src, dst, width) = locate(unit);
             // SAFETY: offsets lie inside the caller's arrays; units are disjoint.
             unsafe { job.columns(src, dst, inner, width) };
         });
@@ -145,7 +145,7 @@ pub unsafe fn scan(
     };
     if segments == 1 {
         return split(threads, units, outputs, &|unit| {
-            let (src, dst, width) = place(unit);
+            let (src, dst, width) = locate(unit);
             // Integer additions have a short latency, so reading several rows together is not faster.
             let together = match sums_whole_numbers {
                 true => 0,
@@ -178,7 +178,7 @@ pub unsafe fn scan(
         let (start, end) = range(task % segments);
         // SAFETY: every task writes its own carry.
         unsafe {
-            *(base as *mut Carry).add(task) = job.total(place(task / segments).0, start, end)
+            *(base as *mut Carry).add(task) = job.total(locate(task / segments).0, start, end)
         };
     });
     let mut is_sound = true;
@@ -202,14 +202,14 @@ pub unsafe fn scan(
     if !is_sound {
         // The product of a segment over- or underflowed, although the running products may not have: recompute in the order of the elements.
         return split(threads, units, outputs, &|unit| {
-            let (src, dst, _) = place(unit);
+            let (src, dst, _) = locate(unit);
             // SAFETY: as above: units are disjoint.
             unsafe { job.row(src, dst, 0, line.len, &mut job.neutral()) };
         });
     }
     split(threads, units * segments, outputs, &|task| {
         let (start, end) = range(task % segments);
-        let (src, dst, _) = place(task / segments);
+        let (src, dst, _) = locate(task / segments);
         // SAFETY: tasks write disjoint segments; the carries are only read.
         unsafe {
             job.row(

@@ -380,7 +380,7 @@ mod tests {
     use crate::scoped::{Scoped, Values};
 
     /// Sums in the order of the definition.
-    fn direct(x: &[f64], w: &[f64], before: usize, len: usize) -> Vec<f64> {
+    fn reference(x: &[f64], w: &[f64], before: usize, len: usize) -> Vec<f64> {
         let at = |k: usize, j: usize| (k + j).checked_sub(before).and_then(|i| x.get(i));
         (0..len)
             .map(|k| {
@@ -406,7 +406,7 @@ mod tests {
         ] {
             let x: Vec<f64> = (0..n).map(|_| values.next()).collect();
             let w: Vec<f64> = (0..m).map(|_| values.next()).collect();
-            let want = direct(&x, &w, before, len);
+            let want = reference(&x, &w, before, len);
             for (threads, reversed) in [(&Serial as &dyn Threads, false), (&Scoped(3), true)] {
                 let given: Vec<f64> = if reversed {
                     w.iter().rev().copied().collect()

@@ -90,23 +90,23 @@ unsafe fn each_block<T: Real, const K: usize>(
         let (o, first) = (t / pieces, t % pieces * copied);
         let count = copied.min(g.inner - first);
         scratch::with::<T, _>((K + 1) * count * g.len, |memory| {
-            let place = |k: usize, c: usize| memory.wrapping_add((k * count + c) * g.len);
+            let address = |k: usize, c: usize| memory.wrapping_add((k * count + c) * g.len);
             let corner = |j: usize| (o * g.len + j) * g.inner + first;
             // SAFETY: `count` neighbouring rows of the data; the scratch has room for dense copies of them for every operand.
             unsafe {
                 for (k, x) in inputs.iter().enumerate() {
                     for j in 0..g.len {
-                        (0..count).for_each(|c| *place(k, c).add(j) = *x.at(corner(j) + c));
+                        (0..count).for_each(|c| *address(k, c).add(j) = *x.at(corner(j) + c));
                     }
                 }
                 rows(
                     o * g.inner + first,
                     count,
-                    std::array::from_fn(|k| place(k, 0).cast_const()),
-                    place(K, 0),
+                    std::array::from_fn(|k| address(k, 0).cast_const()),
+                    address(K, 0),
                 );
                 for j in 0..g.len {
-                    (0..count).for_each(|c| *out.at(corner(j) + c) = *place(K, c).add(j));
+                    (0..count).for_each(|c| *out.at(corner(j) + c) = *address(K, c).add(j));
                 }
             }
         });

@@ -263,10 +263,10 @@ fn composed(g: &GradContext) -> Result<Grads> {
         padded(g.dy(0), q_offsets, q_length)?,
     ];
     let lengths = differences(k_offsets)?;
-    let places = creation::arange(k_length, DType::I64)?;
+    let key_positions = creation::arange(k_length, DType::I64)?;
     let number = |x: f64| Array::constant(Scalar::F64(x), dtype);
     let mask = choose(
-        &places.binary(&LESS, &lengths.reshape(&[lengths.len(), 1, 1, 1])?)?,
+        &key_positions.binary(&LESS, &lengths.reshape(&[lengths.len(), 1, 1, 1])?)?,
         &number(0.0)?,
         &number(f64::NEG_INFINITY)?,
     )?;

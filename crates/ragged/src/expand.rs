@@ -5,7 +5,7 @@ use mxnet_core::args::{Param, ParamKind, Value};
 use mxnet_core::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe};
 use mxnet_core::types::Types;
 use mxnet_core::{Array, Attrs, Result, Tuple, invoke1};
-use mxnet_kernels::segment::{self, Segments};
+use mxnet_kernels::segment;
 use mxnet_ops::nn::operand;
 use mxnet_tensor::{Dims, Scalar};
 use smallvec::smallvec;
@@ -36,10 +36,7 @@ pub static RAGGED_EXPAND: OpDef = OpDef {
         let (x, out) = (context.input(0), context.output(0));
         let offsets = Offsets::read(context, 1, out.shape()[0])?;
         let x = operand::dense(x, out.dtype(), context.threads)?;
-        let g = Segments {
-            offsets: offsets.as_slice(),
-            inner: row_len(x.shape()) * x.dtype().size(),
-        };
+        let g = offsets.segments(row_len(x.shape()) * x.dtype().size());
         // SAFETY: 1. the offsets are checked. 2. both are dense, with a row for each segment and for each row. 3. no overlap.
         unsafe { segment::expand(context.threads, &g, x.data_ptr(), out.data_ptr()) };
         Ok(())
@@ -86,10 +83,7 @@ pub static RAGGED_PAD: OpDef = OpDef {
             Scalar::F64(context.float("fill")).write(x.dtype(), ptr);
             std::slice::from_raw_parts(ptr, size)
         };
-        let g = Segments {
-            offsets: offsets.as_slice(),
-            inner: row_len(x.shape()) * size,
-        };
+        let g = offsets.segments(row_len(x.shape()) * size);
         let len = out.shape()[1];
         // SAFETY: 1. the offsets are checked. 2. both are dense; the output has `len` rows for each segment. 3. no overlap.
         unsafe { segment::pad(context.threads, &g, len, fill, x.data_ptr(), out.data_ptr()) };
@@ -138,10 +132,7 @@ pub static RAGGED_UNPAD: OpDef = OpDef {
         let (x, out) = (context.input(0), context.output(0));
         let offsets = Offsets::read(context, 1, out.shape()[0])?;
         let x = operand::dense(x, out.dtype(), context.threads)?;
-        let g = Segments {
-            offsets: offsets.as_slice(),
-            inner: row_len(out.shape()) * x.dtype().size(),
-        };
+        let g = offsets.segments(row_len(out.shape()) * x.dtype().size());
         let len = x.shape()[1];
         // SAFETY: 1. the offsets are checked. 2. both are dense; the input has `len` rows for each segment. 3. no overlap.
         unsafe { segment::unpad(context.threads, &g, len, x.data_ptr(), out.data_ptr()) };

@@ -7,7 +7,7 @@ use mxnet_core::context::{CallContext, KernelContext};
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, one_of};
 use mxnet_core::{Array, Attrs, Result, invoke1};
-use mxnet_kernels::segment::{Fold, Segments, fold};
+use mxnet_kernels::segment::{Fold, fold};
 use mxnet_ops::elementwise::comparison::EQUAL;
 use mxnet_ops::elementwise::select::choose;
 use mxnet_ops::nn::operand::{self, Staged};
@@ -119,10 +119,7 @@ fn run(context: &KernelContext, what: Fold) -> Result<()> {
         DType::C128 if what == Fold::Sum => (elem(DType::F64), 2 * inner),
         _ => (elem(dtype), inner),
     };
-    let g = Segments {
-        offsets: offsets.as_slice(),
-        inner,
-    };
+    let g = offsets.segments(inner);
     // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype`; the output has a row for each segment. 3. no overlap.
     unsafe { fold(context.threads, &g, what, elem, x.data_ptr(), out.ptr()) };
     out.finish(context.threads)

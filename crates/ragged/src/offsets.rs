@@ -3,7 +3,7 @@
 
 use mxnet_core::context::{CallContext, KernelContext};
 use mxnet_core::{Error, Result};
-use mxnet_kernels::segment::{Malformed, check};
+use mxnet_kernels::segment::{Malformed, Segments, check};
 use mxnet_tensor::{DType, Tensor};
 
 use mxnet_ops::nn::operand;
@@ -72,6 +72,14 @@ impl Offsets {
             }
         };
         Err(Error::value(context.op.name, problem))
+    }
+
+    /// The segments of rows of `inner` elements (bytes for kernels that move).
+    pub(crate) fn segments(&self, inner: usize) -> Segments<'_> {
+        Segments {
+            offsets: self.as_slice(),
+            inner,
+        }
     }
 
     /// The offsets.

@@ -4,7 +4,7 @@
 use mxnet_core::args::Param;
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Cost, Cpu, Grad, OpDef, Probe, one_of};
-use mxnet_kernels::segment::{Segments, argsort};
+use mxnet_kernels::segment::argsort;
 use mxnet_kernels::sort::Order;
 use mxnet_ops::nn::operand;
 use mxnet_tensor::{DType, Dims};
@@ -30,10 +30,7 @@ pub static RAGGED_ARGSORT: OpDef = OpDef {
         let (x, out) = (context.input(0), context.output(0));
         let offsets = Offsets::read(context, 1, x.shape()[0])?;
         let x = operand::dense(x, x.dtype(), context.threads)?;
-        let g = Segments {
-            offsets: offsets.as_slice(),
-            inner: row_len(x.shape()),
-        };
+        let g = offsets.segments(row_len(x.shape()));
         // SAFETY: 1. the offsets are checked. 2. both are dense and of one shape; no overlap.
         unsafe {
             argsort(

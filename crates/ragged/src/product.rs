@@ -6,7 +6,7 @@ use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
 use mxnet_core::types::Types;
 use mxnet_core::{Array, Attrs, Result, Value, invoke1};
-use mxnet_kernels::segment::{Segments, matmul, outer};
+use mxnet_kernels::segment::{matmul, outer};
 use mxnet_ops::linalg::flops_ns;
 use mxnet_ops::nn::operand::{self, Staged};
 use mxnet_tensor::Dims;
@@ -53,10 +53,7 @@ pub static RAGGED_MATMUL: OpDef = OpDef {
         let w = operand::dense(context.input(1), dtype, context.threads)?;
         let offsets = Offsets::read(context, 2, x.shape()[0])?;
         let out = Staged::new(context.output(0), dtype)?;
-        let g = Segments {
-            offsets: offsets.as_slice(),
-            inner: x.shape()[1],
-        };
+        let g = offsets.segments(x.shape()[1]);
         // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype`, and fit by inference. 3. no overlap.
         unsafe {
             matmul(
@@ -130,10 +127,7 @@ pub static RAGGED_OUTER: OpDef = OpDef {
         let y = operand::dense(context.input(1), dtype, context.threads)?;
         let offsets = Offsets::read(context, 2, x.shape()[0])?;
         let out = Staged::new(context.output(0), dtype)?;
-        let g = Segments {
-            offsets: offsets.as_slice(),
-            inner: x.shape()[1],
-        };
+        let g = offsets.segments(x.shape()[1]);
         // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype`, with equally many rows. 3. no overlap.
         unsafe {
             outer(

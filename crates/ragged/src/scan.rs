@@ -5,7 +5,7 @@ use mxnet_core::args::{Param, Value};
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Cost, Cpu, Grad, Keep, OpDef, Probe, one_of};
 use mxnet_core::{Attrs, invoke1};
-use mxnet_kernels::segment::{Segments, cumsum};
+use mxnet_kernels::segment::cumsum;
 use mxnet_ops::nn::operand::{self, Staged};
 use mxnet_tensor::{DType, Dims, Kind};
 use smallvec::smallvec;
@@ -49,10 +49,7 @@ pub static RAGGED_CUMSUM: OpDef = OpDef {
             DType::C128 => (elem(DType::F64), 2 * inner),
             _ => (elem(dtype), inner),
         };
-        let g = Segments {
-            offsets: offsets.as_slice(),
-            inner,
-        };
+        let g = offsets.segments(inner);
         // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype` and of one shape. 3. no overlap.
         unsafe {
             cumsum(

@@ -7,7 +7,7 @@ use mxnet_core::context::KernelContext;
 use mxnet_core::launch::elem;
 use mxnet_core::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, OpDef, Probe, one_of};
 use mxnet_core::{Attrs, Result, Value, invoke1};
-use mxnet_kernels::segment::{Segments, softmax, softmax_backward};
+use mxnet_kernels::segment::{softmax, softmax_backward};
 use mxnet_kernels::softmax::Kind;
 use mxnet_ops::nn::operand::{self, Staged};
 use mxnet_tensor::Dims;
@@ -16,6 +16,12 @@ use smallvec::smallvec;
 use crate::expand::expand;
 use crate::fold::sum;
 use crate::offsets::{Offsets, count, row_len, rows};
+
+/// The gradient needs the result and the offsets.
+const KEEP: Keep = Keep {
+    inputs: 0b10,
+    outputs: 1,
+};
 
 /// Fields that both operators share.
 const SOFTMAX_LIKE: OpDef = OpDef {
@@ -35,6 +41,7 @@ const SOFTMAX_LIKE: OpDef = OpDef {
         "f((4,)), np.array([0, 0, 1, 4])",
     ])
     .ulp(16),
+    positions: &[1],
     ..OpDef::DEFAULT
 };
 
@@ -44,14 +51,10 @@ pub static RAGGED_SOFTMAX: OpDef = OpDef {
     doc: "`exp(x)`, divided by its sum over the rows of the segment.",
     cpu: Cpu::Kernel(|context| run(context, Kind::Softmax)),
     grad: Grad::Fused(
-        Keep {
-            inputs: 0b10,
-            outputs: 1,
-        },
+        KEEP,
         |g| fused(g, Kind::Softmax),
         |g| composed(g, Kind::Softmax),
     ),
-    positions: &[1],
     ..SOFTMAX_LIKE
 };
 
@@ -61,14 +64,10 @@ pub static RAGGED_LOG_SOFTMAX: OpDef = OpDef {
     doc: "Logarithm of `ragged_softmax`, computed without overflow or underflow.",
     cpu: Cpu::Kernel(|context| run(context, Kind::LogSoftmax)),
     grad: Grad::Fused(
-        Keep {
-            inputs: 0b10,
-            outputs: 1,
-        },
+        KEEP,
         |g| fused(g, Kind::LogSoftmax),
         |g| composed(g, Kind::LogSoftmax),
     ),
-    positions: &[1],
     ..SOFTMAX_LIKE
 };
 
@@ -93,10 +92,7 @@ pub static RAGGED_SOFTMAX_GRADIENT: OpDef = OpDef {
         let dy = operand::dense(context.input(1), dtype, context.threads)?;
         let offsets = Offsets::read(context, 2, y.shape()[0])?;
         let dx = Staged::new(out, dtype)?;
-        let g = Segments {
-            offsets: offsets.as_slice(),
-            inner: row_len(y.shape()),
-        };
+        let g = offsets.segments(row_len(y.shape()));
         let kind = match context.bool("log") {
             true => Kind::LogSoftmax,
             false => Kind::Softmax,
@@ -128,10 +124,7 @@ fn run(context: &KernelContext, kind: Kind) -> Result<()> {
     let x = operand::dense(context.input(0), dtype, context.threads)?;
     let offsets = Offsets::read(context, 1, x.shape()[0])?;
     let y = Staged::new(out, dtype)?;
-    let g = Segments {
-        offsets: offsets.as_slice(),
-        inner: row_len(x.shape()),
-    };
+    let g = offsets.segments(row_len(x.shape()));
     // SAFETY: 1. the offsets are checked. 2. operands are dense, of `dtype` and of one shape. 3. no overlap.
     unsafe {
         softmax(

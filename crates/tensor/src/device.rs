@@ -61,14 +61,14 @@ impl DeviceKind {
         if DeviceKind::find(name).is_some() {
             return Err(refused("a kind of this name exists already").into());
         }
-        let Some(place) = ADDED.iter().position(|added| added.get().is_none()) else {
+        let Some(slot) = ADDED.iter().position(|added| added.get().is_none()) else {
             return Err(refused("the maximum number of kinds is reached").into());
         };
-        ADDED[place].get_or_init(|| Added {
+        ADDED[slot].get_or_init(|| Added {
             name: String::from(name).leak(),
             is_host,
         });
-        Ok(DeviceKind((DeviceKind::KNOWN.len() + place) as u8))
+        Ok(DeviceKind((DeviceKind::KNOWN.len() + slot) as u8))
     }
 
     /// All kinds, built-in and added.
@@ -89,8 +89,8 @@ impl DeviceKind {
     }
 
     fn added(self) -> Option<&'static Added> {
-        let place = self.index().checked_sub(DeviceKind::KNOWN.len())?;
-        ADDED.get(place).and_then(OnceLock::get)
+        let slot = self.index().checked_sub(DeviceKind::KNOWN.len())?;
+        ADDED.get(slot).and_then(OnceLock::get)
     }
 
     /// MXNet's name, such as `"cpu_pinned"`, or the name under which it was added.

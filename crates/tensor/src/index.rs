@@ -190,7 +190,7 @@ impl Layout {
             axis: 0,
         };
         let mut indices = SmallVec::new();
-        let mut place = Place::Before;
+        let mut run = AdvancedRun::Before;
         for (item, entry) in items.iter().enumerate() {
             if has_arrays {
                 let kept = view.shape.len() - indices.len();
@@ -198,7 +198,7 @@ impl Layout {
                     entry,
                     IndexItem::Slice { .. } | IndexItem::NewAxis | IndexItem::Ellipsis
                 );
-                place = place.after(!is_basic, kept);
+                run = run.after(!is_basic, kept);
             }
             let mut indexed =
                 |axis: usize, part: usize| indices.push(AxisIndex { axis, item, part });
@@ -235,7 +235,7 @@ impl Layout {
                 advanced: None,
             });
         }
-        let axis = if let Place::Inside(axis) | Place::After(axis) = place {
+        let axis = if let AdvancedRun::Inside(axis) | AdvancedRun::After(axis) = run {
             axis
         } else {
             0
@@ -293,20 +293,20 @@ struct EntryCounts {
 /// Position relative to the advanced entries, while walking along the entries. The number is the result axis where they begin. Any entry between two
 /// advanced ones separates them, even an ellipsis that stands for no axis.
 #[derive(Clone, Copy)]
-enum Place {
+enum AdvancedRun {
     Before,
     Inside(usize),
     After(usize),
     Separated,
 }
 
-impl Place {
-    fn after(self, is_advanced: bool, kept: usize) -> Place {
+impl AdvancedRun {
+    fn after(self, is_advanced: bool, kept: usize) -> AdvancedRun {
         match (self, is_advanced) {
-            (Place::Before, true) => Place::Inside(kept),
-            (Place::Inside(axis), false) => Place::After(axis),
-            (Place::After(_), true) => Place::Separated,
-            (place, _) => place,
+            (AdvancedRun::Before, true) => AdvancedRun::Inside(kept),
+            (AdvancedRun::Inside(axis), false) => AdvancedRun::After(axis),
+            (AdvancedRun::After(_), true) => AdvancedRun::Separated,
+            (run, _) => run,
         }
     }
 }

@@ -206,14 +206,14 @@ impl Storage {
     /// Constructs the storage directly on the heap. Moving it there from the stack is expensive, because it has just been written.
     #[inline]
     fn shared(make: impl FnOnce() -> Storage) -> Arc<Storage> {
-        let place = Arc::<Storage>::new_uninit();
+        let uninit = Arc::<Storage>::new_uninit();
         // SAFETY: nobody else has the pointer, and the memory is initialised afterwards.
         unsafe {
-            Arc::as_ptr(&place)
+            Arc::as_ptr(&uninit)
                 .cast_mut()
                 .cast::<Storage>()
                 .write(make());
-            place.assume_init()
+            uninit.assume_init()
         }
     }
 

@@ -67,7 +67,7 @@ def locate(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any], error
 
 
 def _position(notes: list[str], text: str) -> int:
-    return next(place for place, note in enumerate(notes) if note.endswith(text))
+    return next(position for position, note in enumerate(notes) if note.endswith(text))
 
 
 def foreign_inputs(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> str | None:
@@ -88,7 +88,7 @@ def foreign_inputs(block: Block, args: tuple[Any, ...], kwargs: Mapping[str, Any
     """
     if block._takes_numpy:
         return None
-    named = [*((f"argument {place}", value) for place, value in enumerate(args)), *kwargs.items()]
+    named = [*((f"argument {position}", value) for position, value in enumerate(args)), *kwargs.items()]
     # A list may be meant as one, unless a list was asked for an attribute of arrays. Traces pass copies of lists.
     is_asked = (
         isinstance(error, AttributeError)

@@ -42,6 +42,6 @@ def run_with_op_hooks(hooks: Mapping[int, tuple[OpCallback, bool]], body: Callab
 
 
 def _each(callback: OpCallback, name: str, operator: str, arrays: Sequence[ndarray], always_numbered: bool) -> None:
-    for place, array in enumerate(arrays):
+    for position, array in enumerate(arrays):
         numbered = always_numbered or len(arrays) > 1
-        callback(f"{name}{place}" if numbered else name, operator, array)
+        callback(f"{name}{position}" if numbered else name, operator, array)

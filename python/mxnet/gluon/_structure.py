@@ -66,14 +66,14 @@ def check(block: Block, path: str) -> None:
         raise ValueError(f"{path!r} describes another network: {difference}")
 
 
-def _difference(saved: dict[str, Any], found: dict[str, Any], place: str) -> str | None:
+def _difference(saved: dict[str, Any], found: dict[str, Any], path: str) -> str | None:
     for key in ("class", "parameters"):
         if saved[key] != found[key]:
-            return f"{key} of {place} should be {saved[key]}, found {found[key]}"
+            return f"{key} of {path} should be {saved[key]}, found {found[key]}"
     if list(saved["children"]) != list(found["children"]):
-        return f"children of {place} should be {list(saved['children'])}, found {list(found['children'])}"
+        return f"children of {path} should be {list(saved['children'])}, found {list(found['children'])}"
     for name, child in saved["children"].items():
-        difference = _difference(child, found["children"][name], f"{name!r} in {place}")
+        difference = _difference(child, found["children"][name], f"{name!r} in {path}")
         if difference is not None:
             return difference
     return None

@@ -281,20 +281,20 @@ class Trainer:
         at_each_call(set_scale)
         new = trained.those(_is_fresh(trained)) if ignore_stale_grad else trained
         # One call of the optimizer for each place in the parameters' lists of devices.
-        for place in range(max(map(len, new.copies), default=0)):
+        for position in range(max(map(len, new.copies), default=0)):
             numbers, parameters, weights = new.numbers, new.parameters, new.arrays
             if not new.is_on_one_device:
-                here = [i for i, copies in enumerate(new.copies) if place < len(copies)]
+                here = [i for i, copies in enumerate(new.copies) if position < len(copies)]
                 numbers, parameters = [numbers[i] for i in here], [parameters[i] for i in here]
-                weights = [new.copies[i][place] for i in here]
+                weights = [new.copies[i][position] for i in here]
             grads: list[Any] = list(map(_grad, weights))
             if type(None) in set(map(type, grads)):
                 # Raises with the parameter's name.
                 grads = [parameter._grad_of(weight) for parameter, weight in zip(parameters, weights, strict=True)]
-            if place == len(self._updaters):
+            if position == len(self._updaters):
                 self._updaters.append(get_updater(self._optimizer))
-            at_each_call(functools.partial(optimizer._set_current_device, place))
-            self._updaters[place](numbers, grads, weights)
+            at_each_call(functools.partial(optimizer._set_current_device, position))
+            self._updaters[position](numbers, grads, weights)
             at_each_call(functools.partial(_core.set_gradient_fresh, weights, fresh=False))
 
     def _check(self, trained: _Trained, batch_size: float, ignore_stale_grad: bool) -> None:

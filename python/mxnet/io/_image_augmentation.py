@@ -264,8 +264,8 @@ def rgb_to_hls(x: Pixels) -> Pixels:
     some = onp.where(span > 0, span, 1)
     r, g, b = x[..., 0], x[..., 1], x[..., 2]
     hue = onp.select([highest == r, highest == g], [(g - b) / some % 6, (b - r) / some + 2], (r - g) / some + 4)
-    room = 1 - abs(2 * lightness - 1)
-    saturation = onp.where(span > 0, span / onp.where(room > 0, room, 1), 0)
+    largest_span = 1 - abs(2 * lightness - 1)
+    saturation = onp.where(span > 0, span / onp.where(largest_span > 0, largest_span, 1), 0)
     return onp.stack([onp.where(span > 0, hue * 60, 0), lightness, saturation], -1)
 
 

@@ -384,23 +384,23 @@ class _Samples:
     def get(self, epoch: int, number: int) -> tuple[Any, Any, onp.random.Generator]:
         """Image (h, w, c) and labels of a record, and what its further random numbers come from."""
         header, data = self.records.read(number)
-        place = f"{self.records.path}: record {number} (id {header.id})"
+        record_text = f"{self.records.path}: record {number} (id {header.id})"
         if self._labels is None:
             label = onp.atleast_1d(onp.asarray(header.label, "float32"))
         elif header.id in self._labels:
             label = onp.array(self._labels[header.id], "float32")
         else:
-            raise FileFormatError(f"{place} is not in the list of images")
+            raise FileFormatError(f"{record_text} is not in the list of images")
         if len(label) != self.label_width:
-            raise FileFormatError(f"{place} has {len(label)} labels, but `label_width` is {self.label_width}")
+            raise FileFormatError(f"{record_text} has {len(label)} labels, but `label_width` is {self.label_width}")
         channels = self.augmentation.data_shape[0]
         try:
             pixels = _core.image_decode("ImageRecordIter", data, _FLAGS[channels], True).asnumpy()
         except OSError as error:
-            error.add_note(f"in {place}")
+            error.add_note(f"in {record_text}")
             raise
         if pixels.shape[2] != channels:
-            raise FileFormatError(f"{place} has {pixels.shape[2]} channels, but `data_shape` asks for {channels}")
+            raise FileFormatError(f"{record_text} has {pixels.shape[2]} channels, but `data_shape` asks for {channels}")
         rng = onp.random.default_rng([self._seed, epoch, number])
         return self.augmentation(pixels, rng), label, rng
 

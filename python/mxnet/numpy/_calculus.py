@@ -53,17 +53,17 @@ def _spacings(varargs: Sequence[Any], axes: Sequence[int], shape: Sequence[int])
         raise TypeError(f"gradient: invalid number of arguments: {len(varargs)} spacings for {len(axes)} axes")
     spacings: list[Any] = []
     for given, axis in zip(varargs, axes, strict=True):
-        places = asarray(given)
-        if places.ndim == 0:
+        coordinates = asarray(given)
+        if coordinates.ndim == 0:
             spacings.append(given)
-        elif places.ndim == 1:
-            if places.size != shape[axis]:
+        elif coordinates.ndim == 1:
+            if coordinates.size != shape[axis]:
                 raise ValueError(
-                    f"gradient: {places.size} coordinates for axis {axis} of size {shape[axis]}: they must match"
+                    f"gradient: {coordinates.size} coordinates for axis {axis} of size {shape[axis]}: they must match"
                 )
-            spacings.append(_floating(places))
+            spacings.append(_floating(coordinates))
         else:
-            raise ValueError(f"gradient: distances must be either scalars or 1d, found {places.ndim} axes")
+            raise ValueError(f"gradient: distances must be either scalars or 1d, found {coordinates.ndim} axes")
     return spacings
 
 

@@ -219,10 +219,10 @@ def apply_over_axes(func: Callable[[ndarray, int], Any], a: ArrayLike, axes: int
     """
     x = asarray(a)
     for axis in (axes,) if isinstance(axes, int) else axes:
-        place = axis + x.ndim if axis < 0 else axis
-        result = asarray(func(x, place))
+        positive_axis = axis + x.ndim if axis < 0 else axis
+        result = asarray(func(x, positive_axis))
         if result.ndim == x.ndim - 1:
-            result = _np["expand_dims"](result, place)
+            result = _np["expand_dims"](result, positive_axis)
         if result.ndim != x.ndim:
             raise ValueError(
                 f"function is not returning an array of the correct shape: {result.ndim} axes, found from {x.ndim}"

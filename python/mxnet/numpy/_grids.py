@@ -231,24 +231,24 @@ index_exp = _IndexExpression(as_tuple=True)
 class _Joined:
     """Arrays, numbers and ranges in brackets, joined along an axis.
 
-    `least` is the number of axes that every part gets at least; the axes of a part that has fewer start at `place`
+    `least` is the number of axes that every part gets at least; the axes of a part that has fewer start at `position`
     (-1: they are the last ones).
     """
 
-    def __init__(self, axis: int, least: int, place: int) -> None:
-        self._defaults = (axis, least, place)
+    def __init__(self, axis: int, least: int, position: int) -> None:
+        self._defaults = (axis, least, position)
 
-    def _raised(self, x: ndarray, least: int, place: int) -> ndarray:
+    def _raised(self, x: ndarray, least: int, position: int) -> ndarray:
         missing = least - x.ndim
         if missing <= 0:
             return x
-        front = place if place >= 0 else missing + place + 1
+        front = position if position >= 0 else missing + position + 1
         front = min(max(front, 0), missing)
         return x.reshape((*[1] * front, *x.shape, *[1] * (missing - front)))
 
     def __getitem__(self, key: Any) -> ndarray:
         parts = list(key) if isinstance(key, tuple) else [key]
-        axis, least, place = self._defaults
+        axis, least, position = self._defaults
         if parts and isinstance(parts[0], str):
             text = parts.pop(0)
             try:
@@ -258,27 +258,27 @@ class _Joined:
                     f"unknown special directive {text!r}: up to three integers are known (axis, least number of axes, "
                     "place of the axes there are); there are no matrices"
                 ) from None
-            axis, least, place = (*numbers, *self._defaults[len(numbers) :])[:3]
+            axis, least, position = (*numbers, *self._defaults[len(numbers) :])[:3]
         arrays: list[ndarray] = []
         weak: list[tuple[int, Any]] = []
         for part in parts:
             if isinstance(part, str):
                 raise ValueError("special directives must be the first entry")
             if isinstance(part, slice):
-                arrays.append(self._raised(_sequence(part), least, place))
+                arrays.append(self._raised(_sequence(part), least, position))
                 continue
             if isinstance(part, bool | int | float | complex):
                 weak.append((len(arrays), part))
-            arrays.append(self._raised(asarray(part), least, place))
+            arrays.append(self._raised(asarray(part), least, position))
         if weak and len(weak) < len(arrays):
             # Python numbers promote by their kind only.
-            places = {at for at, _ in weak}
-            strong = [x for i, x in enumerate(arrays) if i not in places]
+            weak_positions = {at for at, _ in weak}
+            strong = [x for i, x in enumerate(arrays) if i not in weak_positions]
             kind = _np["concatenate"]([x.reshape(-1)[:0] for x in strong]).reshape(-1)
             for _, number in weak:
                 kind = kind + type(number)(0)
             for at, number in weak:
-                arrays[at] = self._raised(asarray(number, kind.dtype), least, place)
+                arrays[at] = self._raised(asarray(number, kind.dtype), least, position)
         return _np["concatenate"](arrays, axis)  # type: ignore[no-any-return]
 
 

@@ -226,10 +226,10 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     order = _op["argsort"](positions)
     numbers = _op["arange"](count, dtype="int64")
     # Every position is shifted by the number of elements inserted before it.
-    places = _op["scatter_along"](positions[order] + numbers, order, 0, (count,))
-    is_new = _op["contains"](places, _op["arange"](size + count, dtype="int64"))
+    insertions = _op["scatter_along"](positions[order] + numbers, order, 0, (count,))
+    is_new = _op["contains"](insertions, _op["arange"](size + count, dtype="int64"))
     source = _op["cumsum"](~is_new, dtype="int64") - 1
-    source = _op["where"](is_new, _op["scatter_along"](numbers + size, places, 0, (size + count,)), source)
+    source = _op["where"](is_new, _op["scatter_along"](numbers + size, insertions, 0, (size + count,)), source)
     new = _op["broadcast_to"](new, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
     return cast(ndarray, _op["take"](_op["concatenate"]([x, new], axis), source, axis))
 

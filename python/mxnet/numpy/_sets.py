@@ -340,10 +340,10 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
     ordered, at = unique(first, return_index=True)
     common = _among(second, ordered)
     values, at = _op["compress"](common, ordered), _op["compress"](common, at)
-    others, places = unique(second, return_index=True)
+    others, insertions = unique(second, return_index=True)
     if values.size == 0:
         return values, at, at
-    return values, at, _op["take"](places, _op["searchsorted"](others, values))
+    return values, at, _op["take"](insertions, _op["searchsorted"](others, values))
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> ndarray:

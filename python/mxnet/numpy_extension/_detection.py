@@ -480,10 +480,10 @@ def multibox_detection(
     kept = _op["box_nms_order"](
         rows.detach(), math.nextafter(nms_threshold, 0), -0.5, nms_topk, 2, 1, 0, -1, force_suppress
     )
-    places = where(kept < 0, num, kept)
-    batches = _np["broadcast_to"](_np["arange"](batch, device=places.device).reshape(batch, 1), places.shape)
-    at = _np["stack"]([batches, places])
-    stays = _npx["scatter_nd"](_np["ones_like"](places), at, (batch, num + 1))[:, :num] > 0
+    box_numbers = where(kept < 0, num, kept)
+    batches = _np["broadcast_to"](_np["arange"](batch, device=box_numbers.device).reshape(batch, 1), box_numbers.shape)
+    at = _np["stack"]([batches, box_numbers])
+    stays = _npx["scatter_nd"](_np["ones_like"](box_numbers), at, (batch, num + 1))[:, :num] > 0
     head = where(stays, rows[..., 0], -1)
     result: ndarray = _np["concatenate"]([head.reshape(batch, num, 1), rows[..., 1:]], axis=-1)
     return result

@@ -160,8 +160,8 @@ def hue_by(x: ndarray, factor: ndarray) -> ndarray:
     turned = 2 * sextant + 12 * factor
     middle = (high + low) / 2
     colors = []
-    for place in (0, 8, 4):
-        k = _np["mod"](turned + place, 12)
+    for offset in (0, 8, 4):
+        k = _np["mod"](turned + offset, 12)
         shape = _np["clip"](_np["minimum"](k - 3, 9 - k), -1, 1)
         colors.append(middle - chroma / 2 * shape)
     return _np["stack"](colors, axis=-1)  # type: ignore[no-any-return]

@@ -242,11 +242,11 @@ def _interpolated(x: ndarray, axis: int, size: int, align_corners: bool) -> ndar
     dtype = "float64" if x.dtype == "float64" else "float32"
     steps = _np["arange"](size, dtype=dtype, device=x.device)
     if align_corners:
-        places = steps * ((old - 1) / max(size - 1, 1))
+        coordinates = steps * ((old - 1) / max(size - 1, 1))
     else:
-        places = _np["clip"]((steps + 0.5) * (old / size) - 0.5, 0, old - 1)
-    low = _np["floor"](places)
-    part = (places - low).astype(x.dtype).reshape(-1, *[1] * (3 - axis))
+        coordinates = _np["clip"]((steps + 0.5) * (old / size) - 0.5, 0, old - 1)
+    low = _np["floor"](coordinates)
+    part = (coordinates - low).astype(x.dtype).reshape(-1, *[1] * (3 - axis))
     near = low.astype("int64")
     far = _np["minimum"](near + 1, old - 1)
     result: ndarray = _np["take"](x, near, axis=axis) * (1 - part) + _np["take"](x, far, axis=axis) * part

@@ -86,18 +86,18 @@ def bilinear_sampler(data: ArrayLike, grid: ArrayLike, cudnn_off: bool = False) 
     1.5
     """
     del cudnn_off
-    images, places = asarray(data), asarray(grid)
-    if images.ndim != 4 or places.ndim != 4 or places.shape[:2] != (images.shape[0], 2):
+    images, points = asarray(data), asarray(grid)
+    if images.ndim != 4 or points.ndim != 4 or points.shape[:2] != (images.shape[0], 2):
         raise ValueError(
             f"bilinear_sampler: `data` must be (n, c, h, w) and `grid` (n, 2, t, u), found {images.shape} and "
-            f"{places.shape}"
+            f"{points.shape}"
         )
     batch, channels, height, width = images.shape
-    wide = _at_least_float32(places)
+    wide = _at_least_float32(points)
     x = (wide[:, 0].reshape(batch, -1) + 1) * ((width - 1) / 2)
     y = (wide[:, 1].reshape(batch, -1) + 1) * ((height - 1) / 2)
-    found = sampled(images, x, y).reshape(batch, channels, *places.shape[2:])
-    return found.astype(_core.promote_types(images.dtype, places.dtype))
+    found = sampled(images, x, y).reshape(batch, channels, *points.shape[2:])
+    return found.astype(_core.promote_types(images.dtype, points.dtype))
 
 
 def _middles(height: int, width: int, like: ndarray) -> ndarray:
@@ -143,8 +143,8 @@ def grid_generator(data: ArrayLike, transform_type: str, target_shape: Sequence[
                 f"{tuple(target_shape)}"
             )
         middles = _middles(height, width, x)
-        places: ndarray = _np["matmul"](x.reshape(-1, 2, 3), middles)
-        return places.reshape(-1, 2, height, width)
+        points: ndarray = _np["matmul"](x.reshape(-1, 2, 3), middles)
+        return points.reshape(-1, 2, height, width)
     if transform_type == "warp":
         if x.ndim != 4 or x.shape[1] != 2:
             raise ValueError(f"grid_generator: `data` must be (n, 2, h, w), found {x.shape}")

@@ -57,14 +57,14 @@ class ComposedOptimizer(Optimizer):
         masters: Sequence[ndarray | None],
         numbers: StepNumbers,
     ) -> None:
-        for place, (weight, grad, state, master) in enumerate(zip(weights, grads, states, masters, strict=True)):
+        for position, (weight, grad, state, master) in enumerate(zip(weights, grads, states, masters, strict=True)):
             kept = () if state is None else state if isinstance(state, tuple) else (state,)
             w = _wide(weight if master is None else master)
             g = _wide(grad).astype(w.dtype) * numbers.rescale_grad.astype(w.dtype)
             if self.clip_gradient is not None:
                 g = np.clip(g, -self.clip_gradient, self.clip_gradient)
-            lr, wd = numbers.lrs[place].astype(w.dtype), numbers.wds[place].astype(w.dtype)
-            new, new_states = self._formula(w, g, tuple(map(_wide, kept)), lr, wd, numbers.counts[place])
+            lr, wd = numbers.lrs[position].astype(w.dtype), numbers.wds[position].astype(w.dtype)
+            new, new_states = self._formula(w, g, tuple(map(_wide, kept)), lr, wd, numbers.counts[position])
             # States first: `w` may be the weight itself, and a state may be its value before the step.
             for array, values in zip(kept, new_states, strict=True):
                 array[...] = values

@@ -377,14 +377,14 @@ class Optimizer:
             return
         devices = [weight.device for weight in weights]
         for device in dict.fromkeys(devices):
-            here = [place for place, other in enumerate(devices) if other == device]
+            here = [position for position, other in enumerate(devices) if other == device]
             self._fused_on_device(
                 device,
-                [indices[place] for place in here],
-                [weights[place] for place in here],
-                [grads[place] for place in here],
-                [states[place] for place in here],
-                [masters[place] for place in here],
+                [indices[position] for position in here],
+                [weights[position] for position in here],
+                [grads[position] for position in here],
+                [states[position] for position in here],
+                [masters[position] for position in here],
             )
 
     def _fused_on_device(

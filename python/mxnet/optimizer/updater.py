@@ -175,15 +175,15 @@ class Updater:
         self._unplaced = set(restored)
 
 
-def _pack(state: State, place: str, arrays: dict[str, Any]) -> Any:
+def _pack(state: State, key: str, arrays: dict[str, Any]) -> Any:
     """Move the arrays of a state into `arrays` and return what is needed to put them together again."""
     if state is None:
         return None
     if isinstance(state, tuple):
-        return [_pack(part, f"{place}/{number}", arrays) for number, part in enumerate(state)]
+        return [_pack(part, f"{key}/{number}", arrays) for number, part in enumerate(state)]
     name = dtype_name(state.dtype)
-    arrays[place] = (state.astype("float32") if name == "bfloat16" else state).asnumpy()
-    return {"array": place, "dtype": name}
+    arrays[key] = (state.astype("float32") if name == "bfloat16" else state).asnumpy()
+    return {"array": key, "dtype": name}
 
 
 def _unpack(packed: Any, members: dict[str, Any]) -> State:

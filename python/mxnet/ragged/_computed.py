@@ -161,8 +161,8 @@ def sliced(partition: Partition, key: slice) -> tuple[ComputedPartition, ndarray
     stop = bound(key.stop, n if step > 0 else n * 0 - 1)
     apart = abs(step)
     counts = np.maximum((stop - start if step > 0 else start - stop) + (apart - 1), 0) // apart
-    found, places = ranges(n * 0, counts)
-    return found, found.expand(partition.offsets[:-1] + start) + places * step
+    found, positions = ranges(n * 0, counts)
+    return found, found.expand(partition.offsets[:-1] + start) + positions * step
 
 
 def masked(mask: ndarray, partition: Partition) -> tuple[ComputedPartition, ndarray]:

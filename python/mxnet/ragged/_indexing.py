@@ -141,7 +141,7 @@ def _along(r: RaggedArray, key: Any) -> Any:
     counts = onp.array([len(range(*b)) for b in bounds], dtype=onp.int64)
     starts = onp.array([b[0] for b in bounds], dtype=onp.int64)
     partition = Partition.of_lengths(counts)
-    chosen = onp.repeat(first.host[:-1] + starts, counts) + step * partition.places
+    chosen = onp.repeat(first.host[:-1] + starts, counts) + step * partition.positions
     if rest:
         inner = rows_at(_build(r.values, tuple(rest)), chosen)
         return _build(inner.values, (partition, *inner._partitions))

@@ -194,7 +194,7 @@ def _sparse_attention(
     q, k, v = parts
     seen = onp.repeat(keys.lengths, queries.lengths)
     if is_causal:
-        seen = onp.minimum(seen, queries.places + 1)
+        seen = onp.minimum(seen, queries.positions + 1)
     indptr = onp.concatenate([[0], onp.cumsum(seen)])
     first = onp.repeat(onp.repeat(keys.host[:-1], queries.lengths) - indptr[:-1], seen)
     indices = _index(first + onp.arange(indptr[-1])).to_device(q.device)
@@ -333,13 +333,13 @@ def _windows(partition: Partition, size: int, step: int, apart: int, border: int
                 "windows: in a graph whose lengths of rows are not known rows keep them: stride 1 and padding "
                 f"dilate * (kernel - 1) / 2, found kernel {size}, stride {step}, dilate {apart} and padding {border}"
             )
-        taps = np.expand_dims(partition.row_places - border, 1) + np.arange(size, dtype="int64") * apart
+        taps = np.expand_dims(partition.row_positions - border, 1) + np.arange(size, dtype="int64") * apart
         sizes = np.expand_dims(partition.expand(partition.sizes), 1)
         inside = np.logical_and(taps >= 0, taps < sizes)
         return partition, np.where(inside, taps + np.expand_dims(partition.row_starts, 1), partition.total)
     counts = onp.maximum((partition.lengths + 2 * border - reach) // step + 1, 0)
     result = Partition.of_lengths(counts)
-    taps = result.places[:, None] * step - border + onp.arange(size) * apart
+    taps = result.positions[:, None] * step - border + onp.arange(size) * apart
     inside = (taps >= 0) & (taps < onp.repeat(partition.lengths, counts)[:, None])
     return result, _index(onp.where(inside, taps + onp.repeat(partition.host[:-1], counts)[:, None], partition.total))
 
@@ -355,7 +355,7 @@ class _Packed:
         self.counts = onp.searchsorted(-lengths, -onp.arange(partition.longest), side="left")
         starts = onp.concatenate([[0], onp.cumsum(self.counts)])
         # The packed row of each row of the values, and the inverse permutation.
-        self.to_packed = onp.repeat(self.rank, partition.lengths) + starts[partition.places]
+        self.to_packed = onp.repeat(self.rank, partition.lengths) + starts[partition.positions]
         self.from_values = onp.empty_like(self.to_packed)
         self.from_values[self.to_packed] = onp.arange(partition.total)
         # Runs of steps with the same number of sequences: (first row, steps, sequences).

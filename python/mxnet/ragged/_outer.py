@@ -43,7 +43,7 @@ class OuterAxisSegments:
         self.partitions: tuple[Partition, ...] = ()
         self._before: tuple[Partition, ...] = ()
         if r.num_ragged == 1:
-            self.at = r._partitions[0].row_places
+            self.at = r._partitions[0].row_positions
             self.order, self.offsets = r._partitions[0].columns()
             return
         # `merged` numbers the results to which the rows of each depth belong, from the axis on inwards.
@@ -57,7 +57,7 @@ class OuterAxisSegments:
             lengths = onp.zeros(count, dtype=onp.int64)
             onp.maximum.at(lengths, merged, partition.lengths)
             inner.append(Partition.of_lengths(lengths))
-            merged = inner[-1].host[:-1][merged][partition.owners] + partition.places
+            merged = inner[-1].host[:-1][merged][partition.owners] + partition.positions
             count = inner[-1].total
         self.partitions = tuple(inner)
         counts = onp.bincount(merged, minlength=count)
@@ -76,7 +76,7 @@ class OuterAxisSegments:
         partitions = self._r._partitions
         if len(partitions) == 1:
             return partitions[0].row_owners
-        found = partitions[self.axis - 1].places if self.axis else onp.arange(len(self._r), dtype=onp.int64)
+        found = partitions[self.axis - 1].positions if self.axis else onp.arange(len(self._r), dtype=onp.int64)
         for partition in partitions[self.axis :]:
             found = found[partition.owners]
         return _index(found)

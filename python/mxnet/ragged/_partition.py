@@ -110,7 +110,7 @@ class Partition:
         return onp.repeat(onp.arange(self.count, dtype=onp.int64), self.lengths)
 
     @cached_property
-    def places(self) -> Any:
+    def positions(self) -> Any:
         """The position of each row in its segment, on the host."""
         return onp.arange(self.total, dtype=onp.int64) - onp.repeat(self.host[:-1], self.lengths)
 
@@ -125,14 +125,14 @@ class Partition:
         return _index(onp.repeat(self.host[:-1], self.lengths))
 
     @property
-    def row_places(self) -> ndarray:
+    def row_positions(self) -> ndarray:
         """The position of each row in its segment, int64."""
-        return _index(self.places)
+        return _index(self.positions)
 
     @property
     def mirrored(self) -> Any:
         """Row numbers with each segment reversed, on the host."""
-        return onp.repeat(self.host[1:] - 1, self.lengths) - self.places
+        return onp.repeat(self.host[1:] - 1, self.lengths) - self.positions
 
     @property
     def row_mirrored(self) -> ndarray:
@@ -150,8 +150,8 @@ class Partition:
 
     def columns(self) -> tuple[ndarray, ndarray]:
         """Row numbers ordered by the position in the segment, and the offsets of the positions."""
-        counts = onp.bincount(self.places, minlength=self.longest) if self.total else onp.zeros(0, dtype=onp.int64)
-        order = onp.argsort(self.places, kind="stable")
+        counts = onp.bincount(self.positions, minlength=self.longest) if self.total else onp.zeros(0, dtype=onp.int64)
+        order = onp.argsort(self.positions, kind="stable")
         return _index(order), _index(onp.concatenate([[0], onp.cumsum(counts)]))
 
     @classmethod
@@ -207,4 +207,4 @@ class Partition:
         """The segments with these indices, and the indices of their rows."""
         rows = onp.asarray(rows, dtype=onp.int64)
         chosen = Partition.of_lengths(self.lengths[rows])
-        return chosen, onp.repeat(self.host[rows], chosen.lengths) + chosen.places
+        return chosen, onp.repeat(self.host[rows], chosen.lengths) + chosen.positions

@@ -284,11 +284,11 @@ def transpose(a: RaggedArray, axes: Any = None) -> Any:
 
 def moveaxis(a: RaggedArray, source: Any, destination: Any) -> Any:
     """Uniform axes moved to other places among them."""
-    places = [
+    axes_pair = [
         [_uniform(a, axis, "moveaxis") for axis in (given if isinstance(given, tuple | list) else (given,))]
         for given in (source, destination)
     ]
-    return a.with_values(np.moveaxis(a.values, *places))
+    return a.with_values(np.moveaxis(a.values, *axes_pair))
 
 
 def vstack(tup: Sequence[Any], **other: Any) -> Any:

@@ -87,12 +87,12 @@ def roll(a: RaggedArray, shift: Any, axis: Any = None) -> Any:
     if at != a.num_ragged:
         inner = _depth(a, at)
         partition = inner._partitions[0]
-        rows = partition.host[:-1][partition.owners] + (partition.places - by) % partition.lengths[partition.owners]
+        rows = partition.host[:-1][partition.owners] + (partition.positions - by) % partition.lengths[partition.owners]
         moved = rows_at(RaggedArray(inner.values, *inner._partitions[1:]), rows)
         return RaggedArray(moved.values, *a._partitions[:at], *moved._partitions)
     partition = a._partitions[-1]
     sizes = partition.expand(partition.sizes)
-    rows = partition.row_starts + np.remainder(partition.row_places - by, sizes)
+    rows = partition.row_starts + np.remainder(partition.row_positions - by, sizes)
     return a.with_values(np.take(a.values, rows, axis=0))
 
 

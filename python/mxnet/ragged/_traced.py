@@ -91,7 +91,7 @@ class TracedPartition(Partition):
         return self.expand(self._offsets[:-1])
 
     @cached_property
-    def row_places(self) -> ndarray:
+    def row_positions(self) -> ndarray:
         """The position of each row in its segment, int64."""
         return self._numbers() - self.row_starts
 
@@ -115,7 +115,7 @@ class TracedPartition(Partition):
         counts = np.sum(self._sizes > np.expand_dims(self._all_steps(), 1), axis=1, dtype="int64")
         start = np.zeros(1, dtype="int64", device=self._sizes.device)
         offsets = np.concatenate([start, np.cumsum(counts, dtype="int64")])
-        return np.argsort(self.row_places, kind="stable"), offsets
+        return np.argsort(self.row_positions, kind="stable"), offsets
 
     @classmethod
     def joined(cls, partitions: Sequence[Partition]) -> Partition:
@@ -129,12 +129,12 @@ class TracedPartition(Partition):
         sizes, start = partitions[0].sizes, partitions[0].offsets
         for partition in partitions[1:]:
             sizes, start = sizes + partition.sizes, start + partition.offsets
-        at, places = start[:-1], []
+        at, positions = start[:-1], []
         for partition in partitions:
-            places.append(partition.expand(at) + partition.row_places)
+            positions.append(partition.expand(at) + partition.row_positions)
             at = at + partition.sizes
         made = cls(sizes, sum(partition.total for partition in partitions))
-        return made, np.argsort(np.concatenate(places), kind="stable")
+        return made, np.argsort(np.concatenate(positions), kind="stable")
 
     def is_even(self) -> bool:
         """False: the lengths are not known."""

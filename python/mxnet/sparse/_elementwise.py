@@ -122,7 +122,7 @@ def quotient(name: str, a: Any, b: Any) -> ndarray:
     return dense.reshape(shape)  # type: ignore[no-any-return]
 
 
-def _at_places(name: str, x: Any, dense: Any) -> tuple[Any, ndarray]:
+def _at_positions(name: str, x: Any, dense: Any) -> tuple[Any, ndarray]:
     """The sparse operand as a canonical matrix, and the dense operand's elements on its pattern."""
     dense = asarray(dense)
     if x.ndim > 2:
@@ -158,7 +158,7 @@ def on_pattern(name: str, a: Any, b: Any) -> Any:
     """
     is_left = hasattr(a, "format")
     x, dense = (a, b) if is_left else (b, a)
-    matrix, found = _at_places(name, x, dense)
+    matrix, found = _at_positions(name, x, dense)
     data = op[name](matrix.data, found) if is_left else op[name](found, matrix.data)
     return _finished(x, matrix, data)
 
@@ -167,7 +167,7 @@ def with_dense(name: str, a: Any, b: Any) -> ndarray:
     """Any other function of a sparse and a dense array, which has the shape of the result. The result is dense."""
     is_left = hasattr(a, "format")
     x, dense = (a, asarray(b)) if is_left else (b, asarray(a))
-    matrix, _ = _at_places(name, x, dense)
+    matrix, _ = _at_positions(name, x, dense)
     if dense.size != math.prod(matrix.shape):
         raise error.UnsupportedError(
             f"{name}: the result is dense, so the dense operand must have its shape {matrix.shape}, found {dense.shape}"

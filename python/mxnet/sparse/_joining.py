@@ -43,8 +43,8 @@ def concatenate(arrays: Sequence[Any], axis: int = 0, **keywords: Any) -> Any:
     for x in parts:
         coo = x.tocoo()
         data.append(coo.data)
-        for i, places in enumerate(coo.coords):
-            coords[i].append(places + offset if i == at and offset else places)
+        for i, indices in enumerate(coo.coords):
+            coords[i].append(indices + offset if i == at and offset else indices)
         offset += x.shape[at]
     shape = tuple(offset if i == at else n for i, n in enumerate(first.shape))
     made = coo_array._of(op["concatenate"](data), [op["concatenate"](c) for c in coords], shape)

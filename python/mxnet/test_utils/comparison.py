@@ -195,10 +195,10 @@ def assert_almost_equal(
         "the worst first:"
     ]
     for flat in excess.ravel().argsort(kind="stable")[::-1][: min(wrong, max(mismatches[0], 1))]:
-        place = tuple(int(i) for i in onp.unravel_index(flat, excess.shape))
+        worst_index = tuple(int(i) for i in onp.unravel_index(flat, excess.shape))
         lines.append(
-            f"  {place}: {names[0]}={left[place]!r} {names[1]}={right[place]!r} "
-            f"({excess[place]:.4g} times what is allowed)"
+            f"  {worst_index}: {names[0]}={left[worst_index]!r} {names[1]}={right[worst_index]!r} "
+            f"({excess[worst_index]:.4g} times what is allowed)"
         )
     raise AssertionError("\n".join(lines))
 

@@ -114,15 +114,15 @@ def check_numeric_gradient(
         symbolic = gradient.asnumpy()
         start = array.asnumpy()
         numeric = onp.zeros_like(start)
-        for place in itertools.product(*(range(size) for size in start.shape)):
+        for index in itertools.product(*(range(size) for size in start.shape)):
             sides = []
             for step in (numeric_eps, -numeric_eps):
                 moved = start.copy()
-                moved[place] += step
+                moved[index] += step
                 with autograd.pause():
                     array[...] = np.array(moved, dtype="float64")
                 sides.append(current_value())
-            numeric[place] = (sides[0] - sides[1]) / (2 * numeric_eps)
+            numeric[index] = (sides[0] - sides[1]) / (2 * numeric_eps)
         with autograd.pause():
             array[...] = np.array(start, dtype="float64")
         assert_almost_equal(symbolic, numeric, rtol, atol, (f"gradient of {name}", "central difference"))

@@ -84,14 +84,14 @@ def numeric_grad(
     slopes = {}
     for name, value in values.items():
         slope = onp.zeros(value.shape)
-        for place in onp.ndindex(*value.shape):
-            middle = value[place]
+        for index in onp.ndindex(*value.shape):
+            middle = value[index]
             sides = []
             for step in (eps / 2, -eps / 2):
-                value[place] = middle + step
+                value[index] = middle + step
                 sides.append(total())
-            value[place] = middle
-            slope[place] = (sides[0] - sides[1]) / eps
+            value[index] = middle
+            slope[index] = (sides[0] - sides[1]) / eps
         slopes[name] = slope.astype(value.dtype)
     return slopes
 

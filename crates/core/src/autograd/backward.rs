@@ -413,7 +413,7 @@ impl Pass {
         if guard.is_none() {
             return Err(freed(self.name, node));
         }
-        let place_of = |i: usize| keep.has_input(i) && call.has_array(i);
+        let is_kept = |i: usize| keep.has_input(i) && call.has_array(i);
         // The last pass moves them out of the node, earlier passes clone them.
         let taken = match self.retain {
             Retain::No => guard.take(),
@@ -430,7 +430,7 @@ impl Pass {
                 Some(value) if keep.has_input(i) => {
                     Array::weak_scalar(value).map(|x| Some(SavedArray::new(x)))
                 }
-                _ if place_of(i) => Ok(match (next(), &node.edges[i]) {
+                _ if is_kept(i) => Ok(match (next(), &node.edges[i]) {
                     (Some(x), Some((source, index))) => Some(x.with_entry(source.clone(), *index)),
                     (x, _) => x,
                 }),

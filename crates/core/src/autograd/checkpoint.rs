@@ -326,7 +326,7 @@ impl Checkpoint {
             let problem = format!(
                 "the second run of `{}`{} differs from the first: it drew random numbers {count} times, the first {} times; it gave {} arrays, the first {}{}",
                 self.name,
-                node.place(),
+                node.recorded_at(),
                 self.draws.len(),
                 results.len(),
                 dys.len(),
@@ -381,7 +381,7 @@ impl Checkpoint {
         let problem = format!(
             "an array that `{}` read{} was overwritten in place, so it cannot be run again for its gradients",
             self.name,
-            node.place()
+            node.recorded_at()
         );
         Err(Error::autograd("checkpoint", problem)
             .with_hint("copy the array before changing it, or compute out of place"))

@@ -154,7 +154,7 @@ pub(crate) struct SavedArray {
 
 /// Which array of a call a saved array is, for messages.
 #[derive(Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum SavedAs {
     Input(usize),
     Output(usize),
 }
@@ -184,16 +184,16 @@ impl SavedArray {
 
     /// The error if a rule needs it although it was overwritten.
     #[cold]
-    pub fn overwritten(&self, op: &'static str, node: &Node, place: Place) -> Error {
+    pub fn overwritten(&self, op: &'static str, node: &Node, saved_as: SavedAs) -> Error {
         let now = self.array.tensor().storage().version();
-        let what = match place {
-            Place::Input(i) => format!("input {i}"),
-            Place::Output(i) => format!("output {i}"),
+        let what = match saved_as {
+            SavedAs::Input(i) => format!("input {i}"),
+            SavedAs::Output(i) => format!("output {i}"),
         };
         let problem = format!(
             "{what}, needed for its gradient, was overwritten in place: it had version {} when recorded{} and has {now}",
             self.version,
-            node.place()
+            node.recorded_at()
         );
         Error::autograd(op, problem)
             .with_hint("copy the array before changing it, or compute out of place")
@@ -324,7 +324,7 @@ impl Node {
     }
 
     /// The source line that recorded it, for messages.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn recorded_at(&self) -> String {
         match &self.line {
             Some(line) => format!(" at {line}"),
             None => String::new(),

@@ -8,7 +8,7 @@ use mxnet_tensor::{DType, Device};
 use smallvec::SmallVec;
 
 use crate::args::Args;
-use crate::autograd::node::{Inputs, Node, Place, Recorded, SavedArray, Spec};
+use crate::autograd::node::{Inputs, Node, Recorded, SavedArray, SavedAs, Spec};
 use crate::error::{Error, Result};
 use crate::opdef::{Grads, OpDef};
 use crate::{Array, creation, methods};
@@ -63,13 +63,13 @@ impl GradContext<'_> {
     /// # Panics
     /// If the operator's `Keep` does not name it, or if it was absent.
     pub fn input(&self, i: usize) -> &Array {
-        self.intact(self.inputs[i].as_ref().expect(NOT_KEPT), Place::Input(i))
+        self.intact(self.inputs[i].as_ref().expect(NOT_KEPT), SavedAs::Input(i))
     }
 
     /// Input `i`, if it was given.
     pub fn opt_input(&self, i: usize) -> Option<&Array> {
         let kept = self.inputs.get(i).and_then(Option::as_ref);
-        kept.map(|kept| self.intact(kept, Place::Input(i)))
+        kept.map(|kept| self.intact(kept, SavedAs::Input(i)))
     }
 
     /// Output `i`.
@@ -77,14 +77,17 @@ impl GradContext<'_> {
     /// # Panics
     /// If the operator's `Keep` does not name it.
     pub fn output(&self, i: usize) -> &Array {
-        self.intact(self.outputs[i].as_ref().expect(NOT_KEPT), Place::Output(i))
+        self.intact(
+            self.outputs[i].as_ref().expect(NOT_KEPT),
+            SavedAs::Output(i),
+        )
     }
 
     /// The saved array. If it was overwritten, notes the error with which the pass ends. Saved arrays that a rule does not read may be overwritten.
-    fn intact<'k>(&self, kept: &'k SavedArray, place: Place) -> &'k Array {
+    fn intact<'k>(&self, kept: &'k SavedArray, saved_as: SavedAs) -> &'k Array {
         if !kept.is_intact() {
             self.overwritten
-                .set(Some(kept.overwritten(self.op.name, self.node, place)));
+                .set(Some(kept.overwritten(self.op.name, self.node, saved_as)));
         }
         kept.array()
     }

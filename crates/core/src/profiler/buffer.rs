@@ -121,10 +121,10 @@ impl Chunk {
     /// Appends an event. Returns false if the buffer is full.
     fn push(&self, words: &[u64]) -> bool {
         let len = self.len.load(Ordering::Relaxed);
-        let Some(room) = self.words.get(len..len + words.len()) else {
+        let Some(space) = self.words.get(len..len + words.len()) else {
             return false;
         };
-        for (to, &word) in room.iter().zip(words) {
+        for (to, &word) in space.iter().zip(words) {
             to.store(word, Ordering::Relaxed);
         }
         self.len.store(len + words.len(), Ordering::Release);

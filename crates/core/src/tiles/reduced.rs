@@ -148,7 +148,7 @@ impl ReducedTiles {
         let mut singles = SmallVec::new();
         let mut rows = Vec::with_capacity(links.len());
         for link in links {
-            let place = |slot: &Slot, native: Elem, singles: &mut SmallVec<[Single; 4]>| {
+            let locate = |slot: &Slot, native: Elem, singles: &mut SmallVec<[Single; 4]>| {
                 let size = native.size() as isize;
                 Some(match *slot {
                     slot if slot == last => {
@@ -171,7 +171,7 @@ impl ReducedTiles {
                     }
                 })
             };
-            match row_link(link, |slot, native| place(slot, native, &mut singles)) {
+            match row_link(link, |slot, native| locate(slot, native, &mut singles)) {
                 Some(row) => rows.push(row),
                 None => return Ok(None),
             }
@@ -324,10 +324,10 @@ impl ReducedTiles {
     }
 }
 
-/// The inner loop of a link, if `place` finds each of its operands as the loop reads them.
+/// The inner loop of a link, if `locate` finds each of its operands as the loop reads them.
 fn row_link(
     link: &Link,
-    mut place: impl FnMut(&Slot, Elem) -> Option<(Position, isize)>,
+    mut locate: impl FnMut(&Slot, Elem) -> Option<(Position, isize)>,
 ) -> Option<RowLink> {
     let rows: &InnerLoops = link.rows;
     let mut found = RowLink {
@@ -340,7 +340,7 @@ fn row_link(
     let inputs =
         (link.inputs.iter().enumerate()).map(|(i, slot)| (slot, rows.in_elem(i, link.compute)));
     for (k, (slot, native)) in outputs.chain(inputs).enumerate() {
-        let (position, stride) = place(slot, native)?;
+        let (position, stride) = locate(slot, native)?;
         found.operands.push(position);
         found.strides[k] = stride;
     }

@@ -123,8 +123,8 @@ impl Geometry {
         };
         for axis in 3 - spatial..3 {
             let reach = geometry.dilation[axis] * (geometry.kernel[axis] - 1) + 1;
-            let room = (geometry.input[axis] + 2 * geometry.pad[axis]).saturating_sub(reach);
-            geometry.output[axis] = room / geometry.stride[axis] + 1;
+            let span = (geometry.input[axis] + 2 * geometry.pad[axis]).saturating_sub(reach);
+            geometry.output[axis] = span / geometry.stride[axis] + 1;
         }
         let [in_len, out_len, taps] =
             [geometry.input, geometry.output, geometry.kernel].map(|x| x.iter().product::<usize>());

@@ -113,7 +113,7 @@ fn concatenate(context: &KernelContext) -> Result<()> {
     let mut start = 0;
     for (i, x) in context.inputs.iter().enumerate() {
         let Some(x) = x else { continue };
-        let place = match context.is_none("axis") {
+        let target = match context.is_none("axis") {
             // The flattened output has one axis.
             true => {
                 let stop = start + x.len();
@@ -138,7 +138,7 @@ fn concatenate(context: &KernelContext) -> Result<()> {
                     .slice(axis as isize, Some(from), Some(to), Some(1))?
             }
         };
-        copy_input(context, i, &out.with_layout(place))?;
+        copy_input(context, i, &out.with_layout(target))?;
     }
     Ok(())
 }
@@ -232,8 +232,8 @@ fn unslice(context: &KernelContext) -> Result<()> {
     fill(context, out, Scalar::I64(0))?;
     let end = context.opt_int("end").map(|e| e as isize);
     let (axis, begin) = (context.int("axis") as isize, context.int("begin") as isize);
-    let place = out.layout().slice(axis, Some(begin), end, Some(1))?;
-    copy_input(context, 0, &out.with_layout(place))
+    let target = out.layout().slice(axis, Some(begin), end, Some(1))?;
+    copy_input(context, 0, &out.with_layout(target))
 }
 
 fn rotate(context: &KernelContext) -> Result<()> {
@@ -264,13 +264,13 @@ fn swap_parts(
     if start == 0 {
         return swap_parts(context, starts, axis + 1, from, to);
     }
-    for (first, end, place) in [(start, n, 0), (0, start, n - start)] {
+    for (first, end, target) in [(start, n, 0), (0, start, n - start)] {
         let part = |layout: &Layout, first, end| {
             layout.slice(axis as isize, Some(first), Some(end), Some(1))
         };
         let (from, to) = (
             part(from, first, end)?,
-            part(to, place, place + end - first)?,
+            part(to, target, target + end - first)?,
         );
         swap_parts(context, starts, axis + 1, &from, &to)?;
     }
@@ -316,11 +316,11 @@ fn repeat(context: &KernelContext) -> Result<()> {
             1,
         ];
         let start = x.ptr + (first * width * size) as u64;
-        let place = out.data_ptr() as u64 + (done * width * size) as u64;
+        let target = out.data_ptr() as u64 + (done * width * size) as u64;
         copy_operand(
             context,
             Operand::at(start, &shape, &from, x.dtype),
-            Operand::at(place, &shape, &to, x.dtype),
+            Operand::at(target, &shape, &to, x.dtype),
         )?;
         (first, done) = (end, done + len * times);
     }

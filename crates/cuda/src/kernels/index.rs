@@ -32,10 +32,10 @@ pub(super) fn register(kind: DeviceKind) -> Result<()> {
         } else {
             None
         };
-        let places = held
+        let index_arrays = held
             .as_ref()
             .map_or_else(|| plan.of_axis(0, false), |[offsets, _]| resolved(offsets));
-        let blocks = plan.blocks(&dense, places)?;
+        let blocks = plan.blocks(&dense, index_arrays)?;
         let name = moved(x.dtype());
         let args = [
             plan.base(),
@@ -128,7 +128,7 @@ struct Plan<'a> {
 /// Argument of the kernels: one index array, or the combined offsets of all (`index.cuh`).
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Places {
+struct IndexArrays {
     indices: u64,
     size: i64,
     stride: i64,
@@ -138,7 +138,7 @@ struct Places {
 #[derive(Clone, Copy)]
 struct Blocks {
     block: Walk,
-    places: Places,
+    index_arrays: IndexArrays,
     positions: i64,
     step: i64,
     inner: i64,
@@ -218,9 +218,9 @@ impl<'a> Plan<'a> {
     }
 
     /// The argument for one index array; with `numbered`, offsets are in units of the axis instead of elements.
-    fn of_axis(&self, i: usize, numbered: bool) -> Places {
+    fn of_axis(&self, i: usize, numbered: bool) -> IndexArrays {
         let (size, stride) = self.axis(i);
-        Places {
+        IndexArrays {
             indices: self.indices[i].ptr,
             size,
             stride: if numbered { 1 } else { stride },
@@ -228,7 +228,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Number of distinct positions that the index arrays can select.
-    fn num_places(&self) -> usize {
+    fn num_positions(&self) -> usize {
         (0..self.indices.len())
             .map(|i| self.axis(i).0 as usize)
             .product()
@@ -242,9 +242,9 @@ impl<'a> Plan<'a> {
             let behind: i64 = (i + 1..self.indices.len())
                 .map(|k| self.axis(k).0)
                 .product();
-            let places = self.of_axis(i, false);
+            let index_arrays = self.of_axis(i, false);
             let args = [
-                Arg::Bytes(bytes(&places)),
+                Arg::Bytes(bytes(&index_arrays)),
                 Arg::I64(behind),
                 Arg::Pointer(offsets.ptr),
                 Arg::Pointer(numbers.ptr),
@@ -279,7 +279,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Argument of the kernels: the block at every position, with a dense side in the shape of the result.
-    fn blocks(&self, dense: &Operand, places: Places) -> Result<Blocks> {
+    fn blocks(&self, dense: &Operand, index_arrays: IndexArrays) -> Result<Blocks> {
         let (axis, count) = self.at();
         let of_block = |x: &[isize]| -> SmallVec<[isize; 4]> {
             x[..axis]
@@ -311,7 +311,7 @@ impl<'a> Plan<'a> {
         })?;
         Ok(Blocks {
             block,
-            places,
+            index_arrays,
             positions: self.positions as i64,
             step: step.strides()[0] as i64,
             inner: shape[axis..].iter().product::<usize>() as i64,
@@ -320,8 +320,8 @@ impl<'a> Plan<'a> {
 }
 
 /// The argument for combined offsets or target numbers.
-fn resolved(x: &Operand) -> Places {
-    Places {
+fn resolved(x: &Operand) -> IndexArrays {
+    IndexArrays {
         indices: x.ptr,
         size: 0,
         stride: 1,
@@ -342,17 +342,17 @@ fn assign(context: &KernelContext) -> Result<()> {
     } else {
         None
     };
-    let (places, numbers) = match &held {
+    let (index_arrays, numbers) = match &held {
         Some([offsets, numbers]) => (resolved(offsets), resolved(numbers)),
         None => (plan.of_axis(0, false), plan.of_axis(0, true)),
     };
-    let blocks = plan.blocks(&value, places)?;
+    let blocks = plan.blocks(&value, index_arrays)?;
     if blocks.len() == 0 {
         return Ok(());
     }
     let mut last = None;
     if plan.positions > 1 && !context.bool("unique") {
-        let found = Operand::filled(context, &[plan.num_places()], DType::U64, Scalar::I64(0))?;
+        let found = Operand::filled(context, &[plan.num_positions()], DType::U64, Scalar::I64(0))?;
         let args = [
             Arg::Bytes(bytes(&numbers)),
             Arg::Pointer(found.ptr),
@@ -415,7 +415,7 @@ fn add_at(
 pub(super) fn add_elements(context: &KernelContext, values: &Operand, at: &Operand) -> Result<()> {
     let blocks = Blocks {
         block: Walk::new(&[], &[], &[]),
-        places: resolved(at),
+        index_arrays: resolved(at),
         positions: values.len() as i64,
         step: 1,
         inner: 1,
@@ -438,7 +438,7 @@ pub(super) fn take_first(
 ) -> Result<()> {
     let blocks = Blocks {
         block: Walk::new(&out.shape[1..], &out.strides[1..], &x.strides[1..]),
-        places: Places {
+        index_arrays: IndexArrays {
             indices: at.ptr,
             size: x.shape[0] as i64,
             stride: x.strides[0] as i64,

@@ -335,14 +335,14 @@ fn write_kernel(
         )?;
         writeln!(text, "        i64 at[{num_arrays}];")?;
         writeln!(text, "        offsets_of<{index}>(over, i, at);")?;
-        let mut place = shape.outs.len();
-        let places: SmallVec<[String; 6]> = (shape.ins.iter())
+        let mut operand_index = shape.outs.len();
+        let element_texts: SmallVec<[String; 6]> = (shape.ins.iter())
             .map(|(_, form)| {
-                place += usize::from(!is_number(*form));
-                format!("at[{}]", place - 1)
+                operand_index += usize::from(!is_number(*form));
+                format!("at[{}]", operand_index - 1)
             })
             .collect();
-        let elements = elements(function, shape, |k| format!("x{k}[{}]", places[k]));
+        let elements = elements(function, shape, |k| format!("x{k}[{}]", element_texts[k]));
         let targets = |k: usize| format!("y{k}[at[{k}]]");
         write_element(
             text, "        ", function, shape, num_params, "i", &elements, targets,

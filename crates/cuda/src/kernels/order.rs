@@ -185,7 +185,7 @@ fn sort(
         .unwrap_or(LARGEST_TILE);
     let merges = n.div_ceil(tile).next_power_of_two().ilog2();
     // Runs alternate between two buffers; the last merge writes to the caller's.
-    let place = |is_there: bool| -> Result<Option<Operand>> {
+    let allocate = |is_there: bool| -> Result<Option<Operand>> {
         is_there
             .then(|| Operand::new(context, &[len], x.dtype))
             .transpose()
@@ -196,10 +196,12 @@ fn sort(
             .transpose()
     };
     let moves = positions != 0;
-    let key_places = [place(merges > 0)?, place(merges > 1)?];
+    let key_places = [allocate(merges > 0)?, allocate(merges > 1)?];
     let position_places = [other(merges > 0 && moves)?, other(merges > 1 && moves)?];
-    let at = |places: &[Option<Operand>; 2], step: u32| {
-        places[step as usize % 2].as_ref().map_or(0, |x| x.ptr)
+    let at = |operands_there: &[Option<Operand>; 2], step: u32| {
+        operands_there[step as usize % 2]
+            .as_ref()
+            .map_or(0, |x| x.ptr)
     };
     let target = |step: u32| match step == merges {
         true => (keys, positions),
@@ -364,8 +366,8 @@ fn select(context: &KernelContext, positions: bool) -> Result<()> {
     let count = context.ints("ranks").len();
     let ranks = Operand::new(context, &[count], DType::I64)?;
     for (i, &rank) in context.ints("ranks").iter().enumerate() {
-        let place = Operand::at(ranks.ptr + 8 * i as u64, &[1], &[1], DType::I64);
-        operand::fill(context, &place, Scalar::I64(rank))?;
+        let allocate = Operand::at(ranks.ptr + 8 * i as u64, &[1], &[1], DType::I64);
+        operand::fill(context, &allocate, Scalar::I64(rank))?;
     }
     pick(
         context,

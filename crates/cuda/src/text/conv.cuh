@@ -3,7 +3,7 @@
 //   DATA     dx = w' dy: (channels, filters * taps) x (filters * taps, positions of the data), for each image and group
 //   WEIGHT   dw = dy x': (filters, images * positions) x (images * positions, channels * taps), for each group
 
-struct Place {
+struct BatchItem {
     i64 image, group;
 };
 
@@ -19,16 +19,16 @@ struct Problem {
     __device__ i64 in_len() const { return input[0] * input[1] * input[2]; }
     __device__ i64 out_len() const { return output[0] * output[1] * output[2]; }
     __device__ i64 taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-    __device__ Place place(i64 batch) const {
+    __device__ BatchItem item(i64 batch) const {
 #ifdef WEIGHT
-        return Place{0, batch};
+        return BatchItem{0, batch};
 #else
-        return Place{batch / groups, batch % groups};
+        return BatchItem{batch / groups, batch % groups};
 #endif
     }
     // The input element of a channel that a tap of the kernel reads for a position of the result; 0 outside.
-    __device__ A data(const Place& place, i64 image, i64 channel, u32 tap, u32 at) const {
-        i64 offset = ((image * groups + place.group) * channels + channel) * input[0];
+    __device__ A data(const BatchItem& item, i64 image, i64 channel, u32 tap, u32 at) const {
+        i64 offset = ((image * groups + item.group) * channels + channel) * input[0];
         u32 taps_left = (u32)taps(), positions_left = (u32)out_len();
 #pragma unroll
         for (int axis = 0; axis < 3; axis++) {
@@ -43,8 +43,8 @@ struct Problem {
         return convert<A>(x[offset]);
     }
     // The element of the result to which an input position contributes through a tap; 0 if there is none.
-    __device__ A result(const Place& place, i64 filter, u32 tap, u32 at) const {
-        i64 offset = ((place.image * groups + place.group) * filters + filter) * output[0];
+    __device__ A result(const BatchItem& item, i64 filter, u32 tap, u32 at) const {
+        i64 offset = ((item.image * groups + item.group) * filters + filter) * output[0];
         u32 taps_left = (u32)taps(), positions_left = (u32)in_len();
 #pragma unroll
         for (int axis = 0; axis < 3; axis++) {
@@ -60,12 +60,12 @@ struct Problem {
         return convert<A>(y[offset]);
     }
 #ifdef FORWARD
-    __device__ A left(const Place& place, i64 row, i64 term) const {
-        return convert<A>(w[(place.group * filters + row) * k + term]);
+    __device__ A left(const BatchItem& item, i64 row, i64 term) const {
+        return convert<A>(w[(item.group * filters + row) * k + term]);
     }
-    __device__ A right(const Place& place, i64 term, i64 column) const {
+    __device__ A right(const BatchItem& item, i64 term, i64 column) const {
         const u32 taps = (u32)this->taps();
-        return data(place, place.image, (u32)term / taps, (u32)term % taps, (u32)column);
+        return data(item, item.image, (u32)term / taps, (u32)term % taps, (u32)column);
     }
     __device__ bool terms_are_near_left() const { return true; }
     __device__ bool terms_are_near_right() const { return false; }
@@ -77,13 +77,13 @@ struct Problem {
     }
 #endif
 #ifdef DATA
-    __device__ A left(const Place& place, i64 row, i64 term) const {
+    __device__ A left(const BatchItem& item, i64 row, i64 term) const {
         const u32 taps = (u32)this->taps();
-        return convert<A>(w[((place.group * filters + (u32)term / taps) * channels + row) * taps + (u32)term % taps]);
+        return convert<A>(w[((item.group * filters + (u32)term / taps) * channels + row) * taps + (u32)term % taps]);
     }
-    __device__ A right(const Place& place, i64 term, i64 column) const {
+    __device__ A right(const BatchItem& item, i64 term, i64 column) const {
         const u32 taps = (u32)this->taps();
-        return result(place, (u32)term / taps, (u32)term % taps, (u32)column);
+        return result(item, (u32)term / taps, (u32)term % taps, (u32)column);
     }
     __device__ bool terms_are_near_left() const { return false; }
     __device__ bool terms_are_near_right() const { return false; }
@@ -94,14 +94,14 @@ struct Problem {
     }
 #endif
 #ifdef WEIGHT
-    __device__ A left(const Place& place, i64 row, i64 term) const {
+    __device__ A left(const BatchItem& item, i64 row, i64 term) const {
         const i64 positions = out_len();
-        return convert<A>(y[((term / positions * groups + place.group) * filters + row) * positions + term % positions]);
+        return convert<A>(y[((term / positions * groups + item.group) * filters + row) * positions + term % positions]);
     }
-    __device__ A right(const Place& place, i64 term, i64 column) const {
+    __device__ A right(const BatchItem& item, i64 term, i64 column) const {
         const i64 positions = out_len();
         const u32 taps = (u32)this->taps();
-        return data(place, term / positions, (u32)column / taps, (u32)column % taps, (u32)(term % positions));
+        return data(item, term / positions, (u32)column / taps, (u32)column % taps, (u32)(term % positions));
     }
     __device__ bool terms_are_near_left() const { return true; }
     __device__ bool terms_are_near_right() const { return true; }

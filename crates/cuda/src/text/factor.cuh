@@ -55,7 +55,7 @@ extern "C" __global__ void kernel(const T* all, T* factors, i64 count, i64 n, u6
 // `singular` is the number of the first zero pivot, counted from 1, or 0; the factorisation continues with the columns after it.
 extern "C" __global__ void kernel(T* all, i64* all_rows, i64* signs, i64* singular, i64 count, i64 n) {
     __shared__ real<T> most[256];
-    __shared__ i64 places[256];
+    __shared__ i64 pivot_rows[256];
     for (i64 at = blockIdx.x; at < count; at += gridDim.x) {
         T* a = all + at * n * n;
         i64* rows = all_rows + at * n;
@@ -67,28 +67,28 @@ extern "C" __global__ void kernel(T* all, i64* all_rows, i64* signs, i64* singul
         __syncthreads();
         for (i64 j = 0; j < n; j++) {
             real<T> best = -1;
-            i64 place = j;
+            i64 pivot_row = j;
             for (i64 i = j + threadIdx.x; i < n; i += blockDim.x) {
                 const real<T> own = size_of(a[i * n + j]);
                 if (own > best || (own != own && best == best)) {
                     best = own;
-                    place = i;
+                    pivot_row = i;
                 }
             }
             most[threadIdx.x] = best;
-            places[threadIdx.x] = place;
+            pivot_rows[threadIdx.x] = pivot_row;
             __syncthreads();
             for (int half = blockDim.x / 2; half > 0; half /= 2) {
                 if (threadIdx.x < half) {
                     const real<T> a0 = most[threadIdx.x], b0 = most[threadIdx.x + half];
-                    if (b0 > a0 || (b0 != b0 && a0 == a0) || (b0 == a0 && places[threadIdx.x + half] < places[threadIdx.x])) {
+                    if (b0 > a0 || (b0 != b0 && a0 == a0) || (b0 == a0 && pivot_rows[threadIdx.x + half] < pivot_rows[threadIdx.x])) {
                         most[threadIdx.x] = b0;
-                        places[threadIdx.x] = places[threadIdx.x + half];
+                        pivot_rows[threadIdx.x] = pivot_rows[threadIdx.x + half];
                     }
                 }
                 __syncthreads();
             }
-            const i64 chosen = places[0];
+            const i64 chosen = pivot_rows[0];
             const bool is_zero = most[0] == 0;
             __syncthreads();
             if (is_zero) {

@@ -1,6 +1,6 @@
 // Matrix products with any strides, including zero: batches, transposes and broadcast operands need no copies.
 
-struct Place {
+struct BatchItem {
     const T *a, *b;
 };
 
@@ -22,12 +22,12 @@ struct Problem {
         }
         return at;
     }
-    __device__ Place place(i64 batch) const { return Place{a + at(batch, left_batch), b + at(batch, right_batch)}; }
-    __device__ A left(const Place& place, i64 row, i64 term) const {
-        return left_of(convert<A>(place.a[row * left_row + term * left_term]));
+    __device__ BatchItem item(i64 batch) const { return BatchItem{a + at(batch, left_batch), b + at(batch, right_batch)}; }
+    __device__ A left(const BatchItem& item, i64 row, i64 term) const {
+        return left_of(convert<A>(item.a[row * left_row + term * left_term]));
     }
-    __device__ A right(const Place& place, i64 term, i64 column) const {
-        return convert<A>(place.b[term * right_term + column * right_column]);
+    __device__ A right(const BatchItem& item, i64 term, i64 column) const {
+        return convert<A>(item.b[term * right_term + column * right_column]);
     }
     __device__ bool terms_are_near_left() const { return left_term == 1; }
     __device__ bool terms_are_near_right() const { return right_term == 1 && right_column != 1; }

@@ -1,7 +1,7 @@
 // A tiled matrix product. The source before it defines T (elements), A (type of the sums), TILE_M, TILE_N, DEPTH, and `Problem` with
 //   i64 m, n, k, batches, splits, depth        depth: terms of a split, a multiple of DEPTH
-//   Place place(i64 batch)                     data of one product of the batch
-//   A left(Place, i64 row, i64 term), A right(Place, i64 term, i64 column), bool terms_are_near_left(), terms_are_near_right()
+//   BatchItem item(i64 batch)                     data of one product of the batch
+//   A left(BatchItem, i64 row, i64 term), A right(BatchItem, i64 term, i64 column), bool terms_are_near_left(), terms_are_near_right()
 //   void put(i64 batch, i64 row, i64 column, A sum)
 // `added` and `multiply_add` are those of `sums.cuh`. With several splits, the sums of each go to `partial`, (split, batch, row, column); the kernel
 // with FINISH adds them in order.
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(Problem p, A* parti
         const i64 row0 = rest % tiles_m * TILE_M; rest /= tiles_m;
         const i64 column0 = rest % tiles_n * TILE_N; rest /= tiles_n;
         const i64 split = rest % p.splits, batch = rest / p.splits;
-        const Place place = p.place(batch);
+        const BatchItem item = p.item(batch);
         const i64 first = split * p.depth, last = first + p.depth < p.k ? first + p.depth : p.k;
         A sums[ROWS][COLUMNS];
         for (int i = 0; i < ROWS; i++)
@@ -53,13 +53,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(Problem p, A* parti
                 for (int l = 0; l < LOADS_M; l++) {
                     const int e = thread + l * THREADS;
                     const i64 row = row0 + (near_left ? e / DEPTH : e % TILE_M), k = ahead + (near_left ? e % DEPTH : e / TILE_M);
-                    next_left[l] = row < p.m && k < last ? p.left(place, row, k) : convert<A>(0);
+                    next_left[l] = row < p.m && k < last ? p.left(item, row, k) : convert<A>(0);
                 }
 #pragma unroll
                 for (int l = 0; l < LOADS_N; l++) {
                     const int e = thread + l * THREADS;
                     const i64 column = column0 + (near_right ? e / DEPTH : e % TILE_N), k = ahead + (near_right ? e % DEPTH : e / TILE_N);
-                    next_right[l] = column < p.n && k < last ? p.right(place, k, column) : convert<A>(0);
+                    next_right[l] = column < p.n && k < last ? p.right(item, k, column) : convert<A>(0);
                 }
             }
             if (term >= first) {

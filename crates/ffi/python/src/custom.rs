@@ -63,9 +63,9 @@ fn ticket(instance: Py<PyAny>) -> Result<Array> {
     let mut instances = INSTANCES.lock().unwrap_or_else(PoisonError::into_inner);
     instances.insert(number, instance);
     drop(instances);
-    let place = (&raw const *ticket.0).cast_mut().cast::<u8>();
+    let address = (&raw const *ticket.0).cast_mut().cast::<u8>();
     // SAFETY: the number lives as long as the ticket, which the storage owns, and is only read.
-    let storage = unsafe { Storage::from_foreign(place, 8, Device::cpu(0), ticket, true) };
+    let storage = unsafe { Storage::from_foreign(address, 8, Device::cpu(0), ticket, true) };
     let tensor = Tensor::new(storage, Layout::contiguous(&[]), DType::U64)?;
     Ok(Array::from_tensor(tensor))
 }

@@ -95,10 +95,10 @@ impl Number {
                 format!("{sign}0.{:0<zeros$}{first}{rest}", "")
             }
             None => {
-                let places = exponent.parse::<usize>().unwrap_or(0);
-                match rest.split_at_checked(places) {
+                let decimals = exponent.parse::<usize>().unwrap_or(0);
+                match rest.split_at_checked(decimals) {
                     Some((whole, fraction)) => format!("{sign}{first}{whole}.{fraction}"),
-                    None => format!("{sign}{first}{rest:0<places$}."),
+                    None => format!("{sign}{first}{rest:0<decimals$}."),
                 }
             }
         }

@@ -259,14 +259,14 @@ fn own_stream(x: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         return Ok(None);
     }
     let (device_type, device_id) = x.call_method0("__dlpack_device__")?.extract()?;
-    let place = dl::DLDevice {
+    let dl_device = dl::DLDevice {
         device_type,
         device_id,
     };
     if device_type != dl::DEVICE_CUDA {
         return Ok(None);
     }
-    reachable(place).map_err(|error| raise(x.py(), error))?;
+    reachable(dl_device).map_err(|error| raise(x.py(), error))?;
     let stream = mxnet::cuda::number_of_stream(device_id as u32);
     Ok(Some(stream.map_err(|error| raise(x.py(), error.into()))?))
 }
@@ -316,8 +316,8 @@ fn consume(capsule: &Bound<'_, PyAny>, writes: Writes) -> PyResult<Array> {
 }
 
 /// Rejects memory of devices for which no backend is loaded, because the CPU cannot access it.
-fn reachable(place: dl::DLDevice) -> mxnet::core::Result<()> {
-    let device = dl::device(place)?;
+fn reachable(dl_device: dl::DLDevice) -> mxnet::core::Result<()> {
+    let device = dl::device(dl_device)?;
     match device.kind() {
         DeviceKind::Gpu => match backend_of(device) {
             Ok(_) => Ok(()),

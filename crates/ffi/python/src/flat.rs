@@ -52,23 +52,23 @@ impl Flat {
     /// The next element, if there is one.
     #[inline]
     fn step(&self, py: Python<'_>) -> PyResult<Option<Py<PyArray>>> {
-        let place = self.next.load(Ordering::Relaxed);
+        let position = self.next.load(Ordering::Relaxed);
         let x = self.array.get().borrow(py);
-        if place >= x.len() {
+        if position >= x.len() {
             return Ok(None);
         }
-        self.next.store(place + 1, Ordering::Relaxed);
+        self.next.store(position + 1, Ordering::Relaxed);
         x.end();
-        row_iter::check_signals_after(py, place + 1)?;
+        row_iter::check_signals_after(py, position + 1)?;
         let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().borrow(py);
             // SAFETY: the address is that of an element, if the array still has that many.
-            place < x.len() && unsafe { element(&x, x.layout().offset_at(place), to) }
+            position < x.len() && unsafe { element(&x, x.layout().offset_at(position), to) }
         };
         // SAFETY: if `make` returns true, it has initialised the element.
         match unsafe { PyArray::element_by(py, make) }? {
             Some(element) => Ok(Some(element)),
-            None => self.item(PyInt::new(py, place).as_any()).map(Some),
+            None => self.item(PyInt::new(py, position).as_any()).map(Some),
         }
     }
 
@@ -312,7 +312,7 @@ impl Flat {
         let make = |to: &mut MaybeUninit<InlineScalar>| {
             let x = self.array.get().borrow(py);
             // SAFETY: the address is that of an element.
-            offset_of(&x, key).is_some_and(|place| unsafe { element(&x, place, to) })
+            offset_of(&x, key).is_some_and(|position| unsafe { element(&x, position, to) })
         };
         // SAFETY: if `make` returns true, it has initialised the element.
         if let Some(element) = unsafe { PyArray::element_by(py, make) }? {
@@ -335,9 +335,9 @@ impl Flat {
         }
         if let Some(number) = numbers::number(value)? {
             let x = self.array.get().borrow(py);
-            let is_done = offset_of(&x, key).is_some_and(|place| {
+            let is_done = offset_of(&x, key).is_some_and(|position| {
                 // SAFETY: the address is that of an element.
-                unsafe { put_element(&x, place, &number) }
+                unsafe { put_element(&x, position, &number) }
             });
             if is_done {
                 return Ok(());

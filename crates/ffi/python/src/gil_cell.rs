@@ -20,8 +20,8 @@ impl<T> GilCell<T> {
 
     /// The address of the value, given memory that is to become a `GilCell`.
     #[inline]
-    pub fn inside(place: *mut GilCell<T>) -> *mut T {
-        place.cast()
+    pub fn inside(cell: *mut GilCell<T>) -> *mut T {
+        cell.cast()
     }
 
     /// A reference to a part of the value. While the result lives, no Python code may run and the GIL may not be released: both could replace the

@@ -250,9 +250,10 @@ fn element(slf: &Bound<'_, PyArray>, indices: &[isize]) -> PyResult<Option<Py<Py
     }
     let make = |to: &mut MaybeUninit<InlineScalar>| {
         let x = slf.get().borrow(py);
-        let place = x.layout().offset_of(indices);
+        let offset_in_elements = x.layout().offset_of(indices);
         // SAFETY: the address is that of an element.
-        place.is_some_and(|place| unsafe { index::element(&x, place, to) })
+        offset_in_elements
+            .is_some_and(|offset_in_elements| unsafe { index::element(&x, offset_in_elements, to) })
     };
     // SAFETY: if `make` returns true, it has initialised the element.
     unsafe { PyArray::element_by(py, make) }
@@ -473,7 +474,9 @@ fn put_element(
         let x = slf.get().borrow(py);
         return Ok(match (&number, x.layout().offset_of(indices)) {
             // SAFETY: the address is that of an element.
-            (Ok(Some(number)), Some(place)) => unsafe { index::put_element(&x, place, number) },
+            (Ok(Some(number)), Some(offset_in_elements)) => unsafe {
+                index::put_element(&x, offset_in_elements, number)
+            },
             // The general path reads it again and reports the error.
             _ => false,
         });
@@ -481,18 +484,18 @@ fn put_element(
     // Borrowed first: `slf` may be the value, and borrowing converts an inline scalar to an array.
     let x = slf.get().borrow(py);
     let element = source.get().inline_scalar(py);
-    let Some(place) = x.layout().offset_of(indices) else {
+    let Some(offset_in_elements) = x.layout().offset_of(indices) else {
         return Ok(false);
     };
     if let Some(element) = element {
         // SAFETY: the place is that of an element.
-        if unsafe { index::put_inline_scalar(&x, place, &element) } {
+        if unsafe { index::put_inline_scalar(&x, offset_in_elements, &element) } {
             return Ok(true);
         }
         element.end();
     }
     // SAFETY: as above.
-    Ok(unsafe { index::copy_element(&x, place, &source.get().borrow(py)) })
+    Ok(unsafe { index::copy_element(&x, offset_in_elements, &source.get().borrow(py)) })
 }
 
 /// `x.fill(number)` of a small array. Returns whether it wrote.

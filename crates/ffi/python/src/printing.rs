@@ -2,6 +2,7 @@
 
 use mxnet::core::{Array, Tuple};
 use mxnet::tensor::{DType, DeviceKind};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -58,6 +59,15 @@ fn printed_edge(py: Python<'_>, len: usize) -> PyResult<Option<usize>> {
         true => Ok(integer("edgeitems")),
         false => Ok(None),
     }
+}
+
+/// The elements as NumPy prints them.
+pub fn text(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
+    if x.get().with(x.py(), Array::is_abstract) {
+        return repr(x)?.into_py_any(x.py());
+    }
+    let lent = printable_copy(x)?.into_bound(x.py());
+    Ok(lent.str()?.into_any().unbind())
 }
 
 /// The text that NumPy prints, except that the dtype is omitted if it is our default, and shown if it is NumPy's default but not ours.

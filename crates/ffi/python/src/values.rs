@@ -112,7 +112,7 @@ pub fn item_at<'a, 'py: 'a>(
         indices.push(index.cast_exact::<PyInt>().ok()?.extract().ok()?);
     }
     let x = slf.get().borrow(slf.py());
-    let place = match indices[..] {
+    let offset_in_elements = match indices[..] {
         [index] if x.ndim() != 1 => {
             let len = x.len() as isize;
             let position = if index < 0 { index + len } else { index };
@@ -123,7 +123,7 @@ pub fn item_at<'a, 'py: 'a>(
         _ => x.layout().offset_of(&indices)?,
     };
     // SAFETY: the address is that of an element.
-    unsafe { read(&x, place) }
+    unsafe { read(&x, offset_in_elements) }
 }
 
 /// Truth of an array of one element.

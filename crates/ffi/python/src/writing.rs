@@ -19,7 +19,7 @@ use crate::{interop, numbers};
 
 /// Values to write, converted to the target's dtype if possible.
 enum Values<'a, 'py> {
-    Held(&'a Bound<'py, PyArray>),
+    Borrowed(&'a Bound<'py, PyArray>),
     Made(Array),
     Number(Scalar),
 }
@@ -28,7 +28,7 @@ impl<'a, 'py> Values<'a, 'py> {
     /// Values from an array, a number or a list of numbers. `None`: another object, or one that cannot be read.
     fn of(object: &'a Bound<'py, PyAny>, dtype: DType) -> PyResult<Option<Values<'a, 'py>>> {
         if let Ok(x) = object.cast_exact::<PyArray>() {
-            return Ok(Some(Values::Held(x)));
+            return Ok(Some(Values::Borrowed(x)));
         }
         if let Some(number) = numbers::number(object)? {
             return Ok(Some(Values::Number(number)));
@@ -44,7 +44,7 @@ impl<'a, 'py> Values<'a, 'py> {
     /// Calls `write` with them.
     fn with<R>(&self, py: Python<'_>, write: impl FnOnce(Operand) -> R) -> R {
         match self {
-            Values::Held(x) => write(Operand::Array(&x.get().borrow(py))),
+            Values::Borrowed(x) => write(Operand::Array(&x.get().borrow(py))),
             Values::Made(x) => write(Operand::Array(x)),
             Values::Number(number) => write(Operand::Number(number)),
         }
@@ -52,7 +52,7 @@ impl<'a, 'py> Values<'a, 'py> {
 }
 
 /// An error for an array that stands for a NumPy scalar: it cannot be written.
-fn check_place(a: &Bound<'_, PyArray>, function: &str) -> PyResult<()> {
+fn check_target(a: &Bound<'_, PyArray>, function: &str) -> PyResult<()> {
     match a.get().is_written_in_place(a.py()) {
         true => Ok(()),
         false => Err(PyTypeError::new_err(format!(
@@ -73,11 +73,11 @@ pub fn write_masked(
     let (Ok(a), Ok(mask)) = (a.cast_exact::<PyArray>(), mask.cast_exact::<PyArray>()) else {
         return Ok(false);
     };
-    check_place(a, if in_turn { "place" } else { "putmask" })?;
+    check_target(a, if in_turn { "place" } else { "putmask" })?;
     let taken = if in_turn {
         Taken::InTurn
     } else {
-        Taken::ByPlace
+        Taken::ByPosition
     };
     let dtype = a.get().with(py, Array::dtype);
     let Some(values) = Values::of(values, dtype)? else {
@@ -99,7 +99,7 @@ pub fn write_over(
     let Ok(dst) = dst.cast_exact::<PyArray>() else {
         return Ok(false);
     };
-    check_place(dst, "copyto")?;
+    check_target(dst, "copyto")?;
     let source = src.cast_exact::<PyArray>().ok();
     let number = match source {
         Some(_) => None,
@@ -134,7 +134,7 @@ pub fn write_over(
         (None, Some(number)) => Operand::Number(number),
         _ => return Ok(false),
     };
-    Ok(mask.shape() == dst.shape() && put_where(&dst, &mask, values, Taken::ByPlace))
+    Ok(mask.shape() == dst.shape() && put_where(&dst, &mask, values, Taken::ByPosition))
 }
 
 /// Writes `values`, repeated as needed, at positions of the flattened array `a`.
@@ -201,7 +201,8 @@ pub fn write_along(
         return Ok(false);
     };
     let dtype = a.get().with(py, Array::dtype);
-    let Some(values @ (Values::Held(_) | Values::Number(_))) = Values::of(values, dtype)? else {
+    let Some(values @ (Values::Borrowed(_) | Values::Number(_))) = Values::of(values, dtype)?
+    else {
         return Ok(false);
     };
     let (a, positions) = (a.get().borrow(py), positions.get().borrow(py));

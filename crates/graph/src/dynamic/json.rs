@@ -15,8 +15,9 @@ use smallvec::SmallVec;
 use super::number::{MAX_DEGREE, Number, Polynomial};
 use super::template::{COMPARISONS, Comparison, Condition, Holes, Range, Symbol, Template};
 use super::walk::ViewRule;
-use crate::file::{SIZED_VERSION, wrong};
+use crate::file::SIZED_VERSION;
 use crate::ir::{BufferId, Graph};
+use crate::verify::wrong;
 
 const RULES: [(ViewRule, &str); 4] = [
     (ViewRule::Fixed, "fixed"),

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use mxnet_core::mode::Scope;
-use mxnet_core::{Array, Call, Cpu, Error, Known, Result, eager};
+use mxnet_core::{Array, Call, Cpu, Known, Result, eager};
 use mxnet_tensor::{DType, Tensor};
 use smallvec::SmallVec;
 
 use super::number::{Number, Polynomial};
-use super::walk::{self, SizeNumber, ViewRule};
+use super::walk::{self, SizeNumber, ViewRule, wrong_size};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
 
 /// A size that is unknown when a function is traced.
@@ -133,15 +133,6 @@ pub struct Template {
     pub(super) outputs: Vec<Holes>,
 }
 
-/// The error for sizes that a graph is not valid for.
-#[cold]
-pub(super) fn wrong_size(problem: &str) -> Error {
-    Error::shape(
-        "graph",
-        format!("the graph does not support these sizes: {problem}"),
-    )
-}
-
 /// A graph for certain sizes, under construction.
 struct Instance<'a> {
     template: &'a Template,
@@ -211,7 +202,7 @@ impl Template {
     /// The sizes of a call with arguments of these shapes.
     ///
     /// # Errors
-    /// [`Error::Shape`] if an argument has too few axes.
+    /// [`mxnet_core::Error::Shape`] if an argument has too few axes.
     pub fn sizes_of(&self, shapes: &[&[usize]]) -> Result<Vec<i64>> {
         let symbols = self.symbols.iter().take(self.num_sizes());
         let sizes = symbols.map(|symbol| match *symbol {
@@ -228,7 +219,7 @@ impl Template {
     /// The view of argument `index` for these sizes; `None` if nothing reads the argument.
     ///
     /// # Errors
-    /// [`Error::Shape`] if a size does not fit.
+    /// [`mxnet_core::Error::Shape`] if a size does not fit.
     pub fn argument_view(&self, index: usize, sizes: &[i64]) -> Result<Option<View>> {
         let is_it = |source: &Source| matches!(source, Source::Argument(i) if *i == index);
         let found = (self.graph.inputs.iter()).position(|input| is_it(&input.source));
@@ -267,7 +258,7 @@ impl Template {
     /// operator.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the graph is not valid for these sizes; errors of the operators' rules.
+    /// [`mxnet_core::Error::Shape`] if the graph is not valid for these sizes; errors of the operators' rules.
     pub fn at(&self, sizes: &[i64]) -> Result<Graph> {
         let mut instance = self.instance(sizes, self.graph.nodes.len())?;
         for i in 0..self.graph.inputs.len() {
@@ -301,10 +292,10 @@ impl Template {
                 depends_on_values, ..
             } => *depends_on_values,
         };
-        let places = known.iter_mut().zip(&self.symbols);
-        let places = places.filter(|(_, symbol)| is_given(symbol));
-        for ((place, _), &size) in places.zip(sizes) {
-            *place = Some(size);
+        let slots = known.iter_mut().zip(&self.symbols);
+        let slots = slots.filter(|(_, symbol)| is_given(symbol));
+        for ((slot, _), &size) in slots.zip(sizes) {
+            *slot = Some(size);
         }
         self.check_conditions(&known)?;
         let mut instance = Instance {

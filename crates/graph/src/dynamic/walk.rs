@@ -1,10 +1,9 @@
 //! Visits all numbers of a node in a fixed order, to read or to replace them.
 
-use mxnet_core::{Attrs, Result, Value};
+use mxnet_core::{Attrs, Error, Result, Value};
 use mxnet_tensor::{Dims, IndexItem, Layout, Scalar};
 use smallvec::SmallVec;
 
-use super::template::wrong_size;
 use crate::ir::{BufferId, Node, Operand, View};
 
 /// A number that may depend on sizes.
@@ -28,6 +27,15 @@ pub enum ViewRule {
     Contiguous,
     /// Its numbers are its shape, its offset and its strides.
     Strided,
+}
+
+/// The error for sizes that a graph is not valid for.
+#[cold]
+pub(super) fn wrong_size(problem: &str) -> Error {
+    Error::shape(
+        "graph",
+        format!("the graph does not support these sizes: {problem}"),
+    )
 }
 
 fn whole(x: i64, f: &mut Change) -> Result<i64> {
@@ -165,8 +173,8 @@ pub(super) fn node(
         Operand::View(view) => Some(view),
         _ => None,
     });
-    for (place, rule) in read.chain(&mut outputs).zip(rules) {
-        *place = view(place, *rule, definition, f)?;
+    for (target, rule) in read.chain(&mut outputs).zip(rules) {
+        *target = view(target, *rule, definition, f)?;
     }
     Ok(Node {
         attrs,

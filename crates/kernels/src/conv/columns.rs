@@ -137,9 +137,9 @@ impl Tap {
         let shift: [isize; 3] =
             std::array::from_fn(|a| (tap[a] * g.dilation[a]) as isize - g.pad[a] as isize);
         let (step, width) = (g.stride[2] as isize, g.input[2] as isize);
-        let reach = |room: isize| {
-            if room > 0 {
-                (room + step - 1) / step
+        let reach = |span: isize| {
+            if span > 0 {
+                (span + step - 1) / step
             } else {
                 0
             }

@@ -214,8 +214,8 @@ unsafe fn pack_panel<T: Real>(
             );
         }
         for block in &block[..len] {
-            if let Some(place) = kept[tap] {
-                let to = to.wrapping_add((place * channels + channel) * lanes);
+            if let Some(slot) = kept[tap] {
+                let to = to.wrapping_add((slot * channels + channel) * lanes);
                 // SAFETY: inside the panel.
                 unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), to, lanes) };
             }

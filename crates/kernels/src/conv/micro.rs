@@ -7,7 +7,7 @@ use crate::real::Real;
 /// Products after which a sum in a register is added to the result: shorter chains of additions round less.
 const MAX_CHAIN: usize = 256;
 
-/// The operands of one tap: `a` of the first step and `b` of the first step.
+/// The operands of one tap of the kernel: the addresses of `a` and of `b` in the first step of the sum.
 #[derive(Clone, Copy)]
 pub(super) struct Segment<T> {
     pub(super) a: *const T,

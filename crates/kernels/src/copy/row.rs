@@ -55,16 +55,16 @@ mod tests {
         let src: Vec<u8> = (0..40_000u32).map(|i| (i * 7 + i / 256) as u8).collect();
         for len in [0, 1, 63, 1023, 2047, 2048, 2049, 5000, 20_000] {
             for ahead in [0, 1, 12, 63, 64, 4000] {
-                let mut place = vec![0u8; 48_000];
+                let mut memory = vec![0u8; 48_000];
                 let start = (src.as_ptr().addr() + 8)
                     .wrapping_add(ahead)
-                    .wrapping_sub(place.as_ptr().addr())
+                    .wrapping_sub(memory.as_ptr().addr())
                     % 4096;
                 // SAFETY: both vectors are longer than their offset plus the row.
-                unsafe { copy_row(src.as_ptr().add(8), place.as_mut_ptr().add(start), len) };
-                assert_eq!(place[start..start + len], src[8..8 + len]);
-                assert!(place[..start].iter().all(|&byte| byte == 0));
-                assert!(place[start + len..].iter().all(|&byte| byte == 0));
+                unsafe { copy_row(src.as_ptr().add(8), memory.as_mut_ptr().add(start), len) };
+                assert_eq!(memory[start..start + len], src[8..8 + len]);
+                assert!(memory[..start].iter().all(|&byte| byte == 0));
+                assert!(memory[start + len..].iter().all(|&byte| byte == 0));
             }
         }
     }

@@ -107,21 +107,21 @@ fn gathered_and_scattered_blocks_agree_with_reference_loops() {
             strides: &strides,
         };
         let mut shape = block_shape.clone();
-        let place = noise.below(shape.len() + 1);
-        shape.insert(place, positions);
+        let at_axis = noise.below(shape.len() + 1);
+        shape.insert(at_axis, positions);
         let mut dense = Strided::contiguous(elem, &shape, || (noise.below(100) as f64, 0.0));
-        let position_stride = dense.strides[place];
+        let position_stride = dense.strides[at_axis];
         let mut dense_strides = dense.strides.clone();
-        dense_strides.remove(place);
+        dense_strides.remove(at_axis);
         // Index in the view of an element of the dense side.
         let home = |i: &[usize]| {
             let mut index = vec![0; view.shape.len()];
             picked
                 .iter()
                 .zip(&at)
-                .for_each(|(&a, at)| index[a] = at[i[place]] as usize);
+                .for_each(|(&a, at)| index[a] = at[i[at_axis]] as usize);
             let mut rest = i.to_vec();
-            rest.remove(place);
+            rest.remove(at_axis);
             block.iter().zip(rest).for_each(|(&a, i)| index[a] = i);
             index
         };
@@ -133,7 +133,7 @@ fn gathered_and_scattered_blocks_agree_with_reference_loops() {
             // Positions are written in order, whichever axis of the dense side they lie on.
             let mut order: Vec<usize> = (0..homes.len()).collect();
             let all: Vec<Vec<usize>> = indices(&shape).collect();
-            order.sort_by_key(|&i| all[i][place]);
+            order.sort_by_key(|&i| all[i][at_axis]);
             for i in order {
                 let entry = want
                     .entry(homes[i].clone())

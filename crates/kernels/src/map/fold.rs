@@ -226,13 +226,13 @@ pub unsafe fn at_positions(
         // SAFETY: 1. the position lies within `a`, `j` within `right`. 2. `result` and `left` have room for one element of any type, and an inner
         // loop of length 1 reads and writes one element.
         unsafe {
-            let place = a.add(*positions.add(j) as usize * elem.size());
+            let address = a.add(*positions.add(j) as usize * elem.size());
             let first = match widen {
                 Some(cast) => {
-                    cast.row(place, left, 1);
+                    cast.row(address, left, 1);
                     left
                 }
-                None => place,
+                None => address,
             };
             let second = right.map_or(std::ptr::null_mut(), |r| {
                 r.ptr.offset(j as isize * r.stride).cast_mut()
@@ -240,8 +240,8 @@ pub unsafe fn at_positions(
             let ptrs = [result, first, second];
             row(ptrs.as_ptr(), strides.as_ptr(), 1, std::ptr::null());
             match narrow {
-                Some(cast) => cast.row(result, place, 1),
-                None => std::ptr::copy_nonoverlapping(result, place, elem.size()),
+                Some(cast) => cast.row(result, address, 1),
+                None => std::ptr::copy_nonoverlapping(result, address, elem.size()),
             }
         }
     }
@@ -303,9 +303,9 @@ unsafe fn each<T: Copy>(
     for j in 0..n {
         // SAFETY: the position lies within `a`, `j` within `right`.
         unsafe {
-            let place = a.add(*positions.add(j) as usize);
-            *place = apply(
-                *place,
+            let address = a.add(*positions.add(j) as usize);
+            *address = apply(
+                *address,
                 *right.ptr.offset(j as isize * right.stride).cast::<T>(),
             );
         }

@@ -244,8 +244,9 @@ pub(super) fn poisson(source: &mut Source, mean: f64) -> f64 {
 /// A probability of success and values derived from it that are computed once.
 #[derive(Clone, Copy)]
 pub(super) struct Binomial {
-    /// The smaller of the probabilities of success and failure; and whether that is failure.
+    /// The smaller one of the probabilities of success and failure.
     p: f64,
+    /// Whether `p` is the probability of failure.
     is_flipped: bool,
     odds: f64,
     log_failure: f64,

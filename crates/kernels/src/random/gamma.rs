@@ -195,7 +195,7 @@ fn lanes<T: Copy, const N: usize>(all: &[T; N], at: usize) -> [T; LANES] {
     values
 }
 
-/// Attempts of one vector register of elements. A short tile is padded to registers: a loop of unknown length would be scalar.
+/// Draws one candidate for each lane of a vector register. Returns the candidates, and 1 where one is accepted. A short tile is padded to registers: a loop of unknown length would be scalar.
 #[inline(always)]
 fn in_lanes(
     words: [[u32; LANES]; 4],

@@ -216,7 +216,7 @@ pub unsafe fn arg_reduce(
     let units = count(&keep) * pieces;
     let work = n * count(&keep) * inner.len;
     let (from, to) = (from as usize, to as usize);
-    let place = |unit: usize| {
+    let locate = |unit: usize| {
         let (src, dst) = offsets(&keep, unit / pieces);
         let first = unit % pieces * width;
         let (src, dst) = (
@@ -255,7 +255,7 @@ pub unsafe fn arg_reduce(
         return unsafe { *(to as *mut i64) = at as i64 };
     }
     split(threads, units, work, &|unit| {
-        let (src, dst, width) = place(unit);
+        let (src, dst, width) = locate(unit);
         // SAFETY: offsets lie inside the caller's arrays.
         unsafe {
             if side_by_side {
@@ -334,12 +334,12 @@ impl Search {
             let from = src.wrapping_offset(offset);
             // SAFETY: the run lies inside the source; `n` values fit the buffer.
             let found = unsafe {
-                let direct = self.needs_no_load && stride == self.size as isize;
-                if !direct {
+                let reads_source = self.needs_no_load && stride == self.size as isize;
+                if !reads_source {
                     (self.load)(from, stride, n, buffer);
                 }
                 (self.kernel.row)(
-                    if direct { from } else { buffer },
+                    if reads_source { from } else { buffer },
                     n,
                     best.as_mut_ptr().cast(),
                     i != start,
@@ -360,20 +360,20 @@ impl Search {
             best.as_mut_ptr().cast::<u8>(),
             buffer.as_mut_ptr().cast::<u8>(),
         );
-        let direct = self.needs_no_load && inner.src == self.size as isize;
+        let reads_source = self.needs_no_load && inner.src == self.size as isize;
         let mut walk = Walk::new(&self.red, 0);
         // SAFETY: rows lie inside the source; `width` values fit each buffer. The first row is not compared with `best`, which is uninitialised then.
         unsafe {
             std::ptr::write_bytes(best, 0, BLOCK_BYTES);
             for r in 0..self.n {
                 let from = src.offset(walk.run().0);
-                if !direct {
+                if !reads_source {
                     (self.load)(from, inner.src, width, buffer);
                 }
                 (self.kernel.columns)(
                     best,
                     positions.as_mut_ptr(),
-                    if direct { from } else { buffer },
+                    if reads_source { from } else { buffer },
                     r as i64,
                     width,
                 );

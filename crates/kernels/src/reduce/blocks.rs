@@ -127,7 +127,7 @@ impl Plan {
     pub unsafe fn run<E: Elements>(&self, threads: &dyn Threads, src: &E, dst: *mut u8) {
         let (pieces, units) = (self.num_pieces(), self.num_units());
         let dst = dst as usize;
-        let place = |unit: usize| {
+        let locate = |unit: usize| {
             let (from, to) = offsets(&self.outer, unit / pieces);
             let first = unit % pieces * self.width;
             let width = self.width.min(self.inner.len - first);
@@ -138,7 +138,7 @@ impl Plan {
         let work = self.n * count(&self.outer) * self.inner.len * src.cost();
         if self.segments == 1 {
             return split(threads, units, work, &|unit| {
-                let (from, to, width) = place(unit);
+                let (from, to, width) = locate(unit);
                 let mut acc = Columns::uninit();
                 let acc = acc.as_mut_ptr().cast::<u8>();
                 // SAFETY: `width` was chosen such that the accumulators fit in `acc`; offsets lie inside the caller's arrays.
@@ -157,7 +157,7 @@ impl Plan {
         };
         split(threads, units * self.segments, work, &|task| {
             let (unit, segment) = (task / self.segments, task % self.segments);
-            let (from, _, width) = place(unit);
+            let (from, _, width) = locate(unit);
             let (start, end) = (
                 self.n * segment / self.segments,
                 self.n * (segment + 1) / self.segments,
@@ -166,7 +166,7 @@ impl Plan {
             unsafe { self.unit(src, from, width, start, end, partial(unit, segment)) };
         });
         for unit in 0..units {
-            let (_, to, width) = place(unit);
+            let (_, to, width) = locate(unit);
             let mut step = 1;
             while step < self.segments {
                 for segment in (0..self.segments - step).step_by(2 * step) {
@@ -255,13 +255,13 @@ impl Plan {
         let buffer = buffer.as_mut_ptr().cast::<u8>();
         let mut at = start;
         // Long contiguous runs are read in place where possible, with blocks that end with their run. Otherwise a block is filled from several runs.
-        let direct = self
+        let fold_of_source = self
             .in_place
             .filter(|_| (self.red.last()).is_none_or(|r| r.src == self.step && r.len >= 128));
         while at < end {
             // SAFETY: runs lie inside the source; a block has room for `block` values.
             let taken = unsafe {
-                if let Some(fold) = direct {
+                if let Some(fold) = fold_of_source {
                     let (offset, left) = walk.run();
                     let n = left.min(end - at).min(block);
                     tree.push(1, |acc| fold(src.row(first + offset, n, rows), n, acc));
@@ -332,7 +332,7 @@ impl Plan {
         let stride = self.red.last().map_or(0, |r| r.src);
         let mut buffer = Columns::uninit();
         let buffer = buffer.as_mut_ptr().cast::<u8>();
-        let direct = self.needs_no_conversion && self.inner.src == self.size as isize;
+        let fold_of_source = self.needs_no_conversion && self.inner.src == self.size as isize;
         let mut at = start;
         while at < end {
             let rows = BLOCK_ROWS.min(end - at);
@@ -348,7 +348,7 @@ impl Plan {
                         let from = first + offset + r as isize * stride;
                         // SAFETY: as above.
                         unsafe {
-                            if direct {
+                            if fold_of_source {
                                 let (row, stride, m) = src.rows(from, stride, m - r, width, block);
                                 (kernel.rows)(acc, row, stride, m, width);
                                 r += m;

@@ -225,7 +225,7 @@ unsafe fn run(
         (n / SEGMENT).clamp(1, 64)
     };
     let from = from as usize;
-    let place = |unit: usize| {
+    let locate = |unit: usize| {
         let (src, number) = offsets(&keep, unit / pieces);
         let start = unit % pieces * GROUP;
         let src = (from as *const u8).wrapping_offset(src + start as isize * inner.src);
@@ -236,7 +236,7 @@ unsafe fn run(
         )
     };
     let unit_states = |unit: usize, start: usize, end: usize| {
-        let (src, _, width) = place(unit);
+        let (src, _, width) = locate(unit);
         let mut states = [[[0.0; 3]; GROUP]; 2];
         // SAFETY: offsets lie inside the caller's source, in either part.
         unsafe {
@@ -254,7 +254,7 @@ unsafe fn run(
         states
     };
     let finish_unit = |unit: usize, states: &[[State; GROUP]; 2]| {
-        let (_, number, width) = place(unit);
+        let (_, number, width) = locate(unit);
         for (j, (&re, &im)) in states[0].iter().zip(&states[1]).enumerate().take(width) {
             let output = (number + j as isize * inner.dst) as usize;
             finish(n, output, re, part.map(|_| im));
@@ -308,9 +308,9 @@ impl Job {
         let mut buffer = Block::uninit();
         let buffer = buffer.as_mut_ptr().cast::<u8>();
         let stride = self.red.last().map_or(self.size as isize, |r| r.src);
-        let direct = self.needs_no_load && stride == self.size as isize;
+        let reads_source = self.needs_no_load && stride == self.size as isize;
         // Columns are read one after the other; fewer rows at a time keep the cache lines that they share in L1.
-        let block = if states.len() > 1 && !direct {
+        let block = if states.len() > 1 && !reads_source {
             512
         } else {
             BLOCK_BYTES / self.size
@@ -318,7 +318,7 @@ impl Job {
         let mut at = start;
         while at < end {
             let mut n = block.min(end - at);
-            if direct {
+            if reads_source {
                 n = n.min(Walk::new(&self.red, at).run().1);
             }
             for (j, state) in states.iter_mut().enumerate() {
@@ -326,7 +326,7 @@ impl Job {
                 let src = src.wrapping_offset(j as isize * step);
                 // SAFETY: runs lie inside the source; `block` values fit the buffer.
                 let new = unsafe {
-                    if direct {
+                    if reads_source {
                         (self.tile)(src.offset(walk.run().0), n)
                     } else {
                         let mut filled = 0;

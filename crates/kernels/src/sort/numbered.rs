@@ -88,12 +88,12 @@ impl<'a, T: OrderedWord> Numbered<'a, T> {
         if self.lost > 0 {
             // Items whose upper bits equal those of item `kth` may be on either side of it.
             let above = self.above(items[kth]);
-            let places: Vec<usize> = (0..items.len())
+            let origins: Vec<usize> = (0..items.len())
                 .filter(|&i| self.above(items[i]) == above)
                 .collect();
-            let mut run: Vec<i64> = places.iter().map(|&i| items[i]).collect();
+            let mut run: Vec<i64> = origins.iter().map(|&i| items[i]).collect();
             run.sort_unstable_by_key(|&item| self.exactly(item));
-            places
+            origins
                 .into_iter()
                 .zip(run)
                 .for_each(|(i, item)| items[i] = item);

@@ -140,8 +140,8 @@ by_isa! {
         for i in 0..n {
             // SAFETY: i < n; an element takes the place of its word.
             unsafe {
-                let place = words.add(i);
-                place.cast::<T>().write(T::from_exact(directed(order, *place)));
+                let slot = words.add(i);
+                slot.cast::<T>().write(T::from_exact(directed(order, *slot)));
             }
         }
     }
@@ -246,8 +246,8 @@ unsafe fn sort_bytes(threads: &dyn Threads, order: Order, rows: &Rows, out: *mut
             }
             // SAFETY: as above.
             let mut rest = unsafe { slice_mut::<u8>(to, row, n) };
-            for place in 0..=255_u8 {
-                let byte = place ^ flip;
+            for slot in 0..=255_u8 {
+                let byte = slot ^ flip;
                 let count = counts
                     .iter()
                     .map(|table| table[byte as usize] as usize)

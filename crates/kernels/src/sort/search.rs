@@ -161,7 +161,8 @@ by_isa! {
     }
 }
 
-/// A key with the position type of the same size, so that both have equally many lanes (if that type can count the elements).
+/// A key, and the integer type for positions among the elements: of the key's size, so that a vector register has as many lanes of it as of keys.
+/// Serves arrays whose elements the type can count.
 pub(super) trait SearchKey: Key {
     type At: Position;
 }

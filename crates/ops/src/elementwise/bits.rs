@@ -235,8 +235,8 @@ fn by_rows(
         return Ok(());
     }
     let last = |t: &Tensor| Ok(t.with_layout(t.layout().move_axis(&[axis as isize], &[-1])?));
-    let place: Tensor = last(out)?;
-    let results = Tensor::empty(place.shape(), out.dtype(), out.device())?;
+    let target: Tensor = last(out)?;
+    let results = Tensor::empty(target.shape(), out.dtype(), out.device())?;
     let rows: Result<Tensor> = last(x);
     work(
         &operand::dense(&rows?, dtype, context.threads)?,
@@ -244,7 +244,7 @@ fn by_rows(
         n,
         width,
     );
-    cpu::copy(&results, &place, context.threads)
+    cpu::copy(&results, &target, context.threads)
 }
 
 fn order(context: &KernelContext) -> BitOrder {

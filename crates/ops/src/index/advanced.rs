@@ -99,7 +99,7 @@ pub static SCATTER_ADD: OpDef = OpDef {
     },
     cpu: Cpu::Kernel(|context| {
         cpu::fill(context.output(0), Scalar::I64(0), context.threads);
-        place(context, Write::Add, context.input(0), &tensors(context, 1))
+        write_blocks(context, Write::Add, context.input(0), &tensors(context, 1))
     }),
     grad: Grad::Rule(Keep::inputs(!1), |g| {
         let attrs: Attrs = [g.get("key").clone()].into_iter().collect();
@@ -195,7 +195,7 @@ pub static INDEX_ADD: OpDef = OpDef {
     infer: |context| same_elements_fit(context),
     cpu: Cpu::Kernel(|context| {
         cpu::copy(context.input(0), context.output(0), context.threads)?;
-        place(context, Write::Add, context.input(1), &tensors(context, 2))
+        write_blocks(context, Write::Add, context.input(1), &tensors(context, 2))
     }),
     grad: Grad::Rule(Keep::inputs(!3), |g| {
         let mut grads = Grads::from_elem(None, g.num_inputs());
@@ -229,7 +229,7 @@ pub(super) fn assign_kernel(context: &KernelContext) -> Result<()> {
     if !cpu::same_elements(context.input(0), context.output(0)) {
         cpu::copy(context.input(0), context.output(0), context.threads)?;
     }
-    place(context, Write::Set, context.input(1), &tensors(context, 2))
+    write_blocks(context, Write::Set, context.input(1), &tensors(context, 2))
 }
 
 /// Inputs from index `from` on.
@@ -261,13 +261,17 @@ fn without_overwritten(g: &GradContext, dy: &Array) -> Result<Array> {
     // Assigns to each position the ordinal of its value, in the same way as the values. A value that finds its own ordinal there was the last one.
     let numbers = mxnet_kernels::scratch::collected(dy.len(), 0..dy.len() as i64);
     let numbers = Array::from_slice(&numbers, dy.shape())?;
-    let places = crate::creation::zeros(g.shape(0), DType::I64, g.device_of(0))?;
+    let winners = crate::creation::zeros(g.shape(0), DType::I64, g.device_of(0))?;
     let attrs: Attrs = [g.get("key").clone(), Value::Bool(false)]
         .into_iter()
         .collect();
-    let places = invoke1(&INDEX_ASSIGN, &operands(&[&places, &numbers], g, 2), &attrs)?;
+    let winners = invoke1(
+        &INDEX_ASSIGN,
+        &operands(&[&winners, &numbers], g, 2),
+        &attrs,
+    )?;
     let key: Attrs = [g.get("key").clone()].into_iter().collect();
-    let found = invoke1(&GATHER, &operands(&[&places], g, 2), &key)?;
+    let found = invoke1(&GATHER, &operands(&[&winners], g, 2), &key)?;
     let stayed = found.binary(&crate::elementwise::comparison::EQUAL, &numbers)?;
     choose(&stayed, dy, &Array::constant(Scalar::I64(0), dy.dtype())?)
 }
@@ -282,8 +286,8 @@ fn layouts<'a>(context: &CallContext<'a>, from: usize) -> SmallVec<[&'a Layout; 
 }
 
 /// An error unless argument `i` has the shape of the indexed elements.
-fn check_value_shape(context: &CallContext, i: usize, places: &Indexed) -> Result<()> {
-    let shape = places.shape();
+fn check_value_shape(context: &CallContext, i: usize, winners: &Indexed) -> Result<()> {
+    let shape = winners.shape();
     if context.shape(i) == shape.as_slice() {
         return Ok(());
     }
@@ -294,12 +298,12 @@ fn check_value_shape(context: &CallContext, i: usize, places: &Indexed) -> Resul
 }
 
 fn same_elements_fit(context: &CallContext) -> Result<crate::Inferred> {
-    let places = apply(
+    let winners = apply(
         context.input(0).layout(),
         context.index_items("key"),
         &layouts(context, 2),
     )?;
-    check_value_shape(context, 1, &places)?;
+    check_value_shape(context, 1, &winners)?;
     if context.dtype_of(1) != context.dtype_of(0) {
         return Err(context.dtype_error("the values must have the dtype of the array"));
     }
@@ -442,7 +446,12 @@ pub(super) fn single_step(layout: &Layout, axis: usize, count: usize) -> Option<
 }
 
 /// Writes `value` to output 0 at the positions of the call's key.
-fn place(context: &KernelContext, write: Write, value: &Tensor, indices: &[&Tensor]) -> Result<()> {
+fn write_blocks(
+    context: &KernelContext,
+    write: Write,
+    value: &Tensor,
+    indices: &[&Tensor],
+) -> Result<()> {
     let out = context.output(0);
     if indices.is_empty() {
         let view = out.layout().index(context.index_items("key"))?.view;

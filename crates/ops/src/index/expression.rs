@@ -224,11 +224,16 @@ fn in_place_by_element(
     arrays: &[Array],
     value: &Array,
 ) -> Result<()> {
-    let Some((row, places)) = spanned(x)? else {
+    let Some((row, positions_row)) = spanned(x)? else {
         return in_place(x, key, arrays, value);
     };
-    let (item, places) = selected_positions(&places, key, arrays)?;
-    in_place(&row, &[item], &[places.to_device(x.device())?], value)
+    let (item, positions_row) = selected_positions(&positions_row, key, arrays)?;
+    in_place(
+        &row,
+        &[item],
+        &[positions_row.to_device(x.device())?],
+        value,
+    )
 }
 
 /// The memory range of an array as a 1-d array, and the positions of the array's elements in it. `None` if it has no elements.
@@ -246,11 +251,11 @@ pub(crate) fn spanned(x: &Array) -> Result<Option<(Array, Array)>> {
 
 /// The positions that an expression selects, as an expression with one index array.
 pub(crate) fn selected_positions(
-    places: &Array,
+    positions_row: &Array,
     key: &[IndexItem],
     arrays: &[Array],
 ) -> Result<(IndexItem, Array)> {
-    let found = get(places, key, arrays)?.contiguous()?;
+    let found = get(positions_row, key, arrays)?.contiguous()?;
     let shape = Dims::from_slice(found.shape());
     Ok((IndexItem::Array { shape }, found))
 }

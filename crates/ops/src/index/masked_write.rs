@@ -1,4 +1,4 @@
-//! Fast paths of small writes where a mask is true or at positions: `x[mask] = value`, `v[index] = value`, `put`, `place`, `putmask`, `copyto`
+//! Fast paths of small writes where a mask is true or at positions: `x[mask] = value`, `v[index] = value`, `put`, `position`, `putmask`, `copyto`
 //! under a mask, `put_along_axis`.
 //!
 //! Each returns whether it wrote; if not, nothing has changed, and the general path does the work or reports the error.
@@ -20,8 +20,8 @@ use crate::{Array, Operand};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Taken {
     /// The value at the element's own position, modulo the number of values: `putmask`.
-    ByPlace,
-    /// The next value, starting over after the last one: `place`.
+    ByPosition,
+    /// The next value, starting over after the last one: `position`.
     InTurn,
     /// As `InTurn`, for one value or exactly as many values as elements are selected: `x[mask] = value`.
     Exactly,
@@ -166,7 +166,7 @@ pub fn put_where(x: &Array, mask: &Array, values: Operand, taken: Taken) -> bool
                 // SAFETY: element `i` of the target, and one of the `count` values; the memory is not shared.
                 unsafe { copy(size, from.add(next * size), to.add(i * size)) };
             }
-            if is_meant != 0 || taken == Taken::ByPlace {
+            if is_meant != 0 || taken == Taken::ByPosition {
                 next = if next + 1 == count { 0 } else { next + 1 };
             }
         }
@@ -258,10 +258,10 @@ pub fn put_along(x: &Array, positions: &Array, axis: isize, values: Operand) -> 
         for (i, &p) in positions.iter().enumerate() {
             let p = if p < 0 { p + len as i64 } else { p } as usize;
             let (block, column) = (i / (lines * inner), i % inner);
-            let place = (block * len + p) * inner + column;
+            let position = (block * len + p) * inner + column;
             // SAFETY: 1. the axes before and behind are those of the positions, and `p` is on this one. 2. there is one value, or one for each
             // position. 3. the memory is not shared.
-            unsafe { copy(size, from.add(i * step * size), to.add(place * size)) };
+            unsafe { copy(size, from.add(i * step * size), to.add(position * size)) };
         }
         true
     })

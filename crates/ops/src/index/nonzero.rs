@@ -70,13 +70,13 @@ pub static NONZERO: OpDef = OpDef {
             }
             let mut outputs = Outputs::new();
             find(x, |count| {
-                let mut places = Destinations::new();
+                let mut destinations = Destinations::new();
                 for _ in x.shape() {
                     let elements = ArraySource::fresh(count, DType::I64, x.device())?;
-                    places.push(elements.storage().ptr().cast());
+                    destinations.push(elements.storage().ptr().cast());
                     Array::push_dense(&mut outputs, elements, &Layout::contiguous(&[count]));
                 }
-                Ok(places)
+                Ok(destinations)
             })?;
             Ok(outputs)
         },
@@ -122,9 +122,9 @@ pub static FLATNONZERO: OpDef = OpDef {
     ",
     cpu: Cpu::Composite(|context| {
         let x = context.input(0);
-        let places = positions(&x.reshape(&[x.len()])?)?;
+        let destinations = positions(&x.reshape(&[x.len()])?)?;
         // (1, n) -> (n,)
-        context.done(places.reshape(&places.shape()[1..])?)
+        context.done(destinations.reshape(&destinations.shape()[1..])?)
     }),
     probe: Probe::calls(&["i((2, 3), 2)", "b((4,))", "f(())"]),
     positions: &[0],
@@ -136,8 +136,8 @@ pub(super) fn positions(x: &Array) -> Result<Array> {
     invoke1(&NONZERO_MATRIX, &[x], &Attrs::none())
 }
 
-/// Writes the positions of the non-zero elements to the memory that `places` returns for a given count.
-fn find(x: &Array, places: impl FnOnce(usize) -> Result<Destinations>) -> Result<()> {
+/// Writes the positions of the non-zero elements to the memory that `destinations` returns for a given count.
+fn find(x: &Array, destinations: impl FnOnce(usize) -> Result<Destinations>) -> Result<()> {
     let tensor = x.tensor();
     let source = Source {
         ptr: tensor.data_ptr(),
@@ -147,5 +147,5 @@ fn find(x: &Array, places: impl FnOnce(usize) -> Result<Destinations>) -> Result
     };
     // SAFETY: 1. the layout lies within its storage, and the elements are complete (the operator waited for them). 2. both callers allocate `count`
     // integers for each axis, in memory that is not shared.
-    unsafe { kernel(&Pool, &source, places) }.map(drop)
+    unsafe { kernel(&Pool, &source, destinations) }.map(drop)
 }

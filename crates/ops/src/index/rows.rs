@@ -477,19 +477,19 @@ fn changed(
     add: bool,
 ) -> Result<Array> {
     let (key, rows) = columns(context, a.shape(), indices)?;
-    let mut places = Dims::from_slice(&indices.shape()[1..]);
-    places.extend_from_slice(&a.shape()[rows.len()..]);
-    if value.layout().broadcast_to(&places).is_err() {
+    let mut positions_shape = Dims::from_slice(&indices.shape()[1..]);
+    positions_shape.extend_from_slice(&a.shape()[rows.len()..]);
+    if value.layout().broadcast_to(&positions_shape).is_err() {
         return Err(context.shape_error(format!(
             "values of shape {} do not broadcast to the shape {} of the indexed elements",
             Tuple(value.shape()),
-            Tuple(&places)
+            Tuple(&positions_shape)
         )));
     }
     // A copy, because a single stride must walk the positions.
     let value = value
         .astype(a.dtype())?
-        .broadcast_to(&places)?
+        .broadcast_to(&positions_shape)?
         .contiguous()?;
     let mut inputs: SmallVec<[&Array; 4]> = SmallVec::from_iter([a, &value]);
     inputs.extend(&rows);

@@ -186,18 +186,18 @@ fn along(context: &CompositeContext, op: &'static OpDef, cores: [usize; 3]) -> R
         return done(y.reshape(&shape)?);
     }
     let core = cores[2].saturating_sub(missing);
-    let places = match lists.get(2) {
+    let axis_indices = match lists.get(2) {
         Some(list) => core_axes(context, list, core, y.ndim(), "result", 0)?,
         None => return done(y),
     };
     // The last axes go to their given positions, the others fill the remaining positions in order.
     let (mut rest, mut cores) = (0..y.ndim() - core, y.ndim() - core..y.ndim());
     let mut from: SmallVec<[i64; 4]> = SmallVec::from_elem(0, y.ndim());
-    for &place in &places {
-        from[place] = cores.next().unwrap_or(0) as i64;
+    for &axis_index in &axis_indices {
+        from[axis_index] = cores.next().unwrap_or(0) as i64;
     }
-    for (place, from) in from.iter_mut().enumerate() {
-        if !places.contains(&place) {
+    for (axis_index, from) in from.iter_mut().enumerate() {
+        if !axis_indices.contains(&axis_index) {
             *from = rest.next().unwrap_or(0) as i64;
         }
     }

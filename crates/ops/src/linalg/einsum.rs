@@ -177,8 +177,8 @@ fn einsum_of(
         let (i, j) = match (order, path) {
             (Order::Given(_), [i, j, rest @ ..]) => {
                 path = rest;
-                let place = |p: i64| usize::try_from(p).ok().filter(|&p| p < terms.len());
-                match (place(*i), place(*j)) {
+                let term_index = |p: i64| usize::try_from(p).ok().filter(|&p| p < terms.len());
+                match (term_index(*i), term_index(*j)) {
                     (Some(i), Some(j)) if i != j => (i.min(j), i.max(j)),
                     _ => {
                         return Err(context.value_error(format!(

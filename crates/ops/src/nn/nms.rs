@@ -44,12 +44,12 @@ fn infer(context: &CallContext) -> Result<Inferred> {
     let &[b, n, k] = context.shape(0) else {
         return Err(context.shape_error("`data` must have three axes"));
     };
-    let places = [
+    let columns_of_fields = [
         ("coord_start", context.int("coord_start"), 4),
         ("score_index", context.int("score_index"), 1),
         ("id_index", context.int("id_index").max(0), 1),
     ];
-    for (name, first, count) in places {
+    for (name, first, count) in columns_of_fields {
         if first < 0 || first.saturating_add(count) > k as i64 {
             return Err(context.value_error(format!(
                 "`{name}` is {first}, but {count} elements from there on exceed the {k} elements of a box"

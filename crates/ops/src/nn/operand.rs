@@ -136,8 +136,8 @@ impl Staged {
     /// # Errors
     /// [`crate::Error::Memory`].
     pub fn new(target: &Tensor, dtype: DType) -> Result<Staged> {
-        let direct = target.dtype() == dtype && target.layout().is_contiguous();
-        let buffer = if direct {
+        let fits = target.dtype() == dtype && target.layout().is_contiguous();
+        let buffer = if fits {
             target.clone()
         } else {
             Tensor::empty(target.shape(), dtype, target.device())?

@@ -110,8 +110,8 @@ fn same_shape<'a>(context: &CallContext<'a>) -> Result<&'a [usize]> {
 fn order_rows(context: &KernelContext) -> Result<()> {
     let out = context.output(0);
     let shape = out.shape();
-    let place = || Tensor::empty(shape, DType::I64, out.device());
-    let (other, again) = (place()?, place()?);
+    let allocate = || Tensor::empty(shape, DType::I64, out.device());
+    let (other, again) = (allocate()?, allocate()?);
     // Two buffers are used alternately; the last one written is the output.
     let (mut from, mut to) = (&other, out);
     if context.inputs.len().is_multiple_of(2) {

@@ -128,7 +128,7 @@ pub static SEARCHSORTED: OpDef = OpDef {
             "right" => Side::Right,
             _ => Side::Left,
         };
-        context.done(places(a, v, side)?)
+        context.done(insertion_points(a, v, side)?)
     }),
     probe: Probe::calls(&[
         "np.arange(5.0) - 2, f((3, 2))",
@@ -141,7 +141,7 @@ pub static SEARCHSORTED: OpDef = OpDef {
 };
 
 /// Insertion positions of values in the sorted array `a`, for any dtypes.
-fn places(a: &Array, v: &Array, side: Side) -> Result<Array> {
+fn insertion_points(a: &Array, v: &Array, side: Side) -> Result<Array> {
     let search = |a: &Array, v: &Array, side: Side| {
         let attrs: Attrs = [Value::Bool(matches!(side, Side::Right))]
             .into_iter()
@@ -251,19 +251,19 @@ pub static DIGITIZE: OpDef = OpDef {
             );
         }
         // A bin that includes its right edge excludes its left one.
-        let places = |edges: &Array| {
+        let insertion_points = |edges: &Array| {
             let side = match context.bool("right") {
                 true => Side::Left,
                 false => Side::Right,
             };
-            places(edges, &x, side)
+            insertion_points(edges, &x, side)
         };
         match direction(&bins)? {
-            Some(Direction::Up) => context.done(places(&bins)?),
+            Some(Direction::Up) => context.done(insertion_points(&bins)?),
             // Descending bins are reversed, and the result is counted from the end.
             Some(Direction::Down) => {
                 let n = Array::weak_scalar(Scalar::I64(bins.len() as i64))?;
-                context.done(n.sub(&places(&flip(&bins, &[0])?)?)?)
+                context.done(n.sub(&insertion_points(&flip(&bins, &[0])?)?)?)
             }
             None => Err(context.value_error("bins must be monotonically increasing or decreasing")),
         }

@@ -325,12 +325,12 @@ fn kept_order(context: &CallContext) -> Option<Dims> {
         return Some(order);
     }
     let gone = context.axes("axis", 0).ok()?;
-    let place = |axis: usize| axis - gone.iter().filter(|&&g| g < axis).count();
+    let position = |axis: usize| axis - gone.iter().filter(|&&g| g < axis).count();
     Some(
         order
             .into_iter()
             .filter(|axis| !gone.contains(axis))
-            .map(place)
+            .map(position)
             .collect(),
     )
 }

@@ -183,8 +183,8 @@ fn join(context: &KernelContext) -> Result<()> {
         let out = context.output(0);
         let mut start = out.layout().offset();
         for x in context.inputs.iter().flatten() {
-            let place = Layout::contiguous(x.shape()).with_offset(start);
-            cpu::copy(x, &out.with_layout(place), context.threads)?;
+            let target = Layout::contiguous(x.shape()).with_offset(start);
+            cpu::copy(x, &out.with_layout(target), context.threads)?;
             start += x.len();
         }
         return Ok(());
@@ -194,8 +194,8 @@ fn join(context: &KernelContext) -> Result<()> {
     let mut start = 0;
     for x in context.inputs.iter().flatten() {
         let stop = start + x.shape()[axis as usize] as isize;
-        let place = out.layout().slice(axis, Some(start), Some(stop), Some(1))?;
-        cpu::copy(x, &out.with_layout(place), context.threads)?;
+        let target = out.layout().slice(axis, Some(start), Some(stop), Some(1))?;
+        cpu::copy(x, &out.with_layout(target), context.threads)?;
         start = stop;
     }
     Ok(())

@@ -111,13 +111,13 @@ fn put_back(context: &KernelContext) -> Result<()> {
     let out = context.output(0);
     cpu::fill(out, mxnet_tensor::Scalar::I64(0), context.threads);
     let end = context.opt_int("end").map(|e| e as isize);
-    let place = out.layout().slice(
+    let target = out.layout().slice(
         context.int("axis") as isize,
         Some(context.int("begin") as isize),
         end,
         Some(1),
     )?;
-    cpu::copy(context.input(0), &out.with_layout(place), context.threads)
+    cpu::copy(context.input(0), &out.with_layout(target), context.threads)
 }
 
 /// Splits into equal parts along one axis.

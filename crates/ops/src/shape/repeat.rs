@@ -129,17 +129,17 @@ fn pad(context: &KernelContext) -> Result<()> {
         context.scalar("value").unwrap_or(Scalar::I64(0)),
         context.threads,
     );
-    let mut place = out.layout().clone();
+    let mut target = out.layout().clone();
     for (axis, p) in context.ints("pad_width").chunks(2).enumerate() {
         let start = p[0] as isize;
-        place = place.slice(
+        target = target.slice(
             axis as isize,
             Some(start),
             Some(start + x.shape()[axis] as isize),
             Some(1),
         )?;
     }
-    cpu::copy(x, &out.with_layout(place), context.threads)
+    cpu::copy(x, &out.with_layout(target), context.threads)
 }
 
 /// Rolls the elements along axes.
@@ -278,13 +278,13 @@ fn swap_parts(
     if start == 0 {
         return swap_parts(context, starts, axis + 1, from, to);
     }
-    for (first, end, place) in [(start, n, 0), (0, start, n - start)] {
+    for (first, end, target) in [(start, n, 0), (0, start, n - start)] {
         let part = |layout: &Layout, first, end| {
             layout.slice(axis as isize, Some(first), Some(end), Some(1))
         };
         let (from, to) = (
             part(from, first, end)?,
-            part(to, place, place + end - first)?,
+            part(to, target, target + end - first)?,
         );
         swap_parts(context, starts, axis + 1, &from, &to)?;
     }

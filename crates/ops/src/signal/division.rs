@@ -95,8 +95,8 @@ fn gradients(g: &GradContext) -> Result<Grads> {
         )?;
         let start = narrow(&start, 0, 0, known)?;
         let rest = narrow(&backwards, 0, known, n)?;
-        let room = start.scale(0.0)?;
-        concatenate(&[&start, &rest, &room], 0)?
+        let zeros = start.scale(0.0)?;
+        concatenate(&[&start, &rest, &zeros], 0)?
     };
     let solved = invoke1(&POLYNOMIAL_DIVISION, &[&divided, &v], &Attrs::none())?;
     let du = flip(&narrow(&solved, 0, 0, n)?, &[0])?;

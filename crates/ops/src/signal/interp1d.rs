@@ -278,13 +278,13 @@ fn slopes(g: &GradContext) -> Result<Grads> {
     let t = x.sub(&x0)?.div(&step)?;
     let t = choose(&x.binary(&GREATER_EQUAL, &last)?, &one, &t)?;
     let t = choose(&x.binary(&GREATER_EQUAL, &first)?, &t, &zero)?;
-    let places: Attrs = [Value::Int(0), Value::from(&[n][..])].into_iter().collect();
+    let scatter_attrs: Attrs = [Value::Int(0), Value::from(&[n][..])].into_iter().collect();
     let spread = |dy: &Array| -> Result<Array> {
         let later = dy.mul(&t)?;
         let earlier = dy.sub(&later)?;
         let (earlier, later) = (
-            invoke1(&SCATTER_ALONG, &[&earlier, &before], &places)?,
-            invoke1(&SCATTER_ALONG, &[&later, &behind], &places)?,
+            invoke1(&SCATTER_ALONG, &[&earlier, &before], &scatter_attrs)?,
+            invoke1(&SCATTER_ALONG, &[&later, &behind], &scatter_attrs)?,
         );
         earlier.add(&later)
     };

@@ -147,10 +147,10 @@ pub fn at(
         return record(op, a, key, arrays, value).map(Some);
     }
     if a.shares_elements()
-        && let Some((row, places)) = spanned(a)?
+        && let Some((row, positions_row)) = spanned(a)?
     {
-        let (item, places) = selected_positions(&places, key, arrays)?;
-        return at(op, &row, &[item], &[places], value);
+        let (item, positions_row) = selected_positions(&positions_row, key, arrays)?;
+        return at(op, &row, &[item], &[positions_row], value);
     }
     let positions = positions(a, key, arrays)?;
     let value = value
@@ -178,8 +178,8 @@ pub fn at(
         shape::assign(a, &dense)?;
     }
     if let Some(before) = before {
-        let places: Vec<i64> = positions.to_vec()?;
-        fp_errors::check_in_place(op, &before, &places, value.as_ref(), &a.detach())?;
+        let positions_row: Vec<i64> = positions.to_vec()?;
+        fp_errors::check_in_place(op, &before, &positions_row, value.as_ref(), &a.detach())?;
     }
     Ok(None)
 }

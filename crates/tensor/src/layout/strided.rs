@@ -234,12 +234,13 @@ impl Layout {
         if self.is_contiguous() {
             return self.offset + position;
         }
-        let (mut rest, mut place) = (position, self.offset);
+        let (mut rest, mut offset_in_elements) = (position, self.offset);
         for (&n, &stride) in self.shape.iter().zip(&self.strides).rev() {
-            place = place.wrapping_add_signed((rest % n) as isize * stride);
+            offset_in_elements =
+                offset_in_elements.wrapping_add_signed((rest % n) as isize * stride);
             rest /= n;
         }
-        place
+        offset_in_elements
     }
 
     /// Position in the storage of the element at these indices; negative ones count from the end. `None` unless there is one index per axis and each
@@ -249,16 +250,16 @@ impl Layout {
         if indices.len() != self.ndim() {
             return None;
         }
-        let mut place = self.offset;
+        let mut offset_in_elements = self.offset;
         for (i, &index) in indices.iter().enumerate() {
             let size = self.shape[i] as isize;
             let index = if index < 0 { index + size } else { index };
             if !(0..size).contains(&index) {
                 return None;
             }
-            place = place.wrapping_add_signed(index * self.strides[i]);
+            offset_in_elements = offset_in_elements.wrapping_add_signed(index * self.strides[i]);
         }
-        Some(place)
+        Some(offset_in_elements)
     }
 
     /// Whether there are no elements.

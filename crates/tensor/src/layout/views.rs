@@ -69,12 +69,12 @@ impl Layout {
         }
         let mut others = (0..ndim).filter(|axis| !source.contains(axis));
         let order: Dims = (0..ndim)
-            .filter_map(
-                |place| match destination.iter().position(|&to| to == place) {
+            .filter_map(|position_of_axis| {
+                match destination.iter().position(|&to| to == position_of_axis) {
                     Some(i) => Some(source[i]),
                     None => others.next(),
-                },
-            )
+                }
+            })
             .collect();
         Ok(self.permuted(&order))
     }

@@ -168,13 +168,13 @@ impl Drop for Cache {
         self.empty();
         if let Some(counters) = self.counters.take() {
             let mut threads = THREADS.lock();
-            let place = threads
+            let position = threads
                 .living
                 .iter()
                 .position(|living| ptr::eq(&raw const **living, counters.as_ptr()));
             // In a forked child the list of counters may have been reset.
-            if let Some(place) = place {
-                let counters = threads.living.swap_remove(place);
+            if let Some(position) = position {
+                let counters = threads.living.swap_remove(position);
                 threads.ended.add(&counters);
             }
         }

@@ -117,11 +117,11 @@ impl Source {
     ) -> bool {
         // SAFETY: the caller's promise; the reference is to a `MaybeUninit`.
         unsafe {
-            let place = (&raw mut (*to).layout).cast::<MaybeUninit<Layout>>();
-            if !layout(&mut *place) {
+            let target = (&raw mut (*to).layout).cast::<MaybeUninit<Layout>>();
+            if !layout(&mut *target) {
                 return false;
             }
-            let layout = (*place).assume_init_ref();
+            let layout = (*target).assume_init_ref();
             debug_assert_eq!(check_inside(&self.storage, layout, self.dtype), Ok(()));
             (&raw mut (*to).storage).write(self.storage);
             (&raw mut (*to).dtype).write(self.dtype);

@@ -101,9 +101,9 @@ class Fetcher:
         stream = random_stream(task.seed, "samples")
         key = _key(task.seed, "samples")
 
-        def of_sample(place: int, fn: Callable[..., Any], *args: Any) -> Any:
+        def of_sample(index: int, fn: Callable[..., Any], *args: Any) -> Any:
             """Call a function with the random stream of one sample of the batch."""
-            stream.set_state(key, (task.position + place) * _BLOCKS, 0)
+            stream.set_state(key, (task.position + index) * _BLOCKS, 0)
             return stream.call(fn, *args)
 
         if self._takes_whole and self.takes_images():
@@ -115,9 +115,9 @@ class Fetcher:
             if batch is not None:
                 return batch
         samples = []
-        for place, idx in enumerate(task.indices):
+        for index, idx in enumerate(task.indices):
             try:
-                samples.append(of_sample(place, operator.getitem, self.dataset, idx))
+                samples.append(of_sample(index, operator.getitem, self.dataset, idx))
             except Exception as error:
                 error.add_note(f"while loading sample {idx} of {type(self.dataset).__name__}")
                 raise

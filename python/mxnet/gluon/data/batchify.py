@@ -165,8 +165,8 @@ class Pad:
             for sizes in zip(*(sample.shape for sample in samples), strict=True)
         ]
         batch = onp.full((len(samples), *shape), self._val, dtype=onp.result_type(*samples))
-        for place, sample in enumerate(samples):
-            batch[place][tuple(slice(size) for size in sample.shape)] = sample
+        for position, sample in enumerate(samples):
+            batch[position][tuple(slice(size) for size in sample.shape)] = sample
         return np.array(batch, dtype=batch.dtype if self._dtype is None else self._dtype)
 
 
@@ -323,9 +323,9 @@ class Group:
             self._builders = tuple(fn)
         else:
             self._builders = (fn, *args)
-        for place, builder in enumerate(self._builders):
+        for position, builder in enumerate(self._builders):
             if not callable(builder):
-                raise TypeError(f"builder {place} cannot be called: {builder!r}")
+                raise TypeError(f"builder {position} cannot be called: {builder!r}")
 
     def __call__(self, data: Sequence[Any]) -> tuple[Any, ...]:
         """Make a batch for each place.
@@ -347,7 +347,7 @@ class Group:
         for sample in data:
             if len(sample) != len(self._builders):
                 raise ValueError(f"{len(self._builders)} builders for a sample of {len(sample)} places")
-        return tuple(builder([sample[place] for sample in data]) for place, builder in enumerate(self._builders))
+        return tuple(builder([sample[position] for sample in data]) for position, builder in enumerate(self._builders))
 
     def of_stacked(self, parts: Any) -> Any:
         """The batch of samples that are stacked already, place by place; None unless every builder is `Stack`."""

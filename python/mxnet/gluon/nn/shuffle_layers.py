@@ -46,7 +46,7 @@ class _PixelShuffle(HybridBlock):
         # (n, c, f1, f2, h, w) -> (n, c, h, f1, w, f2) -> (n, c, h * f1, w * f2)
         split = x.reshape((n, channels // area, *factors, *spatial))
         rank = len(factors)
-        pairs = [axis for place in range(rank) for axis in (2 + rank + place, 2 + place)]
+        pairs = [axis for index in range(rank) for axis in (2 + rank + index, 2 + index)]
         merged = [size * factor for size, factor in zip(spatial, factors, strict=True)]
         return split.transpose((0, 1, *pairs)).reshape((n, channels // area, *merged))
 
@@ -171,6 +171,6 @@ class ReflectionPad2D(HybridBlock):
                     f"images of {x.shape[2]} by {x.shape[3]} are too small to reflect {max(before, after)} pixels"
                 )
             # 2 1 | 0 1 2 3 | 2 1: distance from the border, folded at both ends.
-            place = [abs(i) if i < size else 2 * (size - 1) - i for i in range(-before, size + after)]
-            x = np.take(x, np.array(place), axis=axis)
+            index = [abs(i) if i < size else 2 * (size - 1) - i for i in range(-before, size + after)]
+            x = np.take(x, np.array(index), axis=axis)
         return x

@@ -92,10 +92,10 @@ impl FreeList {
     /// Stores the memory of an object. Returns false if the list is full.
     #[inline]
     fn push(&mut self, object: *mut Object) -> bool {
-        let Some(place) = self.objects.get_mut(self.len) else {
+        let Some(slot) = self.objects.get_mut(self.len) else {
             return false;
         };
-        *place = object;
+        *slot = object;
         self.len += 1;
         true
     }

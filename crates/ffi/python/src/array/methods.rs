@@ -13,7 +13,6 @@ use pyo3::types::{PyDict, PyEllipsis, PyInt, PySlice, PyTuple, PyType};
 
 use super::PyArray;
 use super::class::wrap_as;
-use super::slots::text;
 use crate::call::warn_of_older;
 use crate::docstrings::sections;
 use crate::error::raise;
@@ -391,7 +390,7 @@ fn reversed(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
 fn format<'a, 'py>(x: &'a Bound<'py, PyArray>, given: &Given<'a, 'py>) -> PyResult<Py<PyAny>> {
     let spec: &str = given.or(0, "")?;
     if spec.is_empty() {
-        return text(x);
+        return printing::text(x);
     }
     if x.get().with(x.py(), Array::len) != 1 {
         return Err(PyTypeError::new_err(format!(

@@ -383,16 +383,7 @@ unsafe extern "C" fn repr(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
 /// `str(x)`.
 unsafe extern "C" fn str(x: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: as above.
-    unsafe { one_attached(x, "str", text) }
-}
-
-/// The elements as NumPy prints them.
-pub(super) fn text(x: &Bound<'_, PyArray>) -> PyResult<Py<PyAny>> {
-    if x.get().with(x.py(), Array::is_abstract) {
-        return printing::repr(x)?.into_py_any(x.py());
-    }
-    let lent = printing::printable_copy(x)?.into_bound(x.py());
-    Ok(lent.str()?.into_any().unbind())
+    unsafe { one_attached(x, "str", printing::text) }
 }
 
 /// `iter(x)`.

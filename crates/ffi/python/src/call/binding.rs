@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::ops::Deref;
 
 use mxnet::core::bind::{Signature, extra_keywords};
-use mxnet::core::{Default, Form, OpDef, Param};
+use mxnet::core::{Form, OpDef};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::description::docstring;
+use super::description::{default, docstring};
 
 /// An operator, prepared for calls from Python.
 pub struct Binding {
@@ -78,19 +78,6 @@ impl Binding {
 
 fn leak_text(text: &str) -> PyResult<*const c_char> {
     Ok(CString::new(text)?.into_raw())
-}
-
-/// The default of a parameter as Python source.
-pub fn default(param: &Param) -> Option<String> {
-    match param.default {
-        Default::Required => None,
-        Default::None => Some("None".to_owned()),
-        Default::Bool(x) => Some(if x { "True" } else { "False" }.to_owned()),
-        Default::Int(x) => Some(x.to_string()),
-        Default::Float(x) => Some(format!("{x:?}")),
-        Default::Str(x) => Some(format!("'{x}'")),
-        Default::Ints(x) => Some(mxnet::core::Tuple(x).to_string()),
-    }
 }
 
 /// The signature as text, e.g. `(a, axis=None, *, keepdims=False)`.

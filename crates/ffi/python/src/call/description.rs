@@ -98,10 +98,23 @@ fn kind(param: &Param) -> String {
         ParamKind::Index => "index".to_owned(),
         ParamKind::Out => "ndarray".to_owned(),
     };
-    match super::binding::default(param) {
+    match default(param) {
         None => words,
         Some(_) if param.default == Default::None => format!("{words}, optional"),
         Some(default) => format!("{words}, default {default}"),
+    }
+}
+
+/// The default of a parameter as Python source.
+pub fn default(param: &Param) -> Option<String> {
+    match param.default {
+        Default::Required => None,
+        Default::None => Some("None".to_owned()),
+        Default::Bool(x) => Some(if x { "True" } else { "False" }.to_owned()),
+        Default::Int(x) => Some(x.to_string()),
+        Default::Float(x) => Some(format!("{x:?}")),
+        Default::Str(x) => Some(format!("'{x}'")),
+        Default::Ints(x) => Some(mxnet::core::Tuple(x).to_string()),
     }
 }
 

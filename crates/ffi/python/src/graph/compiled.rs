@@ -211,7 +211,7 @@ impl TracedFunction {
         if let Some(gradient) = &mut gradient {
             let is_bound = |input: &&Input| !matches!(input.source, Source::Constant(_));
             let bound: Vec<_> = executable.graph().inputs.iter().filter(is_bound).collect();
-            let place = |input: &Input| match (
+            let source_of = |input: &Input| match (
                 bound.iter().position(|other| other.buffer == input.buffer),
                 &input.source,
             ) {
@@ -220,7 +220,7 @@ impl TracedFunction {
                 (None, _) => Err(Error::internal("trace", "an argument is gone")),
             };
             let traced = gradient.traced.inputs.iter().filter(is_bound);
-            gradient.inputs = traced.map(place).collect::<Result<_>>()?;
+            gradient.inputs = traced.map(source_of).collect::<Result<_>>()?;
             // Passes remove unused inputs, so the residuals are found by the inputs' numbers.
             for residual in &mut gradient.residuals {
                 if let Residual::Input(i) = residual {
@@ -356,7 +356,7 @@ impl CompiledGraph {
             .collect();
         let inputs = self.bindings.iter().zip(&bindings);
         let placed = inputs.map(|(binding, array)| match binding {
-            Binding::Array(_) => at_place(array, &variables),
+            Binding::Array(_) => bound_array(array, &variables),
             _ => (*array).clone(),
         });
         let placed: SmallVec<[Array; 16]> = placed.collect();
@@ -389,7 +389,7 @@ impl CompiledGraph {
 }
 
 /// The array that a captured array is bound to: the variable with the same storage if there is one, else itself.
-pub fn at_place(binding: &Array, variables: &[&Array]) -> Array {
+pub fn bound_array(binding: &Array, variables: &[&Array]) -> Array {
     let mut same = variables.iter().filter(|x| {
         Arc::ptr_eq(x.tensor().storage(), binding.tensor().storage())
             && x.len() * x.dtype().size() == x.tensor().storage().len_bytes()

@@ -6,7 +6,7 @@ use mxnet::core::autograd::{self as tape};
 use mxnet::core::{Array, Error, Outputs, Result, mode};
 use mxnet::graph::{Program, RunDraws, Source};
 
-use super::compiled::{Backward, Binding, RecordedCall, at_place};
+use super::compiled::{Backward, Binding, RecordedCall, bound_array};
 use super::traced::TracedFunction;
 
 /// A function whose graph is in pieces.
@@ -104,7 +104,7 @@ impl SplitFunction {
             .collect();
         let bindings = self.bindings.iter().zip(&held);
         let placed = bindings.filter_map(|(binding, array)| match binding {
-            Some(Binding::Array(_)) => Some(at_place(array.as_ref()?, &variables)),
+            Some(Binding::Array(_)) => Some(bound_array(array.as_ref()?, &variables)),
             _ => array.clone(),
         });
         let rule = Backward {

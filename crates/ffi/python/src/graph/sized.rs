@@ -85,7 +85,7 @@ pub struct CallSizes {
     /// The lengths.
     pub sizes: Vec<i64>,
     /// For each length, one axis that has it.
-    pub places: Vec<(usize, usize)>,
+    pub positions: Vec<(usize, usize)>,
     /// For each dynamic axis: index of the array, axis, index of the length.
     axes: Vec<(usize, usize, usize)>,
     /// Whether an array is not in C order.
@@ -120,11 +120,11 @@ impl CallSizes {
             let symbol = known.unwrap_or_else(|| {
                 self.keys.push(key);
                 self.sizes.push(len as i64);
-                self.places.push((i, *axis));
+                self.positions.push((i, *axis));
                 self.keys.len() - 1
             });
             if self.sizes[symbol] != len as i64 {
-                let (first, at) = self.places[symbol];
+                let (first, at) = self.positions[symbol];
                 return Err(PyValueError::new_err(format!(
                     "jit: length {:?} is {} on axis {at} of array {first} and {len} on axis {axis} of array {i}",
                     name.as_deref().unwrap_or(""),
@@ -199,7 +199,7 @@ pub enum Fitted {
 pub fn fitted(
     traces: [TracedFunction; 3],
     sizes: &[Vec<i64>; 3],
-    places: &[(usize, usize)],
+    positions: &[(usize, usize)],
     choice: Choice,
 ) -> Result<Fitted, String> {
     let sample = |i: usize| Sample {
@@ -208,7 +208,7 @@ pub fn fitted(
         counted: &traces[i].traced.counted,
         decisions: &traces[i].decisions,
     };
-    let template = fit([sample(0), sample(1), sample(2)], places)?;
+    let template = fit([sample(0), sample(1), sample(2)], positions)?;
     let is_captured = traces.iter().any(|x| x.traced.argument_is_captured);
     if is_captured {
         return Err("an argument is also an array that the function captured".to_owned());

@@ -77,18 +77,21 @@ impl Signature {
     /// Adds which arrays share a storage, and their offsets; returns whether any do.
     pub fn push_sharing(&mut self, py: Python<'_>, arrays: &[Bound<'_, PyArray>]) -> bool {
         let before = self.words.len();
-        let place = |x: &Array| {
+        let location = |x: &Array| {
             (
                 Arc::as_ptr(x.tensor().storage()) as usize,
                 x.layout().offset(),
             )
         };
-        let places: SmallVec<[(usize, usize); 8]> =
-            arrays.iter().map(|x| x.get().with(py, place)).collect();
-        for (i, (storage, offset)) in places.iter().enumerate() {
-            if let Some(first) = places[..i].iter().position(|(other, _)| other == storage) {
+        let locations: SmallVec<[(usize, usize); 8]> =
+            arrays.iter().map(|x| x.get().with(py, location)).collect();
+        for (i, (storage, offset)) in locations.iter().enumerate() {
+            if let Some(first) = locations[..i]
+                .iter()
+                .position(|(other, _)| other == storage)
+            {
                 self.words.push((first as u64) << 32 | i as u64);
-                self.words.push(places[first].1 as u64);
+                self.words.push(locations[first].1 as u64);
                 self.words.push(*offset as u64);
             }
         }

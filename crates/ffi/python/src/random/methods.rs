@@ -124,7 +124,7 @@ pub fn add_distribution(
     doc: String,
 ) -> PyResult<()> {
     let py = function.py();
-    let is_known = |place: &'static OnceBox<Method>| place.get().is_some_and(|x| x.name == name);
+    let is_known = |slot: &'static OnceBox<Method>| slot.get().is_some_and(|x| x.name == name);
     if METHODS.iter().any(is_known) {
         return Ok(());
     }
@@ -140,14 +140,14 @@ pub fn add_distribution(
         positional: positional.into_iter().map(Bound::unbind).collect(),
         shared,
     };
-    let Some(place) = METHODS.iter().position(|place| place.get().is_none()) else {
+    let Some(slot) = METHODS.iter().position(|slot| slot.get().is_none()) else {
         return Err(PySystemError::new_err("more methods than entries"));
     };
-    METHODS[place].set(method);
+    METHODS[slot].set(method);
     let def = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: CString::new(name.as_str())?.into_raw(),
         ml_meth: ffi::PyMethodDefPointer {
-            PyCFunctionFastWithKeywords: ENTRIES[place],
+            PyCFunctionFastWithKeywords: ENTRIES[slot],
         },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: CString::new(doc)?.into_raw(),

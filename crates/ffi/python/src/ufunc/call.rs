@@ -188,7 +188,7 @@ fn execute<'py>(
     options.outs.check_writable(py)?;
     let mut dtype = None;
     // Whether the core may write to `out` directly: it casts under the default rule.
-    let mut direct = options.mask.is_none() && matches!(options.order, b'K');
+    let mut writes_out = options.mask.is_none() && matches!(options.order, b'K');
     if options.asked.is_some() || options.casting != Casting::SameKind {
         let arrays: SmallVec<[Option<Array>; 4]> = inputs
             .iter()
@@ -202,7 +202,7 @@ fn execute<'py>(
             if let Some(out) = options.outs.get(i) {
                 let to = out.get().with(py, Array::dtype);
                 loops::check_output(op, i, *from, to, options.casting).map_err(fail)?;
-                direct &= can_cast(*from, to, Casting::SameKind);
+                writes_out &= can_cast(*from, to, Casting::SameKind);
             }
         }
         let composite = matches!(op.cpu, Cpu::Composite(_));
@@ -218,7 +218,7 @@ fn execute<'py>(
             dtype = Some(found.compute);
         }
     }
-    if direct {
+    if writes_out {
         let outs = &options.outs.arrays;
         let outputs = run(py, op, &inputs, &Attrs::none(), outs, dtype)?;
         return options.outs.finish(py, outputs);

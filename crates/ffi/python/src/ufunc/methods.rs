@@ -10,9 +10,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyTuple};
 
+use super::instance;
 use super::method_arguments::Given;
 use super::method_arguments::operand;
-use super::object;
 use super::outs::Outs;
 use super::resolve_dtypes::resolve_dtypes;
 use crate::array::{Get, PyArray};
@@ -202,7 +202,7 @@ fn reduce<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
-    let (py, op) = (slf.py(), object::operator(slf)?);
+    let (py, op) = (slf.py(), instance::operator(slf)?);
     folds(op)?;
     let names = [
         "array", "axis", "dtype", "out", "keepdims", "initial", "where",
@@ -274,7 +274,7 @@ fn accumulate<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
-    let (py, op) = (slf.py(), object::operator(slf)?);
+    let (py, op) = (slf.py(), instance::operator(slf)?);
     folds(op)?;
     let given = Given::new(
         "accumulate",
@@ -296,7 +296,7 @@ fn reduceat<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
-    let (py, op) = (slf.py(), object::operator(slf)?);
+    let (py, op) = (slf.py(), instance::operator(slf)?);
     folds(op)?;
     let names = ["array", "indices", "axis", "dtype", "out"];
     let given = Given::new("reduceat", names, 2, args, kwargs)?;
@@ -315,7 +315,7 @@ fn outer<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
-    let (py, op) = (slf.py(), object::operator(slf)?);
+    let (py, op) = (slf.py(), instance::operator(slf)?);
     if !op.core_signature.is_empty() {
         return Err(PyTypeError::new_err(format!(
             "method outer is not allowed in ufunc with non-trivial signature: {} works on {}",
@@ -356,7 +356,7 @@ fn at<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
-    let (py, op) = (slf.py(), object::operator(slf)?);
+    let (py, op) = (slf.py(), instance::operator(slf)?);
     if !op.core_signature.is_empty() {
         return Err(PyTypeError::new_err(format!(
             "{}.at: does not support ufunc with non-trivial signature: {}",
@@ -402,7 +402,7 @@ fn pickle<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
-    let (py, op) = (slf.py(), object::operator(slf)?);
+    let (py, op) = (slf.py(), instance::operator(slf)?);
     Given::new("__reduce__", [], 0, args, kwargs)?;
     let rebuild = py.import("mxnet._core")?.getattr("_ufunc")?;
     Ok((rebuild, (op.name,)).into_pyobject(py)?.into_any().unbind())

@@ -6,69 +6,24 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::offset_of;
 use std::ptr;
-use std::sync::OnceLock;
 
-use mxnet::core::OpDef;
 use mxnet::tensor::Scalar;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
+use super::instance::{OBJECTS, Object, TYPE};
 use super::loops;
 use super::methods;
 use crate::call::{Binding, enter};
-use crate::once_box::OnceBox;
 use crate::panic_guard::guarded;
 use crate::values;
-
-/// A `ufunc` object in memory.
-#[repr(C)]
-struct Object {
-    head: ffi::PyObject,
-    /// The vectorcall function; Python finds it by its offset.
-    call: Option<Vectorcall>,
-    binding: &'static Binding,
-}
-
-type Vectorcall = unsafe extern "C" fn(
-    *mut ffi::PyObject,
-    *const *mut ffi::PyObject,
-    usize,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
 
 /// The type flag of the vectorcall protocol; the limited API of Python 3.11 does not define it.
 const HAVE_VECTORCALL: u64 = 1 << 11;
 /// Flag in the number of arguments that is reserved for Python.
 const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
-
-static TYPE: OnceBox<Py<PyType>> = OnceBox::new();
-/// The objects by the names of their operators and NumPy's names.
-static OBJECTS: OnceLock<HashMap<&'static str, Py<PyAny>>> = OnceLock::new();
-
-/// The binding of a `ufunc`; `None` for other objects.
-fn binding(object: &Bound<'_, PyAny>) -> Option<&'static Binding> {
-    let class = TYPE.get()?;
-    if !object.get_type().is(class.bind(object.py())) {
-        return None;
-    }
-    // SAFETY: objects of the type are only made by `make` (it cannot be instantiated or subclassed), so this is an `Object`.
-    Some(unsafe { (*object.as_ptr().cast::<Object>()).binding })
-}
-
-/// Whether an object is of this type.
-pub fn is_ufunc(object: &Bound<'_, PyAny>) -> bool {
-    binding(object).is_some()
-}
-
-/// The operator of a method's `self`.
-pub(super) fn operator(object: &Bound<'_, PyAny>) -> PyResult<&'static OpDef> {
-    binding(object)
-        .map(|b| b.op)
-        .ok_or_else(|| PyValueError::new_err("self is not a ufunc"))
-}
 
 unsafe extern "C" fn vectorcall(
     slf: *mut ffi::PyObject,
@@ -303,15 +258,4 @@ pub fn register(
 ) -> PyResult<()> {
     let _ = OBJECTS.set(objects);
     module.add("ufunc", class(module.py())?)
-}
-
-/// The ufunc with this name in the registry or in NumPy.
-pub fn find(py: Python<'_>, name: &str) -> Option<Py<PyAny>> {
-    Some(OBJECTS.get()?.get(name)?.clone_ref(py))
-}
-
-/// The ufunc with this name, for unpickling.
-#[pyfunction]
-pub fn _ufunc(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-    find(py, name).ok_or_else(|| PyValueError::new_err(format!("no ufunc is called '{name}'")))
 }

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::call::position;
+use super::instance;
 use super::loops::{num_inputs, num_outputs};
-use super::object;
 use crate::array::PyArray;
 use crate::call::Binding;
 use crate::keywords::Keywords;
@@ -142,7 +142,7 @@ pub fn call(
     if !outs.iter().all(|out| out.is_none()) {
         kwargs.set_item("out", &outs)?;
     }
-    let function = object::find(py, op.name).map(|f| f.into_bound(py));
+    let function = instance::find(py, op.name).map(|f| f.into_bound(py));
     let Some(function) = function else {
         return Ok(None);
     };

@@ -9,9 +9,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyFloat, PyInt, PyTuple};
 
+use super::instance;
 use super::loops;
 use super::method_arguments::Given;
-use super::object;
 use crate::convert::{self};
 use crate::error::raise;
 use crate::numpy_dtype;
@@ -21,7 +21,7 @@ pub(super) fn resolve_dtypes<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<PyAny>> {
-    let (py, op) = (slf.py(), object::operator(slf)?);
+    let (py, op) = (slf.py(), instance::operator(slf)?);
     let fail = |error| raise(py, error);
     let names = ["dtypes", "signature", "casting", "reduction"];
     let given = Given::new("resolve_dtypes", names, 1, args, kwargs)?;

@@ -70,7 +70,7 @@ def image_batch(dataset: Any, indices: Sequence[int], of_sample: Callable[..., A
         return None
     pixels, mean, std = plan
     files, flag, labels = dataset._dataset.encoded(indices)
-    steps = [of_sample(place, _sample_steps, pixels) for place in range(len(files))]
+    steps = [of_sample(position, _sample_steps, pixels) for position in range(len(files))]
     return [_core.image_batch(files, flag, steps, mean, std), np.array(labels)]
 
 
@@ -90,19 +90,19 @@ def _plan(parts: list[Any]) -> tuple[list[Any], list[float], list[float]] | None
     kinds = [type(part) for part in parts]
     if transforms.ToTensor not in kinds:
         return None
-    place = kinds.index(transforms.ToTensor)
-    behind = parts[place + 1 :]
-    if any(kind not in _PIXELS for kind in kinds[:place]) or len(behind) > 1:
+    position = kinds.index(transforms.ToTensor)
+    behind = parts[position + 1 :]
+    if any(kind not in _PIXELS for kind in kinds[:position]) or len(behind) > 1:
         return None
     if not behind:
-        return parts[:place], [0.0], [1.0]
+        return parts[:position], [0.0], [1.0]
     if type(behind[0]) is not transforms.Normalize:
         return None
     mean, std = (
         [float(given)] if isinstance(given, int | float) else [float(number) for number in given]
         for given in (behind[0]._mean, behind[0]._std)
     )
-    return parts[:place], mean, std
+    return parts[:position], mean, std
 
 
 def _steps(part: Any) -> list[_Step]:

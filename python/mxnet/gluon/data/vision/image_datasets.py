@@ -168,9 +168,9 @@ class ImageListDataset(Dataset):
             entries = _lines(os.path.join(root, imglist))
         else:
             entries = [tuple(entry) for entry in imglist]
-        for place, entry in enumerate(entries):
+        for position, entry in enumerate(entries):
             if len(entry) < 2 or not isinstance(entry[-1], str):
-                raise ValueError(f"entry {place} of `imglist` must be labels and a path, found {entry}")
+                raise ValueError(f"entry {position} of `imglist` must be labels and a path, found {entry}")
             labels = entry[0] if len(entry) == 2 else entry[:-1]
             self.items.append((os.path.join(root, entry[-1]), _label(labels)))
 

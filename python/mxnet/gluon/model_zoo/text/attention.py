@@ -57,8 +57,8 @@ def causal_mask(length: int, like: ndarray) -> ndarray:
     >>> causal_mask(2, np.zeros(1))[0, 0].tolist()
     [[True, False], [True, True]]
     """
-    place = np.arange(length, device=like.device)
-    return (place.reshape(1, -1) <= place.reshape(-1, 1)).reshape(1, 1, length, length)
+    positions = np.arange(length, device=like.device)
+    return (positions.reshape(1, -1) <= positions.reshape(-1, 1)).reshape(1, 1, length, length)
 
 
 class MultiHeadAttention(HybridBlock):

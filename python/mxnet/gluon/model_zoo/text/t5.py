@@ -78,9 +78,9 @@ class _PositionBias(HybridBlock):
         self.weight = Parameter("weight", shape=(num_buckets, num_heads), init=initializer.Normal(0.02))
 
     def _buckets(self, length: int, like: ndarray) -> ndarray:
-        place = np.arange(length, device=like.device)
+        positions = np.arange(length, device=like.device)
         # Keys minus queries: positive behind.
-        relative = place.reshape(1, -1) - place.reshape(-1, 1)
+        relative = positions.reshape(1, -1) - positions.reshape(-1, 1)
         count = self._num_buckets
         start, distance = np.zeros_like(relative), np.maximum(-relative, 0)
         if not self._is_causal:

@@ -231,7 +231,7 @@ impl JitFunction {
             None => self.tracing.call1(py, (slf, call.0, call.1))?,
         };
         let choice = crate::graph::passes::choice(setup.bind(py))?;
-        let (fitted, results) = fitted_of(py, found, &samples, &sizes.places, choice)?;
+        let (fitted, results) = fitted_of(py, found, &samples, &sizes.positions, choice)?;
         let kind = match fitted {
             Ok(Fitted::Sized(sized)) => Kind::Sized(Box::new(sized)),
             Ok(Fitted::Split(split)) => Kind::Split(Box::new(split)),
@@ -281,7 +281,7 @@ pub(super) fn fitted_of(
     py: Python<'_>,
     found: Vec<Sampled>,
     sizes: &[Vec<i64>; 3],
-    places: &[(usize, usize)],
+    positions: &[(usize, usize)],
     choice: Choice,
 ) -> PyResult<(Result<Fitted, String>, Option<Tree>)> {
     let mut results = None;
@@ -301,7 +301,7 @@ pub(super) fn fitted_of(
         traces.push(traced);
     }
     let fitted = match <[TracedFunction; 3]>::try_from(traces) {
-        Ok(traces) => fitted(traces, sizes, places, choice),
+        Ok(traces) => fitted(traces, sizes, positions, choice),
         Err(_) => Err("it raises an error at another size".to_owned()),
     };
     Ok((fitted, results))
