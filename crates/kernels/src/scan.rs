@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use crate::reduce::kernel::CHAINS;
-use crate::reduce::plan::{Axes, Axis, count, normalise, offsets, split};
+use crate::reduce::plan::{Axes, Axis, Units, count, normalise, split};
 use crate::reduce::product::multiplies_exactly;
 use crate::reduce::{Reduce, Source, Target, Types};
 use crate::{Elem, Threads};
@@ -113,20 +113,15 @@ pub unsafe fn scan(
             width => width,
         }
     };
-    let pieces = inner.len.div_ceil(width);
-    let units = count(&keep) * pieces;
+    let parts = Units::new(&keep, inner, width);
+    let units = parts.count();
     let (from, to) = (from as usize, to as usize);
     let locate = |unit: usize| {
-        let (src, dst) = offsets(&keep, unit / pieces);
-        let first = unit % pieces * width;
-        let (src, dst) = (
-            src + first as isize * inner.src,
-            dst + first as isize * inner.dst,
-        );
+        let (src, dst, width) = parts.locate(unit);
         (
             (from as *const u8).wrapping_offset(src),
             (to as *mut u8).wrapping_offset(dst),
-            width.min(inner.len - first),
+            width,
         )
     };
     if columns {

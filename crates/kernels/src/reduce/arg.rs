@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::kernel::{Fold, Lane, Load, Max, Min, SCALAR_LEN, by_isa, fold_row, load_of, truth_of};
 use super::number::{Bit, Complex, Number};
-use super::plan::{Axes, Axis, Walk, count, join, normalise, offsets, split};
+use super::plan::{Axes, Axis, Units, Walk, count, join, normalise, split};
 use super::{Source, Target};
 use crate::lanes::in_lanes;
 use crate::{Elem, Threads};
@@ -212,21 +212,16 @@ pub unsafe fn arg_reduce(
     } else {
         (SEGMENT / n).clamp(1, 1024)
     };
-    let pieces = inner.len.div_ceil(width);
-    let units = count(&keep) * pieces;
+    let parts = Units::new(&keep, inner, width);
+    let units = parts.count();
     let work = n * count(&keep) * inner.len;
     let (from, to) = (from as usize, to as usize);
     let locate = |unit: usize| {
-        let (src, dst) = offsets(&keep, unit / pieces);
-        let first = unit % pieces * width;
-        let (src, dst) = (
-            src + first as isize * inner.src,
-            dst + first as isize * inner.dst,
-        );
+        let (src, dst, width) = parts.locate(unit);
         (
             (from as *const u8).wrapping_offset(src),
             (to as *mut u8).wrapping_offset(dst),
-            width.min(inner.len - first),
+            width,
         )
     };
     if units == 1 && inner.len == 1 && n >= 2 * SEGMENT {

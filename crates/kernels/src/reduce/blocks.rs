@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::elements::Elements;
 use super::fold::Reduce;
 use super::kernel::Kernel;
-use super::plan::{Axes, Axis, Walk, count, offsets, split};
+use super::plan::{Axes, Axis, Units, Walk, count, split};
 use super::types::Types;
 use crate::{Elem, Threads};
 
@@ -111,13 +111,12 @@ impl Plan {
         }
     }
 
-    /// Parts of the innermost kept axis.
-    fn num_pieces(&self) -> usize {
-        self.inner.len.div_ceil(self.width)
+    fn parts(&self) -> Units<'_> {
+        Units::new(&self.outer, self.inner, self.width)
     }
 
     pub fn num_units(&self) -> usize {
-        count(&self.outer) * self.num_pieces()
+        self.parts().count()
     }
 
     /// Reduces the elements of `src` to the outputs from `dst` on.
@@ -125,15 +124,12 @@ impl Plan {
     /// # Safety
     /// The axes of the plan describe elements that can be read and outputs that can be written.
     pub unsafe fn run<E: Elements>(&self, threads: &dyn Threads, src: &E, dst: *mut u8) {
-        let (pieces, units) = (self.num_pieces(), self.num_units());
+        let parts = self.parts();
+        let units = parts.count();
         let dst = dst as usize;
         let locate = |unit: usize| {
-            let (from, to) = offsets(&self.outer, unit / pieces);
-            let first = unit % pieces * self.width;
-            let width = self.width.min(self.inner.len - first);
-            let from = from + first as isize * self.inner.src;
-            let to = (dst as *mut u8).wrapping_offset(to + first as isize * self.inner.dst);
-            (from, to, width)
+            let (from, to, width) = parts.locate(unit);
+            (from, (dst as *mut u8).wrapping_offset(to), width)
         };
         let work = self.n * count(&self.outer) * self.inner.len * src.cost();
         if self.segments == 1 {

@@ -70,6 +70,41 @@ pub(crate) fn offsets(axes: &[Axis], mut at: usize) -> (isize, isize) {
     (src, dst)
 }
 
+/// The outputs of a reduction, divided into units: parts of the innermost kept axis, of at most `width` outputs each.
+pub(crate) struct Units<'a> {
+    outer: &'a [Axis],
+    inner: Axis,
+    width: usize,
+    pieces: usize,
+}
+
+impl<'a> Units<'a> {
+    pub fn new(outer: &'a [Axis], inner: Axis, width: usize) -> Units<'a> {
+        Units {
+            outer,
+            inner,
+            width,
+            pieces: inner.len.div_ceil(width),
+        }
+    }
+
+    /// Number of units.
+    pub fn count(&self) -> usize {
+        count(self.outer) * self.pieces
+    }
+
+    /// Offsets of the first element and of the first output of a unit, and its number of outputs.
+    pub fn locate(&self, unit: usize) -> (isize, isize, usize) {
+        let (src, dst) = offsets(self.outer, unit / self.pieces);
+        let first = unit % self.pieces * self.width;
+        (
+            src + first as isize * self.inner.src,
+            dst + first as isize * self.inner.dst,
+            self.width.min(self.inner.len - first),
+        )
+    }
+}
+
 /// Iterates over some axes in linear order, in runs along the last axis.
 pub(crate) struct Walk<'a> {
     axes: &'a [Axis],

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::kernel::{Lane, Load, Max, by_isa, fold_row, load_of, store_of};
-use super::plan::{Axes, Axis, Walk, count, normalise, offsets, split};
+use super::plan::{Axes, Axis, Units, Walk, count, normalise, split};
 use super::{Source, Target};
 use crate::lanes::in_lanes;
 use crate::{Elem, Threads};
@@ -217,8 +217,8 @@ unsafe fn run(
         join,
         red,
     };
-    let pieces = inner.len.div_ceil(GROUP);
-    let units = count(&keep) * pieces;
+    let parts = Units::new(&keep, inner, GROUP);
+    let units = parts.count();
     let segments = if units >= 32 {
         1
     } else {
@@ -226,13 +226,11 @@ unsafe fn run(
     };
     let from = from as usize;
     let locate = |unit: usize| {
-        let (src, number) = offsets(&keep, unit / pieces);
-        let start = unit % pieces * GROUP;
-        let src = (from as *const u8).wrapping_offset(src + start as isize * inner.src);
+        let (src, number, width) = parts.locate(unit);
         (
-            src,
-            first + number + start as isize * inner.dst,
-            GROUP.min(inner.len - start),
+            (from as *const u8).wrapping_offset(src),
+            first + number,
+            width,
         )
     };
     let unit_states = |unit: usize, start: usize, end: usize| {
