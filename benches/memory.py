@@ -1,6 +1,7 @@
 """Peak memory of training steps: eager, as one compiled function, and with half of what that needs as its budget.
 
-Counted are all bytes that the allocator gave out beyond what is there before the step, kernels' scratch included.
+Counted are all bytes that the allocator gave out beyond what is there before the step, and the arena of the compiled
+step: in both the working memory of kernels is included.
 """
 
 import sys

@@ -566,15 +566,17 @@ def test_reported_peaks_contain_the_working_memory_of_kernels():
     finally:
         mx.config.engine_mode = mode
     entry, graph = layer.trace_report()[0], layer._compiled.graphs[0]
-    planned = entry["arena_bytes"] + 32 * 64 * 256 * 4
-    # The allocator sees the working memory; the arena was there before the call.
-    assert taken > planned - entry["arena_bytes"] + 500_000
-    assert planned + 500_000 < entry["peak_bytes"] <= taken + entry["arena_bytes"]
+    result = 32 * 64 * 256 * 4
+    arena = graph.planned_bytes[0] - result
+    # Kernels find their working memory in the arena, which was there before the call.
+    assert arena + 500_000 < entry["arena_bytes"]
+    assert result <= taken < result + 100_000
+    assert arena + result + 500_000 < entry["peak_bytes"] <= taken + entry["arena_bytes"]
     lines = graph.memory_plan.splitlines()
-    assert f"{entry['arena_bytes']} bytes in the arena" in lines[0]
+    assert f"{arena} bytes in the arena" in lines[0]
     assert len(lines) == 1 + len([line for line in lines if line.startswith("  b")])
     ends = [int(line.split("..")[1]) for line in lines if ", arena " in line]
-    assert max(ends) <= entry["arena_bytes"] < max(ends) + 64
+    assert max(ends) <= arena < max(ends) + 64
     assert sum("new result 0" in line for line in lines) == 1
 
 

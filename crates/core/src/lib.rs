@@ -45,6 +45,7 @@ pub mod serialised;
 pub mod tiles;
 pub mod types;
 mod value;
+pub mod workspace;
 
 use smallvec::SmallVec;
 

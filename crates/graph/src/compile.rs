@@ -101,6 +101,7 @@ impl StepName {
 
 /// The arena of one run, and its tensors.
 pub(crate) struct Arena {
+    pub storage: Arc<Storage>,
     pub tensors: Vec<Tensor>,
     /// Tickets of operators in Python, until the run ends, see [`Executable::call`].
     pub kept: Mutex<Vec<Arc<Storage>>>,
@@ -131,7 +132,9 @@ pub struct Executable {
     pub(crate) device: Device,
     /// Estimated time of a run on one core.
     pub(crate) cost_ns: u64,
-    /// Largest working memory of a step in the runs so far: see [`Executable::workspace_bytes`].
+    /// Size of the arenas: that of the plan, and what the kernels of a run needed beyond the buffers in use.
+    pub(crate) arena_bytes: AtomicUsize,
+    /// See [`Executable::workspace_bytes`].
     pub(crate) workspace_bytes: AtomicUsize,
 }
 
@@ -406,9 +409,11 @@ impl Executable {
                 arenas: Mutex::new(Vec::new()),
                 device,
                 cost_ns: 0,
+                arena_bytes: AtomicUsize::new(0),
                 workspace_bytes: AtomicUsize::new(0),
             });
         }
+        let arena_bytes = AtomicUsize::new(plan.arena_bytes);
         let memory = |buffer: BufferId| without_memory(graph.buffer(buffer).len_bytes, device);
         let shadows = Shadows {
             inputs: graph
@@ -489,6 +494,7 @@ impl Executable {
             arenas: Mutex::new(Vec::new()),
             device,
             cost_ns,
+            arena_bytes,
             workspace_bytes: AtomicUsize::new(0),
         })
     }
@@ -508,11 +514,16 @@ impl Executable {
         &self.plan
     }
 
-    /// Largest working memory that the kernels of one step have allocated on the calling thread in the runs so far: columns of convolutions, states of
-    /// recurrent layers, blocks of fused operators, results of operators that are called. All allocations of a step are added up, also those that were
-    /// freed before others were made, such as those of each turn of a loop. 0 before the first run.
+    /// Working memory of the kernels in the last run, beyond the plan: by how much the arena was larger, and the most that one step allocated besides, such
+    /// as blocks of fused operators and results of operators that are called. All allocations of a step are added up, also those that were freed before
+    /// others were made, such as those of each turn of a loop. 0 before the first run.
     pub fn workspace_bytes(&self) -> usize {
         self.workspace_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that a run's arena will have. After the first run the arena also has room for the working memory of kernels.
+    pub fn arena_bytes(&self) -> usize {
+        self.arena_bytes.load(Ordering::Relaxed)
     }
 
     /// The number of steps, and the number of nodes that were fused into steps of other nodes.
@@ -525,13 +536,14 @@ impl Executable {
         if let Some(arena) = self.arenas.lock().pop() {
             return Ok(arena);
         }
-        let storage = Storage::allocate(self.plan.arena_bytes, self.device)?;
+        let storage = Storage::allocate(self.arena_bytes(), self.device)?;
         let tensor = |(_, layout, dtype, is_read_only): &(usize, Layout, DType, bool)| {
             let made = Tensor::new(storage.clone(), layout.clone(), *dtype)?;
             Ok(made.locked(*is_read_only))
         };
         Ok(Arena {
             tensors: self.in_arena.iter().map(tensor).collect::<Result<_>>()?,
+            storage: storage.clone(),
             kept: Mutex::default(),
         })
     }

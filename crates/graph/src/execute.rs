@@ -10,7 +10,8 @@ use mxnet_core::launch::{self, unordered};
 use mxnet_core::mode::{Scope, is_training};
 use mxnet_core::profiler::{self, Mute, NodeRun, RunWatch};
 use mxnet_core::{
-    Args, Array, Call, Error, KernelContext, Outputs, Pool, Result, RngState, call_site, cpu, eager,
+    Args, Array, Call, Error, KernelContext, Outputs, Pool, Result, RngState, call_site, cpu,
+    eager, workspace,
 };
 use mxnet_engine::{Access, Failure, Op, Resource, Var, engine};
 use mxnet_kernels::scratch::{count_bytes, taken_bytes};
@@ -26,6 +27,14 @@ use crate::random::Drawn;
 /// Runs with a lower estimated cost are executed by the caller. Waking another thread and waiting for it takes some 50 us, by which a prediction
 /// would take longer.
 const INLINE_NS: u64 = 500_000;
+
+/// Memory that a step used besides its operands.
+struct Used {
+    /// Working memory outside of the arena.
+    allocated_bytes: usize,
+    /// Size of an arena in which the kernel finds all its working memory.
+    arena_bytes: usize,
+}
 
 /// The tensors that are made for one run.
 struct Run {
@@ -200,14 +209,17 @@ impl Executable {
         let arena = self.take_arena()?;
         let result = self.steps_in(&arena, run, watch);
         let kept = std::mem::take(&mut *arena.kept.lock());
-        self.arenas.lock().push(arena);
+        if arena.storage.len_bytes() >= self.arena_bytes() {
+            self.arenas.lock().push(arena);
+        }
         drop(kept);
         result
     }
 
     fn steps_in(&self, arena: &Arena, run: &Run, watch: Option<&RunWatch>) -> Result<()> {
+        let (mut allocated, mut needed) = (0, 0);
         for step in &self.steps {
-            self.step(step, arena, run, watch).map_err(|error| {
+            let used = self.step(step, arena, run, watch).map_err(|error| {
                 let node = &self.graph.nodes[step.node];
                 let error = error.in_op(node.op.name).called_by(node.caller);
                 match &node.line {
@@ -217,14 +229,28 @@ impl Executable {
                     None => error,
                 }
             })?;
+            allocated = allocated.max(used.allocated_bytes);
+            needed = needed.max(used.arena_bytes);
         }
+        let added = arena
+            .storage
+            .len_bytes()
+            .saturating_sub(self.plan.arena_bytes);
+        (self.workspace_bytes).store(added + allocated, Ordering::Relaxed);
+        self.arena_bytes.fetch_max(needed, Ordering::Relaxed);
         for (from, to) in &self.written {
             copy(found(from, arena, run)?, found(to, arena, run)?)?;
         }
         Ok(())
     }
 
-    fn step(&self, step: &Step, arena: &Arena, run: &Run, watch: Option<&RunWatch>) -> Result<()> {
+    fn step(
+        &self,
+        step: &Step,
+        arena: &Arena,
+        run: &Run,
+        watch: Option<&RunWatch>,
+    ) -> Result<Used> {
         let begin = watch.map_or(0, RunWatch::node_begins);
         for (from, to) in &step.carried {
             copy(found(from, arena, run)?, found(to, arena, run)?)?;
@@ -251,14 +277,13 @@ impl Executable {
             let inputs = inputs.iter().copied().flatten();
             outputs.iter().copied().chain(inputs).collect()
         };
-        let taken_before = taken_bytes();
+        let (taken_before, mut needed) = (taken_bytes(), 0);
         let result = match &step.work {
             Work::Copy => copy(inputs[0].ok_or_else(unbound)?, outputs[0]),
             Work::Fused(tiles) => tiles.run(&arrays()),
             Work::Reduced(tiles) => tiles.run(&arrays()),
-            Work::Kernel(kernel) => launch::execute(
-                kernel,
-                &KernelContext {
+            Work::Kernel(kernel) => {
+                let context = KernelContext {
                     op: node.op,
                     inputs: &inputs,
                     outputs: &outputs,
@@ -276,21 +301,26 @@ impl Executable {
                     device: self.device,
                     stream: None,
                     numbers: 0,
-                },
-            ),
+                };
+                let free_from = self.plan.used_bytes[step.node];
+                let execute = || launch::execute(kernel, &context);
+                let (result, end) = workspace::offer(&arena.storage, free_from, execute);
+                needed = end;
+                result
+            }
             Work::Call { is_python } => {
                 let _mute = Mute::enter();
                 self.call(step, *is_python, arena, &inputs, &outputs)
             }
         };
-        let taken = taken_bytes().wrapping_sub(taken_before);
-        if taken > self.workspace_bytes.load(Ordering::Relaxed) {
-            self.workspace_bytes.fetch_max(taken, Ordering::Relaxed);
-        }
+        let used = Used {
+            allocated_bytes: taken_bytes().wrapping_sub(taken_before),
+            arena_bytes: needed,
+        };
         if let Some(watch) = watch {
             self.record(step, watch, begin, &inputs, &outputs);
         }
-        result
+        result.map(|()| used)
     }
 
     /// Records a step for the profiler.

@@ -33,6 +33,8 @@ pub struct MemoryPlan {
     pub fresh: Vec<BufferId>,
     /// Sum of the sizes of the buffers in the arena, without reuse of memory.
     pub unshared_bytes: usize,
+    /// While a node runs, the arena is free from this byte on.
+    pub used_bytes: Vec<usize>,
 }
 
 /// Alignment of buffers in the arena, in bytes.
@@ -47,6 +49,15 @@ struct Life {
     start: usize,
     end: usize,
     is_used: bool,
+}
+
+/// A part of the arena: one buffer, or several that use the same bytes one after the other.
+struct Block {
+    len: usize,
+    /// The node that defines the first buffer, and the last use of the last one.
+    start: usize,
+    end: usize,
+    offset: usize,
 }
 
 /// Whether the kernel of a node reads each element of an operand only before it writes the same element of the output.
@@ -104,16 +115,12 @@ impl MemoryPlan {
             lives[buffer.0 as usize].end = FOREVER;
             lives[buffer.0 as usize].is_used = true;
         }
-        let group_of = |at: usize| {
-            groups
-                .iter()
-                .find(|group| (group.first..=group.last).contains(&at))
-        };
         let mut plan = MemoryPlan {
             locations: vec![BufferLocation::Nowhere; num_buffers],
             arena_bytes: 0,
             fresh: Vec::new(),
             unshared_bytes: 0,
+            used_bytes: Vec::new(),
         };
         let mut is_placed = vec![false; num_buffers];
         // Inputs have their own memory. It may be overwritten only if the graph writes to the input.
@@ -149,17 +156,7 @@ impl MemoryPlan {
                 }
             }
         }
-        for life in &mut lives {
-            if life.end != FOREVER
-                && let Some(group) = group_of(life.end)
-            {
-                life.end = group.last;
-            }
-        }
-        let is_grouped: Vec<bool> = (0..graph.nodes.len())
-            .map(|at| group_of(at).is_some())
-            .collect();
-        plan.place_in_arena(graph, &lives, &is_grouped, &mut is_placed);
+        plan.place_in_arena(graph, &lives, groups, &mut is_placed);
         plan
     }
 
@@ -215,19 +212,16 @@ impl MemoryPlan {
         &mut self,
         graph: &Graph,
         lives: &[Life],
-        is_grouped: &[bool],
+        groups: &[Group],
         is_placed: &mut [bool],
     ) {
-        /// Bytes of the arena that are in use until node `end` has run.
-        struct Block {
-            start: usize,
-            len: usize,
-            end: usize,
-        }
-        let mut blocks: Vec<Block> = Vec::new();
-        let last_use = |buffer: BufferId| lives[buffer.0 as usize].end;
+        let (mut blocks, mut block_of) = (
+            Vec::<Block>::new(),
+            vec![None::<usize>; graph.buffers.len()],
+        );
         for (at, node) in graph.nodes.iter().enumerate() {
-            blocks.retain(|block| block.end >= at);
+            let group = group_at(groups, at);
+            let last = group.map_or(at, |group| group.last);
             let mut taken: Vec<usize> = Vec::new();
             for buffer in node.defines() {
                 let index = buffer.0 as usize;
@@ -237,61 +231,46 @@ impl MemoryPlan {
                 is_placed[index] = true;
                 let len = graph.buffer(buffer).len_bytes;
                 self.unshared_bytes += len;
-                let end = last_use(buffer);
-                let old = node.versions.iter().find(|version| version.new == buffer);
-                let output = node.outputs.iter().find(|view| view.buffer == buffer);
-                let is_version = old.is_some();
                 // Reuses the memory of an operand that ends here.
-                let old = old.filter(|version| !reads_besides(node, version.old));
-                let mut ending: Vec<BufferId> =
-                    old.map(|version| version.old).into_iter().collect();
-                if let (Some(output), false, false) = (output, is_version, is_grouped[at]) {
-                    let views = node.inputs.iter().filter_map(Operand::view);
-                    ending.extend(
-                        views
-                            .filter(|view| computes_in_place(node, output, view))
-                            .map(|view| view.buffer)
-                            .filter(|&operand| may_overwrite(node, output, operand)),
-                    );
-                }
-                let mut found = None;
-                for operand in ending {
-                    if last_use(operand) != at || graph.buffer(operand).len_bytes != len {
-                        continue;
-                    }
-                    if let BufferLocation::Arena(start) = self.locations[operand.0 as usize]
-                        && !taken.contains(&start)
-                        && let Some(block) =
-                            blocks.iter_mut().find(|b| b.start == start && b.end == at)
-                    {
-                        block.end = end;
-                        taken.push(start);
-                        found = Some(start);
-                        break;
-                    }
-                }
-                let start = found.unwrap_or_else(|| {
-                    let size = len.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
-                    blocks.sort_by_key(|block| block.start);
-                    // Best fit: the smallest gap that is large enough.
-                    let (mut best, mut edge) = (None::<(usize, usize)>, 0);
-                    for block in &blocks {
-                        let gap = block.start.saturating_sub(edge);
-                        if gap >= size && best.is_none_or(|(least, _)| gap < least) {
-                            best = Some((gap, edge));
-                        }
-                        edge = edge.max(block.start + block.len);
-                    }
-                    let start = best.map_or(edge, |(_, start)| start);
-                    self.arena_bytes = self.arena_bytes.max(start + size);
-                    blocks.push(Block {
-                        start,
-                        len: size,
-                        end,
+                let found = overwritten(graph, node, group, buffer)
+                    .into_iter()
+                    .find_map(|operand| {
+                        let block = block_of[operand.0 as usize]?;
+                        let ends = lives[operand.0 as usize].end == at && blocks[block].end == last;
+                        let fits =
+                            graph.buffer(operand).len_bytes == len && !taken.contains(&block);
+                        (ends && fits).then_some(block)
                     });
-                    start
+                let end = match lives[index].end {
+                    FOREVER => FOREVER,
+                    end => group_at(groups, end).map_or(end, |group| group.last),
+                };
+                let block = found.unwrap_or_else(|| {
+                    let len = len.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
+                    blocks.push(Block {
+                        len,
+                        start: at,
+                        end,
+                        offset: 0,
+                    });
+                    blocks.len() - 1
                 });
-                self.locations[index] = BufferLocation::Arena(start);
+                blocks[block].end = end;
+                taken.push(block);
+                block_of[index] = Some(block);
+            }
+        }
+        self.arena_bytes = place_blocks(&mut blocks);
+        for (location, block) in self.locations.iter_mut().zip(&block_of) {
+            if let Some(block) = block {
+                *location = BufferLocation::Arena(blocks[*block].offset);
+            }
+        }
+        self.used_bytes = vec![0; graph.nodes.len()];
+        for block in &blocks {
+            let last = block.end.min(graph.nodes.len() - 1);
+            for used in &mut self.used_bytes[block.start..=last] {
+                *used = (*used).max(block.offset + block.len);
             }
         }
     }
@@ -329,6 +308,76 @@ impl MemoryPlan {
     }
 }
 
+/// The group of node `at`.
+fn group_at(groups: &[Group], at: usize) -> Option<&Group> {
+    (groups.iter()).find(|group| (group.first..=group.last).contains(&at))
+}
+
+/// Whether all nodes of a group that read `buffer` read the elements that `output` has, so that a block of the group reads and writes the same bytes.
+fn reads_alike(graph: &Graph, group: &Group, output: &View, buffer: BufferId) -> bool {
+    let members = graph.nodes[group.first..=group.last].iter();
+    let views = members.flat_map(|node| node.inputs.iter().filter_map(Operand::view));
+    let mut of_buffer = views.filter(|view| view.buffer == buffer);
+    of_buffer.all(|view| view.layout == output.layout && view.dtype == output.dtype)
+}
+
+/// The buffers whose memory `new`, which a node defines, may use if no later node reads them.
+fn overwritten(graph: &Graph, node: &Node, group: Option<&Group>, new: BufferId) -> Vec<BufferId> {
+    if let Some(version) = node.versions.iter().find(|version| version.new == new) {
+        let is_free = !reads_besides(node, version.old);
+        return is_free.then_some(version.old).into_iter().collect();
+    }
+    let Some(output) = node.outputs.iter().find(|view| view.buffer == new) else {
+        return Vec::new();
+    };
+    if group.is_some_and(|group| group.reduction.is_some()) {
+        return Vec::new();
+    }
+    let views = node.inputs.iter().filter_map(Operand::view);
+    (views
+        .filter(|view| computes_in_place(node, output, view))
+        .map(|view| view.buffer))
+    .filter(|&operand| may_overwrite(node, output, operand))
+    .filter(|&operand| group.is_none_or(|group| reads_alike(graph, group, output, operand)))
+    .collect()
+}
+
+/// Chooses the offsets of blocks, and returns the size of the arena: each block lies at the lowest offset where it overlaps no block that is in use at the
+/// same time. Of two orders, largest first and in order of definition, the one with the smaller arena is taken.
+fn place_blocks(blocks: &mut [Block]) -> usize {
+    let mut by_size: Vec<usize> = (0..blocks.len()).collect();
+    let by_start = by_size.clone();
+    by_size.sort_by_key(|&i| std::cmp::Reverse(blocks[i].len));
+    let (first, second) = (offsets(blocks, &by_size), offsets(blocks, &by_start));
+    let (chosen, arena_bytes) = if first.1 <= second.1 { first } else { second };
+    for (block, offset) in blocks.iter_mut().zip(chosen) {
+        block.offset = offset;
+    }
+    arena_bytes
+}
+
+/// The offset of each block if they are placed in this order, and the end of the last.
+fn offsets(blocks: &[Block], order: &[usize]) -> (Vec<usize>, usize) {
+    let (mut offsets, mut placed, mut top) = (vec![0; blocks.len()], Vec::<usize>::new(), 0);
+    for &i in order {
+        let block = &blocks[i];
+        let mut offset = 0;
+        // In order of their offsets, so that the first gap is the lowest.
+        for &other in &placed {
+            let (start, other) = (offsets[other], &blocks[other]);
+            let is_in_use = other.start <= block.end && block.start <= other.end;
+            if is_in_use && start < offset + block.len {
+                offset = offset.max(start + other.len);
+            }
+        }
+        offsets[i] = offset;
+        let at = placed.partition_point(|&other| offsets[other] <= offset);
+        placed.insert(at, i);
+        top = top.max(offset + block.len);
+    }
+    (offsets, top)
+}
+
 /// Whether a new buffer, defined by node `at`, may use the memory of an input.
 fn takes_over(
     graph: &Graph,
@@ -348,20 +397,13 @@ fn takes_over(
     }
     // Within a group an input may be overwritten only if all nodes read the same elements in a block. Rows that are reduced are computed by loops that do
     // not allow for an operand in the memory of a result, and the result of the reduction has other elements.
-    let group = groups
-        .iter()
-        .find(|group| (group.first..=group.last).contains(&at));
+    let group = group_at(groups, at);
     if group
         .is_some_and(|group| group.reduction.is_some() && life.is_used && life.end >= group.first)
     {
         return false;
     }
-    let is_read_alike = group.is_none_or(|group| {
-        let members = graph.nodes[group.first..=group.last].iter();
-        let views = members.flat_map(|node| node.inputs.iter().filter_map(Operand::view));
-        let mut of_input = views.filter(|view| view.buffer == input);
-        of_input.all(|view| view.layout == output.layout && view.dtype == output.dtype)
-    });
+    let is_read_alike = group.is_none_or(|group| reads_alike(graph, group, output, input));
     let ends_before = !life.is_used || life.end < at;
     is_read_alike && (ends_before || life.end == at && may_overwrite(node, output, input))
 }

@@ -22,6 +22,7 @@ use crate::nn::linear::check_bias;
 use crate::nn::operand::{self, Form, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Keep, Onnx, OpDef, Probe, Surface, one};
 use crate::types::Types;
+use crate::workspace;
 use crate::{Array, only};
 
 use geometry::Case;
@@ -382,7 +383,7 @@ pub static CONVOLUTION_WEIGHT_GRADIENT: OpDef = OpDef {
             elem: elem(dtype),
             ..case.conv
         };
-        let scratch = operand::scratch(conv::weight_gradient_scratch_bytes(&geometry))?;
+        let scratch = workspace::take(conv::weight_gradient_scratch_bytes(&geometry))?;
         // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from. 2. the result and the scratch, which has
         // the size the kernel asks for, overlap none of them.
         unsafe {

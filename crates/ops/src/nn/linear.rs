@@ -3,7 +3,7 @@
 
 use mxnet_kernels::gemm::{Bias, Epilogue, current_library};
 use mxnet_kernels::linear::Linear;
-use mxnet_tensor::{DType, Dims, Storage, Tensor};
+use mxnet_tensor::{DType, Dims, Tensor};
 use smallvec::SmallVec;
 
 use crate::args::{Param, ParamKind, Value};
@@ -17,6 +17,7 @@ use crate::linalg::{flops_ns, multiply};
 use crate::nn::operand::{self, Form, Staged};
 use crate::opdef::{Amp, Cost, Cpu, Grad, Grads, Inferred, Keep, Onnx, OpDef, Probe, Surface, one};
 use crate::types::Types;
+use crate::workspace;
 use crate::{Array, Outputs};
 
 /// An affine map of the last axis, or of all axes but the first as one.
@@ -158,7 +159,7 @@ fn with_packed_weights(
         Ok(())
     };
     let (key, len) = ([layer.lanes()], layer.packed_bytes());
-    let packed = match operand::packed(
+    let kept = operand::packed(
         context,
         context.input(1),
         Form::Linear,
@@ -166,14 +167,18 @@ fn with_packed_weights(
         &key,
         len,
         pack,
-    )? {
-        Some(packed) => packed,
+    )?;
+    let own = match &kept {
+        Some(_) => None,
         None => {
-            let packed = Storage::allocate(len, context.device)?;
-            mxnet_kernels::scratch::count_bytes(len);
-            pack(packed.ptr())?;
-            packed
+            let own = workspace::take(len)?;
+            pack(own.data_ptr())?;
+            Some(own)
         }
+    };
+    let packed = match (&kept, &own) {
+        (Some(kept), _) => kept.ptr(),
+        (None, own) => operand::pointer(own.as_ref()),
     };
     let y = Staged::new(context.output(0), dtype)?;
     // SAFETY: the operands have the layer's sizes, and the result overlaps none.
@@ -182,7 +187,7 @@ fn with_packed_weights(
             threads,
             x.data_ptr(),
             x.layout().strides()[0].unsigned_abs(),
-            packed.ptr(),
+            packed,
             operand::pointer(bias),
             y.ptr(),
             relu,

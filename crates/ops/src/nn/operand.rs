@@ -169,16 +169,3 @@ impl Staged {
         cpu::copy(&self.buffer, &self.target, threads)
     }
 }
-
-/// Temporary memory of a kernel.
-///
-/// # Errors
-/// [`crate::Error::Memory`].
-pub fn scratch(bytes: usize) -> Result<Tensor> {
-    mxnet_kernels::scratch::count_bytes(bytes);
-    Ok(Tensor::empty(
-        &[bytes],
-        DType::U8,
-        mxnet_tensor::Device::CPU,
-    )?)
-}

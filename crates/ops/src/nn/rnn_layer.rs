@@ -20,6 +20,7 @@ use crate::nn::operand::{self, Form, Staged};
 use crate::nn::unrolled::{self, Steps};
 use crate::opdef::{Cost, Cpu, Grad, Grads, Keep, OpDef, Probe};
 use crate::types::{self, Types};
+use crate::workspace;
 
 /// Names of the cells.
 pub(super) const MODES: &[&str] = &["rnn_relu", "rnn_tanh", "lstm", "gru"];
@@ -252,7 +253,7 @@ fn forward(context: &KernelContext) -> Result<()> {
         Staged::new(cn, dtype)?,
     ];
     let lengths = lengths(context, &g)?;
-    let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
+    let scratch = workspace::take(kernel::scratch_bytes(&g))?;
     if workspace.len() * dtype.size() < kernel::workspace_bytes(&g) {
         let problem = format!(
             "a workspace of {} elements for {} bytes",
@@ -375,7 +376,7 @@ fn backward(context: &KernelContext) -> Result<()> {
         );
         return Err(Error::value(context.op.name, problem));
     }
-    let scratch = operand::scratch(kernel::scratch_bytes(&g))?;
+    let scratch = workspace::take(kernel::scratch_bytes(&g))?;
     let parameters = Parameters {
         wi: at(1),
         wh: at(2),

@@ -14,6 +14,7 @@ use crate::launch::elem;
 use crate::nn::batch_norm::{NORM, affine_grads, four};
 use crate::nn::operand::{self, Staged};
 use crate::opdef::{Cpu, Grad, Keep, OpDef, Probe};
+use crate::workspace;
 
 /// Normalisation of rows of `len` consecutive elements.
 pub static ROW_NORM: OpDef = OpDef {
@@ -156,7 +157,7 @@ pub static ROW_NORM_GRADIENT: OpDef = OpDef {
         let dx = Staged::new(context.output(0), dtype)?;
         let at = |t: &Option<Tensor>| operand::pointer(t.as_ref()).cast_const();
         let g = geometry(&context.args, x.len(), dtype);
-        let scratch = operand::scratch(kernel::row_norm_backward_scratch_bytes(&g))?;
+        let scratch = workspace::take(kernel::row_norm_backward_scratch_bytes(&g))?;
         // SAFETY: 1. operands are dense, of `dtype`, with as many elements as the geometry says (inference of the forward call checked), the scratch
         // has the size the kernel asks for. 2. results overlap none.
         unsafe {

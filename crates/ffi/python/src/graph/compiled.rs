@@ -490,7 +490,7 @@ impl CompiledGraph {
             (
                 x.graph().nodes.len(),
                 x.num_steps(),
-                memory.arena_bytes,
+                x.arena_bytes(),
                 memory.unshared_bytes,
             )
         });
