@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import mxnet as mx
-from mxnet import demo, np
+from mxnet import demo, np, npx
 from mxnet.gluon.data.vision import Digits
 from rust_examples import ROOT, program
 
@@ -72,6 +72,40 @@ def test_concurrent_requests_get_the_predictions_of_python(network):
 
     with served(symbol, params) as port, ThreadPoolExecutor(THREADS) as pool:
         assert list(pool.map(client, range(THREADS))) == [0] * THREADS
+
+
+def binary(tmp_path, **arrays):
+    """The bytes of a safetensors file."""
+    npx.save(str(tmp_path / "arrays.safetensors"), {name: np.array(x) for name, x in arrays.items()})
+    return (tmp_path / "arrays.safetensors").read_bytes()
+
+
+BINARY = {"content-type": "application/safetensors"}
+
+
+def test_a_binary_request_gets_a_binary_answer(network, tmp_path):
+    symbol, params, images, expected = network
+    with served(symbol, params) as port, connected(port) as connection:
+        status, answer = ask(connection, "POST", "/predict", binary(tmp_path, **{"0": images}), BINARY)
+        assert status == 200
+        (tmp_path / "answer.safetensors").write_bytes(answer)
+        outputs = npx.load(str(tmp_path / "answer.safetensors"))
+        assert list(outputs) == ["0"]
+        # A product of more rows may add in another order; single images give the same bits.
+        numpy.testing.assert_allclose(outputs["0"].asnumpy(), numpy.concatenate(expected), rtol=1e-5)
+        body = binary(tmp_path, **{"0": images[:1]})
+        _, answer = ask(connection, "POST", "/predict", body, BINARY)
+        assert answer.endswith(expected[0].tobytes())
+        for wrong, message in {
+            body[:-3]: "truncated",
+            b"{}": "at least 8 are needed",
+            binary(tmp_path, data=images): "no input `0`",
+            binary(tmp_path, **{"0": images, "1": images}): "takes 1 inputs, found 2",
+            binary(tmp_path, **{"0": images.astype("float64")}): "must have dtype float32, found float64",
+            binary(tmp_path, **{"0": images[0]}): "must have shape",
+        }.items():
+            status, answer = ask(connection, "POST", "/predict", wrong, BINARY)
+            assert (status, message in json.loads(answer)["error"]) == (400, True), answer
 
 
 MALFORMED = {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use mxnet_tensor::{DType, Device};
@@ -80,9 +80,39 @@ impl FileError {
 /// What the system reports; an older file stays untouched. [`Error::DType`] for complex128, which the format does not have.
 pub fn save(
     path: &Path,
-    mut named: Vec<(String, Array)>,
+    named: Vec<(String, Array)>,
     metadata: Option<HashMap<String, String>>,
 ) -> Result<(), FileError> {
+    let (header, arrays) = prepared(named, metadata)?;
+    interrupt::run_interruptibly(|| {
+        let mut temporary = AtomicFile::create(path)?;
+        write(&mut temporary.file, &header, &arrays)?;
+        Ok(temporary.commit()?)
+    })?
+}
+
+/// The bytes of a file with named arrays, see [`save`].
+///
+/// # Errors
+/// [`Error::DType`] for complex128, which the format does not have; [`Error::Memory`].
+pub fn to_bytes(named: Vec<(String, Array)>) -> Result<Vec<u8>, Error> {
+    let bytes = || -> Result<Vec<u8>, FileError> {
+        let (header, arrays) = prepared(named, None)?;
+        let data = arrays.iter().map(|x| x.len() * x.dtype().size());
+        let len = 8 + header.len() + data.sum::<usize>();
+        crate::memory::check_available("save_safetensors", len)?;
+        let mut bytes = Vec::with_capacity(len);
+        write(&mut bytes, &header, &arrays)?;
+        Ok(bytes)
+    };
+    bytes().map_err(|error| error.at(Path::new("the bytes")))
+}
+
+/// The header of a file, and its arrays in the order of the file; their values are known.
+fn prepared(
+    mut named: Vec<(String, Array)>,
+    metadata: Option<HashMap<String, String>>,
+) -> Result<(Vec<u8>, Vec<Array>), FileError> {
     named.sort_by_key(|(_, array)| std::cmp::Reverse(array.dtype().size()));
     let mut entries = Vec::with_capacity(named.len());
     let mut start = 0;
@@ -125,27 +155,24 @@ pub fn save(
     let arrays: Vec<Array> = named.into_iter().map(|(_, array)| array).collect();
     // Waits for the values, and fails early if a computation failed.
     drop(read_all(&arrays)?);
-    interrupt::run_interruptibly(|| write(path, &header, &arrays))?
+    Ok((header, arrays))
 }
 
 /// Writes the whole file.
-fn write(path: &Path, header: &[u8], arrays: &[Array]) -> Result<(), FileError> {
+fn write(to: &mut impl Write, header: &[u8], arrays: &[Array]) -> Result<(), FileError> {
     // Holds all arrays for reading, acquired together: writes that are issued meanwhile wait until the file is written.
     let _all = read_all(arrays)?;
     let held = arrays.iter().map(Array::read);
     let held: Vec<ArrayReadGuard<'_>> = held.collect::<Result<_, _>>()?;
-    let mut temporary = AtomicFile::create(path)?;
-    temporary
-        .file
-        .write_all(&(header.len() as u64).to_le_bytes())?;
-    temporary.file.write_all(header)?;
+    to.write_all(&(header.len() as u64).to_le_bytes())?;
+    to.write_all(header)?;
     for array in &held {
         for chunk in array.bytes().chunks(CHUNK_BYTES) {
             interrupt::check()?;
-            temporary.file.write_all(chunk)?;
+            to.write_all(chunk)?;
         }
     }
-    Ok(temporary.commit()?)
+    Ok(())
 }
 
 /// Arrays in the order in which they are stored, and the metadata.
@@ -156,17 +183,28 @@ pub type Loaded = (Vec<(String, Array)>, HashMap<String, String>);
 /// # Errors
 /// What the system reports; [`Error::Io`] for a file that is truncated, damaged, or of another kind.
 pub fn load(path: &Path) -> Result<Loaded, FileError> {
-    let damaged = |problem: String| {
-        FileError::Content(Error::io(
-            "load_safetensors",
-            format!("'{}' {problem}", path.display()),
-        ))
-    };
     check_is_file("load_safetensors", path)?;
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
+    read(&mut file, size, &format!("'{}'", path.display()))
+}
+
+/// Reads the bytes of a file, see [`load`].
+///
+/// # Errors
+/// [`Error::Io`] for bytes that are truncated, damaged, or of another kind of file; [`Error::Memory`].
+pub fn from_bytes(bytes: &[u8]) -> Result<Loaded, Error> {
+    let loaded = read(&mut Cursor::new(bytes), bytes.len() as u64, "the data");
+    loaded.map_err(|error| error.at(Path::new("the data")))
+}
+
+/// Reads a file of `size` bytes from its beginning. `name` is what errors call it.
+fn read(file: &mut (impl Read + Seek), size: u64, name: &str) -> Result<Loaded, FileError> {
+    let damaged = |problem: String| {
+        FileError::Content(Error::io("load_safetensors", format!("{name} {problem}")))
+    };
     let mut first = [0; 8];
-    let known = read_up_to(&mut file, &mut first)?;
+    let known = read_up_to(file, &mut first)?;
     if known < 8 {
         return Err(damaged(format!(
             "is not a safetensors file: it has {size} bytes, at least 8 are needed"
@@ -174,7 +212,7 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
     }
     // The header begins with `{`. Other formats may begin with bytes that look like a length.
     let mut ninth = [0];
-    let is_header = read_up_to(&mut file, &mut ninth)? == 1 && ninth == *b"{";
+    let is_header = read_up_to(file, &mut ninth)? == 1 && ninth == *b"{";
     if !is_header && let Some(kind) = foreign(&first) {
         return Err(damaged(format!("is not a safetensors file but {kind}")));
     }
@@ -216,7 +254,7 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
             )));
         };
         let array = Array::uninitialised(&info.shape, *dtype, Device::cpu(0))?;
-        fill(&mut file, &array)?;
+        fill(file, &array)?;
         if *dtype == DType::Bool && array.read()?.bytes().iter().any(|b| *b > 1) {
             return Err(damaged(format!(
                 "is damaged: `{name}` holds boolean values other than 0 and 1"
@@ -228,7 +266,7 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
 }
 
 /// Reads until `buffer` is full or the file ends. Returns the number of bytes read.
-fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_up_to(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut known = 0;
     while known < buffer.len() {
         match file.read(&mut buffer[known..]) {
@@ -243,7 +281,7 @@ fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Reads the elements of a new dense array.
 #[allow(unsafe_code, reason = "writes the bytes of a new array")]
-fn fill(file: &mut File, array: &Array) -> Result<(), FileError> {
+fn fill(file: &mut impl Read, array: &Array) -> Result<(), FileError> {
     let len = array.len() * array.dtype().size();
     let start = array.tensor().data_ptr();
     let mut chunk = vec![0; CHUNK_BYTES.min(len)];

@@ -64,7 +64,7 @@ pub use array::{Array, call};
 pub use autograd::{grad, record, without_recording};
 pub use construct::{concatenate, stack};
 pub use elementwise::where_;
-pub use file::{load, save};
+pub use file::{from_bytes, load, save, to_bytes};
 pub use graph_file::Graph;
 pub use index::{Ellipsis, IndexPart, IntoIndex, NewAxis, Step, StepRange, step};
 pub use mxnet_core::autograd::GradReq;

@@ -7,6 +7,9 @@
 //! curl http://127.0.0.1:8080/model
 //! curl -X POST http://127.0.0.1:8080/predict -H 'content-type: application/json' -d '{"inputs": [[[0.5, 1.0]]]}'
 //! ```
+//!
+//! A body may also be a safetensors file with the arrays `0`, `1`, ..., of content type `application/safetensors`: the answer then is one, too. Numbers
+//! need not be written as text and read again, which takes longer than a small network.
 
 #![forbid(unsafe_code)]
 

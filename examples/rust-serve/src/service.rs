@@ -1,5 +1,6 @@
 //! The routes: `/predict` runs the network, `/model` describes it, `/health` says that the service answers.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -7,7 +8,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use mxnet::{Array, DType, Graph};
@@ -19,6 +20,9 @@ use crate::json::{to_array, to_json};
 
 /// Larger bodies are refused with status 413.
 const MAX_BODY_BYTES: usize = 32 << 20;
+
+/// Content type of a request whose body is a safetensors file with the inputs `0`, `1`, ...
+const SAFETENSORS: &str = "application/safetensors";
 
 /// What the handlers share. The graph is run by several threads at once and exists once.
 struct Service {
@@ -34,6 +38,22 @@ impl IntoResponse for Json {
     fn into_response(self) -> Response {
         let kind = [(header::CONTENT_TYPE, "application/json")];
         (kind, self.0.to_string()).into_response()
+    }
+}
+
+/// The result of a run, in the form of the request.
+enum Answer {
+    Json(Value),
+    /// The bytes of a safetensors file with the outputs `0`, `1`, ...
+    Binary(Vec<u8>),
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        match self {
+            Answer::Json(value) => Json(value).into_response(),
+            Answer::Binary(bytes) => ([(header::CONTENT_TYPE, SAFETENSORS)], bytes).into_response(),
+        }
     }
 }
 
@@ -78,39 +98,77 @@ fn inputs_of(body: &[u8]) -> Result<Vec<Value>, Failure> {
 
 impl Service {
     /// Reads the request and runs the network. It takes a thread for the whole time.
-    fn predict(&self, body: &[u8]) -> Result<Json, Failure> {
-        let (given, forms) = (inputs_of(body)?, self.graph.arguments());
-        if forms.len() != given.len() {
-            let (takes, found) = (forms.len(), given.len());
-            return Err(bad_request(format!(
-                "the network takes {takes} inputs, found {found}"
-            )));
-        }
-        let mut inputs = Vec::with_capacity(forms.len());
-        for (i, (value, (_, dtype))) in given.iter().zip(forms).enumerate() {
-            let array =
-                to_array(value, dtype).map_err(|why| bad_request(format!("input {i}: {why}")))?;
-            inputs.push(array);
-        }
+    fn predict(&self, body: &[u8], is_binary: bool) -> Result<Answer, Failure> {
+        let inputs = match is_binary {
+            true => self.binary_inputs(body)?,
+            false => self.json_inputs(body)?,
+        };
         let inputs: Vec<&Array> = inputs.iter().collect();
         // Arguments of another shape are the only thing that a client can do wrong here.
         let results = self
             .graph
             .run(&inputs)
             .map_err(|error| bad_request(error.to_string()))?;
+        if is_binary {
+            let names: Vec<String> = (0..results.len()).map(|i| i.to_string()).collect();
+            let named = names.iter().map(String::as_str).zip(&results);
+            return Ok(Answer::Binary(mxnet::to_bytes(named).map_err(internal)?));
+        }
         let outputs: mxnet::Result<Vec<Value>> = results.iter().map(to_json).collect();
-        Ok(Json(json!({ "outputs": outputs.map_err(internal)? })))
+        Ok(Answer::Json(
+            json!({ "outputs": outputs.map_err(internal)? }),
+        ))
+    }
+
+    fn json_inputs(&self, body: &[u8]) -> Result<Vec<Array>, Failure> {
+        let given = inputs_of(body)?;
+        self.check_count(given.len())?;
+        let forms = given.iter().zip(self.graph.arguments()).enumerate();
+        let arrays = forms.map(|(i, (value, (_, dtype)))| {
+            to_array(value, dtype).map_err(|why| bad_request(format!("input {i}: {why}")))
+        });
+        arrays.collect()
+    }
+
+    fn binary_inputs(&self, body: &[u8]) -> Result<Vec<Array>, Failure> {
+        let named = mxnet::from_bytes(body).map_err(|error| bad_request(error.to_string()))?;
+        self.check_count(named.len())?;
+        let mut named: HashMap<String, Array> = named.into_iter().collect();
+        let forms = self.graph.arguments().into_iter().enumerate();
+        let arrays = forms.map(|(i, (_, dtype))| {
+            let array = named.remove(&i.to_string());
+            let array = array.ok_or_else(|| bad_request(format!("there is no input `{i}`")))?;
+            match array.dtype() == dtype {
+                true => Ok(array),
+                false => Err(bad_request(format!(
+                    "input {i} must have dtype {dtype}, found {}",
+                    array.dtype()
+                ))),
+            }
+        });
+        arrays.collect()
+    }
+
+    fn check_count(&self, found: usize) -> Result<(), Failure> {
+        match self.graph.arguments().len() {
+            takes if takes == found => Ok(()),
+            takes => Err(bad_request(format!(
+                "the network takes {takes} inputs, found {found}"
+            ))),
+        }
     }
 }
 
 async fn predict(
     State(service): State<Arc<Service>>,
+    headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Json, Failure> {
+) -> Result<Answer, Failure> {
     let body = body.map_err(|rejected| Failure(rejected.status(), rejected.body_text()))?;
     let _permit = service.permits.acquire().await.map_err(internal)?;
     let running = Arc::clone(&service);
-    let answer = spawn_blocking(move || running.predict(&body)).await;
+    let is_binary = (headers.get(header::CONTENT_TYPE)).is_some_and(|kind| kind == SAFETENSORS);
+    let answer = spawn_blocking(move || running.predict(&body, is_binary)).await;
     answer.map_err(internal)?
 }
 
