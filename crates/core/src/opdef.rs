@@ -98,6 +98,9 @@ pub struct OpDef {
     /// What the kernel computes of the elements along the axes in attribute `axis`, if it is that of [`mxnet_kernels::reduce::reduce`]. Graphs then
     /// compute the operand while it is reduced.
     pub reduces: Option<Reduce>,
+    /// Whether the kernel is a sequence of short loops, each waiting for the one before, so that threads do not divide it well: recurrent layers,
+    /// factorisations. Graphs run such kernels side by side if they are independent.
+    pub is_sequential: bool,
     /// Random numbers that it draws.
     pub rng: Rng,
     /// Whether calls must be made as often as the program makes them, because the operator has state, draws numbers of its own or writes files. For
@@ -522,6 +525,7 @@ impl OpDef {
         reduces: None,
         rng: Rng::No,
         is_impure: false,
+        is_sequential: false,
         batch: Batch::None,
         onnx: Onnx::None,
         sparse: Sparse::Dense,

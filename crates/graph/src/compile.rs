@@ -68,6 +68,8 @@ pub(crate) struct Step {
     pub outputs: SmallVec<[TensorRef; 2]>,
     /// Copies of the elements that a partial write keeps, done before the step, as byte arrays.
     pub carried: SmallVec<[(TensorRef, TensorRef); 1]>,
+    /// Whether it runs side by side with the step before.
+    pub joins: bool,
     /// What the profiler calls it.
     pub name: StepName,
 }
@@ -148,6 +150,15 @@ struct Shadows {
 fn without_memory(len_bytes: usize, device: Device) -> Result<Arc<Storage>> {
     let array = Array::without_values(&[len_bytes], DType::U8, device)?;
     Ok(array.tensor().storage().clone())
+}
+
+/// Kernels with a lower estimated cost do not run side by side: waking another thread takes as long.
+const MIN_BESIDE_NS: u64 = 30_000;
+
+/// Whether the node runs side by side with the one before.
+fn follows(side_by_side: &[(usize, usize)], node: usize) -> bool {
+    let mut ranges = side_by_side.iter();
+    ranges.any(|(first, last)| (first + 1..=*last).contains(&node))
 }
 
 /// `layout` with its offset increased by `start` bytes.
@@ -301,6 +312,7 @@ impl Builder<'_> {
                 outputs,
                 carried,
                 first: at,
+                joins: false,
                 name: StepName::default(),
             },
             cost_ns,
@@ -344,6 +356,7 @@ impl Builder<'_> {
             outputs,
             carried: SmallVec::new(),
             first: group.first,
+            joins: false,
             name: StepName::default(),
         };
         Ok((step, group.cost_ns))
@@ -435,11 +448,11 @@ impl Executable {
             bound: Vec::new(),
             in_arena: Vec::new(),
         };
-        let (mut steps, mut cost_ns) = (Vec::new(), 0);
+        let (mut steps, mut cost_ns, mut was_long) = (Vec::new(), 0, false);
         let mut groups = groups.into_iter().peekable();
         let mut at = 0;
         while at < graph.nodes.len() {
-            let (step, cost) = match groups.next_if(|group| group.first == at) {
+            let (mut step, cost) = match groups.next_if(|group| group.first == at) {
                 Some(group) => {
                     at = group.last + 1;
                     builder.fused_step(group)?
@@ -450,6 +463,9 @@ impl Executable {
                 }
             };
             cost_ns += cost;
+            let is_long = cost >= MIN_BESIDE_NS && matches!(step.work, Work::Kernel(_));
+            step.joins = is_long && was_long && follows(&plan.side_by_side, step.node);
+            was_long = is_long;
             steps.push(step);
         }
         let mut results = Vec::new();

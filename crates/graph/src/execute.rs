@@ -3,8 +3,8 @@
 //! On the CPU a run is one operation of the engine, which holds the variables of its inputs. So the steps need no variables: they run one after the
 //! other on one thread, which may use the pool. A run that must wait or takes long is pushed, and the caller continues.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use mxnet_core::launch::{self, unordered};
 use mxnet_core::mode::{Scope, is_training};
@@ -218,19 +218,23 @@ impl Executable {
 
     fn steps_in(&self, arena: &Arena, run: &Run, watch: Option<&RunWatch>) -> Result<()> {
         let (mut allocated, mut needed) = (0, 0);
-        for step in &self.steps {
-            let used = self.step(step, arena, run, watch).map_err(|error| {
-                let node = &self.graph.nodes[step.node];
-                let error = error.in_op(node.op.name).called_by(node.caller);
-                match &node.line {
-                    Some(line) => {
-                        error.with_hint(format!("called in `{}` at {line}", self.graph.name))
-                    }
-                    None => error,
+        let mut steps = &self.steps[..];
+        while let Some((_, rest)) = steps.split_first() {
+            let joined = rest.iter().take_while(|step| step.joins).count();
+            let (together, rest) = steps.split_at(1 + joined);
+            steps = rest;
+            // The profiler measures one step after the other.
+            let used = match watch.is_some() || joined == 0 {
+                true => {
+                    let used = together
+                        .iter()
+                        .map(|step| self.step(step, arena, run, watch, true));
+                    used.collect::<Result<SmallVec<[Used; 2]>>>()?
                 }
-            })?;
-            allocated = allocated.max(used.allocated_bytes);
-            needed = needed.max(used.arena_bytes);
+                false => self.side_by_side(together, arena, run)?,
+            };
+            allocated = allocated.max(used.iter().map(|x| x.allocated_bytes).sum());
+            needed = needed.max(used.iter().map(|x| x.arena_bytes).fold(0, usize::max));
         }
         let added = arena
             .storage
@@ -244,12 +248,52 @@ impl Executable {
         Ok(())
     }
 
+    /// Runs independent steps at the same time, on this thread and on idle workers.
+    fn side_by_side(
+        &self,
+        steps: &[Step],
+        arena: &Arena,
+        run: &Run,
+    ) -> Result<SmallVec<[Used; 2]>> {
+        let results: Vec<OnceLock<Result<Used>>> = steps.iter().map(|_| OnceLock::new()).collect();
+        engine().run_tasks(steps.len(), &|i| {
+            // The arena has no free part for several kernels.
+            let _ = results[i].set(self.step(&steps[i], arena, run, None, false));
+        });
+        let results = results.into_iter().map(|result| {
+            let missing = || Err(Error::internal("graph", "a step did not run"));
+            result.into_inner().unwrap_or_else(missing)
+        });
+        results.collect()
+    }
+
+    /// Runs one step. Its errors name the operator and the line that called it.
     fn step(
         &self,
         step: &Step,
         arena: &Arena,
         run: &Run,
         watch: Option<&RunWatch>,
+        may_offer: bool,
+    ) -> Result<Used> {
+        let used = self.unnamed_step(step, arena, run, watch, may_offer);
+        used.map_err(|error| {
+            let node = &self.graph.nodes[step.node];
+            let error = error.in_op(node.op.name).called_by(node.caller);
+            match &node.line {
+                Some(line) => error.with_hint(format!("called in `{}` at {line}", self.graph.name)),
+                None => error,
+            }
+        })
+    }
+
+    fn unnamed_step(
+        &self,
+        step: &Step,
+        arena: &Arena,
+        run: &Run,
+        watch: Option<&RunWatch>,
+        may_offer: bool,
     ) -> Result<Used> {
         let begin = watch.map_or(0, RunWatch::node_begins);
         for (from, to) in &step.carried {
@@ -302,11 +346,16 @@ impl Executable {
                     stream: None,
                     numbers: 0,
                 };
-                let free_from = self.plan.used_bytes[step.node];
                 let execute = || launch::execute(kernel, &context);
-                let (result, end) = workspace::offer(&arena.storage, free_from, execute);
-                needed = end;
-                result
+                match may_offer {
+                    true => {
+                        let free_from = self.plan.used_bytes[step.node];
+                        let (result, end) = workspace::offer(&arena.storage, free_from, execute);
+                        needed = end;
+                        result
+                    }
+                    false => execute(),
+                }
             }
             Work::Call { is_python } => {
                 let _mute = Mute::enter();

@@ -8,6 +8,7 @@ use mxnet_core::Cpu;
 
 use crate::fuse::Group;
 use crate::ir::{BufferId, Graph, Node, Operand, View};
+use crate::passes::side_by_side;
 
 /// Location of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct MemoryPlan {
     pub unshared_bytes: usize,
     /// While a node runs, the arena is free from this byte on.
     pub used_bytes: Vec<usize>,
+    /// Nodes that may run at the same time, as ranges: first and last.
+    pub side_by_side: Vec<(usize, usize)>,
 }
 
 /// Alignment of buffers in the arena, in bytes.
@@ -89,8 +92,10 @@ fn reads_besides(node: &Node, old: BufferId) -> bool {
 }
 
 impl MemoryPlan {
-    /// Plans the memory of a graph. Each group of nodes runs as one step: buffers that it reads or writes are in use until its last node.
+    /// Plans the memory of a graph. Each group of nodes runs as one step: buffers that it reads or writes are in use until its last node. So are those of
+    /// nodes that run side by side.
     pub(crate) fn new(graph: &Graph, groups: &[Group]) -> MemoryPlan {
+        let side_by_side = side_by_side(graph, groups);
         let num_buffers = graph.buffers.len();
         let mut lives = vec![
             Life {
@@ -111,6 +116,13 @@ impl MemoryPlan {
                 (life.end, life.is_used) = (life.end.max(at), true);
             }
         }
+        for life in &mut lives {
+            let together = side_by_side.iter();
+            let mut of_end = together.filter(|(first, last)| (*first..=*last).contains(&life.end));
+            if let Some(&(_, last)) = of_end.next() {
+                life.end = last;
+            }
+        }
         for buffer in graph.results() {
             lives[buffer.0 as usize].end = FOREVER;
             lives[buffer.0 as usize].is_used = true;
@@ -121,6 +133,7 @@ impl MemoryPlan {
             fresh: Vec::new(),
             unshared_bytes: 0,
             used_bytes: Vec::new(),
+            side_by_side,
         };
         let mut is_placed = vec![false; num_buffers];
         // Inputs have their own memory. It may be overwritten only if the graph writes to the input.
@@ -275,7 +288,7 @@ impl MemoryPlan {
         }
     }
 
-    /// The plan as text: a line for each buffer, in the order in which they are defined.
+    /// The plan as text: a line for each buffer, in the order in which they are defined, then one for each range of nodes that may run side by side.
     pub fn describe(&self, graph: &Graph, workspace_bytes: usize) -> String {
         let mut text = format!(
             "memory of {}: {} bytes in the arena ({} without sharing), {} bytes of new results, {workspace_bytes} bytes for kernels\n",
@@ -293,6 +306,11 @@ impl MemoryPlan {
                 BufferLocation::Arena(start) => format!("arena {start}..{}", start + len),
             };
             text.push_str(&format!("  b{}: {len} bytes, {location}\n", buffer.0));
+        }
+        for &(first, last) in &self.side_by_side {
+            let names = graph.nodes[first..=last].iter().map(|node| node.op.name);
+            let names = names.collect::<Vec<_>>().join(", ");
+            text.push_str(&format!("  side by side: {names}\n"));
         }
         text
     }

@@ -6,6 +6,7 @@ mod dead_code;
 mod epilogues;
 mod fold;
 mod forward;
+mod gather;
 mod recompute;
 mod registered;
 mod repeat;
@@ -17,6 +18,8 @@ pub use dead_code::remove_dead_nodes;
 pub use epilogues::fuse_epilogues;
 pub use fold::fold_constants;
 pub use forward::forward_copies;
+pub use gather::gather_independent_nodes;
+pub(crate) use gather::side_by_side;
 pub use recompute::{Training, within_budget};
 pub use registered::{
     OutsidePass, Runs, generation, register, register_from, registered, switch_off, unregister,
@@ -42,6 +45,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("remove_copies", remove_copies),
     ("fuse_epilogues", fuse_epilogues),
     ("repeat_cheap_nodes", repeat_cheap_nodes),
+    ("gather_independent_nodes", gather_independent_nodes),
 ];
 
 /// Options of a function's compilation.

@@ -63,6 +63,7 @@ pub static RNN_LAYER: OpDef = OpDef {
         ])
     },
     cpu: Cpu::Kernel(forward),
+    is_sequential: true,
     grad: Grad::Fused(
         Keep {
             inputs: 0b1111_1111,
@@ -133,6 +134,7 @@ pub static RNN_LAYER_GRADIENT: OpDef = OpDef {
         context.many(given.chain([(cells, dtype)]))
     },
     cpu: Cpu::Kernel(backward),
+    is_sequential: true,
     grad: Grad::Stop("gradients of gradients are composed of other operators"),
     cost: Cost::Of(|context| cost_ns(context, 2)),
     probe: Probe::calls(&["f((1, 1, 1)), f((1, 1)), f((1, 1)), f((1,)), f((1,)), f((1, 1)), None, None, f((1, 1, 1)), f((1,)), f((1, 1, 1)), None, None, 'rnn_tanh'"]).ulp(64),

@@ -33,6 +33,7 @@ pub static CHOLESKY_LOWER: OpDef = OpDef {
         squares(context, 0)?;
         one(Dims::from_slice(context.shape(0)))
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let dtype = context.output(0).dtype();
         let a = dense(context, 0, dtype)?;

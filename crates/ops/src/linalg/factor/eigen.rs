@@ -42,6 +42,7 @@ pub static EIGH: OpDef = OpDef {
             (Dims::from_slice(context.shape(0)), dtype),
         ])
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let dtype = context.output(1).dtype();
         let a = dense(context, 0, dtype)?;
@@ -93,6 +94,7 @@ pub static EIGVALSH_OF: OpDef = OpDef {
         let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
         one_of(values, factored(context)?.real())
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let dtype = dtype_within(context.input(0).dtype(), context.output(0).dtype());
         let a = dense(context, 0, dtype)?;
@@ -142,6 +144,7 @@ pub static EIG_COMPLEX: OpDef = OpDef {
         let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
         context.many([(values, dtype), (Dims::from_slice(context.shape(0)), dtype)])
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let dtype = dtype_within(context.input(0).dtype(), context.output(0).dtype().real());
         let a = dense(context, 0, dtype)?;
@@ -202,6 +205,7 @@ pub static EIGVALS_COMPLEX: OpDef = OpDef {
         let values: Dims = shape.lead.iter().copied().chain([shape.n]).collect();
         one_of(values, factored(context)?.complex())
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let dtype = dtype_within(context.input(0).dtype(), context.output(0).dtype().real());
         let a = dense(context, 0, dtype)?;

@@ -40,6 +40,7 @@ pub static QR: OpDef = OpDef {
             _ => context.many([of(m, k), of(k, n)]),
         }
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let dtype = context.output(0).dtype();
         let a = dense(context, 0, dtype)?;
@@ -90,6 +91,7 @@ pub static QR_RAW: OpDef = OpDef {
             (lead().chain([shape.m.min(shape.n)]).collect(), dtype),
         ])
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let dtype = context.output(0).dtype();
         let a = dense(context, 0, dtype)?;

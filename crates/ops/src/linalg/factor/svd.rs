@@ -45,6 +45,7 @@ pub static SVD: OpDef = OpDef {
             (of(&[right, n]), dtype),
         ])
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let dtype = context.output(0).dtype();
         let a = dense(context, 0, dtype)?;
@@ -105,6 +106,7 @@ pub static SVDVALS: OpDef = OpDef {
             .collect();
         one_of(dims, factored(context)?.real())
     },
+    is_sequential: true,
     cpu: Cpu::Kernel(|context| {
         let x = context.input(0);
         let dtype = super::dtype_within(x.dtype(), context.output(0).dtype());
