@@ -164,3 +164,35 @@ def test_one_scope_object_may_be_entered_again():
             assert modes() == (True, True)
         assert modes() == (True, True)
     assert modes() == (False, False)
+
+
+def test_a_block_that_nothing_leaves_ends_with_its_object():
+    # As if a signal handler had raised between `__enter__` and the block.
+    lost = autograd.record()
+    lost.__enter__()
+    assert autograd.is_recording() and autograd.is_training()
+    del lost
+    assert not autograd.is_recording() and not autograd.is_training()
+
+
+@pytest.mark.parametrize("outer", [autograd.record, autograd.pause])
+@pytest.mark.parametrize("inner", [autograd.record, autograd.pause])
+def test_an_object_that_goes_away_leaves_inner_blocks_alone(outer, inner):
+    # The object lives on in a traceback, until another block is open.
+    lost = outer()
+    lost.__enter__()
+    with inner():
+        inside = autograd.is_recording(), autograd.is_training()
+        del lost
+        assert (autograd.is_recording(), autograd.is_training()) == inside
+    assert not autograd.is_recording() and not autograd.is_training()
+
+
+def test_modes_that_an_object_does_not_switch_are_those_of_the_inner_blocks():
+    with autograd.record():
+        lost = autograd.predict_mode()
+        lost.__enter__()
+        with autograd.pause(train_mode=True):
+            del lost
+            assert (autograd.is_recording(), autograd.is_training()) == (False, True)
+        assert (autograd.is_recording(), autograd.is_training()) == (True, True)

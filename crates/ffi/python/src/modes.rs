@@ -4,6 +4,8 @@
 //! thread must not run with its modes. Therefore, while the thread runs an event loop, a block is stored in a context variable, which belongs to
 //! the task and the tasks that it creates. As long as such blocks are open, the modes are read from there (`mode::open_in_task`).
 
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread::{self, ThreadId};
 
@@ -42,13 +44,58 @@ struct Block {
 
 impl Block {
     fn modes(&self) -> (bool, bool) {
-        let bits = self.bits.load(Ordering::Relaxed);
-        (bits & RECORDING != 0, bits & TRAINING != 0)
+        modes_of(self.bits.load(Ordering::Relaxed))
     }
 
-    fn set_modes(&self, (recording, training): (bool, bool)) {
-        let bits = (u8::from(recording) * RECORDING) | (u8::from(training) * TRAINING);
-        self.bits.store(bits, Ordering::Relaxed);
+    fn set_modes(&self, modes: (bool, bool)) {
+        self.bits.store(bits_of(modes), Ordering::Relaxed);
+    }
+}
+
+fn modes_of(bits: u8) -> (bool, bool) {
+    (bits & RECORDING != 0, bits & TRAINING != 0)
+}
+
+fn bits_of((recording, training): (bool, bool)) -> u8 {
+    (u8::from(recording) * RECORDING) | (u8::from(training) * TRAINING)
+}
+
+/// A `with` block of a thread that runs no event loop.
+struct ThreadBlock {
+    thread: ThreadId,
+    /// The modes before it, as in [`Block::bits`].
+    outer: AtomicU8,
+}
+
+thread_local! {
+    /// The open blocks of this thread, innermost last.
+    static OPEN: RefCell<Vec<Arc<ThreadBlock>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl ThreadBlock {
+    fn open(outer: (bool, bool)) -> Arc<ThreadBlock> {
+        let block = Arc::new(ThreadBlock {
+            thread: thread::current().id(),
+            outer: AtomicU8::new(bits_of(outer)),
+        });
+        // Without storage for the list, which a thread that ends has no more, the block cannot be dropped out of order either.
+        let _ = OPEN.try_with(|open| open.borrow_mut().push(block.clone()));
+        block
+    }
+
+    /// Takes the block from the list. Returns the next inner one.
+    fn close(self: &Arc<ThreadBlock>) -> Option<Arc<ThreadBlock>> {
+        let inner = OPEN.try_with(|open| {
+            let mut open = open.borrow_mut();
+            let at = open.iter().rposition(|other| Arc::ptr_eq(other, self))?;
+            open.remove(at);
+            open.get(at).cloned()
+        });
+        inner.ok().flatten()
+    }
+
+    fn outer_modes(&self) -> (bool, bool) {
+        modes_of(self.outer.load(Ordering::Relaxed))
     }
 }
 
@@ -94,12 +141,7 @@ fn runs_loop(py: Python<'_>) -> PyResult<bool> {
 
 /// How a block was entered.
 enum Entered {
-    /// The thread, and its previous modes.
-    InThread {
-        thread: ThreadId,
-        recording: bool,
-        training: bool,
-    },
+    InThread(Arc<ThreadBlock>),
     /// The block, and the token of the context variable's previous value.
     InTask(Py<Block>, Py<PyAny>),
 }
@@ -155,11 +197,7 @@ impl Mode {
             Entered::InTask(block, token.unbind())
         } else {
             self.switch(new);
-            Entered::InThread {
-                thread: thread::current().id(),
-                recording,
-                training,
-            }
+            Entered::InThread(ThreadBlock::open((recording, training)))
         };
         self.entered.change(py, |blocks| blocks.push(entered));
         Ok(())
@@ -177,12 +215,9 @@ impl Mode {
         let mut others = Vec::new();
         while let Some(block) = self.entered.change(py, Vec::pop) {
             let is_left = match &block {
-                Entered::InThread {
-                    recording,
-                    training,
-                    ..
-                } => {
-                    self.switch((*recording, *training));
+                Entered::InThread(block) => {
+                    self.switch(block.outer_modes());
+                    block.close();
                     true
                 }
                 Entered::InTask(_, token) => reset_variable(py, token)?,
@@ -204,20 +239,30 @@ impl Mode {
 }
 
 /// An object that goes away leaves its blocks. Python 3.14 may run a signal handler after `__enter__` and before the `with` block begins; if the
-/// handler raises, nothing calls `__exit__`.
+/// handler raises, nothing calls `__exit__`. The object may live on in the error's traceback: if inner blocks are open when it goes away, their modes
+/// stay, and the next inner one restores those from before this object's block.
 impl Drop for Mode {
     fn drop(&mut self) {
         while let Some(block) = self.entered.get_mut().pop() {
-            if let Entered::InThread {
-                thread,
-                recording,
-                training,
-            } = block
-                && thread == thread::current().id()
-            {
-                self.switch((recording, training));
-            }
             block.leave();
+            let Entered::InThread(block) = block else {
+                continue;
+            };
+            if block.thread != thread::current().id() {
+                continue;
+            }
+            let outer = block.outer_modes();
+            match block.close() {
+                None => self.switch(outer),
+                Some(inner) => {
+                    let (recording, training) = inner.outer_modes();
+                    let restored = (
+                        self.recording.map_or(recording, |_| outer.0),
+                        self.training.map_or(training, |_| outer.1),
+                    );
+                    inner.outer.store(bits_of(restored), Ordering::Relaxed);
+                }
+            }
         }
     }
 }
