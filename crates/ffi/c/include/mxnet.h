@@ -778,7 +778,7 @@ int32_t mx_profiler_summary(const char *format,
                             size_t *len_bytes);
 
 /*
- Names the operators of this thread until `mx_profiler_scope_end`. Scopes nest; their names together have at most 65536 bytes.
+ Names the operators of this thread until `mx_profiler_scope_end`. Scopes nest; their names together have at most 4096 bytes.
 
  # Safety
  `name` is null or a string.

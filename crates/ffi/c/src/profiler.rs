@@ -136,11 +136,11 @@ pub unsafe extern "C" fn mx_profiler_summary(
     })
 }
 
-/// Longest name of a scope, with those around it, in bytes. The library keeps the name of each scope, so a program that does not end its scopes would
+/// Longest name of a scope, with those around it, in bytes. The library keeps the name of each scope, which contains those around it, so a program that does not end its scopes would
 /// take more and more memory.
-const MAX_SCOPE_BYTES: usize = 1 << 16;
+const MAX_SCOPE_BYTES: usize = 1 << 12;
 
-/// Names the operators of this thread until `mx_profiler_scope_end`. Scopes nest; their names together have at most 65536 bytes.
+/// Names the operators of this thread until `mx_profiler_scope_end`. Scopes nest; their names together have at most 4096 bytes.
 ///
 /// # Safety
 /// `name` is null or a string.
