@@ -101,9 +101,11 @@ pub fn to_bytes(named: Vec<(String, Array)>) -> Result<Vec<u8>, Error> {
         let data = arrays.iter().map(|x| x.len() * x.dtype().size());
         let len = 8 + header.len() + data.sum::<usize>();
         crate::memory::check_available("save_safetensors", len)?;
-        let mut bytes = Vec::with_capacity(len);
-        write(&mut bytes, &header, &arrays)?;
-        Ok(bytes)
+        interrupt::run_interruptibly(|| {
+            let mut bytes = Vec::with_capacity(len);
+            write(&mut bytes, &header, &arrays)?;
+            Ok(bytes)
+        })?
     };
     bytes().map_err(|error| error.at(Path::new("the bytes")))
 }

@@ -167,7 +167,9 @@ async fn predict(
     let body = body.map_err(|rejected| Failure(rejected.status(), rejected.body_text()))?;
     let _permit = service.permits.acquire().await.map_err(internal)?;
     let running = Arc::clone(&service);
-    let is_binary = (headers.get(header::CONTENT_TYPE)).is_some_and(|kind| kind == SAFETENSORS);
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()?.split(';').next());
+    let is_binary = kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(SAFETENSORS));
     let answer = spawn_blocking(move || running.predict(&body, is_binary)).await;
     answer.map_err(internal)?
 }
