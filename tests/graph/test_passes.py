@@ -570,7 +570,7 @@ def test_reported_peaks_contain_the_working_memory_of_kernels():
     arena = graph.planned_bytes[0] - result
     # Kernels find their working memory in the arena, which was there before the call.
     assert arena + 500_000 < entry["arena_bytes"]
-    assert result <= taken < result + 100_000
+    assert result <= taken
     assert arena + result + 500_000 < entry["peak_bytes"] <= taken + entry["arena_bytes"]
     lines = graph.memory_plan.splitlines()
     assert f"{arena} bytes in the arena" in lines[0]

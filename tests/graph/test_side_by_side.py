@@ -41,6 +41,7 @@ def test_both_directions_of_a_layer_run_side_by_side(num_layers):
     assert together(compiled) == [["rnn_layer", "rnn_layer"]] * num_layers
     apart = mx.jit(layer, passes_off=("gather_independent_nodes",))
     assert bits(apart(x)) == expected
+    assert together(apart) == []
 
 
 def test_a_training_step_has_the_same_bits():
@@ -81,7 +82,7 @@ def test_nodes_between_are_moved_only_if_nothing_is_written():
 
     def written(x, y):
         first = np.linalg.svd(x)[1]
-        y[:] = y @ y
+        y[:20] = (y @ y)[:20]
         return first, np.linalg.svd(y)[1]
 
     for function, expected in ((values, 1), (written, 0)):
@@ -90,6 +91,25 @@ def test_nodes_between_are_moved_only_if_nothing_is_written():
         compiled = mx.jit(function)
         assert [bits(z) for z in compiled(x.copy(), y.copy())] == wanted
         assert len(together(compiled)) == expected
+
+
+def positive(n, seed):
+    x = numpy.random.default_rng(seed).normal(size=(n, n)).astype("float32")
+    return np.array(x @ x.T + n * numpy.eye(n, dtype="float32"))
+
+
+def test_an_argument_that_one_kernel_reads_is_not_overwritten_by_its_neighbour():
+    def step(a, b):
+        first = np.linalg.cholesky(a)
+        a[:] = np.linalg.cholesky(b)
+        return first
+
+    compiled = mx.jit(step)
+    for _ in range(30):
+        a, b = positive(200, 0), positive(200, 1)
+        wanted = [bits(z) for z in (step(a, b), a)]
+        a = positive(200, 0)
+        assert [bits(z) for z in (compiled(a, b), a)] == wanted
 
 
 def test_an_array_that_one_kernel_reads_is_not_overwritten_by_the_other():
@@ -111,12 +131,12 @@ def test_the_error_of_one_names_its_operator_and_leaves_the_graph_usable():
     def function(x, y):
         return np.linalg.cholesky(x), np.linalg.cholesky(y)
 
-    good = np.eye(100) * 2
+    good = np.eye(300) * 2
     compiled = mx.jit(function)
     expected = [bits(z) for z in compiled(good, good)]
     assert together(compiled) == [["cholesky_lower", "cholesky_lower"]]
     for x, y in ((good, -good), (-good, good)):
-        with pytest.raises(np.linalg.LinAlgError, match=r"cholesky.*test_side_by_side\.py"):
+        with pytest.raises(np.linalg.LinAlgError, match=r"(?s)cholesky.*test_side_by_side\.py"):
             [z.asnumpy() for z in compiled(x, y)]
         assert [bits(z) for z in compiled(good, good)] == expected
 

@@ -257,6 +257,8 @@ pub struct KernelContext<'a> {
     pub stream: Option<&'a dyn Stream>,
     /// Bit `i` is set if array argument `i` (of the first 64) is a number, see [`KernelContext::number`]; set on devices other than the CPU.
     pub numbers: u64,
+    /// Bit `i` is set if nobody reads array argument `i` (of the first 64) after this call, so that the kernel may use its memory.
+    pub last_reads: u64,
 }
 
 impl<'a> Deref for KernelContext<'a> {
@@ -282,6 +284,11 @@ impl<'a> KernelContext<'a> {
     #[inline]
     pub fn opt(&self, i: usize) -> Option<&'a Tensor> {
         self.inputs.get(i).copied().flatten()
+    }
+
+    /// Whether the kernel may overwrite array argument `i`, see [`KernelContext::last_reads`].
+    pub fn may_overwrite(&self, i: usize) -> bool {
+        i < 64 && self.last_reads >> i & 1 == 1
     }
 
     /// Array argument `i` if it is a Python number or a constant of the operator. Its element is in main memory; the device gets it as an argument
@@ -462,6 +469,7 @@ impl OwnedKernelContext {
             device: self.device,
             stream,
             numbers: self.numbers,
+            last_reads: 0,
         })
         .map_err(|e| e.in_op(self.op.name).with_operands(|| self.facts()))
     }

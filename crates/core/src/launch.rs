@@ -366,6 +366,7 @@ fn run_inline(
         device,
         stream,
         numbers: number_inputs(call, device),
+        last_reads: 0,
     };
     execute(kernel, &work)
 }

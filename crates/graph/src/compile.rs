@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use crate::fuse::{self, Group};
 use crate::ir::{BufferId, Graph, Node, Operand, Source, View};
+use crate::passes::Choice;
 use crate::plan::{BufferLocation, MemoryPlan};
 use crate::provider;
 
@@ -385,11 +386,26 @@ fn unplaced(graph: &Graph) -> Error {
 pub struct Options {
     /// Whether elementwise nodes are fused and run block by block.
     pub fuses: bool,
+    /// Whether independent kernels that threads do not divide well run side by side.
+    pub side_by_side: bool,
+}
+
+impl Options {
+    /// The options that a function chose by the names of passes.
+    pub fn of(choice: &Choice) -> Options {
+        Options {
+            fuses: !choice.is_off("fuse"),
+            side_by_side: !choice.is_off("gather_independent_nodes"),
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuses: true }
+        Options {
+            fuses: true,
+            side_by_side: true,
+        }
     }
 }
 
@@ -408,7 +424,7 @@ impl Executable {
             true => fuse::groups(&mut graph)?,
             false => Vec::new(),
         };
-        let plan = MemoryPlan::new(&graph, &groups);
+        let plan = MemoryPlan::new(&graph, &groups, options.side_by_side);
         if is_elsewhere(&device) {
             // On other devices the nodes are called one after the other; streams and events order them there.
             return Ok(Executable {

@@ -1,7 +1,7 @@
 //! Runs of a compiled graph: without Python, and by several threads at once.
 //!
-//! On the CPU a run is one operation of the engine, which holds the variables of its inputs. So the steps need no variables: they run one after the
-//! other on one thread, which may use the pool. A run that must wait or takes long is pushed, and the caller continues.
+//! On the CPU a run is one operation of the engine, which holds the variables of its inputs. So the steps need no variables: one thread runs them one
+//! after the other, and uses the pool for each, or for several that run side by side. A run that must wait or takes long is pushed, and the caller continues.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -204,7 +204,7 @@ impl Executable {
         Ok(())
     }
 
-    /// Runs all steps on this thread.
+    /// Runs all steps.
     fn steps(&self, run: &Run, watch: Option<&RunWatch>) -> Result<()> {
         let arena = self.take_arena()?;
         let result = self.steps_in(&arena, run, watch);
@@ -257,7 +257,7 @@ impl Executable {
     ) -> Result<SmallVec<[Used; 2]>> {
         let results: Vec<OnceLock<Result<Used>>> = steps.iter().map(|_| OnceLock::new()).collect();
         engine().run_tasks(steps.len(), &|i| {
-            // The arena has no free part for several kernels.
+            // The arena has no free part for several kernels: they allocate their working memory.
             let _ = results[i].set(self.step(&steps[i], arena, run, None, false));
         });
         let results = results.into_iter().map(|result| {
@@ -345,6 +345,7 @@ impl Executable {
                     device: self.device,
                     stream: None,
                     numbers: 0,
+                    last_reads: self.plan.last_reads[step.node],
                 };
                 let execute = || launch::execute(kernel, &context);
                 match may_offer {

@@ -36,6 +36,8 @@ pub struct MemoryPlan {
     pub unshared_bytes: usize,
     /// While a node runs, the arena is free from this byte on.
     pub used_bytes: Vec<usize>,
+    /// For each node the arguments, as bits, whose buffer in the arena no other node reads from then on.
+    pub last_reads: Vec<u64>,
     /// Nodes that may run at the same time, as ranges: first and last.
     pub side_by_side: Vec<(usize, usize)>,
 }
@@ -94,8 +96,11 @@ fn reads_besides(node: &Node, old: BufferId) -> bool {
 impl MemoryPlan {
     /// Plans the memory of a graph. Each group of nodes runs as one step: buffers that it reads or writes are in use until its last node. So are those of
     /// nodes that run side by side.
-    pub(crate) fn new(graph: &Graph, groups: &[Group]) -> MemoryPlan {
-        let side_by_side = side_by_side(graph, groups);
+    pub(crate) fn new(graph: &Graph, groups: &[Group], runs_side_by_side: bool) -> MemoryPlan {
+        let side_by_side = match runs_side_by_side {
+            true => side_by_side(graph, groups),
+            false => Vec::new(),
+        };
         let num_buffers = graph.buffers.len();
         let mut lives = vec![
             Life {
@@ -133,6 +138,7 @@ impl MemoryPlan {
             fresh: Vec::new(),
             unshared_bytes: 0,
             used_bytes: Vec::new(),
+            last_reads: Vec::new(),
             side_by_side,
         };
         let mut is_placed = vec![false; num_buffers];
@@ -170,7 +176,33 @@ impl MemoryPlan {
             }
         }
         plan.place_in_arena(graph, &lives, groups, &mut is_placed);
+        let nodes = graph.nodes.iter().enumerate();
+        plan.last_reads =
+            (nodes.map(|(at, node)| plan.last_reads_of(graph, &lives, at, node))).collect();
         plan
+    }
+
+    /// The arguments of node `at` whose memory it may overwrite, as bits.
+    fn last_reads_of(&self, graph: &Graph, lives: &[Life], at: usize, node: &Node) -> u64 {
+        let mut together = self.side_by_side.iter();
+        let others = together.find(|(first, last)| (*first..=*last).contains(&at));
+        let is_read_beside = |buffer: BufferId| {
+            let others = others.map_or(0..0, |&(first, last)| first..last + 1);
+            (others.filter(|&other| other != at))
+                .any(|other| graph.nodes[other].reads().any(|read| read == buffer))
+        };
+        let mut bits = 0;
+        for (i, operand) in node.inputs.iter().enumerate().take(64) {
+            let Some(buffer) = operand.view().map(|view| view.buffer) else {
+                continue;
+            };
+            let is_last = lives[buffer.0 as usize].end == at
+                && matches!(self.locations[buffer.0 as usize], BufferLocation::Arena(_))
+                && node.reads().filter(|&read| read == buffer).count() == 1
+                && !is_read_beside(buffer);
+            bits |= u64::from(is_last) << i;
+        }
+        bits
     }
 
     /// Places the final version of a written input into the input's memory, if no node reads older elements of it afterwards.
@@ -360,7 +392,7 @@ fn overwritten(graph: &Graph, node: &Node, group: Option<&Group>, new: BufferId)
     .collect()
 }
 
-/// Chooses the offsets of blocks, and returns the size of the arena: each block lies at the lowest offset where it overlaps no block that is in use at the
+/// Chooses the offsets of blocks, and returns the size of the arena. Each block lies at the lowest offset where it overlaps no block that is in use at the
 /// same time. Of two orders, largest first and in order of definition, the one with the smaller arena is taken.
 fn place_blocks(blocks: &mut [Block]) -> usize {
     let mut by_size: Vec<usize> = (0..blocks.len()).collect();
@@ -423,5 +455,8 @@ fn takes_over(
     }
     let is_read_alike = group.is_none_or(|group| reads_alike(graph, group, output, input));
     let ends_before = !life.is_used || life.end < at;
-    is_read_alike && (ends_before || life.end == at && may_overwrite(node, output, input))
+    // A neighbour that runs side by side with this node, and not the node itself, may be the reader.
+    let reads_itself = node.reads().any(|buffer| buffer == input);
+    let overwrites = life.end == at && reads_itself && may_overwrite(node, output, input);
+    is_read_alike && (ends_before || overwrites)
 }

@@ -164,9 +164,7 @@ impl Program {
             num_outputs,
             num_arguments,
             pieces,
-            options: Options {
-                fuses: !choice.is_off("fuse"),
-            },
+            options: Options::of(&choice),
             choice,
             made: Mutex::new(Vec::new()),
         })

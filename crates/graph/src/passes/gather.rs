@@ -20,6 +20,17 @@ fn may_move(node: &Node) -> bool {
     !node.op.is_impure && !node.is_assignment && node.versions.is_empty()
 }
 
+/// Whether the node defines the final elements of an input whose old elements one of `between` reads.
+fn overwrites(graph: &Graph, node: &Node, mut between: impl Iterator<Item = usize>) -> bool {
+    let inputs = graph.inputs.iter();
+    let written: Vec<BufferId> = inputs
+        .filter(|input| (input.written).is_some_and(|last| node.defines().any(|new| new == last)))
+        .map(|input| input.buffer)
+        .collect();
+    !written.is_empty()
+        && between.any(|at| graph.nodes[at].reads().any(|read| written.contains(&read)))
+}
+
 /// Moves sequential nodes, and what they need, to sequential nodes in front of them that they do not depend on. Returns the number of the former.
 pub fn gather_independent_nodes(graph: &mut Graph) -> usize {
     let nodes = &graph.nodes;
@@ -32,12 +43,22 @@ pub fn gather_independent_nodes(graph: &mut Graph) -> usize {
             let mut dependent: HashSet<BufferId> = nodes[first].defines().collect();
             for at in 1..rest.len().min(WINDOW) {
                 let node = &nodes[rest[at]];
+                // Side effects and errors keep their order.
+                if node.op.is_impure {
+                    break;
+                }
                 let depends = node.reads().any(|buffer| dependent.contains(&buffer));
                 if !depends && is_candidate(node) {
                     let between = rest.iter().take(at).skip(1);
                     let mut open =
                         between.filter(|i| !together.contains(i) && !before.contains(*i));
                     if let Some(needed) = ancestors(nodes, node, &mut open.by_ref().copied()) {
+                        let passed = || rest.iter().take(at).copied();
+                        let is_written = |&i: &usize| overwrites(graph, &nodes[i], passed());
+                        if needed.iter().any(is_written) || is_written(&rest[at]) {
+                            dependent.extend(node.defines());
+                            continue;
+                        }
                         moved += usize::from(rest[at] != together[together.len() - 1] + 1);
                         before.extend(needed);
                         together.push(rest[at]);

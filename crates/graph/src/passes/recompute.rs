@@ -9,6 +9,7 @@ use mxnet_core::{Error, Result, Rng};
 
 use super::forward::overwritten_at;
 use super::{Choice, optimise};
+use crate::compile::Options;
 use crate::fuse;
 use crate::ir::{BufferId, Graph, Node, Operand};
 use crate::plan::MemoryPlan;
@@ -70,7 +71,7 @@ pub fn within_budget(graph: Graph, training: Option<Training>, choice: &Choice) 
 
 /// Peak of the bytes of intermediate results and of new memory for results.
 fn peak_bytes(graph: &Graph, training: Option<Training>, choice: &Choice) -> Result<usize> {
-    let planned = |graph: Graph| planned_bytes(graph, !choice.is_off("fuse"));
+    let planned = |graph: Graph| planned_bytes(graph, Options::of(choice));
     let Some(t) = training else {
         return planned(graph.clone());
     };
@@ -92,12 +93,12 @@ fn peak_bytes(graph: &Graph, training: Option<Training>, choice: &Choice) -> Res
 }
 
 /// Bytes of intermediate results and results of the graph without recomputation.
-pub(super) fn planned_bytes(mut graph: Graph, fuses: bool) -> Result<usize> {
-    let groups = match fuses {
+pub(super) fn planned_bytes(mut graph: Graph, options: Options) -> Result<usize> {
+    let groups = match options.fuses {
         true => fuse::groups(&mut graph)?,
         false => Vec::new(),
     };
-    Ok(MemoryPlan::new(&graph, &groups).peak_bytes(&graph))
+    Ok(MemoryPlan::new(&graph, &groups, options.side_by_side).peak_bytes(&graph))
 }
 
 /// The node before which most bytes are in use.

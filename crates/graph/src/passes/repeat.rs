@@ -6,6 +6,7 @@ use mxnet_core::{Cpu, Rng};
 
 use super::forward::overwritten_at;
 use super::recompute::{peak_node, planned_bytes, rename};
+use crate::compile::Options;
 use crate::ir::{BufferId, Graph, Node, Operand, View};
 
 /// Operators other than elementwise ones that take hardly longer than reading their operands.
@@ -24,8 +25,8 @@ pub fn repeat_cheap_nodes(graph: &mut Graph) -> usize {
     if count == 0 {
         return 0;
     }
-    let peaks = planned_bytes(graph.clone(), true)
-        .and_then(|before| Ok((before, planned_bytes(made.clone(), true)?)));
+    let peaks = planned_bytes(graph.clone(), Options::default())
+        .and_then(|before| Ok((before, planned_bytes(made.clone(), Options::default())?)));
     match peaks {
         Ok((before, after)) if after * 100 <= before * (100 - MIN_GAIN) => {
             *graph = made;

@@ -358,13 +358,16 @@ fn backward(context: &KernelContext) -> Result<()> {
     let outs: SmallVec<[Staged; 7]> = (0..7)
         .map(|i| Staged::new(context.output(i), dtype))
         .collect::<Result<_>>()?;
-    // The kernel overwrites the workspace, but the graph may be walked again, so it gets a copy.
+    // The kernel overwrites the workspace. If the graph may be walked again, it gets a copy.
     let copy_of = |kept: &Tensor| -> Result<Tensor> {
         let copy = Tensor::empty(kept.shape(), dtype, kept.device())?;
         crate::cpu::copy(kept, &copy, context.threads)?;
         Ok(copy)
     };
-    let space = copy_of(context.input(9))?;
+    let space = match &dense[9] {
+        Some(dense) if context.may_overwrite(9) => dense.clone(),
+        _ => copy_of(context.input(9))?,
+    };
     let own = lengths
         .as_ref()
         .map(|_| copy_of(context.input(8)))

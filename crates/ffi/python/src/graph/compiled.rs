@@ -162,9 +162,7 @@ impl TracedFunction {
     /// # Errors
     /// The core's errors.
     pub fn compile(&self, graph: Graph, choice: &passes::Choice) -> Result<CompiledGraph> {
-        let options = Options {
-            fuses: !choice.is_off("fuse"),
-        };
+        let options = Options::of(choice);
         let num_traced_nodes = graph.nodes.len();
         let buffers: Vec<_> = (graph.inputs.iter())
             .filter(|input| !matches!(input.source, Source::Argument(k) if k >= self.num_arguments))
