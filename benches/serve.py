@@ -2,15 +2,14 @@
 
 Clients send requests that are encoded beforehand, JSON or binary, each on a connection of its own. They use the same
 cores as the service.
-Answers are compared with the predictions first. `MXNET_EXAMPLES` is the folder of the programs that
-`python tools/steps.py programs` builds.
+Answers are compared with the predictions first.
 """
 
 import http.client
 import json
-import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +23,8 @@ from compiled import lenet, mlp, resnet
 import mxnet as mx
 from mxnet import np, npx
 
+# `python tools/steps.py programs` builds it.
+PROGRAM = Path(__file__).resolve().parent.parent / "target/develop/rust-serve"
 CLIENTS = 2
 SECONDS = 1.0
 ROUNDS = 3
@@ -59,7 +60,7 @@ def measure(name: str, build: Callable[[], Any], folder: Path, number: int) -> N
         "application/json": json.dumps({"inputs": [x.tolist()]}).encode(),
         "application/safetensors": (folder / "request").read_bytes(),
     }
-    command = [str(Path(os.environ["MXNET_EXAMPLES"]).parent / "rust-serve"), str(symbol), str(params), "127.0.0.1:0"]
+    command = [str(PROGRAM), str(symbol), str(params), "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline().rsplit(":", 1)[1])
@@ -85,6 +86,8 @@ def measure(name: str, build: Callable[[], Any], folder: Path, number: int) -> N
 
 
 def main() -> None:
+    if not PROGRAM.is_file():
+        sys.exit(f"{PROGRAM} is not there: python tools/steps.py programs")
     print(f"{'network':<10}{'':>4}{'images/s':>12}{'JSON':>8}{'binary':>8}")
     with tempfile.TemporaryDirectory() as folder:
         for build in (mlp, lenet, resnet):

@@ -259,11 +259,11 @@ class Compiled(_core.JitFunction):
             Keys: `arguments` (what the call was, by name), `why` (it was traced: in what it differs from the earlier
             trace that is most like it), `seconds` (for tracing and compiling). If there is a graph: `traced_nodes`,
             `nodes` (behind the passes), `steps` (of a run; fused operators are one), `arena_bytes` (memory for
-            intermediate results; once it has run, for kernels as well), `unshared_bytes` (the same if each had memory of its own), `peak_bytes` (all that a
-            run needs beside its arguments; once it has run, with all that the kernels of one step allocated on the
-            calling thread, the turns of a loop added up); those with `gradient_`
-            in front are of the gradient. Of functions with dynamic sizes these are of the graph that was used last, and
-            `num_sizes` says for how many sizes there is one. If there is none: `note` (the reason).
+            intermediate results; once it has run, also for kernels), `unshared_bytes` (for intermediate results if each
+            had memory of its own), `peak_bytes` (all that a run needs beside its arguments; once it has run, with all
+            that the kernels of one step allocated on the calling thread, the turns of a loop added up); those with
+            `gradient_` in front are of the gradient. Of functions with dynamic sizes these are of the graph that was
+            used last, and `num_sizes` says for how many sizes there is one. If there is none: `note` (the reason).
         """
         report = []
         for record, graphs, is_sized, num_pieces, note in self.records:
