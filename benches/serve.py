@@ -22,12 +22,17 @@ from compiled import lenet, mlp, resnet
 
 import mxnet as mx
 from mxnet import np, npx
+from mxnet.gluon import model_zoo
 
 # `python tools/steps.py programs` builds it.
 PROGRAM = Path(__file__).resolve().parent.parent / "target/develop/rust-serve"
 CLIENTS = 2
 SECONDS = 1.0
 ROUNDS = 3
+
+
+def resnet50() -> tuple[Any, Any, tuple[int, ...]]:
+    return model_zoo.vision.resnet50_v1(), None, (1, 3, 224, 224)
 
 
 def throughput(call: Callable[[int], Any]) -> float:
@@ -90,8 +95,8 @@ def main() -> None:
         sys.exit(f"{PROGRAM} is not there: python tools/steps.py programs")
     print(f"{'network':<10}{'':>4}{'images/s':>12}{'JSON':>8}{'binary':>8}")
     with tempfile.TemporaryDirectory() as folder:
-        for build in (mlp, lenet, resnet):
-            for number in (1, 32):
+        for build, numbers in ((mlp, (1, 32)), (lenet, (1, 32)), (resnet, (1, 32)), (resnet50, (1,))):
+            for number in numbers:
                 measure(build.__name__, build, Path(folder), number)
 
 
