@@ -125,8 +125,11 @@ def test_eigenvectors_of_square_matrices_diagonalise_them(shape, dtype):
     x = matrices(shape, dtype)
     w, v = np.linalg.eig(np.array(x, dtype=dtype))
     want = onp.linalg.eigvals(x)
-    assert w.dtype == want.dtype and v.dtype == want.dtype
-    assert np.linalg.eigvals(np.array(x, dtype=dtype)).dtype == want.dtype
+    # NumPy's are always complex from 2.5 on.
+    is_real = not onp.iscomplexobj(x) and (want.imag == 0).all()
+    kind = (want.real if is_real else want).dtype
+    assert w.dtype == kind and v.dtype == kind
+    assert np.linalg.eigvals(np.array(x, dtype=dtype)).dtype == kind
     w, v = w.asnumpy(), v.asnumpy()
     close(x @ v, v * w[..., None, :], x, scale=4 * onp.sqrt(shape[-1]))
     lengths = onp.linalg.norm(v, axis=-2)
@@ -509,13 +512,19 @@ def test_products_of_matrices_and_vectors_are_numpys():
         np.matvec(np.ones((3,)), np.ones((3,)))
 
 
-@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors")
+def cross(x, y):
+    """Cross product of vectors of two or three elements; NumPy refuses two from 2.5 on."""
+    both = [onp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, 3 - v.shape[-1])]) for v in (x, y)]
+    result = onp.cross(*both)
+    return result[..., 2] if x.shape[-1] == y.shape[-1] == 2 else result
+
+
 def test_cross_products_are_numpys():
     rng = onp.random.default_rng(5)
     for m in (2, 3):
         for n in (2, 3):
             x, y = rng.integers(-5, 6, (4, m)), rng.integers(-5, 6, (2, 1, n))
-            onp.testing.assert_array_equal(np.cross(np.array(x), np.array(y)).asnumpy(), onp.cross(x, y))
+            onp.testing.assert_array_equal(np.cross(np.array(x), np.array(y)).asnumpy(), cross(x, y))
     x, y = rng.standard_normal((3, 5)), rng.standard_normal((5, 3))
     got = np.cross(np.array(x, dtype="float64"), np.array(y, dtype="float64"), axisa=0, axisc=0)
     onp.testing.assert_allclose(got.asnumpy(), onp.cross(x, y, axisa=0, axisc=0), rtol=1e-15, atol=1e-15)
@@ -568,7 +577,9 @@ def test_what_is_not_finite_is_an_error_where_it_is_one_in_numpy(function, bad, 
         )
         return False
 
-    assert is_refused(np) == is_refused(onp)
+    ours, numpys = is_refused(np), is_refused(onp)
+    # LAPACK gives NaN or an error for singular values of infinite elements, by size and version.
+    assert ours == numpys or (function in ("svd", "svdvals") and bad == onp.inf)
 
 
 def test_signs_of_determinants_with_nans_are_numpys():

@@ -428,7 +428,7 @@ def test_makers_against_scipy():
     x, y = dense((2, 3)), dense((2, 2), 1)
     blocks = [[np.array(x), None], [None, np.array(y)]]
     same(sparse.block_array(blocks), ss.block_array([[x, None], [None, y]]))
-    same(sparse.block_diag([np.array(x), np.array(y)]), ss.block_diag([x, y]))
+    same(sparse.block_diag([np.array(x), np.array(y)]), ss.block_diag([ss.coo_array(x), y]))
     i, j, v = sparse.find(make("csr", x))
     same(v, x[i.asnumpy(), j.asnumpy()])
     with pytest.raises(ValueError, match="as many offsets"):

@@ -68,12 +68,21 @@ def test_axes_are_permuted_and_added():
         numpy.testing.assert_array_equal(got.todense().asnumpy(), want)
     with pytest.raises(AxisError, match="swapaxes: axis 3"):
         sparse.swapaxes(x, 0, 3)
+    for kind in ("csr", "csc", "coo", "bsr"):
+        same = scipy.sparse.random_array((4, 6), density=0.5, random_state=0).asformat(kind)
+        numpy.testing.assert_array_equal(
+            getattr(sparse, f"{kind}_array")(same).mT.todense().asnumpy(), same.toarray().T
+        )
+    with pytest.raises(AxisError, match="axis -2"):
+        sparse.coo_array(np.ones((3,))).mT
 
 
 def test_kronecker_sums():
     a, b = DENSE[:4], DENSE[:3, :3]
     got = sparse.kronsum(sparse.csr_array(np.array(a)), sparse.coo_array(np.array(b)))
-    numpy.testing.assert_allclose(got.todense().asnumpy(), scipy.sparse.kronsum(a, b).toarray(), rtol=1e-15)
+    numpy.testing.assert_allclose(
+        got.todense().asnumpy(), scipy.sparse.kronsum(scipy.sparse.coo_array(a), b).toarray(), rtol=1e-15
+    )
     with pytest.raises(ShapeError, match="square"):
         sparse.kronsum(sparse.csr_array((2, 3)), sparse.csr_array((2, 2)))
 

@@ -94,6 +94,17 @@ class sparray:  # noqa: N801  # SciPy's name
         return self.transpose()
 
     @property
+    def mT(self) -> Any:  # NumPy's name
+        """The array with its last two axes exchanged.
+
+        Raises
+        ------
+        AxisError
+            If there is only one axis.
+        """
+        return self.swapaxes(-2, -1)
+
+    @property
     def real(self) -> Any:
         """Real parts."""
         return self._with_data(self.data.real)
