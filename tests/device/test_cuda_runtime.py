@@ -50,8 +50,10 @@ def environment(cache, given=(), **settings):
 
 
 def run(program, cache, given=(), **settings):
+    # Python 3.12 and later warn at each fork beside threads.
+    fork_warning = "ignore:This process:DeprecationWarning"
     done = subprocess.run(
-        [sys.executable, "-c", HEAD + program],
+        [sys.executable, "-W", fork_warning, "-c", HEAD + program],
         env=environment(cache, given, **settings),
         capture_output=True,
         text=True,
