@@ -165,6 +165,8 @@ def test_examples_of_operators_hold_for_numpy(name):
         assert len(got) == len(want), part.source
         for mine, other in zip(got, want, strict=True):
             mine, other = numpy.asarray(mine), numpy.asarray(other)
+            if name == "eigvals" and not other.imag.any():
+                other = other.real  # always complex in NumPy from 2.5 on
             assert mine.shape == other.shape and mine.dtype.kind == other.dtype.kind, part.source
             numpy.testing.assert_allclose(mine, other, rtol=1e-5, atol=1e-6, err_msg=part.source)
 

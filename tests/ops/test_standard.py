@@ -574,6 +574,9 @@ def test_calls_match_the_oracle_in_any_layout(name, call):
     args, kwargs = Maker(name, call, ours=False).arguments()
     with np.errstate(all="ignore"):
         want = [np.asarray(y) for y in many(oracle(name)(*args, **kwargs))]
+    if name == "eigvals" and not want[0].imag.any():
+        # NumPy's are always complex from 2.5 on.
+        want = [want[0].real]
     for layout in ("dense", "spread", "reversed", "transposed"):
         args, kwargs = Maker(name, call, ours=True, layout=layout).arguments()
         got = many(op(name)(*args, **kwargs))
