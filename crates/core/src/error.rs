@@ -128,67 +128,39 @@ pub enum Error {
     Internal(Box<Fault>),
 }
 
-/// Constructors of [`Error`] from the operator's name and a problem.
+/// Constructors of [`Error`] from the operator's name and a problem, and access to the facts.
 macro_rules! constructors {
-    ($($name:ident => $variant:ident),*) => { impl Error { $(
-        #[doc = concat!("An [`Error::", stringify!($variant), "`] of operator `op`.")]
-        #[cold]
-        pub fn $name(op: &'static str, problem: impl Into<String>) -> Error {
-            Error::$variant(Box::new(Fault { op, problem: problem.into(), operands: Vec::new(), part: None, hint: None }))
+    ($($name:ident => $variant:ident),*) => { impl Error {
+        $(
+            #[doc = concat!("An [`Error::", stringify!($variant), "`] of operator `op`.")]
+            #[cold]
+            pub fn $name(op: &'static str, problem: impl Into<String>) -> Error {
+                Error::$variant(Box::new(Fault { op, problem: problem.into(), operands: Vec::new(), part: None, hint: None }))
+            }
+        )*
+
+        /// The facts, for kinds that have them; of a failed operation those of its own error.
+        pub fn fault(&self) -> Option<&Fault> {
+            match self {
+                $(Error::$variant(fault))|* => Some(fault),
+                Error::Failed(failure) => failure.error().downcast_ref::<Error>()?.fault(),
+                Error::Interrupted => None,
+            }
         }
-    )* } };
+
+        /// The facts, for kinds that have them. A failed operation is shared, so its facts cannot be changed.
+        pub fn fault_mut(&mut self) -> Option<&mut Fault> {
+            match self {
+                $(Error::$variant(fault))|* => Some(fault),
+                Error::Failed(_) | Error::Interrupted => None,
+            }
+        }
+    } };
 }
 constructors!(shape => Shape, dtype => DType, axis => Axis, index => Index, value => Value, linalg => LinAlg, overflow => Overflow, zero_division => ZeroDivision, device => Device,
     memory => Memory, unsupported => Unsupported, io => Io, autograd => Autograd, floating_point => FloatingPoint, without_values => Abstract, internal => Internal);
 
 impl Error {
-    /// The facts, for kinds that have them; of a failed operation those of its own error.
-    pub fn fault(&self) -> Option<&Fault> {
-        match self {
-            Error::Shape(f)
-            | Error::DType(f)
-            | Error::Axis(f)
-            | Error::Index(f)
-            | Error::Value(f)
-            | Error::LinAlg(f)
-            | Error::Overflow(f)
-            | Error::ZeroDivision(f)
-            | Error::Device(f)
-            | Error::Memory(f)
-            | Error::Unsupported(f)
-            | Error::Io(f)
-            | Error::Autograd(f)
-            | Error::FloatingPoint(f)
-            | Error::Abstract(f)
-            | Error::Internal(f) => Some(f),
-            Error::Failed(failure) => (failure.error().downcast_ref::<Error>())?.fault(),
-            Error::Interrupted => None,
-        }
-    }
-
-    /// The facts, for kinds that have them.
-    pub fn fault_mut(&mut self) -> Option<&mut Fault> {
-        match self {
-            Error::Shape(f)
-            | Error::DType(f)
-            | Error::Axis(f)
-            | Error::Index(f)
-            | Error::Value(f)
-            | Error::LinAlg(f)
-            | Error::Overflow(f)
-            | Error::ZeroDivision(f) => Some(f),
-            Error::Device(f)
-            | Error::Memory(f)
-            | Error::Unsupported(f)
-            | Error::Io(f)
-            | Error::Autograd(f)
-            | Error::FloatingPoint(f)
-            | Error::Abstract(f)
-            | Error::Internal(f) => Some(f),
-            Error::Failed(_) | Error::Interrupted => None,
-        }
-    }
-
     /// Adds a hint. Only give one that was checked to work.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
