@@ -226,9 +226,10 @@ impl Executable {
             // The profiler measures one step after the other.
             let used = match watch.is_some() || joined == 0 {
                 true => {
-                    let used = together
-                        .iter()
-                        .map(|step| self.step(step, arena, run, watch, true));
+                    let used = together.iter().map(|step| {
+                        self.step(step, arena, run, watch, true)
+                            .map_err(|error| self.located(step, error))
+                    });
                     used.collect::<Result<SmallVec<[Used; 2]>>>()?
                 }
                 false => self.side_by_side(together, arena, run)?,
@@ -258,7 +259,8 @@ impl Executable {
         let results: Vec<OnceLock<Result<Used>>> = steps.iter().map(|_| OnceLock::new()).collect();
         engine().run_tasks(steps.len(), &|i| {
             // The arena has no free part for several kernels: they allocate their working memory.
-            let _ = results[i].set(self.step(&steps[i], arena, run, None, false));
+            let used = self.step(&steps[i], arena, run, None, false);
+            let _ = results[i].set(used.map_err(|error| self.located(&steps[i], error)));
         });
         let results = results.into_iter().map(|result| {
             let missing = || Err(Error::internal("graph", "a step did not run"));
@@ -267,27 +269,18 @@ impl Executable {
         results.collect()
     }
 
-    /// Runs one step. Its errors name the operator and the line that called it.
-    fn step(
-        &self,
-        step: &Step,
-        arena: &Arena,
-        run: &Run,
-        watch: Option<&RunWatch>,
-        may_offer: bool,
-    ) -> Result<Used> {
-        let used = self.unnamed_step(step, arena, run, watch, may_offer);
-        used.map_err(|error| {
-            let node = &self.graph.nodes[step.node];
-            let error = error.in_op(node.op.name).called_by(node.caller);
-            match &node.line {
-                Some(line) => error.with_hint(format!("called in `{}` at {line}", self.graph.name)),
-                None => error,
-            }
-        })
+    /// The error of a step, with the operator and the line that called it.
+    fn located(&self, step: &Step, error: Error) -> Error {
+        let node = &self.graph.nodes[step.node];
+        let error = error.in_op(node.op.name).called_by(node.caller);
+        match &node.line {
+            Some(line) => error.with_hint(format!("called in `{}` at {line}", self.graph.name)),
+            None => error,
+        }
     }
 
-    fn unnamed_step(
+    /// Runs one step. `may_offer` says whether its kernel may use the free part of the arena.
+    fn step(
         &self,
         step: &Step,
         arena: &Arena,

@@ -43,7 +43,7 @@ pub fn gather_independent_nodes(graph: &mut Graph) -> usize {
             let mut dependent: HashSet<BufferId> = nodes[first].defines().collect();
             for at in 1..rest.len().min(WINDOW) {
                 let node = &nodes[rest[at]];
-                // Side effects and errors keep their order.
+                // Side effects come before what follows them, also if that fails.
                 if node.op.is_impure {
                     break;
                 }
