@@ -27,11 +27,6 @@ pub struct Object<T> {
     pub value: T,
 }
 
-const _: () = assert!(
-    size_of::<ffi::PyObject>() == 2 * size_of::<usize>(),
-    "this is a free-threaded Python, whose objects begin with a lock: what array objects hold is guarded by the interpreter's lock alone"
-);
-
 /// Content of the objects of such a type.
 ///
 /// # Safety
