@@ -22,6 +22,8 @@ from mxnet import np, npx
 SIZE = 300_000
 # Versions are 0 to LAST, and one more between `x += 1` and `x[:] = 0`; each is also an index into `TABLE`.
 LAST = 63
+# A read that is short is repeated until there were so many writes.
+WRITES_BESIDE, MOST_READS = 500, 500
 TABLE = np.arange(LAST + 2)
 MASK = np.ones(SIZE, dtype="bool")
 
@@ -150,6 +152,7 @@ READS: dict[str, Callable[[Any, Path], Any]] = {
     "item": lambda x, folder: x.item(7),
     "float": lambda x, folder: float(x[SIZE - 1]),
     "tobytes": lambda x, folder: numpy.frombuffer(x.tobytes(), "int64"),
+    "tobytes strided": lambda x, folder: numpy.frombuffer(x[::2].tobytes(), "int64"),
     "repr": lambda x, folder: _printed(repr(x)),
     "str": lambda x, folder: _printed(str(x)),
     "repr of all": lambda x, folder: _printed(repr(x[:900])),
@@ -185,24 +188,25 @@ READS: dict[str, Callable[[Any, Path], Any]] = {
 
 
 @contextlib.contextmanager
-def _overwritten(x: Any, write: Callable[[Any, int], None]) -> Iterator[None]:
-    """Overwrites `x` in a thread with one version after the other."""
+def _overwritten(x: Any, write: Callable[[Any, int], None]) -> Iterator[Callable[[], int]]:
+    """Overwrites `x` in a thread with one version after the other; gives a function that returns how often it did."""
     is_over = threading.Event()
+    num_writes = 0
     failures: list[BaseException] = []
 
     def loop() -> None:
-        k = 0
+        nonlocal num_writes
         try:
             while not is_over.is_set():
-                write(x, k)
-                k = (k + 1) % (LAST + 1)
+                write(x, num_writes % (LAST + 1))
+                num_writes += 1
         except BaseException as failure:  # noqa: BLE001 - raised by the test's thread
             failures.append(failure)
 
     writer = threading.Thread(target=loop)
     writer.start()
     try:
-        yield
+        yield lambda: num_writes
     finally:
         is_over.set()
         writer.join()
@@ -211,10 +215,13 @@ def _overwritten(x: Any, write: Callable[[Any, int], None]) -> Iterator[None]:
 
 
 def _num_torn(read: Callable[[Any, Path], Any], write: Callable[[Any, int], None], count: int, folder: Path) -> int:
+    """How many of `count` reads are torn, or of more: those that are done beside `WRITES_BESIDE` writes."""
+    most = max(count, MOST_READS)
     x = np.zeros(SIZE, dtype="int64")
-    torn = 0
-    with _overwritten(x, write):
-        for _ in range(count):
+    torn = done = 0
+    with _overwritten(x, write) as num_writes:
+        while done < count or (done < most and num_writes() < WRITES_BESIDE):
+            done += 1
             try:
                 torn += not _is_whole(read(x, folder))
             except AssertionError:

@@ -208,8 +208,14 @@ def test_exit_beside_threads_that_print_is_quiet(seed):
 
 @pytest.mark.parametrize("mode", ["adaptive", "async", "sync"])
 def test_exit_with_threads_that_still_push_is_quiet(mode):
+    # While the interpreter sleeps at its end, all other threads ask for its lock.
     done = run(
         """
+        class Late:
+            def __del__(self, sleep=time.sleep):
+                sleep(0.3)
+
+        late = Late()
         _core.set_engine_mode(sys.argv[1])
 
         def push():
@@ -230,6 +236,75 @@ def test_exit_with_threads_that_still_push_is_quiet(mode):
         time.sleep(0.3)
         """,
         arguments=[mode],
+    )
+    assert done.stderr == ""
+
+
+# Calls of ours that call Python code, which gives up the interpreter's lock in `pause`.
+CALLBACKS = {
+    "a gradient": "gradient()",
+    "an array of an object": "np.array(Slow())",
+    "an operand": "np.ones(3) + Slow()",
+    "a shape": "np.zeros(Slow())",
+    "an index": "np.ones(3)[Slow()]",
+    "an iterator": "np.fromiter((pause() or 1.0 for _ in range(3)), 'float64')",
+    "a compiled function": "mx.jit(lambda x: pause() or x + 1)(np.ones(3))",
+    "a method for functions": "np.concatenate([Slow(), np.ones(3)])",
+}
+
+
+@pytest.mark.parametrize("name", CALLBACKS)
+def test_exit_with_threads_in_python_code_below_ours_is_quiet(name):
+    # While the interpreter sleeps at its end, all other threads ask for its lock.
+    done = run(
+        f"""
+        class Late:
+            def __del__(self, sleep=time.sleep):
+                sleep(0.3)
+
+        late = Late()
+
+        def pause(sleep=time.sleep):
+            sleep(0.001)
+
+        class Slow:
+            def __array__(self, dtype=None, copy=None):
+                return pause() or onp.ones(3)
+
+            def __len__(self):
+                return pause() or 1
+
+            def __getitem__(self, i):
+                if i > 0:
+                    raise IndexError
+                return pause() or 2
+
+            def __index__(self):
+                return pause() or 1
+
+        class Double(mx.autograd.Function):
+            def forward(self, x):
+                return pause() or x * 2
+
+            def backward(self, dy):
+                return pause() or dy * 2
+
+        def gradient():
+            x = np.ones(3)
+            x.attach_grad()
+            with mx.autograd.record():
+                y = Double()(x)
+            y.backward()
+
+        def loop():
+            while True:
+                {CALLBACKS[name]}
+
+        {CALLBACKS[name]}
+        for _ in range(3):
+            threading.Thread(target=loop, daemon=True).start()
+        time.sleep(0.1)
+        """
     )
     assert done.stderr == ""
 

@@ -71,13 +71,10 @@ pub fn without_gil<R: Send>(py: Python<'_>, body: impl FnOnce() -> R + Send) -> 
         clippy::disallowed_methods,
         reason = "the one function that releases the GIL"
     )]
-    let detached = || {
-        py.detach(|| {
-            let _guard = ReadGuard::acquire();
-            body()
-        })
-    };
-    park_on_forced_unwind(detached)
+    py.detach(|| {
+        let _guard = ReadGuard::acquire();
+        body()
+    })
 }
 
 /// Calls Python within [`without_gil`]. The thread releases [`FORK_LOCK`] meanwhile, so that `body` may fork, or wait for a thread that
@@ -105,40 +102,13 @@ pub fn with_gil<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
 /// while the interpreter exits, when objects are deallocated and hooks run.
 #[inline]
 pub fn with_python<R>(body: impl FnOnce(Python<'_>) -> R) -> R {
-    // The outer call covers a thread that cannot get the GIL. The inner one covers the body: unwinding out of it would release a GIL that the thread no
-    // longer has.
-    park_on_forced_unwind(|| {
-        let body = |py: Python<'_>| park_on_forced_unwind(|| body(py));
-        // SAFETY: an interpreter has loaded this module, and calls it until its end only.
-        unsafe { Python::attach_unchecked(body) }
-    })
+    // SAFETY: an interpreter has loaded this module, and calls it until its end only.
+    unsafe { Python::attach_unchecked(body) }
 }
 
 /// As [`with_python`]; `None` while the interpreter ends, and before it has begun.
 pub fn try_with_python<R>(body: impl FnOnce(Python<'_>) -> R) -> Option<R> {
-    park_on_forced_unwind(|| Python::try_attach(|py| park_on_forced_unwind(|| body(py))))
-}
-
-/// Parks the thread if it is dropped by an unwinding that is not a panic of Rust.
-struct ParkOnForcedUnwind;
-
-impl Drop for ParkOnForcedUnwind {
-    fn drop(&mut self) {
-        while !std::thread::panicking() {
-            std::thread::park();
-        }
-    }
-}
-
-/// Runs `body`, out of which only panics of Rust can unwind. While the interpreter exits, Python before 3.14 ends a daemon thread that requests the
-/// GIL by `pthread_exit`, which unwinds its stack. Rust must not catch that unwinding, and the guards that it drops use the GIL, which the thread does
-/// not have; both would abort the process. Therefore such a thread is parked, as Python 3.14 and later do.
-#[inline]
-pub fn park_on_forced_unwind<R>(body: impl FnOnce() -> R) -> R {
-    let guard = ParkOnForcedUnwind;
-    let answer = body();
-    std::mem::forget(guard);
-    answer
+    Python::try_attach(body)
 }
 
 /// Takes the lock as the writer and finishes pending operations, whether they succeed or not. Other threads may have the GIL meanwhile.

@@ -53,6 +53,7 @@ mod row_iter;
 mod scalar_protocol;
 mod settings;
 mod sharing;
+mod thread_exit;
 mod typed;
 mod ufunc;
 mod values;
@@ -185,6 +186,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     namespaces::register(module)?;
     construct::add_one_arg_entries(module)?;
     gil_release::register_at_fork(py)?;
+    thread_exit::install(py);
     mxnet::core::interrupt::install(engine::interrupted);
     mxnet::core::call_site::install(engine::running_line);
     mxnet::core::config::load();

@@ -6,7 +6,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::error::raise;
-use crate::gil_release::{park_on_forced_unwind, with_python};
+use crate::gil_release::with_python;
 
 /// Runs `body` for a C function that returns an object: errors and panics become Python exceptions.
 #[inline]
@@ -26,7 +26,6 @@ pub fn guarded_or<T>(
     failed: T,
     body: impl FnOnce() -> PyResult<T>,
 ) -> T {
-    let body = || park_on_forced_unwind(body);
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => {
