@@ -23,6 +23,9 @@ ALL = [call for calls in CALLS.values() for call in calls] + [
     "np.linalg.norm(np.full((2, 2), np.nan), 'nuc')",
     "np.linalg.matrix_norm(np.full((2, 2), np.nan), ord=2)",
     "np.linalg.slogdet(np.ones((2, 3)))",
+    "np.linalg.qr(np.ones(3), 'raw')",
+    "npx.roi_pooling(np.ones((1, 1, 2, 2)), np.ones((1, 4)), (2, 2), 1.0)",
+    "npx.roi_pooling(np.ones((1, 1, 2, 2)), np.array([[5, 0, 0, 1, 1]]), (2, 2), 1.0)",
 ]
 # Found only when a kernel looks at the values.
 OF_VALUES = [
@@ -129,6 +132,33 @@ def test_graphs_from_files_name_the_operator_that_eager_calls_name(call, tmp_pat
                 assert failure(block, *arrays)[:2] == (kind, name)
     blocks[1].hybridize()
     assert failure(blocks[1], *arrays)[:2] == (kind, name)
+
+
+@pytest.mark.parametrize(
+    ("call", "start"),
+    [
+        ("np.linalg.qr(np.ones(3), 'raw')", "qr: "),
+        ("npx.roi_pooling(np.ones((1, 1, 2, 2)), np.ones((1, 4)), (2, 2), 1.0)", "roi_pooling: "),
+        ("npx.roi_pooling(np.ones((1, 1, 2, 2)), np.array([[5, 0, 0, 1, 1]]), (2, 2), 1.0)", "roi_pooling: "),
+        ("np.insert(np.ones(3), [7], 1)", "insert: index 7 is out of bounds"),
+        ("np.delete(np.ones(3), [7])", "delete: index 7 is out of bounds"),
+        ("np.put(np.ones(3), [7], 1)", "put: index 7 is out of bounds"),
+        ("np.put_along_axis(np.ones(3), np.array([7]), [1.0], 0)", "index 7 is out of bounds for axis 0 with size 3"),
+        ("np.ones(3)[[7]]", "index 7 is out of bounds for axis 0 with size 3"),
+        ("np.ones((2, 3))[:, np.array([7])]", "index 7 is out of bounds for axis 1 with size 3"),
+        ("np.ones(3).__setitem__(np.array([7]), 1)", "index 7 is out of bounds for axis 0 with size 3"),
+        ("np.add.at(np.ones(3), np.array([7]), 1)", "index 7 is out of bounds for axis 0 with size 3"),
+    ],
+)
+def test_no_internal_operator_is_named(call, start):
+    for mode in "sync", "async":
+        with mx.config(engine_mode=mode):
+            assert failure(lambda: eval(call, NAMES))[2].startswith(start)
+
+
+def test_compositions_in_python_name_the_operator_that_failed():
+    with pytest.raises(np.linalg.LinAlgError, match=r"^solve: "):
+        np.linalg.tensorsolve(np.zeros((2, 3, 6)), np.ones((2, 3))).asnumpy()
 
 
 def test_operands_of_a_part_are_said_to_be_its():

@@ -215,6 +215,20 @@ impl Error {
         self
     }
 
+    /// The error of `op` under the name that users know ([`OpDef::reports_as`]). Without a name it shows no operands: users have not given them.
+    #[must_use]
+    pub fn reported_as(mut self, op: &'static OpDef) -> Error {
+        if let (Some(name), Some(fault)) = (op.reports_as, self.fault_mut())
+            && fault.op == op.name
+        {
+            fault.op = name;
+            if name.is_empty() {
+                fault.operands.clear();
+            }
+        }
+        self
+    }
+
     /// Adds the operands if there are none yet.
     #[must_use]
     pub fn with_operands(mut self, operands: impl FnOnce() -> Vec<OperandFacts>) -> Error {

@@ -56,7 +56,10 @@ impl<'a> Call<'a> {
             // This message is NumPy's, which names the operator at its end.
             Error::FloatingPoint(_) => error.with_operands(facts),
             _ if is_of_part => error.for_op(registry::base_form(self.op).name, facts),
-            _ => error.in_op(self.op.name).with_operands(facts),
+            _ => error
+                .in_op(self.op.name)
+                .with_operands(facts)
+                .reported_as(self.op),
         }
     }
 

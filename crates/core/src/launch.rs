@@ -449,12 +449,12 @@ fn queued_op(
     run: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> (Op, bool) {
     let origin = crate::call_site::current();
-    let (issued_by, caller) = (origin.clone(), caller::current());
+    let (issued_by, caller, op) = (origin.clone(), caller::current(), call.op);
     let op = Op {
         name: call.op.name,
         run: Box::new(move || {
             run().map_err(|error| {
-                let error = error.called_by(caller);
+                let error = error.reported_as(op).called_by(caller);
                 Failure::new(Box::new(error), issued_by.as_deref().unwrap_or(""))
             })
         }),

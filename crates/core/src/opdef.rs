@@ -48,8 +48,8 @@ pub struct OpDef {
     pub full_signature: Option<&'static OpDef>,
     /// Casting rule for `out=`: folds and functions that select elements allow any conversion, as in NumPy.
     pub out_casting: Casting,
-    /// Whether the dtype of `out=` must be safely castable to the result's. NumPy's functions that select elements have this rule.
-    pub out_casts_safely: bool,
+    /// What errors call the operator, if users do not know it by its name: the function of which it is a part, or nothing.
+    pub reports_as: Option<&'static str>,
     /// Whether `out=` may have a larger shape than the result, which is then broadcast. True for elementwise functions that are composites.
     pub out_broadcasts: bool,
     /// For `real`, `imag` and `isreal`: the result for a Python number, see [`ScalarPart`].
@@ -480,6 +480,11 @@ pub enum Cost {
 }
 
 impl OpDef {
+    /// Whether it reduces elements of any dtype to truth values.
+    pub fn reduces_to_truth(&self) -> bool {
+        matches!(self.reduces, Some(Reduce::Any | Reduce::All))
+    }
+
     /// Defaults of all fields; definitions set the others with `..OpDef::DEFAULT`.
     pub const DEFAULT: OpDef = OpDef {
         name: "",
@@ -495,7 +500,7 @@ impl OpDef {
         form: Form::ParamsOnly,
         full_signature: None,
         out_casting: Casting::SameKind,
-        out_casts_safely: false,
+        reports_as: None,
         out_broadcasts: false,
         scalar_part: None,
         refuses: None,

@@ -113,14 +113,6 @@ pub(crate) fn check_out(
         );
         return Err(Error::shape(call.op.name, problem));
     }
-    if call.op.out_casts_safely && !can_cast(out.dtype(), dtype, Casting::Safe) {
-        let problem = format!(
-            "cannot cast `out` from {} to {}, the dtype of the elements, under casting rule 'safe'",
-            out.dtype().name(),
-            dtype.name()
-        );
-        return Err(Error::dtype(call.op.name, problem));
-    }
     let casting = out_casting(call)?;
     if !can_cast(dtype, out.dtype(), casting) {
         let problem = format!(

@@ -272,7 +272,10 @@ impl Executable {
     /// The error of a step, with the operator and the line that called it.
     fn located(&self, step: &Step, error: Error) -> Error {
         let node = &self.graph.nodes[step.node];
-        let error = error.in_op(node.op.name).called_by(node.caller);
+        let error = error
+            .in_op(node.op.name)
+            .reported_as(node.op)
+            .called_by(node.caller);
         match &node.line {
             Some(line) => error.with_hint(format!("called in `{}` at {line}", self.graph.name)),
             None => error,

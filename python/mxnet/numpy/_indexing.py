@@ -76,7 +76,7 @@ def resolved(name: str, indices: ndarray, n: int) -> ndarray:
     try:
         return _op["resolve_indices"](indices, n)  # type: ignore[no-any-return]
     except IndexError as error:
-        raise type(error)(f"{name}: {str(error).partition(': ')[2]}") from None
+        raise type(error)(f"{name}: {error}") from None
 
 
 def _unraveled(name: str, arr: ndarray, indices: ndarray, mode: str) -> tuple[ndarray, ...]:

@@ -14,7 +14,7 @@ mod run;
 use mxnet::core::mode::Flags;
 use mxnet::core::{
     Array, Attrs, Call, Cpu, Form, OpDef, Outputs, ScalarPart, Value, ViewContext, Viewed, Warned,
-    Warning, dispatch_into,
+    Warning, dispatch_into, registry,
 };
 use mxnet::ops::shape::{ASTYPE, ASTYPE_OF, ASTYPE_SHARING};
 use mxnet::tensor::{Casting, DType};
@@ -361,38 +361,43 @@ fn has(op: &OpDef, name: &str) -> bool {
     op.params.iter().any(|param| param.name == name)
 }
 
-/// A real `dtype` for complex elements: converts them before the computation, with NumPy's warning.
+/// Warns, as NumPy does, where a real `out` or `dtype` discards imaginary parts. A real `dtype` converts the elements before the computation.
 fn make_real<'py>(py: Python<'py>, op: &'static OpDef, bound: &mut Arguments<'py>) -> PyResult<()> {
-    let Some(Some(x)) = bound.inputs.first() else {
+    let mut dtypes = bound.inputs.iter().flatten().map(Operand::dtype);
+    let Some(complex) = dtypes.find(|dtype| dtype.is_complex()) else {
         return Ok(());
     };
-    let is_complex = x.dtype().is_complex();
-    if !is_complex || op.out_casting != Casting::Unsafe && !has(op, "ddof") {
-        return Ok(());
-    }
-    if op.out_casts_safely
-        && let Some(Some(out)) = bound.outs.first()
-    {
-        let to = out.get().with(py, Array::dtype);
-        return interop::check_real(py, x.dtype(), to);
-    }
-    if !has(op, "dtype") {
+    // Variances are real; they have no part that is discarded.
+    let is_variance = has(op, "ddof");
+    if op.out_casting != Casting::Unsafe && !is_variance {
         return Ok(());
     }
     let args = mxnet::core::Args {
         params: op.params,
         attrs: bound.attrs(),
     };
-    match args.dtype("dtype") {
-        Some(dtype) if !dtype.is_complex() && dtype != DType::Bool => {
-            crate::interop::discards_imaginary_part(py)?;
-            // A variance is real anyway; only the mean loses its imaginary part.
-            if has(op, "ddof") {
-                return Ok(());
-            }
+    let dtype = match has(op, "dtype") {
+        true => args.dtype("dtype"),
+        false => None,
+    };
+    if let Some(dtype) = dtype.filter(|dtype| !dtype.is_complex()) {
+        if dtype == DType::Bool {
+            return Ok(());
+        }
+        interop::discards_imaginary_part(py)?;
+        // Only the mean loses its imaginary part.
+        if is_variance {
+            return Ok(());
+        }
+        if let Some(Some(x)) = bound.inputs.first() {
             let real = x.array().astype(dtype).map_err(|error| raise(py, error))?;
             bound.inputs[0] = Some(Operand::converted(real));
-            Ok(())
+        }
+        return Ok(());
+    }
+    match bound.outs.first() {
+        Some(Some(out)) if !is_variance && !registry::base_form(op).reduces_to_truth() => {
+            interop::check_real(py, complex, out.get().with(py, Array::dtype))
         }
         _ => Ok(()),
     }

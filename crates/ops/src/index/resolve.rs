@@ -19,6 +19,7 @@ use crate::opdef::{Cpu, Grad, OpDef, Probe, one_of};
 /// Indices into an axis; negative ones count from its end.
 pub static RESOLVE: OpDef = OpDef {
     name: "resolve_indices",
+    reports_as: Some(""),
     params: &[
         Param::array("indices"),
         Param::required("size", ParamKind::Int),
@@ -63,6 +64,7 @@ pub static RESOLVE: OpDef = OpDef {
 /// Indices that are wrapped or clipped, so that all are valid.
 pub static WRAPPED: OpDef = OpDef {
     name: "wrapped_indices",
+    reports_as: Some(""),
     params: &[
         Param::array("indices"),
         Param::required("size", ParamKind::Int),

@@ -23,7 +23,6 @@ pub static TAKE: OpDef = OpDef {
     ],
     form: Form::Out,
     out_casting: Casting::Unsafe,
-    out_casts_safely: true,
     doc: "The slices of `a` at `indices` along `axis`, of the flattened array for None. `mode` determines how an index out of bounds is treated: an \
         error ('raise'; negative ones count from the end), modulo the length ('wrap'), or the nearest index ('clip').",
     about: &[
@@ -96,7 +95,6 @@ pub static COMPRESS: OpDef = OpDef {
     ],
     form: Form::Out,
     out_casting: Casting::Unsafe,
-    out_casts_safely: true,
     doc: "The slices of `a` along `axis` (of the flattened array for None) at which `condition`, an array of one axis, is true.",
     about: &[(
         "condition",

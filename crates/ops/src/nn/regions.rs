@@ -24,6 +24,7 @@ const ALIGNED: Param = Param::bool("aligned", false);
 /// Position of the largest element of each bin.
 pub static ROI_LARGEST: OpDef = OpDef {
     name: "roi_largest",
+    reports_as: Some("roi_pooling"),
     params: &[
         Param::array("data"),
         Param::array("rois"),

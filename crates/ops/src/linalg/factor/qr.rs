@@ -79,6 +79,7 @@ pub static QR: OpDef = OpDef {
 /// The Householder reflections whose product is Q.
 pub static QR_RAW: OpDef = OpDef {
     name: "qr_raw",
+    reports_as: Some("qr"),
     params: &[Param::array("a")],
     doc: "LAPACK's form of the factorisation of matrices (..., m, n): the transpose (..., n, m) of r with the vectors of the reflections below its diagonal, and \
           the factors tau (..., min(m, n)).",
