@@ -14,6 +14,7 @@ pub(crate) use columns::sum_columns;
 
 pub use batch::{
     BatchNorm, Statistics, batch_norm_backward, batch_norm_inference, batch_norm_training,
+    inverse_deviations,
 };
 pub use row::{
     Affine, Centre, RowNorm, row_norm, row_norm_backward, row_norm_backward_scratch_bytes,

@@ -1,5 +1,7 @@
 //! Batch normalisation: one mean and variance per channel of dense `(n, c, inner)` data.
 
+use std::ops::Range;
+
 use super::{columns, loops};
 use crate::real::{Real, Shared, sum_row, with_real};
 use crate::{Elem, Threads};
@@ -42,18 +44,23 @@ impl BatchNorm {
         self.n * self.inner
     }
 
-    /// Calls `task` for all channels; on the calling thread if there is little data.
-    fn each_channel(&self, threads: &dyn Threads, task: impl Fn(usize) + Sync) {
+    /// Calls `task` with ranges of channels, which together are all; on the calling thread if there is little data.
+    fn each_range(&self, threads: &dyn Threads, task: impl Fn(Range<usize>) + Sync) {
         // With a small `inner`, neighbouring channels share cache lines and one channel is too little work for a task.
         let group = (1usize << 14)
             .div_ceil(self.len().max(1))
             .max(if self.inner < 16 { 16 } else { 1 });
-        let group_task = |t: usize| (t * group..((t + 1) * group).min(self.c)).for_each(&task);
+        let group_task = |t: usize| task(t * group..((t + 1) * group).min(self.c));
         match self.c.div_ceil(group) {
             0 => {}
             1 => group_task(0),
             n => threads.run(n, &group_task),
         }
+    }
+
+    /// Calls `task` for all channels; on the calling thread if there is little data.
+    fn each_channel(&self, threads: &dyn Threads, task: impl Fn(usize) + Sync) {
+        self.each_range(threads, |channels| channels.for_each(&task));
     }
 
     /// Calls `f` with the offset of every dense row of one channel.
@@ -168,13 +175,59 @@ pub unsafe fn batch_norm_inference(
             // SAFETY: same contract.
             return unsafe { columns::inference(threads, g, x, [gamma, beta], [mean, var], y) };
         }
-        g.each_channel(threads, |c| {
-            // SAFETY: the rows and parameters of one channel.
-            unsafe {
-                let scale = or(gamma, c, T::ONE).to_f64() / ((*var.at(c)).to_f64() + g.epsilon).sqrt();
-                normalise(g, x, y, c, *mean.at(c), T::from_f64(scale), or(beta, c, T::ZERO));
+        g.each_range(threads, |channels| {
+            for first in channels.clone().step_by(BLOCK) {
+                let block = first..channels.end.min(first + BLOCK);
+                // SAFETY: the rows and parameters of these channels.
+                unsafe {
+                    let scales = scales(g, gamma, var, block.clone());
+                    for (c, scale) in block.zip(scales) {
+                        normalise(g, x, y, c, *mean.at(c), scale, or(beta, c, T::ZERO));
+                    }
+                }
             }
         });
+    })
+}
+
+/// Channels whose factors are computed together.
+pub(super) const BLOCK: usize = 64;
+
+/// `gamma / sqrt(var + epsilon)` of at most [`BLOCK`] channels.
+///
+/// # Safety
+/// The vectors have these channels; `gamma` may be null.
+pub(super) unsafe fn scales<T: Real>(
+    g: &BatchNorm,
+    gamma: Shared<T>,
+    var: Shared<T>,
+    channels: Range<usize>,
+) -> [T; BLOCK] {
+    let mut scales = [T::ZERO; BLOCK];
+    let to = &mut scales[..channels.len()];
+    let gamma = match gamma.is_null() {
+        true => std::ptr::null(),
+        false => gamma.at(channels.start).cast_const(),
+    };
+    // SAFETY: as many elements as `to` has.
+    unsafe {
+        let var = var.at(channels.start).cast_const();
+        loops::over_deviations(gamma, var, to.len(), g.epsilon, to.as_mut_ptr());
+    }
+    scales
+}
+
+/// `1 / sqrt(var + epsilon)` of `n` channels.
+///
+/// # Panics
+/// If `elem` is neither `F32` nor `F64`.
+///
+/// # Safety
+/// Both operands are dense vectors of `n` elements.
+pub unsafe fn inverse_deviations(elem: Elem, n: usize, var: *const u8, epsilon: f64, to: *mut u8) {
+    with_real!(elem, T => {
+        // SAFETY: same contract.
+        unsafe { loops::over_deviations::<T>(std::ptr::null(), var.cast(), n, epsilon, to.cast()) }
     })
 }
 

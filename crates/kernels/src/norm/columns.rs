@@ -1,11 +1,11 @@
 //! Batch normalisation of `(n, c)` data, whose channels are columns: blocks of adjacent columns are processed row by row.
 
-use super::batch::{BatchNorm, Statistics, or, slopes};
+use super::batch::{BLOCK, BatchNorm, Statistics, or, scales, slopes};
 use crate::Threads;
 use crate::real::{Real, Shared, per_isa};
 
 /// Columns of one block.
-const WIDTH: usize = 64;
+const WIDTH: usize = BLOCK;
 /// Rows summed in `T` before they are added to the f64 totals.
 const CHUNK_ROWS: usize = 128;
 
@@ -65,20 +65,15 @@ pub(super) unsafe fn inference<T: Real>(
 ) {
     each_block(threads, g, |c0, width| {
         let mut vectors = [[T::ZERO; WIDTH]; 3];
-        #[allow(
-            clippy::needless_range_loop,
-            reason = "three vectors are filled together"
-        )]
-        for l in 0..width {
-            let c = c0 + l;
-            // SAFETY: one element per channel.
-            let (mean, var) = unsafe { (*mean.at(c), (*var.at(c)).to_f64()) };
-            let scale = or(gamma, c, T::ONE).to_f64() / (var + g.epsilon).sqrt();
-            (vectors[0][l], vectors[1][l], vectors[2][l]) =
-                (mean, T::from_f64(scale), or(beta, c, T::ZERO));
+        // SAFETY: the columns and parameters of this block.
+        unsafe {
+            vectors[0][..width].copy_from_slice(std::slice::from_raw_parts(mean.at(c0), width));
+            vectors[1] = scales(g, gamma, var, c0..c0 + width);
+            for (l, shift) in vectors[2][..width].iter_mut().enumerate() {
+                *shift = or(beta, c0 + l, T::ZERO);
+            }
+            scale_shift(x.at(c0).cast_const(), g.c, g.n, width, &vectors, y.at(c0));
         }
-        // SAFETY: the columns of this block.
-        unsafe { scale_shift(x.at(c0).cast_const(), g.c, g.n, width, &vectors, y.at(c0)) }
     });
 }
 

@@ -20,6 +20,35 @@ unsafe fn square_deviation_body<T: Real, const FMA: bool>(x: *const T, n: usize,
 }
 
 per_isa! {
+    /// `to = gamma / sqrt(var + epsilon)`, computed in f64 and rounded once; a null `gamma` is 1.
+    ///
+    /// # Safety
+    /// `n` elements at the pointers that are not null.
+    pub(super) unsafe fn over_deviations<T>(gamma: *const T, var: *const T, n: usize, epsilon: f64, to: *mut T) = over_deviations_body
+}
+
+#[inline(always)]
+unsafe fn over_deviations_body<T: Real, const FMA: bool>(
+    gamma: *const T,
+    var: *const T,
+    n: usize,
+    epsilon: f64,
+    to: *mut T,
+) {
+    for i in 0..n {
+        // SAFETY: i < n, and `gamma` is read only if it is not null.
+        unsafe {
+            let gamma = if gamma.is_null() {
+                1.0
+            } else {
+                (*gamma.add(i)).to_f64()
+            };
+            *to.add(i) = T::from_f64(gamma / ((*var.add(i)).to_f64() + epsilon).sqrt());
+        }
+    }
+}
+
+per_isa! {
     /// `y = (x - mean) * scale + shift`.
     ///
     /// # Safety

@@ -317,9 +317,19 @@ impl Search {
     /// The extremum of elements `start..end` of a row, and its index.
     unsafe fn row(&self, src: *const u8, start: usize, end: usize) -> (Value, usize) {
         let mut best: Value = [0; 2];
+        let stride = self.red.last().map_or(self.size as isize, |r| r.src);
+        let reads_source = self.needs_no_load && stride == self.size as isize;
+        if reads_source && self.red.len() == 1 && (end - start) * self.size <= BLOCK_BYTES {
+            // One block, read where it lies.
+            let from = src.wrapping_offset(start as isize * stride);
+            // SAFETY: the elements lie inside the source.
+            let found = unsafe {
+                (self.kernel.row)(from, end - start, best.as_mut_ptr().cast(), false)
+            };
+            return (best, found.map_or(start, |p| start + p));
+        }
         let mut at = start;
         let mut walk = Walk::new(&self.red, start);
-        let stride = self.red.last().map_or(self.size as isize, |r| r.src);
         let mut buffer = Block::uninit();
         let buffer = buffer.as_mut_ptr().cast::<u8>();
         let mut i = start;
@@ -329,7 +339,6 @@ impl Search {
             let from = src.wrapping_offset(offset);
             // SAFETY: the run lies inside the source; `n` values fit the buffer.
             let found = unsafe {
-                let reads_source = self.needs_no_load && stride == self.size as isize;
                 if !reads_source {
                     (self.load)(from, stride, n, buffer);
                 }

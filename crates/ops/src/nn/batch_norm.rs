@@ -343,9 +343,13 @@ fn train(context: &KernelContext) -> Result<()> {
 fn inverse(context: &KernelContext, var: Option<&Tensor>, out: &Tensor) -> Result<()> {
     let eps = context.float("eps");
     let Some(var) = var else { return Ok(()) };
-    let var = operand::dense(var, DType::F64, context.threads)?;
-    let staged = Staged::new(out, DType::F64)?;
-    compute(staged.tensor(), [&var], |[var]| 1.0 / (var + eps).sqrt());
+    let dtype = out.dtype();
+    let var = operand::dense(var, dtype, context.threads)?;
+    let staged = Staged::new(out, dtype)?;
+    // SAFETY: dense vectors of this dtype, with an element for each channel.
+    unsafe {
+        kernel::inverse_deviations(elem(dtype), out.len(), var.data_ptr(), eps, staged.ptr())
+    };
     staged.finish(context.threads)
 }
 
