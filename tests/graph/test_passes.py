@@ -157,6 +157,70 @@ def test_activations_become_a_part_of_the_convolution_before_them():
         assert (before, after) == (["convolution", "relu"], ["convolution_relu"])
 
 
+def normalised(**keywords):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(6, 3, in_channels=4, use_bias=False, padding=1, **keywords), nn.BatchNorm(in_channels=6))
+    net.initialize()
+    for name, parameter in net.collect_params().items():
+        if name != "0.weight":
+            parameter.set_data(np.random.uniform(0.5, 1.5, (6,)))
+    return net
+
+
+def test_batch_normalisation_becomes_a_part_of_the_convolution_before_it():
+    x = data(3, 4, 7, 6)
+    net = normalised()
+    names = ["convolution", "batch_norm_inference"]
+    before, after = with_and_without(lambda x: net(x), x, off="fuse_epilogues")
+    assert (before, after) == (names, ["convolution_batch_norm"])
+    net = normalised(groups=2, strides=2)
+    before, after = with_and_without(lambda x: npx.relu(net(x)), x, off="fuse_epilogues")
+    assert (before, after) == ([*names, "relu"], ["convolution_batch_norm"])
+    # Statistics that are written later are those of the next call.
+    compiled = mx.jit(lambda x: net(x))
+    first = bits(compiled(x))
+    net[1].running_mean.set_data(np.ones((6,)))
+    assert bits(compiled(x)) == bits(net(x)) != first
+
+
+def test_batch_normalisation_stays_apart_where_it_must():
+    x, net = data(3, 4, 7, 6), normalised()
+    weight = net[0].weight.data()
+
+    def both(x):
+        y = npx.convolution(x, weight, kernel=(3, 3), num_filter=6, no_bias=True)
+        return np.stack([net[1](y), y])
+
+    def other_axis(x):
+        y = npx.convolution(x, weight, kernel=(3, 3), num_filter=6, no_bias=True, pad=(1, 0))
+        return npx.batch_norm(y, *(np.ones((4,)),) * 4, axis=3)
+
+    def computed(x):
+        y = npx.convolution(x, weight, kernel=(3, 3), num_filter=6, no_bias=True)
+        mean = y.mean((0, 2, 3))
+        return npx.batch_norm(y, np.ones((6,)), np.ones((6,)), mean, np.ones((6,)))
+
+    for function in (both, other_axis, computed):
+        compiled = mx.jit(function)
+        assert bits(compiled(x)) == bits(function(x))
+        assert "convolution" in operators(compiled)
+
+
+def test_networks_with_batch_normalisation_keep_their_gradients():
+    gradients = []
+    for hybrid in (False, True):
+        mx.random.seed(3)
+        net = normalised()
+        net.hybridize(hybrid)
+        x = data(2, 4, 5, 5)
+        x.attach_grad()
+        with autograd.record(train_mode=False):
+            y = (net(x) ** 2).sum()
+        y.backward()
+        gradients.append((bits(y), bits(x.grad), bits(net[0].weight.grad()), bits(net[1].gamma.grad())))
+    assert gradients[0] == gradients[1]
+
+
 def test_gradients_flow_through_fused_activations():
     gradients = []
     for hybrid in (False, True):

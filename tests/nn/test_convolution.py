@@ -200,6 +200,22 @@ def test_relu_behind_it_has_the_bits_of_both(x, w, stride, dilate, pad, groups):
     onp.testing.assert_allclose(found, onp.maximum(want, 0), rtol=0, atol=terms * terms * 2.0**-24)
 
 
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(("x", "w", "stride", "dilate", "pad", "groups"), CASES)
+def test_batch_normalisation_behind_it_has_the_bits_of_both(x, w, stride, dilate, pad, groups, relu):
+    x, w, bias, gamma, beta, mean = (np.array(random(*shape), dtype="float32") for shape in (x, w, *4 * [w[:1]]))
+    var = np.abs(np.array(random(w.shape[0]), dtype="float32"))
+    bias[0] = onp.nan
+    keywords = {"stride": stride, "dilate": dilate, "pad": pad, "num_group": groups}
+    y = npx.batch_norm(npx.convolution(x, w, bias, **keywords), gamma, beta, mean, var, fix_gamma=False, eps=1e-3)
+    both = (npx.relu(y) if relu else y).asnumpy()
+    fused = _core.namespaces["op"]["convolution_batch_norm"]
+    found = fused(x, w, bias, gamma, beta, mean, var, **keywords, eps=1e-3, relu=relu).asnumpy()
+    assert found.tobytes() == both.tobytes()
+    with pytest.raises(ValueError, match=r"convolution_batch_norm: `mean` has shape \(0,\), needs"):
+        fused(x, w, bias, gamma, beta, mean[:0], var, **keywords)
+
+
 def test_relu_behind_an_empty_convolution_bounds_the_bias():
     x, w, bias = np.zeros((2, 0, 4)), np.zeros((3, 0, 2)), np.array([-1.0, 0.5, -0.0])
     found = _core.namespaces["op"]["convolution_relu"](x, w, bias)

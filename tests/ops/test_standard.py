@@ -85,6 +85,7 @@ WITHOUT_ORACLE = {
     "eigvals_complex": "tests/linalg/test_factorisations.py",
     "svd": "tests/linalg/test_factorisations.py",
     "convolution": "tests/nn/test_convolution.py",
+    "convolution_batch_norm": "tests/nn/test_convolution.py",
     "convolution_relu": "tests/nn/test_convolution.py",
     "convolution_data_gradient": "tests/nn/test_convolution.py",
     "convolution_weight_gradient": "tests/nn/test_convolution.py",

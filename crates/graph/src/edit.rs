@@ -180,12 +180,7 @@ impl Editor {
     /// # Errors
     /// [`Error::Value`] if there is no such node.
     pub fn attribute(&self, node: usize, name: &str) -> Result<Option<&Value>> {
-        let node = self.node(node)?;
-        let params = node.op.params.iter().filter(|param| param.is_attribute());
-        let mut entries = params.zip(node.attrs.values());
-        Ok(entries
-            .find(|(param, _)| param.name == name)
-            .map(|(_, value)| value))
+        Ok(self.node(node)?.attribute(name))
     }
 
     /// An attribute of a node as files of graphs write it; `None` if its operator has none of this name.

@@ -124,6 +124,13 @@ impl Node {
         views.map(|view| view.buffer).chain(kept)
     }
 
+    /// An attribute; `None` if its operator has none of this name.
+    pub fn attribute(&self, name: &str) -> Option<&Value> {
+        let params = self.op.params.iter().filter(|param| param.is_attribute());
+        let mut entries = params.zip(self.attrs.values());
+        (entries.find(|(param, _)| param.name == name)).map(|(_, value)| value)
+    }
+
     /// The buffers that it defines.
     pub fn defines(&self) -> impl Iterator<Item = BufferId> + '_ {
         let changed = self.versions.iter().map(|version| version.new);

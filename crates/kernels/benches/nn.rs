@@ -292,7 +292,7 @@ fn conv_section() {
                 conv::Weights::Dense(pw),
                 std::ptr::null(),
                 pdy,
-                false,
+                conv::Epilogue::default(),
             )
         };
         report(&format!("conv {name} fwd"), flops, "GF/s", forward);

@@ -8,6 +8,7 @@ mod columns;
 mod crop;
 mod depthwise;
 mod direct;
+mod epilogue;
 mod gradients;
 mod micro;
 
@@ -16,11 +17,13 @@ mod tests;
 
 use crate::gemm::{self, GemmFloat};
 use crate::panels::Panels;
-use crate::real::{Real, Shared, relu, with_real};
+use crate::real::{Real, Shared, with_real};
 use crate::{Elem, Threads, scratch};
 use columns::Tile;
 use crop::Crop;
 use direct::Direct;
+pub use epilogue::Epilogue;
+use epilogue::Typed;
 use gradients::{WeightCut, bias_gradient_of, data_gradient_of, weight_gradient_of};
 use micro::Blocked;
 
@@ -142,7 +145,7 @@ pub unsafe fn pack(threads: &dyn Threads, g: &Conv, w: *const u8, to: *mut u8) {
     })
 }
 
-/// `y = conv(x, w) + bias`; `bias` (one per output channel) may be null. With `relu`, ReLU is applied to each tile of the result while it is in cache.
+/// `y = epilogue(conv(x, w) + bias)`; `bias` (one per output channel) may be null.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
@@ -156,11 +159,11 @@ pub unsafe fn forward(
     w: Weights,
     bias: *const u8,
     y: *mut u8,
-    relu: bool,
+    epilogue: Epilogue,
 ) {
     // SAFETY: same contract.
     with_real!(g.elem, T => unsafe {
-        forward_typed::<T>(threads, g, x.cast(), w, bias.cast(), y.cast(), relu)
+        forward_typed::<T>(threads, g, x.cast(), w, bias.cast(), y.cast(), Typed::of(epilogue))
     })
 }
 
@@ -173,7 +176,7 @@ unsafe fn forward_typed<T: Blocked + Panels + GemmFloat>(
     w: Weights,
     bias: *const T,
     y: *mut T,
-    relu: bool,
+    epilogue: Typed<T>,
 ) {
     let direct = Direct::of::<T>(g);
     // SAFETY: same contract; packed and cropped weights have the sizes that the kernels expect.
@@ -190,28 +193,17 @@ unsafe fn forward_typed<T: Blocked + Panels + GemmFloat>(
                 }
             };
             let [x, bias] = [x, bias].map(|p| Shared(p.cast_mut()));
-            direct.forward(threads, x, packed, bias, Shared(y), relu);
+            direct.forward(threads, x, packed, bias, Shared(y), epilogue);
             return drop(memory);
         }
         let (Weights::Dense(w) | Weights::Packed(w)) = w;
         match Crop::of(g) {
-            None => forward_of::<T>(threads, g, x, w.cast(), bias, y, relu),
+            None => forward_of::<T>(threads, g, x, w.cast(), bias, y, epilogue),
             Some(crop) => {
                 let w = crop.weights::<T>(threads, w.cast());
-                forward_of::<T>(threads, &crop.inner, x, w.as_ptr(), bias, y, relu)
+                forward_of::<T>(threads, &crop.inner, x, w.as_ptr(), bias, y, epilogue)
             }
         }
-    }
-}
-
-/// ReLU of `n` elements in place.
-///
-/// # Safety
-/// `y` has `n` elements.
-unsafe fn relu_row<T: Real>(y: *mut T, n: usize) {
-    // SAFETY: guaranteed by the caller.
-    for x in unsafe { std::slice::from_raw_parts_mut(y, n) } {
-        *x = relu(*x);
     }
 }
 
@@ -317,7 +309,7 @@ unsafe fn forward_of<T: Blocked + GemmFloat>(
     w: *const T,
     bias: *const T,
     y: *mut T,
-    relu: bool,
+    epilogue: Typed<T>,
 ) {
     let ((ic, oc), sp) = (g.group(), g.out_len());
     let (x, w, bias, y) = (
@@ -331,25 +323,24 @@ unsafe fn forward_of<T: Blocked + GemmFloat>(
         for i in 0..g.n * g.out_channels * sp {
             // SAFETY: inside `y` and `bias`.
             unsafe {
+                let channel = i / sp % g.out_channels;
                 *y.at(i) = if bias.is_null() {
                     T::ZERO
                 } else {
-                    *bias.at(i / sp % g.out_channels)
+                    *bias.at(channel)
                 };
-                if relu {
-                    relu_row(y.at(i), 1);
-                }
+                epilogue.apply(channel, y.at(i), 1);
             }
         }
         return;
     }
     if depthwise::fits(g) {
         // SAFETY: same contract.
-        return unsafe { depthwise::forward(threads, g, x, w, bias, y, relu) };
+        return unsafe { depthwise::forward(threads, g, x, w, bias, y, epilogue) };
     }
     if blocked::fits_forward::<T>(g) {
         // SAFETY: same contract.
-        return unsafe { blocked::forward(threads, g, x, w, bias, y, relu) };
+        return unsafe { blocked::forward(threads, g, x, w, bias, y, epilogue) };
     }
     let depth = ic * g.taps();
     let taps = g.taps();
@@ -425,10 +416,8 @@ unsafe fn forward_of<T: Blocked + GemmFloat>(
                             },
                         });
                     }
-                    if relu {
-                        for i in 0..rows {
-                            relu_row(c.add(i * c_stride), len);
-                        }
+                    for i in 0..rows {
+                        epilogue.apply(group * oc + o + i, c.add(i * c_stride), len);
                     }
                     if !direct_out {
                         for image in 0..tile.images {

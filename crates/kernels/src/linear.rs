@@ -171,7 +171,7 @@ impl Linear {
                 // SAFETY: the panel has all steps and the rows of the data all inputs; `out` holds `len` rows; these results are the task's own.
                 unsafe {
                     multiply(&micro, &parts, x.at(0), panel, &rows[..len], out);
-                    finish(out, len, lanes, bias, count, relu);
+                    finish(out, len, lanes, bias, None, count, relu);
                     for r in 0..len {
                         let to = y.at((first + r) * self.outputs + o);
                         std::ptr::copy_nonoverlapping(out.add(r * lanes), to, count);

@@ -11,10 +11,12 @@ mod row;
 mod tests;
 
 pub(crate) use columns::sum_columns;
+#[cfg(test)]
+pub(crate) use loops::scale_shift;
 
 pub use batch::{
     BatchNorm, Statistics, batch_norm_backward, batch_norm_inference, batch_norm_training,
-    inverse_deviations,
+    over_deviations,
 };
 pub use row::{
     Affine, Centre, RowNorm, row_norm, row_norm_backward, row_norm_backward_scratch_bytes,

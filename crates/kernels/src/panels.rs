@@ -319,35 +319,41 @@ pub(crate) unsafe fn multiply<T: Panels>(
     }
 }
 
-/// Adds the bias and applies ReLU to rows of `lanes` elements. `bias` has an element for each of the first `count` lanes, or is null.
+/// Adds the bias to rows of `lanes` elements, normalises them and applies ReLU. The vectors (`bias`, which may be null; mean, factor and shift of
+/// `norm`) have an element for each of the first `count` lanes.
 ///
 /// # Safety
-/// The rows are readable and writable, the bias readable.
+/// The rows are readable and writable, the vectors readable.
 pub(crate) unsafe fn finish<T: Real>(
     out: *mut T,
     rows: usize,
     lanes: usize,
     bias: *const T,
+    norm: Option<[*const T; 3]>,
     count: usize,
     relu: bool,
 ) {
-    let mut addends = [T::ZERO; MAX_LANES];
+    let mut memory = [[T::ZERO; MAX_LANES]; 4];
+    let [addends, vectors @ ..] = &mut memory;
     // SAFETY: the caller's promise.
     unsafe {
-        if bias.is_null() {
-            return finish_rows(out, rows, lanes, bias, relu);
+        if !bias.is_null() {
+            std::ptr::copy_nonoverlapping(bias, addends.as_mut_ptr(), count);
         }
-        std::ptr::copy_nonoverlapping(bias, addends.as_mut_ptr(), count);
-        finish_rows(out, rows, lanes, addends.as_ptr(), relu);
+        for (from, to) in norm.iter().flatten().zip(&mut *vectors) {
+            std::ptr::copy_nonoverlapping(*from, to.as_mut_ptr(), count);
+        }
+        let bias = (!bias.is_null()).then_some(&*addends);
+        finish_rows(out, rows, lanes, bias, norm.map(|_| &*vectors), relu);
     }
 }
 
 per_isa! {
-    /// [`finish`] with a bias for every lane, or null.
+    /// [`finish`] with vectors for every lane.
     ///
     /// # Safety
     /// As there.
-    unsafe fn finish_rows<T>(out: *mut T, rows: usize, lanes: usize, bias: *const T, relu: bool) = finish_body
+    unsafe fn finish_rows<T>(out: *mut T, rows: usize, lanes: usize, bias: Option<&[T; MAX_LANES]>, norm: Option<&[[T; MAX_LANES]; 3]>, relu: bool) = finish_body
 }
 
 #[inline(always)]
@@ -355,23 +361,26 @@ unsafe fn finish_body<T: Real, const FMA: bool>(
     out: *mut T,
     rows: usize,
     lanes: usize,
-    bias: *const T,
+    bias: Option<&[T; MAX_LANES]>,
+    norm: Option<&[[T; MAX_LANES]; 3]>,
     relu: bool,
 ) {
     for r in 0..rows {
         // SAFETY: a row; the caller's promise.
-        unsafe {
-            let row = std::slice::from_raw_parts_mut(out.add(r * lanes), lanes);
-            if !bias.is_null() {
-                let bias = std::slice::from_raw_parts(bias, lanes);
-                for l in 0..lanes {
-                    row[l] += bias[l];
-                }
+        let row = unsafe { std::slice::from_raw_parts_mut(out.add(r * lanes), lanes) };
+        if let Some(bias) = bias {
+            for l in 0..lanes.min(MAX_LANES) {
+                row[l] += bias[l];
             }
-            if relu {
-                for x in row {
-                    *x = crate::real::relu(*x);
-                }
+        }
+        if let Some([mean, factor, shift]) = norm {
+            for l in 0..lanes.min(MAX_LANES) {
+                row[l] = (row[l] - mean[l]).fma::<FMA>(factor[l], shift[l]);
+            }
+        }
+        if relu {
+            for x in row {
+                *x = crate::real::relu(*x);
             }
         }
     }

@@ -1,11 +1,14 @@
-//! Fuses activations into matrix products and convolutions, which apply them while a tile of the result is in the cache.
+//! Fuses activations into matrix products and convolutions, and batch normalisation with given statistics into convolutions, which apply them while
+//! a tile of the result is in the cache.
 
 use std::collections::{HashMap, HashSet};
 
+use mxnet_core::args::Value;
 use mxnet_core::registry;
 use mxnet_tensor::{DType, DeviceKind};
+use smallvec::smallvec;
 
-use crate::ir::{BufferId, Graph, Operand};
+use crate::ir::{BufferId, Graph, Node, Operand, View};
 
 /// An operator, the activation after it, and the fused operator.
 const FUSED: &[(&str, &str, &str)] = &[
@@ -13,7 +16,10 @@ const FUSED: &[(&str, &str, &str)] = &[
     ("convolution", "relu", "convolution_relu"),
 ];
 
-/// Fuses products whose only reader is an activation. Returns the number of removed nodes.
+/// A convolution with batch normalisation, and with relu if its last attribute is true.
+const NORMALISED: &str = "convolution_batch_norm";
+
+/// Fuses products whose only reader is an activation or a batch normalisation. Returns the number of removed nodes.
 pub fn fuse_epilogues(graph: &mut Graph) -> usize {
     let before = graph.nodes.len();
     let mut must_be_stored: HashSet<BufferId> = graph.results().collect();
@@ -29,11 +35,15 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
     let mut gone: HashSet<usize> = HashSet::new();
     for at in 0..graph.nodes.len() {
         let node = &graph.nodes[at];
-        let has_one_whole_output =
-            node.versions.is_empty() && !node.is_assignment && node.outputs.len() == 1;
-        let Some(y) = node.outputs.first().filter(|_| has_one_whole_output) else {
+        let is_read = |view: &View| {
+            num_readers.contains_key(&view.buffer) || must_be_stored.contains(&view.buffer)
+        };
+        let Some((y, others)) = node.outputs.split_first() else {
             continue;
         };
+        if !node.versions.is_empty() || node.is_assignment || others.iter().any(is_read) {
+            continue;
+        }
         // Other devices may have no kernel for the fused operator.
         let is_on_cpu = graph.buffer(y.buffer).device.kind() == DeviceKind::Cpu;
         let is_product = is_on_cpu && FUSED.iter().any(|(product, ..)| *product == node.op.name);
@@ -41,7 +51,7 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
             products.insert(y.buffer, at);
             continue;
         }
-        let [Operand::View(x)] = &node.inputs[..] else {
+        let Some(Operand::View(x)) = node.inputs.first() else {
             continue;
         };
         let Some(&earlier) = products.get(&x.buffer) else {
@@ -51,15 +61,20 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
         let is_whole = product.outputs[0] == *x && x.layout == y.layout && x.dtype == y.dtype;
         let is_only_reader =
             num_readers.get(&x.buffer) == Some(&1) && !must_be_stored.contains(&x.buffer);
-        let fused = FUSED
-            .iter()
-            .find(|(name, activation, _)| *name == product.op.name && *activation == node.op.name);
-        let fused = fused.and_then(|(.., name)| registry::find(name));
-        if let Some(op) = fused.filter(|_| is_whole && is_only_reader && node.dtype.is_none()) {
+        if !is_whole || !is_only_reader || node.dtype.is_some() {
+            continue;
+        }
+        let between = &graph.nodes[earlier..at];
+        if let Some(fused) = fused(product, node, between) {
             let (output, buffer) = (y.clone(), x.buffer);
-            let product = &mut graph.nodes[earlier];
-            (product.op, product.outputs[0]) = (op, output);
             products.remove(&buffer);
+            if fused.op.name == NORMALISED {
+                products.insert(output.buffer, earlier);
+            }
+            graph.nodes[earlier] = Node {
+                outputs: smallvec![output],
+                ..fused
+            };
             gone.insert(at);
         }
     }
@@ -69,4 +84,57 @@ pub fn fuse_epilogues(graph: &mut Graph) -> usize {
         !gone.contains(&(at - 1))
     });
     before - graph.nodes.len()
+}
+
+/// The product with the node after it, if there is an operator for both. `between` are the nodes from the product to the other.
+fn fused(product: &Node, node: &Node, between: &[Node]) -> Option<Node> {
+    let (first, second) = (product.op.name, node.op.name);
+    let mut both = product.clone();
+    if let Some((.., name)) = FUSED
+        .iter()
+        .find(|fused| (fused.0, fused.1) == (first, second))
+    {
+        both.op = registry::find(name)?;
+        return Some(both);
+    }
+    match (first, second) {
+        (NORMALISED, "relu") => {
+            let mut values = product.attrs.values().to_vec();
+            *values.last_mut()? = Value::Bool(true);
+            both.attrs = values.into_iter().collect();
+        }
+        ("convolution", "batch_norm_inference") => {
+            let Value::Int(axis) = *node.attribute("axis")? else {
+                return None;
+            };
+            let ndim = product.outputs[0].layout.shape().len() as i64;
+            let is_last =
+                matches!(product.attribute("layout")?, Value::Str(layout) if layout.ends_with('C'));
+            let channels = if is_last { ndim - 1 } else { 1 };
+            if axis.rem_euclid(ndim) != channels {
+                return None;
+            }
+            both.op = registry::find(NORMALISED)?;
+            both.inputs.resize(3, Operand::Absent);
+            for vector in &node.inputs[1..] {
+                match vector {
+                    Operand::Absent => {}
+                    // The vectors are there when the convolution runs.
+                    Operand::View(view) => {
+                        let is_later = |node: &Node| node.defines().any(|made| made == view.buffer);
+                        if view.dtype != product.outputs[0].dtype || between.iter().any(is_later) {
+                            return None;
+                        }
+                    }
+                    _ => return None,
+                }
+                both.inputs.push(vector.clone());
+            }
+            for value in [node.attribute("eps")?.clone(), Value::Bool(false)] {
+                both.attrs.push(value);
+            }
+        }
+        _ => return None,
+    }
+    Some(both)
 }

@@ -3,8 +3,9 @@
 //!
 //! The blocks of `micro` have output channels as rows. Their lanes are images, and for gradients of weights, input channels.
 
+use super::epilogue::Typed;
 use super::micro::{Blocked, Micro, Segment, fills};
-use super::{Conv, relu_row, run};
+use super::{Conv, run};
 use crate::copy::copy_elements as copy;
 use crate::real::Shared;
 use crate::scratch::{self, memory};
@@ -131,7 +132,7 @@ impl<T: Blocked> Product<'_, T> {
         x: Shared<T>,
         bias: Shared<T>,
         y: Shared<T>,
-        relu: bool,
+        epilogue: Typed<T>,
         weights: &(dyn Fn(*mut T, usize, usize, usize) + Sync),
     ) {
         let Micro {
@@ -221,15 +222,14 @@ impl<T: Blocked> Product<'_, T> {
                     unsafe {
                         for r in 0..count_rows {
                             let out = out.add(r * len * lanes);
+                            let channel = group * self.m + row + r;
                             if !bias.is_null() {
-                                let bias = *bias.at(group * self.m + row + r);
+                                let bias = *bias.at(channel);
                                 for x in std::slice::from_raw_parts_mut(out, len * lanes) {
                                     *x += bias;
                                 }
                             }
-                            if relu {
-                                relu_row(out, len * lanes);
-                            }
+                            epilogue.apply(channel, out, len * lanes);
                         }
                         copy(
                             &Serial,
@@ -259,7 +259,7 @@ pub(super) unsafe fn forward<T: Blocked>(
     w: Shared<T>,
     bias: Shared<T>,
     y: Shared<T>,
-    relu: bool,
+    epilogue: Typed<T>,
 ) {
     let ((ic, oc), taps) = (g.group(), g.taps());
     let micro = T::micro_for(g.n).unwrap_or_else(T::micro);
@@ -290,7 +290,7 @@ pub(super) unsafe fn forward<T: Blocked>(
         }
     };
     // SAFETY: the geometry's operands.
-    unsafe { product.run(threads, x, bias, y, relu, &weights) }
+    unsafe { product.run(threads, x, bias, y, epilogue, &weights) }
 }
 
 /// [`super::data_gradient`].
@@ -334,7 +334,7 @@ pub(super) unsafe fn data_gradient<T: Blocked>(
         }
     };
     // SAFETY: the geometry's operands.
-    unsafe { product.run(threads, dy, bias, dx, false, &weights) }
+    unsafe { product.run(threads, dy, bias, dx, Typed::NONE, &weights) }
 }
 
 /// [`super::weight_gradient`].

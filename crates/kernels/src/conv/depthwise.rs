@@ -1,5 +1,6 @@
 //! Depthwise convolution (one input channel per group) over two spatial axes: loops over a zero-padded plane.
 
+use super::epilogue::Typed;
 use super::{Conv, run};
 use crate::lanes::in_lanes;
 use crate::real::{Real, Shared, per_isa};
@@ -81,7 +82,7 @@ pub(super) unsafe fn forward<T: Real>(
     w: Shared<T>,
     bias: Shared<T>,
     y: Shared<T>,
-    relu: bool,
+    epilogue: Typed<T>,
 ) {
     let (plane, multiple, [_, oh, ow]) = (Plane::of(g), g.out_channels / g.groups, g.output);
     let (offsets, taps) = offsets(g, &plane);
@@ -109,10 +110,9 @@ pub(super) unsafe fn forward<T: Real>(
                             to,
                             ow,
                         );
-                        if relu {
-                            super::relu_row(to, ow);
-                        }
                     }
+                    let to = y.at((task * multiple + o) * oh * ow);
+                    epilogue.apply(channel, to, oh * ow);
                 }
             }
         });
@@ -164,7 +164,7 @@ pub(super) unsafe fn data_gradient<T: Real>(
                 Shared(w.as_ptr().cast_mut()),
                 bias,
                 dx,
-                false,
+                Typed::NONE,
             )
         };
     }

@@ -4,6 +4,7 @@
 //! packed in panels of output channels, `[panel][tap][channel][lane]`. The rows of a product are positions, of any images.
 
 use super::crop::Crop;
+use super::epilogue::Typed;
 use super::{Conv, PackedForm, blocked, depthwise, run};
 use crate::conv::micro::Blocked;
 use crate::copy::copy_elements as copy;
@@ -127,7 +128,7 @@ impl Direct {
         packed: Shared<T>,
         bias: Shared<T>,
         y: Shared<T>,
-        relu: bool,
+        epilogue: Typed<T>,
     ) {
         let g = &self.g;
         let ((_, oc), sp, micro) = (g.group(), g.out_len(), T::kernels());
@@ -161,7 +162,8 @@ impl Direct {
                 };
                 // SAFETY: `out` holds `len` rows; the results of these channels and positions are this task's own.
                 unsafe {
-                    finish(out, len, lanes, bias, channels, relu);
+                    let norm = epilogue.from(channel);
+                    finish(out, len, lanes, bias, norm, channels, epilogue.relu);
                     let mut p = 0;
                     while p < len {
                         let (image, at) = ((first + p) / sp, (first + p) % sp);

@@ -347,23 +347,53 @@ fn check<T: Real>(tolerance: f64) {
             unsafe {
                 let dense = Weights::Dense(bytes(&w));
                 let to = y.as_mut_ptr().cast();
-                forward(threads, &g, bytes(&x), dense, bytes(&b), to, false);
+                forward(
+                    threads,
+                    &g,
+                    bytes(&x),
+                    dense,
+                    bytes(&b),
+                    to,
+                    Epilogue::default(),
+                );
                 let mut with_packed = nan(ys);
                 if let Some(form) = packed_form(&g) {
                     let mut packed = nan(form.len_bytes / size_of::<T>());
                     pack(threads, &g, bytes(&w), packed.as_mut_ptr().cast());
                     let packed = Weights::Packed(bytes(&packed));
                     let to = with_packed.as_mut_ptr().cast();
-                    forward(threads, &g, bytes(&x), packed, bytes(&b), to, false);
+                    forward(
+                        threads,
+                        &g,
+                        bytes(&x),
+                        packed,
+                        bytes(&b),
+                        to,
+                        Epilogue::default(),
+                    );
                     assert!(
                         y == with_packed,
                         "packed weights change the result of {g:?}"
                     );
                 }
-                let to = with_packed.as_mut_ptr().cast();
-                forward(threads, &g, bytes(&x), dense, bytes(&b), to, true);
-                for (y, found) in y.iter().zip(&with_packed) {
-                    assert_eq!(found.to_f64(), y.to_f64().max(0.0), "relu of {g:?}");
+                for relu in [true, false] {
+                    let to = with_packed.as_mut_ptr().cast();
+                    let norm = (!relu).then_some([bytes(&b), bytes(&w), bytes(&x)]);
+                    let epilogue = Epilogue { norm, relu };
+                    forward(threads, &g, bytes(&x), dense, bytes(&b), to, epilogue);
+                    for (i, found) in with_packed.iter().enumerate() {
+                        let mut want = [y[i]];
+                        let channel = out_plane(i);
+                        match relu {
+                            true => want = [<T as Real>::from_f64(y[i].to_f64().max(0.0))],
+                            false => {
+                                let [mean, factor, shift] = [&b, &w, &x].map(|v| v[channel]);
+                                let to = want.as_mut_ptr();
+                                crate::norm::scale_shift(&y[i], 1, mean, factor, shift, to);
+                            }
+                        }
+                        assert!(*found == want[0], "epilogue of {g:?}, relu: {relu}");
+                    }
                 }
                 data_gradient(
                     threads,
@@ -438,7 +468,7 @@ fn without_bias_nothing_is_added_and_empty_sums_are_zero() {
             Weights::Dense(w.as_ptr().cast()),
             std::ptr::null(),
             y.as_mut_ptr().cast(),
-            false,
+            Epilogue::default(),
         );
         forward(
             &Serial,
@@ -447,7 +477,7 @@ fn without_bias_nothing_is_added_and_empty_sums_are_zero() {
             Weights::Dense(w.as_ptr().cast()),
             zero.as_ptr().cast(),
             with_zero.as_mut_ptr().cast(),
-            false,
+            Epilogue::default(),
         );
     }
     assert_eq!(y, with_zero);
@@ -461,7 +491,7 @@ fn without_bias_nothing_is_added_and_empty_sums_are_zero() {
             Weights::Dense(w.as_ptr().cast()),
             std::ptr::null(),
             y.as_mut_ptr().cast(),
-            false,
+            Epilogue::default(),
         )
     };
     assert!(y.iter().all(|&y| y == 0.0));

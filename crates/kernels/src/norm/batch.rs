@@ -217,17 +217,24 @@ pub(super) unsafe fn scales<T: Real>(
     scales
 }
 
-/// `1 / sqrt(var + epsilon)` of `n` channels.
+/// `gamma / sqrt(var + epsilon)` of `n` channels; a null `gamma` is 1.
 ///
 /// # Panics
 /// If `elem` is neither `F32` nor `F64`.
 ///
 /// # Safety
-/// Both operands are dense vectors of `n` elements.
-pub unsafe fn inverse_deviations(elem: Elem, n: usize, var: *const u8, epsilon: f64, to: *mut u8) {
+/// The operands are dense vectors of `n` elements.
+pub unsafe fn over_deviations(
+    elem: Elem,
+    n: usize,
+    gamma: *const u8,
+    var: *const u8,
+    epsilon: f64,
+    to: *mut u8,
+) {
     with_real!(elem, T => {
         // SAFETY: same contract.
-        unsafe { loops::over_deviations::<T>(std::ptr::null(), var.cast(), n, epsilon, to.cast()) }
+        unsafe { loops::over_deviations::<T>(gamma.cast(), var.cast(), n, epsilon, to.cast()) }
     })
 }
 

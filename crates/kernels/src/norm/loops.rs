@@ -53,7 +53,7 @@ per_isa! {
     ///
     /// # Safety
     /// `n` elements at `x` and `y`, which are equal or do not overlap.
-    pub(super) unsafe fn scale_shift<T>(x: *const T, n: usize, mean: T, scale: T, shift: T, y: *mut T) = scale_shift_body
+    pub(crate) unsafe fn scale_shift<T>(x: *const T, n: usize, mean: T, scale: T, shift: T, y: *mut T) = scale_shift_body
 }
 
 #[inline(always)]

@@ -323,9 +323,8 @@ impl Search {
             // One block, read where it lies.
             let from = src.wrapping_offset(start as isize * stride);
             // SAFETY: the elements lie inside the source.
-            let found = unsafe {
-                (self.kernel.row)(from, end - start, best.as_mut_ptr().cast(), false)
-            };
+            let found =
+                unsafe { (self.kernel.row)(from, end - start, best.as_mut_ptr().cast(), false) };
             return (best, found.map_or(start, |p| start + p));
         }
         let mut at = start;

@@ -348,7 +348,14 @@ fn inverse(context: &KernelContext, var: Option<&Tensor>, out: &Tensor) -> Resul
     let staged = Staged::new(out, dtype)?;
     // SAFETY: dense vectors of this dtype, with an element for each channel.
     unsafe {
-        kernel::inverse_deviations(elem(dtype), out.len(), var.data_ptr(), eps, staged.ptr())
+        kernel::over_deviations(
+            elem(dtype),
+            out.len(),
+            std::ptr::null(),
+            var.data_ptr(),
+            eps,
+            staged.ptr(),
+        )
     };
     staged.finish(context.threads)
 }

@@ -3,9 +3,10 @@
 #![allow(unsafe_code)]
 
 mod geometry;
+mod normalised;
 mod transposed;
 
-use mxnet_kernels::conv::{self, Conv, Weights};
+use mxnet_kernels::conv::{self, Conv, Epilogue, Weights};
 use mxnet_tensor::Dims;
 use smallvec::SmallVec;
 
@@ -29,6 +30,7 @@ use geometry::Case;
 pub(super) use geometry::{
     channels_first, channels_first_layout, extents, is_channels_last, sizes, spatial_axes,
 };
+pub use normalised::CONVOLUTION_BATCH_NORM;
 pub use transposed::DECONVOLUTION;
 
 /// Values of the attribute `layout`: the position of the channels.
@@ -147,7 +149,7 @@ pub static CONVOLUTION: OpDef = OpDef {
         check_bias(context, 2, weight[0])?;
         case.output()
     },
-    cpu: Cpu::Kernel(|context| convolve(context, false)),
+    cpu: Cpu::Kernel(|context| convolve(context, Epilogue::default())),
     grad: Grad::Rule(Keep::inputs(0b11), |g| gradients(g, g.dy(0))),
     onnx: Onnx::Node {
         ty: "Conv",
@@ -172,7 +174,13 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     params: CONVOLUTION.params,
     doc: "`relu(convolution(data, weight, bias))`, bit for bit the result of the two operators.",
     infer: CONVOLUTION.infer,
-    cpu: Cpu::Kernel(|context| convolve(context, true)),
+    cpu: Cpu::Kernel(|context| {
+        let epilogue = Epilogue {
+            relu: true,
+            ..Epilogue::default()
+        };
+        convolve(context, epilogue)
+    }),
     grad: Grad::Rule(
         Keep {
             inputs: 0b11,
@@ -188,7 +196,8 @@ pub static CONVOLUTION_RELU: OpDef = OpDef {
     ..CONV
 };
 
-fn convolve(context: &KernelContext, relu: bool) -> Result<()> {
+/// Vectors of the epilogue are dense, of the dtype in which the result is computed, with an element for each filter.
+fn convolve(context: &KernelContext, epilogue: Epilogue) -> Result<()> {
     let case = Case::of(
         &context.args,
         context.input(0).shape(),
@@ -233,8 +242,8 @@ fn convolve(context: &KernelContext, relu: bool) -> Result<()> {
     };
     let bias = operand::dense_or_none(context.opt(2), dtype, context.threads)?;
     let out = Staged::new(&case.first(y)?, dtype)?;
-    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; packed weights are in its form. 2. the result
-    // overlaps none of them.
+    // SAFETY: 1. operands are dense, of `dtype` and of the extents that the geometry was made from; packed weights are in its form; those of the
+    // epilogue are the caller's promise. 2. the result overlaps none of them.
     unsafe {
         conv::forward(
             context.threads,
@@ -243,7 +252,7 @@ fn convolve(context: &KernelContext, relu: bool) -> Result<()> {
             weights,
             operand::pointer(bias.as_ref()),
             out.ptr(),
-            relu,
+            epilogue,
         );
     }
     out.finish(context.threads)
