@@ -10,6 +10,8 @@
 
 pub mod array;
 pub mod autograd;
+/// cbindgen:ignore
+mod cancel;
 pub mod dlpack;
 pub mod files;
 pub mod foreign;

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mxnet::core::{Error, Result};
 
+use crate::cancel::NoCancellation;
 use crate::foreign::fill;
 
 /// Success.
@@ -125,6 +126,7 @@ fn remember(error: Error) -> i32 {
 
 /// Runs the body of an ABI function; errors and panics become a status.
 pub fn guard(function: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
+    let _no_cancellation = NoCancellation::new();
     let body = || {
         // There is no initialisation function, so every call registers the backends. The driver is loaded when a device is first used.
         mxnet::cuda::register()?;
