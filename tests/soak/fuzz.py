@@ -8,6 +8,7 @@ reads again.
 import contextlib
 import ctypes
 import hashlib
+import math
 import os
 import random
 import resource
@@ -58,7 +59,8 @@ def _use(found: Any) -> None:
         list(map(_use, found.values()))
     elif isinstance(found, (list, tuple)):
         list(map(_use, found))
-    elif isinstance(found, np.ndarray) and found.size < 10**6:
+    # An array without elements may have many rows.
+    elif isinstance(found, (np.ndarray, onp.ndarray)) and math.prod(max(n, 1) for n in found.shape) < 10**6:
         found.tolist()
 
 
@@ -217,7 +219,7 @@ TARGETS: dict[str, tuple[Callable[[str], list[bytes]], Callable[[str], object]]]
     "records": (_saved(_write_records), _read_records),
     "idx": (
         _saved(lambda path: Path(path).write_bytes(struct.pack(">BBBBII", 0, 0, 8, 2, 3, 4) + bytes(12))),
-        lambda path: read_idx(path).tolist(),
+        lambda path: _use(read_idx(path)),
     ),
     "images": (_images, lambda path: _use(image.imread(path))),
     "interface": (
