@@ -15,12 +15,13 @@ GPU_PYTHON ?= $(if $(wildcard $(PY)),$(abspath $(PY)),python3)
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-gpu lint texts bench races soak build library serve sdist check-targets docs gen develop env env-docs env-wheel rust clean distclean
+.PHONY: help demo test test-gpu lint texts bench races soak build library serve sdist check-targets docs gen develop env env-build env-docs env-wheel rust clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-demo: develop ## train a small network on the digits that ship with the package
+demo: env-build rust ## train a small network on the digits that ship with the package
+	$(PY) tools/steps.py develop
 	$(PY) -m mxnet.demo
 
 test: env rust ## build, lint, all tests of Rust and Python
@@ -88,13 +89,16 @@ develop: env rust ## build the extension in place and put it into .venv
 	$(PY) tools/steps.py develop
 
 env: $(PY)
-	@$(PY) tools/setup_env.py dev
+	@$(PY) tools/setup_env.py build dev
+
+env-build: $(PY)
+	@$(PY) tools/setup_env.py build
 
 env-docs: $(PY)
-	@$(PY) tools/setup_env.py dev docs
+	@$(PY) tools/setup_env.py build dev docs
 
 env-wheel: $(PY)
-	@$(PY) tools/setup_env.py dev wheel
+	@$(PY) tools/setup_env.py build dev wheel
 
 # The first Python that answers and is new enough; a launcher that only pretends to be there is passed over.
 $(PY):

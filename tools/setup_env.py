@@ -1,7 +1,7 @@
 """Install the requirements of the named extras into the environment that runs this file.
 
 What is installed is remembered by the text of the requirements, so a second run does nothing and needs no network.
-Usage: `.venv/bin/python tools/setup_env.py dev docs`.
+Usage: `.venv/bin/python tools/setup_env.py build dev docs`.
 """
 
 import hashlib
@@ -25,17 +25,24 @@ def main(extras: list[str]) -> int:
     if sys.prefix == sys.base_prefix:
         raise SystemExit("run this with the Python of .venv, which `make env` makes")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    missing: dict[Path, str] = {}
+    packages: list[str] = []
     for extra in extras:
         wanted = requirements(project, extra)
         digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
         stamp = Path(sys.prefix) / f".installed-{extra}"
-        if stamp.exists() and stamp.read_text() == digest:
-            continue
-        print(f"installing the `{extra}` requirements into {Path(sys.prefix).name}", flush=True)
-        code = subprocess.call([sys.executable, "-m", "pip", "install", "--quiet", *wanted])
-        if code:
-            print(f"pip could not install the `{extra}` requirements (is there a network?)", file=sys.stderr)
-            return code
+        if not stamp.exists() or stamp.read_text() != digest:
+            missing[stamp] = digest
+            packages += wanted
+    if not missing:
+        return 0
+    names = ", ".join(stamp.name.removeprefix(".installed-") for stamp in missing)
+    print(f"installing requirements into {Path(sys.prefix).name}: {names}", flush=True)
+    code = subprocess.call([sys.executable, "-m", "pip", "install", "--quiet", *dict.fromkeys(packages)])
+    if code:
+        print(f"pip could not install the requirements (is there a network?): {names}", file=sys.stderr)
+        return code
+    for stamp, digest in missing.items():
         stamp.write_text(digest)
     return 0
 
