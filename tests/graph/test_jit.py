@@ -529,3 +529,30 @@ def test_second_order_gradients_through_compiled_functions():
         penalty.backward()
         found.append((bits(value), bits(first), bits(x.grad), bits(weight.grad)))
     assert found[0] == found[1]
+
+
+def test_constants_of_forgotten_graphs_may_call_the_function():
+    called = []
+
+    class Scale:
+        def __init__(self, value):
+            self.value = value
+
+        def __eq__(self, other):
+            return isinstance(other, Scale) and other.value == self.value
+
+        def __hash__(self):
+            return hash(self.value)
+
+        def __del__(self):
+            called.append(float(scaled(np.ones(1), 3)[0]))
+
+    @mx.jit
+    def scaled(x, scale):
+        return x * (scale.value if isinstance(scale, Scale) else scale)
+
+    # More forms than are kept: the oldest graph is dropped with its constants.
+    for i in range(70):
+        assert float(scaled(np.ones(1), Scale(i))[0]) == i
+    assert called
+    assert set(called) == {3.0}

@@ -720,3 +720,23 @@ def test_summary_counts_operations_and_bytes(capsys):
     own = 2 * dense * 64 + (0 if relu else dense)
     assert numbers["1:"][1] == str(own)
     assert numbers["total"][1] == str(2 * convolution * 18 + 2 * dense * 64 + dense)
+
+
+def test_passes_that_are_removed_may_call_functions_of_passes():
+    seen = []
+
+    class Held:
+        def __del__(self):
+            seen.append(mx.graph.passes())
+
+    def register(held):
+        def unused(graph):
+            return held and graph
+
+        mx.graph.register_pass(unused)
+
+    register(Held())
+    register(Held())  # replaces the first
+    assert len(seen) == 1
+    mx.graph.unregister_pass("unused")
+    assert len(seen) == 2

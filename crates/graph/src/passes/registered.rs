@@ -35,6 +35,14 @@ struct State {
     off: Vec<String>,
 }
 
+impl State {
+    /// Takes a pass out. It must be dropped when `STATE` is unlocked, because a user's function may run code then that needs it.
+    fn take(&mut self, name: &str) -> Option<Registered> {
+        let at = self.passes.iter().position(|known| known.name == name)?;
+        Some(self.passes.remove(at))
+    }
+}
+
 static STATE: RwLock<State> = RwLock::new(State {
     passes: Vec::new(),
     off: Vec::new(),
@@ -77,7 +85,7 @@ pub fn register_from(
         let problem = format!("`{name}` is the name of a pass of the module `{module}`");
         return Err(Error::value(caller, problem));
     }
-    state.passes.retain(|known| known.name != name);
+    let replaced = state.take(name);
     state.passes.push(Registered {
         name: name.to_owned(),
         runs,
@@ -85,16 +93,18 @@ pub fn register_from(
         pass,
     });
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    drop(state);
+    drop(replaced);
     Ok(())
 }
 
 /// Removes a registered pass. Returns whether there was one. A pass of a module can be removed, too; it is gone for the rest of the process.
 pub fn unregister(name: &str) -> bool {
     let mut state = STATE.write();
-    let before = state.passes.len();
-    state.passes.retain(|known| known.name != name);
+    let removed = state.take(name);
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    state.passes.len() < before
+    drop(state);
+    removed.is_some()
 }
 
 /// The registered passes in the order in which they run, and when they run.

@@ -330,10 +330,11 @@ impl SizedFunction {
             Err(error) => Err(error.to_string()),
         };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.len() >= MAX_SIZES {
-            drop(made.remove(0));
-        }
+        let oldest = (made.len() >= MAX_SIZES).then(|| made.remove(0));
         made.push((sizes.to_vec(), graph.clone()));
+        // Its objects may run code of the user, which may need the lock.
+        drop(made);
+        drop(oldest);
         Ok(graph.ok())
     }
 }

@@ -267,10 +267,11 @@ impl JitFunction {
         });
         if is_kept {
             let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-            if entries.len() >= self.max_entries {
-                entries.remove(0);
-            }
+            let oldest = (entries.len() >= self.max_entries).then(|| entries.remove(0));
             entries.push(entry.clone());
+            // Its objects may run code of the user, which may need the lock.
+            drop(entries);
+            drop(oldest);
         }
         Ok(entry)
     }
