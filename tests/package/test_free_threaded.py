@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# A crate without code that has the module's build script. Of PyO3, no more is built than what that script is told by.
+# An empty crate with the module's build script. It depends on `pyo3-ffi` alone, which passes the Python's configuration
+# to that script.
 CRATE = """
 [package]
 name = "build-script"

@@ -52,6 +52,28 @@ const CUDNN_TUNE: Param = Param::optional(
 );
 const CUDNN_OFF: Param = Param::bool("cudnn_off", false);
 
+/// Parameters of a convolution: its arrays, the attributes of every convolution, and further ones.
+macro_rules! conv_params {
+    ($($array:expr),*; $($more:expr),*) => {
+        &[
+            $($array,)*
+            Param::optional("kernel", ParamKind::Ints),
+            STRIDE,
+            DILATE,
+            PAD,
+            Param::optional("num_filter", ParamKind::Int),
+            GROUPS,
+            WORKSPACE,
+            Param::bool("no_bias", false),
+            CUDNN_TUNE,
+            CUDNN_OFF,
+            LAYOUT,
+            $($more,)*
+        ]
+    };
+}
+use conv_params;
+
 /// Default fields for the four operators of this file.
 const CONV: OpDef = OpDef {
     about: &[
@@ -99,22 +121,7 @@ const CONV: OpDef = OpDef {
 pub static CONVOLUTION: OpDef = OpDef {
     name: "convolution",
     surface: &[Surface::Npx("convolution")],
-    params: &[
-        Param::array("data"),
-        Param::array("weight"),
-        Param::optional_array("bias"),
-        Param::optional("kernel", ParamKind::Ints),
-        STRIDE,
-        DILATE,
-        PAD,
-        Param::optional("num_filter", ParamKind::Int),
-        GROUPS,
-        WORKSPACE,
-        Param::bool("no_bias", false),
-        CUDNN_TUNE,
-        CUDNN_OFF,
-        LAYOUT,
-    ],
+    params: conv_params![Param::array("data"), Param::array("weight"), Param::optional_array("bias");],
     doc: "Convolution (cross-correlation) over one to three spatial axes. `data` is (n, c, [d, [h,]] w) and `weight` `(num_filter, c / num_group, \
           *kernel)`; with the layouts NWC, NHWC and NDHWC the channels are the last axis of both. `stride` and `dilate` are 1 by default, `pad` zeros are added on both sides of each axis. `kernel` and `num_filter` are taken from the weight by default.",
     example: "

@@ -6,7 +6,7 @@ use mxnet_kernels::norm::over_deviations;
 
 use super::{
     CONV, CONVOLUTION, CUDNN_OFF, CUDNN_TUNE, DILATE, GROUPS, LAYOUT, PAD, STRIDE, WORKSPACE,
-    convolve,
+    conv_params, convolve,
 };
 use crate::args::{Param, ParamKind};
 use crate::error::Tuple;
@@ -19,27 +19,16 @@ use crate::workspace;
 /// Convolution fused with a batch normalisation that has given statistics, and with ReLU after it. A graph pass replaces the operators by it.
 pub static CONVOLUTION_BATCH_NORM: OpDef = OpDef {
     name: "convolution_batch_norm",
-    params: &[
+    params: conv_params![
         Param::array("data"),
         Param::array("weight"),
         Param::optional_array("bias"),
         Param::optional_array("gamma"),
         Param::array("beta"),
         Param::array("mean"),
-        Param::array("var"),
-        Param::optional("kernel", ParamKind::Ints),
-        STRIDE,
-        DILATE,
-        PAD,
-        Param::optional("num_filter", ParamKind::Int),
-        GROUPS,
-        WORKSPACE,
-        Param::bool("no_bias", false),
-        CUDNN_TUNE,
-        CUDNN_OFF,
-        LAYOUT,
+        Param::array("var");
         Param::float("eps", 1e-3),
-        Param::bool("relu", false),
+        Param::bool("relu", false)
     ],
     doc: "Batch normalisation of `convolution(data, weight, bias)` with these statistics, and relu after it if that is true: bit for bit the result of the operators.",
     infer: |context| {
