@@ -121,10 +121,11 @@ impl Model {
         verify(&graph)?;
         let made = Arc::new(Compiled::new(graph)?);
         let mut sized = self.sized.lock();
-        if sized.len() >= MAX_SIZES {
-            drop(sized.remove(0));
-        }
+        let oldest = (sized.len() >= MAX_SIZES).then(|| sized.remove(0));
         sized.push((sizes, made.clone()));
+        // It may call a module's code, which runs when the list is unlocked.
+        drop(sized);
+        drop(oldest);
         Ok(Some(made))
     }
 }

@@ -4,7 +4,7 @@
 //! computes `rows x lanes` results in registers, `out[r][l] = sum over k of a[r][k] * panel[k][l]`. The rows of `a` may have any addresses.
 
 use crate::isa::{Isa, isa};
-use crate::real::{Real, per_isa};
+use crate::real::{Real, normalised, per_isa};
 use crate::scratch;
 
 /// Steps of a panel that are used for all positions of a task before the next ones: with 32 f32 lanes, as much as a first-level cache holds.
@@ -375,7 +375,7 @@ unsafe fn finish_body<T: Real, const FMA: bool>(
         }
         if let Some([mean, factor, shift]) = norm {
             for l in 0..lanes.min(MAX_LANES) {
-                row[l] = (row[l] - mean[l]).fma::<FMA>(factor[l], shift[l]);
+                row[l] = normalised::<T, FMA>(row[l], [mean[l], factor[l], shift[l]]);
             }
         }
         if relu {

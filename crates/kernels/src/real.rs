@@ -40,6 +40,12 @@ macro_rules! per_isa {
 }
 pub(crate) use per_isa;
 
+/// `(x - mean) * factor + shift`: batch normalisation with given statistics, by itself and behind a convolution.
+#[inline(always)]
+pub(crate) fn normalised<T: Real, const FMA: bool>(x: T, [mean, factor, shift]: [T; 3]) -> T {
+    (x - mean).fma::<FMA>(factor, shift)
+}
+
 /// The payload of a panic of a kernel that does not take elements of this type. Kernels cannot return errors; the launch converts it to one.
 #[derive(Debug)]
 pub struct UnsupportedElem(pub crate::Elem);

@@ -201,10 +201,11 @@ impl Program {
         }
         let new = Arc::new(make()?);
         let mut made = self.made.lock();
-        if made.len() >= MAX_MADE {
-            drop(made.remove(0));
-        }
+        let oldest = (made.len() >= MAX_MADE).then(|| made.remove(0));
         made.push((which, sizes.to_vec(), new.clone()));
+        // It may call a module's code, which runs when the list is unlocked.
+        drop(made);
+        drop(oldest);
         Ok(new)
     }
 

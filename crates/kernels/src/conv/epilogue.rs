@@ -5,7 +5,7 @@
     reason = "iterator adapters may be compiled without the instruction set"
 )]
 
-use crate::real::{Real, Shared, per_isa, relu};
+use crate::real::{Real, Shared, normalised, per_isa, relu};
 
 /// What follows a convolution. The normalisation comes before ReLU.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,14 +81,14 @@ unsafe fn finish_body<T: Real, const FMA: bool>(
                 y[i] = relu(y[i]);
             }
         }
-        (Some([mean, factor, shift]), false) => {
+        (Some(norm), false) => {
             for i in 0..n {
-                y[i] = (y[i] - mean).fma::<FMA>(factor, shift);
+                y[i] = normalised::<T, FMA>(y[i], norm);
             }
         }
-        (Some([mean, factor, shift]), true) => {
+        (Some(norm), true) => {
             for i in 0..n {
-                y[i] = relu((y[i] - mean).fma::<FMA>(factor, shift));
+                y[i] = relu(normalised::<T, FMA>(y[i], norm));
             }
         }
     }

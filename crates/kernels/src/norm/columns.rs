@@ -2,7 +2,7 @@
 
 use super::batch::{BLOCK, BatchNorm, Statistics, or, scales, slopes};
 use crate::Threads;
-use crate::real::{Real, Shared, per_isa};
+use crate::real::{Real, Shared, normalised, per_isa};
 
 /// Columns of one block.
 const WIDTH: usize = BLOCK;
@@ -239,7 +239,7 @@ unsafe fn scale_shift_body<T: Real, const FMA: bool>(
         for l in 0..width.min(WIDTH) {
             let at = r * stride + l;
             // SAFETY: guaranteed by the caller.
-            unsafe { *y.add(at) = (*x.add(at) - mean[l]).fma::<FMA>(scale[l], shift[l]) }
+            unsafe { *y.add(at) = normalised::<T, FMA>(*x.add(at), [mean[l], scale[l], shift[l]]) }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Loops over dense rows, compiled per instruction set.
 
-use crate::real::{Real, per_isa, sum_in_lanes};
+use crate::real::{Real, normalised, per_isa, sum_in_lanes};
 
 per_isa! {
     /// Sum of `(x - mean)^2`.
@@ -67,7 +67,7 @@ unsafe fn scale_shift_body<T: Real, const FMA: bool>(
 ) {
     for i in 0..n {
         // SAFETY: i < n.
-        unsafe { *y.add(i) = (*x.add(i) - mean).fma::<FMA>(scale, shift) }
+        unsafe { *y.add(i) = normalised::<T, FMA>(*x.add(i), [mean, scale, shift]) }
     }
 }
 
