@@ -180,6 +180,17 @@ def test_out_of_what_chooses_elements_has_any_dtype(dtype, out, mode):
         "np.take(c, [0, 1, 2], out=r)",
         "np.choose([0, 0, 0], [c], out=r)",
         "np.compress([1, 1, 1], c, out=r)",
+        *(f"np.{name}(c, out=o, where=[True, False, True])" for name in ("sum", "prod", "mean", "var")),
+        *(f"np.{name}(c, out=o, where=[True, False, True], initial=1)" for name in ("min", "max")),
+        *(f"np.nan{name}(c, out=o)" for name in ("sum", "prod", "mean", "min", "max", "median", "var")),
+        "np.nansum(c, out=o, where=[True, False, True])",
+        "np.median(c, out=o)",
+        *(f"np.{name}.reduce(c, out=o)" for name in ("add", "multiply", "maximum", "logical_and")),
+        "np.add.reduce(c, out=o, where=[True, False, True])",
+        "np.add.accumulate(c, out=r)",
+        "np.add.reduceat(c, [0, 1, 2], out=r)",
+        "np.add(c, 1, out=r, casting='unsafe')",
+        "np.add(c, 1, out=r, casting='unsafe', where=[True, False, True])",
     ],
 )
 def test_complex_results_in_a_real_out_warn(call):
@@ -203,6 +214,31 @@ def test_complex_results_in_a_real_out_warn(call):
     assert seen[0][0] == seen[1][0]
     numpy.testing.assert_allclose(seen[0][1], seen[1][1])
     numpy.testing.assert_allclose(seen[0][2], seen[1][2])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(f"np.{name}(x, out=o{more})" for name in ("sum", "prod", "mean", "var") for more in ("", ", where=w")),
+        *(f"np.{name}(x, out=o, where=w, initial=1)" for name in ("min", "max")),
+        *(f"np.nan{name}(x, out=o)" for name in ("sum", "prod", "min", "max", "median")),
+        "np.median(x, out=o)",
+        "np.std(x, out=o)",
+        "np.std(x, out=o, where=w)",
+        "np.quantile(x, 0.5, out=o)",
+    ],
+)
+def test_folds_write_to_an_out_of_any_dtype(call):
+    seen = []
+    for module in (mx.np, numpy):
+        x = module.array(numpy.array([1.75, 2.5, 3.25], "float32"))
+        names = {"np": module, "x": x, "w": module.array([True, False, True]), "o": module.array(7)}
+        try:
+            eval(call, names)
+            seen.append(names["o"].tolist())
+        except TypeError:
+            seen.append("TypeError")
+    assert seen[0] == seen[1]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def nansum(
         result = _op["sum"](_filled(x, _counted("nansum", x, where), 0), axis, dtype, keepdims=keepdims)
     if initial is not None and initial != 0:
         result = result + asarray(initial).astype(result.dtype)
-    return deliver("nansum", result, out)
+    return deliver("nansum", result, out, "unsafe")
 
 
 @overridable
@@ -143,7 +143,7 @@ def nanprod(
     result = _op["prod"](_filled(x, _counted("nanprod", x, where), 1), axis, dtype, keepdims=keepdims)
     if initial is not None and initial != 1:
         result = result * asarray(initial).astype(result.dtype)
-    return deliver("nanprod", result, out)
+    return deliver("nanprod", result, out, "unsafe")
 
 
 def _limit(x: ndarray, sign: int) -> Any:
@@ -166,12 +166,12 @@ def _extreme(
         raise ValueError(f"{name}: with `where` an `initial` value is required")
     if initial is not None and x.size == 0:
         shape = _op["sum"](x, axis, keepdims=keepdims).shape
-        return deliver(name, _op["full"](shape, initial, x.dtype), out)
+        return deliver(name, _op["full"](shape, initial, x.dtype), out, "unsafe")
     with silent() as is_asked:
         result, has_none = _folded_extreme(name, x, axis, keepdims, initial, where)
         if is_asked and has_none and bool(_op["any"](_op["isnan"](result))):
             warn_of("All-NaN slice encountered")
-    return deliver(name, result, out)
+    return deliver(name, result, out, "unsafe")
 
 
 def _folded_extreme(
@@ -428,7 +428,7 @@ def nanmean(
             _length("nanmean", x, axis) == 0 or (is_asked and _has_at_most("nanmean", x, axis, where, 0))
         ):
             warn_of("Mean of empty slice")
-    return deliver("nanmean", result, out)
+    return deliver("nanmean", result, out, "unsafe")
 
 
 def _variance(
@@ -504,7 +504,8 @@ def nanvar(
     >>> mx.np.nanvar([1.0, mx.np.nan, 3.0])
     array(1.)
     """
-    return deliver("nanvar", _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean, correction), out)
+    result = _variance("nanvar", a, axis, dtype, ddof, keepdims, where, mean, correction)
+    return deliver("nanvar", result, out, "unsafe")
 
 
 @overridable

@@ -97,7 +97,7 @@ def median(
     axes = axes_of("median", axis, x.ndim)
     result = _op["median"](x, axes, keepdims)
     _warn_of_empty(x, axes, result, False)
-    return deliver("median", result, out)
+    return deliver("median", result, out, "unsafe")
 
 
 def _probabilities(name: str, q: Any, scale: float) -> tuple[list[float], tuple[int, ...], Any]:
@@ -441,4 +441,4 @@ def nanmedian(
     with silent() as is_asked:
         result = _op["nanmedian"](x, axes, keepdims)
         _warn_of_empty(x, axes, result, is_asked)
-    return deliver("nanmedian", result, out)
+    return deliver("nanmedian", result, out, "unsafe")

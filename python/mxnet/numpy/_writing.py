@@ -248,7 +248,7 @@ def fill_diagonal(a: ndarray, val: ArrayLike, wrap: bool = False) -> None:
     a[key] = values
 
 
-def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
+def deliver(name: str, result: ndarray, out: ndarray | None, casting: str = "same_kind") -> ndarray:
     """The result of a function, written to `out` if there is one.
 
     Parameters
@@ -257,6 +257,8 @@ def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
         The function, for messages.
     result : ndarray
     out : ndarray or None
+    casting : str
+        Casting rule; functions that fold take "unsafe".
 
     Returns
     -------
@@ -265,7 +267,7 @@ def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
     Raises
     ------
     TypeError
-        If `out` is no ndarray, or the result is of a higher kind.
+        If `out` is no ndarray, or `casting` forbids the conversion.
     ValueError
         If shapes differ.
     """
@@ -275,7 +277,7 @@ def deliver(name: str, result: ndarray, out: ndarray | None) -> ndarray:
     out = _target(name, "out", out)
     if out.shape != result.shape:
         raise ValueError(f"{name}: `out` has shape {out.shape}, the result has shape {result.shape}")
-    _check_cast(name, result, out, "same_kind")
+    _check_cast(name, result, out, casting)
     out[...] = result
     return out
 

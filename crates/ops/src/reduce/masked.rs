@@ -2,7 +2,7 @@
 //!
 //! Each is the form of a reduction with its full signature (`OpDef::full_signature`), composed of operators. Calls without these arguments use the kernel.
 
-use mxnet_tensor::{DType, Scalar};
+use mxnet_tensor::{Casting, DType, Scalar};
 
 use crate::Array;
 use crate::args::{Default, Param, ParamKind};
@@ -15,12 +15,13 @@ use crate::error::Result;
 use crate::fp_errors;
 use crate::mode::{self, Flags};
 use crate::opdef::{Cpu, Form, FpErrors, OpDef, Probe, Warned};
-use crate::reduce::fold::averaged;
+use crate::reduce::fold::{REDUCTION, averaged};
 use crate::ufunc::{self, Initial, Reduction};
 
 /// Default fields for these operators.
 const EXTENDED: OpDef = OpDef {
     form: Form::Out,
+    out_casting: REDUCTION.out_casting,
     ..OpDef::COMPOSITE
 };
 
@@ -200,6 +201,7 @@ pub static MASKED_VAR: OpDef = OpDef {
 /// Standard deviation of the elements where a mask is true.
 pub static MASKED_STD: OpDef = OpDef {
     name: "masked_std",
+    out_casting: Casting::SameKind,
     fp_errors: FpErrors::named("reduce"),
     params: MASKED_VAR.params,
     doc: "Standard deviation over `axis` (all axes for None) of the elements where `where` is true: the square root of `var`.",

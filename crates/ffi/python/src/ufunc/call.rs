@@ -16,6 +16,7 @@ use crate::array::Get;
 use crate::call::{Binding, run};
 use crate::convert::{self, Operand};
 use crate::error::raise;
+use crate::interop;
 use crate::keywords::Keywords;
 use crate::numpy_dtype;
 
@@ -230,6 +231,7 @@ fn execute<'py>(
         if let Some(out) = options.outs.get(i) {
             let to = out.get().with(py, Array::dtype);
             loops::check_output(op, i, y.dtype(), to, options.casting).map_err(fail)?;
+            interop::check_real(py, y.dtype(), to)?;
         }
     }
     let outputs = outputs

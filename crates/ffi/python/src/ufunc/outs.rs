@@ -117,10 +117,11 @@ impl<'py> Outs<'py> {
         op: &'static OpDef,
         y: Array,
     ) -> PyResult<Py<PyAny>> {
-        if let Some(out) = self.get(0)
-            && let Some(problem) = out.get().with(py, |out| misfit(out, &y))
-        {
-            return Err(raise(py, Error::shape(op.name, problem)));
+        if let Some(out) = self.get(0) {
+            if let Some(problem) = out.get().with(py, |out| misfit(out, &y)) {
+                return Err(raise(py, Error::shape(op.name, problem)));
+            }
+            interop::check_real(py, y.dtype(), out.get().with(py, Array::dtype))?;
         }
         self.write(py, op, Outputs::from_iter([y]))
     }
