@@ -11,7 +11,7 @@ from mxnet import np, npx
 from mxnet.error import AbstractArrayError
 from mxnet.gluon import HybridBlock, SymbolBlock
 
-NAMES = {"np": np, "npx": npx}
+NAMES = {"mx": mx, "np": np, "npx": npx}
 ALL = [call for calls in CALLS.values() for call in calls] + [
     "np.linalg.cholesky(-np.eye(2), upper=True)",
     "np.linalg.svd(np.full((2, 3), np.nan))",
@@ -142,6 +142,21 @@ def test_graphs_from_files_name_the_operator_that_eager_calls_name(call, tmp_pat
         ("npx.roi_pooling(np.ones((1, 1, 2, 2)), np.array([[5, 0, 0, 1, 1]]), (2, 2), 1.0)", "roi_pooling: "),
         ("np.insert(np.ones(3), [7], 1)", "insert: index 7 is out of bounds"),
         ("np.delete(np.ones(3), [7])", "delete: index 7 is out of bounds"),
+        ("np.indices((-1,))", "indices: negative dimension"),
+        ("np.indices(('a',))", "indices: argument `dimensions`"),
+        ("np.tril_indices('a')", "argument `n` must be an integer"),
+        ("np.pad(np.ones(3), 1 << 61)", "pad: "),
+        ("np.linalg.cond(np.ones((2, 3)), 1)", "inv: "),
+        ("np.lib.stride_tricks.sliding_window_view(np.ones(3), 5)", "sliding_window_view: "),
+        ("np.random.shuffle(np.ones(()))", "shuffle: "),
+        ("np.random.default_rng(1).shuffle(np.ones((2, 3)), axis=5)", "shuffle: axis 5 is out of bounds"),
+        ("np.random.default_rng(1).permutation(np.ones((2, 3)), axis=5)", "permutation: axis 5 is out of bounds"),
+        ("np.random.default_rng(1).permuted(np.ones((2, 3)), axis=5)", "permuted: axis 5 is out of bounds"),
+        ("np.random.default_rng(1).permuted(np.ones(()), axis=0)", "permuted: axis 0 is out of bounds"),
+        ("np.random.default_rng(1).choice(np.ones((2, 3)), axis=5)", "choice: axis 5 is out of bounds"),
+        ("np.random.default_rng(1).choice(3, 7, replace=False)", "choice: cannot take 7 of 3"),
+        ("np.random.default_rng(1).choice(3, 7, p=[0.1, 0.2, 0.3])", "choice: probabilities do not sum to 1"),
+        ("mx.gluon.loss.SoftmaxCrossEntropyLoss()(np.ones((2, 3)), np.ones(5))", "SoftmaxCrossEntropyLoss: `label`"),
         ("np.put(np.ones(3), [7], 1)", "put: index 7 is out of bounds"),
         ("np.put_along_axis(np.ones(3), np.array([7]), [1.0], 0)", "index 7 is out of bounds for axis 0 with size 3"),
         ("np.ones(3)[[7]]", "index 7 is out of bounds for axis 0 with size 3"),

@@ -203,7 +203,10 @@ impl Error {
         if let Error::FloatingPoint(_) = self {
             return self;
         }
-        if let (Some(caller), Some(fault)) = (caller, self.fault_mut()) {
+        let Some(caller) = caller else {
+            return self;
+        };
+        if let Some(fault) = self.fault_mut() {
             let name = registry::base_form(caller).name;
             if fault.op != name {
                 if !fault.operands.is_empty() {
@@ -212,7 +215,7 @@ impl Error {
                 fault.op = name;
             }
         }
-        self
+        self.reported_as(caller)
     }
 
     /// The error of `op` under the name that users know ([`OpDef::reports_as`]). Without a name it shows no operands: users have not given them.
@@ -224,6 +227,7 @@ impl Error {
             fault.op = name;
             if name.is_empty() {
                 fault.operands.clear();
+                fault.part = None;
             }
         }
         self

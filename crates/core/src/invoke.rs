@@ -52,15 +52,13 @@ impl<'a> Call<'a> {
                 .is_some_and(|fault| !fault.op.is_empty() && fault.op != self.op.name),
             _ => false,
         };
-        match error {
+        let error = match error {
             // This message is NumPy's, which names the operator at its end.
             Error::FloatingPoint(_) => error.with_operands(facts),
             _ if is_of_part => error.for_op(registry::base_form(self.op).name, facts),
-            _ => error
-                .in_op(self.op.name)
-                .with_operands(facts)
-                .reported_as(self.op),
-        }
+            _ => error.in_op(self.op.name).with_operands(facts),
+        };
+        error.reported_as(self.op)
     }
 
     /// The device of the arguments. Numbers do not count.

@@ -13,6 +13,7 @@ from mxnet import _core
 from mxnet._core import asarray, ndarray
 from mxnet.base import DTypeLike
 from mxnet.device import Device
+from mxnet.numpy._axes import axis_of
 from mxnet.numpy._bit_generator import BitGenerator
 from mxnet.numpy._multivariate import sample
 
@@ -331,6 +332,7 @@ class Generator(_core.GeneratorBase):
         if axis == 0 or not getattr(x, "ndim", 0):
             return self._call(_random["permutation"], x)
         x = _core.asarray(x)
+        axis = axis_of("permutation", axis, x.ndim)
         return _np["moveaxis"](self._call(_random["permutation"], _np["moveaxis"](x, axis, 0)), 0, axis)
 
     def shuffle(self, x: ndarray | MutableSequence[Any], axis: int = 0) -> None:
@@ -358,7 +360,7 @@ class Generator(_core.GeneratorBase):
         array([0, 1, 2, 3, 4])
         """
         if isinstance(x, ndarray):
-            view = x if axis == 0 else _np["moveaxis"](x, axis, 0)
+            view = x if axis == 0 else _np["moveaxis"](x, axis_of("shuffle", axis, x.ndim), 0)
             view[...] = self._call(_op["random_reordered"], view)
         elif isinstance(x, MutableSequence):
             if axis != 0:
@@ -391,12 +393,14 @@ class Generator(_core.GeneratorBase):
                [10, 20, 30]])
         """
         x = _core.asarray(x)
+        if axis is not None:
+            axis = axis_of("permuted", axis, x.ndim)
         if axis is None and x.ndim == 1:
             drawn = self._call(_op["random_reordered"], x)
-        elif axis is None or x.ndim == 0:
+        elif axis is None:
             drawn = self._call(_random["permutation"], x.reshape(-1)).reshape(x.shape)
         else:
-            is_last = axis in (-1, x.ndim - 1)
+            is_last = axis == x.ndim - 1
             drawn = self._call(_op["random_permuted"], x if is_last else _np["moveaxis"](x, axis, -1))
             if not is_last:
                 drawn = _np["moveaxis"](drawn, -1, axis).copy()

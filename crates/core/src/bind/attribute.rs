@@ -27,7 +27,7 @@ pub fn attribute<R: Reader>(
     let wrong = |what: &str| {
         let found = reader.type_name(object);
         let problem = format!("argument `{}` must be {what}, not '{found}'", param.name);
-        reader.fail(Error::dtype(op.name, problem))
+        reader.fail(Error::dtype(op.name, problem).reported_as(op))
     };
     Ok(match param.kind {
         // NumPy takes the truth value of a number.
@@ -137,7 +137,7 @@ fn word_of<R: Reader>(
                 param.name,
                 words.join(", ")
             );
-            reader.fail(Error::value(op.name, problem))
+            reader.fail(Error::value(op.name, problem).reported_as(op))
         })
     })
 }

@@ -189,6 +189,7 @@ pub static EYE_WITH_ORDER: OpDef = OpDef {
 /// The positions of all elements.
 pub static GRID_POSITIONS: OpDef = OpDef {
     name: "grid_positions",
+    reports_as: Some("indices"),
     params: &[
         Param::required("dimensions", ParamKind::Ints),
         Param::optional("dtype", ParamKind::DType),
@@ -284,6 +285,7 @@ fn fill_positions(part: &mut [i64], from: usize, len: usize, run: usize) {
 /// The row and column indices of a triangle of a matrix.
 pub static TRIANGLE_POSITIONS: OpDef = OpDef {
     name: "triangle_positions",
+    reports_as: Some(""),
     params: &[
         Param::required("n", ParamKind::Int),
         Param::optional("m", ParamKind::Int),

@@ -29,6 +29,7 @@ const PARAMS: &[Param] = &[
 /// The negative log-probability of one class.
 pub static SPARSE_CROSS_ENTROPY: OpDef = OpDef {
     name: "sparse_cross_entropy",
+    reports_as: Some("SoftmaxCrossEntropyLoss"),
     params: PARAMS,
     doc: "Minus the logarithm of the softmax of `data` along `axis` at the class that `label` (the data's shape without the axis) names. A label out of range gives NaN, the label `ignore` gives 0.",
     cpu: Cpu::Composite(|context| {

@@ -12,6 +12,7 @@ use crate::opdef::{Cost, Cpu, Grad, Inferred, OpDef, Probe};
 /// Matched pairs of rows and columns.
 pub static MATCH_PAIRS: OpDef = OpDef {
     name: "match_pairs",
+    reports_as: Some("bipartite_matching"),
     params: &[
         Param::array("scores"),
         Param::required("threshold", ParamKind::Float),

@@ -104,6 +104,7 @@ pub static RANDOM_ORDER: OpDef = OpDef {
 /// A random permutation of the slices along the first axis.
 pub static RANDOM_REORDERED: OpDef = OpDef {
     name: "random_reordered",
+    reports_as: Some("shuffle"),
     params: &[Param::array("x")],
     doc: "The slices along the first axis in random order.",
     types: Types::First,

@@ -60,6 +60,7 @@ pub static PERMUTATION: OpDef = OpDef {
 /// Rows permuted independently.
 pub static RANDOM_PERMUTED: OpDef = OpDef {
     name: "random_permuted",
+    reports_as: Some("permuted"),
     params: &[Param::array("x")],
     doc: "The elements along the last axis in random order, independently for each row.",
     cpu: Cpu::Composite(|context| {
@@ -130,6 +131,7 @@ pub static CHOICE: OpDef = OpDef {
 /// Slices chosen at random.
 pub static CHOOSE: OpDef = OpDef {
     name: "choose_slices",
+    reports_as: Some("choice"),
     params: &[
         Param::array("a"),
         SIZE,

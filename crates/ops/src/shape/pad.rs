@@ -19,6 +19,7 @@ const MODES: &[&str] = &["edge", "wrap", "reflect", "symmetric"];
 /// Pads an array with its own elements.
 pub static PAD_BORDER: OpDef = OpDef {
     name: "pad_border",
+    reports_as: Some("pad"),
     params: &[
         Param::array("array"),
         Param::required("pad_width", ParamKind::Ints),

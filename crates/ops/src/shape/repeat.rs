@@ -24,6 +24,7 @@ use crate::{Outputs, cpu};
 /// Pads with a constant. `np.pad` composes other modes of slices.
 pub static PAD: OpDef = OpDef {
     name: "pad_constant",
+    reports_as: Some("pad"),
     params: &[
         Param::array("array"),
         Param::required("pad_width", ParamKind::Ints),

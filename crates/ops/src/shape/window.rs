@@ -16,6 +16,7 @@ use crate::opdef::{Cpu, Grad, Grads, Keep, OpDef, Probe, Viewed};
 /// Windows that slide over some axes.
 pub static SLIDING_WINDOWS: OpDef = OpDef {
     name: "sliding_windows",
+    reports_as: Some("sliding_window_view"),
     params: &[
         Param::array("x"),
         Param::required("window_shape", ParamKind::Ints),

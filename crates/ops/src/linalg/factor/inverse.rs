@@ -18,6 +18,7 @@ use crate::opdef::{Cpu, Grad, Grads, Inferred, Keep, OpDef, Probe, Surface, one}
 /// Inverses; NaN for singular matrices.
 pub static INVERSE: OpDef = OpDef {
     name: "inverse",
+    reports_as: Some("inv"),
     params: &[Param::array("a"), Param::bool("strict", true)],
     doc: "Inverses of square matrices (..., m, m). Singular ones are an error if `strict`, else their inverses are NaN.",
     infer: |context| {
