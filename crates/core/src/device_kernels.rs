@@ -95,6 +95,30 @@ pub fn remove(op: &str, kind: DeviceKind, priority: i32) -> Result<()> {
 
 /// The added kernel of `op` for a kind of device; `None` if the kernel of the definition is used.
 pub(crate) fn find(op: &'static OpDef, kind: DeviceKind) -> Option<DeviceKernel> {
+    in_table(|table| {
+        let best = table
+            .kernels
+            .get(&(op.name, kind))
+            .and_then(|kernels| kernels.first());
+        match best {
+            Some(&(priority, kernel)) if kind != DeviceKind::Cpu || priority > 0 => Some(kernel),
+            _ => table.others.get(&kind).copied(),
+        }
+    })
+}
+
+/// The kernel of priority 0 of `op` for a kind of device, or the one for all operators there.
+pub fn base(op: &'static OpDef, kind: DeviceKind) -> Option<DeviceKernel> {
+    in_table(|table| {
+        let added = table.kernels.get(&(op.name, kind));
+        let found = added.and_then(|all| all.iter().find(|(priority, _)| *priority == 0));
+        let found = found.map(|&(_, kernel)| kernel);
+        found.or_else(|| table.others.get(&kind).copied())
+    })
+}
+
+/// Reads this thread's copy of the table.
+fn in_table<R>(read: impl FnOnce(&Table) -> Option<R>) -> Option<R> {
     let changes = CHANGES.load(Ordering::Acquire);
     if changes == 0 {
         return None;
@@ -104,14 +128,6 @@ pub(crate) fn find(op: &'static OpDef, kind: DeviceKind) -> Option<DeviceKernel>
             *table = TABLE.read().unwrap_or_else(PoisonError::into_inner).clone();
             *known = changes;
         }
-        let table = table.as_ref()?;
-        let best = table
-            .kernels
-            .get(&(op.name, kind))
-            .and_then(|kernels| kernels.first());
-        match best {
-            Some(&(priority, kernel)) if kind != DeviceKind::Cpu || priority > 0 => Some(kernel),
-            _ => table.others.get(&kind).copied(),
-        }
+        table.as_deref().and_then(read)
     })
 }

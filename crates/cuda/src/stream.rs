@@ -407,6 +407,10 @@ impl Stream for Queue {
     fn as_any(&self) -> &dyn Any {
         self
     }
+
+    fn native_handle(&self) -> Handle {
+        Context::enter(self.id()).map_or(ptr::null_mut(), |_| self.0.handle)
+    }
 }
 
 /// All streams.

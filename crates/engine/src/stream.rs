@@ -5,6 +5,7 @@
 //! runs.
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use crate::failure::Failure;
@@ -46,6 +47,11 @@ pub trait Stream: Send + Sync + 'static {
 
     /// For kernels, which downcast to the streams of their own device.
     fn as_any(&self) -> &dyn Any;
+
+    /// The stream as libraries of the device know it, such as a `CUstream`, whose context becomes current on this thread. Null if they do not.
+    fn native_handle(&self) -> *mut c_void {
+        std::ptr::null_mut()
+    }
 }
 
 /// The events of pending device work on one variable.

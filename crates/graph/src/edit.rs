@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use mxnet_core::serialised::{
-    from_json as attrs_from_json, to_json as attrs_to_json, value_to_json,
-};
+use mxnet_core::serialised::{from_json as attrs_from_json, value_to_json};
 use mxnet_core::{Attrs, Error, OpDef, ParamKind, Result, Rng, Value, registry};
 use mxnet_tensor::Scalar;
 use serde_json::{Map, Value as Json};
@@ -181,17 +179,6 @@ impl Editor {
     /// [`Error::Value`] if there is no such node.
     pub fn attribute(&self, node: usize, name: &str) -> Result<Option<&Value>> {
         Ok(self.node(node)?.attribute(name))
-    }
-
-    /// An attribute of a node as files of graphs write it; `None` if its operator has none of this name.
-    ///
-    /// # Errors
-    /// [`Error::Value`] if there is no such node.
-    pub fn attribute_text(&self, node: usize, name: &str) -> Result<Option<String>> {
-        let node = self.node(node)?;
-        let all: Json = serde_json::from_str(&attrs_to_json(node.op, &node.attrs))
-            .map_err(|error| wrong(error.to_string()))?;
-        Ok(all.get(name).map(Json::to_string))
     }
 
     /// Inserts a call before a node, or at the end. Its outputs are new buffers, with shapes and dtypes by the operator's rules. It runs in the mode

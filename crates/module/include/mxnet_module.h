@@ -72,7 +72,7 @@
 #define MX_PARAMETER_TEXT 5
 
 /*
- For attributes of nodes of graphs: a value of another kind, in `text`, as files of graphs write it: `[0, 1]`, `{"dtype": "float32"}`.
+ For attributes of operators of the engine: a value of another kind, in `text`, as files of graphs write it: `[0, 1]`, `{"dtype": "float32"}`.
  */
 #define MX_PARAMETER_JSON 6
 
@@ -297,7 +297,7 @@ typedef struct {
    */
   size_t num_outputs;
   /*
-   Attributes of an operator that a module defines; none for existing operators.
+   The attributes, in the order of the operator's parameters that are no arrays.
    */
   const mx_attribute *attributes;
   /*
@@ -316,6 +316,11 @@ typedef struct {
    Size of the buffer in bytes, including the terminating zero.
    */
   size_t message_capacity;
+  /*
+   On a GPU the stream, a `CUstream`, on which the kernel enqueues its work without waiting for it; its context is current. Otherwise null.
+   Since version 3.
+   */
+  void *stream;
 } mx_kernel_call;
 
 /*
@@ -387,7 +392,7 @@ typedef struct {
 } mx_operator;
 
 /*
- A kernel of an existing operator.
+ A kernel of an existing operator, or of one that the module has added.
  */
 typedef struct {
   /*
@@ -399,7 +404,7 @@ typedef struct {
    */
   const char *op;
   /*
-   The kind of device: "cpu", or a kind that a module has added.
+   The kind of device: "cpu", "gpu", or a kind that a module has added.
    */
   const char *device;
   /*

@@ -33,7 +33,7 @@ pub const MX_PARAMETER_BOOL: i32 = 1;
 pub const MX_PARAMETER_REAL: i32 = 3;
 /// Text.
 pub const MX_PARAMETER_TEXT: i32 = 5;
-/// For attributes of nodes of graphs: a value of another kind, in `text`, as files of graphs write it: `[0, 1]`, `{"dtype": "float32"}`.
+/// For attributes of operators of the engine: a value of another kind, in `text`, as files of graphs write it: `[0, 1]`, `{"dtype": "float32"}`.
 pub const MX_PARAMETER_JSON: i32 = 6;
 
 /// An operand that was not given.
@@ -148,7 +148,7 @@ pub struct mx_kernel_call {
     pub outputs: *const mx_tensor,
     /// Number of outputs.
     pub num_outputs: usize,
-    /// Attributes of an operator that a module defines; none for existing operators.
+    /// The attributes, in the order of the operator's parameters that are no arrays.
     pub attributes: *const mx_attribute,
     /// Number of attributes.
     pub num_attributes: usize,
@@ -158,6 +158,9 @@ pub struct mx_kernel_call {
     pub message: *mut c_char,
     /// Size of the buffer in bytes, including the terminating zero.
     pub message_capacity: usize,
+    /// On a GPU the stream, a `CUstream`, on which the kernel enqueues its work without waiting for it; its context is current. Otherwise null.
+    /// Since version 3.
+    pub stream: *mut c_void,
 }
 
 /// A shape rule. It must depend on shapes, data types and attributes only.
@@ -210,7 +213,7 @@ pub struct mx_operator {
     pub reserved: u32,
 }
 
-/// A kernel of an existing operator.
+/// A kernel of an existing operator, or of one that the module has added.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct mx_kernel_entry {
@@ -218,7 +221,7 @@ pub struct mx_kernel_entry {
     pub size: usize,
     /// The operator.
     pub op: *const c_char,
-    /// The kind of device: "cpu", or a kind that a module has added.
+    /// The kind of device: "cpu", "gpu", or a kind that a module has added.
     pub device: *const c_char,
     /// Kernels of higher priority are tried first. The engine's own kernel has priority 0.
     pub priority: i32,

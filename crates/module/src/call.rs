@@ -1,16 +1,18 @@
 //! Calls of functions of modules: converts tensors and attributes to the C ABI, and statuses to errors.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
+use mxnet_core::serialised::value_to_json;
 use mxnet_core::{Args, Error, KernelContext, Result, Value};
-use mxnet_tensor::Tensor;
+use mxnet_engine::Stream;
+use mxnet_tensor::{Scalar, Tensor};
 use smallvec::SmallVec;
 
 use crate::abi::{
     MX_MODULE_DECLINED, MX_MODULE_DTYPE, MX_MODULE_FAILED, MX_MODULE_OK, MX_MODULE_SHAPE,
-    MX_MODULE_VALUE, MX_PARAMETER_BOOL, MX_PARAMETER_INT, MX_PARAMETER_REAL, MX_PARAMETER_TEXT,
-    mx_attribute, mx_kernel, mx_kernel_call, mx_tensor,
+    MX_MODULE_VALUE, MX_PARAMETER_BOOL, MX_PARAMETER_INT, MX_PARAMETER_JSON, MX_PARAMETER_NONE,
+    MX_PARAMETER_REAL, MX_PARAMETER_TEXT, mx_attribute, mx_kernel, mx_kernel_call, mx_tensor,
 };
 use crate::text::{self, MESSAGE_BYTES};
 
@@ -34,40 +36,51 @@ pub fn failure(op: &'static str, status: i32, message: String) -> Error {
     }
 }
 
+/// The value of an attribute as a C structure. Its text, if it has one, is added to `texts`, which must live as long.
+pub fn attribute(value: &Value, texts: &mut Vec<CString>) -> mx_attribute {
+    let mut entry = mx_attribute {
+        kind: MX_PARAMETER_NONE,
+        reserved: 0,
+        integer: 0,
+        real: 0.0,
+        text: ptr::null(),
+    };
+    // The buffer of a text does not move when the text is moved into the list.
+    let mut store = |text: &str| {
+        texts.push(CString::new(text).unwrap_or_default());
+        texts.last().map_or(ptr::null(), |text| text.as_ptr())
+    };
+    match value {
+        Value::None => {}
+        Value::Bool(x) | Value::Scalar(Scalar::Bool(x)) => {
+            (entry.kind, entry.integer) = (MX_PARAMETER_BOOL, i64::from(*x));
+        }
+        Value::Int(x) | Value::Scalar(Scalar::I64(x)) => {
+            (entry.kind, entry.integer) = (MX_PARAMETER_INT, *x);
+        }
+        Value::Float(x) | Value::Scalar(Scalar::F64(x)) => {
+            (entry.kind, entry.real) = (MX_PARAMETER_REAL, *x);
+        }
+        Value::Str(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, store(x)),
+        Value::Word(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, store(x)),
+        other => (entry.kind, entry.text) = (MX_PARAMETER_JSON, store(&value_to_json(other))),
+    }
+    entry
+}
+
 /// Attributes as C structures. They own the texts.
 pub struct Attributes {
     /// The entries.
     pub list: Vec<mx_attribute>,
-    _texts: Vec<std::ffi::CString>,
+    _texts: Vec<CString>,
 }
 
 impl Attributes {
     /// The attributes of a call.
     pub fn new(args: Args<'_>) -> Attributes {
         let mut texts = Vec::new();
-        let list = args.attrs.values().iter().map(|value| {
-            let mut entry = mx_attribute {
-                kind: MX_PARAMETER_INT,
-                reserved: 0,
-                integer: 0,
-                real: 0.0,
-                text: ptr::null(),
-            };
-            match value {
-                Value::Bool(x) => (entry.kind, entry.integer) = (MX_PARAMETER_BOOL, i64::from(*x)),
-                Value::Int(x) => entry.integer = *x,
-                Value::Float(x) => (entry.kind, entry.real) = (MX_PARAMETER_REAL, *x),
-                other => {
-                    let text =
-                        std::ffi::CString::new(other.text().unwrap_or("")).unwrap_or_default();
-                    // The buffer of the text does not move when the text is moved into the list.
-                    (entry.kind, entry.text) = (MX_PARAMETER_TEXT, text.as_ptr());
-                    texts.push(text);
-                }
-            }
-            entry
-        });
-        let list = list.collect();
+        let values = args.attrs.values().iter();
+        let list = values.map(|value| attribute(value, &mut texts)).collect();
         Attributes {
             list,
             _texts: texts,
@@ -121,7 +134,7 @@ pub fn run_kernel(
         .iter()
         .map(|y| tensor(y, &mut sizes))
         .collect();
-    let name = std::ffi::CString::new(context.op.name).unwrap_or_default();
+    let name = CString::new(context.op.name).unwrap_or_default();
     let mut written = [0 as c_char; MESSAGE_BYTES];
     let call = mx_kernel_call {
         size: size_of::<mx_kernel_call>(),
@@ -135,6 +148,9 @@ pub fn run_kernel(
         state: state.0,
         message: written.as_mut_ptr(),
         message_capacity: MESSAGE_BYTES,
+        stream: context
+            .stream
+            .map_or(ptr::null_mut(), Stream::native_handle),
     };
     // SAFETY: the module promises a function of this type; everything in `call` lives until it returns.
     match unsafe { kernel(&raw const call) } {

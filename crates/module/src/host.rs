@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::path::{Path, PathBuf};
 
-use mxnet_core::{Error, Result, registry};
+use mxnet_core::{Error, OpDef, Result, registry};
 use mxnet_graph::{Provider, set_provider};
 use parking_lot::Mutex;
 
@@ -96,7 +96,8 @@ unsafe extern "C" fn add_kernel(context: *mut c_void, given: *const mx_kernel_en
     unsafe {
         let pending = &mut *context.cast::<Pending>();
         let devices: Vec<&str> = pending.devices.iter().map(|device| device.name).collect();
-        let described = kernel::describe(given, &devices);
+        let operators: Vec<&OpDef> = pending.operators.iter().map(|added| &added.op).collect();
+        let described = kernel::describe(given, &devices, &operators);
         pending.take(described, |pending, x| pending.kernels.push(x))
     }
 }

@@ -1,4 +1,4 @@
-//! Kernels of modules for existing operators. One function is registered for all of them. It tries the kernels in order of priority.
+//! Kernels of modules for operators. One function is registered for all of them. It tries the kernels in order of priority.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -9,13 +9,13 @@ use mxnet_tensor::DeviceKind;
 use parking_lot::Mutex;
 
 use crate::abi::{mx_kernel, mx_kernel_entry};
-use crate::call::{State, run_kernel};
+use crate::call::{Attributes, State, run_kernel};
 use crate::text;
 
 /// A checked copy of a module's description of a kernel.
 #[derive(Clone)]
 pub struct Description {
-    op: &'static OpDef,
+    op: &'static str,
     device: &'static str,
     priority: i32,
     kernel: mx_kernel,
@@ -54,11 +54,15 @@ fn table() -> Option<&'static Table> {
     unsafe { TABLE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Checks and copies the description of a kernel. `devices` are the kinds of devices that the same module adds.
+/// Checks and copies the description of a kernel. `devices` and `operators` are those that the same module adds.
 ///
 /// # Safety
 /// `given` is null or points to a structure whose pointers are null or valid.
-pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Result<Description> {
+pub unsafe fn describe(
+    given: *const mx_kernel_entry,
+    devices: &[&str],
+    operators: &[&OpDef],
+) -> Result<Description> {
     let wrong = |problem: String| Error::value("load", problem);
     if given.is_null() || !given.is_aligned() {
         return Err(wrong("the kernel is null".to_owned()));
@@ -80,7 +84,8 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
             text::copied(given.device, "device")?,
         )
     };
-    let Some(op) = registry::find(name) else {
+    let added = operators.iter().copied().find(|op| op.name == name);
+    let Some(op) = added.or_else(|| registry::find(name)) else {
         return Err(wrong(format!(
             "a kernel is for `{name}`, which is not an operator"
         )));
@@ -100,14 +105,14 @@ pub unsafe fn describe(given: *const mx_kernel_entry, devices: &[&str]) -> Resul
             "`{name}` has no kernel of its own that a module could replace"
         )));
     }
-    if device == "cpu" && given.priority <= 0 {
+    if given.priority <= 0 && (device == "cpu" || device == "gpu" && added.is_none()) {
         let problem = format!("the priority of a kernel of `{name}` is {}", given.priority);
         return Err(wrong(format!(
             "{problem}: the engine's own has 0, so it would never run"
         )));
     }
     Ok(Description {
-        op,
+        op: op.name,
         device,
         priority: given.priority,
         kernel: given.kernel,
@@ -122,7 +127,7 @@ pub fn add(module: &'static str, described: &[Description]) -> Result<()> {
     for kernel in described {
         let kind = DeviceKind::find(kernel.device)
             .ok_or_else(|| Error::device("load", format!("`{}` is not a device", kernel.device)))?;
-        let entries = next.entry((kernel.op.name, kind)).or_default();
+        let entries = next.entry((kernel.op, kind)).or_default();
         entries.push(Entry {
             priority: kernel.priority,
             module,
@@ -134,7 +139,7 @@ pub fn add(module: &'static str, described: &[Description]) -> Result<()> {
     TABLE.store(Box::into_raw(Box::new(next)), Ordering::Release);
     for kernel in described {
         let kind = DeviceKind::find(kernel.device).unwrap_or(DeviceKind::Cpu);
-        device_kernels::register(kernel.op.name, kind, kernel.priority, run)?;
+        device_kernels::register(kernel.op, kind, kernel.priority, run)?;
     }
     Ok(())
 }
@@ -158,15 +163,23 @@ pub fn served() -> Vec<Served> {
 
 /// The kernel that is registered for operators with kernels of modules.
 fn run(context: &KernelContext) -> Result<()> {
-    let found = table().and_then(|table| table.get(&(context.op.name, context.device.kind())));
+    let kind = context.device.kind();
+    let found = table().and_then(|table| table.get(&(context.op.name, kind)));
+    let attributes = Attributes::new(context.args);
     for entry in found.into_iter().flatten() {
-        if run_kernel(context, entry.kernel, entry.state, &[])? {
+        if run_kernel(context, entry.kernel, entry.state, &attributes.list)? {
             return Ok(());
         }
     }
-    match context.op.cpu {
-        Cpu::Kernel(own) if context.device.kind() == DeviceKind::Cpu => own(context),
-        _ => {
+    let own = match context.op.cpu {
+        Cpu::Kernel(own) if kind == DeviceKind::Cpu => Some(own),
+        // The kernel of priority 0 is a module's: this function.
+        _ if found.is_some_and(|all| all.iter().any(|entry| entry.priority == 0)) => None,
+        _ => device_kernels::base(context.op, kind),
+    };
+    match own {
+        Some(own) => own(context),
+        None => {
             let problem = format!("no kernel on {} accepts this call", context.device);
             Err(Error::device(context.op.name, problem))
         }

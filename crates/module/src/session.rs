@@ -7,14 +7,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 
-use mxnet_core::{Error, Result, Rng, Value};
+use mxnet_core::{Error, Result, Rng};
 use mxnet_graph::edit::{Editor, NewAttribute, NewCall};
 use mxnet_graph::{Graph, Operand, View, can_be_taken};
 use mxnet_tensor::{DType, Scalar};
 
 use crate::abi::*;
+use crate::call::attribute;
 use table::table;
 
 /// A graph that a module reads or changes.
@@ -215,44 +215,13 @@ impl Session {
         })
     }
 
-    fn store_text(&mut self, text: &str) -> *const c_char {
-        self.texts.push(CString::new(text).unwrap_or_default());
-        self.texts.last().map_or(ptr::null(), |text| text.as_ptr())
-    }
-
     fn attribute(&mut self, node: mx_node, name: &str) -> Result<mx_attribute> {
         let node = index(node, "node")?;
-        let mut entry = mx_attribute {
-            kind: MX_PARAMETER_NONE,
-            reserved: 0,
-            integer: 0,
-            real: 0.0,
-            text: ptr::null(),
-        };
         let Some(value) = self.editor.attribute(node, name)?.cloned() else {
             let op = self.editor.node(node)?.op.name;
             return Err(wrong(format!("`{op}` has no attribute `{name}`")));
         };
-        match value {
-            Value::None => {}
-            Value::Bool(x) | Value::Scalar(Scalar::Bool(x)) => {
-                (entry.kind, entry.integer) = (MX_PARAMETER_BOOL, i64::from(x));
-            }
-            Value::Int(x) | Value::Scalar(Scalar::I64(x)) => {
-                (entry.kind, entry.integer) = (MX_PARAMETER_INT, x);
-            }
-            Value::Float(x) | Value::Scalar(Scalar::F64(x)) => {
-                (entry.kind, entry.real) = (MX_PARAMETER_REAL, x);
-            }
-            Value::Str(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, self.store_text(&x)),
-            Value::Word(x) => (entry.kind, entry.text) = (MX_PARAMETER_TEXT, self.store_text(x)),
-            _ => {
-                let text = self.editor.attribute_text(node, name)?;
-                let text = text.unwrap_or_default();
-                (entry.kind, entry.text) = (MX_PARAMETER_JSON, self.store_text(&text));
-            }
-        }
-        Ok(entry)
+        Ok(attribute(&value, &mut self.texts))
     }
 
     fn flags(&self, node: mx_node) -> Result<u32> {
