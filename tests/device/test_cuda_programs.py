@@ -84,6 +84,11 @@ assert is_named(message(wrong().to_device(mx.cpu()).asnumpy))
 # What does not read the result is not concerned, and neither is what comes later.
 assert (base + base).asnumpy().tolist() == list(range(0, 20, 2))
 mx.waitall()
+# The work has ended when the next operation is launched, which finds the failure.
+power = base**exponent
+assert (base + base).asnumpy().tolist() == list(range(0, 20, 2))
+assert is_named(message((power * 2).asnumpy)) and is_named(message(power.asnumpy))
+mx.waitall()
 # Nobody reads it: the first wait for everything says so, once.
 wrong()
 assert is_named(message(mx.waitall)) and message(mx.waitall) is None

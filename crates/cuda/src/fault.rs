@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mxnet_core::{Error, KernelContext};
 use mxnet_engine::Failure;
@@ -54,7 +54,6 @@ pub struct Fault {
     slot: Option<(Slot, Describe)>,
     origin: String,
     failure: OnceLock<Failure>,
-    is_seen: AtomicBool,
 }
 
 impl Fault {
@@ -71,7 +70,6 @@ impl Fault {
             slot: Some((take_slot(context.device.id())?, Box::new(describe))),
             origin: origin.as_deref().unwrap_or("").to_owned(),
             failure: OnceLock::new(),
-            is_seen: AtomicBool::new(false),
         })
     }
 
@@ -81,19 +79,12 @@ impl Fault {
             slot: None,
             origin: String::new(),
             failure: failure.into(),
-            is_seen: AtomicBool::new(true),
         }
     }
 
     /// The address of the slot on the device.
     pub fn address(&self) -> Address {
         self.slot.as_ref().map_or(0, |(slot, _)| slot.address)
-    }
-
-    /// [`Fault::failure`], and whether this is the first call that returns it. The first waiter raises the failure.
-    pub fn see(&self) -> Option<(Failure, bool)> {
-        let failure = self.failure()?;
-        Some((failure, !self.is_seen.swap(true, Ordering::Relaxed)))
     }
 
     /// The failure, if the work has reported one. The work must have ended.

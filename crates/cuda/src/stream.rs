@@ -125,6 +125,10 @@ impl Inner {
     /// Notes that the work up to the event that covers `mark` has ended.
     fn complete(&self, mark: u64) {
         let mut recorded = self.recorded.lock();
+        // Another thread may have asked about the same event and noted its end: the first event is a later one then.
+        if self.is_known_complete(mark) {
+            return;
+        }
         let mut dropped = Vec::new();
         while let Some((last, event)) = recorded.pop_front() {
             self.completed.fetch_max(last, Ordering::AcqRel);
@@ -246,10 +250,8 @@ impl Event for Mark {
 
     fn wait(&self) -> Result<(), Failure> {
         self.stream.wait(self.number)?;
-        match self.faults.iter().find_map(|fault| fault.see()) {
-            Some((failure, _)) => Err(failure),
-            None => Ok(()),
-        }
+        let failure = self.faults.iter().find_map(|fault| fault.failure());
+        failure.map_or(Ok(()), Err)
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -432,10 +434,9 @@ pub fn wait_all() -> Result<(), Failure> {
         let (over, later): (Vec<_>, Vec<_>) =
             (reporting.into_iter()).partition(|(mark, _)| stream.is_known_complete(*mark));
         stream.reporting.lock().extend(later);
-        let new = over
-            .iter()
-            .find_map(|(_, fault)| fault.see().filter(|(_, is_new)| *is_new));
-        let reported = new.map_or(Ok(()), |(failure, _)| Err(failure));
+        let mut failures = over.iter().filter_map(|(_, fault)| fault.failure());
+        let new = failures.find(Failure::report);
+        let reported = new.map_or(Ok(()), Err);
         result = result.and(ended).and(reported);
     }
     result

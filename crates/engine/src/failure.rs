@@ -58,8 +58,8 @@ impl Failure {
         self.0.is_reported.store(true, Ordering::Relaxed);
     }
 
-    /// Marks it as reported. Returns true for the first caller.
-    pub(crate) fn report(&self) -> bool {
+    /// Marks it as reported, by a caller that returns it to the user. Returns true for the first caller.
+    pub fn report(&self) -> bool {
         !self.0.is_reported.swap(true, Ordering::Relaxed)
     }
 

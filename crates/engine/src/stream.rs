@@ -54,6 +54,23 @@ pub trait Stream: Send + Sync + 'static {
     }
 }
 
+/// The end of work that failed.
+pub(crate) struct Failed(pub Failure);
+
+impl Event for Failed {
+    fn query(&self) -> bool {
+        true
+    }
+
+    fn wait(&self) -> Result<(), Failure> {
+        Err(self.0.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
 /// The events of pending device work on one variable.
 #[derive(Default)]
 pub(crate) struct EventLog {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::failure::Failure;
 use crate::fork;
 use crate::schedule::{Node, Ready};
-use crate::stream::{Event, EventLog};
+use crate::stream::{Event, EventLog, Failed};
 use crate::sync::{AtomicU64, Mutex, Ordering, fence};
 use crate::wait::Waiter;
 
@@ -212,18 +212,27 @@ impl Var {
         drop(superfluous);
     }
 
-    /// The events of pending device work that `access` must follow: the last write for a reader, also the reads since then for a writer. The flag
-    /// says whether the access reads what the work before the event wrote.
+    /// The events of device work that `access` must follow: the last write for a reader, also the reads since then for a writer. The flag says whether
+    /// the access reads what the work before the event wrote.
+    ///
+    /// Work that has failed is among them, also if that was found after the access was granted: the caller has not seen it in the variable.
     pub fn events(&self, access: Access) -> Vec<(Arc<dyn Event>, bool)> {
-        if self.state.load(Ordering::Acquire) & EVENTS == 0 {
+        if self.state.load(Ordering::Acquire) & (EVENTS | POISONED) == 0 {
             return Vec::new();
         }
         let _gate = fork::enter();
-        self.settle_events();
-        self.side
-            .lock()
-            .as_ref()
-            .map_or_else(Vec::new, |side| side.events.before(access))
+        let side = self.side.lock();
+        let Some(side) = side.as_ref() else {
+            return Vec::new();
+        };
+        let mut found = side.events.before(access);
+        if access.is_read()
+            && self.state.load(Ordering::Acquire) & POISONED != 0
+            && let Some(failure) = &side.failure
+        {
+            found.push((Arc::new(Failed(failure.clone())), true));
+        }
+        found
     }
 
     /// Blocks until the device work that `access` must follow has ended, or until `check` returns true. Returns whether the work has ended. A failure

@@ -274,3 +274,21 @@ fn a_pushed_launch_does_not_wait_for_the_device() {
     drop(open);
     wait(&engine, &x).expect("nothing fails");
 }
+
+#[test]
+fn a_failure_found_after_the_grant_is_among_the_events() {
+    let failed = SimEvent::default();
+    failed.complete(Err(Failure::new(Box::new(Broken(3)), "")));
+    let failures = |var: &Var, access: Access| {
+        let events = var.events(access);
+        let read = events.iter().filter(|(_, uses_result)| *uses_result);
+        read.filter(|(event, _)| event.wait().is_err()).count()
+    };
+    let var = Var::new();
+    var.record_event(Arc::new(failed), Access::Write);
+    assert_eq!(failures(&var, Access::Read), 1);
+    // Another thread asks for the failure and so removes the event.
+    assert!(var.failure().is_some());
+    assert_eq!(failures(&var, Access::Read), 1);
+    assert_eq!(failures(&var, Access::Overwrite), 0);
+}
