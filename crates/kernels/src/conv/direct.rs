@@ -140,7 +140,8 @@ impl Direct {
         let parts = data.parts(g);
         let positions = g.n * sp;
         let wanted = (TASK_WORK / (steps * lanes)).next_multiple_of(micro.rows());
-        let chunk = wanted.clamp(micro.rows(), MAX_POSITIONS);
+        let most = wanted.clamp(micro.rows(), MAX_POSITIONS);
+        let chunk = positions.div_ceil(positions.div_ceil(most));
         let chunks = positions.div_ceil(chunk);
         run(threads, g.groups * panels * chunks, &|task| {
             let (chunk_of, task) = (task % chunks, task / chunks);

@@ -3,6 +3,7 @@
 use super::Pool;
 use super::rows::{self, Phases};
 use crate::real::Real;
+use crate::scratch;
 
 /// Length of a long row: it stays in the first-level cache with its copies.
 const LONG: usize = 1024;
@@ -19,6 +20,8 @@ pub(super) struct Side {
     /// Windows of a long row, those between two rows included, which are not used.
     num_windows: usize,
     phases: Phases,
+    /// The rows that each row of windows reads.
+    rows: Vec<(usize, usize)>,
 }
 
 /// Where the taps of windows lie, for the gradient.
@@ -67,6 +70,7 @@ impl Side {
             num_rows,
             num_windows,
             phases: Phases::new(num_rows * padded, step),
+            rows: scratch::collected(g.output[1], (0..g.output[1]).map(|h| g.span(1, h))),
         }
     }
 
@@ -136,14 +140,9 @@ pub(super) unsafe fn forward<T: Real>(
             while h < oh {
                 let rows = side.num_rows.min(oh - h);
                 long.fill(T::NEG_INFINITY);
-                for r in 0..rows {
-                    let (h0, h1) = g.span(1, h + r);
-                    let data = &mut long[r * side.padded + g.pad[2]..][..iw];
-                    for z in d0..d1 {
-                        for row in h0..h1 {
-                            rows::fold_max(data, &x[(z * ih + row) * iw..][..iw]);
-                        }
-                    }
+                for z in d0..d1 {
+                    let (to, from) = (&mut long[g.pad[2]..], &x[z * ih * iw..][..ih * iw]);
+                    rows::fold_max(to, side.padded, from, iw, &side.rows[h..h + rows]);
                 }
                 best.fill(T::NEG_INFINITY);
                 rows::split(split, long, side.phases);

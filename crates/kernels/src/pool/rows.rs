@@ -40,10 +40,47 @@ pub(super) fn power<T: Real>(x: T, p: u32) -> T {
 }
 
 row! {
-    /// `to = max(to, from)`, propagating NaN.
-    fold_max<T>(to: &mut [T], from: &[T]) where to.len() == from.len(); fold_max_body {
-        for i in 0..to.len() {
-            to[i] = from[i].max_nan(to[i]);
+    /// For each range of rows of `from`, `width` long, a row of `to`: `to = max(to, these rows)`, propagating NaN. The rows of `to` are `distance` apart.
+    fold_max<T>(to: &mut [T], distance: usize, from: &[T], width: usize, ranges: &[(usize, usize)])
+        where width <= distance; fold_max_body {
+        for r in 0..ranges.len() {
+            let to = &mut to[r * distance..][..width];
+            for row in ranges[r].0..ranges[r].1 {
+                let from = &from[row * width..][..width];
+                for i in 0..width {
+                    to[i] = from[i].max_nan(to[i]);
+                }
+            }
+        }
+    }
+}
+
+row! {
+    /// `to[i]`: the maximum of part `i` of `from`; the parts have `len` elements. Propagates NaN.
+    max_of_parts<T>(to: &mut [T], from: &[T], len: usize) where from.len() == to.len() * len; max_of_parts_body {
+        const LANES: usize = 16;
+        for part in 0..to.len() {
+            let from = &from[part * len..][..len];
+            let mut lanes = [T::NEG_INFINITY; LANES];
+            let num_blocks = len / LANES;
+            for block in 0..num_blocks {
+                let block = &from[block * LANES..][..LANES];
+                for l in 0..LANES {
+                    lanes[l] = block[l].max_nan(lanes[l]);
+                }
+            }
+            let rest = &from[num_blocks * LANES..];
+            for l in 0..rest.len().min(LANES) {
+                lanes[l] = rest[l].max_nan(lanes[l]);
+            }
+            let mut n = LANES / 2;
+            while n > 0 {
+                for l in 0..n {
+                    lanes[l] = lanes[l + n].max_nan(lanes[l]);
+                }
+                n /= 2;
+            }
+            to[part] = lanes[0];
         }
     }
 }

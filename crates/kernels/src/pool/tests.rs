@@ -43,6 +43,11 @@ fn geometries() -> Vec<Pool> {
                 ..BASE
             },
             Pool {
+                input: [2, 4, 4],
+                kernel: [2, 4, 4],
+                ..BASE
+            },
+            Pool {
                 input: [1, 1, 300],
                 kernel: [1, 1, 5],
                 stride: [1, 1, 3],
@@ -240,6 +245,31 @@ fn max_pool_propagates_nan_and_keeps_gradients_inside() {
     }
     assert!(y[0] == -inf && y[1].is_nan() && y[2].is_nan());
     assert_eq!(dx, [1.0, 0.0, 0.0, 6.0, 0.0, 0.0]);
+}
+
+#[test]
+fn the_maximum_of_a_plane_is_nan_wherever_it_has_one() {
+    for len in [1, 5, 16, 40] {
+        let g = Pool {
+            planes: len + 1,
+            input: [1, 1, len],
+            kernel: [1, 1, len],
+            output: [1; 3],
+            ..BASE
+        };
+        // Plane `i` has a NaN at `i`, the last one has none.
+        let mut x: Vec<f64> = (0..g.planes * len).map(|i| -((i % len) as f64)).collect();
+        for i in 0..len {
+            x[i * len + i] = f64::NAN;
+        }
+        let mut y = vec![1.0; g.planes];
+        // SAFETY: dense arrays of the geometry's sizes.
+        unsafe { forward(&Serial, &g, x.as_ptr().cast(), y.as_mut_ptr().cast()) };
+        assert!(
+            y[..len].iter().all(|y| y.is_nan()) && y[len] == 0.0,
+            "{len}"
+        );
+    }
 }
 
 #[test]
