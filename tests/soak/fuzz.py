@@ -1,8 +1,8 @@
 """Damaged files for each reader, and hostile fields for exchange: nothing but typed errors may come out.
 
-`python tests/soak/fuzz.py [SECONDS] [NAME ...]` gives each target so many seconds of processor time (300). Inputs on which a reader
-crashes, hangs or raises an untyped error are kept in `tests/soak/seeds/`, which `tests/robustness/test_fuzz_seeds.py`
-reads again.
+`python tests/soak/fuzz.py [SECONDS] [NAME ...]` gives each target so many seconds of processor time (300). Inputs on
+which a reader crashes, hangs or raises an untyped error are kept in `tests/soak/seeds/`, which
+`tests/robustness/test_fuzz_seeds.py` reads again.
 """
 
 import contextlib
