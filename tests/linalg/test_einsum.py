@@ -150,3 +150,12 @@ def test_norms_that_do_not_exist_are_refused():
         np.linalg.norm(np.zeros((2, 2)), 3)
     with pytest.raises(ValueError, match="3 axes"):
         np.linalg.norm(np.zeros((2, 2, 2)), 1, (0, 1, 2))
+
+
+@pytest.mark.parametrize("x, to", [("bool", "int64"), ("bool", "float64"), ("int8", "int64"), ("float32", "float64")])
+def test_operands_take_the_dtype_of_out(x, to):
+    a = onp.full((3,), 100, dtype=x)
+    found, want = np.zeros((), dtype=to), onp.zeros((), dtype=to)
+    assert np.einsum("i,i->", np.array(a), np.array(a), out=found) is found
+    onp.einsum("i,i->", a, a, out=want)
+    assert found.item() == want.item() == (3 if x == "bool" else 30000)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from mxnet import _core
 from mxnet._core import asarray, ascontiguousarray, asfortranarray, ndarray
-from mxnet.numpy._dtypes import spelled
+from mxnet.numpy._dtypes import result_type, spelled
 from mxnet.numpy._overriding import overridable
 from mxnet.numpy._paths import Contraction, pairs_of, subscripts_of
 from mxnet.numpy._writing import deliver
@@ -41,7 +41,7 @@ def einsum(
         Subscripts such as ``'ij,jk->ik'`` and an array for each part of them; or an array, a list of integers that name
         its axes, the next array, and so on, and the list of the result's axes at the end.
     out : ndarray, optional
-        Where the result goes.
+        Where the result goes. The operands are converted to the dtype that they promote to with that of `out`.
     dtype : dtype, optional
         What it is computed in, and the dtype of the result.
     order : {'C', 'F', 'A', 'K'}
@@ -89,6 +89,9 @@ def einsum(
         raise ValueError(f"einsum: casting must be 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', found {casting!r}")
     if dtype is not None:
         arrays = [_cast(asarray(operand), dtype, casting) for operand in arrays]
+    elif isinstance(out, ndarray):
+        common = result_type(*map(asarray, arrays), out.dtype)
+        arrays = [asarray(operand, common) for operand in arrays]
     pairs = None
     if optimize == "optimal" or isinstance(optimize, (list, tuple)):
         contraction = Contraction.of(subscripts, [asarray(x).shape for x in arrays])
