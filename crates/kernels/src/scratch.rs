@@ -63,15 +63,11 @@ pub fn filled<T: Clone>(len: usize, value: T) -> Vec<T> {
 
 /// Memory for `len` elements that are all written before they are read; zeros if blocks have padding, which nobody writes.
 pub(crate) fn memory<T: crate::real::Real>(len: usize, has_padding: bool) -> Vec<T> {
-    let mut all: Vec<T> = Vec::new();
+    let mut all = Vec::new();
     reserve(&mut all, len);
     count_bytes(len * size_of::<T>());
     if has_padding {
-        // SAFETY: the reserved elements, all of whose bits may be zero. (`resize` is several times slower.)
-        unsafe {
-            all.as_mut_ptr().write_bytes(0, len);
-            all.set_len(len);
-        }
+        all.resize(len, T::ZERO);
     }
     all
 }

@@ -21,7 +21,7 @@ pub(super) struct Side {
     num_windows: usize,
     phases: Phases,
     /// The rows that each row of windows reads.
-    rows: Vec<(usize, usize)>,
+    spans: Vec<(usize, usize)>,
 }
 
 /// Where the taps of windows lie, for the gradient.
@@ -70,7 +70,7 @@ impl Side {
             num_rows,
             num_windows,
             phases: Phases::new(num_rows * padded, step),
-            rows: scratch::collected(g.output[1], (0..g.output[1]).map(|h| g.span(1, h))),
+            spans: scratch::collected(g.output[1], (0..g.output[1]).map(|h| g.span(1, h))),
         }
     }
 
@@ -142,7 +142,7 @@ pub(super) unsafe fn forward<T: Real>(
                 long.fill(T::NEG_INFINITY);
                 for z in d0..d1 {
                     let (to, from) = (&mut long[g.pad[2]..], &x[z * ih * iw..][..ih * iw]);
-                    rows::fold_max(to, side.padded, from, iw, &side.rows[h..h + rows]);
+                    rows::fold_max(to, side.padded, from, iw, &side.spans[h..h + rows]);
                 }
                 best.fill(T::NEG_INFINITY);
                 rows::split(split, long, side.phases);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "see above")]
 
+use crate::lanes::in_lanes;
 use crate::real::{Real, per_isa};
 
 /// Defines a safe function over slices: `$name` checks lengths, the body is compiled for each instruction set.
@@ -58,29 +59,9 @@ row! {
 row! {
     /// `to[i]`: the maximum of part `i` of `from`; the parts have `len` elements. Propagates NaN.
     max_of_parts<T>(to: &mut [T], from: &[T], len: usize) where from.len() == to.len() * len; max_of_parts_body {
-        const LANES: usize = 16;
         for part in 0..to.len() {
             let from = &from[part * len..][..len];
-            let mut lanes = [T::NEG_INFINITY; LANES];
-            let num_blocks = len / LANES;
-            for block in 0..num_blocks {
-                let block = &from[block * LANES..][..LANES];
-                for l in 0..LANES {
-                    lanes[l] = block[l].max_nan(lanes[l]);
-                }
-            }
-            let rest = &from[num_blocks * LANES..];
-            for l in 0..rest.len().min(LANES) {
-                lanes[l] = rest[l].max_nan(lanes[l]);
-            }
-            let mut n = LANES / 2;
-            while n > 0 {
-                for l in 0..n {
-                    lanes[l] = lanes[l + n].max_nan(lanes[l]);
-                }
-                n /= 2;
-            }
-            to[part] = lanes[0];
+            to[part] = in_lanes!(16; T::NEG_INFINITY, |a, b| b.max_nan(a); i in 0, len, |max| from[i].max_nan(max));
         }
     }
 }

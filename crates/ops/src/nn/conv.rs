@@ -52,15 +52,16 @@ const CUDNN_TUNE: Param = Param::optional(
 );
 const CUDNN_OFF: Param = Param::bool("cudnn_off", false);
 
-/// Parameters of a convolution: its arrays, the attributes of every convolution, and further ones.
+/// Parameters of a convolution: its arrays, the attributes of every convolution, others behind `pad`, and others at the end.
 macro_rules! conv_params {
-    ($($array:expr),*; $($more:expr),*) => {
+    ($($array:expr),*; $($behind_pad:expr),*; $($last:expr),*) => {
         &[
             $($array,)*
             Param::optional("kernel", ParamKind::Ints),
             STRIDE,
             DILATE,
             PAD,
+            $($behind_pad,)*
             Param::optional("num_filter", ParamKind::Int),
             GROUPS,
             WORKSPACE,
@@ -68,7 +69,7 @@ macro_rules! conv_params {
             CUDNN_TUNE,
             CUDNN_OFF,
             LAYOUT,
-            $($more,)*
+            $($last,)*
         ]
     };
 }
@@ -121,7 +122,7 @@ const CONV: OpDef = OpDef {
 pub static CONVOLUTION: OpDef = OpDef {
     name: "convolution",
     surface: &[Surface::Npx("convolution")],
-    params: conv_params![Param::array("data"), Param::array("weight"), Param::optional_array("bias");],
+    params: conv_params![Param::array("data"), Param::array("weight"), Param::optional_array("bias");;],
     doc: "Convolution (cross-correlation) over one to three spatial axes. `data` is (n, c, [d, [h,]] w) and `weight` `(num_filter, c / num_group, \
           *kernel)`; with the layouts NWC, NHWC and NDHWC the channels are the last axis of both. `stride` and `dilate` are 1 by default, `pad` zeros are added on both sides of each axis. `kernel` and `num_filter` are taken from the weight by default.",
     example: "

@@ -26,7 +26,7 @@ pub static CONVOLUTION_BATCH_NORM: OpDef = OpDef {
         Param::optional_array("gamma"),
         Param::array("beta"),
         Param::array("mean"),
-        Param::array("var");
+        Param::array("var");;
         Param::float("eps", 1e-3),
         Param::bool("relu", false)
     ],

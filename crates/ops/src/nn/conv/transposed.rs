@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::geometry::{channels_first, is_channels_last, sizes, spatial_axes};
 use super::{
     CONVOLUTION_DATA_GRADIENT, CUDNN_OFF, CUDNN_TUNE, DILATE, GROUPS, LAYOUT, NO_EFFECT, PAD,
-    STRIDE, WORKSPACE, call,
+    STRIDE, WORKSPACE, call, conv_params,
 };
 use crate::args::{Attrs, Param, ParamKind, Value};
 use crate::context::CallContext;
@@ -18,23 +18,12 @@ use crate::opdef::{Cpu, OpDef, Probe, Surface};
 pub static DECONVOLUTION: OpDef = OpDef {
     name: "deconvolution",
     surface: &[Surface::Npx("deconvolution")],
-    params: &[
+    params: conv_params![
         Param::array("data"),
         Param::array("weight"),
-        Param::optional_array("bias"),
-        Param::optional("kernel", ParamKind::Ints),
-        STRIDE,
-        DILATE,
-        PAD,
+        Param::optional_array("bias");
         Param::optional("adj", ParamKind::Ints),
-        Param::optional("target_shape", ParamKind::Ints),
-        Param::optional("num_filter", ParamKind::Int),
-        GROUPS,
-        WORKSPACE,
-        Param::bool("no_bias", false),
-        CUDNN_TUNE,
-        CUDNN_OFF,
-        LAYOUT,
+        Param::optional("target_shape", ParamKind::Ints);
     ],
     doc: "Transposed convolution: the gradient of `convolution` with respect to its data, as a function of the cotangent. `data` is (n, c, [d, [h,]] \
           w), `weight` `(c, num_filter / num_group, *kernel)`. An axis of size s becomes `(s - 1) * stride - 2 * pad + dilate * (kernel - 1) + 1 + \
