@@ -175,7 +175,8 @@ class _Tracing:
 
     def finish(self, storages: list[int] | None) -> tuple[list[Callable[[], object]], Callable[[], bool] | None]:
         self.seconds = time.perf_counter() - self._start
-        self.why = difference(self.arguments, self._history)
+        # A copy: other threads may trace the function at the same time.
+        self.why = difference(self.arguments, list(self._history))
         self._history.append(self.arguments)
         del self._history[:-_MAX_GRAPHS]
         if storages is None:

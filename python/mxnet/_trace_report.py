@@ -74,10 +74,13 @@ def difference(call: Mapping[str, str], earlier: list[dict[str, str]]) -> str:
     """
     if not earlier:
         return "first call"
-    keys = [list(dict.fromkeys((*call, *other))) for other in earlier]
     differing = [
-        [(key, call.get(key), other.get(key)) for key in names if call.get(key) != other.get(key)]
-        for names, other in zip(keys, earlier, strict=True)
+        [
+            (key, call.get(key), other.get(key))
+            for key in dict.fromkeys((*call, *other))
+            if call.get(key) != other.get(key)
+        ]
+        for other in earlier
     ]
     nearest = min(reversed(differing), key=len)
     if not nearest:

@@ -4,8 +4,10 @@ import collections
 import dataclasses
 import gc
 import re
+import sys
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -556,3 +558,16 @@ def test_constants_of_forgotten_graphs_may_call_the_function():
         assert float(scaled(np.ones(1), Scale(i))[0]) == i
     assert called
     assert set(called) == {3.0}
+
+
+def test_threads_trace_a_function_at_once():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        doubled = mx.jit(lambda x, *more: x * 2)
+        inputs = [np.arange(n) for n in range(1, 160)]
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(doubled, inputs))
+    finally:
+        sys.setswitchinterval(interval)
+    assert [y.tolist() for y in found] == [(x * 2).tolist() for x in inputs]
