@@ -135,12 +135,12 @@ impl Executable {
         run: Run,
     ) -> Result<()> {
         let (mut reads, mut writes) = (SmallVec::<[&Var; 8]>::new(), SmallVec::<[_; 8]>::new());
-        let is_written = |x: &Array| {
-            let inputs = arrays.iter().zip(&self.graph.inputs);
-            let mut of_storage = inputs
-                .filter(|(other, _)| Arc::ptr_eq(other.tensor().storage(), x.tensor().storage()));
-            of_storage.any(|(_, input)| input.written.is_some())
-        };
+        let address = |x: &Array| Arc::as_ptr(x.tensor().storage());
+        let inputs = arrays.iter().zip(&self.graph.inputs);
+        let written = inputs.filter(|(_, input)| input.written.is_some());
+        let mut written: SmallVec<[_; 8]> = written.map(|(x, _)| address(x)).collect();
+        written.sort_unstable();
+        let is_written = |x: &Array| written.binary_search(&address(x)).is_ok();
         for x in arrays {
             let storage = x.tensor().storage();
             x.check_values()?;
